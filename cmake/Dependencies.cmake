@@ -1,0 +1,31 @@
+# Every library from outside, each behind one target. third_party/README.md
+# says why each is here.
+find_package(Threads REQUIRED)
+find_package(fmt REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(gflags REQUIRED)
+find_package(Halide 14 REQUIRED CONFIG COMPONENTS shared)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(ISL REQUIRED IMPORTED_TARGET isl)
+
+add_library(tc_isl INTERFACE)
+target_link_libraries(tc_isl INTERFACE PkgConfig::ISL gmp)
+
+# LLVM as Halide links it: the same shared library, found through llvm-config
+# because LLVM's CMake package wants every optional library that it was built with.
+find_program(TC_LLVM_CONFIG NAMES llvm-config-14 REQUIRED)
+execute_process(COMMAND ${TC_LLVM_CONFIG} --includedir OUTPUT_VARIABLE TC_LLVM_INCLUDE OUTPUT_STRIP_TRAILING_WHITESPACE)
+execute_process(COMMAND ${TC_LLVM_CONFIG} --libdir OUTPUT_VARIABLE TC_LLVM_LIBDIR OUTPUT_STRIP_TRAILING_WHITESPACE)
+add_library(tc_llvm INTERFACE)
+target_include_directories(tc_llvm SYSTEM INTERFACE ${TC_LLVM_INCLUDE})
+target_link_libraries(tc_llvm INTERFACE ${TC_LLVM_LIBDIR}/libLLVM-14.so)
+
+# The protobuf messages of proto/.
+file(GLOB TC_PROTOS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/proto/*.proto)
+add_library(tc_proto STATIC ${TC_PROTOS})
+target_include_directories(tc_proto PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_BINARY_DIR}>)
+target_link_libraries(tc_proto PUBLIC protobuf::libprotobuf)
+protobuf_generate(TARGET tc_proto LANGUAGE cpp IMPORT_DIRS ${CMAKE_CURRENT_SOURCE_DIR}/proto
+                  PROTOC_OUT_DIR ${CMAKE_CURRENT_BINARY_DIR}/proto)
+target_include_directories(tc_proto SYSTEM PUBLIC $<BUILD_INTERFACE:${CMAKE_CURRENT_BINARY_DIR}/proto>)
+target_compile_options(tc_proto PRIVATE -w)
