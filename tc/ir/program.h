@@ -1,0 +1,112 @@
+#pragma once
+
+#include <Halide.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tc/support/result.h"
+#include "tc/support/scalar_type.h"
+#include "tc/support/source.h"
+
+namespace tc::ir {
+
+/// Halide's type of an element type; bool is UInt(1), stored in one byte.
+Halide::Type to_halide(ScalarType type);
+ScalarType from_halide(Halide::Type type);
+
+/// Index variables, subscripts, extents and sizes are expressions of this type.
+inline Halide::Type index_type() { return Halide::Int(64); }
+
+enum class Role {
+  kInput,      ///< given by the caller, never written
+  kResult,     ///< written here, handed back
+  kInOut,      ///< given by the caller, read, written and handed back
+  kTemporary,  ///< written and read here only; the compiler owns it
+};
+
+/// A tensor of a def. Row-major unless the caller's strides say otherwise.
+struct Tensor {
+  std::string name;
+  Halide::Type type;
+  std::vector<Halide::Expr> extents;  ///< Int(64) over size names; constants in a specialised Program
+  Role role = Role::kInput;
+  SourceRange declared;  ///< for messages
+
+  int rank() const { return static_cast<int>(extents.size()); }
+};
+
+/// A scalar argument: a value of one element type, given at each run. Integer scalars that decide a shape,
+/// a range or a subscript are `specialised`: constants of a compilation, like sizes.
+struct Scalar {
+  std::string name;
+  Halide::Type type;
+  bool specialised = false;
+  SourceRange declared;
+};
+
+/// How a statement combines its value with what the element holds.
+enum class Assign { kSet, kAdd, kMul, kMin, kMax };
+
+/// An iteration variable of one statement: all integers in [begin, end).
+struct Index {
+  std::string name;  ///< as in the source; unique within its statement
+  Halide::Expr begin;
+  Halide::Expr end;
+  bool is_reduction = false;
+};
+
+/// tensor(subscripts) <assign> value, for all values of the indices.
+///
+/// The value is an expression over the index variables (Variable of index_type(), by name), sizes and specialised
+/// scalars (Variable of index_type()), other scalars (Variable of their own type), tensor reads (PureExtern calls by
+/// tensor name, subscripts of index_type()) and intrinsics (PureExtern calls by intrinsic name). All promotions are
+/// explicit casts. After from_lang() no value reads an element of its own left side that another instance of the
+/// statement writes (C3): such a program has been given a snapshot temporary.
+struct Statement {
+  std::string id;      ///< "S0", "S1", ... in program order
+  std::string tensor;  ///< the left side
+  std::vector<Halide::Expr> subscripts;
+  Assign assign = Assign::kSet;
+  bool initialises = false;  ///< op=! : every element written starts from the operator's identity
+  std::vector<Index> indices;  ///< map indices in order of the left side, then reduction indices
+  Halide::Expr guard;  ///< undefined, or a bool over indices: instances where it is false do not exist
+  Halide::Expr value;  ///< of accumulator type
+  Halide::Type accumulator;  ///< T3: the type in which a reduction is summed; the tensor's type otherwise
+  SourceRange range;
+
+  bool reduces() const { return assign != Assign::kSet; }
+};
+
+/// What must hold of sizes and specialised scalars for the Program to have a meaning (R7).
+struct Precondition {
+  Halide::Expr condition;  ///< bool over sizes and specialised scalars
+  std::string sentence;    ///< with {N}-like places for the sizes' values: "'K' of B ({B.0}) must equal ..."
+  SourceRange range;
+};
+
+/// One def: what every element of every tensor is, in the order of its statements.
+struct Program {
+  std::string name;
+  std::vector<std::string> sizes;  ///< in order of first appearance; empty in a specialised Program
+  std::vector<Scalar> scalars;     ///< in order of parameters
+  std::vector<Tensor> tensors;     ///< inputs in order of parameters, results in order, temporaries
+  std::vector<std::string> parameters;  ///< names of tensors and scalars in order of the def's parameters
+  std::vector<std::string> results;     ///< names of results in order
+  std::vector<Statement> statements;
+  std::vector<Precondition> preconditions;
+  SourcePtr source;
+
+  const Tensor* find_tensor(const std::string& name) const;
+  const Tensor& tensor(const std::string& name) const;  ///< TC_CHECKs that it exists
+  const Scalar* find_scalar(const std::string& name) const;
+};
+
+/// The identity of a reducing operator in a type: 0, 1, +inf (or the largest integer), -inf (or the smallest).
+Halide::Expr identity_of(Assign assign, Halide::Type type);
+
+/// True for a call that reads a tensor of the program (rather than an intrinsic).
+bool is_tensor_read(const Program& program, const Halide::Internal::Call* call);
+
+}  // namespace tc::ir
