@@ -27,6 +27,7 @@ function(tc_layer name)
     target_link_libraries(${target} PUBLIC Halide::Halide tc_isl fmt::fmt)
     target_precompile_headers(${target} REUSE_FROM tc_pch)
   endif()
+  set_property(TARGET ${target} PROPERTY TC_EXTERNAL "${ARG_EXTERNAL}")
   set_property(GLOBAL APPEND PROPERTY TC_LAYERS ${name})
 endfunction()
 

@@ -1,0 +1,51 @@
+# What leaves the build: one shared library of all layers below the command,
+# the tool, the public headers, a CMake package and a pkg-config file.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# The library. Its layers are the same objects that the tests link; only the
+# names of tc:: and tc_* are visible from outside, so that another Halide or
+# protobuf in the caller's process does not meet ours.
+get_property(layers GLOBAL PROPERTY TC_LAYERS)
+list(REMOVE_ITEM layers cli)
+add_library(tensorc_library SHARED)
+add_library(tensorc::tensorc ALIAS tensorc_library)
+foreach(layer IN LISTS layers)
+  get_target_property(type tc_${layer} TYPE)
+  if(type STREQUAL "STATIC_LIBRARY")
+    target_sources(tensorc_library PRIVATE $<TARGET_OBJECTS:tc_${layer}>)
+  endif()
+  get_target_property(external tc_${layer} TC_EXTERNAL)
+  target_link_libraries(tensorc_library PRIVATE ${external})
+endforeach()
+target_link_libraries(tensorc_library PRIVATE Threads::Threads)
+target_include_directories(tensorc_library INTERFACE
+  $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+target_compile_features(tensorc_library INTERFACE cxx_std_20)
+target_link_libraries(tensorc_library INTERFACE fmt::fmt)
+set_target_properties(tensorc_library PROPERTIES
+  OUTPUT_NAME tensorc EXPORT_NAME tensorc VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/tensorc.map)
+target_link_options(tensorc_library PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/tensorc.map)
+
+# The tool, at the top of the build folder.
+set(tool)
+if(EXISTS ${PROJECT_SOURCE_DIR}/tc/cli/main.cc)
+  set(tool tensorc)
+  add_executable(tensorc tc/cli/main.cc)
+  target_link_libraries(tensorc PRIVATE tc_cli)
+  set_target_properties(tensorc PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
+endif()
+
+# Installation.
+install(TARGETS tensorc_library ${tool} EXPORT tensorc)
+install(DIRECTORY tc/api tc/options tc/support DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tc FILES_MATCHING PATTERN "*.h")
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tensorc)
+install(EXPORT tensorc NAMESPACE tensorc:: FILE tensorc-targets.cmake DESTINATION ${package_dir})
+configure_package_config_file(cmake/tensorc-config.cmake.in tensorc-config.cmake INSTALL_DESTINATION ${package_dir})
+write_basic_package_version_file(tensorc-config-version.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/tensorc-config.cmake ${PROJECT_BINARY_DIR}/tensorc-config-version.cmake
+        DESTINATION ${package_dir})
+file(RELATIVE_PATH pkgconfig_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(cmake/tensorc.pc.in tensorc.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tensorc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
