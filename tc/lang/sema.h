@@ -1,0 +1,16 @@
+#pragma once
+
+#include "tc/lang/ast.h"
+#include "tc/lang/typed_ast.h"
+#include "tc/support/result.h"
+
+namespace tc::lang {
+
+/// Resolves names, gives types and roles, and checks every rule of docs/language.md that needs neither ranges
+/// nor sizes. Reports up to kMaxErrors errors at once.
+Result<TypedProgram> analyse(const File& file);
+
+/// parse, then analyse.
+Result<TypedProgram> analyse(SourcePtr source);
+
+}  // namespace tc::lang
