@@ -2,54 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <optional>
 #include <string>
-#include <tl/expected.hpp>
 #include <utility>
-#include <vector>
 
-#include "tc/support/source.h"
+#include "tc/support/error.h"
 
 namespace tc {
-
-/// A remark that belongs to a diagnostic: "'A' is declared here".
-struct Note {
-  std::optional<SourceRange> range;
-  std::string text;
-};
-
-/// One error of the user's: a sentence that quotes the names and numbers involved, where it is, and notes.
-/// Errors without a place in a source (a wrong shape at a call, a missing file) have no range.
-struct Diagnostic {
-  std::optional<SourceRange> range;
-  std::string message;
-  std::vector<Note> notes;
-};
-
-/// What a fallible call returns instead of its value: one or more diagnostics and the source they point into.
-class Error {
- public:
-  Error(SourcePtr source, std::vector<Diagnostic> diagnostics)
-      : source_(std::move(source)), diagnostics_(std::move(diagnostics)) {}
-  /// An error without a place.
-  explicit Error(std::string message) : diagnostics_{{std::nullopt, std::move(message), {}}} {}
-  /// An error at one place.
-  Error(SourcePtr source, SourceRange range, std::string message, std::vector<Note> notes = {})
-      : source_(std::move(source)), diagnostics_{{range, std::move(message), std::move(notes)}} {}
-
-  const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
-  const SourcePtr& source() const { return source_; }
-
-  /// As printed to a terminal: file:line:column, the sentence, the source line, a marker under the exact text, notes.
-  std::string to_string() const;
-
- private:
-  SourcePtr source_;
-  std::vector<Diagnostic> diagnostics_;
-};
-
-template <typename T>
-using Result = tl::expected<T, Error>;
 
 /// return fail("the file '{}' has {} bytes", name, size);
 template <typename... Args>
@@ -60,14 +18,14 @@ tl::unexpected<Error> fail(fmt::format_string<Args...> format, Args&&... args) {
 }  // namespace tc
 
 /// Evaluates a Result; returns its error from the enclosing function, or goes on with `name` bound to the value.
-#define TC_TRY(name, expression)                                             \
-  auto name##_or_error = (expression);                                       \
+#define TC_TRY(name, expression)                                                   \
+  auto name##_or_error = (expression);                                             \
   if (!name##_or_error) return tl::unexpected(std::move(name##_or_error).error()); \
   auto name = std::move(*name##_or_error)
 
 /// The same for a Result<void>.
-#define TC_TRY_VOID(expression)                                              \
-  do {                                                                       \
-    auto void_or_error = (expression);                                       \
+#define TC_TRY_VOID(expression)                                                  \
+  do {                                                                           \
+    auto void_or_error = (expression);                                           \
     if (!void_or_error) return tl::unexpected(std::move(void_or_error).error()); \
   } while (false)
