@@ -24,6 +24,14 @@ struct Diagnostic {
   std::vector<Note> notes;
 };
 
+/// Whose fault an error is, and what to do about it.
+enum class ErrorKind {
+  kUser,       ///< the text, the sizes, the tensors or the options are wrong
+  kBudget,     ///< the compilation would take more than the budget allows
+  kCancelled,  ///< the caller asked to stop
+  kInternal,   ///< ours: please report it
+};
+
 /// What a fallible call returns instead of its value: one or more diagnostics and the source they point into.
 class Error {
  public:
@@ -35,6 +43,12 @@ class Error {
   Error(SourcePtr source, SourceRange range, std::string message, std::vector<Note> notes = {})
       : source_(std::move(source)), diagnostics_{{range, std::move(message), std::move(notes)}} {}
 
+  /// The same error, of another kind.
+  Error with_kind(ErrorKind kind) && {
+    kind_ = kind;
+    return std::move(*this);
+  }
+  ErrorKind kind() const { return kind_; }
   const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
   const SourcePtr& source() const { return source_; }
 
@@ -42,6 +56,7 @@ class Error {
   std::string to_string() const;
 
  private:
+  ErrorKind kind_ = ErrorKind::kUser;
   SourcePtr source_;
   std::vector<Diagnostic> diagnostics_;
 };

@@ -1,0 +1,192 @@
+#pragma once
+
+/// tensorc as a library: TC text in, kernels out.
+///
+///     #include <tc/api/tc.h>
+///
+///     const char* text = "def mv(float(M,K) A, float(K) x) -> (y) { y(m) +=! A(m,k) * x(k) }";
+///     auto kernel = tc::api::compile(text, {.inputs = {tc::api::TensorSpec{.shape = {128, 64}},
+///                                                      tc::api::TensorSpec{.shape = {64}}}});
+///     if (!kernel) { std::cerr << kernel.error().to_string(); return 1; }
+///     ... kernel->run(inputs, outputs) ...
+///
+/// Nothing here throws for an error of the user's or of ours: calls return Result<T>, which holds a value or an Error
+/// (tc/support/error.h) whose to_string() is the full text. Only std::bad_alloc may leave a call.
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "tc/api/tensor.h"
+#include "tc/options/options.h"
+#include "tc/support/error.h"
+
+namespace tc::api {
+
+/// The value of a scalar argument. It is converted to the argument's type at the call: an integer argument takes
+/// integers in its range only, a float argument takes any number and rounds it.
+class Scalar {
+ public:
+  template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
+  Scalar(T value) {  // NOLINT(google-explicit-constructor): literals are arguments
+    if constexpr (std::is_floating_point_v<T>) {
+      kind_ = Kind::kFloat;
+      float_ = static_cast<double>(value);
+    } else if constexpr (std::is_signed_v<T>) {
+      integer_ = value;
+    } else {
+      kind_ = Kind::kUnsigned;
+      integer_ = static_cast<int64_t>(static_cast<uint64_t>(value));
+    }
+  }
+
+  enum class Kind : uint8_t { kSigned, kUnsigned, kFloat };
+  Kind kind() const { return kind_; }
+  int64_t integer() const { return integer_; }  ///< the bit pattern, unless kFloat
+  double floating() const { return float_; }    ///< if kFloat
+  std::string to_string() const;
+
+ private:
+  Kind kind_ = Kind::kSigned;
+  int64_t integer_ = 0;
+  double float_ = 0;
+};
+
+enum class Role {
+  kInput,   ///< given by the caller, only read
+  kResult,  ///< written
+  kInOut,   ///< a result whose old elements are read: the caller fills it before the call
+  kScalar,
+};
+
+/// One argument of a def, as its text declares or implies it.
+struct Argument {
+  std::string name;
+  Role role = Role::kInput;
+  ScalarType type = ScalarType::kFloat32;
+  std::vector<std::string> shape;  ///< of a tensor: extents over size names, as text; "?" where only a call decides
+  bool compiled_in = false;        ///< of an integer scalar: its value decides a shape, a range or a subscript
+};
+
+/// The arguments of a def.
+struct Signature {
+  std::string entry;
+  std::vector<Argument> parameters;  ///< inputs and scalars, in the order of the text
+  std::vector<Argument> results;     ///< results and in-outs, in the order of the text
+  std::vector<std::string> sizes;    ///< names of symbolic sizes, in order of first appearance
+};
+
+/// What is compiled: an entry, specialised to types, shapes, strides and compiled-in scalars.
+struct Request {
+  std::string entry{};  ///< may be empty if the text has one def
+  /// Tensor parameters in order. Absent (or beyond the end): dense, with extents that follow from the sizes.
+  std::vector<std::optional<TensorSpec>> inputs{};
+  /// Results in order. Absent (or beyond the end): dense, with inferred extents. One that is given must have the
+  /// inferred extents; where the text leaves an extent open (an in-out tensor) it decides.
+  std::vector<std::optional<TensorSpec>> outputs{};
+  std::map<std::string, int64_t> sizes{};   ///< those that no given tensor determines; others must agree
+  std::map<std::string, Scalar> scalars{};  ///< at least those that are compiled in; others are ignored
+
+  options::CpuOptions options{};
+  options::Budget budget{};
+  std::stop_token cancel{};  ///< a compilation that is asked to stop ends with ErrorKind::kCancelled
+  bool verify = false;       ///< run the verifier after every pass
+};
+
+/// Types, shapes and strides of all tensors of a request, all extents known, strides filled in.
+struct Specs {
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+};
+
+struct PassTime {
+  std::string pass;
+  double ms = 0;
+};
+
+/// Times of single runs.
+struct Profile {
+  std::vector<double> runs_us;  ///< in the order of the runs
+  double min_us = 0;
+  double median_us = 0;
+  double mean_us = 0;
+};
+
+/// Machine code for one Request. A cheap handle; copies share the code. All members may be called from many threads
+/// at once.
+class CompiledKernel {
+ public:
+  /// Runs. `inputs` are the tensor parameters, `outputs` the results, `scalars` all scalar parameters, each in the
+  /// order of the text. Outputs are written in place; in-outs are read and written in place; elements that no
+  /// statement writes keep their values. Inputs and outputs are used where they are, never copied.
+  ///
+  /// Errors, found before anything is written: a wrong number of arguments; a tensor whose type, rank, extents,
+  /// strides, device or alignment are not what was compiled for; no data; an output that shares memory with another
+  /// argument; a scalar that its type cannot hold, or that differs from the value compiled in. After the start: not
+  /// enough memory for temporaries.
+  Result<void> run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
+                   std::span<const Scalar> scalars = {}) const;
+  /// The same on Tensors; an output that is read-only or empty is an error.
+  Result<void> run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                   std::span<const Scalar> scalars = {}) const;
+
+  /// Runs `repeat` times after one run to warm up, and says how long each took (wall clock). In-outs are updated by
+  /// every run.
+  Result<Profile> profile(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::span<const Scalar> scalars,
+                          int repeat) const;
+
+  /// New tensors for all outputs, zeroed; dense unless the request gave strides, which is then an error.
+  Result<std::vector<Tensor>> allocate_outputs() const;
+
+  const Signature& signature() const;
+  const std::vector<TensorSpec>& inputs() const;    ///< strides filled in
+  const std::vector<TensorSpec>& outputs() const;   ///< strides filled in
+  const std::vector<PassTime>& pass_times() const;  ///< of the compilation, in order
+
+ private:
+  friend class Engine;
+  struct Impl;
+  explicit CompiledKernel(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// A checked TC text. A cheap handle; copies share the text. All members may be called from many threads at once.
+class Engine {
+ public:
+  /// Reads and checks a text of one or more defs. `name` stands for the text in messages, like a file's name.
+  static Result<Engine> create(std::string_view text, std::string_view name = "tc");
+
+  std::vector<std::string> entries() const;  ///< in the order of the text
+
+  /// Errors here and below: an entry that the text does not have (with the nearest that it has).
+  Result<Signature> signature(std::string_view entry = {}) const;
+
+  /// Extents of all tensors, without compiling. Errors: as compile(), as far as they concern shapes.
+  Result<Specs> infer(const Request& request) const;
+
+  /// Compiles for the processor of this machine. Errors: a wrong number of tensors; types, ranks or extents that
+  /// contradict the text or each other; a size or compiled-in scalar without a value; a precondition of the text
+  /// that the sizes break (R7); strides that make two elements of an output share memory; options out of bounds; the
+  /// budget; cancellation; and, as ErrorKind::kInternal, a fault of ours.
+  Result<CompiledKernel> compile(const Request& request) const;
+
+ private:
+  struct Impl;
+  explicit Engine(std::shared_ptr<const Impl> impl);
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Engine::create and Engine::compile in one.
+Result<CompiledKernel> compile(std::string_view text, const Request& request);
+
+/// The version of the library, "0.1.0".
+const char* version();
+
+}  // namespace tc::api

@@ -1,0 +1,15 @@
+#pragma once
+
+#include "proto/options.pb.h"
+#include "tc/options/options.h"
+
+namespace tc::options {
+
+/// The message of a value: a field is present if it differs from CpuOptions{}.
+proto::CpuOptions to_proto(const CpuOptions& options);
+
+/// The value of a message; absent fields keep CpuOptions{}'s values, an enumerator without a name counts as absent.
+/// Nothing is validated.
+CpuOptions from_proto(const proto::CpuOptions& message);
+
+}  // namespace tc::options

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tc/options/options.h"
+
+namespace tc::options {
+
+/// A value out of its bounds: the field's name in tc.proto.CpuOptions, which of a repeated field's values (0 otherwise)
+/// and the sentence.
+struct Fault {
+  std::string field;
+  int index = 0;
+  std::string sentence;
+};
+
+/// All that validate() objects to, in the order of the fields.
+std::vector<Fault> faults_of(const CpuOptions& options);
+
+}  // namespace tc::options

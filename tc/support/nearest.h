@@ -1,0 +1,16 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tc {
+
+/// Edits (insertions, deletions, replacements, swaps of neighbours) that turn one word into the other.
+int edit_distance(std::string_view a, std::string_view b);
+
+/// The candidate that was probably meant by `word`: the nearest one, if it is near (at most a third of the word's
+/// letters differ, and at least one may); empty otherwise. The first of equally near ones.
+std::string nearest(std::string_view word, std::span<const std::string> candidates);
+
+}  // namespace tc
