@@ -22,7 +22,7 @@ target_link_libraries(tensorc_library PRIVATE Threads::Threads)
 target_include_directories(tensorc_library INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(tensorc_library INTERFACE cxx_std_20)
-target_link_libraries(tensorc_library INTERFACE fmt::fmt)
+target_link_libraries(tensorc_library INTERFACE dlpack::dlpack tl::expected)
 set_target_properties(tensorc_library PROPERTIES
   OUTPUT_NAME tensorc EXPORT_NAME tensorc VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
   LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/tensorc.map)
@@ -37,9 +37,15 @@ if(EXISTS ${PROJECT_SOURCE_DIR}/tc/cli/main.cc)
   set_target_properties(tensorc PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 endif()
 
-# Installation.
+# Installation. scripts/check_layers holds these headers and the programs of users to this list.
+set(public_headers
+  tc/api/tc.h tc/api/tc_c.h tc/api/tensor.h tc/api/dlpack_versioned.h
+  tc/options/options.h tc/support/error.h tc/support/scalar_type.h tc/support/source.h)
 install(TARGETS tensorc_library ${tool} EXPORT tensorc)
-install(DIRECTORY tc/api tc/options tc/support DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/tc FILES_MATCHING PATTERN "*.h")
+foreach(header IN LISTS public_headers)
+  cmake_path(GET header PARENT_PATH folder)
+  install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
+endforeach()
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tensorc)
 install(EXPORT tensorc NAMESPACE tensorc:: FILE tensorc-targets.cmake DESTINATION ${package_dir})
 configure_package_config_file(cmake/tensorc-config.cmake.in tensorc-config.cmake INSTALL_DESTINATION ${package_dir})
