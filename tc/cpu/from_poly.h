@@ -1,0 +1,38 @@
+#pragma once
+
+#include <Halide.h>
+
+#include <vector>
+
+#include "tc/cpu/layouts.h"
+#include "tc/cpu/object.h"
+#include "tc/cpu/statement_body.h"
+#include "tc/poly/scop.h"
+
+namespace tc::cpu {
+
+/// One more mark than those of poly::Scop: below "separate" stand tiles of which those at the edges may be partial.
+/// The loops below become `if (every tile is full) fast code else code for any tile`. A mark "vector" or "unroll" that
+/// is below no such mark does the same for itself.
+inline constexpr char kSeparateMark[] = "separate";
+
+struct FromPolyOptions {
+  Layouts layouts;
+  bool check_bounds = false;  ///< check data-dependent subscripts at run time (C8)
+  int vector_bits = 256;      ///< of the target's vector registers
+};
+
+/// A scheduled Scop as loops, and what its run-time checks are.
+struct KernelStmt {
+  Halide::Internal::Stmt body;
+  /// Buffers and scalars in the order of the call: the def's parameters, then those results that are not
+  /// parameters, then the fault buffer if there are checks. Scalars that were specialised are not arguments.
+  std::vector<KernelArgument> arguments;
+  std::vector<BoundsCheck> checks;
+};
+
+/// Turns a Scop whose schedule tree has been decided into loops: isl generates the loops, marks say which are parallel,
+/// vectors, unrolled or have buffers of their own. Temporaries without a buffer are allocated around everything.
+KernelStmt from_poly(const poly::Scop& scop, const FromPolyOptions& options);
+
+}  // namespace tc::cpu

@@ -1,0 +1,266 @@
+#include "tc/cpu/statement_body.h"
+
+#include "tc/support/check.h"
+
+namespace tc::cpu {
+
+using Halide::Expr;
+using Halide::Internal::Stmt;
+namespace hi = Halide::Internal;
+
+namespace {
+
+bool reads_tensor(const Expr& expr, const ir::Program& program) {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const ir::Program& program) : program_(program) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* call) override {
+      found = found || ir::is_tensor_read(program_, call);
+      IRVisitor::visit(call);
+    }
+    const ir::Program& program_;
+  } finder(program);
+  expr.accept(&finder);
+  return finder.found;
+}
+
+/// Turns an expression over a statement's indices into one over loop variables and flat buffers. Arithmetic of type
+/// Int(64) becomes Int(32) where intervals prove that nothing is lost.
+class BodyMutator : public hi::IRMutator {
+ public:
+  BodyMutator(const poly::Statement& statement, const BodyContext& context)
+      : statement_(statement), context_(context) {}
+
+  using IRMutator::mutate;
+  Expr mutate(const Expr& expr) override {
+    if (!expr.defined() || expr.type() != Halide::Int(64)) return IRMutator::mutate(expr);
+    return as_int64(range(expr));
+  }
+
+  /// An expression of type Int(64), as narrow as it goes.
+  Ranged range(const Expr& expr);
+  /// The flat index of tensor(subscripts) at its present place, checked or clamped where that is needed.
+  Expr address(const std::string& tensor, const std::vector<Expr>& subscripts);
+
+  /// Checks of subscripts met so far, in the order in which they must run.
+  std::vector<Stmt> checks;
+
+ private:
+  using IRMutator::visit;
+  Expr visit(const hi::Call* op) override;
+  Expr visit(const hi::Cast* op) override;
+  Expr visit(const hi::Select* op) override;
+  Expr visit(const hi::Variable* op) override;
+  Expr visit(const hi::LT* op) override { return compare(op); }
+  Expr visit(const hi::LE* op) override { return compare(op); }
+  Expr visit(const hi::GT* op) override { return compare(op); }
+  Expr visit(const hi::GE* op) override { return compare(op); }
+  Expr visit(const hi::EQ* op) override { return compare(op); }
+  Expr visit(const hi::NE* op) override { return compare(op); }
+
+  template <typename Comparison>
+  Expr compare(const Comparison* op) {
+    if (op->a.type() != Halide::Int(64)) return IRMutator::visit(op);
+    auto [a, b] = matched(range(op->a), range(op->b));
+    return Comparison::make(a, b);
+  }
+
+  Ranged range_of_cast(const hi::Cast* op);
+  void check_subscript(const std::string& tensor, int dimension, const Ranged& subscript);
+
+  const poly::Statement& statement_;
+  const BodyContext& context_;
+  std::vector<Expr> guards_;  ///< conditions under which the expression at hand is wanted (R6)
+};
+
+Ranged BodyMutator::range(const Expr& expr) {
+  if (const int64_t* value = hi::as_const_int(expr)) return ranged(*value);
+  if (const auto* op = expr.as<hi::Add>()) return range(op->a) + range(op->b);
+  if (const auto* op = expr.as<hi::Sub>()) return range(op->a) - range(op->b);
+  if (const auto* op = expr.as<hi::Mul>()) return range(op->a) * range(op->b);
+  if (const auto* op = expr.as<hi::Min>()) return min(range(op->a), range(op->b));
+  if (const auto* op = expr.as<hi::Max>()) return max(range(op->a), range(op->b));
+  if (const auto* op = expr.as<hi::Cast>()) return range_of_cast(op);
+  if (const auto* op = expr.as<hi::Div>()) {
+    const int64_t* divisor = hi::as_const_int(op->b);
+    if (divisor != nullptr && *divisor > 0) return floor_div(range(op->a), *divisor);
+  }
+  if (const auto* op = expr.as<hi::Mod>()) {
+    const int64_t* divisor = hi::as_const_int(op->b);
+    if (divisor != nullptr && *divisor > 0) return floor_mod(range(op->a), *divisor);
+  }
+  if (const auto* op = expr.as<hi::Select>()) {
+    Expr condition = mutate(op->condition);
+    guards_.push_back(condition);
+    Ranged a = range(op->true_value);
+    guards_.back() = !condition;
+    Ranged b = range(op->false_value);
+    guards_.pop_back();
+    auto [x, y] = matched(a, b);
+    return ranged(hi::Select::make(condition, x, y), std::min(a.min, b.min), std::max(a.max, b.max));
+  }
+  if (const auto* op = expr.as<hi::Variable>()) {
+    auto index = context_.indices.find(op->name);
+    if (index != context_.indices.end()) return index->second;
+  }
+  return unranged(IRMutator::mutate(expr));
+}
+
+Ranged BodyMutator::range_of_cast(const hi::Cast* op) {
+  Halide::Type from = op->value.type();
+  if (from == Halide::Int(32)) {
+    if (const auto* inner = op->value.as<hi::Cast>(); inner != nullptr && inner->value.type() == Halide::Int(64)) {
+      Ranged value = range(inner->value);
+      if (value.is_narrow()) return value;
+    }
+    return unranged(mutate(op->value));
+  }
+  if (from.is_int_or_uint() && from.bits() < 32) {
+    Expr value = Halide::cast(Halide::Int(32), mutate(op->value));
+    if (from.is_bool()) return ranged(value, 0, 1);
+    int64_t half = int64_t{1} << (from.bits() - 1);
+    return from.is_int() ? ranged(value, -half, half - 1) : ranged(value, 0, 2 * half - 1);
+  }
+  Expr value = hi::Cast::make(Halide::Int(64), mutate(op->value));
+  if (from == Halide::UInt(32)) return ranged(value, 0, UINT32_MAX);
+  return unranged(value);
+}
+
+Expr BodyMutator::visit(const hi::Variable* op) {
+  TC_CHECK(context_.indices.count(op->name) == 0, "index '{}' of statement {} is not of the index type", op->name,
+           statement_.id);
+  return op;
+}
+
+Expr BodyMutator::visit(const hi::Cast* op) {
+  if (op->value.type() != Halide::Int(64)) return IRMutator::visit(op);
+  Ranged value = range(op->value);
+  return value.expr.type() == op->type ? value.expr : hi::Cast::make(op->type, value.expr);
+}
+
+Expr BodyMutator::visit(const hi::Select* op) {
+  Expr condition = mutate(op->condition);
+  guards_.push_back(condition);
+  Expr true_value = mutate(op->true_value);
+  guards_.back() = !condition;
+  Expr false_value = mutate(op->false_value);
+  guards_.pop_back();
+  return hi::Select::make(condition, true_value, false_value);
+}
+
+Expr BodyMutator::visit(const hi::Call* op) {
+  if (!ir::is_tensor_read(*context_.program, op)) return IRMutator::visit(op);
+  const Place& place = context_.place(op->name);
+  // Nothing can be read from a tensor without elements: only a guard that never holds gets here.
+  if (place.span() == 0) return hi::make_zero(op->type);
+  return place.load(address(op->name, op->args));
+}
+
+Expr BodyMutator::address(const std::string& tensor, const std::vector<Expr>& subscripts) {
+  const Place& place = context_.place(tensor);
+  std::vector<Ranged> inside;
+  for (size_t d = 0; d < subscripts.size(); ++d) {
+    Ranged subscript = range(subscripts[d]);
+    bool data_dependent = reads_tensor(subscripts[d], *context_.program);
+    int64_t extent = place.extents[d];
+    if (data_dependent && context_.checks != nullptr) {
+      check_subscript(tensor, static_cast<int>(d), subscript);
+    }
+    Ranged first = place.offset.empty() ? ranged(0) : place.offset[d];
+    Ranged position = subscript - first;
+    bool proved = position.min >= 0 && position.max < extent;
+    if (!guards_.empty() && !proved) {
+      // The read may be unwanted and outside (R6): any element inside serves then.
+      subscript = min(max(subscript, first), first + ranged(extent - 1));
+    }
+    inside.push_back(subscript);
+  }
+  return place.address(inside);
+}
+
+void BodyMutator::check_subscript(const std::string& tensor, int dimension, const Ranged& subscript) {
+  const int64_t extent = *hi::as_const_int(context_.program->tensor(tensor).extents[static_cast<size_t>(dimension)]);
+  auto number = static_cast<int64_t>(context_.checks->size());
+  context_.checks->push_back({statement_.id, tensor, dimension, extent});
+  Expr outside = less(subscript, ranged(0)) || less_equal(ranged(extent), subscript);
+  for (const Expr& guard : guards_) outside = guard && outside;
+  Expr value = as_int64(subscript);
+  auto put = [&](int64_t slot, const Expr& stored) {
+    return hi::Store::make(kFaultBuffer, stored, hi::make_const(Halide::Int(32), slot), {}, hi::const_true(), {});
+  };
+  Stmt report = hi::Block::make({put(0, hi::make_const(Halide::Int(64), number)), put(1, value),
+                                 hi::AssertStmt::make(hi::const_false(), Expr(kOutOfBounds))});
+  checks.push_back(hi::IfThenElse::make(outside, report));
+}
+
+Expr combine(ir::Assign assign, const Expr& old_value, const Expr& value) {
+  switch (assign) {
+    case ir::Assign::kSet:
+      return value;
+    case ir::Assign::kAdd:
+      return hi::Add::make(old_value, value);
+    case ir::Assign::kMul:
+      return hi::Mul::make(old_value, value);
+    case ir::Assign::kMin:
+      return hi::Min::make(old_value, value);
+    case ir::Assign::kMax:
+      return hi::Max::make(old_value, value);
+  }
+  TC_CHECK(false, "an operator that does not exist");
+}
+
+}  // namespace
+
+Stmt statement_body(const poly::Statement& statement, const BodyContext& context) {
+  BodyMutator mutator(statement, context);
+  Expr guard = statement.guard.defined() ? mutator.mutate(statement.guard) : Expr();
+  std::vector<Stmt> guard_checks = std::move(mutator.checks);
+  mutator.checks.clear();
+
+  const Place& place = context.place(statement.tensor);
+  Expr value = mutator.mutate(statement.value);
+  Expr address = mutator.address(statement.tensor, statement.subscripts);
+  if (statement.kind == poly::Statement::Kind::kUpdate) {
+    TC_CHECK(statement.accumulator == place.type, "{} accumulates into '{}' in another type than the tensor's",
+             statement.id, statement.tensor);
+    value = combine(statement.assign, place.load(address), value);
+  } else if (value.type() != place.type) {
+    value = hi::Cast::make(place.type, value);
+  }
+  std::vector<Stmt> parts = std::move(mutator.checks);
+  parts.push_back(place.store(address, value));
+  Stmt body = hi::Block::make(parts);
+  if (guard.defined()) body = hi::IfThenElse::make(guard, body);
+  guard_checks.push_back(body);
+  return hi::Block::make(guard_checks);
+}
+
+bool has_data_dependent_subscript(const poly::Statement& statement, const ir::Program& program) {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const ir::Program& program) : program_(program) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* call) override {
+      if (ir::is_tensor_read(program_, call)) {
+        for (const Expr& subscript : call->args) found = found || reads_tensor(subscript, program_);
+      }
+      IRVisitor::visit(call);
+    }
+    const ir::Program& program_;
+  } finder(program);
+  statement.value.accept(&finder);
+  if (statement.guard.defined()) statement.guard.accept(&finder);
+  for (const Expr& subscript : statement.subscripts) {
+    finder.found = finder.found || reads_tensor(subscript, program);
+  }
+  return finder.found;
+}
+
+}  // namespace tc::cpu
