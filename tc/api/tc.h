@@ -142,7 +142,7 @@ class CompiledKernel {
   Result<Profile> profile(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::span<const Scalar> scalars,
                           int repeat) const;
 
-  /// New tensors for all outputs, zeroed; dense unless the request gave strides, which is then an error.
+  /// New tensors for all outputs, zeroed, with the strides that were compiled for.
   Result<std::vector<Tensor>> allocate_outputs() const;
 
   const Signature& signature() const;

@@ -34,7 +34,8 @@ Result<TensorSpec> spec_of(const DLTensor& tensor);
 /// DLPack's code of an element type.
 DLDataType to_dlpack(ScalarType type);
 
-/// A tensor in host memory, and who owns the memory. Move-only.
+/// A tensor in host memory, and who owns the memory. Move-only. An empty one can be moved, assigned to and asked
+/// whether it is empty; anything else throws InternalError.
 class Tensor {
  public:
   Tensor();
@@ -42,8 +43,8 @@ class Tensor {
   Tensor(Tensor&& other) noexcept;
   Tensor& operator=(Tensor&& other) noexcept;
 
-  /// New memory, aligned to 64 bytes, all zero. Dense specs only.
-  /// Errors: sizes that overflow, strides, more than the machine's memory.
+  /// New memory, aligned to 64 bytes (for an element (0, ..., 0) at the lowest address), all zero.
+  /// Errors: strides or extents that do not make sense together, sizes that overflow, more memory than there is.
   static Result<Tensor> allocate(const TensorSpec& spec);
   /// A view of memory that the caller keeps alive; shape and strides are copied.
   static Tensor borrow(const DLTensor& tensor, bool read_only = false);

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace tc::api {
+
+/// Bytes that this process may still allocate without swapping: what the machine has free, or what the process's
+/// control group has left of its limit, whichever is less. INT64_MAX where neither is known.
+int64_t available_memory_bytes();
+
+/// "512 bytes", "1.5 KiB", "3.2 GiB".
+std::string human_bytes(int64_t bytes);
+
+}  // namespace tc::api
