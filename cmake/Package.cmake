@@ -29,19 +29,15 @@ set_target_properties(tensorc_library PROPERTIES
 target_link_options(tensorc_library PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/tensorc.map)
 
 # The tool, at the top of the build folder.
-set(tool)
-if(EXISTS ${PROJECT_SOURCE_DIR}/tc/cli/main.cc)
-  set(tool tensorc)
-  add_executable(tensorc tc/cli/main.cc)
-  target_link_libraries(tensorc PRIVATE tc_cli)
-  set_target_properties(tensorc PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
-endif()
+add_executable(tensorc tc/cli/main.cc)
+target_link_libraries(tensorc PRIVATE tc_cli)
+set_target_properties(tensorc PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
 
 # Installation. scripts/check_layers holds these headers and the programs of users to this list.
 set(public_headers
   tc/api/tc.h tc/api/tc_c.h tc/api/tensor.h tc/api/dlpack_versioned.h
   tc/options/options.h tc/support/error.h tc/support/scalar_type.h tc/support/source.h)
-install(TARGETS tensorc_library ${tool} EXPORT tensorc)
+install(TARGETS tensorc_library tensorc EXPORT tensorc)
 foreach(header IN LISTS public_headers)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
