@@ -12,8 +12,8 @@ namespace tc::cpu {
 
 /// One argument of a kernel, in the order of its call.
 struct KernelArgument {
-  std::string name;         ///< as the Stmt's Load, Store and Variable nodes call it
-  Halide::Type type;        ///< of one element, or of the scalar
+  std::string name;   ///< as the Stmt's Load, Store and Variable nodes call it
+  Halide::Type type;  ///< of one element, or of the scalar
   bool is_buffer = false;
   int64_t elements = 0;     ///< of a buffer: how many elements may be touched
   int alignment_bytes = 0;  ///< of a buffer: what its address is a multiple of; 0 for the size of an element
@@ -49,10 +49,10 @@ struct ObjectOptions {
 /// Machine code of one kernel: position-independent, relocatable ELF, with undefined symbols that the loader
 /// supplies. Plain data: may be stored and loaded by another process (with the same version of this library).
 struct Object {
-  std::string name;     ///< of the kernel
-  std::string target;   ///< canonical text, never "host"
-  std::string bytes;    ///< the ELF file
-  int arguments = 0;    ///< how many
+  std::string name;    ///< of the kernel
+  std::string target;  ///< canonical text, never "host"
+  std::string bytes;   ///< the ELF file
+  int arguments = 0;   ///< how many
 };
 
 /// Compiles. The error is the user's: a target text that is not one, or not an x86-64 Linux.

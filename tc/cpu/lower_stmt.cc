@@ -1,0 +1,43 @@
+#include "tc/cpu/lower_stmt.h"
+
+#include "tc/cpu/opaque_values.h"
+
+namespace tc::cpu {
+
+using namespace Halide::Internal;
+
+namespace {
+
+/// The order matters: names must be unique before anything is substituted; vector loops must be gone before loops are
+/// split by their conditions; what is invariant is hoisted when nothing simplifies any more.
+Stmt lower_loops(Stmt s) {
+  s = unify_duplicate_lets(simplify(s));
+  s = unroll_loops(s);
+  s = vectorize_loops(s, {});
+  s = simplify(s);
+  s = rewrite_interleavings(s);
+  s = partition_loops(s);
+  s = simplify(s);
+  s = trim_no_ops(s);
+  s = hoist_loop_invariant_if_statements(s);
+  s = bound_small_allocations(s);
+  s = common_subexpression_elimination(s);
+  s = flatten_nested_ramps(s);
+  s = remove_dead_allocations(s);
+  s = simplify(s);
+  s = hoist_loop_invariant_values(s);
+  return hoist_loop_invariant_if_statements(s);
+}
+
+}  // namespace
+
+LoweredKernel lower_kernel(const Kernel& kernel, const Halide::Target& target, bool strict) {
+  Stmt body = uniquify_variable_names(kernel.body);
+  body = lower_loops(make_values_opaque(body, kernel.arguments, strict));
+  LoweredKernel result;
+  body = lower_parallel_tasks(body, result.functions, kernel.name, target);
+  result.functions.emplace_back(kernel.name, passed_arguments(kernel.arguments), body, Halide::LinkageType::External);
+  return result;
+}
+
+}  // namespace tc::cpu

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <llvm/IR/Module.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include <memory>
+#include <string>
+
+#include "tc/cpu/target.h"
+
+namespace tc::cpu {
+
+/// LLVM's description of the target. Floats are IEEE; unless `strict`, a multiplication whose only use is an addition
+/// is fused with it where the processor can.
+std::unique_ptr<llvm::TargetMachine> make_target_machine(const CodeTarget& target, bool strict);
+
+/// Optimises in place. Vector code comes from the schedule, so the pipeline is shorter than LLVM's own: scalars into
+/// registers, simplification, invariant code, redundant loads and stores, small loops unrolled.
+void optimise(llvm::Module& module, llvm::TargetMachine& machine);
+
+/// The module as an object file or as assembly. Consumes the module's contents.
+std::string emit_object(llvm::Module& module, llvm::TargetMachine& machine);
+std::string emit_assembly(llvm::Module& module, llvm::TargetMachine& machine);
+
+}  // namespace tc::cpu
