@@ -7,7 +7,9 @@
 namespace tc::lang {
 
 inline constexpr size_t kMaxSourceBytes = 1 << 20;
-inline constexpr int kMaxDepth = 256;          ///< of nested brackets, and of an expression's tree, lets replaced
+inline constexpr int kMaxDepth = 256;  ///< of nested brackets, and of an expression's tree, lets replaced
+inline constexpr size_t kMaxNameBytes = 255;
+inline constexpr size_t kMaxClauses = 64;      ///< of one statement
 inline constexpr size_t kMaxErrors = 20;       ///< reported at once
 inline constexpr size_t kMaxStatements = 512;  ///< in one def
 inline constexpr size_t kMaxArguments = 256;   ///< parameters and results of one def

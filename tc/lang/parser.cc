@@ -1,0 +1,505 @@
+#include "tc/lang/parser.h"
+
+#include <algorithm>
+
+#include "tc/lang/lexer.h"
+#include "tc/lang/limits.h"
+#include "tc/lang/numbers.h"
+#include "tc/lang/precedence.h"
+#include "tc/support/check.h"
+
+namespace tc::lang {
+namespace {
+
+/// Recursive descent. A function that fails has reported why and returns nothing; the statement or def that it was
+/// in is given up, and parsing goes on at the next one.
+class Parser {
+ public:
+  Parser(SourcePtr source, Report& report) : source_(std::move(source)), report_(report) {
+    Tokens lexed = lex(*source_, report_);
+    tokens_ = std::move(lexed.tokens);
+    file_.source = source_;
+    file_.comments = std::move(lexed.comments);
+  }
+
+  File run() {
+    while (!at(TokenKind::kEnd)) {
+      if (!at_definition()) {
+        expected("'def'");
+        skip_to_definition();
+      } else if (auto definition = parse_definition()) {
+        file_.definitions.push_back(std::move(*definition));
+      } else {
+        skip_to_definition();
+      }
+    }
+    if (file_.definitions.empty() && report_.empty()) expected("'def'");
+    return std::move(file_);
+  }
+
+ private:
+  // Tokens.
+  const Token& token(size_t ahead = 0) const { return tokens_[std::min(next_ + ahead, tokens_.size() - 1)]; }
+  bool at(TokenKind kind, size_t ahead = 0) const { return token(ahead).kind == kind; }
+  bool at_binary(BinaryOp op) const { return at(TokenKind::kBinary) && token().binary == op; }
+  std::string_view text(const Token& token) const { return source_->text(token.range); }
+  bool at_word(std::string_view word, size_t ahead = 0) const {
+    return at(TokenKind::kName, ahead) && text(token(ahead)) == word;
+  }
+  bool adjacent(size_t ahead) const { return token(ahead).range.end == token(ahead + 1).range.begin; }
+  void advance() { next_ = std::min(next_ + 1, tokens_.size() - 1); }
+  bool accept(TokenKind kind) {
+    if (!at(kind)) return false;
+    advance();
+    return true;
+  }
+  uint32_t begin() const { return token().range.begin; }
+  uint32_t last_end() const { return next_ == 0 ? 0 : tokens_[next_ - 1].range.end; }
+  SourceRange since(uint32_t begin) const { return {begin, std::max(begin, last_end())}; }
+
+  // Errors.
+  std::string describe(const Token& token) const {
+    if (token.kind == TokenKind::kEnd) return "the end of the file";
+    if (token.kind == TokenKind::kType) return fmt::format("the type '{}'", text(token));
+    return fmt::format("'{}'", text(token));
+  }
+  /// Silent at a token that the lexer has reported.
+  std::nullopt_t expected(std::string_view what) {
+    if (!at(TokenKind::kBad) && !stopped_) report_.error(token().range, "expected {}, not {}", what, describe(token()));
+    return std::nullopt;
+  }
+  bool expect(TokenKind kind, std::string_view what) {
+    if (accept(kind)) return true;
+    expected(what);
+    return false;
+  }
+  /// Gives up on the whole rest of the text, because a limit is passed.
+  void stop(SourceRange range, const std::string& message) {
+    if (!stopped_) report_.error(range, "{}", message);
+    stopped_ = true;
+    next_ = tokens_.size() - 1;
+  }
+  void stop_too_deep(SourceRange range) {
+    stop(range, fmt::format("this expression is nested too deeply: at most {} levels are allowed", kMaxDepth));
+  }
+  void skip_to_definition() {
+    while (!at(TokenKind::kEnd) && !at_definition()) advance();
+  }
+
+  // What stands here?
+  bool at_definition() const {
+    return at_word("def") && at(TokenKind::kName, 1) && (at(TokenKind::kOpen, 2) || at(TokenKind::kEnd, 2));
+  }
+  /// The assignment operator at `ahead`, as a number of tokens; 0 when there is none.
+  size_t assignment_length(size_t ahead) const {
+    if (at(TokenKind::kAssign, ahead)) return 1;
+    if ((!at_word("min", ahead) && !at_word("max", ahead)) || !at(TokenKind::kAssign, ahead + 1)) return 0;
+    if (token(ahead + 1).assign != AssignOp::kSet || !adjacent(ahead)) return 0;
+    return at(TokenKind::kNot, ahead + 2) && adjacent(ahead + 1) ? 3 : 2;
+  }
+  /// [ type ] ID [ '(' ... ')' ] assign. Looks a little way only, because recovery asks at every token.
+  bool at_statement() const {
+    constexpr size_t kTokens = 500;
+    constexpr int kNesting = 16;
+    size_t ahead = at(TokenKind::kType) ? 1 : 0;
+    if (!at(TokenKind::kName, ahead)) return false;
+    if (at(TokenKind::kOpen, ++ahead)) {
+      for (int depth = 0;; ++ahead) {
+        if (at(TokenKind::kOpen, ahead)) ++depth;
+        if (at(TokenKind::kClose, ahead) && --depth == 0) break;
+        if (at(TokenKind::kEnd, ahead) || at(TokenKind::kCloseBrace, ahead)) return false;
+        if (ahead == kTokens || depth > kNesting) return false;
+      }
+      ++ahead;
+    }
+    return assignment_length(ahead) > 0;
+  }
+  /// `where` begins the clauses where a tensor of this name would not be assigned to.
+  bool at_where() const {
+    return at_word("where") && (at(TokenKind::kName, 1) || at(TokenKind::kType, 1)) && assignment_length(1) == 0;
+  }
+
+  std::optional<Name> parse_name(std::string_view what) {
+    if (!at(TokenKind::kName)) return expected(what);
+    Name name{std::string(text(token())), token().range};
+    advance();
+    return name;
+  }
+
+  // def := 'def' ID '(' [ param {',' param} ] ')' arrow '(' result {',' result} ')' '{' { stmt } '}'
+  std::optional<Definition> parse_definition() {
+    Definition definition;
+    const uint32_t start = begin();
+    advance();
+    auto name = parse_name("the name of the def");
+    if (!name) return std::nullopt;
+    definition.name = std::move(*name);
+    if (!expect(TokenKind::kOpen, "'('")) return std::nullopt;
+    if (!at(TokenKind::kClose)) {
+      do {
+        auto parameter = parse_parameter();
+        if (!parameter) return std::nullopt;
+        definition.parameters.push_back(std::move(*parameter));
+      } while (accept(TokenKind::kComma));
+    }
+    if (!expect(TokenKind::kClose, "',' or ')' after a parameter")) return std::nullopt;
+    if (!expect(TokenKind::kArrow, "'->'") || !expect(TokenKind::kOpen, "'('")) return std::nullopt;
+    do {
+      auto result = parse_result();
+      if (!result) return std::nullopt;
+      definition.results.push_back(std::move(*result));
+    } while (accept(TokenKind::kComma));
+    if (!expect(TokenKind::kClose, "',' or ')' after a result")) return std::nullopt;
+    if (!expect(TokenKind::kOpenBrace, "'{'")) return std::nullopt;
+    if (definition.parameters.size() + definition.results.size() > kMaxArguments) {
+      report_.error(definition.name.range, "def '{}' has {} parameters and results: at most {} are allowed",
+                    definition.name.text, definition.parameters.size() + definition.results.size(), kMaxArguments);
+    }
+    parse_body(definition);
+    definition.range = since(start);
+    return definition;
+  }
+
+  void parse_body(Definition& definition) {
+    while (!accept(TokenKind::kCloseBrace)) {
+      if (at(TokenKind::kEnd) || at_definition()) {
+        expected(fmt::format("'}}' to end def '{}'", definition.name.text));
+        return;
+      }
+      if (definition.statements.size() == kMaxStatements) {
+        return stop(token().range, fmt::format("too many statements in def '{}': at most {} are allowed",
+                                               definition.name.text, kMaxStatements));
+      }
+      if (auto statement = parse_statement()) {
+        definition.statements.push_back(std::move(*statement));
+      } else {
+        skip_to_statement();
+      }
+    }
+  }
+
+  /// After an error: the name before an assignment is no statement where it is a let.
+  void skip_to_statement() {
+    bool in_clauses = false;
+    for (size_t steps = 0; !at(TokenKind::kEnd) && !at(TokenKind::kCloseBrace) && !at_definition(); ++steps) {
+      if (steps > 0 && !in_clauses && at_statement()) return;
+      in_clauses = at_word("where") || at(TokenKind::kComma);
+      advance();
+    }
+  }
+
+  // type [ '(' dim {',' dim} ')' ]
+  bool parse_dimensions(std::optional<std::vector<ExprPtr>>& dimensions) {
+    if (!accept(TokenKind::kOpen)) return true;
+    dimensions.emplace();
+    if (at(TokenKind::kClose)) {
+      expected("a dimension (a type without dimensions has no parentheses)");
+      return false;
+    }
+    return parse_list(*dimensions, "',' or ')' after a dimension");
+  }
+
+  // param := type [ '(' dim {',' dim} ')' ] ID
+  std::optional<Parameter> parse_parameter() {
+    Parameter parameter;
+    const uint32_t start = begin();
+    if (!at(TokenKind::kType)) return expected("a parameter's type");
+    parameter.type = *scalar_type_from_name(text(token()));
+    advance();
+    if (!parse_dimensions(parameter.dimensions)) return std::nullopt;
+    auto name = parse_name("a parameter's name");
+    if (!name) return std::nullopt;
+    parameter.name = std::move(*name);
+    parameter.range = since(start);
+    return parameter;
+  }
+
+  // result := [ type [ '(' dim {',' dim} ')' ] ] ID
+  std::optional<ResultDeclaration> parse_result() {
+    ResultDeclaration result;
+    const uint32_t start = begin();
+    if (at(TokenKind::kType)) {
+      result.type = scalar_type_from_name(text(token()));
+      advance();
+      if (!parse_dimensions(result.dimensions)) return std::nullopt;
+    }
+    auto name = parse_name("a result's name");
+    if (!name) return std::nullopt;
+    result.name = std::move(*name);
+    result.range = since(start);
+    return result;
+  }
+
+  // stmt := [ type ] ID [ '(' [ index {',' index} ] ')' ] assign expr [ 'where' clause {',' clause} ]
+  std::optional<Statement> parse_statement() {
+    Statement statement;
+    const uint32_t start = begin();
+    if (at(TokenKind::kType)) {
+      statement.type = scalar_type_from_name(text(token()));
+      advance();
+    }
+    const uint32_t left = begin();
+    auto name = parse_name(statement.type ? "a tensor's name" : "a statement or '}'");
+    if (!name) return std::nullopt;
+    statement.tensor = std::move(*name);
+    if (accept(TokenKind::kOpen) && !accept(TokenKind::kClose) &&
+        !parse_list(statement.subscripts, "',' or ')' after a subscript")) {
+      return std::nullopt;
+    }
+    statement.left_range = since(left);
+    if (!parse_assignment(statement)) return std::nullopt;
+    statement.right = parse_expr();
+    if (!statement.right) return std::nullopt;
+    if (at_where()) {
+      advance();
+      if (!parse_clauses(statement.clauses)) return std::nullopt;
+    }
+    statement.range = since(start);
+    return statement;
+  }
+
+  bool parse_assignment(Statement& statement) {
+    const size_t length = assignment_length(0);
+    if (length == 0) {
+      expected(fmt::format("'=', '+=!' or another assignment after '{}'", source_->text(statement.left_range)));
+      return false;
+    }
+    const bool min = at_word("min");
+    statement.op_range = {begin(), token(length - 1).range.end};
+    if (length == 1) {
+      statement.op = token().assign;
+    } else if (length == 2) {
+      statement.op = min ? AssignOp::kMin : AssignOp::kMax;
+    } else {
+      statement.op = min ? AssignOp::kMinInit : AssignOp::kMaxInit;
+    }
+    for (size_t i = 0; i < length; ++i) advance();
+    return true;
+  }
+
+  bool parse_clauses(std::vector<Clause>& clauses) {
+    do {
+      if (clauses.size() == kMaxClauses) {
+        stop(token().range, fmt::format("too many clauses: at most {} are allowed in a statement", kMaxClauses));
+        return false;
+      }
+      auto clause = parse_clause();
+      if (!clause) return false;
+      clauses.push_back(std::move(*clause));
+    } while (accept(TokenKind::kComma));
+    return true;
+  }
+
+  // clause := ID 'in' expr ':' expr | ID '=' expr | 'exists' expr
+  std::optional<Clause> parse_clause() {
+    const uint32_t start = begin();
+    const bool let = at(TokenKind::kAssign, 1) && token(1).assign == AssignOp::kSet;
+    // `exists in(i)` asks for a read of a tensor called `in`; `exists in 0:2` gives a range to `exists`.
+    const bool range = at_word("in", 1) && !(at_word("exists") && at(TokenKind::kOpen, 2));
+    if (at_word("exists") && !let && !range) {
+      advance();
+      ExprPtr expression = parse_expr();
+      if (!expression) return std::nullopt;
+      return Clause{ExistsClause{std::move(expression)}, since(start)};
+    }
+    auto name = parse_name("a clause: 'i in low:high', 'x = value' or 'exists expression'");
+    if (!name) return std::nullopt;
+    if (let) {
+      advance();
+      ExprPtr value = parse_expr();
+      if (!value) return std::nullopt;
+      return Clause{LetClause{std::move(*name), std::move(value)}, since(start)};
+    }
+    if (!range) return expected(fmt::format("'in' or '=' after '{}'", name->text));
+    advance();
+    ExprPtr low = parse_expr();
+    if (!low || !expect(TokenKind::kColon, "':' between the bounds of a range")) return std::nullopt;
+    ExprPtr high = parse_expr();
+    if (!high) return std::nullopt;
+    return Clause{RangeClause{std::move(*name), std::move(low), std::move(high)}, since(start)};
+  }
+
+  /// expr {',' expr} ')'
+  bool parse_list(std::vector<ExprPtr>& list, std::string_view what) {
+    do {
+      if (list.size() == kMaxRank) {
+        stop(token().range, fmt::format("too many dimensions or arguments: at most {} are allowed", kMaxRank));
+        return false;
+      }
+      ExprPtr element = parse_expr();
+      if (!element) return false;
+      list.push_back(std::move(element));
+    } while (accept(TokenKind::kComma));
+    return expect(TokenKind::kClose, what);
+  }
+
+  // Expressions.
+
+  /// Null after an error, also when the tree has grown too high.
+  ExprPtr make(Expr::Node node, uint32_t start, std::initializer_list<const ExprPtr*> children) {
+    int height = 0;
+    for (const ExprPtr* child : children) height = std::max(height, (*child)->height);
+    return finish(std::move(node), start, height);
+  }
+  ExprPtr finish(Expr::Node node, uint32_t start, int height_below) {
+    if (height_below >= kMaxDepth) {
+      stop_too_deep({start, start + 1});
+      return nullptr;
+    }
+    return std::make_shared<const Expr>(Expr{std::move(node), since(start), height_below + 1});
+  }
+
+  // expr := binary [ '?' expr ':' expr ]
+  ExprPtr parse_expr() {
+    if (depth_ >= kMaxDepth) {
+      stop_too_deep(token().range);
+      return nullptr;
+    }
+    ++depth_;
+    ExprPtr expr = parse_conditional();
+    --depth_;
+    return expr;
+  }
+
+  ExprPtr parse_conditional() {
+    const uint32_t start = begin();
+    ExprPtr condition = parse_binary(0);
+    if (!condition || !accept(TokenKind::kQuestion)) return condition;
+    ExprPtr if_true = parse_expr();
+    if (!if_true || !expect(TokenKind::kColon, "':' after '?'")) return nullptr;
+    ExprPtr if_false = parse_expr();
+    if (!if_false) return nullptr;
+    return make(Conditional{condition, if_true, if_false}, start, {&condition, &if_true, &if_false});
+  }
+
+  /// Operators that bind tighter than `above`; all group to the left, comparisons not at all.
+  ExprPtr parse_binary(int above) {
+    const uint32_t start = begin();
+    ExprPtr left = parse_unary();
+    bool compared = false;
+    while (left && at(TokenKind::kBinary) && precedence_of(token().binary) > above) {
+      const BinaryOp op = token().binary;
+      if (is_comparison(op) && compared) {
+        report_.error(token().range, "comparisons do not chain: join two with '&&'");
+        return nullptr;
+      }
+      compared = is_comparison(op);
+      advance();
+      ExprPtr right = parse_binary(precedence_of(op));
+      if (!right) return nullptr;
+      left = make(Binary{op, left, right}, start, {&left, &right});
+    }
+    return left;
+  }
+
+  ExprPtr parse_unary() {
+    const bool negate = at_binary(BinaryOp::kSub);
+    if (!negate && !at(TokenKind::kNot)) return parse_primary();
+    const uint32_t start = begin();
+    if (depth_ >= kMaxDepth) {
+      stop_too_deep(token().range);
+      return nullptr;
+    }
+    advance();
+    ++depth_;
+    ExprPtr operand = parse_unary();
+    --depth_;
+    if (!operand) return nullptr;
+    return make(Unary{negate ? UnaryOp::kNegate : UnaryOp::kNot, operand}, start, {&operand});
+  }
+
+  // primary := number | '(' expr ')' | type '(' expr ')' | ID [ '(' expr {',' expr} ')' ] | ID '.' integer
+  ExprPtr parse_primary() {
+    switch (token().kind) {
+      case TokenKind::kNumber:
+        return parse_number();
+      case TokenKind::kType:
+        return parse_cast();
+      case TokenKind::kName:
+        return parse_use();
+      case TokenKind::kOpen: {
+        advance();
+        ExprPtr inner = parse_expr();
+        if (!inner || !expect(TokenKind::kClose, "an operator or ')'")) return nullptr;
+        return inner;
+      }
+      default:
+        expected("an expression");
+        return nullptr;
+    }
+  }
+
+  /// A number that is none is reported, and stands for 0 so that the rest is still checked.
+  ExprPtr parse_number() {
+    const uint32_t start = begin();
+    auto number = read_number(text(token()));
+    if (auto* message = std::get_if<std::string>(&number)) {
+      report_.error(token().range, "{}", *message);
+      number = IntegerLiteral{0};
+    }
+    advance();
+    if (auto* integer = std::get_if<IntegerLiteral>(&number)) return make(*integer, start, {});
+    return make(std::get<FloatLiteral>(std::move(number)), start, {});
+  }
+
+  ExprPtr parse_cast() {
+    const uint32_t start = begin();
+    const ScalarType type = *scalar_type_from_name(text(token()));
+    advance();
+    if (!expect(TokenKind::kOpen, "'(': a type in an expression is a cast")) return nullptr;
+    ExprPtr operand = parse_expr();
+    if (!operand || !expect(TokenKind::kClose, "an operator or ')'")) return nullptr;
+    return make(CastTo{type, operand}, start, {&operand});
+  }
+
+  ExprPtr parse_use() {
+    const uint32_t start = begin();
+    Name name = *parse_name("a name");
+    if (accept(TokenKind::kOpen)) {
+      if (at(TokenKind::kClose)) {
+        report_.error({start, token().range.end},
+                      "'{0}()' has no subscript: a tensor without dimensions is read as '{0}'", name.text);
+        return nullptr;
+      }
+      Apply apply{std::move(name), {}};
+      if (!parse_list(apply.arguments, "an operator, ',' or ')'")) return nullptr;
+      int height = 0;
+      for (const ExprPtr& argument : apply.arguments) height = std::max(height, argument->height);
+      return finish(std::move(apply), start, height);
+    }
+    if (!accept(TokenKind::kDot)) return make(NameUse{std::move(name.text)}, start, {});
+    if (at(TokenKind::kNumber)) {
+      const auto number = read_number(text(token()));
+      if (const auto* dimension = std::get_if<IntegerLiteral>(&number)) {
+        advance();
+        return make(ExtentUse{std::move(name), dimension->value}, start, {});
+      }
+    }
+    expected(fmt::format("the number of a dimension after '{}.'", name.text));
+    return nullptr;
+  }
+
+  SourcePtr source_;
+  Report& report_;
+  std::vector<Token> tokens_;
+  size_t next_ = 0;
+  int depth_ = 0;
+  bool stopped_ = false;
+  File file_;
+};
+
+}  // namespace
+
+Result<File> parse(SourcePtr source) {
+  TC_CHECK(source != nullptr, "parse needs a source");
+  if (source->text().size() > kMaxSourceBytes) {
+    return tl::unexpected(Error(fmt::format("{}: the program has {} bytes: at most {} are allowed", source->name(),
+                                            source->text().size(), kMaxSourceBytes)));
+  }
+  Report report(source);
+  File file = Parser(source, report).run();
+  if (!report.empty()) return tl::unexpected(report.take());
+  return file;
+}
+
+}  // namespace tc::lang

@@ -1,0 +1,51 @@
+#include "tc/lang/scope.h"
+
+#include "tc/lang/intrinsics.h"
+#include "tc/lang/walk.h"
+
+namespace tc::lang {
+namespace {
+
+std::optional<int> find(const std::map<std::string, int, std::less<>>& ids, std::string_view name) {
+  const auto at = ids.find(name);
+  return at == ids.end() ? std::nullopt : std::optional(at->second);
+}
+
+}  // namespace
+
+Note Scope::declared_here(int tensor) const {
+  const Tensor& t = definition.tensors[tensor];
+  const bool declared = t.role == Role::kInput || t.dimensions.has_value();
+  return {t.range, fmt::format("'{}' is {} here", t.name, declared ? "declared" : "first written")};
+}
+
+Resolved StatementScope::resolve(std::string_view name) const {
+  if (auto id = find(let_ids, name)) return {NameKind::kLet, *id};
+  if (auto id = find(scope.scalars, name)) return {NameKind::kScalar, *id};
+  // Before tensors: a size and a tensor with dimensions may share a name (C9).
+  if (auto id = find(scope.sizes, name)) return {NameKind::kSize, *id};
+  if (auto id = find(scope.tensors, name)) return {NameKind::kTensor, *id};
+  if (find_intrinsic(name)) return {NameKind::kIntrinsic, -1};
+  return {NameKind::kIndex, -1};
+}
+
+IndexClass StatementScope::classify(const Expr& expr) const {
+  if (std::holds_alternative<IntegerLiteral>(expr.node)) return IndexClass::kLiteral;
+  if (std::holds_alternative<ExtentUse>(expr.node)) return IndexClass::kIndex;
+  if (const auto* use = std::get_if<NameUse>(&expr.node)) {
+    const Resolved name = resolve(use->name);
+    if (name.kind == NameKind::kLet) return lets[name.id].index_class;
+    return name.kind == NameKind::kIndex || name.kind == NameKind::kSize ? IndexClass::kIndex : IndexClass::kNone;
+  }
+  if (const auto* unary = std::get_if<Unary>(&expr.node)) {
+    return unary->op == UnaryOp::kNegate ? classify(*unary->operand) : IndexClass::kNone;
+  }
+  const auto* binary = std::get_if<Binary>(&expr.node);
+  if (!binary || is_logic(binary->op) || is_comparison(binary->op)) return IndexClass::kNone;
+  const IndexClass left = classify(*binary->left);
+  if (left == IndexClass::kNone) return left;
+  const IndexClass right = classify(*binary->right);
+  return right == IndexClass::kLiteral ? left : right;
+}
+
+}  // namespace tc::lang

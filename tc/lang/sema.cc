@@ -1,0 +1,66 @@
+#include "tc/lang/sema.h"
+
+#include <set>
+
+#include "tc/lang/parser.h"
+#include "tc/lang/scope.h"
+#include "tc/lang/statement.h"
+#include "tc/support/check.h"
+
+namespace tc::lang {
+namespace {
+
+TypedDefinition analyse_definition(const Definition& definition, Report& report) {
+  Scope scope;
+  scope.source = &definition;
+  declare_names(scope, report);
+  find_roles(scope, report);
+  if (!find_element_types(scope, report)) return std::move(scope.definition);
+  for (size_t s = 0; s < definition.statements.size(); ++s) {
+    if (scope.written[s] < 0) continue;
+    if (auto statement = analyse_statement(scope, static_cast<int>(s), report)) {
+      scope.definition.statements.push_back(std::move(*statement));
+    }
+  }
+  return std::move(scope.definition);
+}
+
+}  // namespace
+
+std::string_view name_of(Role role) {
+  switch (role) {
+    case Role::kInput:
+      return "input";
+    case Role::kResult:
+      return "result";
+    case Role::kInOut:
+      return "in-out";
+    case Role::kTemporary:
+      return "temporary";
+  }
+  TC_CHECK(false, "no role has the number {}", static_cast<int>(role));
+}
+
+Result<TypedProgram> analyse(const File& file) {
+  Report report(file.source);
+  TypedProgram program{file.source, {}};
+  std::map<std::string_view, SourceRange> names;
+  for (const Definition& definition : file.definitions) {
+    const auto [first, fresh] = names.emplace(definition.name.text, definition.name.range);
+    if (!fresh) {
+      report
+          .error(definition.name.range, "there are two defs called '{}'", definition.name.text)  // C9
+          ->notes.push_back({first->second, "the first one is here"});
+    }
+    program.definitions.push_back(analyse_definition(definition, report));
+  }
+  if (!report.empty()) return tl::unexpected(report.take());
+  return program;
+}
+
+Result<TypedProgram> analyse(SourcePtr source) {
+  TC_TRY(file, parse(std::move(source)));
+  return analyse(file);
+}
+
+}  // namespace tc::lang

@@ -1,0 +1,353 @@
+#include "tc/lang/statement.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tc/lang/intrinsics.h"
+#include "tc/lang/typing.h"
+#include "tc/lang/walk.h"
+
+namespace tc::lang {
+namespace {
+
+class StatementAnalysis {
+ public:
+  StatementAnalysis(Scope& scope, int statement, Report& report)
+      : scope_(scope),
+        source_(scope.source->statements[statement]),
+        report_(report),
+        errors_before_(report.size()),
+        names_{scope, {}, {}, {}} {
+    typed_.tensor = scope.written[statement];
+    typed_.op = source_.op;
+    typed_.range = source_.range;
+    typed_.left_range = source_.left_range;
+  }
+
+  std::optional<TypedStatement> run() {
+    declare_lets();
+    declare_ranges();
+    if (failed() || !small_enough()) return std::nullopt;
+    collect_indices();
+    check_left();
+    check_reductions();
+    check_lets_are_used();
+    check_exists();
+    check_bounds();
+    if (failed()) return std::nullopt;
+    type_all();
+    if (failed()) return std::nullopt;
+    return std::move(typed_);
+  }
+
+ private:
+  bool failed() const { return report_.size() > errors_before_ || report_.size() >= kMaxErrors; }
+
+  // C9, C10: what the clauses name.
+
+  /// False when the name has another meaning.
+  bool free_name(const Name& name, std::string_view kind) {
+    const Resolved resolved = names_.resolve(name.text);
+    const auto clash = [&](std::string_view what, std::optional<SourceRange> where) {
+      Diagnostic* error =
+          report_.error(name.range, "'{}' is {} already, so it cannot name {}", name.text, what, kind);  // C9
+      if (where) error->notes.push_back({where, fmt::format("'{}' is declared here", name.text)});
+      return false;
+    };
+    switch (resolved.kind) {
+      case NameKind::kIndex:
+        return true;
+      case NameKind::kLet:
+        return clash("a let", names_.lets[resolved.id].clause->name.range);
+      case NameKind::kSize:
+        return clash("a size", scope_.definition.sizes[resolved.id].range);
+      case NameKind::kScalar:
+        return clash("a scalar", scope_.definition.scalars[resolved.id].range);
+      case NameKind::kTensor:
+        return clash("a tensor", scope_.definition.tensors[resolved.id].range);
+      case NameKind::kIntrinsic:
+        return clash("an intrinsic", std::nullopt);
+    }
+    return true;
+  }
+
+  /// A let may use the lets before it.
+  void declare_lets() {
+    std::map<std::string, SourceRange, std::less<>> later;
+    for (const Clause& clause : source_.clauses) {
+      if (const auto* let = std::get_if<LetClause>(&clause.node)) later.emplace(let->name.text, let->name.range);
+    }
+    for (const Clause& clause : source_.clauses) {
+      const auto* let = std::get_if<LetClause>(&clause.node);
+      if (!let || !free_name(let->name, "a let")) continue;
+      walk(*let->value, [&](const Expr& expr) {
+        const auto* use = std::get_if<NameUse>(&expr.node);
+        if (!use || names_.let_ids.contains(use->name) || !later.contains(use->name)) return;
+        report_
+            .error(expr.range, "the let '{}' is used before it has a value", use->name)  // C10
+            ->notes.push_back({later.at(use->name), fmt::format("'{}' is named here", use->name)});
+      });
+      LetFacts facts{let, names_.classify(*let->value)};
+      facts.height = 1 + measure(*let->value, facts.nodes);
+      if (const auto index = scope_.index_names.find(let->name.text); index != scope_.index_names.end()) {
+        report_
+            .error(let->name.range, "'{}' is a let here and an index elsewhere", let->name.text)  // C9
+            ->notes.push_back({index->second, fmt::format("'{}' is an index here", let->name.text)});
+      }
+      names_.let_ids.emplace(let->name.text, names_.lets.size());
+      names_.lets.push_back(facts);
+      scope_.let_names.emplace(let->name.text, let->name.range);
+    }
+  }
+
+  void declare_ranges() {
+    for (const Clause& clause : source_.clauses) {
+      const auto* range = std::get_if<RangeClause>(&clause.node);
+      if (!range || !free_name(range->index, "an index")) continue;
+      const auto [at, fresh] = ranges_.emplace(range->index.text, &clause);
+      if (fresh) continue;
+      report_
+          .error(range->index.range, "the index '{}' has a range already", range->index.text)  // C10
+          ->notes.push_back({at->second->range, "it is given here"});
+    }
+  }
+
+  /// The height of a tree with its lets replaced; adds its nodes to `nodes`.
+  int measure(const Expr& expr, size_t& nodes) const {
+    int height = 0;
+    ++nodes;
+    if (const auto* use = std::get_if<NameUse>(&expr.node)) {
+      if (const auto let = names_.let_ids.find(use->name); let != names_.let_ids.end()) {
+        height = names_.lets[let->second].height;
+        nodes = std::min(nodes + names_.lets[let->second].nodes, 2 * kMaxNodes);
+      }
+    }
+    for_each_child(expr, [&](const Expr& child) { height = std::max(height, measure(child, nodes)); });
+    return std::min(height, 2 * kMaxDepth) + 1;
+  }
+
+  /// Lets can multiply a statement: each use counts in full.
+  bool small_enough() {
+    int height = 0;
+    size_t nodes = 0;
+    for_each_expression([&](const Expr& expr) { height = std::max(height, measure(expr, nodes)); });
+    for (const LetFacts& let : names_.lets) {
+      height = std::max(height, let.height);
+      nodes = std::max(nodes, let.nodes);
+    }
+    if (height > kMaxDepth) {
+      report_.error(source_.left_range,
+                    "this statement is nested too deeply when its lets are replaced: at most {} levels "
+                    "are allowed",
+                    kMaxDepth);
+    } else if (nodes > kMaxNodes) {
+      report_.error(source_.left_range,
+                    "this statement is too large when its lets are replaced: at most {} operations are "
+                    "allowed",
+                    kMaxNodes);
+    }
+    return !failed();
+  }
+
+  /// The left subscripts, the right side, the bounds, and what must exist.
+  template <typename Visit>
+  void for_each_expression(Visit&& visit) const {
+    for (const ExprPtr& subscript : source_.subscripts) visit(*subscript);
+    visit(*source_.right);
+    for (const Clause& clause : source_.clauses) {
+      if (const auto* range = std::get_if<RangeClause>(&clause.node)) {
+        visit(*range->low);
+        visit(*range->high);
+      } else if (const auto* exists = std::get_if<ExistsClause>(&clause.node)) {
+        visit(*exists->expression);
+      }
+    }
+  }
+
+  // C1: the indices.
+
+  /// Calls visit(name, range) for each index in an expression, in the lets that it uses too; each let once.
+  template <typename Visit>
+  void for_each_index(const Expr& expr, std::set<int>& seen_lets, Visit&& visit) {
+    walk(expr, [&](const Expr& e) {
+      const auto* use = std::get_if<NameUse>(&e.node);
+      if (!use) return;
+      const Resolved resolved = names_.resolve(use->name);
+      if (resolved.kind == NameKind::kIndex) {
+        visit(use->name, e.range);
+      } else if (resolved.kind == NameKind::kLet && seen_lets.insert(resolved.id).second) {
+        names_.lets[resolved.id].used = true;
+        for_each_index(*names_.lets[resolved.id].clause->value, seen_lets, visit);
+      }
+    });
+  }
+
+  void collect_indices() {
+    std::set<int> lets;
+    IndexKind kind = IndexKind::kMap;
+    const auto add = [&](const std::string& name, SourceRange range) {
+      if (!names_.indices.emplace(name, typed_.indices.size()).second) return;
+      typed_.indices.push_back({name, kind, range, std::nullopt});
+      check_one_meaning(name, range);
+    };
+    for (const ExprPtr& subscript : source_.subscripts) for_each_index(*subscript, lets, add);
+    typed_.map_indices = static_cast<int>(typed_.indices.size());
+    kind = IndexKind::kReduction;
+    lets.clear();
+    for_each_index(*source_.right, lets, add);
+    for (const Clause& clause : source_.clauses) {
+      // C10: also an index that the right side does not use.
+      if (const auto* range = std::get_if<RangeClause>(&clause.node)) add(range->index.text, range->index.range);
+    }
+  }
+
+  /// C9: an index in one statement is no let in another.
+  void check_one_meaning(const std::string& name, SourceRange range) {
+    scope_.index_names.emplace(name, range);
+    if (const auto let = scope_.let_names.find(name); let != scope_.let_names.end()) {
+      report_
+          .error(range, "'{}' is an index here and a let elsewhere", name)  // C9
+          ->notes.push_back({let->second, fmt::format("'{}' is a let here", name)});
+    }
+  }
+
+  /// C7. Every index of a left side with `=` names its dimension.
+  void check_left() {
+    if (is_reducing(source_.op)) {
+      if (scope_.definition.tensors[typed_.tensor].type == ScalarType::kBool) {
+        report_.error(source_.op_range, "'{}' reduces numbers, and '{}' is bool", spelling_of(source_.op),
+                      source_.tensor.text);  // T4
+      }
+      return;
+    }
+    for (const ExprPtr& subscript : source_.subscripts) {
+      const auto* use = std::get_if<NameUse>(&subscript->node);
+      if (use && names_.resolve(use->name).kind == NameKind::kIndex) continue;
+      report_.error(subscript->range,
+                    "with '=' the left side takes names of indices, and '{}' is none: an expression needs a "
+                    "reducing operator such as '+='",
+                    report_.source()->text(subscript->range));  // C7
+    }
+  }
+
+  /// C1.
+  void check_reductions() {
+    if (is_reducing(source_.op) || typed_.indices.size() == static_cast<size_t>(typed_.map_indices)) return;
+    std::string names;
+    for (size_t i = typed_.map_indices; i < typed_.indices.size(); ++i) {
+      names += fmt::format("{}'{}'", names.empty() ? "" : ", ", typed_.indices[i].name);
+    }
+    const bool many = typed_.indices.size() > static_cast<size_t>(typed_.map_indices) + 1;
+    report_
+        .error(typed_.indices[typed_.map_indices].range,
+               "'=' cannot reduce over {} {}, which {} not on the left: write "
+               "'+=!' or another reducing operator",
+               many ? "the indices" : "the index", names, many ? "are" : "is")  // C1
+        ->notes.push_back({std::nullopt, "a name that is not declared is an index"});
+  }
+
+  void check_lets_are_used() {
+    std::set<int> lets;
+    const auto ignore = [](const std::string&, SourceRange) {};
+    for_each_expression([&](const Expr& expr) { for_each_index(expr, lets, ignore); });
+    for (const LetFacts& let : names_.lets) {
+      if (!let.used) report_.error(let.clause->name.range, "the let '{}' is not used", let.clause->name.text);  // C10
+    }
+  }
+
+  void check_exists() {
+    for (const Clause& clause : source_.clauses) {
+      const auto* exists = std::get_if<ExistsClause>(&clause.node);
+      if (!exists) continue;
+      std::set<int> lets;
+      for_each_index(*exists->expression, lets, [&](const std::string& name, SourceRange range) {
+        if (names_.indices.contains(name)) return;
+        report_.error(range, "the index '{}' appears after 'exists' only, so it has no part in the statement",
+                      name);  // C10
+      });
+    }
+  }
+
+  /// Bounds hold for the whole statement: no index, no tensor.
+  void check_bounds() {
+    for (const auto& [name, clause] : ranges_) {
+      const auto& range = std::get<RangeClause>(clause->node);
+      for (const ExprPtr& bound : {range.low, range.high}) {
+        std::set<int> lets;
+        check_bound(*bound, name, lets);
+      }
+    }
+  }
+
+  void check_bound(const Expr& bound, const std::string& index, std::set<int>& seen_lets) {
+    walk(bound, [&](const Expr& expr) {
+      if (const auto* apply = std::get_if<Apply>(&expr.node); apply && scope_.tensors.contains(apply->name.text)) {
+        report_.error(expr.range, "the range of '{}' cannot read the tensor '{}'", index, apply->name.text);  // C10
+      }
+      const auto* use = std::get_if<NameUse>(&expr.node);
+      if (!use) return;
+      const Resolved resolved = names_.resolve(use->name);
+      if (resolved.kind == NameKind::kIndex) {
+        report_.error(expr.range, "the range of '{}' cannot depend on the index '{}': guard the right side with '?:'",
+                      index,
+                      use->name);  // C10
+      } else if (resolved.kind == NameKind::kTensor) {
+        report_.error(expr.range, "the range of '{}' cannot read the tensor '{}'", index, use->name);  // C10
+      } else if (resolved.kind == NameKind::kLet && seen_lets.insert(resolved.id).second) {
+        check_bound(*names_.lets[resolved.id].clause->value, index, seen_lets);
+      }
+    });
+  }
+
+  // Types.
+
+  void type_all() {
+    Typing typing(scope_, names_, report_);
+    for (size_t let = 0; let < names_.lets.size(); ++let) {
+      const Name& name = names_.lets[let].clause->name;
+      typed_.lets.push_back({name.text, typing.let_value(static_cast<int>(let)), name.range});
+    }
+    if (failed()) return;
+    for (const ExprPtr& subscript : source_.subscripts) {
+      typed_.subscripts.push_back(typing.index(*subscript, "a subscript"));
+    }
+    const ScalarType type = scope_.definition.tensors[typed_.tensor].type;
+    typed_.right = typing.value_of_type(*source_.right, type, typed_.tensor);
+    for (const Clause& clause : source_.clauses) {
+      if (const auto* range = std::get_if<RangeClause>(&clause.node)) {
+        type_range(*range, clause.range, typing);
+      } else if (const auto* exists = std::get_if<ExistsClause>(&clause.node)) {
+        typed_.exists.push_back(typing.value(*exists->expression));
+      }
+    }
+  }
+
+  void type_range(const RangeClause& range, SourceRange where, Typing& typing) {
+    TypedExprPtr low = typing.index(*range.low, "a bound of a range");
+    TypedExprPtr high = typing.index(*range.high, "a bound of a range");
+    if (!low || !high) return;
+    const auto* from = std::get_if<IntegerConstant>(&low->node);
+    const auto* to = std::get_if<IntegerConstant>(&high->node);
+    if (from && to && from->value >= to->value) {
+      report_.error({range.low->range.begin, range.high->range.end}, "the range {}:{} of '{}' is {}", from->value,
+                    to->value, range.index.text, from->value == to->value ? "empty" : "reversed");  // C10
+    }
+    typed_.indices[names_.indices.at(range.index.text)].given = IndexRange{low, high, where};
+  }
+
+  Scope& scope_;
+  const Statement& source_;
+  Report& report_;
+  size_t errors_before_;
+  StatementScope names_;
+  std::map<std::string, const Clause*> ranges_;
+  TypedStatement typed_;
+};
+
+}  // namespace
+
+std::optional<TypedStatement> analyse_statement(Scope& scope, int statement, Report& report) {
+  return StatementAnalysis(scope, statement, report).run();
+}
+
+}  // namespace tc::lang
