@@ -46,6 +46,7 @@ function(tc_test name)
   if(ARG_PCH)
     target_link_libraries(test_${name} PRIVATE Halide::Halide tc_isl fmt::fmt)
     target_precompile_headers(test_${name} REUSE_FROM tc_pch)
+    target_compile_options(test_${name} PRIVATE -fPIC)  # as the header was compiled: CMake gives programs -fPIE
   endif()
   add_test(NAME ${name} COMMAND test_${name})
 endfunction()

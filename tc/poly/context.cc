@@ -1,0 +1,70 @@
+#include <isl/ctx.h>
+#include <isl/options.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "tc/poly/isl_ext.h"
+#include "tc/support/check.h"
+
+namespace tc::poly {
+
+/// Aborts the context when its time is up. isl looks at the flag at every step of its solvers.
+class Context::Watchdog {
+ public:
+  Watchdog(isl_ctx* ctx, std::chrono::milliseconds limit) : thread_([this, ctx, limit] { watch(ctx, limit); }) {}
+  ~Watchdog() {
+    {
+      std::lock_guard lock(mutex_);
+      done_ = true;
+    }
+    changed_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  void watch(isl_ctx* ctx, std::chrono::milliseconds limit) {
+    std::unique_lock lock(mutex_);
+    if (!changed_.wait_for(lock, limit, [this] { return done_; })) isl_ctx_abort(ctx);
+  }
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread thread_;  // last: started when all else is in place
+};
+
+Context::Context(const options::Budget& budget) : budget_(budget), ctx_(isl_ctx_alloc()) {
+  TC_CHECK(ctx_, "isl gives no context");
+  isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE);
+  isl_ctx_set_max_operations(ctx_, budget.isl_operations);
+  watchdog_ = std::make_unique<Watchdog>(ctx_, std::chrono::milliseconds(budget.wall_clock_ms));
+}
+
+Context::~Context() {
+  watchdog_.reset();
+  isl_ctx_free(ctx_);
+}
+
+void Context::cancel() {
+  cancelled_ = true;
+  isl_ctx_abort(ctx_);
+}
+
+Error budget_error(const Context& context, const isl::exception& exception) {
+  const options::Budget& budget = context.budget();
+  if (dynamic_cast<const isl::exception_quota*>(&exception)) {
+    return Error(fmt::format("this def needs more than the compile budget of {} isl operations", budget.isl_operations))
+        .with_kind(ErrorKind::kBudget);
+  }
+  if (dynamic_cast<const isl::exception_abort*>(&exception)) {
+    if (context.cancelled()) return Error("the compilation was cancelled").with_kind(ErrorKind::kCancelled);
+    return Error(fmt::format("this def needs more than the compile budget of {} ms", budget.wall_clock_ms))
+        .with_kind(ErrorKind::kBudget);
+  }
+  TC_CHECK(false, "isl: {}", exception.what());
+}
+
+}  // namespace tc::poly

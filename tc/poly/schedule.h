@@ -1,0 +1,31 @@
+#pragma once
+
+#include "tc/options/options.h"
+#include "tc/poly/scop.h"
+
+namespace tc::poly {
+
+/// Finds a schedule: which statements share loops, and in which order the loops stand.
+///
+///     sequence                          band [i, j]  permutable, coincident
+///       S0_init: band [i, j]      ==>     sequence
+///       S0:      band [i, j, k]             S0_init
+///                                           S0: band [k]  permutable
+///
+/// Statements are clustered outside isl's scheduler: each begins alone; two clusters merge when that stays convex (no
+/// third cluster on a path of dependences between them) and the strategy accepts the band that they would share. That
+/// band has one member for each pair of dimensions that all dependences between the two keep equal; so a merge
+/// carries no dependence, and every member that was coincident stays so. What is left of the statements' dimensions
+/// below a shared band is scheduled in the same way, from the outside to the inside.
+///   kMin                 no merge
+///   kPreserve3Coincident a merge keeps as many coincident members as either side has, or three
+///   kMax                 every merge that has a member; where none is left, one by isl's own scheduler, with a shift
+///                        (and, if allowed, skewing or reversal) of one statement against the other
+/// Members of extent 1 do not count. Among several merges the one with most coincident members goes first.
+///
+/// Bands come out permutable where they are; a reduction's own loops are permutable but not coincident. A merge by isl
+/// that fails the exact legality test is dropped. Before: any legal schedule; it is ignored. Absent fusion is kMax.
+/// Errors: the context's budget.
+Result<Scop> schedule(const Scop& scop, const options::SchedulerOptions& options);
+
+}  // namespace tc::poly
