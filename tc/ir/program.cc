@@ -12,12 +12,18 @@ using Halide::Type;
 
 Type to_halide(ScalarType type) {
   switch (type) {
-    case ScalarType::kBool: return Halide::Bool();
-    case ScalarType::kFloat16: return Halide::Float(16);
-    case ScalarType::kBFloat16: return Halide::BFloat(16);
-    case ScalarType::kFloat32: return Halide::Float(32);
-    case ScalarType::kFloat64: return Halide::Float(64);
-    default: return is_signed_integer(type) ? Halide::Int(bits_of(type)) : Halide::UInt(bits_of(type));
+    case ScalarType::kBool:
+      return Halide::Bool();
+    case ScalarType::kFloat16:
+      return Halide::Float(16);
+    case ScalarType::kBFloat16:
+      return Halide::BFloat(16);
+    case ScalarType::kFloat32:
+      return Halide::Float(32);
+    case ScalarType::kFloat64:
+      return Halide::Float(64);
+    default:
+      return is_signed_integer(type) ? Halide::Int(bits_of(type)) : Halide::UInt(bits_of(type));
   }
 }
 
@@ -51,11 +57,16 @@ const Scalar* Program::find_scalar(const std::string& wanted) const {
 Expr identity_of(Assign assign, Type type) {
   const double infinity = std::numeric_limits<double>::infinity();
   switch (assign) {
-    case Assign::kAdd: return Halide::Internal::make_zero(type);
-    case Assign::kMul: return Halide::Internal::make_one(type);
-    case Assign::kMin: return type.is_float() ? Halide::Internal::make_const(type, infinity) : type.max();
-    case Assign::kMax: return type.is_float() ? Halide::Internal::make_const(type, -infinity) : type.min();
-    case Assign::kSet: break;
+    case Assign::kAdd:
+      return Halide::Internal::make_zero(type);
+    case Assign::kMul:
+      return Halide::Internal::make_one(type);
+    case Assign::kMin:
+      return type.is_float() ? Halide::Internal::make_const(type, infinity) : type.max();
+    case Assign::kMax:
+      return type.is_float() ? Halide::Internal::make_const(type, -infinity) : type.min();
+    case Assign::kSet:
+      break;
   }
   TC_CHECK(false, "'=' has no identity");
 }

@@ -55,6 +55,25 @@ struct Index {
   Halide::Expr begin;
   Halide::Expr end;
   bool is_reduction = false;
+  bool given = false;  ///< by a `where i in lo:hi`, so not inferred
+  SourceRange range;   ///< first appearance, or the where clause
+};
+
+/// One access of a statement to a tensor, kept beside the expression for proofs and messages.
+struct Access {
+  std::string tensor;
+  std::vector<Halide::Expr> subscripts;  ///< of index_type()
+  Halide::Expr guard;  ///< undefined, or the conjunction of the `?:` conditions under which it happens (R6)
+  bool is_write = false;
+  bool exists_only = false;  ///< named by `exists`: takes part in range inference, is never executed
+  SourceRange range;
+};
+
+/// Index arithmetic that enters a value as int32: the program has a meaning only if it fits.
+struct IndexValue {
+  Halide::Expr value;  ///< of index_type(), before the cast
+  Halide::Expr guard;  ///< as in Access
+  SourceRange range;
 };
 
 /// tensor(subscripts) <assign> value, for all values of the indices.
@@ -62,36 +81,46 @@ struct Index {
 /// The value is an expression over the index variables (Variable of index_type(), by name), sizes and specialised
 /// scalars (Variable of index_type()), other scalars (Variable of their own type), tensor reads (PureExtern calls by
 /// tensor name, subscripts of index_type()) and intrinsics (PureExtern calls by intrinsic name). All promotions are
-/// explicit casts. After from_lang() no value reads an element of its own left side that another instance of the
+/// explicit casts. `min`, `max`, `relu` and `clamp` have become Min and Max nodes.
+///
+/// A choice (`c ? a : b`) is one of two nodes. A Halide Select evaluates both branches, which never read out of bounds.
+/// The intrinsic `Call::if_then_else` (PureIntrinsic, three arguments) must evaluate the chosen branch only, or clamp
+/// the subscripts of reads in the other: they may be out of bounds there (R6). from_lang() uses the second wherever a
+/// branch reads a tensor; specialise() turns it into a Select where all those reads are proved in bounds anyway.
+/// After from_lang() no value reads an element of its own left side that another instance of the
 /// statement writes (C3): such a program has been given a snapshot temporary.
 struct Statement {
   std::string id;      ///< "S0", "S1", ... in program order
   std::string tensor;  ///< the left side
   std::vector<Halide::Expr> subscripts;
   Assign assign = Assign::kSet;
-  bool initialises = false;  ///< op=! : every element written starts from the operator's identity
+  bool initialises = false;    ///< op=! : every element written starts from the operator's identity
   std::vector<Index> indices;  ///< map indices in order of the left side, then reduction indices
-  Halide::Expr guard;  ///< undefined, or a bool over indices: instances where it is false do not exist
-  Halide::Expr value;  ///< of accumulator type
-  Halide::Type accumulator;  ///< T3: the type in which a reduction is summed; the tensor's type otherwise
+  Halide::Expr guard;          ///< undefined, or a bool over indices: instances where it is false do not exist
+  Halide::Expr value;          ///< of accumulator type
+  Halide::Type accumulator;    ///< T3: the type in which a reduction is summed; the tensor's type otherwise
   SourceRange range;
+  std::vector<Access> accesses;          ///< the write, then the reads in order of the text
+  std::vector<IndexValue> index_values;  ///< all Cast(Int(32), index arithmetic) that the source implies
 
   bool reduces() const { return assign != Assign::kSet; }
 };
 
 /// What must hold of sizes and specialised scalars for the Program to have a meaning (R7).
 struct Precondition {
-  Halide::Expr condition;  ///< bool over sizes and specialised scalars
-  std::string sentence;    ///< with {N}-like places for the sizes' values: "'K' of B ({B.0}) must equal ..."
+  /// Bool over sizes and specialised scalars. Undefined: specialise() decides it, for the sizes given.
+  Halide::Expr condition;
+  /// With {N}-like places for the values of sizes and scalars: "A(i + x) needs N <= M, but N is {N} and M is {M}".
+  std::string sentence;
   SourceRange range;
 };
 
 /// One def: what every element of every tensor is, in the order of its statements.
 struct Program {
   std::string name;
-  std::vector<std::string> sizes;  ///< in order of first appearance; empty in a specialised Program
-  std::vector<Scalar> scalars;     ///< in order of parameters
-  std::vector<Tensor> tensors;     ///< inputs in order of parameters, results in order, temporaries
+  std::vector<std::string> sizes;       ///< in order of first appearance; empty in a specialised Program
+  std::vector<Scalar> scalars;          ///< in order of parameters
+  std::vector<Tensor> tensors;          ///< inputs in order of parameters, results in order, temporaries
   std::vector<std::string> parameters;  ///< names of tensors and scalars in order of the def's parameters
   std::vector<std::string> results;     ///< names of results in order
   std::vector<Statement> statements;

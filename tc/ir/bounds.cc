@@ -1,0 +1,163 @@
+#include "tc/ir/bounds.h"
+
+#include <fmt/format.h>
+
+#include <set>
+
+#include "tc/ir/expr_text.h"
+#include "tc/ir/index_expr.h"
+#include "tc/ir/interval.h"
+#include "tc/ir/prover.h"
+#include "tc/support/check.h"
+
+namespace tc::ir {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+class BoundsProver {
+ public:
+  explicit BoundsProver(Ranged ranged) : ranged_(std::move(ranged)), program_(ranged_.program), prover_(program_) {}
+
+  Result<Program> prove();
+
+ private:
+  void require(const Requirement& requirement);
+  void check_access(size_t s, size_t a);
+  void check_subscript(const Statement& statement, const Access& access, int d);
+  void add_precondition(const Expr& condition, const std::string& subject, SourceRange range);
+  std::string place_values(const Expr& condition) const;
+  Ranges ranges_of(const Statement& statement) const;
+
+  Ranged ranged_;
+  Program& program_;
+  Prover prover_;
+  std::vector<Diagnostic> errors_;
+  std::set<std::string> known_;  ///< conditions that are preconditions already
+};
+
+/// "N is {N} and M is {M}"
+std::string BoundsProver::place_values(const Expr& condition) const {
+  const std::set<std::string> used = variables_of(condition);
+  std::vector<std::string> names;
+  for (const std::string& size : program_.sizes) {
+    if (used.contains(size)) names.push_back(size);
+  }
+  for (const Scalar& scalar : program_.scalars) {
+    if (used.contains(scalar.name)) names.push_back(scalar.name);
+  }
+  std::string text;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) text += i + 1 == names.size() ? " and " : ", ";
+    text += fmt::format("{} is {{{}}}", names[i], names[i]);
+  }
+  return text;
+}
+
+void BoundsProver::add_precondition(const Expr& condition, const std::string& subject, SourceRange range) {
+  const std::string text = to_text(condition);
+  if (!known_.insert(text).second) return;
+  program_.preconditions.push_back(
+      {condition, fmt::format("{} needs {}, but {}", subject, text, place_values(condition)), range});
+  prover_.assume(condition);
+}
+
+void BoundsProver::require(const Requirement& requirement) {
+  const Expr condition = simplify_index(requirement.condition, program_.sizes);
+  if (hi::is_const_one(condition)) return;
+  const auto verdict = prover_.decide(condition);
+  if (verdict && verdict->kind == Verdict::Kind::kProved) return;
+  if (hi::is_const_zero(condition) || (verdict && verdict->kind == Verdict::Kind::kNever)) {
+    const std::string needs = hi::is_const_zero(condition) ? "" : fmt::format(" needs {}", to_text(condition));
+    errors_.push_back({requirement.range, requirement.subject + needs, {}});
+    return;
+  }
+  add_precondition(verdict ? verdict->condition : condition, requirement.subject, requirement.range);
+}
+
+Ranges BoundsProver::ranges_of(const Statement& statement) const {
+  Ranges ranges;
+  ranges.sizes = program_.sizes;
+  for (const Index& i : statement.indices) ranges.solved.push(i.name, hi::Interval(i.begin, hi::simplify(i.end - 1)));
+  return ranges;
+}
+
+void BoundsProver::check_subscript(const Statement& statement, const Access& access, int d) {
+  const Expr& subscript = access.subscripts[d];
+  const Tensor& tensor = program_.tensor(access.tensor);
+  const Expr& extent = tensor.extents[d];
+  const auto verdict = prover_.within(statement, subscript, index_constant(0), extent, access.guard);
+  if (verdict && verdict->kind == Verdict::Kind::kProved) return;
+  const char* verb = access.is_write ? "writes" : "reads";
+  const std::string text(program_.source->text(access.range));
+  const std::string subject =
+      fmt::format("'{}' is {} out of bounds: {}", tensor.name, access.is_write ? "written" : "read", text);
+  const IndexInterval reach = bounds_of(subscript, ranges_of(statement));
+  if (verdict && verdict->kind == Verdict::Kind::kNever) {
+    const std::string span = reach.lower.defined() && reach.upper.defined()
+                                 ? fmt::format("from {} to {}", to_text(reach.lower), to_text(reach.upper))
+                                 : fmt::format("at {}", to_text(subscript));
+    errors_.push_back({access.range,
+                       fmt::format("'{}' has extent {} in dimension {}, but {} {} it {}", tensor.name, to_text(extent),
+                                   d, text, verb, span),
+                       {{tensor.declared, fmt::format("'{}' is declared here", tensor.name)}}});
+    return;
+  }
+  if (verdict) return add_precondition(verdict->condition, subject, access.range);
+  // Not affine for symbolic sizes. specialise() decides it for the sizes of a call.
+  const std::string later = fmt::format("{} is decided when the sizes are known", text);
+  if (known_.insert(later).second) program_.preconditions.push_back({Expr(), later, access.range});
+}
+
+void BoundsProver::check_access(size_t s, size_t a) {
+  const Statement& statement = program_.statements[s];
+  const Access& access = statement.accesses[a];
+  if (access.exists_only) return;
+  for (size_t d = 0; d < access.subscripts.size(); ++d) {
+    if (is_data_dependent(access.subscripts[d])) continue;
+    if (ranged_.in_bounds.contains({s, a, static_cast<int>(d)})) continue;
+    check_subscript(statement, access, static_cast<int>(d));
+  }
+}
+
+Result<Program> BoundsProver::prove() {
+  for (const Tensor& tensor : program_.tensors) {
+    for (int d = 0; d < tensor.rank(); ++d) {
+      if (tensor.role == Role::kInput) continue;
+      require(
+          {tensor.extents[d] >= 0, fmt::format("the extent of '{}' in dimension {}", tensor.name, d), tensor.declared});
+    }
+  }
+  for (const Requirement& requirement : ranged_.requirements) require(requirement);
+  if (errors_.empty()) {
+    for (size_t s = 0; s < program_.statements.size(); ++s) {
+      for (size_t a = 0; a < program_.statements[s].accesses.size(); ++a) check_access(s, a);
+    }
+  }
+  if (!errors_.empty()) return tl::unexpected(Error(program_.source, std::move(errors_)));
+  return std::move(program_);
+}
+
+}  // namespace
+
+Result<Program> prove_bounds(Ranged ranged) { return BoundsProver(std::move(ranged)).prove(); }
+
+std::vector<RunTimeCheck> run_time_checks(const Program& program) {
+  std::vector<RunTimeCheck> checks;
+  for (const Statement& s : program.statements) {
+    for (const Access& a : s.accesses) {
+      if (a.exists_only) continue;
+      for (size_t d = 0; d < a.subscripts.size(); ++d) {
+        if (!is_data_dependent(a.subscripts[d])) continue;
+        const Expr guard = conjunction(s.guard, a.guard);
+        const Expr& extent = program.tensor(a.tensor).extents[d];
+        checks.push_back({s.id, a.tensor, static_cast<int>(d), a.subscripts[d], extent, guard, a.is_write, a.range});
+      }
+    }
+  }
+  return checks;
+}
+
+}  // namespace tc::ir

@@ -1,0 +1,192 @@
+#include "tc/ir/convert.h"
+
+#include "tc/ir/index_expr.h"
+#include "tc/support/check.h"
+
+namespace tc::ir {
+
+using Halide::Expr;
+using Halide::Type;
+namespace hi = Halide::Internal;
+
+namespace {
+
+const lang::TypedExpr& without_lets(const lang::TypedExprPtr& expr) {
+  const lang::TypedExpr* at = expr.get();
+  while (const auto* let = std::get_if<lang::LetRef>(&at->node)) at = let->value.get();
+  return *at;
+}
+
+Expr arithmetic(lang::BinaryOp op, const Expr& a, const Expr& b) {
+  switch (op) {
+    case lang::BinaryOp::kOr:
+      return hi::Or::make(a, b);
+    case lang::BinaryOp::kAnd:
+      return hi::And::make(a, b);
+    case lang::BinaryOp::kEq:
+      return hi::EQ::make(a, b);
+    case lang::BinaryOp::kNe:
+      return hi::NE::make(a, b);
+    case lang::BinaryOp::kLt:
+      return hi::LT::make(a, b);
+    case lang::BinaryOp::kLe:
+      return hi::LE::make(a, b);
+    case lang::BinaryOp::kGt:
+      return hi::GT::make(a, b);
+    case lang::BinaryOp::kGe:
+      return hi::GE::make(a, b);
+    case lang::BinaryOp::kAdd:
+      return hi::Add::make(a, b);
+    case lang::BinaryOp::kSub:
+      return hi::Sub::make(a, b);
+    case lang::BinaryOp::kMul:
+      return hi::Mul::make(a, b);
+    case lang::BinaryOp::kDiv:
+      return a.type().is_float() ? hi::Div::make(a, b) : floor_div(a, b);
+    case lang::BinaryOp::kMod:
+      return a.type().is_float() ? hi::Mod::make(a, b) : floor_mod(a, b);
+  }
+  TC_CHECK(false, "unknown operator");
+}
+
+/// -x. Not 0 - x, which is +0 for x = +0.
+Expr negate(const Expr& x) {
+  if (x.type().is_float()) return hi::Mul::make(x, hi::make_const(x.type(), -1));
+  if (const int64_t* value = hi::as_const_int(x)) return hi::make_const(x.type(), -*value);
+  return hi::Sub::make(hi::make_zero(x.type()), x);
+}
+
+Expr cast_to(Type type, const Expr& e) { return e.type() == type ? e : hi::Cast::make(type, e); }
+
+/// T3's narrow types: what is summed in something wider.
+bool is_narrow(ScalarType type) { return (is_float(type) || is_integer(type)) && bits_of(type) < 32; }
+
+}  // namespace
+
+Expr Converter::convert(const lang::TypedExprPtr& expr) {
+  return std::visit([&](const auto& n) { return node(*expr, n); }, expr->node);
+}
+
+Expr Converter::node(const lang::TypedExpr& e, const lang::IntegerConstant& n) {
+  if (e.type == ScalarType::kBool) return hi::make_bool(n.value != 0);
+  const Type type = to_halide(e.type);
+  return type.is_uint() ? hi::UIntImm::make(type, static_cast<uint64_t>(n.value)) : hi::make_const(type, n.value);
+}
+
+Expr Converter::node(const lang::TypedExpr& e, const lang::FloatConstant& n) {
+  return hi::FloatImm::make(to_halide(e.type), n.value);
+}
+
+Expr Converter::node(const lang::TypedExpr&, const lang::IndexRef& n) {
+  TC_CHECK(statement_, "an index outside a statement");
+  return index_variable(statement_->indices[n.index].name);
+}
+
+Expr Converter::node(const lang::TypedExpr&, const lang::SizeRef& n) {
+  return index_variable(definition_.sizes[n.size].name);
+}
+
+Expr Converter::node(const lang::TypedExpr& e, const lang::ScalarRef& n) {
+  const lang::Scalar& scalar = definition_.scalars[n.scalar];
+  if (scalar.compiled_in) return cast_to(to_halide(e.type), index_variable(scalar.name));
+  return hi::Variable::make(to_halide(scalar.type), scalar.name);
+}
+
+Expr Converter::node(const lang::TypedExpr&, const lang::ExtentRef& n) {
+  const lang::Tensor& tensor = definition_.tensors[n.tensor];
+  if (tensor.dimensions) return convert(tensor.dimensions->at(n.dimension));
+  return index_variable(extent_variable(tensor.name, n.dimension));
+}
+
+Expr Converter::node(const lang::TypedExpr& e, const lang::Read& n) {
+  Access access;
+  access.tensor = definition_.tensors[n.tensor].name;
+  for (const lang::TypedExprPtr& subscript : n.subscripts) access.subscripts.push_back(convert(subscript));
+  access.guard = guard_;
+  access.range = e.range;
+  accesses.push_back(access);
+  return hi::Call::make(to_halide(e.type), access.tensor, access.subscripts, hi::Call::PureExtern);
+}
+
+Expr Converter::node(const lang::TypedExpr&, const lang::TypedUnary& n) {
+  const Expr operand = convert(n.operand);
+  return n.op == lang::UnaryOp::kNot ? hi::Not::make(operand) : negate(operand);
+}
+
+Expr Converter::node(const lang::TypedExpr&, const lang::TypedBinary& n) {
+  const Expr left = convert(n.left);
+  return arithmetic(n.op, left, convert(n.right));
+}
+
+template <typename Branch>
+Expr Converter::choice(const lang::Select& select, Type type, Branch branch) {
+  const Expr condition = convert(select.condition);
+  const Expr outer = guard_;
+  const size_t reads_before = accesses.size();
+  guard_ = conjunction(outer, condition);
+  const Expr if_true = branch(select.if_true);
+  guard_ = conjunction(outer, hi::Not::make(condition));
+  const Expr if_false = branch(select.if_false);
+  guard_ = outer;
+  if (accesses.size() == reads_before) return hi::Select::make(condition, if_true, if_false);
+  return hi::Call::make(type, hi::Call::if_then_else, {condition, if_true, if_false}, hi::Call::PureIntrinsic);
+}
+
+Expr Converter::node(const lang::TypedExpr& e, const lang::Select& n) {
+  return choice(n, to_halide(e.type), [&](const lang::TypedExprPtr& branch) { return convert(branch); });
+}
+
+Expr Converter::node(const lang::TypedExpr& e, const lang::Intrinsic& n) {
+  std::vector<Expr> arguments;
+  for (const lang::TypedExprPtr& argument : n.arguments) arguments.push_back(convert(argument));
+  const Type type = to_halide(e.type);
+  if (n.name == "min" || n.name == "max") {
+    Expr result = arguments[0];
+    for (size_t i = 1; i < arguments.size(); ++i) {
+      result = n.name == "min" ? hi::Min::make(result, arguments[i]) : hi::Max::make(result, arguments[i]);
+    }
+    return result;
+  }
+  if (n.name == "clamp") return hi::Min::make(hi::Max::make(arguments[0], arguments[1]), arguments[2]);
+  if (n.name == "relu") return hi::Max::make(arguments[0], hi::make_zero(type));
+  return hi::Call::make(type, n.name, arguments, hi::Call::PureExtern);
+}
+
+Expr Converter::node(const lang::TypedExpr& e, const lang::Cast& n) {
+  const Type type = to_halide(e.type);
+  const lang::TypedExpr& operand = without_lets(n.operand);
+  const auto* scalar = std::get_if<lang::ScalarRef>(&operand.node);
+  if (scalar && definition_.scalars[scalar->scalar].compiled_in && e.type == ScalarType::kInt64) {
+    return index_variable(definition_.scalars[scalar->scalar].name);
+  }
+  const Expr inner = convert(n.operand);
+  if (n.implicit && e.type == ScalarType::kInt32 && operand.type == ScalarType::kInt64) {
+    index_values.push_back({inner, guard_, e.range});
+  }
+  return cast_to(type, inner);
+}
+
+Expr Converter::node(const lang::TypedExpr&, const lang::LetRef& n) { return convert(n.value); }
+
+Expr Converter::widen(const lang::TypedExprPtr& expr, Type accumulator) {
+  const lang::TypedExpr& e = without_lets(expr);
+  if (const auto* cast = std::get_if<lang::Cast>(&e.node); cast && cast->implicit) {
+    const ScalarType from = without_lets(cast->operand).type;
+    if (is_narrow(from) && is_float(from) == accumulator.is_float()) return widen(cast->operand, accumulator);
+  }
+  if (is_narrow(e.type) && is_float(e.type) == accumulator.is_float()) {
+    if (const auto* unary = std::get_if<lang::TypedUnary>(&e.node)) return negate(widen(unary->operand, accumulator));
+    if (const auto* select = std::get_if<lang::Select>(&e.node)) {
+      return choice(*select, accumulator, [&](const lang::TypedExprPtr& branch) { return widen(branch, accumulator); });
+    }
+    const auto* binary = std::get_if<lang::TypedBinary>(&e.node);
+    if (binary && (binary->op == lang::BinaryOp::kAdd || binary->op == lang::BinaryOp::kSub ||
+                   binary->op == lang::BinaryOp::kMul)) {
+      const Expr left = widen(binary->left, accumulator);
+      return arithmetic(binary->op, left, widen(binary->right, accumulator));
+    }
+  }
+  return cast_to(accumulator, convert(expr));
+}
+
+}  // namespace tc::ir

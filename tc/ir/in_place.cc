@@ -1,0 +1,170 @@
+#include "tc/ir/in_place.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tc/ir/index_expr.h"
+
+namespace tc::ir {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+std::set<std::string> names_of(const Program& program) {
+  std::set<std::string> names(program.sizes.begin(), program.sizes.end());
+  for (const Scalar& s : program.scalars) names.insert(s.name);
+  for (const Tensor& t : program.tensors) names.insert(t.name);
+  return names;
+}
+
+std::string fresh_name(const Program& program, std::string wanted) {
+  const std::set<std::string> taken = names_of(program);
+  while (taken.contains(wanted)) wanted += "_";
+  return wanted;
+}
+
+/// tensor(d0, d1, ...) = value over the whole tensor. Ranges stay undefined where the extents are.
+Statement whole_tensor_set(const Program& program, const Tensor& tensor, SourceRange range) {
+  Statement s;
+  s.tensor = tensor.name;
+  s.accumulator = tensor.type;
+  s.range = range;
+  for (int d = 0; d < tensor.rank(); ++d) {
+    Index index;
+    index.name = fresh_name(program, fmt::format("d{}", d));
+    index.range = range;
+    if (tensor.extents[d].defined()) {
+      index.begin = index_constant(0);
+      index.end = tensor.extents[d];
+    }
+    s.subscripts.push_back(index_variable(index.name));
+    s.indices.push_back(std::move(index));
+  }
+  s.accesses.push_back({s.tensor, s.subscripts, Expr(), true, false, range});
+  return s;
+}
+
+class RenameReads : public hi::IRMutator {
+ public:
+  RenameReads(const std::string& from, const std::string& to) : from_(from), to_(to) {}
+
+ private:
+  using hi::IRMutator::visit;
+  Expr visit(const hi::Call* op) override {
+    const Expr inside = hi::IRMutator::visit(op);
+    const auto* call = inside.as<hi::Call>();
+    if (call->name != from_ || call->call_type != hi::Call::PureExtern) return inside;
+    return hi::Call::make(call->type, to_, call->args, hi::Call::PureExtern);
+  }
+
+  const std::string& from_;
+  const std::string& to_;
+};
+
+bool same_subscripts(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return hi::equal(x, y); });
+}
+
+bool needs_snapshot(const Statement& s) {
+  const bool once = left_is_identity(s) && !s.initialises &&
+                    std::none_of(s.indices.begin(), s.indices.end(), [](const Index& i) { return i.is_reduction; });
+  return std::any_of(s.accesses.begin(), s.accesses.end(), [&](const Access& a) {
+    if (a.is_write || a.exists_only || a.tensor != s.tensor) return false;
+    return !once || !same_subscripts(a.subscripts, s.subscripts);
+  });
+}
+
+/// True where the statement alone writes every element, whatever the sizes.
+bool covers(const Statement& s, const Tensor& tensor) {
+  if (!left_is_identity(s) || s.guard.defined()) return false;
+  for (int d = 0; d < tensor.rank(); ++d) {
+    const auto index = std::find_if(s.indices.begin(), s.indices.end(),
+                                    [&](const Index& i) { return i.name == s.subscripts[d].as<hi::Variable>()->name; });
+    if (constant_value(index->begin) != 0 || !hi::is_const_zero(hi::simplify(index->end - tensor.extents[d])))
+      return false;
+  }
+  return s.assign == Assign::kSet || s.initialises;
+}
+
+bool reads(const Statement& s, const std::string& tensor) {
+  return std::any_of(s.accesses.begin(), s.accesses.end(),
+                     [&](const Access& a) { return !a.is_write && !a.exists_only && a.tensor == tensor; });
+}
+
+bool needs_fill(const Program& program, const Tensor& tensor) {
+  for (const Statement& s : program.statements) {
+    if (reads(s, tensor.name)) return true;
+    if (s.tensor == tensor.name && covers(s, tensor)) return false;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool left_is_identity(const Statement& statement) {
+  std::set<std::string> used;
+  for (const Expr& e : statement.subscripts) {
+    const auto* variable = e.as<hi::Variable>();
+    if (!variable || !used.insert(variable->name).second) return false;
+  }
+  return std::all_of(statement.indices.begin(), statement.indices.end(),
+                     [&](const Index& i) { return i.is_reduction != used.contains(i.name); });
+}
+
+Program fill_scattered(Program program) {
+  std::vector<Statement> statements;
+  for (Statement& s : program.statements) {
+    const bool scattered = std::any_of(s.subscripts.begin(), s.subscripts.end(), is_data_dependent);
+    if (scattered && s.initialises) {
+      Statement fill = whole_tensor_set(program, program.tensor(s.tensor), s.range);
+      fill.value = identity_of(s.assign, fill.accumulator);
+      statements.push_back(std::move(fill));
+      s.initialises = false;
+    }
+    statements.push_back(std::move(s));
+  }
+  program.statements = std::move(statements);
+  return program;
+}
+
+Program snapshot_own_reads(Program program) {
+  std::vector<Statement> statements;
+  for (Statement& s : program.statements) {
+    if (needs_snapshot(s)) {
+      Tensor old = program.tensor(s.tensor);
+      old.name = fresh_name(program, old.name + "_old");
+      old.role = Role::kTemporary;
+      Statement copy = whole_tensor_set(program, old, s.range);
+      copy.value = hi::Call::make(old.type, s.tensor, copy.subscripts, hi::Call::PureExtern);
+      copy.accesses.push_back({s.tensor, copy.subscripts, Expr(), false, false, s.range});
+      RenameReads rename(s.tensor, old.name);
+      transform_expressions(s, [&](const Expr& e) { return rename.mutate(e); });
+      for (Access& a : s.accesses) {
+        if (!a.is_write && a.tensor == s.tensor) a.tensor = old.name;
+      }
+      program.tensors.push_back(std::move(old));
+      statements.push_back(std::move(copy));
+    }
+    statements.push_back(std::move(s));
+  }
+  program.statements = std::move(statements);
+  return program;
+}
+
+Program fill_temporaries(Program program) {
+  std::vector<Statement> fills;
+  for (const Tensor& tensor : program.tensors) {
+    if (tensor.role != Role::kTemporary || !needs_fill(program, tensor)) continue;
+    fills.push_back(whole_tensor_set(program, tensor, tensor.declared));
+    fills.back().value = hi::make_zero(tensor.type);
+  }
+  program.statements.insert(program.statements.begin(), fills.begin(), fills.end());
+  return program;
+}
+
+}  // namespace tc::ir

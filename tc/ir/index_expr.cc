@@ -1,0 +1,169 @@
+#include "tc/ir/index_expr.h"
+
+#include <fmt/format.h>
+
+#include <functional>
+
+namespace tc::ir {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+Expr index_constant(int64_t value) { return hi::IntImm::make(index_type(), value); }
+
+Expr index_variable(const std::string& name) { return hi::Variable::make(index_type(), name); }
+
+std::string extent_variable(const std::string& tensor, int dimension) {
+  return fmt::format("{}.{}", tensor, dimension);
+}
+
+std::optional<int64_t> constant_value(const Expr& expr) {
+  if (!expr.defined()) return std::nullopt;
+  const Expr simple = hi::simplify(fold_divisions(expr));
+  const int64_t* value = hi::as_const_int(simple);
+  if (!value) return std::nullopt;
+  return *value;
+}
+
+Expr substitute_variables(const Expr& expr, const Substitution& replacements) {
+  if (!expr.defined() || replacements.empty()) return expr;
+  return hi::substitute(replacements, expr);
+}
+
+Expr simplify_index(const Expr& expr, const std::vector<std::string>& sizes) {
+  if (!expr.defined()) return expr;
+  hi::Scope<hi::Interval> bounds;
+  for (const std::string& size : sizes) bounds.push(size, hi::Interval(index_constant(0), hi::Interval::pos_inf()));
+  return hi::simplify(expr, true, bounds);
+}
+
+namespace {
+
+class Variables : public hi::IRVisitor {
+ public:
+  std::set<std::string> names;
+
+ private:
+  using hi::IRVisitor::visit;
+  void visit(const hi::Variable* op) override { names.insert(op->name); }
+};
+
+class DataDependence : public hi::IRVisitor {
+ public:
+  bool found = false;
+
+ private:
+  using hi::IRVisitor::visit;
+  void visit(const hi::Variable* op) override { found = found || op->type != index_type(); }
+  void visit(const hi::Call* op) override {
+    // The only pure calls of index arithmetic are ours and the choice; every other call reads a tensor or computes
+    // with values.
+    const bool pure = op->name == "tc.floor_div" || op->name == "tc.floor_mod" || op->is_intrinsic();
+    found = found || !pure;
+    hi::IRVisitor::visit(op);
+  }
+};
+
+}  // namespace
+
+std::set<std::string> variables_of(const Expr& expr) {
+  Variables visitor;
+  if (expr.defined()) expr.accept(&visitor);
+  return std::move(visitor.names);
+}
+
+bool mentions(const Expr& expr, const std::string& variable) { return variables_of(expr).contains(variable); }
+
+bool is_data_dependent(const Expr& expr) {
+  DataDependence visitor;
+  if (expr.defined()) expr.accept(&visitor);
+  return visitor.found;
+}
+
+std::vector<Expr> conjuncts_of(const Expr& condition) {
+  if (!condition.defined()) return {};
+  if (const auto* both = condition.as<hi::And>()) {
+    std::vector<Expr> result = conjuncts_of(both->a);
+    for (Expr& e : conjuncts_of(both->b)) result.push_back(e);
+    return result;
+  }
+  return {condition};
+}
+
+Expr conjunction(const Expr& a, const Expr& b) {
+  if (!a.defined()) return b;
+  if (!b.defined()) return a;
+  return hi::And::make(a, b);
+}
+
+void transform_expressions(Statement& statement, const std::function<Expr(const Expr&)>& function) {
+  auto apply = [&](Expr& e) {
+    if (e.defined()) e = function(e);
+  };
+  for (Expr& e : statement.subscripts) apply(e);
+  for (Index& index : statement.indices) {
+    apply(index.begin);
+    apply(index.end);
+  }
+  apply(statement.guard);
+  apply(statement.value);
+  for (Access& access : statement.accesses) {
+    for (Expr& e : access.subscripts) apply(e);
+    apply(access.guard);
+  }
+  for (IndexValue& value : statement.index_values) {
+    apply(value.value);
+    apply(value.guard);
+  }
+}
+
+namespace {
+
+/// What an integer constant of any width holds.
+std::optional<int64_t> integer_of(const Expr& e) {
+  if (const int64_t* i = hi::as_const_int(e)) return *i;
+  if (const uint64_t* u = hi::as_const_uint(e)) {
+    if (*u <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return static_cast<int64_t>(*u);
+  }
+  return std::nullopt;
+}
+
+/// By a negative constant: floor(a / b) = floor(-a / -b), and the remainder has the sign of the divisor, -(-a mod -b).
+/// For index arithmetic only, where -a does not overflow.
+std::optional<Expr> negative_divisor(const Expr& b, int64_t divisor) {
+  if (divisor >= 0 || divisor == std::numeric_limits<int64_t>::min() || b.type() != index_type()) return std::nullopt;
+  return index_constant(-divisor);
+}
+
+class FoldDivisions : public hi::IRMutator {
+  using hi::IRMutator::visit;
+  Expr visit(const hi::Call* op) override {
+    if (op->name != "tc.floor_div" && op->name != "tc.floor_mod") return hi::IRMutator::visit(op);
+    const Expr a = mutate(op->args[0]), b = hi::simplify(mutate(op->args[1]));
+    return op->name == "tc.floor_div" ? floor_div(a, b) : floor_mod(a, b);
+  }
+};
+
+}  // namespace
+
+Expr fold_divisions(const Expr& expr) { return expr.defined() ? FoldDivisions().mutate(expr) : expr; }
+
+Expr floor_div(const Expr& a, const Expr& b) {
+  if (const auto divisor = integer_of(b)) {
+    if (*divisor == 0) return hi::make_zero(a.type());
+    if (*divisor > 0) return hi::Div::make(a, b);
+    if (const auto positive = negative_divisor(b, *divisor)) return hi::Div::make(hi::simplify(0 - a), *positive);
+  }
+  return hi::Call::make(a.type(), "tc.floor_div", {a, b}, hi::Call::PureExtern);
+}
+
+Expr floor_mod(const Expr& a, const Expr& b) {
+  if (const auto divisor = integer_of(b)) {
+    if (*divisor == 0) return hi::make_zero(a.type());
+    if (*divisor > 0) return hi::Mod::make(a, b);
+    if (const auto positive = negative_divisor(b, *divisor)) return 0 - hi::Mod::make(hi::simplify(0 - a), *positive);
+  }
+  return hi::Call::make(a.type(), "tc.floor_mod", {a, b}, hi::Call::PureExtern);
+}
+
+}  // namespace tc::ir

@@ -1,0 +1,20 @@
+#pragma once
+
+#include <string>
+
+#include "tc/ir/program.h"
+
+namespace tc::ir {
+
+/// A Program as text, for people and golden files: roles, types and extents of its tensors, then every statement with
+/// the ranges of its indices, then the preconditions. The same Program gives the same text.
+std::string to_text(const Program& program);
+
+/// The signature of a def with all types and shapes: "def mv(float32(M,N) A, float32(N) x) -> (float32(M) C)".
+std::string signature_text(const Program& program);
+
+/// What `tensorc check` says of a def: its signature, each statement of the source with the ranges of its indices, and
+/// what a call must fulfil.
+std::string report(const Program& program);
+
+}  // namespace tc::ir

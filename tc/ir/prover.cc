@@ -1,0 +1,354 @@
+#include "tc/ir/prover.h"
+
+#include <fmt/format.h>
+#include <isl/aff.h>
+#include <isl/ast.h>
+#include <isl/ast_build.h>
+#include <isl/ctx.h>
+#include <isl/id.h>
+#include <isl/local_space.h>
+#include <isl/options.h>
+#include <isl/set.h>
+#include <isl/space.h>
+#include <isl/val.h>
+
+#include <algorithm>
+
+#include "tc/ir/expr_text.h"
+#include "tc/ir/index_expr.h"
+#include "tc/support/check.h"
+
+namespace tc::ir {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr unsigned long kMaxOperations = 2'000'000;
+
+/// Not affine: the question has no answer here.
+struct NotAffine {};
+
+}  // namespace
+
+/// Halide expressions over the given indices as isl functions on [p] -> { [i] }.
+class Prover::Builder {
+ public:
+  Builder(isl_ctx* ctx, std::vector<std::string> indices, std::map<std::string, Expr>& opaque)
+      : ctx_(ctx), indices_(std::move(indices)), opaque_(opaque) {}
+
+  isl::pw_aff affine(const Expr& e) {
+    if (const int64_t* value = hi::as_const_int(e)) return constant(*value);
+    if (const auto* op = e.as<hi::Variable>()) return variable(op->name);
+    if (const auto* op = e.as<hi::Add>()) return affine(op->a).add(affine(op->b));
+    if (const auto* op = e.as<hi::Sub>()) return affine(op->a).sub(affine(op->b));
+    if (const auto* op = e.as<hi::Min>()) return affine(op->a).min(affine(op->b));
+    if (const auto* op = e.as<hi::Max>()) return affine(op->a).max(affine(op->b));
+    if (const auto* op = e.as<hi::Mul>()) {
+      if (constant_value(op->a) || constant_value(op->b))
+        return affine(hi::simplify(op->a)).mul(affine(hi::simplify(op->b)));
+    }
+    if (const auto* op = e.as<hi::Div>()) {
+      if (const int64_t* by = positive(op->b)) return affine(op->a).scale_down(value(*by)).floor();
+    }
+    if (const auto* op = e.as<hi::Mod>()) {
+      if (const int64_t* by = positive(op->b)) return affine(op->a).mod(value(*by));
+    }
+    if (const auto* op = e.as<hi::Select>()) return choose(op->condition, op->true_value, op->false_value);
+    return opaque(e);
+  }
+
+  /// The points where a condition holds.
+  isl::set holds(const Expr& e) {
+    if (const auto* op = e.as<hi::And>()) return holds(op->a).intersect(holds(op->b));
+    if (const auto* op = e.as<hi::Or>()) return holds(op->a).unite(holds(op->b));
+    if (const auto* op = e.as<hi::Not>()) return universe().subtract(holds(op->a));
+    if (const uint64_t* value = hi::as_const_uint(e)) return *value ? universe() : universe().subtract(universe());
+    if (const auto* op = e.as<hi::EQ>()) return compare(op->a, op->b, [](auto a, auto b) { return a.eq_set(b); });
+    if (const auto* op = e.as<hi::NE>()) return compare(op->a, op->b, [](auto a, auto b) { return a.ne_set(b); });
+    if (const auto* op = e.as<hi::LT>()) return compare(op->a, op->b, [](auto a, auto b) { return a.lt_set(b); });
+    if (const auto* op = e.as<hi::LE>()) return compare(op->a, op->b, [](auto a, auto b) { return a.le_set(b); });
+    if (const auto* op = e.as<hi::GT>()) return compare(op->a, op->b, [](auto a, auto b) { return a.gt_set(b); });
+    if (const auto* op = e.as<hi::GE>()) return compare(op->a, op->b, [](auto a, auto b) { return a.ge_set(b); });
+    throw NotAffine();
+  }
+
+  /// All points where a guard may hold: what is not affine is left out.
+  isl::set may_hold(const Expr& guard) {
+    isl::set result = universe();
+    for (const Expr& condition : conjuncts_of(guard)) {
+      try {
+        result = result.intersect(holds(condition));
+      } catch (const NotAffine&) {
+      }
+    }
+    return result;
+  }
+
+  isl::set universe() { return isl::manage(isl_set_universe(space(nullptr))); }
+
+ private:
+  isl::val value(int64_t v) { return isl::manage(isl_val_int_from_si(ctx_, v)); }
+
+  static const int64_t* positive(const Expr& e) {
+    const int64_t* value = hi::as_const_int(e);
+    return value && *value > 0 ? value : nullptr;
+  }
+
+  isl_space* space(const std::string* parameter) {
+    isl_space* result = isl_space_set_alloc(ctx_, parameter ? 1 : 0, static_cast<unsigned>(indices_.size()));
+    if (parameter)
+      result = isl_space_set_dim_id(result, isl_dim_param, 0, isl_id_alloc(ctx_, parameter->c_str(), nullptr));
+    return result;
+  }
+
+  isl::pw_aff constant(int64_t v) {
+    return isl::manage(isl_pw_aff_from_aff(
+        isl_aff_val_on_domain(isl_local_space_from_space(space(nullptr)), isl_val_int_from_si(ctx_, v))));
+  }
+
+  isl::pw_aff parameter(const std::string& name) {
+    return isl::manage(
+        isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(space(&name)), isl_dim_param, 0)));
+  }
+
+  isl::pw_aff variable(const std::string& name) {
+    const auto found = std::find(indices_.begin(), indices_.end(), name);
+    if (found == indices_.end()) return parameter(name);
+    const auto position = static_cast<unsigned>(found - indices_.begin());
+    return isl::manage(
+        isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(space(nullptr)), isl_dim_set, position)));
+  }
+
+  isl::pw_aff choose(const Expr& condition, const Expr& if_true, const Expr& if_false) {
+    const isl::set where = holds(condition);
+    return affine(if_true).intersect_domain(where).union_add(
+        affine(if_false).intersect_domain(universe().subtract(where)));
+  }
+
+  template <typename Compare>
+  isl::set compare(const Expr& a, const Expr& b, Compare compare) {
+    if (a.type() != index_type()) throw NotAffine();
+    return compare(affine(a), affine(b));
+  }
+
+  isl::pw_aff opaque(const Expr& e) {
+    if (e.type() != index_type() || is_data_dependent(e)) throw NotAffine();
+    for (const std::string& name : variables_of(e)) {
+      if (std::find(indices_.begin(), indices_.end(), name) != indices_.end()) throw NotAffine();
+    }
+    const std::string name = fmt::format("({})", to_text(e));
+    opaque_[name] = e;
+    return parameter(name);
+  }
+
+  isl_ctx* ctx_;
+  std::vector<std::string> indices_;
+  std::map<std::string, Expr>& opaque_;
+};
+
+namespace {
+
+/// A condition that isl wrote, as a Halide expression.
+class FromAst {
+ public:
+  explicit FromAst(const std::map<std::string, Expr>& opaque) : opaque_(opaque) {}
+
+  Expr convert(const isl::ast_expr& e) {
+    if (e.isa<isl::ast_expr_int>()) {
+      return index_constant(isl_val_get_num_si(e.as<isl::ast_expr_int>().val().get()));
+    }
+    if (e.isa<isl::ast_expr_id>()) {
+      const std::string name = e.as<isl::ast_expr_id>().id().name();
+      const auto found = opaque_.find(name);
+      return found != opaque_.end() ? found->second : index_variable(name);
+    }
+    return operation(e);
+  }
+
+  /// isl has no booleans: 1 stands for true.
+  Expr condition(const isl::ast_expr& e) {
+    const Expr result = convert(e);
+    return result.type().is_bool() ? result : hi::simplify(result != index_constant(0));
+  }
+
+ private:
+  Expr operation(const isl::ast_expr& e) {
+    const isl_ast_expr_op_type type = isl_ast_expr_op_get_type(e.get());
+    auto operand = [&](int i) { return isl::manage(isl_ast_expr_op_get_arg(e.get(), i)); };
+    const int count = static_cast<int>(isl_ast_expr_op_get_n_arg(e.get()));
+    auto fold = [&](auto combine, auto translate) {
+      Expr result = translate(operand(0));
+      for (int i = 1; i < count; ++i) result = combine(result, translate(operand(i)));
+      return result;
+    };
+    auto number = [&](const isl::ast_expr& x) { return convert(x); };
+    auto truth = [&](const isl::ast_expr& x) { return condition(x); };
+    switch (type) {
+      case isl_ast_expr_op_and:
+      case isl_ast_expr_op_and_then:
+        return fold([](const Expr& a, const Expr& b) { return hi::And::make(a, b); }, truth);
+      case isl_ast_expr_op_or:
+      case isl_ast_expr_op_or_else:
+        return fold([](const Expr& a, const Expr& b) { return hi::Or::make(a, b); }, truth);
+      case isl_ast_expr_op_max:
+        return fold([](const Expr& a, const Expr& b) { return hi::Max::make(a, b); }, number);
+      case isl_ast_expr_op_min:
+        return fold([](const Expr& a, const Expr& b) { return hi::Min::make(a, b); }, number);
+      case isl_ast_expr_op_minus:
+        return hi::simplify(index_constant(0) - convert(operand(0)));
+      case isl_ast_expr_op_cond:
+      case isl_ast_expr_op_select:
+        return hi::Select::make(condition(operand(0)), convert(operand(1)), convert(operand(2)));
+      default:
+        return binary(type, convert(operand(0)), convert(operand(1)));
+    }
+  }
+
+  static Expr binary(isl_ast_expr_op_type type, const Expr& a, const Expr& b) {
+    switch (type) {
+      case isl_ast_expr_op_add:
+        return hi::Add::make(a, b);
+      case isl_ast_expr_op_sub:
+        return hi::Sub::make(a, b);
+      case isl_ast_expr_op_mul:
+        return hi::Mul::make(a, b);
+      case isl_ast_expr_op_div:
+      case isl_ast_expr_op_fdiv_q:
+      case isl_ast_expr_op_pdiv_q:
+        return floor_div(a, b);
+      case isl_ast_expr_op_pdiv_r:
+      case isl_ast_expr_op_zdiv_r:
+        return floor_mod(a, b);
+      case isl_ast_expr_op_eq:
+        return hi::EQ::make(a, b);
+      case isl_ast_expr_op_le:
+        return hi::LE::make(a, b);
+      case isl_ast_expr_op_lt:
+        return hi::LT::make(a, b);
+      case isl_ast_expr_op_ge:
+        return hi::LE::make(b, a);
+      case isl_ast_expr_op_gt:
+        return hi::LT::make(b, a);
+      default:
+        TC_CHECK(false, "isl wrote a condition with an operation of type {}", static_cast<int>(type));
+    }
+  }
+
+  const std::map<std::string, Expr>& opaque_;
+};
+
+std::vector<std::string> index_names(const Statement& statement) {
+  std::vector<std::string> names;
+  for (const Index& index : statement.indices) names.push_back(index.name);
+  return names;
+}
+
+}  // namespace
+
+Prover::Prover(const Program& program) : ctx_(isl_ctx_alloc()) {
+  isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE);
+  isl_ctx_set_max_operations(ctx_, kMaxOperations);
+  Builder builder(ctx_, {}, opaque_);
+  context_ = builder.universe().params();
+  positive_ = context_;
+  for (const std::string& size : program.sizes) {
+    assume(index_variable(size) >= 0);
+    positive_ = positive_->intersect(builder.holds(index_variable(size) >= 1).params());
+  }
+  for (const Tensor& tensor : program.tensors) {
+    if (tensor.role != Role::kInput) continue;
+    for (const Expr& extent : tensor.extents) assume(extent >= 0);
+  }
+}
+
+Prover::~Prover() {
+  context_.reset();
+  positive_.reset();
+  isl_ctx_free(ctx_);
+}
+
+void Prover::assume(const Expr& condition) {
+  try {
+    context_ = context_->intersect(Builder(ctx_, {}, opaque_).holds(condition).params());
+  } catch (const NotAffine&) {
+  } catch (const isl::exception&) {
+    isl_ctx_reset_operations(ctx_);
+  }
+}
+
+Expr Prover::to_expr(const isl::set& parameters) {
+  const isl::set simple = parameters.coalesce().gist(*context_);
+  const isl::ast_build build = isl::ast_build::from_context(*context_);
+  return FromAst(opaque_).condition(build.expr_from(simple));
+}
+
+Verdict Prover::verdict_of(const isl::set& holds) {
+  if (context_->is_subset(holds)) return {Verdict::Kind::kProved, Expr()};
+  if (holds.intersect(*context_).intersect(*positive_).is_empty()) return {Verdict::Kind::kNever, Expr()};
+  return {Verdict::Kind::kSometimes, to_expr(holds)};
+}
+
+std::optional<Verdict> Prover::decide(const Expr& condition) {
+  isl_ctx_reset_operations(ctx_);
+  try {
+    return verdict_of(Builder(ctx_, {}, opaque_).holds(condition).params());
+  } catch (const NotAffine&) {
+  } catch (const isl::exception&) {
+    isl_ctx_reset_operations(ctx_);
+  }
+  return std::nullopt;
+}
+
+/// [p] -> { [i] : i is an instance, the guard may hold, and value is not in [lower, upper) }
+isl::set Prover::violations(const Statement& statement, const Expr& value, const Expr& lower, const Expr& upper,
+                            const Expr& guard) {
+  Builder builder(ctx_, index_names(statement), opaque_);
+  isl::set instances = builder.may_hold(statement.guard);
+  for (const Index& index : statement.indices) {
+    const Expr i = index_variable(index.name);
+    instances = instances.intersect(builder.holds(i >= index.begin)).intersect(builder.holds(i < index.end));
+  }
+  const isl::set bad = builder.holds(value < lower).unite(builder.holds(value >= upper));
+  return instances.intersect(bad).intersect(builder.may_hold(guard)).intersect_params(*context_);
+}
+
+std::optional<Verdict> Prover::within(const Statement& statement, const Expr& value, const Expr& lower,
+                                      const Expr& upper, const Expr& guard) {
+  isl_ctx_reset_operations(ctx_);
+  try {
+    const isl::set bad = violations(statement, value, lower, upper, guard);
+    if (bad.is_empty()) return Verdict{};
+    return verdict_of(context_->subtract(bad.params()));
+  } catch (const NotAffine&) {
+  } catch (const isl::exception&) {
+    isl_ctx_reset_operations(ctx_);
+  }
+  return std::nullopt;
+}
+
+std::optional<Witness> Prover::outside(const Statement& statement, const Expr& value, const Expr& lower,
+                                       const Expr& upper, const Expr& guard) {
+  isl_ctx_reset_operations(ctx_);
+  try {
+    const isl::set bad = violations(statement, value, lower, upper, guard);
+    if (bad.is_empty()) return std::nullopt;
+    const isl::point point = bad.sample_point();
+    Witness witness;
+    Substitution at;
+    for (size_t i = 0; i < statement.indices.size(); ++i) {
+      const isl::val v = isl::manage(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(i)));
+      witness.indices.push_back(isl_val_get_num_si(v.get()));
+      at[statement.indices[i].name] = index_constant(witness.indices.back());
+    }
+    witness.value = constant_value(substitute_variables(value, at)).value_or(0);
+    return witness;
+  } catch (const NotAffine&) {
+  } catch (const isl::exception&) {
+    isl_ctx_reset_operations(ctx_);
+  }
+  return std::nullopt;
+}
+
+}  // namespace tc::ir

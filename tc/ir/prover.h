@@ -1,0 +1,71 @@
+#pragma once
+
+#include <isl/cpp.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tc/ir/program.h"
+
+namespace tc::ir {
+
+/// What is known about a condition over sizes and specialised scalars.
+struct Verdict {
+  enum class Kind {
+    kProved,     ///< holds for all of them
+    kSometimes,  ///< holds exactly where `condition` does
+    kNever,      ///< holds for no positive sizes
+  };
+  Kind kind = Kind::kProved;
+  Halide::Expr condition;  ///< for kSometimes
+};
+
+/// An instance of a statement, and the value that an expression has there.
+struct Witness {
+  std::vector<int64_t> indices;
+  int64_t value = 0;
+};
+
+/// Decides index arithmetic exactly, with isl: integers, floor division, all sizes at once. Products of sizes and other
+/// terms that are not affine but free of indices stand for any integer.
+/// One isl context each; not for use by several threads. A question that is not affine, or too hard for a fixed budget
+/// of isl operations, has no answer.
+class Prover {
+ public:
+  /// Assumes that sizes and the extents of inputs are not negative.
+  explicit Prover(const Program& program);
+  ~Prover();
+  Prover(const Prover&) = delete;
+  Prover& operator=(const Prover&) = delete;
+
+  /// Takes a condition over sizes and scalars for granted from now on.
+  void assume(const Halide::Expr& condition);
+
+  std::optional<Verdict> decide(const Halide::Expr& condition);
+
+  /// Whether `lower <= value < upper` in all instances of the statement where `guard` holds. Conjuncts of the guard
+  /// that are not affine are taken to hold.
+  std::optional<Verdict> within(const Statement& statement, const Halide::Expr& value, const Halide::Expr& lower,
+                                const Halide::Expr& upper, const Halide::Expr& guard);
+
+  /// For constant sizes: an instance where within() fails.
+  std::optional<Witness> outside(const Statement& statement, const Halide::Expr& value, const Halide::Expr& lower,
+                                 const Halide::Expr& upper, const Halide::Expr& guard);
+
+ private:
+  class Builder;
+
+  isl::set violations(const Statement& statement, const Halide::Expr& value, const Halide::Expr& lower,
+                      const Halide::Expr& upper, const Halide::Expr& guard);
+  Verdict verdict_of(const isl::set& holds);  // { [] : ... } over parameters
+  Halide::Expr to_expr(const isl::set& parameters);
+
+  isl_ctx* ctx_;
+  std::optional<isl::set> context_;             // [p] -> { : } what is assumed
+  std::optional<isl::set> positive_;            // [p] -> { : } all sizes at least 1
+  std::map<std::string, Halide::Expr> opaque_;  // by isl name
+};
+
+}  // namespace tc::ir

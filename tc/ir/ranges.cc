@@ -1,0 +1,378 @@
+#include "tc/ir/ranges.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tc/ir/expr_text.h"
+#include "tc/ir/index_expr.h"
+#include "tc/ir/interval.h"
+#include "tc/support/check.h"
+
+namespace tc::ir {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+bool is_solved(const Index& index) { return index.begin.defined() && index.end.defined(); }
+
+Index* find_index(Statement& statement, const std::string& name) {
+  for (Index& index : statement.indices) {
+    if (index.name == name) return &index;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> index_names(const Statement& statement) {
+  std::vector<std::string> names;
+  for (const Index& index : statement.indices) names.push_back(index.name);
+  return names;
+}
+
+/// Indices of an expression that have no range yet.
+std::vector<std::string> unsolved_in(Statement& statement, const Expr& e) {
+  std::vector<std::string> result;
+  for (const std::string& name : variables_of(e)) {
+    const Index* index = find_index(statement, name);
+    if (index && !is_solved(*index)) result.push_back(name);
+  }
+  return result;
+}
+
+/// What one round found out about one index.
+struct Found {
+  Expr lower = index_constant(0);  // R1
+  Expr upper;                      ///< inclusive
+  bool waits = false;              ///< also stands in a tensor whose extent is not known yet
+  std::vector<Requirement> requirements;
+  std::vector<std::tuple<size_t, size_t, int>> in_bounds;
+};
+
+class RangeSolver {
+ public:
+  explicit RangeSolver(Program program) : program_(std::move(program)) {}
+
+  Result<Ranged> solve();
+
+ private:
+  void take_given_ranges();
+  bool run_round(bool ignore_unknown_extents);
+  bool take_left_extents(bool even_if_waiting);
+  bool finish_extents(bool from_some_writers);
+  bool name_caller_extents();
+
+  Ranges ranges_of(const Statement& statement) const;
+  Found examine(size_t s, const std::string& index);
+  void examine_subscript(size_t s, size_t a, int d, const std::string& index, const Ranges& ranges, Found& found);
+  void clip_to_guard(const Access& access, const std::string& index, const Statement& statement, const Ranges& ranges,
+                     IndexInterval& interval);
+  void set_extent(Tensor& tensor, int d, Expr extent);
+  Expr written_end(Statement& statement, int d);
+
+  std::vector<Diagnostic> failures();
+  Diagnostic unbounded(Statement& statement, const Index& index);
+  std::vector<Note> candidates(Statement& statement, const Access& access, int d);
+  Diagnostic unknown_extent(const Tensor& tensor, int d);
+
+  Program program_;
+  Ranged result_;
+};
+
+Ranges RangeSolver::ranges_of(const Statement& statement) const {
+  Ranges ranges;
+  ranges.sizes = program_.sizes;
+  for (const Index& index : statement.indices) {
+    if (is_solved(index)) ranges.solved.push(index.name, hi::Interval(index.begin, hi::simplify(index.end - 1)));
+  }
+  return ranges;
+}
+
+void RangeSolver::set_extent(Tensor& tensor, int d, Expr extent) {
+  tensor.extents[d] = simplify_index(extent, program_.sizes);
+  const Substitution known{{extent_variable(tensor.name, d), tensor.extents[d]}};
+  for (Tensor& t : program_.tensors) {
+    for (Expr& e : t.extents) e = substitute_variables(e, known);
+  }
+  for (Requirement& r : result_.requirements) r.condition = substitute_variables(r.condition, known);
+  for (Statement& s : program_.statements) {
+    transform_expressions(s, [&](const Expr& e) { return substitute_variables(e, known); });
+  }
+}
+
+/// Extents that a `where` names (`T.0`) and that are still unknown stay variables until set_extent() replaces them.
+void RangeSolver::take_given_ranges() {
+  for (Statement& s : program_.statements) {
+    for (Index& index : s.indices) {
+      if (!index.given) continue;
+      index.begin = simplify_index(index.begin, program_.sizes);
+      index.end = simplify_index(index.end, program_.sizes);
+      result_.requirements.push_back(
+          {index.begin < index.end,
+           fmt::format("the range of '{}' is empty or reversed: '{}'", index.name, program_.source->text(index.range)),
+           index.range});
+    }
+  }
+}
+
+/// R6: where the guard cannot hold, the access bounds nothing.
+void RangeSolver::clip_to_guard(const Access& access, const std::string& index, const Statement& statement,
+                                const Ranges& ranges, IndexInterval& interval) {
+  const std::vector<std::string> names = index_names(statement);
+  for (const Expr& condition : conjuncts_of(access.guard)) {
+    if (is_data_dependent(condition) || !mentions(condition, index)) continue;
+    std::vector<std::string> open = unsolved_in(const_cast<Statement&>(statement), condition);
+    if (open != std::vector<std::string>{index}) continue;
+    const IndexInterval holds = enclose_condition(condition, index, ranges);
+    auto implied = [&](const Expr& e) { return hi::is_const_one(simplify_index(e, program_.sizes)); };
+    if (interval.lower.defined() && holds.lower.defined() && implied(holds.lower >= interval.lower))
+      interval.lower = Expr();
+    if (interval.upper.defined() && holds.upper.defined() && implied(holds.upper <= interval.upper))
+      interval.upper = Expr();
+  }
+}
+
+void RangeSolver::examine_subscript(size_t s, size_t a, int d, const std::string& index, const Ranges& ranges,
+                                    Found& found) {
+  Statement& statement = program_.statements[s];
+  const Access& access = statement.accesses[a];
+  const Expr& subscript = access.subscripts[d];
+  const Expr extent = program_.tensor(access.tensor).extents[d];
+  if (!is_monotone(subscript, index_names(statement))) return;
+  if (unsolved_in(statement, subscript) != std::vector<std::string>{index}) return;
+  if (!extent.defined()) {
+    found.waits = true;
+    return;
+  }
+  const std::string text(program_.source->text(access.range));
+  const Expr coefficient = coefficient_of(subscript, index);
+  std::optional<IndexInterval> interval;
+  if (coefficient.defined() && !constant_value(coefficient)) {
+    const Expr rest = hi::simplify(hi::substitute(index, index_constant(0), subscript));
+    interval = solve_strided(rest, coefficient, extent, ranges);
+    found.requirements.push_back(
+        {coefficient >= 1, fmt::format("'{}' strides through {}, which", index, text), access.range});
+    found.in_bounds.emplace_back(s, a, d);
+  } else {
+    interval = solve_subscript(subscript, extent, index, ranges);
+  }
+  if (!interval) return;
+  // A window, as in I(i + x), must fit into its tensor (R4).
+  const bool window = variables_of(subscript).size() > 1 &&
+                      std::any_of(statement.indices.begin(), statement.indices.end(),
+                                  [&](const Index& i) { return i.name != index && mentions(subscript, i.name); });
+  if (window && interval->upper.defined()) {
+    const Expr lower =
+        interval->lower.defined() ? Expr(hi::Max::make(interval->lower, index_constant(0))) : index_constant(0);
+    found.requirements.push_back({simplify_index(lower <= interval->upper, program_.sizes),
+                                  fmt::format("no value of '{}' keeps {} inside '{}': it", index, text, access.tensor),
+                                  access.range});
+  }
+  clip_to_guard(access, index, statement, ranges, *interval);
+  if (interval->lower.defined())
+    found.lower = simplify_index(hi::Max::make(found.lower, interval->lower), program_.sizes);
+  if (interval->upper.defined()) {
+    found.upper = found.upper.defined() ? hi::Min::make(found.upper, interval->upper) : interval->upper;
+    found.upper = simplify_index(found.upper, program_.sizes);
+  }
+}
+
+Found RangeSolver::examine(size_t s, const std::string& index) {
+  Found found;
+  const Statement& statement = program_.statements[s];
+  const Ranges ranges = ranges_of(statement);
+  for (size_t a = 0; a < statement.accesses.size(); ++a) {
+    const Access& access = statement.accesses[a];
+    if (access.is_write) continue;
+    for (size_t d = 0; d < access.subscripts.size(); ++d) {
+      examine_subscript(s, a, static_cast<int>(d), index, ranges, found);
+    }
+  }
+  return found;
+}
+
+/// One round of R2. All indices are examined before any takes its range.
+bool RangeSolver::run_round(bool ignore_unknown_extents) {
+  std::vector<std::pair<Index*, Found>> solved;
+  for (size_t s = 0; s < program_.statements.size(); ++s) {
+    for (Index& index : program_.statements[s].indices) {
+      if (is_solved(index)) continue;
+      Found found = examine(s, index.name);
+      if (!found.upper.defined() || (found.waits && !ignore_unknown_extents)) continue;
+      solved.emplace_back(&index, std::move(found));
+    }
+  }
+  for (auto& [index, found] : solved) {
+    index->begin = found.lower;
+    index->end = simplify_index(found.upper + 1, program_.sizes);
+    if (constant_value(found.lower) != 0) {
+      found.requirements.push_back({simplify_index(index->begin <= index->end, program_.sizes),
+                                    fmt::format("the range of '{}' is empty: it", index->name), index->range});
+    }
+    for (Requirement& r : found.requirements) result_.requirements.push_back(std::move(r));
+    result_.in_bounds.insert(found.in_bounds.begin(), found.in_bounds.end());
+  }
+  return !solved.empty();
+}
+
+/// R3: an index that stands alone on the left takes its tensor's extent.
+bool RangeSolver::take_left_extents(bool even_if_waiting) {
+  bool progress = false;
+  for (size_t s = 0; s < program_.statements.size(); ++s) {
+    Statement& statement = program_.statements[s];
+    const Tensor& tensor = program_.tensor(statement.tensor);
+    for (int d = 0; d < tensor.rank(); ++d) {
+      const auto* variable = statement.subscripts[d].as<hi::Variable>();
+      Index* index = variable ? find_index(statement, variable->name) : nullptr;
+      if (!index || is_solved(*index) || !tensor.extents[d].defined()) continue;
+      if (!even_if_waiting && examine(s, index->name).waits) continue;
+      index->begin = index_constant(0);
+      index->end = tensor.extents[d];
+      progress = true;
+    }
+  }
+  return progress;
+}
+
+/// One past the largest subscript that a statement writes; undefined if it is not known.
+Expr RangeSolver::written_end(Statement& statement, int d) {
+  const Expr& subscript = statement.subscripts[d];
+  if (is_data_dependent(subscript) || !unsolved_in(statement, subscript).empty()) return Expr();
+  if (const auto* variable = subscript.as<hi::Variable>()) {
+    if (const Index* index = find_index(statement, variable->name)) return index->end;
+  }
+  const Expr largest = bounds_of(subscript, ranges_of(statement)).upper;
+  return largest.defined() ? simplify_index(hi::Max::make(largest + 1, index_constant(0)), program_.sizes) : Expr();
+}
+
+/// R5: extents from the statements that write. With `from_some_writers`, those that have their ranges speak for the
+/// others, for the first tensor where that helps.
+bool RangeSolver::finish_extents(bool from_some_writers) {
+  bool progress = false;
+  for (Tensor& tensor : program_.tensors) {
+    for (int d = 0; d < tensor.rank(); ++d) {
+      if (tensor.extents[d].defined()) continue;
+      Expr extent;
+      bool all = true;
+      for (Statement& s : program_.statements) {
+        if (s.tensor != tensor.name || is_data_dependent(s.subscripts[d])) continue;
+        const Expr end = written_end(s, d);
+        all = all && end.defined();
+        if (end.defined()) extent = extent.defined() ? hi::Max::make(extent, end) : end;
+      }
+      if (!extent.defined() || (!all && !from_some_writers)) continue;
+      set_extent(tensor, d, extent);
+      progress = true;
+    }
+    if (progress && from_some_writers) return true;
+  }
+  return progress;
+}
+
+/// Extents of in-out tensors that no statement determines are sizes that the caller's tensor gives.
+bool RangeSolver::name_caller_extents() {
+  for (Tensor& tensor : program_.tensors) {
+    if (tensor.role != Role::kInOut) continue;
+    for (int d = 0; d < tensor.rank(); ++d) {
+      if (tensor.extents[d].defined()) continue;
+      program_.sizes.push_back(extent_variable(tensor.name, d));
+      tensor.extents[d] = index_variable(program_.sizes.back());
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Which ranges an ambiguous subscript would allow: each index as large as it can be, the others 0.
+std::vector<Note> RangeSolver::candidates(Statement& statement, const Access& access, int d) {
+  std::vector<Note> notes;
+  const Expr extent = program_.tensor(access.tensor).extents[d];
+  const std::vector<std::string> open = unsolved_in(statement, access.subscripts[d]);
+  for (const std::string& index : open) {
+    Substitution zeros;
+    std::string others;
+    for (const std::string& other : open) {
+      if (other == index) continue;
+      zeros[other] = index_constant(0);
+      others += fmt::format(", {} in 0:1", other);
+    }
+    const Expr alone = hi::simplify(substitute_variables(access.subscripts[d], zeros));
+    if (!extent.defined()) continue;
+    const auto interval = solve_subscript(alone, extent, index, ranges_of(statement));
+    if (!interval || !interval->upper.defined()) continue;
+    const Expr end = simplify_index(interval->upper + 1, program_.sizes);
+    notes.push_back({std::nullopt, fmt::format("one choice is 'where {} in 0:{}{}'", index, to_text(end), others)});
+  }
+  return notes;
+}
+
+Diagnostic RangeSolver::unbounded(Statement& statement, const Index& index) {
+  for (const Access& access : statement.accesses) {
+    if (access.is_write) continue;
+    for (size_t d = 0; d < access.subscripts.size(); ++d) {
+      const std::vector<std::string> open = unsolved_in(statement, access.subscripts[d]);
+      if (open.size() < 2 || std::find(open.begin(), open.end(), index.name) == open.end()) continue;
+      std::string others;
+      for (const std::string& other : open) {
+        if (other != index.name) others += fmt::format("{}'{}'", others.empty() ? "" : ", ", other);
+      }
+      return {index.range,
+              fmt::format("the range of '{}' is ambiguous: it appears only together with {}, in '{}'; give one of them "
+                          "with 'where'",
+                          index.name, others, program_.source->text(access.range)),
+              candidates(statement, access, static_cast<int>(d))};
+    }
+  }
+  return {
+      index.range,
+      fmt::format(
+          "nothing bounds '{}': give its range with 'where {} in 0:...'{}", index.name, index.name,
+          index.is_reduction ? "" : fmt::format(", or the extents of '{}' in the list of results", statement.tensor)),
+      {}};
+}
+
+Diagnostic RangeSolver::unknown_extent(const Tensor& tensor, int d) {
+  return {tensor.declared,
+          fmt::format("the extent of '{}' in dimension {} is not determined: write it in the list of results",
+                      tensor.name, d),
+          {}};
+}
+
+/// The cause first: an index without a range explains the extents and indices that wait for it.
+std::vector<Diagnostic> RangeSolver::failures() {
+  std::vector<Diagnostic> result;
+  for (Statement& statement : program_.statements) {
+    for (const Index& index : statement.indices) {
+      if (is_solved(index)) continue;
+      result.push_back(unbounded(statement, index));
+      break;
+    }
+    if (!result.empty()) return result;
+  }
+  for (const Tensor& tensor : program_.tensors) {
+    for (int d = 0; d < tensor.rank(); ++d) {
+      if (!tensor.extents[d].defined()) return {unknown_extent(tensor, d)};
+    }
+  }
+  return result;
+}
+
+Result<Ranged> RangeSolver::solve() {
+  take_given_ranges();
+  while (run_round(false) || finish_extents(false) || take_left_extents(false) || finish_extents(true) ||
+         take_left_extents(true) || name_caller_extents() || run_round(true)) {
+  }
+  std::vector<Diagnostic> errors = failures();
+  if (!errors.empty()) return tl::unexpected(Error(program_.source, std::move(errors)));
+  result_.program = std::move(program_);
+  return std::move(result_);
+}
+
+}  // namespace
+
+Result<Ranged> infer_ranges(Program program) { return RangeSolver(std::move(program)).solve(); }
+
+}  // namespace tc::ir

@@ -1,0 +1,286 @@
+#include "tc/ir/specialise.h"
+
+#include <fmt/format.h>
+
+#include <limits>
+
+#include "tc/ir/expr_text.h"
+#include "tc/ir/index_expr.h"
+#include "tc/ir/interval.h"
+#include "tc/ir/prover.h"
+#include "tc/support/check.h"
+
+namespace tc::ir {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr int64_t kMaxTensorBytes = int64_t{1} << 47;
+
+/// Puts constants in place of sizes and scalars, and folds what that makes constant. Values are left alone but for
+/// their subscripts and conditions over indices: Halide's simplifier does not keep to IEEE arithmetic.
+class Specialiser : public hi::IRMutator {
+ public:
+  explicit Specialiser(const Substitution& values) : values_(values) {}
+
+ private:
+  using hi::IRMutator::visit;
+
+  Expr visit(const hi::Variable* op) override {
+    const auto found = values_.find(op->name);
+    return found == values_.end() ? Expr(op) : found->second;
+  }
+  Expr visit(const hi::Call* op) override {
+    std::vector<Expr> arguments;
+    for (const Expr& a : op->args) arguments.push_back(folded(mutate(a)));
+    if (op->name == "tc.floor_div") return floor_div(arguments[0], arguments[1]);
+    if (op->name == "tc.floor_mod") return floor_mod(arguments[0], arguments[1]);
+    return hi::Call::make(op->type, op->name, arguments, op->call_type);
+  }
+
+  /// Index arithmetic that reads no tensor is simplified as a whole.
+  static Expr folded(const Expr& e) { return e.type() == index_type() && !is_data_dependent(e) ? hi::simplify(e) : e; }
+
+  const Substitution& values_;
+};
+
+/// Turns choices into Selects where the reads of both branches are in bounds without the guard.
+class RelaxChoices : public hi::IRMutator {
+ public:
+  RelaxChoices(const Program& program, const Statement& statement, Prover& prover)
+      : program_(program), statement_(statement), prover_(prover) {}
+
+ private:
+  using hi::IRMutator::visit;
+
+  Expr visit(const hi::Call* op) override {
+    const Expr inside = hi::IRMutator::visit(op);
+    const auto* call = inside.as<hi::Call>();
+    if (!call->is_intrinsic(hi::Call::if_then_else)) return inside;
+    if (!reads_in_bounds(call->args[1]) || !reads_in_bounds(call->args[2])) return inside;
+    return hi::Select::make(call->args[0], call->args[1], call->args[2]);
+  }
+
+  bool reads_in_bounds(const Expr& e);
+
+  const Program& program_;
+  const Statement& statement_;
+  Prover& prover_;
+};
+
+class Reads : public hi::IRVisitor {
+ public:
+  explicit Reads(const Program& program) : program_(program) {}
+  std::vector<const hi::Call*> found;
+
+ private:
+  using hi::IRVisitor::visit;
+  void visit(const hi::Call* op) override {
+    if (is_tensor_read(program_, op)) found.push_back(op);
+    hi::IRVisitor::visit(op);
+  }
+  const Program& program_;
+};
+
+bool RelaxChoices::reads_in_bounds(const Expr& e) {
+  Reads reads(program_);
+  e.accept(&reads);
+  for (const hi::Call* read : reads.found) {
+    const Tensor& tensor = program_.tensor(read->name);
+    for (int d = 0; d < tensor.rank(); ++d) {
+      if (is_data_dependent(read->args[d])) return false;
+      const auto verdict = prover_.within(statement_, read->args[d], index_constant(0), tensor.extents[d], Expr());
+      if (!verdict || verdict->kind != Verdict::Kind::kProved) return false;
+    }
+  }
+  return true;
+}
+
+/// "N is {N}" with the values in place.
+std::string with_values(const std::string& sentence, const Bindings& bindings) {
+  std::string result;
+  for (size_t i = 0; i < sentence.size(); ++i) {
+    const size_t close = sentence[i] == '{' ? sentence.find('}', i) : std::string::npos;
+    if (close == std::string::npos) {
+      result += sentence[i];
+      continue;
+    }
+    const std::string name = sentence.substr(i + 1, close - i - 1);
+    const auto size = bindings.sizes.find(name);
+    const auto scalar = bindings.scalars.find(name);
+    if (size != bindings.sizes.end()) {
+      result += fmt::format("{}", size->second);
+    } else if (scalar != bindings.scalars.end()) {
+      result += fmt::format("{}", scalar->second);
+    } else {
+      result += sentence.substr(i, close - i + 1);
+    }
+    i = close;
+  }
+  return result;
+}
+
+class Specialisation {
+ public:
+  Specialisation(const Program& program, const Bindings& bindings) : program_(program), bindings_(bindings) {
+    for (const auto& [name, value] : bindings.sizes) values_[name] = index_constant(value);
+    for (const auto& [name, value] : bindings.scalars) values_[name] = index_constant(value);
+  }
+
+  Result<Program> run();
+
+ private:
+  void check_complete() const;
+  Result<void> check_preconditions() const;
+  Result<void> substitute_tensors();
+  void substitute_statements();
+  Result<void> check_statement(const Statement& statement, Prover& prover) const;
+  Result<void> check_subscript(const Statement& s, const Access& a, int d, Prover& prover) const;
+  Result<void> check_index_value(const Statement& s, const IndexValue& v, Prover& prover) const;
+  std::string instance_text(const Statement& s, const Witness& witness) const;
+  bool interval_inside(const Statement& s, const Expr& e, const Expr& lower, const Expr& upper) const;
+
+  Program program_;
+  const Bindings& bindings_;
+  Substitution values_;
+};
+
+void Specialisation::check_complete() const {
+  for (const std::string& size : program_.sizes) TC_CHECK(values_.contains(size), "no value for the size '{}'", size);
+  for (const Scalar& s : program_.scalars) {
+    TC_CHECK(!s.specialised || values_.contains(s.name), "no value for the scalar '{}'", s.name);
+  }
+}
+
+Result<void> Specialisation::check_preconditions() const {
+  std::vector<Diagnostic> errors;
+  for (const Precondition& p : program_.preconditions) {
+    if (!p.condition.defined()) continue;
+    const Expr holds = hi::simplify(Specialiser(values_).mutate(p.condition));
+    TC_CHECK(hi::is_const(holds), "the precondition {} is not constant", to_text(holds));
+    if (hi::is_const_zero(holds)) errors.push_back({p.range, with_values(p.sentence, bindings_), {}});
+  }
+  if (!errors.empty()) return tl::unexpected(Error(program_.source, std::move(errors)));
+  return {};
+}
+
+Result<void> Specialisation::substitute_tensors() {
+  for (Tensor& tensor : program_.tensors) {
+    const Shape shape = shape_of(tensor, bindings_);
+    __int128 bytes = (tensor.type.bits() + 7) / 8;
+    for (int d = 0; d < tensor.rank(); ++d) {
+      tensor.extents[d] = index_constant(shape[d]);
+      bytes = std::min<__int128>(bytes * std::max<int64_t>(shape[d], 1), std::numeric_limits<int64_t>::max());
+    }
+    if (bytes > kMaxTensorBytes) {
+      return tl::unexpected(
+          Error(program_.source, tensor.declared,
+                fmt::format("'{}' of shape {} would take more than 2^47 bytes", tensor.name, shape_text(shape))));
+    }
+  }
+  return {};
+}
+
+void Specialisation::substitute_statements() {
+  Specialiser specialiser(values_);
+  for (Statement& s : program_.statements) {
+    transform_expressions(s, [&](const Expr& e) {
+      const Expr constant = specialiser.mutate(e);
+      const bool index_like = constant.type() == index_type() && !is_data_dependent(constant);
+      return index_like ? hi::simplify(constant) : constant;
+    });
+  }
+}
+
+std::string Specialisation::instance_text(const Statement& s, const Witness& witness) const {
+  std::string text;
+  for (size_t i = 0; i < s.indices.size(); ++i) {
+    text += fmt::format("{}{} = {}", text.empty() ? "" : ", ", s.indices[i].name, witness.indices[i]);
+  }
+  return text.empty() ? "" : " for " + text;
+}
+
+bool Specialisation::interval_inside(const Statement& s, const Expr& e, const Expr& lower, const Expr& upper) const {
+  Ranges ranges;
+  for (const Index& i : s.indices) {
+    const Expr last = hi::simplify(i.end - 1);
+    if (hi::is_const_one(hi::simplify(last < i.begin))) return true;
+    ranges.solved.push(i.name, hi::Interval(i.begin, last));
+  }
+  const IndexInterval reach = bounds_of(e, ranges);
+  return reach.lower.defined() && reach.upper.defined() && hi::is_const_one(hi::simplify(reach.lower >= lower)) &&
+         hi::is_const_one(hi::simplify(reach.upper < upper));
+}
+
+Result<void> Specialisation::check_subscript(const Statement& s, const Access& a, int d, Prover& prover) const {
+  const Tensor& tensor = program_.tensor(a.tensor);
+  const Expr& subscript = a.subscripts[d];
+  const Expr& extent = tensor.extents[d];
+  if (interval_inside(s, subscript, index_constant(0), extent)) return {};
+  const auto verdict = prover.within(s, subscript, index_constant(0), extent, a.guard);
+  if (verdict && verdict->kind == Verdict::Kind::kProved) return {};
+  const std::string text(program_.source->text(a.range));
+  const auto witness = prover.outside(s, subscript, index_constant(0), extent, a.guard);
+  if (!witness) {
+    return tl::unexpected(Error(program_.source, a.range,
+                                fmt::format("{} cannot be proved to stay inside '{}', whose extent in dimension {} is "
+                                            "{}: guard it with '?:'",
+                                            text, tensor.name, d, to_text(extent))));
+  }
+  return tl::unexpected(
+      Error(program_.source, a.range,
+            fmt::format("'{}' has extent {} in dimension {}, but {} {} it at {}{}", tensor.name, to_text(extent), d,
+                        text, a.is_write ? "writes" : "reads", witness->value, instance_text(s, *witness))));
+}
+
+Result<void> Specialisation::check_index_value(const Statement& s, const IndexValue& v, Prover& prover) const {
+  const Expr lower = index_constant(std::numeric_limits<int32_t>::min());
+  const Expr upper = index_constant(int64_t{std::numeric_limits<int32_t>::max()} + 1);
+  if (is_data_dependent(v.value) || interval_inside(s, v.value, lower, upper)) return {};
+  const auto verdict = prover.within(s, v.value, lower, upper, v.guard);
+  if (verdict && verdict->kind == Verdict::Kind::kProved) return {};
+  const auto witness = prover.outside(s, v.value, lower, upper, v.guard);
+  const std::string where = witness ? fmt::format(": it is {}{}", witness->value, instance_text(s, *witness)) : "";
+  return tl::unexpected(Error(program_.source, v.range,
+                              fmt::format("'{}' does not fit int32 as a value{}; int64({}) does",
+                                          program_.source->text(v.range), where, program_.source->text(v.range))));
+}
+
+Result<void> Specialisation::check_statement(const Statement& statement, Prover& prover) const {
+  for (const Access& access : statement.accesses) {
+    if (access.exists_only) continue;
+    for (size_t d = 0; d < access.subscripts.size(); ++d) {
+      if (is_data_dependent(access.subscripts[d])) continue;
+      TC_TRY_VOID(check_subscript(statement, access, static_cast<int>(d), prover));
+    }
+  }
+  for (const IndexValue& value : statement.index_values) {
+    TC_TRY_VOID(check_index_value(statement, value, prover));
+  }
+  return {};
+}
+
+Result<Program> Specialisation::run() {
+  check_complete();
+  TC_TRY_VOID(check_preconditions());
+  TC_TRY_VOID(substitute_tensors());
+  substitute_statements();
+  program_.sizes.clear();
+  program_.preconditions.clear();
+  Prover prover(program_);
+  for (Statement& statement : program_.statements) {
+    TC_TRY_VOID(check_statement(statement, prover));
+    statement.value = RelaxChoices(program_, statement, prover).mutate(statement.value);
+  }
+  return std::move(program_);
+}
+
+}  // namespace
+
+Result<Program> specialise(const Program& program, const Bindings& bindings) {
+  return Specialisation(program, bindings).run();
+}
+
+}  // namespace tc::ir
