@@ -1,0 +1,314 @@
+#include "tc/interp/bounded.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <span>
+
+#include "tc/interp/scalar.h"
+
+namespace tc::interp {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// A backend's rounding and our own, in float64.
+double relative_error(ScalarType type) { return unit_roundoff(type) + 0x1p-53; }
+
+bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+
+// The value after one rounding to the type. Exact operands that give a float of the type give it exactly; in float64
+// we cannot tell (our own operation has been rounded) unless the caller can.
+Bounded rounded(ScalarType type, double value, double error, double roundings = 1, bool exact_in_float64 = false) {
+  const bool representable = type == ScalarType::kFloat64 ? exact_in_float64 : round_to(type, value) == value;
+  if (error == 0 && representable) return {value, 0};
+  const double magnitude = std::fabs(value) + error;
+  error += roundings * (relative_error(type) * magnitude + smallest_subnormal(type));
+  const double largest = largest_finite(type);
+  if (std::fabs(value) + error <= largest) return {value, error};
+  // Up to twice the largest number a fused multiply-add may come back from an overflow, and float16 may be computed
+  // in float32. Beyond that it is an infinity for certain.
+  const bool own_arithmetic = type == ScalarType::kFloat32 || type == ScalarType::kFloat64;
+  if (own_arithmetic && std::fabs(value) - error > 2 * largest) return {std::copysign(kInfinity, value), 0};
+  return bounded::unknown();
+}
+
+// The operation where an operand or the result is infinite or NaN: certain if all ends of the intervals agree.
+template <typename Operation>
+Bounded by_ends(Bounded a, Bounded b, Operation operation) {
+  const double value = operation(a.value, b.value);
+  for (double x : {a.low(), a.high()}) {
+    for (double y : {b.low(), b.high()}) {
+      if (!same(operation(x, y), value)) return bounded::unknown();
+    }
+  }
+  return {value, 0};
+}
+
+bool all_finite(double a, double b, double c) { return std::isfinite(a) && std::isfinite(b) && std::isfinite(c); }
+
+int lowest_bit(double value) {
+  const auto bits = std::bit_cast<uint64_t>(value);
+  const int exponent = static_cast<int>((bits >> 52) & 0x7ff);
+  const uint64_t fraction = bits & 0xfffffffffffffULL;
+  if (exponent == 0) return fraction == 0 ? 2000 : std::countr_zero(fraction) - 1074;
+  return std::countr_zero(fraction | (uint64_t{1} << 52)) + exponent - 1075;
+}
+
+// (1 + u)^n - 1
+double growth(double unit, int64_t operations) {
+  return std::expm1(static_cast<double>(operations) * std::log1p(unit));
+}
+
+}  // namespace
+
+Accuracy default_accuracy(const std::string& name, ScalarType type) {
+  const double unit = 2 * unit_roundoff(type);
+  // Computed in float32 and rounded.
+  if (type == ScalarType::kFloat16 || type == ScalarType::kBFloat16) return {1, 0};
+  // Near their zeros these have an absolute error only.
+  static constexpr std::array kAbsolute = {"lgamma", "j0", "j1", "y0", "y1", "jn", "yn"};
+  if (std::find(kAbsolute.begin(), kAbsolute.end(), name) != kAbsolute.end()) return {16, 32 * unit};
+  return {4, 0};
+}
+
+namespace bounded {
+
+Bounded unknown() { return {0, kInfinity}; }
+
+Bounded hull(double value, double low, double high) {
+  if (same(value, low) && same(value, high)) return {value, 0};
+  const double error = std::max(value - low, high - value);
+  if (!std::isfinite(value) || !std::isfinite(error)) return unknown();
+  return {value, error + std::fabs(value) * 0x1p-52};
+}
+
+Bounded add(ScalarType type, Bounded a, Bounded b) {
+  if (!a.known() || !b.known()) return unknown();
+  const double sum = a.value + b.value;
+  if (!all_finite(a.value, b.value, sum)) return by_ends(a, b, [](double x, double y) { return x + y; });
+  const double part = sum - a.value;
+  const bool exact = (a.value - (sum - part)) + (b.value - part) == 0;
+  return rounded(type, sum, a.error + b.error, 1, exact);
+}
+
+Bounded subtract(ScalarType type, Bounded a, Bounded b) { return add(type, a, {-b.value, b.error}); }
+
+Bounded multiply(ScalarType type, Bounded a, Bounded b) {
+  if (!a.known() || !b.known()) return unknown();
+  const double product = a.value * b.value;
+  if (!all_finite(a.value, b.value, product)) return by_ends(a, b, [](double x, double y) { return x * y; });
+  const double error = std::fabs(a.value) * b.error + std::fabs(b.value) * a.error + a.error * b.error;
+  return rounded(type, product, error, 1, std::fma(a.value, b.value, -product) == 0);
+}
+
+Bounded divide(ScalarType type, Bounded a, Bounded b) {
+  if (!a.known() || !b.known()) return unknown();
+  if (b.error > 0 && std::fabs(b.value) <= b.error) return unknown();
+  const double quotient = a.value / b.value;
+  if (!all_finite(a.value, b.value, quotient)) return by_ends(a, b, [](double x, double y) { return x / y; });
+  const double error = b.error + a.error == 0
+                           ? 0
+                           : (a.error + std::fabs(quotient) * b.error) / (std::fabs(b.value) - b.error) * (1 + 0x1p-50);
+  return rounded(type, quotient, error, 1, std::fma(-quotient, b.value, a.value) == 0);
+}
+
+Bounded min(Bounded a, Bounded b) {
+  if (a.known() && std::isnan(a.value)) return a;
+  if (b.known() && std::isnan(b.value)) return b;
+  if (!a.known() || !b.known()) return unknown();
+  return hull(std::min(a.value, b.value), std::min(a.low(), b.low()), std::min(a.high(), b.high()));
+}
+
+Bounded max(Bounded a, Bounded b) {
+  const Bounded negated = min({-a.value, a.error}, {-b.value, b.error});
+  return {-negated.value, negated.error};
+}
+
+Bounded convert(ScalarType from, ScalarType to, Bounded a) {
+  if (!a.known() || !std::isfinite(a.value)) return a;
+  const bool widens =
+      from == to || to == ScalarType::kFloat64 || (to == ScalarType::kFloat32 && from != ScalarType::kFloat64);
+  if (widens) return a;
+  const double largest = largest_finite(to) * (1 + 2 * unit_roundoff(to));
+  if (std::fabs(a.value) - a.error > largest) return {std::copysign(kInfinity, a.value), 0};
+  // From an exact value there is one right answer. float16 and bfloat16 may be reached by way of float32.
+  if (a.error == 0 && to == ScalarType::kFloat32) return {round_to(to, a.value), 0};
+  return rounded(to, a.value, a.error, 1, true);
+}
+
+Bounded from_integer(ScalarType from, ScalarType to, Sure a) {
+  if (!a.sure) return unknown();
+  const double value = integer_to_float(from, to, a.value);
+  if (to == ScalarType::kFloat32 || to == ScalarType::kFloat64 || std::fabs(value) < 2048) return {value, 0};
+  if (std::isinf(value)) return {value, 0};
+  return {value, value == integer_to_float(from, ScalarType::kFloat64, a.value) ? 0 : 2 * ulp(to, value)};
+}
+
+Sure to_integer(ScalarType to, Bounded a) {
+  const int64_t low = float_to_integer(to, a.low());
+  return {float_to_integer(to, a.value), a.known() && low == float_to_integer(to, a.high())};
+}
+
+Bounded call(const RealFunction& function, ScalarType type, const Bounded* arguments, const AccuracyTable& accuracy) {
+  std::array<double, 4> point{};
+  double error = 0;
+  for (int i = 0; i < function.arity; ++i) {
+    if (!arguments[i].known()) return unknown();
+    point[i] = arguments[i].value;
+    error += arguments[i].error;
+  }
+  const double value = function.compute(type, point.data());
+  if (error > 0 && function.shape != Shape::kLipschitz) {
+    double low = value;
+    double high = value;
+    bool all_same = true;
+    int samples = 1;
+    for (int i = 0; i < function.arity; ++i) samples *= 3;
+    for (int sample = 0; sample < samples; ++sample) {
+      int rest = sample;
+      for (int i = 0; i < function.arity; ++i, rest /= 3) {
+        const Bounded& a = arguments[i];
+        point[i] = rest % 3 == 0 ? a.low() : rest % 3 == 1 ? a.value : a.high();
+      }
+      const double result = function.compute(type, point.data());
+      all_same = all_same && same(result, value);
+      low = std::min(low, result);
+      high = std::max(high, result);
+      if (!std::isfinite(result) && !same(result, value)) return unknown();
+    }
+    error = all_same ? 0 : std::max(value - low, high - value) * (function.shape == Shape::kSmooth ? 2 : 1);
+  }
+  if (!std::isfinite(value)) return {value, 0};
+  if (!std::isfinite(error)) return unknown();
+  if (function.rounding == Rounding::kExact) return {value, error};
+  if (function.rounding == Rounding::kCorrect) return rounded(type, value, error);
+  const Accuracy stated = accuracy(function.name, type);
+  // An ULP is at most two roundings of the value; one more is ours, and a second ours where both are in float64.
+  return rounded(type, value, error + stated.absolute + std::numeric_limits<double>::min(), 2 * stated.ulp + 2);
+}
+
+Sure call(const RealPredicate& predicate, Bounded argument) {
+  const int64_t value = predicate.compute(argument.value);
+  if (argument.error == 0) return {value, true};
+  if (!argument.known()) return {value, false};
+  const int64_t low = predicate.compute(argument.low());
+  return {value, low == value && predicate.compute(argument.high()) == value};
+}
+
+Bounded call(const MixedFunction& function, ScalarType type, Bounded a, Sure b, const AccuracyTable& accuracy) {
+  if (!a.known() || !b.sure) return unknown();
+  const double value = function.compute(a.value, b.value);
+  Bounded spread = {value, 0};
+  if (a.error > 0) {
+    const double ends[] = {function.compute(a.low(), b.value), function.compute(a.high(), b.value)};
+    spread = hull(value, std::min(ends[0], ends[1]), std::max(ends[0], ends[1]));
+  }
+  if (!spread.known() || !std::isfinite(value)) return spread;
+  if (function.rounding == Rounding::kCorrect) return rounded(type, value, spread.error);
+  const Accuracy stated = accuracy(function.name, type);
+  return rounded(type, value, 2 * spread.error + stated.absolute, 2 * stated.ulp + 2);
+}
+
+Sure equal(Bounded a, Bounded b) {
+  if (a.error == 0 && b.error == 0) return {a.value == b.value, true};
+  if (!a.known() || !b.known()) return {0, false};
+  if (std::isnan(a.value) || std::isnan(b.value)) return {0, true};
+  return {a.value == b.value, a.high() < b.low() || b.high() < a.low()};
+}
+
+Sure less(Bounded a, Bounded b) {
+  const bool value = a.value < b.value;
+  if (a.error == 0 && b.error == 0) return {value, true};
+  if (!a.known() || !b.known()) return {value, false};
+  if (std::isnan(a.value) || std::isnan(b.value)) return {0, true};
+  return {value, a.high() < b.low() || a.low() >= b.high()};
+}
+
+Sure less_equal(Bounded a, Bounded b) {
+  if (a.error == 0 && b.error == 0) return {a.value <= b.value, true};
+  if (a.known() && b.known() && (std::isnan(a.value) || std::isnan(b.value))) return {0, true};
+  const Sure reverse = less(b, a);
+  return {!reverse.value, reverse.sure};
+}
+
+Bounded either(Bounded a, Bounded b) {
+  if (!a.known() || !b.known()) return unknown();
+  if (same(a.value, b.value)) return {a.value, std::max(a.error, b.error)};
+  return hull(a.value, std::min(a.low(), b.low()), std::max(a.high(), b.high()));
+}
+
+Sure either(Sure a, Sure b) { return {a.value, a.sure && b.sure && a.value == b.value}; }
+
+}  // namespace bounded
+
+void BoundedSum::start(Bounded initial) {
+  *this = BoundedSum();
+  add(initial);
+}
+
+void BoundedSum::add(Bounded term) {
+  ++terms_;
+  known_ = known_ && term.known();
+  if (!std::isfinite(term.value)) {
+    special_ += term.value;
+    return;
+  }
+  const double sum = sum_ + term.value;
+  const double part = sum - sum_;
+  compensation_ += (sum_ - (sum - part)) + (term.value - part);
+  sum_ = sum;
+  magnitude_ += std::fabs(term.value) + term.error;
+  error_ += term.error;
+  quantum_ = std::min(quantum_, lowest_bit(term.value));
+}
+
+Bounded BoundedSum::result(ScalarType accumulator) const {
+  if (!known_) return bounded::unknown();
+  if (magnitude_ > largest_finite(accumulator)) return bounded::unknown();  // some order of the sum may overflow
+  if (special_ != 0) return {special_, 0};                                  // infinite or NaN
+  const double sum = sum_ + compensation_;
+  // Every partial sum is a multiple of the quantum and no larger than the magnitude.
+  const bool exact = error_ == 0 && magnitude_ <= std::ldexp(1.0, significand_bits(accumulator) + quantum_);
+  if (exact) return {sum, 0};
+  const double error = (error_ + growth(relative_error(accumulator), terms_) * magnitude_) * (1 + 0x1p-40);
+  return {sum, error + static_cast<double>(terms_) * smallest_subnormal(accumulator)};
+}
+
+void BoundedProduct::start(Bounded initial) {
+  *this = BoundedProduct();
+  multiply(initial);
+}
+
+void BoundedProduct::multiply(Bounded factor) {
+  ++factors_;
+  known_ = known_ && factor.known();
+  product_ *= factor.value;
+  exact_ = exact_ && factor.error == 0;
+  may_be_zero_ = may_be_zero_ || (factor.error > 0 && std::fabs(factor.value) <= factor.error);
+  if (!std::isfinite(factor.value)) {
+    has_special_ = true;
+    return;
+  }
+  const double magnitude = std::fabs(factor.value);
+  magnitude_ *= magnitude;
+  magnitude_above_ *= magnitude + factor.error;
+  above_one_ *= std::max(1.0, magnitude + factor.error);
+  if (magnitude == 0) return;
+  below_one_ *= std::min(1.0, magnitude);
+  bits_ += std::ilogb(magnitude) - lowest_bit(magnitude) + 1;
+}
+
+Bounded BoundedProduct::result(ScalarType accumulator) const {
+  if (!known_) return bounded::unknown();
+  const double smallest_normal = smallest_subnormal(accumulator) / (2 * unit_roundoff(accumulator));
+  const bool may_underflow = below_one_ < smallest_normal;
+  if (above_one_ > largest_finite(accumulator)) return bounded::unknown();  // some order may overflow
+  if (has_special_) return may_underflow || may_be_zero_ ? bounded::unknown() : Bounded{product_, 0};
+  if (exact_ && !may_underflow && bits_ <= significand_bits(accumulator)) return {product_, 0};
+  const double unit = 2 * relative_error(accumulator);
+  const double error = (magnitude_above_ - magnitude_ + growth(unit, factors_) * magnitude_above_) * (1 + 0x1p-40);
+  return {product_, error + static_cast<double>(factors_) * smallest_subnormal(accumulator) * above_one_};
+}
+
+}  // namespace tc::interp
