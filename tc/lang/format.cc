@@ -140,7 +140,7 @@ class Printer {
   }
   /// One empty line, but none at the beginning of the file or of a body.
   void blank_line() {
-    if (!out_.empty() && !out_.ends_with("\n\n") && !out_.ends_with("{\n")) out_ += '\n';
+    if (!out_.empty() && !out_.ends_with("\n\n") && !body_begins_) out_ += '\n';
   }
 
   void own_line(std::string_view indent) {
@@ -148,6 +148,7 @@ class Printer {
     if (blank_between(last_, range.begin)) blank_line();
     out_ += fmt::format("{}{}\n", indent, text_.substr(range.begin, range.end - range.begin));
     last_ = range.end;
+    body_begins_ = false;
     after_own_comment_ = true;
   }
 
@@ -179,6 +180,7 @@ class Printer {
     const size_t brace = text_.rfind('{', first);
     print_header(definition, brace);
     end_line(brace + 1, first);
+    body_begins_ = true;
     for (size_t i = 0; i < statements.size(); ++i) {
       const SourceRange range = statements[i].range;
       comments_before(range.begin, kIndent, false);
@@ -187,9 +189,11 @@ class Printer {
       last_ = range.begin;
       comments_before(range.end, kIndent, false);
       out_ += format_statement(statements[i]);
+      body_begins_ = false;
       end_line(range.end, i + 1 < statements.size() ? statements[i + 1].range.begin : body_end);
     }
     comments_before(body_end, kIndent, false);
+    body_begins_ = false;
     out_ += '}';
     end_line(definition.range.end, text_.size());
   }
@@ -219,6 +223,7 @@ class Printer {
   size_t next_ = 0;  ///< comment
   size_t last_ = 0;  ///< where what was printed last ends in the text
   bool after_own_comment_ = false;
+  bool body_begins_ = false;  ///< nothing stands in the body yet
 };
 
 }  // namespace

@@ -65,6 +65,8 @@ bool same(const ResultDeclaration& a, const ResultDeclaration& b) {
   return a.type == b.type && a.name.text == b.name.text && same(a.dimensions, b.dimensions);
 }
 
+bool same(const Definition& a, const Definition& b);
+
 template <typename Item>
 bool same_items(const std::vector<Item>& a, const std::vector<Item>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const Item& x, const Item& y) { return same(x, y); });

@@ -29,22 +29,26 @@ Resolved StatementScope::resolve(std::string_view name) const {
   return {NameKind::kIndex, -1};
 }
 
-IndexClass StatementScope::classify(const Expr& expr) const {
+IndexClass StatementScope::classify(const Expr& expr, bool with_scalars) const {
   if (std::holds_alternative<IntegerLiteral>(expr.node)) return IndexClass::kLiteral;
   if (std::holds_alternative<ExtentUse>(expr.node)) return IndexClass::kIndex;
   if (const auto* use = std::get_if<NameUse>(&expr.node)) {
     const Resolved name = resolve(use->name);
     if (name.kind == NameKind::kLet) return lets[name.id].index_class;
+    if (name.kind == NameKind::kScalar && with_scalars) {
+      const ScalarType type = scope.definition.scalars[name.id].type;
+      return is_integer(type) && type != ScalarType::kUInt64 ? IndexClass::kLiteral : IndexClass::kNone;
+    }
     return name.kind == NameKind::kIndex || name.kind == NameKind::kSize ? IndexClass::kIndex : IndexClass::kNone;
   }
   if (const auto* unary = std::get_if<Unary>(&expr.node)) {
-    return unary->op == UnaryOp::kNegate ? classify(*unary->operand) : IndexClass::kNone;
+    return unary->op == UnaryOp::kNegate ? classify(*unary->operand, with_scalars) : IndexClass::kNone;
   }
   const auto* binary = std::get_if<Binary>(&expr.node);
   if (!binary || is_logic(binary->op) || is_comparison(binary->op)) return IndexClass::kNone;
-  const IndexClass left = classify(*binary->left);
+  const IndexClass left = classify(*binary->left, with_scalars);
   if (left == IndexClass::kNone) return left;
-  const IndexClass right = classify(*binary->right);
+  const IndexClass right = classify(*binary->right, with_scalars);
   return right == IndexClass::kLiteral ? left : right;
 }
 

@@ -67,7 +67,8 @@ struct StatementScope {
 
   /// The meaning of a bare name. Whatever is not declared is an index.
   Resolved resolve(std::string_view name) const;
-  IndexClass classify(const Expr& expr) const;
+  /// `with_scalars` counts integer scalars (but uint64) as literals.
+  IndexClass classify(const Expr& expr, bool with_scalars = false) const;
 };
 
 /// Fills a scope from the signature and the left sides: C5, C9, and the dimensions.

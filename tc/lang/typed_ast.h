@@ -21,7 +21,7 @@
 ///     literal). Integer scalars and tensor reads inside a subscript are cast to int64.
 ///   - *Values*. Index arithmetic that enters a value passes through one implicit Cast to int32, whose operand
 ///     must be shown to fit; `int64(i)` in the source passes exactly. Comparisons of two such expressions
-///     (`h - 1 >= 0`) compare the exact numbers, without a cast.
+///     (`h - 1 >= 0`), integer scalars among their operands too, compare the exact numbers, without a cast.
 namespace tc::lang {
 
 struct TypedExpr;

@@ -188,12 +188,15 @@ TypedExprPtr Typing::binary(const Binary& binary, const Expr& at) {
 }
 
 TypedExprPtr Typing::compare(const Binary& binary, const Expr& at) {
-  const IndexClass left_class = names_.classify(*binary.left);
-  const IndexClass right_class = names_.classify(*binary.right);
+  const IndexClass left_class = names_.classify(*binary.left, true);
+  const IndexClass right_class = names_.classify(*binary.right, true);
   if (left_class != IndexClass::kNone && right_class != IndexClass::kNone &&
       (left_class == IndexClass::kIndex || right_class == IndexClass::kIndex)) {
+    // A scalar in a guard stays a value of the call: only subscripts and ranges compile it in.
+    compiles_in_ = false;
     TypedExprPtr left = index(*binary.left, "an index");
     TypedExprPtr right = index(*binary.right, "an index");
+    compiles_in_ = true;
     return left && right ? make(TypedBinary{binary.op, left, right}, ScalarType::kBool, at) : nullptr;
   }
   TypedExprPtr left = value(*binary.left);
@@ -364,7 +367,7 @@ TypedExprPtr Typing::index_name(const NameUse& use, const Expr& at, std::string_
     }
     case NameKind::kScalar: {
       TypedExprPtr scalar = integer_value(at, what);
-      if (scalar) scope_.definition.scalars[resolved.id].compiled_in = true;  // C11
+      if (scalar && compiles_in_) scope_.definition.scalars[resolved.id].compiled_in = true;  // C11
       return scalar;
     }
     default:

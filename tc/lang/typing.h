@@ -58,6 +58,7 @@ class Typing {
   Scope& scope_;
   const StatementScope& names_;
   Report& report_;
+  bool compiles_in_ = true;  ///< index arithmetic compiles its scalars in (C11)
   std::vector<TypedExprPtr> value_lets_;
   std::vector<TypedExprPtr> index_lets_;
 };
