@@ -20,9 +20,9 @@ class InternalError : public std::runtime_error {
 
 /// Checks an invariant of ours, in every build. The message is fmt-formatted:
 ///     TC_CHECK(sizes.size() <= members, "{} tile sizes outnumber {} band members", sizes.size(), members);
-#define TC_CHECK(condition, ...)                                                        \
-  do {                                                                                  \
-    if (!(condition)) {                                                                 \
-      ::tc::fail_check(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__));     \
-    }                                                                                   \
+#define TC_CHECK(condition, ...)                                                    \
+  do {                                                                              \
+    if (!(condition)) {                                                             \
+      ::tc::fail_check(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
+    }                                                                               \
   } while (false)

@@ -23,7 +23,8 @@ void append(std::string& out, const Source* source, const std::optional<SourceRa
   std::string shown(line.substr(from, kMaxLineShown));
   std::string marker;
   for (size_t i = 0; i < shown.size() && from + i < column; ++i) marker += shown[i] == '\t' ? '\t' : ' ';
-  const size_t width = std::clamp<size_t>(range->end - range->begin, 1, std::max<size_t>(1, from + shown.size() - std::min(column, from + shown.size())));
+  const size_t width = std::clamp<size_t>(
+      range->end - range->begin, 1, std::max<size_t>(1, from + shown.size() - std::min(column, from + shown.size())));
   for (char& c : shown) {
     if (static_cast<unsigned char>(c) < 0x20 && c != '\t') c = '?';
   }

@@ -29,8 +29,9 @@ LineColumn Source::position(uint32_t offset) const {
 std::string_view Source::line(int number) const {
   TC_CHECK(number >= 1 && number <= static_cast<int>(line_begins_.size()), "source '{}' has no line {}", name_, number);
   const uint32_t begin = line_begins_[number - 1];
-  size_t end = text_.find_first_of("\r\n", begin);
+  size_t end = text_.find('\n', begin);
   if (end == std::string::npos) end = text_.size();
+  if (end > begin && text_[end - 1] == '\r') --end;
   return std::string_view(text_).substr(begin, end - begin);
 }
 
