@@ -38,7 +38,8 @@ struct Violation {
 /// Every domain instance must be scheduled.
 std::optional<Violation> find_violation(const Scop& scop);
 
-/// find_violation() as an Error that names `pass`: a fault of the compiler's, if a pass made the schedule.
+/// find_violation(), and promotion_fault() of promote.h, as an Error that names `pass`: a fault of the compiler's, if a
+/// pass made the schedule.
 Result<void> check_legal(const Scop& scop, const std::string& pass);
 
 /// Dependences of `all` between instances that a node cannot tell apart: equal in the schedule's prefix at the node,
@@ -48,6 +49,9 @@ isl::union_map active_dependences(const isl::schedule_node& node, const isl::uni
 /// Whether member `position` of the band has any of `dependences` between two of its iterations: false means that the
 /// iterations may run at once as far as these dependences go.
 bool carries(const isl::schedule_node_band& band, int position, const isl::union_map& dependences);
+
+/// Whether any of `dependences` leads from a later iteration of the member to an earlier one.
+bool runs_backward(const isl::schedule_node_band& band, int position, const isl::union_map& dependences);
 
 /// Whether the band's member runs updates of one element in several iterations: the query for reduction vectors.
 bool carries_reduction(const Scop& scop, const isl::schedule_node_band& band, int position);

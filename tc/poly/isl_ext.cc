@@ -1,8 +1,10 @@
 #include "tc/poly/isl_ext.h"
 
+#include <isl/map.h>
 #include <isl/mat.h>
 #include <isl/schedule.h>
 #include <isl/schedule_node.h>
+#include <isl/stride_info.h>
 
 #include "tc/support/check.h"
 
@@ -104,6 +106,13 @@ std::vector<int64_t> coordinates(const isl::point& point) {
   return result;
 }
 
+isl::map interval(isl::ctx ctx, int64_t low, int64_t high) {
+  const isl::space set = isl::space::unit(ctx).add_unnamed_tuple(1);
+  const isl::space pair = set.map_from_set().wrap();  // { [x] -> [y] } as a set with dimensions x, y
+  const isl::pw_aff span = variable(pair, 1).sub(variable(pair, 0));
+  return span.ge_set(constant(pair, low)).intersect(span.le_set(constant(pair, high))).unwrap();
+}
+
 isl::map lex_lt(const isl::space& set_space) { return checked(set_space.ctx(), isl_map_lex_lt(set_space.copy())); }
 
 std::vector<isl::map> maps_of(const isl::union_map& umap) {
@@ -116,6 +125,27 @@ std::vector<isl::set> sets_of(const isl::union_set& uset) {
   std::vector<isl::set> sets;
   uset.foreach_set([&](isl::set set) { sets.push_back(std::move(set)); });
   return sets;
+}
+
+std::vector<isl::pw_aff> pw_affs_of(const isl::union_pw_aff& upa) {
+  std::vector<isl::pw_aff> result;
+  auto collect = [](isl_pw_aff* function, void* user) {
+    static_cast<std::vector<isl::pw_aff>*>(user)->push_back(isl::manage(function));
+    return isl_stat_ok;
+  };
+  if (isl_union_pw_aff_foreach_pw_aff(upa.get(), collect, &result) < 0) isl::exception::throw_last_error(upa.ctx());
+  return result;
+}
+
+int64_t range_extent(const isl::map& map) {
+  isl_stride_info* info = isl_map_get_range_stride_info(map.get(), 0);
+  if (!info) isl::exception::throw_last_error(map.ctx());
+  const int64_t stride = to_int64(isl::manage(isl_stride_info_get_stride(info)));
+  isl_stride_info_free(info);
+  const isl::fixed_box box = map.range_simple_fixed_box_hull();
+  if (box.is_valid()) return (to_int64(box.size().at(0)) - 1) / stride + 1;
+  const isl::val span = map.reverse().apply_range(map).deltas().dim_max_val(0);
+  return span.is_int() ? to_int64(span) / stride + 1 : INT64_MAX;
 }
 
 isl::union_map lex_gt_at(isl::union_map umap, const isl::multi_union_pw_aff& mupa) {
@@ -164,12 +194,14 @@ isl::schedule insert_band(const isl::schedule& schedule, const isl::multi_union_
   return checked(schedule.ctx(), isl_schedule_insert_partial_schedule(schedule.copy(), partial.copy()));
 }
 
-isl::union_set node_domain(const isl::schedule_node& node) {
-  return checked(node.ctx(), isl_schedule_node_get_domain(node.get()));
-}
-
 isl::union_set scheduled_domain(const isl::schedule_node& node) {
   return node.root().as<isl::schedule_node_domain>().domain();
+}
+
+isl::union_set node_domain(const isl::schedule_node& node) {
+  if (!node.has_parent()) return scheduled_domain(node);
+  if (node.isa<isl::schedule_node_filter>()) return node_domain(node.child(0));
+  return checked(node.ctx(), isl_schedule_node_get_domain(node.get()));
 }
 
 std::string mark_name(const isl::schedule_node& node) {
@@ -187,6 +219,10 @@ isl::schedule_node cut(const isl::schedule_node& node) {
 
 isl::schedule_node band_sink(const isl::schedule_node& node) {
   return checked(node.ctx(), isl_schedule_node_band_sink(node.copy()));
+}
+
+isl::schedule insert_mark(const isl::schedule& schedule, const std::string& name) {
+  return schedule.root().child(0).insert_mark(make_id(schedule.ctx(), name)).schedule();
 }
 
 isl::multi_val band_sizes(const isl::schedule_node_band& band, std::span<const int64_t> sizes) {

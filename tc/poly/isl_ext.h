@@ -69,9 +69,15 @@ isl::set project_out(isl::set set, int first, int count);
 isl::map project_out_inputs(isl::map map, int first, int count);
 /// The coordinates of a point.
 std::vector<int64_t> coordinates(const isl::point& point);
+/// { [x] -> [y] : x + low <= y <= x + high }
+isl::map interval(isl::ctx ctx, int64_t low, int64_t high);
 isl::map lex_lt(const isl::space& set_space);
 std::vector<isl::map> maps_of(const isl::union_map& umap);
 std::vector<isl::set> sets_of(const isl::union_set& uset);
+std::vector<isl::pw_aff> pw_affs_of(const isl::union_pw_aff& upa);
+/// How many values the one-dimensional range of a relation may have for one element of its domain, at most; from its
+/// bounds and its stride.
+int64_t range_extent(const isl::map& map);
 /// Pairs { x -> y } of `umap` with mupa(x) > mupa(y) in lexicographic order.
 isl::union_map lex_gt_at(isl::union_map umap, const isl::multi_union_pw_aff& mupa);
 isl::union_map lex_lt_at(isl::union_map umap, const isl::multi_union_pw_aff& mupa);
@@ -86,6 +92,7 @@ isl::multi_union_pw_aff band_schedule(isl::ctx ctx, const std::vector<std::vecto
 isl::schedule sequence(const isl::schedule& first, const isl::schedule& second);
 /// Inserts a band above everything below the domain node.
 isl::schedule insert_band(const isl::schedule& schedule, const isl::multi_union_pw_aff& partial);
+/// The instances at a node; at a filter, those that pass it; at the root, all.
 isl::union_set node_domain(const isl::schedule_node& node);
 /// All that the schedule of the node's tree orders.
 isl::union_set scheduled_domain(const isl::schedule_node& node);
@@ -93,6 +100,7 @@ std::string mark_name(const isl::schedule_node& node);
 isl::schedule_node delete_node(const isl::schedule_node& node);
 isl::schedule_node cut(const isl::schedule_node& node);
 isl::schedule_node band_sink(const isl::schedule_node& node);
+isl::schedule insert_mark(const isl::schedule& schedule, const std::string& name);
 isl::multi_val band_sizes(const isl::schedule_node_band& band, std::span<const int64_t> sizes);
 int schedule_depth(const isl::schedule_node& node);
 /// Path from the root: child positions, outermost first. Survives a change of the tree below or beside it.

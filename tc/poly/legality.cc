@@ -2,6 +2,7 @@
 
 #include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/promote.h"
 #include "tc/support/check.h"
 
 namespace tc::poly {
@@ -148,7 +149,12 @@ std::optional<Violation> find_violation(const Scop& scop) { return LegalityWalk(
 Result<void> check_legal(const Scop& scop, const std::string& pass) {
   auto violation = within_budget(*scop.context, [&] { return find_violation(scop); });
   if (!violation) return tl::unexpected(violation.error());
-  if (!*violation) return {};
+  if (!*violation) {
+    auto fault = within_budget(*scop.context, [&] { return promotion_fault(scop); });
+    if (!fault) return tl::unexpected(fault.error());
+    if (!*fault) return {};
+    return tl::unexpected(Error(fmt::format("after '{}': {}", pass, **fault)).with_kind(ErrorKind::kInternal));
+  }
   return tl::unexpected(Error(fmt::format("the schedule after '{}' is illegal: {}", pass, (*violation)->sentence()))
                             .with_kind(ErrorKind::kInternal));
 }
@@ -162,6 +168,10 @@ isl::union_map active_dependences(const isl::schedule_node& node, const isl::uni
 
 bool carries(const isl::schedule_node_band& band, int position, const isl::union_map& dependences) {
   return !carried(band, position, dependences).is_empty();
+}
+
+bool runs_backward(const isl::schedule_node_band& band, int position, const isl::union_map& dependences) {
+  return !lex_gt_at(dependences, member_of(band, position)).is_empty();
 }
 
 bool carries_reduction(const Scop& scop, const isl::schedule_node_band& band, int position) {

@@ -1,0 +1,82 @@
+#include "tc/poly/footprint.h"
+
+#include <limits>
+
+#include "tc/poly/isl_ext.h"
+#include "tc/support/check.h"
+
+namespace tc::poly {
+namespace {
+
+bool matches(const Access& access, Touch touch) {
+  switch (touch) {
+    case Touch::kAny:
+      return true;
+    case Touch::kRead:
+      return access.reads();
+    case Touch::kWrite:
+      return access.writes();
+    case Touch::kMustWrite:
+      return access.kind == Access::Kind::kWrite;
+  }
+  return false;
+}
+
+}  // namespace
+
+int64_t Footprint::box_elements() const {
+  int64_t count = 1;
+  for (int64_t extent : extents) {
+    if (__builtin_mul_overflow(count, extent, &count)) return std::numeric_limits<int64_t>::max();
+  }
+  return count;
+}
+
+isl::map elements_touched(const Scop& scop, const isl::schedule_node& node, const std::string& tensor, Touch touch,
+                          const std::string& before) {
+  const isl::ctx ctx = node.ctx();
+  isl::union_map accesses = isl::union_map::empty(ctx);
+  for (const Statement& s : scop.statements) {
+    if (s.id == before) break;
+    for (const Access& a : scop.accesses) {
+      if (a.statement != s.id || a.tensor != tensor || !matches(a, touch)) continue;
+      accesses = accesses.unite(a.relation.to_union_map());
+    }
+  }
+  const isl::union_map prefix = node.prefix_schedule_union_map().intersect_domain(node_domain(node));
+  const isl::space space = isl::space::unit(ctx)
+                               .add_unnamed_tuple(schedule_depth(node))
+                               .add_named_tuple(tensor, scop.program->tensor(tensor).rank());
+  return prefix.reverse().apply_range(accesses).extract_map(space).coalesce();
+}
+
+std::optional<Footprint> footprint(const Scop& scop, const NodeRef& ref, const std::string& tensor) {
+  Footprint result;
+  result.elements = elements_touched(scop, node_at(scop, ref), tensor, Touch::kAny);
+  if (result.elements.is_empty()) return std::nullopt;
+  const isl::fixed_box box = result.elements.range_simple_fixed_box_hull();
+  if (!box.is_valid()) return std::nullopt;
+  result.offset = box.offset();
+  const isl::multi_val size = box.size();
+  for (unsigned d = 0; d < size.size(); ++d) result.extents.push_back(to_int64(size.at(d)));
+  return result;
+}
+
+isl::map box_elements(const Scop& scop, const isl::multi_aff& offset, const std::vector<int64_t>& extents) {
+  isl::map box = offset.space().universe_map();
+  const isl::space elements = offset.space().range();
+  const ir::Tensor& tensor = scop.program->tensor(range_name(box));
+  for (size_t d = 0; d < extents.size(); ++d) {
+    const isl::map corner = offset.at(d).as_map();                            // { [prefix] -> [o_d] }
+    const isl::map projection = isl::pw_aff(variable(elements, d)).as_map();  // { T[x] -> [x_d] }
+    isl::map window = corner.apply_range(interval(elements.ctx(), 0, extents[d] - 1));
+    box = box.intersect(window.apply_range(projection.reverse()));
+    const int64_t* extent = Halide::Internal::as_const_int(tensor.extents[d]);
+    if (!extent) continue;
+    const isl::pw_aff x = variable(elements, d);
+    box = box.intersect_range(x.ge_set(constant(elements, 0)).intersect(x.lt_set(constant(elements, *extent))));
+  }
+  return box;
+}
+
+}  // namespace tc::poly

@@ -1,0 +1,286 @@
+#include "tc/poly/promote.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "tc/poly/dependences.h"
+#include "tc/poly/isl_ext.h"
+#include "tc/support/check.h"
+
+namespace tc::poly {
+namespace {
+
+using ir::Role;
+
+const std::string kMarkPrefix = "promote:";
+
+/// { [prefix] -> T[x] } read below the node without being written there first. A statement that must write an element
+/// runs before those that follow it in the program and read it: the schedule is legal.
+bool reads_from_outside(const Scop& scop, const isl::schedule_node& node, const std::string& tensor) {
+  for (const Statement& s : scop.statements) {
+    isl::union_map reads = isl::union_map::empty(node.ctx());
+    for (const Access& a : scop.accesses) {
+      if (a.statement == s.id && a.tensor == tensor && a.reads()) reads = reads.unite(a.relation.to_union_map());
+    }
+    if (reads.is_empty()) continue;
+    const isl::union_map prefix = node.prefix_schedule_union_map().intersect_domain(node_domain(node));
+    const isl::union_map used = prefix.reverse().apply_range(reads);
+    const isl::map written = elements_touched(scop, node, tensor, Touch::kMustWrite, s.id);
+    if (!used.subtract(written.to_union_map()).is_empty()) return true;
+  }
+  return false;
+}
+
+/// Whether some pair of `relation`, which begins below the node, ends outside of the same iteration of the loops above.
+bool leaves(const isl::schedule_node& node, const isl::map& relation) {
+  const isl::union_set here = node_domain(node).gist(scheduled_domain(node));
+  const isl::union_map from_here = relation.to_union_map().intersect_domain(here);
+  const isl::union_map inside = from_here.intersect_range(here);
+  if (!inside.is_equal(from_here)) return true;
+  if (schedule_depth(node) == 0) return false;
+  const isl::multi_union_pw_aff prefix = node.prefix_schedule_multi_union_pw_aff();
+  return !lex_lt_at(inside, prefix).is_empty() || !lex_gt_at(inside, prefix).is_empty();
+}
+
+/// What one statement does to a tensor, { S[i] -> T[x] }.
+struct Touches {
+  isl::union_map writes;
+  isl::union_map reads;
+};
+
+/// Whether a value that is written below the node is used outside of the iteration that wrote it.
+bool used_outside(const Scop& scop, const isl::schedule_node& node, const std::string& tensor) {
+  std::map<std::string, Touches> users;
+  const isl::union_map none = isl::union_map::empty(node.ctx());
+  for (const Access& a : scop.accesses) {
+    if (a.tensor != tensor) continue;
+    Touches& touches = users.try_emplace(a.statement, Touches{none, none}).first->second;
+    isl::union_map& to = a.writes() ? touches.writes : touches.reads;
+    to = to.unite(a.relation.to_union_map());
+  }
+  for (const isl::union_map* values : {&scop.dependences.flow, &scop.dependences.reduction}) {
+    for (const isl::map& relation : maps_of(*values)) {
+      const auto source = users.find(domain_name(relation)), sink = users.find(range_name(relation));
+      if (source == users.end() || sink == users.end()) continue;
+      const isl::union_map common = source->second.writes.apply_range(sink->second.reads.reverse());
+      for (const isl::map& through : maps_of(common.intersect(relation.to_union_map()))) {
+        if (leaves(node, through)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+bool writes_below(const Scop& scop, const isl::schedule_node& node, const std::string& tensor) {
+  return !elements_touched(scop, node, tensor, Touch::kWrite).is_empty();
+}
+
+bool needs_copy_out(const Scop& scop, const isl::schedule_node& node, const std::string& tensor) {
+  if (!writes_below(scop, node, tensor)) return false;
+  return scop.program->tensor(tensor).role != Role::kTemporary || used_outside(scop, node, tensor);
+}
+
+bool needs_copy_in(const Scop& scop, const isl::schedule_node& node, const Promotion& p) {
+  if (reads_from_outside(scop, node, p.tensor)) return true;
+  if (!p.copy_out) return false;
+  const isl::map box = box_elements(scop, p.offset, p.extents);
+  const isl::map written = elements_touched(scop, node, p.tensor, Touch::kMustWrite);
+  const isl::set iterations = elements_touched(scop, node, p.tensor, Touch::kAny).domain();
+  return !box.intersect_domain(iterations).is_subset(written);
+}
+
+/// The depths of the members above the node that are marked parallel.
+std::vector<int> parallel_depths(const isl::schedule_node& node) {
+  std::vector<int> depths;
+  for (isl::schedule_node at = node; at.has_parent(); at = at.parent()) {
+    if (at.isa<isl::schedule_node_mark>() && mark_name(at) == "parallel") depths.push_back(schedule_depth(at));
+  }
+  return depths;
+}
+
+/// Whether two iterations of a parallel loop above the node write back overlapping boxes.
+bool boxes_collide(const Scop& scop, const isl::schedule_node& node, const Promotion& p) {
+  const std::vector<int> depths = parallel_depths(node);
+  if (!p.copy_out || depths.empty()) return false;
+  const isl::set iterations = elements_touched(scop, node, p.tensor, Touch::kAny).domain();
+  const isl::map box = box_elements(scop, p.offset, p.extents).intersect_domain(iterations);
+  const isl::map overlap = box.apply_range(box.reverse());  // { [prefix] -> [prefix'] : boxes overlap }
+  for (int depth : depths) {
+    isl::aff member = variable(overlap.domain().space(), depth);
+    isl::map apart = overlap.subtract(overlap.eq_at(member));
+    for (int outer = 0; outer < depth; ++outer) apart = apart.eq_at(variable(overlap.domain().space(), outer));
+    if (!apart.is_empty()) return true;
+  }
+  return false;
+}
+
+std::string unique_name(const Scop& scop, const std::string& wanted) {
+  auto taken = [&](const std::string& name) {
+    return std::any_of(scop.promotions.begin(), scop.promotions.end(),
+                       [&](const Promotion& p) { return p.name == name; });
+  };
+  std::string name = wanted;
+  for (int i = 1; taken(name); ++i) name = fmt::format("{}_{}", wanted, i);
+  return name;
+}
+
+/// Above the marks that belong to the band below them.
+isl::schedule_node above_band_marks(isl::schedule_node node) {
+  while (node.has_parent() && node.parent().isa<isl::schedule_node_mark>() &&
+         mark_name(node.parent()).rfind(kMarkPrefix, 0) != 0) {
+    node = node.parent();
+  }
+  return node;
+}
+
+const Promotion* find_promotion(const Scop& scop, const std::string& name) {
+  for (const Promotion& p : scop.promotions) {
+    if (p.name == name) return &p;
+  }
+  return nullptr;
+}
+
+std::optional<std::string> fault_at(const Scop& scop, const isl::schedule_node& mark) {
+  const std::string name = mark_name(mark).substr(kMarkPrefix.size());
+  const Promotion* p = find_promotion(scop, name);
+  if (!p) return fmt::format("the mark 'promote:{}' has no promotion", name);
+  const isl::map used = elements_touched(scop, mark, p->tensor, Touch::kAny);
+  if (static_cast<int>(p->offset.space().domain().universe_set().tuple_dim()) != schedule_depth(mark)) {
+    return fmt::format("the buffer '{}' has an offset over other loops than those above its mark", name);
+  }
+  if (!used.is_subset(box_elements(scop, p->offset, p->extents))) {
+    return fmt::format("an access to '{}' leaves its buffer '{}'", p->tensor, name);
+  }
+  if (!p->copy_out && needs_copy_out(scop, mark, p->tensor)) {
+    return fmt::format("the buffer '{}' of '{}' is written and not copied out", name, p->tensor);
+  }
+  if (!p->copy_in && needs_copy_in(scop, mark, *p)) {
+    return fmt::format("the buffer '{}' of '{}' is read or written back without being filled", name, p->tensor);
+  }
+  if (boxes_collide(scop, mark, *p)) {
+    return fmt::format("iterations of a parallel loop write back overlapping parts of '{}' from the buffer '{}'",
+                       p->tensor, name);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Result<Scop> promote(const Scop& scop, const NodeRef& ref, const std::string& tensor, const PromoteOptions& options) {
+  const std::optional<Footprint> print = footprint(scop, ref, tensor);
+  if (!print) return fail("cannot promote '{}': the part used there has no box of constant size", tensor);
+  if (print->box_elements() > options.max_elements) {
+    return fail("cannot promote '{}': its buffer would have {} elements, more than {}", tensor, print->box_elements(),
+                options.max_elements);
+  }
+  const isl::schedule_node node = above_band_marks(node_at(scop, ref));
+  Promotion p;
+  p.name = unique_name(scop, options.name.empty() ? tensor : options.name);
+  p.tensor = tensor;
+  p.offset = print->offset;
+  p.extents = print->extents;
+  p.layout = options.layout;
+  if (p.layout.empty()) {
+    p.layout.resize(p.extents.size());
+    std::iota(p.layout.begin(), p.layout.end(), 0);
+  }
+  p.in_registers = options.in_registers;
+  p.copy_out = needs_copy_out(scop, node, tensor);
+  p.copy_in = needs_copy_in(scop, node, p);
+  if (boxes_collide(scop, node, p)) {
+    return fail("cannot promote '{}': iterations of a parallel loop would write back overlapping parts", tensor);
+  }
+  Scop result = scop;
+  result.schedule = node.insert_mark(make_id(node.ctx(), kMarkPrefix + p.name)).schedule();
+  result.promotions.push_back(std::move(p));
+  return result;
+}
+
+namespace {
+
+/// The deepest node below which stand all accesses to the tensor.
+std::optional<isl::schedule_node> home_of(const Scop& scop, const std::string& tensor) {
+  std::vector<std::string> users;
+  for (const Access& a : scop.accesses) {
+    if (a.tensor == tensor) users.push_back(a.statement);
+  }
+  if (users.empty()) return std::nullopt;
+  isl::schedule_node node = scop.schedule.root();
+  for (;;) {
+    std::optional<isl::schedule_node> next;
+    for (unsigned i = 0; i < node.n_children() && !next; ++i) {
+      const std::vector<std::string> here = statements_at(scop, node.child(i));
+      const bool all = std::all_of(users.begin(), users.end(), [&](const std::string& user) {
+        return std::find(here.begin(), here.end(), user) != here.end();
+      });
+      if (all) next = node.child(i);
+    }
+    if (!next || !next->has_children()) return node;
+    node = *next;
+  }
+}
+
+/// Promotes a temporary at `node` or the nearest place above where nothing has to be copied.
+std::optional<Scop> contract(const Scop& scop, isl::schedule_node node, const ir::Tensor& tensor) {
+  for (; node.has_parent() && schedule_depth(node) > 0; node = node.parent()) {
+    if (node.isa<isl::schedule_node_filter>()) continue;
+    const std::optional<Footprint> print = footprint(scop, {path_of(node)}, tensor.name);
+    if (!print || needs_copy_out(scop, node, tensor.name) || reads_from_outside(scop, node, tensor.name)) continue;
+    bool smaller = false;
+    for (int d = 0; d < tensor.rank(); ++d) {
+      const int64_t* extent = Halide::Internal::as_const_int(tensor.extents[d]);
+      smaller = smaller || !extent || print->extents[d] < *extent;
+    }
+    if (!smaller) return std::nullopt;
+    PromoteOptions options;
+    options.in_registers = print->box_elements() == 1;
+    Result<Scop> promoted = promote(scop, {path_of(node)}, tensor.name, options);
+    if (promoted) return *promoted;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Scop contract_temporaries(const Scop& scop) {
+  Scop result = scop;
+  for (const ir::Tensor& tensor : scop.program->tensors) {
+    if (tensor.role != Role::kTemporary || contracted(result, tensor.name)) continue;
+    const std::optional<isl::schedule_node> home = home_of(result, tensor.name);
+    if (!home) continue;
+    if (std::optional<Scop> smaller = contract(result, *home, tensor)) result = *smaller;
+  }
+  return result;
+}
+
+bool contracted(const Scop& scop, const std::string& tensor) {
+  if (scop.program->tensor(tensor).role != Role::kTemporary) return false;
+  for (const Promotion& p : scop.promotions) {
+    if (p.tensor != tensor || p.copy_in || p.copy_out) continue;
+    const isl::schedule_node mark = node_at(scop, *find_mark(scop, kMarkPrefix + p.name));
+    const std::vector<std::string> below = statements_at(scop, mark);
+    const bool all = std::all_of(scop.accesses.begin(), scop.accesses.end(), [&](const Access& a) {
+      return a.tensor != tensor || std::find(below.begin(), below.end(), a.statement) != below.end();
+    });
+    if (all) return true;
+  }
+  return false;
+}
+
+std::optional<std::string> promotion_fault(const Scop& scop) {
+  std::optional<std::string> fault;
+  size_t marks = 0;
+  scop.schedule.root().foreach_descendant_top_down([&](const isl::schedule_node& node) {
+    if (fault || !node.isa<isl::schedule_node_mark>() || mark_name(node).rfind(kMarkPrefix, 0) != 0) return !fault;
+    marks += 1;
+    fault = fault_at(scop, node);
+    return !fault;
+  });
+  if (!fault && marks != scop.promotions.size()) {
+    return fmt::format("{} promotions have {} marks", scop.promotions.size(), marks);
+  }
+  return fault;
+}
+
+}  // namespace tc::poly
