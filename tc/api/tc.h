@@ -68,19 +68,20 @@ enum class Role {
 
 /// One argument of a def, as its text declares or implies it.
 struct Argument {
-  std::string name;
+  std::string name{};
   Role role = Role::kInput;
   ScalarType type = ScalarType::kFloat32;
-  std::vector<std::string> shape;  ///< of a tensor: extents over size names, as text; "?" where only a call decides
-  bool compiled_in = false;        ///< of an integer scalar: its value decides a shape, a range or a subscript
+  std::vector<std::string>
+      shape;                 ///< of a tensor: extents over size names, as text; "C.0" is one that only a call decides
+  bool compiled_in = false;  ///< of an integer scalar: its value decides a shape, a range or a subscript
 };
 
 /// The arguments of a def.
 struct Signature {
-  std::string entry;
-  std::vector<Argument> parameters;  ///< inputs and scalars, in the order of the text
-  std::vector<Argument> results;     ///< results and in-outs, in the order of the text
-  std::vector<std::string> sizes;    ///< names of symbolic sizes, in order of first appearance
+  std::string entry{};
+  std::vector<Argument> parameters{};  ///< inputs and scalars, in the order of the text
+  std::vector<Argument> results{};     ///< results and in-outs, in the order of the text
+  std::vector<std::string> sizes{};    ///< names of symbolic sizes, in order of first appearance
 };
 
 /// What is compiled: an entry, specialised to types, shapes, strides and compiled-in scalars.

@@ -34,6 +34,7 @@ struct CpuOptions {
   std::optional<bool> parallel = {};     ///< spread loops over the cores
   std::optional<bool> promote = {};      ///< copy tiles of tensors into buffers of their own
   bool strict = false;                   ///< T5: fixed order of reductions, no extra precision, no FMA contraction
+  bool check_bounds = false;             ///< C8: data-dependent subscripts are checked at every run
   bool operator==(const CpuOptions&) const = default;
 };
 

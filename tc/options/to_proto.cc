@@ -49,6 +49,7 @@ proto::CpuOptions to_proto(const CpuOptions& options) {
   if (options.parallel) message.set_parallel(*options.parallel);
   if (options.promote) message.set_promote(*options.promote);
   if (options.strict != defaults.strict) message.set_strict(options.strict);
+  if (options.check_bounds != defaults.check_bounds) message.set_check_bounds(options.check_bounds);
   return message;
 }
 
@@ -64,6 +65,7 @@ CpuOptions from_proto(const proto::CpuOptions& message) {
   if (message.has_parallel()) options.parallel = message.parallel();
   if (message.has_promote()) options.promote = message.promote();
   if (message.has_strict()) options.strict = message.strict();
+  if (message.has_check_bounds()) options.check_bounds = message.check_bounds();
   return options;
 }
 

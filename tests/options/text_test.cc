@@ -28,6 +28,7 @@ TEST(OptionsText, EveryFieldIsWrittenAndRead) {
   options.parallel = false;
   options.promote = true;
   options.strict = true;
+  options.check_bounds = true;
   EXPECT_EQ(to_text(options), R"(scheduler {
   fusion_strategy: PRESERVE_3_COINCIDENT
   allow_skewing: true
@@ -39,6 +40,7 @@ unroll: 4
 parallel: false
 promote: true
 strict: true
+check_bounds: true
 )");
   EXPECT_EQ(cpu_options_from_text(to_text(options)).value(), options);
 }
@@ -57,6 +59,7 @@ TEST(OptionsText, RandomOptionsComeBackEqual) {
     if (upto(2)) options.parallel = upto(2);
     if (upto(2)) options.promote = upto(2);
     options.strict = upto(2);
+    options.check_bounds = upto(2);
     const Result<CpuOptions> back = cpu_options_from_text(to_text(options));
     ASSERT_TRUE(back) << back.error().to_string() << to_text(options);
     ASSERT_EQ(*back, options) << to_text(options);

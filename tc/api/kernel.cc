@@ -1,0 +1,156 @@
+#include "tc/api/kernel.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+#include <numeric>
+
+#include "tc/api/request.h"
+#include "tc/cpu/runtime.h"
+#include "tc/support/check.h"
+
+namespace tc::api {
+namespace {
+
+using SlotKind = CallPlan::Slot::Kind;
+
+std::vector<TensorArgument> arguments_of(const std::vector<Argument>& arguments, const std::vector<TensorSpec>& specs) {
+  std::vector<TensorArgument> result;
+  for (const Argument& argument : arguments) {
+    if (argument.role == Role::kScalar) continue;
+    result.push_back(tensor_argument(argument.name, argument.role, specs.at(result.size())));
+  }
+  return result;
+}
+
+/// Where the kernel's argument of a name comes from.
+CallPlan::Slot slot_of(const std::string& name, const CallPlan& plan) {
+  const auto place_in = [&](const auto& arguments, SlotKind kind) -> std::optional<CallPlan::Slot> {
+    const auto found = std::ranges::find_if(arguments, [&](const auto& argument) { return argument.name == name; });
+    if (found == arguments.end()) return std::nullopt;
+    return CallPlan::Slot{kind, static_cast<uint16_t>(found - arguments.begin())};
+  };
+  if (name == cpu::kFaultBuffer) return {SlotKind::kFault, 0};
+  if (const auto slot = place_in(plan.inputs, SlotKind::kInput)) return *slot;
+  if (const auto slot = place_in(plan.outputs, SlotKind::kOutput)) return *slot;
+  const auto slot = place_in(plan.scalars, SlotKind::kScalar);
+  TC_CHECK(slot, "the kernel takes '{}', which no argument is called", name);
+  return *slot;
+}
+
+Result<void> check_writable(std::span<Tensor> outputs, const CallPlan& plan) {
+  for (size_t o = 0; o < outputs.size() && o < plan.outputs.size(); ++o) {
+    if (outputs[o].read_only()) {
+      return tl::unexpected(Error(fmt::format("output '{}' is read-only", plan.outputs[o].name)));
+    }
+  }
+  return {};
+}
+
+double median_of(std::vector<double> values) {
+  std::ranges::sort(values);
+  const size_t middle = values.size() / 2;
+  return values.size() % 2 ? values[middle] : (values[middle - 1] + values[middle]) / 2;
+}
+
+}  // namespace
+
+CompiledKernel::Impl::Impl(const compile::Settings& settings, const compile::Compilation& compilation)
+    : signature(signature_of(*compilation.program)),
+      specs(specs_of(*compilation.specialised, settings.layouts)),
+      checks(compilation.stmt->checks),
+      loaded(compilation.loaded) {
+  plan.inputs = arguments_of(signature.parameters, specs.inputs);
+  plan.outputs = arguments_of(signature.results, specs.outputs);
+  for (const Argument& parameter : signature.parameters) {
+    if (parameter.role != Role::kScalar) continue;
+    ScalarArgument scalar{.name = parameter.name, .type = parameter.type};
+    const auto value = settings.given.scalars.find(parameter.name);
+    if (parameter.compiled_in) scalar.compiled_in = value->second;
+    plan.scalars.push_back(std::move(scalar));
+  }
+  TC_CHECK(compilation.stmt->arguments.size() < kMaxCallArguments, "{} arguments", compilation.stmt->arguments.size());
+  for (const cpu::KernelArgument& argument : compilation.stmt->arguments) {
+    plan.slots.push_back(slot_of(argument.name, plan));
+  }
+  for (const compile::PassTime& time : compilation.times) times.push_back({time.pass, time.ms});
+}
+
+Result<void> CompiledKernel::Impl::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
+                                       std::span<const Scalar> scalars) const {
+  CallFrame frame;
+  if (auto prepared = prepare_call(plan, inputs, outputs, scalars, frame); !prepared) return prepared;
+  const int code = loaded->call(frame.arguments);
+  if (code != 0) return tl::unexpected(failure(code, frame));
+  return {};
+}
+
+Error CompiledKernel::Impl::failure(int code, const CallFrame& frame) const {
+  if (code == cpu::kOutOfMemory) {
+    return Error(fmt::format("'{}' ran out of memory for its temporaries", signature.entry));
+  }
+  if (code == cpu::kOutOfBounds && frame.fault[0] >= 0 && frame.fault[0] < static_cast<int64_t>(checks.size())) {
+    const cpu::BoundsCheck& check = checks[static_cast<size_t>(frame.fault[0])];
+    return Error(fmt::format("subscript {} of dimension {} of '{}' is outside [0, {}), in statement {} of '{}'",
+                             frame.fault[1], check.dimension, check.tensor, check.extent, check.statement,
+                             signature.entry));
+  }
+  return Error(fmt::format("'{}' failed with code {}", signature.entry, code)).with_kind(ErrorKind::kInternal);
+}
+
+CompiledKernel::CompiledKernel(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+Result<void> CompiledKernel::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
+                                 std::span<const Scalar> scalars) const {
+  return impl_->run(inputs, outputs, scalars);
+}
+
+Result<void> CompiledKernel::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                                 std::span<const Scalar> scalars) const {
+  if (auto writable = check_writable(outputs, impl_->plan); !writable) return writable;
+  // More than any kernel takes is cut off; the count is then still wrong.
+  const DLTensor* input_views[kMaxCallArguments];
+  DLTensor* output_views[kMaxCallArguments];
+  const size_t num_inputs = std::min(inputs.size(), kMaxCallArguments);
+  const size_t num_outputs = std::min(outputs.size(), kMaxCallArguments);
+  for (size_t i = 0; i < num_inputs; ++i) input_views[i] = inputs[i].empty() ? nullptr : &inputs[i].dl();
+  for (size_t o = 0; o < num_outputs; ++o) output_views[o] = outputs[o].empty() ? nullptr : &outputs[o].dl();
+  return impl_->run({input_views, num_inputs}, {output_views, num_outputs}, scalars);
+}
+
+Result<Profile> CompiledKernel::profile(std::span<const Tensor> inputs, std::span<Tensor> outputs,
+                                        std::span<const Scalar> scalars, int repeat) const {
+  if (repeat < 1) return tl::unexpected(Error(fmt::format("a profile of {} runs shows nothing", repeat)));
+  if (auto warm = run(inputs, outputs, scalars); !warm) return tl::unexpected(warm.error());
+  Profile profile;
+  profile.runs_us.reserve(static_cast<size_t>(repeat));
+  for (int i = 0; i < repeat; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    if (auto result = run(inputs, outputs, scalars); !result) return tl::unexpected(result.error());
+    profile.runs_us.push_back(
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
+  }
+  profile.min_us = std::ranges::min(profile.runs_us);
+  profile.median_us = median_of(profile.runs_us);
+  profile.mean_us = std::accumulate(profile.runs_us.begin(), profile.runs_us.end(), 0.0) / repeat;
+  return profile;
+}
+
+Result<std::vector<Tensor>> CompiledKernel::allocate_outputs() const {
+  std::vector<Tensor> tensors;
+  for (const TensorSpec& spec : impl_->specs.outputs) {
+    Result<Tensor> tensor = Tensor::allocate(spec);
+    if (!tensor) return tl::unexpected(tensor.error());
+    tensors.push_back(std::move(*tensor));
+  }
+  return tensors;
+}
+
+const Signature& CompiledKernel::signature() const { return impl_->signature; }
+const std::vector<TensorSpec>& CompiledKernel::inputs() const { return impl_->specs.inputs; }
+const std::vector<TensorSpec>& CompiledKernel::outputs() const { return impl_->specs.outputs; }
+const std::vector<PassTime>& CompiledKernel::pass_times() const { return impl_->times; }
+
+}  // namespace tc::api

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "tc/api/call.h"
+#include "tc/api/tc.h"
+#include "tc/compile/pipeline.h"
+
+namespace tc::api {
+
+/// A loaded kernel and all that a call needs to know of it. Immutable.
+struct CompiledKernel::Impl {
+  /// Of a compilation that has run all passes.
+  Impl(const compile::Settings& settings, const compile::Compilation& compilation);
+
+  Result<void> run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
+                   std::span<const Scalar> scalars) const;
+  Error failure(int code, const CallFrame& frame) const;
+
+  Signature signature;
+  Specs specs;
+  CallPlan plan;
+  std::vector<cpu::BoundsCheck> checks;
+  std::vector<PassTime> times;
+  std::shared_ptr<const cpu::Loaded> loaded;
+};
+
+}  // namespace tc::api

@@ -1,0 +1,22 @@
+#pragma once
+
+#include "tc/api/tc.h"
+#include "tc/compile/pipeline.h"
+
+/// Between the caller's words and the pipeline's.
+namespace tc::api {
+
+/// The settings of a request for a def. Errors: too many tensors; types that the text does not declare; strides that
+/// are negative, do not fit the rank, or let two elements of a result share memory; a scalar that the def does not have
+/// (with the nearest) or that its type cannot hold; options or a budget out of bounds.
+Result<compile::Settings> settings_of(const Request& request, const ir::Program& program);
+
+/// Types, shapes and strides of a specialised Program's arguments.
+Specs specs_of(const ir::Program& specialised, const cpu::Layouts& layouts);
+
+/// Names of the tensor parameters, in order.
+std::vector<std::string> inputs_of(const ir::Program& program);
+
+Signature signature_of(const ir::Program& program);
+
+}  // namespace tc::api

@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tc/support/error.h"
+
+/// The sub-commands. Each takes its FILE arguments; its flags are those of tc/cli/flags.h.
+namespace tc::cli {
+
+Result<void> run_check(const std::vector<std::string>& files);
+Result<void> run_fmt(const std::vector<std::string>& files);
+Result<void> run_run(const std::vector<std::string>& files);
+Result<void> run_emit(const std::vector<std::string>& files);
+
+}  // namespace tc::cli

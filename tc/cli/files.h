@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tc/api/tensor.h"
+#include "tc/support/error.h"
+#include "tc/support/source.h"
+
+namespace tc::cli {
+
+/// The bytes of a file; "-" is standard input. Errors quote the path and the system's reason, or say that it has more
+/// than `limit` bytes.
+Result<std::string> read_file(const std::string& path, size_t limit);
+
+/// A TC source file, for messages by its path. What is larger than 64 MiB is not even read.
+Result<SourcePtr> read_source(const std::string& path);
+
+/// Puts a text in place of a file's at once: whoever reads it finds the old text or the new. Errors quote the path.
+Result<void> replace_file(const std::string& path, const std::string& text);
+
+/// Writes each tensor to `folder`/NAME.npy, creating the folder. Each file appears whole or not at all, and none
+/// appears if one cannot be written. Errors quote the path.
+Result<void> write_tensors(const std::string& folder,
+                           const std::vector<std::pair<std::string, const api::Tensor*>>& tensors);
+
+}  // namespace tc::cli

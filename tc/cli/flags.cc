@@ -1,0 +1,43 @@
+#include "tc/cli/flags.h"
+
+#include <gflags/gflags.h>
+
+#include "tc/options/options.h"
+
+DEFINE_string(entry, "", "The def to compile. Needed only if the file has several.");
+DEFINE_string(inputs, "",
+              "NAME=FILE.npy,... Tensors to read: inputs, in-out tensors, or the first contents of results. Inputs and "
+              "in-outs that are not given are filled with random elements.");
+DEFINE_string(sizes, "", "NAME=NUMBER,... Symbolic sizes that no tensor of --inputs determines.");
+DEFINE_string(scalars, "", "NAME=NUMBER,... Values of scalar parameters.");
+DEFINE_uint64(seed, 0,
+              "Seed of random tensors. Floats are uniform in [-1, 1); integers in [-8, 8), or [0, 16) if unsigned, or "
+              "within bounds where they are used as subscripts; a bool is true half of the time. The same seed gives "
+              "a tensor of the same name and shape the same elements, on any machine.");
+DEFINE_string(backend, "cpu", "cpu: compile and run. interp: interpret, slowly and in float64.");
+DEFINE_string(options, "",
+              "FILE with options of the compilation: the protobuf text form of tc.proto.CpuOptions, see "
+              "proto/options.proto. Absent options are chosen by the compiler.");
+DEFINE_string(output_dir, ".", "Folder to write each result to, as NAME.npy. Empty: results are not written.");
+DEFINE_bool(check, false,
+            "run: compare the results with the interpreter's, and fail if one is farther off than rounding explains. "
+            "fmt: print nothing, and fail if the file is not in canonical form.");
+DEFINE_uint32(repeat, 1, "How often to run for the time. The results are those of the first run.");
+DEFINE_uint32(threads, 0, "Threads that a kernel may use. 0: all cores of this process.");
+DEFINE_bool(check_bounds, false, "Check data-dependent subscripts when the kernel runs.");
+DEFINE_bool(strict, false, "No extra precision and a fixed order of reductions: the same bits on every run.");
+DEFINE_bool(verify, false, "Run the verifier after every pass.");
+DEFINE_bool(time_passes, false, "Print to standard error how long each pass took, in milliseconds.");
+DEFINE_string(stop_after, "",
+              "Stop after this pass and print what it made: parse, analyse, program, specialise, scop, schedule, "
+              "stmt, object or load.");
+DEFINE_string(stage, "",
+              "What to print. ast: the typed tree. program: ranges and shapes, for the sizes given if any are. "
+              "schedule: the schedule tree. stmt: the loops. object: the machine code, as assembly.");
+DEFINE_string(output, "", "FILE to write to instead of standard output.");
+DEFINE_string(target, "host",
+              "Processor to compile for, as Halide writes it: x86-64-linux-avx2-fma-f16c-sse41. host: this one.");
+DEFINE_uint64(isl_operations, tc::options::Budget{}.isl_operations,
+              "Bound on the work of the polyhedral library in one compilation.");
+DEFINE_int64(time_limit_ms, tc::options::Budget{}.wall_clock_ms, "Bound on the time of one compilation.");
+DEFINE_bool(in_place, false, "Write the canonical form to the file itself. Also -i.");

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <gflags/gflags_declare.h>
+
+/// The flags of all sub-commands. A flag means the same wherever it is accepted.
+DECLARE_string(entry);
+DECLARE_string(inputs);
+DECLARE_string(sizes);
+DECLARE_string(scalars);
+DECLARE_uint64(seed);
+DECLARE_string(backend);
+DECLARE_string(options);
+DECLARE_string(output_dir);
+DECLARE_bool(check);
+DECLARE_uint32(repeat);
+DECLARE_uint32(threads);
+DECLARE_bool(check_bounds);
+DECLARE_bool(strict);
+DECLARE_bool(verify);
+DECLARE_bool(time_passes);
+DECLARE_string(stop_after);
+DECLARE_string(stage);
+DECLARE_string(output);
+DECLARE_string(target);
+DECLARE_uint64(isl_operations);
+DECLARE_int64(time_limit_ms);
+DECLARE_bool(in_place);

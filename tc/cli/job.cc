@@ -1,0 +1,123 @@
+#include "tc/cli/job.h"
+
+#include <charconv>
+#include <cstdio>
+
+#include "tc/cli/command_line.h"
+#include "tc/cli/files.h"
+#include "tc/cli/flags.h"
+#include "tc/support/nearest.h"
+#include "tc/support/result.h"
+
+namespace tc::cli {
+namespace {
+
+constexpr size_t kMaxOptionsBytes = 1 << 20;
+
+/// The --entry, checked against the file's defs.
+Result<std::string> choose_entry(const lang::TypedProgram& program) {
+  std::vector<std::string> names;
+  for (const lang::TypedDefinition& definition : program.definitions) names.push_back(definition.name);
+  if (FLAGS_entry.empty()) {
+    if (names.size() == 1) return names[0];
+    return fail("'{}' has {} defs; choose one by --entry: {}", program.source->name(), names.size(),
+                fmt::join(names, ", "));
+  }
+  if (std::ranges::find(names, FLAGS_entry) != names.end()) return FLAGS_entry;
+  const std::string meant = nearest(FLAGS_entry, names);
+  if (!meant.empty()) return fail("there is no def '{}'; did you mean '{}'?", FLAGS_entry, meant);
+  return fail("there is no def '{}'; there are {}", FLAGS_entry, fmt::join(names, ", "));
+}
+
+/// A number as a Scalar: an integer if it is written as one.
+Result<api::Scalar> parse_scalar(const std::string& name, const std::string& text) {
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  int64_t integer = 0;
+  if (const auto [at, error] = std::from_chars(begin, end, integer); error == std::errc() && at == end) {
+    return api::Scalar(integer);
+  }
+  uint64_t large = 0;
+  if (const auto [at, error] = std::from_chars(begin, end, large); error == std::errc() && at == end) {
+    return api::Scalar(large);
+  }
+  double number = 0;
+  if (const auto [at, error] = std::from_chars(begin, end, number); error == std::errc() && at == end) {
+    return api::Scalar(number);
+  }
+  if (text == "true" || text == "false") return api::Scalar(text == "true");
+  return fail("scalar '{}' must be a number, not '{}'", name, text);
+}
+
+Result<options::CpuOptions> options_of_flags() {
+  options::CpuOptions options;
+  if (!FLAGS_options.empty()) {
+    TC_TRY(text, read_file(FLAGS_options, kMaxOptionsBytes));
+    TC_TRY(read, options::cpu_options_from_text(text, FLAGS_options));
+    options = std::move(read);
+  }
+  options.check_bounds = options.check_bounds || FLAGS_check_bounds;
+  options.strict = options.strict || FLAGS_strict;
+  return options;
+}
+
+Result<void> check_size_name(const std::string& name, const ir::Program& program) {
+  if (std::ranges::find(program.sizes, name) != program.sizes.end()) return {};
+  const std::string meant = nearest(name, program.sizes);
+  if (!meant.empty()) return fail("'{}' has no size '{}'; did you mean '{}'?", program.name, name, meant);
+  if (program.sizes.empty()) return fail("'{}' has no sizes", program.name);
+  return fail("'{}' has no size '{}'; its sizes are {}", program.name, name, fmt::join(program.sizes, ", "));
+}
+
+}  // namespace
+
+Result<compile::Compilation> open_def(const std::string& path) {
+  compile::Compilation compilation;
+  TC_TRY(source, read_source(path));
+  compilation.source = source;
+  TC_TRY_VOID(compile::run_passes({}, compilation, "analyse"));
+  compile::Settings settings;
+  TC_TRY(entry, choose_entry(*compilation.typed));
+  settings.entry = entry;
+  TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
+  return compilation;
+}
+
+Result<api::Request> request_of_flags(const ir::Program& program) {
+  api::Request request;
+  request.entry = program.name;
+  TC_TRY(sizes, parse_assignments("sizes", FLAGS_sizes));
+  for (const auto& [name, text] : sizes) {
+    TC_TRY_VOID(check_size_name(name, program));
+    TC_TRY(value, parse_integer(fmt::format("size '{}'", name), text));
+    request.sizes[name] = value;
+  }
+  TC_TRY(scalars, parse_assignments("scalars", FLAGS_scalars));
+  for (const auto& [name, text] : scalars) {
+    TC_TRY(value, parse_scalar(name, text));
+    request.scalars.emplace(name, value);
+  }
+  TC_TRY(options, options_of_flags());
+  request.options = options;
+  request.budget = {.isl_operations = FLAGS_isl_operations, .wall_clock_ms = FLAGS_time_limit_ms};
+  request.verify = FLAGS_verify;
+  return request;
+}
+
+void print_pass_times(const compile::Compilation& compilation) {
+  if (!FLAGS_time_passes) return;
+  double total = 0;
+  for (const compile::PassTime& time : compilation.times) {
+    std::fprintf(stderr, "%-12s %9.3f ms\n", time.pass.c_str(), time.ms);
+    total += time.ms;
+  }
+  std::fprintf(stderr, "%-12s %9.3f ms\n", "total", total);
+}
+
+Result<void> run_to(const compile::Settings& settings, compile::Compilation& compilation, const std::string& last) {
+  Result<void> done = compile::run_passes(settings, compilation, FLAGS_stop_after.empty() ? last : FLAGS_stop_after);
+  print_pass_times(compilation);
+  return done;
+}
+
+}  // namespace tc::cli

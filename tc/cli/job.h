@@ -1,0 +1,25 @@
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "tc/api/tc.h"
+#include "tc/compile/pipeline.h"
+
+/// What run and emit have in common: a compilation as the flags ask for it.
+namespace tc::cli {
+
+/// A def of the file, as a symbolic Program.
+/// Errors: the file's, no such entry (with the nearest), or several defs and no --entry.
+Result<compile::Compilation> open_def(const std::string& path);
+
+/// A request with what the flags say, but for tensors: entry, sizes, scalars, options, budget, verify.
+Result<api::Request> request_of_flags(const ir::Program& program);
+
+/// "name: 1.234 ms" for each pass, to standard error, if --time_passes.
+void print_pass_times(const compile::Compilation& compilation);
+
+/// Runs the pipeline as far as --stop_after says, or `last`.
+Result<void> run_to(const compile::Settings& settings, compile::Compilation& compilation, const std::string& last);
+
+}  // namespace tc::cli

@@ -1,0 +1,235 @@
+#include "tc/compile/pipeline.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <new>
+
+#include "tc/compile/ast_text.h"
+#include "tc/compile/scop_text.h"
+#include "tc/cpu/runtime.h"
+#include "tc/cpu/strategy.h"
+#include "tc/ir/from_lang.h"
+#include "tc/ir/print.h"
+#include "tc/lang/format.h"
+#include "tc/lang/parser.h"
+#include "tc/lang/sema.h"
+#include "tc/poly/dependences.h"
+#include "tc/poly/from_ir.h"
+#include "tc/poly/isl_ext.h"
+#include "tc/support/check.h"
+#include "tc/support/nearest.h"
+
+namespace tc::compile {
+namespace {
+
+// --- parse: text to untyped tree --------------------------------------------------------------------------------
+
+Result<void> parse(const Settings&, Compilation& c) {
+  TC_TRY(file, lang::parse(c.source));
+  c.file = std::make_shared<const lang::File>(std::move(file));
+  return {};
+}
+
+Result<std::string> dump_parse(const Settings&, const Compilation& c) { return lang::format(*c.file); }
+
+// --- analyse: names, types and roles ----------------------------------------------------------------------------
+
+Result<void> analyse(const Settings&, Compilation& c) {
+  TC_TRY(typed, lang::analyse(*c.file));
+  c.typed = std::make_shared<const lang::TypedProgram>(std::move(typed));
+  return {};
+}
+
+Result<std::string> dump_analyse(const Settings& settings, const Compilation& c) {
+  std::string text;
+  for (const lang::TypedDefinition& definition : c.typed->definitions) {
+    if (settings.entry.empty() || settings.entry == definition.name) text += ast_text(definition);
+  }
+  return text;
+}
+
+// --- program: ranges and shapes, over symbolic sizes ------------------------------------------------------------
+
+Result<void> program(const Settings& settings, Compilation& c) {
+  TC_TRY(program, ir::from_lang(*c.typed, settings.entry));
+  c.program = std::make_shared<const ir::Program>(std::move(program));
+  return {};
+}
+
+Result<std::string> dump_program(const Settings&, const Compilation& c) { return ir::to_text(*c.program); }
+
+// --- specialise: to the sizes of this compilation ---------------------------------------------------------------
+
+Result<void> specialise(const Settings& settings, Compilation& c) {
+  TC_TRY(bindings, ir::bind(*c.program, settings.given));
+  TC_TRY(specialised, ir::specialise(*c.program, bindings));
+  c.specialised = std::make_shared<const ir::Program>(std::move(specialised));
+  return {};
+}
+
+Result<std::string> dump_specialise(const Settings&, const Compilation& c) { return ir::to_text(*c.specialised); }
+
+// --- scop: sets, relations, dependences, and the program's own order --------------------------------------------
+
+/// Runs `work` on the Scop while a request to cancel reaches isl.
+template <typename Work>
+Result<void> while_cancellable(const Settings& settings, poly::Context& context, Work work) {
+  const std::stop_callback forward(settings.cancel, [&] { context.cancel(); });
+  return work();
+}
+
+Result<void> scop(const Settings& settings, Compilation& c) {
+  auto context = std::make_shared<poly::Context>(settings.budget);
+  return while_cancellable(settings, *context, [&]() -> Result<void> {
+    TC_TRY(scop, poly::from_ir(c.specialised, context));
+    c.scop = std::move(scop);
+    return {};
+  });
+}
+
+Result<std::string> dump_scop(const Settings&, const Compilation& c) { return scop_text(*c.scop); }
+
+Result<void> verify_scop(const Compilation& c) { return poly::check_legal(*c.scop, passes()[c.done].name); }
+
+// --- schedule: which statements share loops, tiles, vectors, buffers, what runs in parallel ----------------------
+
+Result<void> schedule(const Settings& settings, Compilation& c) {
+  TC_TRY(target, cpu::canonical_target(settings.target));
+  const cpu::StrategyOptions options{.cpu = settings.options,
+                                     .layouts = settings.layouts,
+                                     .vector_bits = cpu::vector_bits(target),
+                                     .threads = settings.threads > 0 ? settings.threads : cpu::thread_count()};
+  return while_cancellable(settings, *c.scop->context, [&]() -> Result<void> {
+    TC_TRY(scheduled, cpu::schedule_for_cpu(*c.scop, options));
+    c.scop = std::move(scheduled);
+    return {};
+  });
+}
+
+Result<std::string> dump_schedule(const Settings&, const Compilation& c) { return schedule_text(*c.scop); }
+
+// --- stmt: loops ------------------------------------------------------------------------------------------------
+
+Result<void> stmt(const Settings& settings, Compilation& c) {
+  TC_TRY(target, cpu::canonical_target(settings.target));
+  const cpu::FromPolyOptions options{.layouts = settings.layouts,
+                                     .check_bounds = settings.options.check_bounds,
+                                     .vector_bits = cpu::vector_bits(target)};
+  return while_cancellable(settings, *c.scop->context, [&] {
+    return poly::within_budget(*c.scop->context, [&] { c.stmt = cpu::from_poly(*c.scop, options); });
+  });
+}
+
+Result<std::string> dump_stmt(const Settings&, const Compilation& c) { return cpu::to_text(c.stmt->body); }
+
+// --- object: machine code ---------------------------------------------------------------------------------------
+
+cpu::Kernel kernel_of(const Compilation& c) {
+  // Two of the caller's tensors never overlap where one is written: tc/api checks it at every call.
+  return {.name = "tc_" + c.program->name, .arguments = c.stmt->arguments, .body = c.stmt->body, .no_alias = true};
+}
+
+cpu::ObjectOptions object_options(const Settings& settings) {
+  return {.target = settings.target, .strict = settings.options.strict};
+}
+
+Result<void> object(const Settings& settings, Compilation& c) {
+  TC_TRY(object, cpu::compile_object(kernel_of(c), object_options(settings)));
+  c.object = std::move(object);
+  return {};
+}
+
+Result<std::string> dump_object(const Settings& settings, const Compilation& c) {
+  return cpu::assembly_text(kernel_of(c), object_options(settings));
+}
+
+// --- load: into this process ------------------------------------------------------------------------------------
+
+Result<void> load(const Settings&, Compilation& c) {
+  TC_TRY(loaded, cpu::load_object(*c.object));
+  c.loaded = std::move(loaded);
+  return {};
+}
+
+Result<std::string> dump_load(const Settings&, const Compilation& c) {
+  return fmt::format("{}: {} arguments, target {}\n", c.object->name, c.object->arguments, c.object->target);
+}
+
+// --- running them -----------------------------------------------------------------------------------------------
+
+Error cancelled() { return Error("the compilation was cancelled").with_kind(ErrorKind::kCancelled); }
+
+/// Runs one pass. Whatever it throws, but for a lack of memory, is a fault of ours, and says in which pass.
+Result<void> run_pass(const Pass& pass, const Settings& settings, Compilation& compilation) {
+  try {
+    TC_TRY_VOID(pass.run(settings, compilation));
+    if (settings.verify && pass.verify) TC_TRY_VOID(pass.verify(compilation));
+    return {};
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception& fault) {
+    throw InternalError(fmt::format("in the pass '{}': {}", pass.name, fault.what()));
+  }
+}
+
+}  // namespace
+
+const std::vector<Pass>& passes() {
+  static const std::vector<Pass> kPasses = {
+      {"parse", "text to a tree as it was written", parse, dump_parse, nullptr},
+      {"analyse", "names, types and roles", analyse, dump_analyse, nullptr},
+      {"program", "index ranges and shapes over symbolic sizes", program, dump_program, nullptr},
+      {"specialise", "to the sizes of this compilation", specialise, dump_specialise, nullptr},
+      {"scop", "sets, relations, dependences, and the order of the text", scop, dump_scop, verify_scop},
+      {"schedule", "loops, tiles, vectors, buffers, parallel loops", schedule, dump_schedule, verify_scop},
+      {"stmt", "the same as loops", stmt, dump_stmt, nullptr},
+      {"object", "machine code", object, dump_object, nullptr},
+      {"load", "into this process", load, dump_load, nullptr},
+  };
+  return kPasses;
+}
+
+Result<size_t> find_pass(std::string_view name) {
+  std::vector<std::string> names;
+  for (size_t i = 0; i < passes().size(); ++i) {
+    if (passes()[i].name == name) return i;
+    names.emplace_back(passes()[i].name);
+  }
+  const std::string meant = nearest(name, names);
+  if (!meant.empty()) return fail("there is no pass '{}'; did you mean '{}'?", name, meant);
+  return fail("there is no pass '{}'; there are {}", name, fmt::join(names, ", "));
+}
+
+Result<void> run_passes(const Settings& settings, Compilation& compilation, std::string_view last) {
+  size_t end = passes().size();
+  if (!last.empty()) {
+    TC_TRY(found, find_pass(last));
+    end = found + 1;
+  }
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(settings.budget.wall_clock_ms);
+  while (compilation.done < end) {
+    if (settings.cancel.stop_requested()) return tl::unexpected(cancelled());
+    const Clock::time_point begin = Clock::now();
+    const Pass& pass = passes()[compilation.done];
+    if (begin > deadline) {
+      return tl::unexpected(Error(fmt::format("the compilation took longer than {} ms, before the pass '{}'",
+                                              settings.budget.wall_clock_ms, pass.name))
+                                .with_kind(ErrorKind::kBudget));
+    }
+    TC_TRY_VOID(run_pass(pass, settings, compilation));
+    const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    compilation.times.push_back({pass.name, ms});
+    ++compilation.done;
+  }
+  return {};
+}
+
+Result<std::string> dump(const Settings& settings, const Compilation& compilation, std::string_view pass) {
+  TC_TRY(found, find_pass(pass));
+  TC_CHECK(found < compilation.done, "the pass '{}' has not run", pass);
+  return passes()[found].dump(settings, compilation);
+}
+
+}  // namespace tc::compile

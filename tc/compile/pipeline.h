@@ -1,0 +1,82 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tc/cpu/from_poly.h"
+#include "tc/cpu/loader.h"
+#include "tc/cpu/object.h"
+#include "tc/ir/specialise.h"
+#include "tc/lang/ast.h"
+#include "tc/lang/typed_ast.h"
+#include "tc/options/options.h"
+#include "tc/poly/scop.h"
+#include "tc/support/result.h"
+
+/// The whole compiler, top to bottom: read pipeline.cc first.
+namespace tc::compile {
+
+/// What a compilation is told.
+struct Settings {
+  std::string entry;     ///< the def; may be empty if the text has one
+  ir::Given given;       ///< shapes, sizes and compiled-in scalars
+  cpu::Layouts layouts;  ///< strides of tensors that are not dense
+  options::CpuOptions options;
+  options::Budget budget;
+  std::stop_token cancel;
+  std::string target = "host";  ///< as cpu::ObjectOptions::target
+  int threads = 0;              ///< that the kernel is made for; 0: those that the runtime has
+  bool verify = false;          ///< run each pass's verifier
+};
+
+struct PassTime {
+  std::string pass;
+  double ms = 0;
+};
+
+/// What travels: each pass fills one member from those before it.
+struct Compilation {
+  SourcePtr source;
+  std::shared_ptr<const lang::File> file;
+  std::shared_ptr<const lang::TypedProgram> typed;
+  std::shared_ptr<const ir::Program> program;
+  std::shared_ptr<const ir::Program> specialised;
+  std::optional<poly::Scop> scop;  ///< refined by schedule
+  std::optional<cpu::KernelStmt> stmt;
+  std::optional<cpu::Object> object;
+  std::shared_ptr<const cpu::Loaded> loaded;
+
+  size_t done = 0;              ///< how many passes have run
+  std::vector<PassTime> times;  ///< of those
+};
+
+/// One step. Its name is also the name of its dump, of its timer, of --stop_after and of its golden file.
+struct Pass {
+  const char* name;
+  const char* summary;
+  Result<void> (*run)(const Settings& settings, Compilation& compilation);
+  /// What the pass made, as text that is the same for the same input.
+  Result<std::string> (*dump)(const Settings& settings, const Compilation& compilation);
+  /// Checks what the pass made; null if there is nothing to check beyond what the pass does anyway.
+  Result<void> (*verify)(const Compilation& compilation);
+};
+
+/// All passes in order.
+const std::vector<Pass>& passes();
+
+/// Runs the passes that have not run yet, up to and with `last` ("" for all). A fault of ours is thrown as
+/// InternalError that begins with the pass's name; whatever a library throws becomes one.
+/// Errors: the user's, by the pass that finds them; the budget; cancellation; no pass of that name.
+Result<void> run_passes(const Settings& settings, Compilation& compilation, std::string_view last = {});
+
+/// The dump of a pass that has run last, or is one of those before. Errors: as run_passes for a name.
+Result<std::string> dump(const Settings& settings, const Compilation& compilation, std::string_view pass);
+
+/// Place of a pass in passes(). Errors: no such pass, with the nearest that there is.
+Result<size_t> find_pass(std::string_view name);
+
+}  // namespace tc::compile
