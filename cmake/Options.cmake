@@ -14,7 +14,7 @@ option(TC_WARNINGS_AS_ERRORS "Fail on warnings" ON)
 set(TC_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them (address,undefined or thread)")
 
 # -Wrestrict reports char* + std::string since GCC 12 (bug 105651).
-add_compile_options(-Wall -Wextra -Wno-restrict)
+add_compile_options(-Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 if(TC_WARNINGS_AS_ERRORS)
   add_compile_options(-Werror)
 endif()
