@@ -123,6 +123,7 @@ void BoundsProver::check_access(size_t s, size_t a) {
 }
 
 Result<Program> BoundsProver::prove() {
+  for (const Requirement& requirement : ranged_.requirements) require(requirement);
   for (const Tensor& tensor : program_.tensors) {
     for (int d = 0; d < tensor.rank(); ++d) {
       if (tensor.role == Role::kInput) continue;
@@ -130,7 +131,6 @@ Result<Program> BoundsProver::prove() {
           {tensor.extents[d] >= 0, fmt::format("the extent of '{}' in dimension {}", tensor.name, d), tensor.declared});
     }
   }
-  for (const Requirement& requirement : ranged_.requirements) require(requirement);
   if (errors_.empty()) {
     for (size_t s = 0; s < program_.statements.size(); ++s) {
       for (size_t a = 0; a < program_.statements[s].accesses.size(); ++a) check_access(s, a);

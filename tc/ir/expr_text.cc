@@ -33,7 +33,8 @@ class Writer : public hi::IRVisitor {
  private:
   using hi::IRVisitor::visit;
 
-  std::string name(const std::string& n) const { return style_.name ? style_.name(n) : n; }
+  std::string variable(const std::string& n) const { return style_.variable ? style_.variable(n) : n; }
+  std::string callee(const std::string& n) const { return style_.tensor ? style_.tensor(n) : n; }
 
   std::string at(const Expr& expr, Level level) {
     Text inner = write(expr);
@@ -67,7 +68,7 @@ class Writer : public hi::IRVisitor {
     const bool plain = digits.find_first_not_of("-0123456789") == std::string::npos;
     set(typed(plain ? digits + ".0" : digits, op->type), op->value < 0 ? kUnary : kPrimary);
   }
-  void visit(const hi::Variable* op) override { set(name(op->name), kPrimary); }
+  void visit(const hi::Variable* op) override { set(variable(op->name), kPrimary); }
   void visit(const hi::Cast* op) override {
     const bool index_cast = op->type == index_type() && op->value.type().is_int_or_uint() && !style_.exact;
     if (index_cast) return set(write(op->value).text, result_.level);
@@ -103,8 +104,8 @@ class Writer : public hi::IRVisitor {
     }
     if (op->name == "tc.floor_div") return binary(op->args[0], op->args[1], "/", kProduct);
     if (op->name == "tc.floor_mod") return binary(op->args[0], op->args[1], "%", kProduct);
-    if (op->args.empty()) return set(name(op->name), kPrimary);
-    function(name(op->name), op->args);
+    if (op->args.empty()) return set(callee(op->name), kPrimary);
+    function(callee(op->name), op->args);
   }
 
   const TextStyle& style_;

@@ -9,7 +9,8 @@ namespace tc::ir {
 
 /// How names and floats are written.
 struct TextStyle {
-  std::function<std::string(const std::string&)> name;  ///< of variables and tensors; the identity if empty
+  std::function<std::string(const std::string&)> variable;  ///< the identity if empty
+  std::function<std::string(const std::string&)> tensor;    ///< of tensors and intrinsics; the identity if empty
   bool exact = false;  ///< floats in hexadecimal and every constant with its type, for the canonical form
 };
 

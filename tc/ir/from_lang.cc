@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tc/ir/accumulators.h"
 #include "tc/ir/bounds.h"
 #include "tc/ir/convert.h"
 #include "tc/ir/in_place.h"
@@ -133,7 +134,7 @@ Result<Program> from_lang(const lang::TypedDefinition& definition, const SourceP
   program = fill_scattered(std::move(program));
   TC_TRY(ranged, infer_ranges(std::move(program)));
   TC_TRY(proved, prove_bounds(std::move(ranged)));
-  proved = fill_temporaries(snapshot_own_reads(std::move(proved)));
+  proved = fill_temporaries(widen_accumulators(snapshot_own_reads(std::move(proved))));
   for (size_t i = 0; i < proved.statements.size(); ++i) proved.statements[i].id = fmt::format("S{}", i);
   return proved;
 }

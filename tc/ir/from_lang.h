@@ -12,6 +12,7 @@ namespace tc::ir {
 /// Statements that the source does not have:
 ///   - a snapshot `T_old(d0, ...) = T(d0, ...)` before a statement that reads elements of its own left side;
 ///   - a fill `T(d0, ...) = identity` before one with op=! and data-dependent left subscripts, which then has op= ;
+///   - `T_sum`, in which sums and products over narrow types accumulate (T3): see accumulators.h;
 ///   - a fill `T(d0, ...) = 0` of a temporary that is read where nothing may have written it (R5).
 /// Errors: ambiguous, empty and unbounded ranges, accesses out of bounds for all sizes.
 Result<Program> from_lang(const lang::TypedDefinition& definition, const SourcePtr& source);

@@ -1,11 +1,10 @@
 #include "tc/ir/in_place.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <set>
 
 #include "tc/ir/index_expr.h"
+#include "tc/ir/whole_tensor.h"
 
 namespace tc::ir {
 
@@ -13,40 +12,6 @@ using Halide::Expr;
 namespace hi = Halide::Internal;
 
 namespace {
-
-std::set<std::string> names_of(const Program& program) {
-  std::set<std::string> names(program.sizes.begin(), program.sizes.end());
-  for (const Scalar& s : program.scalars) names.insert(s.name);
-  for (const Tensor& t : program.tensors) names.insert(t.name);
-  return names;
-}
-
-std::string fresh_name(const Program& program, std::string wanted) {
-  const std::set<std::string> taken = names_of(program);
-  while (taken.contains(wanted)) wanted += "_";
-  return wanted;
-}
-
-/// tensor(d0, d1, ...) = value over the whole tensor. Ranges stay undefined where the extents are.
-Statement whole_tensor_set(const Program& program, const Tensor& tensor, SourceRange range) {
-  Statement s;
-  s.tensor = tensor.name;
-  s.accumulator = tensor.type;
-  s.range = range;
-  for (int d = 0; d < tensor.rank(); ++d) {
-    Index index;
-    index.name = fresh_name(program, fmt::format("d{}", d));
-    index.range = range;
-    if (tensor.extents[d].defined()) {
-      index.begin = index_constant(0);
-      index.end = tensor.extents[d];
-    }
-    s.subscripts.push_back(index_variable(index.name));
-    s.indices.push_back(std::move(index));
-  }
-  s.accesses.push_back({s.tensor, s.subscripts, Expr(), true, false, range});
-  return s;
-}
 
 class RenameReads : public hi::IRMutator {
  public:
@@ -140,8 +105,7 @@ Program snapshot_own_reads(Program program) {
       old.name = fresh_name(program, old.name + "_old");
       old.role = Role::kTemporary;
       Statement copy = whole_tensor_set(program, old, s.range);
-      copy.value = hi::Call::make(old.type, s.tensor, copy.subscripts, hi::Call::PureExtern);
-      copy.accesses.push_back({s.tensor, copy.subscripts, Expr(), false, false, s.range});
+      copy.value = read_in(copy, program.tensor(s.tensor), copy.subscripts);
       RenameReads rename(s.tensor, old.name);
       transform_expressions(s, [&](const Expr& e) { return rename.mutate(e); });
       for (Access& a : s.accesses) {

@@ -69,19 +69,18 @@ std::optional<IndexInterval> solve_subscript(const Expr& subscript, const Expr& 
   return from_halide(found, ranges);
 }
 
-IndexInterval solve_strided(const Expr& rest, const Expr& coefficient, const Expr& extent, const Ranges& ranges) {
+IndexInterval solve_strided(const Expr& rest, const Expr& coefficient, const Expr& extent, const Ranges& ranges,
+                            Expr& room) {
   const IndexInterval around = bounds_of(rest, ranges);
   IndexInterval result;
   // ceil(-lower / coefficient), and floor((extent - 1 - upper) / coefficient)
   if (around.lower.defined()) result.lower = (coefficient - 1 - around.lower) / coefficient;
   if (around.lower.defined() && hi::is_const_zero(around.lower)) result.lower = index_constant(0);
-  if (around.upper.defined()) result.upper = simplify_index((extent - 1 - around.upper) / coefficient, ranges.sizes);
+  if (around.upper.defined()) {
+    room = simplify_index(extent - 1 - around.upper, ranges.sizes);
+    result.upper = simplify_index(room / coefficient, ranges.sizes);
+  }
   return result;
-}
-
-IndexInterval enclose_condition(const Expr& condition, const std::string& index, const Ranges& ranges) {
-  const Expr never = hi::and_condition_over_domain(hi::simplify(!condition), ranges.solved);
-  return from_halide(hi::solve_for_outer_interval(hi::simplify(!never), index), ranges);
 }
 
 IndexInterval bounds_of(const Expr& expr, const Ranges& ranges) {

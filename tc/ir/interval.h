@@ -34,12 +34,10 @@ Halide::Expr coefficient_of(const Halide::Expr& subscript, const std::string& in
 std::optional<IndexInterval> solve_subscript(const Halide::Expr& subscript, const Halide::Expr& extent,
                                              const std::string& index, const Ranges& ranges);
 
-/// The same for a symbolic coefficient that a precondition holds positive: rest + coefficient * index.
+/// The same for a symbolic coefficient that a precondition holds positive: rest + coefficient * index. `room` is what
+/// the coefficient divides in the upper bound: the interval from 0 is empty where it is negative.
 IndexInterval solve_strided(const Halide::Expr& rest, const Halide::Expr& coefficient, const Halide::Expr& extent,
-                            const Ranges& ranges);
-
-/// An interval of `index` outside of which a condition is false.
-IndexInterval enclose_condition(const Halide::Expr& condition, const std::string& index, const Ranges& ranges);
+                            const Ranges& ranges, Halide::Expr& room);
 
 /// Bounds of an expression for all values of the solved indices.
 IndexInterval bounds_of(const Halide::Expr& expr, const Ranges& ranges);

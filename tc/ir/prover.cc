@@ -278,8 +278,11 @@ void Prover::assume(const Expr& condition) {
   }
 }
 
+/// A condition that implies `parameters`, and is no stronger for positive sizes: that nothing is accessed where some
+/// extent is zero is not worth a line to its reader.
 Expr Prover::to_expr(const isl::set& parameters) {
-  const isl::set simple = parameters.coalesce().gist(*context_);
+  isl::set simple = parameters.coalesce().gist(context_->intersect(*positive_));
+  if (!simple.intersect(*context_).is_subset(parameters)) simple = parameters.coalesce().gist(*context_);
   const isl::ast_build build = isl::ast_build::from_context(*context_);
   return FromAst(opaque_).condition(build.expr_from(simple));
 }
@@ -290,10 +293,36 @@ Verdict Prover::verdict_of(const isl::set& holds) {
   return {Verdict::Kind::kSometimes, to_expr(holds)};
 }
 
+/// True if a condition follows from what is assumed, without a look at the signs of opaque terms.
+bool Prover::follows(const Expr& condition) {
+  try {
+    return context_->is_subset(Builder(ctx_, {}, opaque_).holds(condition).params());
+  } catch (const NotAffine&) {
+    return false;
+  }
+}
+
+/// Products of what is not negative are not negative, nor are quotients by what is positive.
+void Prover::learn_signs() {
+  const std::map<std::string, Expr> terms = opaque_;
+  for (const auto& [name, e] : terms) {
+    if (not_negative_.contains(name)) continue;
+    const auto* product = e.as<hi::Mul>();
+    const auto* quotient = e.as<hi::Div>();
+    const bool known = (product && follows(product->a >= 0) && follows(product->b >= 0)) ||
+                       (quotient && follows(quotient->a >= 0) && follows(quotient->b >= 1));
+    if (!known) continue;
+    not_negative_.insert(name);
+    context_ = context_->intersect(Builder(ctx_, {}, opaque_).holds(e >= 0).params());
+  }
+}
+
 std::optional<Verdict> Prover::decide(const Expr& condition) {
   isl_ctx_reset_operations(ctx_);
   try {
-    return verdict_of(Builder(ctx_, {}, opaque_).holds(condition).params());
+    const isl::set where = Builder(ctx_, {}, opaque_).holds(condition).params();
+    learn_signs();
+    return verdict_of(where);
   } catch (const NotAffine&) {
   } catch (const isl::exception&) {
     isl_ctx_reset_operations(ctx_);
@@ -301,24 +330,34 @@ std::optional<Verdict> Prover::decide(const Expr& condition) {
   return std::nullopt;
 }
 
-/// [p] -> { [i] : i is an instance, the guard may hold, and value is not in [lower, upper) }
-isl::set Prover::violations(const Statement& statement, const Expr& value, const Expr& lower, const Expr& upper,
-                            const Expr& guard) {
+/// [p] -> { [i] : i is an instance, the guard may hold, and the condition does }
+isl::set Prover::instances(const Statement& statement, const Expr& guard, const Expr& condition) {
   Builder builder(ctx_, index_names(statement), opaque_);
-  isl::set instances = builder.may_hold(statement.guard);
+  isl::set result = builder.may_hold(statement.guard);
   for (const Index& index : statement.indices) {
     const Expr i = index_variable(index.name);
-    instances = instances.intersect(builder.holds(i >= index.begin)).intersect(builder.holds(i < index.end));
+    result = result.intersect(builder.holds(i >= (index.begin.defined() ? index.begin : index_constant(0))));
+    if (index.end.defined()) result = result.intersect(builder.holds(i < index.end));
   }
-  const isl::set bad = builder.holds(value < lower).unite(builder.holds(value >= upper));
-  return instances.intersect(bad).intersect(builder.may_hold(guard)).intersect_params(*context_);
+  return result.intersect(builder.holds(condition)).intersect(builder.may_hold(guard)).intersect_params(*context_);
+}
+
+bool Prover::excludes(const Statement& statement, const Expr& guard, const Expr& condition) {
+  isl_ctx_reset_operations(ctx_);
+  try {
+    return instances(statement, guard, condition).is_empty();
+  } catch (const NotAffine&) {
+  } catch (const isl::exception&) {
+    isl_ctx_reset_operations(ctx_);
+  }
+  return false;
 }
 
 std::optional<Verdict> Prover::within(const Statement& statement, const Expr& value, const Expr& lower,
                                       const Expr& upper, const Expr& guard) {
   isl_ctx_reset_operations(ctx_);
   try {
-    const isl::set bad = violations(statement, value, lower, upper, guard);
+    const isl::set bad = instances(statement, guard, value < lower || value >= upper);
     if (bad.is_empty()) return Verdict{};
     return verdict_of(context_->subtract(bad.params()));
   } catch (const NotAffine&) {
@@ -332,9 +371,9 @@ std::optional<Witness> Prover::outside(const Statement& statement, const Expr& v
                                        const Expr& upper, const Expr& guard) {
   isl_ctx_reset_operations(ctx_);
   try {
-    const isl::set bad = violations(statement, value, lower, upper, guard);
+    const isl::set bad = instances(statement, guard, value < lower || value >= upper);
     if (bad.is_empty()) return std::nullopt;
-    const isl::point point = bad.sample_point();
+    const isl::point point = bad.lexmin().sample_point();
     Witness witness;
     Substitution at;
     for (size_t i = 0; i < statement.indices.size(); ++i) {

@@ -4,6 +4,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,22 +51,27 @@ class Prover {
   std::optional<Verdict> within(const Statement& statement, const Halide::Expr& value, const Halide::Expr& lower,
                                 const Halide::Expr& upper, const Halide::Expr& guard);
 
-  /// For constant sizes: an instance where within() fails.
+  /// For constant sizes: the first instance where within() fails.
   std::optional<Witness> outside(const Statement& statement, const Halide::Expr& value, const Halide::Expr& lower,
                                  const Halide::Expr& upper, const Halide::Expr& guard);
+
+  /// True if `condition` holds in no instance where `guard` does. Indices without a range are any integers from 0 on.
+  bool excludes(const Statement& statement, const Halide::Expr& guard, const Halide::Expr& condition);
 
  private:
   class Builder;
 
-  isl::set violations(const Statement& statement, const Halide::Expr& value, const Halide::Expr& lower,
-                      const Halide::Expr& upper, const Halide::Expr& guard);
+  isl::set instances(const Statement& statement, const Halide::Expr& guard, const Halide::Expr& condition);
   Verdict verdict_of(const isl::set& holds);  // { [] : ... } over parameters
   Halide::Expr to_expr(const isl::set& parameters);
+  bool follows(const Halide::Expr& condition);
+  void learn_signs();
 
   isl_ctx* ctx_;
   std::optional<isl::set> context_;             // [p] -> { : } what is assumed
   std::optional<isl::set> positive_;            // [p] -> { : } all sizes at least 1
   std::map<std::string, Halide::Expr> opaque_;  // by isl name
+  std::set<std::string> not_negative_;          // names in opaque_ that context_ holds at least 0
 };
 
 }  // namespace tc::ir

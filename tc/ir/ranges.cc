@@ -9,6 +9,7 @@
 #include "tc/ir/expr_text.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/interval.h"
+#include "tc/ir/prover.h"
 #include "tc/support/check.h"
 
 namespace tc::ir {
@@ -47,20 +48,28 @@ std::vector<std::string> unsolved_in(Statement& statement, const Expr& e) {
 struct Found {
   Expr lower = index_constant(0);  // R1
   Expr upper;                      ///< inclusive
+  Expr behind_guard;               ///< the upper bound that guards made unnecessary, inclusive
   bool waits = false;              ///< also stands in a tensor whose extent is not known yet
   std::vector<Requirement> requirements;
   std::vector<std::tuple<size_t, size_t, int>> in_bounds;
 };
 
+/// Which bounds a round may use. Each effort is made only where the ones before it and R3 lead nowhere.
+enum class Effort {
+  kKnownReads,     ///< an index waits for the extents of all tensors that it is read in
+  kPartialReads,   ///< those whose extents are known
+  kThroughGuards,  ///< as if no `?:` were there: `j <= i ? A(j) : 0` gives j the extent of A
+};
+
 class RangeSolver {
  public:
-  explicit RangeSolver(Program program) : program_(std::move(program)) {}
+  explicit RangeSolver(Program program) : program_(std::move(program)), prover_(program_) {}
 
   Result<Ranged> solve();
 
  private:
   void take_given_ranges();
-  bool run_round(bool ignore_unknown_extents);
+  bool run_round(Effort effort);
   bool take_left_extents(bool even_if_waiting);
   bool finish_extents(bool from_some_writers);
   bool name_caller_extents();
@@ -68,8 +77,9 @@ class RangeSolver {
   Ranges ranges_of(const Statement& statement) const;
   Found examine(size_t s, const std::string& index);
   void examine_subscript(size_t s, size_t a, int d, const std::string& index, const Ranges& ranges, Found& found);
-  void clip_to_guard(const Access& access, const std::string& index, const Statement& statement, const Ranges& ranges,
-                     IndexInterval& interval);
+  void add_requirements(size_t s, size_t a, int d, const std::string& index, const Expr& stride, const Expr& fits,
+                        Found& found);
+  void clip_to_guard(const Statement& statement, const Access& access, int d, IndexInterval& interval);
   void set_extent(Tensor& tensor, int d, Expr extent);
   Expr written_end(Statement& statement, int d);
 
@@ -79,6 +89,7 @@ class RangeSolver {
   Diagnostic unknown_extent(const Tensor& tensor, int d);
 
   Program program_;
+  Prover prover_;
   Ranged result_;
 };
 
@@ -118,21 +129,13 @@ void RangeSolver::take_given_ranges() {
   }
 }
 
-/// R6: where the guard cannot hold, the access bounds nothing.
-void RangeSolver::clip_to_guard(const Access& access, const std::string& index, const Statement& statement,
-                                const Ranges& ranges, IndexInterval& interval) {
-  const std::vector<std::string> names = index_names(statement);
-  for (const Expr& condition : conjuncts_of(access.guard)) {
-    if (is_data_dependent(condition) || !mentions(condition, index)) continue;
-    std::vector<std::string> open = unsolved_in(const_cast<Statement&>(statement), condition);
-    if (open != std::vector<std::string>{index}) continue;
-    const IndexInterval holds = enclose_condition(condition, index, ranges);
-    auto implied = [&](const Expr& e) { return hi::is_const_one(simplify_index(e, program_.sizes)); };
-    if (interval.lower.defined() && holds.lower.defined() && implied(holds.lower >= interval.lower))
-      interval.lower = Expr();
-    if (interval.upper.defined() && holds.upper.defined() && implied(holds.upper <= interval.upper))
-      interval.upper = Expr();
-  }
+/// R6: a bound that the guard implies bounds nothing.
+void RangeSolver::clip_to_guard(const Statement& statement, const Access& access, int d, IndexInterval& interval) {
+  if (!access.guard.defined()) return;
+  const Expr& subscript = access.subscripts[d];
+  const Expr& extent = program_.tensor(access.tensor).extents[d];
+  if (prover_.excludes(statement, access.guard, subscript < 0)) interval.lower = Expr();
+  if (prover_.excludes(statement, access.guard, subscript >= extent)) interval.upper = Expr();
 }
 
 void RangeSolver::examine_subscript(size_t s, size_t a, int d, const std::string& index, const Ranges& ranges,
@@ -147,37 +150,54 @@ void RangeSolver::examine_subscript(size_t s, size_t a, int d, const std::string
     found.waits = true;
     return;
   }
-  const std::string text(program_.source->text(access.range));
   const Expr coefficient = coefficient_of(subscript, index);
+  const bool strided = coefficient.defined() && !constant_value(coefficient);
+  Expr room;
   std::optional<IndexInterval> interval;
-  if (coefficient.defined() && !constant_value(coefficient)) {
+  if (strided) {
     const Expr rest = hi::simplify(hi::substitute(index, index_constant(0), subscript));
-    interval = solve_strided(rest, coefficient, extent, ranges);
-    found.requirements.push_back(
-        {coefficient >= 1, fmt::format("'{}' strides through {}, which", index, text), access.range});
-    found.in_bounds.emplace_back(s, a, d);
+    interval = solve_strided(rest, coefficient, extent, ranges, room);
   } else {
     interval = solve_subscript(subscript, extent, index, ranges);
   }
   if (!interval) return;
-  // A window, as in I(i + x), must fit into its tensor (R4).
-  const bool window = variables_of(subscript).size() > 1 &&
-                      std::any_of(statement.indices.begin(), statement.indices.end(),
-                                  [&](const Index& i) { return i.name != index && mentions(subscript, i.name); });
-  if (window && interval->upper.defined()) {
-    const Expr lower =
-        interval->lower.defined() ? Expr(hi::Max::make(interval->lower, index_constant(0))) : index_constant(0);
-    found.requirements.push_back({simplify_index(lower <= interval->upper, program_.sizes),
-                                  fmt::format("no value of '{}' keeps {} inside '{}': it", index, text, access.tensor),
-                                  access.range});
+  const Expr first = interval->lower.defined() ? interval->lower : index_constant(0);
+  Expr fits = simplify_index(hi::Max::make(first, index_constant(0)) <= interval->upper, program_.sizes);
+  if (strided && hi::is_const_zero(first)) fits = simplify_index(room >= 0, program_.sizes);
+  const Expr upper = interval->upper;
+  clip_to_guard(statement, access, d, *interval);
+  if (!interval->upper.defined()) {
+    found.behind_guard = found.behind_guard.defined() ? hi::Min::make(found.behind_guard, upper) : upper;
   }
-  clip_to_guard(access, index, statement, ranges, *interval);
-  if (interval->lower.defined())
+  add_requirements(s, a, d, index, strided ? coefficient : Expr(), interval->upper.defined() ? fits : Expr(), found);
+  if (interval->lower.defined()) {
     found.lower = simplify_index(hi::Max::make(found.lower, interval->lower), program_.sizes);
+  }
   if (interval->upper.defined()) {
     found.upper = found.upper.defined() ? hi::Min::make(found.upper, interval->upper) : interval->upper;
     found.upper = simplify_index(found.upper, program_.sizes);
   }
+}
+
+/// What the interval of one subscript takes for granted: a positive stride, and that a window fits (R4). `fits` is
+/// undefined where a guard takes the place of the upper bound.
+void RangeSolver::add_requirements(size_t s, size_t a, int d, const std::string& index, const Expr& stride,
+                                   const Expr& fits, Found& found) {
+  const Statement& statement = program_.statements[s];
+  const Access& access = statement.accesses[a];
+  const std::string text(program_.source->text(access.range));
+  if (stride.defined()) {
+    found.requirements.push_back(
+        {stride >= 1, fmt::format("'{}' strides through {}, which", index, text), access.range});
+  }
+  if (!fits.defined()) return;
+  if (stride.defined()) found.in_bounds.emplace_back(s, a, d);
+  const bool window = std::any_of(statement.indices.begin(), statement.indices.end(), [&](const Index& i) {
+    return i.name != index && mentions(access.subscripts[d], i.name);
+  });
+  if (!window) return;
+  found.requirements.push_back(
+      {fits, fmt::format("no value of '{}' keeps {} inside '{}': it", index, text, access.tensor), access.range});
 }
 
 Found RangeSolver::examine(size_t s, const std::string& index) {
@@ -195,13 +215,14 @@ Found RangeSolver::examine(size_t s, const std::string& index) {
 }
 
 /// One round of R2. All indices are examined before any takes its range.
-bool RangeSolver::run_round(bool ignore_unknown_extents) {
+bool RangeSolver::run_round(Effort effort) {
   std::vector<std::pair<Index*, Found>> solved;
   for (size_t s = 0; s < program_.statements.size(); ++s) {
     for (Index& index : program_.statements[s].indices) {
       if (is_solved(index)) continue;
       Found found = examine(s, index.name);
-      if (!found.upper.defined() || (found.waits && !ignore_unknown_extents)) continue;
+      if (!found.upper.defined() && effort == Effort::kThroughGuards) found.upper = found.behind_guard;
+      if (!found.upper.defined() || (found.waits && effort == Effort::kKnownReads)) continue;
       solved.emplace_back(&index, std::move(found));
     }
   }
@@ -310,6 +331,13 @@ std::vector<Note> RangeSolver::candidates(Statement& statement, const Access& ac
 }
 
 Diagnostic RangeSolver::unbounded(Statement& statement, const Index& index) {
+  // The fill of a scattered tensor is not the user's: its extent is what is missing.
+  if (index.range == statement.range) {
+    const Tensor& tensor = program_.tensor(statement.tensor);
+    for (int d = 0; d < tensor.rank(); ++d) {
+      if (!tensor.extents[d].defined()) return unknown_extent(tensor, d);
+    }
+  }
   for (const Access& access : statement.accesses) {
     if (access.is_write) continue;
     for (size_t d = 0; d < access.subscripts.size(); ++d) {
@@ -362,8 +390,9 @@ std::vector<Diagnostic> RangeSolver::failures() {
 
 Result<Ranged> RangeSolver::solve() {
   take_given_ranges();
-  while (run_round(false) || finish_extents(false) || take_left_extents(false) || finish_extents(true) ||
-         take_left_extents(true) || name_caller_extents() || run_round(true)) {
+  while (run_round(Effort::kKnownReads) || finish_extents(false) || take_left_extents(false) || finish_extents(true) ||
+         take_left_extents(true) || run_round(Effort::kPartialReads) || name_caller_extents() ||
+         run_round(Effort::kThroughGuards)) {
   }
   std::vector<Diagnostic> errors = failures();
   if (!errors.empty()) return tl::unexpected(Error(program_.source, std::move(errors)));

@@ -1,0 +1,166 @@
+#include "tc/ir/from_lang.h"
+
+#include <gtest/gtest.h>
+
+#include "tc/ir/expr_text.h"
+#include "tc/ir/in_place.h"
+#include "tc/ir/print.h"
+#include "tests/common/program.h"
+
+namespace tc::ir {
+namespace {
+
+using testing::program_from;
+using testing::specialised_from;
+using testing::try_program;
+
+/// The statements as text, without ranges.
+std::vector<std::string> statements(const Program& program) {
+  std::vector<std::string> lines;
+  std::stringstream text(to_text(program));
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("  S")) lines.push_back(line.substr(2));
+  }
+  return lines;
+}
+
+using Lines = std::vector<std::string>;
+
+TEST(FromLang, C2_InitialisingAndAccumulating) {
+  const Program p = program_from("def f(float(N,K) A) -> (O, float(N) Q) { O(i) +=! A(i,k)\n Q(i) max= A(i,k) }");
+  EXPECT_TRUE(p.statements[0].initialises);
+  EXPECT_FALSE(p.statements[1].initialises);
+  EXPECT_EQ(p.tensor("Q").role, Role::kInOut);
+  EXPECT_EQ(p.tensor("O").role, Role::kResult);
+}
+
+TEST(FromLang, C3_PointwiseReadsStayInPlace) {
+  EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { O(i) = A(i)\n O(i) = O(i) * O(i) }")),
+            (Lines{"S0: O(i) = A(i)", "S1: O(i) = O(i) * O(i)"}));
+}
+
+TEST(FromLang, C3_OtherElementsAreReadFromASnapshot) {
+  EXPECT_EQ(statements(program_from("def f(float(N,N) A) -> (O) { O(i,j) = A(i,j)\n O(i,j) = O(j,i) }")),
+            (Lines{"S0: O(i, j) = A(i, j)", "S1: O_old(d0, d1) = O(d0, d1)", "S2: O(i, j) = O_old(j, i)"}));
+}
+
+TEST(FromLang, C3_ReductionsReadASnapshot) {
+  EXPECT_EQ(statements(program_from("def f(float(N,N) A) -> (O) { O(i) +=! A(i,k)\n O(i) += O(i) * A(i,k) }")),
+            (Lines{"S0: O(i) +=! A(i, k)", "S1: O_old(d0) = O(d0)", "S2: O(i) += O_old(i) * A(i, k)"}));
+  EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { O(i) = A(i)\n O(i) +=! O(i) }")),
+            (Lines{"S0: O(i) = A(i)", "S1: O_old(d0) = O(d0)", "S2: O(i) +=! O_old(i)"}));
+}
+
+TEST(FromLang, C3_SnapshotNamesAreFresh) {
+  const Program p = program_from("def f(float(N,N) O_old) -> (O) { O(i,j) = O_old(i,j)\n O(i,j) = O(j,i) }");
+  EXPECT_TRUE(p.find_tensor("O_old_"));
+}
+
+TEST(FromLang, C7_ScatterWithInitFillsTheTensor) {
+  EXPECT_EQ(statements(program_from("def f(int(N) I) -> (int(8) H) { H(I(i)) +=! 1 }")),
+            (Lines{"S0: H(d0) = 0", "S1: H(I(i)) += 1"}));
+  EXPECT_EQ(statements(program_from("def f(int(N) I, float(N) A) -> (float(8) H) { H(I(i)) max=! A(i) }")),
+            (Lines{"S0: H(d0) = -inf", "S1: H(I(i)) max= A(i)"}));
+}
+
+TEST(FromLang, C7_AffineLeftSidesInitialiseWhatTheyWrite) {
+  const Program p = program_from("def f(float(N) A) -> (O) { O(2 * i + 1) +=! A(i) }");
+  EXPECT_EQ(statements(p), (Lines{"S0: O(2 * i + 1) +=! A(i)"}));
+  EXPECT_EQ(to_text(p.tensor("O").extents[0]), "N * 2");
+  EXPECT_FALSE(left_is_identity(p.statements[0]));
+}
+
+TEST(FromLang, C10_LetsAreSubstituted) {
+  EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { O(i) = x * x where x = A(i) + 1.0 }")),
+            (Lines{"S0: O(i) = (A(i) + 1.0) * (A(i) + 1.0)"}));
+}
+
+TEST(FromLang, C11_ScalarsInSubscriptsAreSpecialised) {
+  const Program p =
+      program_from("def f(int s, int v, float(N) A) -> (O) { O(i) = A(i + s) * float(v) * float(s) where i in 0:1 }");
+  EXPECT_TRUE(p.find_scalar("s")->specialised);
+  EXPECT_FALSE(p.find_scalar("v")->specialised);
+  EXPECT_EQ(statements(specialised_from("def f(int s, float(N) A) -> (O) { O(i) = A(i + s) where i in 0:1 }",
+                                        {{"N", 5}}, {{"s", 3}})),
+            (Lines{"S0: O(i) = A(i + 3)"}));
+}
+
+TEST(FromLang, T1_PromotionsAreCasts) {
+  EXPECT_EQ(statements(program_from("def f(int8(N) A, float(N) B, float64(N) C) -> (O) { O(i) = A(i) * B(i) + C(i) }")),
+            (Lines{"S0: O(i) = float64(float32(A(i)) * B(i)) + C(i)"}));
+}
+
+TEST(FromLang, T1_IndexAsValueIsInt32) {
+  EXPECT_EQ(statements(program_from("def f(int(N) A) -> (O) { O(i) = A(i) + i }")),
+            (Lines{"S0: O(i) = A(i) + int32(i)"}));
+  EXPECT_EQ(program_from("def f(int(N) A) -> (O) { O(i) = A(i) + int64(i) }").tensor("O").type, Halide::Int(64));
+}
+
+TEST(FromLang, T3_NarrowSumsAccumulateInATemporary) {
+  const Program p = program_from("def f(float16(N,K) A, float16(K,M) B) -> (C) { C(i,j) +=! A(i,k) * B(k,j) }");
+  EXPECT_EQ(statements(p),
+            (Lines{"S0: C_sum(i, j) +=! float32(A(i, k)) * float32(B(k, j))", "S1: C(i, j) = float16(C_sum(i, j))"}));
+  EXPECT_EQ(p.tensor("C_sum").type, Halide::Float(32));
+  EXPECT_EQ(p.tensor("C_sum").role, Role::kTemporary);
+}
+
+TEST(FromLang, T3_AccumulatingReadsTheTensorOnce) {
+  EXPECT_EQ(statements(program_from("def f(int8(N,K) A) -> (int8(N) C) { C(i) += A(i,k) }")),
+            (Lines{"S0: C_sum(i) +=! int32(A(i, k))", "S1: C(i) = int8(int32(C(i)) + C_sum(i))"}));
+}
+
+TEST(FromLang, T3_WithoutReductionNeedsNoTemporary) {
+  EXPECT_EQ(statements(program_from("def f(float16(N) A) -> (float16(N) C) { C(i) += A(i) }")),
+            (Lines{"S0: C(i) = float16(float32(C(i)) + float32(A(i)))"}));
+}
+
+TEST(FromLang, T3_ScatteredNarrowSums) {
+  EXPECT_EQ(
+      statements(program_from("def f(int(N) I, float16(N) A) -> (float16(8) H) { H(I(i)) += A(i) }")),
+      (Lines{"S0: H_sum(d0) = float32(H(d0))", "S1: H_sum(I(i)) += float32(A(i))", "S2: H(d0) = float16(H_sum(d0))"}));
+}
+
+TEST(FromLang, T3_WideSumsStayAsTheyAre) {
+  EXPECT_EQ(statements(program_from("def f(float(N,K) A) -> (C) { C(i) +=! A(i,k) }")),
+            (Lines{"S0: C(i) +=! A(i, k)"}));
+  EXPECT_EQ(statements(program_from("def f(float16(N,K) A) -> (C) { C(i) max=! A(i,k) }")),
+            (Lines{"S0: C(i) max=! A(i, k)"}));
+}
+
+TEST(FromLang, T3_NarrowProductsAreExactInAWiderSum) {
+  EXPECT_EQ(statements(program_from("def f(int8(N,K) A, int8(K) B) -> (int32(N) C) { C(i) +=! A(i,k) * B(k) }")),
+            (Lines{"S0: C(i) +=! int32(A(i, k)) * int32(B(k))"}));
+}
+
+TEST(FromLang, T4_GuardedReadsEvaluateOneBranch) {
+  const std::string text = "def f(float(N) A) -> (O) { O(i) = i >= 1 ? A(i - 1) : 0.0 where i in 0:N }";
+  EXPECT_EQ(statements(program_from(text)), (Lines{"S0: O(i) = i >= 1 ? A(i - 1) : 0.0"}));
+  EXPECT_EQ(statements(specialised_from(text, {{"N", 4}})), (Lines{"S0: O(i) = i >= 1 ? A(i - 1) : 0.0"}));
+}
+
+TEST(FromLang, T4_SafeChoicesBecomeSelects) {
+  const std::string text = "def f(float(N) A, float(N) B) -> (O) { O(i) = A(i) > B(i) ? A(i) : B(i) }";
+  EXPECT_EQ(statements(specialised_from(text, {{"N", 4}})), (Lines{"S0: O(i) = select(A(i) > B(i), A(i), B(i))"}));
+}
+
+TEST(FromLang, T5_MinMaxAndReluAreNodes) {
+  EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { O(i) = relu(min(A(i), 2.0, 3.0)) }")),
+            (Lines{"S0: O(i) = max(min(min(A(i), 2.0), 3.0), 0.0)"}));
+  EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { O(i) = fmin(A(i), 2.0) }")),
+            (Lines{"S0: O(i) = fmin(A(i), 2.0)"}));
+}
+
+TEST(FromLang, ExtentsOfTensorsAreReplaced) {
+  EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { B(i) = A(i)\n O(i) = B(B.0 - 1 - i) }")),
+            (Lines{"S0: B(i) = A(i)", "S1: O(i) = B(N - 1 - i)"}));
+}
+
+TEST(FromLang, EntryIsFoundByName) {
+  const std::string two = "def f(float(N) A) -> (O) { O(i) = A(i) }\ndef g(float(N) A) -> (O) { O(i) = A(i) }";
+  EXPECT_EQ(program_from(two, "g").name, "g");
+  EXPECT_EQ(try_program(two).error().to_string(), "error: 'test.tc' has 2 defs ('f', 'g'): name one\n");
+  EXPECT_EQ(try_program(two, "h").error().to_string(), "error: 'test.tc' has no def 'h', only 'f', 'g'\n");
+}
+
+}  // namespace
+}  // namespace tc::ir
