@@ -36,24 +36,25 @@ class Guess {
 
   MaybeType of(const Expr& expr) const {
     if (names_.classify(expr) == IndexClass::kIndex) return ScalarType::kInt32;
-    return std::visit(
-        Overloaded{
-            [](const IntegerLiteral& literal) -> MaybeType { return natural_type(literal.value); },
-            [](const FloatLiteral&) -> MaybeType { return ScalarType::kFloat32; },
-            [&](const NameUse& use) { return of_name(use.name); },
-            [](const ExtentUse&) -> MaybeType { return ScalarType::kInt32; },
-            [&](const Apply& apply) { return of_apply(apply); },
-            [&](const Unary& unary) -> MaybeType {
-              return unary.op == UnaryOp::kNot ? ScalarType::kBool : of(*unary.operand);
-            },
-            [&](const Binary& binary) -> MaybeType {
-              if (is_logic(binary.op) || is_comparison(binary.op)) return ScalarType::kBool;
-              return join(of(*binary.left), of(*binary.right));
-            },
-            [&](const Conditional& conditional) { return join(of(*conditional.if_true), of(*conditional.if_false)); },
-            [](const CastTo& cast) -> MaybeType { return cast.type; },
-        },
-        expr.node);
+    return std::visit(Overloaded{
+                          [](const IntegerLiteral& literal) -> MaybeType { return natural_type(literal.value); },
+                          [](const FloatLiteral&) -> MaybeType { return ScalarType::kFloat32; },
+                          [&](const NameUse& use) { return of_name(use.name); },
+                          [](const ExtentUse&) -> MaybeType { return ScalarType::kInt32; },
+                          [&](const Apply& apply) { return of_apply(apply); },
+                          [&](const Unary& unary) -> MaybeType {
+                            return unary.op == UnaryOp::kNot ? ScalarType::kBool : of(*unary.operand);
+                          },
+                          [&](const Binary& binary) -> MaybeType {
+                            if (is_logic(binary.op) || is_comparison(binary.op)) return ScalarType::kBool;
+                            return join_all({binary.left, binary.right}, 0);
+                          },
+                          [&](const Conditional& conditional) {
+                            return join_all({conditional.if_true, conditional.if_false}, 0);
+                          },
+                          [](const CastTo& cast) -> MaybeType { return cast.type; },
+                      },
+                      expr.node);
   }
 
  private:
@@ -102,10 +103,18 @@ class Guess {
     }
   }
 
-  MaybeType join_all(const std::vector<ExprPtr>& arguments, size_t from) const {
+  /// Beside something unknown a literal tells nothing: `C(i) + 1` has the type of C.
+  MaybeType join_all(const std::vector<ExprPtr>& exprs, size_t from) const {
     MaybeType all;
-    for (size_t i = from; i < arguments.size(); ++i) all = join(all, of(*arguments[i]));
-    return all;
+    MaybeType of_literals;
+    bool unknown = false;
+    for (size_t i = from; i < exprs.size(); ++i) {
+      const MaybeType type = of(*exprs[i]);
+      unknown |= !type;
+      MaybeType& side = is_literal(*exprs[i]) ? of_literals : all;
+      side = join(side, type);
+    }
+    return unknown ? all : join(all, of_literals);
   }
 
   static MaybeType floating(MaybeType type) { return type && !is_float(*type) ? ScalarType::kFloat32 : type; }

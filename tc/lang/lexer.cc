@@ -9,6 +9,9 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\f' || c == '\v'; }
 
+/// Printable ASCII or white space.
+bool is_text(char c) { return is_space(c) || (c > 0x20 && c < 0x7F); }
+
 struct Symbol {
   std::string_view text;
   Token token;
@@ -126,7 +129,8 @@ class Lexer {
   /// `.5` is a number, but not in `T.0`.
   bool starts_number() const {
     if (is_digit(text_[at_])) return true;
-    return text_[at_] == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]) && !after(TokenKind::kName);
+    return text_[at_] == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]) && !after(TokenKind::kName) &&
+           !after(TokenKind::kDot);
   }
 
   /// Takes all that a number could be meant to be: 1.5e-3, and also 0x1F, 1.2.3 and 2f, which are none.
@@ -176,7 +180,7 @@ class Lexer {
     const uint32_t begin = at_;
     do {
       ++at_;
-    } while (at_ < text_.size() && static_cast<unsigned char>(text_[at_]) >= 0x80 && !looking_at("\xE2\x86\x92"));
+    } while (at_ < text_.size() && !is_text(text_[at_]) && !looking_at("\xE2\x86\x92"));
     const unsigned char first = text_[begin];
     const bool printable = first > 0x20 && first < 0x7F;
     if (printable) {

@@ -24,7 +24,7 @@ class Parser {
 
   File run() {
     while (!at(TokenKind::kEnd)) {
-      if (!at_definition()) {
+      if (!at_word("def")) {
         expected("'def'");
         skip_to_definition();
       } else if (auto definition = parse_definition()) {
@@ -170,22 +170,27 @@ class Parser {
         return stop(token().range, fmt::format("too many statements in def '{}': at most {} are allowed",
                                                definition.name.text, kMaxStatements));
       }
+      const size_t first = next_;
       if (auto statement = parse_statement()) {
         definition.statements.push_back(std::move(*statement));
       } else {
-        skip_to_statement();
+        skip_to_statement(first);
       }
     }
   }
 
   /// After an error: the name before an assignment is no statement where it is a let.
-  void skip_to_statement() {
-    bool in_clauses = false;
-    for (size_t steps = 0; !at(TokenKind::kEnd) && !at(TokenKind::kCloseBrace) && !at_definition(); ++steps) {
-      if (steps > 0 && !in_clauses && at_statement()) return;
-      in_clauses = at_word("where") || at(TokenKind::kComma);
+  void skip_to_statement(size_t failed) {
+    bool in_clauses = next_ > 0 && at_clause_begin(next_ - 1);
+    while (!at(TokenKind::kEnd) && !at(TokenKind::kCloseBrace) && !at_definition()) {
+      if (next_ > failed && !in_clauses && at_statement()) return;
+      in_clauses = at_clause_begin(next_);
       advance();
     }
+  }
+
+  bool at_clause_begin(size_t token) const {
+    return tokens_[token].kind == TokenKind::kComma || text(tokens_[token]) == "where";
   }
 
   // type [ '(' dim {',' dim} ')' ]

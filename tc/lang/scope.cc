@@ -15,8 +15,7 @@ std::optional<int> find(const std::map<std::string, int, std::less<>>& ids, std:
 
 Note Scope::declared_here(int tensor) const {
   const Tensor& t = definition.tensors[tensor];
-  const bool declared = t.role == Role::kInput || t.dimensions.has_value();
-  return {t.range, fmt::format("'{}' is {} here", t.name, declared ? "declared" : "first written")};
+  return {t.range, fmt::format("'{}' is {} here", t.name, t.role == Role::kTemporary ? "first written" : "declared")};
 }
 
 Resolved StatementScope::resolve(std::string_view name) const {

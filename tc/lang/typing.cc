@@ -32,18 +32,19 @@ TypedExprPtr Typing::value(const Expr& expr) {
     TypedExprPtr exact = index(expr, "an index");
     return exact ? make(Cast{exact, true}, ScalarType::kInt32, expr) : nullptr;
   }
-  return std::visit(Overloaded{
-                        [&](const NameUse& use) { return name(use, expr); },
-                        [&](const Apply& a) { return apply(a, expr); },
-                        [&](const ExtentUse& use) { return extent(use, expr); },
-                        [&](const Unary& u) { return unary(u, expr); },
-                        [&](const Binary& b) { return binary(b, expr); },
-                        [&](const Conditional& c) { return select(*c.condition, *c.if_true, *c.if_false, expr); },
-                        [&](const CastTo& c) { return cast(c, expr); },
-                        [](const IntegerLiteral&) -> TypedExprPtr { return nullptr; },  // literals are done above
-                        [](const FloatLiteral&) -> TypedExprPtr { return nullptr; },
-                    },
-                    expr.node);
+  return std::visit(
+      Overloaded{
+          [&](const NameUse& use) { return name(use, expr); },
+          [&](const Apply& a) { return apply(a, expr); },
+          [&](const ExtentUse& use) { return extent(use, expr); },
+          [&](const Unary& u) { return unary(u, expr); },
+          [&](const Binary& b) { return binary(b, expr); },
+          [&](const Conditional& c) { return select(*c.condition, *c.if_true, *c.if_false, expr, "'?:'"); },
+          [&](const CastTo& c) { return cast(c, expr); },
+          [](const IntegerLiteral&) -> TypedExprPtr { return nullptr; },  // literals are done above
+          [](const FloatLiteral&) -> TypedExprPtr { return nullptr; },
+      },
+      expr.node);
 }
 
 TypedExprPtr Typing::value_of_type(const Expr& expr, ScalarType type, int tensor) {
@@ -215,13 +216,14 @@ TypedExprPtr Typing::compare(const Binary& binary, const Expr& at) {
   return make(TypedBinary{binary.op, widen(left, type), widen(right, type)}, ScalarType::kBool, at);
 }
 
-TypedExprPtr Typing::select(const Expr& condition_expr, const Expr& if_true, const Expr& if_false, const Expr& at) {
-  TypedExprPtr chosen = condition(condition_expr, "'?:'");
+TypedExprPtr Typing::select(const Expr& condition_expr, const Expr& if_true, const Expr& if_false, const Expr& at,
+                            std::string_view of) {
+  TypedExprPtr chosen = condition(condition_expr, of);
   TypedExprPtr left = value(if_true);
   TypedExprPtr right = value(if_false);
   if (!chosen || !left || !right) return nullptr;
   if ((left->type == ScalarType::kBool) != (right->type == ScalarType::kBool)) {
-    report_.error(at.range, "the branches of '?:' are {} and {}: a bool needs a cast to become a number",
+    report_.error(at.range, "the branches of {} are {} and {}: a bool needs a cast to become a number", of,
                   name_of(left->type), name_of(right->type));  // T4
     return nullptr;
   }
@@ -250,7 +252,7 @@ TypedExprPtr Typing::intrinsic(const Apply& apply, const Expr& at) {
     return nullptr;
   }
   if (info.signature == Signature::kSelect) {
-    return select(*apply.arguments[0], *apply.arguments[1], *apply.arguments[2], at);
+    return select(*apply.arguments[0], *apply.arguments[1], *apply.arguments[2], at, "'select'");
   }
   const std::string of = fmt::format("'{}'", apply.name.text);
   std::vector<TypedExprPtr> arguments;

@@ -37,7 +37,8 @@ class Typing {
   TypedExprPtr binary(const Binary& binary, const Expr& at);
   TypedExprPtr compare(const Binary& binary, const Expr& at);
   TypedExprPtr cast(const CastTo& cast, const Expr& at);
-  TypedExprPtr select(const Expr& condition, const Expr& if_true, const Expr& if_false, const Expr& at);
+  TypedExprPtr select(const Expr& condition, const Expr& if_true, const Expr& if_false, const Expr& at,
+                      std::string_view of);
   TypedExprPtr intrinsic(const Apply& apply, const Expr& at);
   TypedExprPtr call(const IntrinsicInfo& info, const Apply& apply, std::vector<TypedExprPtr> arguments, const Expr& at);
   TypedExprPtr condition(const Expr& expr, std::string_view of);
