@@ -27,7 +27,8 @@ class BoundsProver {
   void require(const Requirement& requirement);
   void check_access(size_t s, size_t a);
   void check_subscript(const Statement& statement, const Access& access, int d);
-  void add_precondition(const Expr& condition, const std::string& subject, SourceRange range);
+  std::string place_outside(const Statement& statement, const Access& access, int d);
+  void add_precondition(const Expr& condition, const std::string& complaint, SourceRange range);
   std::string place_values(const Expr& condition) const;
   Ranges ranges_of(const Statement& statement) const;
 
@@ -56,11 +57,11 @@ std::string BoundsProver::place_values(const Expr& condition) const {
   return text;
 }
 
-void BoundsProver::add_precondition(const Expr& condition, const std::string& subject, SourceRange range) {
+void BoundsProver::add_precondition(const Expr& condition, const std::string& complaint, SourceRange range) {
   const std::string text = to_text(condition);
   if (!known_.insert(text).second) return;
   program_.preconditions.push_back(
-      {condition, fmt::format("{} needs {}, but {}", subject, text, place_values(condition)), range});
+      {condition, fmt::format("{}: it needs {}, but {}", complaint, text, place_values(condition)), range});
   prover_.assume(condition);
 }
 
@@ -70,11 +71,11 @@ void BoundsProver::require(const Requirement& requirement) {
   const auto verdict = prover_.decide(condition);
   if (verdict && verdict->kind == Verdict::Kind::kProved) return;
   if (hi::is_const_zero(condition) || (verdict && verdict->kind == Verdict::Kind::kNever)) {
-    const std::string needs = hi::is_const_zero(condition) ? "" : fmt::format(" needs {}", to_text(condition));
-    errors_.push_back({requirement.range, requirement.subject + needs, {}});
+    const std::string needs = hi::is_const_zero(condition) ? "" : fmt::format(": it needs {}", to_text(condition));
+    errors_.push_back({requirement.range, requirement.complaint + needs, {}});
     return;
   }
-  add_precondition(verdict ? verdict->condition : condition, requirement.subject, requirement.range);
+  add_precondition(verdict ? verdict->condition : condition, requirement.complaint, requirement.range);
 }
 
 Ranges BoundsProver::ranges_of(const Statement& statement) const {
@@ -84,31 +85,38 @@ Ranges BoundsProver::ranges_of(const Statement& statement) const {
   return ranges;
 }
 
-void BoundsProver::check_subscript(const Statement& statement, const Access& access, int d) {
+/// Where an access leaves its tensor for all sizes: "at N".
+std::string BoundsProver::place_outside(const Statement& statement, const Access& access, int d) {
   const Expr& subscript = access.subscripts[d];
+  const IndexInterval reach = bounds_of(subscript, ranges_of(statement));
+  const bool below = !prover_.excludes(statement, access.guard, subscript < 0);
+  const Expr& end = below ? reach.lower : reach.upper;
+  return to_text(end.defined() ? end : subscript);
+}
+
+void BoundsProver::check_subscript(const Statement& statement, const Access& access, int d) {
   const Tensor& tensor = program_.tensor(access.tensor);
   const Expr& extent = tensor.extents[d];
-  const auto verdict = prover_.within(statement, subscript, index_constant(0), extent, access.guard);
+  const auto verdict = prover_.within(statement, access.subscripts[d], index_constant(0), extent, access.guard);
   if (verdict && verdict->kind == Verdict::Kind::kProved) return;
-  const char* verb = access.is_write ? "writes" : "reads";
   const std::string text(program_.source->text(access.range));
-  const std::string subject =
-      fmt::format("'{}' is {} out of bounds: {}", tensor.name, access.is_write ? "written" : "read", text);
-  const IndexInterval reach = bounds_of(subscript, ranges_of(statement));
-  if (verdict && verdict->kind == Verdict::Kind::kNever) {
-    const std::string span = reach.lower.defined() && reach.upper.defined()
-                                 ? fmt::format("from {} to {}", to_text(reach.lower), to_text(reach.upper))
-                                 : fmt::format("at {}", to_text(subscript));
-    errors_.push_back({access.range,
-                       fmt::format("'{}' has extent {} in dimension {}, but {} {} it {}", tensor.name, to_text(extent),
-                                   d, text, verb, span),
-                       {{tensor.declared, fmt::format("'{}' is declared here", tensor.name)}}});
+  if (!verdict) {
+    // Not affine for symbolic sizes. specialise() decides it for the sizes of a call.
+    const std::string later = fmt::format("{} is decided when the sizes are known", text);
+    if (known_.insert(later).second) program_.preconditions.push_back({Expr(), later, access.range});
     return;
   }
-  if (verdict) return add_precondition(verdict->condition, subject, access.range);
-  // Not affine for symbolic sizes. specialise() decides it for the sizes of a call.
-  const std::string later = fmt::format("{} is decided when the sizes are known", text);
-  if (known_.insert(later).second) program_.preconditions.push_back({Expr(), later, access.range});
+  if (verdict->kind == Verdict::Kind::kNever) {
+    errors_.push_back(
+        {access.range,
+         fmt::format("'{}' has extent {} in dimension {}, but {} {} it at {}", tensor.name, to_text(extent), d, text,
+                     access.is_write ? "writes" : "reads", place_outside(statement, access, d)),
+         {{tensor.declared, fmt::format("'{}' is declared here", tensor.name)}}});
+    return;
+  }
+  add_precondition(verdict->condition,
+                   fmt::format("{} {} outside '{}'", text, access.is_write ? "writes" : "reads", tensor.name),
+                   access.range);
 }
 
 void BoundsProver::check_access(size_t s, size_t a) {
@@ -127,8 +135,8 @@ Result<Program> BoundsProver::prove() {
   for (const Tensor& tensor : program_.tensors) {
     for (int d = 0; d < tensor.rank(); ++d) {
       if (tensor.role == Role::kInput) continue;
-      require(
-          {tensor.extents[d] >= 0, fmt::format("the extent of '{}' in dimension {}", tensor.name, d), tensor.declared});
+      require({tensor.extents[d] >= 0, fmt::format("the extent of '{}' in dimension {} is negative", tensor.name, d),
+               tensor.declared});
     }
   }
   if (errors_.empty()) {

@@ -126,7 +126,9 @@ Statement convert_statement(const lang::TypedDefinition& definition, const lang:
 
 }  // namespace
 
-Result<Program> from_lang(const lang::TypedDefinition& definition, const SourcePtr& source) {
+namespace {
+
+Result<Program> convert(const lang::TypedDefinition& definition, const SourcePtr& source) {
   Program program = signature_of(definition, source);
   for (const lang::TypedStatement& statement : definition.statements) {
     program.statements.push_back(convert_statement(definition, statement));
@@ -137,6 +139,16 @@ Result<Program> from_lang(const lang::TypedDefinition& definition, const SourceP
   proved = fill_temporaries(widen_accumulators(snapshot_own_reads(std::move(proved))));
   for (size_t i = 0; i < proved.statements.size(); ++i) proved.statements[i].id = fmt::format("S{}", i);
   return proved;
+}
+
+}  // namespace
+
+Result<Program> from_lang(const lang::TypedDefinition& definition, const SourcePtr& source) {
+  try {
+    return convert(definition, source);
+  } catch (const Halide::Error& error) {
+    throw InternalError(fmt::format("Halide: {}", error.what()));
+  }
 }
 
 Result<Program> from_lang(const lang::TypedProgram& file, const std::string& entry) {

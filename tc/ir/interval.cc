@@ -65,7 +65,8 @@ std::optional<IndexInterval> solve_subscript(const Expr& subscript, const Expr& 
   const Expr inside = simplify_index(subscript >= index_constant(0) && subscript < extent, ranges.sizes);
   const Expr for_all = hi::and_condition_over_domain(inside, ranges.solved);
   const hi::Interval found = hi::solve_for_inner_interval(for_all, index);
-  if (found.is_empty() || !found.has_upper_bound()) return std::nullopt;
+  if (found.is_empty()) return IndexInterval{index_constant(0), index_constant(-1)};
+  if (!found.has_upper_bound()) return std::nullopt;
   return from_halide(found, ranges);
 }
 

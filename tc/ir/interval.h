@@ -30,7 +30,7 @@ bool is_monotone(const Halide::Expr& subscript, const std::vector<std::string>& 
 Halide::Expr coefficient_of(const Halide::Expr& subscript, const std::string& index);
 
 /// The largest interval of `index` for which 0 <= subscript < extent for all values of the solved indices: by
-/// Halide's interval solver. Nothing if it finds none.
+/// Halide's interval solver; [0, -1] if no value will do. Nothing if all values above some do.
 std::optional<IndexInterval> solve_subscript(const Halide::Expr& subscript, const Halide::Expr& extent,
                                              const std::string& index, const Ranges& ranges);
 

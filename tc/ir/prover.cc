@@ -35,8 +35,8 @@ struct NotAffine {};
 /// Halide expressions over the given indices as isl functions on [p] -> { [i] }.
 class Prover::Builder {
  public:
-  Builder(isl_ctx* ctx, std::vector<std::string> indices, std::map<std::string, Expr>& opaque)
-      : ctx_(ctx), indices_(std::move(indices)), opaque_(opaque) {}
+  Builder(Prover& prover, std::vector<std::string> indices)
+      : ctx_(prover.ctx_), indices_(std::move(indices)), parameters_(prover.parameters_), opaque_(prover.opaque_) {}
 
   isl::pw_aff affine(const Expr& e) {
     if (const int64_t* value = hi::as_const_int(e)) return constant(*value);
@@ -115,7 +115,10 @@ class Prover::Builder {
 
   isl::pw_aff variable(const std::string& name) {
     const auto found = std::find(indices_.begin(), indices_.end(), name);
-    if (found == indices_.end()) return parameter(name);
+    if (found == indices_.end()) {
+      if (!parameters_.contains(name)) throw NotAffine();  // a scalar that is known at run time only
+      return parameter(name);
+    }
     const auto position = static_cast<unsigned>(found - indices_.begin());
     return isl::manage(
         isl_pw_aff_from_aff(isl_aff_var_on_domain(isl_local_space_from_space(space(nullptr)), isl_dim_set, position)));
@@ -136,7 +139,7 @@ class Prover::Builder {
   isl::pw_aff opaque(const Expr& e) {
     if (e.type() != index_type() || is_data_dependent(e)) throw NotAffine();
     for (const std::string& name : variables_of(e)) {
-      if (std::find(indices_.begin(), indices_.end(), name) != indices_.end()) throw NotAffine();
+      if (!parameters_.contains(name)) throw NotAffine();
     }
     const std::string name = fmt::format("({})", to_text(e));
     opaque_[name] = e;
@@ -145,6 +148,7 @@ class Prover::Builder {
 
   isl_ctx* ctx_;
   std::vector<std::string> indices_;
+  const std::set<std::string>& parameters_;
   std::map<std::string, Expr>& opaque_;
 };
 
@@ -250,9 +254,13 @@ std::vector<std::string> index_names(const Statement& statement) {
 Prover::Prover(const Program& program) : ctx_(isl_ctx_alloc()) {
   isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE);
   isl_ctx_set_max_operations(ctx_, kMaxOperations);
-  Builder builder(ctx_, {}, opaque_);
+  Builder builder(*this, {});
   context_ = builder.universe().params();
   positive_ = context_;
+  parameters_.insert(program.sizes.begin(), program.sizes.end());
+  for (const Scalar& s : program.scalars) {
+    if (s.specialised) parameters_.insert(s.name);
+  }
   for (const std::string& size : program.sizes) {
     assume(index_variable(size) >= 0);
     positive_ = positive_->intersect(builder.holds(index_variable(size) >= 1).params());
@@ -271,7 +279,7 @@ Prover::~Prover() {
 
 void Prover::assume(const Expr& condition) {
   try {
-    context_ = context_->intersect(Builder(ctx_, {}, opaque_).holds(condition).params());
+    context_ = context_->intersect(Builder(*this, {}).holds(condition).params());
   } catch (const NotAffine&) {
   } catch (const isl::exception&) {
     isl_ctx_reset_operations(ctx_);
@@ -296,7 +304,7 @@ Verdict Prover::verdict_of(const isl::set& holds) {
 /// True if a condition follows from what is assumed, without a look at the signs of opaque terms.
 bool Prover::follows(const Expr& condition) {
   try {
-    return context_->is_subset(Builder(ctx_, {}, opaque_).holds(condition).params());
+    return context_->is_subset(Builder(*this, {}).holds(condition).params());
   } catch (const NotAffine&) {
     return false;
   }
@@ -313,14 +321,14 @@ void Prover::learn_signs() {
                        (quotient && follows(quotient->a >= 0) && follows(quotient->b >= 1));
     if (!known) continue;
     not_negative_.insert(name);
-    context_ = context_->intersect(Builder(ctx_, {}, opaque_).holds(e >= 0).params());
+    context_ = context_->intersect(Builder(*this, {}).holds(e >= 0).params());
   }
 }
 
 std::optional<Verdict> Prover::decide(const Expr& condition) {
   isl_ctx_reset_operations(ctx_);
   try {
-    const isl::set where = Builder(ctx_, {}, opaque_).holds(condition).params();
+    const isl::set where = Builder(*this, {}).holds(condition).params();
     learn_signs();
     return verdict_of(where);
   } catch (const NotAffine&) {
@@ -332,7 +340,7 @@ std::optional<Verdict> Prover::decide(const Expr& condition) {
 
 /// [p] -> { [i] : i is an instance, the guard may hold, and the condition does }
 isl::set Prover::instances(const Statement& statement, const Expr& guard, const Expr& condition) {
-  Builder builder(ctx_, index_names(statement), opaque_);
+  Builder builder(*this, index_names(statement));
   isl::set result = builder.may_hold(statement.guard);
   for (const Index& index : statement.indices) {
     const Expr i = index_variable(index.name);

@@ -68,6 +68,7 @@ class Prover {
   void learn_signs();
 
   isl_ctx* ctx_;
+  std::set<std::string> parameters_;            // sizes and specialised scalars: all that a condition may be about
   std::optional<isl::set> context_;             // [p] -> { : } what is assumed
   std::optional<isl::set> positive_;            // [p] -> { : } all sizes at least 1
   std::map<std::string, Halide::Expr> opaque_;  // by isl name

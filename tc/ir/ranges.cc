@@ -72,6 +72,7 @@ class RangeSolver {
   bool run_round(Effort effort);
   bool take_left_extents(bool even_if_waiting);
   bool finish_extents(bool from_some_writers);
+  bool names_unknown_extent(const Expr& e) const;
   bool name_caller_extents();
 
   Ranges ranges_of(const Statement& statement) const;
@@ -151,6 +152,7 @@ void RangeSolver::examine_subscript(size_t s, size_t a, int d, const std::string
     return;
   }
   const Expr coefficient = coefficient_of(subscript, index);
+  if (coefficient.defined() && constant_value(coefficient) == 0) return;
   const bool strided = coefficient.defined() && !constant_value(coefficient);
   Expr room;
   std::optional<IndexInterval> interval;
@@ -188,7 +190,7 @@ void RangeSolver::add_requirements(size_t s, size_t a, int d, const std::string&
   const std::string text(program_.source->text(access.range));
   if (stride.defined()) {
     found.requirements.push_back(
-        {stride >= 1, fmt::format("'{}' strides through {}, which", index, text), access.range});
+        {stride >= 1, fmt::format("'{}' does not move forward in {}", index, text), access.range});
   }
   if (!fits.defined()) return;
   if (stride.defined()) found.in_bounds.emplace_back(s, a, d);
@@ -197,7 +199,7 @@ void RangeSolver::add_requirements(size_t s, size_t a, int d, const std::string&
   });
   if (!window) return;
   found.requirements.push_back(
-      {fits, fmt::format("no value of '{}' keeps {} inside '{}': it", index, text, access.tensor), access.range});
+      {fits, fmt::format("no value of '{}' keeps {} inside '{}'", index, text, access.tensor), access.range});
 }
 
 Found RangeSolver::examine(size_t s, const std::string& index) {
@@ -231,7 +233,7 @@ bool RangeSolver::run_round(Effort effort) {
     index->end = simplify_index(found.upper + 1, program_.sizes);
     if (constant_value(found.lower) != 0) {
       found.requirements.push_back({simplify_index(index->begin <= index->end, program_.sizes),
-                                    fmt::format("the range of '{}' is empty: it", index->name), index->range});
+                                    fmt::format("the range of '{}' is reversed", index->name), index->range});
     }
     for (Requirement& r : found.requirements) result_.requirements.push_back(std::move(r));
     result_.in_bounds.insert(found.in_bounds.begin(), found.in_bounds.end());
@@ -269,6 +271,17 @@ Expr RangeSolver::written_end(Statement& statement, int d) {
   return largest.defined() ? simplify_index(hi::Max::make(largest + 1, index_constant(0)), program_.sizes) : Expr();
 }
 
+/// True for an expression over the extent of a tensor that is itself still to be found.
+bool RangeSolver::names_unknown_extent(const Expr& e) const {
+  const std::set<std::string> names = variables_of(e);
+  for (const Tensor& tensor : program_.tensors) {
+    for (int d = 0; d < tensor.rank(); ++d) {
+      if (!tensor.extents[d].defined() && names.contains(extent_variable(tensor.name, d))) return true;
+    }
+  }
+  return false;
+}
+
 /// R5: extents from the statements that write. With `from_some_writers`, those that have their ranges speak for the
 /// others, for the first tensor where that helps.
 bool RangeSolver::finish_extents(bool from_some_writers) {
@@ -284,7 +297,7 @@ bool RangeSolver::finish_extents(bool from_some_writers) {
         all = all && end.defined();
         if (end.defined()) extent = extent.defined() ? hi::Max::make(extent, end) : end;
       }
-      if (!extent.defined() || (!all && !from_some_writers)) continue;
+      if (!extent.defined() || names_unknown_extent(extent) || (!all && !from_some_writers)) continue;
       set_extent(tensor, d, extent);
       progress = true;
     }

@@ -11,7 +11,7 @@ namespace tc::ir {
 /// What must hold for a range to be one; proved, made a precondition or refused by prove_bounds().
 struct Requirement {
   Halide::Expr condition;  ///< bool over sizes and specialised scalars
-  std::string subject;     ///< the first words of the sentence: "the range of 'i' is empty: I(i + x)"
+  std::string complaint;   ///< what is wrong where it does not hold: "the range of 'i' is empty"
   SourceRange range;
 };
 

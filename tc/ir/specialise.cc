@@ -134,6 +134,7 @@ class Specialisation {
  private:
   void check_complete() const;
   Result<void> check_preconditions() const;
+  Result<Shape> extents_of(const Tensor& tensor) const;
   Result<void> substitute_tensors();
   void substitute_statements();
   Result<void> check_statement(const Statement& statement, Prover& prover) const;
@@ -159,16 +160,29 @@ Result<void> Specialisation::check_preconditions() const {
   for (const Precondition& p : program_.preconditions) {
     if (!p.condition.defined()) continue;
     const Expr holds = hi::simplify(Specialiser(values_).mutate(p.condition));
-    TC_CHECK(hi::is_const(holds), "the precondition {} is not constant", to_text(holds));
-    if (hi::is_const_zero(holds)) errors.push_back({p.range, with_values(p.sentence, bindings_), {}});
+    if (!hi::is_const_one(holds)) errors.push_back({p.range, with_values(p.sentence, bindings_), {}});
   }
   if (!errors.empty()) return tl::unexpected(Error(program_.source, std::move(errors)));
   return {};
 }
 
+Result<Shape> Specialisation::extents_of(const Tensor& tensor) const {
+  Shape shape;
+  for (int d = 0; d < tensor.rank(); ++d) {
+    const auto value = constant_value(substitute_variables(tensor.extents[d], values_));
+    if (!value) {
+      return tl::unexpected(Error(program_.source, tensor.declared,
+                                  fmt::format("the extent {} of '{}' in dimension {} does not fit 64 bits",
+                                              to_text(tensor.extents[d]), tensor.name, d)));
+    }
+    shape.push_back(*value);
+  }
+  return shape;
+}
+
 Result<void> Specialisation::substitute_tensors() {
   for (Tensor& tensor : program_.tensors) {
-    const Shape shape = shape_of(tensor, bindings_);
+    TC_TRY(shape, extents_of(tensor));
     __int128 bytes = (tensor.type.bits() + 7) / 8;
     for (int d = 0; d < tensor.rank(); ++d) {
       tensor.extents[d] = index_constant(shape[d]);
@@ -280,7 +294,11 @@ Result<Program> Specialisation::run() {
 }  // namespace
 
 Result<Program> specialise(const Program& program, const Bindings& bindings) {
-  return Specialisation(program, bindings).run();
+  try {
+    return Specialisation(program, bindings).run();
+  } catch (const Halide::Error& error) {
+    throw InternalError(fmt::format("Halide: {}", error.what()));
+  }
 }
 
 }  // namespace tc::ir

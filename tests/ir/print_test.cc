@@ -24,7 +24,7 @@ TEST(Print, Program) {
       map i in 0:N; reduce k in 0:K
   S1: y(i) = t(i + s)
       map i in 0:4
-  precondition 't' is read out of bounds: t(i + s) needs s + 4 <= N && 0 <= s
+  precondition t(i + s) reads outside 't': it needs s + 4 <= N && 0 <= s
 )");
 }
 

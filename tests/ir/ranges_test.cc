@@ -53,7 +53,7 @@ TEST(Ranges, R1_WhereMayStartElsewhere) {
 
 TEST(Ranges, R1_NegativeWriteIsAnError) {
   EXPECT_EQ(error_of("def f(float(N) A) -> (O) { O(i) = 1.0 where i in -1:N }"),
-            "'O' has extent N in dimension 0, but O(i) writes it from -1 to N - 1");
+            "'O' has extent N in dimension 0, but O(i) writes it at -1");
 }
 
 TEST(Ranges, R2_RoundsSolveWindows) {
@@ -78,7 +78,7 @@ TEST(Ranges, R2_SymbolicStrideMustBePositive) {
   EXPECT_EQ(ranges_of(program_from(text)), "i in 0:(N - 2) / s + 1, k in 0:2");
   EXPECT_EQ(ranges_of(specialised_from(text, {{"N", 9}}, {{"s", 3}})), "i in 0:3, k in 0:2");
   EXPECT_EQ(sentence(try_specialised(text, {{"N", 9}}, {{"s", 0}})),
-            "'i' strides through A(s * i + k), which needs 1 <= s, but s is 0");
+            "'i' does not move forward in A(s * i + k): it needs 1 <= s, but s is 0");
 }
 
 TEST(Ranges, R3_FreeIndexTakesTheExtentFromOtherStatements) {
@@ -141,7 +141,7 @@ TEST(Ranges, R5_ExtentIsOnePastTheLargestIndexWritten) {
 TEST(Ranges, R5_WritesStayInAnnotatedExtents) {
   const std::string text = "def f(float(N) A) -> (float(4) O) { O(i) = A(i) }";
   EXPECT_EQ(ranges_of(specialised_from(text, {{"N", 3}})), "i in 0:3");
-  EXPECT_EQ(sentence(try_specialised(text, {{"N", 5}})), "'O' is written out of bounds: O(i) needs N <= 4, but N is 5");
+  EXPECT_EQ(sentence(try_specialised(text, {{"N", 5}})), "O(i) writes outside 'O': it needs N <= 4, but N is 5");
 }
 
 TEST(Ranges, R5_PaddedTemporaryStartsFromZero) {
@@ -174,7 +174,7 @@ TEST(Ranges, R6_GuardTakesPartInInference) {
 
 TEST(Ranges, R6_TooWeakAGuardIsAnError) {
   EXPECT_EQ(error_of("def f(float(H) I) -> (P) { P(h) = h >= 1 ? I(h) : 0.0 where h in 0:H+2 }"),
-            "'I' has extent H in dimension 0, but I(h) reads it from 0 to H + 1");
+            "'I' has extent H in dimension 0, but I(h) reads it at H + 1");
 }
 
 TEST(Ranges, R7_UnprovedBoundsBecomePreconditions) {
@@ -183,15 +183,15 @@ TEST(Ranges, R7_UnprovedBoundsBecomePreconditions) {
   ASSERT_EQ(p.preconditions.size(), 2u);
   EXPECT_EQ(to_text(p.preconditions[0].condition), "1 <= N");
   EXPECT_EQ(to_text(p.preconditions[1].condition), "N <= M");
-  EXPECT_EQ(p.preconditions[1].sentence, "'B' is read out of bounds: B(i) needs N <= M, but N is {N} and M is {M}");
+  EXPECT_EQ(p.preconditions[1].sentence, "B(i) reads outside 'B': it needs N <= M, but N is {N} and M is {M}");
   EXPECT_EQ(ranges_of(specialised_from(text, {{"N", 5}, {"M", 5}})), "i in 0:5");
   EXPECT_EQ(sentence(try_specialised(text, {{"N", 5}, {"M", 4}})),
-            "'B' is read out of bounds: B(i) needs N <= M, but N is 5 and M is 4");
+            "B(i) reads outside 'B': it needs N <= M, but N is 5 and M is 4");
 }
 
 TEST(Ranges, R7_NeverTrueIsACompileError) {
   EXPECT_EQ(error_of("def f(float(N) A) -> (O) { O(i) = A(i + 1) where i in 0:N }"),
-            "'A' has extent N in dimension 0, but A(i + 1) reads it from 1 to N");
+            "'A' has extent N in dimension 0, but A(i + 1) reads it at N");
 }
 
 TEST(Ranges, R7_ConditionsThatNeedConcreteSizesAreDecidedThen) {
@@ -233,7 +233,7 @@ TEST(Ranges, R9_IndexArithmeticIs64Bits) {
 
 TEST(Ranges, C10_EmptyWhereIsAnError) {
   EXPECT_EQ(sentence(try_specialised("def f(float(N) A) -> (O) { O(i) = A(i) where i in 2:N }", {{"N", 2}})),
-            "the range of 'i' is empty or reversed: 'i in 2:N' needs 3 <= N, but N is 2");
+            "the range of 'i' is empty or reversed: 'i in 2:N': it needs 3 <= N, but N is 2");
   EXPECT_EQ(ranges_of(specialised_from("def f(float(N) A) -> (O) { O(i) = A(i) where i in 2:N }", {{"N", 3}})),
             "i in 2:3");
 }
@@ -262,6 +262,18 @@ TEST(Ranges, C8_DataDependentReadsAreListedForRunTime) {
 
 TEST(Ranges, C8_AffineReadsAreProved) {
   EXPECT_TRUE(run_time_checks(program_from("def f(float(N) X) -> (Z) { Z(i) = X(i) }")).empty());
+}
+
+TEST(Ranges, R3_ExtentThatNamesItselfIsAnError) {
+  EXPECT_EQ(error_of("def f(float x) -> (O) { O(i) = x where i in 0:O.0 }"),
+            "the extent of 'O' in dimension 0 is not determined: write it in the list of results");
+}
+
+TEST(Ranges, R6_GuardsOverRunTimeScalarsProveNothing) {
+  EXPECT_EQ(error_of("def f(int64 s, float(N) A) -> (O) { O(i) = i < s ? A(i + 1) : 0.0 where i in 0:N }"),
+            "'A' has extent N in dimension 0, but A(i + 1) reads it at N");
+  EXPECT_EQ(ranges_of(program_from("def f(int64 s, float(N) A) -> (O) { O(i) = i < s ? A(i) : 0.0 where i in 0:N }")),
+            "i in 0:N");
 }
 
 TEST(Ranges, UndeterminedScatterExtentIsAnError) {
