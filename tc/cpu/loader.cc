@@ -26,7 +26,9 @@ class Mapping : public llvm::RTDyldMemoryManager {
   bool needsToReserveAllocationSpace() override { return true; }
   void reserveAllocationSpace(uintptr_t code_size, uint32_t, uintptr_t constants_size, uint32_t, uintptr_t data_size,
                               uint32_t) override {
-    size_t code = pages(code_size), constants = pages(constants_size), data = pages(data_size);
+    // The table of far functions' addresses is not counted in: 8 bytes for each of the runtime's functions at most.
+    constexpr size_t kFarFunctions = 4096;
+    size_t code = pages(code_size), constants = pages(constants_size), data = pages(data_size + kFarFunctions);
     size_ = code + constants + data;
     void* memory = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) return;

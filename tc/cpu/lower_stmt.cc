@@ -8,6 +8,20 @@ using namespace Halide::Internal;
 
 namespace {
 
+class HasAssert : public IRVisitor {
+ public:
+  bool found = false;
+
+ private:
+  using IRVisitor::visit;
+  void visit(const AssertStmt*) override { found = true; }
+};
+bool has_assert(const Stmt& s) {
+  HasAssert visitor;
+  s.accept(&visitor);
+  return visitor.found;
+}
+
 /// The order matters: names must be unique before anything is substituted; vector loops must be gone before loops are
 /// split by their conditions; what is invariant is hoisted when nothing simplifies any more.
 Stmt lower_loops(Stmt s) {
@@ -18,7 +32,7 @@ Stmt lower_loops(Stmt s) {
   s = rewrite_interleavings(s);
   s = partition_loops(s);
   s = simplify(s);
-  s = trim_no_ops(s);
+  if (!has_assert(s)) s = trim_no_ops(s);  // holds a loop that only checks for one that does nothing
   s = hoist_loop_invariant_if_statements(s);
   s = bound_small_allocations(s);
   s = common_subexpression_elimination(s);

@@ -31,10 +31,6 @@ template <long double (*kFunction)(long double)>
 float short1(float x) {
   return static_cast<float>(kFunction(x));
 }
-template <long double (*kFunction)(long double, long double)>
-double long2(double x, double y) {
-  return static_cast<double>(kFunction(x, y));
-}
 
 double length(double x, double y, double z, double t) {
   if (std::isinf(x) || std::isinf(y) || std::isinf(z) || std::isinf(t)) return HUGE_VAL;
@@ -111,20 +107,20 @@ const Function kFunctions[] = {
     binary<::atan2>("atan2", 1),
     unary<::atanh>("atanh", 3),
     careful<::cbrtl>("cbrt", 0.51),
-    unary<::cos>("cos", 1),
+    {{"cos", 2, 1}, at(narrow1<::cos>), at<double(double)>(::cos)},
     unary<::cosh>("cosh", 2),
     careful<special::cospi>("cospi", 0.51),
     careful<special::bessel_i0>("cyl_bessel_i0", 0.51),
     careful<special::bessel_i1>("cyl_bessel_i1", 0.51),
-    unary<::erf>("erf", 1),
+    in_place<::erf>("erf", 1.5, 1),
     careful<::erfcl>("erfc", 0.51),
     careful<special::erfcinv>("erfcinv", 0.6),
     careful<special::erfcx>("erfcx", 0.51),
     careful<special::erfinv>("erfinv", 0.6),
-    unary<::exp>("exp", 1),
-    unary<::exp10>("exp10", 2),
-    unary<::exp2>("exp2", 1),
-    unary<::expm1>("expm1", 2),
+    in_place<::exp>("exp", 1.25, 1),
+    in_place<::exp10>("exp10", 1.5, 2),
+    in_place<::exp2>("exp2", 1.25, 1),
+    in_place<::expm1>("expm1", 1.75, 2),
     {{"fmod", 0.5, 0.5}, at<float(float, float)>(::fmodf), at<double(double, double)>(::fmod)},
     binary<::hypot>("hypot", 1),
     {{"ilogb", 0, 0}, at<int(float)>(::ilogbf), at<int(double)>(::ilogb)},
@@ -135,10 +131,10 @@ const Function kFunctions[] = {
     careful<special::log_gamma>("lgamma", 0.6),
     {{"llrint", 0, 0}, at(rint_f32), at(rint_f64)},
     {{"llround", 0, 0}, at(round_f32), at(round_f64)},
-    unary<::log>("log", 1),
-    unary<::log10>("log10", 2),
-    unary<::log1p>("log1p", 1),
-    unary<::log2>("log2", 1),
+    in_place<::log>("log", 1.25, 1),
+    in_place<::log10>("log10", 2, 2),
+    in_place<::log1p>("log1p", 1.75, 1),
+    in_place<::log2>("log2", 2, 1),
     {{"logb", 0, 0}, at<float(float)>(::logbf), at<double(double)>(::logb)},
     {{"lrint", 0, 0}, at(rint_f32), at(rint_f64)},
     {{"lround", 0, 0}, at(round_f32), at(round_f64)},
@@ -153,14 +149,15 @@ const Function kFunctions[] = {
     binary<rhypot>("rhypot", 0.51),
     {{"rnorm3d", 0.501, 0.51}, at(rnorm3d_f32), at(rnorm3d)},
     {{"rnorm4d", 0.501, 0.51}, at(rnorm4d_f32), at(rnorm4d)},
+    {{"rsqrt", 1.5, 1.5}, nullptr, nullptr},  // two instructions
     {{"scalbln", 0.5, 0.5}, at(scale_f32), at(scale_f64)},
     {{"scalbn", 0.5, 0.5}, at(scale_f32), at(scale_f64)},
-    careful<special::sigmoid>("sigmoid", 0.51),
-    unary<::sin>("sin", 1),
+    {{"sigmoid", 2.5, 0.51}, nullptr, at(long1<special::sigmoid>)},
+    {{"sin", 2, 1}, at(narrow1<::sin>), at<double(double)>(::sin)},
     unary<::sinh>("sinh", 2),
     careful<special::sinpi>("sinpi", 0.51),
     unary<::tan>("tan", 1),
-    unary<::tanh>("tanh", 3),
+    in_place<::tanh>("tanh", 2.5, 3),
     careful<::tgammal>("tgamma", 0.6),
     careful<::y0l>("y0", 0.6),
     careful<::y1l>("y1", 0.6),

@@ -14,16 +14,20 @@ using namespace Halide::Internal;
 
 bool is_narrow_float(Type type) { return type.is_bfloat() || (type.is_float() && type.bits() == 16); }
 Type in_registers(Type type) { return is_narrow_float(type) ? Float(32, type.lanes()) : type; }
-Type in_memory(Type type) { return is_narrow_float(type) ? UInt(16, type.lanes()) : type; }
+Type in_memory(Type type) {
+  return is_narrow_float(type) ? UInt(16, type.lanes()) : type.is_bool() ? UInt(8, type.lanes()) : type;
+}
 
 Expr opaque(Type type, const char* name, std::vector<Expr> args) {
   return Call::make(type, name, std::move(args), Call::PureExtern);
 }
 Expr from_memory(Type type, Expr bits) {
+  if (type.is_bool()) return NE::make(bits, make_zero(bits.type()));
   if (!is_narrow_float(type)) return bits;
   return opaque(in_registers(type), type.is_bfloat() ? "tc.from_bfloat" : "tc.from_half", {std::move(bits)});
 }
 Expr to_memory(Type type, Expr value) {
+  if (type.is_bool()) return Cast::make(in_memory(type), value);
   if (!is_narrow_float(type)) return value;
   return opaque(in_memory(type), type.is_bfloat() ? "tc.to_bfloat" : "tc.to_half", {std::move(value)});
 }
@@ -201,18 +205,14 @@ class MakeOpaque : public IRMutator {
   std::map<std::pair<const BaseExprNode*, bool>, std::pair<Expr, Expr>> done_;
 };
 
-/// How a scalar argument travels: itself, or a type of C's.
-Type passed_type(Type type) { return type.is_bool() ? UInt(8) : in_memory(type); }
-
 }  // namespace
 
 Stmt make_values_opaque(const Stmt& stmt, std::span<const KernelArgument> arguments, bool strict) {
   Stmt body = MakeOpaque(arguments, strict).mutate(stmt);
   for (const KernelArgument& argument : arguments) {
-    if (argument.is_buffer || passed_type(argument.type) == argument.type) continue;
-    Expr passed = Variable::make(passed_type(argument.type), argument.name + ".passed");
-    Expr seen = argument.type.is_bool() ? passed != make_zero(UInt(8)) : from_memory(argument.type, passed);
-    body = LetStmt::make(argument.name, seen, body);
+    if (argument.is_buffer || in_memory(argument.type) == argument.type) continue;
+    Expr passed = Variable::make(in_memory(argument.type), argument.name + ".passed");
+    body = LetStmt::make(argument.name, from_memory(argument.type, passed), body);
   }
   return body;
 }
@@ -220,7 +220,7 @@ Stmt make_values_opaque(const Stmt& stmt, std::span<const KernelArgument> argume
 std::vector<LoweredArgument> passed_arguments(std::span<const KernelArgument> arguments) {
   std::vector<LoweredArgument> result;
   for (const KernelArgument& argument : arguments) {
-    Type type = argument.is_buffer ? Handle() : passed_type(argument.type);
+    Type type = argument.is_buffer ? Handle() : in_memory(argument.type);
     bool renamed = !argument.is_buffer && type != argument.type;
     result.emplace_back(renamed ? argument.name + ".passed" : argument.name, Argument::InputScalar, type, 0,
                         ArgumentEstimates{});

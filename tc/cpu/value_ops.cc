@@ -1,5 +1,7 @@
 #include "tc/cpu/value_ops.h"
 
+#include <llvm/IR/IntrinsicsX86.h>
+
 #include <bit>
 #include <cmath>
 #include <limits>
@@ -36,16 +38,42 @@ V mul(const Site& s) { return s.floats() ? s.e.b.CreateFMul(s[0], s[1]) : s.e.b.
 V divide(const Site& s) { return s.e.b.CreateFDiv(s[0], s[1]); }
 V negate(const Site& s) { return s.floats() ? s.e.b.CreateFNeg(s[0]) : s.e.b.CreateNeg(s[0]); }
 
-/// The processor's maximum gives its second operand when either is a NaN: what is left is a NaN in the first.
+/// The processor's own instruction for whole registers of `x86` intrinsics' widths; it gives its second operand when
+/// either is a NaN or both are zero. Written as a comparison, LLVM would take it apart again beside the NaN's test.
+V extremum(Emit& e, bool is_max, V a, V c) {
+  bool is_double = a->getType()->getScalarSizeInBits() == 64;
+  int bits = Emit::lanes(a) * static_cast<int>(a->getType()->getScalarSizeInBits());
+  int width = e.target.vector_bits;
+  while (width >= 128 && bits % width != 0) width /= 2;
+  if (width < 128) {
+    return e.select(is_max ? e.b.CreateFCmpOGT(a, c) : e.b.CreateFCmpOLT(a, c), a, c);
+  }
+  using namespace llvm::Intrinsic;
+  const Id ids[2][2][3] = {{{x86_sse_min_ps, x86_avx_min_ps_256, x86_avx512_min_ps_512},
+                            {x86_sse2_min_pd, x86_avx_min_pd_256, x86_avx512_min_pd_512}},
+                           {{x86_sse_max_ps, x86_avx_max_ps_256, x86_avx512_max_ps_512},
+                            {x86_sse2_max_pd, x86_avx_max_pd_256, x86_avx512_max_pd_512}}};
+  Id id = ids[is_max][is_double][width / 256];
+  int piece = width / (is_double ? 64 : 32);
+  std::vector<V> parts;
+  for (int i = 0; i < Emit::lanes(a); i += piece) {
+    std::vector<V> arguments = {e.slice(a, i, piece), e.slice(c, i, piece)};
+    if (width == 512) arguments.push_back(e.b.getInt32(4));  // no rounding mode, exceptions as they are
+    parts.push_back(e.b.CreateIntrinsic(id, {}, arguments));
+  }
+  return e.concatenate(parts);
+}
+
+/// What the instruction leaves out is a NaN in the first operand.
 V larger(Emit& e, Halide::Type type, V a, V c) {
   if (type.is_int()) return e.b.CreateBinaryIntrinsic(intrinsic::smax, a, c);
   if (!type.is_float()) return e.b.CreateBinaryIntrinsic(intrinsic::umax, a, c);
-  return e.select(e.is_nan(a), a, e.select(e.b.CreateFCmpOGT(a, c), a, c));
+  return e.select(e.is_nan(a), a, extremum(e, true, a, c));
 }
 V smaller(Emit& e, Halide::Type type, V a, V c) {
   if (type.is_int()) return e.b.CreateBinaryIntrinsic(intrinsic::smin, a, c);
   if (!type.is_float()) return e.b.CreateBinaryIntrinsic(intrinsic::umin, a, c);
-  return e.select(e.is_nan(a), a, e.select(e.b.CreateFCmpOLT(a, c), a, c));
+  return e.select(e.is_nan(a), a, extremum(e, false, a, c));
 }
 V max(const Site& s) {
   V result = s[0];
@@ -59,12 +87,8 @@ V min(const Site& s) {
 }
 V clamp(const Site& s) { return smaller(s.e, s.of(0), larger(s.e, s.of(0), s[0], s[1]), s[2]); }
 V relu(const Site& s) { return larger(s.e, s.of(0), s[0], llvm::Constant::getNullValue(s[0]->getType())); }
-V fmax(const Site& s) {
-  return s.e.select(s.e.is_nan(s[1]), s[0], s.e.select(s.e.b.CreateFCmpOGT(s[0], s[1]), s[0], s[1]));
-}
-V fmin(const Site& s) {
-  return s.e.select(s.e.is_nan(s[1]), s[0], s.e.select(s.e.b.CreateFCmpOLT(s[0], s[1]), s[0], s[1]));
-}
+V fmax(const Site& s) { return s.e.select(s.e.is_nan(s[1]), s[0], extremum(s.e, true, s[0], s[1])); }
+V fmin(const Site& s) { return s.e.select(s.e.is_nan(s[1]), s[0], extremum(s.e, false, s[0], s[1])); }
 V fdim(const Site& s) {
   V difference = s.e.b.CreateFSub(s[0], s[1]);
   return s.e.select(s.e.b.CreateFCmpOLE(s[0], s[1]), s.e.real(0, s[0]), difference);
