@@ -83,7 +83,7 @@ Result<Engine> Engine::create(std::string_view text, std::string_view name) {
     auto impl = std::make_shared<Impl>();
     compile::Compilation front;
     front.source = std::make_shared<const Source>(std::string(name), std::string(text));
-    TC_TRY_VOID(compile::run_passes({}, front, "analyse"));
+    TC_TRY_VOID(compile::run_passes(compile::Settings(), front, "analyse"));
     for (const lang::TypedDefinition& definition : front.typed->definitions) {
       compile::Settings settings;
       settings.entry = definition.name;
@@ -119,7 +119,7 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
     compile::Settings settings;
     TC_TRY(compilation, impl_->start(request, settings));
     TC_TRY_VOID(compile::run_passes(settings, compilation));
-    return CompiledKernel(std::make_shared<const CompiledKernel::Impl>(settings, compilation));
+    return kernel_of(settings, compilation);
   });
 }
 

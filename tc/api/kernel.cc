@@ -100,6 +100,10 @@ Error CompiledKernel::Impl::failure(int code, const CallFrame& frame) const {
   return Error(fmt::format("'{}' failed with code {}", signature.entry, code)).with_kind(ErrorKind::kInternal);
 }
 
+CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation) {
+  return CompiledKernel(std::make_shared<const CompiledKernel::Impl>(settings, compilation));
+}
+
 CompiledKernel::CompiledKernel(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 Result<void> CompiledKernel::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,

@@ -23,4 +23,7 @@ struct CompiledKernel::Impl {
   std::shared_ptr<const cpu::Loaded> loaded;
 };
 
+/// The kernel of a compilation that has run all passes.
+CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation);
+
 }  // namespace tc::api

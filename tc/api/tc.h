@@ -28,6 +28,11 @@
 #include "tc/options/options.h"
 #include "tc/support/error.h"
 
+namespace tc::compile {
+struct Settings;
+struct Compilation;
+}  // namespace tc::compile
+
 namespace tc::api {
 
 /// The value of a scalar argument. It is converted to the argument's type at the call: an integer argument takes
@@ -71,8 +76,8 @@ struct Argument {
   std::string name{};
   Role role = Role::kInput;
   ScalarType type = ScalarType::kFloat32;
-  std::vector<std::string>
-      shape;                 ///< of a tensor: extents over size names, as text; "C.0" is one that only a call decides
+  /// Of a tensor: extents over size names, as text. "C.0" is one that only a call decides.
+  std::vector<std::string> shape{};
   bool compiled_in = false;  ///< of an integer scalar: its value decides a shape, a range or a subscript
 };
 
@@ -153,6 +158,7 @@ class CompiledKernel {
 
  private:
   friend class Engine;
+  friend CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation);
   struct Impl;
   explicit CompiledKernel(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;

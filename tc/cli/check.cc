@@ -11,7 +11,7 @@ Result<void> run_check(const std::vector<std::string>& files) {
   compile::Compilation front;
   TC_TRY(source, read_source(files[0]));
   front.source = source;
-  TC_TRY_VOID(compile::run_passes({}, front, "analyse"));
+  TC_TRY_VOID(compile::run_passes(compile::Settings(), front, "analyse"));
   // Errors of all defs are reported together.
   std::string report;
   std::vector<Diagnostic> diagnostics;

@@ -75,7 +75,7 @@ Result<compile::Compilation> open_def(const std::string& path) {
   compile::Compilation compilation;
   TC_TRY(source, read_source(path));
   compilation.source = source;
-  TC_TRY_VOID(compile::run_passes({}, compilation, "analyse"));
+  TC_TRY_VOID(compile::run_passes(compile::Settings(), compilation, "analyse"));
   compile::Settings settings;
   TC_TRY(entry, choose_entry(*compilation.typed));
   settings.entry = entry;

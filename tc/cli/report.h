@@ -1,0 +1,23 @@
+#pragma once
+
+#include <string>
+
+#include "tc/api/tensor.h"
+#include "tc/interp/interpreter.h"
+
+namespace tc::cli {
+
+/// "y  float32(128)  min -1.5  max 2  mean 0.25": NaNs are counted apart and take no part in the rest.
+std::string result_line(const std::string& name, const api::Tensor& tensor);
+
+/// "12.3 us", "4.56 ms", "1.23 s"
+std::string time_text(double us);
+
+/// A tensor as the oracle holds it, and back into a dense tensor of the same type and shape.
+interp::Value to_value(const api::Tensor& tensor);
+void from_value(const interp::Value& value, api::Tensor& tensor);
+
+/// A scalar as the oracle holds it; the type holds it.
+interp::Value scalar_value(ScalarType type, int64_t bits);
+
+}  // namespace tc::cli

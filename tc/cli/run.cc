@@ -1,0 +1,219 @@
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+
+#include "tc/api/call.h"
+#include "tc/api/kernel.h"
+#include "tc/api/request.h"
+#include "tc/cli/arguments.h"
+#include "tc/cli/commands.h"
+#include "tc/cli/files.h"
+#include "tc/cli/flags.h"
+#include "tc/cli/job.h"
+#include "tc/cli/report.h"
+#include "tc/cpu/runtime.h"
+#include "tc/interp/compare.h"
+#include "tc/support/result.h"
+
+namespace tc::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double us_since(Clock::time_point begin) {
+  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
+}
+
+Result<void> check_flags() {
+  if (FLAGS_backend != "cpu" && FLAGS_backend != "interp") {
+    return fail("there is no backend '{}'; there are cpu and interp", FLAGS_backend);
+  }
+  if (FLAGS_repeat == 0) return fail("'--repeat' is 0; a kernel is run at least once");
+  if (FLAGS_repeat > 1 && FLAGS_backend == "interp") return fail("'--repeat' is for the backend cpu");
+  if (FLAGS_threads > 4096) return fail("'--threads' is {}; at most 4096 are used", FLAGS_threads);
+  return {};
+}
+
+/// A result that would replace a file that it was computed from is refused.
+Result<void> check_output_files(const InputFiles& files, const std::vector<std::string>& results) {
+  if (FLAGS_output_dir.empty()) return {};
+  for (const std::string& result : results) {
+    const std::filesystem::path target = std::filesystem::path(FLAGS_output_dir) / (result + ".npy");
+    for (const auto& [name, path] : files) {
+      std::error_code error;
+      if (std::filesystem::equivalent(target, path, error)) {
+        return fail("the result '{}' would replace the file '{}' that '{}' is read from; choose another --output_dir",
+                    result, path, name);
+      }
+    }
+  }
+  return {};
+}
+
+/// The oracle's view of the arguments, before they are changed by a run.
+interp::Environment environment_of(const Arguments& arguments, const ir::Program& specialised) {
+  interp::Environment environment;
+  for (size_t i = 0; i < arguments.inputs.size(); ++i) {
+    environment[arguments.input_names[i]] = to_value(arguments.inputs[i]);
+  }
+  for (size_t o = 0; o < arguments.outputs.size(); ++o) {
+    environment[arguments.output_names[o]] = to_value(arguments.outputs[o]);
+  }
+  for (size_t s = 0; s < arguments.scalars.size(); ++s) {
+    const ir::Scalar* scalar = specialised.find_scalar(arguments.scalar_names[s]);
+    if (!scalar || scalar->specialised) continue;
+    const ScalarType type = ir::from_halide(scalar->type);
+    environment[scalar->name] = scalar_value(type, *api::scalar_bits(arguments.scalars[s], type));
+  }
+  return environment;
+}
+
+/// Says how far a long series of runs is, at most once a second.
+class Progress {
+ public:
+  void show(uint32_t done, uint32_t of) {
+    if (us_since(last_) < 1e6 || !::isatty(STDERR_FILENO)) return;
+    last_ = Clock::now();
+    std::fprintf(stderr, "run %u of %u\n", done, of);
+  }
+
+ private:
+  Clock::time_point last_ = Clock::now();
+};
+
+/// Runs once for the results, and again for the time on tensors of which nothing is kept.
+Result<std::string> run_kernel(const api::CompiledKernel& kernel, Arguments& arguments) {
+  std::vector<api::Tensor> scratch;
+  if (FLAGS_repeat > 1) {
+    for (const api::Tensor& output : arguments.outputs) {
+      TC_TRY(copy, dense_copy(output));
+      scratch.push_back(std::move(copy));
+    }
+  }
+  const Clock::time_point begin = Clock::now();
+  TC_TRY_VOID(kernel.run(arguments.inputs, arguments.outputs, arguments.scalars));
+  const double first_us = us_since(begin);
+  if (FLAGS_repeat == 1) return fmt::format("time: {}", time_text(first_us));
+  Progress progress;
+  std::vector<double> runs_us;
+  for (uint32_t i = 0; i < FLAGS_repeat; ++i) {
+    const Clock::time_point start = Clock::now();
+    TC_TRY_VOID(kernel.run(arguments.inputs, scratch, arguments.scalars));
+    runs_us.push_back(us_since(start));
+    progress.show(i + 1, FLAGS_repeat);
+  }
+  std::ranges::sort(runs_us);
+  const double median = (runs_us[(runs_us.size() - 1) / 2] + runs_us[runs_us.size() / 2]) / 2;
+  return fmt::format("time: median {}, min {}, max {} of {} runs; the first took {}", time_text(median),
+                     time_text(runs_us.front()), time_text(runs_us.back()), FLAGS_repeat, time_text(first_us));
+}
+
+Result<std::string> run_oracle(const ir::Program& specialised, const interp::Environment& environment,
+                               Arguments& arguments) {
+  const Clock::time_point begin = Clock::now();
+  TC_TRY(results, interp::run(specialised, environment));
+  const std::string time = fmt::format("time: {} (interpreter)", time_text(us_since(begin)));
+  for (size_t o = 0; o < arguments.outputs.size(); ++o) {
+    from_value(results.at(arguments.output_names[o]), arguments.outputs[o]);
+  }
+  return time;
+}
+
+/// Compares the results with the oracle's; what to print of it. Errors: a mismatch.
+Result<std::string> check_results(const ir::Program& specialised, const interp::Environment& environment,
+                                  const Arguments& arguments) {
+  TC_TRY(oracle, interp::run_bounded(specialised, environment));
+  interp::Environment results;
+  for (size_t o = 0; o < arguments.outputs.size(); ++o) {
+    results[arguments.output_names[o]] = to_value(arguments.outputs[o]);
+  }
+  std::string report;
+  std::vector<Diagnostic> mismatches;
+  for (const interp::Comparison& comparison : interp::compare(results, oracle)) {
+    if (comparison.agrees) {
+      report += fmt::format("check: {}\n", comparison.sentence);
+    } else {
+      mismatches.push_back({std::nullopt, fmt::format("check: {}", comparison.sentence), {}});
+    }
+  }
+  if (!mismatches.empty()) return tl::unexpected(Error(nullptr, std::move(mismatches)));
+  return report;
+}
+
+/// A run whose Program is specialised: from here on only tensors can be wrong.
+struct Run {
+  compile::Compilation compilation;
+  compile::Settings settings;
+  Arguments arguments;
+};
+
+/// Runs on the chosen backend; what to print of it.
+Result<std::string> execute(Run& run) {
+  const bool interpret = FLAGS_backend == "interp";
+  interp::Environment environment;
+  if (interpret || FLAGS_check) environment = environment_of(run.arguments, *run.compilation.specialised);
+  std::string time;
+  if (interpret) {
+    TC_TRY(text, run_oracle(*run.compilation.specialised, environment, run.arguments));
+    time = text;
+  } else {
+    const api::CompiledKernel kernel = api::kernel_of(run.settings, run.compilation);
+    TC_TRY(text, run_kernel(kernel, run.arguments));
+    time = text;
+  }
+  std::string report;
+  if (FLAGS_check) {
+    TC_TRY(checked, check_results(*run.compilation.specialised, environment, run.arguments));
+    report = checked;
+  }
+  std::string lines;
+  for (size_t o = 0; o < run.arguments.outputs.size(); ++o) {
+    lines += result_line(run.arguments.output_names[o], run.arguments.outputs[o]) + "\n";
+  }
+  return lines + report + time + "\n";
+}
+
+/// Prints the dump of the pass that --stop_after names.
+Result<void> print_stop(const Run& run) {
+  TC_TRY(text, compile::dump(run.settings, run.compilation, FLAGS_stop_after));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_run(const std::vector<std::string>& files) {
+  TC_TRY_VOID(check_flags());
+  cpu::set_thread_count(static_cast<int>(FLAGS_threads));
+  TC_TRY(compilation, open_def(files[0]));
+  const api::Signature signature = api::signature_of(*compilation.program);
+  TC_TRY(input_files, input_files_of_flags(signature));
+  TC_TRY(request, request_of_flags(*compilation.program));
+  TC_TRY_VOID(describe_files(input_files, signature, request));
+  Run run;
+  TC_TRY(settings, api::settings_of(request, *compilation.program));
+  run.settings = std::move(settings);
+  run.compilation = std::move(compilation);
+  TC_TRY_VOID(run_to(run.settings, run.compilation, FLAGS_backend == "interp" ? "specialise" : ""));
+  if (!FLAGS_stop_after.empty()) return print_stop(run);
+
+  const api::Specs specs = api::specs_of(*run.compilation.specialised, run.settings.layouts);
+  TC_TRY_VOID(check_memory(specs, FLAGS_check || FLAGS_backend == "interp"));
+  TC_TRY(arguments, make_arguments(*run.compilation.specialised, signature, specs, input_files, request, FLAGS_seed));
+  run.arguments = std::move(arguments);
+  TC_TRY_VOID(check_output_files(input_files, run.arguments.output_names));
+  TC_TRY(report, execute(run));
+  if (!FLAGS_output_dir.empty()) {
+    std::vector<std::pair<std::string, const api::Tensor*>> results;
+    for (size_t o = 0; o < run.arguments.outputs.size(); ++o) {
+      results.emplace_back(run.arguments.output_names[o], &run.arguments.outputs[o]);
+    }
+    TC_TRY_VOID(write_tensors(FLAGS_output_dir, results));
+  }
+  std::fwrite(report.data(), 1, report.size(), stdout);
+  return {};
+}
+
+}  // namespace tc::cli
