@@ -217,6 +217,7 @@ class Clustering {
 }  // namespace
 
 bool coincident(const Alignment& alignment, const Cluster& cluster, size_t member) {
+  if (!cluster.shifts.empty()) return false;
   for (size_t s = 0; s < cluster.statements.size(); ++s) {
     if (!alignment.coincident(cluster.statements[s], cluster.members[member][s])) return false;
   }

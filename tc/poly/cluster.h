@@ -9,9 +9,10 @@ namespace tc::poly {
 
 /// A set of statements under common loops, as numbers: what clustering decides before any tree is made.
 struct Cluster {
-  std::vector<size_t> statements;           ///< ascending
-  std::vector<std::vector<int>> members;    ///< of the common band: per member, the dimension of each statement
-  std::vector<std::vector<int>> remaining;  ///< per statement, the dimensions below the band, in tuple order
+  std::vector<size_t> statements;            ///< ascending
+  std::vector<std::vector<int>> members;     ///< of the common band: per member, the dimension of each statement
+  std::vector<std::vector<int64_t>> shifts;  ///< like members: what is added to the dimension; empty: nothing
+  std::vector<std::vector<int>> remaining;   ///< per statement, the dimensions below the band, in tuple order
 };
 
 /// Clusters `statements`, of which the dimensions `open` are not yet scheduled, by the fusion strategy; in an order
@@ -19,7 +20,7 @@ struct Cluster {
 std::vector<Cluster> cluster(const Alignment& alignment, const std::vector<size_t>& statements,
                              const std::vector<std::vector<int>>& open, options::Fusion fusion);
 
-/// Whether the member has dependences between its iterations, as far as its statements' own go.
+/// Whether no dependence is between iterations of the member: its statements' own, and none at all if it has shifts.
 bool coincident(const Alignment& alignment, const Cluster& cluster, size_t member);
 
 }  // namespace tc::poly

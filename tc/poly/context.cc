@@ -53,15 +53,32 @@ void Context::cancel() {
   isl_ctx_abort(ctx_);
 }
 
+namespace {
+
+/// Whether the context has used up its operations. The failure may surface as any other: a parser that could not
+/// allocate reports a syntax error.
+bool out_of_operations(const Context& context) {
+  try {
+    const isl::space space = named_space(context.get(), "probe", 1);
+    const isl::pw_aff x = variable(space, 0);
+    (void)x.ge_set(constant(space, 0)).intersect(x.le_set(constant(space, 1))).lexmin();
+  } catch (const isl::exception&) {
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
 Error budget_error(const Context& context, const isl::exception& exception) {
   const options::Budget& budget = context.budget();
-  if (dynamic_cast<const isl::exception_quota*>(&exception)) {
-    return Error(fmt::format("this def needs more than the compile budget of {} isl operations", budget.isl_operations))
-        .with_kind(ErrorKind::kBudget);
-  }
-  if (dynamic_cast<const isl::exception_abort*>(&exception)) {
+  if (isl_ctx_aborted(context.get().get())) {
     if (context.cancelled()) return Error("the compilation was cancelled").with_kind(ErrorKind::kCancelled);
     return Error(fmt::format("this def needs more than the compile budget of {} ms", budget.wall_clock_ms))
+        .with_kind(ErrorKind::kBudget);
+  }
+  if (out_of_operations(context)) {
+    return Error(fmt::format("this def needs more than the compile budget of {} isl operations", budget.isl_operations))
         .with_kind(ErrorKind::kBudget);
   }
   TC_CHECK(false, "isl: {}", exception.what());

@@ -43,11 +43,12 @@ isl::map elements_touched(const Scop& scop, const isl::schedule_node& node, cons
       accesses = accesses.unite(a.relation.to_union_map());
     }
   }
-  const isl::union_map prefix = node.prefix_schedule_union_map().intersect_domain(node_domain(node));
+  const isl::union_set here = node_domain(node).gist(scheduled_domain(node)).intersect(accesses.domain().universe());
+  const isl::union_map prefix = node.prefix_schedule_union_map().intersect_domain(here);
   const isl::space space = isl::space::unit(ctx)
                                .add_unnamed_tuple(schedule_depth(node))
                                .add_named_tuple(tensor, scop.program->tensor(tensor).rank());
-  return prefix.reverse().apply_range(accesses).extract_map(space).coalesce();
+  return accesses.apply_domain(prefix).extract_map(space).coalesce();
 }
 
 std::optional<Footprint> footprint(const Scop& scop, const NodeRef& ref, const std::string& tensor) {

@@ -18,10 +18,10 @@ std::string instance_text(const Scop& scop, const std::string& id, std::span<con
   return fmt::format("{}[{}]", id, text);
 }
 
-/// Names a pair of `wrong`, and the dependence that it belongs to.
+/// Names the first pair of `wrong`, and the dependence that it belongs to.
 Violation describe(const Scop& scop, Violation::Kind kind, const isl::union_map& wrong) {
   const isl::map pairs = maps_of(wrong).front();
-  const isl::point point = pairs.wrap().sample_point();
+  const isl::point point = pairs.wrap().lexmin().sample_point();
   const std::vector<int64_t> values = coordinates(point);
   const size_t inputs = pairs.domain_tuple_dim();
   const isl::union_map pair = isl::set(point).unwrap().to_union_map();

@@ -24,8 +24,9 @@ bool reads_from_outside(const Scop& scop, const isl::schedule_node& node, const 
       if (a.statement == s.id && a.tensor == tensor && a.reads()) reads = reads.unite(a.relation.to_union_map());
     }
     if (reads.is_empty()) continue;
-    const isl::union_map prefix = node.prefix_schedule_union_map().intersect_domain(node_domain(node));
-    const isl::union_map used = prefix.reverse().apply_range(reads);
+    const isl::union_set here = node_domain(node).gist(scheduled_domain(node)).intersect(reads.domain().universe());
+    const isl::union_map used = reads.apply_domain(node.prefix_schedule_union_map().intersect_domain(here));
+    if (used.is_empty()) continue;
     const isl::map written = elements_touched(scop, node, tensor, Touch::kMustWrite, s.id);
     if (!used.subtract(written.to_union_map()).is_empty()) return true;
   }
@@ -62,7 +63,7 @@ bool used_outside(const Scop& scop, const isl::schedule_node& node, const std::s
   for (const isl::union_map* values : {&scop.dependences.flow, &scop.dependences.reduction}) {
     for (const isl::map& relation : maps_of(*values)) {
       const auto source = users.find(domain_name(relation)), sink = users.find(range_name(relation));
-      if (source == users.end() || sink == users.end()) continue;
+      if (source == users.end() || sink == users.end() || !leaves(node, relation)) continue;
       const isl::union_map common = source->second.writes.apply_range(sink->second.reads.reverse());
       for (const isl::map& through : maps_of(common.intersect(relation.to_union_map()))) {
         if (leaves(node, through)) return true;
@@ -167,6 +168,33 @@ std::optional<std::string> fault_at(const Scop& scop, const isl::schedule_node& 
 
 }  // namespace
 
+namespace {
+
+/// The Promotion of a footprint, without copies.
+Promotion buffer_of(const Scop& scop, const Footprint& print, const PromoteOptions& options) {
+  Promotion p;
+  p.tensor = print.offset.range_tuple_id().name();
+  p.name = unique_name(scop, options.name.empty() ? p.tensor : options.name);
+  p.offset = print.offset;
+  p.extents = print.extents;
+  p.layout = options.layout;
+  if (p.layout.empty()) {
+    p.layout.resize(p.extents.size());
+    std::iota(p.layout.begin(), p.layout.end(), 0);
+  }
+  p.in_registers = options.in_registers;
+  return p;
+}
+
+Scop with_promotion(const Scop& scop, const isl::schedule_node& node, Promotion p) {
+  Scop result = scop;
+  result.schedule = node.insert_mark(make_id(node.ctx(), kMarkPrefix + p.name)).schedule();
+  result.promotions.push_back(std::move(p));
+  return result;
+}
+
+}  // namespace
+
 Result<Scop> promote(const Scop& scop, const NodeRef& ref, const std::string& tensor, const PromoteOptions& options) {
   const std::optional<Footprint> print = footprint(scop, ref, tensor);
   if (!print) return fail("cannot promote '{}': the part used there has no box of constant size", tensor);
@@ -175,26 +203,13 @@ Result<Scop> promote(const Scop& scop, const NodeRef& ref, const std::string& te
                 options.max_elements);
   }
   const isl::schedule_node node = above_band_marks(node_at(scop, ref));
-  Promotion p;
-  p.name = unique_name(scop, options.name.empty() ? tensor : options.name);
-  p.tensor = tensor;
-  p.offset = print->offset;
-  p.extents = print->extents;
-  p.layout = options.layout;
-  if (p.layout.empty()) {
-    p.layout.resize(p.extents.size());
-    std::iota(p.layout.begin(), p.layout.end(), 0);
-  }
-  p.in_registers = options.in_registers;
+  Promotion p = buffer_of(scop, *print, options);
   p.copy_out = needs_copy_out(scop, node, tensor);
   p.copy_in = needs_copy_in(scop, node, p);
   if (boxes_collide(scop, node, p)) {
     return fail("cannot promote '{}': iterations of a parallel loop would write back overlapping parts", tensor);
   }
-  Scop result = scop;
-  result.schedule = node.insert_mark(make_id(node.ctx(), kMarkPrefix + p.name)).schedule();
-  result.promotions.push_back(std::move(p));
-  return result;
+  return with_promotion(scop, node, std::move(p));
 }
 
 namespace {
@@ -226,7 +241,7 @@ std::optional<Scop> contract(const Scop& scop, isl::schedule_node node, const ir
   for (; node.has_parent() && schedule_depth(node) > 0; node = node.parent()) {
     if (node.isa<isl::schedule_node_filter>()) continue;
     const std::optional<Footprint> print = footprint(scop, {path_of(node)}, tensor.name);
-    if (!print || needs_copy_out(scop, node, tensor.name) || reads_from_outside(scop, node, tensor.name)) continue;
+    if (!print || used_outside(scop, node, tensor.name) || reads_from_outside(scop, node, tensor.name)) continue;
     bool smaller = false;
     for (int d = 0; d < tensor.rank(); ++d) {
       const int64_t* extent = Halide::Internal::as_const_int(tensor.extents[d]);
@@ -235,8 +250,7 @@ std::optional<Scop> contract(const Scop& scop, isl::schedule_node node, const ir
     if (!smaller) return std::nullopt;
     PromoteOptions options;
     options.in_registers = print->box_elements() == 1;
-    Result<Scop> promoted = promote(scop, {path_of(node)}, tensor.name, options);
-    if (promoted) return *promoted;
+    return with_promotion(scop, above_band_marks(node), buffer_of(scop, *print, options));
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 #include "tc/poly/dependences.h"
 #include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/shift.h"
 #include "tc/support/check.h"
 
 namespace tc::poly {
@@ -19,7 +20,8 @@ class TreeBuilder {
  public:
   TreeBuilder(const Alignment& alignment, Fusion fusion, isl::ctx ctx) : a_(alignment), fusion_(fusion), ctx_(ctx) {}
 
-  isl::schedule build() {
+  /// With `shifts`, neighbours that share no member at the outermost level may be merged by isl.
+  isl::schedule build(const Scop* shifts, const options::SchedulerOptions& options) {
     std::vector<size_t> all(a_.statements());
     std::iota(all.begin(), all.end(), 0);
     std::vector<std::vector<int>> open;
@@ -27,10 +29,46 @@ class TreeBuilder {
       std::vector<int>& dimensions = open.emplace_back(a_.dimensions(s));
       std::iota(dimensions.begin(), dimensions.end(), 0);
     }
-    return level(all, open);
+    if (!shifts) return level(all, open);
+    isl::schedule whole;
+    const std::vector<Cluster> clusters = cluster(a_, all, open, fusion_);
+    for (size_t c = 0; c < clusters.size(); ++c) {
+      std::optional<isl::schedule> part;
+      if (c + 1 < clusters.size() && linked(clusters[c], clusters[c + 1])) {
+        part = pipelined(*shifts, clusters[c], clusters[c + 1], options);
+        if (part) c += 1;
+      }
+      if (!part) part = nest(clusters[c]);
+      whole = whole.is_null() ? *part : sequence(whole, *part);
+    }
+    return whole;
   }
 
  private:
+  bool linked(const Cluster& x, const Cluster& y) const {
+    for (size_t s : x.statements) {
+      for (size_t t : y.statements) {
+        if (a_.depends(s, t)) return true;
+      }
+    }
+    return false;
+  }
+
+  /// Two neighbours under common loops, the second behind the first.
+  std::optional<isl::schedule> pipelined(const Scop& scop, const Cluster& x, const Cluster& y,
+                                         const options::SchedulerOptions& options) {
+    if (options.allow_skewing) return skewed(scop, domains_of(x, y), options.positive_orthant);
+    if (const std::optional<Cluster> both = shifted(scop, a_, x, y)) return nest(*both);
+    return std::nullopt;
+  }
+
+  std::vector<isl::set> domains_of(const Cluster& x, const Cluster& y) const {
+    std::vector<isl::set> domains;
+    for (size_t s : x.statements) domains.push_back(a_.domain(s));
+    for (size_t t : y.statements) domains.push_back(a_.domain(t));
+    return domains;
+  }
+
   isl::schedule level(const std::vector<size_t>& statements, const std::vector<std::vector<int>>& open) {
     isl::schedule whole;
     for (const Cluster& c : cluster(a_, statements, open, fusion_)) {
@@ -46,10 +84,11 @@ class TreeBuilder {
                               : level(c.statements, c.remaining);
     if (c.members.empty()) return inner;
     std::vector<std::vector<isl::aff>> rows;
-    for (const std::vector<int>& member : c.members) {
+    for (size_t m = 0; m < c.members.size(); ++m) {
       std::vector<isl::aff>& row = rows.emplace_back();
       for (size_t s = 0; s < c.statements.size(); ++s) {
-        row.push_back(variable(a_.domain(c.statements[s]).space(), member[s]));
+        const isl::aff index = variable(a_.domain(c.statements[s]).space(), c.members[m][s]);
+        row.push_back(c.shifts.empty() ? index : index.add_constant(make_val(ctx_, c.shifts[m][s])));
       }
     }
     auto band = insert_band(inner, band_schedule(ctx_, rows)).root().child(0).as<isl::schedule_node_band>();
@@ -76,7 +115,9 @@ Result<Scop> schedule(const Scop& scop, const options::SchedulerOptions& options
     const Fusion fusion = options.fusion.value_or(Fusion::kMax);
     if (!scop.domain.is_empty()) {
       const Alignment alignment(scop);
-      result.schedule = TreeBuilder(alignment, fusion, scop.context->get()).build();
+      TreeBuilder builder(alignment, fusion, scop.context->get());
+      result.schedule = builder.build(options.fusion == Fusion::kMax ? &scop : nullptr, options);
+      if (find_violation(result)) result.schedule = builder.build(nullptr, options);
       if (find_violation(result)) result.schedule = canonical_schedule(scop);
     }
     return result;

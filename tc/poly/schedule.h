@@ -19,12 +19,14 @@ namespace tc::poly {
 /// below a shared band is scheduled in the same way, from the outside to the inside.
 ///   kMin                 no merge
 ///   kPreserve3Coincident a merge keeps as many coincident members as either side has, or three
-///   kMax                 every merge that has a member; where none is left, one by isl's own scheduler, with a shift
-///                        (and, if allowed, skewing or reversal) of one statement against the other
+///   kMax                 every merge that has a member; and neighbours that then depend on each other and share none
+///                        run one behind the other by a constant shift: T(i) at i, O(i) += T(i + k) at i + k's largest.
+///                        With allow_skewing it is isl's own scheduler that merges those.
+///   absent               kMax without shifts: they cost parallelism
 /// Members of extent 1 do not count. Among several merges the one with most coincident members goes first.
 ///
-/// Bands come out permutable where they are; a reduction's own loops are permutable but not coincident. A merge by isl
-/// that fails the exact legality test is dropped. Before: any legal schedule; it is ignored. Absent fusion is kMax.
+/// Bands come out permutable where they are; a reduction's own loops are permutable but not coincident. Shifts that
+/// fail the exact legality test are dropped. Before: any legal schedule; it is ignored.
 /// Errors: the context's budget.
 Result<Scop> schedule(const Scop& scop, const options::SchedulerOptions& options);
 

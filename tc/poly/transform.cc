@@ -43,6 +43,11 @@ bool all_coincident(const isl::schedule_node_band& band) {
   return std::all_of(flags.coincident.begin(), flags.coincident.end(), [](bool c) { return c; });
 }
 
+/// Whether a mark speaks of this band.
+bool is_marked(const isl::schedule_node_band& band) {
+  return band.parent().isa<isl::schedule_node_mark>() && mark_name(band.parent()).rfind("promote:", 0) != 0;
+}
+
 /// The first `count` members of a band as a band of their own.
 isl::schedule_node_band split_band(const isl::schedule_node_band& band, int count) {
   if (count == static_cast<int>(band.n_member())) return band;
@@ -99,18 +104,20 @@ Result<Scop> reorder(const Scop& scop, const BandRef& ref, std::span<const int> 
   for (size_t p = 0; p < permutation.size(); ++p) flags.coincident[p] = band.member_get_coincident(permutation[p]);
   const isl::schedule_node made = delete_node(band).insert_partial_schedule(rows(band.partial_schedule(), permutation));
   const isl::schedule schedule = with_flags(made.as<isl::schedule_node_band>(), flags).schedule();
-  return unless_needless(scop, schedule, band.permutable(), "reorder the members of a band");
+  return unless_needless(scop, schedule, band.permutable() && !is_marked(band), "reorder the members of a band");
 }
 
 Result<Scop> sink(const Scop& scop, const BandRef& ref) {
   const isl::schedule_node_band band = band_at(scop, ref);
+  TC_CHECK(!is_marked(band), "a marked band to sink");
   return unless_needless(scop, band_sink(band).schedule(), all_coincident(band), "sink a band");
 }
 
 Result<Scop> distribute(const Scop& scop, const BandRef& ref) {
   const isl::schedule_node_band band = band_at(scop, ref);
   const isl::schedule_node children = band.child(0);
-  TC_CHECK(children.isa<isl::schedule_node_sequence>(), "a band to distribute that is not above a sequence");
+  TC_CHECK(children.isa<isl::schedule_node_sequence>() && !is_marked(band),
+           "a band to distribute that is marked, or not above a sequence");
   isl::schedule whole;
   for (unsigned i = 0; i < children.n_children(); ++i) {
     const isl::schedule below = subtree(children.child(i));

@@ -8,7 +8,7 @@ namespace tc::poly {
 
 /// The verbs on a schedule tree. Each takes a Scop and a place, and returns the Scop with its tree changed, or an Error
 /// that quotes a pair of instances which the change would run in the wrong order: the exact test of dependences.h,
-/// asked only where the band's flags do not already answer. Marks below a place stay where they are.
+/// asked only where the band's flags do not already answer. Marks come last: a marked band is not sunk or distributed.
 
 /// Splits every member of a band into a tile and a point member.
 ///     band [m, n, k]   ==>   band [m - m%32, n - n%32, k - k%4]
