@@ -74,11 +74,12 @@ TEST(Parser, LetsCannotMultiplyWithoutEnd) {
 
 TEST(Parser, GarbageEndsInErrors) {
   std::string bytes;
-  for (int i = 0; i < 1'000'000; ++i) bytes += static_cast<char>((i * 7919 + i / 13) % 256);
+  for (uint32_t i = 0; i < 1'000'000; ++i) bytes += static_cast<char>((i * 7919 + i / 13) % 256);
   EXPECT_NE(first_error(bytes), "");
   EXPECT_NE(first_error(std::string(1'000'000, '\0')), "");
   EXPECT_NE(first_error(repeated("\xff\xfe", 500'000)), "");
   EXPECT_NE(first_error(""), "");
+  EXPECT_NE(first_error(in_body("A..5")), "");
   EXPECT_NE(first_error(repeated("def f(", 170'000)), "");
   EXPECT_NE(first_error("def f(float a) -> (O) { " + repeated("O(", 400'000)), "");
   EXPECT_NE(first_error("def f(float a) -> (O) { 1 " + repeated("a(1 ", 200'000)), "");

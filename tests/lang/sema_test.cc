@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tc/lang/intrinsics.h"
+#include "tests/errors/error_files.h"
 
 /// One accepting and one rejecting test for each rule of docs/language.md that the front end checks. The messages of
 /// rejected programs are in tests/errors/lang.
@@ -317,6 +318,13 @@ TEST(Intrinsics, AreFoundWithAndWithoutTheCSuffix) {
   EXPECT_EQ(find_intrinsic("erff")->name, "erf");
   EXPECT_EQ(find_intrinsic("sigmoidf"), nullptr);
   EXPECT_EQ(find_intrinsic("f"), nullptr);
+}
+
+TEST(Intrinsics, AreAllInTheManual) {
+  const std::string manual = testing::read_text(std::filesystem::path(TC_SOURCE_DIR) / "docs/language.md");
+  for (const IntrinsicInfo& info : all_intrinsics()) {
+    EXPECT_NE(manual.find(fmt::format("| `{}` | {}", info.name, info.min_arguments)), std::string::npos) << info.name;
+  }
 }
 
 }  // namespace
