@@ -124,8 +124,7 @@ void RangeSolver::take_given_ranges() {
       index.end = simplify_index(index.end, program_.sizes);
       result_.requirements.push_back(
           {index.begin < index.end,
-           fmt::format("the range of '{}' is empty or reversed: '{}'", index.name, program_.source->text(index.range)),
-           index.range});
+           fmt::format("the range '{}' is empty or reversed", program_.source->text(index.range)), index.range});
     }
   }
 }

@@ -233,7 +233,7 @@ TEST(Ranges, R9_IndexArithmeticIs64Bits) {
 
 TEST(Ranges, C10_EmptyWhereIsAnError) {
   EXPECT_EQ(sentence(try_specialised("def f(float(N) A) -> (O) { O(i) = A(i) where i in 2:N }", {{"N", 2}})),
-            "the range of 'i' is empty or reversed: 'i in 2:N': it needs 3 <= N, but N is 2");
+            "the range 'i in 2:N' is empty or reversed: it needs 3 <= N, but N is 2");
   EXPECT_EQ(ranges_of(specialised_from("def f(float(N) A) -> (O) { O(i) = A(i) where i in 2:N }", {{"N", 3}})),
             "i in 2:3");
 }
