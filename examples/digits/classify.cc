@@ -124,9 +124,8 @@ tc::Result<void> classify(const std::string& folder) {
   print_digits(choose_shown(digit, label), inputs[0].data_as<uint8_t>(), digit, label);
   print_accuracy(false, digit, label);
   print_accuracy(true, digit, label);
-  std::printf("%lld images in %.0f us (median of %d runs): %.1f million images a second\n",
-              static_cast<long long>(kImages), profile->median_us, kRuns,
-              static_cast<double>(kImages) / profile->median_us);
+  std::printf("%lld images in %.0f us (median of %d runs): %.0f images a second\n", static_cast<long long>(kImages),
+              profile->median_us, kRuns, 1e6 * static_cast<double>(kImages) / profile->median_us);
   return {};
 }
 

@@ -18,7 +18,9 @@ def forward(x, weights):
     outputs = [x]
     for layer, (w, b) in enumerate(weights):
         x = x @ w.T + b
-        outputs.append(np.maximum(x, 0) if layer + 1 < len(weights) else x)
+        if layer + 1 < len(weights):
+            x = np.maximum(x, 0)
+        outputs.append(x)
     return outputs
 
 
