@@ -119,4 +119,7 @@ ProgramPtr gather(int64_t n, int64_t a, int64_t b);
 /// mean(i) += ..., variance(i) += ..., O(i,j) = ...: layer normalisation
 ProgramPtr layernorm(int64_t rows, int64_t columns);
 
+/// total +=! A(i); O(i,j) = A(i) / total, j < 1
+ProgramPtr normalise(int64_t n);
+
 }  // namespace tc::poly::test

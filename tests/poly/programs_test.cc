@@ -131,4 +131,13 @@ ProgramPtr layernorm(int64_t rows, int64_t columns) {
   return p.build();
 }
 
+ProgramPtr normalise(int64_t n) {
+  const Expr i = index("i"), j = index("j");
+  ProgramBuilder p("normalise");
+  p.input("A", {n}).result("O", {n, 1}).temporary("total", {});
+  p.sum("total", {}, {}, {{"i", n}}, p.at("A", {i}));
+  p.set("O", {i, j}, {{"i", n}, {"j", 1}}, p.at("A", {i}) / p.at("total", {}));
+  return p.build();
+}
+
 }  // namespace tc::poly::test

@@ -33,7 +33,8 @@ std::vector<std::pair<std::string, ProgramPtr>> all_programs() {
           {"histogram", histogram(9, 4)},
           {"padded_conv1d", padded_conv1d(12)},
           {"gather", gather(5, 4, 3)},
-          {"layernorm", layernorm(5, 8)}};
+          {"layernorm", layernorm(5, 8)},
+          {"normalise", normalise(7)}};
 }
 
 }  // namespace tc::poly::test
