@@ -3,6 +3,9 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Verifier.h>
 
+#include <map>
+
+#include "tc/cpu/runtime.h"
 #include "tc/cpu/value_ops.h"
 #include "tc/support/check.h"
 
@@ -72,20 +75,19 @@ class KernelCodeGen : public hi::CodeGen_Posix {
 
   /// Sizes in 64 bits: Halide's own path holds them in 32.
   void visit(const hi::Allocate* op) override {
-    int64_t bytes = op->type.bytes() * op->type.lanes();
+    int64_t element_bytes = op->type.bytes() * op->type.lanes(), bytes = element_bytes;
     bool is_constant = true;
-    Expr total = hi::make_const(Halide::Int(64), bytes);
     for (const Expr& extent : op->extents) {
       const int64_t* constant = hi::as_const_int(extent);
       is_constant = is_constant && constant && !__builtin_mul_overflow(bytes, *constant, &bytes);
-      total = total * Halide::cast<int64_t>(extent);
     }
-    if (is_constant && bytes <= kStackBytes) return CodeGen_Posix::visit(op);
+    if (is_constant && bytes <= kStackBytes && op->memory_type != Halide::MemoryType::Heap) {
+      return CodeGen_Posix::visit(op);
+    }
 
-    llvm::Value* size = builder->CreateAdd(codegen(is_constant ? hi::make_const(Halide::Int(64), bytes) : total),
-                                           builder->getInt64(kPaddingBytes));
+    llvm::Value* size = allocation_bytes(op->extents, element_bytes);
     llvm::Value* pointer = builder->CreateCall(module->getFunction("halide_malloc"), {get_user_context(), size});
-    create_assertion(builder->CreateIsNotNull(pointer), Expr(), builder->getInt32(kOutOfMemoryCode));
+    create_assertion(builder->CreateIsNotNull(pointer), Expr(), builder->getInt32(kOutOfMemory));
     llvm::Function* free_function = module->getFunction("halide_free");
     llvm::Value* slot = register_destructor(free_function, pointer, OnError);
     sym_push(op->name, builder->CreatePointerCast(pointer, llvm_type_of(op->type)->getPointerTo()));
@@ -95,7 +97,19 @@ class KernelCodeGen : public hi::CodeGen_Posix {
   }
 
  private:
-  static constexpr int kOutOfMemoryCode = -11;
+  /// The product of the extents and the padding; the largest number, which no allocation grants, on overflow.
+  llvm::Value* allocation_bytes(const std::vector<Expr>& extents, int64_t element_bytes) {
+    llvm::Value* size = builder->getInt64(element_bytes);
+    llvm::Value* overflows = builder->getFalse();
+    for (const Expr& extent : extents) {
+      llvm::Value* factor = codegen(Halide::cast<int64_t>(extent));
+      llvm::Value* product = builder->CreateBinaryIntrinsic(llvm::Intrinsic::smul_with_overflow, size, factor);
+      size = builder->CreateExtractValue(product, 0);
+      overflows = builder->CreateOr(overflows, builder->CreateExtractValue(product, 1));
+    }
+    llvm::Value* padded = builder->CreateAdd(size, builder->getInt64(kPaddingBytes));
+    return builder->CreateSelect(overflows, builder->getInt64(-1), padded);
+  }
 
   llvm::Function* declare(llvm::Type* result, const char* name, std::vector<llvm::Type*> parameters) {
     auto* type = llvm::FunctionType::get(result, parameters, false);

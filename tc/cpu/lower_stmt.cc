@@ -34,7 +34,6 @@ Stmt lower_loops(Stmt s) {
   s = simplify(s);
   if (!has_assert(s)) s = trim_no_ops(s);  // holds a loop that only checks for one that does nothing
   s = hoist_loop_invariant_if_statements(s);
-  s = bound_small_allocations(s);
   s = common_subexpression_elimination(s);
   s = flatten_nested_ramps(s);
   s = remove_dead_allocations(s);

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <unordered_map>
+#include <utility>
 
 #include "tc/cpu/math.h"
 #include "tc/cpu/thread_pool.h"
@@ -18,6 +19,9 @@ constexpr size_t kAlignment = 64;
 /// A thread keeps at most so many free blocks of so many bytes together.
 constexpr int kKeptBlocks = 8;
 constexpr size_t kKeptBytes = size_t{64} << 20;
+
+/// Beyond any machine's memory: asking for it would be refused, or end the process under a sanitizer.
+constexpr size_t kMostBytes = (size_t{1} << 40) - 4096;
 
 /// Stands before each block's bytes.
 struct alignas(kAlignment) Header {
@@ -93,10 +97,10 @@ int parallel_for(int begin, int extent, int (*body)(void* context, int i), void*
 }
 
 void* allocate_scratch(size_t bytes) {
+  if (bytes > kMostBytes) return nullptr;
   Header* block = scratch.take(bytes);
   if (!block) {
     size_t rounded = (bytes + kAlignment - 1) / kAlignment * kAlignment;
-    if (rounded < bytes || rounded + sizeof(Header) < rounded) return nullptr;
     block = static_cast<Header*>(std::aligned_alloc(kAlignment, rounded + sizeof(Header)));
     if (!block) return nullptr;
     block->bytes = rounded;
