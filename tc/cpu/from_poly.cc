@@ -45,11 +45,19 @@ ForType for_type(LoopKind kind) {
 /// Whether the tiles of a separated region are full.
 enum class Tiles { kUnknown, kFull, kAny };
 
+/// A loop of a tile that runs over points which a partial tile lacks.
+struct Padding {
+  std::string iterator;  ///< isl's name
+  Ranged last;           ///< the last value that is a point
+  std::string variable;  ///< of a vector's lanes; empty for an unrolled loop
+};
+
 /// A part of the tree that is made twice: for full tiles and for any.
 struct Region {
-  std::vector<Expr> conditions;       ///< under which every tile is full
-  std::set<std::string> inner_names;  ///< loop variables of the region itself
-  bool expressible = true;            ///< the conditions can stand outside of the region
+  std::vector<Expr> conditions;                                       ///< under which every tile is full
+  std::map<std::string, std::pair<int64_t, int64_t>> tile_variables;  ///< and their values in full tiles
+  std::set<std::string> other_variables;                              ///< of loops that are not tiles
+  bool expressible = true;  ///< the conditions can stand outside of the region
 };
 
 class Generator {
@@ -72,6 +80,8 @@ class Generator {
   Stmt lower_mark(const isl::ast_node_mark& node);
   Stmt lower_user(const isl::ast_node_user& node);
   Stmt lower_for(const isl::ast_node_for& node);
+  std::map<std::string, Ranged> index_values(const poly::Statement& statement, const std::vector<isl::ast_expr>& values,
+                                             const Iterators& iterators, bool in_domain) const;
   Stmt lower_promotion(const poly::Promotion& promotion, const MarkPlace& place, const isl::ast_node& child);
   Stmt separate(const std::function<Stmt()>& make);
 
@@ -101,6 +111,8 @@ class Generator {
   std::vector<BoundsCheck> checks_;
   Tiles tiles_ = Tiles::kUnknown;
   Region* region_ = nullptr;
+  bool pads_ = false;             ///< partial tiles are padded here
+  std::vector<Padding> padding_;  ///< of the loops around, innermost last
 };
 
 void Generator::find_bounds() {
@@ -194,8 +206,11 @@ Stmt Generator::lower_mark(const isl::ast_node_mark& node) {
     LoopKind kind = place.name == "vector" ? LoopKind::kVector : LoopKind::kUnrolled;
     for (int i = 0; i < place.members; ++i) kinds_[place.depth + i] = kind;
     result = separate(child);
-  } else if (place.name == kSeparateMark) {
+  } else if (place.name == kSeparateMark || place.name == kPadMark) {
+    const bool outer = pads_;
+    pads_ = place.name == kPadMark && tiles_ == Tiles::kUnknown;
     result = separate(child);
+    pads_ = outer;
   } else if (place.name.rfind("promote:", 0) == 0) {
     auto promotion = std::find_if(scop_.promotions.begin(), scop_.promotions.end(),
                                   [&](const poly::Promotion& p) { return "promote:" + p.name == place.name; });
@@ -231,17 +246,30 @@ Stmt Generator::separate(const std::function<Stmt()>& make) {
   return hi::IfThenElse::make(condition, full, any);
 }
 
-/// Makes a condition one of those under which the region's tiles are full.
+/// Makes a condition one of those under which the region's tiles are full. It is linear in each loop variable, so it
+/// holds for all values of a tile's variables if it does for the first and the last.
 void Generator::assume(const Expr& condition) {
-  if (hi::is_const_one(condition)) return;
   TC_CHECK(region_ != nullptr, "a tile is taken for full outside of any region");
-  for (const std::string& name : region_->inner_names) {
-    if (hi::expr_uses_var(condition, name)) region_->expressible = false;
+  std::vector<Expr> cases{condition};
+  for (const auto& [name, bounds] : region_->tile_variables) {
+    if (!hi::expr_uses_var(condition, name)) continue;
+    std::vector<Expr> both;
+    for (const Expr& c : cases) {
+      both.push_back(hi::substitute(name, static_cast<int>(bounds.first), c));
+      both.push_back(hi::substitute(name, static_cast<int>(bounds.second), c));
+    }
+    cases = std::move(both);
   }
-  for (const Expr& known : region_->conditions) {
-    if (hi::equal(known, condition)) return;
+  for (const Expr& c : cases) {
+    Expr simple = hi::simplify(c);
+    if (hi::is_const_one(simple)) continue;
+    bool inner = hi::is_const_zero(simple);
+    for (const std::string& name : region_->other_variables) inner = inner || hi::expr_uses_var(simple, name);
+    if (inner) region_->expressible = false;
+    bool known = std::any_of(region_->conditions.begin(), region_->conditions.end(),
+                             [&](const Expr& other) { return hi::equal(other, simple); });
+    if (!known) region_->conditions.push_back(simple);
   }
-  region_->conditions.push_back(condition);
 }
 
 Stmt Generator::lower_user(const isl::ast_node_user& node) {
@@ -251,15 +279,38 @@ Stmt Generator::lower_user(const isl::ast_node_user& node) {
   context.program = scop_.program.get();
   context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor).back(); };
   if (options_.check_bounds) context.checks = &checks_;
-  const auto& bounds = bounds_.at(id);
-  for (size_t i = 0; i < statement.indices.size(); ++i) {
-    Ranged value = to_ranged(values[i], iterators_);
-    auto [low, high] = bounds[i];
-    int64_t min = std::max(low, value.min);
-    int64_t max = std::max(min, std::min(high, value.max));
-    context.indices[statement.indices[i]] = ranged(value.expr, min, max);
+  context.indices = index_values(statement, values, iterators_, padding_.empty());
+  if (!padding_.empty()) {
+    Iterators inside = iterators_;
+    for (const Padding& padding : padding_) {
+      const Ranged value = iterators_.at(padding.iterator);
+      if (padding.variable.empty()) {
+        inside[padding.iterator] = min(value, padding.last);
+        continue;
+      }
+      context.safe = less_equal(value, padding.last);
+      context.safe_variable = padding.variable;
+    }
+    context.safe_indices = index_values(statement, values, inside, true);
   }
   return statement_body(statement, context);
+}
+
+std::map<std::string, Ranged> Generator::index_values(const poly::Statement& statement,
+                                                      const std::vector<isl::ast_expr>& values,
+                                                      const Iterators& iterators, bool in_domain) const {
+  std::map<std::string, Ranged> result;
+  const auto& bounds = bounds_.at(statement.id);
+  for (size_t i = 0; i < statement.indices.size(); ++i) {
+    Ranged value = to_ranged(values[i], iterators);
+    if (in_domain) {
+      int64_t min = std::max(bounds[i].first, value.min);
+      int64_t max = std::max(min, std::min(bounds[i].second, value.max));
+      value = ranged(value.expr, min, max);
+    }
+    result[statement.indices[i]] = value;
+  }
+  return result;
 }
 
 Stmt Generator::lower_promotion(const poly::Promotion& promotion, const MarkPlace& mark, const isl::ast_node& child) {
@@ -269,11 +320,13 @@ Stmt Generator::lower_promotion(const poly::Promotion& promotion, const MarkPlac
   Place tensor = stack.back();
   Place buffer = place_of_promotion(*scop_.program, promotion, offset);
   buffer.name = fresh(promotion.name);
+  buffer.padded = pads_;
 
   CopyOptions copy;
   copy.vector_lanes = options_.vector_bits / (8 * storage_type(buffer.type).bytes());
-  copy.unrolled = promotion.in_registers && tiles_ == Tiles::kFull;
-  if (copy.unrolled && (promotion.copy_in || promotion.copy_out)) {
+  if (promotion.in_registers && tiles_ == Tiles::kFull) copy.form = CopyForm::kFull;
+  if (promotion.in_registers && tiles_ == Tiles::kAny && pads_) copy.form = CopyForm::kGuarded;
+  if (copy.form == CopyForm::kFull && (promotion.copy_in || promotion.copy_out)) {
     for (const Expr& condition : full_conditions(buffer, tensor)) assume(condition);
   }
   stack.push_back(buffer);
@@ -339,19 +392,24 @@ Stmt Generator::lower_for(const isl::ast_node_for& node) {
 
 /// A loop over a tile of constant extent, of which the last iterations may not exist.
 Stmt Generator::tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last) {
-  int64_t extent = last.max - first.min + 1;
-  Expr full = less_equal(ranged(last.max), last);
-  std::string name = fresh(loop_name(node));
-  bool partial = tiles_ != Tiles::kFull && !hi::is_const_one(full);
-  if (partial && kind == LoopKind::kUnrolled) {
-    names_.erase(name);
+  const int64_t extent = last.max - first.min + 1;
+  const Expr full = less_equal(ranged(last.max), last);
+  const bool partial = tiles_ == Tiles::kAny && !hi::is_const_one(full);
+  if (partial && kind == LoopKind::kUnrolled && !pads_) {
     return counted_loop(node, LoopKind::kSerial, first, last, 1);
   }
   if (tiles_ == Tiles::kFull) assume(full);
-  Expr variable = hi::Variable::make(Halide::Int(32), name);
-  Ranged value = ranged(variable, 0, extent - 1) + first;
+  std::string name = fresh(loop_name(node));
+  Ranged value = ranged(hi::Variable::make(Halide::Int(32), name), 0, extent - 1) + first;
+  if (region_ != nullptr) region_->tile_variables[name] = {0, extent - 1};
+  bool pads = partial && pads_;
+  if (pads) {
+    bool vector = kind == LoopKind::kVector;
+    padding_.push_back({node.iterator().as<isl::ast_expr_id>().id().name(), last, vector ? name : ""});
+  }
   Stmt body = body_with(node, name, value);
-  if (partial) body = hi::IfThenElse::make(less_equal(value, last), body);
+  if (pads) padding_.pop_back();
+  if (partial && !pads) body = hi::IfThenElse::make(less_equal(value, last), body);
   return hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, body);
 }
 
@@ -385,7 +443,7 @@ Stmt Generator::strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, c
   Ranged start = strip * ranged(kStripIterations);
   Ranged variable = ranged(hi::Variable::make(Halide::Int(32), name), 0, kStripIterations - 1);
   Ranged value = first + (start + variable) * ranged(step);
-  if (region_ != nullptr) region_->inner_names.insert(strip_name);
+  if (region_ != nullptr) region_->other_variables.insert(strip_name);
   Stmt body = body_with(node, name, value);
   Ranged here = max(min(count - start, ranged(kStripIterations)), ranged(0));
   LoopKind inner = kind == LoopKind::kParallel ? LoopKind::kSerial : kind;
@@ -400,7 +458,7 @@ Stmt Generator::body_with(const isl::ast_node_for& node, const std::string& name
   auto outer = iterators_;
   auto kinds = kinds_;
   kinds_.erase(LoopAst::depth_of(node));
-  if (region_ != nullptr) region_->inner_names.insert(name);
+  if (region_ != nullptr && region_->tile_variables.count(name) == 0) region_->other_variables.insert(name);
   iterators_[isl_name] = value;
   Stmt body = lower(node.body());
   iterators_ = std::move(outer);

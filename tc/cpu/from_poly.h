@@ -15,6 +15,10 @@ namespace tc::cpu {
 /// The loops below become `if (every tile is full) fast code else code for any tile`. A mark "vector" or "unroll" that
 /// is below no such mark does the same for itself.
 inline constexpr char kSeparateMark[] = "separate";
+/// The same, and the points that a partial tile lacks may be computed like the others: every statement below writes to
+/// buffers promoted below, and what those hold for such points is never copied out. What such points read from
+/// elsewhere is held inside of its tensor. So partial tiles stay in registers too.
+inline constexpr char kPadMark[] = "pad";
 
 struct FromPolyOptions {
   Layouts layouts;

@@ -85,7 +85,8 @@ isl_ast_node* place_mark(isl_ast_node* raw, isl_ast_build* build, void* user) {
 }
 
 isl_id* place_loop(isl_ast_build* build, void*) {
-  auto depth = static_cast<intptr_t>(depth_of_build(build));
+  // The build is that of the loop's body.
+  auto depth = static_cast<intptr_t>(depth_of_build(build) - 1);
   return isl_id_alloc(isl_ast_build_get_ctx(build), kLoop, reinterpret_cast<void*>(depth));
 }
 

@@ -38,10 +38,11 @@ Expr Place::address(const std::vector<Ranged>& subscripts) const {
   TC_CHECK(subscripts.size() == extents.size(), "'{}' has {} dimensions but {} subscripts", name, extents.size(),
            subscripts.size());
   bool narrow = span() <= INT32_MAX;
-  Expr result = Halide::cast(narrow ? Halide::Int(32) : Halide::Int(64), 0);
+  Expr result;
   auto add = [&](const Ranged& index, int64_t stride) {
     Expr term = narrow ? as_int32(index) : as_int64(index);
-    result = result + term * Halide::Internal::make_const(term.type(), stride);
+    if (stride != 1) term = term * Halide::Internal::make_const(term.type(), stride);
+    result = result.defined() ? result + term : term;
   };
   for (size_t d = 0; d < extents.size(); ++d) {
     Ranged position = offset.empty() ? subscripts[d] : subscripts[d] - offset[d];
@@ -54,24 +55,25 @@ Expr Place::address(const std::vector<Ranged>& subscripts) const {
       add(position, strides[d]);
     }
   }
-  return result;
+  return result.defined() ? result : Halide::Internal::make_zero(narrow ? Halide::Int(32) : Halide::Int(64));
 }
 
-Expr Place::load(const Expr& address) const {
-  Expr value =
-      Halide::Internal::Load::make(storage_type(type), name, address, {}, {}, Halide::Internal::const_true(), {});
+Expr Place::load(const Expr& address, const Expr& predicate) const {
+  Expr value = Halide::Internal::Load::make(storage_type(type), name, address, {}, {}, predicate, {});
   return type.is_bool() ? value != Halide::Internal::make_zero(value.type()) : value;
 }
 
-Stmt Place::store(const Expr& address, const Expr& value) const {
+Stmt Place::store(const Expr& address, const Expr& value, const Expr& predicate) const {
   TC_CHECK(value.type() == type, "a value of another type is stored into '{}'", name);
   Expr stored = type.is_bool() ? Halide::cast(storage_type(type), value) : value;
-  return Halide::Internal::Store::make(name, stored, address, {}, Halide::Internal::const_true(), {});
+  return Halide::Internal::Store::make(name, stored, address, {}, predicate, {});
 }
 
 Place place_of_tensor(const ir::Program& program, const std::string& name, const Layouts& layouts) {
   const ir::Tensor& tensor = program.tensor(name);
-  Place place{name, tensor.type, {}, {}, {}, {}, {}};
+  Place place;
+  place.name = name;
+  place.type = tensor.type;
   for (int d = 0; d < tensor.rank(); ++d) place.extents.push_back(constant_extent(tensor, d));
   auto given = layouts.find(name);
   if (given != layouts.end()) {

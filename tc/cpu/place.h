@@ -26,14 +26,17 @@ struct Place {
   std::vector<int64_t> strides;
   std::vector<int64_t> tile;          ///< empty, or one per dimension
   std::vector<int64_t> tile_strides;  ///< as long as tile
+  bool padded = false;                ///< a buffer with room for all points of the tiles around it, partial or not
 
   int rank() const { return static_cast<int>(extents.size()); }
   /// One past the largest address of an element.
   int64_t span() const;
   /// The flat index of an element; Int(32) where the span allows it. Every subscript must lie inside.
   Halide::Expr address(const std::vector<Ranged>& subscripts) const;
-  Halide::Expr load(const Halide::Expr& address) const;
-  Halide::Internal::Stmt store(const Halide::Expr& address, const Halide::Expr& value) const;
+  /// With a predicate, only where that holds: for vectors.
+  Halide::Expr load(const Halide::Expr& address, const Halide::Expr& predicate = Halide::Internal::const_true()) const;
+  Halide::Internal::Stmt store(const Halide::Expr& address, const Halide::Expr& value,
+                               const Halide::Expr& predicate = Halide::Internal::const_true()) const;
 };
 
 /// The type that an element has in memory: bools take a byte.

@@ -17,6 +17,8 @@ bool fits_int32(int64_t min, int64_t max) { return min >= INT32_MIN && max <= IN
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
+bool is_value(const Ranged& a, int64_t value) { return a.min == value && a.max == value; }
+
 /// The result of an operation on `a` and `b` whose values lie in [min, max].
 template <typename Operation>
 Ranged combine(const Ranged& a, const Ranged& b, Wide min, Wide max, Operation operation) {
@@ -49,14 +51,20 @@ Ranged unranged(Expr expr) {
 }
 
 Ranged operator+(const Ranged& a, const Ranged& b) {
+  if (is_value(a, 0)) return b;
+  if (is_value(b, 0)) return a;
   return combine(a, b, Wide(a.min) + b.min, Wide(a.max) + b.max, [](Expr x, Expr y) { return x + y; });
 }
 
 Ranged operator-(const Ranged& a, const Ranged& b) {
+  if (is_value(b, 0)) return a;
+  if (a.expr.same_as(b.expr)) return ranged(0);
   return combine(a, b, Wide(a.min) - b.max, Wide(a.max) - b.min, [](Expr x, Expr y) { return x - y; });
 }
 
 Ranged operator*(const Ranged& a, const Ranged& b) {
+  if (is_value(a, 1)) return b;
+  if (is_value(b, 1)) return a;
   const Wide corners[] = {Wide(a.min) * b.min, Wide(a.min) * b.max, Wide(a.max) * b.min, Wide(a.max) * b.max};
   auto [low, high] = std::minmax_element(std::begin(corners), std::end(corners));
   return combine(a, b, *low, *high, [](Expr x, Expr y) { return x * y; });
@@ -78,6 +86,7 @@ Ranged max(const Ranged& a, const Ranged& b) {
 
 Ranged floor_div(const Ranged& a, int64_t divisor) {
   TC_CHECK(divisor > 0, "division of an index by {}", divisor);
+  if (divisor == 1) return a;
   return combine(a, ranged(divisor), floor_div(a.min, divisor), floor_div(a.max, divisor),
                  [](Expr x, Expr y) { return x / y; });
 }

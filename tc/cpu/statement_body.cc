@@ -28,6 +28,11 @@ bool reads_tensor(const Expr& expr, const ir::Program& program) {
   return finder.found;
 }
 
+Ranged either(const Expr& condition, const Ranged& a, const Ranged& b) {
+  auto [x, y] = matched(a, b);
+  return ranged(hi::Select::make(condition, x, y), std::min(a.min, b.min), std::max(a.max, b.max));
+}
+
 /// Turns an expression over a statement's indices into one over loop variables and flat buffers. Arithmetic of type
 /// Int(64) becomes Int(32) where intervals prove that nothing is lost.
 class BodyMutator : public hi::IRMutator {
@@ -53,7 +58,6 @@ class BodyMutator : public hi::IRMutator {
   using IRMutator::visit;
   Expr visit(const hi::Call* op) override;
   Expr visit(const hi::Cast* op) override;
-  Expr visit(const hi::Select* op) override;
   Expr visit(const hi::Variable* op) override;
   Expr visit(const hi::LT* op) override { return compare(op); }
   Expr visit(const hi::LE* op) override { return compare(op); }
@@ -69,11 +73,13 @@ class BodyMutator : public hi::IRMutator {
     return Comparison::make(a, b);
   }
 
+  Expr choice(const hi::Call* op);
   Ranged range_of_cast(const hi::Cast* op);
   void check_subscript(const std::string& tensor, int dimension, const Ranged& subscript);
 
   const poly::Statement& statement_;
   const BodyContext& context_;
+  bool safe_ = false;         ///< within a subscript that must stay inside although the instance may be padding
   std::vector<Expr> guards_;  ///< conditions under which the expression at hand is wanted (R6)
 };
 
@@ -94,18 +100,21 @@ Ranged BodyMutator::range(const Expr& expr) {
     if (divisor != nullptr && *divisor > 0) return floor_mod(range(op->a), *divisor);
   }
   if (const auto* op = expr.as<hi::Select>()) {
-    Expr condition = mutate(op->condition);
+    return either(mutate(op->condition), range(op->true_value), range(op->false_value));
+  }
+  if (const auto* op = expr.as<hi::Call>(); op != nullptr && op->is_intrinsic(hi::Call::if_then_else)) {
+    Expr condition = mutate(op->args[0]);
     guards_.push_back(condition);
-    Ranged a = range(op->true_value);
+    Ranged a = range(op->args[1]);
     guards_.back() = !condition;
-    Ranged b = range(op->false_value);
+    Ranged b = range(op->args[2]);
     guards_.pop_back();
-    auto [x, y] = matched(a, b);
-    return ranged(hi::Select::make(condition, x, y), std::min(a.min, b.min), std::max(a.max, b.max));
+    return either(condition, a, b);
   }
   if (const auto* op = expr.as<hi::Variable>()) {
-    auto index = context_.indices.find(op->name);
-    if (index != context_.indices.end()) return index->second;
+    const auto& indices = safe_ ? *context_.safe_indices : context_.indices;
+    auto index = indices.find(op->name);
+    if (index != indices.end()) return index->second;
   }
   return unranged(IRMutator::mutate(expr));
 }
@@ -142,26 +151,32 @@ Expr BodyMutator::visit(const hi::Cast* op) {
   return value.expr.type() == op->type ? value.expr : hi::Cast::make(op->type, value.expr);
 }
 
-Expr BodyMutator::visit(const hi::Select* op) {
-  Expr condition = mutate(op->condition);
+/// c ? a : b of which only one is wanted. Both are evaluated, with their reads held inside of their tensors.
+Expr BodyMutator::choice(const hi::Call* op) {
+  Expr condition = mutate(op->args[0]);
   guards_.push_back(condition);
-  Expr true_value = mutate(op->true_value);
+  Expr true_value = mutate(op->args[1]);
   guards_.back() = !condition;
-  Expr false_value = mutate(op->false_value);
+  Expr false_value = op->args.size() > 2 ? mutate(op->args[2]) : hi::make_zero(op->type);
   guards_.pop_back();
   return hi::Select::make(condition, true_value, false_value);
 }
 
 Expr BodyMutator::visit(const hi::Call* op) {
+  if (op->is_intrinsic(hi::Call::if_then_else)) return choice(op);
   if (!ir::is_tensor_read(*context_.program, op)) return IRMutator::visit(op);
   const Place& place = context_.place(op->name);
   // Nothing can be read from a tensor without elements: only a guard that never holds gets here.
   if (place.span() == 0) return hi::make_zero(op->type);
-  return place.load(address(op->name, op->args));
+  Expr index = address(op->name, op->args);
+  bool may_leave = context_.safe.defined() && !place.padded && hi::expr_uses_var(index, context_.safe_variable);
+  return may_leave ? place.load(index, context_.safe) : place.load(index);
 }
 
 Expr BodyMutator::address(const std::string& tensor, const std::vector<Expr>& subscripts) {
   const Place& place = context_.place(tensor);
+  const bool outer_safe = safe_;
+  safe_ = outer_safe || (context_.safe_indices && !place.padded);
   std::vector<Ranged> inside;
   for (size_t d = 0; d < subscripts.size(); ++d) {
     Ranged subscript = range(subscripts[d]);
@@ -179,6 +194,7 @@ Expr BodyMutator::address(const std::string& tensor, const std::vector<Expr>& su
     }
     inside.push_back(subscript);
   }
+  safe_ = outer_safe;
   return place.address(inside);
 }
 

@@ -3,6 +3,8 @@
 #include <Halide.h>
 
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -34,6 +36,11 @@ struct BodyContext {
   std::function<const Place&(const std::string& tensor)> place;
   /// The statement's indices at that place, with the bounds of its domain.
   std::map<std::string, Ranged> indices;
+  /// Where the instance may be one that pads a partial tile: indices and a condition under which a read from elsewhere
+  /// than a padded buffer stays inside of its tensor. The condition is for reads that depend on the vector's variable.
+  std::optional<std::map<std::string, Ranged>> safe_indices;
+  Halide::Expr safe;
+  std::string safe_variable;
   /// Where run-time checks are listed; null for none.
   std::vector<BoundsCheck>* checks = nullptr;
 };

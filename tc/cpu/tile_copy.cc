@@ -1,6 +1,7 @@
 #include "tc/cpu/tile_copy.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "tc/support/check.h"
 
@@ -35,7 +36,7 @@ class Copy {
   Copy(const Place& tensor, const Place& buffer, CopyDirection direction, const CopyOptions& options)
       : tensor_(tensor), buffer_(buffer), direction_(direction), options_(options), positions_(buffer.extents.size()) {
     for (size_t d = 0; d < buffer.extents.size(); ++d) {
-      spans_.push_back(span_of(buffer, tensor, d, options.unrolled));
+      spans_.push_back(span_of(buffer, tensor, d, options.form == CopyForm::kFull));
       order_.push_back(d);
     }
     // Outermost the dimension that is farthest apart in the tensor: it is read, or written, in long runs.
@@ -48,23 +49,42 @@ class Copy {
  private:
   /// The loops over order_[level] and those inside of it.
   Stmt loop(size_t level) {
-    if (level == order_.size()) return element();
+    if (level == order_.size()) return element(hi::const_true());
     size_t d = order_[level];
     bool innermost = level + 1 == order_.size();
-    Ranged count = spans_[d].end - spans_[d].begin;
-    if (!innermost || !contiguous(d)) return counted(level, spans_[d].begin, count, options_.unrolled);
     int64_t lanes = std::min<int64_t>(options_.vector_lanes, buffer_.extents[d]);
-    if (lanes <= 1) return counted(level, spans_[d].begin, count, options_.unrolled);
+    bool vector = innermost && lanes > 1 && contiguous(d);
+    if (options_.form == CopyForm::kGuarded) return guarded(level, vector ? lanes : 1);
+    Ranged count = spans_[d].end - spans_[d].begin;
+    if (!vector) return counted(level, spans_[d].begin, count);
     Ranged vectors = floor_div(count, lanes);
     std::vector<Stmt> parts;
-    if (vectors.max > 0) parts.push_back(vector_loop(level, vectors, lanes));
-    Ranged rest = floor_mod(count, lanes);
-    if (count.is_constant()) rest = ranged(count.min % lanes);
-    if (rest.max > 0) {
-      Ranged begin = spans_[d].begin + vectors * ranged(lanes);
-      parts.push_back(counted(level, begin, rest, options_.unrolled));
-    }
+    if (vectors.max > 0)
+      parts.push_back(vector_loop(level, spans_[d].begin, vectors, lanes, [] { return hi::const_true(); }));
+    Ranged rest = count.is_constant() ? ranged(count.min % lanes) : floor_mod(count, lanes);
+    if (rest.max > 0) parts.push_back(counted(level, spans_[d].begin + vectors * ranged(lanes), rest));
     return parts.empty() ? hi::Evaluate::make(0) : hi::Block::make(parts);
+  }
+
+  /// All of the buffer's extent in vectors, or one by one, each copied where it is inside.
+  Stmt guarded(size_t level, int64_t lanes) {
+    size_t d = order_[level];
+    int64_t extent = buffer_.extents[d];
+    auto inside = [this, d] {
+      return less_equal(spans_[d].begin, positions_[d]) && less(positions_[d], spans_[d].end);
+    };
+    std::vector<Stmt> parts;
+    if (lanes > 1) parts.push_back(vector_loop(level, ranged(0), ranged(extent / lanes), lanes, inside));
+    int64_t rest = lanes > 1 ? extent % lanes : extent;
+    if (rest > 0) {
+      std::string name = buffer_.name + "_c" + std::to_string(d);
+      positions_[d] = ranged(extent - rest) + ranged(hi::Variable::make(Halide::Int(32), name), 0, rest - 1);
+      Stmt body = loop(level + 1);
+      Expr condition = hi::simplify(inside());
+      if (!hi::is_const_one(condition)) body = hi::IfThenElse::make(condition, body);
+      parts.push_back(make_loop(name, ranged(rest), body));
+    }
+    return hi::Block::make(parts);
   }
 
   /// True if neighbours in the dimension are neighbours in both places.
@@ -75,33 +95,34 @@ class Copy {
     return buffer_.tile_strides[d] == 1 && aligned && spans_[d].begin.is_constant() && spans_[d].begin.min == 0;
   }
 
-  Stmt vector_loop(size_t level, const Ranged& vectors, int64_t lanes) {
+  Stmt vector_loop(size_t level, const Ranged& begin, const Ranged& vectors, int64_t lanes,
+                   const std::function<Expr()>& predicate) {
     size_t d = order_[level];
     std::string block = buffer_.name + "_v" + std::to_string(d);
     std::string lane = buffer_.name + "_l" + std::to_string(d);
     Ranged outer = ranged(hi::Variable::make(Halide::Int(32), block), 0, std::max<int64_t>(vectors.max - 1, 0));
     Ranged inner = ranged(hi::Variable::make(Halide::Int(32), lane), 0, lanes - 1);
-    positions_[d] = spans_[d].begin + outer * ranged(lanes) + inner;
-    Stmt body =
-        hi::For::make(lane, 0, static_cast<int>(lanes), ForType::Vectorized, Halide::DeviceAPI::None, loop(level + 1));
-    return make_loop(block, vectors, options_.unrolled, body);
+    positions_[d] = begin + outer * ranged(lanes) + inner;
+    Stmt body = hi::For::make(lane, 0, static_cast<int>(lanes), ForType::Vectorized, Halide::DeviceAPI::None,
+                              element(predicate()));
+    return make_loop(block, vectors, body);
   }
 
-  Stmt counted(size_t level, const Ranged& begin, const Ranged& count, bool unrolled) {
+  Stmt counted(size_t level, const Ranged& begin, const Ranged& count) {
     size_t d = order_[level];
     std::string name = buffer_.name + "_c" + std::to_string(d);
     Ranged variable = ranged(hi::Variable::make(Halide::Int(32), name), 0, std::max<int64_t>(count.max - 1, 0));
     positions_[d] = begin + variable;
-    return make_loop(name, count, unrolled, loop(level + 1));
+    return make_loop(name, count, loop(level + 1));
   }
 
-  static Stmt make_loop(const std::string& name, const Ranged& count, bool unrolled, const Stmt& body) {
+  Stmt make_loop(const std::string& name, const Ranged& count, const Stmt& body) const {
     TC_CHECK(count.max <= INT32_MAX, "a tile of {} elements along one dimension", count.max);
-    ForType type = unrolled ? ForType::Unrolled : ForType::Serial;
+    ForType type = options_.form == CopyForm::kLoops ? ForType::Serial : ForType::Unrolled;
     return hi::For::make(name, 0, as_int32(count), type, Halide::DeviceAPI::None, body);
   }
 
-  Stmt element() {
+  Stmt element(const Expr& predicate) {
     std::vector<Ranged> subscripts;
     Place bare = buffer_;
     bare.offset.clear();
@@ -111,8 +132,8 @@ class Copy {
     }
     Expr outside = tensor_.address(subscripts);
     Expr inside = bare.address(positions_);
-    if (direction_ == CopyDirection::kIn) return bare.store(inside, tensor_.load(outside));
-    return tensor_.store(outside, bare.load(inside));
+    if (direction_ == CopyDirection::kIn) return bare.store(inside, tensor_.load(outside, predicate));
+    return tensor_.store(outside, bare.load(inside), predicate);
   }
 
   const Place& tensor_;

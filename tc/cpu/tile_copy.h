@@ -10,9 +10,15 @@ namespace tc::cpu {
 
 enum class CopyDirection { kIn, kOut };
 
+enum class CopyForm {
+  kLoops,    ///< over the part that is inside
+  kFull,     ///< the tile is small and known to be full: no loop remains
+  kGuarded,  ///< the tile is small: no loop remains, each element or vector is copied if it is inside
+};
+
 struct CopyOptions {
-  int vector_lanes = 1;   ///< of the widest vector of the element type
-  bool unrolled = false;  ///< the tile is known to be full and small: no loop remains
+  int vector_lanes = 1;  ///< of the widest vector of the element type
+  CopyForm form = CopyForm::kLoops;
 };
 
 /// Copies the part of a buffer's tile that lies inside of the tensor, from the tensor or back to it.

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "tc/cpu/layouts.h"
+#include "tc/ir/program.h"
+
+namespace tc::cpu {
+
+struct PrepareOptions {
+  Layouts layouts;
+  int vector_bits = 256;
+  int threads = 1;
+  bool strict = false;   ///< keep the order of reductions
+  int vector_width = 0;  ///< lanes of a reduction's partial results; 0: chosen
+};
+
+/// Makes explicit, as statements of their own, what a CPU needs to do a Program's reductions well. To the polyhedral
+/// passes the results are tensors and statements like any other. First of the CPU's passes, on a specialised Program.
+ir::Program prepare(const ir::Program& program, const PrepareOptions& options);
+
+/// Sums and products in a type wider than the tensor's (T3) go to a temporary of that type, and are converted once:
+///     C(m, n) +=! e      ==>   C_sum(m, n) +=! e;  C(m, n) = float16(C_sum(m, n))
+///     C(m, n) += e       ==>   C_sum(m, n) = float32(C(m, n));  C_sum(m, n) += e;  C(m, n) = float16(C_sum(m, n))
+ir::Program widen_accumulators(ir::Program program);
+
+/// A reduction that has no dimension for vectors but the one it reduces gets one for its partial results:
+///     s(m) +=! x(m, k)   ==>   s_lanes(m, l) +=! x(m, 64 * k_vector + l);  s(m) +=! s_lanes(m, l)
+/// and, where nothing else could run in parallel, one for parts that can. Changes the order of the reduction.
+ir::Program split_reductions(ir::Program program, const PrepareOptions& options);
+
+}  // namespace tc::cpu

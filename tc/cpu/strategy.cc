@@ -1,0 +1,246 @@
+#include "tc/cpu/strategy.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tc/cpu/strategy_groups.h"
+#include "tc/cpu/strategy_unit.h"
+#include "tc/poly/dependences.h"
+#include "tc/poly/from_ir.h"
+#include "tc/poly/isl_ext.h"
+#include "tc/support/check.h"
+
+namespace tc::cpu {
+
+namespace {
+
+/// Below this much estimated work a parallel loop costs more than it gains.
+constexpr double kParallelNanoseconds = 30'000;
+/// What one iteration of a parallel loop should take at least.
+constexpr double kChunkNanoseconds = 8'000;
+/// Operations per nanosecond of one core's scalar code.
+constexpr double kScalarRate = 2.0;
+/// A temporary's tile that is kept in a buffer of its own.
+constexpr int64_t kTileBytes = 256 * 1024;
+constexpr int64_t kChunksPerThread = 4;
+
+class Strategy {
+ public:
+  Strategy(const Analysis& analysis, const StrategyOptions& options) : analysis_(analysis), options_(options) {
+    unit_options_.vector_bits = options.vector_bits;
+    unit_options_.vector_width = options.cpu.vector_width.value_or(0);
+    unit_options_.unroll = options.cpu.unroll.value_or(0);
+    unit_options_.promote = options.cpu.promote.value_or(true);
+  }
+
+  Tree run() {
+    GroupOptions group_options;
+    group_options.threads = options_.threads;
+    std::vector<Group> groups = make_groups(analysis_, group_options);
+    std::vector<std::vector<std::string>> filters;
+    std::vector<Tree> parts;
+    for (const Group& group : groups) {
+      filters.push_back(names_of(group));
+      parts.push_back(group_tree(group));
+    }
+    return sequence(std::move(filters), std::move(parts));
+  }
+
+  std::vector<poly::Promotion> promotions;
+
+ private:
+  std::vector<std::string> names_of(const Unit& unit) const {
+    std::vector<std::string> result;
+    for (int s : unit.statements) result.push_back(analysis_.statements[static_cast<size_t>(s)].id());
+    return result;
+  }
+
+  std::vector<std::string> names_of(const Group& group) const {
+    std::vector<std::string> result;
+    for (const Unit& unit : group.units) {
+      for (const std::string& name : names_of(unit)) result.push_back(name);
+    }
+    return result;
+  }
+
+  /// An estimate of a group's time on one core.
+  double nanoseconds(const Group& group) const {
+    double result = 0;
+    for (const Unit& unit : group.units) {
+      UnitPlan plan = plan_unit(analysis_, unit, unit_options_);
+      for (int s : unit.statements) {
+        const StatementInfo& info = analysis_.statements[static_cast<size_t>(s)];
+        result += info.instances() * info.operations / (kScalarRate * static_cast<double>(plan.lanes));
+      }
+    }
+    return result;
+  }
+
+  Tree group_tree(const Group& group) {
+    if (group.shared.empty()) return inner_tree(group, group.shared, 0);
+    std::vector<int64_t> tile = group_tile(group);
+    std::vector<Dim> dims = group.shared;
+    int depth = 0;
+    std::vector<std::map<std::string, isl::aff>> members;
+    int parallel = parallel_dim(group, tile);
+    if (parallel >= 0) {
+      auto p = static_cast<size_t>(parallel);
+      int64_t chunk = tile[p] * chunk_of(group, parallel, tile);
+      members.push_back(cut(dims[p], std::min(chunk, dims[p].extent), depth++));
+    }
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].rest <= tile[d]) continue;
+      members.push_back(cut(dims[d], tile[d], depth++));
+    }
+    Tree tree = inner_tree(group, dims, depth);
+    for (size_t m = members.size(); m-- > 0;) {
+      tree = band(std::move(members[m]), std::move(tree));
+      if (m == 0 && parallel >= 0) tree = mark("parallel", std::move(tree));
+    }
+    return tree;
+  }
+
+  /// The tiles of the shared dimensions within which the units follow each other.
+  std::vector<int64_t> group_tile(const Group& group) const {
+    std::vector<int64_t> tile(group.shared.size(), 1);
+    if (group.units.size() == 1) {
+      tile = plan_unit(analysis_, group.units[0], unit_options_).tile;
+    } else {
+      for (const Unit& unit : group.units) widen_tile(group, unit, tile);
+    }
+    for (size_t d = 0; d < tile.size() && d < options_.cpu.tile.size(); ++d) {
+      tile[d] = std::max<int64_t>(options_.cpu.tile[d], 1);
+    }
+    for (size_t d = 0; d < tile.size(); ++d) tile[d] = std::min(tile[d], group.shared[d].extent);
+    return tile;
+  }
+
+  /// A unit that uses along a shared dimension again what it has loaded wants several of its points together.
+  void widen_tile(const Group& group, const Unit& unit, std::vector<int64_t>& tile) const {
+    UnitPlan plan = plan_unit(analysis_, unit, unit_options_);
+    const std::string& first = analysis_.statements[static_cast<size_t>(unit.statements[0])].id();
+    for (size_t d = 0; d < tile.size(); ++d) {
+      for (size_t u = 0; u < unit.dims.size(); ++u) {
+        if (group.shared[d].position.at(first) != unit.dims[u].position.at(first)) continue;
+        if (static_cast<int>(u) == plan.rows || static_cast<int>(u) == plan.vector) {
+          tile[d] = std::max(tile[d], plan.tile[u]);
+        }
+      }
+    }
+  }
+
+  /// The shared dimension whose tiles run in parallel: the first with enough of them, else that with most; -1: none.
+  int parallel_dim(const Group& group, const std::vector<int64_t>& tile) const {
+    if (!options_.cpu.parallel.value_or(true)) return -1;
+    bool forced = options_.cpu.parallel.has_value();
+    if (!forced && (options_.threads < 2 || nanoseconds(group) < kParallelNanoseconds)) return -1;
+    int best = -1;
+    int64_t most = 1;
+    for (size_t d = 0; d < tile.size(); ++d) {
+      int64_t tiles = (group.shared[d].extent + tile[d] - 1) / tile[d];
+      if (tiles >= kChunksPerThread * options_.threads) return static_cast<int>(d);
+      if (tiles > most) {
+        most = tiles;
+        best = static_cast<int>(d);
+      }
+    }
+    return best;
+  }
+
+  /// How many tiles one iteration of the parallel loop takes.
+  int64_t chunk_of(const Group& group, int parallel, const std::vector<int64_t>& tile) const {
+    auto p = static_cast<size_t>(parallel);
+    int64_t tiles = (group.shared[p].extent + tile[p] - 1) / tile[p];
+    double each = nanoseconds(group) / static_cast<double>(tiles);
+    int64_t by_time = static_cast<int64_t>(std::ceil(kChunkNanoseconds / std::max(each, 1e-3)));
+    int64_t by_balance = std::max<int64_t>(1, tiles / (kChunksPerThread * options_.threads));
+    return std::clamp<int64_t>(by_time, 1, by_balance);
+  }
+
+  /// What is below the shared loops: the temporaries' buffers and the units in order.
+  Tree inner_tree(const Group& group, const std::vector<Dim>& shared, int depth) {
+    std::vector<int> all;
+    for (const Unit& unit : group.units) all.insert(all.end(), unit.statements.begin(), unit.statements.end());
+    std::vector<std::string> marks = promote_temporaries(group, all, shared, depth);
+    std::vector<std::vector<std::string>> filters;
+    std::vector<Tree> parts;
+    for (const Unit& unit : group.units) {
+      Unit inner = unit;
+      for (Dim& dim : inner.dims) take_remainder(dim, shared, unit);
+      UnitPlan plan = plan_unit(analysis_, inner, unit_options_);
+      filters.push_back(names_of(unit));
+      parts.push_back(unit_tree(analysis_, inner, plan, depth, unit_options_, promotions));
+    }
+    Tree tree = sequence(std::move(filters), std::move(parts));
+    for (const std::string& name : marks) tree = mark("promote:" + name, std::move(tree));
+    return tree;
+  }
+
+  /// A unit's dimension that is shared goes on where the shared loops left off.
+  void take_remainder(Dim& dim, const std::vector<Dim>& shared, const Unit& unit) const {
+    const std::string& first = analysis_.statements[static_cast<size_t>(unit.statements[0])].id();
+    for (const Dim& outer : shared) {
+      auto position = outer.position.find(first);
+      if (position == outer.position.end() || position->second != dim.position.at(first)) continue;
+      Dim inner = outer;
+      std::erase_if(inner.position, [&](const auto& p) { return dim.position.count(p.first) == 0; });
+      std::erase_if(inner.remainder, [&](const auto& r) { return dim.position.count(r.first) == 0; });
+      dim = std::move(inner);
+      return;
+    }
+  }
+
+  /// Tiles of temporaries that several units of the group use, and nobody else.
+  std::vector<std::string> promote_temporaries(const Group& group, const std::vector<int>& all,
+                                               const std::vector<Dim>& shared, int depth) {
+    std::vector<std::string> marks;
+    if (!unit_options_.promote || group.units.size() < 2) return marks;
+    std::set<std::string> seen;
+    for (int s : all) {
+      const std::string& tensor = analysis_.statements[static_cast<size_t>(s)].statement->tensor;
+      if (!seen.insert(tensor).second || !is_private(analysis_, all, tensor)) continue;
+      bool in_one_unit = std::any_of(group.units.begin(), group.units.end(),
+                                     [&](const Unit& unit) { return is_private(analysis_, unit.statements, tensor); });
+      if (in_one_unit) continue;
+      Footprint part = footprint(analysis_, all, tensor, shared, depth);
+      int64_t bytes = analysis_.scop->program->tensor(tensor).type.bytes();
+      bool fits = true;
+      for (int64_t e : part.extents) fits = fits && !__builtin_mul_overflow(bytes, e, &bytes);
+      if (!fits || bytes > kTileBytes) continue;
+      poly::Promotion promotion;
+      promotion.name = buffer_name(tensor, promotions);
+      promotion.tensor = tensor;
+      promotion.offset = part.offset;
+      promotion.extents = part.extents;
+      for (size_t d = 0; d < part.extents.size(); ++d) promotion.layout.push_back(static_cast<int>(d));
+      marks.push_back(promotion.name);
+      promotions.push_back(std::move(promotion));
+    }
+    return marks;
+  }
+
+  const Analysis& analysis_;
+  const StrategyOptions& options_;
+  UnitOptions unit_options_;
+};
+
+}  // namespace
+
+Result<poly::Scop> schedule_for_cpu(const poly::Scop& scop, const StrategyOptions& options) {
+  return poly::within_budget(*scop.context, [&]() -> Result<poly::Scop> {
+    Analysis analysis = analyse(scop, options.layouts);
+    poly::Scop result = scop;
+    if (analysis.statements.empty()) return result;
+    Strategy strategy(analysis, options);
+    Tree tree = strategy.run();
+    result.promotions = std::move(strategy.promotions);
+    result.schedule = to_schedule(tree, scop.domain);
+    if (poly::find_violation(result)) {
+      result.schedule = poly::canonical_schedule(scop);
+      result.promotions.clear();
+    }
+    return result;
+  });
+}
+
+}  // namespace tc::cpu

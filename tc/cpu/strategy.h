@@ -1,0 +1,29 @@
+#pragma once
+
+#include "tc/cpu/layouts.h"
+#include "tc/options/options.h"
+#include "tc/poly/scop.h"
+#include "tc/support/result.h"
+
+namespace tc::cpu {
+
+/// What a schedule is made for.
+struct StrategyOptions {
+  options::CpuOptions cpu;
+  Layouts layouts;
+  int vector_bits = 256;
+  int threads = 1;
+};
+
+/// Decides the schedule tree of a Scop in canonical form: which statements share loops, tiles, what runs in parallel,
+/// what is a vector, what has a buffer of its own.
+///
+/// Statements become units (an initialisation, its reduction and what follows at the same point), units become groups
+/// (what passes between them stays within an iteration of shared loops); a group's outermost loop is parallel if
+/// there is work enough, and each unit is tiled for the vector registers. If the user names a fusion strategy, the
+/// tree is that of poly::schedule() with its loops marked.
+/// Every schedule is proved legal; one that is not (a fault of ours) is replaced by the canonical order.
+/// Errors: the context's budget.
+Result<poly::Scop> schedule_for_cpu(const poly::Scop& scop, const StrategyOptions& options);
+
+}  // namespace tc::cpu
