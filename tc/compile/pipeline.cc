@@ -7,6 +7,7 @@
 
 #include "tc/compile/ast_text.h"
 #include "tc/compile/scop_text.h"
+#include "tc/cpu/prepare.h"
 #include "tc/cpu/runtime.h"
 #include "tc/cpu/strategy.h"
 #include "tc/ir/from_lang.h"
@@ -70,6 +71,21 @@ Result<void> specialise(const Settings& settings, Compilation& c) {
 
 Result<std::string> dump_specialise(const Settings&, const Compilation& c) { return ir::to_text(*c.specialised); }
 
+// --- prepare: reductions as a CPU wants them --------------------------------------------------------------------
+
+Result<void> prepare(const Settings& settings, Compilation& c) {
+  TC_TRY(target, cpu::canonical_target(settings.target));
+  const cpu::PrepareOptions options{.layouts = settings.layouts,
+                                    .vector_bits = cpu::vector_bits(target),
+                                    .threads = settings.threads > 0 ? settings.threads : cpu::thread_count(),
+                                    .strict = settings.options.strict,
+                                    .vector_width = settings.options.vector_width.value_or(0)};
+  c.prepared = std::make_shared<const ir::Program>(cpu::prepare(*c.specialised, options));
+  return {};
+}
+
+Result<std::string> dump_prepare(const Settings&, const Compilation& c) { return ir::to_text(*c.prepared); }
+
 // --- scop: sets, relations, dependences, and the program's own order --------------------------------------------
 
 /// Runs `work` on the Scop while a request to cancel reaches isl.
@@ -82,7 +98,7 @@ Result<void> while_cancellable(const Settings& settings, poly::Context& context,
 Result<void> scop(const Settings& settings, Compilation& c) {
   auto context = std::make_shared<poly::Context>(settings.budget);
   return while_cancellable(settings, *context, [&]() -> Result<void> {
-    TC_TRY(scop, poly::from_ir(c.specialised, context));
+    TC_TRY(scop, poly::from_ir(c.prepared, context));
     c.scop = std::move(scop);
     return {};
   });
@@ -181,6 +197,7 @@ const std::vector<Pass>& passes() {
       {"analyse", "names, types and roles", analyse, dump_analyse, nullptr},
       {"program", "index ranges and shapes over symbolic sizes", program, dump_program, nullptr},
       {"specialise", "to the sizes of this compilation", specialise, dump_specialise, nullptr},
+      {"prepare", "reductions as a CPU wants them: wide sums, partial results", prepare, dump_prepare, nullptr},
       {"scop", "sets, relations, dependences, and the order of the text", scop, dump_scop, verify_scop},
       {"schedule", "loops, tiles, vectors, buffers, parallel loops", schedule, dump_schedule, verify_scop},
       {"stmt", "the same as loops", stmt, dump_stmt, nullptr},

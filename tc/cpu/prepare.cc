@@ -124,6 +124,12 @@ class Splitter {
     bool plain = std::all_of(statement_.subscripts.begin(), statement_.subscripts.end(),
                              [](const Expr& subscript) { return subscript.as<hi::Variable>() != nullptr; });
     if (!plain) return std::nullopt;
+    for (const Reference& reference : references_) {
+      // What is checked at run time is reported by the statement of the source.
+      if (std::find(reference.forms.begin(), reference.forms.end(), std::nullopt) != reference.forms.end()) {
+        return std::nullopt;
+      }
+    }
     int64_t lanes = native_lanes();
     for (const ir::Index& index : statement_.indices) {
       if (!index.is_reduction && extent_of(index) >= std::max<int64_t>(lanes / 2, 4) && fits(index, true)) {
