@@ -374,8 +374,8 @@ TEST(Object, AllocationThatCannotBeIsAnError) {
   int32_t n = 0x7fffffff, out = 0;
   void* arguments[] = {&n, &out};
   EXPECT_EQ(build(kernel)->call(arguments), kOutOfMemory);
-  // 2^64 bytes, which wraps to none.
-  body = Allocate::make("t", Int(32), MemoryType::Auto, {1 << 30, 1 << 30, 4}, const_true(), use);
+  // 2^62 bytes by constant extents.
+  body = Allocate::make("t", Int(32), MemoryType::Auto, {1 << 30, 1 << 30}, const_true(), use);
   EXPECT_EQ(build({"f", kernel.arguments, body})->call(arguments), kOutOfMemory);
 }
 
