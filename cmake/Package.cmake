@@ -37,7 +37,8 @@ set_target_properties(tensorc PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINA
 set(public_headers
   tc/api/tc.h tc/api/tc_c.h tc/api/tensor.h tc/api/dlpack_versioned.h
   tc/options/options.h tc/support/error.h tc/support/scalar_type.h tc/support/source.h)
-install(TARGETS tensorc_library tensorc EXPORT tensorc)
+install(TARGETS tensorc_library EXPORT tensorc)
+install(TARGETS tensorc)
 foreach(header IN LISTS public_headers)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
