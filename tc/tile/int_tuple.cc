@@ -53,7 +53,10 @@ bool congruent(const IntTuple& a, const IntTuple& b) {
 std::string to_string(const IntTuple& tuple) {
   if (tuple.is_leaf()) return std::to_string(tuple.value());
   std::string result = "(";
-  for (int i = 0; i < tuple.rank(); ++i) result += (i ? "," : "") + to_string(tuple[i]);
+  for (int i = 0; i < tuple.rank(); ++i) {
+    if (i > 0) result += ',';
+    result += to_string(tuple[i]);
+  }
   return result + ")";
 }
 
