@@ -74,6 +74,7 @@ Result<const compile::Compilation*> Engine::Impl::find(const std::string& entry)
 Result<compile::Compilation> Engine::Impl::start(const Request& request, compile::Settings& settings) const {
   TC_TRY(def, find(request.entry));
   TC_TRY(translated, settings_of(request, *def->program));
+  TC_TRY_VOID(check_sizes(translated, *def->program));
   settings = std::move(translated);
   return *def;
 }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tc/api/call.h"
 #include "tc/api/elements.h"
 #include "tc/api/layout.h"
+#include "tc/ir/index_expr.h"
 #include "tc/support/nearest.h"
 
 namespace tc::api {
@@ -106,6 +108,20 @@ Result<compile::Settings> settings_of(const Request& request, const ir::Program&
     if (auto taken = take_scalar(name, value, program, settings); !taken) return tl::unexpected(taken.error());
   }
   return settings;
+}
+
+Result<void> check_sizes(const compile::Settings& settings, const ir::Program& program) {
+  std::set<std::string> known;
+  for (const auto& [name, value] : settings.given.sizes) known.insert(name);
+  for (const auto& [name, shape] : settings.given.shapes) {
+    for (const Halide::Expr& extent : program.tensor(name).extents) known.merge(ir::variables_of(extent));
+  }
+  for (const std::string& size : program.sizes) {
+    if (!known.contains(size)) {
+      return fail("size '{}' of '{}' has no value: no tensor that is given determines it", size, program.name);
+    }
+  }
+  return {};
 }
 
 Specs specs_of(const ir::Program& specialised, const cpu::Layouts& layouts) {

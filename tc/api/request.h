@@ -11,6 +11,10 @@ namespace tc::api {
 /// (with the nearest) or that its type cannot hold; options or a budget out of bounds.
 Result<compile::Settings> settings_of(const Request& request, const ir::Program& program);
 
+/// Holds if every size of the def has a value, or stands in an extent of a tensor that is given. The error names the
+/// first that does not.
+Result<void> check_sizes(const compile::Settings& settings, const ir::Program& program);
+
 /// Types, shapes and strides of a specialised Program's arguments.
 Specs specs_of(const ir::Program& specialised, const cpu::Layouts& layouts);
 

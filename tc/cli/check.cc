@@ -21,7 +21,8 @@ Result<void> run_check(const std::vector<std::string>& files) {
     compile::Compilation compilation = front;
     const Result<void> done = compile::run_passes(settings, compilation, "program");
     if (done) {
-      report += (report.empty() ? "" : "\n") + ir::report(*compilation.program);
+      if (!report.empty()) report += '\n';
+      report += ir::report(*compilation.program);
     } else {
       diagnostics.insert(diagnostics.end(), done.error().diagnostics().begin(), done.error().diagnostics().end());
     }

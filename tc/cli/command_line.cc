@@ -102,7 +102,8 @@ std::string wrap(const std::string& text, size_t indent, size_t width) {
     const size_t end = std::min(text.find(' ', at), text.size());
     const std::string word = text.substr(at, end - at);
     if (!line.empty() && indent + line.size() + 1 + word.size() > width) end_line();
-    line += (line.empty() ? "" : " ") + word;
+    if (!line.empty()) line += ' ';
+    line += word;
     at = end + 1;
   }
   end_line();

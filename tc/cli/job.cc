@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstdio>
 
+#include "tc/api/request.h"
 #include "tc/cli/command_line.h"
 #include "tc/cli/files.h"
 #include "tc/cli/flags.h"
@@ -69,6 +70,20 @@ Result<void> check_size_name(const std::string& name, const ir::Program& program
   return fail("'{}' has no size '{}'; its sizes are {}", program.name, name, fmt::join(program.sizes, ", "));
 }
 
+/// Prints how long each pass took, if --time_passes, also where one of them fails.
+struct PassTimes {
+  const compile::Compilation& compilation;
+  ~PassTimes() {
+    if (!FLAGS_time_passes) return;
+    double total = 0;
+    for (const compile::PassTime& time : compilation.times) {
+      std::fprintf(stderr, "%-12s %9.3f ms\n", time.pass.c_str(), time.ms);
+      total += time.ms;
+    }
+    std::fprintf(stderr, "%-12s %9.3f ms\n", "total", total);
+  }
+};
+
 }  // namespace
 
 Result<compile::Compilation> open_def(const std::string& path) {
@@ -104,20 +119,13 @@ Result<api::Request> request_of_flags(const ir::Program& program) {
   return request;
 }
 
-void print_pass_times(const compile::Compilation& compilation) {
-  if (!FLAGS_time_passes) return;
-  double total = 0;
-  for (const compile::PassTime& time : compilation.times) {
-    std::fprintf(stderr, "%-12s %9.3f ms\n", time.pass.c_str(), time.ms);
-    total += time.ms;
-  }
-  std::fprintf(stderr, "%-12s %9.3f ms\n", "total", total);
-}
-
 Result<void> run_to(const compile::Settings& settings, compile::Compilation& compilation, const std::string& last) {
-  Result<void> done = compile::run_passes(settings, compilation, FLAGS_stop_after.empty() ? last : FLAGS_stop_after);
-  print_pass_times(compilation);
-  return done;
+  const PassTimes print_at_end{compilation};
+  const std::string& wanted = FLAGS_stop_after.empty() ? last : FLAGS_stop_after;
+  TC_TRY(specialise, compile::find_pass("specialise"));
+  TC_TRY(end, wanted.empty() ? Result<size_t>(compile::passes().size()) : compile::find_pass(wanted));
+  if (end >= specialise) TC_TRY_VOID(api::check_sizes(settings, *compilation.program));
+  return compile::run_passes(settings, compilation, wanted);
 }
 
 }  // namespace tc::cli

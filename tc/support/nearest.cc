@@ -1,9 +1,19 @@
 #include "tc/support/nearest.h"
 
 #include <algorithm>
+#include <cctype>
 #include <vector>
 
 namespace tc {
+namespace {
+
+std::string lower_case(std::string_view word) {
+  std::string lower(word);
+  for (char& c : lower) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return lower;
+}
+
+}  // namespace
 
 int edit_distance(std::string_view a, std::string_view b) {
   // Three rows of the table of distances between prefixes: a swap looks two rows back.
@@ -24,11 +34,12 @@ int edit_distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view word, std::span<const std::string> candidates) {
   constexpr size_t kLongestName = 64;  // nobody means a name by a page of text
   if (word.size() > kLongestName) return {};
-  int best = std::max<int>(1, static_cast<int>(word.size()) / 3) + 1;
+  const std::string wanted = lower_case(word);
+  int best = (word.size() == 2 ? 1 : static_cast<int>(word.size()) / 3) + 1;
   std::string found;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kLongestName) continue;
-    const int distance = edit_distance(word, candidate);
+    const int distance = edit_distance(wanted, lower_case(candidate));
     if (distance < best) {
       best = distance;
       found = candidate;
