@@ -207,6 +207,19 @@ void drop_alias_metadata(llvm::Module& module) {
   }
 }
 
+/// Rule T5 holds because no instruction may assume anything of its operands.
+void check_no_fast_math(const llvm::Module& module) {
+  for (const llvm::Function& f : module) {
+    for (const llvm::BasicBlock& block : f) {
+      for (const llvm::Instruction& instruction : block) {
+        const bool fast = llvm::isa<llvm::FPMathOperator>(instruction) && instruction.getFastMathFlags().any();
+        TC_CHECK(!fast, "an instruction '{}' with fast-math flags in {}", instruction.getOpcodeName(),
+                 f.getName().str());
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string entry_symbol(const std::string& kernel_name) { return "tc_kernel_" + kernel_name; }
@@ -217,6 +230,7 @@ std::unique_ptr<llvm::Module> generate_module(const Kernel& kernel, const Lowere
   KernelCodeGen generator(target, context);
   std::unique_ptr<llvm::Module> module = generator.generate(kernel, lowered, std::move(layout));
   if (!kernel.no_alias) drop_alias_metadata(*module);
+  check_no_fast_math(*module);
   return module;
 }
 

@@ -14,8 +14,7 @@ namespace tc::cpu {
 /// is fused with it where the processor can.
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CodeTarget& target, bool strict);
 
-/// Optimises in place. Vector code comes from the schedule, so the pipeline is shorter than LLVM's own: scalars into
-/// registers, simplification, invariant code, redundant loads and stores, small loops unrolled.
+/// Optimises in place, with LLVM's -O3. Loops are not interleaved: vector code and unrolling come from the schedule.
 void optimise(llvm::Module& module, llvm::TargetMachine& machine);
 
 /// The module as an object file or as assembly. Consumes the module's contents.

@@ -434,13 +434,6 @@ TEST(Object, SameKernelSameBytes) {
   EXPECT_EQ(compile_object(kernel)->bytes, compile_object(kernel)->bytes);
 }
 
-TEST(Object, NoFastMathInTheModule) {
-  // What the processor does with NaNs is tested above; here, that no unordered shortcut remains in the code's text.
-  std::string text = lowered_text(matmul_kernel(6, 32, 4)).value();
-  EXPECT_NE(text.find("tc.mul"), std::string::npos);
-  EXPECT_EQ(text.find("strict_float"), std::string::npos);
-}
-
 TEST(Object, BadTargetsAreErrors) {
   Kernel kernel = matmul_kernel(6, 32, 4);
   auto message = [&](const char* target) {
