@@ -60,6 +60,48 @@ struct Region {
   bool expressible = true;  ///< the conditions can stand outside of the region
 };
 
+/// True if some statement below is under a condition that depends on the variable.
+bool has_condition_on(const Stmt& body, const std::string& variable) {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::string& variable) : variable_(variable) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::IfThenElse* op) override {
+      found = found || hi::expr_uses_var(op->condition, variable_);
+      IRVisitor::visit(op);
+    }
+    const std::string& variable_;
+  } finder(variable);
+  body.accept(&finder);
+  return finder.found;
+}
+
+/// True if some load or store moves back in memory as the variable grows.
+bool runs_backwards(const Stmt& body, const std::string& variable) {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::string& variable) : variable_(variable) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Load* op) override {
+      found = found || lane_step(op->index, variable_) < 0;
+      IRVisitor::visit(op);
+    }
+    void visit(const hi::Store* op) override {
+      found = found || lane_step(op->index, variable_) < 0;
+      IRVisitor::visit(op);
+    }
+    const std::string& variable_;
+  } finder(variable);
+  body.accept(&finder);
+  return finder.found;
+}
+
 class Generator {
  public:
   Generator(const poly::Scop& scop, const FromPolyOptions& options)
@@ -282,16 +324,19 @@ Stmt Generator::lower_user(const isl::ast_node_user& node) {
   context.indices = index_values(statement, values, iterators_, padding_.empty());
   if (!padding_.empty()) {
     Iterators inside = iterators_;
+    Iterators held = iterators_;
     for (const Padding& padding : padding_) {
       const Ranged value = iterators_.at(padding.iterator);
+      held[padding.iterator] = min(value, padding.last);
       if (padding.variable.empty()) {
-        inside[padding.iterator] = min(value, padding.last);
-        continue;
+        inside[padding.iterator] = held[padding.iterator];
+      } else {
+        context.safe = less_equal(value, padding.last);
+        context.lane = padding.variable;
       }
-      context.safe = less_equal(value, padding.last);
-      context.safe_variable = padding.variable;
     }
     context.safe_indices = index_values(statement, values, inside, true);
+    context.held_indices = index_values(statement, values, held, true);
   }
   return statement_body(statement, context);
 }
@@ -410,6 +455,10 @@ Stmt Generator::tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ra
   Stmt body = body_with(node, name, value);
   if (pads) padding_.pop_back();
   if (partial && !pads) body = hi::IfThenElse::make(less_equal(value, last), body);
+  // Halide cannot predicate vectors that run backwards.
+  if (kind == LoopKind::kVector && has_condition_on(body, name) && runs_backwards(body, name)) {
+    kind = LoopKind::kSerial;
+  }
   return hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, body);
 }
 

@@ -20,6 +20,7 @@ constexpr char kLoop[] = "loop";
 struct Generation {
   const poly::Scop* scop;
   std::vector<MarkPlace>* marks;
+  std::map<std::string, isl::union_map> prefixes;  ///< by mark: { S[i] -> [schedule dimensions above] }
 };
 
 int depth_of_build(isl_ast_build* build) {
@@ -29,11 +30,16 @@ int depth_of_build(isl_ast_build* build) {
   return depth;
 }
 
-/// A mark's id carries the number of members of the band below it: code generation does not see bands.
-isl_schedule_node* add_members_to_mark(isl_schedule_node* raw, void*) {
+/// Notes where promotions stand. A mark's id carries the number of members of the band below it: code generation does
+/// not see bands.
+isl_schedule_node* visit_mark(isl_schedule_node* raw, void* user) {
   if (isl_schedule_node_get_type(raw) != isl_schedule_node_mark) return raw;
   isl::schedule_node node = isl::manage(raw);
   std::string name = poly::mark_name(node);
+  if (name.rfind("promote:", 0) == 0) {
+    static_cast<Generation*>(user)->prefixes[name] =
+        isl::manage(isl_schedule_node_get_prefix_schedule_union_map(node.get()));
+  }
   isl::schedule_node child = node.child(0);
   intptr_t members = 0;
   if (child.isa<isl::schedule_node_band>()) {
@@ -44,26 +50,40 @@ isl_schedule_node* add_members_to_mark(isl_schedule_node* raw, void*) {
   return isl_schedule_node_insert_mark(bare, id);
 }
 
-/// offset: { prefix -> tensor[o] } as expressions over the loop variables above the mark.
-std::vector<isl::ast_expr> offset_expressions(const isl::multi_aff& offset, isl_ast_build* build) {
-  std::vector<isl::ast_expr> result;
-  isl::space here = isl::manage(isl_ast_build_get_schedule_space(build));
+/// { [schedule dimensions here] -> tensor[o] }, from { [prefix] -> tensor[o] } where the two have the same dimensions.
+isl_multi_aff* rename_prefix(const isl::multi_aff& offset, const isl::space& here) {
   isl_space* domain = isl_space_domain(offset.space().release());
-  int depth = static_cast<int>(isl_space_dim(domain, isl_dim_set));
-  TC_CHECK(depth == static_cast<int>(isl_space_dim(here.get(), isl_dim_set)),
-           "an offset of {} schedule dimensions at a mark below {}", depth, depth_of_build(build));
-  isl_space* space = isl_space_map_from_domain_and_range(here.copy(), domain);
-  isl_multi_aff* rename = isl_multi_aff_zero(space);
-  for (int i = 0; i < depth; ++i) {
+  isl_multi_aff* rename = isl_multi_aff_zero(isl_space_map_from_domain_and_range(here.copy(), domain));
+  for (int i = 0, n = static_cast<int>(isl_space_dim(here.get(), isl_dim_set)); i < n; ++i) {
     isl_aff* value = isl_aff_var_on_domain(isl_local_space_from_space(here.copy()), isl_dim_set, i);
     rename = isl_multi_aff_set_at(rename, i, value);
   }
-  isl_multi_aff* here_offset = isl_multi_aff_pullback_multi_aff(offset.copy(), rename);
-  for (int i = 0, n = static_cast<int>(isl_multi_aff_size(here_offset)); i < n; ++i) {
-    isl_pw_aff* value = isl_pw_aff_from_aff(isl_multi_aff_get_at(here_offset, i));
+  return isl_multi_aff_pullback_multi_aff(offset.copy(), rename);
+}
+
+/// The same where isl has left out dimensions that have one value here: through the statements' instances.
+isl_pw_multi_aff* relate_prefix(const isl::multi_aff& offset, const isl::union_map& prefix, isl_ast_build* build) {
+  isl_union_map* instances = isl_union_map_reverse(isl_ast_build_get_schedule(build));  // { [here] -> S[i] }
+  isl_union_map* tile = isl_union_map_apply_range(
+      prefix.copy(), isl_union_map_from_map(isl_map_from_multi_aff(offset.copy())));  // { S[i] -> tensor[o] }
+  isl_union_map* relation = isl_union_map_coalesce(isl_union_map_apply_range(instances, tile));
+  return isl_pw_multi_aff_from_map(isl_map_from_union_map(relation));
+}
+
+/// A promotion's offset as expressions over the loop variables above its mark.
+std::vector<isl::ast_expr> offset_expressions(const isl::multi_aff& offset, const isl::union_map& prefix,
+                                              isl_ast_build* build) {
+  std::vector<isl::ast_expr> result;
+  isl::space here = isl::manage(isl_ast_build_get_schedule_space(build));
+  auto depth = isl_space_dim(here.get(), isl_dim_set);
+  bool same = depth == isl_multi_aff_dim(offset.get(), isl_dim_in);
+  isl_pw_multi_aff* here_offset =
+      same ? isl_pw_multi_aff_from_multi_aff(rename_prefix(offset, here)) : relate_prefix(offset, prefix, build);
+  for (int i = 0, n = static_cast<int>(isl_pw_multi_aff_dim(here_offset, isl_dim_out)); i < n; ++i) {
+    isl_pw_aff* value = isl_pw_multi_aff_get_at(here_offset, i);
     result.push_back(isl::manage(isl_ast_build_expr_from_pw_aff(build, value)));
   }
-  isl_multi_aff_free(here_offset);
+  isl_pw_multi_aff_free(here_offset);
   return result;
 }
 
@@ -75,7 +95,8 @@ isl_ast_node* place_mark(isl_ast_node* raw, isl_ast_build* build, void* user) {
   place.members = static_cast<int>(reinterpret_cast<intptr_t>(isl_id_get_user(id)));
   place.depth = depth_of_build(build);
   for (const poly::Promotion& promotion : generation->scop->promotions) {
-    if ("promote:" + promotion.name == place.name) place.offsets = offset_expressions(promotion.offset, build);
+    if ("promote:" + promotion.name != place.name) continue;
+    place.offsets = offset_expressions(promotion.offset, generation->prefixes.at(place.name), build);
   }
   isl_id_free(id);
   generation->marks->push_back(place);
@@ -173,9 +194,9 @@ LoopAst generate_loops(const poly::Scop& scop) {
   isl_options_set_ast_build_detect_min_max(ctx, 1);
   isl_options_set_ast_build_exploit_nested_bounds(ctx, 1);
   LoopAst result;
-  Generation generation{&scop, &result.marks};
+  Generation generation{&scop, &result.marks, {}};
   isl::schedule schedule =
-      isl::manage(isl_schedule_map_schedule_node_bottom_up(scop.schedule.copy(), &add_members_to_mark, nullptr));
+      isl::manage(isl_schedule_map_schedule_node_bottom_up(scop.schedule.copy(), &visit_mark, &generation));
   isl_ast_build* build = isl_ast_build_alloc(ctx);
   build = isl_ast_build_set_before_each_for(build, &place_loop, nullptr);
   build = isl_ast_build_set_after_each_mark(build, &place_mark, &generation);

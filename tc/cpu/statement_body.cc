@@ -80,6 +80,7 @@ class BodyMutator : public hi::IRMutator {
   const poly::Statement& statement_;
   const BodyContext& context_;
   bool safe_ = false;         ///< within a subscript that must stay inside although the instance may be padding
+  bool hold_ = false;         ///< and which no predicate protects
   std::vector<Expr> guards_;  ///< conditions under which the expression at hand is wanted (R6)
 };
 
@@ -112,7 +113,7 @@ Ranged BodyMutator::range(const Expr& expr) {
     return either(condition, a, b);
   }
   if (const auto* op = expr.as<hi::Variable>()) {
-    const auto& indices = safe_ ? *context_.safe_indices : context_.indices;
+    const auto& indices = !safe_ ? context_.indices : hold_ ? context_.held_indices : *context_.safe_indices;
     auto index = indices.find(op->name);
     if (index != indices.end()) return index->second;
   }
@@ -169,8 +170,15 @@ Expr BodyMutator::visit(const hi::Call* op) {
   // Nothing can be read from a tensor without elements: only a guard that never holds gets here.
   if (place.span() == 0) return hi::make_zero(op->type);
   Expr index = address(op->name, op->args);
-  bool may_leave = context_.safe.defined() && !place.padded && hi::expr_uses_var(index, context_.safe_variable);
-  return may_leave ? place.load(index, context_.safe) : place.load(index);
+  if (!context_.safe.defined() || place.padded || hold_ || !hi::expr_uses_var(index, context_.lane)) {
+    return place.load(index);
+  }
+  if (lane_step(index, context_.lane) > 0) return place.load(index, context_.safe);
+  // Halide cannot predicate a load that runs backwards, or is a gather of gathers.
+  hold_ = true;
+  index = address(op->name, op->args);
+  hold_ = false;
+  return place.load(index);
 }
 
 Expr BodyMutator::address(const std::string& tensor, const std::vector<Expr>& subscripts) {
@@ -230,6 +238,13 @@ Expr combine(ir::Assign assign, const Expr& old_value, const Expr& value) {
 }
 
 }  // namespace
+
+int64_t lane_step(const Expr& index, const std::string& lane) {
+  Expr variable = hi::Variable::make(Halide::Int(32), lane);
+  Expr step = hi::simplify(hi::substitute(lane, variable + 1, index) - index);
+  const int64_t* value = hi::as_const_int(step);
+  return value != nullptr ? *value : 0;
+}
 
 Stmt statement_body(const poly::Statement& statement, const BodyContext& context) {
   BodyMutator mutator(statement, context);

@@ -36,17 +36,22 @@ struct BodyContext {
   std::function<const Place&(const std::string& tensor)> place;
   /// The statement's indices at that place, with the bounds of its domain.
   std::map<std::string, Ranged> indices;
-  /// Where the instance may be one that pads a partial tile: indices and a condition under which a read from elsewhere
-  /// than a padded buffer stays inside of its tensor. The condition is for reads that depend on the vector's variable.
+  /// Where the instance may be one that pads a partial tile: indices that keep reads from elsewhere than a padded
+  /// buffer inside of their tensors. In the first the vector's lanes, if they are padded, are as they are: a read that
+  /// moves forward with them is done where `safe` holds. In the second they are held inside, too.
   std::optional<std::map<std::string, Ranged>> safe_indices;
+  std::map<std::string, Ranged> held_indices;
   Halide::Expr safe;
-  std::string safe_variable;
+  std::string lane;  ///< the variable of the vector's lanes
   /// Where run-time checks are listed; null for none.
   std::vector<BoundsCheck>* checks = nullptr;
 };
 
 /// One instance of a statement: its checks, its guard, and the store.
 Halide::Internal::Stmt statement_body(const poly::Statement& statement, const BodyContext& context);
+
+/// By how much an index grows with a loop variable; 0 also if that varies.
+int64_t lane_step(const Halide::Expr& index, const std::string& lane);
 
 /// True if a subscript of the statement, or of a read in it, reads a tensor.
 bool has_data_dependent_subscript(const poly::Statement& statement, const ir::Program& program);
