@@ -1,0 +1,359 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "tc/cli/npy.h"
+#include "tests/cli/process.h"
+
+namespace tc::cli {
+namespace {
+
+using testing::Folder;
+using testing::Output;
+
+constexpr const char* kMm =
+    "def mm(float(M,K) A, float(K,N) B) -> (C) {\n"
+    "  C(m,n) +=! A(m,k) * B(k,n)\n"
+    "}\n";
+
+/// A folder with mm.tc.
+class Tool : public ::testing::Test {
+ protected:
+  Tool() { folder_.write("mm.tc", kMm); }
+
+  /// The user's error: exit code 1, nothing on standard output, nothing written.
+  std::string error(const std::vector<std::string>& words) {
+    const std::vector<std::string> before = folder_.files();
+    const Output output = folder_.run(words);
+    EXPECT_EQ(output.code, 1) << output.out << output.err;
+    EXPECT_EQ(output.out, "");
+    EXPECT_EQ(folder_.files(), before);
+    return output.err;
+  }
+
+  /// The output of a run that succeeds and has nothing to complain of.
+  std::string good(const std::vector<std::string>& words, const std::string& input = "") {
+    const Output output = folder_.run(words, input);
+    EXPECT_EQ(output.code, 0) << output.err;
+    EXPECT_EQ(output.err, "");
+    return output.out;
+  }
+
+  void write_floats(const std::string& name, std::vector<int64_t> shape, const std::vector<float>& elements) {
+    api::Tensor tensor = *api::Tensor::allocate({.type = ScalarType::kFloat32, .shape = std::move(shape)});
+    std::copy(elements.begin(), elements.end(), tensor.data_as<float>());
+    ASSERT_TRUE(write_npy(folder_.path(name), tensor));
+  }
+
+  std::vector<float> read_floats(const std::string& name) {
+    const Result<api::Tensor> tensor = read_npy(folder_.path(name));
+    EXPECT_TRUE(tensor) << tensor.error().to_string();
+    if (!tensor) return {};
+    return {tensor->data_as<float>(), tensor->data_as<float>() + tensor->spec().elements()};
+  }
+
+  Folder folder_;
+};
+
+/// A text without its lines that begin with a word.
+std::string without(const std::string& text, const std::string& word) {
+  std::string kept;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find('\n', at), text.size() - 1) + 1;
+    if (!text.substr(at).starts_with(word)) kept += text.substr(at, end - at);
+    at = end;
+  }
+  return kept;
+}
+
+TEST_F(Tool, HasAVersion) { EXPECT_EQ(good({"version"}), "tensorc 0.1.0\n"); }
+
+TEST_F(Tool, HelpListsTheCommands) {
+  const std::string help = good({"help"});
+  EXPECT_EQ(good({"--help"}), help);
+  for (const char* command : {"check", "fmt", "run", "emit"}) {
+    EXPECT_NE(help.find("\n  " + std::string(command) + " "), std::string::npos) << command;
+    EXPECT_EQ(good({"help", command}), good({command, "--help"}));
+  }
+}
+
+TEST_F(Tool, HelpOfACommandHasItsFlagsAndNoOthers) {
+  EXPECT_EQ(good({"fmt", "--help"}), R"(usage: tensorc fmt FILE.tc [flags]
+
+Prints a program in canonical form: one statement a line, types by their full names, the fewest
+parentheses. Comments are kept.
+
+flags:
+  --in_place
+      Write the canonical form to the file itself. Also -i.
+  --check
+      run: compare the results with the interpreter's, and fail if one is farther off than rounding
+      explains. fmt: print nothing, and fail if the file is not in canonical form.
+
+examples:
+  tensorc fmt matmul.tc
+  tensorc fmt -i matmul.tc
+  tensorc fmt --check matmul.tc
+)");
+}
+
+TEST_F(Tool, CommandLinesThatAreWrong) {
+  EXPECT_EQ(error({}), "error: a command is missing; 'tensorc help' lists the commands\n");
+  EXPECT_EQ(error({"chek", "mm.tc"}), "error: there is no command 'chek'; did you mean 'check'?\n");
+  EXPECT_EQ(error({"frobnicate"}), "error: there is no command 'frobnicate'; 'tensorc help' lists the commands\n");
+  EXPECT_EQ(error({"help", "runn"}), "error: there is no command 'runn'; did you mean 'run'?\n");
+  EXPECT_EQ(error({"check"}), "error: 'tensorc check' needs a file: tensorc check FILE.tc\n");
+  EXPECT_EQ(error({"check", "mm.tc", "b.tc"}), "error: 'tensorc check' takes 1 file; 'b.tc' is one too many\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--size=M=1"}),
+            "error: 'tensorc run' has no flag '--size'; did you mean '--sizes'?\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--target=x"}),
+            "error: 'tensorc run' has no flag '--target'; 'tensorc run --help' lists its flags\n");
+  EXPECT_EQ(error({"check", "mm.tc", "--flagfile=x"}),
+            "error: 'tensorc check' has no flag '--flagfile'; 'tensorc check --help' lists its flags\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--sizes"}), "error: '--sizes' needs a value: a text\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--seed=abc"}), "error: '--seed' takes a non-negative integer, not 'abc'\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--repeat", "-1"}), "error: '--repeat' takes a non-negative integer, not '-1'\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--check=maybe"}), "error: '--check' takes true or false, not 'maybe'\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--backend=gpu"}), "error: there is no backend 'gpu'; there are cpu and interp\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--repeat=0"}), "error: '--repeat' is 0; a kernel is run at least once\n");
+}
+
+TEST_F(Tool, FilesThatCannotBeRead) {
+  EXPECT_EQ(error({"check", "none.tc"}), "error: cannot open 'none.tc': No such file or directory\n");
+  EXPECT_EQ(error({"check", "/"}), "error: cannot read '/': Is a directory\n");
+}
+
+TEST_F(Tool, ErrorsOfTheTextHaveTheirPlace) {
+  folder_.write("bad.tc", "def f(float(N) x) -> (y) {\n  y(i) = x(i, i)\n}\n");
+  EXPECT_EQ(error({"check", "bad.tc"}).substr(0, 18), "bad.tc:2:10: error");
+  folder_.write("binary.tc", std::string("\0\xff\x1b garbage", 11));
+  EXPECT_EQ(error({"run", "binary.tc"}).substr(0, 21), "binary.tc:1:1: error:");
+  folder_.write("deep.tc", "def f(float(N) x) -> (y) { y(i) = " + std::string(100000, '(') + "x(i)" +
+                               std::string(100000, ')') + "}");
+  EXPECT_EQ(error({"fmt", "deep.tc"}).substr(0, 10), "deep.tc:1:");
+  folder_.write("large.tc", std::string(10 << 20, ' '));
+  EXPECT_NE(error({"check", "large.tc"}).find("error: "), std::string::npos);
+}
+
+TEST_F(Tool, CheckPrintsShapesAndRanges) {
+  EXPECT_EQ(good({"check", "mm.tc"}), R"(def mm(float32(M,K) A, float32(K,N) B) -> (float32(M,N) C)
+  C(m, n) +=! ...  map m in 0:M, n in 0:N; reduce k in 0:K
+)");
+  EXPECT_EQ(good({"check", "-"}, kMm), good({"check", "mm.tc"}));
+}
+
+TEST_F(Tool, CheckReportsErrorsOfAllDefs) {
+  folder_.write("two.tc",
+                "def f(float(N) x) -> (y) { y(i) +=! x(i + j) }\n"
+                "def g(float(N) x) -> (y) { y(i) +=! x(i + j) }\n");
+  const std::string errors = error({"check", "two.tc"});
+  EXPECT_NE(errors.find("two.tc:1:"), std::string::npos) << errors;
+  EXPECT_NE(errors.find("two.tc:2:"), std::string::npos) << errors;
+}
+
+TEST_F(Tool, FmtPrintsCanonicalSource) {
+  const std::string canonical =
+      "def mm(float32(M, K) A, float32(K, N) B) -> (C) {\n"
+      "  C(m, n) +=! A(m, k) * B(k, n)\n"
+      "}\n";
+  EXPECT_EQ(good({"fmt", "mm.tc"}), canonical);
+  EXPECT_EQ(folder_.read("mm.tc"), kMm);
+  EXPECT_EQ(error({"fmt", "--check", "mm.tc"}),
+            "error: 'mm.tc' is not in canonical form; 'tensorc fmt -i' puts it there\n");
+  EXPECT_EQ(good({"fmt", "-i", "mm.tc"}), "");
+  EXPECT_EQ(folder_.read("mm.tc"), canonical);
+  EXPECT_EQ(good({"fmt", "--check", "mm.tc"}), "");
+  EXPECT_EQ(error({"fmt", "-i", "-"}), "error: standard input cannot be formatted in place\n");
+  EXPECT_EQ(error({"fmt", "-i", "--check", "mm.tc"}), "error: '--in_place' and '--check' exclude each other\n");
+}
+
+TEST_F(Tool, RunComputesFromFiles) {
+  write_floats("a.npy", {2, 3}, {1, 2, 3, 4, 5, 6});
+  write_floats("b.npy", {3, 1}, {1, 10, 100});
+  const std::string out = good({"run", "mm.tc", "--inputs=A=a.npy,B=b.npy", "--output_dir=results", "--check"});
+  EXPECT_EQ(without(out, "time: "),
+            "C  float32(2, 1)  min 321  max 654  mean 487.5\ncheck: 'C' agrees exactly: 2 elements\n");
+  EXPECT_EQ(read_floats("results/C.npy"), (std::vector<float>{321, 654}));
+  EXPECT_EQ(folder_.files(), (std::vector<std::string>{"a.npy", "b.npy", "mm.tc", "results/C.npy"}));
+}
+
+TEST_F(Tool, RunTakesFortranOrder) {
+  folder_.write("a.npy", [] {
+    std::string header = "{'descr': '<f4', 'fortran_order': True, 'shape': (2, 3), }\n";
+    std::string bytes = std::string("\x93NUMPY\x01\x00", 8) + static_cast<char>(header.size()) + '\0' + header;
+    const float elements[] = {1, 4, 2, 5, 3, 6};
+    return bytes.append(reinterpret_cast<const char*>(elements), sizeof elements);
+  }());
+  write_floats("b.npy", {3, 1}, {1, 10, 100});
+  good({"run", "mm.tc", "--inputs=A=a.npy,B=b.npy"});
+  EXPECT_EQ(read_floats("C.npy"), (std::vector<float>{321, 654}));
+}
+
+TEST_F(Tool, RandomInputsDependOnTheSeedOnly) {
+  const std::vector<std::string> words = {"run", "mm.tc", "--sizes=M=5,N=6,K=7", "--output_dir=one"};
+  good(words);
+  good({"run", "mm.tc", "--sizes=M=5,N=6,K=7", "--output_dir=two", "--seed=0", "--threads=1"});
+  good({"run", "mm.tc", "--sizes=M=5,N=6,K=7", "--output_dir=three", "--seed=1"});
+  EXPECT_EQ(folder_.read("one/C.npy"), folder_.read("two/C.npy"));
+  EXPECT_NE(folder_.read("one/C.npy"), folder_.read("three/C.npy"));
+}
+
+TEST_F(Tool, TheInterpreterAgrees) {
+  good({"run", "mm.tc", "--sizes=M=5,N=6,K=7", "--output_dir=cpu"});
+  const std::string out =
+      good({"run", "mm.tc", "--sizes=M=5,N=6,K=7", "--output_dir=interp", "--backend=interp", "--check"});
+  EXPECT_NE(out.find("check: 'C' agrees"), std::string::npos) << out;
+  const std::vector<float> cpu = read_floats("cpu/C.npy"), interp = read_floats("interp/C.npy");
+  ASSERT_EQ(cpu.size(), 30U);
+  for (size_t i = 0; i < cpu.size(); ++i) EXPECT_NEAR(cpu[i], interp[i], 1e-5);
+}
+
+TEST_F(Tool, RunTakesScalarsAndInOuts) {
+  folder_.write("sgemm.tc",
+                "def sgemm(float a, float b, float(N,M) A, float(M,K) B) -> (C) {\n"
+                "  C(i,j) = b * C(i,j)\n"
+                "  C(i,j) += a * A(i,k) * B(k,j)\n"
+                "}\n");
+  write_floats("a.npy", {1, 2}, {1, 2});
+  write_floats("b.npy", {2, 1}, {3, 4});
+  write_floats("c.npy", {1, 1}, {100});
+  const std::string out =
+      good({"run", "sgemm.tc", "--inputs=A=a.npy,B=b.npy,C=c.npy", "--scalars=a=2,b=0.5", "--repeat=3", "--check"});
+  EXPECT_EQ(read_floats("C.npy"), std::vector<float>{72}) << out;  // of one run, not of four
+  EXPECT_EQ(read_floats("c.npy"), std::vector<float>{100});
+  EXPECT_EQ(
+      error({"run", "sgemm.tc", "--inputs=A=a.npy,B=b.npy,C=C.npy", "--scalars=a=2,b=1"}),
+      "error: the result 'C' would replace the file 'C.npy' that 'C' is read from; choose another --output_dir\n");
+  EXPECT_EQ(error({"run", "sgemm.tc", "--inputs=A=a.npy,B=b.npy,C=c.npy", "--scalars=a=2"}),
+            "error: scalar 'b' has no value; give it by --scalars=b=NUMBER\n");
+  EXPECT_EQ(error({"run", "sgemm.tc", "--scalars=a=two"}), "error: scalar 'a' must be a number, not 'two'\n");
+}
+
+TEST_F(Tool, RandomSubscriptsStayInside) {
+  folder_.write("gather.tc", "def gather(float(N) X, int32(A,B) I) -> (Z) { Z(i,j) = X(I(i,j)) }");
+  const std::string out = good({"run", "gather.tc", "--sizes=N=5,A=40,B=30", "--check", "--check_bounds"});
+  EXPECT_NE(out.find("check: 'Z' agrees"), std::string::npos) << out;
+  folder_.write("shift.tc", "def shift(float(N) X, uint8(A) I) -> (Z) { Z(i) = X(2 * int64(I(i)) + 3) }");
+  good({"run", "shift.tc", "--sizes=N=16,A=400", "--check", "--check_bounds"});
+}
+
+TEST_F(Tool, RunRefusesWrongSizes) {
+  const auto sizes_error = [&](const std::string& sizes) { return error({"run", "mm.tc", "--sizes=" + sizes}); };
+  EXPECT_EQ(sizes_error("M=3"), "error: size 'K' of 'mm' has no value: no tensor that is given determines it\n");
+  EXPECT_EQ(sizes_error("M=3,N=4,K=x"), "error: size 'K' must be an integer, not 'x'\n");
+  EXPECT_EQ(sizes_error("M=3,N=4,L=5"), "error: 'mm' has no size 'L'; its sizes are M, K, N\n");
+  EXPECT_EQ(sizes_error("M=3,N=4,k=5"), "error: 'mm' has no size 'k'; did you mean 'K'?\n");
+  EXPECT_EQ(sizes_error("M=3,M=4"), "error: '--sizes' gives 'M' twice\n");
+  EXPECT_EQ(sizes_error("M"), "error: '--sizes' takes NAME=VALUE,NAME=VALUE,...; 'M' is not NAME=VALUE\n");
+  EXPECT_EQ(sizes_error("M=-3,N=4,K=5"), "error: the size 'M' is -3: sizes are not negative\n");
+  EXPECT_EQ(sizes_error("M=99999999999999999999,N=1,K=1"),
+            "error: size 'M' is 99999999999999999999, which does not fit 64 bits\n");
+  EXPECT_NE(sizes_error("M=9223372036854775807,N=4,K=9223372036854775807").find("would take more than 2^47 bytes"),
+            std::string::npos);
+  const std::string memory = sizes_error("M=5000000,N=1,K=5000000");
+  EXPECT_TRUE(memory.starts_with("error: the tensors take 90.9 TiB; ")) << memory;
+}
+
+TEST_F(Tool, RunRefusesWrongInputs) {
+  const auto input_error = [&](const std::string& inputs) {
+    return error({"run", "mm.tc", "--sizes=N=2", "--inputs=" + inputs});
+  };
+  write_floats("a.npy", {2, 3}, {1, 2, 3, 4, 5, 6});
+  write_floats("b.npy", {4, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  write_floats("vector.npy", {3}, {1, 2, 3});
+  folder_.write("short.npy", folder_.read("a.npy").substr(0, 140));
+  folder_.write("text.npy", "1 2 3\n");
+  ASSERT_TRUE(
+      write_npy(folder_.path("int.npy"), *api::Tensor::allocate({.type = ScalarType::kInt32, .shape = {2, 3}})));
+  EXPECT_EQ(input_error("A=none.npy"), "error: cannot open 'none.npy': No such file or directory\n");
+  EXPECT_EQ(input_error("a=a.npy"), "error: 'mm' has no tensor 'a'; did you mean 'A'?\n");
+  EXPECT_EQ(input_error("weights=a.npy"), "error: 'mm' has no tensor 'weights'; it has A, B, C\n");
+  EXPECT_EQ(input_error("A=short.npy"), "error: 'short.npy' has 12 bytes of data; float32(2, 3) takes 24\n");
+  EXPECT_EQ(input_error("A=text.npy"), "error: 'text.npy' is not a .npy file\n");
+  EXPECT_EQ(input_error("A=int.npy"), "error: input 'A' is of int32; the text says float32\n");
+  EXPECT_EQ(input_error("A=vector.npy"), "error: 'A' has 2 dimensions in 'mm', but the tensor given has 1\n");
+  EXPECT_EQ(input_error("A=a.npy,B=b.npy"),
+            "error: dimension 0 of 'B' is 4, but it must be 3: 'K' is 3 by dimension 1 of 'A'\n");
+}
+
+TEST_F(Tool, RunRefusesWrongEntriesAndOptions) {
+  EXPECT_EQ(error({"run", "mm.tc", "--entry=mn"}), "error: there is no def 'mn'; did you mean 'mm'?\n");
+  folder_.write("two.tc", std::string(kMm) + "def mv(float(M,K) A, float(K) x) -> (y) { y(m) +=! A(m,k) * x(k) }\n");
+  EXPECT_EQ(error({"run", "two.tc"}), "error: 'two.tc' has 2 defs; choose one by --entry: mm, mv\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--options=none"}), "error: cannot open 'none': No such file or directory\n");
+  folder_.write("o", "tiles: 3");
+  EXPECT_EQ(error({"run", "mm.tc", "--options=o"}),
+            "o:1:1: error: there is no option 'tiles' of the CPU; did you mean 'tile'?\n    tiles: 3\n    ^~~~~\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--sizes=M=3,N=4,K=5", "--isl-operations=100"}),
+            "error: this def needs more than the compile budget of 100 isl operations\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--sizes=M=3,N=4,K=5", "--stop_after=map"}),
+            "error: there is no pass 'map'; there are parse, analyse, program, specialise, scop, schedule, stmt, "
+            "object, load\n");
+}
+
+TEST_F(Tool, RunWritesNothingWhereItCannot) {
+  folder_.write("results", "a file, not a folder");
+  EXPECT_NE(error({"run", "mm.tc", "--sizes=M=3,N=4,K=5", "--output_dir=results"}).find("'results'"),
+            std::string::npos);
+}
+
+TEST_F(Tool, RunPrintsWithoutWriting) {
+  good({"run", "mm.tc", "--sizes=M=3,N=4,K=5", "--output_dir="});
+  EXPECT_EQ(folder_.files(), std::vector<std::string>{"mm.tc"});
+}
+
+TEST_F(Tool, RunTakesOptionsAndStrictness) {
+  folder_.write("o", "tile: [4, 4]\nparallel: false\nscheduler { fusion_strategy: MIN }");
+  const std::string out =
+      good({"run", "mm.tc", "--sizes=M=13,N=14,K=15", "--options=o", "--strict", "--verify", "--check"});
+  EXPECT_NE(out.find("check: 'C' agrees"), std::string::npos) << out;
+}
+
+TEST_F(Tool, EmitPrintsEveryStage) {
+  const std::vector<std::string> base = {"emit", "mm.tc", "--sizes=M=8,N=8,K=8", "--threads=2"};
+  const auto emit = [&](const std::string& flag) {
+    std::vector<std::string> words = base;
+    words.push_back(flag);
+    return good(words);
+  };
+  EXPECT_EQ(emit("--stage=ast").substr(0, 14), "definition mm\n");
+  EXPECT_EQ(emit("--stage=program").substr(0, 40), "program mm\n  input float32(8,8) A\n  input");
+  EXPECT_EQ(good({"emit", "mm.tc", "--stage=program"}).substr(0, 20), "program mm\n  size M\n");
+  EXPECT_EQ(emit("--stage=schedule").substr(0, 10), "schedule:\n");
+  EXPECT_NE(emit("--stage=stmt").find("C["), std::string::npos);
+  EXPECT_NE(emit("--stage=object").find("tc_mm:"), std::string::npos);
+  EXPECT_EQ(emit("--stop_after=scop").substr(0, 8), "domain:\n");
+  EXPECT_EQ(emit("--stage=ast"), emit("--stop_after=analyse"));
+  for (const char* stage : {"schedule", "stmt", "object"}) {
+    EXPECT_EQ(emit(std::string("--stage=") + stage), emit(std::string("--stage=") + stage)) << stage;
+  }
+}
+
+TEST_F(Tool, EmitWritesToAFile) {
+  EXPECT_EQ(good({"emit", "mm.tc", "--stage=ast", "--output=ast.txt"}), "");
+  EXPECT_EQ(folder_.read("ast.txt"), good({"emit", "mm.tc", "--stage=ast"}));
+}
+
+TEST_F(Tool, EmitRefusesWhatItCannotShow) {
+  EXPECT_EQ(error({"emit", "mm.tc"}),
+            "error: '--stage' is missing; the stages are ast, program, schedule, stmt, object\n");
+  EXPECT_EQ(error({"emit", "mm.tc", "--stage=stm"}), "error: there is no stage 'stm'; did you mean 'stmt'?\n");
+  EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt", "--stop_after=stmt"}),
+            "error: '--stage' and '--stop_after' exclude each other\n");
+  EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt"}),
+            "error: size 'M' of 'mm' has no value: no tensor that is given determines it\n");
+  EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt", "--sizes=M=8,N=8,K=8", "--target=abacus"}),
+            "error: 'abacus' is not a target such as 'x86-64-linux-avx2-fma'\n");
+}
+
+TEST_F(Tool, TimesOfPassesGoToStandardError) {
+  const Output output = folder_.run({"emit", "mm.tc", "--stage=ast", "--time_passes"});
+  EXPECT_EQ(output.code, 0);
+  EXPECT_EQ(output.out, good({"emit", "mm.tc", "--stage=ast"}));
+  EXPECT_EQ(output.err.substr(0, 6), "parse ");
+  EXPECT_NE(output.err.find("\ntotal "), std::string::npos);
+}
+
+}  // namespace
+}  // namespace tc::cli
