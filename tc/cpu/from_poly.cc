@@ -21,6 +21,7 @@ namespace {
 
 constexpr int64_t kMaxUnroll = 64;
 constexpr int64_t kMaxVectorBits = 4096;
+constexpr int64_t kParallelCopyElements = 1 << 16;
 constexpr int64_t kStackBytes = 16 * 1024;
 /// Iterations of the inner of the two loops that a loop too long for an int32 variable becomes.
 constexpr int64_t kStripIterations = int64_t{1} << 30;
@@ -365,9 +366,11 @@ Stmt Generator::lower_promotion(const poly::Promotion& promotion, const MarkPlac
   Place tensor = stack.back();
   Place buffer = place_of_promotion(*scop_.program, promotion, offset);
   buffer.name = fresh(promotion.name);
-  buffer.padded = pads_;
+  // A layout in blocks has room for whole blocks.
+  buffer.padded = pads_ || !promotion.tile.empty();
 
   CopyOptions copy;
+  copy.parallel = iterators_.empty() && buffer.span() >= kParallelCopyElements;
   copy.vector_lanes = options_.vector_bits / (8 * storage_type(buffer.type).bytes());
   if (promotion.in_registers && tiles_ == Tiles::kFull) copy.form = CopyForm::kFull;
   if (promotion.in_registers && tiles_ == Tiles::kAny && pads_) copy.form = CopyForm::kGuarded;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tc/cpu/strategy_contraction.h"
 #include "tc/cpu/strategy_groups.h"
 #include "tc/cpu/strategy_unit.h"
 #include "tc/poly/dependences.h"
@@ -78,6 +79,10 @@ class Strategy {
 
   Tree group_tree(const Group& group) {
     if (group.shared.empty()) return inner_tree(group, group.shared, 0);
+    if (group.units.size() == 1 && options_.cpu.tile.empty()) {
+      ContractionOptions contraction{unit_options_, options_.threads, goes_parallel(group)};
+      if (auto tree = contraction_tree(analysis_, group.units[0], contraction, promotions)) return *std::move(tree);
+    }
     std::vector<int64_t> tile = group_tile(group);
     std::vector<Dim> dims = group.shared;
     int depth = 0;
@@ -129,11 +134,14 @@ class Strategy {
     }
   }
 
+  bool goes_parallel(const Group& group) const {
+    if (options_.cpu.parallel) return *options_.cpu.parallel;
+    return options_.threads > 1 && nanoseconds(group) >= kParallelNanoseconds;
+  }
+
   /// The shared dimension whose tiles run in parallel: the first with enough of them, else that with most; -1: none.
   int parallel_dim(const Group& group, const std::vector<int64_t>& tile) const {
-    if (!options_.cpu.parallel.value_or(true)) return -1;
-    bool forced = options_.cpu.parallel.has_value();
-    if (!forced && (options_.threads < 2 || nanoseconds(group) < kParallelNanoseconds)) return -1;
+    if (!goes_parallel(group)) return -1;
     int best = -1;
     int64_t most = 1;
     for (size_t d = 0; d < tile.size(); ++d) {

@@ -113,7 +113,11 @@ class Copy {
     std::string name = buffer_.name + "_c" + std::to_string(d);
     Ranged variable = ranged(hi::Variable::make(Halide::Int(32), name), 0, std::max<int64_t>(count.max - 1, 0));
     positions_[d] = begin + variable;
-    return make_loop(name, count, loop(level + 1));
+    Stmt body = loop(level + 1);
+    if (options_.parallel && level == 0 && order_.size() > 1) {
+      return hi::For::make(name, 0, as_int32(count), ForType::Parallel, Halide::DeviceAPI::None, body);
+    }
+    return make_loop(name, count, body);
   }
 
   Stmt make_loop(const std::string& name, const Ranged& count, const Stmt& body) const {

@@ -19,6 +19,7 @@ enum class CopyForm {
 struct CopyOptions {
   int vector_lanes = 1;  ///< of the widest vector of the element type
   CopyForm form = CopyForm::kLoops;
+  bool parallel = false;  ///< the outermost loop runs in parallel
 };
 
 /// Copies the part of a buffer's tile that lies inside of the tensor, from the tensor or back to it.
