@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -119,10 +120,23 @@ struct Node {
   std::string comment;  ///< printed above it
 };
 
+/// Calls `visit` for a node and all below it, outermost first, in order of the text.
+void for_each_node(const NodePtr& node, const std::function<void(const Node&)>& visit);
+
 struct Scalar {
   std::string name;
   Halide::Type type;
 };
+
+/// A tensor in shared memory: all have their own place for the whole launch, one after the other.
+struct SharedTensor {
+  const Tensor* tensor;
+  int64_t byte_offset;  ///< from the start of the block's shared memory; a multiple of kSharedAlignment
+};
+inline constexpr int64_t kSharedAlignment = 16;
+
+/// The bytes of an element in memory; a bool takes one.
+inline int64_t element_bytes(Halide::Type type) { return type.bytes(); }
 
 /// One launch.
 struct Kernel {
@@ -132,6 +146,8 @@ struct Kernel {
   std::vector<Tensor> tensors;  ///< global, in order of the call
   std::vector<Scalar> scalars;
   NodePtr body;
+  /// All Allocates of shared memory, in order of the text, each at its place in the block's shared memory.
+  std::vector<SharedTensor> shared_tensors() const;
   int64_t shared_bytes() const;
 };
 

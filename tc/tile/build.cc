@@ -1,0 +1,84 @@
+#include "tc/tile/build.h"
+
+namespace tc::tile::build {
+namespace {
+
+template <typename Alternative>
+NodePtr node(Alternative alternative) {
+  return std::make_shared<const Node>(Node{std::move(alternative), ""});
+}
+
+Tensor tensor_in(Memory memory, const std::string& name, Halide::Type type, Layout layout) {
+  Tensor tensor;
+  tensor.name = name;
+  tensor.type = type;
+  tensor.memory = memory;
+  tensor.layout = std::move(layout);
+  return tensor;
+}
+
+}  // namespace
+
+Expr var(const std::string& name) { return Halide::Internal::Variable::make(Halide::Int(32), name); }
+
+Tensor global(const std::string& name, Halide::Type type, Layout layout, bool written) {
+  Tensor tensor = tensor_in(Memory::kGlobal, name, type, std::move(layout));
+  tensor.written = written;
+  return tensor;
+}
+Tensor shared(const std::string& name, Halide::Type type, Layout layout) {
+  return tensor_in(Memory::kShared, name, type, std::move(layout));
+}
+Tensor registers(const std::string& name, Halide::Type type, Layout layout) {
+  return tensor_in(Memory::kRegister, name, type, std::move(layout));
+}
+
+Expr read(const Tensor& tensor, std::vector<Expr> subscripts) {
+  return Halide::Internal::Call::make(tensor.type, tensor.name, subscripts, Halide::Internal::Call::PureExtern);
+}
+
+NodePtr sequence(std::vector<NodePtr> children) { return node(Sequence{std::move(children)}); }
+NodePtr for_loop(const std::string& variable, Expr begin, Expr end, NodePtr body, Expr step) {
+  return node(For{variable, std::move(begin), std::move(end), std::move(step), false, std::move(body)});
+}
+NodePtr unrolled(const std::string& variable, Expr begin, Expr end, NodePtr body) {
+  return node(For{variable, std::move(begin), std::move(end), 1, true, std::move(body)});
+}
+NodePtr if_then(Expr condition, NodePtr then_case, NodePtr else_case) {
+  return node(If{std::move(condition), std::move(then_case), std::move(else_case)});
+}
+NodePtr let(const std::string& name, Expr value, NodePtr body) {
+  return node(Let{name, std::move(value), std::move(body)});
+}
+NodePtr allocate(Tensor tensor, NodePtr body) { return node(Allocate{std::move(tensor), std::move(body)}); }
+NodePtr barrier(Barrier::Scope scope) { return node(Barrier{scope}); }
+NodePtr store(const Tensor& tensor, std::vector<Expr> subscripts, Expr value) {
+  return node(Store{tensor.name, std::move(subscripts), std::move(value)});
+}
+NodePtr atomic(const Tensor& tensor, std::vector<Expr> subscripts, Atomic::Op op, Expr value) {
+  return node(Atomic{tensor.name, std::move(subscripts), op, std::move(value)});
+}
+NodePtr move(const Tensor& destination, std::vector<Expr> to, const Tensor& source, std::vector<Expr> from,
+             int elements, bool asynchronous) {
+  Move result;
+  result.destination = destination.name;
+  result.destination_dimension = static_cast<int>(to.size()) - 1;
+  result.destination_subscripts = std::move(to);
+  result.source = source.name;
+  result.source_dimension = static_cast<int>(from.size()) - 1;
+  result.source_subscripts = std::move(from);
+  result.elements = elements;
+  result.asynchronous = asynchronous;
+  return node(std::move(result));
+}
+NodePtr commit_group() { return node(CommitGroup{}); }
+NodePtr wait_group(int pending) { return node(WaitGroup{pending}); }
+NodePtr shuffle(const Tensor& tensor, std::vector<Expr> subscripts, Shuffle::Kind kind, Expr value, Expr lane,
+                int width) {
+  return node(Shuffle{kind, tensor.name, std::move(subscripts), std::move(value), std::move(lane), width});
+}
+NodePtr with_comment(const std::string& comment, const NodePtr& original) {
+  return std::make_shared<const Node>(Node{original->node, comment});
+}
+
+}  // namespace tc::tile::build

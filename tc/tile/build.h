@@ -1,0 +1,47 @@
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tc/tile/program.h"
+
+/// Tile programs written by hand.
+///     for_loop("k", 0, 8, store("C", {i}, read(C, {i}) + read(A, {i, var("k")})))
+namespace tc::tile::build {
+
+using Halide::Expr;
+
+/// An Int(32) variable: a loop's, a let's, or one of kBlock and kThread.
+Expr var(const std::string& name);
+inline Expr block_x() { return var(kBlock[0]); }
+inline Expr block_y() { return var(kBlock[1]); }
+inline Expr thread_x() { return var(kThread[0]); }
+inline Expr thread_y() { return var(kThread[1]); }
+
+Tensor global(const std::string& name, Halide::Type type, Layout layout, bool written = false);
+Tensor shared(const std::string& name, Halide::Type type, Layout layout);
+Tensor registers(const std::string& name, Halide::Type type, Layout layout);
+
+Expr read(const Tensor& tensor, std::vector<Expr> subscripts);
+
+NodePtr sequence(std::vector<NodePtr> children);
+NodePtr for_loop(const std::string& variable, Expr begin, Expr end, NodePtr body, Expr step = 1);
+NodePtr unrolled(const std::string& variable, Expr begin, Expr end, NodePtr body);
+NodePtr if_then(Expr condition, NodePtr then_case, NodePtr else_case = nullptr);
+NodePtr let(const std::string& name, Expr value, NodePtr body);
+NodePtr allocate(Tensor tensor, NodePtr body);
+NodePtr barrier(Barrier::Scope scope = Barrier::Scope::kBlock);
+NodePtr store(const Tensor& tensor, std::vector<Expr> subscripts, Expr value);
+NodePtr atomic(const Tensor& tensor, std::vector<Expr> subscripts, Atomic::Op op, Expr value);
+/// Both ends contiguous along their last dimension.
+NodePtr move(const Tensor& destination, std::vector<Expr> to, const Tensor& source, std::vector<Expr> from,
+             int elements, bool asynchronous = false);
+NodePtr commit_group();
+NodePtr wait_group(int pending);
+NodePtr shuffle(const Tensor& tensor, std::vector<Expr> subscripts, Shuffle::Kind kind, Expr value, Expr lane,
+                int width = 32);
+NodePtr with_comment(const std::string& comment, const NodePtr& node);
+
+}  // namespace tc::tile::build
