@@ -80,27 +80,80 @@ bool has_condition_on(const Stmt& body, const std::string& variable) {
   return finder.found;
 }
 
-/// True if some load or store moves back in memory as the variable grows.
-bool runs_backwards(const Stmt& body, const std::string& variable) {
+/// True if Halide can make vectors of all accesses in the body although they are under a condition: those that do not
+/// move, and those that move by one element from where all constant indices are inside of the buffer.
+bool can_predicate(const Stmt& body, const std::string& lane, const std::set<std::string>& unrolled) {
   class Finder : public hi::IRVisitor {
    public:
-    explicit Finder(const std::string& variable) : variable_(variable) {}
+    Finder(const std::string& lane, const std::set<std::string>& unrolled) : lane_(lane), unrolled_(unrolled) {}
+    bool fits = true;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Load* op) override { check(op->index), IRVisitor::visit(op); }
+    void visit(const hi::Store* op) override { check(op->index), IRVisitor::visit(op); }
+    void check(const Expr& index) {
+      if (!hi::expr_uses_var(index, lane_)) return;
+      Expr first = hi::substitute(lane_, 0, index);
+      for (const std::string& name : unrolled_) first = hi::substitute(name, 0, first);
+      const int64_t* constant = hi::as_const_int(hi::simplify(first));
+      fits = fits && lane_step(index, lane_) == 1 && (constant == nullptr || *constant >= 0);
+    }
+    const std::string& lane_;
+    const std::set<std::string>& unrolled_;
+  } finder(lane, unrolled);
+  body.accept(&finder);
+  return finder.fits;
+}
+
+/// True if some store goes to the same element in all lanes.
+bool stores_to_one_place(const Stmt& body, const std::string& lane) {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::string& lane) : lane_(lane) {}
     bool found = false;
 
    private:
     using IRVisitor::visit;
-    void visit(const hi::Load* op) override {
-      found = found || lane_step(op->index, variable_) < 0;
-      IRVisitor::visit(op);
-    }
     void visit(const hi::Store* op) override {
-      found = found || lane_step(op->index, variable_) < 0;
+      found = found || !hi::expr_uses_var(op->index, lane_);
       IRVisitor::visit(op);
     }
-    const std::string& variable_;
-  } finder(variable);
+    const std::string& lane_;
+  } finder(lane);
   body.accept(&finder);
   return finder.found;
+}
+
+/// The operands of an update `old op value`.
+template <typename Operation>
+std::optional<std::pair<Expr, Expr>> operands_of(const Expr& expr) {
+  const auto* op = expr.as<Operation>();
+  if (op == nullptr) return std::nullopt;
+  return std::pair(op->a, op->b);
+}
+
+/// s = s op x[base + lane], for all lanes: one reduction of a vector. Undefined if the body is something else.
+Stmt reduce_lanes(const Stmt& body, const std::string& lane, int lanes) {
+  const auto* store = body.as<hi::Store>();
+  if (store == nullptr || hi::expr_uses_var(store->index, lane)) return {};
+  if (!store->value.type().is_float()) return {};  // the code generator has no such reduction of integers
+  auto reduce = [&]<typename Operation>(hi::VectorReduce::Operator op) -> Stmt {
+    auto operands = operands_of<Operation>(store->value);
+    if (!operands || hi::expr_uses_var(operands->first, lane)) return {};
+    const auto* load = operands->second.template as<hi::Load>();
+    if (load == nullptr || !hi::is_const_one(load->predicate) || lane_step(load->index, lane) != 1) return {};
+    Expr base = hi::simplify(hi::substitute(lane, 0, load->index));
+    Expr one = hi::make_one(base.type());
+    Expr vector = hi::Load::make(load->type.with_lanes(lanes), load->name, hi::Ramp::make(base, one, lanes), {}, {},
+                                 hi::const_true(lanes), {});
+    Expr value = Operation::make(operands->first, hi::VectorReduce::make(op, vector, 1));
+    return hi::Store::make(store->name, value, store->index, store->param, store->predicate, store->alignment);
+  };
+  if (Stmt s = reduce.operator()<hi::Add>(hi::VectorReduce::Add); s.defined()) return s;
+  if (Stmt s = reduce.operator()<hi::Mul>(hi::VectorReduce::Mul); s.defined()) return s;
+  if (Stmt s = reduce.operator()<hi::Min>(hi::VectorReduce::Min); s.defined()) return s;
+  return reduce.operator()<hi::Max>(hi::VectorReduce::Max);
 }
 
 class Generator {
@@ -154,8 +207,9 @@ class Generator {
   std::vector<BoundsCheck> checks_;
   Tiles tiles_ = Tiles::kUnknown;
   Region* region_ = nullptr;
-  bool pads_ = false;             ///< partial tiles are padded here
-  std::vector<Padding> padding_;  ///< of the loops around, innermost last
+  bool pads_ = false;               ///< partial tiles are padded here
+  std::set<std::string> unrolled_;  ///< loop variables in scope of loops to be unrolled
+  std::vector<Padding> padding_;    ///< of the loops around, innermost last
 };
 
 void Generator::find_bounds() {
@@ -455,11 +509,16 @@ Stmt Generator::tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ra
     bool vector = kind == LoopKind::kVector;
     padding_.push_back({node.iterator().as<isl::ast_expr_id>().id().name(), last, vector ? name : ""});
   }
+  if (kind == LoopKind::kUnrolled) unrolled_.insert(name);
   Stmt body = body_with(node, name, value);
+  unrolled_.erase(name);
   if (pads) padding_.pop_back();
   if (partial && !pads) body = hi::IfThenElse::make(less_equal(value, last), body);
-  // Halide cannot predicate vectors that run backwards.
-  if (kind == LoopKind::kVector && has_condition_on(body, name) && runs_backwards(body, name)) {
+  if (kind == LoopKind::kVector) {
+    if (Stmt reduced = reduce_lanes(body, name, static_cast<int>(extent)); reduced.defined()) return reduced;
+    if (stores_to_one_place(body, name)) kind = LoopKind::kSerial;
+  }
+  if (kind == LoopKind::kVector && has_condition_on(body, name) && !can_predicate(body, name, unrolled_)) {
     kind = LoopKind::kSerial;
   }
   return hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, body);

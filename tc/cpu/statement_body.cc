@@ -173,8 +173,8 @@ Expr BodyMutator::visit(const hi::Call* op) {
   if (!context_.safe.defined() || place.padded || hold_ || !hi::expr_uses_var(index, context_.lane)) {
     return place.load(index);
   }
-  if (lane_step(index, context_.lane) > 0) return place.load(index, context_.safe);
-  // Halide cannot predicate a load that runs backwards, or is a gather of gathers.
+  if (lane_step(index, context_.lane) == 1) return place.load(index, context_.safe);
+  // Halide cannot predicate all that does not simply run forward.
   hold_ = true;
   index = address(op->name, op->args);
   hold_ = false;
@@ -216,9 +216,10 @@ void BodyMutator::check_subscript(const std::string& tensor, int dimension, cons
   auto put = [&](int64_t slot, const Expr& stored) {
     return hi::Store::make(kFaultBuffer, stored, hi::make_const(Halide::Int(32), slot), {}, hi::const_true(), {});
   };
-  Stmt report = hi::Block::make({put(0, hi::make_const(Halide::Int(64), number)), put(1, value),
-                                 hi::AssertStmt::make(hi::const_false(), Expr(kOutOfBounds))});
-  checks.push_back(hi::IfThenElse::make(outside, report));
+  // The assertion stands behind the report, not inside: of one that is plainly false Halide warns aloud.
+  checks.push_back(hi::IfThenElse::make(
+      outside, hi::Block::make({put(0, hi::make_const(Halide::Int(64), number)), put(1, value)})));
+  checks.push_back(hi::AssertStmt::make(!outside, Expr(kOutOfBounds)));
 }
 
 Expr combine(ir::Assign assign, const Expr& old_value, const Expr& value) {

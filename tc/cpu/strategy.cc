@@ -23,6 +23,8 @@ constexpr double kChunkNanoseconds = 8'000;
 constexpr double kScalarRate = 2.0;
 /// A temporary's tile that is kept in a buffer of its own.
 constexpr int64_t kTileBytes = 256 * 1024;
+/// Rows that units of one group do together: a number with many divisors, for their register tiles.
+constexpr int64_t kGroupRows = 24;
 constexpr int64_t kChunksPerThread = 4;
 
 class Strategy {
@@ -31,6 +33,7 @@ class Strategy {
     unit_options_.vector_bits = options.vector_bits;
     unit_options_.vector_width = options.cpu.vector_width.value_or(0);
     unit_options_.unroll = options.cpu.unroll.value_or(0);
+    unit_options_.strict = options.cpu.strict;
     unit_options_.promote = options.cpu.promote.value_or(true);
   }
 
@@ -127,9 +130,8 @@ class Strategy {
     for (size_t d = 0; d < tile.size(); ++d) {
       for (size_t u = 0; u < unit.dims.size(); ++u) {
         if (group.shared[d].position.at(first) != unit.dims[u].position.at(first)) continue;
-        if (static_cast<int>(u) == plan.rows || static_cast<int>(u) == plan.vector) {
-          tile[d] = std::max(tile[d], plan.tile[u]);
-        }
+        if (static_cast<int>(u) == plan.rows) tile[d] = std::max(tile[d], kGroupRows);
+        if (static_cast<int>(u) == plan.vector) tile[d] = std::max(tile[d], plan.tile[u]);
       }
     }
   }

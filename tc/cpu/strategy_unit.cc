@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tc/cpu/from_poly.h"
 #include "tc/poly/isl_ext.h"
@@ -18,6 +19,8 @@ constexpr int64_t kAccumulators512 = 24;
 constexpr int64_t kAccumulators = 10;
 /// A buffer that may be promoted to registers, in vectors.
 constexpr int64_t kMaxRegisterVectors = 64;
+/// Lanes that one reduction of a vector may combine.
+constexpr int64_t kMaxCombinedLanes = 128;
 /// A line of the cache, in bytes.
 constexpr int64_t kLineBytes = 64;
 
@@ -190,6 +193,31 @@ isl::multi_aff make_offset(isl::ctx ctx, const std::string& tensor, int depth, c
 
 }  // namespace
 
+namespace {
+
+int64_t largest_divisor(int64_t value, int64_t most) {
+  int64_t result = std::clamp<int64_t>(most, 1, value);
+  while (value % result != 0) --result;
+  return result;
+}
+
+/// A dimension that is already tiled must be cut evenly: what a last, partial tile lacks belongs to the next outer one.
+void fit_outer_tiles(UnitPlan& plan, const Unit& unit) {
+  for (size_t d = 0; d < unit.dims.size(); ++d) {
+    const int64_t rest = unit.dims[d].rest;
+    if (unit.dims[d].steps.empty() || rest < 1) continue;
+    if (static_cast<int>(d) == plan.vector) {
+      if (rest % plan.lanes != 0) plan.lanes = std::gcd(plan.lanes, rest);
+      plan.vectors = largest_divisor(rest / plan.lanes, plan.vectors);
+      plan.tile[d] = plan.lanes * plan.vectors;
+    } else {
+      plan.tile[d] = largest_divisor(rest, plan.tile[d]);
+    }
+  }
+}
+
+}  // namespace
+
 UnitPlan plan_unit(const Analysis& analysis, const Unit& unit, const UnitOptions& options) {
   UnitPlan plan;
   plan.tile.assign(unit.dims.size(), 1);
@@ -221,6 +249,7 @@ UnitPlan plan_unit(const Analysis& analysis, const Unit& unit, const UnitOptions
   }
   if (plan.vector >= 0) plan.tile[static_cast<size_t>(plan.vector)] = plan.lanes * plan.vectors;
   if (!reduces) plan.unrolled.assign(unit.dims.size(), false);
+  fit_outer_tiles(plan, unit);
   return plan;
 }
 
@@ -348,9 +377,21 @@ class UnitBuilder {
       if (info.parallel[i]) continue;
       std::map<std::string, isl::aff> member;
       member.emplace(info.id(), poly::variable(info.domain.space(), static_cast<int>(i)));
+      const bool innermost = tree.kind == Tree::Kind::kLeaf;
       tree = band(std::move(member), std::move(tree));
+      if (innermost && combines_lanes(info, i)) tree = mark("vector", std::move(tree));
     }
     return tree;
+  }
+
+  /// True if the loop sums up the lanes of partial results, which one reduction of a vector does.
+  bool combines_lanes(const StatementInfo& info, size_t index) const {
+    const int64_t extent = info.extent[index];
+    const auto* call = info.statement->value.as<Halide::Internal::Call>();
+    if (options_.strict || call == nullptr || !ir::is_tensor_read(*analysis_.scop->program, call)) return false;
+    if (extent > kMaxCombinedLanes || (extent & (extent - 1)) != 0 || info.references.size() != 2) return false;
+    const std::string& name = info.statement->indices[index];
+    return memory_step(*analysis_.scop->program, analysis_.layouts, info.references[1], name) == 1;
   }
 
   static std::map<std::string, isl::aff> only(const std::map<std::string, isl::aff>& member,

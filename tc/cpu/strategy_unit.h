@@ -16,6 +16,7 @@ struct UnitOptions {
   int vector_bits = 256;
   int vector_width = 0;  ///< lanes; 0: chosen
   int unroll = 0;        ///< vectors side by side; 0: chosen
+  bool strict = false;   ///< keep the order of reductions
   bool promote = true;   ///< keep accumulators and temporaries in buffers of their own
 };
 
