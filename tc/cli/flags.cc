@@ -28,9 +28,10 @@ DEFINE_bool(check_bounds, false, "Check data-dependent subscripts when the kerne
 DEFINE_bool(strict, false, "No extra precision and a fixed order of reductions: the same bits on every run.");
 DEFINE_bool(verify, false, "Run the verifier after every pass.");
 DEFINE_bool(time_passes, false, "Print to standard error how long each pass took, in milliseconds.");
-DEFINE_string(stop_after, "",
-              "Stop after this pass and print what it made: parse, analyse, program, specialise, scop, schedule, "
-              "stmt, object or load.");
+DEFINE_string(
+    stop_after, "",
+    "Stop after this pass and print what it made: parse, analyse, program, specialise, prepare, scop, schedule, "
+    "stmt, object or load.");
 DEFINE_string(stage, "",
               "What to print. ast: the typed tree. program: ranges and shapes, for the sizes given if any are. "
               "schedule: the schedule tree. stmt: the loops. object: the machine code, as assembly.");

@@ -287,9 +287,10 @@ TEST_F(Tool, RunRefusesWrongEntriesAndOptions) {
             "o:1:1: error: there is no option 'tiles' of the CPU; did you mean 'tile'?\n    tiles: 3\n    ^~~~~\n");
   EXPECT_EQ(error({"run", "mm.tc", "--sizes=M=3,N=4,K=5", "--isl-operations=100"}),
             "error: this def needs more than the compile budget of 100 isl operations\n");
-  EXPECT_EQ(error({"run", "mm.tc", "--sizes=M=3,N=4,K=5", "--stop_after=map"}),
-            "error: there is no pass 'map'; there are parse, analyse, program, specialise, scop, schedule, stmt, "
-            "object, load\n");
+  EXPECT_EQ(
+      error({"run", "mm.tc", "--sizes=M=3,N=4,K=5", "--stop_after=map"}),
+      "error: there is no pass 'map'; there are parse, analyse, program, specialise, prepare, scop, schedule, stmt, "
+      "object, load\n");
 }
 
 TEST_F(Tool, RunWritesNothingWhereItCannot) {
@@ -318,7 +319,7 @@ TEST_F(Tool, EmitPrintsEveryStage) {
     return good(words);
   };
   EXPECT_EQ(emit("--stage=ast").substr(0, 14), "definition mm\n");
-  EXPECT_EQ(emit("--stage=program").substr(0, 40), "program mm\n  input float32(8,8) A\n  input");
+  EXPECT_EQ(emit("--stage=program").substr(0, 40), "program mm\n  input float32(8,8) A\n  inpu");
   EXPECT_EQ(good({"emit", "mm.tc", "--stage=program"}).substr(0, 20), "program mm\n  size M\n");
   EXPECT_EQ(emit("--stage=schedule").substr(0, 10), "schedule:\n");
   EXPECT_NE(emit("--stage=stmt").find("C["), std::string::npos);
