@@ -157,7 +157,7 @@ MaybeType type_of_literals(const Scope& scope, int tensor) {
 
 }  // namespace
 
-bool find_element_types(Scope& scope, Report& report) {
+std::vector<int> find_element_types(Scope& scope) {
   // Types only ever widen, so this ends; the bound is for the reader's peace of mind.
   const size_t rounds = 16 * (scope.facts.size() + 1);
   bool changed = true;
@@ -172,19 +172,14 @@ bool find_element_types(Scope& scope, Report& report) {
       known = type;
     }
   }
-  bool complete = true;
+  std::vector<int> unknown;
   for (size_t id = 0; id < scope.facts.size(); ++id) {
-    Tensor& tensor = scope.definition.tensors[id];
-    if (scope.facts[id].type) {
-      tensor.type = *scope.facts[id].type;
-      continue;
-    }
-    complete = false;
-    if (std::find(scope.written.begin(), scope.written.end(), static_cast<int>(id)) == scope.written.end()) continue;
-    report.error(tensor.range, "nothing tells the type of '{0}': declare it, as in 'float {0}(...) = ...'",
-                 tensor.name);  // T2
+    scope.definition.tensors[id].type = scope.facts[id].type.value_or(ScalarType::kFloat32);
+    const bool written =
+        std::find(scope.written.begin(), scope.written.end(), static_cast<int>(id)) != scope.written.end();
+    if (!scope.facts[id].type && written) unknown.push_back(static_cast<int>(id));
   }
-  return complete;
+  return unknown;
 }
 
 }  // namespace tc::lang

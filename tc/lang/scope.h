@@ -77,7 +77,8 @@ void declare_names(Scope& scope, Report& report);
 /// Decides which results are in-out, and checks the order of reads and writes: C2, C4.
 void find_roles(Scope& scope, Report& report);
 
-/// T2: the types of tensors that have none declared. False when one cannot be found.
-bool find_element_types(Scope& scope, Report& report);
+/// T2: the types of tensors that have none declared. Returns those that are written and whose type nothing tells; they
+/// pass for float32, so that the statements can be looked at for the reason.
+std::vector<int> find_element_types(Scope& scope);
 
 }  // namespace tc::lang

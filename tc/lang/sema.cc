@@ -15,12 +15,19 @@ TypedDefinition analyse_definition(const Definition& definition, Report& report)
   scope.source = &definition;
   declare_names(scope, report);
   find_roles(scope, report);
-  if (!find_element_types(scope, report)) return std::move(scope.definition);
+  const std::vector<int> untyped = find_element_types(scope);
+  const size_t errors_before = report.size();
   for (size_t s = 0; s < definition.statements.size(); ++s) {
     if (scope.written[s] < 0) continue;
     if (auto statement = analyse_statement(scope, static_cast<int>(s), report)) {
       scope.definition.statements.push_back(std::move(*statement));
     }
+  }
+  if (report.size() > errors_before) return std::move(scope.definition);  // an unknown name, say, is why nothing tells
+  for (int id : untyped) {
+    const Tensor& tensor = scope.definition.tensors[id];
+    report.error(tensor.range, "nothing tells the type of '{0}': declare it, as in 'float {0}(...) = ...'",
+                 tensor.name);  // T2
   }
   return std::move(scope.definition);
 }

@@ -7,6 +7,31 @@ namespace {
 
 constexpr size_t kMaxLineShown = 200;
 
+/// True if all bytes at or above 0x80 make up UTF-8 sequences.
+bool is_utf8(std::string_view text) {
+  size_t pending = 0;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte & 0xC0) == 0x80) {
+      if (pending == 0) return false;
+      --pending;
+    } else {
+      if (pending != 0 || byte >= 0xF8) return false;
+      pending = byte < 0x80 ? 0 : byte >= 0xF0 ? 3 : byte >= 0xE0 ? 2 : 1;
+    }
+  }
+  return pending == 0;
+}
+
+/// What a terminal could take for a command, and bytes of a binary file, become question marks.
+void replace_unprintable(std::string& line) {
+  const bool text = is_utf8(line);
+  for (char& c : line) {
+    const auto byte = static_cast<unsigned char>(c);
+    if ((byte < 0x20 && c != '\t') || byte == 0x7F || (byte >= 0x80 && !text)) c = '?';
+  }
+}
+
 /// "file:3:7: error: message", the source line and a marker under the range.
 void append(std::string& out, const Source* source, const std::optional<SourceRange>& range, const char* kind,
             const std::string& message) {
@@ -25,9 +50,7 @@ void append(std::string& out, const Source* source, const std::optional<SourceRa
   for (size_t i = 0; i < shown.size() && from + i < column; ++i) marker += shown[i] == '\t' ? '\t' : ' ';
   const size_t width = std::clamp<size_t>(
       range->end - range->begin, 1, std::max<size_t>(1, from + shown.size() - std::min(column, from + shown.size())));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 && c != '\t') c = '?';
-  }
+  replace_unprintable(shown);
   marker += '^';
   marker.append(width - 1, '~');
   out += fmt::format("    {}\n    {}\n", shown, marker);
