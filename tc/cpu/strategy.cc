@@ -40,6 +40,10 @@ class Strategy {
   Tree run() {
     GroupOptions group_options;
     group_options.threads = options_.threads;
+    if (const auto fusion = options_.cpu.scheduler.fusion) {
+      group_options.fuse_statements = group_options.fuse_units = *fusion != options::Fusion::kMin;
+      group_options.weigh = *fusion != options::Fusion::kMax;
+    }
     std::vector<Group> groups = make_groups(analysis_, group_options);
     std::vector<std::vector<std::string>> filters;
     std::vector<Tree> parts;

@@ -20,8 +20,9 @@ struct StrategyOptions {
 ///
 /// Statements become units (an initialisation, its reduction and what follows at the same point), units become groups
 /// (what passes between them stays within an iteration of shared loops); a group's outermost loop is parallel if
-/// there is work enough, and each unit is tiled for the vector registers. If the user names a fusion strategy, the
-/// tree is that of poly::schedule() with its loops marked.
+/// there is work enough, and each unit is tiled for the vector registers. Of the fusion strategies, kMin keeps every
+/// statement to itself, kMax makes every legal group, and kPreserve3Coincident only those that are worth it, which is
+/// also the default. Loops are never skewed.
 /// Every schedule is proved legal; one that is not (a fault of ours) is replaced by the canonical order.
 /// Errors: the context's budget.
 Result<poly::Scop> schedule_for_cpu(const poly::Scop& scop, const StrategyOptions& options);

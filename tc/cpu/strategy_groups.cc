@@ -169,14 +169,9 @@ std::vector<Dim> shared_dims(const Analysis& analysis, const Group& group, const
   return result;
 }
 
-/// Adds the unit to the group if that is legal and the shared loops are still worth having.
-bool join_group(const Analysis& analysis, Group& group, const Unit& unit, const GroupOptions& options) {
-  std::vector<int> from = statements_of(group);
-  bool related = std::any_of(unit.statements.begin(), unit.statements.end(),
-                             [&](int b) { return depends_on_any(analysis, from, b); });
-  if (!related) return false;
-  std::vector<Dim> shared = shared_dims(analysis, group, unit);
-  if (shared.empty()) return false;
+/// False if sharing the dimensions would cost more than it gains.
+bool worth_sharing(const Analysis& analysis, const Group& group, const Unit& unit, const std::vector<Dim>& shared,
+                   const GroupOptions& options) {
   double wanted = std::min({iterations(group.shared), iterations(unit.dims), 4.0 * options.threads});
   if (iterations(shared) < wanted) return false;
   // Sharing what is contiguous in memory, but not all, would leave strided inner loops.
@@ -190,7 +185,17 @@ bool join_group(const Analysis& analysis, Group& group, const Unit& unit, const 
   if (!keeps_runs(unit) || !std::all_of(group.units.begin(), group.units.end(), keeps_runs)) return false;
   double bytes = reread_bytes(analysis, unit, shared);
   for (const Unit& other : group.units) bytes += reread_bytes(analysis, other, shared);
-  if (bytes > kSharedOperandBytes) return false;
+  return bytes <= kSharedOperandBytes;
+}
+
+/// Adds the unit to the group if that is legal and the shared loops are still worth having.
+bool join_group(const Analysis& analysis, Group& group, const Unit& unit, const GroupOptions& options) {
+  std::vector<int> from = statements_of(group);
+  bool related = std::any_of(unit.statements.begin(), unit.statements.end(),
+                             [&](int b) { return depends_on_any(analysis, from, b); });
+  if (!related) return false;
+  std::vector<Dim> shared = shared_dims(analysis, group, unit);
+  if (shared.empty() || (options.weigh && !worth_sharing(analysis, group, unit, shared, options))) return false;
   group.shared = std::move(shared);
   group.units.push_back(unit);
   return true;

@@ -23,6 +23,7 @@ struct Group {
 struct GroupOptions {
   bool fuse_statements = true;  ///< make units of more than one statement
   bool fuse_units = true;       ///< make groups of more than one unit
+  bool weigh = true;            ///< refuse groups that lose parallel iterations or runs of memory, or reread too much
   int threads = 1;
 };
 

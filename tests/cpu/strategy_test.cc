@@ -1,0 +1,222 @@
+#include "tc/cpu/strategy.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <numeric>
+
+#include "tc/cpu/from_poly.h"
+#include "tc/cpu/prepare.h"
+#include "tc/poly/dependences.h"
+#include "tc/poly/from_ir.h"
+#include "tests/cpu/kernels.h"
+#include "tests/poly/programs.h"
+
+namespace tc::cpu {
+namespace {
+
+using poly::test::index;
+using poly::test::ProgramBuilder;
+using poly::test::ProgramPtr;
+
+/// A program compiled for this machine, or as told.
+struct Compiled {
+  std::shared_ptr<const ir::Program> prepared;
+  poly::Scop scop;
+  KernelStmt stmt;
+  std::shared_ptr<const Loaded> loaded;
+};
+
+Compiled compile(const ProgramPtr& program, const options::CpuOptions& cpu = {}, const Layouts& layouts = {},
+                 bool check_bounds = false) {
+  const int bits = vector_bits("host");
+  PrepareOptions prepare_options{.layouts = layouts, .vector_bits = bits, .threads = 2, .strict = cpu.strict};
+  Compiled result;
+  result.prepared = std::make_shared<const ir::Program>(prepare(*program, prepare_options));
+  auto scop = poly::from_ir(result.prepared, std::make_shared<poly::Context>());
+  if (!scop) throw std::runtime_error(scop.error().to_string());
+  auto scheduled = schedule_for_cpu(*scop, {.cpu = cpu, .layouts = layouts, .vector_bits = bits, .threads = 2});
+  if (!scheduled) throw std::runtime_error(scheduled.error().to_string());
+  result.scop = *scheduled;
+  result.stmt = from_poly(result.scop, {.layouts = layouts, .check_bounds = check_bounds, .vector_bits = bits});
+  result.loaded =
+      build({.name = "kernel", .arguments = result.stmt.arguments, .body = result.stmt.body, .no_alias = true});
+  return result;
+}
+
+ProgramPtr matmul(int64_t m, int64_t n, int64_t k) {
+  ProgramBuilder b("matmul");
+  b.input("A", {m, k}).input("B", {k, n}).result("C", {m, n});
+  return b
+      .sum("C", {index("i"), index("j")}, {{"i", m}, {"j", n}}, {{"k", k}},
+           b.at("A", {index("i"), index("k")}) * b.at("B", {index("k"), index("j")}))
+      .build();
+}
+
+std::vector<float> small_integers(int64_t count, int seed) {
+  std::vector<float> result(static_cast<size_t>(count));
+  for (size_t i = 0; i < result.size(); ++i)
+    result[i] = static_cast<float>((i * 7 + static_cast<size_t>(seed)) % 11) - 5;
+  return result;
+}
+
+void expect_matmul(int64_t m, int64_t n, int64_t k, const options::CpuOptions& options = {}) {
+  Compiled kernel = compile(matmul(m, n, k), options);
+  std::vector<float> a = small_integers(m * k, 1), b = small_integers(k * n, 2);
+  std::vector<float> c(static_cast<size_t>(m * n), -99);
+  void* arguments[] = {a.data(), b.data(), c.data()};
+  ASSERT_EQ(kernel.loaded->call(arguments), 0);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      float expected = 0;
+      for (int64_t q = 0; q < k; ++q) expected += a[static_cast<size_t>(i * k + q)] * b[static_cast<size_t>(q * n + j)];
+      ASSERT_EQ(c[static_cast<size_t>(i * n + j)], expected) << m << "x" << n << "x" << k << " at " << i << ", " << j;
+    }
+  }
+}
+
+TEST(Strategy, MultipliesMatricesOfAnyShape) {
+  for (auto [m, n, k] : {std::array<int64_t, 3>{1, 1, 1},
+                         {5, 3, 2},
+                         {17, 33, 7},
+                         {64, 64, 64},
+                         {100, 130, 37},
+                         {1, 100, 50},
+                         {100, 1, 50},
+                         {31, 513, 1}}) {
+    expect_matmul(m, n, k);
+  }
+}
+
+TEST(Strategy, PacksTheOperandsOfALargeContraction) {
+  Compiled kernel = compile(matmul(150, 200, 300));
+  ASSERT_EQ(kernel.scop.promotions.size(), 3u);
+  EXPECT_EQ(kernel.scop.promotions[0].tensor, "B");
+  EXPECT_EQ(kernel.scop.promotions[1].tensor, "A");
+  EXPECT_EQ(kernel.scop.promotions[2].tensor, "C");
+  expect_matmul(150, 200, 300);
+  expect_matmul(151, 203, 301);
+}
+
+TEST(Strategy, KeepsItsPromiseUnderOptions) {
+  for (int64_t tile : {1, 3, 5, 16}) {
+    for (int width : {1, 2, 8}) {
+      options::CpuOptions options;
+      options.tile = {tile, tile + 2};
+      options.vector_width = width;
+      options.unroll = 3;
+      options.parallel = true;
+      expect_matmul(37, 41, 13, options);
+    }
+  }
+  options::CpuOptions plain;
+  plain.promote = false;
+  plain.parallel = false;
+  plain.strict = true;
+  expect_matmul(150, 200, 300, plain);
+}
+
+TEST(Strategy, SchedulesAreLegal) {
+  for (auto fusion : {options::Fusion::kMin, options::Fusion::kPreserve3Coincident, options::Fusion::kMax}) {
+    options::CpuOptions options;
+    options.scheduler.fusion = fusion;
+    options.parallel = true;
+    Compiled kernel = compile(matmul(40, 50, 60), options);
+    auto legal = poly::check_legal(kernel.scop, "schedule");
+    EXPECT_TRUE(legal) << legal.error().to_string();
+  }
+}
+
+ProgramPtr row_sum(int64_t rows, int64_t columns) {
+  ProgramBuilder b("row_sum");
+  b.input("X", {rows, columns}).result("S", {rows});
+  return b.sum("S", {index("i")}, {{"i", rows}}, {{"j", columns}}, b.at("X", {index("i"), index("j")})).build();
+}
+
+TEST(Prepare, SplitsAReductionAlongMemory) {
+  ir::Program split = prepare(*row_sum(8, 1000), {.layouts = {}, .vector_bits = 256});
+  ASSERT_EQ(split.statements.size(), 2u);
+  EXPECT_EQ(split.statements[0].tensor, "S_lanes");
+  EXPECT_EQ(*Halide::Internal::as_const_int(split.tensor("S_lanes").extents[1]), 32);
+  ir::Program strict = prepare(*row_sum(8, 1000), {.layouts = {}, .vector_bits = 256, .strict = true});
+  EXPECT_EQ(strict.statements.size(), 1u);
+}
+
+TEST(Prepare, SplitReductionsSumTheSame) {
+  for (int64_t columns : {1, 31, 64, 65, 1000}) {
+    Compiled kernel = compile(row_sum(3, columns));
+    std::vector<float> x = small_integers(3 * columns, 3), s(3, -1);
+    void* arguments[] = {x.data(), s.data()};
+    ASSERT_EQ(kernel.loaded->call(arguments), 0);
+    for (int64_t i = 0; i < 3; ++i) {
+      EXPECT_EQ(s[static_cast<size_t>(i)], std::accumulate(x.begin() + i * columns, x.begin() + (i + 1) * columns, 0.f))
+          << columns;
+    }
+  }
+}
+
+TEST(Prepare, SumsOfNarrowIntegersDoNotWrapOnTheWay) {  // T3
+  ProgramBuilder b("narrow");
+  b.tensor("X", {300}, ir::Role::kInput, Halide::Int(8)).tensor("S", {1}, ir::Role::kResult, Halide::Int(8));
+  b.sum("S", {index("i")}, {{"i", 1}}, {{"j", 300}}, Halide::cast<int32_t>(b.at("X", {index("j")})));
+  ir::Program program = *b.build();
+  program.statements[0].accumulator = Halide::Int(32);
+  ir::Program wide = widen_accumulators(program);
+  ASSERT_EQ(wide.statements.size(), 2u);
+  EXPECT_EQ(wide.tensor(wide.statements[0].tensor).type, Halide::Int(32));
+  EXPECT_EQ(wide.statements[1].tensor, "S");
+}
+
+TEST(FromPoly, HonoursStrides) {
+  ProgramBuilder b("copy");
+  b.input("X", {5, 7}).result("Y", {5, 7});
+  b.set("Y", {index("i"), index("j")}, {{"i", 5}, {"j", 7}}, b.at("X", {index("i"), index("j")}));
+  Compiled kernel = compile(b.build(), {}, {{"X", {1, 5}}, {"Y", {20, 2}}});
+  std::vector<float> x(35), y(100, -1);
+  std::iota(x.begin(), x.end(), 0.f);
+  void* arguments[] = {x.data(), y.data()};
+  ASSERT_EQ(kernel.loaded->call(arguments), 0);
+  for (size_t i = 0; i < 5; ++i) {
+    for (size_t j = 0; j < 7; ++j) EXPECT_EQ(y[i * 20 + j * 2], x[i + j * 5]);
+    for (size_t gap = 14; gap < 20; ++gap) EXPECT_EQ(y[i * 20 + gap], -1);
+  }
+}
+
+TEST(FromPoly, ReportsASubscriptOutOfBounds) {  // C8
+  ProgramBuilder b("gather");
+  b.input("X", {4}).tensor("I", {6}, ir::Role::kInput, Halide::Int(32)).result("Z", {6});
+  b.set("Z", {index("i")}, {{"i", 6}}, b.at("X", {Halide::cast<int64_t>(b.at("I", {index("i")}))}));
+  Compiled kernel = compile(b.build(), {}, {}, true);
+  ASSERT_EQ(kernel.stmt.checks.size(), 1u);
+  EXPECT_EQ(kernel.stmt.checks[0].tensor, "X");
+  EXPECT_EQ(kernel.stmt.checks[0].extent, 4);
+  std::vector<float> x{1, 2, 3, 4}, z(6);
+  std::vector<int32_t> i{0, 1, 2, 3, 7, 0};
+  int64_t fault[2] = {-1, -1};
+  void* arguments[] = {x.data(), i.data(), z.data(), fault};
+  EXPECT_EQ(kernel.loaded->call(arguments), kOutOfBounds);
+  EXPECT_EQ(fault[0], 0);
+  EXPECT_EQ(fault[1], 7);
+  i[4] = 3;
+  EXPECT_EQ(kernel.loaded->call(arguments), 0);
+  EXPECT_EQ(z[4], 4);
+}
+
+TEST(FromPoly, RunsPastTwoToTheThirtyFirst) {  // R9
+  const int64_t count = (int64_t{1} << 31) + 77;
+  ProgramBuilder b("increment");
+  b.tensor("X", {count}, ir::Role::kInOut, Halide::UInt(8));
+  b.set("X", {index("i")}, {{"i", count}}, b.at("X", {index("i")}) + Halide::cast<uint8_t>(1));
+  ir::Program program = *b.build();
+  program.parameters = {"X"};
+  Compiled kernel = compile(std::make_shared<const ir::Program>(program));
+  std::vector<uint8_t> x(static_cast<size_t>(count), 3);
+  void* arguments[] = {x.data()};
+  ASSERT_EQ(kernel.loaded->call(arguments), 0);
+  EXPECT_EQ(x.front(), 4);
+  EXPECT_EQ(x.back(), 4);
+  EXPECT_EQ(std::count(x.begin(), x.end(), 4), count);
+}
+
+}  // namespace
+}  // namespace tc::cpu
