@@ -1,5 +1,6 @@
 #include "tc/cpu/lower_stmt.h"
 
+#include "tc/cpu/finish_accesses.h"
 #include "tc/cpu/opaque_values.h"
 
 namespace tc::cpu {
@@ -50,6 +51,7 @@ LoweredKernel lower_kernel(const Kernel& kernel, const Halide::Target& target, b
   LoweredKernel result;
   body = lower_parallel_tasks(body, result.functions, kernel.name, target);
   result.functions.emplace_back(kernel.name, passed_arguments(kernel.arguments), body, Halide::LinkageType::External);
+  for (LoweredFunc& function : result.functions) function.body = finish_accesses(function.body, kernel.arguments);
   return result;
 }
 

@@ -57,14 +57,7 @@ bool has_load(const Expr& e) {
 
 class MakeOpaque : public IRMutator {
  public:
-  MakeOpaque(std::span<const KernelArgument> arguments, bool strict) : strict_(strict) {
-    for (const KernelArgument& argument : arguments) {
-      if (!argument.is_buffer) continue;
-      Parameter parameter(in_memory(argument.type), true, 1, argument.name);
-      parameter.set_host_alignment(std::max(argument.alignment_bytes, argument.type.bytes()));
-      parameters_.emplace(argument.name, parameter);
-    }
-  }
+  explicit MakeOpaque(bool strict) : strict_(strict) {}
 
   using IRMutator::mutate;
   /// Expressions are graphs: each node is rewritten once per context.
@@ -88,10 +81,6 @@ class MakeOpaque : public IRMutator {
     Expr result = mutate(e);
     in_value_ = saved;
     return result;
-  }
-  Parameter parameter_of(const std::string& buffer) const {
-    auto it = parameters_.find(buffer);
-    return it == parameters_.end() ? Parameter() : it->second;
   }
   Expr rounded(Type type, Expr e) { return strict_ ? round_to(type, std::move(e)) : e; }
 
@@ -160,7 +149,7 @@ class MakeOpaque : public IRMutator {
   Expr visit(const Variable* op) override { return Variable::make(in_registers(op->type), op->name); }
 
   Expr visit(const Load* op) override {
-    Expr load = Load::make(in_memory(op->type), op->name, subscript(op->index), op->image, parameter_of(op->name),
+    Expr load = Load::make(in_memory(op->type), op->name, subscript(op->index), op->image, op->param,
                            value_if_loaded(op->predicate), op->alignment);
     return from_memory(op->type, load);
   }
@@ -172,7 +161,7 @@ class MakeOpaque : public IRMutator {
         cast && is_narrow_float(type) && cast->value.type() == Float(32, type.lanes())) {
       stored = cast->value;
     }
-    return Store::make(op->name, to_memory(type, value(stored)), subscript(op->index), parameter_of(op->name),
+    return Store::make(op->name, to_memory(type, value(stored)), subscript(op->index), op->param,
                        value_if_loaded(op->predicate), op->alignment);
   }
 
@@ -201,14 +190,13 @@ class MakeOpaque : public IRMutator {
 
   bool strict_;
   bool in_value_ = false;
-  std::map<std::string, Parameter> parameters_;
   std::map<std::pair<const BaseExprNode*, bool>, std::pair<Expr, Expr>> done_;
 };
 
 }  // namespace
 
 Stmt make_values_opaque(const Stmt& stmt, std::span<const KernelArgument> arguments, bool strict) {
-  Stmt body = MakeOpaque(arguments, strict).mutate(stmt);
+  Stmt body = MakeOpaque(strict).mutate(stmt);
   for (const KernelArgument& argument : arguments) {
     if (argument.is_buffer || in_memory(argument.type) == argument.type) continue;
     Expr passed = Variable::make(in_memory(argument.type), argument.name + ".passed");

@@ -16,7 +16,7 @@ namespace tc::cpu {
 /// Every operation on floats, and every one on int32 and int64 values (not on subscripts, extents and conditions
 /// over loop variables, which the passes must understand), becomes a PureExtern call that only our code
 /// generator reads. float16 and bfloat16 disappear: they are uint16 in memory, float32 in expressions, rounded where
-/// the source casts to them (with `strict`, after each operation). Accesses to arguments get their Parameter.
+/// the source casts to them (with `strict`, after each operation).
 ///
 /// First of all passes, before anything simplifies.
 Halide::Internal::Stmt make_values_opaque(const Halide::Internal::Stmt& stmt, std::span<const KernelArgument> arguments,

@@ -429,6 +429,37 @@ TEST(Object, BuffersMayOverlapUnlessPromised) {
   for (int i = 0; i < 50; i++) EXPECT_EQ(c[i], i + 1);
 }
 
+// x[0] has another value after the store.
+TEST(Object, LoadsSeeTheStoresBeforeThem) {
+  const Expr x = load(Float(32), "x", 0);
+  const Expr y = load(Float(32), "y", 0);
+  Kernel kernel{
+      "f",
+      {buffer_argument("x", Float(32), 1), buffer_argument("y", Float(32), 1), buffer_argument("out", Float(32), 1)},
+      block({store("x", x * y + x, 0), store("out", x * y + x, 0)})};
+  kernel.no_alias = true;
+  float in = 3, factor = 4, out = 0;
+  void* arguments[] = {&in, &factor, &out};
+  ASSERT_EQ(build(kernel)->call(arguments), 0);
+  EXPECT_EQ(in, 15);
+  EXPECT_EQ(out, 75);
+}
+
+// What Halide's code generator cannot describe: lanes before the first element, and vectors that run backwards.
+TEST(Object, VectorsAtConstantPlaces) {
+  Expr lane = variable("i");
+  Stmt shifted = IfThenElse::make(lane >= 3, store("out", load(Float(32), "a", lane - 1), lane));
+  Stmt backwards = store("out", load(Float(32), "out", 7 - lane), lane + 8);
+  Kernel kernel{"f",
+                {buffer_argument("a", Float(32), 8), buffer_argument("out", Float(32), 16)},
+                block({loop("i", 8, shifted, ForType::Vectorized), loop("i", 8, backwards, ForType::Vectorized)})};
+  kernel.no_alias = true;
+  std::vector<float> a = {10, 11, 12, 13, 14, 15, 16, 17}, out(16, 0);
+  void* arguments[] = {a.data(), out.data()};
+  ASSERT_EQ(build(kernel)->call(arguments), 0);
+  EXPECT_EQ(out, (std::vector<float>{0, 0, 0, 12, 13, 14, 15, 16, 16, 15, 14, 13, 12, 0, 0, 0}));
+}
+
 TEST(Object, SameKernelSameBytes) {
   Kernel kernel = matmul_kernel(12, 32, 8);
   EXPECT_EQ(compile_object(kernel)->bytes, compile_object(kernel)->bytes);
