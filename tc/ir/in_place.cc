@@ -57,6 +57,7 @@ bool covers(const Statement& s, const Tensor& tensor) {
 }
 
 bool reads(const Statement& s, const std::string& tensor) {
+  if (s.tensor == tensor && s.assign != Assign::kSet && !s.initialises) return true;
   return std::any_of(s.accesses.begin(), s.accesses.end(),
                      [&](const Access& a) { return !a.is_write && !a.exists_only && a.tensor == tensor; });
 }

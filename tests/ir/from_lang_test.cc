@@ -70,6 +70,15 @@ TEST(FromLang, C7_AffineLeftSidesInitialiseWhatTheyWrite) {
   EXPECT_FALSE(left_is_identity(p.statements[0]));
 }
 
+TEST(FromLang, R5_WhatATemporaryLacksIsZeroAlsoToAnUpdate) {
+  EXPECT_EQ(statements(program_from("def f(float(8) A) -> (O) { float T(i) = A(i) where i in 2:8\n"
+                                    "  T(i) max= A(i) where k in 0:1\n O(i) = A(i) }")),
+            (Lines{"S0: T(d0) = 0.0", "S1: T(i) = A(i)", "S2: T(i) max= A(i)", "S3: O(i) = A(i)"}));
+  EXPECT_EQ(statements(program_from("def f(float(8) A) -> (O) { float T(i) max=! A(i) where k in 0:1\n"
+                                    "  T(i) max= A(i) where k in 0:1\n O(i) = A(i) }")),
+            (Lines{"S0: T(i) max=! A(i)", "S1: T(i) max= A(i)", "S2: O(i) = A(i)"}));
+}
+
 TEST(FromLang, C10_LetsAreSubstituted) {
   EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { O(i) = x * x where x = A(i) + 1.0 }")),
             (Lines{"S0: O(i) = (A(i) + 1.0) * (A(i) + 1.0)"}));
