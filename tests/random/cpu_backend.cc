@@ -62,7 +62,7 @@ Result<interp::Environment> run_compiled(const compile::Compilation& compilation
 }  // namespace
 
 Backend cpu_backend(const options::CpuOptions& options) {
-  return [options](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
+  const auto compile = [options](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
     compile::Settings settings;
     settings.given = source.given();
     for (const ir::Tensor& tensor : program.tensors) {
@@ -76,6 +76,7 @@ Backend cpu_backend(const options::CpuOptions& options) {
     TC_TRY_VOID(compile::run_passes(settings, *compilation));
     return [compilation](const interp::Environment& data) { return run_compiled(*compilation, data); };
   };
+  return {compile, options::to_text(options)};
 }
 
 options::CpuOptions random_cpu_options(uint64_t seed) {

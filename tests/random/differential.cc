@@ -24,8 +24,8 @@ const char* name_of(DataKind kind) {
   return "reals with infinities and NaNs";
 }
 
-Outcome failed(Verdict verdict, const RandomProgram& source, const std::string& what) {
-  return {verdict, source.describe() + what + "\n", 0, 0};
+Outcome failed(Verdict verdict, const RandomProgram& source, const Backend& backend, const std::string& what) {
+  return {verdict, source.describe() + backend.description + what + "\n", 0, 0};
 }
 
 /// Compares one run; nothing if it agrees.
@@ -43,15 +43,15 @@ Result<std::string> run_data(const ir::Program& program, const Runner& runner, c
 }
 
 Outcome run_accepted(const RandomProgram& source, const ir::Program& program, const Backend& backend) {
-  Result<Runner> runner = backend(source, program);
-  if (!runner) return failed(Verdict::kFails, source, runner.error().to_string());
+  Result<Runner> runner = backend.compile(source, program);
+  if (!runner) return failed(Verdict::kFails, source, backend, runner.error().to_string());
   Outcome outcome;
   for (DataKind kind : {DataKind::kSmallIntegers, DataKind::kReals, DataKind::kSpecials}) {
     const interp::Environment data = generate_data(source, program, kind, source.seed);
     const Result<std::string> differences = run_data(program, *runner, data, outcome);
-    if (!differences) return failed(Verdict::kFails, source, differences.error().to_string());
+    if (!differences) return failed(Verdict::kFails, source, backend, differences.error().to_string());
     if (!differences->empty()) {
-      return failed(Verdict::kDiffers, source, fmt::format("data: {}\n{}", name_of(kind), *differences));
+      return failed(Verdict::kDiffers, source, backend, fmt::format("data: {}\n{}", name_of(kind), *differences));
     }
   }
   return outcome;
@@ -62,10 +62,10 @@ Outcome run_accepted(const RandomProgram& source, const ir::Program& program, co
 Outcome run_program(const RandomProgram& source, const Backend& backend) {
   try {
     const Result<ir::Program> program = try_specialised(source.source(), source.sizes, source.compiled_in);
-    if (!program) return failed(Verdict::kRejected, source, program.error().to_string());
+    if (!program) return failed(Verdict::kRejected, source, backend, program.error().to_string());
     return run_accepted(source, *program, backend);
   } catch (const std::exception& fault) {
-    return failed(Verdict::kFails, source, fault.what());
+    return failed(Verdict::kFails, source, backend, fault.what());
   }
 }
 

@@ -13,8 +13,12 @@ namespace tc::testing {
 
 /// Runs a compiled program on inputs, in-outs, scalars and initial results; gives results and in-outs.
 using Runner = std::function<Result<interp::Environment>(const interp::Environment& data)>;
-/// Compiles a program for its sizes. The specialised Program says what the data must look like.
-using Backend = std::function<Result<Runner>(const RandomProgram& source, const ir::Program& program)>;
+
+struct Backend {
+  /// Compiles a program for its sizes. The specialised Program says what the data must look like.
+  std::function<Result<Runner>(const RandomProgram& source, const ir::Program& program)> compile;
+  std::string description = {};  ///< for the reports: lines of text
+};
 
 struct Outcome {
   enum class Verdict {
@@ -24,7 +28,7 @@ struct Outcome {
     kDiffers,
   };
   Verdict verdict = Verdict::kAgrees;
-  std::string report;  ///< unless they agree: source, sizes, seed, kind of data, and what is wrong
+  std::string report;  ///< unless they agree: source, sizes, seed, options, kind of data, and what is wrong
   int64_t elements = 0;
   int64_t undecidable = 0;
 };

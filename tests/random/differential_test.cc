@@ -55,7 +55,7 @@ TEST(Differential, RandomProgramsOnTheCpuUnderRandomOptions) {
 
 /// A backend with a fault: the oracle, with the last element of every result changed.
 Backend faulty_backend() {
-  return [](const RandomProgram&, const ir::Program& program) -> Result<Runner> {
+  return {[](const RandomProgram&, const ir::Program& program) -> Result<Runner> {
     return [program](const interp::Environment& data) -> Result<interp::Environment> {
       TC_TRY(results, interp::run(program, data));
       for (auto& [name, value] : results) {
@@ -64,7 +64,7 @@ Backend faulty_backend() {
       }
       return results;
     };
-  };
+  }};
 }
 
 TEST(Differential, NoticesAFault) {
@@ -80,9 +80,9 @@ TEST(Differential, NoticesAFault) {
 }
 
 TEST(Differential, TheOracleAgreesWithItself) {
-  const Backend oracle = [](const RandomProgram&, const ir::Program& program) -> Result<Runner> {
+  const Backend oracle = {[](const RandomProgram&, const ir::Program& program) -> Result<Runner> {
     return [program](const interp::Environment& data) { return interp::run(program, data); };
-  };
+  }};
   for (uint64_t seed = 0; seed < 150; ++seed) {
     const Outcome outcome = run_one(seed, oracle);
     EXPECT_EQ(outcome.verdict, Outcome::Verdict::kAgrees) << outcome.report;
