@@ -1,0 +1,206 @@
+#include "tc/tile/bytecode.h"
+
+#include "tc/support/check.h"
+#include "tc/tile/expr_compiler.h"
+#include "tc/tile/print.h"
+
+namespace tc::tile {
+namespace {
+
+/// Statements to instructions. What expressions need is left to ExprCompiler, which also decides where it is computed.
+class KernelCompiler {
+ public:
+  explicit KernelCompiler(const Kernel& kernel) : kernel_(kernel), exprs_(code_) {}
+
+  Code compile() {
+    exprs_.open_scope();
+    for (const Tensor& tensor : kernel_.tensors) add_tensor(tensor, 0);
+    for (const SharedTensor& shared : kernel_.shared_tensors()) add_tensor(*shared.tensor, shared.byte_offset);
+    code_.shared_bytes = kernel_.shared_bytes();
+    for (const Scalar& scalar : kernel_.scalars) {
+      const ScalarType type = ir::from_halide(scalar.type);
+      const int reg = exprs_.new_variable(type, true, {});
+      code_.scalars.push_back({scalar.name, type, reg});
+      exprs_.bind(scalar.name, reg);
+    }
+    bind_coordinates(kBlock, kernel_.grid, true, code_.block_registers);
+    bind_coordinates(kThread, kernel_.block, false, code_.thread_registers);
+    std::vector<Instruction> body = block([&] { node(kernel_.body); });
+    code_.instructions = exprs_.close_scope(std::move(body));
+    code_.instructions.push_back({});  // kHalt
+    code_.registers = exprs_.registers();
+    return std::move(code_);
+  }
+
+ private:
+  void bind_coordinates(const std::array<const char*, 3>& names, const std::array<int64_t, 3>& extents, bool uniform,
+                        std::array<int, 3>& registers) {
+    for (size_t i = 0; i < 3; ++i) {
+      if (extents[i] == 1) {
+        exprs_.bind(names[i], exprs_.integer_constant(0));
+      } else {
+        registers[i] = exprs_.new_variable(ScalarType::kInt64, uniform, Range{0, extents[i] - 1});
+        exprs_.bind(names[i], registers[i]);
+      }
+    }
+  }
+
+  void add_tensor(const Tensor& tensor, int64_t shared_offset) {
+    CodeTensor made{tensor, ir::from_halide(tensor.type), shared_offset, -1};
+    if (tensor.memory == Memory::kRegister) {
+      made.register_base = code_.register_elements;
+      code_.register_elements += static_cast<int>(tensor.elements());
+    }
+    exprs_.bind_tensor(tensor.name, static_cast<int>(code_.tensors.size()));
+    code_.tensors.push_back(std::move(made));
+  }
+
+  /// The instructions that `fill` emits, in a buffer of their own.
+  template <typename Fill>
+  std::vector<Instruction> block(Fill fill) {
+    return exprs_.captured(fill);
+  }
+
+  void emit(Instruction instruction) { exprs_.emit(instruction); }
+  void emit_all(const std::vector<Instruction>& instructions) {
+    for (const Instruction& instruction : instructions) emit(instruction);
+  }
+
+  void node(const NodePtr& pointer) {
+    if (!pointer) return;
+    const Node& n = *pointer;
+    if (!holds_structure(n)) {
+      code_.sites.push_back(spec_text(n));
+      exprs_.set_site(static_cast<int>(code_.sites.size()) - 1);
+    }
+    std::visit([&](const auto& alternative) { visit(alternative); }, n.node);
+  }
+
+  static bool holds_structure(const Node& n) {
+    return std::holds_alternative<Sequence>(n.node) || std::holds_alternative<For>(n.node) ||
+           std::holds_alternative<If>(n.node) || std::holds_alternative<Let>(n.node) ||
+           std::holds_alternative<Allocate>(n.node);
+  }
+
+  void name_site(const std::string& text) {
+    code_.sites.push_back(text);
+    exprs_.set_site(static_cast<int>(code_.sites.size()) - 1);
+  }
+
+  void visit(const Sequence& sequence) {
+    for (const NodePtr& child : sequence.children) node(child);
+  }
+
+  void visit(const For& loop) {
+    name_site("for " + loop.variable);
+    const int begin = exprs_.compile(loop.begin);
+    const int end = exprs_.compile(loop.end);
+    const int step = exprs_.compile(loop.step);
+    const bool uniform = exprs_.uniform(begin) && exprs_.uniform(end) && exprs_.uniform(step);
+    exprs_.open_scope();
+    Range range;
+    if (exprs_.range(begin).known && exprs_.range(end).known && exprs_.range(step).known &&
+        exprs_.range(step).low > 0) {
+      range = Range{exprs_.range(begin).low, exprs_.range(end).high - 1};
+    }
+    const int variable = exprs_.new_variable(ScalarType::kInt64, uniform, range);
+    const int hidden = exprs_.rebind(loop.variable, variable);
+    std::vector<Instruction> body = exprs_.close_scope(block([&] { node(loop.body); }));
+    exprs_.restore(loop.variable, hidden);
+    const auto length = static_cast<int64_t>(body.size());
+    emit({.op = Op::kEnter});
+    emit({.op = Op::kCopy, .dst = variable, .a = begin});
+    emit({.op = Op::kLoopTest, .uniform = uniform, .a = variable, .b = end, .immediate = length + 2});
+    emit_all(body);
+    emit({.op = Op::kLoopNext, .dst = variable, .a = step, .immediate = -(length + 1)});
+    emit({.op = Op::kLeave});
+  }
+
+  void visit(const If& branch) {
+    name_site("if " + ir::to_text(branch.condition));
+    const int condition = exprs_.compile(branch.condition);
+    exprs_.branch(
+        condition, [&] { node(branch.then_case); }, [&] { node(branch.else_case); }, branch.else_case != nullptr);
+  }
+
+  void visit(const Let& let) {
+    name_site("let " + let.name);
+    const int value = exprs_.compile(let.value);
+    if (!exprs_.impure(value)) {
+      const int hidden = exprs_.rebind(let.name, value);
+      node(let.body);
+      exprs_.restore(let.name, hidden);
+      return;
+    }
+    // What is computed from the value alone is computed once, right behind it.
+    exprs_.open_scope();
+    exprs_.settle(value);
+    const int hidden = exprs_.rebind(let.name, value);
+    emit_all(exprs_.close_scope(block([&] { node(let.body); })));
+    exprs_.restore(let.name, hidden);
+  }
+
+  void visit(const Allocate& allocate) {
+    if (allocate.tensor.memory == Memory::kRegister) {
+      add_tensor(allocate.tensor, 0);
+      emit({.op = Op::kPoison, .a = static_cast<int>(code_.tensors.size()) - 1});
+    }
+    node(allocate.body);
+  }
+
+  void visit(const Barrier& barrier) {
+    emit({.op = barrier.scope == Barrier::Scope::kBlock ? Op::kBlockBarrier : Op::kWarpBarrier, .a = exprs_.site()});
+  }
+
+  void visit(const Store& store) {
+    const int value = exprs_.compile(store.value);
+    const int access = exprs_.access(store.tensor, store.subscripts);
+    emit({.op = Op::kStore, .type = exprs_.type(value), .a = access, .b = value});
+  }
+
+  void visit(const Atomic& atomic) {
+    const int value = exprs_.compile(atomic.value);
+    const int access = exprs_.access(atomic.tensor, atomic.subscripts);
+    emit({.op = Op::kAtomic, .a = access, .b = value, .immediate = static_cast<int64_t>(atomic.op)});
+  }
+
+  void visit(const Move& move) {
+    const int destination =
+        exprs_.access(move.destination, move.destination_subscripts, move.destination_dimension, move.elements);
+    const int source = exprs_.access(move.source, move.source_subscripts, move.source_dimension, move.elements);
+    emit({.op = move.asynchronous ? Op::kCopyAsync : Op::kMove,
+          .a = destination,
+          .b = source,
+          .immediate = move.elements});
+  }
+
+  void visit(const CommitGroup&) { emit({.op = Op::kCommit}); }
+  void visit(const WaitGroup& wait) { emit({.op = Op::kWait, .immediate = wait.pending}); }
+
+  void visit(const Shuffle& shuffle) {
+    const int value = exprs_.compile(shuffle.value);
+    const int lane = exprs_.compile(shuffle.lane);
+    const int access = exprs_.access(shuffle.tensor, shuffle.subscripts);
+    emit({.op = Op::kShuffle,
+          .flag = static_cast<uint8_t>(shuffle.kind),
+          .a = access,
+          .b = value,
+          .c = lane,
+          .immediate = shuffle.width});
+  }
+
+  const Kernel& kernel_;
+  Code code_;
+  ExprCompiler exprs_;
+};
+
+}  // namespace
+
+Representation representation_of(ScalarType type) {
+  if (type == ScalarType::kFloat64) return Representation::kDouble;
+  return is_float(type) ? Representation::kFloat : Representation::kInteger;
+}
+
+Code compile(const Kernel& kernel) { return KernelCompiler(kernel).compile(); }
+
+}  // namespace tc::tile

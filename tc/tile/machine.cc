@@ -1,0 +1,292 @@
+#include "tc/tile/machine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "tc/support/check.h"
+#include "tc/tile/lanes.h"
+
+namespace tc::tile {
+namespace {
+
+constexpr std::byte kPoison{0xCB};
+
+void fill(Lanes& lanes, Representation representation, int64_t integer, double real) {
+  for (int l = 0; l < kLanes; ++l) {
+    if (representation == Representation::kInteger) lanes.i[l] = integer;
+    if (representation == Representation::kFloat) lanes.f[l] = static_cast<float>(real);
+    if (representation == Representation::kDouble) lanes.d[l] = real;
+  }
+}
+
+bool is_memory(Op op) { return op >= Op::kLoad; }
+bool is_control(Op op) { return op >= Op::kEnter && op < Op::kLoad; }
+
+}  // namespace
+
+Machine::Machine(const Kernel& kernel, std::map<std::string, GlobalBuffer>& globals, const Arguments& arguments,
+                 const SimulatorOptions& options, Findings& findings)
+    : kernel_(kernel),
+      globals_(globals),
+      arguments_(arguments),
+      options_(options),
+      findings_(findings),
+      code_(compile(kernel)),
+      random_(options.seed) {
+  set_up_tensors();
+  set_up_warps();
+}
+
+void Machine::set_up_tensors() {
+  shared_.resize(static_cast<size_t>(code_.shared_bytes));
+  shared_defined_.resize(code_.tensors.size());
+  tensors_.resize(code_.tensors.size());
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    TensorState& state = tensors_[i];
+    state.code = &code_.tensors[i];
+    const Tensor& tensor = state.code->tensor;
+    state.bytes = static_cast<int>(element_bytes(tensor.type));
+    state.is_global = tensor.memory == Memory::kGlobal;
+    if (tensor.memory == Memory::kShared) {
+      state.data = shared_.data() + state.code->shared_offset;
+      shared_defined_[i].resize(static_cast<size_t>(tensor.elements()));
+      if (options_.check) state.defined = &shared_defined_[i];
+    } else if (state.is_global) {
+      GlobalBuffer& buffer = globals_.at(tensor.name);
+      state.data = buffer.data;
+      if (options_.check && !buffer.defined.empty()) state.defined = &buffer.defined;
+    }
+    state.watched = options_.check && (tensor.memory == Memory::kShared || (state.is_global && tensor.written));
+    if (state.watched) state.shadow.resize(static_cast<size_t>(tensor.elements()));
+  }
+}
+
+void Machine::set_up_warps() {
+  const int64_t threads = kernel_.block[0] * kernel_.block[1] * kernel_.block[2];
+  warps_.resize(static_cast<size_t>((threads + kLanes - 1) / kLanes));
+  for (size_t w = 0; w < warps_.size(); ++w) {
+    Warp& warp = warps_[w];
+    warp.index = static_cast<int>(w);
+    const int64_t lanes = std::min<int64_t>(kLanes, threads - static_cast<int64_t>(w) * kLanes);
+    warp.existing = lanes == kLanes ? ~uint32_t{0} : (uint32_t{1} << lanes) - 1;
+    warp.registers.resize(static_cast<size_t>(code_.registers), Lanes{});
+    warp.elements.resize(static_cast<size_t>(code_.register_elements), Lanes{});
+    warp.element_defined.resize(static_cast<size_t>(code_.register_elements));
+    for (const Code::Constant& c : code_.constants) {
+      fill(warp.registers[c.reg], c.representation, c.integer, c.real);
+    }
+    for (const Code::ScalarSlot& scalar : code_.scalars) {
+      const auto& value = arguments_.scalars.at(scalar.name);
+      const bool whole = std::holds_alternative<int64_t>(value);
+      fill(warp.registers[scalar.reg], representation_of(scalar.type), whole ? std::get<int64_t>(value) : 0,
+           whole ? 0 : std::get<double>(value));
+    }
+    for (int l = 0; l < kLanes; ++l) {
+      int64_t thread = static_cast<int64_t>(w) * kLanes + l;
+      for (size_t i = 0; i < 3; ++i) {
+        if (code_.thread_registers[i] >= 0) warp.registers[code_.thread_registers[i]].i[l] = thread % kernel_.block[i];
+        thread /= kernel_.block[i];
+      }
+    }
+  }
+}
+
+Counters Machine::run() {
+  const int64_t blocks = kernel_.grid[0] * kernel_.grid[1] * kernel_.grid[2];
+  std::vector<int64_t> order(static_cast<size_t>(blocks));
+  std::iota(order.begin(), order.end(), 0);
+  std::shuffle(order.begin(), order.end(), random_);
+  for (int64_t block : order) {
+    run_block({block % kernel_.grid[0], block / kernel_.grid[0] % kernel_.grid[1],
+               block / kernel_.grid[0] / kernel_.grid[1]});
+  }
+  return counters_;
+}
+
+void Machine::start_block(const std::array<int64_t, 3>& block) {
+  block_ = block;
+  block_start_ = ++stamp_;
+  std::fill(shared_.begin(), shared_.end(), kPoison);
+  for (auto& defined : shared_defined_) std::fill(defined.begin(), defined.end(), uint8_t{0});
+  for (Warp& warp : warps_) {
+    warp.state = State::kReady;
+    warp.mask = warp.existing;
+    warp.saved.clear();
+    warp.pc = 0;
+    warp.epoch = ++epoch_;
+    warp.group.fill(0);
+    warp.copies.clear();
+    for (size_t i = 0; i < 3; ++i) {
+      if (code_.block_registers[i] >= 0) warp.registers[code_.block_registers[i]].i.fill(block[i]);
+    }
+  }
+}
+
+void Machine::run_block(const std::array<int64_t, 3>& block) {
+  start_block(block);
+  std::vector<Warp*> ready;
+  while (true) {
+    ready.clear();
+    for (Warp& warp : warps_) {
+      if (warp.state == State::kReady) ready.push_back(&warp);
+    }
+    if (ready.empty()) {
+      const bool waiting =
+          std::any_of(warps_.begin(), warps_.end(), [](const Warp& warp) { return warp.state == State::kAtBarrier; });
+      if (!waiting) return;
+      release_barrier();
+      continue;
+    }
+    budget_ = static_cast<int64_t>(random_() % 64) + 1;
+    resume(*ready[random_() % ready.size()]);
+  }
+}
+
+void Machine::release_barrier() {
+  int site = -1;
+  for (const Warp& warp : warps_) {
+    if (warp.state != State::kAtBarrier) continue;
+    if (site < 0) site = warp.barrier_site;
+    if (warp.barrier_site != site) {
+      report(Finding::Kind::kDivergence, site, [&] {
+        return fmt::format("{}: threads of block {} wait at different barriers", kernel_.name, block_text());
+      });
+    }
+  }
+  for (const Warp& warp : warps_) {
+    if (warp.state != State::kDone) continue;
+    report(Finding::Kind::kDivergence, site, [&] {
+      return fmt::format("{}: thread {} of block {} ends without the barrier at which other threads of the block wait",
+                         kernel_.name, thread_text(warp.index * kLanes), block_text());
+    });
+  }
+  ++stamp_;
+  ++counters_.barriers;
+  for (Warp& warp : warps_) {
+    if (warp.state == State::kAtBarrier) warp.state = State::kReady;
+  }
+}
+
+void Machine::resume(Warp& warp) {
+  while (warp.state == State::kReady && budget_ > 0) {
+    const Instruction& n = code_.instructions[warp.pc];
+    if (is_control(n.op)) {
+      if (control(warp, n)) continue;
+    } else if (is_memory(n.op)) {
+      memory(warp, n);
+    } else {
+      execute(n, warp.registers.data());
+    }
+    ++warp.pc;
+  }
+}
+
+uint32_t Machine::lanes_where(const Warp& warp, int reg, bool uniform) const {
+  const auto& values = warp.registers[reg].i;
+  if (uniform) return values[0] ? ~uint32_t{0} : 0;
+  uint32_t mask = 0;
+  for (int l = 0; l < kLanes; ++l) mask |= static_cast<uint32_t>(values[l] != 0) << l;
+  return mask;
+}
+
+/// True if it jumped.
+bool Machine::control(Warp& warp, const Instruction& n) {
+  const auto jump = [&] {
+    warp.pc = static_cast<size_t>(static_cast<int64_t>(warp.pc) + n.immediate);
+    return true;
+  };
+  switch (n.op) {
+    case Op::kEnter:
+      warp.saved.push_back(warp.mask);
+      return false;
+    case Op::kIf:
+      warp.saved.push_back(warp.mask);
+      warp.mask &= lanes_where(warp, n.a, n.uniform);
+      return warp.mask == 0 && jump();
+    case Op::kElse:
+      warp.mask = warp.saved.back() & ~lanes_where(warp, n.a, false);
+      return warp.mask == 0 && jump();
+    case Op::kLeave:
+      warp.mask = warp.saved.back();
+      warp.saved.pop_back();
+      return false;
+    case Op::kLoopTest: {
+      const auto& a = warp.registers[n.a].i;
+      const auto& b = warp.registers[n.b].i;
+      if (n.uniform) return a[0] >= b[0] && jump();
+      uint32_t inside = 0;
+      for (int l = 0; l < kLanes; ++l) inside |= static_cast<uint32_t>(a[l] < b[l]) << l;
+      warp.mask &= inside;
+      return warp.mask == 0 && jump();
+    }
+    case Op::kLoopNext: {
+      Lanes& variable = warp.registers[n.dst];
+      const Lanes& step = warp.registers[n.a];
+      for (int l = 0; l < kLanes; ++l) {
+        variable.i[l] = static_cast<int64_t>(static_cast<uint64_t>(variable.i[l]) + static_cast<uint64_t>(step.i[l]));
+      }
+      --budget_;
+      return jump();
+    }
+    case Op::kBlockBarrier:
+    case Op::kWarpBarrier:
+      if (warp.mask != warp.existing) {
+        report(Finding::Kind::kDivergence, n.a, [&] {
+          return fmt::format(
+              "{}: thread {} of block {} does not reach a barrier that other threads of its warp reach", kernel_.name,
+              thread_text(warp.index * kLanes + std::countr_zero(warp.existing & ~warp.mask)), block_text());
+        });
+      }
+      warp.epoch = ++epoch_;
+      if (n.op == Op::kBlockBarrier) {
+        warp.state = State::kAtBarrier;
+        warp.barrier_site = n.a;
+      }
+      return false;
+    default:
+      warp.state = State::kDone;
+      return false;
+  }
+}
+
+Moment Machine::moment(const Warp& warp, int lane, int site) const {
+  return {block_start_, stamp_, warp.epoch, static_cast<uint16_t>(warp.index * kLanes + lane), site};
+}
+
+std::string Machine::thread_text(int thread) const {
+  const int64_t x = thread % kernel_.block[0];
+  const int64_t y = thread / kernel_.block[0] % kernel_.block[1];
+  const int64_t z = thread / kernel_.block[0] / kernel_.block[1];
+  return fmt::format("({},{},{})", x, y, z);
+}
+
+std::string Machine::block_text() const { return fmt::format("({},{},{})", block_[0], block_[1], block_[2]); }
+
+std::string Machine::element_text(Warp& warp, const Access& access, int lane) const {
+  std::string text = tensors_[access.tensor].code->tensor.name + "(";
+  for (size_t i = 0; i < access.coordinates.size(); ++i) {
+    text += fmt::format("{}{}", i ? ", " : "", warp.registers[access.coordinates[i]].i[lane]);
+  }
+  return text + ")";
+}
+
+void Machine::report_race(Warp& warp, const Access& access, int lane, const Shadow& shadow, bool now_writes,
+                          bool then_wrote) {
+  if (!findings_.wanted(Finding::Kind::kRace, kernel_.name, access.site)) return;
+  const uint32_t stamp = then_wrote ? shadow.write_stamp : shadow.read_stamp;
+  const int site = then_wrote ? shadow.write_site : shadow.read_site;
+  const bool other_block = stamp < block_start_ || (!then_wrote && (shadow.read_flags & Shadow::kOtherBlocks));
+  const int other = then_wrote ? shadow.write_thread : shadow.read_thread;
+  const std::string element = element_text(warp, access, lane);
+  const std::string who = other_block ? "a thread of another block" : fmt::format("thread {}", thread_text(other));
+  findings_.add(
+      {Finding::Kind::kRace, kernel_.name,
+       fmt::format("{}: thread {} of block {} {} {} in '{}', which {} {} in '{}' with no barrier in between",
+                   kernel_.name, thread_text(warp.index * kLanes + lane), block_text(), now_writes ? "writes" : "reads",
+                   element, code_.sites[access.site], who, then_wrote ? "writes" : "reads", code_.sites[site])});
+}
+
+}  // namespace tc::tile

@@ -1,0 +1,108 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tc/tile/print.h"
+#include "tc/tile/program.h"
+
+namespace tc::tile {
+
+/// A program with one thing taken out.
+struct Mutant {
+  std::string what;
+  Program program;
+};
+
+namespace mutants_detail {
+
+/// Replaces the guards of an expression (`c ? a : b` that evaluates one branch) by their first branch, one at a time.
+class DropGuard : public Halide::Internal::IRMutator {
+ public:
+  explicit DropGuard(int which) : which_(which) {}
+  int seen = 0;
+
+ private:
+  using Halide::Internal::IRMutator::visit;
+  Halide::Expr visit(const Halide::Internal::Call* call) override {
+    if (call->is_intrinsic(Halide::Internal::Call::if_then_else) && seen++ == which_) return mutate(call->args[1]);
+    return IRMutator::visit(call);
+  }
+  int which_;
+};
+
+/// Copies a tree without its `which`-th barrier, wait or guard.
+class Dropper {
+ public:
+  explicit Dropper(int which) : which_(which) {}
+
+  NodePtr copy(const NodePtr& node) {
+    if (!node) return nullptr;
+    Node made = *node;
+    if (auto* sequence = std::get_if<Sequence>(&made.node)) {
+      for (NodePtr& child : sequence->children) child = copy(child);
+    } else if (auto* loop = std::get_if<For>(&made.node)) {
+      loop->body = copy(loop->body);
+    } else if (auto* branch = std::get_if<If>(&made.node)) {
+      if (drops("guard if " + condition_text(*branch))) return copy(branch->then_case);
+      branch->then_case = copy(branch->then_case);
+      branch->else_case = copy(branch->else_case);
+    } else if (auto* let = std::get_if<Let>(&made.node)) {
+      let->value = copy_expr(let->value, "let " + let->name);
+      let->body = copy(let->body);
+    } else if (auto* allocate = std::get_if<Allocate>(&made.node)) {
+      allocate->body = copy(allocate->body);
+    } else if (std::holds_alternative<Barrier>(made.node) || std::holds_alternative<WaitGroup>(made.node)) {
+      if (drops(spec_text(made))) made.node = Sequence{};
+    } else if (auto* store = std::get_if<Store>(&made.node)) {
+      store->value = copy_expr(store->value, spec_text(*node));
+    }
+    return std::make_shared<const Node>(std::move(made));
+  }
+
+  bool done() const { return !what.empty(); }
+  std::string what;
+
+ private:
+  static std::string condition_text(const If& branch) {
+    Node shown;
+    shown.node = Let{"condition", branch.condition, nullptr};
+    return to_text(Kernel{"", {1, 1, 1}, {1, 1, 1}, {}, {}, std::make_shared<const Node>(shown)});
+  }
+  bool drops(const std::string& text) {
+    if (seen_++ != which_) return false;
+    what = text;
+    return true;
+  }
+  Halide::Expr copy_expr(const Halide::Expr& expr, const std::string& where) {
+    DropGuard count(-1);
+    count.mutate(expr);
+    Halide::Expr result = expr;
+    for (int i = 0; i < count.seen; ++i) {
+      if (drops("guard in " + where)) result = DropGuard(i).mutate(expr);
+    }
+    return result;
+  }
+  int which_;
+  int seen_ = 0;
+};
+
+}  // namespace mutants_detail
+
+/// All programs that come of taking one barrier, wait, `if` or guarded read out.
+inline std::vector<Mutant> mutants(const Program& program) {
+  std::vector<Mutant> result;
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    for (int which = 0;; ++which) {
+      mutants_detail::Dropper dropper(which);
+      Mutant mutant{"", program};
+      mutant.program.kernels[k].body = dropper.copy(program.kernels[k].body);
+      if (!dropper.done()) break;
+      mutant.what = program.kernels[k].name + ": " + dropper.what;
+      result.push_back(std::move(mutant));
+    }
+  }
+  return result;
+}
+
+}  // namespace tc::tile
