@@ -115,7 +115,8 @@ Result<void> schedule(const Settings& settings, Compilation& c) {
   const cpu::StrategyOptions options{.cpu = settings.options,
                                      .layouts = settings.layouts,
                                      .vector_bits = cpu::vector_bits(target),
-                                     .threads = settings.threads > 0 ? settings.threads : cpu::thread_count()};
+                                     .threads = settings.threads > 0 ? settings.threads : cpu::thread_count(),
+                                     .verify = settings.verify};
   return while_cancellable(settings, *c.scop->context, [&]() -> Result<void> {
     TC_TRY(scheduled, cpu::schedule_for_cpu(*c.scop, options));
     c.scop = std::move(scheduled);

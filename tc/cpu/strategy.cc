@@ -6,9 +6,12 @@
 #include "tc/cpu/strategy_contraction.h"
 #include "tc/cpu/strategy_groups.h"
 #include "tc/cpu/strategy_unit.h"
+#include "tc/poly/band_ref.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/schedule.h"
+#include "tc/poly/transform.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -238,9 +241,29 @@ class Strategy {
   UnitOptions unit_options_;
 };
 
+/// The scheduler's own tree; a skewed loop has no unit of ours that fits it.
+Result<poly::Scop> skewed_for_cpu(const poly::Scop& scop, const StrategyOptions& options) {
+  TC_TRY(scheduled, poly::schedule(scop, options.cpu.scheduler));
+  if (options.threads < 2 || !options.cpu.parallel.value_or(true)) return scheduled;
+  std::vector<poly::BandRef> outermost;
+  for (const poly::BandRef& band : poly::bands(scheduled)) {
+    const bool inside = std::any_of(outermost.begin(), outermost.end(), [&](const poly::BandRef& outer) {
+      return outer.path.size() < band.path.size() &&
+             std::equal(outer.path.begin(), outer.path.end(), band.path.begin());
+    });
+    if (!inside) outermost.push_back(band);
+  }
+  for (const poly::BandRef& band : outermost) {
+    if (!poly::band_info(scheduled, band).coincident[0]) continue;
+    if (auto marked = poly::mark_parallel(scheduled, band)) scheduled = *std::move(marked);
+  }
+  return scheduled;
+}
+
 }  // namespace
 
 Result<poly::Scop> schedule_for_cpu(const poly::Scop& scop, const StrategyOptions& options) {
+  if (options.cpu.scheduler.allow_skewing) return skewed_for_cpu(scop, options);
   return poly::within_budget(*scop.context, [&]() -> Result<poly::Scop> {
     Analysis analysis = analyse(scop, options.layouts);
     poly::Scop result = scop;
@@ -249,7 +272,8 @@ Result<poly::Scop> schedule_for_cpu(const poly::Scop& scop, const StrategyOption
     Tree tree = strategy.run();
     result.promotions = std::move(strategy.promotions);
     result.schedule = to_schedule(tree, scop.domain);
-    if (poly::find_violation(result)) {
+    if (const auto violation = poly::find_violation(result)) {
+      TC_CHECK(!options.verify, "the strategy's schedule is not legal: {}", violation->sentence());
       result.schedule = poly::canonical_schedule(scop);
       result.promotions.clear();
     }

@@ -35,7 +35,8 @@ Compiled compile(const ProgramPtr& program, const options::CpuOptions& cpu = {},
   result.prepared = std::make_shared<const ir::Program>(prepare(*program, prepare_options));
   auto scop = poly::from_ir(result.prepared, std::make_shared<poly::Context>());
   if (!scop) throw std::runtime_error(scop.error().to_string());
-  auto scheduled = schedule_for_cpu(*scop, {.cpu = cpu, .layouts = layouts, .vector_bits = bits, .threads = 2});
+  auto scheduled =
+      schedule_for_cpu(*scop, {.cpu = cpu, .layouts = layouts, .vector_bits = bits, .threads = 2, .verify = true});
   if (!scheduled) throw std::runtime_error(scheduled.error().to_string());
   result.scop = *scheduled;
   result.stmt = from_poly(result.scop, {.layouts = layouts, .check_bounds = check_bounds, .vector_bits = bits});
@@ -114,6 +115,9 @@ TEST(Strategy, KeepsItsPromiseUnderOptions) {
   plain.parallel = false;
   plain.strict = true;
   expect_matmul(150, 200, 300, plain);
+  options::CpuOptions skewed;
+  skewed.scheduler.allow_skewing = true;
+  expect_matmul(37, 41, 13, skewed);
 }
 
 TEST(Strategy, SchedulesAreLegal) {
