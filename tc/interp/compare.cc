@@ -84,7 +84,11 @@ class Comparer {
 
   std::string sentence() const {
     const Comparison& c = comparison_;
-    const std::string left_out = c.undecidable == 0 ? "" : fmt::format(", {} undecidable", c.undecidable);
+    if (c.elements > 0 && c.undecidable == c.elements) {
+      return fmt::format("'{}' is not compared: rounding decides every one of its elements ({})", name_, c.elements);
+    }
+    const std::string left_out =
+        c.undecidable == 0 ? "" : fmt::format(", {} not compared because rounding decides", c.undecidable);
     const std::string all = plural(c.elements, "element");
     if (c.mismatches > 0) {
       return fmt::format("'{}' differs in {} of {}{}: at ({}) it is {}, the oracle has {} with a bound of {:.3g}",

@@ -10,10 +10,10 @@ namespace tc::interp {
 
 /// How a backend's tensor compares with the oracle's.
 struct Comparison {
-  bool agrees = false;
+  bool agrees = false;  ///< no mismatch among the elements that are compared
   int64_t elements = 0;
   int64_t mismatches = 0;   ///< farther from the oracle than the bound, or a NaN on one side only
-  int64_t undecidable = 0;  ///< left out, because a rounding error decides them (a comparison of two equal sums, say)
+  int64_t undecidable = 0;  ///< not compared, because rounding decides them (by a comparison of two equal sums, say)
 
   // Over the elements that are compared and finite on both sides; 0 for integers that agree.
   double max_ulp = 0;          ///< |result - oracle| in units in the last place of the oracle's value

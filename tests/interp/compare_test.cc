@@ -142,7 +142,23 @@ TEST(Bounds, DiscontinuitiesAreUndecidableWhereRoundingDecides) {
   const Comparison c = compare("O", testing::integers(kI32, {3}, {0, 1, 2}), integers);
   EXPECT_TRUE(c.agrees);
   EXPECT_EQ(c.undecidable, 2);
-  EXPECT_EQ(c.sentence, "'O' agrees exactly: 3 elements, 2 undecidable");
+  EXPECT_EQ(c.sentence, "'O' agrees exactly: 3 elements, 2 not compared because rounding decides");
+  const Comparison wrong = compare("O", testing::integers(kI32, {3}, {0, 7, 2}), integers);
+  EXPECT_EQ(wrong.sentence,
+            "'O' differs in 1 of 3 elements, 2 not compared because rounding decides: at (1) it is 7, the oracle has 1 "
+            "with a bound of 0");
+}
+
+TEST(Bounds, WhereRoundingDecidesEveryElementNothingIsCompared) {
+  ProgramBuilder b;
+  b.input(kF32, "A", {2});
+  const Expr product = b.read("A", {i}) * constant(kF32, 0.1f);
+  const Environment inputs = {{"A", floats(kF32, {2}, {10, 20})}};
+  const BoundedValue oracle = pointwise(b, kI32, 2, Halide::cast<int32_t>(product), inputs);
+  const Comparison c = compare("O", testing::integers(kI32, {2}, {1, 2}), oracle);
+  EXPECT_EQ(c.undecidable, 2);
+  EXPECT_EQ(c.worst, std::vector<int64_t>{});
+  EXPECT_EQ(c.sentence, "'O' is not compared: rounding decides every one of its elements (2)");
 }
 
 TEST(Bounds, AChoiceThatRoundingDecidesIsEither) {
