@@ -46,7 +46,7 @@ struct Compilation {
   std::shared_ptr<const ir::Program> program;
   std::shared_ptr<const ir::Program> specialised;
   std::shared_ptr<const ir::Program> prepared;  ///< with statements and temporaries that the caller did not write
-  std::optional<poly::Scop> scop;  ///< refined by schedule
+  std::optional<poly::Scop> scop;               ///< refined by schedule
   std::optional<cpu::KernelStmt> stmt;
   std::optional<cpu::Object> object;
   std::shared_ptr<const cpu::Loaded> loaded;

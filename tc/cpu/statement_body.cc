@@ -217,8 +217,8 @@ void BodyMutator::check_subscript(const std::string& tensor, int dimension, cons
     return hi::Store::make(kFaultBuffer, stored, hi::make_const(Halide::Int(32), slot), {}, hi::const_true(), {});
   };
   // The assertion stands behind the report, not inside: of one that is plainly false Halide warns aloud.
-  checks.push_back(hi::IfThenElse::make(
-      outside, hi::Block::make({put(0, hi::make_const(Halide::Int(64), number)), put(1, value)})));
+  checks.push_back(
+      hi::IfThenElse::make(outside, hi::Block::make({put(0, hi::make_const(Halide::Int(64), number)), put(1, value)})));
   checks.push_back(hi::AssertStmt::make(!outside, Expr(kOutOfBounds)));
 }
 
