@@ -277,8 +277,10 @@ TypedExprPtr Typing::call(const IntrinsicInfo& info, const Apply& apply, std::ve
     type = meet(type, arguments[i]->type);  // T1
   }
   switch (info.signature) {
-    case Signature::kShift:
-      return make(Intrinsic{std::string(info.name), std::move(arguments)}, arguments[0]->type, at);
+    case Signature::kShift: {
+      const ScalarType shifted = arguments[0]->type;
+      return make(Intrinsic{std::string(info.name), std::move(arguments)}, shifted, at);
+    }
     case Signature::kFloatInt32:
     case Signature::kInt32Float: {
       const size_t whole = info.signature == Signature::kFloatInt32 ? 1 : 0;
