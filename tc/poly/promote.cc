@@ -126,10 +126,10 @@ std::string unique_name(const Scop& scop, const std::string& wanted) {
   return name;
 }
 
-/// Above the marks that belong to the band below them.
+/// Above the marks that belong to the band below them. Those with a colon in their name ("promote:A") do not.
 isl::schedule_node above_band_marks(isl::schedule_node node) {
   while (node.has_parent() && node.parent().isa<isl::schedule_node_mark>() &&
-         mark_name(node.parent()).rfind(kMarkPrefix, 0) != 0) {
+         mark_name(node.parent()).find(':') == std::string::npos) {
     node = node.parent();
   }
   return node;

@@ -1,10 +1,10 @@
-#include "tc/cpu/ranged.h"
+#include "tc/poly/ranged.h"
 
 #include <algorithm>
 
 #include "tc/support/check.h"
 
-namespace tc::cpu {
+namespace tc::poly {
 
 using Halide::Expr;
 using Wide = __int128;
@@ -127,4 +127,4 @@ Expr equal(const Ranged& a, const Ranged& b) {
   return x == y;
 }
 
-}  // namespace tc::cpu
+}  // namespace tc::poly

@@ -1,0 +1,210 @@
+#include "tc/gpu/body.h"
+
+#include "tc/support/check.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+using poly::Ranged;
+namespace hi = Halide::Internal;
+
+namespace {
+
+Ranged either(const Expr& condition, const Ranged& a, const Ranged& b) {
+  auto [x, y] = poly::matched(a, b);
+  return poly::ranged(hi::Select::make(condition, x, y), std::min(a.min, b.min), std::max(a.max, b.max));
+}
+
+/// Turns an expression over a statement's indices into one over loop variables, threads and places.
+class BodyMutator : public hi::IRMutator {
+ public:
+  explicit BodyMutator(const BodyContext& context) : context_(context) {}
+
+  using IRMutator::mutate;
+  Expr mutate(const Expr& expr) override {
+    if (!expr.defined() || expr.type() != Halide::Int(64)) return IRMutator::mutate(expr);
+    return poly::as_int64(range(expr));
+  }
+
+  /// An expression of type Int(64), as narrow as it goes.
+  Ranged range(const Expr& expr);
+  std::vector<Expr> position(const std::string& tensor, const std::vector<Expr>& subscripts);
+
+ private:
+  using IRMutator::visit;
+  Expr visit(const hi::Call* op) override;
+  Expr visit(const hi::Cast* op) override;
+  Expr visit(const hi::LT* op) override { return compare(op); }
+  Expr visit(const hi::LE* op) override { return compare(op); }
+  Expr visit(const hi::GT* op) override { return compare(op); }
+  Expr visit(const hi::GE* op) override { return compare(op); }
+  Expr visit(const hi::EQ* op) override { return compare(op); }
+  Expr visit(const hi::NE* op) override { return compare(op); }
+
+  template <typename Comparison>
+  Expr compare(const Comparison* op) {
+    if (op->a.type() != Halide::Int(64)) return IRMutator::visit(op);
+    auto [a, b] = poly::matched(range(op->a), range(op->b));
+    return Comparison::make(a, b);
+  }
+
+  Expr choice(const hi::Call* op);
+  Ranged range_of_choice(const hi::Call* op);
+  Ranged range_of_cast(const hi::Cast* op);
+
+  const BodyContext& context_;
+  int choices_ = 0;  ///< around the expression at hand: it may be unwanted (R6)
+};
+
+Ranged BodyMutator::range(const Expr& expr) {
+  if (const int64_t* value = hi::as_const_int(expr)) return poly::ranged(*value);
+  if (const auto* op = expr.as<hi::Add>()) return range(op->a) + range(op->b);
+  if (const auto* op = expr.as<hi::Sub>()) return range(op->a) - range(op->b);
+  if (const auto* op = expr.as<hi::Mul>()) return range(op->a) * range(op->b);
+  if (const auto* op = expr.as<hi::Min>()) return poly::min(range(op->a), range(op->b));
+  if (const auto* op = expr.as<hi::Max>()) return poly::max(range(op->a), range(op->b));
+  if (const auto* op = expr.as<hi::Cast>()) return range_of_cast(op);
+  if (const auto* op = expr.as<hi::Div>()) {
+    const int64_t* divisor = hi::as_const_int(op->b);
+    if (divisor != nullptr && *divisor > 0) return poly::floor_div(range(op->a), *divisor);
+  }
+  if (const auto* op = expr.as<hi::Mod>()) {
+    const int64_t* divisor = hi::as_const_int(op->b);
+    if (divisor != nullptr && *divisor > 0) return poly::floor_mod(range(op->a), *divisor);
+  }
+  if (const auto* op = expr.as<hi::Select>()) {
+    return either(mutate(op->condition), range(op->true_value), range(op->false_value));
+  }
+  if (const auto* op = expr.as<hi::Call>(); op != nullptr && op->is_intrinsic(hi::Call::if_then_else)) {
+    return range_of_choice(op);
+  }
+  if (const auto* op = expr.as<hi::Variable>()) {
+    auto index = context_.indices.find(op->name);
+    if (index != context_.indices.end()) return index->second;
+  }
+  return poly::unranged(IRMutator::mutate(expr));
+}
+
+Ranged BodyMutator::range_of_choice(const hi::Call* op) {
+  Expr condition = mutate(op->args[0]);
+  ++choices_;
+  Ranged a = range(op->args[1]);
+  Ranged b = range(op->args[2]);
+  --choices_;
+  return either(condition, a, b);
+}
+
+Ranged BodyMutator::range_of_cast(const hi::Cast* op) {
+  const Halide::Type from = op->value.type();
+  if (from == Halide::Int(32)) {
+    if (const auto* inner = op->value.as<hi::Cast>(); inner != nullptr && inner->value.type() == Halide::Int(64)) {
+      Ranged value = range(inner->value);
+      if (value.is_narrow()) return value;
+    }
+    return poly::unranged(mutate(op->value));
+  }
+  if (from.is_int_or_uint() && from.bits() < 32) {
+    Expr value = Halide::cast(Halide::Int(32), mutate(op->value));
+    if (from.is_bool()) return poly::ranged(value, 0, 1);
+    const int64_t half = int64_t{1} << (from.bits() - 1);
+    return from.is_int() ? poly::ranged(value, -half, half - 1) : poly::ranged(value, 0, 2 * half - 1);
+  }
+  Expr value = hi::Cast::make(Halide::Int(64), mutate(op->value));
+  if (from == Halide::UInt(32)) return poly::ranged(value, 0, UINT32_MAX);
+  return poly::unranged(value);
+}
+
+Expr BodyMutator::visit(const hi::Cast* op) {
+  if (op->value.type() != Halide::Int(64)) return IRMutator::visit(op);
+  Ranged value = range(op->value);
+  return value.expr.type() == op->type ? value.expr : hi::Cast::make(op->type, value.expr);
+}
+
+/// c ? a : b of which only one is wanted. Both are evaluated, with their reads held inside of their tensors.
+Expr BodyMutator::choice(const hi::Call* op) {
+  Expr condition = mutate(op->args[0]);
+  ++choices_;
+  Expr true_value = mutate(op->args[1]);
+  Expr false_value = op->args.size() > 2 ? mutate(op->args[2]) : hi::make_zero(op->type);
+  --choices_;
+  return hi::Select::make(condition, true_value, false_value);
+}
+
+Expr BodyMutator::visit(const hi::Call* op) {
+  if (op->is_intrinsic(hi::Call::if_then_else)) return choice(op);
+  if (!ir::is_tensor_read(*context_.program, op)) return IRMutator::visit(op);
+  const Place& place = context_.place(op->name);
+  // Nothing can be read from a tensor without elements: only a choice that is never made gets here.
+  for (int64_t extent : place.extents) {
+    if (extent == 0) return hi::make_zero(op->type);
+  }
+  return hi::Call::make(place.type, place.name, position(op->name, op->args), hi::Call::PureExtern);
+}
+
+std::vector<Expr> BodyMutator::position(const std::string& tensor, const std::vector<Expr>& subscripts) {
+  const Place& place = context_.place(tensor);
+  std::vector<Ranged> inside;
+  for (size_t d = 0; d < subscripts.size(); ++d) {
+    Ranged subscript = range(subscripts[d]);
+    const Ranged first = place.offset.empty() ? poly::ranged(0) : place.offset[d];
+    const Ranged at = subscript - first;
+    const bool proved = at.min >= 0 && at.max < place.extents[d];
+    if (choices_ > 0 && !proved) {
+      subscript = poly::min(poly::max(subscript, first), first + poly::ranged(place.extents[d] - 1));
+    }
+    inside.push_back(subscript);
+  }
+  return position_in(place, inside);
+}
+
+}  // namespace
+
+std::vector<Expr> position_in(const Place& place, const std::vector<Ranged>& subscripts) {
+  std::vector<Expr> result;
+  for (size_t d = 0; d < subscripts.size(); ++d) {
+    Ranged at = place.offset.empty() ? subscripts[d] : subscripts[d] - place.offset[d];
+    // Every subscript lies inside: what is known of its interval can be no worse than the place's extent.
+    const int64_t last = std::max<int64_t>(place.extents[d] - 1, 0);
+    at = place.extents[d] == 1
+             ? poly::ranged(0)
+             : poly::ranged(at.expr, std::clamp<int64_t>(at.min, 0, last), std::clamp<int64_t>(at.max, 0, last));
+    result.push_back(at.expr);
+  }
+  return result;
+}
+
+Expr combine(ir::Assign assign, const Expr& old_value, const Expr& value) {
+  switch (assign) {
+    case ir::Assign::kSet:
+      return value;
+    case ir::Assign::kAdd:
+      return hi::Add::make(old_value, value);
+    case ir::Assign::kMul:
+      return hi::Mul::make(old_value, value);
+    case ir::Assign::kMin:
+      return hi::Min::make(old_value, value);
+    case ir::Assign::kMax:
+      return hi::Max::make(old_value, value);
+  }
+  TC_CHECK(false, "an operator that does not exist");
+}
+
+tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext& context) {
+  BodyMutator mutator(context);
+  const Expr guard = statement.guard.defined() ? mutator.mutate(statement.guard) : Expr();
+  const Place& place = context.place(statement.tensor);
+  Expr value = mutator.mutate(statement.value);
+  const std::vector<Expr> position = mutator.position(statement.tensor, statement.subscripts);
+  if (statement.kind == poly::Statement::Kind::kUpdate) {
+    TC_CHECK(statement.accumulator == place.type, "{} accumulates into '{}' in another type than the tensor's",
+             statement.id, statement.tensor);
+    value = combine(statement.assign, hi::Call::make(place.type, place.name, position, hi::Call::PureExtern), value);
+  } else if (value.type() != place.type) {
+    value = hi::Cast::make(place.type, value);
+  }
+  tile::NodePtr body = make_node(tile::Store{place.name, position, value});
+  if (guard.defined()) body = make_node(tile::If{guard, body, nullptr});
+  return body;
+}
+
+}  // namespace tc::gpu

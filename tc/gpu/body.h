@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tc/poly/ranged.h"
+#include "tc/poly/scop.h"
+#include "tc/tile/program.h"
+
+namespace tc::gpu {
+
+/// Where the elements of a tensor are, at some place of a kernel: in the tensor itself, or in a buffer that holds a box
+/// of it from `offset` on.
+struct Place {
+  std::string name;
+  Halide::Type type;
+  std::vector<poly::Ranged> offset;  ///< empty for the tensor itself
+  std::vector<int64_t> extents;
+};
+
+/// What a statement's instance needs to know of its surroundings.
+struct BodyContext {
+  const ir::Program* program = nullptr;
+  std::function<const Place&(const std::string& tensor)> place;
+  std::map<std::string, poly::Ranged> indices;  ///< the statement's, with the bounds of its domain
+};
+
+/// The subscripts of an element within its place.
+std::vector<Halide::Expr> position_in(const Place& place, const std::vector<poly::Ranged>& subscripts);
+
+/// One instance of a statement: its guard and the store. Index arithmetic is Int(32) where it is proved to fit; a read
+/// that is not wanted (R6) is held inside of its tensor.
+tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext& context);
+
+/// old `assign` value.
+Halide::Expr combine(ir::Assign assign, const Halide::Expr& old_value, const Halide::Expr& value);
+
+tile::NodePtr make_node(auto spec, std::string comment = "") {
+  return std::make_shared<const tile::Node>(tile::Node{std::move(spec), std::move(comment)});
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tc/poly/scop.h"
+
+namespace tc::gpu {
+
+/// What a GPU offers to one launch.
+struct Device {
+  int64_t threads_per_block = 1024;
+  std::array<int64_t, 3> block = {1024, 1024, 64};
+  std::array<int64_t, 3> grid = {2147483647, 65535, 65535};
+  int64_t shared_bytes = 48 * 1024;
+  int64_t processors = 132;
+};
+
+/// A loop whose iterations are dealt out to blocks or threads: the one with value v runs on number
+/// floor(v / stride) mod count along the axis.
+struct Dealt {
+  enum class To { kBlocks, kThreads } to = To::kThreads;
+  int axis = 0;  ///< 0 is x
+  int64_t stride = 1;
+};
+
+/// The mark "bind:<number>". Members are those of the band below it; what is absent runs in order. Below a mark that
+/// binds to threads is what each thread runs by itself: a region. It may bind no member, and then need no band.
+struct Binding {
+  Dealt::To to = Dealt::To::kBlocks;
+  std::vector<std::optional<Dealt>> members;
+};
+
+inline constexpr char kBindMark[] = "bind:";
+/// Above a part of the tree before which all threads of the block meet.
+inline constexpr char kBarrierMark[] = "barrier";
+
+/// A launch, decided: the part of the schedule that it runs, with its marks.
+///
+///     bind:0  band [i/32, j/32]       on blocks
+///       sequence                      every thread of the block comes here
+///         bind:1 band [i%32, j%32]    on threads
+///         barrier
+///           bind:2 ...
+/// Above the regions control flow is the same for all threads of a block; below one, a thread that has no part in a
+/// loop on threads leaves it out, and an axis without a loop is left to its thread 0.
+struct Kernel {
+  poly::Scop scop;
+  std::vector<Binding> bindings;
+  std::array<int64_t, 3> grid = {1, 1, 1};
+  std::array<int64_t, 3> block = {1, 1, 1};
+
+  /// Of a mark "bind:<number>".
+  const Binding& binding(const std::string& mark) const {
+    return bindings.at(std::stoul(mark.substr(sizeof(kBindMark) - 1)));
+  }
+  int64_t count(const Dealt& dealt) const {
+    return (dealt.to == Dealt::To::kBlocks ? grid : block)[static_cast<size_t>(dealt.axis)];
+  }
+};
+
+}  // namespace tc::gpu

@@ -1,0 +1,13 @@
+#pragma once
+
+#include "tc/gpu/kernel.h"
+#include "tc/options/mapping.h"
+#include "tc/support/result.h"
+
+namespace tc::gpu {
+
+/// Holds when the options' tiles, threads and blocks are positive and within the device's limits; the error names each
+/// value that is not.
+Result<void> check_limits(const options::MappingOptions& options, const Device& device);
+
+}  // namespace tc::gpu

@@ -1,0 +1,111 @@
+#include "tc/gpu/map.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tc/gpu/barriers.h"
+#include "tc/gpu/bind.h"
+#include "tc/gpu/cut.h"
+#include "tc/gpu/limits.h"
+#include "tc/gpu/registers.h"
+#include "tc/gpu/translate.h"
+#include "tc/poly/band_ref.h"
+#include "tc/poly/isl_ext.h"
+#include "tc/poly/schedule.h"
+#include "tc/support/check.h"
+
+namespace tc::gpu {
+namespace {
+
+/// Which launches run each statement.
+std::map<std::string, int> launch_of_statements(const std::vector<Kernel>& kernels) {
+  std::map<std::string, int> result;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    for (const isl::set& set : poly::sets_of(poly::node_domain(kernels[k].scop.schedule.root()))) {
+      result[poly::tuple_name(set)] = static_cast<int>(k);
+    }
+  }
+  return result;
+}
+
+std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel>& kernels) {
+  const std::map<std::string, int> launches = launch_of_statements(kernels);
+  std::vector<Edge> edges;
+  for (const isl::map& flow : poly::maps_of(scop.dependences.flow)) {
+    const auto from = launches.find(poly::domain_name(flow)), to = launches.find(poly::range_name(flow));
+    if (from == launches.end() || to == launches.end() || from->second == to->second) continue;
+    const Edge edge{scop.statement(from->first).tensor, from->second, to->second};
+    if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
+  }
+  return edges;
+}
+
+/// Temporaries that some launch keeps in global memory.
+std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector<tile::Kernel>& kernels) {
+  std::vector<tile::Tensor> result;
+  for (const ir::Tensor& tensor : scop.program->tensors) {
+    if (tensor.role != ir::Role::kTemporary) continue;
+    const bool used = std::any_of(kernels.begin(), kernels.end(), [&](const tile::Kernel& kernel) {
+      return std::any_of(kernel.tensors.begin(), kernel.tensors.end(),
+                         [&](const tile::Tensor& t) { return t.name == tensor.name; });
+    });
+    if (used) result.push_back(global_tensor(tensor, true));
+  }
+  return result;
+}
+
+Mapping map_within_budget(const poly::Scop& scheduled, const options::MappingOptions& options, const Device& device) {
+  Mapping mapping;
+  mapping.program.name = scheduled.program->name;
+  for (const poly::Scop& part : cut(scheduled)) {
+    Kernel kernel = bind(part, options, device);
+    const std::optional<std::string> fault = block_fault(kernel);
+    TC_CHECK(!fault, "kernel {} of '{}': {}", mapping.kernels.size(), scheduled.program->name, *fault);
+    kernel = place_barriers(std::move(kernel));
+    if (options.use_private_memory.value_or(true)) kernel = hold_in_registers(std::move(kernel));
+    const std::string name = fmt::format("{}_{}", scheduled.program->name, mapping.kernels.size());
+    mapping.program.kernels.push_back(translate(kernel, name));
+    mapping.kernels.push_back(std::move(kernel));
+  }
+  mapping.edges = edges_between(scheduled, mapping.kernels);
+  mapping.program.workspace = workspace_of(scheduled, mapping.program.kernels);
+  return mapping;
+}
+
+int barriers_of(const Kernel& kernel) {
+  int count = 0;
+  kernel.scop.schedule.root().foreach_descendant_top_down([&](const isl::schedule_node& node) {
+    if (node.isa<isl::schedule_node_mark>() && poly::mark_name(node) == kBarrierMark) ++count;
+    return true;
+  });
+  return count;
+}
+
+}  // namespace
+
+Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
+  TC_TRY_VOID(check_limits(options, device));
+  TC_TRY(scheduled, poly::schedule(scop, options.outer_schedule_options));
+  return poly::within_budget(*scop.context, [&] { return map_within_budget(scheduled, options, device); });
+}
+
+std::string report(const Mapping& mapping) {
+  std::string text;
+  for (size_t k = 0; k < mapping.kernels.size(); ++k) {
+    const Kernel& kernel = mapping.kernels[k];
+    const int barriers = barriers_of(kernel);
+    const std::vector<std::string> runs = poly::statements_at(kernel.scop, kernel.scop.schedule.root());
+    text += fmt::format("kernel {}: grid ({}), block ({}), {} barrier{}, runs {}\n", mapping.program.kernels[k].name,
+                        fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "), barriers, barriers == 1 ? "" : "s",
+                        fmt::join(runs, ", "));
+  }
+  for (const Edge& edge : mapping.edges) {
+    text += fmt::format("edge {}: {} to {}, through global memory\n", edge.tensor,
+                        mapping.program.kernels[static_cast<size_t>(edge.from)].name,
+                        mapping.program.kernels[static_cast<size_t>(edge.to)].name);
+  }
+  return text;
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,264 @@
+#include "tc/gpu/prepare.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "tc/ir/specialise.h"
+#include "tc/support/check.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr int64_t kBusyElements = 16384;  ///< from here on a thread for each element is enough
+constexpr int64_t kWarp = 32;
+constexpr int64_t kLanes = 256;
+constexpr int64_t kStepsPerPart = 16;
+
+Expr index_constant(int64_t value) { return hi::make_const(ir::index_type(), value); }
+
+Expr index_variable(const std::string& name) { return hi::Variable::make(ir::index_type(), name); }
+
+int64_t begin_of(const ir::Index& index) {
+  const int64_t* value = hi::as_const_int(index.begin);
+  TC_CHECK(value != nullptr, "a range of a specialised program is not constant");
+  return *value;
+}
+
+int64_t extent_of(const ir::Index& index) {
+  const int64_t* end = hi::as_const_int(index.end);
+  TC_CHECK(end != nullptr, "a range of a specialised program is not constant");
+  return *end - begin_of(index);
+}
+
+ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction) {
+  ir::Index index;
+  index.name = name;
+  index.begin = index_constant(0);
+  index.end = index_constant(extent);
+  index.is_reduction = is_reduction;
+  return index;
+}
+
+/// How the longest reduction index is split: index = begin + (part * steps + step) * lanes + lane.
+struct Split {
+  size_t index = 0;
+  int64_t lanes = 1;
+  int64_t parts = 1;
+};
+
+bool reads_tensor(const ir::Program& program, const Expr& expr) {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const ir::Program& program) : program_(program) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* call) override {
+      found = found || ir::is_tensor_read(program_, call);
+      IRVisitor::visit(call);
+    }
+    const ir::Program& program_;
+  } finder(program);
+  expr.accept(&finder);
+  return finder.found;
+}
+
+std::optional<Split> find_split(const ir::Program& program, const ir::Statement& statement, const Device& device) {
+  if (!statement.reduces() || statement.guard.defined()) return std::nullopt;
+  for (const Expr& subscript : statement.subscripts) {
+    if (reads_tensor(program, subscript)) return std::nullopt;
+  }
+  int64_t elements = 1, longest = 0;
+  Split split;
+  for (size_t i = 0; i < statement.indices.size(); ++i) {
+    const int64_t extent = extent_of(statement.indices[i]);
+    if (extent == 0) return std::nullopt;
+    if (!statement.indices[i].is_reduction) {
+      elements *= std::min(extent, kBusyElements);
+      if (elements >= kBusyElements) return std::nullopt;
+    } else if (extent >= longest) {
+      longest = extent;
+      split.index = i;
+    }
+  }
+  if (longest < 2 * kWarp) return std::nullopt;
+  split.lanes = longest >= 4 * kLanes ? kLanes : kWarp;
+  const int64_t steps = (longest + split.lanes - 1) / split.lanes;
+  if (elements == 1 && split.lanes == kLanes) {
+    split.parts = std::clamp<int64_t>(steps / kStepsPerPart, 1, 2 * device.processors);
+  }
+  return split;
+}
+
+/// Splits one statement into the chain that replaces it.
+class Splitter {
+ public:
+  Splitter(ir::Program& program, const ir::Statement& statement, const Split& split)
+      : program_(program), statement_(statement), split_(split) {
+    for (const ir::Tensor& t : program.tensors) taken_.insert(t.name);
+    for (const ir::Scalar& s : program.scalars) taken_.insert(s.name);
+    for (const ir::Statement& s : program.statements) {
+      taken_.insert(s.id);
+      for (const ir::Index& i : s.indices) taken_.insert(i.name);
+    }
+    for (const ir::Index& i : statement.indices) {
+      if (!i.is_reduction) kept_.push_back(i);
+    }
+  }
+
+  std::vector<ir::Statement> run();
+
+ private:
+  ir::Statement lanes();
+  ir::Statement stage(const std::string& suffix);
+  std::string fresh(const std::string& wish) {
+    std::string name = wish;
+    for (int i = 1; !taken_.insert(name).second; ++i) name = wish + "_" + std::to_string(i);
+    return name;
+  }
+
+  ir::Program& program_;
+  const ir::Statement& statement_;
+  const Split& split_;
+  std::set<std::string> taken_;
+  std::vector<ir::Index> kept_;  ///< dimensions of the partial results, but for the last
+  std::vector<ir::Statement> done_;
+};
+
+/// A statement over the kept indices that sets a new temporary's elements; the temporary has a dimension for each, and
+/// for what the caller adds to the statement's subscripts.
+ir::Statement Splitter::stage(const std::string& suffix) {
+  ir::Statement result;
+  result.id = fresh(statement_.id + suffix);
+  result.tensor = fresh(statement_.tensor + suffix);
+  result.assign = statement_.assign;
+  result.initialises = true;
+  result.accumulator = statement_.accumulator;
+  result.range = statement_.range;
+  result.indices = kept_;
+  for (const ir::Index& i : kept_) result.subscripts.push_back(index_variable(i.name) - i.begin);
+  return result;
+}
+
+std::vector<Expr> extents_of(const std::vector<ir::Index>& indices) {
+  std::vector<Expr> extents;
+  for (const ir::Index& i : indices) extents.push_back(index_constant(extent_of(i)));
+  return extents;
+}
+
+/// The partial results, one for each lane of each part.
+ir::Statement Splitter::lanes() {
+  const ir::Index& index = statement_.indices[split_.index];
+  const int64_t extent = extent_of(index);
+  const int64_t per_step = split_.lanes * split_.parts;
+  const int64_t steps = (extent + per_step - 1) / per_step;
+  const ir::Index step = make_index(fresh(index.name + "_step"), steps, true);
+  Expr number = index_variable(step.name);
+  if (split_.parts > 1) {
+    kept_.push_back(make_index(fresh(index.name + "_part"), split_.parts, false));
+    number = index_variable(kept_.back().name) * index_constant(steps) + number;
+  }
+  const ir::Index lane = make_index(fresh(index.name + "_lane"), split_.lanes, false);
+  ir::Statement result = stage("_lanes");
+  result.indices.push_back(lane);
+  result.subscripts.push_back(index_variable(lane.name));
+  std::vector<Expr> extents = extents_of(result.indices);
+  for (size_t i = 0; i < statement_.indices.size(); ++i) {
+    if (statement_.indices[i].is_reduction) result.indices.push_back(i == split_.index ? step : statement_.indices[i]);
+  }
+  const Expr offset = number * index_constant(split_.lanes) + index_variable(lane.name);
+  if (steps * per_step != extent) result.guard = offset < index_constant(extent);
+  const Expr value = begin_of(index) == 0 ? offset : offset + index.begin;
+  result.value = hi::substitute(index.name, value, statement_.value);
+
+  ir::Tensor tensor;
+  tensor.name = result.tensor;
+  tensor.type = statement_.accumulator;
+  tensor.extents = std::move(extents);
+  tensor.role = ir::Role::kTemporary;
+  program_.tensors.push_back(std::move(tensor));
+  return result;
+}
+
+Expr read(const ir::Statement& stage, std::vector<Expr> subscripts) {
+  return hi::Call::make(stage.accumulator, stage.tensor, subscripts, hi::Call::PureExtern);
+}
+
+/// Partial results, then stages that combine them, the last of which is the statement itself.
+std::vector<ir::Statement> Splitter::run() {
+  done_.push_back(lanes());
+  int64_t extent = split_.lanes;
+  const std::string name = statement_.indices[split_.index].name;
+  auto reduce = [&](const std::string& suffix, int64_t left) {
+    const ir::Statement& last = done_.back();
+    ir::Statement next = stage(suffix);
+    std::vector<Expr> subscripts = next.subscripts;
+    std::vector<Expr> extents = extents_of(next.indices);
+    const ir::Index over = make_index(fresh(name + "_twig"), extent / left, true);
+    Expr at = index_variable(over.name);
+    if (left > 1) {
+      const ir::Index branch = make_index(fresh(name + "_branch"), left, false);
+      next.indices.push_back(branch);
+      next.subscripts.push_back(index_variable(branch.name));
+      extents.push_back(branch.end);
+      at = at * index_constant(left) + index_variable(branch.name);
+    }
+    next.indices.push_back(over);
+    subscripts.push_back(at);
+    next.value = read(last, subscripts);
+    ir::Tensor tensor;
+    tensor.name = next.tensor;
+    tensor.type = statement_.accumulator;
+    tensor.extents = extents;
+    tensor.role = ir::Role::kTemporary;
+    program_.tensors.push_back(std::move(tensor));
+    done_.push_back(std::move(next));
+    extent = left;
+  };
+  constexpr int64_t kBranches = 16;
+  if (extent > kWarp) reduce("_tree", kBranches);
+  if (split_.parts > 1) {
+    reduce("_parts", 1);
+    extent = split_.parts;
+    kept_.pop_back();
+  }
+  ir::Statement result = statement_;
+  result.indices = kept_;
+  const ir::Index over = make_index(fresh(name + "_last"), extent, true);
+  result.indices.push_back(over);
+  std::vector<Expr> subscripts;
+  for (const ir::Index& i : kept_) subscripts.push_back(index_variable(i.name) - i.begin);
+  subscripts.push_back(index_variable(over.name));
+  result.value = read(done_.back(), subscripts);
+  result.accesses.clear();
+  done_.push_back(std::move(result));
+  return std::move(done_);
+}
+
+}  // namespace
+
+ir::Program split_reductions(ir::Program program, const Device& device) {
+  std::vector<ir::Statement> statements;
+  for (const ir::Statement& statement : std::vector<ir::Statement>(program.statements)) {
+    const std::optional<Split> split = find_split(program, statement, device);
+    if (!split) {
+      statements.push_back(statement);
+      continue;
+    }
+    for (ir::Statement& s : Splitter(program, statement, *split).run()) statements.push_back(std::move(s));
+  }
+  program.statements = std::move(statements);
+  return program;
+}
+
+ir::Program prepare(ir::Program program, const options::MappingOptions& options, const Device& device) {
+  return options.strict ? program : split_reductions(std::move(program), device);
+}
+
+}  // namespace tc::gpu

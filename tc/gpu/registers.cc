@@ -1,0 +1,137 @@
+#include "tc/gpu/registers.h"
+
+#include <isl/schedule_node.h>
+#include <isl/set.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tc/poly/band_ref.h"
+#include "tc/poly/isl_ext.h"
+#include "tc/poly/promote.h"
+
+namespace tc::gpu {
+namespace {
+
+using Path = std::vector<int>;
+
+/// The places of the regions' marks.
+std::vector<Path> regions_of(const Kernel& kernel) {
+  std::vector<Path> result;
+  kernel.scop.schedule.root().foreach_descendant_top_down([&](const isl::schedule_node& node) {
+    if (!node.isa<isl::schedule_node_mark>() || !poly::mark_name(node).starts_with(kBindMark)) return true;
+    if (kernel.binding(poly::mark_name(node)).to != Dealt::To::kThreads) return true;
+    result.push_back(poly::path_of(node));
+    return false;
+  });
+  return result;
+}
+
+/// The place below the members that are dealt out; the others of their band, which run in order, stand there. Nothing
+/// if one of them runs around a member that is dealt out.
+std::optional<Path> below_dealt(Kernel& kernel, Path path) {
+  isl::schedule_node node = poly::node_at(kernel.scop.schedule, path);
+  Binding& binding = kernel.bindings.at(std::stoul(poly::mark_name(node).substr(sizeof(kBindMark) - 1)));
+  path.push_back(0);
+  node = node.child(0);
+  const auto absent = [](const std::optional<Dealt>& member) { return !member; };
+  auto& members = binding.members;
+  const auto dealt = static_cast<size_t>(members.rend() - std::find_if_not(members.rbegin(), members.rend(), absent));
+  if (dealt == 0) return path;
+  if (std::any_of(members.begin(), members.begin() + static_cast<long>(dealt), absent)) {
+    poly::Scop& scop = kernel.scop;
+    const std::vector<int64_t> extents = poly::band_info(scop, {path}).extents;
+    for (size_t i = 0; i < dealt; ++i) {
+      if (!members[i] && extents[i] > 1) return std::nullopt;
+    }
+  }
+  if (dealt < members.size()) {
+    kernel.scop.schedule = node.as<isl::schedule_node_band>().split(static_cast<int>(dealt)).schedule();
+    members.resize(dealt);
+  }
+  path.push_back(0);
+  return path;
+}
+
+/// { [prefix] }: the iterations of the loops above in which something stands at the node.
+isl::set iterations_at(const isl::schedule_node& node) {
+  const int depth = poly::schedule_depth(node);
+  isl::set result = isl::set::empty(isl::space::unit(node.ctx()).add_unnamed_tuple(static_cast<unsigned>(depth)));
+  const isl::union_set domain = poly::node_domain(node);
+  for (const isl::set& set : poly::sets_of(domain.apply(node.prefix_schedule_union_map()))) result = result.unite(set);
+  return result;
+}
+
+/// Whether no loop around an instance can be empty: a buffer's copies run in each iteration of the loops above.
+bool domains_are_boxes(const isl::schedule_node& node) {
+  for (const isl::set& set : poly::sets_of(poly::node_domain(node))) {
+    if (isl_set_is_box(set.get()) != isl_bool_true) return false;
+  }
+  return true;
+}
+
+std::set<std::string> written_below(const poly::Scop& scop, const isl::schedule_node& node) {
+  const std::vector<std::string> here = poly::statements_at(scop, node);
+  std::set<std::string> result;
+  for (const poly::Access& access : scop.accesses) {
+    if (access.writes() && std::find(here.begin(), here.end(), access.statement) != here.end()) {
+      result.insert(access.tensor);
+    }
+  }
+  return result;
+}
+
+/// Whether the tensor's element is touched more than once below the node: else a register gains nothing.
+bool touched_again(const poly::Scop& scop, const isl::schedule_node& node, const std::string& tensor) {
+  if (node.isa<isl::schedule_node_band>()) return true;
+  const std::vector<std::string> here = poly::statements_at(scop, node);
+  std::set<std::string> users;
+  for (const poly::Access& access : scop.accesses) {
+    if (access.tensor == tensor && std::find(here.begin(), here.end(), access.statement) != here.end()) {
+      users.insert(access.statement);
+    }
+  }
+  return users.size() > 1;
+}
+
+/// Promotes what it can at the node, and below it what it cannot there. A tensor's element must be touched in every
+/// iteration of the loops above: the copies are made in each.
+void hold_at(poly::Scop& scop, const Path& path, std::set<std::string> held) {
+  const isl::schedule_node node = poly::node_at(scop.schedule, path);
+  if (node.isa<isl::schedule_node_leaf>() || !domains_are_boxes(node)) return;
+  Path inner = path;
+  if (!node.isa<isl::schedule_node_filter>()) {
+    for (const std::string& tensor : written_below(scop, node)) {
+      const poly::NodeRef here{inner};
+      if (held.count(tensor) > 0 || !touched_again(scop, node, tensor)) continue;
+      const std::optional<poly::Footprint> footprint = poly::footprint(scop, here, tensor);
+      if (!footprint || footprint->box_elements() != 1) continue;
+      if (!iterations_at(node).is_subset(footprint->elements.domain())) continue;
+      poly::PromoteOptions options;
+      options.in_registers = true;
+      options.max_elements = 1;
+      Result<poly::Scop> promoted = poly::promote(scop, here, tensor, options);
+      if (!promoted) continue;
+      scop = *std::move(promoted);
+      held.insert(tensor);
+      inner.push_back(0);
+    }
+  }
+  const int children = static_cast<int>(poly::node_at(scop.schedule, inner).n_children());
+  for (int i = 0; i < children; ++i) {
+    Path child = inner;
+    child.push_back(i);
+    hold_at(scop, child, held);
+  }
+}
+
+}  // namespace
+
+Kernel hold_in_registers(Kernel kernel) {
+  for (const Path& region : regions_of(kernel)) {
+    if (const std::optional<Path> inside = below_dealt(kernel, region)) hold_at(kernel.scop, *inside, {});
+  }
+  return kernel;
+}
+
+}  // namespace tc::gpu

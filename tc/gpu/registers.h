@@ -1,0 +1,16 @@
+#pragma once
+
+#include "tc/gpu/kernel.h"
+
+namespace tc::gpu {
+
+/// Holds in a register each element that a thread works on by itself for a while: what a reduction accumulates, and
+/// what passes from one statement to the next within a thread's own iteration. A temporary that nothing else uses then
+/// needs no memory.
+///     bind band [i, j]                bind band [i, j]
+///       sequence S0_init         ==>    promote:C
+///         S0: band [k]                    sequence ...
+/// After place_barriers(): nothing here changes which threads depend on which.
+Kernel hold_in_registers(Kernel kernel);
+
+}  // namespace tc::gpu

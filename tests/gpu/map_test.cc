@@ -1,0 +1,105 @@
+#include <gtest/gtest.h>
+
+#include "tests/common/program.h"
+#include "tests/gpu/simulated.h"
+
+namespace tc::testing {
+namespace {
+
+constexpr char kSoftmax[] = R"(
+def softmax(float(N,D) I) -> (O) {
+  m(n) max=! I(n,d)
+  e(n,d) = exp(I(n,d) - m(n))
+  s(n) +=! e(n,d)
+  O(n,d) = e(n,d) / s(n)
+})";
+
+std::string error_of(const options::MappingOptions& options) {
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(kSoftmax, {{"N", 4}, {"D", 4}}), options);
+  EXPECT_FALSE(mapping);
+  return mapping ? std::string() : mapping.error().to_string();
+}
+
+TEST(Map, OptionsOutOfTheDevicesLimitsAreErrors) {
+  EXPECT_EQ(error_of({.tile = {4, 0}}), "error: 'tile' is 0 at position 1; it must be from 1 to 1073741824\n");
+  EXPECT_EQ(error_of({.map_to_threads = {32, 64}}),
+            "error: 'map_to_threads' asks for 2048 threads in a block; the device has at most 1024\n");
+  EXPECT_EQ(error_of({.map_to_threads = {1, 1, 65}}), "error: 'map_to_threads' is 65 in z; it must be from 1 to 64\n");
+  EXPECT_EQ(error_of({.map_to_blocks = {1, 70000}}),
+            "error: 'map_to_blocks' is 70000 in y; it must be from 1 to 65535\n");
+  EXPECT_EQ(error_of({.map_to_blocks = {1, 1, 1, 1}}),
+            "error: 'map_to_blocks' has 4 values; there are three dimensions\n");
+}
+
+TEST(Map, ReductionsOfEveryOperatorRunOnManyThreads) {
+  for (const char* op : {"+=!", "*=!", "min=!", "max=!", "+=", "max="}) {
+    for (const int64_t extent : {1, 63, 64, 65, 300, 1023, 1024, 5000}) {
+      SCOPED_TRACE(fmt::format("{} over {}", op, extent));
+      const std::string text = fmt::format("def f(int32(K) A, int32 s) -> (r) {{ r {} A(k) * s }}", op);
+      const std::string text_of_in_out =
+          fmt::format("def f(int32(K) A, int32 s, int32 r) -> (r) {{ r {} A(k) * s }}", op);
+      const bool starts = std::string_view(op).ends_with("!");
+      Result<ir::Program> program = try_specialised(starts ? text : text_of_in_out, {{"K", extent}});
+      if (!program) program = try_specialised(text, {{"K", extent}});
+      ASSERT_TRUE(program) << program.error().to_string();
+      EXPECT_EQ(difference(*program), "");
+      options::MappingOptions strict;
+      strict.strict = true;
+      EXPECT_EQ(difference(*program, strict), "");
+    }
+  }
+}
+
+TEST(Map, ReductionsOfSeveralIndicesAndRows) {
+  const std::string text = "def f(int32(M,K,L) A) -> (r) { r(m) +=! A(m,k,l) * (k - l) }";
+  for (const int64_t m : {1, 3, 40}) {
+    for (const int64_t k : {1, 5, 70}) {
+      for (const int64_t l : {2, 33, 130}) {
+        SCOPED_TRACE(fmt::format("M={} K={} L={}", m, k, l));
+        EXPECT_EQ(difference(specialised_from(text, {{"M", m}, {"K", k}, {"L", l}})), "");
+      }
+    }
+  }
+}
+
+TEST(Map, MoreTilesThanTheGridHasBlocks) {
+  const ir::Program program =
+      specialised_from("def f(float(M,N) A) -> (B) { B(m,n) = A(m,n) + m }", {{"M", 70}, {"N", 50}});
+  gpu::Device device;
+  device.grid = {3, 2, 1};
+  options::MappingOptions options;
+  options.tile = {2, 4};
+  const Result<gpu::Mapping> mapping = mapped(program, options, device);
+  ASSERT_TRUE(mapping);
+  EXPECT_EQ(mapping->program.kernels.at(0).grid, (std::array<int64_t, 3>{3, 2, 1}));
+  EXPECT_EQ(difference(program, options, 1, device), "");
+}
+
+TEST(Map, ADefWithoutInstancesHasNoKernels) {
+  const Result<gpu::Mapping> mapping = mapped(specialised_from("def f(float(N) A) -> (B) { B(n) = A(n) }", {{"N", 0}}));
+  ASSERT_TRUE(mapping);
+  EXPECT_TRUE(mapping->program.kernels.empty());
+}
+
+TEST(Map, RowsThatOneBlockRunsAreOneKernelWithBarriers) {
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(kSoftmax, {{"N", 500}, {"D", 300}}));
+  ASSERT_TRUE(mapping);
+  ASSERT_EQ(mapping->kernels.size(), 1U);
+  EXPECT_EQ(mapping->program.kernels[0].grid, (std::array<int64_t, 3>{500, 1, 1}));
+  EXPECT_EQ(mapping->edges.size(), 0U);
+}
+
+TEST(Map, TheReportNamesTheEdgesBetweenKernels) {
+  options::MappingOptions options;
+  options.outer_schedule_options.fusion = options::Fusion::kMin;
+  const Result<gpu::Mapping> mapping = mapped(
+      specialised_from("def f(float(N) A) -> (B, C) { B(n) = A(n) + 1  C(n) = B(n) * 2 }", {{"N", 600}}), options);
+  ASSERT_TRUE(mapping);
+  EXPECT_EQ(gpu::report(*mapping),
+            "kernel f_0: grid (19, 1, 1), block (32, 1, 1), 0 barriers, runs S0\n"
+            "kernel f_1: grid (19, 1, 1), block (32, 1, 1), 0 barriers, runs S1\n"
+            "edge B: f_0 to f_1, through global memory\n");
+}
+
+}  // namespace
+}  // namespace tc::testing

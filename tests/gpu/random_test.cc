@@ -1,0 +1,57 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+
+#include "tests/gpu/simulated.h"
+#include "tests/random/differential.h"
+#include "tests/random/random.h"
+
+/// Random programs under random options: oracle = simulator, which finds no race, no divergence, no access outside.
+namespace tc::testing {
+namespace {
+
+options::MappingOptions random_mapping(uint64_t seed) {
+  Random random(seed);
+  options::MappingOptions options;
+  if (random.chance(40)) return options;
+  if (random.chance(60)) options.outer_schedule_options.fusion = static_cast<options::Fusion>(random.below(3));
+  options.outer_schedule_options.allow_skewing = random.chance(20);
+  static constexpr int64_t kTiles[] = {1, 2, 3, 4, 7, 8, 16, 32};
+  if (random.chance(60)) {
+    for (int64_t n = random.range(1, 3); n > 0; --n) options.tile.push_back(kTiles[random.below(8)]);
+  }
+  static constexpr int64_t kThreads[] = {1, 2, 3, 5, 8, 10};
+  if (random.chance(60)) {
+    for (int64_t n = random.range(1, 3); n > 0; --n) options.map_to_threads.push_back(kThreads[random.below(6)]);
+  }
+  static constexpr int64_t kBlocks[] = {1, 2, 3, 7, 100};
+  if (random.chance(60)) {
+    for (int64_t n = random.range(1, 3); n > 0; --n) options.map_to_blocks.push_back(kBlocks[random.below(5)]);
+  }
+  if (random.chance(30)) options.use_private_memory = random.chance(50);
+  options.strict = random.chance(30);
+  return options;
+}
+
+Backend simulator(uint64_t seed) {
+  return {[seed](const RandomProgram&, const ir::Program& program) -> Result<Runner> {
+    TC_TRY(mapping, mapped(program, random_mapping(seed)));
+    auto kept = std::make_shared<const gpu::Mapping>(std::move(mapping));
+    auto source = std::make_shared<const ir::Program>(program);
+    return [kept, source, seed](const interp::Environment& data) { return simulated(*source, *kept, data, seed); };
+  }};
+}
+
+TEST(GpuRandom, TheSimulatorAgreesWithTheOracle) {
+  const char* count = std::getenv("TC_RANDOM_PROGRAMS");
+  const uint64_t programs = count ? std::stoull(count) : 60;
+  const char* first = std::getenv("TC_RANDOM_SEED");
+  const uint64_t begin = first ? std::stoull(first) : 1;
+  for (uint64_t seed = begin; seed < begin + programs; ++seed) {
+    const Outcome outcome = run_one(seed, simulator(seed));
+    EXPECT_EQ(outcome.verdict, Outcome::Verdict::kAgrees) << outcome.report;
+  }
+}
+
+}  // namespace
+}  // namespace tc::testing

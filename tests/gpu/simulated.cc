@@ -1,0 +1,165 @@
+#include "tests/gpu/simulated.h"
+
+#include <cstring>
+#include <random>
+
+#include "tc/gpu/prepare.h"
+#include "tc/interp/compare.h"
+#include "tc/interp/scalar.h"
+#include "tc/ir/bounds.h"
+#include "tc/ir/specialise.h"
+#include "tc/poly/from_ir.h"
+#include "tc/tile/print.h"
+#include "tc/tile/simulate.h"
+
+namespace tc::testing {
+namespace {
+
+template <typename T>
+void put(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof value);
+}
+
+template <typename T>
+T get(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+void put_float(ScalarType type, double value, std::byte* at) {
+  switch (type) {
+    case ScalarType::kFloat16:
+      return put(at, Halide::float16_t(value).to_bits());
+    case ScalarType::kBFloat16:
+      return put(at, Halide::bfloat16_t(value).to_bits());
+    case ScalarType::kFloat32:
+      return put(at, static_cast<float>(value));
+    default:
+      return put(at, value);
+  }
+}
+
+double get_float(ScalarType type, const std::byte* at) {
+  switch (type) {
+    case ScalarType::kFloat16:
+      return static_cast<double>(Halide::float16_t::make_from_bits(get<uint16_t>(at)));
+    case ScalarType::kBFloat16:
+      return static_cast<double>(Halide::bfloat16_t::make_from_bits(get<uint16_t>(at)));
+    case ScalarType::kFloat32:
+      return get<float>(at);
+    default:
+      return get<double>(at);
+  }
+}
+
+std::vector<std::byte> packed(const interp::Value& value) {
+  const auto size = static_cast<size_t>(bytes_of(value.type));
+  std::vector<std::byte> result(static_cast<size_t>(value.elements()) * size);
+  for (size_t i = 0; i < static_cast<size_t>(value.elements()); ++i) {
+    if (is_float(value.type)) {
+      put_float(value.type, value.floats[i], &result[i * size]);
+    } else {
+      std::memcpy(&result[i * size], &value.integers[i], size);  // little-endian
+    }
+  }
+  return result;
+}
+
+interp::Value unpacked(const std::vector<std::byte>& bytes, interp::Value value) {
+  const auto size = static_cast<size_t>(bytes_of(value.type));
+  for (size_t i = 0; i < static_cast<size_t>(value.elements()); ++i) {
+    if (is_float(value.type)) {
+      value.floats[i] = get_float(value.type, &bytes[i * size]);
+    } else {
+      int64_t integer = 0;
+      std::memcpy(&integer, &bytes[i * size], size);
+      value.integers[i] = interp::wrap(value.type, integer);
+    }
+  }
+  return value;
+}
+
+}  // namespace
+
+Result<gpu::Mapping> mapped(const ir::Program& program, const options::MappingOptions& options,
+                            const gpu::Device& device) {
+  TC_TRY(scop, poly::from_ir(std::make_shared<const ir::Program>(gpu::prepare(program, options, device)),
+                             std::make_shared<poly::Context>()));
+  return gpu::map(scop, options, device);
+}
+
+Result<interp::Environment> simulated(const ir::Program& program, const gpu::Mapping& mapping,
+                                      const interp::Environment& data, uint64_t seed) {
+  std::map<std::string, std::vector<std::byte>> memory;
+  tile::Arguments arguments;
+  for (const ir::Tensor& tensor : program.tensors) {
+    if (tensor.role == ir::Role::kTemporary) continue;
+    auto [at, added] = memory.emplace(tensor.name, packed(data.at(tensor.name)));
+    arguments.tensors[tensor.name] = at->second;
+  }
+  for (const ir::Scalar& scalar : program.scalars) {
+    const interp::Value& value = data.at(scalar.name);
+    if (is_float(value.type)) {
+      arguments.scalars[scalar.name] = value.floats.at(0);
+    } else {
+      arguments.scalars[scalar.name] = value.integers.at(0);
+    }
+  }
+  tile::SimulatorOptions options;
+  options.seed = seed;
+  TC_TRY(report, tile::simulate(mapping.program, arguments, options));
+  for (const tile::Finding& finding : report.findings) return fail("{}", finding.sentence);
+  interp::Environment results;
+  for (const ir::Tensor& tensor : program.tensors) {
+    if (tensor.role != ir::Role::kResult && tensor.role != ir::Role::kInOut) continue;
+    results.emplace(tensor.name, unpacked(memory.at(tensor.name), data.at(tensor.name)));
+  }
+  return results;
+}
+
+interp::Environment data_for(const ir::Program& program, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  int64_t within = 10;
+  for (const ir::RunTimeCheck& check : ir::run_time_checks(program)) {
+    within = std::min(within, *Halide::Internal::as_const_int(check.extent));
+  }
+  const bool indexes = !ir::run_time_checks(program).empty();
+  interp::Environment data;
+  auto add = [&](const std::string& name, Halide::Type halide, const ir::Shape& shape) {
+    const ScalarType type = ir::from_halide(halide);
+    interp::Value value = interp::Value::zeros(type, shape);
+    for (double& x : value.floats) x = static_cast<double>(random() % 9) - 4;
+    for (int64_t& x : value.integers) {
+      const auto drawn = static_cast<int64_t>(random() % static_cast<uint64_t>(std::max<int64_t>(within, 1)));
+      x = interp::wrap(type, indexes ? drawn : drawn - 4);
+    }
+    data.emplace(name, std::move(value));
+  };
+  for (const ir::Tensor& tensor : program.tensors) {
+    if (tensor.role != ir::Role::kTemporary) add(tensor.name, tensor.type, ir::constant_shape(tensor));
+  }
+  for (const ir::Scalar& scalar : program.scalars) add(scalar.name, scalar.type, {});
+  return data;
+}
+
+std::string difference(const ir::Program& program, const options::MappingOptions& options, uint64_t seed,
+                       const gpu::Device& device) {
+  const Result<gpu::Mapping> mapping = mapped(program, options, device);
+  if (!mapping) return mapping.error().to_string();
+  const interp::Environment data = data_for(program, seed);
+  const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, data);
+  if (!oracle) return oracle.error().to_string();
+  const Result<interp::Environment> results = simulated(program, *mapping, data, seed);
+  std::string wrong;
+  if (!results) {
+    wrong = results.error().to_string() + "\n";
+  } else {
+    for (const interp::Comparison& comparison : interp::compare(*results, *oracle)) {
+      if (!comparison.agrees) wrong += comparison.sentence + "\n";
+    }
+  }
+  return wrong.empty() ? wrong : wrong + gpu::report(*mapping) + tile::to_text(mapping->program);
+}
+
+}  // namespace tc::testing
