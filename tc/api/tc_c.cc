@@ -11,7 +11,6 @@
 #include "tc/api/tc.h"
 #include "tc/support/result.h"
 
-using tc::Error;
 using tc::Result;
 namespace api = tc::api;
 

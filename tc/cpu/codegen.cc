@@ -14,7 +14,6 @@ namespace {
 
 namespace hi = Halide::Internal;
 using Halide::Expr;
-using Halide::Type;
 
 /// Constant allocations up to this many bytes live on the stack.
 constexpr int64_t kStackBytes = 16 * 1024;
@@ -29,7 +28,8 @@ class KernelCodeGen : public hi::CodeGen_Posix {
     set_context(context);
   }
 
-  std::unique_ptr<llvm::Module> generate(const Kernel& kernel, const LoweredKernel& lowered, llvm::DataLayout layout) {
+  std::unique_ptr<llvm::Module> generate(const Kernel& kernel, const LoweredKernel& lowered,
+                                         const llvm::DataLayout& layout) {
     init_context();
     builder->clearFastMathFlags();
     builder->setDefaultFPMathTag(nullptr);
@@ -225,10 +225,10 @@ void check_no_fast_math(const llvm::Module& module) {
 std::string entry_symbol(const std::string& kernel_name) { return "tc_kernel_" + kernel_name; }
 
 std::unique_ptr<llvm::Module> generate_module(const Kernel& kernel, const LoweredKernel& lowered,
-                                              const CodeTarget& target, llvm::DataLayout layout,
+                                              const CodeTarget& target, const llvm::DataLayout& layout,
                                               llvm::LLVMContext& context) {
   KernelCodeGen generator(target, context);
-  std::unique_ptr<llvm::Module> module = generator.generate(kernel, lowered, std::move(layout));
+  std::unique_ptr<llvm::Module> module = generator.generate(kernel, lowered, layout);
   if (!kernel.no_alias) drop_alias_metadata(*module);
   check_no_fast_math(*module);
   return module;

@@ -17,7 +17,7 @@ std::string entry_symbol(const std::string& kernel_name);
 /// Translates a lowered kernel to LLVM IR, by Halide's code generator with ours for all that concerns values
 /// (value_ops.h). The module holds no fast-math flag and no name that differs from one run to the next.
 std::unique_ptr<llvm::Module> generate_module(const Kernel& kernel, const LoweredKernel& lowered,
-                                              const CodeTarget& target, llvm::DataLayout layout,
+                                              const CodeTarget& target, const llvm::DataLayout& layout,
                                               llvm::LLVMContext& context);
 
 }  // namespace tc::cpu

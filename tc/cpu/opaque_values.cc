@@ -18,8 +18,8 @@ Type in_memory(Type type) {
   return is_narrow_float(type) ? UInt(16, type.lanes()) : type.is_bool() ? UInt(8, type.lanes()) : type;
 }
 
-Expr opaque(Type type, const char* name, std::vector<Expr> args) {
-  return Call::make(type, name, std::move(args), Call::PureExtern);
+Expr opaque(Type type, const char* name, const std::vector<Expr>& args) {
+  return Call::make(type, name, args, Call::PureExtern);
 }
 Expr from_memory(Type type, Expr bits) {
   if (type.is_bool()) return NE::make(bits, make_zero(bits.type()));
