@@ -35,28 +35,37 @@ class FinishAccesses : public IRMutator {
     return it == parameters_.end() ? Parameter() : it->second;
   }
 
-  /// Where a vector access has a constant place, the code generator says in metadata which elements it may touch: those
-  /// from its first lane on. Vectors that run backwards touch others; and it fails where the first lane's element would
-  /// be negative, as it may be where a predicate switches lanes off.
-  Expr hidden(const Expr& index) {
+  struct Place {
+    Expr index;
+    ModulusRemainder alignment;
+  };
+
+  /// What the code generator concludes from a vector access at a constant place is wrong unless its elements follow
+  /// each other from one of the buffer's on:
+  ///   - its metadata say that elements from the first lane's on are touched; it fails where that one is negative, as
+  ///     it may be where a predicate switches lanes off;
+  ///   - a load of every second to fourth element becomes loads of all from a place before the first lane's, which pass
+  ///     for aligned to a vector (a remainder modulo 0 is taken for 0).
+  Place hidden(const Expr& index, const ModulusRemainder& alignment) {
     const auto* ramp = index.as<Ramp>();
-    if (ramp == nullptr) return index;
+    if (ramp == nullptr) return {index, alignment};
     const int64_t* base = as_const_int(ramp->base);
-    const int64_t* stride = as_const_int(ramp->stride);
-    if (base == nullptr || stride == nullptr || (*base >= 0 && *stride > 0)) return index;
+    if (base == nullptr || (*base >= 0 && is_const_one(ramp->stride))) return {index, alignment};
     hides_ = true;
     Expr zero = Variable::make(Halide::Int(32), kZero);
     if (ramp->base.type() != zero.type()) zero = Cast::make(ramp->base.type(), zero);
-    return Ramp::make(Add::make(zero, ramp->base), ramp->stride, ramp->lanes);
+    return {Ramp::make(Add::make(zero, ramp->base), ramp->stride, ramp->lanes), ModulusRemainder()};
   }
 
   Expr visit(const Load* op) override {
-    return Load::make(op->type, op->name, hidden(mutate(op->index)), op->image, parameter_of(op->name),
-                      mutate(op->predicate), op->alignment);
+    const Place place = hidden(mutate(op->index), op->alignment);
+    return Load::make(op->type, op->name, place.index, op->image, parameter_of(op->name), mutate(op->predicate),
+                      place.alignment);
   }
   Stmt visit(const Store* op) override {
-    return Store::make(op->name, mutate(op->value), hidden(mutate(op->index)), parameter_of(op->name),
-                       mutate(op->predicate), op->alignment);
+    const Place place = hidden(mutate(op->index), op->alignment);
+    return Store::make(op->name, mutate(op->value), place.index, parameter_of(op->name), mutate(op->predicate),
+                       place.alignment);
   }
 
   std::map<std::string, Parameter> parameters_;

@@ -1,6 +1,8 @@
 #include "tc/cpu/lower_stmt.h"
 
 #include "tc/cpu/finish_accesses.h"
+#include "tc/cpu/hidden_allocations.h"
+#include "tc/cpu/moves.h"
 #include "tc/cpu/opaque_values.h"
 
 namespace tc::cpu {
@@ -26,7 +28,10 @@ bool has_assert(const Stmt& s) {
 /// The order matters: names must be unique before anything is substituted; vector loops must be gone before loops are
 /// split by their conditions; what is invariant is hoisted when nothing simplifies any more.
 Stmt lower_loops(Stmt s) {
+  HiddenAllocations allocations;
+  s = allocations.hide(s);
   s = unify_duplicate_lets(simplify(s));
+  s = rewrite_moves(s);
   s = unroll_loops(s);
   s = vectorize_loops(s, {});
   s = simplify(s);
@@ -37,10 +42,10 @@ Stmt lower_loops(Stmt s) {
   s = hoist_loop_invariant_if_statements(s);
   s = common_subexpression_elimination(s);
   s = flatten_nested_ramps(s);
-  s = remove_dead_allocations(s);
   s = simplify(s);
   s = hoist_loop_invariant_values(s);
-  return hoist_loop_invariant_if_statements(s);
+  s = hoist_loop_invariant_if_statements(s);
+  return remove_dead_allocations(allocations.restore(s));
 }
 
 }  // namespace

@@ -460,6 +460,36 @@ TEST(Object, VectorsAtConstantPlaces) {
   EXPECT_EQ(out, (std::vector<float>{0, 0, 0, 12, 13, 14, 15, 16, 16, 15, 14, 13, 12, 0, 0, 0}));
 }
 
+// A store that a predicate switches off may lie outside of its allocation.
+TEST(Object, StoresThatAreSwitchedOffMayBeAnywhere) {
+  Expr place = variable("v") * 8 + variable("i");
+  Stmt copy = Store::make("t", load(Float(32), "a", place), place, {}, place < 9, {});
+  Stmt body = block({loop("v", 3, loop("i", 8, copy, ForType::Vectorized), ForType::Unrolled),
+                     store("out", load(Float(32), "t", 8), 0)});
+  Kernel kernel{"f",
+                {buffer_argument("a", Float(32), 24), buffer_argument("out", Float(32), 1)},
+                Allocate::make("t", Float(32), MemoryType::Heap, {9}, const_true(), body)};
+  std::vector<float> a(24), out(1);
+  for (int k = 0; k < 24; k++) a[k] = k;
+  void* arguments[] = {a.data(), out.data()};
+  ASSERT_EQ(build(kernel)->call(arguments), 0);
+  EXPECT_EQ(out[0], 8);
+}
+
+// Every third element of 16-bit data, from a constant place that is no multiple of three.
+TEST(Object, StridedLoadsFromConstantPlaces) {
+  Expr lane = variable("i");
+  Stmt fill = loop("k", 8, store("t", cast<int16_t>(variable("k")), variable("k")));
+  Stmt body = block({fill, loop("i", 2, store("out", load(Int(16), "t", lane * 3 + 4), lane), ForType::Vectorized)});
+  Kernel kernel{"f",
+                {buffer_argument("out", Int(16), 2)},
+                Allocate::make("t", Int(16), MemoryType::Heap, {8}, const_true(), body)};
+  std::vector<int16_t> out(2);
+  void* arguments[] = {out.data()};
+  ASSERT_EQ(build(kernel)->call(arguments), 0);
+  EXPECT_EQ(out, (std::vector<int16_t>{4, 7}));
+}
+
 TEST(Object, SameKernelSameBytes) {
   Kernel kernel = matmul_kernel(12, 32, 8);
   EXPECT_EQ(compile_object(kernel)->bytes, compile_object(kernel)->bytes);
