@@ -78,8 +78,7 @@ std::optional<AffineScope::Value> AffineScope::variable_value(const hi::Variable
     const size_t position = found - indices_.begin();
     return Value{poly::variable(space_, position), ranges_[position]};
   }
-  if (variable->type != Halide::Int(64)) return std::nullopt;
-  return Value{space_.param_aff_on_domain(variable->name), std::nullopt};
+  return std::nullopt;  // a scalar of the caller's: sizes, and scalars in ranges and subscripts, are constants here
 }
 
 std::optional<AffineScope::Value> AffineScope::product(const Type& type, const Value& a, const Value& b) {
