@@ -2,11 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstdlib>
-#include <mutex>
-#include <thread>
-#include <vector>
+
+#include "tests/random/seeds.h"
 
 namespace tc::testing {
 namespace {
@@ -16,41 +14,25 @@ int64_t from_environment(const char* name, int64_t otherwise) {
   return text ? std::atoll(text) : otherwise;
 }
 
-/// Runs the seeds on all cores; gives up after ten failures, for their reports are long.
-void run_seeds(int64_t begin, int64_t count, Backend (*backend)(uint64_t seed)) {
-  std::atomic<int64_t> next = begin;
-  std::atomic<int> failures = 0;
-  std::atomic<int64_t> elements = 0;
-  std::atomic<int64_t> undecidable = 0;
-  std::mutex reports;
-  const auto work = [&] {
-    for (int64_t seed = next++; seed < begin + count && failures < 10; seed = next++) {
-      const Outcome outcome = run_one(seed, backend(seed));
-      elements += outcome.elements;
-      undecidable += outcome.undecidable;
-      if (outcome.verdict == Outcome::Verdict::kAgrees) continue;
-      ++failures;
-      const std::lock_guard lock(reports);
-      ADD_FAILURE() << outcome.report;
-    }
-  };
-  std::vector<std::jthread> threads;
-  for (unsigned n = 0; n < std::max(1U, std::thread::hardware_concurrency()); ++n) threads.emplace_back(work);
-  threads.clear();
+void expect_agreement(int64_t begin, int64_t count, const std::function<Backend(uint64_t seed)>& backend) {
+  const Summary summary = run_seeds(
+      begin, count, [&](uint64_t seed) { return run_one(seed, backend(seed)); },
+      [&](uint64_t seed) { return generate_program(seed).describe() + backend(seed).description; });
+  for (const std::string& report : summary.reports) ADD_FAILURE() << report;
   // Otherwise the comparison would have nothing to say.
-  EXPECT_LE(undecidable.load(), elements.load() / 10);
+  EXPECT_LE(summary.undecidable, summary.elements / 10);
 }
 
 // scripts/random_differential sets TC_RANDOM_BEGIN and TC_RANDOM_COUNT for more than the seeds of every run.
 
 TEST(Differential, RandomProgramsOnTheCpu) {
-  run_seeds(from_environment("TC_RANDOM_BEGIN", 0), from_environment("TC_RANDOM_COUNT", 1000),
-            [](uint64_t) { return cpu_backend(); });
+  expect_agreement(from_environment("TC_RANDOM_BEGIN", 0), from_environment("TC_RANDOM_COUNT", 1000),
+                   [](uint64_t) { return cpu_backend(); });
 }
 
 TEST(Differential, RandomProgramsOnTheCpuUnderRandomOptions) {
-  run_seeds(from_environment("TC_RANDOM_BEGIN", 1000), from_environment("TC_RANDOM_COUNT", 1000),
-            [](uint64_t seed) { return cpu_backend(random_cpu_options(seed)); });
+  expect_agreement(from_environment("TC_RANDOM_BEGIN", 1000), from_environment("TC_RANDOM_COUNT", 1000),
+                   [](uint64_t seed) { return cpu_backend(random_cpu_options(seed)); });
 }
 
 /// A backend with a fault: the oracle, with the last element of every result changed.

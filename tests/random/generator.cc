@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -103,10 +104,8 @@ class Generator {
 
   // A cast; of a constant that does not fit, the language refuses it.
   static std::string cast(ScalarType type, const std::string& text) {
-    const bool is_negative_literal =
-        text.starts_with("(-") && text.find_first_not_of("0123456789.", 2) == text.size() - 1;
-    const bool is_unsigned = is_integer(type) && !is_signed_integer(type);
-    return fmt::format("{}({})", name_of(type), is_negative_literal && is_unsigned ? "7" : text);
+    const bool is_constant = std::none_of(text.begin(), text.end(), [](unsigned char c) { return std::isalpha(c); });
+    return fmt::format("{}({})", name_of(type), is_constant && is_integer(type) ? "7" : text);
   }
 
   static std::string shape_of(const std::vector<Extent>& shape) {
