@@ -1,0 +1,351 @@
+// Runs hand-written tile programs on this machine's GPU: printed, compiled by NVRTC, launched by the driver, compared
+// with loops on the CPU; then measures what a launch costs.
+//     gpu_check            all of it; ends with 0 if every comparison holds
+//     gpu_check --devices  only what the driver says of the devices
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "tc/cuda/executable.h"
+#include "tc/cuda/nvrtc.h"
+#include "tc/cuda/print.h"
+#include "tests/cuda/hand_written.h"
+
+namespace tc::cuda {
+namespace {
+
+int failures = 0;
+
+void report(const std::string& name, bool right, const std::string& detail) {
+  std::printf("%-22s %-5s %s\n", name.c_str(), right ? "right" : "WRONG", detail.c_str());
+  std::fflush(stdout);
+  failures += right ? 0 : 1;
+}
+
+/// The value, or the end of the program with the error.
+template <typename T>
+T need(Result<T> result) {
+  if (!result) {
+    std::fprintf(stderr, "%s\n", result.error().to_string().c_str());
+    std::exit(1);
+  }
+  if constexpr (!std::is_void_v<T>) return std::move(*result);
+}
+
+std::string words(const Result<void>& result) { return result ? "no error" : result.error().diagnostics()[0].message; }
+
+using Host = std::vector<float>;
+
+Host random_floats(size_t n, uint32_t seed) {
+  // Small integers: sums are exact in any order.
+  std::mt19937 generator(seed);
+  Host result(n);
+  for (float& x : result) x = static_cast<float>(static_cast<int>(generator() % 9) - 4);
+  return result;
+}
+
+class Machine {
+ public:
+  Machine() : context_(need(Context::open(0))), nvrtc_(need(Nvrtc::get())) {
+    need(context_->driver().check(stream_status(), "creating a stream"));
+  }
+
+  const std::shared_ptr<const Context>& context() const { return context_; }
+  const Driver& driver() const { return context_->driver(); }
+  Stream stream() const { return stream_; }
+
+  std::shared_ptr<Executable> load(const tile::Program& program) {
+    const auto start = std::chrono::steady_clock::now();
+    const Compiled compiled = need(nvrtc_->compile(print(program), context_->device().arch()));
+    const double compile_ms = ms_since(start);
+    auto executable = need(Executable::load(context_, compiled.arch, compiled.cubin, launch_plan(program), modules_));
+    std::printf("%-22s compiled in %.1f ms, loaded in %.1f ms", program.name.c_str(), compile_ms,
+                ms_since(start) - compile_ms);
+    for (const auto& [kernel, resources] : compiled.resources) {
+      std::printf(", %s: %d registers, %lld bytes spilled", kernel.c_str(), resources.registers,
+                  static_cast<long long>(resources.spill_store_bytes));
+    }
+    std::printf("\n");
+    return executable;
+  }
+
+  Buffer upload(const void* data, size_t bytes) {
+    Buffer buffer = need(Buffer::allocate(context_, static_cast<int64_t>(bytes)));
+    need(buffer.copy_from(data, static_cast<int64_t>(bytes), stream_));
+    return buffer;
+  }
+  Buffer upload(const Host& host) { return upload(host.data(), host.size() * sizeof(float)); }
+  Host download(const Buffer& buffer) {
+    Host host(static_cast<size_t>(buffer.bytes()) / sizeof(float));
+    need(buffer.copy_to(host.data(), buffer.bytes(), stream_));
+    return host;
+  }
+  void wait() { need(driver().check(driver().synchronize_stream(stream_), "waiting for the stream")); }
+
+  /// The shortest of several runs, in microseconds on the device.
+  double device_us(const std::function<void()>& run, int repeat = 20) {
+    Driver::Event begin = nullptr, end = nullptr;
+    const CurrentContext current(*context_);
+    driver().create_event(&begin, 0);
+    driver().create_event(&end, 0);
+    float best = 1e30f;
+    for (int i = 0; i < repeat; ++i) {
+      driver().record_event(begin, stream_);
+      run();
+      driver().record_event(end, stream_);
+      driver().synchronize_event(end);
+      float ms = 0;
+      driver().elapsed_ms(&ms, begin, end);
+      best = std::min(best, ms);
+    }
+    driver().destroy_event(begin);
+    driver().destroy_event(end);
+    return best * 1e3;
+  }
+
+  static double ms_since(std::chrono::steady_clock::time_point start) {
+    return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+  }
+
+ private:
+  Driver::Status stream_status() {
+    const CurrentContext current(*context_);
+    return driver().create_stream(&stream_, 1);  // apart from the legacy stream
+  }
+
+  std::shared_ptr<const Context> context_;
+  const Nvrtc* nvrtc_;
+  ModuleCache modules_;
+  Stream stream_ = nullptr;
+};
+
+void check_vector_add(Machine& machine) {
+  constexpr int64_t kSize = int64_t{1} << 26;
+  const Host a = random_floats(kSize, 1), b = random_floats(kSize, 2);
+  const Buffer da = machine.upload(a), db = machine.upload(b), dc = machine.upload(Host(kSize, -1));
+  const auto executable = machine.load(hand_written::vector_add(kSize));
+  const Address tensors[] = {da.address(), db.address(), dc.address()};
+  need(executable->run(machine.stream(), tensors));
+  const Host c = machine.download(dc);
+  bool right = true;
+  for (int64_t i = 0; i < kSize; ++i) right &= c[i] == a[i] + b[i];
+  const double us = machine.device_us([&] { need(executable->run(machine.stream(), tensors)); });
+  report("vector_add", right, fmt::format("{:.1f} us, {:.0f} GB/s", us, 3e-3 * sizeof(float) * kSize / us));
+}
+
+void check_row_sum(Machine& machine) {
+  constexpr int64_t kRows = 4096, kColumns = 10000;
+  const Host a = random_floats(kRows * kColumns, 3);
+  const Buffer da = machine.upload(a), ds = machine.upload(Host(kRows, -1));
+  const auto executable = machine.load(hand_written::row_sum(kRows, kColumns));
+  const Address tensors[] = {da.address(), ds.address()};
+  need(executable->run(machine.stream(), tensors));
+  const Host s = machine.download(ds);
+  bool right = true;
+  for (int64_t m = 0; m < kRows; ++m) {
+    double sum = 0;
+    for (int64_t k = 0; k < kColumns; ++k) sum += a[m * kColumns + k];
+    right &= s[m] == sum;
+  }
+  const double us = machine.device_us([&] { need(executable->run(machine.stream(), tensors)); });
+  report("row_sum", right, fmt::format("{:.1f} us, {:.0f} GB/s", us, 1e-3 * sizeof(float) * kRows * kColumns / us));
+}
+
+void check_matmul(Machine& machine, int64_t m, int64_t n, int64_t k, bool compare) {
+  const Host a = random_floats(m * k, 4), b = random_floats(k * n, 5);
+  const Buffer da = machine.upload(a), db = machine.upload(b), dc = machine.upload(Host(m * n, -1));
+  const auto executable = machine.load(hand_written::matmul(m, n, k));
+  const Address tensors[] = {da.address(), db.address(), dc.address()};
+  need(executable->run(machine.stream(), tensors));
+  const Host c = machine.download(dc);
+  bool right = true;
+  for (int64_t i = 0; i < m && compare; ++i) {
+    std::vector<float> row(n, 0);
+    for (int64_t kk = 0; kk < k; ++kk) {
+      for (int64_t j = 0; j < n; ++j) row[j] += a[i * k + kk] * b[kk * n + j];
+    }
+    for (int64_t j = 0; j < n; ++j) right &= c[i * n + j] == row[j];
+  }
+  const double us = machine.device_us([&] { need(executable->run(machine.stream(), tensors)); });
+  report(fmt::format("matmul {}x{}x{}", m, n, k), right,
+         fmt::format("{:.1f} us, {:.2f} TFLOP/s{}", us, 2e-6 * m * n * k / us, compare ? "" : " (not compared)"));
+}
+
+void check_scatter(Machine& machine) {
+  constexpr int kSize = 1000003, kBins = 1000;
+  std::mt19937 generator(6);
+  std::vector<int> where(kSize), counts(kBins, 0), zeros(kBins, 0);
+  Host x = random_floats(kSize, 7);
+  Host largest(kBins, -INFINITY), start(kBins, -INFINITY);
+  x[17] = NAN;
+  for (int i = 0; i < kSize; ++i) {
+    where[i] = static_cast<int>(generator() % kBins);
+    ++counts[where[i]];
+    float& seen = largest[where[i]];
+    if (std::isnan(x[i]) || x[i] > seen) seen = std::isnan(seen) ? seen : x[i];
+  }
+  const Buffer di = machine.upload(where.data(), kSize * sizeof(int)), dx = machine.upload(x);
+  const Buffer dh = machine.upload(zeros.data(), kBins * sizeof(int)), dl = machine.upload(start);
+  const auto executable = machine.load(hand_written::scatter(kSize, kBins));
+  const Address tensors[] = {di.address(), dx.address(), dh.address(), dl.address()};
+  need(executable->run(machine.stream(), tensors));
+  std::vector<int> h(kBins);
+  need(dh.copy_to(h.data(), kBins * sizeof(int), machine.stream()));
+  const Host l = machine.download(dl);
+  bool right = h == counts;
+  for (int b = 0; b < kBins; ++b) right &= std::isnan(largest[b]) ? std::isnan(l[b]) : l[b] == largest[b];
+  report("scatter", right, "counts, and maxima with a NaN");
+}
+
+void check_workspace_and_graph(Machine& machine) {
+  constexpr int kSize = 12345;
+  const Host x = random_floats(kSize, 8);
+  const Buffer dx = machine.upload(x), dy = machine.upload(Host(kSize, -1));
+  const auto executable = machine.load(hand_written::scale_and_reverse(kSize));
+  const Address tensors[] = {dx.address(), dy.address()};
+  const float alpha = 3;
+  const void* scalars[] = {&alpha};
+  const Driver& driver = machine.driver();
+  const CurrentContext current(*machine.context());
+  const auto is_right = [&] {
+    const Host y = machine.download(dy);
+    bool right = true;
+    for (int i = 0; i < kSize; ++i) right &= y[i] == alpha * x[kSize - 1 - i];
+    return right;
+  };
+  Driver::Graph graph = nullptr;
+  Driver::GraphExec exec = nullptr;
+  need(driver.check(driver.begin_capture(machine.stream(), 0), "capturing"));
+  const Result<void> unprepared = executable->run(machine.stream(), tensors, scalars);
+  driver.end_capture(machine.stream(), &graph);
+  if (graph) driver.destroy_graph(graph);
+  report("workspace in capture", !unprepared, words(unprepared));
+
+  need(executable->run(machine.stream(), tensors, scalars));
+  report("two launches", is_right(), "through a workspace");
+  need(driver.check(driver.begin_capture(machine.stream(), 0), "capturing"));
+  need(executable->run(machine.stream(), tensors, scalars));
+  need(driver.check(driver.end_capture(machine.stream(), &graph), "ending the capture"));
+  need(driver.check(driver.fill_bytes(dy.address(), 0, kSize * sizeof(float), machine.stream()), "filling"));
+  need(driver.check(driver.instantiate(&exec, graph, 0), "instantiating the graph"));
+  need(driver.check(driver.launch_graph(exec, machine.stream()), "launching the graph"));
+  report("graph", is_right(), "the same, captured and replayed");
+  driver.destroy_graph_exec(exec);
+  driver.destroy_graph(graph);
+}
+
+void check_large_shared(Machine& machine) {
+  const Host x = random_floats(16384, 9);
+  const Buffer dx = machine.upload(x), dy = machine.upload(Host(16384, -1));
+  const auto executable = machine.load(hand_written::large_shared());
+  const Address tensors[] = {dx.address(), dy.address()};
+  need(executable->run(machine.stream(), tensors));
+  const Host y = machine.download(dy);
+  bool right = true;
+  for (int i = 0; i < 16384; ++i) right &= y[i] == x[16383 - i];
+  report("large_shared", right, "64 KiB of dynamic shared memory");
+}
+
+/// One intrinsic against the C library on float64, in units of the last place.
+void check_intrinsic(Machine& machine, const char* name, double (*reference)(double), float least, float greatest) {
+  constexpr int kSize = 65536;
+  Host x(kSize);
+  for (int i = 0; i < kSize; ++i) x[i] = least + (greatest - least) * static_cast<float>(i) / kSize;
+  const Buffer dx = machine.upload(x), dy = machine.upload(Host(kSize, -1));
+  const auto executable = machine.load(hand_written::intrinsic(name, {Halide::Float(32)}, Halide::Float(32), kSize));
+  const Address tensors[] = {dx.address(), dy.address()};
+  need(executable->run(machine.stream(), tensors));
+  const Host y = machine.download(dy);
+  double worst = 0;
+  for (int i = 0; i < kSize; ++i) {
+    const double exact = reference(x[i]);
+    const float nearest = static_cast<float>(exact);
+    const double ulp = std::max(std::fabs(std::nextafter(nearest, INFINITY) - nearest), 1.5e-45f);
+    worst = std::max(worst, std::fabs(y[i] - exact) / ulp);
+  }
+  report(name, worst <= 4, fmt::format("within {:.2f} ulp", worst));
+}
+
+void check_errors(Machine& machine) {
+  constexpr int64_t kSize = 1024;
+  const auto executable = machine.load(hand_written::vector_add(kSize));
+  const Buffer buffer = machine.upload(Host(3 * kSize + 4, 0));
+  alignas(16) static float host[kSize];
+  const Address a = buffer.address(), b = a + 4 * kSize, c = b + 4 * kSize;
+  const auto refused = [&](const char* name, std::vector<Address> tensors) {
+    const Result<void> result = executable->run(machine.stream(), tensors);
+    report(name, !result, words(result));
+  };
+  refused("host pointer", {reinterpret_cast<Address>(&host[0]), b, c});
+  refused("null pointer", {a, 0, c});
+  refused("misaligned", {a, b, c + 4});
+  refused("overlap", {a, b, b + 16});
+  refused("too few tensors", {a, b});
+  const Address tensors[] = {a, b, c};
+  report("and then", executable->run(machine.stream(), tensors).has_value(), "a run with nothing wrong");
+}
+
+void measure_launch(Machine& machine) {
+  constexpr int64_t kSize = 1024;
+  const auto executable = machine.load(hand_written::vector_add(kSize));
+  const Buffer buffer = machine.upload(Host(3 * kSize, 0));
+  const Address tensors[] = {buffer.address(), buffer.address() + 4 * kSize, buffer.address() + 8 * kSize};
+  const auto time = [&](const std::function<void()>& call) {
+    double best_us = 1e30;
+    for (int round = 0; round < 50; ++round) {
+      machine.wait();
+      const auto start = std::chrono::steady_clock::now();
+      for (int i = 0; i < 200; ++i) call();
+      best_us = std::min(best_us, Machine::ms_since(start) * 1e3 / 200);
+    }
+    return best_us;
+  };
+  // As an application has it: the device's context is current already.
+  const CurrentContext current(*machine.context());
+  const double us = time([&] { (void)executable->run(machine.stream(), tensors); });
+  report("launch overhead", us <= 2.5, fmt::format("{:.2f} us a call of three tensors", us));
+}
+
+void print_devices() {
+  for (const DeviceInfo& d : need(devices())) {
+    std::printf(
+        "device %d: %s, %s, %d multiprocessors, %lld bytes of shared memory per block, %lld MiB of L2, %lld MiB\n",
+        d.ordinal, d.name.c_str(), to_string(d.arch()).c_str(), d.multiprocessors,
+        static_cast<long long>(d.shared_bytes_per_block), static_cast<long long>(d.l2_bytes >> 20),
+        static_cast<long long>(d.memory_bytes >> 20));
+  }
+}
+
+int run(bool devices_only) {
+  print_devices();
+  if (devices_only) return 0;
+  Machine machine;
+  check_vector_add(machine);
+  check_row_sum(machine);
+  check_matmul(machine, 256, 320, 512, true);
+  check_matmul(machine, 4096, 4096, 4096, false);
+  check_scatter(machine);
+  check_workspace_and_graph(machine);
+  check_large_shared(machine);
+  check_intrinsic(machine, "exp", std::exp, -80, 80);
+  check_intrinsic(machine, "tanh", std::tanh, -9, 9);
+  check_intrinsic(machine, "erf", std::erf, -4, 4);
+  check_intrinsic(
+      machine, "rsqrt", [](double x) { return 1 / std::sqrt(x); }, 0.01f, 100);
+  check_intrinsic(
+      machine, "sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, -80, 80);
+  check_errors(machine);
+  measure_launch(machine);
+  std::printf("%d wrong\n", failures);
+  return failures ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace tc::cuda
+
+int main(int argc, char** argv) { return tc::cuda::run(argc > 1 && std::strcmp(argv[1], "--devices") == 0); }

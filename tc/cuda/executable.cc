@@ -1,0 +1,190 @@
+#include "tc/cuda/executable.h"
+
+#include <array>
+
+namespace tc::cuda {
+namespace {
+
+constexpr int kMaxDynamicShared = 8;  // CUfunction_attribute
+
+/// CUpointer_attribute and CUmemorytype.
+constexpr int kMemoryType = 2, kIsManaged = 8, kOrdinal = 9;
+constexpr unsigned kHostMemory = 1;
+
+}  // namespace
+
+Result<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<const Context> context, Arch arch,
+                                                     const std::string& cubin, LaunchPlan plan, ModuleCache& modules) {
+  const DeviceInfo& device = context->device();
+  if (!runs_on(arch, device.capability)) {
+    return fail("the code is for {}, but {} is an sm_{}", to_string(arch), device.name, device.capability);
+  }
+  const std::shared_ptr<Executable> result(new Executable());
+  result->context_ = context;
+  result->plan_ = std::move(plan);
+  TC_TRY_VOID(result->check_limits());
+  TC_TRY(module, modules.load(context, cubin));
+  TC_TRY_VOID(result->load_kernels(*module));
+  result->module_ = std::move(module);
+  result->known_ = std::make_unique<std::atomic<Address>[]>(result->plan_.tensors.size());
+  return result;
+}
+
+Result<void> Executable::check_limits() const {
+  const DeviceInfo& device = context_->device();
+  for (const KernelLaunch& launch : plan_.kernels) {
+    const int64_t threads = launch.block[0] * launch.block[1] * launch.block[2];
+    if (threads > device.threads_per_block) {
+      return fail("'{}' has blocks of {} threads; {} allows {}", launch.symbol, threads, device.name,
+                  device.threads_per_block);
+    }
+    for (int d = 0; d < 3; ++d) {
+      if (launch.block[d] > device.block_limits[d]) {
+        return fail("'{}' has blocks of {} threads in {}; {} allows {}", launch.symbol, launch.block[d], "xyz"[d],
+                    device.name, device.block_limits[d]);
+      }
+      if (launch.grid[d] > device.grid_limits[d]) {
+        return fail("'{}' has a grid of {} blocks in {}; {} allows {}", launch.symbol, launch.grid[d], "xyz"[d],
+                    device.name, device.grid_limits[d]);
+      }
+    }
+    if (launch.dynamic_shared_bytes > device.shared_bytes_per_block) {
+      return fail("'{}' needs {} bytes of shared memory per block; {} has {}", launch.symbol,
+                  launch.dynamic_shared_bytes, device.name, device.shared_bytes_per_block);
+    }
+    if (launch.arguments.size() > kMaxArguments) {
+      return fail("'{}' has {} arguments; {} is the most", launch.symbol, launch.arguments.size(), kMaxArguments);
+    }
+  }
+  return {};
+}
+
+Result<void> Executable::load_kernels(const Module& module) {
+  const Driver& driver = context_->driver();
+  const CurrentContext current(*context_);
+  for (const KernelLaunch& launch : plan_.kernels) {
+    TC_TRY(function, module.function(launch.symbol));
+    if (launch.dynamic_shared_bytes > 0) {
+      const int bytes = static_cast<int>(launch.dynamic_shared_bytes);
+      TC_TRY_VOID(driver.check(driver.set_attribute(function, kMaxDynamicShared, bytes),
+                               fmt::format("giving '{}' {} bytes of shared memory", launch.symbol, bytes)));
+    }
+    TC_TRY(attributes, module.attributes(function));
+    attributes_.push_back(attributes);
+    kernels_.push_back({function, &launch});
+  }
+  return {};
+}
+
+Result<void> Executable::prepare(Stream stream) {
+  TC_TRY_VOID(workspace(stream));
+  return {};
+}
+
+Result<const Address*> Executable::workspace(Stream stream) {
+  if (plan_.workspace.empty()) return nullptr;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const std::unique_ptr<Workspace>& one : workspaces_) {
+    if (one->stream == stream) return one->addresses.data();
+  }
+  const Driver& driver = context_->driver();
+  int capturing = 0;
+  if (stream) TC_TRY_VOID(driver.check(driver.is_capturing(stream, &capturing), "asking whether a stream is captured"));
+  if (capturing) return fail("the stream is being captured, and its workspace is not prepared: call prepare() before");
+  TC_TRY(buffer, Buffer::allocate(context_, plan_.workspace_bytes()));
+  std::vector<Address> addresses;
+  for (const WorkspaceBuffer& part : plan_.workspace) addresses.push_back(buffer.address() + part.byte_offset);
+  workspaces_.push_back(std::make_unique<Workspace>(Workspace{stream, std::move(buffer), std::move(addresses)}));
+  return workspaces_.back()->addresses.data();
+}
+
+Result<void> Executable::run(Stream stream, std::span<const Address> tensors, std::span<const void* const> scalars) {
+  if (tensors.size() != plan_.tensors.size() || scalars.size() != plan_.scalars.size()) {
+    return fail("{} tensors and {} scalars are given; there are {} and {}", tensors.size(), scalars.size(),
+                plan_.tensors.size(), plan_.scalars.size());
+  }
+  const CurrentContext current(*context_);
+  TC_TRY_VOID(check_tensors(tensors));
+  TC_TRY(workspace_addresses, workspace(stream));
+  for (const Kernel& kernel : kernels_) {
+    TC_TRY_VOID(launch(kernel, stream, tensors, scalars, workspace_addresses));
+  }
+  return {};
+}
+
+Result<void> Executable::launch(const Kernel& kernel, Stream stream, std::span<const Address> tensors,
+                                std::span<const void* const> scalars, const Address* workspace) const {
+  const KernelLaunch& launch = *kernel.launch;
+  // A launch of no block does nothing; the driver would refuse it.
+  if (launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0) return {};
+  std::array<void*, kMaxArguments> arguments;
+  size_t count = 0;
+  for (const KernelArgument& argument : launch.arguments) {
+    const void* place = argument.kind == KernelArgument::Kind::kTensor      ? &tensors[argument.index]
+                        : argument.kind == KernelArgument::Kind::kWorkspace ? &workspace[argument.index]
+                                                                            : scalars[argument.index];
+    arguments[count++] = const_cast<void*>(place);  // the driver reads them only
+  }
+  const Driver& driver = context_->driver();
+  const auto size = [](int64_t n) { return static_cast<unsigned>(n); };
+  const Driver::Status status =
+      driver.launch(kernel.function, size(launch.grid[0]), size(launch.grid[1]), size(launch.grid[2]),
+                    size(launch.block[0]), size(launch.block[1]), size(launch.block[2]),
+                    size(launch.dynamic_shared_bytes), stream, arguments.data(), nullptr);
+  if (status != 0) [[unlikely]]
+    return tl::unexpected(driver.error(status, fmt::format("launching '{}'", launch.symbol)));
+  return {};
+}
+
+Result<void> Executable::check_tensors(std::span<const Address> tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const TensorArgument& argument = plan_.tensors[i];
+    if (argument.bytes == 0) continue;
+    if (tensors[i] == 0)
+      return fail("the tensor '{}' has {} bytes, but its address is null", argument.name, argument.bytes);
+    if (tensors[i] % static_cast<Address>(argument.alignment) != 0) {
+      return fail(
+          "the tensor '{}' is at address {:#x}, which is no multiple of {}: its kernel copies {} bytes at a time",
+          argument.name, tensors[i], argument.alignment, argument.alignment);
+    }
+    if (known_[i].load(std::memory_order_relaxed) != tensors[i]) TC_TRY_VOID(check_memory(i, tensors[i]));
+  }
+  return check_overlap(tensors);
+}
+
+Result<void> Executable::check_overlap(std::span<const Address> tensors) const {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!plan_.tensors[i].written) continue;
+    for (size_t j = 0; j < tensors.size(); ++j) {
+      const bool apart =
+          tensors[i] + plan_.tensors[i].bytes <= tensors[j] || tensors[j] + plan_.tensors[j].bytes <= tensors[i];
+      if (i == j || apart) continue;
+      return fail("the tensor '{}', which is written, overlaps '{}' in memory", plan_.tensors[i].name,
+                  plan_.tensors[j].name);
+    }
+  }
+  return {};
+}
+
+Result<void> Executable::check_memory(size_t index, Address address) {
+  const Driver& driver = context_->driver();
+  unsigned type = 0;
+  int ordinal = -1;
+  unsigned managed = 0;
+  int attributes[] = {kMemoryType, kOrdinal, kIsManaged};
+  void* values[] = {&type, &ordinal, &managed};
+  TC_TRY_VOID(driver.check(driver.pointer_attributes(3, attributes, values, address), "asking where a tensor lives"));
+  const std::string& name = plan_.tensors[index].name;
+  if (type == 0) {
+    return fail("the tensor '{}' is at {:#x}, in host memory that the GPU cannot reach: copy it to the device first",
+                name, address);
+  }
+  if (type != kHostMemory && !managed && ordinal != context_->device().ordinal) {
+    return fail("the tensor '{}' is on device {}, but the kernel runs on device {}", name, ordinal,
+                context_->device().ordinal);
+  }
+  known_[index].store(address, std::memory_order_relaxed);
+  return {};
+}
+
+}  // namespace tc::cuda

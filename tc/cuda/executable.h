@@ -1,0 +1,75 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tc/cuda/arch.h"
+#include "tc/cuda/launch_plan.h"
+#include "tc/cuda/module.h"
+
+namespace tc::cuda {
+
+/// A printed and compiled tile program on one device, ready to run: its kernels with everything that does not change
+/// from call to call.
+class Executable {
+ public:
+  /// `cubin` is the code for `arch` of the text whose launches `plan` tells. Refuses code that the device cannot run,
+  /// and launches beyond its limits.
+  static Result<std::shared_ptr<Executable>> load(std::shared_ptr<const Context> context, Arch arch,
+                                                  const std::string& cubin, LaunchPlan plan, ModuleCache& modules);
+
+  const LaunchPlan& plan() const { return plan_; }
+  const Context& context() const { return *context_; }
+  /// In order of the plan's kernels.
+  const std::vector<KernelAttributes>& attributes() const { return attributes_; }
+
+  /// Makes the workspace that run() needs on a stream, one per stream, so that runs on two streams do not meet.
+  /// run() does it by itself, but cannot while the stream is being captured into a graph.
+  Result<void> prepare(Stream stream);
+
+  /// Launches all kernels on the caller's stream and returns. `tensors` are addresses in order of plan().tensors,
+  /// `scalars` point at values in order of plan().scalars. Nothing is allocated (after prepare()); safe in graph
+  /// capture; thread-safe. Everything that can be checked is checked before the first launch: an address is null,
+  /// misaligned, in host memory or on another device; a written tensor overlaps another.
+  Result<void> run(Stream stream, std::span<const Address> tensors, std::span<const void* const> scalars = {});
+
+ private:
+  /// Driver arguments of one launch live on the stack of run().
+  static constexpr size_t kMaxArguments = 64;
+
+  struct Kernel {
+    Driver::Function function;
+    const KernelLaunch* launch;
+  };
+  struct Workspace {
+    Stream stream;
+    Buffer buffer;
+    std::vector<Address> addresses;  ///< of the plan's buffers
+  };
+
+  Executable() = default;
+  Result<void> check_limits() const;
+  Result<void> load_kernels(const Module& module);
+  Result<void> check_tensors(std::span<const Address> tensors);
+  Result<void> check_overlap(std::span<const Address> tensors) const;
+  Result<void> check_memory(size_t index, Address address);
+  Result<const Address*> workspace(Stream stream);
+  Result<void> launch(const Kernel& kernel, Stream stream, std::span<const Address> tensors,
+                      std::span<const void* const> scalars, const Address* workspace) const;
+
+  std::shared_ptr<const Context> context_;
+  std::shared_ptr<const Module> module_;
+  LaunchPlan plan_;
+  std::vector<Kernel> kernels_;
+  std::vector<KernelAttributes> attributes_;
+  /// Per tensor the last address that was found to be this device's: asking the driver costs more than a launch may.
+  std::unique_ptr<std::atomic<Address>[]> known_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Workspace>> workspaces_;
+};
+
+}  // namespace tc::cuda

@@ -1,0 +1,414 @@
+#include "tc/cuda/expr_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+
+#include "tc/cuda/intrinsics.h"
+#include "tc/cuda/types.h"
+#include "tc/support/check.h"
+
+namespace tc::cuda {
+namespace {
+
+namespace hi = Halide::Internal;
+using Halide::Expr;
+using Halide::Type;
+
+// How tightly C++'s operators bind.
+constexpr int kTernary = 2, kOr = 3, kAnd = 4, kBitOr = 5, kBitXor = 6, kBitAnd = 7, kEqual = 8, kLess = 9,
+              kShiftLevel = 11, kSum = 12, kProduct = 13, kUnary = 15, kAtom = 16;
+
+bool is_narrow(Type type) { return !type.is_float() && !type.is_bool() && type.bits() < 32; }
+
+/// The shortest decimal that reads back as the number, unless a compiler that reads it as a wider float first would
+/// round twice.
+std::string decimal(double value, bool is_double) {
+  std::string text = is_double ? fmt::format("{}", value) : fmt::format("{}", static_cast<float>(value));
+  const bool safe = is_double
+                        ? static_cast<double>(std::strtold(text.c_str(), nullptr)) == value
+                        : static_cast<float>(std::strtod(text.c_str(), nullptr)) == static_cast<float>(value) &&
+                              static_cast<float>(std::strtold(text.c_str(), nullptr)) == static_cast<float>(value);
+  if (!safe) return fmt::format("{:a}", value);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace
+
+ExprText::ExprText(const tile::Kernel& kernel) : names_(kernel) {
+  for (const tile::Tensor& tensor : kernel.tensors) declare(tensor);
+  for (const tile::Scalar& scalar : kernel.scalars) {
+    types_[scalar.name] = scalar.type;
+    if (is_half(scalar.type)) half_scalars_.insert(scalar.name);
+    if (scalar.type.is_bool()) bool_scalars_.insert(scalar.name);
+  }
+  for (int d = 0; d < 3; ++d) {
+    declare(tile::kBlock[d], Halide::Int(32), Bounds{0, kernel.grid[d] - 1});
+    declare(tile::kThread[d], Halide::Int(32), Bounds{0, kernel.block[d] - 1});
+  }
+}
+
+void ExprText::declare(const std::string& variable, Type type, std::optional<Bounds> bounds) {
+  types_[variable] = type;
+  bounds_.erase(variable);
+  if (bounds) bounds_[variable] = *bounds;
+}
+
+const tile::Tensor& ExprText::tensor(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  TC_CHECK(found != tensors_.end(), "'{}' is no tensor in scope", name);
+  return *found->second;
+}
+
+bool ExprText::reads(const Expr& e) const {
+  struct Finder : hi::IRVisitor {
+    bool found = false;
+    using hi::IRVisitor::visit;
+    void visit(const hi::Call* c) override {
+      found |= c->call_type == hi::Call::PureExtern && c->name != "tc.floor_div" && c->name != "tc.floor_mod";
+      hi::IRVisitor::visit(c);
+    }
+  } finder;
+  e.accept(&finder);
+  return finder.found;
+}
+
+std::string ExprText::value(const Expr& e) {
+  wraps_ = true;
+  return print(e).text;
+}
+
+std::string ExprText::index(const Expr& e) {
+  wraps_ = reads(e);
+  return print(e).text;
+}
+
+std::string ExprText::at(const Expr& e, int level) {
+  const Text text = print(e);
+  return text.level < level ? "(" + text.text + ")" : text.text;
+}
+
+ExprText::Text ExprText::print(const Expr& e) {
+  using hi::IRNodeType;
+  if (const auto* n = e.as<hi::IntImm>()) return literal(n->type, n->value);
+  if (const auto* n = e.as<hi::UIntImm>()) return literal(n->type, static_cast<int64_t>(n->value));
+  if (const auto* n = e.as<hi::FloatImm>()) return float_literal(n->type, n->value);
+  if (const auto* n = e.as<hi::Variable>()) return variable(*n);
+  if (const auto* n = e.as<hi::Cast>()) return cast(*n);
+  if (const auto* n = e.as<hi::Add>()) return arithmetic(n->type, '+', n->a, n->b);
+  if (const auto* n = e.as<hi::Sub>()) return arithmetic(n->type, '-', n->a, n->b);
+  if (const auto* n = e.as<hi::Mul>()) return arithmetic(n->type, '*', n->a, n->b);
+  if (const auto* n = e.as<hi::Div>()) return division(e, n->a, n->b, false);
+  if (const auto* n = e.as<hi::Mod>()) return division(e, n->a, n->b, true);
+  if (const auto* n = e.as<hi::Min>()) return extremum(n->type, "min", n->a, n->b);
+  if (const auto* n = e.as<hi::Max>()) return extremum(n->type, "max", n->a, n->b);
+  if (const auto* n = e.as<hi::EQ>()) return infix("==", kEqual, n->a, n->b);
+  if (const auto* n = e.as<hi::NE>()) return infix("!=", kEqual, n->a, n->b);
+  if (const auto* n = e.as<hi::LT>()) return infix("<", kLess, n->a, n->b);
+  if (const auto* n = e.as<hi::LE>()) return infix("<=", kLess, n->a, n->b);
+  if (const auto* n = e.as<hi::GT>()) return infix(">", kLess, n->a, n->b);
+  if (const auto* n = e.as<hi::GE>()) return infix(">=", kLess, n->a, n->b);
+  if (const auto* n = e.as<hi::And>()) return infix("&&", kAnd, n->a, n->b);
+  if (const auto* n = e.as<hi::Or>()) return infix("||", kOr, n->a, n->b);
+  if (const auto* n = e.as<hi::Not>()) return {fmt::format("!{}", at(n->a, kUnary)), kUnary};
+  if (const auto* n = e.as<hi::Select>()) return choice(n->condition, n->true_value, n->false_value);
+  if (const auto* n = e.as<hi::Call>()) return call(*n);
+  TC_CHECK(false, "an expression of this kind has no CUDA text");
+  return {};
+}
+
+ExprText::Text ExprText::literal(Type type, int64_t value) {
+  if (type.is_bool()) return {value ? "true" : "false", kAtom};
+  if (is_narrow(type)) return {fmt::format("{}({})", value_type(type), value), kAtom};
+  if (type.is_uint()) {
+    if (type.bits() == 32) return {fmt::format("{}u", static_cast<uint32_t>(value)), kAtom};
+    return {fmt::format("{}ull", static_cast<uint64_t>(value)), kAtom};
+  }
+  if (type.bits() == 32) {
+    if (value == INT32_MIN) return {"(-2147483647 - 1)", kAtom};
+    return {fmt::format("{}", value), value < 0 ? kUnary : kAtom};
+  }
+  if (value == INT64_MIN) return {"(-9223372036854775807ll - 1)", kAtom};
+  return {fmt::format("{}ll", value), value < 0 ? kUnary : kAtom};
+}
+
+ExprText::Text ExprText::float_literal(Type type, double value) {
+  const bool wide = type.bits() == 64;
+  if (std::isnan(value)) {
+    return {wide ? "__longlong_as_double(0x7ff8000000000000ll)" : "__int_as_float(0x7fc00000)", kAtom};
+  }
+  if (std::isinf(value)) {
+    const char* minus = value < 0 ? "-" : "";
+    return {std::string(minus) + (wide ? "__longlong_as_double(0x7ff0000000000000ll)" : "__int_as_float(0x7f800000)"),
+            value < 0 ? kUnary : kAtom};
+  }
+  return {decimal(value, wide) + (wide ? "" : "f"), std::signbit(value) ? kUnary : kAtom};
+}
+
+ExprText::Text ExprText::variable(const hi::Variable& v) {
+  for (const auto* names : {&tile::kBlock, &tile::kThread}) {
+    if (std::find(names->begin(), names->end(), v.name) != names->end()) places_.insert(v.name);
+  }
+  const std::string& name = names_.variable(v.name);
+  const auto declared = types_.find(v.name);
+  TC_CHECK(declared != types_.end(), "the variable '{}' is not in scope", v.name);
+  if (half_scalars_.count(v.name)) return {"to_float(" + name + ")", kAtom};
+  if (bool_scalars_.count(v.name)) return {name + " != 0", kEqual};
+  if (declared->second != v.type) return {value_type(v.type) + "(" + name + ")", kAtom};
+  return {name, kAtom};
+}
+
+ExprText::Text ExprText::narrowed(Type type, Text text) {
+  if (is_half(type)) {
+    need(type.is_bfloat() ? Helper::kBFloat16 : Helper::kFloat16);
+    return {"round_" + half_name(type) + "(" + text.text + ")", kAtom};
+  }
+  if (is_narrow(type)) return {value_type(type) + "(" + text.text + ")", kAtom};
+  return text;
+}
+
+ExprText::Text ExprText::cast(const hi::Cast& c) {
+  const Type from = c.value.type();
+  const Type to = c.type;
+  if (from == to) return print(c.value);
+  if (to.is_bool()) return {at(c.value, kEqual + 1) + " != 0", kEqual};
+  const std::string text = print(c.value).text;
+  if (to.is_float()) return cast_to_float(from, to, text);
+  if (from.is_float()) {
+    need(Helper::kConvert);
+    const std::string sign = to.is_int() ? "int" : "uint";
+    return {fmt::format("convert_{}{}({})", sign, to.bits(), text), kAtom};
+  }
+  return {value_type(to) + "(" + text + ")", kAtom};
+}
+
+ExprText::Text ExprText::cast_to_float(Type from, Type to, const std::string& text) {
+  if (!is_half(to)) {
+    // A 16-bit float is a float already.
+    if (is_half(from) && to.bits() == 32) return {"(" + text + ")", kAtom};
+    return {value_type(to) + "(" + text + ")", kAtom};
+  }
+  // Rounding to float first is harmless where the number is a float, or where it is an integer and all that float
+  // cannot hold overflow float16 anyway.
+  const bool twice = from.is_float() ? from.bits() == 64 : from.bits() >= 32 && to.is_bfloat();
+  if (twice) {
+    need(Helper::kFloatOdd);
+    return narrowed(to, {"float_odd(" + text + ")", kAtom});
+  }
+  const bool is_float_already = from.is_float();
+  return narrowed(to, {is_float_already ? text : "float(" + text + ")", kAtom});
+}
+
+ExprText::Text ExprText::arithmetic(Type type, char op, const Expr& a, const Expr& b) {
+  const bool wrapping = wraps_ && type.is_int() && type.bits() >= 32;
+  if (wrapping) {
+    need(Helper::kWrap);
+    const char* name = op == '+' ? "wrap_add" : op == '-' ? "wrap_sub" : "wrap_mul";
+    return {fmt::format("{}({}, {})", name, print(a).text, print(b).text), kAtom};
+  }
+  const int level = op == '*' ? kProduct : kSum;
+  // A sum of floats is no sum of its parts in another order: the right side keeps its parentheses.
+  const int right = op == '+' && !type.is_float() ? level : level + 1;
+  return narrowed(type, {fmt::format("{} {} {}", at(a, level), op, at(b, right)), level});
+}
+
+ExprText::Text ExprText::division(const Expr& e, const Expr& a, const Expr& b, bool modulo) {
+  const Type type = e.type();
+  const char* op = modulo ? "%" : "/";
+  if (type.is_float()) {
+    TC_CHECK(!modulo, "the remainder of floats has no CUDA text but fmod");
+    return narrowed(type, {fmt::format("{} / {}", at(a, kProduct), at(b, kProduct + 1)), kProduct});
+  }
+  const std::optional<Bounds> dividend = bounds_of(a, bounds_);
+  const std::optional<Bounds> divisor = bounds_of(b, bounds_);
+  const bool constant = hi::is_const(b) && hi::is_positive_const(b);
+  const bool positive = constant || (divisor && divisor->least > 0);
+  const bool plain = positive && (type.is_uint() || (dividend && dividend->least >= 0));
+  if (plain) return narrowed(type, {fmt::format("{} {} {}", at(a, kProduct), op, at(b, kProduct + 1)), kProduct});
+  need(Helper::kFloorDiv);
+  return {
+      fmt::format("{}<{}>({}, {})", modulo ? "floor_mod" : "floor_div", value_type(type), print(a).text, print(b).text),
+      kAtom};
+}
+
+ExprText::Text ExprText::extremum(Type type, const char* name, const Expr& a, const Expr& b) {
+  if (type.is_float()) {
+    need(Helper::kMinMax);
+    return {fmt::format("{}_nan({}, {})", name, print(a).text, print(b).text), kAtom};
+  }
+  if (type.is_bool()) {
+    const bool is_min = name == std::string("min");
+    return infix(is_min ? "&&" : "||", is_min ? kAnd : kOr, a, b);
+  }
+  return narrowed(type, {fmt::format("{}({}, {})", name, print(a).text, print(b).text), kAtom});
+}
+
+ExprText::Text ExprText::infix(const char* op, int level, const Expr& a, const Expr& b) {
+  return {fmt::format("{} {} {}", at(a, level == kAnd || level == kOr ? level : level + 1), op, at(b, level + 1)),
+          level};
+}
+
+ExprText::Text ExprText::choice(const Expr& c, const Expr& a, const Expr& b) {
+  const Text text = {fmt::format("{} ? {} : {}", at(c, kOr), at(a, kTernary + 1), at(b, kTernary)), kTernary};
+  // Both branches are narrow already, but C++ promotes what it chooses from.
+  return is_narrow(a.type()) ? narrowed(a.type(), text) : text;
+}
+
+std::string ExprText::arguments(const std::vector<Expr>& args) {
+  std::string text;
+  for (size_t i = 0; i < args.size(); ++i) text += (i ? ", " : "") + print(args[i]).text;
+  return text;
+}
+
+ExprText::Text ExprText::call(const hi::Call& c) {
+  if (c.call_type == hi::Call::PureExtern && tensors_.count(c.name)) return read(c);
+  if (c.is_intrinsic(hi::Call::if_then_else)) return choice(c.args[0], c.args[1], c.args[2]);
+  if (c.is_intrinsic({hi::Call::likely, hi::Call::likely_if_innermost, hi::Call::strict_float}))
+    return print(c.args[0]);
+  if (c.name == "select") return choice(c.args[0], c.args[1], c.args[2]);
+  if (c.name == "tc.floor_div" || c.name == "tc.floor_mod") {
+    need(Helper::kFloorDiv);
+    return {fmt::format("{}<{}>({})", c.name.substr(3), value_type(c.type), arguments(c.args)), kAtom};
+  }
+  TC_CHECK(!c.args.empty(), "the call '{}' has no CUDA text", c.name);
+  // jn and yn take an integer first.
+  return c.args.back().type().is_float() || c.args[0].type().is_float() ? float_call(c) : integer_call(c);
+}
+
+ExprText::Text ExprText::read(const hi::Call& c) {
+  const tile::Tensor& source = tensor(c.name);
+  const std::string text = element(c.name, c.args);
+  if (is_half(source.type)) {
+    need(source.type.is_bfloat() ? Helper::kBFloat16 : Helper::kFloat16);
+    return {"to_float(" + text + ")", kAtom};
+  }
+  if (source.type.is_bool()) return {text + " != 0", kEqual};
+  return {text, kAtom};
+}
+
+ExprText::Text ExprText::integer_call(const hi::Call& c) {
+  const Type type = c.args[0].type();
+  if (c.name == "bitwise_and") return narrowed(type, infix("&", kBitAnd, c.args[0], c.args[1]));
+  if (c.name == "bitwise_or") return narrowed(type, infix("|", kBitOr, c.args[0], c.args[1]));
+  if (c.name == "bitwise_xor") return narrowed(type, infix("^", kBitXor, c.args[0], c.args[1]));
+  if (c.name == "bitwise_not") return narrowed(type, {fmt::format("~{}", at(c.args[0], kUnary)), kUnary});
+  if (c.name == "shift_left" || c.name == "shift_right") {
+    need(Helper::kShift);
+    return {c.name + "(" + arguments(c.args) + ")", kAtom};
+  }
+  if (c.name == "popcount") {
+    const char* function = type.bits() == 64 ? "__popcll" : "__popc";
+    return {fmt::format("{}(uint{}({}))", function, type.bits(), arguments(c.args)), kAtom};
+  }
+  if (c.name == "sign") {
+    need(Helper::kSign);
+    return {"sign_of(" + arguments(c.args) + ")", kAtom};
+  }
+  TC_CHECK(c.name == "abs", "the intrinsic '{}' has no CUDA text on integers", c.name);
+  if (type.is_uint()) return print(c.args[0]);
+  need(Helper::kWrap);
+  return narrowed(type, {"wrap_abs(" + arguments(c.args) + ")", kAtom});
+}
+
+ExprText::Text ExprText::float_call(const hi::Call& c) {
+  const Type type = c.args[0].type().is_float() ? c.args[0].type() : c.args.back().type();
+  if (c.name == "fdivide") {
+    return narrowed(type, {fmt::format("{} / {}", at(c.args[0], kProduct), at(c.args[1], kProduct + 1)), kProduct});
+  }
+  if (c.name == "sign" || c.name == "sigmoid") {
+    need(c.name == "sign" ? Helper::kSign : Helper::kSigmoid);
+    const std::string text = (c.name == "sign" ? "sign_of(" : "sigmoid(") + arguments(c.args) + ")";
+    return c.name == "sign" ? Text{text, kAtom} : narrowed(type, {text, kAtom});
+  }
+  if (c.name == "nextafter" && is_half(type)) {
+    need(Helper::kNext);
+    return {"next_" + half_name(type) + "(" + arguments(c.args) + ")", kAtom};
+  }
+  if (c.name == "lround" || c.name == "llround" || c.name == "lrint" || c.name == "llrint") {
+    need(Helper::kConvert);
+    const std::string to_whole = c.name.ends_with("round") ? "round" : "rint";
+    return {fmt::format("convert_int64({}{}({}))", to_whole, type.bits() == 64 ? "" : "f", arguments(c.args)), kAtom};
+  }
+  const DeviceFunction* function = find_device_function(c.name);
+  TC_CHECK(function, "the intrinsic '{}' has no CUDA text", c.name);
+  const Text text = {fmt::format("{}({})", type.bits() == 64 ? function->in_64 : function->in_32, arguments(c.args)),
+                     kAtom};
+  if (c.type.is_bool()) return {"bool(" + text.text + ")", kAtom};
+  return function->exact ? text : narrowed(c.type, text);
+}
+
+std::string ExprText::to_memory(Type type, const std::string& text) {
+  if (!is_half(type)) return text;
+  need(type.is_bfloat() ? Helper::kBFloat16 : Helper::kFloat16);
+  return fmt::format("to_{}({})", half_name(type), text);
+}
+
+namespace {
+
+Expr plus(const Expr& a, const Expr& b) {
+  if (!a.defined() || hi::is_const_zero(a)) return b;
+  return hi::is_const_zero(b) ? a : hi::Add::make(a, b);
+}
+
+Expr constant(Type type, int64_t value) { return hi::IntImm::make(type, value); }
+
+Expr times(const Expr& a, int64_t factor) {
+  if (factor == 0) return constant(a.type(), 0);
+  if (const auto* known = a.as<hi::IntImm>()) return constant(a.type(), known->value * factor);
+  return factor == 1 ? a : hi::Mul::make(a, constant(a.type(), factor));
+}
+
+/// The offset of a coordinate in one mode, which may be nested: its digits, the first running fastest.
+Expr mode_offset(const tile::Layout& mode, Expr coordinate) {
+  const std::vector<int64_t> extents = tile::flatten(mode.shape());
+  const std::vector<int64_t> strides = tile::flatten(mode.stride());
+  Expr sum;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    const bool last = i + 1 == extents.size();
+    const Expr extent = constant(coordinate.type(), extents[i]);
+    const Expr digit = last ? coordinate : hi::Mod::make(coordinate, extent);
+    sum = plus(sum, times(digit, strides[i]));
+    if (!last) coordinate = hi::Div::make(coordinate, extent);
+  }
+  return sum.defined() ? sum : constant(coordinate.type(), 0);
+}
+
+}  // namespace
+
+Expr ExprText::offset(const tile::Tensor& tensor, const std::vector<Expr>& subscripts) {
+  TC_CHECK(static_cast<int>(subscripts.size()) == tensor.rank(), "'{}' has {} dimensions but is indexed with {}",
+           tensor.name, tensor.rank(), subscripts.size());
+  const bool wide = tensor.elements() > INT32_MAX || std::any_of(subscripts.begin(), subscripts.end(),
+                                                                 [](const Expr& e) { return e.type().bits() > 32; });
+  const Type type = Halide::Int(wide ? 64 : 32);
+  Expr sum;
+  for (int d = 0; d < tensor.rank(); ++d) {
+    const Expr& s = subscripts[d];
+    const Expr subscript = s.type() == type                        ? s
+                           : hi::is_const(s) && s.as<hi::IntImm>() ? constant(type, s.as<hi::IntImm>()->value)
+                                                                   : hi::Cast::make(type, s);
+    sum = plus(sum, mode_offset(tensor.layout[d], subscript));
+  }
+  return sum.defined() ? sum : constant(type, 0);
+}
+
+std::string ExprText::element(const std::string& name, const std::vector<Expr>& subscripts) {
+  const tile::Tensor& t = tensor(name);
+  const bool outer = std::exchange(wraps_, false);
+  const Expr place = offset(t, subscripts);
+  std::string text;
+  if (t.swizzle && t.swizzle->bits > 0) {
+    const int64_t mask = ((int64_t{1} << t.swizzle->bits) - 1) << t.swizzle->base;
+    const std::string plain = print(place).text;
+    text = fmt::format("({0}) ^ ((({0}) >> {1}) & {2})", plain, t.swizzle->shift, mask);
+  } else {
+    text = print(place).text;
+  }
+  wraps_ = outer;
+  return names_.tensor(name) + "[" + text + "]";
+}
+
+}  // namespace tc::cuda

@@ -1,0 +1,338 @@
+#include "tc/cuda/kernel_text.h"
+
+#include <fmt/format.h>
+
+#include "tc/cuda/expr_text.h"
+#include "tc/cuda/types.h"
+#include "tc/support/check.h"
+
+namespace tc::cuda {
+namespace {
+
+using Halide::Expr;
+using Halide::Type;
+
+int64_t threads_of(const tile::Kernel& kernel) { return kernel.block[0] * kernel.block[1] * kernel.block[2]; }
+
+/// The type that a copy of so many bytes goes through in one instruction.
+std::string vector_type(Type element, int elements) {
+  if (element.is_float() && element.bits() == 32 && elements > 1) return fmt::format("float{}", elements);
+  if (element.is_float() && element.bits() == 64 && elements == 2) return "double2";
+  switch (element.bytes() * elements) {
+    case 1:
+      return "uint8";
+    case 2:
+      return "uint16";
+    case 4:
+      return "uint32";
+    case 8:
+      return "uint2";
+    case 16:
+      return "uint4";
+    default:
+      TC_CHECK(false, "no vector of {} elements of {} bytes", elements, element.bytes());
+      return "";
+  }
+}
+
+class KernelPrinter {
+ public:
+  KernelPrinter(const tile::Kernel& kernel, const PrintOptions& options)
+      : kernel_(kernel), options_(options), exprs_(kernel) {}
+
+  KernelText print() {
+    depth_ = 1;
+    collect();
+    scopes_.push_back({});
+    write(kernel_.body, true);
+    const std::string body = std::exchange(text_, "");
+    depth_ = 0;
+    signature();
+    depth_ = 1;
+    places();
+    shared();
+    text_ += body + "}\n";
+    return {std::move(text_), exprs_.helpers()};
+  }
+
+ private:
+  void line(const std::string& text) { text_ += std::string(2 * depth_, ' ') + text + "\n"; }
+
+  void need_type(Type type) {
+    if (is_half(type)) exprs_.need(type.is_bfloat() ? Helper::kBFloat16 : Helper::kFloat16);
+  }
+
+  /// What must be known before the body: register tensors that vectors are loaded into, and the helpers of types.
+  void collect() {
+    for (const tile::Tensor& tensor : kernel_.tensors) need_type(tensor.type);
+    for (const tile::Scalar& scalar : kernel_.scalars) need_type(scalar.type);
+    tile::for_each_node(kernel_.body, [&](const tile::Node& node) {
+      if (const auto* allocate = std::get_if<tile::Allocate>(&node.node)) {
+        need_type(allocate->tensor.type);
+        exprs_.declare(allocate->tensor);
+      } else if (const auto* move = std::get_if<tile::Move>(&node.node); move && move->elements > 1) {
+        aligned_.insert(move->destination);
+        aligned_.insert(move->source);
+      } else if (std::holds_alternative<tile::Shuffle>(node.node)) {
+        shuffles_ = true;
+      } else if (const auto* barrier = std::get_if<tile::Barrier>(&node.node)) {
+        shuffles_ = shuffles_ || barrier->scope == tile::Barrier::Scope::kWarp;
+      }
+    });
+  }
+
+  void signature() {
+    line("");
+    line(fmt::format("// grid ({}, {}, {}), block ({}, {}, {}), {} bytes of shared memory", kernel_.grid[0],
+                     kernel_.grid[1], kernel_.grid[2], kernel_.block[0], kernel_.block[1], kernel_.block[2],
+                     kernel_.shared_bytes()));
+    std::string head =
+        fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(", threads_of(kernel_), symbol_of(kernel_));
+    std::vector<std::string> parameters;
+    for (const tile::Tensor& tensor : kernel_.tensors) {
+      parameters.push_back(fmt::format("{}{}*{} {}", tensor.written ? "" : "const ", memory_type(tensor.type),
+                                       options_.readonly_cache ? " __restrict__" : "",
+                                       exprs_.names().tensor(tensor.name)));
+    }
+    for (const tile::Scalar& scalar : kernel_.scalars) {
+      parameters.push_back(memory_type(scalar.type) + " " + exprs_.names().variable(scalar.name));
+    }
+    line(head);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      line("    " + parameters[i] + (i + 1 < parameters.size() ? "," : ""));
+    }
+    line(") {");
+  }
+
+  void places() {
+    for (int d = 0; d < 3; ++d) {
+      place(tile::kBlock[d], "blockIdx", "xyz"[d]);
+      place(tile::kThread[d], "threadIdx", "xyz"[d]);
+    }
+    if (!shuffles_) return;
+    const int64_t threads = threads_of(kernel_);
+    if (threads % 32 == 0) {
+      line("const uint32 warp_lanes = 0xffffffffu;");
+      return;
+    }
+    // The last warp is not full.
+    line(fmt::format("const int warp_first = int(threadIdx.x + {} * threadIdx.y + {} * threadIdx.z) / 32 * 32;",
+                     kernel_.block[0], kernel_.block[0] * kernel_.block[1]));
+    line(fmt::format("const uint32 warp_lanes = warp_first + 32 <= {} ? 0xffffffffu : {}u;", threads,
+                     (uint32_t{1} << (threads % 32)) - 1));
+  }
+
+  void place(const char* name, const char* builtin, char dimension) {
+    if (exprs_.places().count(name)) line(fmt::format("const int {} = int({}.{});", name, builtin, dimension));
+  }
+
+  void shared() {
+    const bool dynamic = kernel_.shared_bytes() > kStaticSharedLimit;
+    if (dynamic) line("extern __shared__ __align__(128) unsigned char shared_memory[];");
+    for (const tile::SharedTensor& place : kernel_.shared_tensors()) {
+      const std::string type = memory_type(place.tensor->type);
+      const std::string& name = exprs_.names().tensor(place.tensor->name);
+      line(dynamic ? fmt::format("{0}* const {1} = ({0}*)(shared_memory + {2});", type, name, place.byte_offset)
+                   : fmt::format("__shared__ __align__({}) {} {}[{}];", tile::kSharedAlignment, type, name,
+                                 place.tensor->elements()));
+    }
+  }
+
+  /// `tail`: nothing follows in the braces around.
+  void write(const tile::NodePtr& node, bool tail) {
+    if (!node) return;
+    if (!node->comment.empty()) comment(node->comment);
+    std::visit([&](const auto& n) { write(n, tail); }, node->node);
+  }
+
+  void comment(const std::string& text) {
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = std::min(text.find('\n', begin), text.size());
+      std::string part = text.substr(begin, end - begin);
+      while (!part.empty() && part.back() == '\\') part.pop_back();
+      line("// " + part);
+      begin = end + 1;
+    }
+  }
+
+  void block(const tile::NodePtr& body) {
+    ++depth_;
+    scopes_.push_back({});
+    write(body, true);
+    scopes_.pop_back();
+    --depth_;
+  }
+
+  void write(const tile::Sequence& sequence, bool tail) {
+    for (size_t i = 0; i < sequence.children.size(); ++i) {
+      write(sequence.children[i], tail && i + 1 == sequence.children.size());
+    }
+  }
+
+  void write(const tile::For& loop, bool) {
+    const std::string& name = exprs_.names().variable(loop.variable);
+    const Type type = loop.begin.type().bits() > loop.end.type().bits() ? loop.begin.type() : loop.end.type();
+    const std::string begin = exprs_.index(loop.begin);
+    const std::string end = exprs_.index(loop.end);
+    const bool unit = Halide::Internal::is_const_one(loop.step);
+    const std::string step = unit ? "++" + name : fmt::format("{} += {}", name, exprs_.index(loop.step));
+    const std::optional<Bounds> first = bounds_of(loop.begin, exprs_.bounds());
+    const std::optional<Bounds> last = bounds_of(loop.end, exprs_.bounds());
+    std::optional<Bounds> values;
+    if (first && last) values = Bounds{first->least, std::max(first->least, last->greatest - 1)};
+    exprs_.declare(loop.variable, type, values);
+    if (loop.unrolled) line("#pragma unroll");
+    line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", value_type(type), name, begin, name, end, step));
+    block(loop.body);
+    line("}");
+  }
+
+  void write(const tile::If& branch, bool) {
+    line(fmt::format("if ({}) {{", exprs_.index(branch.condition)));
+    block(branch.then_case);
+    if (branch.else_case) {
+      line("} else {");
+      block(branch.else_case);
+    }
+    line("}");
+  }
+
+  void write(const tile::Let& let, bool tail) {
+    const std::string& name = exprs_.names().variable(let.name);
+    const std::string text = exprs_.index(let.value);
+    // A name is declared once within a pair of braces, and what follows must not see it.
+    const bool braces = !tail || scopes_.back().count(name) || (scopes_.size() == 1 && is_parameter(let.name));
+    if (braces) {
+      line("{");
+      ++depth_;
+      scopes_.push_back({});
+    }
+    scopes_.back().insert(name);
+    exprs_.declare(let.name, let.value.type(), bounds_of(let.value, exprs_.bounds()));
+    line(fmt::format("const {} {} = {};", value_type(let.value.type()), name, text));
+    write(let.body, true);
+    if (!braces) return;
+    scopes_.pop_back();
+    --depth_;
+    line("}");
+  }
+
+  bool is_parameter(const std::string& variable) const {
+    return std::any_of(kernel_.scalars.begin(), kernel_.scalars.end(),
+                       [&](const tile::Scalar& scalar) { return scalar.name == variable; });
+  }
+
+  void write(const tile::Allocate& allocate, bool tail) {
+    const tile::Tensor& tensor = allocate.tensor;
+    if (tensor.memory == tile::Memory::kRegister) {
+      const char* align = aligned_.count(tensor.name) ? "__align__(16) " : "";
+      line(fmt::format("{}{} {}[{}];", align, memory_type(tensor.type), exprs_.names().tensor(tensor.name),
+                       tensor.elements()));
+    }
+    write(allocate.body, tail);
+  }
+
+  void write(const tile::Barrier& barrier, bool) {
+    line(barrier.scope == tile::Barrier::Scope::kBlock ? "__syncthreads();" : "__syncwarp(warp_lanes);");
+  }
+
+  void write(const tile::Store& store, bool) {
+    const tile::Tensor& tensor = exprs_.tensor(store.tensor);
+    const std::string element = exprs_.element(store.tensor, store.subscripts);
+    const auto* sum = store.value.as<Halide::Internal::Add>();
+    if (sum && tensor.type.is_float() && !is_half(tensor.type) && reads_itself(store, sum->a)) {
+      line(fmt::format("{} += {};", element, exprs_.value(sum->b)));
+      return;
+    }
+    line(fmt::format("{} = {};", element, exprs_.to_memory(tensor.type, exprs_.value(store.value))));
+  }
+
+  static bool reads_itself(const tile::Store& store, const Expr& e) {
+    const auto* call = e.as<Halide::Internal::Call>();
+    if (!call || call->name != store.tensor || call->args.size() != store.subscripts.size()) return false;
+    for (size_t i = 0; i < call->args.size(); ++i) {
+      if (!Halide::Internal::equal(call->args[i], store.subscripts[i])) return false;
+    }
+    return true;
+  }
+
+  void write(const tile::Atomic& atomic, bool) {
+    const tile::Tensor& tensor = exprs_.tensor(atomic.tensor);
+    TC_CHECK(tensor.memory != tile::Memory::kRegister, "an atomic update of the register tensor '{}'", tensor.name);
+    const Type type = tensor.type;
+    if (is_half(type)) {
+      exprs_.need(type.is_bfloat() ? Helper::kAtomicBFloat16 : Helper::kAtomicFloat16);
+    } else if (type.is_float()) {
+      exprs_.need(Helper::kAtomicFloat);
+    } else {
+      exprs_.need(type.bits() < 32 ? Helper::kAtomicNarrow : Helper::kAtomicInteger);
+    }
+    const char* op = atomic.op == tile::Atomic::Op::kAdd ? "add" : atomic.op == tile::Atomic::Op::kMin ? "min" : "max";
+    const std::string value = exprs_.value(atomic.value);
+    line(fmt::format("atomic_{}(&{}, {});", op, exprs_.element(atomic.tensor, atomic.subscripts),
+                     type.is_bool() ? "uint8(" + value + ")" : value));
+  }
+
+  void write(const tile::Move& move, bool) {
+    const tile::Tensor& to = exprs_.tensor(move.destination);
+    const tile::Tensor& from = exprs_.tensor(move.source);
+    TC_CHECK(to.type == from.type, "a copy from '{}' to '{}', whose types differ", from.name, to.name);
+    const std::string target = exprs_.element(move.destination, move.destination_subscripts);
+    const std::string source = exprs_.element(move.source, move.source_subscripts);
+    const int64_t bytes = tile::element_bytes(to.type) * move.elements;
+    if (move.asynchronous && bytes >= 4) {
+      exprs_.need(Helper::kCopyAsync);
+      line(fmt::format("copy_async<{}>(&{}, &{});", bytes, target, source));
+    } else if (move.elements == 1) {
+      line(fmt::format("{} = {};", target, source));
+    } else {
+      const std::string type = vector_type(to.type, move.elements);
+      const bool readonly = from.memory == tile::Memory::kGlobal && !from.written && options_.readonly_cache;
+      const std::string read =
+          readonly ? fmt::format("__ldg((const {}*)&{})", type, source) : fmt::format("*(const {}*)&{}", type, source);
+      line(fmt::format("*({}*)&{} = {};", type, target, read));
+    }
+  }
+
+  void write(const tile::CommitGroup&, bool) {
+    exprs_.need(Helper::kCopyAsync);
+    line("commit_copies();");
+  }
+
+  void write(const tile::WaitGroup& wait, bool) {
+    exprs_.need(Helper::kCopyAsync);
+    line(fmt::format("wait_copies<{}>();", wait.pending));
+  }
+
+  void write(const tile::Shuffle& shuffle, bool) {
+    const tile::Tensor& tensor = exprs_.tensor(shuffle.tensor);
+    const char* kind = shuffle.kind == tile::Shuffle::Kind::kXor    ? "_xor"
+                       : shuffle.kind == tile::Shuffle::Kind::kDown ? "_down"
+                                                                    : "";
+    std::string value = exprs_.value(shuffle.value);
+    const Type type = shuffle.value.type();
+    if (type.is_bool()) value = "int(" + value + ")";
+    std::string text =
+        fmt::format("__shfl{}_sync(warp_lanes, {}, {}, {})", kind, value, exprs_.index(shuffle.lane), shuffle.width);
+    if (type.is_bool()) text += " != 0";
+    line(fmt::format("{} = {};", exprs_.element(shuffle.tensor, shuffle.subscripts),
+                     exprs_.to_memory(tensor.type, text)));
+  }
+
+  const tile::Kernel& kernel_;
+  const PrintOptions& options_;
+  ExprText exprs_;
+  std::string text_;
+  int depth_ = 0;
+  std::vector<std::set<std::string>> scopes_;  ///< variables declared by lets, per open brace
+  std::set<std::string> aligned_;
+  bool shuffles_ = false;
+};
+
+}  // namespace
+
+KernelText kernel_text(const tile::Kernel& kernel, const PrintOptions& options) {
+  return KernelPrinter(kernel, options).print();
+}
+
+}  // namespace tc::cuda

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "tc/cuda/prelude.h"
+#include "tc/cuda/print.h"
+#include "tc/tile/program.h"
+
+namespace tc::cuda {
+
+struct KernelText {
+  std::string text;
+  std::set<Helper> helpers;  ///< that it uses
+};
+
+KernelText kernel_text(const tile::Kernel& kernel, const PrintOptions& options);
+
+}  // namespace tc::cuda

@@ -1,0 +1,175 @@
+#include "tc/cuda/names.h"
+
+#include "tc/cuda/intrinsics.h"
+#include "tc/cuda/prelude.h"
+#include "tc/support/check.h"
+
+namespace tc::cuda {
+namespace {
+
+const std::set<std::string>& cpp_words() {
+  static const std::set<std::string> words = {"alignas",
+                                              "alignof",
+                                              "and",
+                                              "and_eq",
+                                              "asm",
+                                              "auto",
+                                              "bitand",
+                                              "bitor",
+                                              "bool",
+                                              "break",
+                                              "case",
+                                              "catch",
+                                              "char",
+                                              "char16_t",
+                                              "char32_t",
+                                              "class",
+                                              "compl",
+                                              "const",
+                                              "const_cast",
+                                              "constexpr",
+                                              "continue",
+                                              "decltype",
+                                              "default",
+                                              "delete",
+                                              "do",
+                                              "double",
+                                              "dynamic_cast",
+                                              "else",
+                                              "enum",
+                                              "explicit",
+                                              "export",
+                                              "extern",
+                                              "false",
+                                              "float",
+                                              "for",
+                                              "friend",
+                                              "goto",
+                                              "if",
+                                              "inline",
+                                              "int",
+                                              "long",
+                                              "mutable",
+                                              "namespace",
+                                              "new",
+                                              "noexcept",
+                                              "not",
+                                              "not_eq",
+                                              "nullptr",
+                                              "operator",
+                                              "or",
+                                              "or_eq",
+                                              "private",
+                                              "protected",
+                                              "public",
+                                              "register",
+                                              "reinterpret_cast",
+                                              "return",
+                                              "short",
+                                              "signed",
+                                              "sizeof",
+                                              "static",
+                                              "static_assert",
+                                              "static_cast",
+                                              "struct",
+                                              "switch",
+                                              "template",
+                                              "this",
+                                              "thread_local",
+                                              "throw",
+                                              "true",
+                                              "try",
+                                              "typedef",
+                                              "typeid",
+                                              "typename",
+                                              "union",
+                                              "unsigned",
+                                              "using",
+                                              "virtual",
+                                              "void",
+                                              "volatile",
+                                              "wchar_t",
+                                              "while",
+                                              "xor",
+                                              "xor_eq",
+                                              "threadIdx",
+                                              "blockIdx",
+                                              "blockDim",
+                                              "gridDim",
+                                              "warpSize",
+                                              "float2",
+                                              "float4",
+                                              "double2",
+                                              "int2",
+                                              "int4",
+                                              "uint2",
+                                              "uint4",
+                                              "longlong2",
+                                              "main",
+                                              "shared_memory",
+                                              "warp_lanes",
+                                              "min",
+                                              "max",
+                                              "asm_volatile",
+                                              "signbit",
+                                              "NULL"};
+  return words;
+}
+
+bool is_reserved(const std::string& name) {
+  return cpp_words().count(name) || is_prelude_name(name) || is_device_function(name) || name.starts_with("__") ||
+         (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z');
+}
+
+std::string as_identifier(const std::string& name) {
+  std::string result;
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    result += letter ? c : '_';
+  }
+  if (result.empty() || (result[0] >= '0' && result[0] <= '9')) result = "v" + result;
+  while (is_reserved(result)) result = result[0] == '_' ? "v" + result : result + "_";
+  return result;
+}
+
+}  // namespace
+
+Names::Names(const tile::Kernel& kernel) {
+  for (const auto* names : {&tile::kBlock, &tile::kThread}) {
+    for (const char* name : *names) add(variables_, name);
+  }
+  for (const tile::Tensor& tensor : kernel.tensors) add(tensors_, tensor.name);
+  for (const tile::Scalar& scalar : kernel.scalars) add(variables_, scalar.name);
+  tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+    if (const auto* allocate = std::get_if<tile::Allocate>(&node.node)) add(tensors_, allocate->tensor.name);
+  });
+  tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+    if (const auto* loop = std::get_if<tile::For>(&node.node)) add(variables_, loop->variable);
+    if (const auto* let = std::get_if<tile::Let>(&node.node)) add(variables_, let->name);
+  });
+}
+
+void Names::add(std::map<std::string, std::string>& to, const std::string& name) {
+  if (to.count(name)) return;
+  const std::string base = as_identifier(name);
+  std::string unique = base;
+  for (int n = 2; taken_.count(unique); ++n) unique = base + "_" + std::to_string(n);
+  taken_.insert(unique);
+  to[name] = unique;
+}
+
+const std::string& Names::tensor(const std::string& name) const {
+  const auto found = tensors_.find(name);
+  TC_CHECK(found != tensors_.end(), "'{}' is no tensor of the kernel", name);
+  return found->second;
+}
+
+const std::string& Names::variable(const std::string& name) const {
+  const auto found = variables_.find(name);
+  TC_CHECK(found != variables_.end(), "'{}' is no variable of the kernel", name);
+  return found->second;
+}
+
+std::string symbol_of(const tile::Kernel& kernel) { return as_identifier(kernel.name); }
+
+}  // namespace tc::cuda

@@ -1,0 +1,446 @@
+#include "tc/cuda/prelude.h"
+
+#include <string_view>
+#include <vector>
+
+namespace tc::cuda {
+namespace {
+
+struct Definition {
+  Helper helper;
+  std::vector<Helper> needs;
+  std::vector<std::string_view> names;
+  std::string_view text;
+};
+
+constexpr std::string_view kTypesText = R"(typedef signed char int8;
+typedef short int16;
+typedef long long int64;
+typedef unsigned char uint8;
+typedef unsigned short uint16;
+typedef unsigned int uint32;
+typedef unsigned long long uint64;
+)";
+
+constexpr std::string_view kFloat16Text = R"(struct float16 {
+  uint16 bits;
+};
+__device__ __forceinline__ float to_float(float16 x) {
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x.bits));
+  return result;
+}
+__device__ __forceinline__ float16 to_float16(float x) {
+  float16 result;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
+  return result;
+}
+__device__ __forceinline__ float round_float16(float x) { return to_float(to_float16(x)); }
+)";
+
+constexpr std::string_view kBFloat16Text = R"(struct bfloat16 {
+  uint16 bits;
+};
+__device__ __forceinline__ float to_float(bfloat16 x) { return __uint_as_float(uint32(x.bits) << 16); }
+__device__ __forceinline__ bfloat16 to_bfloat16(float x) {
+  bfloat16 result;
+#if __CUDA_ARCH__ >= 800
+  asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(result.bits) : "f"(x));
+#else
+  const uint32 bits = __float_as_uint(x);
+  result.bits = uint16(x != x ? 0x7fffu : (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+#endif
+  return result;
+}
+__device__ __forceinline__ float round_bfloat16(float x) { return to_float(to_bfloat16(x)); }
+)";
+
+constexpr std::string_view kFloatOddText =
+    R"(// To float by rounding to odd: a second rounding, to 16 bits, is then as if there had been only one.
+__device__ __forceinline__ float float_odd(double x) {
+  const float nearest = __double2float_rz(x);
+  return double(nearest) == x || x != x ? nearest : __uint_as_float(__float_as_uint(nearest) | 1u);
+}
+__device__ __forceinline__ float float_odd(int x) { return float_odd(double(x)); }
+__device__ __forceinline__ float float_odd(uint32 x) { return float_odd(double(x)); }
+__device__ __forceinline__ float float_odd(int64 x) {
+  const double nearest = __ll2double_rz(x);
+  const uint64 lost = __double2ll_rz(nearest) != x;
+  return float_odd(__longlong_as_double(int64(uint64(__double_as_longlong(nearest)) | lost)));
+}
+__device__ __forceinline__ float float_odd(uint64 x) {
+  const double nearest = __ull2double_rz(x);
+  const uint64 lost = __double2ull_rz(nearest) != x;
+  return float_odd(__longlong_as_double(int64(uint64(__double_as_longlong(nearest)) | lost)));
+}
+)";
+
+constexpr std::string_view kConvertText =
+    R"(// Toward zero; what does not fit becomes the nearest value of the type, a NaN becomes 0.
+__device__ __forceinline__ int convert_int32(float x) { return x != x ? 0 : __float2int_rz(x); }
+__device__ __forceinline__ int convert_int32(double x) { return x != x ? 0 : __double2int_rz(x); }
+__device__ __forceinline__ uint32 convert_uint32(float x) { return x != x ? 0 : __float2uint_rz(x); }
+__device__ __forceinline__ uint32 convert_uint32(double x) { return x != x ? 0 : __double2uint_rz(x); }
+__device__ __forceinline__ int64 convert_int64(float x) { return x != x ? 0 : __float2ll_rz(x); }
+__device__ __forceinline__ int64 convert_int64(double x) { return x != x ? 0 : __double2ll_rz(x); }
+__device__ __forceinline__ uint64 convert_uint64(float x) { return x != x ? 0 : __float2ull_rz(x); }
+__device__ __forceinline__ uint64 convert_uint64(double x) { return x != x ? 0 : __double2ull_rz(x); }
+template <typename F>
+__device__ __forceinline__ int8 convert_int8(F x) {
+  return int8(min(max(convert_int32(x), -128), 127));
+}
+template <typename F>
+__device__ __forceinline__ int16 convert_int16(F x) {
+  return int16(min(max(convert_int32(x), -32768), 32767));
+}
+template <typename F>
+__device__ __forceinline__ uint8 convert_uint8(F x) {
+  return uint8(min(max(convert_int32(x), 0), 255));
+}
+template <typename F>
+__device__ __forceinline__ uint16 convert_uint16(F x) {
+  return uint16(min(max(convert_int32(x), 0), 65535));
+}
+)";
+
+constexpr std::string_view kWrapText = R"(// Signed arithmetic modulo 2^32 or 2^64.
+__device__ __forceinline__ int wrap_add(int a, int b) { return int(uint32(a) + uint32(b)); }
+__device__ __forceinline__ int wrap_sub(int a, int b) { return int(uint32(a) - uint32(b)); }
+__device__ __forceinline__ int wrap_mul(int a, int b) { return int(uint32(a) * uint32(b)); }
+__device__ __forceinline__ int wrap_abs(int a) { return a < 0 ? wrap_sub(0, a) : a; }
+__device__ __forceinline__ int64 wrap_add(int64 a, int64 b) { return int64(uint64(a) + uint64(b)); }
+__device__ __forceinline__ int64 wrap_sub(int64 a, int64 b) { return int64(uint64(a) - uint64(b)); }
+__device__ __forceinline__ int64 wrap_mul(int64 a, int64 b) { return int64(uint64(a) * uint64(b)); }
+__device__ __forceinline__ int64 wrap_abs(int64 a) { return a < 0 ? wrap_sub(int64(0), a) : a; }
+)";
+
+constexpr std::string_view kFloorDivText = R"(// Toward minus infinity; a zero divisor gives 0.
+template <typename T>
+__device__ __forceinline__ T floor_div(T a, T b) {
+  constexpr bool is_signed = T(-1) < T(1);
+  if (b == T(0)) return T(0);
+  if (is_signed && b == T(-1)) return T(uint64(0) - uint64(a));
+  const T quotient = T(a / b);
+  return is_signed && a % b != 0 && (a % b > 0) != (b > 0) ? T(quotient - 1) : quotient;
+}
+template <typename T>
+__device__ __forceinline__ T floor_mod(T a, T b) {
+  constexpr bool is_signed = T(-1) < T(1);
+  if (b == T(0) || (is_signed && b == T(-1))) return T(0);
+  const T remainder_ = T(a % b);
+  return is_signed && remainder_ != 0 && (remainder_ > 0) != (b > 0) ? T(remainder_ + b) : remainder_;
+}
+)";
+
+constexpr std::string_view kShiftText =
+    R"(// A negative count shifts the other way; counts from the width on shift everything out.
+template <typename T>
+__device__ __forceinline__ T shift_by(T a, bool left, uint64 count) {
+  constexpr uint64 width = 8 * sizeof(T);
+  if (left) return count >= width ? T(0) : T(uint64(a) << count);
+  return count < width ? T(a >> count) : a < T(0) ? T(-1) : T(0);
+}
+template <typename T, typename Count>
+__device__ __forceinline__ T shift_left(T a, Count count) {
+  return count < Count(0) ? shift_by(a, false, uint64(0) - uint64(count)) : shift_by(a, true, uint64(count));
+}
+template <typename T, typename Count>
+__device__ __forceinline__ T shift_right(T a, Count count) {
+  return count < Count(0) ? shift_by(a, true, uint64(0) - uint64(count)) : shift_by(a, false, uint64(count));
+}
+)";
+
+constexpr std::string_view kSignText = R"(template <typename T>
+__device__ __forceinline__ T sign_of(T x) {
+  return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;
+}
+)";
+
+constexpr std::string_view kSigmoidText = R"(__device__ __forceinline__ float sigmoid(float x) {
+  const float e = expf(-fabsf(x));
+  return (x >= 0 ? 1.0f : e) / (1.0f + e);
+}
+__device__ __forceinline__ double sigmoid(double x) {
+  const double e = exp(-fabs(x));
+  return (x >= 0 ? 1.0 : e) / (1.0 + e);
+}
+)";
+
+constexpr std::string_view kMinMaxText = R"(// A NaN wins.
+__device__ __forceinline__ float min_nan(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float result;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#else
+  return a != a || b != b ? a + b : fminf(a, b);
+#endif
+}
+__device__ __forceinline__ float max_nan(float a, float b) {
+#if __CUDA_ARCH__ >= 800
+  float result;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(result) : "f"(a), "f"(b));
+  return result;
+#else
+  return a != a || b != b ? a + b : fmaxf(a, b);
+#endif
+}
+__device__ __forceinline__ double min_nan(double a, double b) { return a != a || b != b ? a + b : fmin(a, b); }
+__device__ __forceinline__ double max_nan(double a, double b) { return a != a || b != b ? a + b : fmax(a, b); }
+)";
+
+constexpr std::string_view kNextText = R"(// The next value of a 16-bit float after x toward y.
+template <typename Half>
+__device__ __forceinline__ float next_half(Half x, Half y) {
+  const float from = to_float(x);
+  const float to = to_float(y);
+  if (from != from || to != to) return from + to;
+  if (from == to) return to;
+  Half result;
+  if (from == 0) {
+    result.bits = uint16((y.bits & 0x8000) | 1);
+  } else {
+    result.bits = uint16((to > from) == (from > 0) ? x.bits + 1 : x.bits - 1);
+  }
+  return to_float(result);
+}
+__device__ __forceinline__ float next_float16(float x, float y) { return next_half(to_float16(x), to_float16(y)); }
+__device__ __forceinline__ float next_bfloat16(float x, float y) { return next_half(to_bfloat16(x), to_bfloat16(y)); }
+)";
+
+constexpr std::string_view kCopyAsyncText =
+    R"(// Global to shared memory without a register between, where the hardware can.
+template <int bytes>
+__device__ __forceinline__ void copy_async(void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+  const uint32 address = uint32(__cvta_generic_to_shared(to));
+  if (bytes == 16) {
+    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(address), "l"(from) : "memory");
+  } else if (bytes == 8) {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 8;" ::"r"(address), "l"(from) : "memory");
+  } else {
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(address), "l"(from) : "memory");
+  }
+#else
+  if (bytes == 16) {
+    *(uint4*)to = *(const uint4*)from;
+  } else if (bytes == 8) {
+    *(uint2*)to = *(const uint2*)from;
+  } else {
+    *(uint32*)to = *(const uint32*)from;
+  }
+#endif
+}
+__device__ __forceinline__ void commit_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+template <int pending>
+__device__ __forceinline__ void wait_copies() {
+#if __CUDA_ARCH__ >= 800
+  asm volatile("cp.async.wait_group %0;" ::"n"(pending) : "memory");
+#endif
+}
+)";
+
+constexpr std::string_view kAtomicIntegerText =
+    R"(__device__ __forceinline__ void atomic_add(int* p, int x) { atomicAdd(p, x); }
+__device__ __forceinline__ void atomic_min(int* p, int x) { atomicMin(p, x); }
+__device__ __forceinline__ void atomic_max(int* p, int x) { atomicMax(p, x); }
+__device__ __forceinline__ void atomic_add(uint32* p, uint32 x) { atomicAdd(p, x); }
+__device__ __forceinline__ void atomic_min(uint32* p, uint32 x) { atomicMin(p, x); }
+__device__ __forceinline__ void atomic_max(uint32* p, uint32 x) { atomicMax(p, x); }
+__device__ __forceinline__ void atomic_add(int64* p, int64 x) { atomicAdd((uint64*)p, uint64(x)); }
+__device__ __forceinline__ void atomic_min(int64* p, int64 x) { atomicMin(p, x); }
+__device__ __forceinline__ void atomic_max(int64* p, int64 x) { atomicMax(p, x); }
+__device__ __forceinline__ void atomic_add(uint64* p, uint64 x) { atomicAdd(p, x); }
+__device__ __forceinline__ void atomic_min(uint64* p, uint64 x) { atomicMin(p, x); }
+__device__ __forceinline__ void atomic_max(uint64* p, uint64 x) { atomicMax(p, x); }
+)";
+
+constexpr std::string_view kAtomicFloatText =
+    R"(// Floats of one sign are ordered as their bits are, negative ones the other way round. A NaN wins and stays: it is
+// written with the sign that makes it the extreme, and one that is there already is left alone.
+__device__ __forceinline__ void atomic_add(float* p, float x) { atomicAdd(p, x); }
+__device__ __forceinline__ void atomic_min(float* p, float x) {
+  const float old = *(volatile float*)p;
+  if (old != old) return;
+  const int bits = x != x ? int(0xffffffffu) : __float_as_int(x);
+  if (bits >= 0) {
+    atomicMin((int*)p, bits);
+  } else {
+    atomicMax((uint32*)p, uint32(bits));
+  }
+}
+__device__ __forceinline__ void atomic_max(float* p, float x) {
+  const float old = *(volatile float*)p;
+  if (old != old) return;
+  const int bits = x != x ? 0x7fffffff : __float_as_int(x);
+  if (bits >= 0) {
+    atomicMax((int*)p, bits);
+  } else {
+    atomicMin((uint32*)p, uint32(bits));
+  }
+}
+__device__ __forceinline__ void atomic_add(double* p, double x) { atomicAdd(p, x); }
+__device__ __forceinline__ void atomic_min(double* p, double x) {
+  const double old = *(volatile double*)p;
+  if (old != old) return;
+  const int64 bits = x != x ? int64(-1) : __double_as_longlong(x);
+  if (bits >= 0) {
+    atomicMin((int64*)p, bits);
+  } else {
+    atomicMax((uint64*)p, uint64(bits));
+  }
+}
+__device__ __forceinline__ void atomic_max(double* p, double x) {
+  const double old = *(volatile double*)p;
+  if (old != old) return;
+  const int64 bits = x != x ? 0x7fffffffffffffffll : __double_as_longlong(x);
+  if (bits >= 0) {
+    atomicMax((int64*)p, bits);
+  } else {
+    atomicMin((uint64*)p, uint64(bits));
+  }
+}
+)";
+
+constexpr std::string_view kAtomicUpdateText = R"(// *p = update(*p), by compare and swap.
+template <typename Update>
+__device__ __forceinline__ void atomic_update(uint16* p, Update update) {
+  uint16 old = *(volatile uint16*)p;
+  for (;;) {
+    const uint16 next = update(old);
+    if (next == old) return;
+    const uint16 seen = atomicCAS((unsigned short*)p, old, next);
+    if (seen == old) return;
+    old = seen;
+  }
+}
+template <typename Update>
+__device__ __forceinline__ void atomic_update(uint8* p, Update update) {
+  uint32* const word = (uint32*)((uint64)p & ~uint64(3));
+  const uint32 shift = 8 * uint32((uint64)p & 3);
+  uint32 old = *(volatile uint32*)word;
+  for (;;) {
+    const uint8 byte = uint8(old >> shift);
+    const uint8 next = update(byte);
+    if (next == byte) return;
+    const uint32 seen = atomicCAS(word, old, (old & ~(0xffu << shift)) | (uint32(next) << shift));
+    if (seen == old) return;
+    old = seen;
+  }
+}
+)";
+
+constexpr std::string_view kAtomicNarrowText = R"(template <typename T, typename Bits>
+__device__ __forceinline__ void atomic_narrow_add(T* p, T x) {
+  atomic_update((Bits*)p, [=](Bits old) { return Bits(old + Bits(x)); });
+}
+template <typename T, typename Bits>
+__device__ __forceinline__ void atomic_narrow_min(T* p, T x) {
+  atomic_update((Bits*)p, [=](Bits old) { return T(old) < x ? old : Bits(x); });
+}
+template <typename T, typename Bits>
+__device__ __forceinline__ void atomic_narrow_max(T* p, T x) {
+  atomic_update((Bits*)p, [=](Bits old) { return T(old) > x ? old : Bits(x); });
+}
+__device__ __forceinline__ void atomic_add(int8* p, int8 x) { atomic_narrow_add<int8, uint8>(p, x); }
+__device__ __forceinline__ void atomic_min(int8* p, int8 x) { atomic_narrow_min<int8, uint8>(p, x); }
+__device__ __forceinline__ void atomic_max(int8* p, int8 x) { atomic_narrow_max<int8, uint8>(p, x); }
+__device__ __forceinline__ void atomic_add(uint8* p, uint8 x) { atomic_narrow_add<uint8, uint8>(p, x); }
+__device__ __forceinline__ void atomic_min(uint8* p, uint8 x) { atomic_narrow_min<uint8, uint8>(p, x); }
+__device__ __forceinline__ void atomic_max(uint8* p, uint8 x) { atomic_narrow_max<uint8, uint8>(p, x); }
+__device__ __forceinline__ void atomic_add(int16* p, int16 x) { atomic_narrow_add<int16, uint16>(p, x); }
+__device__ __forceinline__ void atomic_min(int16* p, int16 x) { atomic_narrow_min<int16, uint16>(p, x); }
+__device__ __forceinline__ void atomic_max(int16* p, int16 x) { atomic_narrow_max<int16, uint16>(p, x); }
+__device__ __forceinline__ void atomic_add(uint16* p, uint16 x) { atomic_narrow_add<uint16, uint16>(p, x); }
+__device__ __forceinline__ void atomic_min(uint16* p, uint16 x) { atomic_narrow_min<uint16, uint16>(p, x); }
+__device__ __forceinline__ void atomic_max(uint16* p, uint16 x) { atomic_narrow_max<uint16, uint16>(p, x); }
+)";
+
+constexpr std::string_view kAtomicFloat16Text = R"(__device__ __forceinline__ void atomic_add(float16* p, float x) {
+  atomic_update(&p->bits, [=](uint16 old) { return to_float16(to_float(float16{old}) + x).bits; });
+}
+__device__ __forceinline__ void atomic_min(float16* p, float x) {
+  atomic_update(&p->bits, [=](uint16 old) { return to_float16(min_nan(to_float(float16{old}), x)).bits; });
+}
+__device__ __forceinline__ void atomic_max(float16* p, float x) {
+  atomic_update(&p->bits, [=](uint16 old) { return to_float16(max_nan(to_float(float16{old}), x)).bits; });
+}
+)";
+
+constexpr std::string_view kAtomicBFloat16Text = R"(__device__ __forceinline__ void atomic_add(bfloat16* p, float x) {
+  atomic_update(&p->bits, [=](uint16 old) { return to_bfloat16(to_float(bfloat16{old}) + x).bits; });
+}
+__device__ __forceinline__ void atomic_min(bfloat16* p, float x) {
+  atomic_update(&p->bits, [=](uint16 old) { return to_bfloat16(min_nan(to_float(bfloat16{old}), x)).bits; });
+}
+__device__ __forceinline__ void atomic_max(bfloat16* p, float x) {
+  atomic_update(&p->bits, [=](uint16 old) { return to_bfloat16(max_nan(to_float(bfloat16{old}), x)).bits; });
+}
+)";
+
+/// Each after all that it needs.
+const std::vector<Definition>& definitions() {
+  using enum Helper;
+  static const std::vector<Definition> all = {
+      {kTypes, {}, {"int8", "int16", "int64", "uint8", "uint16", "uint32", "uint64"}, kTypesText},
+      {kFloat16, {}, {"float16", "to_float", "to_float16", "round_float16"}, kFloat16Text},
+      {kBFloat16, {}, {"bfloat16", "to_float", "to_bfloat16", "round_bfloat16"}, kBFloat16Text},
+      {kFloatOdd, {}, {"float_odd"}, kFloatOddText},
+      {kConvert,
+       {},
+       {"convert_int8", "convert_int16", "convert_int32", "convert_int64", "convert_uint8", "convert_uint16",
+        "convert_uint32", "convert_uint64"},
+       kConvertText},
+      {kWrap, {}, {"wrap_add", "wrap_sub", "wrap_mul", "wrap_abs"}, kWrapText},
+      {kFloorDiv, {}, {"floor_div", "floor_mod"}, kFloorDivText},
+      {kShift, {}, {"shift_by", "shift_left", "shift_right"}, kShiftText},
+      {kSign, {}, {"sign_of"}, kSignText},
+      {kSigmoid, {}, {"sigmoid"}, kSigmoidText},
+      {kMinMax, {}, {"min_nan", "max_nan"}, kMinMaxText},
+      {kNext, {kFloat16, kBFloat16}, {"next_half", "next_float16", "next_bfloat16"}, kNextText},
+      {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},
+      {kAtomicInteger, {}, {"atomic_add", "atomic_min", "atomic_max"}, kAtomicIntegerText},
+      {kAtomicFloat, {}, {}, kAtomicFloatText},
+      {kAtomicUpdate, {}, {"atomic_update"}, kAtomicUpdateText},
+      {kAtomicNarrow,
+       {kAtomicUpdate},
+       {"atomic_narrow_add", "atomic_narrow_min", "atomic_narrow_max"},
+       kAtomicNarrowText},
+      {kAtomicFloat16, {kFloat16, kMinMax, kAtomicUpdate}, {}, kAtomicFloat16Text},
+      {kAtomicBFloat16, {kBFloat16, kMinMax, kAtomicUpdate}, {}, kAtomicBFloat16Text},
+  };
+  return all;
+}
+
+}  // namespace
+
+std::string prelude_text(const std::set<Helper>& helpers) {
+  std::set<Helper> needed = helpers;
+  needed.insert(Helper::kTypes);
+  // What a definition needs stands before it, so one walk from the end finds everything.
+  for (auto d = definitions().rbegin(); d != definitions().rend(); ++d) {
+    if (needed.count(d->helper)) needed.insert(d->needs.begin(), d->needs.end());
+  }
+  std::string text;
+  for (const Definition& definition : definitions()) {
+    if (!needed.count(definition.helper)) continue;
+    if (!text.empty()) text += '\n';
+    text += definition.text;
+  }
+  return text;
+}
+
+bool is_prelude_name(const std::string& name) {
+  for (const Definition& definition : definitions()) {
+    for (const std::string_view defined : definition.names) {
+      if (defined == name) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace tc::cuda

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <set>
+#include <string>
+
+namespace tc::cuda {
+
+/// Definitions that the text of a kernel may use, each printed only where it is used: CUDA text needs no header.
+enum class Helper {
+  kTypes,          ///< int8 ... uint64, by the language's names
+  kFloat16,        ///< float16, to_float, to_float16, round_float16
+  kBFloat16,       ///< bfloat16, to_float, to_bfloat16, round_bfloat16
+  kFloatOdd,       ///< float_odd: to float by rounding to odd, so that a second rounding to 16 bits is exact
+  kConvert,        ///< convert_int8 ...: float to integer, toward zero, the nearest where it does not fit, NaN to 0
+  kWrap,           ///< wrap_add, wrap_sub, wrap_mul, wrap_abs: signed arithmetic modulo 2^bits
+  kFloorDiv,       ///< floor_div, floor_mod: toward minus infinity; a zero divisor gives 0
+  kShift,          ///< shift_left, shift_right of the language
+  kSign,           ///< sign_of
+  kSigmoid,        ///< sigmoid
+  kMinMax,         ///< min_nan, max_nan: a NaN wins
+  kNext,           ///< next_float16, next_bfloat16
+  kCopyAsync,      ///< copy_async, commit_copies, wait_copies
+  kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits
+  kAtomicFloat,    ///< of float and double
+  kAtomicUpdate,   ///< atomic_update: compare and swap on 8 and 16 bits
+  kAtomicNarrow,   ///< of integers of 8 and 16 bits
+  kAtomicFloat16,
+  kAtomicBFloat16,
+};
+
+/// The helpers and all that they need, in a fixed order.
+std::string prelude_text(const std::set<Helper>& helpers);
+
+/// True for a name that some helper defines.
+bool is_prelude_name(const std::string& name);
+
+}  // namespace tc::cuda
