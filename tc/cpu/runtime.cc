@@ -74,6 +74,12 @@ int halide_do_par_for(void* context, ThreadPool::Body body, int begin, int exten
 void* halide_malloc(void*, size_t bytes) { return allocate_scratch(bytes); }
 void halide_free(void*, void* pointer) { release_scratch(pointer); }
 
+// What passes of ours call (moves.h).
+int copy_memory(void* to, const void* from, size_t bytes) {
+  std::memcpy(to, from, bytes);
+  return 0;
+}
+
 template <typename F>
 void* at(F* function) {
   return reinterpret_cast<void*>(function);
@@ -121,6 +127,7 @@ void* runtime_symbol(std::string_view name) {
       {"halide_do_par_for", at(halide_do_par_for)},
       {"halide_malloc", at(halide_malloc)},
       {"halide_free", at(halide_free)},
+      {"tc.copy", at(copy_memory)},
       {"memcpy", at<void*(void*, const void*, size_t)>(::memcpy)},
       {"memmove", at<void*(void*, const void*, size_t)>(::memmove)},
       {"memset", at<void*(void*, int, size_t)>(::memset)},
