@@ -1,0 +1,416 @@
+#include "tc/tile/certificate.h"
+
+#include <fmt/format.h>
+#include <isl/aff.h>
+#include <isl/constraint.h>
+#include <isl/ctx.h>
+#include <isl/local_space.h>
+#include <isl/map.h>
+#include <isl/set.h>
+#include <isl/val.h>
+
+#include <algorithm>
+#include <deque>
+#include <memory>
+#include <set>
+#include <tuple>
+
+#include "tc/tile/affine.h"
+
+namespace tc::tile {
+namespace {
+
+/// How two instances of statements lie to each other: in the same iteration of all the loops around both that hold
+/// barriers (level -1), or `distance` iterations of the loop `level` apart and in the same of those around that.
+struct Relation {
+  static constexpr int kAny = 16;  ///< this many iterations or more
+  int level = -1;
+  int distance = 0;
+  auto operator<=>(const Relation&) const = default;
+};
+
+/// Whether copies are waited for, on the way from one to an access.
+struct Progress {
+  int commits = 0;
+  bool waited = false;
+  auto operator<=>(const Progress&) const = default;
+};
+
+/// Iterations of a loop that the way takes: how many were started after the first, for a loop that it enters; how many
+/// after that of the first access, for a loop that it leaves.
+struct Passage {
+  int loop;
+  int iterations;
+  auto operator<=>(const Passage&) const = default;
+};
+
+struct Way {
+  Relation relation;
+  std::vector<Passage> entered;  ///< and not left; outermost first
+  std::vector<Passage> left;     ///< of the loops around the first access
+  auto operator<=>(const Way&) const = default;
+};
+
+struct Meeting {
+  int leaf;
+  Way way;
+  bool arrived;  ///< of an asynchronous copy: its thread has waited for it
+  auto operator<=>(const Meeting&) const = default;
+};
+
+/// All meetings of what happens at a point with what may follow without a barrier in between.
+class Walk {
+ public:
+  Walk(const Flow& flow, int start, bool asynchronous, bool warp_barriers)
+      : flow_(flow), asynchronous_(asynchronous), warp_barriers_(warp_barriers) {
+    for (const EnclosingLoop& loop : leaf_at(start).path.loops) {
+      if (flow.synchronising[loop.id]) loops_.push_back(loop.id);
+    }
+    visit({start, {}, {}}, true);
+    while (!queue_.empty()) {
+      const State state = queue_.front();
+      queue_.pop_front();
+      for (const Flow::Edge& edge : flow_.points[state.point].next) visit(followed(state, edge), false);
+    }
+  }
+  const std::set<Meeting>& meetings() const { return meetings_; }
+
+ private:
+  struct State {
+    int point;
+    Way way;
+    Progress progress;
+    auto operator<=>(const State&) const = default;
+  };
+
+  const Leaf& leaf_at(int point) const { return flow_.leaves[flow_.points[point].leaf]; }
+
+  int level_of(int loop) const {
+    const auto found = std::find(loops_.begin(), loops_.end(), loop);
+    return found == loops_.end() ? -1 : static_cast<int>(found - loops_.begin());
+  }
+
+  State followed(State state, const Flow::Edge& edge) const {
+    state.point = edge.to;
+    if (edge.enters >= 0) state.way.entered.push_back({edge.enters, 0});
+    if (edge.back >= 0) go_back(state.way, edge.back);
+    if (edge.exits >= 0) leave(state.way, edge.exits);
+    return state;
+  }
+
+  static void count(int& iterations) { iterations = std::min(iterations + 1, Relation::kAny); }
+  static bool inside(const Way& way, int loop) { return !way.entered.empty() && way.entered.back().loop == loop; }
+
+  void go_back(Way& way, int loop) const {
+    if (inside(way, loop)) return count(way.entered.back().iterations);
+    const int level = level_of(loop);
+    Relation& r = way.relation;
+    if (r.level != level) {
+      r = {level, 1};
+    } else {
+      count(r.distance);
+    }
+  }
+
+  void leave(Way& way, int loop) const {
+    if (inside(way, loop)) return way.entered.pop_back();
+    const int level = level_of(loop);
+    way.left.push_back({loop, way.relation.level == level ? way.relation.distance : 0});
+    if (way.relation.level >= level) way.relation = {};
+  }
+
+  void visit(State state, bool first) {
+    const int leaf = flow_.points[state.point].leaf;
+    if (leaf >= 0) {
+      const auto& node = flow_.leaves[leaf].node->node;
+      if (const auto* barrier = std::get_if<Barrier>(&node)) {
+        const bool counts = warp_barriers_ || barrier->scope == Barrier::Scope::kBlock;
+        if (counts && (!asynchronous_ || state.progress.waited)) return;
+      } else if (std::holds_alternative<CommitGroup>(node)) {
+        state.progress.commits = asynchronous_ ? std::min(state.progress.commits + 1, Relation::kAny) : 0;
+      } else if (const auto* wait = std::get_if<WaitGroup>(&node)) {
+        state.progress.waited |= asynchronous_ && state.progress.commits > wait->pending;
+      }
+    }
+    if (!first && !seen_.insert(state).second) return;
+    if (leaf >= 0 && !flow_.leaves[leaf].accesses.empty()) {
+      meetings_.insert({leaf, state.way, !asynchronous_ || state.progress.waited});
+    }
+    queue_.push_back(state);
+  }
+
+  const Flow& flow_;
+  bool asynchronous_;
+  bool warp_barriers_;
+  std::vector<int> loops_;
+  std::deque<State> queue_;
+  std::set<State> seen_;
+  std::set<Meeting> meetings_;
+};
+
+/// A linear constraint on { x -> y }: the sum of the terms, plus a constant, is 0 or at least 0.
+class Constraint {
+ public:
+  explicit Constraint(const isl::map& map) : map_(map) {}
+  Constraint& in(int position, int64_t factor) { return add(isl_dim_in, position, factor); }
+  Constraint& out(int position, int64_t factor) { return add(isl_dim_out, position, factor); }
+  isl::map equals(int64_t constant) const { return made(true, constant); }
+  isl::map at_least(int64_t constant) const { return made(false, constant); }
+
+ private:
+  struct Term {
+    isl_dim_type type;
+    int position;
+    int64_t factor;
+  };
+  Constraint& add(isl_dim_type type, int position, int64_t factor) {
+    terms_.push_back({type, position, factor});
+    return *this;
+  }
+  isl::map made(bool equal, int64_t constant) const {
+    isl_local_space* space = isl_local_space_from_space(isl_map_get_space(map_.get()));
+    isl_constraint* c = equal ? isl_constraint_alloc_equality(space) : isl_constraint_alloc_inequality(space);
+    for (const Term& t : terms_) {
+      c = isl_constraint_set_coefficient_si(c, t.type, t.position, static_cast<int>(t.factor));
+    }
+    c = isl_constraint_set_constant_si(c, static_cast<int>(-constant));
+    return isl::manage(isl_map_add_constraint(map_.copy(), c));
+  }
+  isl::map map_;
+  std::vector<Term> terms_;
+};
+
+class Certifier {
+ public:
+  Certifier(const Kernel& kernel, unsigned long operations)
+      : kernel_(kernel), context_(operations), flow_(flow_of(kernel)) {
+    for (const Leaf& leaf : flow_.leaves) {
+      views_.push_back(std::make_unique<AffineView>(context_.get(), kernel, leaf.path));
+    }
+    for (const Leaf& leaf : flow_.leaves) {
+      const auto* barrier = std::get_if<Barrier>(&leaf.node->node);
+      has_warp_barriers_ |= barrier && barrier->scope == Barrier::Scope::kWarp;
+    }
+  }
+
+  Certificate certify() {
+    for (size_t p = 0; p < flow_.points.size(); ++p) {
+      const int leaf = flow_.points[p].leaf;
+      if (leaf < 0) continue;
+      const auto& accesses = flow_.leaves[leaf].accesses;
+      if (std::none_of(accesses.begin(), accesses.end(), is_shared_between_threads)) continue;
+      const bool copies = std::any_of(accesses.begin(), accesses.end(), [](const auto& a) { return a.asynchronous; });
+      check_walk(leaf, Walk(flow_, static_cast<int>(p), false, false), false, false);
+      if (has_warp_barriers_) check_walk(leaf, Walk(flow_, static_cast<int>(p), false, true), false, true);
+      if (copies) check_walk(leaf, Walk(flow_, static_cast<int>(p), true, has_warp_barriers_), true, false);
+    }
+    check_blocks();
+    return std::move(result_);
+  }
+
+ private:
+  /// Of the threads whose accesses meet.
+  enum class Threads { kSame, kBefore, kAfter };
+
+  static bool is_shared_between_threads(const ElementAccess& access) {
+    return access.tensor->memory != Memory::kRegister;
+  }
+  bool conflict(const ElementAccess& a, const ElementAccess& b) const {
+    return a.tensor == b.tensor && is_shared_between_threads(a) && (a.is_write || b.is_write) &&
+           !(a.atomic && b.atomic);
+  }
+
+  void check_walk(int from, const Walk& walk, bool asynchronous, bool within_warp) {
+    const auto& sources = flow_.leaves[from].accesses;
+    for (const Meeting& meeting : walk.meetings()) {
+      const auto& targets = flow_.leaves[meeting.leaf].accesses;
+      for (size_t i = 0; i < sources.size(); ++i) {
+        if (asynchronous && !sources[i].asynchronous) continue;
+        for (size_t j = 0; j < targets.size(); ++j) {
+          if (!conflict(sources[i], targets[j])) continue;
+          const bool itself =
+              from == meeting.leaf && i == j && meeting.way.relation.level < 0 && meeting.way.left.empty();
+          if (asynchronous && !meeting.arrived && !itself) {
+            decide(from, i, meeting, j, Threads::kSame, within_warp);
+          }
+          decide(from, i, meeting, j, Threads::kBefore, within_warp);
+          if (!itself) decide(from, i, meeting, j, Threads::kAfter, within_warp);
+        }
+      }
+    }
+  }
+
+  const isl::map& relation_of(int leaf, size_t access, bool& exact) {
+    const auto key = std::make_pair(leaf, access);
+    auto found = relations_.find(key);
+    if (found == relations_.end()) {
+      bool is_exact = true;
+      isl::map map = views_[leaf]->relation(flow_.leaves[leaf].accesses[access], is_exact);
+      found = relations_.emplace(key, std::make_pair(map, is_exact)).first;
+    }
+    exact &= found->second.second;
+    return found->second.first;
+  }
+
+  /// { x -> y } of one block that touch the same element.
+  const isl::map& pairs_of(int from, size_t i, int to, size_t j, bool& exact) {
+    const isl::map& first = relation_of(from, i, exact);
+    const isl::map& second = relation_of(to, j, exact);
+    const auto key = std::make_tuple(from, i, to, j);
+    if (const auto found = pairs_.find(key); found != pairs_.end()) return found->second;
+    isl::map pairs = first.apply_range(second.reverse());
+    for (int b = 0; b < views_[from]->block_dimensions(); ++b) pairs = Constraint(pairs).in(b, -1).out(b, 1).equals(0);
+    return pairs_.emplace(key, pairs.coalesce()).first->second;
+  }
+
+  void decide(int from, size_t i, const Meeting& meeting, size_t j, Threads threads, bool within_warp) {
+    const auto key = std::make_tuple(from, i, meeting.leaf, j, meeting.way, threads, within_warp);
+    if (!decided_.insert(key).second) return;
+    if (reported_.count({std::min(from, meeting.leaf), std::max(from, meeting.leaf)})) return;
+    ++result_.pairs;
+    bool exact = true;
+    isl::map pairs = of_threads(pairs_of(from, i, meeting.leaf, j, exact), from, threads);
+    pairs = along(pairs, from, meeting.leaf, meeting.way);
+    if (has_warp_barriers_ && threads != Threads::kSame) pairs = of_warps(pairs, from, meeting.leaf, within_warp);
+    if (!pairs.is_empty()) report(pairs, from, i, meeting.leaf, j, exact, threads);
+  }
+
+  isl::map along(isl::map pairs, int from, int to, const Way& way) const {
+    const auto& loops = flow_.leaves[from].path.loops;
+    const auto& other = flow_.leaves[to].path.loops;
+    const AffineView& view = *views_[from];
+    int level = 0;
+    for (size_t l = 0; l < loops.size() && l < other.size() && loops[l].id == other[l].id; ++l) {
+      if (!flow_.synchronising[loops[l].id]) continue;
+      const int at = view.loop_dimension(static_cast<int>(l));
+      const Constraint apart = Constraint(pairs).in(at, -1).out(at, 1);
+      const bool differs = way.relation.level == level++;
+      pairs = differs && way.relation.distance == Relation::kAny ? apart.at_least(way.relation.distance)
+                                                                 : apart.equals(differs ? way.relation.distance : 0);
+      if (differs) break;
+    }
+    for (const Passage& passage : way.entered) {
+      for (size_t l = 0; l < other.size(); ++l) {
+        if (other[l].id != passage.loop) continue;
+        const Constraint number = Constraint(pairs).out(views_[to]->loop_dimension(static_cast<int>(l)), 1);
+        pairs = passage.iterations == Relation::kAny ? number.at_least(passage.iterations)
+                                                     : number.equals(passage.iterations);
+      }
+    }
+    for (const Passage& passage : way.left) pairs = ending(pairs, view, loops, passage);
+    return pairs;
+  }
+
+  /// Keeps those whose loop ends `passage.iterations` after that of the first access.
+  isl::map ending(const isl::map& pairs, const AffineView& view, const std::vector<EnclosingLoop>& loops,
+                  const Passage& passage) const {
+    for (size_t l = 0; l < loops.size(); ++l) {
+      if (loops[l].id != passage.loop) continue;
+      const auto position = static_cast<int>(l);
+      const std::optional<isl::pw_aff> trips = view.trip_count(position);
+      if (!trips) return pairs;
+      const isl::pw_aff last = view.iteration(position).add(view.constant(passage.iterations + 1));
+      return pairs.intersect_domain(passage.iterations == Relation::kAny ? last.le_set(*trips) : last.eq_set(*trips));
+    }
+    return pairs;
+  }
+
+  isl::map of_threads(const isl::map& pairs, int from, Threads threads) const {
+    Constraint later(pairs);
+    int64_t stride = threads == Threads::kAfter ? -1 : 1;
+    int at = views_[from]->block_dimensions();
+    for (int64_t extent : kernel_.block) {
+      if (extent == 1) continue;
+      later.in(at, -stride).out(at, stride);
+      ++at;
+      stride *= extent;
+    }
+    return threads == Threads::kSame ? later.equals(0) : later.at_least(1);
+  }
+
+  isl::map of_warps(const isl::map& pairs, int from, int to, bool within) const {
+    const isl::map numbers = thread_numbers(*views_[from]);
+    const isl::map others = thread_numbers(*views_[to]).reverse();
+    const isl::map same =
+        numbers.apply_range(between("{ [x] -> [y] : floor(x/32) = floor(y/32) }")).apply_range(others);
+    return within ? pairs.intersect(same) : pairs.subtract(same);
+  }
+
+  isl::map between(const char* text) const { return isl::manage(isl_map_read_from_str(context_.get().get(), text)); }
+  static isl::map thread_numbers(const AffineView& view) {
+    return isl::manage(isl_map_from_pw_aff(view.thread_number().release()));
+  }
+
+  void report(const isl::map& pairs, int from, size_t i, int to, size_t j, bool exact, Threads threads) {
+    const ElementAccess& a = flow_.leaves[from].accesses[i];
+    const ElementAccess& b = flow_.leaves[to].accesses[j];
+    const isl::map one = pairs.coalesce();
+    const isl::map sample = isl::manage(isl_map_from_basic_map(isl_map_sample(one.copy())));
+    const std::string first = views_[from]->describe(sample.domain().sample_point());
+    const std::string second = views_[to]->describe(sample.range().sample_point());
+    const auto verb = [](const ElementAccess& access) { return access.is_write ? "writes" : "reads"; };
+    std::string sentence =
+        threads == Threads::kSame || (a.asynchronous && from != to)
+            ? fmt::format("{}: '{}' may still be under way when {} {} its target in '{}'", kernel_.name,
+                          flow_.leaves[from].text(), second, verb(b), flow_.leaves[to].text())
+            : fmt::format("{}: {} {} '{}' in '{}', and {} {} the same element in '{}', with no barrier in between",
+                          kernel_.name, first, verb(a), a.tensor->name, flow_.leaves[from].text(), second, verb(b),
+                          flow_.leaves[to].text());
+    (exact ? result_.races : result_.unproved).push_back(std::move(sentence));
+    reported_.insert({std::min(from, to), std::max(from, to)});
+  }
+
+  /// Nothing orders the blocks of a launch.
+  void check_blocks() {
+    if (kernel_.grid[0] * kernel_.grid[1] * kernel_.grid[2] == 1) return;
+    for (int from = 0; from < static_cast<int>(flow_.leaves.size()); ++from) {
+      for (int to = from; to < static_cast<int>(flow_.leaves.size()); ++to) {
+        for (size_t i = 0; i < flow_.leaves[from].accesses.size(); ++i) {
+          for (size_t j = 0; j < flow_.leaves[to].accesses.size(); ++j) decide_blocks(from, i, to, j);
+        }
+      }
+    }
+  }
+
+  void decide_blocks(int from, size_t i, int to, size_t j) {
+    const ElementAccess& a = flow_.leaves[from].accesses[i];
+    const ElementAccess& b = flow_.leaves[to].accesses[j];
+    if (a.tensor->memory != Memory::kGlobal || !conflict(a, b)) return;
+    ++result_.pairs;
+    bool exact = true;
+    const isl::map& first = relation_of(from, i, exact);
+    const isl::map across = first.apply_range(relation_of(to, j, exact).reverse());
+    for (int d = 0; d < views_[from]->block_dimensions(); ++d) {
+      for (int64_t sign : {1, -1}) {
+        const isl::map differ = Constraint(across).in(d, -sign).out(d, sign).at_least(1);
+        if (!differ.is_empty()) return report(differ, from, i, to, j, exact, Threads::kBefore);
+      }
+    }
+  }
+
+  const Kernel& kernel_;
+  IslContext context_;
+  Flow flow_;
+  std::vector<std::unique_ptr<AffineView>> views_;
+  std::map<std::pair<int, size_t>, std::pair<isl::map, bool>> relations_;
+  std::map<std::tuple<int, size_t, int, size_t>, isl::map> pairs_;
+  std::set<std::tuple<int, size_t, int, size_t, Way, Threads, bool>> decided_;
+  std::set<std::pair<int, int>> reported_;
+  bool has_warp_barriers_ = false;
+  Certificate result_;
+};
+
+}  // namespace
+
+Certificate certify(const Kernel& kernel, unsigned long operations) {
+  try {
+    return Certifier(kernel, operations).certify();
+  } catch (const isl::exception_quota&) {
+    Certificate result;
+    result.unproved.push_back(
+        fmt::format("{}: the order of its accesses is too hard for {} operations of isl", kernel.name, operations));
+    return result;
+  }
+}
+
+}  // namespace tc::tile

@@ -1,0 +1,277 @@
+#include "tc/tile/structure.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <map>
+#include <set>
+
+#include "tc/interp/functions.h"
+#include "tc/ir/expr_text.h"
+#include "tc/support/scalar_type.h"
+#include "tc/tile/print.h"
+
+namespace tc::tile {
+namespace {
+
+namespace hi = Halide::Internal;
+using Halide::Expr;
+
+bool is_intrinsic(const hi::Call* call) {
+  static const std::set<std::string> kFolded = {"min", "max", "clamp", "relu", "select"};
+  return call->is_intrinsic(hi::Call::if_then_else) || kFolded.count(call->name) ||
+         interp::find_real_function(call->name) || interp::find_real_predicate(call->name) ||
+         interp::find_integer_function(call->name) || interp::find_mixed_function(call->name);
+}
+
+class Checker {
+ public:
+  Checker(const Kernel& kernel, const Limits& limits) : kernel_(kernel), limits_(limits) {}
+
+  std::vector<std::string> check() {
+    check_limits();
+    for (const char* name : kBlock) names_.insert(name);
+    for (const char* name : kThread) names_.insert(name);
+    for (const Scalar& scalar : kernel_.scalars) declare(scalar.name);
+    for (const Tensor& tensor : kernel_.tensors) declare(tensor);
+    visit(kernel_.body);
+    return std::move(faults_);
+  }
+
+ private:
+  template <typename... Args>
+  void fault(fmt::format_string<Args...> format, Args&&... args) {
+    faults_.push_back(fmt::format("{}: {}", kernel_.name, fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  void check_limits() {
+    int64_t threads = 1;
+    for (size_t i = 0; i < 3; ++i) {
+      threads *= kernel_.block[i];
+      if (kernel_.grid[i] < 1 || kernel_.grid[i] > limits_.grid[i]) {
+        fault("the grid has {} blocks in dimension {}, which must be 1 to {}", kernel_.grid[i], i, limits_.grid[i]);
+      }
+      if (kernel_.block[i] < 1 || kernel_.block[i] > limits_.block[i]) {
+        fault("a block has {} threads in dimension {}, which must be 1 to {}", kernel_.block[i], i, limits_.block[i]);
+      }
+    }
+    if (threads > limits_.threads) fault("a block has {} threads, but {} are the most", threads, limits_.threads);
+    if (kernel_.shared_bytes() > limits_.shared_bytes) {
+      fault("it needs {} bytes of shared memory, but a block has {}", kernel_.shared_bytes(), limits_.shared_bytes);
+    }
+  }
+
+  bool declare(const std::string& name) {
+    const bool fresh = names_.insert(name).second;
+    if (!fresh) fault("'{}' has two meanings", name);
+    return fresh;
+  }
+  bool declare(const Tensor& tensor) {
+    tensors_[tensor.name] = &tensor;
+    return declare(tensor.name);
+  }
+
+  void check(const Expr& e, const std::string& where) {
+    if (!e.defined()) return fault("an expression of '{}' is undefined", where);
+    struct Visitor : hi::IRVisitor {
+      Checker& checker;
+      const std::string& where;
+      Visitor(Checker& c, const std::string& w) : checker(c), where(w) {}
+      using hi::IRVisitor::visit;
+      void visit(const hi::Variable* op) override {
+        if (!checker.names_.count(op->name) || checker.tensors_.count(op->name)) {
+          checker.fault("'{}' means nothing in '{}'", op->name, where);
+        }
+      }
+      void visit(const hi::Let* op) override {
+        op->value.accept(this);
+        const bool fresh = checker.declare(op->name);
+        op->body.accept(this);
+        if (fresh) checker.names_.erase(op->name);
+      }
+      void visit(const hi::Call* op) override {
+        if (checker.tensors_.count(op->name)) {
+          checker.check_access(op->name, op->args, where);
+          if (op->type != checker.tensors_.at(op->name)->type) {
+            checker.fault("'{}' is read as {} in '{}', but it is {}", op->name, ir::type_text(op->type), where,
+                          ir::type_text(checker.tensors_.at(op->name)->type));
+          }
+        } else if (!is_intrinsic(op)) {
+          checker.fault("'{}' is neither a tensor nor an intrinsic in '{}'", op->name, where);
+        }
+        hi::IRVisitor::visit(op);
+      }
+    } visitor(*this, where);
+    e.accept(&visitor);
+  }
+
+  void check_access(const std::string& name, const std::vector<Expr>& subscripts, const std::string& where) {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) return fault("'{}' in '{}' is no tensor", name, where);
+    const Tensor& tensor = *found->second;
+    if (tensor.rank() != static_cast<int>(subscripts.size())) {
+      return fault("'{}' has {} dimensions but {} subscripts in '{}'", name, tensor.rank(), subscripts.size(), where);
+    }
+    for (const Expr& e : subscripts) {
+      if (e.defined() && !(e.type().is_int() && e.type().bits() >= 32)) {
+        fault("a subscript of '{}' in '{}' is {}", name, where, ir::type_text(e.type()));
+      }
+      if (e.defined() && tensor.memory == Memory::kRegister && !constant_once_unrolled(e)) {
+        fault("the subscript '{}' of '{}' in '{}' is no constant once loops are unrolled", ir::to_text(e), name, where);
+      }
+    }
+  }
+
+  bool constant_once_unrolled(const Expr& e) const {
+    struct Visitor : hi::IRVisitor {
+      const std::set<std::string>& unrolled;
+      const std::map<std::string, const Tensor*>& tensors;
+      bool constant = true;
+      Visitor(const std::set<std::string>& u, const std::map<std::string, const Tensor*>& t)
+          : unrolled(u), tensors(t) {}
+      using hi::IRVisitor::visit;
+      void visit(const hi::Variable* op) override { constant &= unrolled.count(op->name) != 0; }
+      void visit(const hi::Call* op) override {
+        constant &= tensors.count(op->name) == 0;
+        hi::IRVisitor::visit(op);
+      }
+    } visitor(unrolled_, tensors_);
+    e.accept(&visitor);
+    return visitor.constant;
+  }
+
+  void check_written(const std::string& name, const std::vector<Expr>& subscripts, const std::string& where) {
+    for (const Expr& e : subscripts) check(e, where);
+    check_access(name, subscripts, where);
+    const auto found = tensors_.find(name);
+    if (found != tensors_.end() && found->second->memory == Memory::kGlobal && !found->second->written) {
+      fault("'{}' is written by '{}', but is not marked as written", name, where);
+    }
+  }
+
+  void check_value(const std::string& name, const Expr& value, const std::string& where) {
+    check(value, where);
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end() || !value.defined() || found->second->type == value.type()) return;
+    fault("'{}' stores {} in '{}', which is {}", where, ir::type_text(value.type()), name,
+          ir::type_text(found->second->type));
+  }
+
+  void visit(const NodePtr& node) {
+    if (node) std::visit([&](const auto& n) { visit(*node, n); }, node->node);
+  }
+  void visit(const Node&, const Sequence& sequence) {
+    for (const NodePtr& child : sequence.children) visit(child);
+  }
+  void visit(const Node&, const For& loop) {
+    const std::string where = "for " + loop.variable;
+    check(loop.begin, where);
+    check(loop.end, where);
+    check(loop.step, where);
+    const int64_t* step = hi::as_const_int(loop.step);
+    if (step && *step <= 0) fault("the loop over '{}' steps by {}", loop.variable, *step);
+    const Expr trips = hi::simplify(loop.end - loop.begin);
+    if (loop.unrolled && (!step || !hi::is_const(trips))) {
+      fault("the loop over '{}' is to be unrolled, but has no constant trip count", loop.variable);
+    }
+    const bool fresh = declare(loop.variable);
+    const bool constant = loop.unrolled && constant_once_unrolled(loop.begin);
+    if (constant) unrolled_.insert(loop.variable);
+    visit(loop.body);
+    if (constant) unrolled_.erase(loop.variable);
+    if (fresh) names_.erase(loop.variable);
+  }
+  void visit(const Node&, const If& branch) {
+    check(branch.condition, "if");
+    if (branch.condition.defined() && !branch.condition.type().is_bool()) {
+      fault("the condition '{}' is {}", ir::to_text(branch.condition), ir::type_text(branch.condition.type()));
+    }
+    visit(branch.then_case);
+    visit(branch.else_case);
+  }
+  void visit(const Node&, const Let& let) {
+    check(let.value, "let " + let.name);
+    const bool fresh = declare(let.name);
+    const bool constant = let.value.defined() && constant_once_unrolled(let.value);
+    if (constant) unrolled_.insert(let.name);
+    visit(let.body);
+    if (constant) unrolled_.erase(let.name);
+    if (fresh) names_.erase(let.name);
+  }
+  void visit(const Node&, const Allocate& allocate) {
+    if (allocate.tensor.memory == Memory::kGlobal) fault("'{}' is allocated in global memory", allocate.tensor.name);
+    declare(allocate.tensor);  // for the whole kernel: what is gone keeps its name
+    visit(allocate.body);
+  }
+  void visit(const Node& node, const Store& store) {
+    check_written(store.tensor, store.subscripts, spec_text(node));
+    check_value(store.tensor, store.value, spec_text(node));
+  }
+  void visit(const Node& node, const Atomic& atomic) {
+    check_written(atomic.tensor, atomic.subscripts, spec_text(node));
+    check_value(atomic.tensor, atomic.value, spec_text(node));
+    const auto found = tensors_.find(atomic.tensor);
+    if (found != tensors_.end() && found->second->memory == Memory::kRegister) {
+      fault("'{}' updates a register", spec_text(node));
+    }
+  }
+  void visit(const Node& node, const Shuffle& shuffle) {
+    const std::string where = spec_text(node);
+    check_written(shuffle.tensor, shuffle.subscripts, where);
+    check_value(shuffle.tensor, shuffle.value, where);
+    check(shuffle.lane, where);
+    if (shuffle.width < 1 || shuffle.width > 32 || !std::has_single_bit(static_cast<unsigned>(shuffle.width))) {
+      fault("'{}' is over {} lanes", where, shuffle.width);
+    }
+  }
+  void visit(const Node& node, const Move& move) {
+    const std::string where = spec_text(node);
+    check_written(move.destination, move.destination_subscripts, where);
+    for (const Expr& e : move.source_subscripts) check(e, where);
+    check_access(move.source, move.source_subscripts, where);
+    const auto to = tensors_.find(move.destination);
+    const auto from = tensors_.find(move.source);
+    if (to == tensors_.end() || from == tensors_.end()) return;
+    if (to->second->type != from->second->type) fault("'{}' is between two types", where);
+    const int64_t bytes = move.elements * element_bytes(from->second->type);
+    if (move.elements < 1 || !std::has_single_bit(static_cast<unsigned>(move.elements)) || bytes > 16) {
+      fault("'{}' moves {} elements, {} bytes", where, move.elements, bytes);
+    }
+    const bool from_global = from->second->memory == Memory::kGlobal && to->second->memory == Memory::kShared;
+    if (move.asynchronous && (!from_global || bytes < 4)) {
+      fault("'{}' is no copy of 4, 8 or 16 bytes from global to shared memory", where);
+    }
+    check_contiguous(*to->second, move.destination_dimension, move.elements, where);
+    check_contiguous(*from->second, move.source_dimension, move.elements, where);
+  }
+  template <typename Synchronisation>
+  void visit(const Node&, const Synchronisation&) {}
+
+  void check_contiguous(const Tensor& tensor, int dimension, int elements, const std::string& where) {
+    if (elements == 1) return;
+    if (dimension < 0 || dimension >= tensor.rank()) return fault("'{}' runs along no dimension", where);
+    const Layout mode = tensor.layout[dimension];
+    const std::vector<int64_t> extents = flatten(mode.shape());
+    const bool unit = flatten(mode.stride())[0] == 1;
+    const bool whole = extents.size() == 1 || extents[0] % elements == 0;
+    const bool kept = !tensor.swizzle || tensor.swizzle->bits == 0 || (1 << tensor.swizzle->base) >= elements;
+    if (!unit || !whole || !kept) {
+      fault("'{}' takes {} neighbours of '{}', which lie apart: {}", where, elements, tensor.name, to_text(tensor));
+    }
+  }
+
+  const Kernel& kernel_;
+  const Limits& limits_;
+  std::vector<std::string> faults_;
+  std::set<std::string> names_;
+  std::map<std::string, const Tensor*> tensors_;
+  std::set<std::string> unrolled_;
+};
+
+}  // namespace
+
+std::vector<std::string> structure_faults(const Kernel& kernel, const Limits& limits) {
+  return Checker(kernel, limits).check();
+}
+
+}  // namespace tc::tile

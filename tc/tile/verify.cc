@@ -1,0 +1,203 @@
+#include "tc/tile/verify.h"
+
+#include <fmt/format.h>
+#include <isl/ctx.h>
+#include <isl/map.h>
+#include <isl/set.h>
+#include <isl/space.h>
+
+#include "tc/ir/expr_text.h"
+#include "tc/tile/affine.h"
+#include "tc/tile/structure.h"
+
+namespace tc::tile {
+namespace {
+
+namespace hi = Halide::Internal;
+using Halide::Expr;
+
+constexpr unsigned long kOperations = 20'000'000;
+
+/// The part of verify() that needs isl: where control goes, and which elements are touched.
+class Prover {
+ public:
+  Prover(const Kernel& kernel, Verification& result)
+      : kernel_(kernel), result_(result), context_(kOperations), flow_(flow_of(kernel)) {}
+
+  void run() {
+    for (const Leaf& leaf : flow_.leaves) {
+      context_.reset();
+      try {
+        check(leaf);
+      } catch (const isl::exception_quota&) {
+        result_.unproved.push_back(fmt::format("{}: '{}' is too hard for isl", kernel_.name, leaf.text()));
+      }
+    }
+  }
+
+ private:
+  void check(const Leaf& leaf) {
+    const auto* barrier = std::get_if<Barrier>(&leaf.node->node);
+    const bool shuffles = std::holds_alternative<Shuffle>(leaf.node->node);
+    if (barrier || shuffles) check_uniform(leaf, shuffles || barrier->scope == Barrier::Scope::kWarp);
+    const AffineView view(context_.get(), kernel_, leaf.path);
+    for (const ElementAccess& access : leaf.accesses) check_bounds(leaf, view, access);
+    if (std::holds_alternative<Move>(leaf.node->node)) {
+      check_alignment(leaf, view, leaf.accesses[0]);
+      check_alignment(leaf, view, leaf.accesses[1]);
+    }
+  }
+
+  /// The path's conditions and trip counts are the same for all threads of a block, or warp.
+  void check_uniform(const Leaf& leaf, bool warp) {
+    Path loops_only = leaf.path;
+    loops_only.conditions.clear();
+    const AffineView view(context_.get(), kernel_, loops_only);
+    const auto fault = [&](const std::string& what) {
+      result_.faults.push_back(fmt::format("{}: '{}' is reached by some threads of a {} only: {} differs between them",
+                                           kernel_.name, leaf.text(), warp ? "warp" : "block", what));
+    };
+    isl::set domain = view.domain();
+    for (const Expr& condition : leaf.path.conditions) {
+      const std::optional<isl::set> where = view.holds(condition);
+      if (!where) {
+        if (depends_on_threads(condition, leaf.path)) fault(fmt::format("'{}'", ir::to_text(condition)));
+        continue;
+      }
+      const isl::set others = domain.subtract(*where);
+      domain = domain.intersect(*where);
+      if (!pairs(domain, others, view, warp).is_empty()) {
+        fault(fmt::format("'{}'", ir::to_text(condition)));
+      }
+    }
+    for (size_t l = 0; l < leaf.path.loops.size(); ++l)
+      check_trips(leaf, view, domain, static_cast<int>(l), warp, fault);
+  }
+
+  template <typename Fault>
+  void check_trips(const Leaf& leaf, const AffineView& view, const isl::set& domain, int position, bool warp,
+                   Fault fault) {
+    const For& loop = *leaf.path.loops[static_cast<size_t>(position)].loop;
+    const std::string what = fmt::format("the number of iterations of '{}'", loop.variable);
+    const std::optional<isl::pw_aff> trips = view.trip_count(position);
+    if (!trips) {
+      if (depends_on_threads(loop.begin, leaf.path) || depends_on_threads(loop.end, leaf.path)) fault(what);
+      return;
+    }
+    const isl::map counts = isl::manage(isl_map_from_pw_aff(trips->copy())).intersect_domain(domain);
+    const isl::map differ = isl::manage(isl_map_read_from_str(context_.get().get(), "{ [x] -> [y] : x < y }"));
+    const isl::map unequal = counts.apply_range(differ).apply_range(counts.reverse());
+    if (!unequal.intersect(neighbours(view, warp)).is_empty()) fault(what);
+  }
+
+  isl::map pairs(const isl::set& from, const isl::set& to, const AffineView& view, bool warp) const {
+    return neighbours(view, warp).intersect_domain(from).intersect_range(to);
+  }
+
+  /// { x -> y }: two threads of a block (warp), in the same iteration of all loops.
+  isl::map neighbours(const AffineView& view, bool warp) const {
+    const isl::set all = view.universe();
+    isl::map result = isl::manage(isl_map_from_domain_and_range(all.copy(), all.copy()));
+    const auto dimensions = static_cast<int>(isl_set_dim(all.get(), isl_dim_set));
+    for (int d = 0; d < dimensions; ++d) {
+      const bool thread = d >= view.block_dimensions() && d < view.block_dimensions() + view.thread_dimensions();
+      if (!thread) result = isl::manage(isl_map_equate(result.release(), isl_dim_in, d, isl_dim_out, d));
+    }
+    if (!warp) return result;
+    const isl::map numbers = isl::manage(isl_map_from_pw_aff(view.thread_number().release()));
+    const isl::map same =
+        isl::manage(isl_map_read_from_str(context_.get().get(), "{ [x] -> [y] : floor(x/32) = floor(y/32) }"));
+    return result.intersect(numbers.apply_range(same).apply_range(numbers.reverse()));
+  }
+
+  /// By name; what reads memory that may be written does too.
+  bool depends_on_threads(const Expr& e, const Path& path) const {
+    struct Visitor : hi::IRVisitor {
+      const Prover& prover;
+      const Path& path;
+      bool found = false;
+      Visitor(const Prover& p, const Path& q) : prover(p), path(q) {}
+      using hi::IRVisitor::visit;
+      void visit(const hi::Variable* op) override {
+        for (const char* name : kThread) found |= op->name == name;
+        for (const EnclosingLoop& loop : path.loops) {
+          if (loop.loop->variable == op->name) loop.loop->begin.accept(this);
+        }
+        if (const auto let = path.lets.find(op->name); let != path.lets.end()) let->second.accept(this);
+      }
+      void visit(const hi::Call* op) override {
+        for (const Tensor& tensor : prover.kernel_.tensors) {
+          if (tensor.name == op->name && !tensor.written) return hi::IRVisitor::visit(op);
+        }
+        found |= tensors_of(prover.kernel_).count(op->name) != 0;
+        hi::IRVisitor::visit(op);
+      }
+    } visitor(*this, path);
+    e.accept(&visitor);
+    return visitor.found;
+  }
+
+  void check_bounds(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
+    bool exact = true;
+    const isl::set instances = view.instances(access, exact);
+    for (size_t i = 0; i < access.subscripts.size(); ++i) {
+      const int64_t extent = product(access.tensor->layout.shape()[static_cast<int>(i)]);
+      const int64_t length = static_cast<int>(i) == access.dimension ? access.elements : 1;
+      const std::optional<isl::pw_aff> at = view.value(access.subscripts[i]);
+      const std::string subscript = ir::to_text(access.subscripts[i]);
+      if (!at) {
+        result_.unproved.push_back(fmt::format("{}: the subscript '{}' of '{}' in '{}' is not affine", kernel_.name,
+                                               subscript, access.tensor->name, leaf.text()));
+        continue;
+      }
+      const isl::set outside =
+          instances.intersect(at->lt_set(view.constant(0)).unite(at->gt_set(view.constant(extent - length))));
+      if (outside.is_empty()) continue;
+      (exact ? result_.faults : result_.unproved)
+          .push_back(fmt::format("{}: the subscript '{}' of '{}' in '{}' leaves [0, {}) for {}", kernel_.name,
+                                 subscript, access.tensor->name, leaf.text(), extent,
+                                 view.describe(outside.sample_point())));
+    }
+  }
+
+  void check_alignment(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
+    if (access.elements == 1) return;
+    bool exact = true;
+    const isl::set instances = view.instances(access, exact);
+    const std::optional<isl::pw_aff> offset = view.offset(access);
+    if (!offset) {
+      result_.unproved.push_back(fmt::format("{}: '{}' has an offset in '{}' that is not affine", kernel_.name,
+                                             leaf.text(), access.tensor->name));
+      return;
+    }
+    const isl::set crooked =
+        instances.intersect(offset->mod(isl::val(context_.get(), access.elements)).gt_set(view.constant(0)));
+    if (crooked.is_empty()) return;
+    (exact ? result_.faults : result_.unproved)
+        .push_back(fmt::format("{}: the offset of '{}' in '{}' is no multiple of {} for {}", kernel_.name,
+                               access.tensor->name, leaf.text(), access.elements,
+                               view.describe(crooked.sample_point())));
+  }
+
+  const Kernel& kernel_;
+  Verification& result_;
+  IslContext context_;
+  Flow flow_;
+};
+
+}  // namespace
+
+Verification verify(const Program& program, const Limits& limits) {
+  Verification result;
+  for (const Kernel& kernel : program.kernels) {
+    std::vector<std::string> faults = structure_faults(kernel, limits);
+    if (faults.empty()) {
+      Prover(kernel, result).run();
+    } else {
+      result.faults.insert(result.faults.end(), faults.begin(), faults.end());
+    }
+  }
+  return result;
+}
+
+}  // namespace tc::tile

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tc/tile/program.h"
+
+namespace tc::tile {
+
+/// What a device allows.
+struct Limits {
+  int64_t threads = 1024;  ///< of a block
+  std::array<int64_t, 3> block = {1024, 1024, 64};
+  std::array<int64_t, 3> grid = {2147483647, 65535, 65535};
+  int64_t shared_bytes = 232448;
+};
+
+struct Verification {
+  std::vector<std::string> faults;    ///< what is wrong, a sentence each
+  std::vector<std::string> unproved;  ///< what could not be decided: subscripts that read memory, conditions on data
+  bool holds() const { return faults.empty(); }
+};
+
+/// Checks that a program has a meaning:
+///  - names mean something, and one thing; subscripts fit ranks; values have the types of what they are stored in;
+///  - unrolled loops have constant trip counts, and subscripts of registers hang on unrolled loops alone;
+///  - all threads of a block (warp) reach a barrier (a shuffle or a warp's barrier) together;
+///  - grid, block and shared memory keep the limits;
+///  - vectors are contiguous, aligned, and of a size that there is an instruction for;
+///  - every access lies in its tensor.
+/// With the synchronisation certificate: certify().
+Verification verify(const Program& program, const Limits& limits = {});
+
+}  // namespace tc::tile

@@ -1,0 +1,203 @@
+#include "tc/tile/verify.h"
+
+#include <gtest/gtest.h>
+
+#include "../common/tile_mutants.h"
+#include "kernels.h"
+#include "tc/tile/certificate.h"
+#include "tc/tile/print.h"
+
+namespace tc::tile {
+namespace {
+
+using namespace build;
+using Halide::Float;
+using Sentences = std::vector<std::string>;
+
+TEST(Verify, SamplesAreRight) {
+  for (const Sample& sample :
+       {vector_add(1000), row_sums(5, 333, 128), tiled_matmul(33, 20, 50), pipelined_matmul(64, 96, 64),
+        transpose(64, Spread::kPadded), transpose(64, Spread::kSwizzled)}) {
+    const Verification result = verify(sample.program);
+    EXPECT_EQ(result.faults, Sentences{});
+    EXPECT_EQ(result.unproved, Sentences{});
+  }
+  EXPECT_EQ(verify(histogram(100, 7)).unproved,
+            Sentences{"histogram: the subscript 'keys(i)' of 'counts' in 'atomic counts(keys(i)) += 1' is not affine"});
+}
+
+/// Guards are needed for the bounds, or for the order, or the work is done by too many threads to no harm.
+TEST(Verify, EveryGuardOfTheSamplesIsNeeded) {
+  Sentences survivors;
+  int removed = 0;
+  for (const Sample& sample :
+       {vector_add(1000), row_sums(5, 333, 128), tiled_matmul(33, 20, 50), pipelined_matmul(64, 96, 64)}) {
+    for (const Mutant& mutant : mutants(sample.program)) {
+      if (mutant.what.find("guard") == std::string::npos) continue;
+      ++removed;
+      const bool caught = !verify(mutant.program).holds() || !certify(mutant.program.kernels[0]).races.empty();
+      if (!caught) survivors.push_back(mutant.what);
+    }
+  }
+  EXPECT_EQ(removed, 1 + 4 + 3 + 1);
+  ASSERT_EQ(survivors.size(), 1u);
+  EXPECT_NE(survivors[0].find("thread_x < 32"), std::string::npos) << "all warps may add up the partial sums";
+}
+
+/// One kernel of 64 threads with x (read) and y (written), float32, 64 elements.
+struct Small {
+  Small() {
+    y.written = true;
+    y.name = "y";
+    kernel.name = "small";
+    kernel.block = {64, 1, 1};
+    kernel.tensors = {x, y};
+  }
+  Sentences faults(NodePtr body) {
+    kernel.body = std::move(body);
+    Program program;
+    program.kernels = {kernel};
+    return verify(program).faults;
+  }
+  Tensor x = global("x", Float(32), Layout::row_major({64}));
+  Tensor y = x;
+  Tensor s = shared("s", Float(32), Layout::row_major({64}));
+  Tensor r = registers("r", Float(32), Layout::row_major({4}));
+  Kernel kernel;
+};
+
+TEST(Verify, NamesRanksAndTypes) {
+  Small k;
+  EXPECT_EQ(k.faults(store(k.y, {var("i")}, 1.0f)), Sentences{"small: 'i' means nothing in 'y(i) = 1.0'"});
+  EXPECT_EQ(k.faults(store(k.s, {thread_x()}, 1.0f)), Sentences{"small: 's' in 's(thread_x) = 1.0' is no tensor"});
+  EXPECT_EQ(k.faults(store(k.y, {thread_x(), 0}, 1.0f)),
+            Sentences{"small: 'y' has 1 dimensions but 2 subscripts in 'y(thread_x, 0) = 1.0'"});
+  EXPECT_EQ(k.faults(store(k.y, {thread_x()}, 1)),
+            Sentences{"small: 'y(thread_x) = 1' stores int32 in 'y', which is float32"});
+  EXPECT_EQ(k.faults(store(k.x, {thread_x()}, 1.0f)),
+            Sentences{"small: 'x' is written by 'x(thread_x) = 1.0', but is not marked as written"});
+  EXPECT_EQ(k.faults(for_loop("i", 0, 4, for_loop("i", 0, 4, sequence({})))), Sentences{"small: 'i' has two meanings"});
+}
+
+TEST(Verify, UnrolledLoopsAndRegisters) {
+  Small k;
+  EXPECT_EQ(k.faults(unrolled("i", 0, thread_x(), sequence({}))),
+            Sentences{"small: the loop over 'i' is to be unrolled, but has no constant trip count"});
+  EXPECT_EQ(k.faults(allocate(k.r, unrolled("i", 0, 4, store(k.r, {var("i")}, 1.0f)))), Sentences{});
+  EXPECT_EQ(k.faults(allocate(k.r, for_loop("i", 0, 4, store(k.r, {var("i")}, 1.0f)))),
+            Sentences{"small: the subscript 'i' of 'r' in 'r(i) = 1.0' is no constant once loops are unrolled"});
+}
+
+TEST(Verify, BarriersInUniformControlFlow) {
+  Small k;
+  EXPECT_EQ(k.faults(if_then(thread_x() < 32, barrier())),
+            Sentences{"small: 'barrier' is reached by some threads of a block only: 'thread_x < 32' differs between "
+                      "them"});
+  EXPECT_EQ(k.faults(if_then(thread_x() < 32, barrier(Barrier::Scope::kWarp))), Sentences{});
+  EXPECT_EQ(k.faults(if_then(thread_x() < 33, barrier(Barrier::Scope::kWarp))).size(), 1u);
+  EXPECT_EQ(k.faults(if_then(thread_x() < 64, barrier())), Sentences{}) << "all of them";
+  EXPECT_EQ(k.faults(if_then(block_x() < 1, barrier())), Sentences{});
+  EXPECT_EQ(k.faults(for_loop("i", thread_x(), 128, barrier(), 64)), Sentences{}) << "twice, for every thread";
+  EXPECT_EQ(k.faults(for_loop("i", thread_x(), 100, barrier(), 64)),
+            Sentences{"small: 'barrier' is reached by some threads of a block only: the number of iterations of 'i' "
+                      "differs between them"});
+  EXPECT_EQ(k.faults(if_then(read(k.x, {thread_x()}) < 1.0f, barrier())).size(), 1u);
+  EXPECT_EQ(k.faults(if_then(read(k.x, {0}) < 1.0f, barrier())), Sentences{}) << "of memory that nobody writes";
+}
+
+TEST(Verify, Limits) {
+  Small k;
+  k.kernel.block = {1024, 2, 1};
+  EXPECT_EQ(k.faults(sequence({})), Sentences{"small: a block has 2048 threads, but 1024 are the most"});
+  k.kernel.block = {64, 1, 1};
+  k.kernel.grid = {1, 70000, 1};
+  EXPECT_EQ(k.faults(sequence({})),
+            Sentences{"small: the grid has 70000 blocks in dimension 1, which must be 1 to 65535"});
+  k.kernel.grid = {1, 1, 1};
+  const Tensor large = shared("large", Float(32), Layout::row_major({60000}));
+  EXPECT_EQ(k.faults(allocate(large, sequence({}))),
+            Sentences{"small: it needs 240000 bytes of shared memory, but a block has 232448"});
+}
+
+TEST(Verify, Vectors) {
+  Small k;
+  const Expr t = thread_x() % 16;
+  const auto with = [&](const Tensor& s, Expr to, Expr from, int elements, bool asynchronous = false) {
+    return k.faults(allocate(s, move(s, {to}, k.x, {from}, elements, asynchronous)));
+  };
+  EXPECT_EQ(with(k.s, t * 4, t * 4, 4), Sentences{});
+  EXPECT_EQ(with(k.s, t * 4, t * 4, 4, true), Sentences{});
+  EXPECT_EQ(with(k.s, t * 4, t * 3, 4),
+            Sentences{"small: the offset of 'x' in 'move s(thread_x % 16 * 4 +: 4) = x(thread_x % 16 * 3 +: 4)' is no "
+                      "multiple of 4 for thread (63,0,0) of block (0,0,0)"});
+  EXPECT_EQ(with(k.s, t * 3, t * 3, 3).size(), 1u);
+  EXPECT_EQ(with(shared("s", Float(32), Layout(64, 2)), t * 4, t * 4, 4),
+            Sentences{"small: 'move s(thread_x % 16 * 4 +: 4) = x(thread_x % 16 * 4 +: 4)' takes 4 neighbours of 's', "
+                      "which lie apart: float32 s 64:2"});
+}
+
+TEST(Verify, Bounds) {
+  Small k;
+  EXPECT_EQ(k.faults(store(k.y, {thread_x() + 1}, 1.0f)),
+            Sentences{"small: the subscript 'thread_x + 1' of 'y' in 'y(thread_x + 1) = 1.0' leaves [0, 64) for thread "
+                      "(63,0,0) of block (0,0,0)"});
+  EXPECT_EQ(k.faults(if_then(thread_x() < 63, store(k.y, {thread_x() + 1}, 1.0f))), Sentences{});
+  EXPECT_EQ(k.faults(store(k.y, {thread_x() * 2 % 64}, 1.0f)), Sentences{});
+}
+
+TEST(Print, ShowsKernelsAsPeopleReadThem) {
+  Sample sample = transpose(32, Spread::kSwizzled);
+  sample.program.workspace = {global("t", Float(32), Layout::row_major({4, 8}))};
+  sample.program.kernels[0].scalars = {{"alpha", Float(32)}};
+  EXPECT_EQ(to_text(sample.program), R"(program transpose
+  workspace float32 t (4,8):(8,1)
+
+kernel transpose grid (1,1,1) block (32,8,1)
+  global float32 A (32,32):(32,1)
+  global float32 B (32,32):(32,1) written
+  scalar float32 alpha
+  shared float32 tile Sw<5,0,5> o (32,32):(32,1)
+  for r in 0:4 unrolled
+    tile(thread_y + r * 8, thread_x) = A(block_y * 32 + (thread_y + r * 8), block_x * 32 + thread_x)
+  barrier
+  for r in 0:4 unrolled
+    B(block_x * 32 + (thread_y + r * 8), block_y * 32 + thread_x) = tile(thread_x, thread_y + r * 8)
+)");
+}
+
+TEST(Print, ShowsEverySpec) {
+  const Tensor y = global("y", Float(32), Layout::row_major({64}), true);
+  const Tensor s = shared("s", Float(32), Layout::row_major({64}));
+  const Tensor r = registers("r", Float(32), Layout(1, 0));
+  const NodePtr body = allocate(
+      s, allocate(r, let("i", thread_x() * 4,
+                         for_loop("k", 0, 8,
+                                  if_then(var("k") < 4,
+                                          sequence({with_comment("stage", move(s, {var("i")}, y, {var("i")}, 4, true)),
+                                                    commit_group(), wait_group(1)}),
+                                          sequence({shuffle(r, {0}, Shuffle::Kind::kDown, 1.0f, 16, 32),
+                                                    atomic(y, {0}, Atomic::Op::kMax, read(r, {0})),
+                                                    barrier(Barrier::Scope::kWarp)})),
+                                  2))));
+  Kernel kernel;
+  kernel.name = "all";
+  kernel.body = body;
+  EXPECT_EQ(to_text(kernel), R"(kernel all grid (1,1,1) block (1,1,1)
+  shared float32 s (64):(1)
+  register float32 r 1:0
+  let i = thread_x * 4
+  for k in 0:8 step 2
+    if k < 4
+      # stage
+      move async s(i +: 4) = y(i +: 4)
+      commit group
+      wait group 1
+    else
+      r(0) = shuffle down(1.0, 16) width 32
+      atomic y(0) max= r(0)
+      barrier warp
+)");
+}
+
+}  // namespace
+}  // namespace tc::tile
