@@ -9,6 +9,7 @@
 #include "tc/options/to_proto.h"
 #include "tc/options/validate.h"
 #include "tc/support/nearest.h"
+#include "tc/support/result.h"
 
 namespace tc::options {
 namespace {
@@ -60,10 +61,27 @@ std::string quoted(const std::string& message, size_t from = 0) {
   return message.substr(begin + 1, end - begin - 1);
 }
 
+/// What differs between the kinds of options.
+struct Kind {
+  const Descriptor& message;
+  const char* scheduler;  ///< the field that holds the scheduler's options
+  const char* whose;
+};
+
+Kind kind_of(const proto::CpuOptions&) { return {*proto::CpuOptions::descriptor(), "scheduler", "of the CPU"}; }
+Kind kind_of(const proto::MappingOptions&) {
+  return {*proto::MappingOptions::descriptor(), "outer_schedule_options", "of the mapping"};
+}
+
+const proto::SchedulerOptions& scheduler_of(const proto::CpuOptions& message) { return message.scheduler(); }
+const proto::SchedulerOptions& scheduler_of(const proto::MappingOptions& message) {
+  return message.outer_schedule_options();
+}
+
 /// Collects protobuf's errors as diagnostics in our words.
 class Collector : public google::protobuf::io::ErrorCollector {
  public:
-  explicit Collector(SourcePtr source) : source_(std::move(source)) {}
+  Collector(SourcePtr source, const Kind& kind) : source_(std::move(source)), kind_(kind) {}
 
   void AddError(int line, int column, const std::string& message) override {
     const SourceRange range = range_at(*source_, line, column);
@@ -85,12 +103,12 @@ class Collector : public google::protobuf::io::ErrorCollector {
   std::vector<Diagnostic> take() { return std::move(diagnostics_); }
 
  private:
-  static std::string unknown_field(const std::string& message_type, const std::string& name) {
+  std::string unknown_field(const std::string& message_type, const std::string& name) const {
     const bool in_scheduler = message_type == proto::SchedulerOptions::descriptor()->full_name();
     const std::vector<std::string> names =
-        field_names(in_scheduler ? *proto::SchedulerOptions::descriptor() : *proto::CpuOptions::descriptor());
+        field_names(in_scheduler ? *proto::SchedulerOptions::descriptor() : kind_.message);
     const std::string meant = nearest(name, names);
-    const std::string where = in_scheduler ? "in 'scheduler'" : "of the CPU";
+    const std::string where = in_scheduler ? fmt::format("in '{}'", kind_.scheduler) : kind_.whose;
     if (!meant.empty()) return fmt::format("there is no option '{}' {}; did you mean '{}'?", name, where, meant);
     return fmt::format("there is no option '{}' {}; there are {}", name, where, fmt::join(names, ", "));
   }
@@ -109,12 +127,14 @@ class Collector : public google::protobuf::io::ErrorCollector {
   }
 
   SourcePtr source_;
+  const Kind& kind_;
   std::vector<Diagnostic> diagnostics_;
 };
 
-std::vector<Fault> faults_of_message(const proto::CpuOptions& message) {
+template <typename Message>
+std::vector<Fault> faults_of_message(const Message& message) {
   std::vector<Fault> faults;
-  const int fusion = message.scheduler().fusion_strategy();
+  const int fusion = scheduler_of(message).fusion_strategy();
   if (!proto::FusionStrategy_IsValid(fusion)) {
     faults.push_back({"fusion_strategy", 0,
                       fmt::format("'fusion_strategy' is {}; it must be MAX, PRESERVE_3_COINCIDENT or MIN", fusion)});
@@ -123,51 +143,69 @@ std::vector<Fault> faults_of_message(const proto::CpuOptions& message) {
   return faults;
 }
 
-/// Where a field of CpuOptions or of its scheduler stands in the text.
-SourceRange place_of(const Fault& fault, const Source& source, const TextFormat::ParseInfoTree& tree) {
-  const Descriptor& options = *proto::CpuOptions::descriptor();
+/// Where a field of the options or of their scheduler stands in the text.
+SourceRange place_of(const Fault& fault, const Source& source, const TextFormat::ParseInfoTree& tree,
+                     const Kind& kind) {
   const TextFormat::ParseInfoTree* holder = &tree;
-  const FieldDescriptor* field = options.FindFieldByName(fault.field);
+  const FieldDescriptor* field = kind.message.FindFieldByName(fault.field);
   if (!field) {
     field = proto::SchedulerOptions::descriptor()->FindFieldByName(fault.field);
-    holder = tree.GetTreeForNested(options.FindFieldByName("scheduler"), -1);
+    holder = tree.GetTreeForNested(kind.message.FindFieldByName(kind.scheduler), -1);
   }
   const TextFormat::ParseLocation at = holder->GetLocation(field, field->is_repeated() ? fault.index : -1);
   return range_at(source, at.line, at.column);
 }
 
-}  // namespace
-
-std::string to_text(const CpuOptions& options) {
+template <typename Message>
+std::string text_of(const Message& message) {
   TextFormat::Printer printer;
   printer.SetUseShortRepeatedPrimitives(true);
   std::string text;
-  printer.PrintToString(to_proto(options), &text);
+  printer.PrintToString(message, &text);
   return text;
 }
 
-Result<CpuOptions> cpu_options_from_text(const std::string& text, const std::string& name) {
+/// Reads and checks a message.
+template <typename Message>
+Result<Message> message_from(const std::string& text, const std::string& name) {
   constexpr size_t kLongestText = 1 << 20;
   if (text.size() > kLongestText) {
     return tl::unexpected(
         Error(fmt::format("{} has {} bytes; options have at most {}", name, text.size(), kLongestText)));
   }
   const auto source = std::make_shared<const Source>(name, text);
-  Collector collector(source);
+  Message message;
+  const Kind kind = kind_of(message);
+  Collector collector(source, kind);
   TextFormat::ParseInfoTree tree;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
   parser.WriteLocationsTo(&tree);
   parser.SetRecursionLimit(8);
-  proto::CpuOptions message;
   if (!parser.ParseFromString(text, &message)) return tl::unexpected(Error(source, collector.take()));
 
   std::vector<Diagnostic> diagnostics;
   for (Fault& fault : faults_of_message(message)) {
-    diagnostics.push_back({place_of(fault, *source, tree), std::move(fault.sentence), {}});
+    diagnostics.push_back({place_of(fault, *source, tree, kind), std::move(fault.sentence), {}});
   }
   std::ranges::stable_sort(diagnostics, {}, [](const Diagnostic& d) { return d.range->begin; });
   if (!diagnostics.empty()) return tl::unexpected(Error(source, std::move(diagnostics)));
+  return message;
+}
+
+}  // namespace
+
+std::string to_text(const CpuOptions& options) { return text_of(to_proto(options)); }
+
+std::string to_text(const MappingOptions& options) { return text_of(to_proto(options)); }
+
+Result<CpuOptions> cpu_options_from_text(const std::string& text, const std::string& name) {
+  TC_TRY(message, message_from<proto::CpuOptions>(text, name));
+  return from_proto(message);
+}
+
+Result<MappingOptions> mapping_options_from_text(const std::string& text, const std::string& name) {
+  TC_TRY(message, message_from<proto::MappingOptions>(text, name));
   return from_proto(message);
 }
 

@@ -2,26 +2,53 @@
 
 #include <fmt/format.h>
 
+#include <array>
+
 namespace tc::options {
 namespace {
 
 bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
+std::vector<Fault> faults_of_tile(const std::vector<int64_t>& tile) {
+  std::vector<Fault> faults;
+  if (tile.size() > kMaxTiles) {
+    faults.push_back({"tile", static_cast<int>(kMaxTiles),
+                      fmt::format("'tile' has {} values; at most {} are allowed", tile.size(), kMaxTiles)});
+  }
+  for (size_t i = 0; i < tile.size() && i < kMaxTiles; ++i) {
+    if (tile[i] < 1 || tile[i] > kMaxTile) {
+      faults.push_back({"tile", static_cast<int>(i),
+                        fmt::format("'tile' is {} at position {}; it must be from 1 to {}", tile[i], i, kMaxTile)});
+    }
+  }
+  return faults;
+}
+
+void add_faults_of_axes(const char* field, const std::vector<int64_t>& values, const std::array<int64_t, 3>& most,
+                        std::vector<Fault>& faults) {
+  constexpr const char* kAxes[] = {"x", "y", "z"};
+  if (values.size() > 3) {
+    faults.push_back({field, 3, fmt::format("'{}' has {} values; there are three dimensions", field, values.size())});
+  }
+  for (size_t i = 0; i < values.size() && i < 3; ++i) {
+    if (values[i] >= 1 && values[i] <= most[i]) continue;
+    faults.push_back({field, static_cast<int>(i),
+                      fmt::format("'{}' is {} in {}; it must be from 1 to {}", field, values[i], kAxes[i], most[i])});
+  }
+}
+
+template <typename Options>
+Result<void> validate_options(const Options& options) {
+  std::vector<Diagnostic> diagnostics;
+  for (Fault& fault : faults_of(options)) diagnostics.push_back({std::nullopt, std::move(fault.sentence), {}});
+  if (!diagnostics.empty()) return tl::unexpected(Error(nullptr, std::move(diagnostics)));
+  return {};
+}
+
 }  // namespace
 
 std::vector<Fault> faults_of(const CpuOptions& options) {
-  std::vector<Fault> faults;
-  if (options.tile.size() > kMaxTiles) {
-    faults.push_back({"tile", static_cast<int>(kMaxTiles),
-                      fmt::format("'tile' has {} values; at most {} are allowed", options.tile.size(), kMaxTiles)});
-  }
-  for (size_t i = 0; i < options.tile.size() && i < kMaxTiles; ++i) {
-    if (options.tile[i] < 1 || options.tile[i] > kMaxTile) {
-      faults.push_back(
-          {"tile", static_cast<int>(i),
-           fmt::format("'tile' is {} at position {}; it must be from 1 to {}", options.tile[i], i, kMaxTile)});
-    }
-  }
+  std::vector<Fault> faults = faults_of_tile(options.tile);
   if (options.vector_width && (!is_power_of_two(*options.vector_width) || *options.vector_width > kMaxVectorWidth)) {
     faults.push_back({"vector_width", 0,
                       fmt::format("'vector_width' is {}; it must be a power of two from 1 to {}", *options.vector_width,
@@ -34,11 +61,23 @@ std::vector<Fault> faults_of(const CpuOptions& options) {
   return faults;
 }
 
-Result<void> validate(const CpuOptions& options) {
-  std::vector<Diagnostic> diagnostics;
-  for (Fault& fault : faults_of(options)) diagnostics.push_back({std::nullopt, std::move(fault.sentence), {}});
-  if (!diagnostics.empty()) return tl::unexpected(Error(nullptr, std::move(diagnostics)));
-  return {};
+std::vector<Fault> faults_of(const MappingOptions& options) {
+  std::vector<Fault> faults = faults_of_tile(options.tile);
+  const size_t before = faults.size();
+  add_faults_of_axes("map_to_threads", options.map_to_threads, kMaxThreads, faults);
+  int64_t threads = 1;
+  for (int64_t n : options.map_to_threads) threads *= faults.size() == before ? n : 1;
+  if (threads > kMaxThreadsPerBlock) {
+    faults.push_back({"map_to_threads", 0,
+                      fmt::format("'map_to_threads' asks for {} threads in a block; there may be {}", threads,
+                                  kMaxThreadsPerBlock)});
+  }
+  add_faults_of_axes("map_to_blocks", options.map_to_blocks, kMaxBlocks, faults);
+  return faults;
 }
+
+Result<void> validate(const CpuOptions& options) { return validate_options(options); }
+
+Result<void> validate(const MappingOptions& options) { return validate_options(options); }
 
 }  // namespace tc::options

@@ -3,11 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "tc/options/mapping.h"
 #include "tc/options/options.h"
 
 namespace tc::options {
 
-/// A value out of its bounds: the field's name in tc.proto.CpuOptions, which of a repeated field's values (0 otherwise)
+/// A value out of its bounds: the field's name in its message, which of a repeated field's values (0 otherwise)
 /// and the sentence.
 struct Fault {
   std::string field;
@@ -17,5 +18,6 @@ struct Fault {
 
 /// All that validate() objects to, in the order of the fields.
 std::vector<Fault> faults_of(const CpuOptions& options);
+std::vector<Fault> faults_of(const MappingOptions& options);
 
 }  // namespace tc::options
