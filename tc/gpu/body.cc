@@ -10,9 +10,10 @@ namespace hi = Halide::Internal;
 
 namespace {
 
-Ranged either(const Expr& condition, const Ranged& a, const Ranged& b) {
-  auto [x, y] = poly::matched(a, b);
-  return poly::ranged(hi::Select::make(condition, x, y), std::min(a.min, b.min), std::max(a.max, b.max));
+/// c ? a : b of which only one is evaluated: the other may read outside of its tensor (R6), or what has not been
+/// written yet, since the dependences know which conditions never hold.
+Expr only_one(const Expr& condition, const Expr& a, const Expr& b) {
+  return hi::Call::make(a.type(), hi::Call::if_then_else, {condition, a, b}, hi::Call::PureIntrinsic);
 }
 
 /// Turns an expression over a statement's indices into one over loop variables, threads and places.
@@ -34,6 +35,9 @@ class BodyMutator : public hi::IRMutator {
   using IRMutator::visit;
   Expr visit(const hi::Call* op) override;
   Expr visit(const hi::Cast* op) override;
+  Expr visit(const hi::Select* op) override {
+    return only_one(mutate(op->condition), mutate(op->true_value), mutate(op->false_value));
+  }
   Expr visit(const hi::LT* op) override { return compare(op); }
   Expr visit(const hi::LE* op) override { return compare(op); }
   Expr visit(const hi::GT* op) override { return compare(op); }
@@ -48,12 +52,10 @@ class BodyMutator : public hi::IRMutator {
     return Comparison::make(a, b);
   }
 
-  Expr choice(const hi::Call* op);
-  Ranged range_of_choice(const hi::Call* op);
+  Ranged range_of_choice(const Expr& condition, const Expr& if_true, const Expr& if_false);
   Ranged range_of_cast(const hi::Cast* op);
 
   const BodyContext& context_;
-  int choices_ = 0;  ///< around the expression at hand: it may be unwanted (R6)
 };
 
 Ranged BodyMutator::range(const Expr& expr) {
@@ -73,10 +75,10 @@ Ranged BodyMutator::range(const Expr& expr) {
     if (divisor != nullptr && *divisor > 0) return poly::floor_mod(range(op->a), *divisor);
   }
   if (const auto* op = expr.as<hi::Select>()) {
-    return either(mutate(op->condition), range(op->true_value), range(op->false_value));
+    return range_of_choice(op->condition, op->true_value, op->false_value);
   }
   if (const auto* op = expr.as<hi::Call>(); op != nullptr && op->is_intrinsic(hi::Call::if_then_else)) {
-    return range_of_choice(op);
+    return range_of_choice(op->args[0], op->args[1], op->args[2]);
   }
   if (const auto* op = expr.as<hi::Variable>()) {
     auto index = context_.indices.find(op->name);
@@ -85,13 +87,11 @@ Ranged BodyMutator::range(const Expr& expr) {
   return poly::unranged(IRMutator::mutate(expr));
 }
 
-Ranged BodyMutator::range_of_choice(const hi::Call* op) {
-  Expr condition = mutate(op->args[0]);
-  ++choices_;
-  Ranged a = range(op->args[1]);
-  Ranged b = range(op->args[2]);
-  --choices_;
-  return either(condition, a, b);
+Ranged BodyMutator::range_of_choice(const Expr& condition, const Expr& if_true, const Expr& if_false) {
+  const Ranged a = range(if_true);
+  const Ranged b = range(if_false);
+  auto [x, y] = poly::matched(a, b);
+  return poly::ranged(only_one(mutate(condition), x, y), std::min(a.min, b.min), std::max(a.max, b.max));
 }
 
 Ranged BodyMutator::range_of_cast(const hi::Cast* op) {
@@ -120,18 +120,10 @@ Expr BodyMutator::visit(const hi::Cast* op) {
   return value.expr.type() == op->type ? value.expr : hi::Cast::make(op->type, value.expr);
 }
 
-/// c ? a : b of which only one is wanted. Both are evaluated, with their reads held inside of their tensors.
-Expr BodyMutator::choice(const hi::Call* op) {
-  Expr condition = mutate(op->args[0]);
-  ++choices_;
-  Expr true_value = mutate(op->args[1]);
-  Expr false_value = op->args.size() > 2 ? mutate(op->args[2]) : hi::make_zero(op->type);
-  --choices_;
-  return hi::Select::make(condition, true_value, false_value);
-}
-
 Expr BodyMutator::visit(const hi::Call* op) {
-  if (op->is_intrinsic(hi::Call::if_then_else)) return choice(op);
+  if (op->is_intrinsic(hi::Call::if_then_else)) {
+    return only_one(mutate(op->args[0]), mutate(op->args[1]), mutate(op->args[2]));
+  }
   if (!ir::is_tensor_read(*context_.program, op)) return IRMutator::visit(op);
   const Place& place = context_.place(op->name);
   // Nothing can be read from a tensor without elements: only a choice that is never made gets here.
@@ -142,19 +134,9 @@ Expr BodyMutator::visit(const hi::Call* op) {
 }
 
 std::vector<Expr> BodyMutator::position(const std::string& tensor, const std::vector<Expr>& subscripts) {
-  const Place& place = context_.place(tensor);
-  std::vector<Ranged> inside;
-  for (size_t d = 0; d < subscripts.size(); ++d) {
-    Ranged subscript = range(subscripts[d]);
-    const Ranged first = place.offset.empty() ? poly::ranged(0) : place.offset[d];
-    const Ranged at = subscript - first;
-    const bool proved = at.min >= 0 && at.max < place.extents[d];
-    if (choices_ > 0 && !proved) {
-      subscript = poly::min(poly::max(subscript, first), first + poly::ranged(place.extents[d] - 1));
-    }
-    inside.push_back(subscript);
-  }
-  return position_in(place, inside);
+  std::vector<Ranged> ranges;
+  for (const Expr& subscript : subscripts) ranges.push_back(range(subscript));
+  return position_in(context_.place(tensor), ranges);
 }
 
 }  // namespace

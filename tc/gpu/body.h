@@ -30,8 +30,8 @@ struct BodyContext {
 /// The subscripts of an element within its place.
 std::vector<Halide::Expr> position_in(const Place& place, const std::vector<poly::Ranged>& subscripts);
 
-/// One instance of a statement: its guard and the store. Index arithmetic is Int(32) where it is proved to fit; a read
-/// that is not wanted (R6) is held inside of its tensor.
+/// One instance of a statement: its guard and the store. Index arithmetic is Int(32) where it is proved to fit. A
+/// choice whose other branch may not be evaluated (R6) stays the intrinsic if_then_else.
 tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext& context);
 
 /// old `assign` value.

@@ -20,7 +20,7 @@ std::vector<poly::Scop> cut(const poly::Scop& scop) {
       parts.push_back(std::move(part));
     }
   };
-  if (!top.isa<isl::schedule_node_sequence>()) {
+  if (!top.isa<isl::schedule_node_sequence>() && !top.isa<isl::schedule_node_set>()) {
     add(top);
   } else {
     for (unsigned i = 0; i < top.n_children(); ++i) add(top.child(i).child(0));

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <functional>
 #include <numeric>
 
 namespace tc::gpu {
@@ -11,14 +12,10 @@ constexpr const char* kAxes[] = {"x", "y", "z"};
 
 void check_axes(const char* option, const std::vector<int64_t>& values, const std::array<int64_t, 3>& most,
                 std::vector<Diagnostic>& faults) {
-  if (values.size() > 3) {
-    faults.push_back(
-        {std::nullopt, fmt::format("'{}' has {} values; there are three dimensions", option, values.size()), {}});
-  }
-  for (size_t i = 0; i < std::min<size_t>(values.size(), 3); ++i) {
-    if (values[i] >= 1 && values[i] <= most[i]) continue;
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] <= most[i]) continue;
     faults.push_back({std::nullopt,
-                      fmt::format("'{}' is {} in {}; it must be from 1 to {}", option, values[i], kAxes[i], most[i]),
+                      fmt::format("'{}' is {} in {}; the device has at most {}", option, values[i], kAxes[i], most[i]),
                       {}});
   }
 }
@@ -26,14 +23,8 @@ void check_axes(const char* option, const std::vector<int64_t>& values, const st
 }  // namespace
 
 Result<void> check_limits(const options::MappingOptions& options, const Device& device) {
+  TC_TRY_VOID(options::validate(options));
   std::vector<Diagnostic> faults;
-  for (size_t i = 0; i < options.tile.size(); ++i) {
-    if (options.tile[i] >= 1 && options.tile[i] <= options::kMaxTile) continue;
-    faults.push_back(
-        {std::nullopt,
-         fmt::format("'tile' is {} at position {}; it must be from 1 to {}", options.tile[i], i, options::kMaxTile),
-         {}});
-  }
   check_axes("map_to_threads", options.map_to_threads, device.block, faults);
   check_axes("map_to_blocks", options.map_to_blocks, device.grid, faults);
   if (faults.empty()) {

@@ -6,8 +6,8 @@
 
 namespace tc::gpu {
 
-/// Holds when the options' tiles, threads and blocks are positive and within the device's limits; the error names each
-/// value that is not.
+/// Holds when the options are valid and their threads and blocks within the device's limits; the error names each value
+/// that is not.
 Result<void> check_limits(const options::MappingOptions& options, const Device& device);
 
 }  // namespace tc::gpu

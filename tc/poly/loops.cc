@@ -221,6 +221,8 @@ LoopAst generate_loops(const Scop& scop) {
   isl_options_set_ast_build_atomic_upper_bound(ctx, 1);
   isl_options_set_ast_build_detect_min_max(ctx, 1);
   isl_options_set_ast_build_exploit_nested_bounds(ctx, 1);
+  // What one iteration runs stays in one piece: below a mark it may share a buffer.
+  isl_options_set_ast_build_group_coscheduled(ctx, 1);
   LoopAst result;
   Generation generation{&scop, &result, {}, {}};
   isl::schedule schedule =

@@ -30,6 +30,7 @@ class Rebuilder {
       }
       case isl_schedule_node_mark:
         return insert_mark(child(0), mark_name(node));
+      case isl_schedule_node_set:  // parts in any order: one after another, then
       case isl_schedule_node_sequence: {
         isl::schedule whole = child(0);
         for (unsigned i = 1; i < node.n_children(); ++i) whole = sequence(whole, child(i));

@@ -109,7 +109,9 @@ Result<interp::Environment> simulated(const ir::Program& program, const gpu::Map
   tile::SimulatorOptions options;
   options.seed = seed;
   TC_TRY(report, tile::simulate(mapping.program, arguments, options));
-  for (const tile::Finding& finding : report.findings) return fail("{}", finding.sentence);
+  for (const tile::Finding& finding : report.findings) {
+    return fail("{}\n{}", finding.sentence, tile::to_text(mapping.program));
+  }
   interp::Environment results;
   for (const ir::Tensor& tensor : program.tensors) {
     if (tensor.role != ir::Role::kResult && tensor.role != ir::Role::kInOut) continue;
@@ -159,7 +161,7 @@ std::string difference(const ir::Program& program, const options::MappingOptions
       if (!comparison.agrees) wrong += comparison.sentence + "\n";
     }
   }
-  return wrong.empty() ? wrong : wrong + gpu::report(*mapping) + tile::to_text(mapping->program);
+  return wrong.empty() ? wrong : wrong + gpu::report(*mapping);
 }
 
 }  // namespace tc::testing
