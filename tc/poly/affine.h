@@ -22,7 +22,8 @@ class AffineScope {
   /// The indices' least and largest values, where known.
   using Range = std::optional<std::pair<int64_t, int64_t>>;
 
-  /// `space` is { S[i] }; its dimensions are the variables named `indices`. Other variables are in no affine expression.
+  /// `space` is { S[i] }; its dimensions are the variables named `indices`. Other variables are in no affine
+  /// expression.
   AffineScope(isl::space space, std::vector<std::string> indices, std::vector<Range> ranges);
 
   /// The expression as a piecewise affine function { S[i] -> [x] }, or nothing if it is not one: products of indices,
