@@ -1,3 +1,4 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -24,10 +25,10 @@ TEST(Dataflow, QuotesGoldenFiles) {
   const std::regex quote("<!-- (tests/golden/[^ ]+) -->\n```text\n([^`]*)```");
   int quotes = 0;
   for (std::sregex_iterator it(page.begin(), page.end(), quote), end; it != end; ++it, ++quotes) {
-    const std::string golden = "\n" + read(root / (*it)[1].str());
-    EXPECT_NE(golden.find("\n" + (*it)[2].str()), std::string::npos)
-        << (*it)[1] << " does not hold what docs/dataflow.md quotes from it:\n"
-        << (*it)[2];
+    const std::string golden = fmt::format("\n{}", read(root / (*it)[1].str()));
+    const std::string quoted = fmt::format("\n{}", (*it)[2].str());
+    EXPECT_NE(golden.find(quoted), std::string::npos)
+        << (*it)[1] << " does not hold what docs/dataflow.md quotes from it:" << quoted;
   }
   EXPECT_GE(quotes, 5);
 }
