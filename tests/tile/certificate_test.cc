@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 #include "../common/tile_mutants.h"
 #include "kernels.h"
@@ -117,10 +117,9 @@ TEST(Certificate, BlocksAreNotOrdered) {
 
 TEST(Certificate, FastEnoughForEachCompile) {
   const Kernel kernel = pipelined_matmul(256, 256, 256).program.kernels[0];
-  const auto start = std::chrono::steady_clock::now();
+  const std::clock_t start = std::clock();  // of this process alone: others may be busy
   certify(kernel);
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  EXPECT_LT(seconds, 20) << "some 0.1 s, where nothing else runs";
+  EXPECT_LT(static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC, 10) << "some 0.1 s in an optimised build";
 }
 
 }  // namespace
