@@ -20,6 +20,31 @@ void check_axes(const char* option, const std::vector<int64_t>& values, const st
   }
 }
 
+/// What the options ask for and the mapping does not do.
+std::vector<std::string> refusals(const options::MappingOptions& options) {
+  std::vector<std::string> sentences;
+  const auto refuse = [&](bool asked, const std::string& sentence) {
+    if (asked) sentences.push_back(sentence);
+  };
+  refuse(options.intra_tile_schedule_options != options::SchedulerOptions(),
+         "'intra_tile_schedule_options' is set; the points of a tile keep the order of the outer schedule");
+  refuse(!options.fix_parameters_before_scheduling.value_or(true),
+         "'fix_parameters_before_scheduling' is false; schedules are made for the sizes at hand");
+  refuse(options.unroll.value_or(1) > 1, "'unroll' is above 1; the mapping unrolls no loops");
+  refuse(options.match_library_calls.value_or(false),
+         "'match_library_calls' is true; kernels are made of the program alone");
+  refuse(options.use_shared_memory.value_or(false),
+         "'use_shared_memory' is true; the mapping promotes nothing to shared memory");
+  refuse(options.unroll_copy_shared.value_or(false),
+         "'unroll_copy_shared' is true; the mapping makes no copies to shared memory");
+  refuse(options.shared_depth.has_value(), "'shared_depth' is set; the mapping promotes nothing to shared memory");
+  refuse(options.private_depth.has_value(), "'private_depth' is set; registers are found at every depth");
+  refuse(!options.register_tile.empty(), "'register_tile' is set; a thread works on one result at a time");
+  refuse(options.copy_stages.has_value(), "'copy_stages' is set; the mapping makes no copies to shared memory");
+  refuse(options.split_reduction.has_value(), "'split_reduction' is set; the mapping decides it by itself");
+  return sentences;
+}
+
 }  // namespace
 
 Result<void> check_limits(const options::MappingOptions& options, const Device& device) {
@@ -37,6 +62,7 @@ Result<void> check_limits(const options::MappingOptions& options, const Device& 
                         {}});
     }
   }
+  for (std::string& sentence : refusals(options)) faults.push_back({std::nullopt, std::move(sentence), {}});
   if (!faults.empty()) return tl::unexpected(Error(nullptr, std::move(faults)));
   return {};
 }

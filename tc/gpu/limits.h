@@ -6,8 +6,8 @@
 
 namespace tc::gpu {
 
-/// Holds when the options are valid and their threads and blocks within the device's limits; the error names each value
-/// that is not.
+/// Holds when the options are valid, their threads and blocks within the device's limits, and none asks for what the
+/// mapping does not do; the error names each value that is not.
 Result<void> check_limits(const options::MappingOptions& options, const Device& device);
 
 }  // namespace tc::gpu

@@ -10,20 +10,41 @@
 
 namespace tc::options {
 
-/// Bounds on the values of MappingOptions, each inclusive: what every GPU since compute capability 3.0 takes.
+/// Bounds on the values of MappingOptions, each inclusive. Those of threads and blocks are what every GPU since compute
+/// capability 3.0 takes.
 inline constexpr std::array<int64_t, 3> kMaxThreads = {1024, 1024, 64};
 inline constexpr int64_t kMaxThreadsPerBlock = 1024;
 inline constexpr std::array<int64_t, 3> kMaxBlocks = {2147483647, 65535, 65535};
+inline constexpr int64_t kMaxMappingUnroll = 4096;
+inline constexpr int64_t kMaxSharedMemory = int64_t{1} << 20;  ///< bytes
+inline constexpr int64_t kMaxDepth = 64;
+inline constexpr int64_t kMaxRegisterTile = 64;
+inline constexpr int64_t kMaxCopyStages = 8;
+inline constexpr int64_t kMaxReductionParts = 65535;
 
-/// How a def is mapped to a GPU. The names are those of Tensor Comprehensions. An absent or empty value is chosen by
-/// the compiler's own estimate.
+/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last four,
+/// which it does not have. An absent or empty value is chosen by the compiler's own estimate. A value that the mapping
+/// cannot follow is an error there (tc/gpu/limits.h): none is ignored.
 struct MappingOptions {
   SchedulerOptions outer_schedule_options = {};
-  std::vector<int64_t> tile = {};               ///< of each kernel's outermost band, outermost member first
-  std::vector<int64_t> map_to_threads = {};     ///< threads of a block in x, y and z; x runs over the innermost loop
-  std::vector<int64_t> map_to_blocks = {};      ///< blocks of the grid in x, y and z; x runs over the outermost loop
-  std::optional<bool> use_private_memory = {};  ///< hold what a thread accumulates in registers
-  bool strict = false;                          ///< T5: the order of reductions is that of the source
+  SchedulerOptions intra_tile_schedule_options = {};       ///< of the points within a tile
+  std::optional<bool> fix_parameters_before_scheduling{};  ///< schedule for the sizes at hand, not for all sizes
+  std::vector<int64_t> tile = {};                          ///< of each kernel's outermost band, outermost member first
+  std::optional<int64_t> unroll = {};                      ///< the most instances that unrolling a loop may lay out
+  std::optional<bool> match_library_calls = {};   ///< hand what a library has (a matrix product) to the library
+  std::vector<int64_t> map_to_threads = {};       ///< threads of a block in x, y and z; x runs over the innermost loop
+  std::vector<int64_t> map_to_blocks = {};        ///< blocks of the grid in x, y and z; x runs over the outermost loop
+  std::optional<bool> use_shared_memory = {};     ///< hold what a block uses again in shared memory
+  std::optional<bool> use_private_memory = {};    ///< hold what a thread works on by itself in registers
+  std::optional<bool> unroll_copy_shared = {};    ///< unroll the copies to and from shared memory too
+  std::optional<int64_t> max_shared_memory = {};  ///< bytes that a block may use; absent: the device's limit
+  std::optional<bool> use_readonly_cache = {};    ///< read what no kernel of the def writes past the coherent cache
+  std::optional<int64_t> shared_depth = {};       ///< band members above what is copied to shared memory
+  std::optional<int64_t> private_depth = {};      ///< band members above what is copied to registers
+  std::vector<int64_t> register_tile = {};        ///< results of each thread, by member of the outermost band
+  std::optional<int64_t> copy_stages = {};        ///< buffers that copies to shared memory rotate through
+  std::optional<int64_t> split_reduction = {};    ///< parts of a reduction that blocks of their own work on
+  bool strict = false;                            ///< T5: the order of reductions is that of the source
   bool operator==(const MappingOptions&) const = default;
 };
 

@@ -64,18 +64,19 @@ std::string quoted(const std::string& message, size_t from = 0) {
 /// What differs between the kinds of options.
 struct Kind {
   const Descriptor& message;
-  const char* scheduler;  ///< the field that holds the scheduler's options
   const char* whose;
 };
 
-Kind kind_of(const proto::CpuOptions&) { return {*proto::CpuOptions::descriptor(), "scheduler", "of the CPU"}; }
-Kind kind_of(const proto::MappingOptions&) {
-  return {*proto::MappingOptions::descriptor(), "outer_schedule_options", "of the mapping"};
-}
+Kind kind_of(const proto::CpuOptions&) { return {*proto::CpuOptions::descriptor(), "of the CPU"}; }
+Kind kind_of(const proto::MappingOptions&) { return {*proto::MappingOptions::descriptor(), "of the mapping"}; }
 
-const proto::SchedulerOptions& scheduler_of(const proto::CpuOptions& message) { return message.scheduler(); }
-const proto::SchedulerOptions& scheduler_of(const proto::MappingOptions& message) {
-  return message.outer_schedule_options();
+/// The fields of a message that hold a scheduler's options.
+std::vector<const FieldDescriptor*> schedulers_of(const Descriptor& message) {
+  std::vector<const FieldDescriptor*> fields;
+  for (int i = 0; i < message.field_count(); ++i) {
+    if (message.field(i)->message_type() == proto::SchedulerOptions::descriptor()) fields.push_back(message.field(i));
+  }
+  return fields;
 }
 
 /// Collects protobuf's errors as diagnostics in our words.
@@ -108,7 +109,7 @@ class Collector : public google::protobuf::io::ErrorCollector {
     const std::vector<std::string> names =
         field_names(in_scheduler ? *proto::SchedulerOptions::descriptor() : kind_.message);
     const std::string meant = nearest(name, names);
-    const std::string where = in_scheduler ? fmt::format("in '{}'", kind_.scheduler) : kind_.whose;
+    const std::string where = in_scheduler ? "of the scheduler" : kind_.whose;
     if (!meant.empty()) return fmt::format("there is no option '{}' {}; did you mean '{}'?", name, where, meant);
     return fmt::format("there is no option '{}' {}; there are {}", name, where, fmt::join(names, ", "));
   }
@@ -131,26 +132,30 @@ class Collector : public google::protobuf::io::ErrorCollector {
   std::vector<Diagnostic> diagnostics_;
 };
 
+/// Faults of a message; a field of a scheduler's options is named "outer_schedule_options.fusion_strategy".
 template <typename Message>
 std::vector<Fault> faults_of_message(const Message& message) {
   std::vector<Fault> faults;
-  const int fusion = scheduler_of(message).fusion_strategy();
-  if (!proto::FusionStrategy_IsValid(fusion)) {
-    faults.push_back({"fusion_strategy", 0,
+  for (const FieldDescriptor* field : schedulers_of(*Message::descriptor())) {
+    const google::protobuf::Message& held = Message::GetReflection()->GetMessage(message, field);
+    const int fusion = dynamic_cast<const proto::SchedulerOptions&>(held).fusion_strategy();
+    if (proto::FusionStrategy_IsValid(fusion)) continue;
+    faults.push_back({field->name() + ".fusion_strategy", 0,
                       fmt::format("'fusion_strategy' is {}; it must be MAX, PRESERVE_3_COINCIDENT or MIN", fusion)});
   }
   for (Fault& fault : faults_of(from_proto(message))) faults.push_back(std::move(fault));
   return faults;
 }
 
-/// Where a field of the options or of their scheduler stands in the text.
+/// Where a field of the options or of a scheduler's stands in the text.
 SourceRange place_of(const Fault& fault, const Source& source, const TextFormat::ParseInfoTree& tree,
-                     const Kind& kind) {
+                     const Descriptor& message) {
+  const size_t dot = fault.field.find('.');
   const TextFormat::ParseInfoTree* holder = &tree;
-  const FieldDescriptor* field = kind.message.FindFieldByName(fault.field);
-  if (!field) {
-    field = proto::SchedulerOptions::descriptor()->FindFieldByName(fault.field);
-    holder = tree.GetTreeForNested(kind.message.FindFieldByName(kind.scheduler), -1);
+  const FieldDescriptor* field = message.FindFieldByName(fault.field.substr(0, dot));
+  if (dot != std::string::npos) {
+    holder = tree.GetTreeForNested(field, -1);
+    field = field->message_type()->FindFieldByName(fault.field.substr(dot + 1));
   }
   const TextFormat::ParseLocation at = holder->GetLocation(field, field->is_repeated() ? fault.index : -1);
   return range_at(source, at.line, at.column);
@@ -186,7 +191,7 @@ Result<Message> message_from(const std::string& text, const std::string& name) {
 
   std::vector<Diagnostic> diagnostics;
   for (Fault& fault : faults_of_message(message)) {
-    diagnostics.push_back({place_of(fault, *source, tree, kind), std::move(fault.sentence), {}});
+    diagnostics.push_back({place_of(fault, *source, tree, kind.message), std::move(fault.sentence), {}});
   }
   std::ranges::stable_sort(diagnostics, {}, [](const Diagnostic& d) { return d.range->begin; });
   if (!diagnostics.empty()) return tl::unexpected(Error(source, std::move(diagnostics)));

@@ -1,7 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include "tc/options/mapping.h"
+#include "tc/options/mapping_fields.h"
 
 namespace tc::options {
 namespace {
@@ -18,10 +18,6 @@ const char* name_of(Fusion fusion) {
   return "";
 }
 
-void add_list(const char* field, const std::vector<int64_t>& values, std::string& text) {
-  if (!values.empty()) text += fmt::format("    .{} = {{{}}},\n", field, fmt::join(values, ", "));
-}
-
 std::string scheduler_text(const SchedulerOptions& options) {
   const SchedulerOptions defaults;
   std::vector<std::string> fields;
@@ -32,22 +28,34 @@ std::string scheduler_text(const SchedulerOptions& options) {
   if (options.positive_orthant != defaults.positive_orthant) {
     fields.push_back(fmt::format(".positive_orthant = {}", options.positive_orthant));
   }
-  return fmt::format("    .outer_schedule_options = {{{}}},\n", fmt::join(fields, ", "));
+  return fmt::format("{{{}}}", fmt::join(fields, ", "));
 }
+
+/// Adds a line for each field that differs from MappingOptions{}.
+struct InitialiserWriter {
+  std::string& text;
+
+  void add(const char* name, const std::string& value) const { text += fmt::format("    .{} = {},\n", name, value); }
+  void operator()(const char* name, const SchedulerOptions& value) const {
+    if (value != SchedulerOptions()) add(name, scheduler_text(value));
+  }
+  void operator()(const char* name, const std::vector<int64_t>& values) const {
+    if (!values.empty()) add(name, fmt::format("{{{}}}", fmt::join(values, ", ")));
+  }
+  template <typename T>
+  void operator()(const char* name, const std::optional<T>& value) const {
+    if (value) add(name, fmt::format("{}", *value));
+  }
+  void operator()(const char* name, bool value) const {
+    if (value) add(name, "true");
+  }
+};
 
 }  // namespace
 
 std::string to_cpp(const MappingOptions& options) {
-  const MappingOptions defaults;
   std::string text;
-  if (options.outer_schedule_options != defaults.outer_schedule_options) {
-    text += scheduler_text(options.outer_schedule_options);
-  }
-  add_list("tile", options.tile, text);
-  add_list("map_to_threads", options.map_to_threads, text);
-  add_list("map_to_blocks", options.map_to_blocks, text);
-  if (options.use_private_memory) text += fmt::format("    .use_private_memory = {},\n", *options.use_private_memory);
-  if (options.strict != defaults.strict) text += fmt::format("    .strict = {},\n", options.strict);
+  visit_fields(options, InitialiserWriter{text});
   return text.empty() ? "tc::options::MappingOptions{}" : fmt::format("tc::options::MappingOptions{{\n{}}}", text);
 }
 

@@ -1,5 +1,7 @@
 #include "tc/options/to_proto.h"
 
+#include "tc/options/mapping_fields.h"
+
 namespace tc::options {
 namespace {
 
@@ -43,6 +45,59 @@ SchedulerOptions from_proto(const proto::SchedulerOptions& message) {
   return options;
 }
 
+/// Sets the fields of a message that differ from MappingOptions{}, found by their names.
+struct MappingWriter {
+  proto::MappingOptions& message;
+  const google::protobuf::Reflection& reflection = *proto::MappingOptions::GetReflection();
+
+  static const google::protobuf::FieldDescriptor* field(const char* name) {
+    return proto::MappingOptions::descriptor()->FindFieldByName(name);
+  }
+  void operator()(const char* name, const SchedulerOptions& value) const {
+    if (value == SchedulerOptions()) return;
+    set_scheduler(value, dynamic_cast<proto::SchedulerOptions&>(*reflection.MutableMessage(&message, field(name))));
+  }
+  void operator()(const char* name, const std::vector<int64_t>& values) const {
+    for (int64_t value : values) reflection.AddInt64(&message, field(name), value);
+  }
+  void operator()(const char* name, const std::optional<int64_t>& value) const {
+    if (value) reflection.SetInt64(&message, field(name), *value);
+  }
+  void operator()(const char* name, const std::optional<bool>& value) const {
+    if (value) reflection.SetBool(&message, field(name), *value);
+  }
+  void operator()(const char* name, bool value) const {
+    if (value) reflection.SetBool(&message, field(name), value);
+  }
+};
+
+/// Reads them back.
+struct MappingReader {
+  const proto::MappingOptions& message;
+  const google::protobuf::Reflection& reflection = *proto::MappingOptions::GetReflection();
+
+  bool has(const char* name) const { return reflection.HasField(message, MappingWriter::field(name)); }
+  void operator()(const char* name, SchedulerOptions& value) const {
+    const auto& from = reflection.GetMessage(message, MappingWriter::field(name));
+    value = from_proto(dynamic_cast<const proto::SchedulerOptions&>(from));
+  }
+  void operator()(const char* name, std::vector<int64_t>& values) const {
+    const auto* field = MappingWriter::field(name);
+    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
+      values.push_back(reflection.GetRepeatedInt64(message, field, i));
+    }
+  }
+  void operator()(const char* name, std::optional<int64_t>& value) const {
+    if (has(name)) value = reflection.GetInt64(message, MappingWriter::field(name));
+  }
+  void operator()(const char* name, std::optional<bool>& value) const {
+    if (has(name)) value = reflection.GetBool(message, MappingWriter::field(name));
+  }
+  void operator()(const char* name, bool& value) const {
+    if (has(name)) value = reflection.GetBool(message, MappingWriter::field(name));
+  }
+};
+
 }  // namespace
 
 proto::CpuOptions to_proto(const CpuOptions& options) {
@@ -73,27 +128,14 @@ CpuOptions from_proto(const proto::CpuOptions& message) {
 }
 
 proto::MappingOptions to_proto(const MappingOptions& options) {
-  const MappingOptions defaults;
   proto::MappingOptions message;
-  if (options.outer_schedule_options != defaults.outer_schedule_options) {
-    set_scheduler(options.outer_schedule_options, *message.mutable_outer_schedule_options());
-  }
-  message.mutable_tile()->Add(options.tile.begin(), options.tile.end());
-  message.mutable_map_to_threads()->Add(options.map_to_threads.begin(), options.map_to_threads.end());
-  message.mutable_map_to_blocks()->Add(options.map_to_blocks.begin(), options.map_to_blocks.end());
-  if (options.use_private_memory) message.set_use_private_memory(*options.use_private_memory);
-  if (options.strict != defaults.strict) message.set_strict(options.strict);
+  visit_fields(options, MappingWriter{message});
   return message;
 }
 
 MappingOptions from_proto(const proto::MappingOptions& message) {
   MappingOptions options;
-  options.outer_schedule_options = from_proto(message.outer_schedule_options());
-  options.tile.assign(message.tile().begin(), message.tile().end());
-  options.map_to_threads.assign(message.map_to_threads().begin(), message.map_to_threads().end());
-  options.map_to_blocks.assign(message.map_to_blocks().begin(), message.map_to_blocks().end());
-  if (message.has_use_private_memory()) options.use_private_memory = message.use_private_memory();
-  if (message.has_strict()) options.strict = message.strict();
+  visit_fields(options, MappingReader{message});
   return options;
 }
 

@@ -9,19 +9,24 @@ namespace {
 
 bool is_power_of_two(int n) { return n > 0 && (n & (n - 1)) == 0; }
 
-std::vector<Fault> faults_of_tile(const std::vector<int64_t>& tile) {
+std::vector<Fault> faults_of_list(const char* field, const std::vector<int64_t>& values, int64_t most) {
   std::vector<Fault> faults;
-  if (tile.size() > kMaxTiles) {
-    faults.push_back({"tile", static_cast<int>(kMaxTiles),
-                      fmt::format("'tile' has {} values; at most {} are allowed", tile.size(), kMaxTiles)});
+  if (values.size() > kMaxTiles) {
+    faults.push_back({field, static_cast<int>(kMaxTiles),
+                      fmt::format("'{}' has {} values; at most {} are allowed", field, values.size(), kMaxTiles)});
   }
-  for (size_t i = 0; i < tile.size() && i < kMaxTiles; ++i) {
-    if (tile[i] < 1 || tile[i] > kMaxTile) {
-      faults.push_back({"tile", static_cast<int>(i),
-                        fmt::format("'tile' is {} at position {}; it must be from 1 to {}", tile[i], i, kMaxTile)});
-    }
+  for (size_t i = 0; i < values.size() && i < kMaxTiles; ++i) {
+    if (values[i] >= 1 && values[i] <= most) continue;
+    faults.push_back({field, static_cast<int>(i),
+                      fmt::format("'{}' is {} at position {}; it must be from 1 to {}", field, values[i], i, most)});
   }
   return faults;
+}
+
+void add_fault_of_range(const char* field, const std::optional<int64_t>& value, int64_t least, int64_t most,
+                        std::vector<Fault>& faults) {
+  if (!value || (*value >= least && *value <= most)) return;
+  faults.push_back({field, 0, fmt::format("'{}' is {}; it must be from {} to {}", field, *value, least, most)});
 }
 
 void add_faults_of_axes(const char* field, const std::vector<int64_t>& values, const std::array<int64_t, 3>& most,
@@ -48,7 +53,7 @@ Result<void> validate_options(const Options& options) {
 }  // namespace
 
 std::vector<Fault> faults_of(const CpuOptions& options) {
-  std::vector<Fault> faults = faults_of_tile(options.tile);
+  std::vector<Fault> faults = faults_of_list("tile", options.tile, kMaxTile);
   if (options.vector_width && (!is_power_of_two(*options.vector_width) || *options.vector_width > kMaxVectorWidth)) {
     faults.push_back({"vector_width", 0,
                       fmt::format("'vector_width' is {}; it must be a power of two from 1 to {}", *options.vector_width,
@@ -62,7 +67,8 @@ std::vector<Fault> faults_of(const CpuOptions& options) {
 }
 
 std::vector<Fault> faults_of(const MappingOptions& options) {
-  std::vector<Fault> faults = faults_of_tile(options.tile);
+  std::vector<Fault> faults = faults_of_list("tile", options.tile, kMaxTile);
+  add_fault_of_range("unroll", options.unroll, 1, kMaxMappingUnroll, faults);
   const size_t before = faults.size();
   add_faults_of_axes("map_to_threads", options.map_to_threads, kMaxThreads, faults);
   int64_t threads = 1;
@@ -73,6 +79,14 @@ std::vector<Fault> faults_of(const MappingOptions& options) {
                                   kMaxThreadsPerBlock)});
   }
   add_faults_of_axes("map_to_blocks", options.map_to_blocks, kMaxBlocks, faults);
+  add_fault_of_range("max_shared_memory", options.max_shared_memory, 0, kMaxSharedMemory, faults);
+  add_fault_of_range("shared_depth", options.shared_depth, 0, kMaxDepth, faults);
+  add_fault_of_range("private_depth", options.private_depth, 0, kMaxDepth, faults);
+  for (Fault& fault : faults_of_list("register_tile", options.register_tile, kMaxRegisterTile)) {
+    faults.push_back(std::move(fault));
+  }
+  add_fault_of_range("copy_stages", options.copy_stages, 1, kMaxCopyStages, faults);
+  add_fault_of_range("split_reduction", options.split_reduction, 1, kMaxReductionParts, faults);
   return faults;
 }
 

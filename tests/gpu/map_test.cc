@@ -31,6 +31,14 @@ TEST(Map, OptionsOutOfTheDevicesLimitsAreErrors) {
             "error: 'map_to_blocks' is 70 in y; the device has at most 10\n");
 }
 
+TEST(Map, WhatTheMappingCannotFollowIsRefused) {
+  EXPECT_EQ(error_of({.fix_parameters_before_scheduling = false, .match_library_calls = true}),
+            "error: 'fix_parameters_before_scheduling' is false; schedules are made for the sizes at hand\n"
+            "error: 'match_library_calls' is true; kernels are made of the program alone\n");
+  EXPECT_EQ(error_of({.intra_tile_schedule_options = {.fusion = options::Fusion::kMin}}),
+            "error: 'intra_tile_schedule_options' is set; the points of a tile keep the order of the outer schedule\n");
+}
+
 TEST(Map, ReductionsOfEveryOperatorRunOnManyThreads) {
   for (const char* op : {"+=!", "*=!", "min=!", "max=!", "+=", "max="}) {
     for (const int64_t extent : {1, 63, 64, 65, 300, 1023, 1024, 5000}) {

@@ -72,8 +72,8 @@ TEST(OptionsText, AnUnknownFieldIsNamedWithTheNearest) {
             "    tiles: 3\n"
             "    ^~~~~\n");
   EXPECT_EQ(error_of("scheduler { skew: 1 }"),
-            "options:1:13: error: there is no option 'skew' in 'scheduler'; there are fusion_strategy, allow_skewing, "
-            "positive_orthant\n"
+            "options:1:13: error: there is no option 'skew' of the scheduler; there are fusion_strategy, "
+            "allow_skewing, positive_orthant\n"
             "    scheduler { skew: 1 }\n"
             "                ^~~~\n");
 }

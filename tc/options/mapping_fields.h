@@ -1,0 +1,31 @@
+#pragma once
+
+#include "tc/options/mapping.h"
+
+namespace tc::options {
+
+/// Calls visit(name, value) for each field of MappingOptions, in order of declaration; the name is that in the message.
+template <typename Options, typename Visit>
+void visit_fields(Options& o, Visit visit) {
+  visit("outer_schedule_options", o.outer_schedule_options);
+  visit("intra_tile_schedule_options", o.intra_tile_schedule_options);
+  visit("fix_parameters_before_scheduling", o.fix_parameters_before_scheduling);
+  visit("tile", o.tile);
+  visit("unroll", o.unroll);
+  visit("match_library_calls", o.match_library_calls);
+  visit("map_to_threads", o.map_to_threads);
+  visit("map_to_blocks", o.map_to_blocks);
+  visit("use_shared_memory", o.use_shared_memory);
+  visit("use_private_memory", o.use_private_memory);
+  visit("unroll_copy_shared", o.unroll_copy_shared);
+  visit("max_shared_memory", o.max_shared_memory);
+  visit("use_readonly_cache", o.use_readonly_cache);
+  visit("shared_depth", o.shared_depth);
+  visit("private_depth", o.private_depth);
+  visit("register_tile", o.register_tile);
+  visit("copy_stages", o.copy_stages);
+  visit("split_reduction", o.split_reduction);
+  visit("strict", o.strict);
+}
+
+}  // namespace tc::options
