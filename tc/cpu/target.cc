@@ -15,7 +15,8 @@ struct Level {
   int vector_bits;
 };
 constexpr Level kLevels[] = {
-    {Target::AVX512_SapphireRapids, "sapphirerapids", 512},
+    // What Halide calls so has bfloat16; LLVM's "sapphirerapids" has float16 too, which other processors do not.
+    {Target::AVX512_SapphireRapids, "icelake-server", 512},
     {Target::AVX512_Cannonlake, "cannonlake", 512},
     {Target::AVX512_Skylake, "skylake-avx512", 512},
     {Target::AVX2, "haswell", 256},
@@ -53,6 +54,7 @@ CodeTarget describe(Target target) {
   result.has_sse41 = result.cpu != "x86-64";
   // LLVM's processors have more than their level says: what the text does not grant is taken away.
   result.features = std::string(result.has_fma ? "+fma" : "-fma") + (result.has_f16c ? ",+f16c" : ",-f16c");
+  if (target.has_feature(Target::AVX512_SapphireRapids)) result.features += ",+avx512bf16";
   return result;
 }
 
