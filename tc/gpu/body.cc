@@ -125,6 +125,7 @@ Expr BodyMutator::visit(const hi::Call* op) {
     return only_one(mutate(op->args[0]), mutate(op->args[1]), mutate(op->args[2]));
   }
   if (!ir::is_tensor_read(*context_.program, op)) return IRMutator::visit(op);
+  if (const auto element = context_.elements.find(op->name); element != context_.elements.end()) return element->second;
   const Place& place = context_.place(op->name);
   // Nothing can be read from a tensor without elements: only a choice that is never made gets here.
   for (int64_t extent : place.extents) {
@@ -171,6 +172,14 @@ Expr combine(ir::Assign assign, const Expr& old_value, const Expr& value) {
   TC_CHECK(false, "an operator that does not exist");
 }
 
+Expr statement_value(const poly::Statement& statement, const BodyContext& context) {
+  return BodyMutator(context).mutate(statement.value);
+}
+
+std::vector<Expr> written_position(const poly::Statement& statement, const BodyContext& context) {
+  return BodyMutator(context).position(statement.tensor, statement.subscripts);
+}
+
 tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext& context) {
   BodyMutator mutator(context);
   const Expr guard = statement.guard.defined() ? mutator.mutate(statement.guard) : Expr();
@@ -187,6 +196,16 @@ tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext
   tile::NodePtr body = make_node(tile::Store{place.name, position, value});
   if (guard.defined()) body = make_node(tile::If{guard, body, nullptr});
   return body;
+}
+
+tile::NodePtr sequence(std::vector<tile::NodePtr> parts) {
+  if (parts.size() == 1) return parts.front();
+  return make_node(tile::Sequence{std::move(parts)});
+}
+
+tile::NodePtr guarded(const Expr& condition, const tile::NodePtr& body) {
+  if (hi::is_const_one(condition)) return body;
+  return make_node(tile::If{condition, body, nullptr});
 }
 
 }  // namespace tc::gpu

@@ -25,6 +25,8 @@ struct BodyContext {
   const ir::Program* program = nullptr;
   std::function<const Place&(const std::string& tensor)> place;
   std::map<std::string, poly::Ranged> indices;  ///< the statement's, with the bounds of its domain
+  /// What the instance reads of tensors of which it touches a single element, where that is known by another name.
+  std::map<std::string, Halide::Expr> elements = {};
 };
 
 /// The subscripts of an element within its place.
@@ -34,11 +36,23 @@ std::vector<Halide::Expr> position_in(const Place& place, const std::vector<poly
 /// choice whose other branch may not be evaluated (R6) stays the intrinsic if_then_else.
 tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext& context);
 
+/// The value of one instance, before it is combined with what its element holds.
+Halide::Expr statement_value(const poly::Statement& statement, const BodyContext& context);
+
+/// The subscripts of the element that one instance writes, in its tensor's place.
+std::vector<Halide::Expr> written_position(const poly::Statement& statement, const BodyContext& context);
+
 /// old `assign` value.
 Halide::Expr combine(ir::Assign assign, const Halide::Expr& old_value, const Halide::Expr& value);
 
 tile::NodePtr make_node(auto spec, std::string comment = "") {
   return std::make_shared<const tile::Node>(tile::Node{std::move(spec), std::move(comment)});
 }
+
+/// The parts one after the other.
+tile::NodePtr sequence(std::vector<tile::NodePtr> parts);
+
+/// The body where the condition holds.
+tile::NodePtr guarded(const Halide::Expr& condition, const tile::NodePtr& body);
 
 }  // namespace tc::gpu

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tc/gpu/body.h"
+#include "tc/gpu/uses.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/loops.h"
@@ -18,16 +19,6 @@ using tile::NodePtr;
 namespace hi = Halide::Internal;
 
 namespace {
-
-NodePtr sequence(std::vector<NodePtr> parts) {
-  if (parts.size() == 1) return parts.front();
-  return make_node(tile::Sequence{std::move(parts)});
-}
-
-NodePtr guarded(const Expr& condition, const NodePtr& body) {
-  if (hi::is_const_one(condition)) return body;
-  return make_node(tile::If{condition, body, nullptr});
-}
 
 class Translator {
  public:
@@ -88,66 +79,13 @@ void Translator::find_bounds() {
   }
 }
 
-/// Finds the names that a kernel's code uses.
-class Uses : public hi::IRVisitor {
- public:
-  std::set<std::string> names;
-  std::set<std::string> written;
-
-  void add(const NodePtr& node) {
-    if (node) std::visit([this](const auto& spec) { visit_spec(spec); }, node->node);
-  }
-
- private:
-  using IRVisitor::visit;
-  void visit(const hi::Call* op) override {
-    names.insert(op->name);
-    IRVisitor::visit(op);
-  }
-  void visit(const hi::Variable* op) override { names.insert(op->name); }
-
-  void visit_spec(const tile::Sequence& s) {
-    for (const NodePtr& child : s.children) add(child);
-  }
-  void visit_spec(const tile::For& s) {
-    for (const Expr& e : {s.begin, s.end, s.step}) e.accept(this);
-    add(s.body);
-  }
-  void visit_spec(const tile::If& s) {
-    s.condition.accept(this);
-    add(s.then_case);
-    add(s.else_case);
-  }
-  void visit_spec(const tile::Allocate& s) { add(s.body); }
-  void visit_spec(const tile::Barrier&) {}
-  void visit_spec(const tile::Store& s) {
-    for (const Expr& e : s.subscripts) e.accept(this);
-    s.value.accept(this);
-    names.insert(s.tensor);
-    written.insert(s.tensor);
-  }
-  template <typename Other>
-  void visit_spec(const Other&) {
-    TC_CHECK(false, "a spec that the classic mapping does not make");
-  }
-};
-
 tile::Kernel Translator::run() {
   tile::Kernel result;
   result.name = name_;
   result.grid = kernel_.grid;
   result.block = kernel_.block;
   result.body = lower(loops_.root);
-  Uses uses;
-  uses.add(result.body);
-  const ir::Program& program = *kernel_.scop.program;
-  for (const ir::Tensor& tensor : program.tensors) {
-    if (uses.names.count(tensor.name) == 0) continue;
-    result.tensors.push_back(global_tensor(tensor, uses.written.count(tensor.name) > 0));
-  }
-  for (const ir::Scalar& scalar : program.scalars) {
-    if (uses.names.count(scalar.name) > 0) result.scalars.push_back({scalar.name, scalar.type});
-  }
+  declare_uses(result, *kernel_.scop.program);
   return result;
 }
 
