@@ -5,9 +5,9 @@
 #include <optional>
 #include <set>
 
-#include "tc/cpu/loop_ast.h"
 #include "tc/cpu/tile_copy.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/loops.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -159,7 +159,7 @@ Stmt reduce_lanes(const Stmt& body, const std::string& lane, int lanes) {
 class Generator {
  public:
   Generator(const poly::Scop& scop, const FromPolyOptions& options)
-      : scop_(scop), options_(options), loops_(generate_loops(scop)) {
+      : scop_(scop), options_(options), loops_(poly::generate_loops(scop, {.prefixes = false})) {
     for (const ir::Tensor& tensor : scop.program->tensors) {
       places_[tensor.name].push_back(place_of_tensor(*scop.program, tensor.name, options.layouts));
     }
@@ -177,8 +177,8 @@ class Generator {
   Stmt lower_user(const isl::ast_node_user& node);
   Stmt lower_for(const isl::ast_node_for& node);
   std::map<std::string, Ranged> index_values(const poly::Statement& statement, const std::vector<isl::ast_expr>& values,
-                                             const Iterators& iterators, bool in_domain) const;
-  Stmt lower_promotion(const poly::Promotion& promotion, const MarkPlace& place, const isl::ast_node& child);
+                                             const poly::Iterators& iterators, bool in_domain) const;
+  Stmt lower_promotion(const poly::Promotion& promotion, const poly::MarkPlace& place, const isl::ast_node& child);
   Stmt separate(const std::function<Stmt()>& make);
 
   Stmt counted_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
@@ -198,8 +198,8 @@ class Generator {
 
   const poly::Scop& scop_;
   const FromPolyOptions& options_;
-  LoopAst loops_;
-  Iterators iterators_;
+  poly::LoopAst loops_;
+  poly::Iterators iterators_;
   std::map<std::string, std::vector<Place>> places_;                        ///< per tensor, the present place last
   std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> bounds_;  ///< of the indices, per statement
   std::map<int, LoopKind> kinds_;  ///< by schedule dimension, for loops not yet met
@@ -284,7 +284,7 @@ Stmt Generator::lower_block(const isl::ast_node_block& node) {
 }
 
 Stmt Generator::lower_if(const isl::ast_node_if& node) {
-  Expr condition = to_condition(node.cond(), iterators_);
+  Expr condition = poly::to_condition(node.cond(), iterators_);
   Stmt then_case = lower(node.then_node());
   Stmt else_case = node.has_else_node() ? lower(node.else_node()) : Stmt();
   if (hi::is_const_one(condition)) return then_case;
@@ -292,7 +292,7 @@ Stmt Generator::lower_if(const isl::ast_node_if& node) {
 }
 
 Stmt Generator::lower_mark(const isl::ast_node_mark& node) {
-  const MarkPlace& place = loops_.place_of(node);
+  const poly::MarkPlace& place = loops_.place_of(node);
   auto kinds = kinds_;
   Stmt result;
   auto child = [&] { return lower(node.node()); };
@@ -370,7 +370,7 @@ void Generator::assume(const Expr& condition) {
 }
 
 Stmt Generator::lower_user(const isl::ast_node_user& node) {
-  auto [id, values] = instance_of(node);
+  auto [id, values] = poly::instance_of(node);
   const poly::Statement& statement = scop_.statement(id);
   BodyContext context;
   context.program = scop_.program.get();
@@ -378,8 +378,8 @@ Stmt Generator::lower_user(const isl::ast_node_user& node) {
   if (options_.check_bounds) context.checks = &checks_;
   context.indices = index_values(statement, values, iterators_, padding_.empty());
   if (!padding_.empty()) {
-    Iterators inside = iterators_;
-    Iterators held = iterators_;
+    poly::Iterators inside = iterators_;
+    poly::Iterators held = iterators_;
     for (const Padding& padding : padding_) {
       const Ranged value = iterators_.at(padding.iterator);
       held[padding.iterator] = min(value, padding.last);
@@ -398,11 +398,11 @@ Stmt Generator::lower_user(const isl::ast_node_user& node) {
 
 std::map<std::string, Ranged> Generator::index_values(const poly::Statement& statement,
                                                       const std::vector<isl::ast_expr>& values,
-                                                      const Iterators& iterators, bool in_domain) const {
+                                                      const poly::Iterators& iterators, bool in_domain) const {
   std::map<std::string, Ranged> result;
   const auto& bounds = bounds_.at(statement.id);
   for (size_t i = 0; i < statement.indices.size(); ++i) {
-    Ranged value = to_ranged(values[i], iterators);
+    Ranged value = poly::to_ranged(values[i], iterators);
     if (in_domain) {
       int64_t min = std::max(bounds[i].first, value.min);
       int64_t max = std::max(min, std::min(bounds[i].second, value.max));
@@ -413,9 +413,10 @@ std::map<std::string, Ranged> Generator::index_values(const poly::Statement& sta
   return result;
 }
 
-Stmt Generator::lower_promotion(const poly::Promotion& promotion, const MarkPlace& mark, const isl::ast_node& child) {
+Stmt Generator::lower_promotion(const poly::Promotion& promotion, const poly::MarkPlace& mark,
+                                const isl::ast_node& child) {
   std::vector<Ranged> offset;
-  for (const isl::ast_expr& expr : mark.offsets) offset.push_back(to_ranged(expr, iterators_));
+  for (const isl::ast_expr& expr : mark.offsets) offset.push_back(poly::to_ranged(expr, iterators_));
   std::vector<Place>& stack = places_.at(promotion.tensor);
   Place tensor = stack.back();
   Place buffer = place_of_promotion(*scop_.program, promotion, offset);
@@ -447,7 +448,7 @@ Stmt Generator::lower_promotion(const poly::Promotion& promotion, const MarkPlac
 }
 
 LoopKind Generator::kind_of(const isl::ast_node_for& node) {
-  auto found = kinds_.find(LoopAst::depth_of(node));
+  auto found = kinds_.find(poly::LoopAst::depth_of(node));
   if (found == kinds_.end()) return LoopKind::kSerial;
   LoopKind kind = found->second;
   if (kind == LoopKind::kVector && !vectorizable(node.body())) return LoopKind::kSerial;
@@ -458,7 +459,7 @@ LoopKind Generator::kind_of(const isl::ast_node_for& node) {
 bool Generator::vectorizable(const isl::ast_node& node) const {
   if (!options_.check_bounds) return true;
   bool result = true;
-  for_each_instance(node, [&](const std::string& id, const std::vector<isl::ast_expr>&) {
+  poly::for_each_instance(node, [&](const std::string& id, const std::vector<isl::ast_expr>&) {
     result = result && !has_data_dependent_subscript(scop_.statement(id), *scop_.program);
   });
   return result;
@@ -466,7 +467,7 @@ bool Generator::vectorizable(const isl::ast_node& node) const {
 
 Stmt Generator::lower_for(const isl::ast_node_for& node) {
   std::string isl_name = node.iterator().as<isl::ast_expr_id>().id().name();
-  Ranged first = to_ranged(node.init(), iterators_);
+  Ranged first = poly::to_ranged(node.init(), iterators_);
   if (node.is_degenerate()) {
     auto outer = iterators_;
     iterators_[isl_name] = first;
@@ -479,7 +480,7 @@ Stmt Generator::lower_for(const isl::ast_node_for& node) {
   auto comparison = isl_ast_expr_get_op_type(condition.get());
   TC_CHECK(comparison == isl_ast_expr_op_le || comparison == isl_ast_expr_op_lt, "a loop that runs while {}",
            condition.to_C_str());
-  Ranged last = to_ranged(isl::manage(isl_ast_expr_get_op_arg(condition.get(), 1)), iterators_);
+  Ranged last = poly::to_ranged(isl::manage(isl_ast_expr_get_op_arg(condition.get(), 1)), iterators_);
   if (comparison == isl_ast_expr_op_lt) last = last - ranged(1);
 
   LoopKind kind = kind_of(node);
@@ -568,7 +569,7 @@ Stmt Generator::body_with(const isl::ast_node_for& node, const std::string& name
   std::string isl_name = node.iterator().as<isl::ast_expr_id>().id().name();
   auto outer = iterators_;
   auto kinds = kinds_;
-  kinds_.erase(LoopAst::depth_of(node));
+  kinds_.erase(poly::LoopAst::depth_of(node));
   if (region_ != nullptr && region_->tile_variables.count(name) == 0) region_->other_variables.insert(name);
   iterators_[isl_name] = value;
   Stmt body = lower(node.body());
@@ -582,12 +583,12 @@ Stmt Generator::body_with(const isl::ast_node_for& node, const std::string& name
 std::string Generator::loop_name(const isl::ast_node_for& node) {
   std::string iterator = node.iterator().as<isl::ast_expr_id>().id().name();
   std::string result;
-  for_each_instance(node.body(), [&](const std::string& id, const std::vector<isl::ast_expr>& indices) {
+  poly::for_each_instance(node.body(), [&](const std::string& id, const std::vector<isl::ast_expr>& indices) {
     const poly::Statement& statement = scop_.statement(id);
     for (size_t i = 0; i < indices.size() && result.empty(); ++i) {
-      IteratorUse use = use_of(indices[i], iterator);
-      if (use == IteratorUse::kNone) continue;
-      result = statement.indices[i] + (use == IteratorUse::kScaled ? "_tile" : "");
+      poly::IteratorUse use = poly::use_of(indices[i], iterator);
+      if (use == poly::IteratorUse::kNone) continue;
+      result = statement.indices[i] + (use == poly::IteratorUse::kScaled ? "_tile" : "");
     }
   });
   return result.empty() ? iterator : result;

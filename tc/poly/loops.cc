@@ -19,6 +19,7 @@ constexpr char kLeaf[] = "leaf";
 /// What the callbacks of one code generation share.
 struct Generation {
   const Scop* scop;
+  LoopOptions options;
   LoopAst* loops;
   std::map<std::string, isl::union_map> prefixes;  ///< by mark: { S[i] -> [schedule dimensions above] }
   std::map<std::string, isl::union_map> leaves;    ///< by statement
@@ -32,6 +33,7 @@ isl_schedule_node* visit_node(isl_schedule_node* raw, void* user) {
   auto* generation = static_cast<Generation*>(user);
   isl::schedule_node node = isl::manage_copy(raw);
   if (node.isa<isl::schedule_node_leaf>()) {
+    if (!generation->options.prefixes) return raw;
     const isl::union_map prefix = node.prefix_schedule_union_map();
     for (const isl::set& set : sets_of(node_domain(node))) generation->leaves.insert({tuple_name(set), prefix});
     return raw;
@@ -114,6 +116,7 @@ isl_ast_node* place_mark(isl_ast_node* raw, isl_ast_build* build, void* user) {
   for (const Promotion& promotion : generation->scop->promotions) {
     if ("promote:" + promotion.name != place.name) continue;
     place.offsets = offset_expressions(promotion.offset, generation->prefixes.at(place.name), build);
+    if (!generation->options.prefixes) continue;
     place.prefix = dimension_expressions(generation->prefixes.at(place.name), build);
   }
   isl_id_free(id);
@@ -216,7 +219,7 @@ int LoopAst::depth_of(const isl::ast_node_for& node) {
   return std::stoi(node.iterator().as<isl::ast_expr_id>().id().name().substr(1));
 }
 
-LoopAst generate_loops(const Scop& scop) {
+LoopAst generate_loops(const Scop& scop, const LoopOptions& options) {
   isl_ctx* ctx = scop.context->get().get();
   isl_options_set_ast_build_atomic_upper_bound(ctx, 1);
   isl_options_set_ast_build_detect_min_max(ctx, 1);
@@ -224,11 +227,11 @@ LoopAst generate_loops(const Scop& scop) {
   // What one iteration runs stays in one piece: below a mark it may share a buffer.
   isl_options_set_ast_build_group_coscheduled(ctx, 1);
   LoopAst result;
-  Generation generation{&scop, &result, {}, {}};
+  Generation generation{&scop, options, &result, {}, {}};
   isl::schedule schedule =
       isl::manage(isl_schedule_map_schedule_node_bottom_up(scop.schedule.copy(), &visit_node, &generation));
   isl_ast_build* build = isl_ast_build_alloc(ctx);
-  build = isl_ast_build_set_at_each_domain(build, &place_leaf, &generation);
+  if (options.prefixes) build = isl_ast_build_set_at_each_domain(build, &place_leaf, &generation);
   build = isl_ast_build_set_after_each_mark(build, &place_mark, &generation);
   result.root = isl::manage(isl_ast_build_node_from_schedule(build, schedule.release()));
   isl_ast_build_free(build);

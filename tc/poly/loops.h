@@ -29,14 +29,21 @@ struct LoopAst {
   std::vector<std::vector<isl::ast_expr>> leaves;  ///< per leaf, the values of the tree's dimensions there
 
   const MarkPlace& place_of(const isl::ast_node_mark& node) const;
-  /// The values of all dimensions of the tree above a leaf. isl makes no loop for a dimension whose value is an affine
-  /// function of those above it.
+  /// The values of all dimensions of the tree above a leaf.
   const std::vector<isl::ast_expr>& prefix_of(const isl::ast_node_user& node) const;
   /// The dimension of the schedule tree that a loop runs over.
   static int depth_of(const isl::ast_node_for& node);
 };
 
-LoopAst generate_loops(const Scop& scop);
+/// What generate_loops() finds out beside the loops.
+struct LoopOptions {
+  bool prefixes = true;  ///< MarkPlace::prefix and LoopAst::leaves, which take time; else both stay empty
+};
+
+/// Loops that run the scop's instances in the order of its schedule tree. What one iteration runs is never split, so a
+/// mark may be met more than once, but each time around whole iterations. Loops are known by their dimension of the
+/// tree: isl makes none for a dimension whose value is an affine function of those above it.
+LoopAst generate_loops(const Scop& scop, const LoopOptions& options = {});
 
 /// The loop variables in scope, by isl's names.
 using Iterators = std::map<std::string, Ranged>;
