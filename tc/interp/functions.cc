@@ -35,14 +35,16 @@ double cos_pi(double x) {
 
 // exp(x^2) erfc(x). Far out, erfc underflows before exp overflows: there the continued fraction converges fast.
 double scaled_erfc(double x) {
-  if (x < 0) return 2 * std::exp(x * x) - scaled_erfc(-x);
-  if (x < 4) {
-    const long double wide = x;
-    return static_cast<double>(std::exp(wide * wide) * std::erfc(wide));
+  if (x < -30) return INFINITY;
+  const long double wide = x;
+  if (wide < 4) {
+    // x^2 in two parts, since exp multiplies its argument's error.
+    const long double square = wide * wide, rest = std::fma(wide, wide, -square);
+    return static_cast<double>(std::exp(square) * std::exp(rest) * std::erfc(wide));
   }
   if (std::isinf(x)) return 0;
-  long double fraction = x;
-  for (int n = 60; n >= 1; --n) fraction = x + (n / 2.0L) / fraction;
+  long double fraction = wide;
+  for (int n = 60; n >= 1; --n) fraction = wide + (n / 2.0L) / fraction;
   return static_cast<double>(1 / (fraction * std::sqrt(std::numbers::pi_v<long double>)));
 }
 
@@ -92,7 +94,7 @@ double erfc_inverse(double y) {
   return static_cast<double>(-erfc_inverse_upper(2 - static_cast<long double>(y)));
 }
 
-double normal_cdf(double x) { return 0.5 * std::erfc(-x / std::numbers::sqrt2); }
+double normal_cdf(double x) { return static_cast<double>(0.5L * std::erfc(-x / std::numbers::sqrt2_v<long double>)); }
 double normal_cdf_inverse(double p) { return -std::numbers::sqrt2 * erfc_inverse(2 * p); }
 
 // The modified Bessel functions by their power series, or asymptotically where the series is long.
@@ -122,14 +124,17 @@ double bessel_i(int order, double x) {
 double sign(double x) { return std::isnan(x) ? x : x > 0 ? 1 : x < 0 ? -1 : x; }
 double sigmoid(double x) { return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x)); }
 
-double hypot4(const double* a) {
-  for (int i = 0; i < 4; ++i) {
-    if (std::isinf(a[i])) return INFINITY;
-  }
-  return std::hypot(std::hypot(a[0], a[1]), std::hypot(a[2], a[3]));
+// In long double, whose exponents leave room for the length of the longest vector of doubles.
+long double hypot4(const double* a) {
+  return std::hypot(std::hypot(static_cast<long double>(a[0]), static_cast<long double>(a[1])),
+                    std::hypot(static_cast<long double>(a[2]), static_cast<long double>(a[3])));
 }
-double hypot3(const double* a) {
+long double hypot3(const double* a) {
   const double padded[] = {a[0], a[1], a[2], 0};
+  return hypot4(padded);
+}
+long double hypot2(double x, double y) {
+  const double padded[] = {x, y, 0, 0};
   return hypot4(padded);
 }
 
@@ -175,8 +180,8 @@ const RealFunction kRealFunctions[] = {
     TC_UNARY("abs", kLipschitz, kExact, std::fabs(x)),
     TC_UNARY("fabs", kLipschitz, kExact, std::fabs(x)),
     TC_UNARY("floor", kMonotone, kExact, std::floor(x)),
-    TC_UNARY("j0", kSmooth, kUlp, ::j0(x)),
-    TC_UNARY("j1", kSmooth, kUlp, ::j1(x)),
+    TC_UNARY("j0", kSmooth, kUlp, static_cast<double>(::j0l(x))),
+    TC_UNARY("j1", kSmooth, kUlp, static_cast<double>(::j1l(x))),
     TC_UNARY("lgamma", kSmooth, kUlp, std::lgamma(x)),
     TC_UNARY("log", kMonotone, kUlp, std::log(x)),
     TC_UNARY("log10", kMonotone, kUlp, std::log10(x)),
@@ -186,7 +191,7 @@ const RealFunction kRealFunctions[] = {
     TC_UNARY("nearbyint", kMonotone, kExact, std::nearbyint(x)),
     TC_UNARY("normcdf", kMonotone, kUlp, normal_cdf(x)),
     TC_UNARY("normcdfinv", kMonotone, kUlp, normal_cdf_inverse(x)),
-    TC_UNARY("rcbrt", kSmooth, kUlp, 1 / std::cbrt(x)),
+    TC_UNARY("rcbrt", kSmooth, kUlp, static_cast<double>(1 / std::cbrt(static_cast<long double>(x)))),
     TC_UNARY("rint", kMonotone, kExact, std::rint(x)),
     TC_UNARY("round", kMonotone, kExact, std::round(x)),
     TC_UNARY("rsqrt", kMonotone, kUlp, 1 / std::sqrt(x)),
@@ -200,8 +205,8 @@ const RealFunction kRealFunctions[] = {
     TC_UNARY("tanh", kMonotone, kUlp, std::tanh(x)),
     TC_UNARY("tgamma", kSmooth, kUlp, std::tgamma(x)),
     TC_UNARY("trunc", kMonotone, kExact, std::trunc(x)),
-    TC_UNARY("y0", kSmooth, kUlp, ::y0(x)),
-    TC_UNARY("y1", kSmooth, kUlp, ::y1(x)),
+    TC_UNARY("y0", kSmooth, kUlp, static_cast<double>(::y0l(x))),
+    TC_UNARY("y1", kSmooth, kUlp, static_cast<double>(::y1l(x))),
     TC_BINARY("atan2", kSmooth, kUlp, std::atan2(x, y)),
     TC_BINARY("copysign", kSmooth, kExact, std::copysign(x, y)),
     TC_BINARY("fdim", kMonotone, kCorrect, std::fdim(x, y)),
@@ -212,15 +217,19 @@ const RealFunction kRealFunctions[] = {
     TC_BINARY("hypot", kSmooth, kUlp, std::hypot(x, y)),
     TC_BINARY("pow", kSmooth, kUlp, std::pow(x, y)),
     TC_BINARY("remainder", kSmooth, kExact, std::remainder(x, y)),
-    TC_BINARY("rhypot", kSmooth, kUlp, 1 / std::hypot(x, y)),
+    TC_BINARY("rhypot", kSmooth, kUlp, static_cast<double>(1 / hypot2(x, y))),
     {"nextafter", 2, Shape::kSmooth, Rounding::kExact,
      [](ScalarType type, const double* a) { return next_after(type, a[0], a[1]); }},
     {"fma", 3, Shape::kSmooth, Rounding::kCorrect,
      [](ScalarType, const double* a) { return std::fma(a[0], a[1], a[2]); }},
-    {"norm3d", 3, Shape::kSmooth, Rounding::kUlp, [](ScalarType, const double* a) { return hypot3(a); }},
-    {"rnorm3d", 3, Shape::kSmooth, Rounding::kUlp, [](ScalarType, const double* a) { return 1 / hypot3(a); }},
-    {"norm4d", 4, Shape::kSmooth, Rounding::kUlp, [](ScalarType, const double* a) { return hypot4(a); }},
-    {"rnorm4d", 4, Shape::kSmooth, Rounding::kUlp, [](ScalarType, const double* a) { return 1 / hypot4(a); }},
+    {"norm3d", 3, Shape::kSmooth, Rounding::kUlp,
+     [](ScalarType, const double* a) { return static_cast<double>(hypot3(a)); }},
+    {"rnorm3d", 3, Shape::kSmooth, Rounding::kUlp,
+     [](ScalarType, const double* a) { return static_cast<double>(1 / hypot3(a)); }},
+    {"norm4d", 4, Shape::kSmooth, Rounding::kUlp,
+     [](ScalarType, const double* a) { return static_cast<double>(hypot4(a)); }},
+    {"rnorm4d", 4, Shape::kSmooth, Rounding::kUlp,
+     [](ScalarType, const double* a) { return static_cast<double>(1 / hypot4(a)); }},
 };
 
 #undef TC_UNARY
@@ -265,8 +274,10 @@ const MixedFunction kMixedFunctions[] = {
     {"ldexp", false, Rounding::kCorrect, scale},
     {"scalbn", false, Rounding::kCorrect, scale},
     {"scalbln", false, Rounding::kCorrect, scale},
-    {"jn", true, Rounding::kUlp, [](double x, int64_t n) { return ::jn(static_cast<int>(n), x); }},
-    {"yn", true, Rounding::kUlp, [](double x, int64_t n) { return ::yn(static_cast<int>(n), x); }},
+    {"jn", true, Rounding::kUlp,
+     [](double x, int64_t n) { return static_cast<double>(::jnl(static_cast<int>(n), x)); }},
+    {"yn", true, Rounding::kUlp,
+     [](double x, int64_t n) { return static_cast<double>(::ynl(static_cast<int>(n), x)); }},
 };
 
 template <typename Function, size_t count>
