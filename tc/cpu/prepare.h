@@ -22,6 +22,15 @@ ir::Program prepare(const ir::Program& program, const PrepareOptions& options);
 ///     C(m, n) += e       ==>   C_sum(m, n) = float32(C(m, n));  C_sum(m, n) += e;  C(m, n) = float16(C_sum(m, n))
 ir::Program widen_accumulators(ir::Program program);
 
+/// An operand of a contraction that is costly to read as it is, and is used often, is made once, ahead of it. What
+/// moves by more than one element along the dimension of the vectors is brought into their order:
+///     C(m, n) +=! A(m, k) * B(n, k)       ==>   B_t(k, n) = B(n, k);  C(m, n) +=! A(m, k) * B_t(k, n)
+/// and what has to be computed is:
+///     C(m, n) += a * A(m, k) * B(k, n)    ==>   C_operand(m, k) = a * A(m, k);  C(m, n) += C_operand(m, k) * B(k, n)
+/// Every value stays the same, and the order of reductions too. What reads nothing but what the caller gives stands at
+/// the front, out of the way of fusion.
+ir::Program prepare_operands(ir::Program program, const PrepareOptions& options);
+
 /// A reduction that has no dimension for vectors but the one it reduces gets one for its partial results:
 ///     s(m) +=! x(m, k)   ==>   s_lanes(m, l) +=! x(m, 64 * k_vector + l);  s(m) +=! s_lanes(m, l)
 /// and, where nothing else could run in parallel, one for parts that can. Changes the order of the reduction.

@@ -137,6 +137,66 @@ ProgramPtr row_sum(int64_t rows, int64_t columns) {
   return b.sum("S", {index("i")}, {{"i", rows}}, {{"j", columns}}, b.at("X", {index("i"), index("j")})).build();
 }
 
+/// C(i, j) +=! 3 * A(i, k) * B(j, k)
+ProgramPtr scaled_matmul_transposed(int64_t m, int64_t n, int64_t k) {
+  ProgramBuilder b("scaled");
+  b.input("A", {m, k}).input("B", {n, k}).result("C", {m, n});
+  return b
+      .sum("C", {index("i"), index("j")}, {{"i", m}, {"j", n}}, {{"k", k}},
+           Halide::Expr(3.0f) * b.at("A", {index("i"), index("k")}) * b.at("B", {index("j"), index("k")}))
+      .build();
+}
+
+TEST(Prepare, MakesOperandsOnceInTheOrderOfVectors) {
+  ir::Program made = prepare(*scaled_matmul_transposed(40, 50, 60), {.layouts = {}, .vector_bits = 256});
+  ASSERT_EQ(made.statements.size(), 3u);
+  EXPECT_EQ(made.statements[0].tensor, "C_operand");
+  EXPECT_EQ(made.statements[1].tensor, "B_t");
+  ASSERT_EQ(made.tensor("B_t").rank(), 2);
+  EXPECT_EQ(*Halide::Internal::as_const_int(made.tensor("B_t").extents[1]), 50);
+  // Too few uses of each element; too few vectors; a layout that is in order already.
+  EXPECT_EQ(prepare_operands(*scaled_matmul_transposed(15, 50, 600), {}).find_tensor("B_t"), nullptr);
+  EXPECT_EQ(prepare_operands(*scaled_matmul_transposed(500, 3, 60), {}).find_tensor("B_t"), nullptr);
+  EXPECT_EQ(prepare_operands(*scaled_matmul_transposed(40, 50, 60), {.layouts = {{"B", {1, 50}}}}).find_tensor("B_t"),
+            nullptr);
+}
+
+TEST(Prepare, ContractionsOfPreparedOperandsComputeTheSame) {
+  for (bool strict : {false, true}) {
+    for (auto [m, n, k] : {std::array<int64_t, 3>{40, 50, 60}, {33, 17, 101}, {150, 200, 300}}) {
+      options::CpuOptions options;
+      options.strict = strict;
+      Compiled kernel = compile(scaled_matmul_transposed(m, n, k), options);
+      EXPECT_NE(kernel.prepared->find_tensor("B_t"), nullptr);
+      std::vector<float> a = small_integers(m * k, 1), b = small_integers(n * k, 2);
+      std::vector<float> c(static_cast<size_t>(m * n), -99);
+      void* arguments[] = {a.data(), b.data(), c.data()};
+      ASSERT_EQ(kernel.loaded->call(arguments), 0);
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          const float* row = &a[static_cast<size_t>(i * k)];
+          float expected = 3 * std::inner_product(row, row + k, &b[static_cast<size_t>(j * k)], 0.f);
+          ASSERT_EQ(c[static_cast<size_t>(i * n + j)], expected) << i << ", " << j;
+        }
+      }
+    }
+  }
+}
+
+TEST(Prepare, AnOperandThatIsOverwrittenIsCopiedAgain) {
+  ProgramBuilder b("twice");
+  b.input("A", {40, 40}).tensor("B", {40, 40}, ir::Role::kInOut).result("C", {40, 40}).result("D", {40, 40});
+  std::vector<ProgramBuilder::Loop> points{{"i", 40}, {"j", 40}};
+  auto product = [&] { return b.at("A", {index("i"), index("k")}) * b.at("B", {index("j"), index("k")}); };
+  b.sum("C", {index("i"), index("j")}, points, {{"k", 40}}, product());
+  b.set("B", {index("i"), index("j")}, points, b.at("B", {index("i"), index("j")}) + 1.0f);
+  b.sum("D", {index("i"), index("j")}, points, {{"k", 40}}, product());
+  ir::Program made = prepare_operands(*b.build(), {});
+  std::vector<std::string> order;
+  for (const ir::Statement& statement : made.statements) order.push_back(statement.tensor);
+  EXPECT_EQ(order, (std::vector<std::string>{"B_t", "C", "B", "B_t_1", "D"}));
+}
+
 TEST(Prepare, SplitsAReductionAlongMemory) {
   ir::Program split = prepare(*row_sum(8, 1000), {.layouts = {}, .vector_bits = 256});
   ASSERT_EQ(split.statements.size(), 2u);

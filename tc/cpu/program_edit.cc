@@ -1,0 +1,72 @@
+#include "tc/cpu/program_edit.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tc/support/check.h"
+
+namespace tc::cpu {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+int64_t constant(const Expr& expr) {
+  const int64_t* value = hi::as_const_int(expr);
+  TC_CHECK(value != nullptr, "a range of a specialised program is not constant");
+  return *value;
+}
+
+}  // namespace
+
+Expr index_constant(int64_t value) { return hi::make_const(ir::index_type(), value); }
+
+Expr index_variable(const std::string& name) { return hi::Variable::make(ir::index_type(), name); }
+
+Expr read(const ir::Tensor& tensor, const std::vector<Expr>& subscripts) {
+  return hi::Call::make(tensor.type, tensor.name, subscripts, hi::Call::PureExtern);
+}
+
+ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction) {
+  ir::Index index;
+  index.name = name;
+  index.begin = index_constant(0);
+  index.end = index_constant(extent);
+  index.is_reduction = is_reduction;
+  return index;
+}
+
+int64_t begin_of(const ir::Index& index) { return constant(index.begin); }
+
+int64_t extent_of(const ir::Index& index) { return constant(index.end) - constant(index.begin); }
+
+bool has_plain_subscripts(const ir::Statement& statement) {
+  return std::all_of(statement.subscripts.begin(), statement.subscripts.end(),
+                     [](const Expr& subscript) { return subscript.as<hi::Variable>() != nullptr; });
+}
+
+std::string fresh(const ir::Program& program, const std::string& wish) {
+  std::set<std::string> taken;
+  for (const ir::Tensor& t : program.tensors) taken.insert(t.name);
+  for (const ir::Scalar& s : program.scalars) taken.insert(s.name);
+  for (const ir::Statement& s : program.statements) {
+    taken.insert(s.id);
+    for (const ir::Index& i : s.indices) taken.insert(i.name);
+  }
+  std::string name = wish;
+  for (int i = 1; taken.count(name) > 0; ++i) name = wish + "_" + std::to_string(i);
+  return name;
+}
+
+ir::Tensor& add_temporary(ir::Program& program, const std::string& wish, Halide::Type type, std::vector<Expr> extents) {
+  ir::Tensor tensor;
+  tensor.name = fresh(program, wish);
+  tensor.type = type;
+  tensor.extents = std::move(extents);
+  tensor.role = ir::Role::kTemporary;
+  program.tensors.push_back(std::move(tensor));
+  return program.tensors.back();
+}
+
+}  // namespace tc::cpu
