@@ -17,10 +17,20 @@ std::string name_of_argument(const TensorArgument& argument) {
   return fmt::format("{} '{}'", word_for(argument.role), argument.name);
 }
 
-bool on_host(const DLTensor& tensor) {
-  return tensor.device.device_type == kDLCPU || tensor.device.device_type == kDLCUDAHost ||
-         tensor.device.device_type == kDLCUDAManaged;
+/// Pinned and managed memory are within everybody's reach.
+bool within_reach(const DLDevice& kernel, const DLDevice& tensor) {
+  if (tensor.device_type == kDLCUDAHost || tensor.device_type == kDLCUDAManaged) return true;
+  return tensor.device_type == kernel.device_type &&
+         (kernel.device_type == kDLCPU || tensor.device_id == kernel.device_id);
 }
+
+std::string where(const DLDevice& device) {
+  if (device.device_type == kDLCPU) return "in host memory";
+  if (device.device_type == kDLCUDA) return fmt::format("on CUDA device {}", device.device_id);
+  return fmt::format("on device {} of DLPack's device type {}", device.device_id, static_cast<int>(device.device_type));
+}
+
+std::string runs_on(const DLDevice& device) { return device.device_type == kDLCPU ? "on the CPU" : where(device); }
 
 bool same_type(DLDataType a, DLDataType b) { return a.code == b.code && a.bits == b.bits && a.lanes == b.lanes; }
 
@@ -48,13 +58,12 @@ bool aligned(const TensorArgument& argument, const DLTensor& tensor) {
 }
 
 /// Why a tensor is not what the kernel was compiled for.
-Error explain(const TensorArgument& argument, const DLTensor* tensor) {
+Error explain(const DLDevice& device, const TensorArgument& argument, const DLTensor* tensor) {
   const std::string name = name_of_argument(argument);
   const TensorSpec& spec = argument.spec;
   if (!tensor) return Error(fmt::format("{} is a null pointer", name));
-  if (!on_host(*tensor)) {
-    return Error(fmt::format("{} is on device {} of DLPack's device type {}; the kernel runs on the CPU", name,
-                             tensor->device.device_id, static_cast<int>(tensor->device.device_type)));
+  if (!within_reach(device, tensor->device)) {
+    return Error(fmt::format("{} is {}; the kernel runs {}", name, where(tensor->device), runs_on(device)));
   }
   if (!same_type(argument.dtype, tensor->dtype)) {
     const Result<TensorSpec> given = spec_of(DLTensor{.data = nullptr,
@@ -90,8 +99,8 @@ Error explain(const TensorArgument& argument, const DLTensor* tensor) {
                            bytes_of(spec.type)));
 }
 
-bool fits(const TensorArgument& argument, const DLTensor* tensor) {
-  if (!tensor || !on_host(*tensor) || !same_type(argument.dtype, tensor->dtype)) return false;
+bool fits(const DLDevice& device, const TensorArgument& argument, const DLTensor* tensor) {
+  if (!tensor || !within_reach(device, tensor->device) || !same_type(argument.dtype, tensor->dtype)) return false;
   if (tensor->ndim != static_cast<int>(argument.spec.shape.size()) || (tensor->ndim > 0 && !tensor->shape))
     return false;
   if (!same_shape(argument, *tensor) || !same_strides(argument, *tensor)) return false;
@@ -167,11 +176,15 @@ Result<void> prepare_call(const CallPlan& plan, std::span<const DLTensor* const>
                           std::span<DLTensor* const> outputs, std::span<const Scalar> scalars, CallFrame& frame) {
   if (auto counts = check_counts(plan, inputs.size(), outputs.size(), scalars.size()); !counts) return counts;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (!fits(plan.inputs[i], inputs[i])) return tl::unexpected(explain(plan.inputs[i], inputs[i]));
+    if (!fits(plan.device, plan.inputs[i], inputs[i])) {
+      return tl::unexpected(explain(plan.device, plan.inputs[i], inputs[i]));
+    }
     frame.inputs[i] = reinterpret_cast<void*>(address_of(*inputs[i]));
   }
   for (size_t o = 0; o < outputs.size(); ++o) {
-    if (!fits(plan.outputs[o], outputs[o])) return tl::unexpected(explain(plan.outputs[o], outputs[o]));
+    if (!fits(plan.device, plan.outputs[o], outputs[o])) {
+      return tl::unexpected(explain(plan.device, plan.outputs[o], outputs[o]));
+    }
     frame.outputs[o] = reinterpret_cast<void*>(address_of(*outputs[o]));
   }
   if (auto apart = check_apart(plan, frame); !apart) return apart;

@@ -39,6 +39,7 @@ struct CallPlan {
     Kind kind = Kind::kInput;
     uint16_t index = 0;
   };
+  DLDevice device{kDLCPU, 0};  ///< that the kernel runs on, and can reach the memory of
   std::vector<TensorArgument> inputs;
   std::vector<TensorArgument> outputs;
   std::vector<ScalarArgument> scalars;

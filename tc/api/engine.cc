@@ -119,6 +119,10 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
   return guarded([&]() -> Result<CompiledKernel> {
     compile::Settings settings;
     TC_TRY(compilation, impl_->start(request, settings));
+    if (request.backend == Backend::kCuda) {
+      TC_TRY(target, compile::target_of_device(request.device));
+      settings.gpu = target;
+    }
     TC_TRY_VOID(compile::run_passes(settings, compilation));
     return kernel_of(settings, compilation);
   });

@@ -10,6 +10,7 @@
 #include "tc/api/request.h"
 #include "tc/cpu/runtime.h"
 #include "tc/support/check.h"
+#include "tc/support/result.h"
 
 namespace tc::api {
 namespace {
@@ -60,8 +61,8 @@ double median_of(std::vector<double> values) {
 CompiledKernel::Impl::Impl(const compile::Settings& settings, const compile::Compilation& compilation)
     : signature(signature_of(*compilation.program)),
       specs(specs_of(*compilation.specialised, settings.layouts)),
-      checks(compilation.stmt->checks),
-      loaded(compilation.loaded) {
+      runner(make_runner(settings, compilation)) {
+  if (settings.backend == options::Backend::kCuda) plan.device = {kDLCUDA, settings.gpu.ordinal};
   plan.inputs = arguments_of(signature.parameters, specs.inputs);
   plan.outputs = arguments_of(signature.results, specs.outputs);
   for (const Argument& parameter : signature.parameters) {
@@ -71,33 +72,18 @@ CompiledKernel::Impl::Impl(const compile::Settings& settings, const compile::Com
     if (parameter.compiled_in) scalar.compiled_in = value->second;
     plan.scalars.push_back(std::move(scalar));
   }
-  TC_CHECK(compilation.stmt->arguments.size() < kMaxCallArguments, "{} arguments", compilation.stmt->arguments.size());
-  for (const cpu::KernelArgument& argument : compilation.stmt->arguments) {
-    plan.slots.push_back(slot_of(argument.name, plan));
-  }
+  const std::vector<std::string> names = runner->arguments();
+  TC_CHECK(names.size() < kMaxCallArguments, "{} arguments", names.size());
+  for (const std::string& name : names) plan.slots.push_back(slot_of(name, plan));
   for (const compile::PassTime& time : compilation.times) times.push_back({time.pass, time.ms});
 }
 
 Result<void> CompiledKernel::Impl::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
-                                       std::span<const Scalar> scalars) const {
+                                       std::span<const Scalar> scalars, void* stream) const {
+  if (stream && plan.device.device_type != kDLCUDA) return fail("a stream is given; the kernel runs on the CPU");
   CallFrame frame;
   if (auto prepared = prepare_call(plan, inputs, outputs, scalars, frame); !prepared) return prepared;
-  const int code = loaded->call(frame.arguments);
-  if (code != 0) return tl::unexpected(failure(code, frame));
-  return {};
-}
-
-Error CompiledKernel::Impl::failure(int code, const CallFrame& frame) const {
-  if (code == cpu::kOutOfMemory) {
-    return Error(fmt::format("'{}' ran out of memory for its temporaries", signature.entry));
-  }
-  if (code == cpu::kOutOfBounds && frame.fault[0] >= 0 && frame.fault[0] < static_cast<int64_t>(checks.size())) {
-    const cpu::BoundsCheck& check = checks[static_cast<size_t>(frame.fault[0])];
-    return Error(fmt::format("subscript {} of dimension {} of '{}' is outside [0, {}), in statement {} of '{}'",
-                             frame.fault[1], check.dimension, check.tensor, check.extent, check.statement,
-                             signature.entry));
-  }
-  return Error(fmt::format("'{}' failed with code {}", signature.entry, code)).with_kind(ErrorKind::kInternal);
+  return runner->run(frame, stream);
 }
 
 CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation) {
@@ -107,12 +93,12 @@ CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compi
 CompiledKernel::CompiledKernel(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 Result<void> CompiledKernel::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
-                                 std::span<const Scalar> scalars) const {
-  return impl_->run(inputs, outputs, scalars);
+                                 std::span<const Scalar> scalars, void* stream) const {
+  return impl_->run(inputs, outputs, scalars, stream);
 }
 
 Result<void> CompiledKernel::run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                                 std::span<const Scalar> scalars) const {
+                                 std::span<const Scalar> scalars, void* stream) const {
   if (auto writable = check_writable(outputs, impl_->plan); !writable) return writable;
   // More than any kernel takes is cut off; the count is then still wrong.
   const DLTensor* input_views[kMaxCallArguments];
@@ -121,18 +107,24 @@ Result<void> CompiledKernel::run(std::span<const Tensor> inputs, std::span<Tenso
   const size_t num_outputs = std::min(outputs.size(), kMaxCallArguments);
   for (size_t i = 0; i < num_inputs; ++i) input_views[i] = inputs[i].empty() ? nullptr : &inputs[i].dl();
   for (size_t o = 0; o < num_outputs; ++o) output_views[o] = outputs[o].empty() ? nullptr : &outputs[o].dl();
-  return impl_->run({input_views, num_inputs}, {output_views, num_outputs}, scalars);
+  return impl_->run({input_views, num_inputs}, {output_views, num_outputs}, scalars, stream);
 }
+
+Result<void> CompiledKernel::prepare(void* stream) const { return impl_->runner->prepare(stream); }
 
 Result<Profile> CompiledKernel::profile(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                                         std::span<const Scalar> scalars, int repeat) const {
   if (repeat < 1) return tl::unexpected(Error(fmt::format("a profile of {} runs shows nothing", repeat)));
-  if (auto warm = run(inputs, outputs, scalars); !warm) return tl::unexpected(warm.error());
+  const auto run_and_wait = [&]() -> Result<void> {
+    TC_TRY_VOID(run(inputs, outputs, scalars));
+    return impl_->runner->wait(nullptr);
+  };
+  TC_TRY_VOID(run_and_wait());
   Profile profile;
   profile.runs_us.reserve(static_cast<size_t>(repeat));
   for (int i = 0; i < repeat; ++i) {
     const auto begin = std::chrono::steady_clock::now();
-    if (auto result = run(inputs, outputs, scalars); !result) return tl::unexpected(result.error());
+    TC_TRY_VOID(run_and_wait());
     profile.runs_us.push_back(
         std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count());
   }
@@ -143,6 +135,10 @@ Result<Profile> CompiledKernel::profile(std::span<const Tensor> inputs, std::spa
 }
 
 Result<std::vector<Tensor>> CompiledKernel::allocate_outputs() const {
+  if (impl_->plan.device.device_type == kDLCUDA) {
+    return fail("the results of '{}' live on CUDA device {}, whose memory is the caller's to allocate",
+                impl_->signature.entry, impl_->plan.device.device_id);
+  }
   std::vector<Tensor> tensors;
   for (const TensorSpec& spec : impl_->specs.outputs) {
     Result<Tensor> tensor = Tensor::allocate(spec);
@@ -153,6 +149,7 @@ Result<std::vector<Tensor>> CompiledKernel::allocate_outputs() const {
 }
 
 const Signature& CompiledKernel::signature() const { return impl_->signature; }
+DLDevice CompiledKernel::device() const { return impl_->plan.device; }
 const std::vector<TensorSpec>& CompiledKernel::inputs() const { return impl_->specs.inputs; }
 const std::vector<TensorSpec>& CompiledKernel::outputs() const { return impl_->specs.outputs; }
 const std::vector<PassTime>& CompiledKernel::pass_times() const { return impl_->times; }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tc/api/call.h"
+#include "tc/api/runner.h"
 #include "tc/api/tc.h"
 #include "tc/compile/pipeline.h"
 
@@ -12,15 +13,13 @@ struct CompiledKernel::Impl {
   Impl(const compile::Settings& settings, const compile::Compilation& compilation);
 
   Result<void> run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
-                   std::span<const Scalar> scalars) const;
-  Error failure(int code, const CallFrame& frame) const;
+                   std::span<const Scalar> scalars, void* stream) const;
 
   Signature signature;
   Specs specs;
   CallPlan plan;
-  std::vector<cpu::BoundsCheck> checks;
   std::vector<PassTime> times;
-  std::shared_ptr<const cpu::Loaded> loaded;
+  std::unique_ptr<const Runner> runner;
 };
 
 /// The kernel of a compilation that has run all passes.

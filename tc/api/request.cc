@@ -41,6 +41,10 @@ Result<void> take_tensor(const char* word, const ir::Tensor& tensor, const Tenso
     return fail("{} of shape {} has strides {}, which put several of its elements at one address", name,
                 tuple_text(spec.shape), tuple_text(spec.strides));
   }
+  if (settings.backend != options::Backend::kCpu) {
+    return fail("{} of shape {} has strides {}; kernels of a GPU take dense tensors, a copy of the tensor is needed",
+                name, tuple_text(spec.shape), tuple_text(spec.strides));
+  }
   settings.layouts[tensor.name] = full.strides;
   return {};
 }
@@ -87,13 +91,16 @@ std::vector<std::string> inputs_of(const ir::Program& program) {
 
 Result<compile::Settings> settings_of(const Request& request, const ir::Program& program) {
   if (auto valid = options::validate(request.options); !valid) return tl::unexpected(valid.error());
+  if (auto valid = options::validate(request.mapping); !valid) return tl::unexpected(valid.error());
   if (request.budget.isl_operations == 0) return fail("a budget of 0 isl operations lets nothing compile");
   if (request.budget.wall_clock_ms <= 0) {
     return fail("a budget of {} ms lets nothing compile", request.budget.wall_clock_ms);
   }
   compile::Settings settings;
   settings.entry = program.name;
+  settings.backend = request.backend;
   settings.options = request.options;
+  settings.mapping = request.mapping;
   settings.budget = request.budget;
   settings.cancel = request.cancel;
   settings.verify = request.verify;

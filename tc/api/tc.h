@@ -25,6 +25,8 @@
 #include <vector>
 
 #include "tc/api/tensor.h"
+#include "tc/options/backend.h"
+#include "tc/options/mapping.h"
 #include "tc/options/options.h"
 #include "tc/support/error.h"
 
@@ -34,6 +36,8 @@ struct Compilation;
 }  // namespace tc::compile
 
 namespace tc::api {
+
+using options::Backend;
 
 /// The value of a scalar argument. It is converted to the argument's type at the call: an integer argument takes
 /// integers in its range only, a float argument takes any number and rounds it.
@@ -100,7 +104,10 @@ struct Request {
   std::map<std::string, int64_t> sizes{};   ///< those that no given tensor determines; others must agree
   std::map<std::string, Scalar> scalars{};  ///< at least those that are compiled in; others are ignored
 
-  options::CpuOptions options{};
+  Backend backend = Backend::kCpu;
+  int device = 0;                     ///< of kCuda: the GPU's number, as DLPack and the driver count them
+  options::CpuOptions options{};      ///< of kCpu
+  options::MappingOptions mapping{};  ///< of kCuda and kSimulator
   options::Budget budget{};
   std::stop_token cancel{};  ///< a compilation that is asked to stop ends with ErrorKind::kCancelled
   bool verify = false;       ///< run the verifier after every pass
@@ -136,22 +143,31 @@ class CompiledKernel {
   /// Errors, found before anything is written: a wrong number of arguments; a tensor whose type, rank, extents,
   /// strides, device or alignment are not what was compiled for; no data; an output that shares memory with another
   /// argument; a scalar that its type cannot hold, or that differs from the value compiled in. After the start: not
-  /// enough memory for temporaries.
+  /// enough memory for temporaries; what the simulator finds.
+  ///
+  /// On a GPU the tensors are in its memory (or pinned, or managed), and the call returns when the kernels have been
+  /// launched on `stream` (a CUstream or cudaStream_t of the device; null is the legacy default stream). It allocates
+  /// nothing, but for temporaries on the second stream and later ones that are seen (prepare()), and may be captured
+  /// into a graph. An error of an earlier kernel that has cost the device's context is reported as one.
   Result<void> run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
-                   std::span<const Scalar> scalars = {}) const;
+                   std::span<const Scalar> scalars = {}, void* stream = nullptr) const;
   /// The same on Tensors; an output that is read-only or empty is an error.
-  Result<void> run(std::span<const Tensor> inputs, std::span<Tensor> outputs,
-                   std::span<const Scalar> scalars = {}) const;
+  Result<void> run(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::span<const Scalar> scalars = {},
+                   void* stream = nullptr) const;
 
-  /// Runs `repeat` times after one run to warm up, and says how long each took (wall clock). In-outs are updated by
-  /// every run.
+  /// Allocates what run() needs on a stream; before the first run that a graph captures. Nothing to do on the CPU.
+  Result<void> prepare(void* stream) const;
+
+  /// Runs `repeat` times after one run to warm up, and says how long each took (wall clock, until all is done; on the
+  /// default stream). In-outs are updated by every run.
   Result<Profile> profile(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::span<const Scalar> scalars,
                           int repeat) const;
 
-  /// New tensors for all outputs, zeroed, with the strides that were compiled for.
+  /// New tensors for all outputs, zeroed, with the strides that were compiled for. Not for a GPU's kernel.
   Result<std::vector<Tensor>> allocate_outputs() const;
 
   const Signature& signature() const;
+  DLDevice device() const;                          ///< that it runs on
   const std::vector<TensorSpec>& inputs() const;    ///< strides filled in
   const std::vector<TensorSpec>& outputs() const;   ///< strides filled in
   const std::vector<PassTime>& pass_times() const;  ///< of the compilation, in order
@@ -178,10 +194,10 @@ class Engine {
   /// Extents of all tensors, without compiling. Errors: as compile(), as far as they concern shapes.
   Result<Specs> infer(const Request& request) const;
 
-  /// Compiles for the processor of this machine. Errors: a wrong number of tensors; types, ranks or extents that
-  /// contradict the text or each other; a size or compiled-in scalar without a value; a precondition of the text
-  /// that the sizes break (R7); strides that make two elements of an output share memory; options out of bounds; the
-  /// budget; cancellation; and, as ErrorKind::kInternal, a fault of ours.
+  /// Compiles for a processor of this machine. Errors: no GPU, driver or NVRTC, if one is asked for; a wrong number of
+  /// tensors; types, ranks or extents that contradict the text or each other; a size or compiled-in scalar without a
+  /// value; a precondition of the text that the sizes break (R7); strides that make two elements of an output share
+  /// memory; options out of bounds; the budget; cancellation; and, as ErrorKind::kInternal, a fault of ours.
   Result<CompiledKernel> compile(const Request& request) const;
 
  private:

@@ -32,12 +32,12 @@ struct DescribedTensor {
   DLTensor view = {};
 };
 
-std::vector<std::unique_ptr<DescribedTensor>> describe(const std::vector<api::TensorSpec>& specs) {
+std::vector<std::unique_ptr<DescribedTensor>> describe(const std::vector<api::TensorSpec>& specs, DLDevice device) {
   std::vector<std::unique_ptr<DescribedTensor>> tensors;
   for (const api::TensorSpec& spec : specs) {
     auto tensor = std::make_unique<DescribedTensor>();
     tensor->spec = spec;
-    tensor->view.device = {kDLCPU, 0};
+    tensor->view.device = device;
     tensor->view.ndim = static_cast<int>(spec.shape.size());
     tensor->view.dtype = api::to_dlpack(spec.type);
     tensor->view.shape = tensor->spec.shape.data();
@@ -51,7 +51,9 @@ std::vector<std::unique_ptr<DescribedTensor>> describe(const std::vector<api::Te
 
 struct tc_kernel {
   explicit tc_kernel(api::CompiledKernel compiled)
-      : kernel(std::move(compiled)), inputs(describe(kernel.inputs())), outputs(describe(kernel.outputs())) {
+      : kernel(std::move(compiled)),
+        inputs(describe(kernel.inputs(), kernel.device())),
+        outputs(describe(kernel.outputs(), kernel.device())) {
     for (const api::Argument& parameter : kernel.signature().parameters)
       scalars += parameter.role == api::Role::kScalar;
   }
@@ -201,12 +203,35 @@ tc_status tc_request_scalar(tc_request* request, const char* name, tc_scalar val
   });
 }
 
+tc_status tc_request_device(tc_request* request, DLDevice device) {
+  return call([&]() -> Result<void> {
+    TC_TRY_VOID(need(request, "the request"));
+    if (device.device_type != kDLCPU && device.device_type != kDLCUDA) {
+      return tc::fail("kernels run on DLPack's device types {} (CPU) and {} (CUDA), not on {}",
+                      static_cast<int>(kDLCPU), static_cast<int>(kDLCUDA), static_cast<int>(device.device_type));
+    }
+    request->request.backend = device.device_type == kDLCUDA ? api::Backend::kCuda : api::Backend::kCpu;
+    request->request.device = device.device_id;
+    return {};
+  });
+}
+
 tc_status tc_request_options(tc_request* request, const char* text) {
   return call([&]() -> Result<void> {
     TC_TRY_VOID(need(request, "the request"));
     TC_TRY_VOID(need(text, "the options' text"));
     TC_TRY(options, tc::options::cpu_options_from_text(text));
     request->request.options = std::move(options);
+    return {};
+  });
+}
+
+tc_status tc_request_mapping(tc_request* request, const char* text) {
+  return call([&]() -> Result<void> {
+    TC_TRY_VOID(need(request, "the request"));
+    TC_TRY_VOID(need(text, "the options' text"));
+    TC_TRY(options, tc::options::mapping_options_from_text(text));
+    request->request.mapping = std::move(options);
     return {};
   });
 }
@@ -250,6 +275,11 @@ const DLTensor* tc_kernel_output(const tc_kernel* kernel, size_t position) {
 
 tc_status tc_run(const tc_kernel* kernel, const DLTensor* const* inputs, size_t num_inputs, DLTensor* const* outputs,
                  size_t num_outputs, const tc_scalar* scalars, size_t num_scalars) {
+  return tc_run_on_stream(kernel, nullptr, inputs, num_inputs, outputs, num_outputs, scalars, num_scalars);
+}
+
+tc_status tc_run_on_stream(const tc_kernel* kernel, void* stream, const DLTensor* const* inputs, size_t num_inputs,
+                           DLTensor* const* outputs, size_t num_outputs, const tc_scalar* scalars, size_t num_scalars) {
   return call([&]() -> Result<void> {
     TC_TRY_VOID(need(kernel, "the kernel"));
     if (num_inputs) TC_TRY_VOID(need(inputs, "the list of inputs"));
@@ -265,7 +295,14 @@ tc_status tc_run(const tc_kernel* kernel, const DLTensor* const* inputs, size_t 
     auto* const values = reinterpret_cast<api::Scalar*>(room);
     for (size_t s = 0; s < num_scalars; ++s) std::construct_at(values + s, scalar_of(scalars[s]));
     return kernel->kernel.run(std::span(inputs, num_inputs), std::span(outputs, num_outputs),
-                              std::span<const api::Scalar>(values, num_scalars));
+                              std::span<const api::Scalar>(values, num_scalars), stream);
+  });
+}
+
+tc_status tc_kernel_prepare(const tc_kernel* kernel, void* stream) {
+  return call([&]() -> Result<void> {
+    TC_TRY_VOID(need(kernel, "the kernel"));
+    return kernel->kernel.prepare(stream);
   });
 }
 

@@ -70,8 +70,12 @@ tc_status tc_request_output(tc_request* request, size_t position, const DLTensor
 tc_status tc_request_size(tc_request* request, const char* name, int64_t value);
 /* The value of a scalar parameter that decides shapes, ranges or subscripts. */
 tc_status tc_request_scalar(tc_request* request, const char* name, tc_scalar value);
-/* Options as text (protobuf text format of tc.proto.CpuOptions). */
+/* What runs the kernel, as a device of DLPack: {kDLCPU, 0}, which it is if this is not called, or {kDLCUDA, number}. */
+tc_status tc_request_device(tc_request* request, DLDevice device);
+/* Options of the CPU as text (protobuf text format of tc.proto.CpuOptions). */
 tc_status tc_request_options(tc_request* request, const char* text);
+/* Options of a GPU as text (protobuf text format of tc.proto.MappingOptions). */
+tc_status tc_request_mapping(tc_request* request, const char* text);
 /* Limits of the compilation: operations of the polyhedral library, and wall clock in milliseconds. */
 tc_status tc_request_budget(tc_request* request, uint64_t isl_operations, int64_t wall_clock_ms);
 /* Stops a tc_compile() of this request that runs in another thread, or the next one. Any thread may call it. */
@@ -89,9 +93,15 @@ const DLTensor* tc_kernel_input(const tc_kernel* kernel, size_t position);
 const DLTensor* tc_kernel_output(const tc_kernel* kernel, size_t position);
 
 /* Runs: tensor parameters, results (written in place; in-outs also read) and scalar parameters in the order of the
- * text. `scalars` may be NULL if there are none. Checks every argument before anything is written. */
+ * text. `scalars` may be NULL if there are none. Checks every argument before anything is written. A kernel of a GPU
+ * runs on its default stream. */
 tc_status tc_run(const tc_kernel* kernel, const DLTensor* const* inputs, size_t num_inputs, DLTensor* const* outputs,
                  size_t num_outputs, const tc_scalar* scalars, size_t num_scalars);
+/* The same on a stream of the GPU (a CUstream or cudaStream_t): returns when the kernels have been launched. May be
+ * captured into a graph, if tc_kernel_prepare() has been called for the stream. */
+tc_status tc_run_on_stream(const tc_kernel* kernel, void* stream, const DLTensor* const* inputs, size_t num_inputs,
+                           DLTensor* const* outputs, size_t num_outputs, const tc_scalar* scalars, size_t num_scalars);
+tc_status tc_kernel_prepare(const tc_kernel* kernel, void* stream);
 
 #ifdef __cplusplus
 }

@@ -6,6 +6,7 @@
 #include <new>
 
 #include "tc/compile/ast_text.h"
+#include "tc/compile/gpu_passes.h"
 #include "tc/compile/scop_text.h"
 #include "tc/cpu/prepare.h"
 #include "tc/cpu/runtime.h"
@@ -106,7 +107,7 @@ Result<void> scop(const Settings& settings, Compilation& c) {
 
 Result<std::string> dump_scop(const Settings&, const Compilation& c) { return scop_text(*c.scop); }
 
-Result<void> verify_scop(const Compilation& c) { return poly::check_legal(*c.scop, passes()[c.done].name); }
+Result<void> verify_scop(const Compilation& c) { return poly::check_legal(*c.scop, "scop"); }
 
 // --- schedule: which statements share loops, tiles, vectors, buffers, what runs in parallel ----------------------
 
@@ -123,6 +124,8 @@ Result<void> schedule(const Settings& settings, Compilation& c) {
     return {};
   });
 }
+
+Result<void> verify_schedule(const Compilation& c) { return poly::check_legal(*c.scop, "schedule"); }
 
 Result<std::string> dump_schedule(const Settings&, const Compilation& c) { return schedule_text(*c.scop); }
 
@@ -192,27 +195,38 @@ Result<void> run_pass(const Pass& pass, const Settings& settings, Compilation& c
 
 }  // namespace
 
-const std::vector<Pass>& passes() {
-  static const std::vector<Pass> kPasses = {
+const std::vector<Pass>& passes(Backend backend) {
+  static const std::vector<Pass> kFront = {
       {"parse", "text to a tree as it was written", parse, dump_parse, nullptr},
       {"analyse", "names, types and roles", analyse, dump_analyse, nullptr},
       {"program", "index ranges and shapes over symbolic sizes", program, dump_program, nullptr},
       {"specialise", "to the sizes of this compilation", specialise, dump_specialise, nullptr},
+  };
+  static const Pass kScop = {"scop", "sets, relations, dependences, and the order of the text", scop, dump_scop,
+                             verify_scop};
+  static const auto behind_front = [](std::vector<Pass> rest) {
+    rest.insert(rest.begin(), kFront.begin(), kFront.end());
+    return rest;
+  };
+  static const std::vector<Pass> kCpu = behind_front({
       {"prepare", "reductions as a CPU wants them: wide sums, partial results", prepare, dump_prepare, nullptr},
-      {"scop", "sets, relations, dependences, and the order of the text", scop, dump_scop, verify_scop},
-      {"schedule", "loops, tiles, vectors, buffers, parallel loops", schedule, dump_schedule, verify_scop},
+      kScop,
+      {"schedule", "loops, tiles, vectors, buffers, parallel loops", schedule, dump_schedule, verify_schedule},
       {"stmt", "the same as loops", stmt, dump_stmt, nullptr},
       {"object", "machine code", object, dump_object, nullptr},
       {"load", "into this process", load, dump_load, nullptr},
-  };
-  return kPasses;
+  });
+  static const std::vector<Pass> kSimulator = behind_front({gpu_prepare_pass(), kScop, tile_pass()});
+  static const std::vector<Pass> kCuda =
+      behind_front({gpu_prepare_pass(), kScop, tile_pass(), cuda_pass(), cubin_pass(), gpu_load_pass()});
+  return backend == Backend::kCpu ? kCpu : backend == Backend::kCuda ? kCuda : kSimulator;
 }
 
-Result<size_t> find_pass(std::string_view name) {
+Result<size_t> find_pass(std::string_view name, Backend backend) {
   std::vector<std::string> names;
-  for (size_t i = 0; i < passes().size(); ++i) {
-    if (passes()[i].name == name) return i;
-    names.emplace_back(passes()[i].name);
+  for (const Pass& pass : passes(backend)) {
+    if (pass.name == name) return names.size();
+    names.emplace_back(pass.name);
   }
   const std::string meant = nearest(name, names);
   if (!meant.empty()) return fail("there is no pass '{}'; did you mean '{}'?", name, meant);
@@ -220,9 +234,10 @@ Result<size_t> find_pass(std::string_view name) {
 }
 
 Result<void> run_passes(const Settings& settings, Compilation& compilation, std::string_view last) {
-  size_t end = passes().size();
+  const std::vector<Pass>& all = passes(settings.backend);
+  size_t end = all.size();
   if (!last.empty()) {
-    TC_TRY(found, find_pass(last));
+    TC_TRY(found, find_pass(last, settings.backend));
     end = found + 1;
   }
   using Clock = std::chrono::steady_clock;
@@ -230,7 +245,7 @@ Result<void> run_passes(const Settings& settings, Compilation& compilation, std:
   while (compilation.done < end) {
     if (settings.cancel.stop_requested()) return tl::unexpected(cancelled());
     const Clock::time_point begin = Clock::now();
-    const Pass& pass = passes()[compilation.done];
+    const Pass& pass = all[compilation.done];
     if (begin > deadline) {
       return tl::unexpected(Error(fmt::format("the compilation took longer than {} ms, before the pass '{}'",
                                               settings.budget.wall_clock_ms, pass.name))
@@ -245,9 +260,9 @@ Result<void> run_passes(const Settings& settings, Compilation& compilation, std:
 }
 
 Result<std::string> dump(const Settings& settings, const Compilation& compilation, std::string_view pass) {
-  TC_TRY(found, find_pass(pass));
+  TC_TRY(found, find_pass(pass, settings.backend));
   TC_CHECK(found < compilation.done, "the pass '{}' has not run", pass);
-  return passes()[found].dump(settings, compilation);
+  return passes(settings.backend)[found].dump(settings, compilation);
 }
 
 }  // namespace tc::compile

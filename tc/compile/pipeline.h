@@ -7,12 +7,18 @@
 #include <string_view>
 #include <vector>
 
+#include "tc/compile/gpu_target.h"
 #include "tc/cpu/from_poly.h"
 #include "tc/cpu/loader.h"
 #include "tc/cpu/object.h"
+#include "tc/cuda/executable.h"
+#include "tc/cuda/nvrtc.h"
+#include "tc/gpu/map.h"
 #include "tc/ir/specialise.h"
 #include "tc/lang/ast.h"
 #include "tc/lang/typed_ast.h"
+#include "tc/options/backend.h"
+#include "tc/options/mapping.h"
 #include "tc/options/options.h"
 #include "tc/poly/scop.h"
 #include "tc/support/result.h"
@@ -20,12 +26,17 @@
 /// The whole compiler, top to bottom: read pipeline.cc first.
 namespace tc::compile {
 
+using options::Backend;
+
 /// What a compilation is told.
 struct Settings {
   std::string entry;     ///< the def; may be empty if the text has one
   ir::Given given;       ///< shapes, sizes and compiled-in scalars
-  cpu::Layouts layouts;  ///< strides of tensors that are not dense
-  options::CpuOptions options;
+  cpu::Layouts layouts;  ///< strides of tensors that are not dense; the CPU's alone
+  Backend backend = Backend::kCpu;
+  options::CpuOptions options;      ///< of the CPU
+  options::MappingOptions mapping;  ///< of a GPU
+  GpuTarget gpu;
   options::Budget budget;
   std::stop_token cancel;
   std::string target = "host";  ///< as cpu::ObjectOptions::target
@@ -50,6 +61,11 @@ struct Compilation {
   std::optional<cpu::KernelStmt> stmt;
   std::optional<cpu::Object> object;
   std::shared_ptr<const cpu::Loaded> loaded;
+  // The GPU's, in place of the last three:
+  std::optional<gpu::Mapping> mapping;
+  std::string cuda_text;
+  std::optional<cuda::Compiled> compiled;
+  std::shared_ptr<cuda::Executable> executable;
 
   size_t done = 0;              ///< how many passes have run
   std::vector<PassTime> times;  ///< of those
@@ -66,8 +82,8 @@ struct Pass {
   Result<void> (*verify)(const Compilation& compilation);
 };
 
-/// All passes in order.
-const std::vector<Pass>& passes();
+/// All passes of a backend in order. The first four are the same for all.
+const std::vector<Pass>& passes(Backend backend = Backend::kCpu);
 
 /// Runs the passes that have not run yet, up to and with `last` ("" for all). A fault of ours is thrown as
 /// InternalError that begins with the pass's name; whatever a library throws becomes one.
@@ -78,6 +94,6 @@ Result<void> run_passes(const Settings& settings, Compilation& compilation, std:
 Result<std::string> dump(const Settings& settings, const Compilation& compilation, std::string_view pass);
 
 /// Place of a pass in passes(). Errors: no such pass, with the nearest that there is.
-Result<size_t> find_pass(std::string_view name);
+Result<size_t> find_pass(std::string_view name, Backend backend = Backend::kCpu);
 
 }  // namespace tc::compile

@@ -26,6 +26,7 @@ Result<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<const Conte
   TC_TRY(module, modules.load(context, cubin));
   TC_TRY_VOID(result->load_kernels(*module));
   result->module_ = std::move(module);
+  if (!result->plan_.workspace.empty()) TC_TRY_VOID(result->add_workspace(std::nullopt));
   result->known_ = std::make_unique<std::atomic<Address>[]>(result->plan_.tensors.size());
   return result;
 }
@@ -85,17 +86,23 @@ Result<const Address*> Executable::workspace(Stream stream) {
   if (plan_.workspace.empty()) return nullptr;
   const std::lock_guard<std::mutex> lock(mutex_);
   for (const std::unique_ptr<Workspace>& one : workspaces_) {
-    if (one->stream == stream) return one->addresses.data();
+    if (!one->stream) one->stream = stream;
+    if (*one->stream == stream) return one->addresses.data();
   }
   const Driver& driver = context_->driver();
   int capturing = 0;
   if (stream) TC_TRY_VOID(driver.check(driver.is_capturing(stream, &capturing), "asking whether a stream is captured"));
   if (capturing) return fail("the stream is being captured, and its workspace is not prepared: call prepare() before");
+  TC_TRY_VOID(add_workspace(stream));
+  return workspaces_.back()->addresses.data();
+}
+
+Result<void> Executable::add_workspace(std::optional<Stream> stream) {
   TC_TRY(buffer, Buffer::allocate(context_, plan_.workspace_bytes()));
   std::vector<Address> addresses;
   for (const WorkspaceBuffer& part : plan_.workspace) addresses.push_back(buffer.address() + part.byte_offset);
   workspaces_.push_back(std::make_unique<Workspace>(Workspace{stream, std::move(buffer), std::move(addresses)}));
-  return workspaces_.back()->addresses.data();
+  return {};
 }
 
 Result<void> Executable::run(Stream stream, std::span<const Address> tensors, std::span<const void* const> scalars) {
@@ -154,11 +161,11 @@ Result<void> Executable::check_tensors(std::span<const Address> tensors) {
 
 Result<void> Executable::check_overlap(std::span<const Address> tensors) const {
   for (size_t i = 0; i < tensors.size(); ++i) {
-    if (!plan_.tensors[i].written) continue;
+    if (!plan_.tensors[i].written || plan_.tensors[i].bytes == 0) continue;
     for (size_t j = 0; j < tensors.size(); ++j) {
       const bool apart =
           tensors[i] + plan_.tensors[i].bytes <= tensors[j] || tensors[j] + plan_.tensors[j].bytes <= tensors[i];
-      if (i == j || apart) continue;
+      if (i == j || apart || plan_.tensors[j].bytes == 0) continue;
       return fail("the tensor '{}', which is written, overlaps '{}' in memory", plan_.tensors[i].name,
                   plan_.tensors[j].name);
     }

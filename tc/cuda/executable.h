@@ -3,6 +3,7 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -27,12 +28,12 @@ class Executable {
   /// In order of the plan's kernels.
   const std::vector<KernelAttributes>& attributes() const { return attributes_; }
 
-  /// Makes the workspace that run() needs on a stream, one per stream, so that runs on two streams do not meet.
-  /// run() does it by itself, but cannot while the stream is being captured into a graph.
+  /// Makes the workspace that run() needs on a stream, one per stream, so that runs on two streams do not meet. That of
+  /// the first stream is made by load(), those of others by run(), which cannot while the stream is being captured.
   Result<void> prepare(Stream stream);
 
   /// Launches all kernels on the caller's stream and returns. `tensors` are addresses in order of plan().tensors,
-  /// `scalars` point at values in order of plan().scalars. Nothing is allocated (after prepare()); safe in graph
+  /// `scalars` point at values in order of plan().scalars. Nothing is allocated but as prepare() says; safe in graph
   /// capture; thread-safe. Everything that can be checked is checked before the first launch: an address is null,
   /// misaligned, in host memory or on another device; a written tensor overlaps another.
   Result<void> run(Stream stream, std::span<const Address> tensors, std::span<const void* const> scalars = {});
@@ -46,7 +47,7 @@ class Executable {
     const KernelLaunch* launch;
   };
   struct Workspace {
-    Stream stream;
+    std::optional<Stream> stream;  ///< none until one comes
     Buffer buffer;
     std::vector<Address> addresses;  ///< of the plan's buffers
   };
@@ -57,6 +58,7 @@ class Executable {
   Result<void> check_tensors(std::span<const Address> tensors);
   Result<void> check_overlap(std::span<const Address> tensors) const;
   Result<void> check_memory(size_t index, Address address);
+  Result<void> add_workspace(std::optional<Stream> stream);
   Result<const Address*> workspace(Stream stream);
   Result<void> launch(const Kernel& kernel, Stream stream, std::span<const Address> tensors,
                       std::span<const void* const> scalars, const Address* workspace) const;

@@ -174,7 +174,7 @@ TEST(Kernel, RefusesWrongMemory) {
   DLTensor on_gpu = device.inputs[1].dl();
   on_gpu.device = {kDLCUDA, 3};
   device.inputs[1] = Tensor::borrow(on_gpu);
-  EXPECT_EQ(device.error(), "error: input 'x' is on device 3 of DLPack's device type 2; the kernel runs on the CPU\n");
+  EXPECT_EQ(device.error(), "error: input 'x' is on CUDA device 3; the kernel runs on the CPU\n");
   Mv null;
   DLTensor nothing = null.inputs[1].dl();
   nothing.data = nullptr;

@@ -1,0 +1,147 @@
+#include "tc/api/runner.h"
+
+#include <cstddef>
+
+#include "tc/api/elements.h"
+#include "tc/cpu/runtime.h"
+#include "tc/support/check.h"
+#include "tc/support/result.h"
+#include "tc/tile/simulate.h"
+
+namespace tc::api {
+namespace {
+
+class CpuRunner : public Runner {
+ public:
+  explicit CpuRunner(const compile::Compilation& c)
+      : entry_(c.program->name), checks_(c.stmt->checks), loaded_(c.loaded) {
+    for (const cpu::KernelArgument& argument : c.stmt->arguments) arguments_.push_back(argument.name);
+  }
+
+  std::vector<std::string> arguments() const override { return arguments_; }
+
+  Result<void> run(const CallFrame& frame, void*) const override {
+    const int code = loaded_->call(const_cast<void**>(frame.arguments));  // the table itself is only read
+    if (code != 0) return tl::unexpected(failure(code, frame));
+    return {};
+  }
+  Result<void> wait(void*) const override { return {}; }
+  Result<void> prepare(void*) const override { return {}; }
+
+ private:
+  Error failure(int code, const CallFrame& frame) const {
+    if (code == cpu::kOutOfMemory) return Error(fmt::format("'{}' ran out of memory for its temporaries", entry_));
+    if (code == cpu::kOutOfBounds && frame.fault[0] >= 0 && frame.fault[0] < static_cast<int64_t>(checks_.size())) {
+      const cpu::BoundsCheck& check = checks_[static_cast<size_t>(frame.fault[0])];
+      return Error(fmt::format("subscript {} of dimension {} of '{}' is outside [0, {}), in statement {} of '{}'",
+                               frame.fault[1], check.dimension, check.tensor, check.extent, check.statement, entry_));
+    }
+    return Error(fmt::format("'{}' failed with code {}", entry_, code)).with_kind(ErrorKind::kInternal);
+  }
+
+  std::string entry_;
+  std::vector<std::string> arguments_;
+  std::vector<cpu::BoundsCheck> checks_;
+  std::shared_ptr<const cpu::Loaded> loaded_;
+};
+
+class CudaRunner : public Runner {
+ public:
+  explicit CudaRunner(const compile::Compilation& c) : executable_(c.executable) {}
+
+  std::vector<std::string> arguments() const override {
+    std::vector<std::string> names;
+    for (const cuda::TensorArgument& tensor : executable_->plan().tensors) names.push_back(tensor.name);
+    for (const cuda::ScalarArgument& scalar : executable_->plan().scalars) names.push_back(scalar.name);
+    return names;
+  }
+
+  Result<void> run(const CallFrame& frame, void* stream) const override {
+    const size_t tensors = executable_->plan().tensors.size();
+    cuda::Address addresses[kMaxCallArguments];
+    for (size_t i = 0; i < tensors; ++i) addresses[i] = reinterpret_cast<cuda::Address>(frame.arguments[i]);
+    return executable_->run(stream, {addresses, tensors},
+                            {frame.arguments + tensors, executable_->plan().scalars.size()});
+  }
+
+  Result<void> wait(void* stream) const override {
+    const cuda::CurrentContext current(executable_->context());
+    const cuda::Driver& driver = executable_->context().driver();
+    return driver.check(driver.synchronize_stream(stream), "waiting for the stream");
+  }
+  Result<void> prepare(void* stream) const override { return executable_->prepare(stream); }
+
+ private:
+  std::shared_ptr<cuda::Executable> executable_;
+};
+
+class SimulatedRunner : public Runner {
+ public:
+  explicit SimulatedRunner(const compile::Compilation& c) : program_(c.mapping->program) {
+    for (const ir::Tensor& tensor : c.specialised->tensors) {
+      if (tensor.role != ir::Role::kTemporary) tensors_.push_back({tensor.name, bytes_of_tensor(tensor)});
+    }
+    for (const ir::Scalar& scalar : c.specialised->scalars) {
+      if (!scalar.specialised) scalars_.push_back({scalar.name, ir::from_halide(scalar.type)});
+    }
+  }
+
+  std::vector<std::string> arguments() const override {
+    std::vector<std::string> names;
+    for (const auto& [name, bytes] : tensors_) names.push_back(name);
+    for (const auto& [name, type] : scalars_) names.push_back(name);
+    return names;
+  }
+
+  Result<void> run(const CallFrame& frame, void*) const override {
+    tile::Arguments arguments;
+    size_t next = 0;
+    for (const auto& [name, bytes] : tensors_) {
+      arguments.tensors[name] = {static_cast<std::byte*>(frame.arguments[next++]), bytes};
+    }
+    for (const auto& [name, type] : scalars_) {
+      const void* at = frame.arguments[next++];
+      if (is_float(type)) {
+        arguments.scalars[name] = load_float(type, at);
+      } else {
+        arguments.scalars[name] = load_integer(type, at);
+      }
+    }
+    TC_TRY(report, tile::simulate(program_, arguments));
+    if (report.findings.empty()) return {};
+    std::vector<Diagnostic> diagnostics;
+    for (const tile::Finding& finding : report.findings) {
+      diagnostics.push_back({std::nullopt, fmt::format("the simulator finds: {}", finding.sentence), {}});
+    }
+    return tl::unexpected(Error(nullptr, std::move(diagnostics)));
+  }
+  Result<void> wait(void*) const override { return {}; }
+  Result<void> prepare(void*) const override { return {}; }
+
+ private:
+  static size_t bytes_of_tensor(const ir::Tensor& tensor) {
+    int64_t bytes = tensor.type.bytes();
+    for (int64_t extent : ir::constant_shape(tensor)) bytes *= extent;
+    return static_cast<size_t>(bytes);
+  }
+
+  tile::Program program_;
+  std::vector<std::pair<std::string, size_t>> tensors_;
+  std::vector<std::pair<std::string, ScalarType>> scalars_;
+};
+
+}  // namespace
+
+std::unique_ptr<const Runner> make_runner(const compile::Settings& settings, const compile::Compilation& compilation) {
+  switch (settings.backend) {
+    case options::Backend::kCpu:
+      return std::make_unique<CpuRunner>(compilation);
+    case options::Backend::kCuda:
+      return std::make_unique<CudaRunner>(compilation);
+    case options::Backend::kSimulator:
+      return std::make_unique<SimulatedRunner>(compilation);
+  }
+  TC_CHECK(false, "a backend that does not exist");
+}
+
+}  // namespace tc::api

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "tc/api/call.h"
+#include "tc/compile/pipeline.h"
+
+namespace tc::api {
+
+/// A loaded kernel on its backend. Immutable for callers; all members may be called from many threads at once.
+class Runner {
+ public:
+  virtual ~Runner() = default;
+  /// Names of the arguments that it takes, in order: cpu::kFaultBuffer or those of the program.
+  virtual std::vector<std::string> arguments() const = 0;
+  /// Runs on a checked call; on a GPU, launches.
+  virtual Result<void> run(const CallFrame& frame, void* stream) const = 0;
+  /// Until everything launched on the stream is done.
+  virtual Result<void> wait(void* stream) const = 0;
+  /// What run() would allocate on a stream that it has not seen.
+  virtual Result<void> prepare(void* stream) const = 0;
+};
+
+/// Of a compilation that has run all passes of its backend.
+std::unique_ptr<const Runner> make_runner(const compile::Settings& settings, const compile::Compilation& compilation);
+
+}  // namespace tc::api

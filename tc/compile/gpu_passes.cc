@@ -1,0 +1,131 @@
+#include "tc/compile/gpu_passes.h"
+
+#include <fmt/format.h>
+
+#include "tc/cuda/nvrtc.h"
+#include "tc/cuda/print.h"
+#include "tc/gpu/prepare.h"
+#include "tc/ir/print.h"
+#include "tc/lang/format.h"
+#include "tc/support/check.h"
+#include "tc/tile/certificate.h"
+#include "tc/tile/print.h"
+#include "tc/tile/verify.h"
+
+namespace tc::compile {
+namespace {
+
+// --- prepare: reductions as a GPU wants them --------------------------------------------------------------------
+
+Result<void> prepare(const Settings& settings, Compilation& c) {
+  c.prepared = std::make_shared<const ir::Program>(gpu::prepare(*c.specialised, settings.mapping, settings.gpu.device));
+  return {};
+}
+
+Result<std::string> dump_prepare(const Settings&, const Compilation& c) { return ir::to_text(*c.prepared); }
+
+// --- tile: kernels, blocks, threads, barriers, registers --------------------------------------------------------
+
+/// The def alone, as canonical source.
+std::string source_of(const Compilation& c) {
+  lang::File file{.source = c.file->source, .definitions = {}, .comments = {}};
+  for (const lang::Definition& definition : c.file->definitions) {
+    if (definition.name.text == c.program->name) file.definitions.push_back(definition);
+  }
+  return lang::format(file);
+}
+
+std::string shapes_of(const ir::Program& program) {
+  std::string text;
+  for (const ir::Tensor& tensor : program.tensors) {
+    if (tensor.role == ir::Role::kTemporary) continue;
+    text += fmt::format("{}{}({})", text.empty() ? "" : ", ", tensor.name, fmt::join(ir::constant_shape(tensor), ", "));
+  }
+  return text + "\n";
+}
+
+std::string header_of(const Settings& settings, const Compilation& c) {
+  std::string header = source_of(c) + shapes_of(*c.specialised);
+  const std::string options = options::to_text(settings.mapping);
+  header += options.empty() ? "options: chosen by the compiler\n" : fmt::format("options:\n{}", options);
+  return header + gpu::report(*c.mapping);
+}
+
+Result<void> tile(const Settings& settings, Compilation& c) {
+  const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
+  TC_TRY(mapping, gpu::map(*c.scop, settings.mapping, settings.gpu.device));
+  c.mapping = std::move(mapping);
+  c.mapping->program.header = header_of(settings, c);
+  return {};
+}
+
+Result<std::string> dump_tile(const Settings&, const Compilation& c) { return tile::to_text(c.mapping->program); }
+
+Result<void> verify_tile(const Compilation& c) {
+  const tile::Program& program = c.mapping->program;
+  const tile::Verification verification = tile::verify(program);
+  TC_CHECK(verification.holds(), "{}\n{}", fmt::join(verification.faults, "\n"), tile::to_text(program));
+  for (const tile::Kernel& kernel : program.kernels) {
+    const tile::Certificate certificate = tile::certify(kernel);
+    TC_CHECK(certificate.races.empty(), "{}\n{}", fmt::join(certificate.races, "\n"), tile::to_text(kernel));
+  }
+  return {};
+}
+
+// --- cuda: the same as text -------------------------------------------------------------------------------------
+
+Result<void> cuda(const Settings& settings, Compilation& c) {
+  const cuda::PrintOptions options{.readonly_cache = settings.mapping.use_readonly_cache.value_or(true)};
+  c.cuda_text = cuda::print(c.mapping->program, options);
+  return {};
+}
+
+Result<std::string> dump_cuda(const Settings&, const Compilation& c) { return c.cuda_text; }
+
+// --- cubin: PTX and machine code --------------------------------------------------------------------------------
+
+Result<void> cubin(const Settings& settings, Compilation& c) {
+  TC_TRY(nvrtc, cuda::Nvrtc::get());
+  TC_TRY(compiled, nvrtc->compile(c.cuda_text, settings.gpu.arch, {.strict = settings.mapping.strict}));
+  c.compiled = std::move(compiled);
+  return {};
+}
+
+Result<std::string> dump_cubin(const Settings&, const Compilation& c) { return c.compiled->cubin; }
+
+// --- load: into a device ----------------------------------------------------------------------------------------
+
+Result<void> load(const Settings& settings, Compilation& c) {
+  TC_TRY(context, cuda::Context::open(settings.gpu.ordinal));
+  cuda::ModuleCache modules;
+  TC_TRY(executable, cuda::Executable::load(context, c.compiled->arch, c.compiled->cubin,
+                                            cuda::launch_plan(c.mapping->program), modules));
+  c.executable = std::move(executable);
+  return {};
+}
+
+Result<std::string> dump_load(const Settings&, const Compilation& c) {
+  const cuda::LaunchPlan& plan = c.executable->plan();
+  std::string text;
+  for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    const cuda::KernelAttributes& attributes = c.executable->attributes()[k];
+    text += fmt::format("{}: {} registers, {} bytes of local and {} of shared memory\n", plan.kernels[k].symbol,
+                        attributes.registers, attributes.local_bytes,
+                        attributes.static_shared_bytes + plan.kernels[k].dynamic_shared_bytes);
+  }
+  return text + fmt::format("workspace: {} bytes\n", plan.workspace_bytes());
+}
+
+}  // namespace
+
+Pass gpu_prepare_pass() {
+  return {"prepare", "reductions as a GPU wants them: partial results of lanes", prepare, dump_prepare, nullptr};
+}
+Pass tile_pass() {
+  return {"tile", "schedule, kernels, blocks and threads, barriers, registers", tile, dump_tile, verify_tile};
+}
+Pass cuda_pass() { return {"cuda", "the same as CUDA text", cuda, dump_cuda, nullptr}; }
+Pass cubin_pass() { return {"cubin", "machine code, by NVIDIA's compiler", cubin, dump_cubin, nullptr}; }
+Pass gpu_load_pass() { return {"load", "into a device", load, dump_load, nullptr}; }
+
+}  // namespace tc::compile

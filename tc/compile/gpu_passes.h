@@ -1,0 +1,15 @@
+#pragma once
+
+#include "tc/compile/pipeline.h"
+
+/// The passes that only a compilation for a GPU has: from a specialised Program to a kernel in a device.
+namespace tc::compile {
+
+/// In order; "scop" stands between the first and the others.
+Pass gpu_prepare_pass();
+Pass tile_pass();
+Pass cuda_pass();
+Pass cubin_pass();
+Pass gpu_load_pass();
+
+}  // namespace tc::compile

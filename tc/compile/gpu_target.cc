@@ -1,0 +1,57 @@
+#include "tc/compile/gpu_target.h"
+
+#include "tc/support/result.h"
+
+namespace tc::compile {
+namespace {
+
+/// "CUDA C++ Programming Guide", table "Technical Specifications per Compute Capability", and multiprocessors of the
+/// largest product.
+struct ArchLimits {
+  int number;
+  int64_t shared_bytes;
+  int64_t processors;
+};
+constexpr ArchLimits kArchitectures[] = {
+    {75, 65536, 72},   {80, 166912, 108}, {86, 101376, 84},   {87, 166912, 16},
+    {89, 101376, 142}, {90, 232448, 132}, {100, 232448, 148}, {120, 101376, 188},
+};
+
+}  // namespace
+
+gpu::Device typical_device(cuda::Arch arch) {
+  gpu::Device device;
+  // One between two of the table is like the older.
+  for (const ArchLimits& limits : kArchitectures) {
+    if (limits.number > arch.number) break;
+    device.shared_bytes = limits.shared_bytes;
+    device.processors = limits.processors;
+  }
+  return device;
+}
+
+gpu::Device device_of(const cuda::DeviceInfo& info) {
+  gpu::Device device;
+  device.threads_per_block = info.threads_per_block;
+  device.block = info.block_limits;
+  device.grid = info.grid_limits;
+  device.shared_bytes = info.shared_bytes_per_block;
+  device.processors = info.multiprocessors;
+  return device;
+}
+
+Result<GpuTarget> target_of_device(int ordinal) {
+  TC_TRY(devices, cuda::devices());
+  if (ordinal < 0 || static_cast<size_t>(ordinal) >= devices.size()) {
+    return fail("there is no GPU {}; this machine has {}", ordinal, devices.size());
+  }
+  const cuda::DeviceInfo& info = devices[static_cast<size_t>(ordinal)];
+  return GpuTarget{.arch = info.arch(), .device = device_of(info), .ordinal = ordinal};
+}
+
+Result<GpuTarget> target_of_arch(const std::string& name) {
+  TC_TRY(arch, cuda::parse_arch(name));
+  return GpuTarget{.arch = arch, .device = typical_device(arch), .ordinal = 0};
+}
+
+}  // namespace tc::compile
