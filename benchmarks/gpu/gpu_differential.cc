@@ -1,0 +1,200 @@
+// Runs every example and random programs on this machine's GPU, by the compiler's defaults and under random options,
+// and compares the results with the interpreter's: integers exactly, floats to the bound that it computes.
+//     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--seed=S] [--seconds=S]
+// --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
+// --seed: of the first random program. --seconds: after which no further program is started. Ends with 0 if nothing
+// was found wrong. The folder is searched for *.tc; by default it is the program's own.
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "benchmarks/gpu/on_device.h"
+#include "tc/interp/compare.h"
+#include "tests/common/program.h"
+#include "tests/gpu/simulated.h"
+#include "tests/random/differential.h"
+#include "tests/random/random.h"
+
+namespace tc::testing {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Arguments {
+  fs::path examples;
+  int rounds = 4;
+  uint64_t random = 200;
+  uint64_t seed = 1;
+  double seconds = 1e9;
+};
+
+struct Counts {
+  int agree = 0;
+  int refused = 0;  ///< sizes that break a precondition: nothing of a kernel's
+  int wrong = 0;
+};
+
+void report_wrong(const std::string& what, Counts& counts) {
+  ++counts.wrong;
+  std::printf("WRONG %s\n", what.c_str());
+  std::fflush(stdout);
+}
+
+/// Windows (KH, KW) stay small, so that they fit what they slide over.
+std::map<std::string, int64_t> random_sizes(const ir::Program& program, int round, Random& random) {
+  constexpr int64_t kSmall[] = {1, 3, 5, 7, 9, 11, 13};
+  constexpr int64_t kLarger[] = {4, 8, 16, 31, 33, 40, 64};
+  std::map<std::string, int64_t> sizes;
+  int large = 0;
+  for (const std::string& name : program.sizes) {
+    const bool is_window = name.starts_with("K") && name.size() == 2;
+    sizes[name] = is_window                  ? 3
+                  : round % 2 && large++ < 3 ? kLarger[random.below(7)]
+                  : round % 2                ? 4
+                                             : kSmall[random.below(7)];
+  }
+  return sizes;
+}
+
+options::MappingOptions random_options(Random& random) {
+  options::MappingOptions options;
+  if (random.chance(30)) return options;
+  if (random.chance(60)) options.outer_schedule_options.fusion = static_cast<options::Fusion>(random.below(3));
+  static constexpr int64_t kTiles[] = {1, 2, 3, 4, 7, 8, 16, 32};
+  static constexpr int64_t kThreads[] = {1, 2, 3, 5, 8, 10};
+  static constexpr int64_t kBlocks[] = {1, 2, 3, 7, 100};
+  if (random.chance(60)) {
+    for (int64_t n = random.range(1, 3); n > 0; --n) options.tile.push_back(kTiles[random.below(8)]);
+  }
+  if (random.chance(60)) {
+    for (int64_t n = random.range(1, 3); n > 0; --n) options.map_to_threads.push_back(kThreads[random.below(6)]);
+  }
+  if (random.chance(60)) {
+    for (int64_t n = random.range(1, 3); n > 0; --n) options.map_to_blocks.push_back(kBlocks[random.below(5)]);
+  }
+  if (random.chance(30)) options.use_private_memory = random.chance(50);
+  options.strict = random.chance(20);
+  return options;
+}
+
+std::string differences(const ir::Program& program, const OnDevice& kernel, uint64_t seed) {
+  const interp::Environment data = data_for(program, seed);
+  const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, data);
+  if (!oracle) return oracle.error().to_string();
+  const Result<interp::Environment> results = kernel.run(data);
+  if (!results) return results.error().to_string();
+  std::string wrong;
+  for (const interp::Comparison& comparison : interp::compare(*results, *oracle)) {
+    if (!comparison.agrees) wrong += comparison.sentence + "\n";
+  }
+  return wrong;
+}
+
+void run_example(const fs::path& path, int round, Counts& counts) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const ir::Program symbolic = program_from(text);
+  Random random(static_cast<uint64_t>(round) * 1000 + path.filename().string().size());
+  const std::map<std::string, int64_t> sizes = random_sizes(symbolic, round, random);
+  std::map<std::string, int64_t> scalars;
+  for (const ir::Scalar& scalar : symbolic.scalars) {
+    if (scalar.specialised) scalars[scalar.name] = 2;
+  }
+  const Result<ir::Program> program = try_specialised(text, sizes, scalars);
+  if (!program) {
+    ++counts.refused;
+    return;
+  }
+  const options::MappingOptions options = round == 0 ? options::MappingOptions() : random_options(random);
+  std::string described = path.filename().string();
+  for (const auto& [name, value] : sizes) described += fmt::format(" {}={}", name, value);
+  described += fmt::format("\n{}", options::to_text(options));
+  const Result<OnDevice> kernel = OnDevice::compile(text, *program, sizes, scalars, options);
+  if (!kernel) return report_wrong(described + kernel.error().to_string(), counts);
+  const std::string wrong = differences(*program, *kernel, static_cast<uint64_t>(round + 1));
+  if (!wrong.empty()) return report_wrong(described + wrong, counts);
+  ++counts.agree;
+}
+
+Backend device_backend(uint64_t seed) {
+  Random random(seed);
+  const options::MappingOptions options = random_options(random);
+  const auto compile = [options](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
+    TC_TRY(kernel, OnDevice::compile(source.source(), program, source.sizes, source.compiled_in, options));
+    auto kept = std::make_shared<const OnDevice>(std::move(kernel));
+    return [kept](const interp::Environment& data) { return kept->run(data); };
+  };
+  return {compile, options::to_text(options)};
+}
+
+void run_random(uint64_t seed, Counts& counts) {
+  const Outcome outcome = run_one(seed, device_backend(seed));
+  if (outcome.verdict == Outcome::Verdict::kAgrees) {
+    ++counts.agree;
+  } else if (outcome.verdict == Outcome::Verdict::kRejected) {
+    ++counts.refused;
+  } else {
+    report_wrong(fmt::format("random program {}\n{}", seed, outcome.report), counts);
+  }
+}
+
+int run(const Arguments& arguments) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(arguments.examples)) {
+    if (entry.path().extension() == ".tc") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  Counts counts;
+  for (int round = 0; round < arguments.rounds; ++round) {
+    for (const fs::path& file : files) {
+      if (seconds() < arguments.seconds) run_example(file, round, counts);
+    }
+  }
+  std::printf("examples: %d runs agree, %d sizes refused, %d wrong, of %zu files; %.0f s\n", counts.agree,
+              counts.refused, counts.wrong, files.size(), seconds());
+  Counts random;
+  uint64_t seed = arguments.seed;
+  for (; seed < arguments.seed + arguments.random && seconds() < arguments.seconds; ++seed) run_random(seed, random);
+  std::printf("random programs %llu to %llu: %d agree, %d rejected, %d wrong; %.0f s\n",
+              static_cast<unsigned long long>(arguments.seed), static_cast<unsigned long long>(seed), random.agree,
+              random.refused, random.wrong, seconds());
+  return counts.wrong + random.wrong > 0 ? 1 : 0;
+}
+
+/// The text behind "--name=", if the argument has it.
+std::optional<std::string> value_of(const std::string& argument, const std::string& name) {
+  const std::string prefix = fmt::format("--{}=", name);
+  if (!argument.starts_with(prefix)) return std::nullopt;
+  return argument.substr(prefix.size());
+}
+
+}  // namespace
+}  // namespace tc::testing
+
+int main(int argc, char** argv) {
+  tc::testing::Arguments arguments;
+  arguments.examples = std::filesystem::path(argv[0]).parent_path();
+  for (int i = 1; i < argc; ++i) {
+    using tc::testing::value_of;
+    const std::string argument = argv[i];
+    if (const auto folder = value_of(argument, "examples")) {
+      arguments.examples = *folder;
+    } else if (const auto rounds = value_of(argument, "rounds")) {
+      arguments.rounds = std::stoi(*rounds);
+    } else if (const auto random = value_of(argument, "random")) {
+      arguments.random = std::stoull(*random);
+    } else if (const auto seed = value_of(argument, "seed")) {
+      arguments.seed = std::stoull(*seed);
+    } else if (const auto seconds = value_of(argument, "seconds")) {
+      arguments.seconds = std::stod(*seconds);
+    } else {
+      std::fprintf(stderr, "gpu_differential: no such argument: %s\n", argv[i]);
+      return 1;
+    }
+  }
+  return tc::testing::run(arguments);
+}

@@ -1,0 +1,126 @@
+#include "benchmarks/gpu/on_device.h"
+
+#include <cstddef>
+
+#include "tc/api/elements.h"
+#include "tc/ir/specialise.h"
+#include "tc/support/result.h"
+
+namespace tc::testing {
+namespace {
+
+std::vector<std::byte> packed(const interp::Value& value) {
+  const auto bytes = static_cast<size_t>(bytes_of(value.type));
+  std::vector<std::byte> result(static_cast<size_t>(value.elements()) * bytes);
+  for (size_t at = 0; at < static_cast<size_t>(value.elements()); ++at) {
+    if (is_float(value.type)) {
+      api::store_float(value.type, value.floats[at], &result[at * bytes]);
+    } else {
+      api::store_integer(value.type, value.integers[at], &result[at * bytes]);
+    }
+  }
+  return result;
+}
+
+interp::Value unpacked(const std::vector<std::byte>& bytes, interp::Value value) {
+  const auto size = static_cast<size_t>(bytes_of(value.type));
+  for (size_t at = 0; at < static_cast<size_t>(value.elements()); ++at) {
+    if (is_float(value.type)) {
+      value.floats[at] = api::load_float(value.type, &bytes[at * size]);
+    } else {
+      value.integers[at] = api::load_integer(value.type, &bytes[at * size]);
+    }
+  }
+  return value;
+}
+
+/// A tensor in the GPU's memory.
+struct DeviceTensor {
+  cuda::Buffer buffer;
+  std::vector<int64_t> shape;
+  DLTensor view = {};
+};
+
+Result<std::unique_ptr<DeviceTensor>> upload(const std::shared_ptr<const cuda::Context>& context,
+                                             const interp::Value& value) {
+  const std::vector<std::byte> bytes = packed(value);
+  TC_TRY(buffer, cuda::Buffer::allocate(context, static_cast<int64_t>(bytes.size())));
+  TC_TRY_VOID(buffer.copy_from(bytes.data(), buffer.bytes()));
+  auto tensor = std::make_unique<DeviceTensor>(DeviceTensor{std::move(buffer), value.shape, {}});
+  tensor->view = {.data = reinterpret_cast<void*>(tensor->buffer.address()),
+                  .device = {kDLCUDA, 0},
+                  .ndim = static_cast<int>(tensor->shape.size()),
+                  .dtype = api::to_dlpack(value.type),
+                  .shape = tensor->shape.data(),
+                  .strides = nullptr,
+                  .byte_offset = 0};
+  return tensor;
+}
+
+api::Scalar scalar_of(const interp::Value& value) {
+  if (is_float(value.type)) return value.floats.at(0);
+  if (value.type == ScalarType::kUInt64) return static_cast<uint64_t>(value.integers.at(0));
+  return value.integers.at(0);
+}
+
+}  // namespace
+
+Result<OnDevice> OnDevice::compile(const std::string& text, const ir::Program& program,
+                                   const std::map<std::string, int64_t>& sizes,
+                                   const std::map<std::string, int64_t>& scalars,
+                                   const options::MappingOptions& options) {
+  TC_TRY(engine, api::Engine::create(text));
+  api::Request request;
+  request.entry = program.name;
+  request.backend = api::Backend::kCuda;
+  request.mapping = options;
+  request.sizes = sizes;
+  for (const auto& [name, value] : scalars) request.scalars.emplace(name, value);
+  const auto spec_of = [&](const std::string& name) {
+    const ir::Tensor& tensor = program.tensor(name);
+    return api::TensorSpec{.type = ir::from_halide(tensor.type), .shape = ir::constant_shape(tensor)};
+  };
+  for (const std::string& name : program.parameters) {
+    if (!program.find_scalar(name)) request.inputs.push_back(spec_of(name));
+  }
+  for (const std::string& name : program.results) request.outputs.push_back(spec_of(name));
+  TC_TRY(kernel, engine.compile(request));
+  TC_TRY(context, cuda::Context::open(0));
+  return OnDevice(std::move(kernel), scalars, std::move(context));
+}
+
+Result<interp::Environment> OnDevice::run(const interp::Environment& data) const {
+  std::vector<std::unique_ptr<DeviceTensor>> tensors;
+  std::vector<const DLTensor*> inputs;
+  std::vector<DLTensor*> outputs;
+  std::vector<api::Scalar> scalars;
+  for (const api::Argument& parameter : kernel_.signature().parameters) {
+    const auto given = data.find(parameter.name);
+    if (parameter.role == api::Role::kScalar) {
+      // One that is compiled in is part of the program, not of its data.
+      scalars.push_back(given == data.end() ? api::Scalar(compiled_in_.at(parameter.name)) : scalar_of(given->second));
+      continue;
+    }
+    TC_TRY(tensor, upload(context_, given->second));
+    inputs.push_back(&tensor->view);
+    tensors.push_back(std::move(tensor));
+  }
+  const size_t first_output = tensors.size();
+  for (const api::Argument& result : kernel_.signature().results) {
+    TC_TRY(tensor, upload(context_, data.at(result.name)));
+    outputs.push_back(&tensor->view);
+    tensors.push_back(std::move(tensor));
+  }
+  TC_TRY_VOID(kernel_.run(inputs, outputs, scalars));
+  interp::Environment results;
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    const cuda::Buffer& buffer = tensors[first_output + o]->buffer;
+    std::vector<std::byte> bytes(static_cast<size_t>(buffer.bytes()));
+    TC_TRY_VOID(buffer.copy_to(bytes.data(), buffer.bytes()));
+    const std::string& name = kernel_.signature().results[o].name;
+    results.emplace(name, unpacked(bytes, data.at(name)));
+  }
+  return results;
+}
+
+}  // namespace tc::testing

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "tc/api/tc.h"
+#include "tc/cuda/device.h"
+#include "tc/interp/interpreter.h"
+#include "tc/ir/program.h"
+#include "tc/options/mapping.h"
+
+/// Programs on this machine's GPU, the way a user takes: tc/api, with tensors in the GPU's memory.
+namespace tc::testing {
+
+/// A program compiled for GPU 0.
+class OnDevice {
+ public:
+  /// `program` is the text's def, specialised to the sizes and compiled-in scalars.
+  static Result<OnDevice> compile(const std::string& text, const ir::Program& program,
+                                  const std::map<std::string, int64_t>& sizes,
+                                  const std::map<std::string, int64_t>& scalars,
+                                  const options::MappingOptions& options);
+
+  /// Uploads inputs, in-outs and initial results, runs, and downloads results and in-outs.
+  Result<interp::Environment> run(const interp::Environment& data) const;
+
+ private:
+  OnDevice(api::CompiledKernel kernel, std::map<std::string, int64_t> compiled_in,
+           std::shared_ptr<const cuda::Context> context)
+      : kernel_(std::move(kernel)), compiled_in_(std::move(compiled_in)), context_(std::move(context)) {}
+
+  api::CompiledKernel kernel_;
+  std::map<std::string, int64_t> compiled_in_;
+  std::shared_ptr<const cuda::Context> context_;
+};
+
+}  // namespace tc::testing
