@@ -156,6 +156,8 @@ std::vector<Expr> position_in(const Place& place, const std::vector<Ranged>& sub
   return result;
 }
 
+Expr instance_value(const Expr& value, const BodyContext& context) { return BodyMutator(context).mutate(value); }
+
 Expr combine(ir::Assign assign, const Expr& old_value, const Expr& value) {
   switch (assign) {
     case ir::Assign::kSet:

@@ -42,6 +42,9 @@ Halide::Expr statement_value(const poly::Statement& statement, const BodyContext
 /// The subscripts of the element that one instance writes, in its tensor's place.
 std::vector<Halide::Expr> written_position(const poly::Statement& statement, const BodyContext& context);
 
+/// A value over a statement's indices, at one instance.
+Halide::Expr instance_value(const Halide::Expr& value, const BodyContext& context);
+
 /// old `assign` value.
 Halide::Expr combine(ir::Assign assign, const Halide::Expr& old_value, const Halide::Expr& value);
 

@@ -6,10 +6,13 @@
 
 #include "tc/gpu/barriers.h"
 #include "tc/gpu/bind.h"
+#include "tc/gpu/contraction_kernel.h"
 #include "tc/gpu/cut.h"
 #include "tc/gpu/limits.h"
+#include "tc/gpu/pieces.h"
 #include "tc/gpu/registers.h"
 #include "tc/gpu/translate.h"
+#include "tc/gpu/uses.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/schedule.h"
@@ -55,9 +58,8 @@ std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector
   return result;
 }
 
-Mapping map_within_budget(const poly::Scop& scheduled, const options::MappingOptions& options, const Device& device) {
-  Mapping mapping;
-  mapping.program.name = scheduled.program->name;
+void add_scheduled(Mapping& mapping, const poly::Scop& scheduled, const options::MappingOptions& options,
+                   const Device& device) {
   for (const poly::Scop& part : cut(scheduled)) {
     Kernel kernel = bind(part, options, device);
     const std::optional<std::string> fault = block_fault(kernel);
@@ -68,33 +70,51 @@ Mapping map_within_budget(const poly::Scop& scheduled, const options::MappingOpt
     mapping.program.kernels.push_back(translate(kernel, name));
     mapping.kernels.push_back(std::move(kernel));
   }
-  mapping.edges = edges_between(scheduled, mapping.kernels);
-  mapping.program.workspace = workspace_of(scheduled, mapping.program.kernels);
-  return mapping;
 }
 
-int barriers_of(const Kernel& kernel) {
-  int count = 0;
-  kernel.scop.schedule.root().foreach_descendant_top_down([&](const isl::schedule_node& node) {
-    if (node.isa<isl::schedule_node_mark>() && poly::mark_name(node) == kBarrierMark) ++count;
-    return true;
-  });
-  return count;
+void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piece) {
+  const std::string name = fmt::format("{}_{}", scop.program->name, mapping.kernels.size());
+  tile::Kernel code = contraction_kernel(scop, *piece.contraction, *piece.plan, name);
+  Kernel kernel;
+  kernel.scop = scop;
+  kernel.scop.schedule = piece.scop.schedule;
+  kernel.grid = code.grid;
+  kernel.block = code.block;
+  mapping.program.kernels.push_back(std::move(code));
+  mapping.kernels.push_back(std::move(kernel));
+}
+
+Result<Mapping> map_within_budget(const poly::Scop& scop, const options::MappingOptions& options,
+                                  const Device& device) {
+  Mapping mapping;
+  mapping.program.name = scop.program->name;
+  for (const Piece& piece : cut_out_contractions(scop, options, device)) {
+    if (piece.contraction) {
+      add_contraction(mapping, scop, piece);
+      continue;
+    }
+    TC_TRY(scheduled, poly::schedule(piece.scop, options.outer_schedule_options));
+    poly::Scop part = scop;
+    part.schedule = scheduled.schedule;
+    add_scheduled(mapping, part, options, device);
+  }
+  mapping.edges = edges_between(scop, mapping.kernels);
+  mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
+  return mapping;
 }
 
 }  // namespace
 
 Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
   TC_TRY_VOID(check_limits(options, device));
-  TC_TRY(scheduled, poly::schedule(scop, options.outer_schedule_options));
-  return poly::within_budget(*scop.context, [&] { return map_within_budget(scheduled, options, device); });
+  return poly::within_budget(*scop.context, [&] { return map_within_budget(scop, options, device); });
 }
 
 std::string report(const Mapping& mapping) {
   std::string text;
   for (size_t k = 0; k < mapping.kernels.size(); ++k) {
     const Kernel& kernel = mapping.kernels[k];
-    const int barriers = barriers_of(kernel);
+    const int barriers = count_barriers(mapping.program.kernels[k]);
     const std::vector<std::string> runs = poly::statements_at(kernel.scop, kernel.scop.schedule.root());
     text += fmt::format("kernel {}: grid ({}), block ({}), {} barrier{}, runs {}\n", mapping.program.kernels[k].name,
                         fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "), barriers, barriers == 1 ? "" : "s",

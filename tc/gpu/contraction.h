@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tc/poly/scop.h"
+
+namespace tc::gpu {
+
+/// A loop of a contraction: all integers in [begin, begin + extent), by the index's name in the update.
+struct Axis {
+  std::string name;
+  int64_t begin = 0;
+  int64_t extent = 1;
+};
+
+/// constant + the sum of coefficient * index, over the parallel and the reduction axes.
+struct Subscript {
+  std::vector<int64_t> parallel;
+  std::vector<int64_t> reduction;
+  int64_t constant = 0;
+};
+
+/// A read of the update, at affine subscripts.
+struct Operand {
+  std::string tensor;
+  std::string placeholder;  ///< the Variable that stands for it in the update's value
+  Halide::Type type;
+  std::vector<Subscript> subscripts;
+  std::vector<int64_t> extents;  ///< of the tensor
+};
+
+/// Statements on the points of a space of parallel axes, of which one, the update, reduces over further axes:
+///     C(m,n) = b * C(m,n)            before
+///     C(m,n) += A(m,k) * B(k,n)      update
+///     C(m,n) = relu(C(m,n) + d(n))   after
+/// Every dependence between them stays within one point, so points may run in any order and at once.
+struct Contraction {
+  size_t first = 0, last = 0;  ///< the statements [first, last) of the Scop
+  std::vector<Axis> parallel;  ///< in order of the subscripts of the update's tensor
+  std::vector<Axis> reduction;
+  std::vector<Operand> operands;
+  std::vector<poly::Statement> before, after;  ///< over the parallel axes by name
+  poly::Statement update;                      ///< its value reads placeholders where an Operand says so
+};
+
+/// The contraction whose statements are from `first` on, if there is one: a sum (product, minimum, maximum) over a box,
+/// of operands that each have their elements used several times, with what is done to its results before and after.
+std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first);
+
+}  // namespace tc::gpu

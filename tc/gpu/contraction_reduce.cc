@@ -1,0 +1,295 @@
+#include "tc/gpu/contraction_builder.h"
+
+/// The reduction of a contraction's kernel: copies to shared memory, fragments, sums.
+namespace tc::gpu {
+
+namespace hi = Halide::Internal;
+namespace build = tile::build;
+using Halide::Expr;
+using tile::NodePtr;
+using tile::Tensor;
+
+namespace {
+
+/// Loops over at most so many sums are laid out in the text.
+constexpr int64_t kMostUnrolled = 1024;
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
+
+}  // namespace
+
+ReductionStep ContractionBuilder::step_at(const Expr& step) const {
+  ReductionStep result;
+  result.length = plan_.chunk[plan_.main];
+  const int64_t main_steps = c_.reduction[plan_.main].extent / result.length;
+  Expr rest = step;
+  result.first.resize(c_.reduction.size());
+  const auto place = [&](size_t r, int64_t count, bool outermost) {
+    const Expr number = outermost ? rest : rest % static_cast<int>(count);
+    const Expr first = number * static_cast<int>(plan_.chunk[r]) + static_cast<int>(c_.reduction[r].begin);
+    result.first[r] = hi::simplify(first);
+    rest = rest / static_cast<int>(count);
+  };
+  size_t outermost = plan_.main;
+  for (size_t r = c_.reduction.size(); r-- > 0;) {
+    if (r != plan_.main && plan_.chunk[r] < c_.reduction[r].extent) outermost = r;
+  }
+  place(plan_.main, main_steps, outermost == plan_.main);
+  for (size_t r = c_.reduction.size(); r-- > 0;) {
+    if (r == plan_.main) continue;
+    if (plan_.chunk[r] == c_.reduction[r].extent) {
+      result.first[r] = static_cast<int>(c_.reduction[r].begin);
+    } else {
+      place(r, c_.reduction[r].extent, outermost == r);
+    }
+  }
+  return result;
+}
+
+NodePtr ContractionBuilder::reduce() {
+  const int64_t steps = plan_.steps(c_);
+  std::vector<NodePtr> parts;
+  if (steps == 1) {
+    parts = {fetch(0, step_at(0)), build::commit_group(), build::wait_group(0), build::barrier(),
+             add_up(0, step_at(0))};
+  } else {
+    parts = {pipelined(steps)};
+  }
+  const int64_t left = c_.reduction[plan_.main].extent % plan_.chunk[plan_.main];
+  if (left > 0) {
+    ReductionStep step = step_at(0);
+    step.first[plan_.main] = static_cast<int>(c_.reduction[plan_.main].begin + c_.reduction[plan_.main].extent - left);
+    step.length = left;
+    for (const NodePtr& node : {build::barrier(), fetch(0, step), build::commit_group(), build::wait_group(0),
+                                build::barrier(), add_up(0, step)}) {
+      parts.push_back(node);
+    }
+  }
+  return build::sequence(std::move(parts));
+}
+
+NodePtr ContractionBuilder::pipelined(int64_t steps) {
+  const auto stages = static_cast<int>(plan_.stages);
+  const Expr step = build::var(names_.fresh("step"));
+  const auto loop = [&](std::vector<NodePtr> body) {
+    return build::for_loop(step.as<hi::Variable>()->name, 0, static_cast<int>(steps), build::sequence(std::move(body)));
+  };
+  if (stages == 1) {
+    return loop({build::barrier(), fetch(0, step_at(step)), build::commit_group(), build::wait_group(0),
+                 build::barrier(), add_up(0, step_at(step))});
+  }
+  std::vector<NodePtr> parts;
+  for (int s = 0; s + 1 < stages; ++s) {
+    parts.push_back(fetch(s, step_at(s)));
+    parts.push_back(build::commit_group());
+  }
+  const Expr next = step + (stages - 1);
+  parts.push_back(loop({build::wait_group(stages - 2), build::barrier(),
+                        build::if_then(next < static_cast<int>(steps), fetch(next % stages, step_at(next))),
+                        build::commit_group(), add_up(step % stages, step_at(step))}));
+  return build::sequence(std::move(parts));
+}
+
+/// The least value of a subscript in a step of the block.
+Expr ContractionBuilder::first_of(const Subscript& s, const ReductionStep& step) const {
+  Expr result = static_cast<int>(s.constant);
+  for (size_t i = 0; i < s.parallel.size(); ++i) {
+    const auto by = static_cast<int>(s.parallel[i]);
+    if (by == 0) continue;
+    result = result + first_[i] * by;
+    if (by < 0) result = result + by * static_cast<int>(plan_.parallel[i].tile - 1);
+  }
+  for (size_t r = 0; r < s.reduction.size(); ++r) {
+    const auto by = static_cast<int>(s.reduction[r]);
+    if (by == 0) continue;
+    result = result + step.first[r] * by;
+    if (by < 0) result = result + by * static_cast<int>((r == plan_.main ? step.length : plan_.chunk[r]) - 1);
+  }
+  return hi::simplify(result);
+}
+
+/// Brings a subscript of a vector that may lie outside of the tensor to its last elements (or first).
+Expr ContractionBuilder::within(const Operand& operand, size_t dimension, const Expr& value, int64_t length) const {
+  const Subscript& s = operand.subscripts[dimension];
+  const int64_t extent = operand.extents[dimension];
+  int64_t least = s.constant, greatest = s.constant;
+  const auto add = [&](int64_t by, const Axis& axis, int64_t values) {
+    (by < 0 ? least : greatest) += by * (axis.begin + values - 1);
+    (by < 0 ? greatest : least) += by * axis.begin;
+  };
+  for (size_t i = 0; i < s.parallel.size(); ++i) {
+    add(s.parallel[i], c_.parallel[i], plan_.parallel[i].blocks * plan_.parallel[i].tile);
+  }
+  for (size_t r = 0; r < s.reduction.size(); ++r) add(s.reduction[r], c_.reduction[r], c_.reduction[r].extent);
+  Expr result = value;
+  // A box's last vector may have room for more than is asked for.
+  if (round_up(greatest + 1, length) > extent) result = Halide::min(result, static_cast<int>(extent - length));
+  if (least < 0) result = Halide::max(result, 0);
+  return result;
+}
+
+NodePtr ContractionBuilder::fetch(const Expr& stage, const ReductionStep& step) {
+  std::vector<NodePtr> parts;
+  for (size_t i = 0; i < c_.operands.size(); ++i) parts.push_back(fetch_operand(i, stage, step));
+  return build::sequence(std::move(parts));
+}
+
+NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, const ReductionStep& step) {
+  constexpr int64_t kMostRounds = 16;
+  const Operand& o = c_.operands[operand];
+  const OperandPlan& plan = plan_.operands[operand];
+  std::vector<int64_t> box = plan.box;
+  const int64_t missing = plan_.chunk[plan_.main] - step.length;
+  int64_t copies = 1;
+  for (size_t d = 0; d < box.size(); ++d) {
+    box[d] -= missing * std::abs(o.subscripts[d].reduction[plan_.main]);
+    if (d + 1 == box.size()) box[d] = round_up(box[d], plan.vector) / plan.vector;
+    copies *= box[d];
+  }
+  const int64_t threads = plan_.threads();
+  const int64_t rounds = ceil_div(copies, threads);
+  const std::string round = names_.fresh("copy");
+  Expr number = build::thread_x();
+  if (rounds > 1) number = number + build::var(round) * static_cast<int>(threads);
+  Expr rest = number;
+  int64_t stride = copies;
+  std::vector<Expr> to(box.size() + 1), from(box.size());
+  for (size_t d = 0; d < box.size(); ++d) {
+    stride /= box[d];
+    Expr at = rest / static_cast<int>(stride);
+    if (d > 0) at = at % static_cast<int>(box[d]);
+    const bool last = d + 1 == box.size();
+    to[d + 1] = hi::simplify(at * static_cast<int>(last ? plan.vector : 1));
+    from[d] = within(o, d, hi::simplify(first_of(o.subscripts[d], step) + to[d + 1]), last ? plan.vector : 1);
+  }
+  to[0] = hi::simplify(stage);
+  const Tensor source = build::global(o.tensor, o.type, row_major(o.extents));
+  NodePtr result = build::move(shared_[operand], to, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
+  if (copies % threads != 0) result = build::if_then(number < static_cast<int>(copies), result);
+  if (rounds == 1) return result;
+  return rounds <= kMostRounds ? build::unrolled(round, 0, static_cast<int>(rounds), result)
+                               : build::for_loop(round, 0, static_cast<int>(rounds), result);
+}
+
+/// Adds a step's products to the sums; each group of threads has a part of the main axis.
+NodePtr ContractionBuilder::add_up(const Expr& stage, const ReductionStep& step) {
+  const int64_t part_length = ceil_div(step.length, plan_.groups);
+  const bool even = part_length * plan_.groups == step.length;
+  const int64_t vector = even && part_length % plan_.vector == 0 ? plan_.vector : 1;
+  const std::string& inner = inner_[plan_.main];
+  NodePtr result = add_chunk(stage, step, part_length, vector);
+  const int64_t iterations = part_length / vector;
+  if (iterations > 1) {
+    const bool unrolled = plan_.registers() * part_length <= kMostUnrolled;
+    const auto count = static_cast<int>(iterations);
+    result = unrolled ? build::unrolled(inner, 0, count, result) : build::for_loop(inner, 0, count, result);
+  }
+  int64_t sums = plan_.registers() * part_length;
+  for (size_t r = c_.reduction.size(); r-- > 0;) {
+    if (r == plan_.main || plan_.chunk[r] == 1) continue;
+    const auto count = static_cast<int>(plan_.chunk[r]);
+    sums *= count;
+    const std::string& name = inner_[r];
+    result = sums <= kMostUnrolled ? build::unrolled(name, 0, count, result) : build::for_loop(name, 0, count, result);
+  }
+  return result;
+}
+
+NodePtr ContractionBuilder::add_chunk(const Expr& stage, const ReductionStep& step, int64_t part_length,
+                                      int64_t vector) {
+  std::vector<Expr> at(c_.reduction.size(), 0);
+  for (size_t r = 0; r < c_.reduction.size(); ++r) {
+    if (r != plan_.main && plan_.chunk[r] > 1) at[r] = build::var(inner_[r]);
+  }
+  Expr main = part_ * static_cast<int>(part_length);
+  if (part_length > vector) main = main + build::var(inner_[plan_.main]) * static_cast<int>(vector);
+  std::vector<NodePtr> parts;
+  const std::string lane = names_.fresh("lane");
+  const auto read = [&](bool along) {
+    std::vector<NodePtr> nodes;
+    for (size_t i = 0; i < c_.operands.size(); ++i) {
+      const bool now = plan_.operands[i].along_main && vector > 1;
+      if (now == along) nodes.push_back(read_fragment(i, stage, at, vector));
+    }
+    return build::sequence(std::move(nodes));
+  };
+  at[plan_.main] = hi::simplify(main);
+  if (vector > 1) parts.push_back(read(true));
+  const Expr in_vector = vector > 1 ? build::var(lane) : Expr(0);
+  at[plan_.main] = hi::simplify(main + in_vector);
+  NodePtr products = build::sequence({read(false), multiply(step, at, in_vector)});
+  if (vector > 1) products = build::unrolled(lane, 0, static_cast<int>(vector), products);
+  parts.push_back(products);
+  NodePtr result = build::sequence(std::move(parts));
+  const bool even = part_length * plan_.groups == step.length;
+  return even ? result : build::if_then(at[plan_.main] < static_cast<int>(step.length), result);
+}
+
+NodePtr ContractionBuilder::read_fragment(size_t operand, const Expr& stage, const std::vector<Expr>& at,
+                                          int64_t vector) {
+  const Operand& o = c_.operands[operand];
+  const OperandPlan& plan = plan_.operands[operand];
+  const bool along = plan.along_main && vector > 1;
+  const bool grouped = plan.group_axis >= 0 && !plan.along_main;
+  return over_registers(
+      plan.axes,
+      [&] {
+        std::vector<Expr> from = {hi::simplify(stage)};
+        std::map<std::string, Expr> whole;
+        if (grouped) whole[low_[static_cast<size_t>(plan.group_axis)]] = 0;
+        for (const Subscript& s : o.subscripts) {
+          Expr position = 0;
+          for (size_t i = 0; i < s.parallel.size(); ++i) {
+            const auto by = static_cast<int>(s.parallel[i]);
+            if (by > 0) position = position + local(i) * by;
+            if (by < 0) position = position + (static_cast<int>(plan_.parallel[i].tile - 1) - local(i)) * -by;
+          }
+          for (size_t r = 0; r < s.reduction.size(); ++r) {
+            const auto by = static_cast<int>(s.reduction[r]);
+            if (by > 0) position = position + at[r] * by;
+            if (by < 0) position = position + (static_cast<int>(plan_.chunk[r] - 1) - at[r]) * -by;
+          }
+          from.push_back(hi::simplify(hi::substitute(whole, position)));
+        }
+        std::vector<Expr> to = fragment_subscripts(operand, 0);
+        for (Expr& e : to) e = hi::simplify(hi::substitute(whole, e));
+        const int64_t elements = along     ? vector
+                                 : grouped ? plan_.parallel[static_cast<size_t>(plan.group_axis)].group
+                                           : 1;
+        return build::move(fragments_[operand], to, shared_[operand], from, static_cast<int>(elements));
+      },
+      grouped ? plan.group_axis : -1);
+}
+
+BodyContext ContractionBuilder::context_at(bool inside) const {
+  BodyContext context;
+  context.program = &program_;
+  context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor); };
+  for (size_t i = 0; i < c_.parallel.size(); ++i) {
+    const int64_t last = c_.parallel[i].begin + c_.parallel[i].extent - 1;
+    Expr value = hi::simplify(first_[i] + local(i));
+    if (!inside && is_partial(i)) value = Halide::min(value, static_cast<int>(last));
+    context.indices[c_.parallel[i].name] = poly::ranged(value, c_.parallel[i].begin, last);
+  }
+  return context;
+}
+
+NodePtr ContractionBuilder::multiply(const ReductionStep& step, const std::vector<Expr>& at, const Expr& in_vector) {
+  return over_registers(all_axes(), [&] {
+    BodyContext context = context_at(false);
+    for (size_t r = 0; r < c_.reduction.size(); ++r) {
+      const Axis& axis = c_.reduction[r];
+      context.indices[axis.name] =
+          poly::ranged(hi::simplify(step.first[r] + at[r]), axis.begin, axis.begin + axis.extent - 1);
+    }
+    std::map<std::string, Expr> fragments;
+    for (size_t i = 0; i < c_.operands.size(); ++i) {
+      fragments[c_.operands[i].placeholder] = build::read(fragments_[i], fragment_subscripts(i, in_vector));
+    }
+    const Expr value = hi::substitute(fragments, instance_value(c_.update.value, context));
+    return build::store(sum_, sum_subscripts(), combine(c_.update.assign, build::read(sum_, sum_subscripts()), value));
+  });
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,204 @@
+#include <algorithm>
+
+#include "tc/gpu/contraction_builder.h"
+#include "tc/gpu/translate.h"
+#include "tc/ir/specialise.h"
+#include "tc/support/check.h"
+
+/// What a contraction's kernel does with its sums.
+namespace tc::gpu {
+
+namespace hi = Halide::Internal;
+namespace build = tile::build;
+using Halide::Expr;
+using tile::NodePtr;
+using tile::Tensor;
+
+/// Adds the sums of the other groups to those of the first.
+NodePtr ContractionBuilder::add_groups() {
+  const auto subscripts = [&](const Expr& group) {
+    std::vector<Expr> result = sum_subscripts();
+    result.insert(result.begin(), group);
+    result.push_back(point_thread_);
+    return result;
+  };
+  const NodePtr put = over_registers(all_axes(), [&] {
+    return build::store(sums_, subscripts(hi::simplify(part_ - 1)), build::read(sum_, sum_subscripts()));
+  });
+  const std::string group = names_.fresh("other_part");
+  const NodePtr get =
+      build::unrolled(group, 0, static_cast<int>(plan_.groups - 1), over_registers(all_axes(), [&] {
+                        const Expr other = build::read(sums_, subscripts(build::var(group)));
+                        return build::store(sum_, sum_subscripts(),
+                                            combine(c_.update.assign, build::read(sum_, sum_subscripts()), other));
+                      }));
+  return build::sequence({build::if_then(part_ > 0, put), build::barrier(), build::if_then(part_ == 0, get)});
+}
+
+std::vector<std::string> ContractionBuilder::written() const {
+  std::vector<std::string> result = {c_.update.tensor};
+  for (const poly::Statement& statement : c_.after) {
+    if (std::find(result.begin(), result.end(), statement.tensor) == result.end()) result.push_back(statement.tensor);
+  }
+  return result;
+}
+
+/// Whether somebody else may look at the tensor.
+bool ContractionBuilder::is_seen(const std::string& tensor) const {
+  if (program_.tensor(tensor).role != ir::Role::kTemporary) return true;
+  return std::any_of(scop_.accesses.begin(), scop_.accesses.end(), [&](const poly::Access& access) {
+    if (access.tensor != tensor || !access.reads()) return false;
+    for (size_t s = c_.first; s < c_.last; ++s) {
+      if (scop_.statements[s].id == access.statement) return false;
+    }
+    return true;
+  });
+}
+
+bool reads_tensor(const Expr& value, const std::string& tensor) {
+  struct Search : hi::IRVisitor {
+    explicit Search(const std::string& n) : name(n) {}
+    const std::string& name;
+    bool found = false;
+    using hi::IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      found = found || op->name == name;
+      hi::IRVisitor::visit(op);
+    }
+  } search(tensor);
+  value.accept(&search);
+  return search.found;
+}
+
+bool ContractionBuilder::needs_old_value(const std::string& tensor) const {
+  if (tensor == c_.update.tensor) return c_.before.empty() || reads_tensor(c_.before[0].value, tensor);
+  for (const poly::Statement& statement : c_.after) {
+    if (reads_tensor(statement.value, tensor)) return true;
+    if (statement.tensor == tensor) return false;
+  }
+  return false;
+}
+
+const std::vector<Expr>& ContractionBuilder::element_of(const std::string& tensor) const {
+  if (tensor == c_.update.tensor) return c_.update.subscripts;
+  for (const poly::Statement& statement : c_.after) {
+    if (statement.tensor == tensor) return statement.subscripts;
+  }
+  TC_CHECK(false, "the contraction does not write '{}'", tensor);
+}
+
+std::vector<Expr> ContractionBuilder::element_here(const std::string& tensor) const {
+  const BodyContext context = context_at(true);
+  std::vector<Expr> result;
+  for (const Expr& subscript : element_of(tensor)) {
+    const Expr value = instance_value(subscript, context);
+    const auto* cast = value.as<hi::Cast>();
+    result.push_back(hi::simplify(cast && cast->value.type() == Halide::Int(32) ? cast->value : value));
+  }
+  return result;
+}
+
+/// Whether the groups of registers along the fastest axis are aligned vectors of the tensor.
+bool ContractionBuilder::stores_vectors(const std::string& tensor) const {
+  const size_t axis = plan_.order[0];
+  const AxisPlan& a = plan_.parallel[axis];
+  const Expr last = element_of(tensor).back();
+  const Expr offset = hi::simplify(last - hi::Variable::make(ir::index_type(), c_.parallel[axis].name));
+  const int64_t* constant = hi::as_const_int(offset);
+  const int64_t bytes = a.group * program_.tensor(tensor).type.bytes();
+  return constant && a.group > 1 && bytes <= 16 && (*constant + c_.parallel[axis].begin) % a.group == 0 &&
+         c_.parallel[axis].extent % a.group == 0 && (a.blocks == 1 || a.tile % a.group == 0) &&
+         ir::constant_shape(program_.tensor(tensor)).back() % a.group == 0;
+}
+
+Expr ContractionBuilder::result_lane() const {
+  return store_axis_ < 0 ? Expr(0) : build::var(low_[static_cast<size_t>(store_axis_)]);
+}
+
+/// A value over parallel axes, the block's results among what it reads.
+Expr ContractionBuilder::point_value(const Expr& value) {
+  struct Results : hi::IRMutator {
+    explicit Results(ContractionBuilder& b) : builder(b) {}
+    ContractionBuilder& builder;
+    std::map<std::string, Expr> read;
+    using hi::IRMutator::visit;
+    Expr visit(const hi::Call* op) override {
+      const auto result = builder.results_.find(op->name);
+      if (result == builder.results_.end()) return IRMutator::visit(op);
+      read["result " + op->name] = build::read(result->second, {builder.result_lane()});
+      return hi::Variable::make(op->type, "result " + op->name);
+    }
+  } results(*this);
+  const Expr changed = results.mutate(value);
+  return hi::substitute(results.read, instance_value(changed, context_at(true)));
+}
+
+NodePtr ContractionBuilder::assign_point(const poly::Statement& statement) {
+  const Tensor& result = results_.at(statement.tensor);
+  Expr value = point_value(statement.value);
+  if (value.type() != result.type) value = hi::Cast::make(result.type, value);
+  return build::store(result, {result_lane()}, value);
+}
+
+NodePtr ContractionBuilder::point(const std::vector<std::string>& written) {
+  std::vector<NodePtr> parts;
+  const Tensor& result = results_.at(c_.update.tensor);
+  for (const std::string& name : written) {
+    if (!needs_old_value(name)) continue;
+    const ir::Tensor& tensor = program_.tensor(name);
+    const Expr old = hi::Call::make(tensor.type, name, element_here(name), hi::Call::PureExtern);
+    parts.push_back(build::store(results_.at(name), {result_lane()}, old));
+  }
+  const Expr sum = build::read(sum_, sum_subscripts());
+  if (c_.before.size() == 1 && c_.before[0].kind == poly::Statement::Kind::kInit) {
+    parts.push_back(build::store(result, {result_lane()}, sum));
+  } else {
+    for (const poly::Statement& statement : c_.before) parts.push_back(assign_point(statement));
+    const Expr both = combine(c_.update.assign, build::read(result, {result_lane()}), sum);
+    parts.push_back(build::store(result, {result_lane()}, both));
+  }
+  for (const poly::Statement& statement : c_.after) parts.push_back(assign_point(statement));
+  return build::sequence(std::move(parts));
+}
+
+NodePtr ContractionBuilder::finish() {
+  const std::vector<std::string> names = written();
+  const auto store_low = static_cast<size_t>(std::max(store_axis_, 0));
+  const auto lanes = [&](const NodePtr& body) {
+    const auto group = static_cast<int>(plan_.parallel[store_low].group);
+    return store_axis_ < 0 ? body : build::unrolled(low_[store_low], 0, group, body);
+  };
+  NodePtr result = over_registers(
+      all_axes(),
+      [&] {
+        std::vector<NodePtr> parts = {lanes(point(names))};
+        for (const std::string& name : names) {
+          if (!is_seen(name)) continue;
+          const Tensor to = global_tensor(program_.tensor(name), true);
+          if (store_axis_ >= 0 && stores_vectors(name)) {
+            std::vector<Expr> first = element_here(name);
+            for (Expr& e : first) e = hi::simplify(hi::substitute(low_[store_low], Expr(0), e));
+            parts.push_back(
+                build::move(to, first, results_.at(name), {0}, static_cast<int>(plan_.parallel[store_low].group)));
+          } else {
+            parts.push_back(
+                lanes(build::store(to, element_here(name), build::read(results_.at(name), {result_lane()}))));
+          }
+        }
+        NodePtr stored = build::sequence(std::move(parts));
+        for (auto& [name, tensor] : results_) stored = build::allocate(tensor, stored);
+        Expr inside;
+        for (size_t i = 0; i < c_.parallel.size(); ++i) {
+          if (!is_partial(i)) continue;
+          Expr value = hi::simplify(first_[i] + local(i));
+          if (static_cast<int>(i) == store_axis_) value = hi::simplify(hi::substitute(low_[i], Expr(0), value));
+          const Expr mine = value < static_cast<int>(c_.parallel[i].begin + c_.parallel[i].extent);
+          inside = inside.defined() ? inside && mine : mine;
+        }
+        return inside.defined() ? build::if_then(inside, stored) : stored;
+      },
+      store_axis_);
+  return result;
+}
+
+}  // namespace tc::gpu

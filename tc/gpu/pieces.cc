@@ -1,0 +1,68 @@
+#include "tc/gpu/pieces.h"
+
+#include <isl/union_set.h>
+
+#include <algorithm>
+
+#include "tc/poly/isl_ext.h"
+
+namespace tc::gpu {
+namespace {
+
+/// Whether nothing that the options say is against tiles of the compiler's own choice in shared memory.
+bool may_choose(const options::MappingOptions& options) {
+  return !options.strict && options.tile.empty() && options.map_to_threads.empty() && options.map_to_blocks.empty() &&
+         !options.outer_schedule_options.fusion && options.use_shared_memory.value_or(true) &&
+         options.use_private_memory.value_or(true);
+}
+
+/// The statements [first, last) of a Scop.
+poly::Scop restricted(const poly::Scop& scop, size_t first, size_t last) {
+  poly::Scop result = scop;
+  std::vector<isl::set> domains;
+  for (const isl::set& domain : poly::statement_domains(scop)) {
+    for (size_t s = first; s < last; ++s) {
+      if (scop.statements[s].id == poly::tuple_name(domain)) domains.push_back(domain);
+    }
+  }
+  result.domain =
+      domains.empty() ? isl::union_set::empty(scop.context->get()) : poly::union_of(scop.context->get(), domains);
+  const auto within = [&](const isl::union_map& map) {
+    return map.intersect_domain(result.domain).intersect_range(result.domain);
+  };
+  poly::Dependences& d = result.dependences;
+  for (isl::union_map* map : {&d.flow, &d.anti, &d.output, &d.reduction, &d.all_ordered}) *map = within(*map);
+  std::erase_if(result.accesses, [&](const poly::Access& access) {
+    return std::none_of(domains.begin(), domains.end(),
+                        [&](const isl::set& domain) { return poly::tuple_name(domain) == access.statement; });
+  });
+  result.schedule = isl::schedule::from_domain(result.domain);
+  return result;
+}
+
+}  // namespace
+
+std::vector<Piece> cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options,
+                                        const Device& device) {
+  std::vector<Piece> pieces;
+  size_t classic = 0;  // the first statement that is in no piece yet
+  const auto close = [&](size_t last) {
+    if (classic < last) pieces.push_back({restricted(scop, classic, last), {}, {}});
+    classic = last;
+  };
+  for (size_t s = 0; may_choose(options) && s < scop.statements.size(); ++s) {
+    std::optional<Contraction> contraction = contraction_at(scop, s);
+    if (!contraction) continue;
+    std::optional<ContractionPlan> plan = plan_contraction(*contraction, options, device);
+    if (!plan) continue;
+    close(s);
+    classic = contraction->last;
+    pieces.push_back({restricted(scop, s, classic), std::move(contraction), std::move(plan)});
+    s = classic - 1;
+  }
+  if (pieces.empty()) return {{scop, {}, {}}};
+  close(scop.statements.size());
+  return pieces;
+}
+
+}  // namespace tc::gpu

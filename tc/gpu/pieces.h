@@ -1,0 +1,22 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tc/gpu/contraction_plan.h"
+
+namespace tc::gpu {
+
+/// Statements of a def, neighbours in program order, that one strategy maps.
+struct Piece {
+  poly::Scop scop;                         ///< the instances and dependences of these statements alone
+  std::optional<Contraction> contraction;  ///< absent: the classic strategy
+  std::optional<ContractionPlan> plan;     ///< of the contraction
+};
+
+/// Takes the contractions out of a def. Pieces run one after the other: no order is changed between them. Options that
+/// say how loops are cut, or how a reduction is ordered, keep all in one piece.
+std::vector<Piece> cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options,
+                                        const Device& device);
+
+}  // namespace tc::gpu

@@ -1,0 +1,146 @@
+#include "tc/gpu/contraction_kernel.h"
+
+#include <fmt/ranges.h>
+#include <gtest/gtest.h>
+
+#include "tc/poly/from_ir.h"
+#include "tc/tile/certificate.h"
+#include "tc/tile/verify.h"
+#include "tests/common/program.h"
+#include "tests/gpu/simulated.h"
+
+/// Contractions through shared memory: on the simulator as on the oracle, verified and certified.
+namespace tc::testing {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+constexpr char kMatmul[] = "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }";
+constexpr char kTransposed[] = "def f(float(M,K) A, float(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }";
+constexpr char kBatched[] = "def f(float(B,N,M) X, float(B,K,M) Y) -> (Z) { Z(b,n,k) +=! X(b,n,m) * Y(b,k,m) }";
+constexpr char kPerceptron[] = R"(
+def f(float(B,I) x, float(O,I) w, float(O) bias) -> (y, z) {
+  y(b,o) = bias(o)
+  y(b,o) += x(b,i) * w(o,i)
+  y(b,o) = fmax(y(b,o), 0)
+  z(b,o) = 2 * y(b,o) + x(b,0)
+})";
+constexpr char kScaled[] = R"(
+def f(float a, float b, float(M,K) A, float(K,N) B) -> (C) {
+  C(m,n) = b * C(m,n)
+  C(m,n) += a * A(m,k) * B(k,n)
+})";
+constexpr char kConvolution[] = R"(
+def f(float(N,G,C,H,W) I, float(G,F,C,KH,KW) K, float(G,F) bias) -> (O) {
+  O(n,g,f,h,w) +=! I(n,g,c,h + kh,w + kw) * K(g,f,c,kh,kw)
+  O(n,g,f,h,w) = O(n,g,f,h,w) + bias(g,f)
+})";
+constexpr char kDepthwise[] =
+    "def f(float(N,H,W,C) I, float(KH,KW,C) K) -> (O) { O(n,h,w,c) +=! I(n,h + kh,w + kw,c) * K(kh,kw,c) }";
+constexpr char kGreatest[] = "def f(int32(M,K) A, int32(K,N) B) -> (C) { C(m,n) max=! A(m,k) - B(k,n) + int32(k) }";
+constexpr char kBytes[] = "def f(int8(M,K) A, int8(K,N) B) -> (C) { C(m,n) min=! A(m,k) * B(k,n) }";
+constexpr char kTwice[] = "def f(float(M,K) A) -> (C) { C(m,n) +=! A(m,k) * A(n,k) }";
+constexpr char kBackwards[] =
+    "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,N - 1 - n) where n in 0:N }";
+constexpr char kTensor[] =
+    "def f(float(A,B,C,D) X, float(D,B,E,F) Y) -> (Z) { Z(a,c,e,f) +=! X(a,b,c,d) * Y(d,b,e,f) }";
+
+struct Case {
+  const char* text;
+  Sizes sizes;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.text << " " << fmt::format("{}", c.sizes); }
+
+const Case kCases[] = {
+    {kMatmul, {{"M", 128}, {"N", 128}, {"K", 64}}},
+    {kMatmul, {{"M", 131}, {"N", 127}, {"K", 61}}},
+    {kMatmul, {{"M", 130}, {"N", 132}, {"K", 5}}},
+    {kMatmul, {{"M", 260}, {"N", 68}, {"K", 2}}},
+    {kMatmul, {{"M", 4}, {"N", 4100}, {"K", 12}}},
+    {kTransposed, {{"M", 128}, {"N", 160}, {"K", 96}}},
+    {kTransposed, {{"M", 129}, {"N", 130}, {"K", 77}}},
+    {kBatched, {{"B", 30}, {"N", 26}, {"K", 26}, {"M", 72}}},
+    {kBatched, {{"B", 25}, {"N", 27}, {"K", 25}, {"M", 7}}},
+    {kPerceptron, {{"B", 130}, {"O", 129}, {"I", 37}}},
+    {kPerceptron, {{"B", 128}, {"O", 132}, {"I", 48}}},
+    {kScaled, {{"M", 128}, {"N", 136}, {"K", 40}}},
+    {kScaled, {{"M", 133}, {"N", 127}, {"K", 19}}},
+    {kConvolution, {{"N", 2}, {"G", 3}, {"C", 4}, {"F", 4}, {"H", 30}, {"W", 34}, {"KH", 3}, {"KW", 3}}},
+    {kConvolution, {{"N", 20}, {"G", 2}, {"C", 10}, {"F", 9}, {"H", 9}, {"W", 9}, {"KH", 3}, {"KW", 2}}},
+    {kDepthwise, {{"N", 2}, {"H", 18}, {"W", 19}, {"C", 36}, {"KH", 3}, {"KW", 3}}},
+    {kGreatest, {{"M", 129}, {"N", 130}, {"K", 33}}},
+    {kBytes, {{"M", 140}, {"N", 144}, {"K", 48}}},
+    {kTwice, {{"M", 130}, {"K", 40}}},
+    {kBackwards, {{"M", 130}, {"N", 132}, {"K", 24}}},
+    {kTensor, {{"A", 12}, {"B", 9}, {"C", 12}, {"D", 9}, {"E", 10}, {"F", 14}}},
+};
+
+class Contractions : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Contractions, AgreeWithTheOracleAndAreProved) {
+  const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
+  const Result<gpu::Mapping> mapping = mapped(program);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  ASSERT_EQ(mapping->program.kernels.size(), 1U);
+  const tile::Kernel& kernel = mapping->program.kernels[0];
+  EXPECT_GT(kernel.shared_bytes(), 0);
+  const tile::Verification verification = tile::verify(mapping->program);
+  EXPECT_TRUE(verification.holds()) << fmt::format("{}", fmt::join(verification.faults, "\n"));
+  EXPECT_TRUE(verification.unproved.empty()) << fmt::format("{}", fmt::join(verification.unproved, "\n"));
+  const tile::Certificate certificate = tile::certify(kernel);
+  EXPECT_TRUE(certificate.races.empty()) << fmt::format("{}", fmt::join(certificate.races, "\n"));
+  EXPECT_TRUE(certificate.unproved.empty()) << fmt::format("{}", fmt::join(certificate.unproved, "\n"));
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, {}, seed), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Contractions, ::testing::ValuesIn(kCases));
+
+TEST(Contraction, SmallDevicesGetSmallBlocks) {
+  gpu::Device small;
+  small.shared_bytes = 6000;
+  small.threads_per_block = 64;
+  small.block = {64, 64, 64};
+  const ir::Program program = specialised_from(kMatmul, {{"M", 128}, {"N", 132}, {"K", 70}});
+  const Result<gpu::Mapping> mapping = mapped(program, {}, small);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  const tile::Kernel& kernel = mapping->program.kernels[0];
+  EXPECT_GT(kernel.shared_bytes(), 0);
+  EXPECT_LE(kernel.shared_bytes(), 6000);
+  EXPECT_LE(kernel.block[0], 64);
+  EXPECT_EQ(difference(program, {}, 1, small), "");
+}
+
+/// What depends on neighbouring results is not of the contraction.
+TEST(Contraction, StatementsOnOtherPointsStayOutside) {
+  constexpr char text[] = R"(
+def f(float(M,K) A, float(K,N) B) -> (C, D) {
+  C(m,n) +=! A(m,k) * B(k,n)
+  D(m,n) = C(m,n) + C(m,n + 1) where n in 0:N-1
+})";
+  const ir::Program program = specialised_from(text, {{"M", 128}, {"N", 129}, {"K", 20}});
+  const Result<gpu::Mapping> mapping = mapped(program);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  ASSERT_EQ(mapping->program.kernels.size(), 2U);
+  EXPECT_EQ(mapping->edges, (std::vector<gpu::Edge>{{"C", 0, 1}}));
+  EXPECT_EQ(difference(program), "");
+}
+
+/// What is read once is not worth a copy.
+TEST(Contraction, ReductionsWithoutReuseAreNone) {
+  const Case cases[] = {
+      {"def f(float(M,K) A, float(K) x) -> (y) { y(m) +=! A(m,k) * x(k) }", {{"M", 160}, {"K", 64}}},
+      {"def f(float(M,N,K) A, float(M,N,K) B) -> (y) { y(m,n) +=! A(m,n,k) * B(m,n,k) }",
+       {{"M", 160}, {"N", 128}, {"K", 64}}},
+  };
+  for (const auto& [text, sizes] : cases) {
+    const ir::Program program = specialised_from(text, sizes);
+    const auto context = std::make_shared<poly::Context>();
+    const Result<poly::Scop> scop = poly::from_ir(std::make_shared<const ir::Program>(program), context);
+    ASSERT_TRUE(scop) << scop.error().to_string();
+    EXPECT_FALSE(gpu::contraction_at(*scop, 0)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace tc::testing
