@@ -8,6 +8,7 @@
 #include "tc/gpu/bind.h"
 #include "tc/gpu/contraction_kernel.h"
 #include "tc/gpu/cut.h"
+#include "tc/gpu/elements.h"
 #include "tc/gpu/limits.h"
 #include "tc/gpu/pieces.h"
 #include "tc/gpu/registers.h"
@@ -58,17 +59,56 @@ std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector
   return result;
 }
 
+/// One launch: what it runs, and its code.
+struct Launch {
+  Kernel kernel;
+  tile::Kernel code;
+};
+
+/// Whether nothing but the compiler's own estimate says how parts are mapped.
+bool is_free(const options::MappingOptions& options) {
+  return options.tile.empty() && options.map_to_threads.empty() && options.map_to_blocks.empty() &&
+         options.register_tile.empty() && !options.unroll && !options.private_depth &&
+         options.use_private_memory.value_or(true);
+}
+
+Launch launch_of(const poly::Scop& part, tile::Kernel code) {
+  Kernel kernel;
+  kernel.scop = part;
+  kernel.grid = code.grid;
+  kernel.block = code.block;
+  return {std::move(kernel), std::move(code)};
+}
+
+Launch classic(const poly::Scop& part, const options::MappingOptions& options, const Device& device,
+               const std::string& name) {
+  Kernel kernel = bind(part, options, device);
+  const std::optional<std::string> fault = block_fault(kernel);
+  TC_CHECK(!fault, "kernel {}: {}", name, *fault);
+  kernel = place_barriers(std::move(kernel));
+  if (options.use_private_memory.value_or(true)) kernel = hold_in_registers(std::move(kernel));
+  tile::Kernel code = translate(kernel, name);
+  return {std::move(kernel), std::move(code)};
+}
+
+/// The first recipe that fits the part.
+Launch map_part(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
+                const std::string& name) {
+  if (is_free(options)) {
+    if (const std::optional<Part> part = part_of(scop)) {
+      if (const auto plan = plan_elements(*part, device)) return launch_of(scop, elements(*part, *plan, device, name));
+    }
+  }
+  return classic(scop, options, device, name);
+}
+
 void add_scheduled(Mapping& mapping, const poly::Scop& scheduled, const options::MappingOptions& options,
                    const Device& device) {
   for (const poly::Scop& part : cut(scheduled)) {
-    Kernel kernel = bind(part, options, device);
-    const std::optional<std::string> fault = block_fault(kernel);
-    TC_CHECK(!fault, "kernel {} of '{}': {}", mapping.kernels.size(), scheduled.program->name, *fault);
-    kernel = place_barriers(std::move(kernel));
-    if (options.use_private_memory.value_or(true)) kernel = hold_in_registers(std::move(kernel));
     const std::string name = fmt::format("{}_{}", scheduled.program->name, mapping.kernels.size());
-    mapping.program.kernels.push_back(translate(kernel, name));
-    mapping.kernels.push_back(std::move(kernel));
+    Launch launch = map_part(part, options, device, name);
+    mapping.program.kernels.push_back(std::move(launch.code));
+    mapping.kernels.push_back(std::move(launch.kernel));
   }
 }
 

@@ -104,8 +104,8 @@ TEST(Map, TheReportNamesTheEdgesBetweenKernels) {
       specialised_from("def f(float(N) A) -> (B, C) { B(n) = A(n) + 1  C(n) = B(n) * 2 }", {{"N", 600}}), options);
   ASSERT_TRUE(mapping);
   EXPECT_EQ(gpu::report(*mapping),
-            "kernel f_0: grid (19, 1, 1), block (32, 1, 1), 0 barriers, runs S0\n"
-            "kernel f_1: grid (19, 1, 1), block (32, 1, 1), 0 barriers, runs S1\n"
+            "kernel f_0: grid (4, 1, 1), block (160, 1, 1), 0 barriers, runs S0\n"
+            "kernel f_1: grid (4, 1, 1), block (160, 1, 1), 0 barriers, runs S1\n"
             "edge B: f_0 to f_1, through global memory\n");
 }
 

@@ -1,0 +1,178 @@
+#include "tc/gpu/elements_plan.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tc/ir/specialise.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kBlockThreads = 256;
+constexpr int64_t kFlightBytes = 32;  ///< that a thread should have asked for at once
+constexpr int64_t kThreadsOfProcessor = 2048;
+constexpr int64_t kHiddenLatency = 512;  ///< threads of a processor from which on they hide each other's latency
+constexpr int64_t kLongestUnrolled = 64;
+
+/// The member along which every statement writes; -1 if there is none.
+int member_written_along(const Part& part) {
+  int along = -1;
+  for (const PartStatement& s : part.statements) {
+    const auto& subscripts = s.statement->subscripts;
+    if (subscripts.empty()) return -1;
+    const int member = s.member_of(subscripts.back());
+    if (member < 0 || (along >= 0 && along != member)) return -1;
+    along = member;
+    const std::string& index = s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(along)])];
+    for (size_t d = 0; d + 1 < subscripts.size(); ++d) {
+      if (uses_index(subscripts[d], index)) return -1;
+    }
+  }
+  return along;
+}
+
+bool only_reductions_inside(const PartStatement& s) {
+  return std::all_of(s.inner.begin(), s.inner.end(), [&](int i) {
+    const auto at = static_cast<size_t>(i);
+    return s.ranges[at].extent == 1 ||
+           (s.statement->kind == poly::Statement::Kind::kUpdate && s.statement->is_reduction[at]);
+  });
+}
+
+/// How neighbours along a member access tensors.
+struct Neighbours {
+  bool scattered = false;  ///< some lie apart by more than a step of the last dimension
+  bool aligned = true;     ///< all stand one after the other, and first ones at multiples of `divisor`
+  int64_t bytes = 1;       ///< of the largest element that the member runs over
+  int64_t divisor = 0;     ///< 0: any
+};
+
+class Looker {
+ public:
+  Looker(const Part& part, int along) : part_(part), along_(along) {}
+
+  Neighbours look() {
+    for (const PartStatement& s : part_.statements) {
+      const ir::Program& program = *part_.scop->program;
+      add(program.tensor(s.statement->tensor), s.statement->subscripts, s);
+      for (const hi::Call* read : reads_in(program, s.statement->value)) add(program.tensor(read->name), read->args, s);
+    }
+    const int64_t begin = part_.members[static_cast<size_t>(along_)].begin;
+    found_.divisor = std::gcd(found_.divisor, begin);
+    return found_;
+  }
+
+ private:
+  void add(const ir::Tensor& tensor, const std::vector<Expr>& subscripts, const PartStatement& s) {
+    const std::string& index = s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(along_)])];
+    bool outside = false;
+    for (size_t d = 0; d + 1 < subscripts.size(); ++d) outside = outside || uses_index(subscripts[d], index);
+    const bool last = !subscripts.empty() && uses_index(subscripts.back(), index);
+    found_.scattered = found_.scattered || outside;
+    if (!outside && !last) return;
+    found_.aligned = found_.aligned && !outside && s.member_of(subscripts.back()) == along_ && !tensor.type.is_bool();
+    found_.bytes = std::max<int64_t>(found_.bytes, tensor.type.bytes());
+    if (tensor.rank() > 1) found_.divisor = std::gcd(found_.divisor, ir::constant_shape(tensor).back());
+  }
+
+  const Part& part_;
+  int along_;
+  Neighbours found_;
+};
+
+/// Of `threads` vectors side by side, `repeats` times, over `vectors`: how many of them exist.
+double used(int64_t vectors, int64_t threads, int64_t repeats) {
+  const int64_t step = threads * repeats;
+  return static_cast<double>(vectors) / static_cast<double>((vectors + step - 1) / step * step);
+}
+
+/// Threads along the member: all of it, or whole warps that waste little of the last block.
+void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats) {
+  if (vectors <= kBlockThreads) {
+    plan.threads = vectors;
+    return;
+  }
+  double best = 0;
+  for (int64_t repeats = most_repeats; repeats >= 1; repeats /= 2) {
+    for (int64_t threads = kBlockThreads; threads >= kBlockThreads / 2; threads -= 32) {
+      const double score = used(vectors, threads, repeats);
+      if (score <= best + 0.02) continue;
+      best = score;
+      plan.threads = threads;
+      plan.repeats = repeats;
+    }
+  }
+}
+
+int64_t size_of(const Part& part) {
+  int64_t size = 1;
+  for (const Range& range : part.members) size *= std::min(range.extent, (INT64_MAX >> 1) / size);
+  return size;
+}
+
+/// The innermost member but `along` goes to the threads that are left, as long as there are blocks enough.
+void choose_rows(ElementsPlan& plan, const Part& part, int64_t threads, const Device& device) {
+  for (int m = static_cast<int>(part.members.size()) - 1; m >= 0 && plan.beside < 0; --m) {
+    if (m != plan.along && part.members[static_cast<size_t>(m)].extent > 1) plan.beside = m;
+  }
+  if (plan.beside < 0) return;
+  const int64_t extent = part.members[static_cast<size_t>(plan.beside)].extent;
+  int64_t most = std::min(std::max<int64_t>(kBlockThreads / plan.threads, 1), extent);
+  while (most > 1 && plan.threads * most > 32 && threads / (plan.threads * most) < 2 * device.processors) most /= 2;
+  plan.rows = most;
+  for (int64_t rows = most; rows > most / 2; --rows) {
+    if (extent % rows == 0) {
+      plan.rows = rows;
+      break;
+    }
+  }
+}
+
+/// A divisor, so that nothing is left over, or else 8. With few threads nothing but a thread's own loads hides their
+/// latency.
+int64_t choose_unroll(int64_t inner, int64_t threads, const Device& device) {
+  if (threads < device.processors * kHiddenLatency && inner <= kLongestUnrolled) return inner;
+  for (int64_t unroll = 10; unroll >= 6; --unroll) {
+    if (inner % unroll == 0) return unroll;
+  }
+  return 8;
+}
+
+}  // namespace
+
+std::optional<ElementsPlan> plan_elements(const Part& part, const Device& device) {
+  if (part.members.empty()) return std::nullopt;
+  if (!std::all_of(part.statements.begin(), part.statements.end(), only_reductions_inside)) return std::nullopt;
+  ElementsPlan plan;
+  plan.along = member_written_along(part);
+  if (plan.along < 0) return std::nullopt;
+  const Neighbours neighbours = Looker(part, plan.along).look();
+  if (neighbours.scattered) return std::nullopt;
+
+  int64_t inner = 1;
+  for (const PartStatement& s : part.statements) inner = std::max(inner, s.inner_size());
+  const int64_t size = size_of(part);
+  if (neighbours.aligned) {
+    plan.vector = kVectorBytes / neighbours.bytes;
+    while (plan.vector > 1 && neighbours.divisor % plan.vector != 0) plan.vector /= 2;
+    while (plan.vector > 1 && size / plan.vector < device.processors * kThreadsOfProcessor / 4) plan.vector /= 2;
+  }
+  int64_t repeats = 1;
+  if (inner == 1) {
+    repeats = std::clamp<int64_t>(kFlightBytes / (plan.vector * neighbours.bytes), 1, 4);
+    while (repeats > 1 && size / (plan.vector * repeats) < device.processors * kThreadsOfProcessor) repeats /= 2;
+  }
+  const int64_t extent = part.members[static_cast<size_t>(plan.along)].extent;
+  choose_threads(plan, (extent + plan.vector - 1) / plan.vector, repeats);
+  const int64_t threads = size / plan.vector / plan.repeats;
+  choose_rows(plan, part, threads, device);
+  plan.unroll = choose_unroll(inner, threads, device);
+  return plan;
+}
+
+}  // namespace tc::gpu

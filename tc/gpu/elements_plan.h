@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+
+#include "tc/gpu/kernel.h"
+#include "tc/gpu/part.h"
+
+namespace tc::gpu {
+
+/// How the elements of a part are dealt out. Along one shared member a thread has `repeats` vectors of `vector`
+/// neighbours, `threads` vectors apart; along another, `rows` threads stand beside each other; all else is blocks.
+struct ElementsPlan {
+  int along = 0;
+  int beside = -1;  ///< none
+  int64_t vector = 1;
+  int64_t repeats = 1;
+  int64_t threads = 1;
+  int64_t rows = 1;
+  int64_t unroll = 8;  ///< iterations of a reduction in flight at once
+
+  /// Iterations of `along` that a block has.
+  int64_t covered() const { return threads * vector * repeats; }
+};
+
+/// Nothing where a thread cannot have elements of its own: a statement writes along no shared member, or has more than
+/// a reduction inside; or where neighbouring threads would read far apart.
+std::optional<ElementsPlan> plan_elements(const Part& part, const Device& device);
+
+}  // namespace tc::gpu

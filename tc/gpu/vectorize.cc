@@ -1,0 +1,265 @@
+#include "tc/gpu/vectorize.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "tc/gpu/body.h"
+#include "tc/gpu/names.h"
+#include "tc/ir/specialise.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+using tile::NodePtr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+
+/// What is known of variables modulo something.
+using Multiples = hi::Scope<hi::ModulusRemainder>;
+
+struct Vector {
+  std::string tensor;
+  std::vector<Expr> first;  ///< the subscripts of its first element
+  std::string buffer;
+  Halide::Type type;
+};
+
+bool same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return hi::equal(x, y); });
+}
+
+/// One loop over neighbours.
+class Loop {
+ public:
+  Loop(const tile::For& loop, int64_t elements, const ir::Program& program, const Multiples& multiples, Names& names)
+      : loop_(loop), elements_(elements), program_(program), multiples_(multiples), names_(names) {}
+
+  /// Nothing if the body is more than stores.
+  NodePtr run();
+
+ private:
+  bool collect(const NodePtr& node);
+  const Vector* vector_of(std::vector<Vector>& known, const std::string& tensor, const std::vector<Expr>& subscripts);
+  Expr with_vectors(const Expr& value);
+  NodePtr move(const Vector& vector, bool load) const;
+  NodePtr allocate(const Vector& vector, const NodePtr& body) const;
+
+  const tile::For& loop_;
+  int64_t elements_;
+  const ir::Program& program_;
+  const Multiples& multiples_;
+  Names& names_;
+  std::vector<const tile::Store*> stores_;
+  std::set<std::string> written_;
+  std::vector<Vector> loads_;
+  std::vector<Vector> results_;
+};
+
+bool Loop::collect(const NodePtr& node) {
+  if (const auto* sequence = std::get_if<tile::Sequence>(&node->node)) {
+    return std::all_of(sequence->children.begin(), sequence->children.end(),
+                       [this](const NodePtr& child) { return collect(child); });
+  }
+  const auto* store = std::get_if<tile::Store>(&node->node);
+  if (store == nullptr) return false;
+  stores_.push_back(store);
+  written_.insert(store->tensor);
+  return true;
+}
+
+/// The vector that an access belongs to, or null if it runs along none.
+const Vector* Loop::vector_of(std::vector<Vector>& known, const std::string& tensor,
+                              const std::vector<Expr>& subscripts) {
+  const ir::Tensor* global = program_.find_tensor(tensor);
+  if (global == nullptr || subscripts.empty() || global->type.is_bool()) return nullptr;
+  if (elements_ * global->type.bytes() > kVectorBytes) return nullptr;
+  std::vector<Expr> first = subscripts;
+  for (size_t d = 0; d + 1 < first.size(); ++d) {
+    if (hi::expr_uses_var(first[d], loop_.variable)) return nullptr;
+  }
+  const Expr variable = hi::Variable::make(loop_.begin.type(), loop_.variable);
+  Expr& last = first.back();
+  last = hi::simplify(hi::substitute(loop_.variable, hi::make_zero(loop_.begin.type()), last));
+  const Expr along = hi::simplify(subscripts.back() - Halide::cast(last.type(), variable) - last);
+  if (!hi::is_const_zero(along)) return nullptr;
+  hi::ModulusRemainder offset(0, 0);
+  const ir::Shape shape = ir::constant_shape(*global);
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    offset = offset + hi::modulus_remainder(first[d], multiples_) * hi::ModulusRemainder(0, stride % elements_);
+    stride *= shape[d];
+  }
+  if (offset.modulus % elements_ != 0 || offset.remainder % elements_ != 0) return nullptr;
+  for (const Vector& vector : known) {
+    if (vector.tensor == tensor && same(vector.first, first)) return &vector;
+  }
+  known.push_back({tensor, first, names_.fresh(tensor + "_vector"), global->type});
+  return &known.back();
+}
+
+Expr Loop::with_vectors(const Expr& value) {
+  class Mutator : public hi::IRMutator {
+   public:
+    explicit Mutator(Loop& loop) : loop_(loop) {}
+
+   private:
+    using IRMutator::visit;
+    Expr visit(const hi::Call* op) override {
+      if (op->is_intrinsic(hi::Call::if_then_else)) {
+        return hi::Call::make(op->type, op->name, {mutate(op->args[0]), op->args[1], op->args[2]}, op->call_type);
+      }
+      if (loop_.written_.count(op->name) == 0) {
+        if (const Vector* vector = loop_.vector_of(loop_.loads_, op->name, op->args)) {
+          return hi::Call::make(op->type, vector->buffer,
+                                {hi::Variable::make(loop_.loop_.begin.type(), loop_.loop_.variable)},
+                                hi::Call::PureExtern);
+        }
+      }
+      return IRMutator::visit(op);
+    }
+    Loop& loop_;
+  } mutator(*this);
+  return mutator.mutate(value);
+}
+
+NodePtr Loop::move(const Vector& vector, bool load) const {
+  tile::Move move;
+  const std::vector<Expr> start = {hi::make_zero(Halide::Int(32))};
+  const int last = static_cast<int>(vector.first.size()) - 1;
+  move.destination = load ? vector.buffer : vector.tensor;
+  move.destination_subscripts = load ? start : vector.first;
+  move.destination_dimension = load ? 0 : last;
+  move.source = load ? vector.tensor : vector.buffer;
+  move.source_subscripts = load ? vector.first : start;
+  move.source_dimension = load ? last : 0;
+  move.elements = static_cast<int>(elements_);
+  return make_node(move);
+}
+
+NodePtr Loop::allocate(const Vector& vector, const NodePtr& body) const {
+  tile::Tensor tensor;
+  tensor.name = vector.buffer;
+  tensor.type = vector.type;
+  tensor.memory = tile::Memory::kRegister;
+  tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>{elements_});
+  tensor.written = true;
+  return make_node(tile::Allocate{tensor, body});
+}
+
+/// The tensors that the stores read.
+std::set<std::string> read_by(const std::vector<const tile::Store*>& stores) {
+  class Reads : public hi::IRVisitor {
+   public:
+    std::set<std::string> names;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      names.insert(op->name);
+      IRVisitor::visit(op);
+    }
+  } reads;
+  for (const tile::Store* store : stores) {
+    for (const Expr& e : store->subscripts) e.accept(&reads);
+    store->value.accept(&reads);
+  }
+  return reads.names;
+}
+
+NodePtr Loop::run() {
+  if (!collect(loop_.body)) return nullptr;
+  const std::set<std::string> read = read_by(stores_);
+  std::map<std::string, int> writers;
+  for (const tile::Store* store : stores_) ++writers[store->tensor];
+  std::vector<NodePtr> body;
+  for (const tile::Store* store : stores_) {
+    tile::Store changed = *store;
+    changed.value = with_vectors(store->value);
+    if (writers[store->tensor] == 1 && read.count(store->tensor) == 0) {
+      if (const Vector* vector = vector_of(results_, store->tensor, store->subscripts)) {
+        changed.tensor = vector->buffer;
+        changed.subscripts = {hi::Variable::make(loop_.begin.type(), loop_.variable)};
+      }
+    }
+    body.push_back(make_node(std::move(changed)));
+  }
+  tile::For changed = loop_;
+  changed.body = sequence(std::move(body));
+  std::vector<NodePtr> parts;
+  for (const Vector& vector : loads_) parts.push_back(move(vector, true));
+  parts.push_back(make_node(std::move(changed)));
+  for (const Vector& vector : results_) parts.push_back(move(vector, false));
+  NodePtr result = sequence(std::move(parts));
+  for (const Vector& vector : loads_) result = allocate(vector, result);
+  for (const Vector& vector : results_) result = allocate(vector, result);
+  return result;
+}
+
+bool is_vector_loop(const tile::For& loop, int64_t& elements) {
+  const int64_t* begin = hi::as_const_int(loop.begin);
+  const int64_t* end = hi::as_const_int(loop.end);
+  if (!loop.unrolled || begin == nullptr || end == nullptr || *begin != 0 || !hi::is_const_one(loop.step)) return false;
+  elements = *end;
+  return elements >= 2 && elements <= kVectorBytes && std::has_single_bit(static_cast<uint64_t>(elements));
+}
+
+class Vectorizer {
+ public:
+  Vectorizer(const ir::Program& program, Names& names) : program_(program), names_(names) {}
+
+  NodePtr run(const NodePtr& node) {
+    return node ? std::visit([&](const auto& spec) { return visit(spec, node); }, node->node) : node;
+  }
+
+ private:
+  template <typename Spec>
+  NodePtr visit(const Spec&, const NodePtr& node) {
+    return node;
+  }
+  NodePtr visit(const tile::Sequence& s, const NodePtr&) {
+    std::vector<NodePtr> children;
+    for (const NodePtr& child : s.children) children.push_back(run(child));
+    return sequence(std::move(children));
+  }
+  NodePtr visit(const tile::For& s, const NodePtr&) {
+    int64_t elements = 0;
+    if (is_vector_loop(s, elements)) {
+      if (NodePtr result = Loop(s, elements, program_, multiples_, names_).run()) return result;
+    }
+    tile::For changed = s;
+    const int64_t* step = hi::as_const_int(s.step);
+    const hi::ModulusRemainder begin = hi::modulus_remainder(s.begin, multiples_);
+    const int64_t modulus = step == nullptr ? 1 : std::gcd(*step, begin.modulus);
+    const hi::ScopedBinding<hi::ModulusRemainder> known(multiples_, s.variable,
+                                                        {modulus, modulus == 0 ? 0 : begin.remainder % modulus});
+    changed.body = run(s.body);
+    return make_node(std::move(changed));
+  }
+  NodePtr visit(const tile::If& s, const NodePtr&) {
+    return make_node(tile::If{s.condition, run(s.then_case), run(s.else_case)});
+  }
+  NodePtr visit(const tile::Let& s, const NodePtr&) {
+    const hi::ScopedBinding<hi::ModulusRemainder> known(multiples_, s.name, hi::modulus_remainder(s.value, multiples_));
+    return make_node(tile::Let{s.name, s.value, run(s.body)});
+  }
+  NodePtr visit(const tile::Allocate& s, const NodePtr&) { return make_node(tile::Allocate{s.tensor, run(s.body)}); }
+
+  const ir::Program& program_;
+  Names& names_;
+  Multiples multiples_;
+};
+
+}  // namespace
+
+NodePtr vectorize(const NodePtr& body, const ir::Program& program, Names& names) {
+  return Vectorizer(program, names).run(body);
+}
+
+}  // namespace tc::gpu

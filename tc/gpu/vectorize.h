@@ -1,0 +1,19 @@
+#pragma once
+
+#include "tc/gpu/names.h"
+#include "tc/ir/program.h"
+#include "tc/tile/program.h"
+
+namespace tc::gpu {
+
+/// Copies of whole vectors instead of single elements, in unrolled loops over neighbours.
+///     unrolled v in 0:4                       Move r[0..4) = A[4*t ..]
+///       B(4*t + v) = A(4*t + v) * 2    ==>    unrolled v in 0:4
+///                                               w(v) = r(v) * 2
+///                                             Move B[4*t ..] = w[0..4)
+/// For loops from 0 over 2 to 16 bytes' worth of elements, a power of two, whose body is stores alone; for those of
+/// their global accesses that run along a last dimension at offsets that are provably multiples of the vector. Reads
+/// under a choice, and of tensors that the loop writes, stay as they are. Changes no order between threads.
+tile::NodePtr vectorize(const tile::NodePtr& body, const ir::Program& program, Names& names);
+
+}  // namespace tc::gpu

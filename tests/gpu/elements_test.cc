@@ -1,0 +1,77 @@
+#include <gtest/gtest.h>
+
+#include "tc/tile/certificate.h"
+#include "tc/tile/verify.h"
+#include "tests/common/program.h"
+#include "tests/gpu/simulated.h"
+
+/// Parts in which a thread has elements of its own: oracle = simulator, proved bounds and order, vectors where aligned.
+namespace tc::testing {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+/// Agrees with the oracle, and everything is proved.
+std::string faults_of(const ir::Program& program) {
+  const Result<gpu::Mapping> mapping = mapped(program, {});
+  if (!mapping) return mapping.error().to_string();
+  const tile::Verification verification = tile::verify(mapping->program);
+  std::string text = fmt::format("{}{}", fmt::join(verification.faults, "\n"), fmt::join(verification.unproved, "\n"));
+  for (const tile::Kernel& kernel : mapping->program.kernels) {
+    const tile::Certificate certificate = tile::certify(kernel);
+    text += fmt::format("{}{}", fmt::join(certificate.races, "\n"), fmt::join(certificate.unproved, "\n"));
+  }
+  return text + difference(program, {});
+}
+
+/// How many elements the widest copy takes at once.
+int widest_copy(const std::string& text, const Sizes& sizes) {
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), {});
+  int widest = 0;
+  for (const tile::Kernel& kernel : mapping->program.kernels) {
+    tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+      if (const auto* move = std::get_if<tile::Move>(&node.node)) widest = std::max(widest, move->elements);
+    });
+  }
+  return widest;
+}
+
+TEST(Elements, OfEverySizeAgreeWithTheOracle) {
+  for (const char* text : {"def f(float(N) A) -> (B) { B(n) = A(n) * 2 }",
+                           "def f(float16(N) A, float16(N) B) -> (C, D) { C(n) = A(n) + B(n)  D(n) = C(n) * A(n) }",
+                           "def f(int32(N) A) -> (B) { B(n) += A(n)  B(n) = B(n) * B(n) }",
+                           "def f(int8(N) A) -> (B) { int8 B(n) = A(n) }",
+                           "def f(float(N) A) -> (B) { B(i) +=! A(i) * k where k in 0:3 }"}) {
+    for (const int64_t n : {0, 1, 7, 255, 256, 257, 1023, 1536, 270340}) {
+      SCOPED_TRACE(fmt::format("{} N={}", text, n));
+      EXPECT_EQ(faults_of(specialised_from(text, {{"N", n}})), "");
+    }
+  }
+}
+
+TEST(Elements, OfSeveralDimensionsAndShortReductions) {
+  const std::string text = R"(
+    def f(float(N,C,H,W) A, float(C) s) -> (B, M) {
+      B(n,c,h,w) = A(n,c,h,w) * s(c)
+      M(n,c,h,w) max=! B(n,c,h,w) - A(n, c, h, w) * k where k in 0:11
+    })";
+  for (const auto& [n, c, h, w] : {std::array<int64_t, 4>{1, 1, 1, 1}, {2, 3, 5, 7}, {3, 5, 4, 300}, {7, 3, 17, 64}}) {
+    SCOPED_TRACE(fmt::format("{} {} {} {}", n, c, h, w));
+    EXPECT_EQ(faults_of(specialised_from(text, {{"N", n}, {"C", c}, {"H", h}, {"W", w}})), "");
+  }
+}
+
+TEST(Elements, AreCopiedAsVectorsWhereThatIsAligned) {
+  const std::string copy = "def f(float(N) A) -> (B) { B(n) = A(n) }";
+  EXPECT_EQ(widest_copy(copy, {{"N", 100'000'000}}), 4);
+  EXPECT_EQ(widest_copy(copy, {{"N", 99'999'999}}), 4);
+  const std::string rows = "def f(float16(M,N) A) -> (B) { B(m,n) = A(m,n) }";
+  EXPECT_EQ(widest_copy(rows, {{"M", 10'000}, {"N", 4096}}), 8);
+  EXPECT_EQ(widest_copy(rows, {{"M", 10'000}, {"N", 4094}}), 2);
+  EXPECT_EQ(widest_copy(rows, {{"M", 10'000}, {"N", 4095}}), 0);
+  const std::string shifted = "def f(float(N) A) -> (B) { B(n) = A(n) + A(n + 1) }";
+  EXPECT_EQ(widest_copy(shifted, {{"N", 100'000'000}}), 0);
+}
+
+}  // namespace
+}  // namespace tc::testing
