@@ -447,6 +447,7 @@ int ExprCompiler::function(const hi::Call* op) {
     return pure(made, type, {});
   }
   made.op = Op::kIntegerFunction;
+  made.from = ir::from_halide(op->args.front().type());
   made.function = interp::find_integer_function(op->name);
   TC_CHECK(made.function, "'{}' is neither a tensor of the kernel nor an intrinsic", op->name);
   if (op->name == "tc.floor_div") return divide(type, operands[0], operands[1], false);

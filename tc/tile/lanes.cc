@@ -132,7 +132,7 @@ void other_function(const Instruction& n, Lanes* r) {
     } else {
       const auto& f = *static_cast<const interp::IntegerFunction*>(n.function);
       const std::array<int64_t, 2> arguments = {r[n.a].i[l], n.b < 0 ? 0 : r[n.b].i[l]};
-      r[n.dst].i[l] = f.compute(n.type, arguments.data());
+      r[n.dst].i[l] = f.compute(n.from, arguments.data());
     }
   }
 }

@@ -339,6 +339,13 @@ TEST(Values, IntegersWrapAndDivideDown) {
   }
 }
 
+TEST(Values, BitsAreCountedInTheArgumentsType) {
+  for (const Halide::Type type : {Int(8), Int(16), Int(32), Int(64), UInt(8), UInt(64)}) {
+    const Expr ones = Halide::cast(type, thread_x() * 0 - 1);
+    EXPECT_EQ(values_of<int32_t>(function(Int(32), "popcount", {ones}))[7], type.bits());
+  }
+}
+
 TEST(Values, FloatsInTheirOwnPrecision) {
   const Expr t = Halide::cast(Float(32), thread_x());
   const auto third = values_of<float>(t / 3.0f + 16777216.0f);
