@@ -33,14 +33,12 @@ std::vector<std::string> refusals(const options::MappingOptions& options) {
   refuse(options.unroll.value_or(1) > 1, "'unroll' is above 1; the mapping unrolls no loops");
   refuse(options.match_library_calls.value_or(false),
          "'match_library_calls' is true; kernels are made of the program alone");
-  refuse(options.use_shared_memory.value_or(false),
-         "'use_shared_memory' is true; the mapping promotes nothing to shared memory");
   refuse(options.unroll_copy_shared.value_or(false),
-         "'unroll_copy_shared' is true; the mapping makes no copies to shared memory");
-  refuse(options.shared_depth.has_value(), "'shared_depth' is set; the mapping promotes nothing to shared memory");
+         "'unroll_copy_shared' is true; copies to shared memory are unrolled where a thread makes few");
+  refuse(options.shared_depth.has_value(),
+         "'shared_depth' is set; what is held in shared memory is a step of a contraction");
   refuse(options.private_depth.has_value(), "'private_depth' is set; registers are found at every depth");
   refuse(!options.register_tile.empty(), "'register_tile' is set; a thread works on one result at a time");
-  refuse(options.copy_stages.has_value(), "'copy_stages' is set; the mapping makes no copies to shared memory");
   refuse(options.split_reduction.has_value(), "'split_reduction' is set; the mapping decides it by itself");
   return sentences;
 }

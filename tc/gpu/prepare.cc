@@ -15,6 +15,7 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int64_t kBusyElements = 16384;  ///< from here on a thread for each element is enough
+constexpr int64_t kBusyTiles = 1024;      ///< the same, where threads share what they read
 constexpr int64_t kWarp = 32;
 constexpr int64_t kLanes = 256;
 constexpr int64_t kStepsPerPart = 16;
@@ -69,6 +70,24 @@ bool reads_tensor(const ir::Program& program, const Expr& expr) {
   return finder.found;
 }
 
+/// Whether every tensor that the value reads is read again for other results: threads that have a tile of results each
+/// share it, and need no parts of the reduction (contraction_at()).
+bool shares_operands(const ir::Program& program, const ir::Statement& statement) {
+  constexpr int64_t kOften = 8;
+  int reads = 0;
+  for (const ir::Access& access : statement.accesses) {
+    if (access.is_write || access.exists_only || program.find_tensor(access.tensor) == nullptr) continue;
+    ++reads;
+    const bool again = std::any_of(statement.indices.begin(), statement.indices.end(), [&](const ir::Index& index) {
+      const auto uses = [&](const Expr& e) { return hi::expr_uses_var(e, index.name); };
+      return !index.is_reduction && extent_of(index) >= kOften &&
+             std::none_of(access.subscripts.begin(), access.subscripts.end(), uses);
+    });
+    if (!again) return false;
+  }
+  return reads > 1;
+}
+
 std::optional<Split> find_split(const ir::Program& program, const ir::Statement& statement, const Device& device) {
   if (!statement.reduces() || statement.guard.defined()) return std::nullopt;
   for (const Expr& subscript : statement.subscripts) {
@@ -88,6 +107,7 @@ std::optional<Split> find_split(const ir::Program& program, const ir::Statement&
     }
   }
   if (longest < 2 * kWarp) return std::nullopt;
+  if (elements >= kBusyTiles && longest <= elements && shares_operands(program, statement)) return std::nullopt;
   split.lanes = longest >= 4 * kLanes ? kLanes : kWarp;
   const int64_t steps = (longest + split.lanes - 1) / split.lanes;
   if (elements == 1 && split.lanes == kLanes) {
