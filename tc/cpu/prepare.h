@@ -33,7 +33,9 @@ ir::Program prepare_operands(ir::Program program, const PrepareOptions& options)
 
 /// A reduction that has no dimension for vectors but the one it reduces gets one for its partial results:
 ///     s(m) +=! x(m, k)   ==>   s_lanes(m, l) +=! x(m, 64 * k_vector + l);  s(m) +=! s_lanes(m, l)
-/// and, where nothing else could run in parallel, one for parts that can. Changes the order of the reduction.
+/// and one that has too few results to share among threads is cut into parts:
+///     s +=! x(i, j)      ==>   s_lanes(p, l) +=! x(steps * p + i_step, 64 * j_vector + l);  s +=! s_lanes(p, l)
+/// Changes the order of the reduction.
 ir::Program split_reductions(ir::Program program, const PrepareOptions& options);
 
 }  // namespace tc::cpu

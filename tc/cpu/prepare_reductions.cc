@@ -12,17 +12,26 @@ namespace hi = Halide::Internal;
 
 namespace {
 
-/// Elements from which a reduction without any parallel dimension is cut into parts.
-constexpr int64_t kPartElements = 1 << 16;
+/// Instances from which a reduction that has too few results to share among threads is cut into parts.
+constexpr int64_t kPartInstances = 1 << 17;
 constexpr int64_t kParts = 16;
+/// Instances of a part for each partial result that is combined afterwards.
+constexpr int64_t kPartGain = 8;
+/// Results in one register tile, in vectors, where vectors go along the results.
+constexpr int64_t kTileVectors = 4;
 /// Vectors of partial results side by side: enough to hide the latency of an addition.
 constexpr int64_t kVectors = 4;
 
-/// How a reduction is split: index = begin + (part * steps + step) * lanes + lane.
+/// How a reduction is split: an index that is cut is begin + (part * steps + step) * lanes + lane, where one that is
+/// not cut into parts has no `part`, and one without lanes no `lane`.
 struct Split {
-  size_t index = 0;
+  std::optional<size_t> vector;  ///< the number of the index cut into lanes
   int64_t lanes = 1;
+  std::optional<size_t> part;  ///< the number of the index cut into parts
   int64_t parts = 1;
+
+  int64_t lanes_of(size_t index) const { return vector == index ? lanes : 1; }
+  int64_t parts_of(size_t index) const { return part == index ? parts : 1; }
 };
 
 class Splitter {
@@ -42,18 +51,11 @@ class Splitter {
         return std::nullopt;
       }
     }
-    int64_t lanes = native_lanes();
-    for (const ir::Index& index : statement_.indices) {
-      if (!index.is_reduction && extent_of(index) >= std::max<int64_t>(lanes / 2, 4) && fits(index, true)) {
-        return std::nullopt;
-      }
-    }
-    for (size_t i = statement_.indices.size(); i-- > 0;) {
-      const ir::Index& index = statement_.indices[i];
-      if (!index.is_reduction || extent_of(index) < 2 * lanes || !fits(index, false)) continue;
-      return split_of(i, lanes);
-    }
-    return std::nullopt;
+    Split split;
+    if (!writes_vectors()) find_lanes(split);
+    if (options_.threads > 1) find_parts(split);
+    if (!split.vector && !split.part) return std::nullopt;
+    return split;
   }
 
  private:
@@ -76,24 +78,55 @@ class Splitter {
     return runs;
   }
 
-  Split split_of(size_t i, int64_t lanes) const {
-    const ir::Index& index = statement_.indices[i];
-    int64_t extent = extent_of(index);
-    bool shares = false;
-    int64_t points = 1;
-    for (const ir::Index& other : statement_.indices) {
-      if (other.is_reduction) continue;
-      points *= std::max<int64_t>(extent_of(other), 1);
-      bool reuses = std::any_of(references_.begin(), references_.end(), [&](const Reference& r) {
-        return !r.is_write && r.depends_on(index.name) && !r.depends_on(other.name);
-      });
-      shares = shares || (reuses && extent_of(other) >= kVectors);
+  /// True if vectors along some index of the left side read and write memory well.
+  bool writes_vectors() const {
+    return std::any_of(statement_.indices.begin(), statement_.indices.end(), [&](const ir::Index& index) {
+      return !index.is_reduction && extent_of(index) >= std::max<int64_t>(native_lanes() / 2, 4) && fits(index, true);
+    });
+  }
+
+  void find_lanes(Split& split) const {
+    const int64_t lanes = native_lanes();
+    for (size_t i = statement_.indices.size(); i-- > 0;) {
+      const ir::Index& index = statement_.indices[i];
+      if (!index.is_reduction || extent_of(index) < 2 * lanes || !fits(index, false)) continue;
+      int64_t vectors = shares_loads(index) ? 1 : std::min(kVectors, extent_of(index) / (2 * lanes));
+      while ((vectors & (vectors - 1)) != 0) --vectors;
+      split.vector = i;
+      split.lanes = lanes * std::max<int64_t>(vectors, 1);
+      return;
     }
-    int64_t vectors = shares ? 1 : std::min(kVectors, extent / (2 * lanes));
-    while ((vectors & (vectors - 1)) != 0) --vectors;
-    Split split{i, lanes * std::max<int64_t>(vectors, 1), 1};
-    if (points < options_.threads && extent >= kPartElements) split.parts = kParts;
-    return split;
+  }
+
+  /// True if what is read along the index serves several results: their sums hide each other's latency.
+  bool shares_loads(const ir::Index& index) const {
+    return std::any_of(statement_.indices.begin(), statement_.indices.end(), [&](const ir::Index& other) {
+      return !other.is_reduction && extent_of(other) >= kVectors &&
+             std::any_of(references_.begin(), references_.end(), [&](const Reference& r) {
+               return !r.is_write && r.depends_on(index.name) && !r.depends_on(other.name);
+             });
+    });
+  }
+
+  /// Parts for the threads, along the outermost reduction index that has room for them.
+  void find_parts(Split& split) const {
+    double points = 1;
+    double instances = 1;
+    for (const ir::Index& index : statement_.indices) {
+      auto extent = static_cast<double>(extent_of(index));
+      if (!index.is_reduction) points *= extent;
+      instances *= extent;
+    }
+    const double tiles = split.vector ? points : points / static_cast<double>(native_lanes() * kTileVectors);
+    const double partial = points * static_cast<double>(split.lanes * kParts);
+    if (tiles >= 2 * options_.threads || instances < kPartInstances || instances < kPartGain * partial) return;
+    for (size_t i = 0; i < statement_.indices.size(); ++i) {
+      const ir::Index& index = statement_.indices[i];
+      if (!index.is_reduction || extent_of(index) < kParts * split.lanes_of(i)) continue;
+      split.part = i;
+      split.parts = kParts;
+      return;
+    }
   }
 
   const ir::Program& program_;
@@ -102,53 +135,80 @@ class Splitter {
   std::vector<Reference> references_;
 };
 
-/// The statement that makes the partial results, and the one that combines them.
-std::pair<ir::Statement, ir::Statement> split_statement(ir::Program& program, const ir::Statement& statement,
-                                                        const Split& split) {
-  const ir::Index& index = statement.indices[split.index];
-  const int64_t extent = extent_of(index);
-  const int64_t steps = (extent + split.lanes * split.parts - 1) / (split.lanes * split.parts);
-  ir::Index lane = make_index(fresh(program, index.name + "_lane"), split.lanes, false);
-  ir::Index part = make_index(fresh(program, index.name + "_part"), split.parts, false);
-  ir::Index step = make_index(fresh(program, index.name + "_vector"), steps, true);
+/// Makes the statement for the partial results, and the one that combines them.
+class PartialResults {
+ public:
+  PartialResults(ir::Program& program, const ir::Statement& statement, const Split& split)
+      : program_(program), statement_(statement), split_(split), partial_(statement), combined_(statement) {}
 
-  ir::Statement partial = statement;
-  partial.id = fresh(program, statement.id + "_lanes");
-  partial.initialises = true;
-  partial.indices.clear();
-  ir::Statement combined = statement;
-  combined.indices.clear();
-  for (const ir::Index& i : statement.indices) {
-    if (!i.is_reduction) partial.indices.push_back(i), combined.indices.push_back(i);
+  std::pair<ir::Statement, ir::Statement> make() {
+    partial_.id = fresh(program_, statement_.id + suffix());
+    partial_.initialises = true;
+    partial_.indices.clear();
+    combined_.indices.clear();
+    extents_ = program_.tensor(statement_.tensor).extents;
+    for (const ir::Index& i : statement_.indices) {
+      if (!i.is_reduction) partial_.indices.push_back(i), combined_.indices.push_back(i);
+    }
+    if (split_.part) part_ = add_dimension("_part", *split_.part, split_.parts);
+    if (split_.vector) lane_ = add_dimension("_lane", *split_.vector, split_.lanes);
+    for (size_t i = 0; i < statement_.indices.size(); ++i) {
+      if (!statement_.indices[i].is_reduction) continue;
+      if (split_.part == i || split_.vector == i) {
+        cut(i);
+      } else {
+        partial_.indices.push_back(statement_.indices[i]);
+      }
+    }
+    const ir::Tensor& tensor =
+        add_temporary(program_, statement_.tensor + suffix(), statement_.accumulator, std::move(extents_));
+    partial_.tensor = tensor.name;
+    combined_.value = read(tensor, partial_.subscripts);
+    return {std::move(partial_), std::move(combined_)};
   }
-  std::vector<Expr> extents = program.tensor(statement.tensor).extents;
-  auto add_dimension = [&](ir::Index added) {
-    extents.push_back(added.end);
-    partial.indices.push_back(added);
-    partial.subscripts.push_back(index_variable(added.name));
-    added.is_reduction = true;
-    combined.indices.push_back(added);
-  };
-  Expr number = index_variable(step.name);
-  if (split.parts > 1) {
-    add_dimension(part);
-    number = index_variable(part.name) * index_constant(steps) + number;
-  }
-  add_dimension(lane);
-  for (size_t i = 0; i < statement.indices.size(); ++i) {
-    if (!statement.indices[i].is_reduction) continue;
-    partial.indices.push_back(i == split.index ? step : statement.indices[i]);
-  }
-  Expr offset = number * index_constant(split.lanes) + index_variable(lane.name);
-  if (steps * split.lanes * split.parts != extent) partial.guard = offset < index_constant(extent);
-  Expr value = begin_of(index) == 0 ? offset : offset + index.begin;
-  partial.value = hi::substitute(index.name, value, statement.value);
 
-  const ir::Tensor& tensor = add_temporary(program, statement.tensor + "_lanes", statement.accumulator, extents);
-  partial.tensor = tensor.name;
-  combined.value = read(tensor, partial.subscripts);
-  return {partial, combined};
-}
+ private:
+  const char* suffix() const { return split_.vector ? "_lanes" : "_parts"; }
+
+  /// A dimension of the partial results, which the other statement reduces over. The index along it.
+  Expr add_dimension(const char* name, size_t of, int64_t extent) {
+    ir::Index index = make_index(fresh(program_, statement_.indices[of].name + name), extent, false);
+    extents_.push_back(index.end);
+    partial_.indices.push_back(index);
+    partial_.subscripts.push_back(index_variable(index.name));
+    index.is_reduction = true;
+    combined_.indices.push_back(index);
+    return partial_.subscripts.back();
+  }
+
+  /// Puts what the index is made of now in its place.
+  void cut(size_t i) {
+    const ir::Index& index = statement_.indices[i];
+    const int64_t lanes = split_.lanes_of(i);
+    const int64_t parts = split_.parts_of(i);
+    const int64_t steps = (extent_of(index) + lanes * parts - 1) / (lanes * parts);
+    const char* name = lanes > 1 ? "_vector" : "_step";
+    ir::Index step = make_index(fresh(program_, index.name + name), steps, true);
+    Expr offset = index_variable(step.name);
+    if (parts > 1) offset = part_ * index_constant(steps) + offset;
+    if (lanes > 1) offset = offset * index_constant(lanes) + lane_;
+    if (steps * lanes * parts != extent_of(index)) {
+      Expr exists = offset < index_constant(extent_of(index));
+      partial_.guard = partial_.guard.defined() ? partial_.guard && exists : exists;
+    }
+    partial_.value = hi::substitute(index.name, begin_of(index) == 0 ? offset : offset + index.begin, partial_.value);
+    partial_.indices.push_back(std::move(step));
+  }
+
+  ir::Program& program_;
+  const ir::Statement& statement_;
+  const Split& split_;
+  ir::Statement partial_;
+  ir::Statement combined_;
+  std::vector<Expr> extents_;
+  Expr part_;
+  Expr lane_;
+};
 
 }  // namespace
 
@@ -160,7 +220,7 @@ ir::Program split_reductions(ir::Program program, const PrepareOptions& options)
       statements.push_back(statement);
       continue;
     }
-    auto [partial, combined] = split_statement(program, statement, *split);
+    auto [partial, combined] = PartialResults(program, statement, *split).make();
     statements.push_back(std::move(partial));
     statements.push_back(std::move(combined));
   }

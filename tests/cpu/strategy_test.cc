@@ -219,6 +219,45 @@ TEST(Prepare, SplitReductionsSumTheSame) {
   }
 }
 
+/// S(k) +=! X(i, j, k)
+ProgramPtr plane_sum(int64_t n, int64_t m, int64_t k) {
+  ProgramBuilder b("plane_sum");
+  b.input("X", {n, m, k}).result("S", {k});
+  return b.sum("S", {index("k")}, {{"k", k}}, {{"i", n}, {"j", m}}, b.at("X", {index("i"), index("j"), index("k")}))
+      .build();
+}
+
+TEST(Prepare, CutsReductionsToFewElementsIntoPartsForThreads) {
+  auto parts = [](const ProgramPtr& program, int threads) {
+    ir::Program split = prepare(*program, {.layouts = {}, .vector_bits = 256, .threads = threads});
+    const ir::Tensor& partial = split.tensor(split.statements[0].tensor);
+    std::vector<int64_t> extents;
+    for (const auto& extent : partial.extents) extents.push_back(*Halide::Internal::as_const_int(extent));
+    return extents;
+  };
+  EXPECT_EQ(parts(plane_sum(100, 200, 16), 2), (std::vector<int64_t>{16, 16}));
+  EXPECT_EQ(parts(row_sum(1, 1'000'000), 2), (std::vector<int64_t>{1, 16, 32}));
+  EXPECT_EQ(parts(row_sum(2, 100'000), 2), (std::vector<int64_t>{2, 16, 32}));
+  EXPECT_EQ(parts(row_sum(100, 100'000), 2), (std::vector<int64_t>{100, 32}));
+  EXPECT_EQ(parts(row_sum(1, 1'000'000), 1), (std::vector<int64_t>{1, 32}));
+  EXPECT_EQ(parts(plane_sum(10, 20, 16), 2), (std::vector<int64_t>{16}));
+}
+
+TEST(Prepare, SumsInPartsAreTheSame) {
+  for (auto [n, m, k] : {std::array<int64_t, 3>{100, 200, 16}, {101, 97, 19}, {16, 8200, 1}, {7, 20'011, 3}}) {
+    Compiled kernel = compile(plane_sum(n, m, k));
+    EXPECT_GT(kernel.prepared->statements.size(), 1u);
+    std::vector<float> x = small_integers(n * m * k, 3), s(static_cast<size_t>(k), -1);
+    void* arguments[] = {x.data(), s.data()};
+    ASSERT_EQ(kernel.loaded->call(arguments), 0);
+    for (int64_t i = 0; i < k; ++i) {
+      float expected = 0;
+      for (size_t at = static_cast<size_t>(i); at < x.size(); at += static_cast<size_t>(k)) expected += x[at];
+      EXPECT_EQ(s[static_cast<size_t>(i)], expected) << n << "x" << m << "x" << k << " at " << i;
+    }
+  }
+}
+
 TEST(Prepare, SumsOfNarrowIntegersDoNotWrapOnTheWay) {  // T3
   ProgramBuilder b("narrow");
   b.tensor("X", {300}, ir::Role::kInput, Halide::Int(8)).tensor("S", {1}, ir::Role::kResult, Halide::Int(8));
