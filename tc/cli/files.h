@@ -10,6 +10,9 @@
 
 namespace tc::cli {
 
+/// What a file of options may have.
+inline constexpr size_t kMaxOptionsBytes = 1 << 20;
+
 /// The bytes of a file; "-" is standard input. Errors quote the path and the system's reason, or say that it has more
 /// than `limit` bytes.
 Result<std::string> read_file(const std::string& path, size_t limit);

@@ -14,10 +14,18 @@ DEFINE_uint64(seed, 0,
               "Seed of random tensors. Floats are uniform in [-1, 1); integers in [-8, 8), or [0, 16) if unsigned, or "
               "within bounds where they are used as subscripts; a bool is true half of the time. The same seed gives "
               "a tensor of the same name and shape the same elements, on any machine.");
-DEFINE_string(backend, "cpu", "cpu: compile and run. interp: interpret, slowly and in float64.");
+DEFINE_string(
+    backend, "cpu",
+    "cpu: compile and run. cuda: the same on a GPU of NVIDIA's. sim: the GPU's kernels, simulated on the CPU, "
+    "which finds races and accesses out of bounds. interp: interpret, slowly and in float64. auto: cuda where "
+    "there is a GPU, else cpu.");
 DEFINE_string(options, "",
-              "FILE with options of the compilation: the protobuf text form of tc.proto.CpuOptions, see "
-              "proto/options.proto. Absent options are chosen by the compiler.");
+              "FILE with options of the compilation: the protobuf text form of tc.proto.CpuOptions or, for a GPU, of "
+              "tc.proto.MappingOptions, see proto/options.proto. Absent options are chosen by the compiler.");
+DEFINE_string(preset, "",
+              "Mapping options by name: naive, single_thread, pointwise, mlp, conv or group_conv. For a GPU.");
+DEFINE_string(arch, "sm_90a", "Architecture of NVIDIA's to compile for, where it is not that of a GPU at hand.");
+DEFINE_int32(device, 0, "Number of the GPU to run on.");
 DEFINE_string(output_dir, ".", "Folder to write each result to, as NAME.npy. Empty: results are not written.");
 DEFINE_bool(check, false,
             "run: compare the results with the interpreter's, and fail if one is farther off than rounding explains. "
@@ -30,11 +38,13 @@ DEFINE_bool(verify, false, "Run the verifier after every pass.");
 DEFINE_bool(time_passes, false, "Print to standard error how long each pass took, in milliseconds.");
 DEFINE_string(
     stop_after, "",
-    "Stop after this pass and print what it made: parse, analyse, program, specialise, prepare, scop, schedule, "
-    "stmt, object or load.");
-DEFINE_string(stage, "",
-              "What to print. ast: the typed tree. program: ranges and shapes, for the sizes given if any are. "
-              "schedule: the schedule tree. stmt: the loops. object: the machine code, as assembly.");
+    "Stop after this pass and print what it made: parse, analyse, program, specialise, prepare, scop, then schedule, "
+    "stmt, object or load on the CPU; tile, cuda, cubin or load for a GPU.");
+DEFINE_string(
+    stage, "",
+    "What to print. ast: the typed tree. program: ranges and shapes, for the sizes given if any are. "
+    "schedule: the schedule tree. stmt: the loops. object: the machine code, as assembly. For a GPU, tile: the "
+    "kernels as tile programs. cuda: as CUDA text. ptx, cubin: as NVIDIA's compiler translates it.");
 DEFINE_string(output, "", "FILE to write to instead of standard output.");
 DEFINE_string(target, "host",
               "Processor to compile for, as Halide writes it: x86-64-linux-avx2-fma-f16c-sse41. host: this one.");

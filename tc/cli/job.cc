@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "tc/api/request.h"
+#include "tc/cli/backend.h"
 #include "tc/cli/command_line.h"
 #include "tc/cli/files.h"
 #include "tc/cli/flags.h"
@@ -12,8 +13,6 @@
 
 namespace tc::cli {
 namespace {
-
-constexpr size_t kMaxOptionsBytes = 1 << 20;
 
 /// The --entry, checked against the file's defs.
 Result<std::string> choose_entry(const lang::TypedProgram& program) {
@@ -50,8 +49,9 @@ Result<api::Scalar> parse_scalar(const std::string& name, const std::string& tex
   return fail("scalar '{}' must be a number, not '{}'", name, text);
 }
 
-Result<options::CpuOptions> options_of_flags() {
+Result<options::CpuOptions> cpu_options_of_flags() {
   options::CpuOptions options;
+  if (!FLAGS_preset.empty()) return fail("'--preset' is for the backends cuda and sim");
   if (!FLAGS_options.empty()) {
     TC_TRY(text, read_file(FLAGS_options, kMaxOptionsBytes));
     TC_TRY(read, options::cpu_options_from_text(text, FLAGS_options));
@@ -98,9 +98,11 @@ Result<compile::Compilation> open_def(const std::string& path) {
   return compilation;
 }
 
-Result<api::Request> request_of_flags(const ir::Program& program) {
+Result<api::Request> request_of_flags(const ir::Program& program, api::Backend backend) {
   api::Request request;
   request.entry = program.name;
+  request.backend = backend;
+  request.device = FLAGS_device;
   TC_TRY(sizes, parse_assignments("sizes", FLAGS_sizes));
   for (const auto& [name, text] : sizes) {
     TC_TRY_VOID(check_size_name(name, program));
@@ -112,8 +114,14 @@ Result<api::Request> request_of_flags(const ir::Program& program) {
     TC_TRY(value, parse_scalar(name, text));
     request.scalars.emplace(name, value);
   }
-  TC_TRY(options, options_of_flags());
-  request.options = options;
+  if (backend == api::Backend::kCpu) {
+    TC_TRY(options, cpu_options_of_flags());
+    request.options = options;
+  } else {
+    if (FLAGS_check_bounds) return fail("'--check_bounds' is for the backend cpu");
+    TC_TRY(mapping, mapping_of_flags());
+    request.mapping = mapping;
+  }
   request.budget = {.isl_operations = FLAGS_isl_operations, .wall_clock_ms = FLAGS_time_limit_ms};
   request.verify = FLAGS_verify;
   return request;
@@ -122,8 +130,9 @@ Result<api::Request> request_of_flags(const ir::Program& program) {
 Result<void> run_to(const compile::Settings& settings, compile::Compilation& compilation, const std::string& last) {
   const PassTimes print_at_end{compilation};
   const std::string& wanted = FLAGS_stop_after.empty() ? last : FLAGS_stop_after;
-  TC_TRY(specialise, compile::find_pass("specialise"));
-  TC_TRY(end, wanted.empty() ? Result<size_t>(compile::passes().size()) : compile::find_pass(wanted));
+  const api::Backend backend = settings.backend;
+  TC_TRY(specialise, compile::find_pass("specialise", backend));
+  TC_TRY(end, wanted.empty() ? Result<size_t>(compile::passes(backend).size()) : compile::find_pass(wanted, backend));
   if (end >= specialise) TC_TRY_VOID(api::check_sizes(settings, *compilation.program));
   return compile::run_passes(settings, compilation, wanted);
 }

@@ -71,6 +71,13 @@ std::string time_text(double us) {
   return fmt::format("{:.4g} s", us / 1e6);
 }
 
+std::string series_text(std::vector<double> runs_us, double first_us) {
+  std::ranges::sort(runs_us);
+  const double median = (runs_us[(runs_us.size() - 1) / 2] + runs_us[runs_us.size() / 2]) / 2;
+  return fmt::format("time: median {}, min {}, max {} of {} runs; the first took {}", time_text(median),
+                     time_text(runs_us.front()), time_text(runs_us.back()), runs_us.size(), time_text(first_us));
+}
+
 interp::Value to_value(const api::Tensor& tensor) {
   const api::TensorSpec spec = tensor.spec();
   interp::Value value{.type = spec.type, .shape = spec.shape, .floats = {}, .integers = {}};

@@ -8,7 +8,9 @@
 #include "tc/api/kernel.h"
 #include "tc/api/request.h"
 #include "tc/cli/arguments.h"
+#include "tc/cli/backend.h"
 #include "tc/cli/commands.h"
+#include "tc/cli/device_run.h"
 #include "tc/cli/files.h"
 #include "tc/cli/flags.h"
 #include "tc/cli/job.h"
@@ -26,12 +28,11 @@ double us_since(Clock::time_point begin) {
   return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
 }
 
-Result<void> check_flags() {
-  if (FLAGS_backend != "cpu" && FLAGS_backend != "interp") {
-    return fail("there is no backend '{}'; there are cpu and interp", FLAGS_backend);
-  }
+Result<void> check_flags(const std::optional<api::Backend>& backend) {
   if (FLAGS_repeat == 0) return fail("'--repeat' is 0; a kernel is run at least once");
-  if (FLAGS_repeat > 1 && FLAGS_backend == "interp") return fail("'--repeat' is for the backend cpu");
+  if (FLAGS_repeat > 1 && (!backend || backend == api::Backend::kSimulator)) {
+    return fail("'--repeat' is for the backends cpu and cuda");
+  }
   if (FLAGS_threads > 4096) return fail("'--threads' is {}; at most 4096 are used", FLAGS_threads);
   return {};
 }
@@ -83,8 +84,8 @@ class Progress {
   Clock::time_point last_ = Clock::now();
 };
 
-/// Runs once for the results, and again for the time on tensors of which nothing is kept.
-Result<std::string> run_kernel(const api::CompiledKernel& kernel, Arguments& arguments) {
+/// Here, on the CPU. Runs once for the results, and again for the time on tensors of which nothing is kept.
+Result<std::string> run_kernel(const api::CompiledKernel& kernel, Arguments& arguments, const char* note) {
   std::vector<api::Tensor> scratch;
   if (FLAGS_repeat > 1) {
     for (const api::Tensor& output : arguments.outputs) {
@@ -95,7 +96,7 @@ Result<std::string> run_kernel(const api::CompiledKernel& kernel, Arguments& arg
   const Clock::time_point begin = Clock::now();
   TC_TRY_VOID(kernel.run(arguments.inputs, arguments.outputs, arguments.scalars));
   const double first_us = us_since(begin);
-  if (FLAGS_repeat == 1) return fmt::format("time: {}", time_text(first_us));
+  if (FLAGS_repeat == 1) return fmt::format("time: {}{}", time_text(first_us), note);
   Progress progress;
   std::vector<double> runs_us;
   for (uint32_t i = 0; i < FLAGS_repeat; ++i) {
@@ -104,10 +105,7 @@ Result<std::string> run_kernel(const api::CompiledKernel& kernel, Arguments& arg
     runs_us.push_back(us_since(start));
     progress.show(i + 1, FLAGS_repeat);
   }
-  std::ranges::sort(runs_us);
-  const double median = (runs_us[(runs_us.size() - 1) / 2] + runs_us[runs_us.size() / 2]) / 2;
-  return fmt::format("time: median {}, min {}, max {} of {} runs; the first took {}", time_text(median),
-                     time_text(runs_us.front()), time_text(runs_us.back()), FLAGS_repeat, time_text(first_us));
+  return series_text(std::move(runs_us), first_us);
 }
 
 Result<std::string> run_oracle(const ir::Program& specialised, const interp::Environment& environment,
@@ -144,6 +142,7 @@ Result<std::string> check_results(const ir::Program& specialised, const interp::
 
 /// A run whose Program is specialised: from here on only tensors can be wrong.
 struct Run {
+  std::optional<api::Backend> backend;  ///< none: the interpreter
   compile::Compilation compilation;
   compile::Settings settings;
   Arguments arguments;
@@ -151,16 +150,18 @@ struct Run {
 
 /// Runs on the chosen backend; what to print of it.
 Result<std::string> execute(Run& run) {
-  const bool interpret = FLAGS_backend == "interp";
   interp::Environment environment;
-  if (interpret || FLAGS_check) environment = environment_of(run.arguments, *run.compilation.specialised);
+  if (!run.backend || FLAGS_check) environment = environment_of(run.arguments, *run.compilation.specialised);
   std::string time;
-  if (interpret) {
+  if (!run.backend) {
     TC_TRY(text, run_oracle(*run.compilation.specialised, environment, run.arguments));
     time = text;
   } else {
     const api::CompiledKernel kernel = api::kernel_of(run.settings, run.compilation);
-    TC_TRY(text, run_kernel(kernel, run.arguments));
+    const bool simulate = run.backend == api::Backend::kSimulator;
+    TC_TRY(text, run.backend == api::Backend::kCuda
+                     ? run_on_device(kernel, run.arguments, FLAGS_repeat)
+                     : run_kernel(kernel, run.arguments, simulate ? " (simulator)" : ""));
     time = text;
   }
   std::string report;
@@ -185,22 +186,27 @@ Result<void> print_stop(const Run& run) {
 }  // namespace
 
 Result<void> run_run(const std::vector<std::string>& files) {
-  TC_TRY_VOID(check_flags());
+  Run run;
+  TC_TRY(backend, backend_of_flags());
+  run.backend = backend;
+  TC_TRY_VOID(check_flags(backend));
   cpu::set_thread_count(static_cast<int>(FLAGS_threads));
   TC_TRY(compilation, open_def(files[0]));
   const api::Signature signature = api::signature_of(*compilation.program);
   TC_TRY(input_files, input_files_of_flags(signature));
-  TC_TRY(request, request_of_flags(*compilation.program));
+  TC_TRY(request, request_of_flags(*compilation.program, backend.value_or(api::Backend::kCpu)));
   TC_TRY_VOID(describe_files(input_files, signature, request));
-  Run run;
   TC_TRY(settings, api::settings_of(request, *compilation.program));
   run.settings = std::move(settings);
+  TC_TRY(gpu, backend == api::Backend::kCuda ? compile::target_of_device(FLAGS_device)
+                                             : compile::target_of_arch(FLAGS_arch));
+  run.settings.gpu = gpu;
   run.compilation = std::move(compilation);
-  TC_TRY_VOID(run_to(run.settings, run.compilation, FLAGS_backend == "interp" ? "specialise" : ""));
+  TC_TRY_VOID(run_to(run.settings, run.compilation, backend ? "" : "specialise"));
   if (!FLAGS_stop_after.empty()) return print_stop(run);
 
   const api::Specs specs = api::specs_of(*run.compilation.specialised, run.settings.layouts);
-  TC_TRY_VOID(check_memory(specs, FLAGS_check || FLAGS_backend == "interp"));
+  TC_TRY_VOID(check_memory(specs, FLAGS_check || !backend));
   TC_TRY(arguments, make_arguments(*run.compilation.specialised, signature, specs, input_files, request, FLAGS_seed));
   run.arguments = std::move(arguments);
   TC_TRY_VOID(check_output_files(input_files, run.arguments.output_names));

@@ -115,7 +115,8 @@ TEST_F(Tool, CommandLinesThatAreWrong) {
   EXPECT_EQ(error({"run", "mm.tc", "--seed=abc"}), "error: '--seed' takes a non-negative integer, not 'abc'\n");
   EXPECT_EQ(error({"run", "mm.tc", "--repeat", "-1"}), "error: '--repeat' takes a non-negative integer, not '-1'\n");
   EXPECT_EQ(error({"run", "mm.tc", "--check=maybe"}), "error: '--check' takes true or false, not 'maybe'\n");
-  EXPECT_EQ(error({"run", "mm.tc", "--backend=gpu"}), "error: there is no backend 'gpu'; there are cpu and interp\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--backend=gpu"}),
+            "error: there is no backend 'gpu'; there are auto, cpu, cuda, interp and sim\n");
   EXPECT_EQ(error({"run", "mm.tc", "--repeat=0"}), "error: '--repeat' is 0; a kernel is run at least once\n");
 }
 
@@ -331,6 +332,69 @@ TEST_F(Tool, EmitPrintsEveryStage) {
   }
 }
 
+TEST_F(Tool, RunsOnTheSimulator) {
+  const std::string simulated =
+      good({"run", "mm.tc", "--sizes=M=5,N=6,K=7", "--output_dir=sim", "--backend=sim", "--check"});
+  EXPECT_NE(simulated.find("check: 'C' agrees"), std::string::npos) << simulated;
+  good({"run", "mm.tc", "--sizes=M=5,N=6,K=7", "--output_dir=preset", "--backend=sim", "--preset=single_thread"});
+  good({"run", "mm.tc", "--sizes=M=5,N=6,K=7", "--output_dir=interp", "--backend=interp"});
+  const std::vector<float> expected = read_floats("interp/C.npy");
+  for (const char* folder : {"sim/C.npy", "preset/C.npy"}) {
+    const std::vector<float> found = read_floats(folder);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-5) << folder;
+  }
+}
+
+TEST_F(Tool, MappingOptionsAreForAGpu) {
+  folder_.write("o", "tile: [4, 4]\nmap_to_threads: [4]");
+  good({"run", "mm.tc", "--sizes=M=5,N=6,K=7", "--output_dir=", "--backend=sim", "--options=o", "--check"});
+  EXPECT_EQ(error({"run", "mm.tc", "--sizes=M=5,N=6,K=7", "--backend=cpu", "--options=o"}),
+            "o:2:1: error: there is no option 'map_to_threads' of the CPU; there are scheduler, tile, vector_width, "
+            "unroll, parallel, promote, strict, check_bounds\n"
+            "    map_to_threads: [4]\n"
+            "    ^~~~~~~~~~~~~~\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--preset=mlp"}), "error: '--preset' is for the backends cuda and sim\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--backend=sim", "--preset=fast"}),
+            "error: there is no preset 'fast'; there are naive, single_thread, pointwise, mlp, conv, group_conv\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--backend=sim", "--preset=mlp", "--options=o"}),
+            "error: '--options' and '--preset' exclude each other\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--backend=sim", "--check_bounds"}),
+            "error: '--check_bounds' is for the backend cpu\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--backend=sim", "--repeat=3"}),
+            "error: '--repeat' is for the backends cpu and cuda\n");
+}
+
+TEST_F(Tool, EmitShowsTheStagesOfAGpu) {
+  const auto emit = [this](const std::string& stage) { return good({"emit", "mm.tc", stage, "--sizes=M=8,N=8,K=8"}); };
+  EXPECT_EQ(emit("--stage=tile").substr(0, 11), "program mm\n");
+  const std::string text = emit("--stage=cuda");
+  EXPECT_EQ(text.substr(0, 10), "// def mm(");
+  EXPECT_NE(text.find("extern \"C\" __global__"), std::string::npos);
+  EXPECT_EQ(text, emit("--stop_after=cuda"));
+  EXPECT_EQ(good({"emit", "mm.tc", "--stop_after=prepare", "--backend=cuda", "--sizes=M=2,N=2,K=9"}).substr(0, 10),
+            "program mm");
+  EXPECT_EQ(error({"emit", "mm.tc", "--stage=cuda", "--sizes=M=8,N=8,K=8", "--arch=sm90"}),
+            "error: there is no GPU architecture 'sm90'\n");
+  EXPECT_EQ(error({"emit", "mm.tc", "--stop_after=cudas", "--backend=cuda", "--sizes=M=8,N=8,K=8"}),
+            "error: there is no pass 'cudas'; did you mean 'cuda'?\n");
+}
+
+TEST_F(Tool, WhatIsMissingForAGpuIsSaid) {
+  ::setenv("TENSORC_NVRTC", "/nonexistent/libnvrtc.so", 1);
+  EXPECT_EQ(error({"emit", "mm.tc", "--stage=ptx", "--sizes=M=8,N=8,K=8"}),
+            "error: NVRTC is not found (looked for /nonexistent/libnvrtc.so)\n");
+  // With a driver and a GPU, NVRTC is what is missing.
+  const std::string no_gpu = error({"run", "mm.tc", "--sizes=M=8,N=8,K=8", "--backend=cuda"});
+  EXPECT_TRUE(no_gpu.starts_with("error: NVIDIA's driver ") || no_gpu.starts_with("error: NVRTC is not found"))
+      << no_gpu;
+  // Then auto is the CPU.
+  const std::string chosen =
+      good({"run", "mm.tc", "--sizes=M=8,N=8,K=8", "--backend=auto", "--output_dir=", "--check"});
+  EXPECT_NE(chosen.find("check: 'C' agrees"), std::string::npos) << chosen;
+  ::unsetenv("TENSORC_NVRTC");
+}
+
 TEST_F(Tool, EmitWritesToAFile) {
   EXPECT_EQ(good({"emit", "mm.tc", "--stage=ast", "--output=ast.txt"}), "");
   EXPECT_EQ(folder_.read("ast.txt"), good({"emit", "mm.tc", "--stage=ast"}));
@@ -338,7 +402,8 @@ TEST_F(Tool, EmitWritesToAFile) {
 
 TEST_F(Tool, EmitRefusesWhatItCannotShow) {
   EXPECT_EQ(error({"emit", "mm.tc"}),
-            "error: '--stage' is missing; the stages are ast, program, schedule, stmt, object\n");
+            "error: '--stage' is missing; the stages are ast, program, schedule, stmt, object, tile, cuda, "
+            "ptx, cubin\n");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stm"}), "error: there is no stage 'stm'; did you mean 'stmt'?\n");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt", "--stop_after=stmt"}),
             "error: '--stage' and '--stop_after' exclude each other\n");
