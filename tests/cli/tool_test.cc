@@ -375,7 +375,7 @@ TEST_F(Tool, EmitShowsTheStagesOfAGpu) {
   EXPECT_EQ(good({"emit", "mm.tc", "--stop_after=prepare", "--backend=cuda", "--sizes=M=2,N=2,K=9"}).substr(0, 10),
             "program mm");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=cuda", "--sizes=M=8,N=8,K=8", "--arch=sm90"}),
-            "error: there is no GPU architecture 'sm90'\n");
+            "error: 'sm90' is no GPU architecture; one is written like sm_80 or sm_90a\n");
   EXPECT_EQ(error({"emit", "mm.tc", "--stop_after=cudas", "--backend=cuda", "--sizes=M=8,N=8,K=8"}),
             "error: there is no pass 'cudas'; did you mean 'cuda'?\n");
 }
