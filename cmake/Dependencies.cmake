@@ -12,6 +12,9 @@ pkg_check_modules(ISL REQUIRED IMPORTED_TARGET isl)
 
 add_library(tc_isl INTERFACE)
 target_link_libraries(tc_isl INTERFACE PkgConfig::ISL gmp)
+# Debian's libLLVM exports the isl that its Polly was built with, of another version and with other numbers: ours has to
+# be found first. Options stand before libraries in a link, so it is the first that is needed.
+target_link_options(tc_isl INTERFACE "LINKER:--push-state,--no-as-needed" ${ISL_LINK_LIBRARIES} "LINKER:--pop-state")
 
 # LLVM as Halide links it: the same shared library, found through llvm-config
 # because LLVM's CMake package wants every optional library that it was built with.

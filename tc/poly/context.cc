@@ -1,5 +1,8 @@
+#include <dlfcn.h>
 #include <isl/ctx.h>
+#include <isl/map.h>
 #include <isl/options.h>
+#include <isl/version.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -36,7 +39,26 @@ class Context::Watchdog {
   std::thread thread_;  // last: started when all else is in place
 };
 
+namespace {
+
+/// The library that a function comes from.
+template <typename Function>
+const void* library_of(Function* function) {
+  Dl_info info{};
+  return dladdr(reinterpret_cast<const void*>(function), &info) ? info.dli_fbase : nullptr;
+}
+
+/// A process may have loaded another library with an isl of its own, of another version: what that lacks would come
+/// from ours, and read its objects.
+void check_library() {
+  static const bool is_one = library_of(&isl_ctx_alloc) == library_of(&isl_map_get_range_simple_fixed_box_hull);
+  TC_CHECK(is_one, "another library of this process has an isl of its own, {}, before ours", isl_version());
+}
+
+}  // namespace
+
 Context::Context(const options::Budget& budget) : budget_(budget), ctx_(isl_ctx_alloc()) {
+  check_library();
   TC_CHECK(ctx_, "isl gives no context");
   isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE);
   isl_ctx_set_max_operations(ctx_, budget.isl_operations);
