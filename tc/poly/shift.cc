@@ -1,5 +1,6 @@
 #include "tc/poly/shift.h"
 
+#include <isl/ctx.h>
 #include <isl/options.h>
 #include <isl/schedule.h>
 
@@ -107,6 +108,30 @@ std::optional<Cluster> shifted(const Scop& scop, const Alignment& a, const Clust
   return both;
 }
 
+namespace {
+
+/// isl's scheduler may take a hundred thousand times longer for one pair of statements than for the next: beyond this
+/// many operations, at most a second, it is left to have no answer. The compilation's own count begins anew.
+constexpr unsigned long kSchedulerOperations = 10'000;
+
+std::optional<isl::schedule> try_to_schedule(const isl::schedule_constraints& constraints) {
+  isl_ctx* ctx = constraints.ctx().get();
+  const unsigned long budget = isl_ctx_get_max_operations(ctx);
+  std::optional<isl::schedule> result;
+  isl_ctx_reset_operations(ctx);
+  isl_ctx_set_max_operations(ctx, kSchedulerOperations);
+  try {
+    result = constraints.compute_schedule();
+  } catch (const isl::exception_quota&) {
+    isl_ctx_reset_error(ctx);
+  }
+  isl_ctx_reset_operations(ctx);
+  isl_ctx_set_max_operations(ctx, budget);
+  return result;
+}
+
+}  // namespace
+
 std::optional<isl::schedule> skewed(const Scop& scop, const std::vector<isl::set>& domains, bool positive_orthant) {
   isl_ctx* ctx = scop.context->get().get();
   isl_options_set_schedule_whole_component(ctx, 1);
@@ -116,12 +141,11 @@ std::optional<isl::schedule> skewed(const Scop& scop, const std::vector<isl::set
   isl::union_map validity = inside(scop.dependences.ordered());
   const isl::union_map coincidence = validity.unite(inside(scop.dependences.reduction));
   if (positive_orthant) validity = validity.unite(orthant(domains));
-  const isl::schedule schedule = isl::schedule_constraints::on_domain(domain)
-                                     .set_validity(validity)
-                                     .set_coincidence(coincidence)
-                                     .set_proximity(inside(scop.dependences.flow))
-                                     .compute_schedule();
-  if (!acceptable(schedule, positive_orthant)) return std::nullopt;
+  const std::optional<isl::schedule> schedule = try_to_schedule(isl::schedule_constraints::on_domain(domain)
+                                                                    .set_validity(validity)
+                                                                    .set_coincidence(coincidence)
+                                                                    .set_proximity(inside(scop.dependences.flow)));
+  if (!schedule || !acceptable(*schedule, positive_orthant)) return std::nullopt;
   return schedule;
 }
 
