@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <span>
+#include <string_view>
 
 #include "tc/interp/scalar.h"
 
@@ -158,6 +159,8 @@ Bounded call(const RealFunction& function, ScalarType type, const Bounded* argum
     point[i] = arguments[i].value;
     error += arguments[i].error;
   }
+  // The sign of a NaN is whatever an operation made of it.
+  if (std::isnan(point[1]) && std::string_view(function.name) == "copysign") return unknown();
   const double value = function.compute(type, point.data());
   if (error > 0 && function.shape != Shape::kLipschitz) {
     double low = value;
@@ -190,6 +193,7 @@ Bounded call(const RealFunction& function, ScalarType type, const Bounded* argum
 
 Sure call(const RealPredicate& predicate, Bounded argument) {
   const int64_t value = predicate.compute(argument.value);
+  if (std::isnan(argument.value) && std::string_view(predicate.name) == "signbit") return {value, false};
   if (argument.error == 0) return {value, true};
   if (!argument.known()) return {value, false};
   const int64_t low = predicate.compute(argument.low());
