@@ -1,9 +1,13 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <optional>
 
 #include "tc/api/elements.h"
+#include "tc/api/layout.h"
 #include "tc/compile/pipeline.h"
 #include "tc/support/check.h"
 #include "tests/random/differential.h"
@@ -12,71 +16,132 @@
 namespace tc::testing {
 namespace {
 
-std::vector<std::byte> packed(const interp::Value& value) {
-  const int bytes = bytes_of(value.type);
-  std::vector<std::byte> result(static_cast<size_t>(value.elements()) * bytes);
-  for (int64_t at = 0; at < value.elements(); ++at) {
-    if (is_float(value.type)) {
-      api::store_float(value.type, value.floats[at], &result[at * bytes]);
-    } else {
-      api::store_integer(value.type, value.integers[at], &result[at * bytes]);
+constexpr std::byte kPoison{0xa5};
+
+/// A tensor's bytes in memory, and what of them its elements are.
+struct Memory {
+  std::vector<std::byte> bytes;
+  std::vector<size_t> elements;  ///< where each begins, in row-major order
+
+  /// Elements lie apart by the strides given; what is between them is poison.
+  Memory(const interp::Value& value, const std::vector<int64_t>& strides) {
+    const size_t size = bytes_of(value.type);
+    std::vector<int64_t> index(value.shape.size(), 0);
+    for (int64_t n = 0; n < value.elements(); ++n) {
+      int64_t at = 0;
+      for (size_t d = 0; d < index.size(); ++d) at += index[d] * strides[d];
+      elements.push_back(static_cast<size_t>(at) * size);
+      for (size_t d = index.size(); d-- > 0 && ++index[d] == value.shape[d];) index[d] = 0;
+    }
+    const size_t last = elements.empty() ? 0 : *std::max_element(elements.begin(), elements.end()) + size;
+    bytes.reserve(std::max<size_t>(last, 64));  // an address, even of a tensor without elements
+    bytes.resize(last, kPoison);
+    for (int64_t n = 0; n < value.elements(); ++n) {
+      std::byte* to = &bytes[elements[n]];
+      is_float(value.type) ? api::store_float(value.type, value.floats[n], to)
+                           : api::store_integer(value.type, value.integers[n], to);
     }
   }
-  return result;
-}
 
-interp::Value unpacked(const std::vector<std::byte>& bytes, interp::Value value) {
-  const int size = bytes_of(value.type);
-  for (int64_t at = 0; at < value.elements(); ++at) {
-    if (is_float(value.type)) {
-      value.floats[at] = api::load_float(value.type, &bytes[at * size]);
-    } else {
-      value.integers[at] = api::load_integer(value.type, &bytes[at * size]);
+  /// The elements, as a tensor of the type and shape of `like`.
+  interp::Value read(interp::Value like) const {
+    for (size_t n = 0; n < elements.size(); ++n) {
+      const std::byte* from = &bytes[elements[n]];
+      if (is_float(like.type)) {
+        like.floats[n] = api::load_float(like.type, from);
+      } else {
+        like.integers[n] = api::load_integer(like.type, from);
+      }
     }
+    return like;
   }
-  return value;
+
+  bool is_intact_between_elements(size_t size) const {
+    std::vector<bool> is_element(bytes.size(), false);
+    for (const size_t at : elements) std::fill_n(is_element.begin() + static_cast<std::ptrdiff_t>(at), size, true);
+    for (size_t at = 0; at < bytes.size(); ++at) {
+      if (!is_element[at] && bytes[at] != kPoison) return false;
+    }
+    return true;
+  }
+};
+
+std::vector<int64_t> strides_of(const cpu::Layouts& layouts, const std::string& name, const interp::Value& value) {
+  const auto layout = layouts.find(name);
+  return layout == layouts.end() ? api::dense_strides(value.shape) : layout->second;
 }
 
-Result<interp::Environment> run_compiled(const compile::Compilation& compilation, const interp::Environment& data) {
-  std::vector<std::vector<std::byte>> memory;
+/// For some of the tensors that a caller gives: their dimensions in another order, and with room between them.
+cpu::Layouts random_layouts(const ir::Program& program, uint64_t seed) {
+  Random random(seed);
+  cpu::Layouts layouts;
+  for (const ir::Tensor& tensor : program.tensors) {
+    const std::vector<int64_t> shape = ir::constant_shape(tensor);
+    if (tensor.role == ir::Role::kTemporary || shape.empty() || random.chance(60)) continue;
+    std::vector<size_t> order(shape.size());
+    for (size_t d = 0; d < order.size(); ++d) order[d] = order.size() - 1 - d;  // innermost first
+    if (random.chance(50)) std::swap(order[0], order[random.below(order.size())]);
+    std::vector<int64_t> strides(shape.size());
+    int64_t step = random.chance(50) ? 1 : random.range(1, 3);
+    for (const size_t d : order) {
+      strides[d] = step;
+      step = step * std::max<int64_t>(shape[d], 1) + random.range(0, 3);
+    }
+    layouts[tensor.name] = strides;
+  }
+  return layouts;
+}
+
+Result<interp::Environment> run_compiled(const compile::Compilation& compilation, const cpu::Layouts& layouts,
+                                         const interp::Environment& data) {
+  std::map<std::string, Memory> memory;
+  // The buffer in which a kernel says which check failed has no name of the program's.
+  std::vector<std::byte> report(1024);
   std::vector<void*> arguments;
-  const std::vector<cpu::KernelArgument>& wanted = compilation.stmt->arguments;
-  for (const cpu::KernelArgument& argument : wanted) {
+  for (const cpu::KernelArgument& argument : compilation.stmt->arguments) {
     const auto value = data.find(argument.name);
-    // The buffer in which a kernel says which check failed has no name of the program's.
-    memory.push_back(value == data.end() ? std::vector<std::byte>(1024) : packed(value->second));
-    memory.back().reserve(64);  // an address, even of a tensor without elements
-    arguments.push_back(memory.back().data());
+    if (value == data.end()) {
+      arguments.push_back(report.data());
+      continue;
+    }
+    Memory made(value->second, strides_of(layouts, argument.name, value->second));
+    arguments.push_back(memory.emplace(argument.name, std::move(made)).first->second.bytes.data());
   }
   const int code = compilation.loaded->call(arguments.data());
   if (code != 0) return fail("the kernel returns {}", code);
   interp::Environment results;
-  for (size_t n = 0; n < wanted.size(); ++n) {
-    const ir::Tensor* tensor = compilation.specialised->find_tensor(wanted[n].name);
-    if (!tensor || tensor->role == ir::Role::kInput) continue;
-    results.emplace(tensor->name, unpacked(memory[n], data.at(tensor->name)));
+  for (const auto& [name, bytes] : memory) {
+    const interp::Value& value = data.at(name);
+    if (!bytes.is_intact_between_elements(bytes_of(value.type))) {
+      return fail("the kernel writes between the elements of '{}'", name);
+    }
+    const ir::Tensor* tensor = compilation.specialised->find_tensor(name);
+    if (tensor && tensor->role != ir::Role::kInput) results.emplace(name, bytes.read(value));
   }
   return results;
 }
 
 }  // namespace
 
-Backend cpu_backend(const options::CpuOptions& options) {
-  const auto compile = [options](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
+Backend cpu_backend(const options::CpuOptions& options, std::optional<uint64_t> strides) {
+  const auto compile = [options, strides](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
     compile::Settings settings;
     settings.given = source.given();
     for (const ir::Tensor& tensor : program.tensors) {
       if (tensor.role == ir::Role::kTemporary) continue;
       settings.given.shapes[tensor.name] = ir::constant_shape(tensor);
     }
+    if (strides) settings.layouts = random_layouts(program, *strides);
     settings.options = options;
     settings.verify = true;
     auto compilation = std::make_shared<compile::Compilation>();
     compilation->source = std::make_shared<const Source>("random.tc", source.source());
     TC_TRY_VOID(compile::run_passes(settings, *compilation));
-    return [compilation](const interp::Environment& data) { return run_compiled(*compilation, data); };
+    return [compilation, layouts = settings.layouts](const interp::Environment& data) {
+      return run_compiled(*compilation, layouts, data);
+    };
   };
-  return {compile, options::to_text(options)};
+  return {compile, options::to_text(options) + (strides ? fmt::format("strides of seed {}\n", *strides) : "")};
 }
 
 options::CpuOptions random_cpu_options(uint64_t seed) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "tc/interp/interpreter.h"
@@ -42,8 +43,9 @@ Outcome run_one(uint64_t seed, const Backend& backend);
 /// Programs as small as dropping statements makes them, for which run_program() gives the same verdict.
 RandomProgram shrink(const RandomProgram& source, const Backend& backend, Outcome::Verdict verdict);
 
-/// The CPU. Options: the compiler's own choices if absent, random ones by the seed otherwise.
-Backend cpu_backend(const options::CpuOptions& options = {});
+/// The CPU. Options that are absent are the compiler's own choices; with a seed for strides, some of the caller's
+/// tensors are not dense.
+Backend cpu_backend(const options::CpuOptions& options = {}, std::optional<uint64_t> strides = std::nullopt);
 options::CpuOptions random_cpu_options(uint64_t seed);
 
 }  // namespace tc::testing

@@ -30,9 +30,9 @@ TEST(Differential, RandomProgramsOnTheCpu) {
                    [](uint64_t) { return cpu_backend(); });
 }
 
-TEST(Differential, RandomProgramsOnTheCpuUnderRandomOptions) {
+TEST(Differential, RandomProgramsOnTheCpuUnderRandomOptionsAndStrides) {
   expect_agreement(from_environment("TC_RANDOM_BEGIN", 1000), from_environment("TC_RANDOM_COUNT", 1000),
-                   [](uint64_t seed) { return cpu_backend(random_cpu_options(seed)); });
+                   [](uint64_t seed) { return cpu_backend(random_cpu_options(seed), seed); });
 }
 
 /// A backend with a fault: the oracle, with the last element of every result changed.
