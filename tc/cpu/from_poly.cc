@@ -2,9 +2,12 @@
 
 #include <isl/ast.h>
 
-#include <optional>
+#include <algorithm>
 #include <set>
 
+#include "tc/cpu/full_tiles.h"
+#include "tc/cpu/lanes.h"
+#include "tc/cpu/loop_facts.h"
 #include "tc/cpu/tile_copy.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/loops.h"
@@ -53,113 +56,13 @@ struct Padding {
   std::string variable;  ///< of a vector's lanes; empty for an unrolled loop
 };
 
-/// A part of the tree that is made twice: for full tiles and for any.
-struct Region {
-  std::vector<Expr> conditions;                                       ///< under which every tile is full
-  std::map<std::string, std::pair<int64_t, int64_t>> tile_variables;  ///< and their values in full tiles
-  std::set<std::string> other_variables;                              ///< of loops that are not tiles
-  bool expressible = true;  ///< the conditions can stand outside of the region
-};
-
-/// True if some statement below is under a condition that depends on the variable.
-bool has_condition_on(const Stmt& body, const std::string& variable) {
-  class Finder : public hi::IRVisitor {
-   public:
-    explicit Finder(const std::string& variable) : variable_(variable) {}
-    bool found = false;
-
-   private:
-    using IRVisitor::visit;
-    void visit(const hi::IfThenElse* op) override {
-      found = found || hi::expr_uses_var(op->condition, variable_);
-      IRVisitor::visit(op);
-    }
-    const std::string& variable_;
-  } finder(variable);
-  body.accept(&finder);
-  return finder.found;
-}
-
-/// True if Halide can make vectors of all accesses in the body although they are under a condition: those that do not
-/// move, and those that move by one element from where all constant indices are inside of the buffer.
-bool can_predicate(const Stmt& body, const std::string& lane, const std::set<std::string>& unrolled) {
-  class Finder : public hi::IRVisitor {
-   public:
-    Finder(const std::string& lane, const std::set<std::string>& unrolled) : lane_(lane), unrolled_(unrolled) {}
-    bool fits = true;
-
-   private:
-    using IRVisitor::visit;
-    void visit(const hi::Load* op) override { check(op->index), IRVisitor::visit(op); }
-    void visit(const hi::Store* op) override { check(op->index), IRVisitor::visit(op); }
-    void check(const Expr& index) {
-      if (!hi::expr_uses_var(index, lane_)) return;
-      Expr first = hi::substitute(lane_, 0, index);
-      for (const std::string& name : unrolled_) first = hi::substitute(name, 0, first);
-      const int64_t* constant = hi::as_const_int(hi::simplify(first));
-      fits = fits && lane_step(index, lane_) == 1 && (constant == nullptr || *constant >= 0);
-    }
-    const std::string& lane_;
-    const std::set<std::string>& unrolled_;
-  } finder(lane, unrolled);
-  body.accept(&finder);
-  return finder.fits;
-}
-
-/// True if some store goes to the same element in all lanes.
-bool stores_to_one_place(const Stmt& body, const std::string& lane) {
-  class Finder : public hi::IRVisitor {
-   public:
-    explicit Finder(const std::string& lane) : lane_(lane) {}
-    bool found = false;
-
-   private:
-    using IRVisitor::visit;
-    void visit(const hi::Store* op) override {
-      found = found || !hi::expr_uses_var(op->index, lane_);
-      IRVisitor::visit(op);
-    }
-    const std::string& lane_;
-  } finder(lane);
-  body.accept(&finder);
-  return finder.found;
-}
-
-/// The operands of an update `old op value`.
-template <typename Operation>
-std::optional<std::pair<Expr, Expr>> operands_of(const Expr& expr) {
-  const auto* op = expr.as<Operation>();
-  if (op == nullptr) return std::nullopt;
-  return std::pair(op->a, op->b);
-}
-
-/// s = s op x[base + lane], for all lanes: one reduction of a vector. Undefined if the body is something else.
-Stmt reduce_lanes(const Stmt& body, const std::string& lane, int lanes) {
-  const auto* store = body.as<hi::Store>();
-  if (store == nullptr || hi::expr_uses_var(store->index, lane)) return {};
-  if (!store->value.type().is_float()) return {};  // the code generator has no such reduction of integers
-  auto reduce = [&]<typename Operation>(hi::VectorReduce::Operator op) -> Stmt {
-    auto operands = operands_of<Operation>(store->value);
-    if (!operands || hi::expr_uses_var(operands->first, lane)) return {};
-    const auto* load = operands->second.template as<hi::Load>();
-    if (load == nullptr || !hi::is_const_one(load->predicate) || lane_step(load->index, lane) != 1) return {};
-    Expr base = hi::simplify(hi::substitute(lane, 0, load->index));
-    Expr one = hi::make_one(base.type());
-    Expr vector = hi::Load::make(load->type.with_lanes(lanes), load->name, hi::Ramp::make(base, one, lanes), {}, {},
-                                 hi::const_true(lanes), {});
-    Expr value = Operation::make(operands->first, hi::VectorReduce::make(op, vector, 1));
-    return hi::Store::make(store->name, value, store->index, store->param, store->predicate, store->alignment);
-  };
-  if (Stmt s = reduce.operator()<hi::Add>(hi::VectorReduce::Add); s.defined()) return s;
-  if (Stmt s = reduce.operator()<hi::Mul>(hi::VectorReduce::Mul); s.defined()) return s;
-  if (Stmt s = reduce.operator()<hi::Min>(hi::VectorReduce::Min); s.defined()) return s;
-  return reduce.operator()<hi::Max>(hi::VectorReduce::Max);
-}
-
 class Generator {
  public:
   Generator(const poly::Scop& scop, const FromPolyOptions& options)
-      : scop_(scop), options_(options), loops_(poly::generate_loops(scop, {.prefixes = false})) {
+      : scop_(scop),
+        options_(options),
+        loops_(poly::generate_loops(scop, {.prefixes = false})),
+        facts_(scop.context->get()) {
     for (const ir::Tensor& tensor : scop.program->tensors) {
       places_[tensor.name].push_back(place_of_tensor(*scop.program, tensor.name, options.layouts));
     }
@@ -183,10 +86,10 @@ class Generator {
 
   Stmt counted_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
                     int64_t step);
-  Stmt strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& count,
-                        int64_t step);
+  Stmt strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
+                        const Ranged& count, int64_t step);
   Stmt tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last);
-  Stmt body_with(const isl::ast_node_for& node, const std::string& name, const Ranged& value);
+  Stmt body_with(const isl::ast_node_for& node, const std::string& name, const Ranged& value, const Expr& known);
 
   void find_bounds();
   std::vector<KernelArgument> arguments() const;
@@ -194,19 +97,21 @@ class Generator {
   bool vectorizable(const isl::ast_node& node) const;
   std::string loop_name(const isl::ast_node_for& node);
   std::string fresh(const std::string& wish);
-  void assume(const Expr& condition);
+  void need(const Expr& condition);
 
   const poly::Scop& scop_;
   const FromPolyOptions& options_;
   poly::LoopAst loops_;
   poly::Iterators iterators_;
+  LoopFacts facts_;                                                         ///< here
   std::map<std::string, std::vector<Place>> places_;                        ///< per tensor, the present place last
   std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> bounds_;  ///< of the indices, per statement
   std::map<int, LoopKind> kinds_;  ///< by schedule dimension, for loops not yet met
   std::set<std::string> names_;    ///< of loop variables and buffers in scope
   std::vector<BoundsCheck> checks_;
   Tiles tiles_ = Tiles::kUnknown;
-  Region* region_ = nullptr;
+  FullTiles* full_ = nullptr;       ///< what full tiles need here, while tiles_ is kFull
+  bool rare_ = false;               ///< tiles here are partial: full ones have code of their own
   bool pads_ = false;               ///< partial tiles are padded here
   std::set<std::string> unrolled_;  ///< loop variables in scope of loops to be unrolled
   std::vector<Padding> padding_;    ///< of the loops around, innermost last
@@ -285,7 +190,10 @@ Stmt Generator::lower_block(const isl::ast_node_block& node) {
 
 Stmt Generator::lower_if(const isl::ast_node_if& node) {
   Expr condition = poly::to_condition(node.cond(), iterators_);
+  const LoopFacts around = facts_;
+  facts_.assume(condition);
   Stmt then_case = lower(node.then_node());
+  facts_ = around;
   Stmt else_case = node.has_else_node() ? lower(node.else_node()) : Stmt();
   if (hi::is_const_one(condition)) return then_case;
   return hi::IfThenElse::make(condition, then_case, else_case);
@@ -325,48 +233,27 @@ Stmt Generator::separate(const std::function<Stmt()>& make) {
   if (tiles_ != Tiles::kUnknown) return make();
   auto kinds = kinds_;
   auto checks = checks_.size();
-  Region region;
-  region_ = &region;
+  FullTiles needs;
+  full_ = &needs;
   tiles_ = Tiles::kFull;
   Stmt full = make();
-  region_ = nullptr;
+  full_ = nullptr;
   tiles_ = Tiles::kUnknown;
-  if (region.expressible && region.conditions.empty()) return full;
+  const std::optional<Expr> condition = needs.condition(facts_);  // nothing if it cannot be asked here
+  if (condition && hi::is_const_one(*condition)) return full;
   checks_.resize(checks);
   kinds_ = kinds;
   tiles_ = Tiles::kAny;
+  rare_ = condition.has_value();
   Stmt any = make();
   tiles_ = Tiles::kUnknown;
-  if (!region.expressible) return any;
-  Expr condition = region.conditions.front();
-  for (size_t i = 1; i < region.conditions.size(); ++i) condition = condition && region.conditions[i];
-  return hi::IfThenElse::make(condition, full, any);
+  return condition ? hi::IfThenElse::make(*condition, full, any) : any;
 }
 
-/// Makes a condition one of those under which the region's tiles are full. It is linear in each loop variable, so it
-/// holds for all values of a tile's variables if it does for the first and the last.
-void Generator::assume(const Expr& condition) {
-  TC_CHECK(region_ != nullptr, "a tile is taken for full outside of any region");
-  std::vector<Expr> cases{condition};
-  for (const auto& [name, bounds] : region_->tile_variables) {
-    if (!hi::expr_uses_var(condition, name)) continue;
-    std::vector<Expr> both;
-    for (const Expr& c : cases) {
-      both.push_back(hi::substitute(name, static_cast<int>(bounds.first), c));
-      both.push_back(hi::substitute(name, static_cast<int>(bounds.second), c));
-    }
-    cases = std::move(both);
-  }
-  for (const Expr& c : cases) {
-    Expr simple = hi::simplify(c);
-    if (hi::is_const_one(simple)) continue;
-    bool inner = hi::is_const_zero(simple);
-    for (const std::string& name : region_->other_variables) inner = inner || hi::expr_uses_var(simple, name);
-    if (inner) region_->expressible = false;
-    bool known = std::any_of(region_->conditions.begin(), region_->conditions.end(),
-                             [&](const Expr& other) { return hi::equal(other, simple); });
-    if (!known) region_->conditions.push_back(simple);
-  }
+/// Makes a condition one of those under which the tiles here are full, unless it always holds.
+void Generator::need(const Expr& condition) {
+  TC_CHECK(full_ != nullptr, "a tile is taken for full where none is known to be");
+  if (!facts_.imply(condition)) full_->require(condition);
 }
 
 Stmt Generator::lower_user(const isl::ast_node_user& node) {
@@ -430,7 +317,7 @@ Stmt Generator::lower_promotion(const poly::Promotion& promotion, const poly::Ma
   if (promotion.in_registers && tiles_ == Tiles::kFull) copy.form = CopyForm::kFull;
   if (promotion.in_registers && tiles_ == Tiles::kAny && pads_) copy.form = CopyForm::kGuarded;
   if (copy.form == CopyForm::kFull && (promotion.copy_in || promotion.copy_out)) {
-    for (const Expr& condition : full_conditions(buffer, tensor)) assume(condition);
+    for (const Expr& condition : full_conditions(buffer, tensor)) need(condition);
   }
   stack.push_back(buffer);
   Stmt body = lower(child);
@@ -438,9 +325,9 @@ Stmt Generator::lower_promotion(const poly::Promotion& promotion, const poly::Ma
   names_.erase(buffer.name);
 
   std::vector<Stmt> parts;
-  if (promotion.copy_in) parts.push_back(copy_tile(tensor, buffer, CopyDirection::kIn, copy));
+  if (promotion.copy_in) parts.push_back(copy_tile(tensor, buffer, CopyDirection::kIn, copy, facts_));
   parts.push_back(body);
-  if (promotion.copy_out) parts.push_back(copy_tile(tensor, buffer, CopyDirection::kOut, copy));
+  if (promotion.copy_out) parts.push_back(copy_tile(tensor, buffer, CopyDirection::kOut, copy, facts_));
   int64_t bytes = buffer.span() * storage_type(buffer.type).bytes();
   auto memory = bytes <= kStackBytes ? Halide::MemoryType::Stack : Halide::MemoryType::Heap;
   return hi::Allocate::make(buffer.name, storage_type(buffer.type), memory, allocation_extents(buffer),
@@ -497,21 +384,22 @@ Stmt Generator::lower_for(const isl::ast_node_for& node) {
 Stmt Generator::tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last) {
   const int64_t extent = last.max - first.min + 1;
   const Expr full = less_equal(ranged(last.max), last);
-  const bool partial = tiles_ == Tiles::kAny && !hi::is_const_one(full);
-  if (partial && kind == LoopKind::kUnrolled && !pads_) {
+  const bool partial = tiles_ == Tiles::kAny && !facts_.imply(full);
+  const bool pads = partial && pads_;
+  if (kind == LoopKind::kUnrolled && tiles_ == Tiles::kAny && !pads_ && (partial || rare_)) {
     return counted_loop(node, LoopKind::kSerial, first, last, 1);
   }
-  if (tiles_ == Tiles::kFull) assume(full);
+  if (tiles_ == Tiles::kFull) need(full);
   std::string name = fresh(loop_name(node));
   Ranged value = ranged(hi::Variable::make(Halide::Int(32), name), 0, extent - 1) + first;
-  if (region_ != nullptr) region_->tile_variables[name] = {0, extent - 1};
-  bool pads = partial && pads_;
+  if (full_ != nullptr) full_->add_tile_variable(name, extent - 1);
   if (pads) {
     bool vector = kind == LoopKind::kVector;
     padding_.push_back({node.iterator().as<isl::ast_expr_id>().id().name(), last, vector ? name : ""});
   }
   if (kind == LoopKind::kUnrolled) unrolled_.insert(name);
-  Stmt body = body_with(node, name, value);
+  const auto checks = checks_.size();
+  Stmt body = body_with(node, name, value, pads ? hi::const_true() : less_equal(value, last));
   unrolled_.erase(name);
   if (pads) padding_.pop_back();
   if (partial && !pads) body = hi::IfThenElse::make(less_equal(value, last), body);
@@ -522,31 +410,37 @@ Stmt Generator::tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ra
   if (kind == LoopKind::kVector && has_condition_on(body, name) && !can_predicate(body, name, unrolled_)) {
     kind = LoopKind::kSerial;
   }
+  if (partial && !pads && kind == LoopKind::kSerial) {
+    checks_.resize(checks);
+    return counted_loop(node, kind, first, last, 1);
+  }
   return hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, body);
 }
 
 Stmt Generator::counted_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
                              int64_t step) {
   Ranged count = floor_div(last - first, step) + ranged(1);
-  if (count.max > INT32_MAX) return strip_mined_loop(node, kind, first, count, step);
+  if (count.max > INT32_MAX) return strip_mined_loop(node, kind, first, last, count, step);
   std::string name = fresh(loop_name(node));
   Expr variable = hi::Variable::make(Halide::Int(32), name);
+  if (full_ != nullptr) full_->add_variable(name);
   if (kind == LoopKind::kParallel) count = max(count, ranged(0));
   Stmt body;
   if (step == 1 && first.is_narrow() && last.is_narrow()) {
     // The variable takes isl's values themselves.
-    body = body_with(node, name, ranged(variable, first.min, std::max(first.min, last.max)));
+    const Ranged value = ranged(variable, first.min, std::max(first.min, last.max));
+    body = body_with(node, name, value, less_equal(first, value) && less_equal(value, last));
     return hi::For::make(name, first.expr, as_int32(count), for_type(kind), Halide::DeviceAPI::None, body);
   }
   Ranged value = first + ranged(variable, 0, std::max<int64_t>(count.max - 1, 0)) * ranged(step);
   value = ranged(value.expr, first.min, std::max(first.min, last.max));
-  body = body_with(node, name, value);
+  body = body_with(node, name, value, less_equal(first, value) && less_equal(value, last));
   return hi::For::make(name, 0, as_int32(count), for_type(kind), Halide::DeviceAPI::None, body);
 }
 
 /// Halide's loop variables are int32: a longer loop becomes two.
-Stmt Generator::strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& count,
-                                 int64_t step) {
+Stmt Generator::strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
+                                 const Ranged& count, int64_t step) {
   std::string name = fresh(loop_name(node));
   std::string strip_name = fresh(name + "_strip");
   int64_t strips = (count.max + kStripIterations - 1) / kStripIterations;
@@ -555,8 +449,8 @@ Stmt Generator::strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, c
   Ranged start = strip * ranged(kStripIterations);
   Ranged variable = ranged(hi::Variable::make(Halide::Int(32), name), 0, kStripIterations - 1);
   Ranged value = first + (start + variable) * ranged(step);
-  if (region_ != nullptr) region_->other_variables.insert(strip_name);
-  Stmt body = body_with(node, name, value);
+  if (full_ != nullptr) full_->add_variable(name), full_->add_variable(strip_name);
+  Stmt body = body_with(node, name, value, less_equal(value, last));
   Ranged here = max(min(count - start, ranged(kStripIterations)), ranged(0));
   LoopKind inner = kind == LoopKind::kParallel ? LoopKind::kSerial : kind;
   Stmt loop = hi::For::make(name, 0, as_int32(here), for_type(inner), Halide::DeviceAPI::None, body);
@@ -564,17 +458,23 @@ Stmt Generator::strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, c
   return hi::For::make(strip_name, 0, static_cast<int>(strips), for_type(kind), Halide::DeviceAPI::None, loop);
 }
 
-/// The body of a loop whose variable `name` gives isl's iterator this value.
-Stmt Generator::body_with(const isl::ast_node_for& node, const std::string& name, const Ranged& value) {
+/// The body of a loop whose variable `name`, for which `known` holds, gives isl's iterator this value.
+Stmt Generator::body_with(const isl::ast_node_for& node, const std::string& name, const Ranged& value,
+                          const Expr& known) {
   std::string isl_name = node.iterator().as<isl::ast_expr_id>().id().name();
-  auto outer = iterators_;
-  auto kinds = kinds_;
+  const auto outer = iterators_;
+  const auto kinds = kinds_;
+  const LoopFacts around = facts_;
   kinds_.erase(poly::LoopAst::depth_of(node));
-  if (region_ != nullptr && region_->tile_variables.count(name) == 0) region_->other_variables.insert(name);
   iterators_[isl_name] = value;
+  // The interval is a fact, too, of which a comparison of Ranged keeps nothing where it decides.
+  facts_.assume(hi::make_const(value.expr.type(), value.min) <= value.expr);
+  facts_.assume(value.expr <= hi::make_const(value.expr.type(), value.max));
+  facts_.assume(known);
   Stmt body = lower(node.body());
-  iterators_ = std::move(outer);
-  kinds_ = std::move(kinds);
+  facts_ = around;
+  iterators_ = outer;
+  kinds_ = kinds;
   names_.erase(name);
   return body;
 }

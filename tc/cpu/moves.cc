@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tc/cpu/statement_body.h"
+#include "tc/cpu/lanes.h"
 
 namespace tc::cpu {
 

@@ -1,5 +1,6 @@
 #include "tc/cpu/statement_body.h"
 
+#include "tc/cpu/lanes.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -239,13 +240,6 @@ Expr combine(ir::Assign assign, const Expr& old_value, const Expr& value) {
 }
 
 }  // namespace
-
-int64_t lane_step(const Expr& index, const std::string& lane) {
-  Expr variable = hi::Variable::make(Halide::Int(32), lane);
-  Expr step = hi::simplify(hi::substitute(lane, variable + 1, index) - index);
-  const int64_t* value = hi::as_const_int(step);
-  return value != nullptr ? *value : 0;
-}
 
 Stmt statement_body(const poly::Statement& statement, const BodyContext& context) {
   BodyMutator mutator(statement, context);

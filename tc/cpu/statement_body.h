@@ -50,9 +50,6 @@ struct BodyContext {
 /// One instance of a statement: its checks, its guard, and the store.
 Halide::Internal::Stmt statement_body(const poly::Statement& statement, const BodyContext& context);
 
-/// By how much an index grows with a loop variable; 0 also if that varies.
-int64_t lane_step(const Halide::Expr& index, const std::string& lane);
-
 /// True if a subscript of the statement, or of a read in it, reads a tensor.
 bool has_data_dependent_subscript(const poly::Statement& statement, const ir::Program& program);
 

@@ -22,21 +22,25 @@ struct Span {
 
 Ranged first_inside(const Place& place, size_t d) { return place.offset.empty() ? ranged(0) : place.offset[d]; }
 
-Span span_of(const Place& buffer, const Place& tensor, size_t d, bool full) {
-  if (full) return {ranged(0), ranged(buffer.extents[d])};
-  Ranged low = first_inside(tensor, d);
-  Ranged begin = max(low - buffer.offset[d], ranged(0));
-  Ranged end = min(low + ranged(tensor.extents[d]) - buffer.offset[d], ranged(buffer.extents[d]));
-  return {begin, max(begin, end)};
+Span span_of(const Place& buffer, const Place& tensor, size_t d, const LoopFacts& facts) {
+  const Ranged low = first_inside(tensor, d);
+  const Ranged extent = ranged(buffer.extents[d]);
+  Ranged begin = low - buffer.offset[d];
+  Ranged end = low + ranged(tensor.extents[d]) - buffer.offset[d];
+  begin = facts.imply(less_equal(begin, ranged(0))) ? ranged(0) : max(begin, ranged(0));
+  end = facts.imply(less_equal(extent, end)) ? extent : min(end, extent);
+  return {begin, facts.imply(less_equal(begin, end)) ? end : max(begin, end)};
 }
 
 /// Copies between a buffer and a tensor, dimension by dimension.
 class Copy {
  public:
-  Copy(const Place& tensor, const Place& buffer, CopyDirection direction, const CopyOptions& options)
+  Copy(const Place& tensor, const Place& buffer, CopyDirection direction, const CopyOptions& options,
+       const LoopFacts& facts)
       : tensor_(tensor), buffer_(buffer), direction_(direction), options_(options), positions_(buffer.extents.size()) {
     for (size_t d = 0; d < buffer.extents.size(); ++d) {
-      spans_.push_back(span_of(buffer, tensor, d, options.form == CopyForm::kFull));
+      const bool full = options.form == CopyForm::kFull;
+      spans_.push_back(full ? Span{ranged(0), ranged(buffer.extents[d])} : span_of(buffer, tensor, d, facts));
       order_.push_back(d);
     }
     // Outermost the dimension that is farthest apart in the tensor: it is read, or written, in long runs.
@@ -151,9 +155,10 @@ class Copy {
 
 }  // namespace
 
-Stmt copy_tile(const Place& tensor, const Place& buffer, CopyDirection direction, const CopyOptions& options) {
+Stmt copy_tile(const Place& tensor, const Place& buffer, CopyDirection direction, const CopyOptions& options,
+               const LoopFacts& facts) {
   TC_CHECK(buffer.offset.size() == buffer.extents.size(), "the tile '{}' has no place in its tensor", buffer.name);
-  return Copy(tensor, buffer, direction, options).run();
+  return Copy(tensor, buffer, direction, options, facts).run();
 }
 
 std::vector<Expr> full_conditions(const Place& buffer, const Place& tensor) {

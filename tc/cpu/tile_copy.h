@@ -4,6 +4,7 @@
 
 #include <vector>
 
+#include "tc/cpu/loop_facts.h"
 #include "tc/cpu/place.h"
 
 namespace tc::cpu {
@@ -22,9 +23,10 @@ struct CopyOptions {
   bool parallel = false;  ///< the outermost loop runs in parallel
 };
 
-/// Copies the part of a buffer's tile that lies inside of the tensor, from the tensor or back to it.
+/// Copies the part of a buffer's tile that lies inside of the tensor, from the tensor or back to it. A dimension of
+/// which the facts show that it is full is copied without asking.
 Halide::Internal::Stmt copy_tile(const Place& tensor, const Place& buffer, CopyDirection direction,
-                                 const CopyOptions& options);
+                                 const CopyOptions& options, const LoopFacts& facts);
 
 /// Conditions, each not known to hold, under which all of a buffer's tile lies inside of the tensor.
 std::vector<Halide::Expr> full_conditions(const Place& buffer, const Place& tensor);

@@ -1,0 +1,113 @@
+#include "tc/cpu/lanes.h"
+
+#include <optional>
+#include <utility>
+
+namespace tc::cpu {
+
+using Halide::Expr;
+using Halide::Internal::Stmt;
+namespace hi = Halide::Internal;
+
+namespace {
+
+/// The operands of an update `old op value`.
+template <typename Operation>
+std::optional<std::pair<Expr, Expr>> operands_of(const Expr& expr) {
+  const auto* op = expr.as<Operation>();
+  if (op == nullptr) return std::nullopt;
+  return std::pair(op->a, op->b);
+}
+
+}  // namespace
+
+int64_t lane_step(const Expr& index, const std::string& lane) {
+  Expr variable = hi::Variable::make(Halide::Int(32), lane);
+  Expr step = hi::simplify(hi::substitute(lane, variable + 1, index) - index);
+  const int64_t* value = hi::as_const_int(step);
+  return value != nullptr ? *value : 0;
+}
+
+bool has_condition_on(const Stmt& body, const std::string& variable) {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::string& variable) : variable_(variable) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::IfThenElse* op) override {
+      found = found || hi::expr_uses_var(op->condition, variable_);
+      IRVisitor::visit(op);
+    }
+    const std::string& variable_;
+  } finder(variable);
+  body.accept(&finder);
+  return finder.found;
+}
+
+bool can_predicate(const Stmt& body, const std::string& lane, const std::set<std::string>& unrolled) {
+  class Finder : public hi::IRVisitor {
+   public:
+    Finder(const std::string& lane, const std::set<std::string>& unrolled) : lane_(lane), unrolled_(unrolled) {}
+    bool fits = true;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Load* op) override { check(op->index), IRVisitor::visit(op); }
+    void visit(const hi::Store* op) override { check(op->index), IRVisitor::visit(op); }
+    void check(const Expr& index) {
+      if (!hi::expr_uses_var(index, lane_)) return;
+      Expr first = hi::substitute(lane_, 0, index);
+      for (const std::string& name : unrolled_) first = hi::substitute(name, 0, first);
+      const int64_t* constant = hi::as_const_int(hi::simplify(first));
+      fits = fits && lane_step(index, lane_) == 1 && (constant == nullptr || *constant >= 0);
+    }
+    const std::string& lane_;
+    const std::set<std::string>& unrolled_;
+  } finder(lane, unrolled);
+  body.accept(&finder);
+  return finder.fits;
+}
+
+bool stores_to_one_place(const Stmt& body, const std::string& lane) {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::string& lane) : lane_(lane) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Store* op) override {
+      found = found || !hi::expr_uses_var(op->index, lane_);
+      IRVisitor::visit(op);
+    }
+    const std::string& lane_;
+  } finder(lane);
+  body.accept(&finder);
+  return finder.found;
+}
+
+Stmt reduce_lanes(const Stmt& body, const std::string& lane, int lanes) {
+  const auto* store = body.as<hi::Store>();
+  if (store == nullptr || hi::expr_uses_var(store->index, lane)) return {};
+  if (!store->value.type().is_float()) return {};  // the code generator has no such reduction of integers
+  auto reduce = [&]<typename Operation>(hi::VectorReduce::Operator op) -> Stmt {
+    auto operands = operands_of<Operation>(store->value);
+    if (!operands || hi::expr_uses_var(operands->first, lane)) return {};
+    const auto* load = operands->second.template as<hi::Load>();
+    if (load == nullptr || !hi::is_const_one(load->predicate) || lane_step(load->index, lane) != 1) return {};
+    Expr base = hi::simplify(hi::substitute(lane, 0, load->index));
+    Expr one = hi::make_one(base.type());
+    Expr vector = hi::Load::make(load->type.with_lanes(lanes), load->name, hi::Ramp::make(base, one, lanes), {}, {},
+                                 hi::const_true(lanes), {});
+    Expr value = Operation::make(operands->first, hi::VectorReduce::make(op, vector, 1));
+    return hi::Store::make(store->name, value, store->index, store->param, store->predicate, store->alignment);
+  };
+  if (Stmt s = reduce.operator()<hi::Add>(hi::VectorReduce::Add); s.defined()) return s;
+  if (Stmt s = reduce.operator()<hi::Mul>(hi::VectorReduce::Mul); s.defined()) return s;
+  if (Stmt s = reduce.operator()<hi::Min>(hi::VectorReduce::Min); s.defined()) return s;
+  return reduce.operator()<hi::Max>(hi::VectorReduce::Max);
+}
+
+}  // namespace tc::cpu

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <Halide.h>
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+/// What the body of a loop does along the loop's variable, for loops that are to become vectors.
+namespace tc::cpu {
+
+/// By how much an index grows with a loop variable; 0 also if that varies.
+int64_t lane_step(const Halide::Expr& index, const std::string& lane);
+
+/// True if some statement below is under a condition that depends on the variable.
+bool has_condition_on(const Halide::Internal::Stmt& body, const std::string& variable);
+
+/// True if Halide can make vectors of all accesses in the body although they are under a condition: those that do not
+/// move, and those that move by one element from where all constant indices are inside of the buffer.
+bool can_predicate(const Halide::Internal::Stmt& body, const std::string& lane, const std::set<std::string>& unrolled);
+
+/// True if some store goes to the same element in all lanes.
+bool stores_to_one_place(const Halide::Internal::Stmt& body, const std::string& lane);
+
+/// s = s op x[base + lane], for all lanes: one reduction of a vector. Undefined if the body is something else.
+Halide::Internal::Stmt reduce_lanes(const Halide::Internal::Stmt& body, const std::string& lane, int lanes);
+
+}  // namespace tc::cpu
