@@ -108,6 +108,9 @@ class Operands : public hi::IRMutator {
   std::vector<Operand> found;
   bool sound = true;  ///< no read stands under a condition
 
+  /// Takes out only what neighbouring results read from far apart.
+  void take_only_crossing() { only_crossing_ = true; }
+
  private:
   using IRMutator::visit;
   Expr visit(const hi::Call* op) override {
@@ -123,12 +126,25 @@ class Operands : public hi::IRMutator {
       operand.subscripts.push_back(
           {{value->coefficients.begin(), middle}, {middle, value->coefficients.end()}, value->constant});
     }
-    if (operand.subscripts.empty()) return IRMutator::visit(op);
+    if (operand.subscripts.empty() || (only_crossing_ && !crosses(operand))) return IRMutator::visit(op);
     for (const Operand& other : found) {
       if (same(other, operand)) return hi::Variable::make(op->type, other.placeholder);
     }
     found.push_back(operand);
     return hi::Variable::make(op->type, operand.placeholder);
+  }
+
+  /// Whether the last parallel axis runs over rows of the operand, and another over the elements of a row.
+  bool crosses(const Operand& operand) const {
+    constexpr int64_t kLong = 8;
+    const size_t last = contraction_.parallel.size() - 1;
+    const std::vector<int64_t>& row = operand.subscripts.back().parallel;
+    bool across = false, along = false;
+    for (const Subscript& s : operand.subscripts) across = across || s.parallel[last] != 0;
+    for (size_t axis = 0; axis < last; ++axis) {
+      along = along || (row[axis] == 1 && contraction_.parallel[axis].extent >= kLong);
+    }
+    return across && along && row[last] == 0 && contraction_.parallel[last].extent >= kLong;
   }
 
   static bool same(const Operand& a, const Operand& b) {
@@ -144,6 +160,7 @@ class Operands : public hi::IRMutator {
   const ir::Program& program_;
   const Contraction& contraction_;
   const Names& names_;
+  bool only_crossing_ = false;
 };
 
 /// How many instances use an element, on average.
@@ -211,8 +228,12 @@ class Finder {
       if (used.count(i) == 0) result_.reduction.push_back((*axes)[i]);
     }
     result_.update = update;
-    return !result_.parallel.empty() && !result_.reduction.empty() && set_operands();
+    if (reduces() == result_.reduction.empty()) return false;
+    if (!reduces()) result_.reduction.push_back({"once", 0, 1});
+    return !result_.parallel.empty() && set_operands();
   }
+
+  bool reduces() const { return scop_.statements[at_].kind == poly::Statement::Kind::kUpdate; }
 
   bool set_operands() {
     Names names;
@@ -224,11 +245,12 @@ class Finder {
       }
     }
     Operands operands(*scop_.program, result_, names);
+    if (!reduces()) operands.take_only_crossing();
     result_.update.value = operands.mutate(result_.update.value);
     result_.operands = operands.found;
-    if (!operands.sound || work < kLeastWork || result_.operands.size() < 2) return false;
+    if (!operands.sound || work < kLeastWork || result_.operands.size() < (reduces() ? 2U : 1U)) return false;
     return std::all_of(result_.operands.begin(), result_.operands.end(), [&](const Operand& operand) {
-      return operand.tensor != result_.update.tensor && reuse(result_, operand) >= kLeastReuse;
+      return operand.tensor != result_.update.tensor && (!reduces() || reuse(result_, operand) >= kLeastReuse);
     });
   }
 
@@ -364,6 +386,12 @@ std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first) 
     }
   }
   return std::nullopt;
+}
+
+std::optional<Contraction> rearrangement_of(const poly::Scop& scop) {
+  if (scop.statements.empty() || scop.statements[0].kind != poly::Statement::Kind::kSet) return std::nullopt;
+  std::optional<Contraction> whole = Finder(scop, 0).find(0);
+  return whole && whole->last == scop.statements.size() ? whole : std::nullopt;
 }
 
 }  // namespace tc::gpu

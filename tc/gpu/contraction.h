@@ -50,4 +50,9 @@ struct Contraction {
 /// of operands that each have their elements used several times, with what is done to its results before and after.
 std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first);
 
+/// A def without a reduction that reads some operand across its rows, as a transposition does:
+///     B(i,j) = f(A(j,i))
+/// Its update sets, over a reduction axis of one value; what it reads across is in `operands`.
+std::optional<Contraction> rearrangement_of(const poly::Scop& scop);
+
 }  // namespace tc::gpu

@@ -216,13 +216,13 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   NodePtr results = finish();
   NodePtr sums = reduce();
   for (size_t i = fragments_.size(); i-- > 0;) sums = build::allocate(fragments_[i], sums);
-  std::vector<NodePtr> parts = {over_registers(all_axes(),
-                                               [&] {
-                                                 const Expr identity =
-                                                     ir::identity_of(c_.update.assign, c_.update.accumulator);
-                                                 return build::store(sum_, sum_subscripts(), identity);
-                                               }),
-                                sums};
+  std::vector<NodePtr> parts;
+  if (c_.update.assign != ir::Assign::kSet) {
+    parts.push_back(over_registers(all_axes(), [&] {
+      return build::store(sum_, sum_subscripts(), ir::identity_of(c_.update.assign, c_.update.accumulator));
+    }));
+  }
+  parts.push_back(sums);
   if (plan_.groups > 1) {
     parts.push_back(add_groups());
     results = build::if_then(part_ == 0, results);

@@ -49,12 +49,14 @@ class Planner {
     choose_main();
   }
   std::optional<ContractionPlan> best() const;
+  std::optional<ContractionPlan> rearranging() const;
 
  private:
   void classify();
   void choose_main();
   std::vector<int64_t> chunks() const;
   std::optional<ContractionPlan> plan(const Shape& shape) const;
+  bool finish(ContractionPlan& plan) const;
   void distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers, ContractionPlan& plan) const;
   OperandPlan operand_plan(const Operand& operand, const ContractionPlan& plan) const;
   int64_t copy_vector(const Operand& operand, const ContractionPlan& plan) const;
@@ -240,7 +242,13 @@ std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
     }
     if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
   }
-  if (plan.chunk[main_] % plan.groups != 0) return std::nullopt;
+  if (plan.chunk[main_] % plan.groups != 0 || !finish(plan)) return std::nullopt;
+  plan.cycles = estimate(plan);
+  return plan;
+}
+
+/// The operands and the copies, when tiles are chosen; false if the plan does not fit.
+bool Planner::finish(ContractionPlan& plan) const {
   plan.asynchronous = true;
   plan.vector = kVectorBytes;
   bool any_along = false;
@@ -254,9 +262,48 @@ std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
   if (!any_along) plan.vector = 1;
   plan.stages = plan.asynchronous ? std::min<int64_t>(options_.copy_stages.value_or(3), plan.steps(c_)) : 1;
   plan.stages = std::max<int64_t>(plan.stages, 1);
-  if (!fits(plan)) return std::nullopt;
-  plan.cycles = estimate(plan);
-  return plan;
+  return fits(plan);
+}
+
+/// Square tiles, whose rows are read and written by warps; one element at a time, so that rows in shared memory may
+/// have an odd pitch, and threads that read a column meet in no bank.
+std::optional<ContractionPlan> Planner::rearranging() const {
+  constexpr int64_t kLarge = 64, kSmall = 32, kThreads = 256;
+  const size_t last = c_.parallel.size() - 1;
+  size_t other = last;
+  for (size_t axis = 0; axis < last; ++axis) {
+    if (is_last(c_.operands[0], axis)) other = axis;
+  }
+  double points = 1;
+  for (const Axis& axis : c_.parallel) points *= static_cast<double>(axis.extent);
+  for (const int64_t tile : {kLarge, kSmall}) {
+    ContractionPlan plan;
+    plan.parallel.resize(c_.parallel.size());
+    plan.chunk = {1};
+    AxisPlan& columns = plan.parallel[last];
+    columns.tile = std::min(tile, round_up(c_.parallel[last].extent, kLanes));
+    columns.registers = columns.tile / kLanes;
+    AxisPlan& rows = plan.parallel[other];
+    rows.registers = tile * kLanes / kThreads;
+    rows.tile = tile;
+    plan.order = {last, other};
+    for (size_t axis = c_.parallel.size(); axis-- > 0;) {
+      plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
+      if (axis != last && axis != other) plan.order.push_back(axis);
+    }
+    const bool enough = points / static_cast<double>(tile * tile) >= 4.0 * static_cast<double>(device_.processors);
+    if (!enough && tile != kSmall) continue;
+    if (!finish(plan)) continue;
+    for (size_t i = 0; i < plan.operands.size(); ++i) {
+      OperandPlan& o = plan.operands[i];
+      o.vector = 1;
+      o.box.back() = range(c_.operands[i].subscripts.back(), plan);
+      o.pitch = o.box.back() | 1;
+      plan.asynchronous = plan.asynchronous && c_.operands[i].type.bytes() >= 4;
+    }
+    if (fits(plan)) return plan;
+  }
+  return std::nullopt;
 }
 
 int64_t Planner::registers_of_thread(const ContractionPlan& plan) const {
@@ -393,7 +440,8 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
 
 std::optional<ContractionPlan> plan_contraction(const Contraction& contraction, const options::MappingOptions& options,
                                                 const Device& device) {
-  return Planner(contraction, options, device).best();
+  const Planner planner(contraction, options, device);
+  return contraction.update.assign == ir::Assign::kSet ? planner.rearranging() : planner.best();
 }
 
 }  // namespace tc::gpu

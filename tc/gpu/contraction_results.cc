@@ -71,6 +71,7 @@ bool reads_tensor(const Expr& value, const std::string& tensor) {
 }
 
 bool ContractionBuilder::needs_old_value(const std::string& tensor) const {
+  if (tensor == c_.update.tensor && c_.update.assign == ir::Assign::kSet) return false;
   if (tensor == c_.update.tensor) return c_.before.empty() || reads_tensor(c_.before[0].value, tensor);
   for (const poly::Statement& statement : c_.after) {
     if (reads_tensor(statement.value, tensor)) return true;

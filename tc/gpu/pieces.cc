@@ -50,6 +50,12 @@ std::vector<Piece> cut_out_contractions(const poly::Scop& scop, const options::M
     if (classic < last) pieces.push_back({restricted(scop, classic, last), {}, {}});
     classic = last;
   };
+  if (may_choose(options)) {
+    std::optional<Contraction> whole = rearrangement_of(scop);
+    std::optional<ContractionPlan> plan;
+    if (whole) plan = plan_contraction(*whole, options, device);
+    if (plan) return {{scop, std::move(whole), std::move(plan)}};
+  }
   for (size_t s = 0; may_choose(options) && s < scop.statements.size(); ++s) {
     std::optional<Contraction> contraction = contraction_at(scop, s);
     if (!contraction) continue;

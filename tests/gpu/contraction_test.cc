@@ -5,11 +5,12 @@
 
 #include "tc/poly/from_ir.h"
 #include "tc/tile/certificate.h"
+#include "tc/tile/simulate.h"
 #include "tc/tile/verify.h"
 #include "tests/common/program.h"
 #include "tests/gpu/simulated.h"
 
-/// Contractions through shared memory: on the simulator as on the oracle, verified and certified.
+/// Contractions and transpositions through shared memory: on the simulator as on the oracle, verified and certified.
 namespace tc::testing {
 namespace {
 
@@ -45,6 +46,14 @@ constexpr char kBackwards[] =
 constexpr char kTensor[] =
     "def f(float(A,B,C,D) X, float(D,B,E,F) Y) -> (Z) { Z(a,c,e,f) +=! X(a,b,c,d) * Y(d,b,e,f) }";
 
+constexpr char kTransposition[] = "def f(float(N,M) A) -> (B) { B(i,j) = A(j,i) }";
+constexpr char kBytesAcross[] = R"(
+def f(int8(N,M) A, int8(M,N) D) -> (B, C) {
+  B(i,j) = A(j,i) + D(i,j)
+  C(i,j) = B(i,j) * 2
+})";
+constexpr char kPermutation[] = "def f(float(A,B,C,D) X) -> (Y) { Y(c,b,d,a) = X(a,b,c,d) + 1 }";
+
 struct Case {
   const char* text;
   Sizes sizes;
@@ -73,6 +82,10 @@ const Case kCases[] = {
     {kBytes, {{"M", 140}, {"N", 144}, {"K", 48}}},
     {kTwice, {{"M", 130}, {"K", 40}}},
     {kBackwards, {{"M", 130}, {"N", 132}, {"K", 24}}},
+    {kTransposition, {{"N", 200}, {"M", 190}}},
+    {kTransposition, {{"N", 1700}, {"M", 1410}}},
+    {kBytesAcross, {{"N", 77}, {"M", 100}}},
+    {kPermutation, {{"A", 40}, {"B", 3}, {"C", 4}, {"D", 35}}},
     {kTensor, {{"A", 12}, {"B", 9}, {"C", 12}, {"D", 9}, {"E", 10}, {"F", 14}}},
 };
 
@@ -109,6 +122,21 @@ TEST(Contraction, SmallDevicesGetSmallBlocks) {
   EXPECT_LE(kernel.shared_bytes(), 6000);
   EXPECT_LE(kernel.block[0], 64);
   EXPECT_EQ(difference(program, {}, 1, small), "");
+}
+
+/// A transposition reads and writes whole sectors, and its threads meet in no bank.
+TEST(Contraction, TranspositionsAreCoalesced) {
+  const ir::Program program = specialised_from(kTransposition, {{"N", 256}, {"M", 192}});
+  const Result<gpu::Mapping> mapping = mapped(program);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  std::vector<std::byte> a(256 * 192 * 4), b(256 * 192 * 4);
+  tile::Arguments arguments;
+  arguments.tensors = {{"A", a}, {"B", b}};
+  const Result<tile::Report> report = tile::simulate(mapping->program, arguments);
+  ASSERT_TRUE(report) << report.error().to_string();
+  const tile::Counters& counters = report->counters[0];
+  EXPECT_EQ(counters.global_sectors * 32, counters.global_bytes_read + counters.global_bytes_written);
+  EXPECT_EQ(counters.shared_wavefronts, counters.shared_requests);
 }
 
 /// What depends on neighbouring results is not of the contraction.
