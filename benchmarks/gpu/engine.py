@@ -32,18 +32,23 @@ class Scalar(ctypes.Structure):
     _fields_ = [("is_float", ctypes.c_int), ("integer", ctypes.c_int64), ("floating", ctypes.c_double)]
 
 
+def device_of(tensor):
+    return DLDevice(2 if tensor.device.type == "cuda" else 1, tensor.device.index or 0)
+
+
 def view(tensor):
     """A DLTensor over a dense torch tensor, which must outlive it."""
     assert tensor.is_contiguous(), "kernels of a GPU take dense tensors"
     shape = (ctypes.c_int64 * tensor.dim())(*tensor.shape)
     code, bits = KINDS[tensor.dtype]
-    return DLTensor(tensor.data_ptr(), DLDevice(2, tensor.device.index or 0), tensor.dim(), code, bits, 1, shape, None, 0)
+    return DLTensor(tensor.data_ptr(), device_of(tensor), tensor.dim(), code, bits, 1, shape, None, 0)
 
 
 def open_library(path):
     """The library, and before it what it needs and this machine lacks: what lies in lib/ beside it."""
     path = pathlib.Path(path) if path else HERE / "libtensorc.so"
-    waiting = [p for p in sorted((path.parent / "lib").glob("*.so*")) if not p.name.startswith(("libstdc++", "libgcc_s"))]
+    systems = ("libstdc++", "libgcc_s")  # which the process has already
+    waiting = [p for p in sorted((path.parent / "lib").glob("*.so*")) if not p.name.startswith(systems)]
     faults = {}
     while waiting:
         left = []
@@ -103,8 +108,7 @@ class Engine:
         """For the shapes of these tensors and the device they are on; `scalars` are floats, in order."""
         request, kernel = ctypes.c_void_p(), ctypes.c_void_p()
         self.check("tc_request_create", entry.encode(), ctypes.byref(request))
-        device = inputs[0].device
-        self.check("tc_request_device", request, DLDevice(2 if device.type == "cuda" else 1, device.index or 0))
+        self.check("tc_request_device", request, device_of(inputs[0]))
         if mapping:
             self.check("tc_request_mapping", request, mapping.encode())
         for position, tensor in enumerate(inputs):
