@@ -63,6 +63,7 @@ class Planner {
   int64_t range(const Subscript& s, const ContractionPlan& plan) const;
   bool fits(const ContractionPlan& plan) const;
   double estimate(const ContractionPlan& plan) const;
+  double distinct(size_t operand, const ContractionPlan& plan) const;
   double block_cycles(const ContractionPlan& plan) const;
   int64_t registers_of_thread(const ContractionPlan& plan) const;
 
@@ -149,15 +150,17 @@ std::vector<int64_t> Planner::chunks() const {
 
 void Planner::distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers,
                          ContractionPlan& plan) const {
+  // Where all axes share what they read, a tile of registers in two of them reads least.
+  const int64_t most = classes_.rows.empty() ? 4 : 8;
   for (size_t axis : axes) {
     const int64_t extent = c_.parallel[axis].extent;
     AxisPlan& a = plan.parallel[axis];
     const bool unshared = static_cast<int>(axis) == classes_.unshared;
     const int64_t wanted = std::min({extent, points, unshared ? kLanes : points});
     if (!unshared) {
-      a.registers = registers;
+      a.registers = std::min(registers, most);
       while (a.registers > wanted) a.registers /= 2;
-      registers = 1;
+      registers /= a.registers;
     }
     a.tile = round_up(wanted, a.registers);
     points = std::max<int64_t>(points / a.tile, 1);
@@ -324,6 +327,29 @@ bool Planner::fits(const ContractionPlan& plan) const {
          registers_of_thread(plan) * round_up(plan.threads(), 4 * kLanes) <= kAllRegisters;
 }
 
+/// Of a thread's reads of an operand in shared memory, the part that is left where neighbouring registers read the same
+/// elements for neighbouring values of a reduction axis that is unrolled.
+double Planner::distinct(size_t operand, const ContractionPlan& plan) const {
+  double result = 1;
+  for (const Subscript& s : c_.operands[operand].subscripts) {
+    double span = 1, all = 1;
+    for (size_t i = 0; i < s.parallel.size(); ++i) {
+      const AxisPlan& a = plan.parallel[i];
+      if (s.parallel[i] != 0 && (a.group == a.registers || a.threads() == 1)) {
+        span += static_cast<double>(std::abs(s.parallel[i]) * (a.registers - 1));
+        all *= static_cast<double>(a.registers);
+      }
+    }
+    for (size_t r = 0; r < s.reduction.size(); ++r) {
+      if (s.reduction[r] == 0 || r == plan.main || plan.chunk[r] == 1) continue;
+      span += static_cast<double>(std::abs(s.reduction[r]) * (plan.chunk[r] - 1));
+      all *= static_cast<double>(plan.chunk[r]);
+    }
+    result *= std::min(1.0, span / all);
+  }
+  return result;
+}
+
 /// Of a processor for one block: the slower of what it issues and what shared memory gives.
 double Planner::block_cycles(const ContractionPlan& plan) const {
   double reduction = 1;
@@ -332,13 +358,13 @@ double Planner::block_cycles(const ContractionPlan& plan) const {
   double reads = 0, wavefronts = 0, copies = 0;
   for (size_t i = 0; i < c_.operands.size(); ++i) {
     const OperandPlan& o = plan.operands[i];
-    double count = 1;
+    double count = distinct(i, plan);
     for (size_t axis : o.axes) count *= static_cast<double>(plan.parallel[axis].registers);
     double vector = 1;
     if (o.group_axis >= 0) vector = static_cast<double>(plan.parallel[static_cast<size_t>(o.group_axis)].group);
     if (o.along_main) vector = static_cast<double>(plan.vector);
     reads += count / vector;
-    wavefronts += count / vector * (vector > 1 ? 2 : 1);
+    wavefronts += count / vector * (vector > 1 ? 3 : 1);
     double box = 1;
     for (int64_t extent : o.box) box *= static_cast<double>(extent);
     copies += box / static_cast<double>(o.vector) / kLanes * (o.vector > 1 ? 4 : 2);
@@ -375,7 +401,7 @@ double Planner::estimate(const ContractionPlan& plan) const {
   for (size_t i = 0; i < c_.operands.size(); ++i) {
     double box = static_cast<double>(c_.operands[i].type.bytes());
     for (int64_t extent : plan.operands[i].box) box *= static_cast<double>(extent);
-    bytes += box * steps * blocks;
+    bytes += box * static_cast<double>(plan.steps(c_)) * blocks;
   }
   bytes += points * static_cast<double>(c_.update.accumulator.bytes());
   // Neither hides behind the other as a whole.
@@ -388,12 +414,14 @@ std::optional<ContractionPlan> Planner::best() const {
     const std::optional<ContractionPlan> candidate = plan(shape);
     if (candidate && (!best || candidate->cycles < best->cycles)) best = candidate;
   };
-  const auto sizes = [](bool any) { return any ? std::vector<int64_t>{8, 16, 32, 64, 128} : std::vector<int64_t>{1}; };
-  const auto registers = [](bool any) { return any ? std::vector<int64_t>{1, 2, 4, 8} : std::vector<int64_t>{1}; };
-  for (int64_t rows : sizes(!classes_.rows.empty())) {
-    for (int64_t columns : sizes(true)) {
-      for (int64_t row_registers : registers(!classes_.rows.empty())) {
-        for (int64_t column_registers : registers(true)) {
+  using Choices = std::vector<int64_t>;
+  const bool one_class = classes_.rows.empty();
+  const Choices few = {8, 16, 32, 64, 128}, many = {8, 16, 32, 64, 128, 256, 512, 1024, 2048};
+  const Choices registers = {1, 2, 4, 8}, more = {1, 2, 4, 8, 16};
+  for (int64_t rows : one_class ? Choices{1} : few) {
+    for (int64_t columns : many) {
+      for (int64_t row_registers : one_class ? Choices{1} : registers) {
+        for (int64_t column_registers : one_class ? more : registers) {
           const int64_t threads = rows / std::min(rows, row_registers) * columns / std::min(columns, column_registers);
           for (int64_t groups = 1; groups <= 8 && threads * groups <= 1024; groups *= 2) {
             for (int64_t chunk : chunks()) {
