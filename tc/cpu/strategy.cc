@@ -94,6 +94,7 @@ class Strategy {
       if (auto tree = contraction_tree(analysis_, group.units[0], contraction, promotions)) return *std::move(tree);
     }
     std::vector<int64_t> tile = group_tile(group);
+    std::vector<int64_t> run = group_runs(group, tile);
     std::vector<Dim> dims = group.shared;
     int depth = 0;
     std::vector<std::map<std::string, isl::aff>> members;
@@ -101,11 +102,19 @@ class Strategy {
     if (parallel >= 0) {
       auto p = static_cast<size_t>(parallel);
       int64_t chunk = tile[p] * chunk_of(group, parallel, tile);
+      if (run[p] > 0) {
+        // Runs are a fine thing, but not in place of work for the threads.
+        run[p] = std::clamp(dims[p].extent / (2 * options_.threads) / tile[p] * tile[p], tile[p], run[p]);
+        chunk = (chunk + run[p] - 1) / run[p] * run[p];
+      }
       members.push_back(cut(dims[p], std::min(chunk, dims[p].extent), depth++));
     }
     for (size_t d = 0; d < dims.size(); ++d) {
-      if (dims[d].rest <= tile[d]) continue;
-      members.push_back(cut(dims[d], tile[d], depth++));
+      const int64_t size = run[d] > 0 ? run[d] : tile[d];
+      if (dims[d].rest > size) members.push_back(cut(dims[d], size, depth++));
+    }
+    for (size_t d = 0; d < dims.size(); ++d) {
+      if (dims[d].rest > tile[d]) members.push_back(cut(dims[d], tile[d], depth++));
     }
     Tree tree = inner_tree(group, dims, depth);
     for (size_t m = members.size(); m-- > 0;) {
@@ -128,6 +137,15 @@ class Strategy {
     }
     for (size_t d = 0; d < tile.size(); ++d) tile[d] = std::min(tile[d], group.shared[d].extent);
     return tile;
+  }
+
+  /// Runs of tiles along the shared dimensions, for a unit alone.
+  std::vector<int64_t> group_runs(const Group& group, const std::vector<int64_t>& tile) const {
+    std::vector<int64_t> run(group.shared.size(), 0);
+    if (group.units.size() != 1 || !options_.cpu.tile.empty()) return run;
+    run = plan_unit(analysis_, group.units[0], unit_options_).run;
+    for (size_t d = 0; d < run.size(); ++d) run[d] = run[d] / tile[d] * tile[d];
+    return run;
   }
 
   /// A unit that uses along a shared dimension again what it has loaded wants several of its points together.

@@ -23,6 +23,10 @@ constexpr int64_t kMaxRegisterVectors = 64;
 constexpr int64_t kMaxCombinedLanes = 128;
 /// A line of the cache, in bytes.
 constexpr int64_t kLineBytes = 64;
+/// What is read of one row of a tensor too large for the cache before the next is turned to, so that the processor
+/// foresees it.
+constexpr int64_t kRunBytes = 1024;
+constexpr int64_t kLargeTensorBytes = 4 << 20;
 
 const StatementInfo& info_of(const Analysis& analysis, int number) {
   return analysis.statements[static_cast<size_t>(number)];
@@ -123,7 +127,17 @@ void choose_register_tile(UnitPlan& plan, int64_t columns, int64_t rows, const U
   if (plan.rows >= 0) plan.tile[static_cast<size_t>(plan.rows)] = row_tile;
 }
 
-/// A pointwise unit that reads along one dimension and writes along another goes by square tiles.
+/// Of a tensor without gaps; saturated.
+int64_t bytes_of(const ir::Tensor& tensor) {
+  int64_t result = tensor.type.bytes();
+  for (int64_t extent : constant_extents(tensor)) {
+    if (__builtin_mul_overflow(result, extent, &result)) return INT64_MAX;
+  }
+  return result;
+}
+
+/// A pointwise unit that reads along one dimension and writes along another goes by square tiles, many of them along
+/// what it reads.
 void choose_cache_tile(const Analysis& analysis, const Unit& unit, const StatementInfo& info, UnitPlan& plan) {
   const std::string vector = index_name(info, unit.dims[static_cast<size_t>(plan.vector)]);
   for (size_t d = 0; d < unit.dims.size(); ++d) {
@@ -133,8 +147,9 @@ void choose_cache_tile(const Analysis& analysis, const Unit& unit, const Stateme
       auto along = memory_step(program, analysis.layouts, reference, index_name(info, unit.dims[d]));
       auto across = memory_step(program, analysis.layouts, reference, vector);
       if (along == 1 && across && *across > 1) {
-        int64_t elements = kLineBytes / std::max(program.tensor(reference.tensor).type.bytes(), 1);
-        plan.tile[d] = std::min(unit.dims[d].rest, elements);
+        const int64_t bytes = std::max(program.tensor(reference.tensor).type.bytes(), 1);
+        plan.tile[d] = std::min(unit.dims[d].rest, kLineBytes / bytes);
+        if (bytes_of(program.tensor(reference.tensor)) >= kLargeTensorBytes) plan.run[d] = kRunBytes / bytes;
       }
     }
   }
@@ -222,6 +237,7 @@ UnitPlan plan_unit(const Analysis& analysis, const Unit& unit, const UnitOptions
   UnitPlan plan;
   plan.tile.assign(unit.dims.size(), 1);
   plan.unrolled.assign(unit.dims.size(), true);
+  plan.run.assign(unit.dims.size(), 0);
   const StatementInfo& info = main_statement(analysis, unit);
   double best = 0;
   for (size_t d = 0; d < unit.dims.size(); ++d) {

@@ -28,6 +28,7 @@ struct UnitPlan {
   int rows = -1;               ///< the dimension that shares what is loaded along `vector`; -1: none
   std::vector<int64_t> tile;   ///< per dimension
   std::vector<bool> unrolled;  ///< per dimension: its points are unrolled
+  std::vector<int64_t> run;    ///< per dimension: how far its tiles follow each other before any other's; 0: not
 };
 
 UnitPlan plan_unit(const Analysis& analysis, const Unit& unit, const UnitOptions& options);

@@ -120,6 +120,24 @@ TEST(Strategy, KeepsItsPromiseUnderOptions) {
   expect_matmul(37, 41, 13, skewed);
 }
 
+TEST(Strategy, TransposesLargeMatricesInRuns) {
+  for (auto [m, n] : {std::array<int64_t, 2>{1024, 1030}, {1030, 1025}, {9, 120'000}, {120'000, 9}}) {
+    ProgramBuilder b("transpose");
+    b.input("X", {m, n}).result("Y", {n, m});
+    b.set("Y", {index("j"), index("i")}, {{"j", n}, {"i", m}}, b.at("X", {index("i"), index("j")}));
+    Compiled kernel = compile(b.build());
+    std::vector<float> x(static_cast<size_t>(m * n)), y(x.size(), -1);
+    std::iota(x.begin(), x.end(), 0.f);
+    void* arguments[] = {x.data(), y.data()};
+    ASSERT_EQ(kernel.loaded->call(arguments), 0);
+    for (int64_t j = 0; j < n; ++j) {
+      for (int64_t i = 0; i < m; ++i) {
+        ASSERT_EQ(y[static_cast<size_t>(j * m + i)], x[static_cast<size_t>(i * n + j)]) << i << ", " << j;
+      }
+    }
+  }
+}
+
 TEST(Strategy, SchedulesAreLegal) {
   for (auto fusion : {options::Fusion::kMin, options::Fusion::kPreserve3Coincident, options::Fusion::kMax}) {
     options::CpuOptions options;
