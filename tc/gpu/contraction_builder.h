@@ -54,6 +54,7 @@ class ContractionBuilder {
   // The reduction.
   tile::NodePtr reduce();
   tile::NodePtr pipelined(int64_t steps);
+  std::vector<tile::NodePtr> one_step(const Halide::Expr& stage, const ReductionStep& step);
   ReductionStep step_at(const Halide::Expr& step) const;
   tile::NodePtr fetch(const Halide::Expr& stage, const ReductionStep& step);
   tile::NodePtr fetch_operand(size_t operand, const Halide::Expr& stage, const ReductionStep& step);
@@ -67,7 +68,7 @@ class ContractionBuilder {
   BodyContext context_at(bool inside) const;
 
   // What is done to the results.
-  tile::NodePtr add_groups();
+  tile::NodePtr add_groups(const tile::NodePtr& results);
   tile::NodePtr finish();
   tile::NodePtr point(const std::vector<std::string>& written);
   tile::NodePtr assign_point(const poly::Statement& statement);

@@ -223,11 +223,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     }));
   }
   parts.push_back(sums);
-  if (plan_.groups > 1) {
-    parts.push_back(add_groups());
-    results = build::if_then(part_ == 0, results);
-  }
-  parts.push_back(results);
+  parts.push_back(plan_.groups > 1 ? add_groups(results) : results);
   NodePtr body = build::allocate(sum_, build::sequence(std::move(parts)));
   if (plan_.groups > 1) body = build::allocate(sums_, body);
   for (size_t i = shared_.size(); i-- > 0;) body = build::allocate(shared_[i], body);

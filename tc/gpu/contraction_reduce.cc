@@ -51,8 +51,7 @@ NodePtr ContractionBuilder::reduce() {
   const int64_t steps = plan_.steps(c_);
   std::vector<NodePtr> parts;
   if (steps == 1) {
-    parts = {fetch(0, step_at(0)), build::commit_group(), build::wait_group(0), build::barrier(),
-             add_up(0, step_at(0))};
+    parts = one_step(0, step_at(0));
   } else {
     parts = {pipelined(steps)};
   }
@@ -61,33 +60,44 @@ NodePtr ContractionBuilder::reduce() {
     ReductionStep step = step_at(0);
     step.first[plan_.main] = static_cast<int>(c_.reduction[plan_.main].begin + c_.reduction[plan_.main].extent - left);
     step.length = left;
-    for (const NodePtr& node : {build::barrier(), fetch(0, step), build::commit_group(), build::wait_group(0),
-                                build::barrier(), add_up(0, step)}) {
-      parts.push_back(node);
-    }
+    // With several buffers, that of this turn has not been read since the last barrier.
+    if (plan_.stages == 1) parts.push_back(build::barrier());
+    for (const NodePtr& node : one_step(static_cast<int>(steps % plan_.stages), step)) parts.push_back(node);
   }
   return build::sequence(std::move(parts));
 }
 
+/// A step whose copies nothing hides.
+std::vector<NodePtr> ContractionBuilder::one_step(const Expr& stage, const ReductionStep& step) {
+  std::vector<NodePtr> parts = {fetch(stage, step)};
+  if (plan_.asynchronous) {
+    parts.push_back(build::commit_group());
+    parts.push_back(build::wait_group(0));
+  }
+  parts.push_back(build::barrier());
+  parts.push_back(add_up(stage, step));
+  return parts;
+}
+
 NodePtr ContractionBuilder::pipelined(int64_t steps) {
   const auto stages = static_cast<int>(plan_.stages);
-  const Expr step = build::var(names_.fresh("step"));
-  const auto loop = [&](std::vector<NodePtr> body) {
-    return build::for_loop(step.as<hi::Variable>()->name, 0, static_cast<int>(steps), build::sequence(std::move(body)));
-  };
+  const std::string name = names_.fresh("step");
+  const Expr step = build::var(name);
+  std::vector<NodePtr> parts, body;
   if (stages == 1) {
-    return loop({build::barrier(), fetch(0, step_at(step)), build::commit_group(), build::wait_group(0),
-                 build::barrier(), add_up(0, step_at(step))});
+    body = one_step(0, step_at(step));
+    body.insert(body.begin(), build::barrier());
+  } else {
+    for (int s = 0; s + 1 < stages; ++s) {
+      parts.push_back(fetch(s, step_at(s)));
+      parts.push_back(build::commit_group());
+    }
+    const Expr next = step + (stages - 1);
+    body = {build::wait_group(stages - 2), build::barrier(),
+            build::if_then(next < static_cast<int>(steps), fetch(next % stages, step_at(next))), build::commit_group(),
+            add_up(step % stages, step_at(step))};
   }
-  std::vector<NodePtr> parts;
-  for (int s = 0; s + 1 < stages; ++s) {
-    parts.push_back(fetch(s, step_at(s)));
-    parts.push_back(build::commit_group());
-  }
-  const Expr next = step + (stages - 1);
-  parts.push_back(loop({build::wait_group(stages - 2), build::barrier(),
-                        build::if_then(next < static_cast<int>(steps), fetch(next % stages, step_at(next))),
-                        build::commit_group(), add_up(step % stages, step_at(step))}));
+  parts.push_back(build::for_loop(name, 0, static_cast<int>(steps), build::sequence(std::move(body))));
   return build::sequence(std::move(parts));
 }
 

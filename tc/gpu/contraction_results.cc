@@ -14,8 +14,8 @@ using Halide::Expr;
 using tile::NodePtr;
 using tile::Tensor;
 
-/// Adds the sums of the other groups to those of the first.
-NodePtr ContractionBuilder::add_groups() {
+/// Adds the sums of the other groups to those of the first, which then does the rest.
+NodePtr ContractionBuilder::add_groups(const NodePtr& results) {
   const auto subscripts = [&](const Expr& group) {
     std::vector<Expr> result = sum_subscripts();
     result.insert(result.begin(), group);
@@ -32,7 +32,8 @@ NodePtr ContractionBuilder::add_groups() {
                         return build::store(sum_, sum_subscripts(),
                                             combine(c_.update.assign, build::read(sum_, sum_subscripts()), other));
                       }));
-  return build::sequence({build::if_then(part_ > 0, put), build::barrier(), build::if_then(part_ == 0, get)});
+  return build::sequence(
+      {build::if_then(part_ > 0, put), build::barrier(), build::if_then(part_ == 0, build::sequence({get, results}))});
 }
 
 std::vector<std::string> ContractionBuilder::written() const {

@@ -3,11 +3,15 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <random>
+
+#include "tc/interp/compare.h"
 #include "tc/poly/from_ir.h"
 #include "tc/tile/certificate.h"
 #include "tc/tile/simulate.h"
 #include "tc/tile/verify.h"
 #include "tests/common/program.h"
+#include "tests/common/tile_mutants.h"
 #include "tests/gpu/simulated.h"
 
 /// Contractions and transpositions through shared memory: on the simulator as on the oracle, verified and certified.
@@ -124,6 +128,36 @@ TEST(Contraction, SmallDevicesGetSmallBlocks) {
   EXPECT_EQ(difference(program, {}, 1, small), "");
 }
 
+/// Every barrier, wait and guard is needed, and somebody notices that it is gone.
+TEST(Contraction, EveryBarrierAndGuardIsNeeded) {
+  const Case cases[] = {
+      {kMatmul, {{"M", 40}, {"N", 40}, {"K", 80}}},      {kMatmul, {{"M", 33}, {"N", 35}, {"K", 131}}},
+      {kTransposed, {{"M", 32}, {"N", 36}, {"K", 150}}}, {kPerceptron, {{"B", 30}, {"O", 33}, {"I", 7}}},
+      {kBytes, {{"M", 40}, {"N", 35}, {"K", 90}}},       {kTransposition, {{"N", 33}, {"M", 40}}},
+  };
+  int removed = 0;
+  for (const auto& [text, sizes] : cases) {
+    const ir::Program program = specialised_from(text, sizes);
+    const Result<gpu::Mapping> mapping = mapped(program);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    const interp::Environment data = data_for(program, 1);
+    const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, data);
+    ASSERT_TRUE(oracle) << oracle.error().to_string();
+    for (const tile::Mutant& mutant : tile::mutants(mapping->program)) {
+      ++removed;
+      if (!tile::verify(mutant.program).holds() || !tile::certify(mutant.program.kernels[0]).holds()) continue;
+      gpu::Mapping changed = *mapping;
+      changed.program = mutant.program;
+      const Result<interp::Environment> results = simulated(program, changed, data);
+      if (!results) continue;
+      const std::vector<interp::Comparison> comparisons = interp::compare(*results, *oracle);
+      EXPECT_FALSE(std::all_of(comparisons.begin(), comparisons.end(), [](const auto& c) { return c.agrees; }))
+          << text << mutant.what;
+    }
+  }
+  EXPECT_GT(removed, 20);
+}
+
 /// A transposition reads and writes whole sectors, and its threads meet in no bank.
 TEST(Contraction, TranspositionsAreCoalesced) {
   const ir::Program program = specialised_from(kTransposition, {{"N", 256}, {"M", 192}});
@@ -152,6 +186,36 @@ def f(float(M,K) A, float(K,N) B) -> (C, D) {
   ASSERT_EQ(mapping->program.kernels.size(), 2U);
   EXPECT_EQ(mapping->edges, (std::vector<gpu::Edge>{{"C", 0, 1}}));
   EXPECT_EQ(difference(program), "");
+}
+
+/// Contractions of random shapes, on devices of random sizes.
+TEST(Contraction, OfRandomShapesAgreeWithTheOracle) {
+  const char* texts[] = {kMatmul, kTransposed, kBatched, kPerceptron, kConvolution, kDepthwise, kTensor, kBytesAcross};
+  int with_shared_memory = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    std::mt19937_64 random(seed);
+    const char* text = texts[random() % std::size(texts)];
+    const ir::Program symbolic = program_from(text);
+    const size_t count = symbolic.sizes.size();
+    const uint64_t most = count <= 3 ? 150 : count <= 4 ? 40 : 14;
+    Sizes sizes;
+    for (const std::string& name : symbolic.sizes) {
+      const auto any = static_cast<int64_t>(1 + random() % most);
+      sizes[name] = name == "KH" || name == "KW" ? 1 + any % 3 : name == "H" || name == "W" ? any + 3 : any;
+    }
+    gpu::Device device;
+    device.processors = static_cast<int64_t>(1 + random() % 200);
+    if (random() % 2) device.shared_bytes = static_cast<int64_t>(3000 + random() % 200000);
+    options::MappingOptions options;
+    if (random() % 3 == 0) options.copy_stages = static_cast<int64_t>(1 + random() % 4);
+    const ir::Program program = specialised_from(text, sizes);
+    SCOPED_TRACE(fmt::format("seed {}: {} {}", seed, text, sizes));
+    const Result<gpu::Mapping> mapping = mapped(program, options, device);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    for (const tile::Kernel& kernel : mapping->program.kernels) with_shared_memory += kernel.shared_bytes() > 0;
+    EXPECT_EQ(difference(program, options, seed, device), "");
+  }
+  EXPECT_GE(with_shared_memory, 20);
 }
 
 /// What is read once is not worth a copy.
