@@ -1,10 +1,37 @@
 #include "tc/gpu/cut.h"
 
+#include <algorithm>
+
 #include "tc/gpu/bind.h"
+#include "tc/gpu/prepare.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/rebuild.h"
 
 namespace tc::gpu {
+namespace {
+
+constexpr int64_t kWorthALaunch = 1 << 18;  ///< instances
+constexpr int64_t kBusyThreads = 256;       ///< of a processor
+constexpr int64_t kMany = int64_t{1} << 40;
+
+/// How many results a statement has, and how many instances.
+struct Width {
+  int64_t results = 1;
+  int64_t instances = 1;
+};
+
+Width width_of(const ir::Statement& statement) {
+  Width width;
+  for (const ir::Index& index : statement.indices) {
+    const int64_t extent = *Halide::Internal::as_const_int(index.end) - *Halide::Internal::as_const_int(index.begin);
+    const int64_t bounded = std::clamp<int64_t>(extent, 0, kMany);
+    width.instances = std::min(width.instances * bounded, kMany);
+    if (!index.is_reduction) width.results = std::min(width.results * bounded, kMany);
+  }
+  return width;
+}
+
+}  // namespace
 
 std::vector<poly::Scop> cut(const poly::Scop& scop) {
   std::vector<poly::Scop> parts;
@@ -26,6 +53,39 @@ std::vector<poly::Scop> cut(const poly::Scop& scop) {
     for (unsigned i = 0; i < top.n_children(); ++i) add(top.child(i).child(0));
   }
   return parts;
+}
+
+namespace {
+
+/// Results from which on a statement keeps the device busy: a block works on each, or, in a reduction whose results are
+/// neighbours in memory, a thread.
+int64_t busy_results(const ir::Program& program, const ir::Statement& statement, const Device& device) {
+  const bool threads = statement.reduces() && !runs_along_reduction(program, statement);
+  return device.processors * (threads ? kBusyThreads : 1);
+}
+
+bool belong_apart(const ir::Program& program, const ir::Statement& a, const ir::Statement& b, const Device& device) {
+  const Width first = width_of(a), second = width_of(b);
+  if (first.results == second.results) return false;
+  const bool is_first = first.results < second.results;
+  const Width& wide = is_first ? second : first;
+  return wide.instances >= kWorthALaunch &&
+         (is_first ? first : second).results < busy_results(program, is_first ? a : b, device);
+}
+
+}  // namespace
+
+std::vector<size_t> sensible_cuts(const poly::Scop& scop, const Device& device) {
+  std::vector<size_t> result;
+  const std::vector<ir::Statement>& statements = scop.program->statements;
+  for (size_t i = 1; i < statements.size(); ++i) {
+    if (!belong_apart(*scop.program, statements[i - 1], statements[i], device)) continue;
+    const std::string first = statements[i].id + (statements[i].initialises ? "_init" : "");
+    const auto at = std::find_if(scop.statements.begin(), scop.statements.end(),
+                                 [&](const poly::Statement& s) { return s.id == first; });
+    result.push_back(static_cast<size_t>(at - scop.statements.begin()));
+  }
+  return result;
 }
 
 }  // namespace tc::gpu

@@ -1,8 +1,10 @@
 #include "tc/gpu/elements_plan.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <numeric>
 
+#include "tc/gpu/rows_plan.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -13,6 +15,7 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kSectorBytes = 32;
 constexpr int64_t kBlockThreads = 256;
 constexpr int64_t kFlightBytes = 32;  ///< that a thread should have asked for at once
 constexpr int64_t kThreadsOfProcessor = 2048;
@@ -52,6 +55,14 @@ struct Neighbours {
   int64_t divisor = 0;     ///< 0: any
 };
 
+/// Whether the next index's element is in another sector of memory.
+bool leaps(const Expr& subscript, const std::string& index, int64_t bytes) {
+  const Expr next = hi::Variable::make(ir::index_type(), index) + hi::make_one(ir::index_type());
+  const Expr step = hi::simplify(hi::substitute(index, next, subscript) - subscript);
+  const int64_t* constant = hi::as_const_int(step);
+  return constant != nullptr && std::abs(*constant) * bytes >= kSectorBytes;
+}
+
 class Looker {
  public:
   Looker(const Part& part, int along) : part_(part), along_(along) {}
@@ -73,9 +84,11 @@ class Looker {
     bool outside = false;
     for (size_t d = 0; d + 1 < subscripts.size(); ++d) outside = outside || uses_index(subscripts[d], index);
     const bool last = !subscripts.empty() && uses_index(subscripts.back(), index);
-    found_.scattered = found_.scattered || outside;
+    found_.scattered = found_.scattered || outside || (last && leaps(subscripts.back(), index, tensor.type.bytes()));
     if (!outside && !last) return;
-    found_.aligned = found_.aligned && !outside && s.member_of(subscripts.back()) == along_ && !tensor.type.is_bool();
+    const std::optional<int64_t> offset = last && !outside ? offset_divisor(subscripts.back(), index) : std::nullopt;
+    found_.aligned = found_.aligned && offset && !tensor.type.is_bool();
+    found_.divisor = std::gcd(found_.divisor, offset.value_or(0));
     found_.bytes = std::max<int64_t>(found_.bytes, tensor.type.bytes());
     if (tensor.rank() > 1) found_.divisor = std::gcd(found_.divisor, ir::constant_shape(tensor).back());
   }
@@ -124,13 +137,7 @@ void choose_rows(ElementsPlan& plan, const Part& part, int64_t threads, const De
   const int64_t extent = part.members[static_cast<size_t>(plan.beside)].extent;
   int64_t most = std::min(std::max<int64_t>(kBlockThreads / plan.threads, 1), extent);
   while (most > 1 && plan.threads * most > 32 && threads / (plan.threads * most) < 2 * device.processors) most /= 2;
-  plan.rows = most;
-  for (int64_t rows = most; rows > most / 2; --rows) {
-    if (extent % rows == 0) {
-      plan.rows = rows;
-      break;
-    }
-  }
+  plan.rows = divisor_near(extent, most);
 }
 
 /// A divisor, so that nothing is left over, or else 8. With few threads nothing but a thread's own loads hides their

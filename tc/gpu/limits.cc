@@ -65,4 +65,10 @@ Result<void> check_limits(const options::MappingOptions& options, const Device& 
   return {};
 }
 
+bool chooses_freely(const options::MappingOptions& options) {
+  return options.tile.empty() && options.map_to_threads.empty() && options.map_to_blocks.empty() &&
+         options.register_tile.empty() && !options.unroll && !options.private_depth &&
+         options.use_private_memory.value_or(true);
+}
+
 }  // namespace tc::gpu

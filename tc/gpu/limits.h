@@ -10,4 +10,7 @@ namespace tc::gpu {
 /// mapping does not do; the error names each value that is not.
 Result<void> check_limits(const options::MappingOptions& options, const Device& device);
 
+/// Whether nothing but the compiler's own estimate says how loops are cut and dealt out.
+bool chooses_freely(const options::MappingOptions& options);
+
 }  // namespace tc::gpu

@@ -12,6 +12,7 @@
 #include "tc/gpu/limits.h"
 #include "tc/gpu/pieces.h"
 #include "tc/gpu/registers.h"
+#include "tc/gpu/rows.h"
 #include "tc/gpu/translate.h"
 #include "tc/gpu/uses.h"
 #include "tc/poly/band_ref.h"
@@ -65,13 +66,6 @@ struct Launch {
   tile::Kernel code;
 };
 
-/// Whether nothing but the compiler's own estimate says how parts are mapped.
-bool is_free(const options::MappingOptions& options) {
-  return options.tile.empty() && options.map_to_threads.empty() && options.map_to_blocks.empty() &&
-         options.register_tile.empty() && !options.unroll && !options.private_depth &&
-         options.use_private_memory.value_or(true);
-}
-
 Launch launch_of(const poly::Scop& part, tile::Kernel code) {
   Kernel kernel;
   kernel.scop = part;
@@ -94,9 +88,11 @@ Launch classic(const poly::Scop& part, const options::MappingOptions& options, c
 /// The first recipe that fits the part.
 Launch map_part(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
                 const std::string& name) {
-  if (is_free(options)) {
+  if (chooses_freely(options)) {
     if (const std::optional<Part> part = part_of(scop)) {
       if (const auto plan = plan_elements(*part, device)) return launch_of(scop, elements(*part, *plan, device, name));
+      const auto plan = options.strict ? std::nullopt : plan_rows(*part, device);
+      if (plan) return launch_of(scop, rows(*part, *plan, device, name));
     }
   }
   return classic(scop, options, device, name);

@@ -18,6 +18,8 @@ class Names {
     taken_.insert(tile::kThread.begin(), tile::kThread.end());
   }
 
+  void add(const std::string& name) { taken_.insert(name); }
+
   std::string fresh(const std::string& wish) {
     std::string name = wish;
     for (int i = 1; !taken_.insert(name).second; ++i) name = wish + "_" + std::to_string(i);

@@ -4,6 +4,7 @@
 #include <isl/set.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
@@ -145,5 +146,12 @@ std::vector<const hi::Call*> reads_in(const ir::Program& program, const Expr& ex
 }
 
 bool uses_index(const Expr& expr, const std::string& index) { return hi::expr_uses_var(expr, index); }
+
+std::optional<int64_t> offset_divisor(const Expr& subscript, const std::string& index) {
+  const Expr rest = hi::simplify(subscript - hi::Variable::make(subscript.type(), index));
+  if (uses_index(rest, index)) return std::nullopt;
+  const hi::ModulusRemainder known = hi::modulus_remainder(rest);
+  return std::gcd(known.modulus, known.remainder);
+}
 
 }  // namespace tc::gpu

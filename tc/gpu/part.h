@@ -51,4 +51,8 @@ std::vector<const Halide::Internal::Call*> reads_in(const ir::Program& program, 
 /// Whether the expression depends on the index.
 bool uses_index(const Halide::Expr& expr, const std::string& index);
 
+/// Of a subscript that grows by one with the index: a number that divides all that it can be where the index is 0, the
+/// largest known (0: it is always 0). Nothing for any other subscript.
+std::optional<int64_t> offset_divisor(const Halide::Expr& subscript, const std::string& index);
+
 }  // namespace tc::gpu

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tc/gpu/cut.h"
+#include "tc/gpu/limits.h"
 #include "tc/poly/isl_ext.h"
 
 namespace tc::gpu {
@@ -56,7 +58,11 @@ std::vector<Piece> cut_out_contractions(const poly::Scop& scop, const options::M
     if (whole) plan = plan_contraction(*whole, options, device);
     if (plan) return {{scop, std::move(whole), std::move(plan)}};
   }
-  for (size_t s = 0; may_choose(options) && s < scop.statements.size(); ++s) {
+  const bool free = chooses_freely(options) && !options.outer_schedule_options.fusion;
+  const std::vector<size_t> cuts = free ? sensible_cuts(scop, device) : std::vector<size_t>();
+  for (size_t s = 0; s < scop.statements.size(); ++s) {
+    if (std::count(cuts.begin(), cuts.end(), s) > 0) close(s);
+    if (!may_choose(options)) continue;
     std::optional<Contraction> contraction = contraction_at(scop, s);
     if (!contraction) continue;
     std::optional<ContractionPlan> plan = plan_contraction(*contraction, options, device);

@@ -14,8 +14,9 @@ struct Piece {
   std::optional<ContractionPlan> plan;     ///< of the contraction
 };
 
-/// Takes the contractions out of a def. Pieces run one after the other: no order is changed between them. Options that
-/// say how loops are cut, or how a reduction is ordered, keep all in one piece.
+/// Takes the contractions out of a def, and cuts it where launches should begin (sensible_cuts()). Pieces run one after
+/// the other: no order is changed between them. Options that say how loops are cut, or how a reduction is ordered, keep
+/// all in one piece.
 std::vector<Piece> cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options,
                                         const Device& device);
 

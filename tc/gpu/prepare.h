@@ -16,7 +16,18 @@ namespace tc::gpu {
 /// every run: where the source's own order is asked for (strict), this pass is left out.
 ir::Program split_reductions(ir::Program program, const Device& device);
 
-/// What from_ir() is to see of a Program on a GPU: split_reductions(), unless the options are strict.
+/// Whether neighbouring instances of a reduction, not neighbouring results, read neighbours in memory.
+bool runs_along_reduction(const ir::Program& program, const ir::Statement& statement);
+
+/// Cuts reductions that have too few results to keep the device busy into parts, for recipes by which a whole block,
+/// or a thread for each result, works on one part.
+///     s(m) +=! x(m, k)   ==>   s_parts(m, k_part) +=! x(m, 1000 * k_part + k_rest)
+///                              s(m) +=! s_parts(m, k_part)
+///                              s(m) += x(m, 9000 + k)                               what is left over, if any
+ir::Program split_into_parts(ir::Program program, const Device& device);
+
+/// What from_ir() is to see of a Program on a GPU: in parts, or, where the options choose the loops, in lanes; as it is
+/// if they are strict.
 ir::Program prepare(ir::Program program, const options::MappingOptions& options, const Device& device);
 
 }  // namespace tc::gpu

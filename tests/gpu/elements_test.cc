@@ -1,28 +1,13 @@
 #include <gtest/gtest.h>
 
-#include "tc/tile/certificate.h"
-#include "tc/tile/verify.h"
 #include "tests/common/program.h"
-#include "tests/gpu/simulated.h"
+#include "tests/gpu/proved.h"
 
 /// Parts in which a thread has elements of its own: oracle = simulator, proved bounds and order, vectors where aligned.
 namespace tc::testing {
 namespace {
 
 using Sizes = std::map<std::string, int64_t>;
-
-/// Agrees with the oracle, and everything is proved.
-std::string faults_of(const ir::Program& program) {
-  const Result<gpu::Mapping> mapping = mapped(program, {});
-  if (!mapping) return mapping.error().to_string();
-  const tile::Verification verification = tile::verify(mapping->program);
-  std::string text = fmt::format("{}{}", fmt::join(verification.faults, "\n"), fmt::join(verification.unproved, "\n"));
-  for (const tile::Kernel& kernel : mapping->program.kernels) {
-    const tile::Certificate certificate = tile::certify(kernel);
-    text += fmt::format("{}{}", fmt::join(certificate.races, "\n"), fmt::join(certificate.unproved, "\n"));
-  }
-  return text + difference(program, {});
-}
 
 /// How many elements the widest copy takes at once.
 int widest_copy(const std::string& text, const Sizes& sizes) {
@@ -37,11 +22,11 @@ int widest_copy(const std::string& text, const Sizes& sizes) {
 }
 
 TEST(Elements, OfEverySizeAgreeWithTheOracle) {
-  for (const char* text : {"def f(float(N) A) -> (B) { B(n) = A(n) * 2 }",
-                           "def f(float16(N) A, float16(N) B) -> (C, D) { C(n) = A(n) + B(n)  D(n) = C(n) * A(n) }",
-                           "def f(int32(N) A) -> (B) { B(n) += A(n)  B(n) = B(n) * B(n) }",
-                           "def f(int8(N) A) -> (B) { int8 B(n) = A(n) }",
-                           "def f(float(N) A) -> (B) { B(i) +=! A(i) * k where k in 0:3 }"}) {
+  for (const char* text :
+       {"def f(float(N) A) -> (B) { B(n) = A(n) * 2 }",
+        "def f(float16(N) A, float16(N) B) -> (C, D) { C(n) = A(n) + B(n)  D(n) = C(n) * A(n) }",
+        "def f(int32(N) A) -> (B) { B(n) += A(n)  B(n) = B(n) * B(n) }", "def f(int8(N) A) -> (B) { int8 B(n) = A(n) }",
+        "def f(float(N) A) -> (B) { B(i) +=! A(i) * k where k in 0:3 }"}) {
     for (const int64_t n : {0, 1, 7, 255, 256, 257, 1023, 1536, 270340}) {
       SCOPED_TRACE(fmt::format("{} N={}", text, n));
       EXPECT_EQ(faults_of(specialised_from(text, {{"N", n}})), "");

@@ -90,7 +90,7 @@ Result<gpu::Mapping> mapped(const ir::Program& program, const options::MappingOp
 }
 
 Result<interp::Environment> simulated(const ir::Program& program, const gpu::Mapping& mapping,
-                                      const interp::Environment& data, uint64_t seed) {
+                                      const interp::Environment& data, uint64_t seed, tile::Report* counted) {
   std::map<std::string, std::vector<std::byte>> memory;
   tile::Arguments arguments;
   for (const ir::Tensor& tensor : program.tensors) {
@@ -112,6 +112,7 @@ Result<interp::Environment> simulated(const ir::Program& program, const gpu::Map
   for (const tile::Finding& finding : report.findings) {
     return fail("{}\n{}", finding.sentence, tile::to_text(mapping.program));
   }
+  if (counted != nullptr) *counted = report;
   interp::Environment results;
   for (const ir::Tensor& tensor : program.tensors) {
     if (tensor.role != ir::Role::kResult && tensor.role != ir::Role::kInOut) continue;

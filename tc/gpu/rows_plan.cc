@@ -1,0 +1,261 @@
+#include "tc/gpu/rows_plan.h"
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "tc/ir/specialise.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kBlockThreads = 256;
+constexpr int64_t kMostLanes = 1024;
+constexpr int64_t kVectorsInFlight = 4;
+constexpr int64_t kHeldBytes = 256;     ///< of a thread's registers
+constexpr int64_t kBusyThreads = 1024;  ///< of a processor
+
+std::vector<Range> inner_ranges(const PartStatement& s) {
+  std::vector<Range> ranges;
+  for (const int i : loops_of(s)) ranges.push_back(s.ranges[static_cast<size_t>(i)]);
+  return ranges;
+}
+
+std::optional<RowWork> work_of(const PartStatement& s) {
+  const std::vector<int> loops = loops_of(s);
+  if (loops.empty()) return RowWork::kOnce;
+  const auto reductions = std::count_if(loops.begin(), loops.end(),
+                                        [&](int i) { return s.statement->is_reduction[static_cast<size_t>(i)]; });
+  if (reductions == 0) return RowWork::kElements;
+  const bool all = static_cast<size_t>(reductions) == loops.size();
+  return all && s.statement->kind == poly::Statement::Kind::kUpdate ? std::optional(RowWork::kReduce) : std::nullopt;
+}
+
+/// What each subscript is: a member, or (from the number of members on) a loop inside. Nothing if one is neither.
+using Signature = std::vector<int>;
+
+std::optional<Signature> signature_of(const PartStatement& s, const std::vector<Expr>& subscripts) {
+  const std::vector<int> loops = loops_of(s);
+  Signature result;
+  for (const Expr& e : subscripts) {
+    const int member = s.member_of(e);
+    const auto loop = std::find(loops.begin(), loops.end(), s.index_of(e));
+    if (member < 0 && (s.index_of(e) < 0 || loop == loops.end())) return std::nullopt;
+    result.push_back(member >= 0 ? member
+                                 : static_cast<int>(s.shared.size() + static_cast<size_t>(loop - loops.begin())));
+  }
+  return result;
+}
+
+struct Use {
+  const PartStatement* statement;
+  std::string tensor;
+  const std::vector<Expr>* subscripts;
+  bool is_write;
+};
+
+/// All accesses, in the order in which they happen.
+std::vector<Use> uses_of(const Part& part) {
+  std::vector<Use> result;
+  for (const PartStatement& s : part.statements) {
+    std::vector<Expr> values = s.statement->subscripts;
+    values.push_back(s.statement->value);
+    for (const Expr& e : values) {
+      for (const hi::Call* read : reads_in(*part.scop->program, e))
+        result.push_back({&s, read->name, &read->args, false});
+    }
+    result.push_back({&s, s.statement->tensor, &s.statement->subscripts, true});
+  }
+  return result;
+}
+
+class Planner {
+ public:
+  Planner(const Part& part, const Device& device) : part_(part), device_(device), uses_(uses_of(part)) {}
+
+  std::optional<RowsPlan> plan() {
+    for (const PartStatement& s : part_.statements) {
+      const std::optional<RowWork> work = work_of(s);
+      if (!work) return std::nullopt;
+      plan_.work.push_back(*work);
+      longest_ = std::max(longest_, s.inner_size());
+    }
+    if (std::count(plan_.work.begin(), plan_.work.end(), RowWork::kReduce) == 0) return std::nullopt;
+    if (!find_tensors() || !choose_vector()) return std::nullopt;
+    choose_lanes();
+    choose_rows();
+    return plan_;
+  }
+
+ private:
+  bool find_tensors();
+  bool add(const std::string& tensor);
+  bool choose_vector();
+  void choose_lanes();
+  void choose_rows();
+  bool is_read_again(const std::string& tensor) const;
+  int64_t held_bytes(int64_t lanes) const;
+
+  const Part& part_;
+  const Device& device_;
+  std::vector<Use> uses_;
+  RowsPlan plan_;
+  int64_t longest_ = 1;
+};
+
+/// Whether lanes would read an element of an input twice.
+bool Planner::is_read_again(const std::string& tensor) const {
+  std::vector<const PartStatement*> readers;
+  for (const Use& use : uses_) {
+    if (use.tensor == tensor && !loops_of(*use.statement).empty()) readers.push_back(use.statement);
+  }
+  return std::adjacent_find(readers.begin(), readers.end(), std::not_equal_to<>()) != readers.end();
+}
+
+/// Gives lanes a tensor whose accesses are all at the same subscripts; false if they are not.
+bool Planner::add(const std::string& tensor) {
+  RowTensor found;
+  std::optional<Signature> first;
+  std::vector<Range> ranges;
+  for (const Use& use : uses_) {
+    if (use.tensor != tensor) continue;
+    const std::optional<Signature> signature = signature_of(*use.statement, *use.subscripts);
+    if (!signature) return false;
+    const auto members = static_cast<int>(part_.members.size());
+    const bool of_elements = std::any_of(signature->begin(), signature->end(), [&](int at) { return at >= members; });
+    if (!first) {
+      first = signature;
+      found.user = use.statement;
+      found.subscripts = use.subscripts;
+      found.of_elements = of_elements;
+      ranges = inner_ranges(*use.statement);
+    }
+    if (*signature != *first || (of_elements && inner_ranges(*use.statement) != ranges)) return false;
+    const bool updates = use.is_write && use.statement->statement->kind == poly::Statement::Kind::kUpdate;
+    found.read_before = found.read_before || (!found.written && (!use.is_write || updates));
+    found.written = found.written || use.is_write;
+    // One element for each instance: no two lanes may write the same.
+    const auto loops =
+        static_cast<size_t>(std::count_if(signature->begin(), signature->end(), [&](int at) { return at >= members; }));
+    const RowWork work = *work_of(*use.statement);
+    if (use.is_write && loops != (work == RowWork::kElements ? ranges.size() : 0)) return false;
+  }
+  plan_.tensors.emplace(tensor, found);
+  return true;
+}
+
+/// What is written must belong to lanes; what is read again may.
+bool Planner::find_tensors() {
+  for (const Use& use : uses_) {
+    if (plan_.tensors.count(use.tensor) > 0) continue;
+    if (part_.writes(use.tensor)) {
+      if (!add(use.tensor)) return false;
+    } else if (is_read_again(use.tensor)) {
+      add(use.tensor);
+    }
+  }
+  // A reduction's partial results know nothing of what its element holds.
+  for (const Use& use : uses_) {
+    if (!use.is_write && use.tensor == use.statement->statement->tensor &&
+        *work_of(*use.statement) == RowWork::kReduce) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// The widest vectors along the last inner loop; false if some tensor's neighbours lie apart.
+bool Planner::choose_vector() {
+  int64_t bytes = 1, divisor = 0;
+  bool aligned = true;
+  for (const Use& use : uses_) {
+    const PartStatement& s = *use.statement;
+    const std::vector<int> loops = loops_of(s);
+    if (loops.empty()) continue;
+    const auto last = static_cast<size_t>(loops.back());
+    const std::string& index = s.statement->indices[last];
+    divisor = std::gcd(std::gcd(divisor, s.ranges[last].extent), s.ranges[last].begin);
+    for (size_t d = 0; d < use.subscripts->size(); ++d) {
+      const Expr& e = (*use.subscripts)[d];
+      if (!uses_index(e, index)) continue;
+      if (d + 1 < use.subscripts->size()) return false;
+      const ir::Tensor& tensor = part_.scop->program->tensor(use.tensor);
+      const std::optional<int64_t> offset = offset_divisor(e, index);
+      aligned = aligned && offset && !tensor.type.is_bool();
+      divisor = std::gcd(divisor, offset.value_or(0));
+      bytes = std::max<int64_t>(bytes, tensor.type.bytes());
+      if (tensor.rank() > 1) divisor = std::gcd(divisor, ir::constant_shape(tensor).back());
+    }
+  }
+  plan_.vector = aligned ? kVectorBytes / bytes : 1;
+  while (divisor % plan_.vector != 0) plan_.vector /= 2;
+  return true;
+}
+
+int64_t Planner::held_bytes(int64_t lanes) const {
+  const int64_t elements = (longest_ / plan_.vector + lanes - 1) / lanes * plan_.vector;
+  int64_t bytes = 0;
+  for (const auto& [name, tensor] : plan_.tensors) {
+    if (tensor.of_elements) bytes += elements * part_.scop->program->tensor(name).type.bytes();
+  }
+  return bytes;
+}
+
+/// Few enough that each has several vectors to ask for at once; more where rows are few, or registers would not do.
+void Planner::choose_lanes() {
+  int64_t rows = 1;
+  for (const Range& range : part_.members) rows = std::min(rows * range.extent, int64_t{1} << 40);
+  const int64_t vectors = (longest_ + plan_.vector - 1) / plan_.vector;
+  const auto power = [](int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); };
+  const int64_t limit = std::min(kMostLanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(
+                                                 std::min(device_.threads_per_block, device_.block[0])))));
+  plan_.lanes = std::min(power((vectors + kVectorsInFlight - 1) / kVectorsInFlight), std::min(kBlockThreads, limit));
+  while (plan_.lanes < std::min(vectors, limit) && rows * plan_.lanes < device_.processors * kBusyThreads)
+    plan_.lanes *= 2;
+  int64_t held = plan_.lanes;
+  while (held_bytes(held) > kHeldBytes && held < limit) held *= 2;
+  plan_.holds_elements = held_bytes(held) > 0 && held_bytes(held) <= kHeldBytes;
+  if (plan_.holds_elements) plan_.lanes = held;
+}
+
+void Planner::choose_rows() {
+  int64_t all = 1;
+  for (size_t m = 0; m < part_.members.size(); ++m) {
+    all *= part_.members[m].extent;
+    if (part_.members[m].extent > 1) plan_.beside = static_cast<int>(m);
+  }
+  if (plan_.beside < 0) return;
+  const int64_t extent = part_.members[static_cast<size_t>(plan_.beside)].extent;
+  const int64_t block = std::min({kBlockThreads, device_.threads_per_block});
+  int64_t most = std::min({std::max<int64_t>(block / plan_.lanes, 1), extent, device_.block[1]});
+  while (most > 1 && most * plan_.lanes > 32 && all / most < 2 * device_.processors) most /= 2;
+  plan_.rows = divisor_near(extent, most);
+}
+
+}  // namespace
+
+std::vector<int> loops_of(const PartStatement& s) {
+  std::vector<int> result;
+  for (const int i : s.inner) {
+    if (s.ranges[static_cast<size_t>(i)].extent > 1) result.push_back(i);
+  }
+  return result;
+}
+
+bool same_loops(const PartStatement& a, const PartStatement& b) { return inner_ranges(a) == inner_ranges(b); }
+
+int64_t divisor_near(int64_t extent, int64_t most) {
+  for (int64_t n = most; n > most / 2; --n) {
+    if (extent % n == 0) return n;
+  }
+  return most;
+}
+
+std::optional<RowsPlan> plan_rows(const Part& part, const Device& device) { return Planner(part, device).plan(); }
+
+}  // namespace tc::gpu

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/kernel.h"
+#include "tc/gpu/part.h"
+
+namespace tc::gpu {
+
+/// What a statement of a row does with the lanes of the threads that share the row.
+enum class RowWork {
+  kOnce,      ///< one instance, which every lane runs
+  kElements,  ///< an instance for each element; a lane has some of them
+  kReduce,    ///< a sum (product, ...) over the elements: each lane's own, then all lanes'
+};
+
+/// A tensor of a part that lanes hold in registers, by what its subscripts are.
+struct RowTensor {
+  const PartStatement* user = nullptr;                    ///< a statement that accesses it
+  const std::vector<Halide::Expr>* subscripts = nullptr;  ///< there
+  bool of_elements = false;  ///< it has an element for each of the row's, else one for the row
+  bool written = false;
+  bool read_before = false;  ///< it is read before the part writes it
+};
+
+/// `lanes` threads share a row: an iteration of the shared members. Its elements, the instances of a statement's inner
+/// indices, are dealt to lanes in vectors. A block has `rows` rows, along the member `beside`.
+struct RowsPlan {
+  std::vector<RowWork> work;  ///< per statement
+  std::map<std::string, RowTensor> tensors;
+  int64_t vector = 1;
+  int64_t lanes = 1;  ///< a power of two
+  int64_t rows = 1;
+  int beside = -1;              ///< none
+  bool holds_elements = false;  ///< each lane's elements fit its registers, and are read once
+};
+
+/// Nothing where there is no reduction inside, where one statement's elements are not another's, or where neighbouring
+/// lanes would read far apart.
+std::optional<RowsPlan> plan_rows(const Part& part, const Device& device);
+
+/// The inner indices that have more than one value.
+std::vector<int> loops_of(const PartStatement& s);
+/// Whether two statements have the same number of these, over the same ranges.
+bool same_loops(const PartStatement& a, const PartStatement& b);
+
+/// The largest number up to `most` that divides `extent`, if it is more than half of `most`; else `most`.
+int64_t divisor_near(int64_t extent, int64_t most);
+
+}  // namespace tc::gpu

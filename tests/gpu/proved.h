@@ -1,0 +1,10 @@
+#pragma once
+
+#include "tests/gpu/simulated.h"
+
+namespace tc::testing {
+
+/// "" if the mapping without options agrees with the oracle, and the verifier and the certificate prove all of it.
+std::string faults_of(const ir::Program& program, const gpu::Device& device = {});
+
+}  // namespace tc::testing

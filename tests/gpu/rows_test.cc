@@ -1,0 +1,115 @@
+#include <gtest/gtest.h>
+
+#include "tests/common/program.h"
+#include "tests/gpu/proved.h"
+
+/// Rows that several threads share: oracle = simulator, proved bounds and order.
+namespace tc::testing {
+namespace {
+
+constexpr char kSoftmax[] = R"(
+def softmax(float(N,D) I) -> (O) {
+  m(n) max=! I(n,d)
+  O(n,d) = exp(I(n,d) - m(n))
+  s(n) +=! O(n,d)
+  O(n,d) = O(n,d) / s(n)
+})";
+
+TEST(Rows, OfEveryLengthAgreeWithTheOracle) {
+  for (const int64_t n : {1, 5, 700}) {
+    for (const int64_t d : {1, 2, 31, 33, 128, 255, 260, 1000, 1024}) {
+      if (n * d > 100'000) continue;
+      SCOPED_TRACE(fmt::format("N={} D={}", n, d));
+      EXPECT_EQ(faults_of(specialised_from(kSoftmax, {{"N", n}, {"D", d}})), "");
+    }
+  }
+}
+
+TEST(Rows, TooLongForRegistersAreReadAgain) {
+  EXPECT_EQ(faults_of(specialised_from(kSoftmax, {{"N", 2}, {"D", 100'004}})), "");
+  EXPECT_EQ(faults_of(specialised_from(kSoftmax, {{"N", 140}, {"D", 40'001}})), "");
+}
+
+TEST(Rows, ReduceByEveryOperatorInEveryType) {
+  for (const char* op : {"+=!", "*=!", "min=!", "max=!"}) {
+    for (const char* type : {"float", "float16", "double", "int8", "int32", "int64", "uint32"}) {
+      const std::string text = fmt::format("def f({}(M,K) A) -> (r) {{ r(m) {} A(m,k) }}", type, op);
+      SCOPED_TRACE(text);
+      EXPECT_EQ(faults_of(specialised_from(text, {{"M", 3}, {"K", 300}})), "");
+    }
+  }
+}
+
+TEST(Rows, OfSeveralDimensionsInsideAndOut) {
+  const std::string text = R"(
+    def f(float eps, float(N,C,H) I, float(C) gamma) -> (O, mean, var) {
+      mean(c) +=! I(nn,c,hh)
+      mean(c) = mean(c) / (N * H)
+      var(c) +=! (I(nn,c,hh) - mean(c)) * (I(nn,c,hh) - mean(c))
+      O(n,c,h) = (I(n,c,h) - mean(c)) * rsqrt(var(c) + eps) * gamma(c)
+    })";
+  for (const auto& [n, c, h] : {std::array<int64_t, 3>{1, 1, 1}, {2, 5, 12}, {3, 300, 7}, {9, 3, 256}}) {
+    SCOPED_TRACE(fmt::format("{} {} {}", n, c, h));
+    EXPECT_EQ(faults_of(specialised_from(text, {{"N", n}, {"C", c}, {"H", h}})), "");
+  }
+}
+
+TEST(Rows, WriteWhatTheyHaveReadAfterAllHaveReadIt) {
+  const std::string text = "def f(float(M,K) A) -> (r) { r(m) += A(m,k) * 2  r(m) = r(m) + 1 }";
+  EXPECT_EQ(faults_of(specialised_from(text, {{"M", 7}, {"K", 100}})), "");
+}
+
+/// A device on which few results are many.
+gpu::Device small_device() {
+  gpu::Device device;
+  device.processors = 3;
+  return device;
+}
+
+TEST(Parts, OfReductionsWithFewResultsAddUp) {
+  for (const char* text :
+       {"def f(float(N) A) -> (r) { r +=! A(n) }", "def f(int32(N) A) -> (r) { r max= A(n) }",
+        "def f(float(3,N) A) -> (r) { r(i) min=! A(i,n) }", "def f(int32(N,5) A) -> (r) { r(i) +=! A(n,i) * n }"}) {
+    for (const int64_t n : {5, 8192, 16384, 20000, 20011}) {
+      SCOPED_TRACE(fmt::format("{} N={}", text, n));
+      EXPECT_EQ(faults_of(specialised_from(text, {{"N", n}}), small_device()), "");
+    }
+  }
+}
+
+TEST(Parts, AreLaunchedBeforeWhatNeedsAllOfThem) {
+  const std::string text = R"(
+    def moments(float(N,K) I) -> (mean, var) {
+      mean(n) +=! I(n,k)
+      mean(n) = mean(n) / K
+      var(n) +=! I(n,k) * I(n,k)
+      var(n) = var(n) / K - mean(n) * mean(n)
+    })";
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, {{"N", 64}, {"K", 1'000'000}}));
+  ASSERT_TRUE(mapping);
+  ASSERT_EQ(mapping->kernels.size(), 2U);
+  EXPECT_EQ(mapping->kernels[0].grid, (std::array<int64_t, 3>{8, 64, 1}));
+  EXPECT_EQ(mapping->edges.size(), 2U);
+}
+
+TEST(Parts, OfColumnsAreBesideEachOther) {
+  const Result<gpu::Mapping> mapping =
+      mapped(specialised_from("def f(float(N,M) I) -> (r) { r(m) max=! I(n,m) }", {{"N", 100'000}, {"M", 1000}}));
+  ASSERT_TRUE(mapping);
+  ASSERT_EQ(mapping->kernels.size(), 2U);
+  const auto& first = mapping->kernels[0];
+  EXPECT_GE(first.grid[0] * first.grid[1] * first.block[0] * first.block[1], 100'000);
+}
+
+TEST(Rows, AreReadFromMemoryOnce) {
+  const ir::Program program = specialised_from(kSoftmax, {{"N", 500}, {"D", 300}});
+  const Result<gpu::Mapping> mapping = mapped(program, {});
+  ASSERT_TRUE(mapping);
+  tile::Report report;
+  ASSERT_TRUE(simulated(program, *mapping, data_for(program, 1), 1, &report));
+  EXPECT_EQ(report.counters.at(0).global_bytes_read, 500 * 300 * 4);
+  EXPECT_EQ(report.counters.at(0).global_bytes_written, 500 * 300 * 4);
+}
+
+}  // namespace
+}  // namespace tc::testing
