@@ -83,6 +83,15 @@ TEST(Map, MoreTilesThanTheGridHasBlocks) {
   EXPECT_EQ(difference(program, options, 1, device), "");
 }
 
+// Two tiles of one point each: isl likes to count such loops in tiles.
+TEST(Map, ResultsThatBeginInsideOfATile) {
+  const ir::Program program =
+      specialised_from("def f(int32(N) A) -> (T) { int32 T(i) = A(6) where i in 11:13 }", {{"N", 13}});
+  options::MappingOptions options;
+  options.map_to_threads = {5, 5, 2};
+  EXPECT_EQ(difference(program, options), "");
+}
+
 TEST(Map, ADefWithoutInstancesHasNoKernels) {
   const Result<gpu::Mapping> mapping = mapped(specialised_from("def f(float(N) A) -> (B) { B(n) = A(n) }", {{"N", 0}}));
   ASSERT_TRUE(mapping);
