@@ -1,10 +1,12 @@
 #include "tc/cpu/codegen.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Verifier.h>
 
 #include <map>
 
+#include "tc/cpu/moves.h"
 #include "tc/cpu/runtime.h"
 #include "tc/cpu/value_ops.h"
 #include "tc/support/check.h"
@@ -55,6 +57,8 @@ class KernelCodeGen : public hi::CodeGen_Posix {
   int native_vector_bits() const override { return code_target_.vector_bits; }
 
   void visit(const hi::Call* op) override {
+    if (op->name == kStreamFunction) return stream(op->args[0], op->args[1]);
+    if (op->name == kStreamFenceFunction) return stream_fence();
     if (op->call_type != hi::Call::PureExtern || op->type.is_handle()) return CodeGen_Posix::visit(op);
     std::vector<Operand> operands;
     for (const Expr& arg : op->args) operands.push_back({codegen(arg), arg.type()});
@@ -97,6 +101,22 @@ class KernelCodeGen : public hi::CodeGen_Posix {
   }
 
  private:
+  /// See kStreamFunction.
+  void stream(const Expr& to, const Expr& vector) {
+    llvm::Value* stored = codegen(vector);
+    llvm::Value* address = builder->CreateIntToPtr(codegen(to), stored->getType()->getPointerTo());
+    const llvm::Align alignment(static_cast<uint64_t>(vector.type().bytes()) * vector.type().lanes());
+    llvm::StoreInst* store = builder->CreateAlignedStore(stored, address, alignment);
+    llvm::Metadata* one = llvm::ConstantAsMetadata::get(builder->getInt32(1));
+    store->setMetadata(llvm::LLVMContext::MD_nontemporal, llvm::MDNode::get(*context, one));
+    value = builder->getInt32(0);
+  }
+
+  void stream_fence() {
+    builder->CreateIntrinsic(llvm::Intrinsic::x86_sse_sfence, {}, {});
+    value = builder->getInt32(0);
+  }
+
   /// The product of the extents and the padding; the largest number, which no allocation grants, on overflow.
   llvm::Value* allocation_bytes(const std::vector<Expr>& extents, int64_t element_bytes) {
     llvm::Value* size = builder->getInt64(element_bytes);

@@ -27,11 +27,11 @@ bool has_assert(const Stmt& s) {
 
 /// The order matters: names must be unique before anything is substituted; vector loops must be gone before loops are
 /// split by their conditions; what is invariant is hoisted when nothing simplifies any more.
-Stmt lower_loops(Stmt s) {
+Stmt lower_loops(Stmt s, std::span<const KernelArgument> arguments) {
   HiddenAllocations allocations;
   s = allocations.hide(s);
   s = unify_duplicate_lets(simplify(s));
-  s = rewrite_moves(s);
+  s = rewrite_moves(s, arguments);
   s = unroll_loops(s);
   s = vectorize_loops(s, {});
   s = simplify(s);
@@ -52,7 +52,7 @@ Stmt lower_loops(Stmt s) {
 
 LoweredKernel lower_kernel(const Kernel& kernel, const Halide::Target& target, bool strict) {
   Stmt body = uniquify_variable_names(kernel.body);
-  body = lower_loops(make_values_opaque(body, kernel.arguments, strict));
+  body = lower_loops(make_values_opaque(body, kernel.arguments, strict), kernel.arguments);
   LoweredKernel result;
   body = lower_parallel_tasks(body, result.functions, kernel.name, target);
   result.functions.emplace_back(kernel.name, passed_arguments(kernel.arguments), body, Halide::LinkageType::External);

@@ -1,7 +1,9 @@
 #include "tc/cpu/moves.h"
 
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tc/cpu/lanes.h"
@@ -17,6 +19,10 @@ namespace {
 
 /// A run of memory shorter than this is not worth a call.
 constexpr int64_t kMinRunBytes = 1024;
+/// An argument so large does not stay in the cache.
+constexpr int64_t kStreamedBytes = 32 << 20;
+/// A line of the cache: a part of it is not written past the cache.
+constexpr int64_t kLineBytes = 64;
 
 /// to[to_index] = from[from_index] under a condition (undefined: none).
 struct Move {
@@ -50,6 +56,12 @@ bool is_linear(const Expr& condition, const std::string& lane) {
   const auto* op = condition.as<hi::LE>();
   if (op == nullptr) return false;
   return lane_step(op->a, lane) == 1 && !hi::expr_uses_var(op->b, lane);
+}
+
+/// The address of an element of a buffer, as uint64.
+Expr address_of(const std::string& buffer, const Expr& index, Halide::Type element) {
+  Expr base = Halide::reinterpret(Halide::UInt(64), hi::Variable::make(Halide::Handle(), buffer));
+  return base + Halide::cast(Halide::UInt(64), index) * hi::make_const(Halide::UInt(64), element.bytes());
 }
 
 /// Rows of vectors -> their columns, in log2(rows) steps that each exchange blocks off the diagonal.
@@ -99,9 +111,25 @@ class Transposition {
   std::vector<std::pair<std::string, Expr>> lets_;
 };
 
-/// for (row, min, n) { vectorized (lane, 0, n) { to[..] = from[..] } }, read along the rows; undefined if it is not
-/// that.
-Stmt transposed(const hi::For* rows) {
+/// A square tile that is read along the rows and written along the lanes.
+struct Square {
+  const hi::For* rows = nullptr;
+  const hi::For* lanes = nullptr;
+  Move move;
+  int size = 0;
+  Expr condition;  ///< undefined, or under which all of the tile exists
+
+  /// `size` elements from (row, lane) on.
+  Expr run(const Expr& index, const Expr& row, int lane) const {
+    return hi::Ramp::make(first(index, row, lane), hi::make_one(index.type()), size);
+  }
+  Expr first(const Expr& index, const Expr& row, int lane) const {
+    return at(at(index, rows->name, row), lanes->name, lane);
+  }
+};
+
+/// for (row, min, n) { vectorized (lane, 0, n) { to[..] = from[..] } }, read along the rows.
+std::optional<Square> square_of(const hi::For* rows) {
   const auto* lanes = rows->body.as<hi::For>();
   if (lanes == nullptr || lanes->for_type != ForType::Vectorized || !hi::is_const_zero(lanes->min)) return {};
   const int64_t* count = hi::as_const_int(lanes->extent);
@@ -111,38 +139,62 @@ Stmt transposed(const hi::For* rows) {
     return {};
   }
   if (lane_step(move->load->index, lanes->name) <= 1 || lane_step(move->store->index, rows->name) <= 1) return {};
-  const auto size = static_cast<int>(*count);
-  std::vector<Expr> conditions;
-  Expr full = hi::simplify(rows->extent == size);
+  Square square{rows, lanes, *move, static_cast<int>(*count), {}};
+  Expr full = hi::simplify(rows->extent == square.size);
   if (hi::is_const_zero(full)) return {};
-  if (!hi::is_const_one(full)) conditions.push_back(full);
+  if (!hi::is_const_one(full)) square.condition = full;
   if (move->condition.defined()) {
     if (hi::expr_uses_var(move->condition, rows->name) || !is_linear(move->condition, lanes->name)) return {};
-    conditions.push_back(at(move->condition, lanes->name, size - 1));
+    Expr exists = at(move->condition, lanes->name, square.size - 1);
+    square.condition = square.condition.defined() ? square.condition && exists : exists;
   }
+  return square;
+}
 
-  Halide::Type type = move->load->type.with_lanes(size);
-  auto run = [&](const Expr& index, const Expr& row, int lane) {
-    Expr first = at(at(index, rows->name, row), lanes->name, lane);
-    return hi::Ramp::make(first, hi::make_one(first.type()), size);
-  };
+/// Stores of the columns past the cache.
+std::vector<Stmt> streams_of(const Square& square, const Transposition& network) {
+  const Halide::Type element = square.move.store->value.type();
+  std::vector<Stmt> result;
+  for (int row = 0; row < square.size; ++row) {
+    Expr to =
+        address_of(square.move.store->name, square.first(square.move.store->index, square.rows->min + row, 0), element);
+    Expr call = hi::Call::make(Halide::Int(32), kStreamFunction, {to, network.column(static_cast<size_t>(row))},
+                               hi::Call::Extern);
+    result.push_back(hi::Evaluate::make(call));
+  }
+  return result;
+}
+
+/// Whether the tile's lines are whole lines of memory, or undefined if they cannot be for all rows.
+Expr whole_lines(const Square& square) {
+  const hi::Store* store = square.move.store;
+  const Halide::Type element = store->value.type();
+  const std::optional<int64_t> step = lane_step(store->index, square.rows->name);
+  if (square.size * element.bytes() != kLineBytes || !step || *step % square.size != 0) return {};
+  Expr to = address_of(store->name, square.first(store->index, square.rows->min, 0), element);
+  return to % hi::make_const(to.type(), kLineBytes) == hi::make_zero(to.type());
+}
+
+/// The tile transposed in registers. With `streams`, past the cache where that can be.
+Stmt transposed(const Square& square, bool streams) {
+  const Move& move = square.move;
+  Halide::Type type = move.load->type.with_lanes(square.size);
   std::vector<Expr> loads;
-  for (int lane = 0; lane < size; ++lane) {
-    loads.push_back(hi::Load::make(type, move->load->name, run(move->load->index, rows->min, lane), move->load->image,
-                                   move->load->param, hi::const_true(size), {}));
+  for (int lane = 0; lane < square.size; ++lane) {
+    loads.push_back(hi::Load::make(type, move.load->name, square.run(move.load->index, square.rows->min, lane),
+                                   move.load->image, move.load->param, hi::const_true(square.size), {}));
   }
-  Transposition network(rows->name, std::move(loads));
+  Transposition network(square.rows->name, std::move(loads));
   std::vector<Stmt> stores;
-  for (int row = 0; row < size; ++row) {
-    stores.push_back(hi::Store::make(move->store->name, network.column(static_cast<size_t>(row)),
-                                     run(move->store->index, rows->min + row, 0), move->store->param,
-                                     hi::const_true(size), {}));
+  for (int row = 0; row < square.size; ++row) {
+    stores.push_back(hi::Store::make(move.store->name, network.column(static_cast<size_t>(row)),
+                                     square.run(move.store->index, square.rows->min + row, 0), move.store->param,
+                                     hi::const_true(square.size), {}));
   }
-  Stmt result = network.around(hi::Block::make(stores));
-  if (conditions.empty()) return result;
-  Expr condition = conditions.front();
-  for (size_t i = 1; i < conditions.size(); ++i) condition = condition && conditions[i];
-  return hi::IfThenElse::make(condition, result, Stmt(rows));
+  Stmt body = hi::Block::make(stores);
+  if (streams) body = hi::IfThenElse::make(whole_lines(square), hi::Block::make(streams_of(square, network)), body);
+  Stmt result = network.around(body);
+  return square.condition.defined() ? hi::IfThenElse::make(square.condition, result, Stmt(square.rows)) : result;
 }
 
 /// So many elements from one place to another, as a statement that outer loops can see through.
@@ -180,31 +232,58 @@ Stmt copied(const Stmt& stmt) {
   const Halide::Type type = run->load->type;
   int64_t bytes = 0;
   if (__builtin_mul_overflow(run->elements, type.bytes(), &bytes) || bytes < kMinRunBytes) return {};
-  auto address = [&](const std::string& name, const Expr& index) {
-    Expr base = Halide::reinterpret(Halide::UInt(64), hi::Variable::make(Halide::Handle(), name));
-    return base + Halide::cast(Halide::UInt(64), index) * hi::make_const(Halide::UInt(64), type.bytes());
-  };
-  std::vector<Expr> arguments{address(run->store->name, run->to), address(run->load->name, run->from),
+  std::vector<Expr> arguments{address_of(run->store->name, run->to, type), address_of(run->load->name, run->from, type),
                               hi::make_const(Halide::UInt(64), bytes)};
   Expr call = hi::Call::make(Halide::Int(32), kCopyFunction, arguments, hi::Call::Extern);
   return hi::Evaluate::make(call);
 }
 
 class Moves : public hi::IRMutator {
+ public:
+  explicit Moves(std::span<const KernelArgument> arguments) {
+    for (const KernelArgument& argument : arguments) {
+      int64_t bytes = 0;
+      bool large = __builtin_mul_overflow(argument.elements, argument.type.bytes(), &bytes) || bytes >= kStreamedBytes;
+      if (argument.is_buffer && large) streamed_.insert(argument.name);
+    }
+  }
+
+  Stmt run(const Stmt& stmt) { return fenced(mutate(stmt), false); }
+
+ private:
   using IRMutator::visit;
   Stmt visit(const hi::For* op) override {
-    if (op->for_type != ForType::Parallel) {
-      if (Stmt copy = copied(op); copy.defined()) return copy;
-      if (op->for_type != ForType::Vectorized) {
-        if (Stmt result = transposed(op); result.defined()) return result;
-      }
+    if (op->for_type == ForType::Parallel) {
+      // Each thread fences its own stores.
+      const bool outer = streams_;
+      streams_ = false;
+      Stmt body = fenced(mutate(op->body), outer);
+      return hi::For::make(op->name, op->min, op->extent, op->for_type, op->device_api, body);
     }
-    return IRMutator::visit(op);
+    if (Stmt copy = copied(op); copy.defined()) return copy;
+    if (op->for_type == ForType::Vectorized) return IRMutator::visit(op);
+    const std::optional<Square> square = square_of(op);
+    if (!square) return IRMutator::visit(op);
+    const bool streams = streamed_.count(square->move.store->name) > 0 && whole_lines(*square).defined();
+    streams_ = streams_ || streams;
+    return transposed(*square, streams);
   }
+
+  /// The statement, with a fence if it streams; afterwards `outer` tells of what is around.
+  Stmt fenced(Stmt stmt, bool outer) {
+    if (std::exchange(streams_, outer)) {
+      Expr fence = hi::Call::make(Halide::Int(32), kStreamFenceFunction, {}, hi::Call::Extern);
+      stmt = hi::Block::make(stmt, hi::Evaluate::make(fence));
+    }
+    return stmt;
+  }
+
+  std::set<std::string> streamed_;  ///< arguments too large for the cache
+  bool streams_ = false;            ///< something here goes past the cache
 };
 
 }  // namespace
 
-Stmt rewrite_moves(const Stmt& stmt) { return Moves().mutate(stmt); }
+Stmt rewrite_moves(const Stmt& stmt, std::span<const KernelArgument> arguments) { return Moves(arguments).run(stmt); }
 
 }  // namespace tc::cpu
