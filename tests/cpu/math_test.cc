@@ -162,11 +162,10 @@ TEST(Math, EveryStatedAccuracyIsMeasured) {
 TEST(Math, TheDocumentationStatesTheseAccuracies) {
   std::ifstream file(TC_SOURCE_DIR "/docs/language.md");
   const std::string text{std::istreambuf_iterator<char>(file), {}};
-  std::string table = "| name | CPU, float32 | CPU, float64 |\n|---|---|---|\n";
   for (const MathAccuracy& accuracy : math_accuracies()) {
-    table += fmt::format("| `{}` | {} | {} |\n", accuracy.name, accuracy.ulp_f32, accuracy.ulp_f64);
+    const std::string row = fmt::format("\n| `{}` | {} | {} | ", accuracy.name, accuracy.ulp_f32, accuracy.ulp_f64);
+    EXPECT_NE(text.find(row), std::string::npos) << "docs/language.md lacks" << row;
   }
-  EXPECT_NE(text.find(table + "\n"), std::string::npos) << "it should hold\n" << table;
 }
 
 TEST(Math, BesselFunctionsOfAnyOrder) {
