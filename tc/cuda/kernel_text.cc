@@ -5,6 +5,7 @@
 #include "tc/cuda/expr_text.h"
 #include "tc/cuda/types.h"
 #include "tc/support/check.h"
+#include "tc/tile/accesses.h"
 
 namespace tc::cuda {
 namespace {
@@ -77,8 +78,20 @@ class KernelPrinter {
         shuffles_ = true;
       } else if (const auto* barrier = std::get_if<tile::Barrier>(&node.node)) {
         shuffles_ = shuffles_ || barrier->scope == tile::Barrier::Scope::kWarp;
+        barriers_ = true;
       }
     });
+    for (const tile::Leaf& leaf : tile::flow_of(kernel_).leaves) {
+      for (const tile::ElementAccess& access : leaf.accesses) {
+        if (!access.is_write || access.atomic) read_.insert(access.tensor->name);
+      }
+    }
+  }
+
+  /// Whether threads may read what others have written: the compiler takes it that nothing but the thread's own
+  /// stores changes what a __restrict__ pointer points to, and then reads ahead of a barrier.
+  bool is_exchanged(const tile::Tensor& tensor) const {
+    return tensor.written && barriers_ && read_.count(tensor.name) > 0;
   }
 
   void signature() {
@@ -91,7 +104,7 @@ class KernelPrinter {
     std::vector<std::string> parameters;
     for (const tile::Tensor& tensor : kernel_.tensors) {
       parameters.push_back(fmt::format("{}{}*{} {}", tensor.written ? "" : "const ", memory_type(tensor.type),
-                                       options_.readonly_cache ? " __restrict__" : "",
+                                       options_.readonly_cache && !is_exchanged(tensor) ? " __restrict__" : "",
                                        exprs_.names().tensor(tensor.name)));
     }
     for (const tile::Scalar& scalar : kernel_.scalars) {
@@ -326,7 +339,9 @@ class KernelPrinter {
   int depth_ = 0;
   std::vector<std::set<std::string>> scopes_;  ///< variables declared by lets, per open brace
   std::set<std::string> aligned_;
+  std::set<std::string> read_;
   bool shuffles_ = false;
+  bool barriers_ = false;
 };
 
 }  // namespace

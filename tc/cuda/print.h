@@ -14,7 +14,8 @@ struct PrintOptions {
 };
 
 /// CUDA C++ for all kernels of a program, in one translation unit that includes nothing. The same program gives the
-/// same text. Its pointers are __restrict__: who launches makes sure that no written tensor overlaps another argument.
+/// same text. Its pointers are __restrict__, but for those through which threads of a block pass values on: who
+/// launches makes sure that no written tensor overlaps another argument.
 std::string print(const tile::Program& program, const PrintOptions& options = {});
 
 /// How the printed kernels are launched.

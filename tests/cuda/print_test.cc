@@ -213,6 +213,24 @@ TEST(Print, ReadOnlyCacheOnlyForTensorsThatAreNotWritten) {
   EXPECT_NE(without.find("const float* A,"), std::string::npos) << without;
 }
 
+/// Else the compiler may read what another thread writes before the barrier that orders the two.
+TEST(Print, WhatThreadsPassOnIsNotRestrict) {
+  const Tensor in = global("in", Int(32), Layout::row_major({64}));
+  const Tensor passed = global("passed", Int(32), Layout::row_major({64}), true);
+  const Tensor out = global("out", Int(32), Layout::row_major({64}), true);
+  tile::Program program;
+  program.kernels.resize(1);
+  tile::Kernel& kernel = program.kernels[0];
+  kernel.name = "k";
+  kernel.block = {64, 1, 1};
+  kernel.tensors = {in, passed, out};
+  kernel.body = sequence({store(passed, {thread_x()}, read(in, {thread_x()})), barrier(),
+                          store(out, {thread_x()}, read(passed, {63 - thread_x()}))});
+  const std::string text = print(program);
+  EXPECT_NE(text.find("const int* __restrict__ in,\n    int* passed,\n    int* __restrict__ out\n"), std::string::npos)
+      << text;
+}
+
 TEST(Print, SiblingLetsOfOneNameDoNotMeet) {
   const Tensor out = global("out", Int(32), Layout::row_major({8}), true);
   tile::Program program;
