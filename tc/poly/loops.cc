@@ -224,8 +224,6 @@ LoopAst generate_loops(const Scop& scop, const LoopOptions& options) {
   isl_options_set_ast_build_atomic_upper_bound(ctx, 1);
   isl_options_set_ast_build_detect_min_max(ctx, 1);
   isl_options_set_ast_build_exploit_nested_bounds(ctx, 1);
-  // What is said of the schedule's dimensions elsewhere (offsets of promotions, strides) holds for the loops' values.
-  isl_options_set_ast_build_scale_strides(ctx, 0);
   // A loop's variable is its dimension's value: offsets are functions of that.
   isl_options_set_ast_build_scale_strides(ctx, 0);
   // What one iteration runs stays in one piece: below a mark it may share a buffer.

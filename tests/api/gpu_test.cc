@@ -1,0 +1,132 @@
+#include <gtest/gtest.h>
+
+#include "tc/api/tc_c.h"
+#include "tc/cuda/device.h"
+#include "tests/api/tensors.h"
+
+/// Kernels of a GPU through the engine. The simulator runs them here; what needs a GPU is in benchmarks/gpu.
+namespace tc::api {
+namespace {
+
+using testing::elements_of;
+using testing::error_of;
+using testing::floats;
+using testing::take;
+using testing::tensor_of;
+
+constexpr const char* kMv = "def mv(float a, float(M,K) A, float(K) x) -> (y) { y(m) +=! a * A(m,k) * x(k) }";
+
+std::vector<Tensor> mv_inputs() {
+  std::vector<Tensor> inputs;
+  inputs.push_back(tensor_of<float>(floats({2, 3}), {1, 2, 3, 4, 5, 6}));
+  inputs.push_back(tensor_of<float>(floats({3}), {1, 10, 100}));
+  return inputs;
+}
+
+Request simulated(const options::MappingOptions& mapping = {}) {
+  Request request;
+  request.inputs = {floats({2, 3}), floats({3})};
+  request.backend = Backend::kSimulator;
+  request.mapping = mapping;
+  request.verify = true;
+  return request;
+}
+
+TEST(GpuKernel, RunsOnTheSimulatorWithEveryKindOfArgument) {
+  for (const options::MappingOptions& mapping :
+       {options::MappingOptions{}, options::MappingOptions{.map_to_threads = {1}, .map_to_blocks = {1}},
+        options::MappingOptions{.strict = true}}) {
+    const CompiledKernel kernel = take(compile(kMv, simulated(mapping)));
+    std::vector<Tensor> outputs = take(kernel.allocate_outputs());
+    const std::vector<Scalar> scalars = {2.0};
+    ASSERT_TRUE(kernel.run(mv_inputs(), outputs, scalars));
+    EXPECT_EQ(elements_of<float>(outputs[0]), (std::vector<float>{642, 1308}));
+    EXPECT_EQ(kernel.device().device_type, kDLCPU);
+    EXPECT_EQ(kernel.pass_times().back().pass, "tile");
+  }
+}
+
+TEST(GpuKernel, ATileLoopThatStartsBetweenTiles) {
+  const char* text = "def f(float(N) x) -> (y) { float y(i) = x(6) where i in 11:N }";
+  for (const bool in_registers : {false, true}) {
+    const CompiledKernel kernel =
+        take(compile(text, {.inputs = {floats({13})},
+                            .backend = Backend::kSimulator,
+                            .mapping = {.tile = {5}, .map_to_threads = {5}, .use_private_memory = in_registers}}));
+    std::vector<Tensor> inputs, outputs;
+    inputs.push_back(tensor_of<float>(floats({13}), std::vector<float>(13, 2)));
+    outputs.push_back(tensor_of<float>(floats({13}), std::vector<float>(13, 7)));
+    ASSERT_TRUE(kernel.run(inputs, outputs));
+    std::vector<float> expected(13, 7);
+    expected[11] = expected[12] = 2;
+    EXPECT_EQ(elements_of<float>(outputs[0]), expected);
+  }
+}
+
+TEST(GpuKernel, TensorsWithoutElements) {
+  Request request = simulated();
+  request.inputs = {floats({2, 0}), floats({0})};
+  const CompiledKernel kernel = take(compile(kMv, request));
+  std::vector<Tensor> inputs;
+  inputs.push_back(take(Tensor::allocate(floats({2, 0}))));
+  inputs.push_back(take(Tensor::allocate(floats({0}))));
+  std::vector<Tensor> outputs;
+  outputs.push_back(tensor_of<float>(floats({2}), {7, 7}));
+  ASSERT_TRUE(kernel.run(inputs, outputs, std::vector<Scalar>{2.0}));
+  EXPECT_EQ(elements_of<float>(outputs[0]), (std::vector<float>{0, 0}));
+}
+
+TEST(GpuKernel, RefusesWhatItCannotDo) {
+  const Engine engine = take(Engine::create(kMv));
+  Request strides = simulated();
+  strides.inputs[0] = floats({2, 3}, {1, 2});
+  EXPECT_EQ(error_of(engine.compile(strides)),
+            "error: input 'A' of shape (2, 3) has strides (1, 2); kernels of a GPU take dense tensors, a copy of the "
+            "tensor is needed\n");
+  EXPECT_EQ(error_of(engine.compile(simulated({.map_to_threads = {2048}}))),
+            "error: 'map_to_threads' is 2048 in x; it must be from 1 to 1024\n");
+  EXPECT_EQ(error_of(engine.compile(simulated({.match_library_calls = true}))),
+            "error: 'match_library_calls' is true; kernels are made of the program alone\n");
+  const CompiledKernel kernel = take(engine.compile(simulated()));
+  std::vector<Tensor> outputs = take(kernel.allocate_outputs());
+  int stream = 0;
+  EXPECT_EQ(error_of(kernel.run(mv_inputs(), outputs, std::vector<Scalar>{2.0}, &stream)),
+            "error: a stream is given; the kernel runs on the CPU\n");
+}
+
+TEST(GpuKernel, TheSimulatorsFindingsAreErrors) {
+  const char* gather = "def gather(float(N) x, int32(M) i) -> (y) { y(m) = x(i(m)) }";
+  const CompiledKernel kernel = take(
+      compile(gather, {.inputs = {floats({4}), TensorSpec{ScalarType::kInt32, {2}}}, .backend = Backend::kSimulator}));
+  std::vector<Tensor> inputs;
+  inputs.push_back(tensor_of<float>(floats({4}), {1, 2, 3, 4}));
+  inputs.push_back(tensor_of<int32_t>({ScalarType::kInt32, {2}}, {1, 4}));
+  std::vector<Tensor> outputs = take(kernel.allocate_outputs());
+  const std::string error = error_of(kernel.run(inputs, outputs));
+  EXPECT_TRUE(error.starts_with("error: the simulator finds: ")) << error;
+}
+
+TEST(GpuKernel, WithoutAGpuTheErrorSaysWhatIsMissing) {
+  if (const auto devices = cuda::devices(); devices && !devices->empty()) GTEST_SKIP() << "there is a GPU";
+  Request request = simulated();
+  request.backend = Backend::kCuda;
+  const std::string error = error_of(compile(kMv, request));
+  EXPECT_TRUE(error.starts_with("error: NVIDIA's driver ")) << error;
+}
+
+TEST(GpuKernelInC, DevicesAndOptions) {
+  tc_request* request = nullptr;
+  ASSERT_EQ(tc_request_create("mv", &request), TC_OK);
+  EXPECT_EQ(tc_request_device(request, {kDLCUDA, 0}), TC_OK);
+  EXPECT_EQ(tc_request_device(request, {kDLVulkan, 0}), TC_ERROR_USER);
+  EXPECT_STREQ(tc_last_error(), "error: kernels run on DLPack's device types 1 (CPU) and 2 (CUDA), not on 7\n");
+  EXPECT_EQ(tc_request_mapping(request, "tile: [8, 8] map_to_threads: 32"), TC_OK);
+  EXPECT_EQ(tc_request_mapping(request, "tile: -1"), TC_ERROR_USER);
+  EXPECT_EQ(tc_kernel_prepare(nullptr, nullptr), TC_ERROR_USER);
+  EXPECT_STREQ(tc_last_error(), "error: the kernel is a null pointer\n");
+  EXPECT_EQ(tc_run_on_stream(nullptr, nullptr, nullptr, 0, nullptr, 0, nullptr, 0), TC_ERROR_USER);
+  tc_request_destroy(request);
+}
+
+}  // namespace
+}  // namespace tc::api

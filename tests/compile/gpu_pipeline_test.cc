@@ -1,0 +1,96 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/compile/programs.h"
+
+namespace tc::compile {
+namespace {
+
+using testing::compilation_of;
+using testing::settings_for;
+
+constexpr const char* kMv = "def mv(float(M,K) A, float(K) x) -> (y) { y(m) +=! A(m,k) * x(k) }";
+
+Settings gpu_settings(Backend backend) {
+  Settings settings = settings_for({{"M", 5}, {"K", 6}});
+  settings.backend = backend;
+  return settings;
+}
+
+TEST(GpuPipeline, PassesHaveDistinctNamesAndACommonFront) {
+  for (Backend backend : {Backend::kCuda, Backend::kSimulator}) {
+    std::set<std::string> names;
+    for (size_t i = 0; i < passes(backend).size(); ++i) {
+      const Pass& pass = passes(backend)[i];
+      EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
+      EXPECT_NE(pass.run, nullptr) << pass.name;
+      EXPECT_NE(pass.dump, nullptr) << pass.name;
+      EXPECT_EQ(pass.run == passes(Backend::kCpu).at(i).run, i < 4 || i == 5) << pass.name;
+    }
+  }
+  EXPECT_EQ(find_pass("stmt", Backend::kCuda).error().to_string(),
+            "error: there is no pass 'stmt'; there are parse, analyse, program, specialise, prepare, scop, tile, cuda, "
+            "cubin, load\n");
+}
+
+TEST(GpuPipeline, StopsAfterEachPassAndGoesOn) {
+  const Settings settings = gpu_settings(Backend::kCuda);
+  Compilation compilation = compilation_of(kMv);
+  for (size_t i = 0; std::string(passes(Backend::kCuda)[i].name) != "cubin"; ++i) {
+    const std::string name = passes(Backend::kCuda)[i].name;
+    const Result<void> done = run_passes(settings, compilation, name);
+    ASSERT_TRUE(done) << done.error().to_string();
+    ASSERT_EQ(compilation.done, i + 1);
+    const Result<std::string> text = dump(settings, compilation, name);
+    ASSERT_TRUE(text) << text.error().to_string();
+    EXPECT_FALSE(text->empty()) << name;
+  }
+}
+
+TEST(GpuPipeline, TheSameInputGivesTheSameText) {
+  const Settings settings = gpu_settings(Backend::kCuda);
+  Compilation first = compilation_of(kMv), second = compilation_of(kMv);
+  ASSERT_TRUE(run_passes(settings, first, "cuda"));
+  ASSERT_TRUE(run_passes(settings, second, "cuda"));
+  EXPECT_EQ(first.cuda_text, second.cuda_text);
+}
+
+TEST(GpuPipeline, TheTextBeginsWithSourceShapesAndOptions) {
+  Settings settings = gpu_settings(Backend::kCuda);
+  settings.mapping = {.tile = {4, 4}, .map_to_threads = {8}};
+  Compilation compilation = compilation_of(std::string(kMv) + "\ndef other(float(N) x) -> (y) { y(i) = x(i) }");
+  settings.entry = "mv";
+  ASSERT_TRUE(run_passes(settings, compilation, "cuda"));
+  EXPECT_TRUE(
+      compilation.cuda_text.starts_with("// def mv(float32(M, K) A, float32(K) x) -> (y) {\n"
+                                        "//   y(m) +=! A(m, k) * x(k)\n"
+                                        "// }\n"
+                                        "// A(5, 6), x(6), y(5)\n"
+                                        "// options:\n"
+                                        "// tile: [4, 4]\n"
+                                        "// map_to_threads: [8]\n"
+                                        "// kernel mv_0: "))
+      << compilation.cuda_text;
+}
+
+TEST(GpuTarget, LimitsAreThoseOfTheArchitecture) {
+  EXPECT_EQ(target_of_arch("sm_75")->device.shared_bytes, 65536);
+  EXPECT_EQ(target_of_arch("sm_86")->device.processors, 84);
+  EXPECT_EQ(target_of_arch("sm_90a")->device.shared_bytes, 232448);
+  EXPECT_EQ(target_of_arch("sm_103")->device.shared_bytes, 232448);  // like sm_100
+  EXPECT_EQ(target_of_arch("hopper").error().to_string(),
+            "error: 'hopper' is no GPU architecture; one is written like sm_80 or sm_90a\n");
+}
+
+TEST(GpuPipeline, ABudgetEndsTheMapping) {
+  Settings settings = gpu_settings(Backend::kSimulator);
+  settings.budget.isl_operations = 2000;
+  Compilation compilation = compilation_of(kMv);
+  const Result<void> done = run_passes(settings, compilation);
+  ASSERT_FALSE(done);
+  EXPECT_EQ(done.error().kind(), ErrorKind::kBudget) << done.error().to_string();
+}
+
+}  // namespace
+}  // namespace tc::compile

@@ -1,0 +1,89 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+#include "tc/tile/certificate.h"
+#include "tc/tile/verify.h"
+#include "tests/common/program.h"
+#include "tests/common/tile_mutants.h"
+#include "tests/gpu/simulated.h"
+
+/// Every kernel made of the examples is proved right, and is wrong without any one of its barriers and guards:
+/// verifier, certificate or simulator notices.
+namespace tc::testing {
+namespace {
+
+std::vector<std::filesystem::path> examples() {
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(TC_SOURCE_DIR) / "examples")) {
+    if (entry.path().extension() == ".tc") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+/// The example at sizes that leave tiles and warps partial.
+Result<ir::Program> small_program(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const ir::Program symbolic = program_from(text);
+  constexpr int64_t kSizes[] = {7, 11, 9, 5};
+  std::map<std::string, int64_t> sizes, scalars;
+  size_t next = 0;
+  for (const std::string& name : symbolic.sizes) {
+    const bool is_window = name.starts_with("K") && name.size() == 2;
+    sizes[name] = is_window ? 3 : kSizes[next++ % 4];
+  }
+  for (const ir::Scalar& scalar : symbolic.scalars) {
+    if (scalar.specialised) scalars[scalar.name] = 2;
+  }
+  return try_specialised(text, sizes, scalars);
+}
+
+bool same(const interp::Environment& a, const interp::Environment& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.floats == y.second.floats && x.second.integers == y.second.integers;
+  });
+}
+
+class GpuMutants : public ::testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(GpuMutants, KernelsAreProvedAndNothingIsInVain) {
+  const Result<ir::Program> program = small_program(GetParam());
+  ASSERT_TRUE(program) << program.error().to_string();
+  const Result<gpu::Mapping> mapping = mapped(*program);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  const tile::Verification verification = tile::verify(mapping->program);
+  EXPECT_TRUE(verification.holds()) << verification.faults.at(0) << "\n" << tile::to_text(mapping->program);
+  for (const tile::Kernel& kernel : mapping->program.kernels) {
+    const tile::Certificate certificate = tile::certify(kernel);
+    EXPECT_TRUE(certificate.races.empty()) << certificate.races.at(0) << "\n" << tile::to_text(kernel);
+  }
+  const interp::Environment data = data_for(*program, 1);
+  const Result<interp::Environment> right = simulated(*program, *mapping, data);
+  ASSERT_TRUE(right) << right.error().to_string();
+  int mutants = 0;
+  for (const tile::Mutant& mutant : tile::mutants(mapping->program)) {
+    ++mutants;
+    gpu::Mapping changed = *mapping;
+    changed.program = mutant.program;
+    bool caught = !tile::verify(changed.program).holds();
+    if (!caught) {
+      const Result<interp::Environment> result = simulated(*program, changed, data);
+      caught = !result || !same(*result, *right);
+    }
+    for (size_t k = 0; k < changed.program.kernels.size() && !caught; ++k) {
+      caught = !tile::certify(changed.program.kernels[k]).races.empty();
+    }
+    EXPECT_TRUE(caught) << "survives: " << mutant.what;
+  }
+  RecordProperty("mutants", mutants);
+}
+
+INSTANTIATE_TEST_SUITE_P(Examples, GpuMutants, ::testing::ValuesIn(examples()),
+                         [](const auto& info) { return info.param.stem().string(); });
+
+}  // namespace
+}  // namespace tc::testing
