@@ -3,7 +3,7 @@
 //     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--seed=S] [--seconds=S]
 // --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
 // --seed: of the first random program. --seconds: after which no further program is started. Ends with 0 if nothing
-// was found wrong. The folder is searched for *.tc; by default it is the program's own.
+// was found wrong. All defs of the folder's *.tc are run; by default it is the program's own.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -92,26 +92,50 @@ std::string differences(const ir::Program& program, const OnDevice& kernel, uint
   return wrong;
 }
 
-void run_example(const fs::path& path, int round, Counts& counts) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  const ir::Program symbolic = program_from(text);
-  Random random(static_cast<uint64_t>(round) * 1000 + path.filename().string().size());
+/// A def of a file.
+struct Example {
+  std::string text;
+  std::string entry;
+};
+
+std::vector<Example> examples_of(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    if (entry.path().extension() == ".tc") files.push_back(entry.path());
+  }
+  std::sort(files.begin(), files.end());
+  std::vector<Example> examples;
+  for (const fs::path& path : files) {
+    std::ifstream file(path, std::ios::binary);
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const Result<api::Engine> engine = api::Engine::create(text, path.string());
+    if (!engine) {
+      std::fprintf(stderr, "%s\n", engine.error().to_string().c_str());
+      std::exit(1);
+    }
+    for (const std::string& entry : engine->entries()) examples.push_back({text, entry});
+  }
+  return examples;
+}
+
+void run_example(const Example& example, int round, Counts& counts) {
+  const ir::Program symbolic = program_from(example.text, example.entry);
+  Random random(static_cast<uint64_t>(round) * 1000 + example.entry.size());
   const std::map<std::string, int64_t> sizes = random_sizes(symbolic, round, random);
   std::map<std::string, int64_t> scalars;
   for (const ir::Scalar& scalar : symbolic.scalars) {
     if (scalar.specialised) scalars[scalar.name] = 2;
   }
-  const Result<ir::Program> program = try_specialised(text, sizes, scalars);
+  const Result<ir::Program> program = try_specialised(example.text, sizes, scalars, example.entry);
   if (!program) {
     ++counts.refused;
     return;
   }
   const options::MappingOptions options = round == 0 ? options::MappingOptions() : random_options(random);
-  std::string described = path.filename().string();
+  std::string described = example.entry;
   for (const auto& [name, value] : sizes) described += fmt::format(" {}={}", name, value);
   described += fmt::format("\n{}", options::to_text(options));
-  const Result<OnDevice> kernel = OnDevice::compile(text, *program, sizes, scalars, options);
+  const Result<OnDevice> kernel = OnDevice::compile(example.text, *program, sizes, scalars, options);
   if (!kernel) return report_wrong(described + kernel.error().to_string(), counts);
   const std::string wrong = differences(*program, *kernel, static_cast<uint64_t>(round + 1));
   if (!wrong.empty()) return report_wrong(described + wrong, counts);
@@ -143,19 +167,15 @@ void run_random(uint64_t seed, Counts& counts) {
 int run(const Arguments& arguments) {
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator(arguments.examples)) {
-    if (entry.path().extension() == ".tc") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
+  const std::vector<Example> examples = examples_of(arguments.examples);
   Counts counts;
   for (int round = 0; round < arguments.rounds; ++round) {
-    for (const fs::path& file : files) {
-      if (seconds() < arguments.seconds) run_example(file, round, counts);
+    for (const Example& example : examples) {
+      if (seconds() < arguments.seconds) run_example(example, round, counts);
     }
   }
-  std::printf("examples: %d runs agree, %d sizes refused, %d wrong, of %zu files; %.0f s\n", counts.agree,
-              counts.refused, counts.wrong, files.size(), seconds());
+  std::printf("examples: %d runs agree, %d sizes refused, %d wrong, of %zu defs; %.0f s\n", counts.agree,
+              counts.refused, counts.wrong, examples.size(), seconds());
   Counts random;
   uint64_t seed = arguments.seed;
   for (; seed < arguments.seed + arguments.random && seconds() < arguments.seconds; ++seed) run_random(seed, random);

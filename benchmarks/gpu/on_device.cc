@@ -98,7 +98,9 @@ Result<interp::Environment> OnDevice::run(const interp::Environment& data) const
     const auto given = data.find(parameter.name);
     if (parameter.role == api::Role::kScalar) {
       // One that is compiled in is part of the program, not of its data.
-      scalars.push_back(given == data.end() ? api::Scalar(compiled_in_.at(parameter.name)) : scalar_of(given->second));
+      const auto compiled_in = compiled_in_.find(parameter.name);
+      scalars.push_back(compiled_in != compiled_in_.end() ? api::Scalar(compiled_in->second)
+                                                          : scalar_of(given->second));
       continue;
     }
     TC_TRY(tensor, upload(context_, given->second));
