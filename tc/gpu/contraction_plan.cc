@@ -15,6 +15,9 @@ constexpr int64_t kLanes = 32;
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
 
+/// The time of two things done at once: neither hides behind the other as a whole.
+double together(double a, double b) { return std::pow(std::pow(a, 4) + std::pow(b, 4), 0.25); }
+
 /// What one candidate asks for; 1 for "rows" where all parallel axes are of one class.
 struct Shape {
   int64_t rows = 1, columns = 1;                    ///< points of a block
@@ -320,10 +323,12 @@ int64_t Planner::registers_of_thread(const ContractionPlan& plan) const {
 }
 
 bool Planner::fits(const ContractionPlan& plan) const {
-  constexpr int64_t kMostRegisters = 200, kAllRegisters = 65536;
+  constexpr int64_t kMostRegisters = 200, kAllRegisters = 49152;  // a quarter is left to spare
+  constexpr int64_t kMostSums = 64;  // with more the assembler runs out of registers for what it reads ahead
   const int64_t shared = std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
   return plan.threads() <= std::min<int64_t>(device_.threads_per_block, 512) && plan.threads() <= device_.block[0] &&
          plan.shared_bytes(c_) <= shared && registers_of_thread(plan) <= kMostRegisters &&
+         plan.registers() <= kMostSums &&
          registers_of_thread(plan) * round_up(plan.threads(), 4 * kLanes) <= kAllRegisters;
 }
 
@@ -350,7 +355,7 @@ double Planner::distinct(size_t operand, const ContractionPlan& plan) const {
   return result;
 }
 
-/// Of a processor for one block: the slower of what it issues and what shared memory gives.
+/// Of a processor for one block: what it issues, while shared memory gives what is read.
 double Planner::block_cycles(const ContractionPlan& plan) const {
   double reduction = 1;
   for (const Axis& axis : c_.reduction) reduction *= static_cast<double>(axis.extent);
@@ -364,7 +369,8 @@ double Planner::block_cycles(const ContractionPlan& plan) const {
     if (o.group_axis >= 0) vector = static_cast<double>(plan.parallel[static_cast<size_t>(o.group_axis)].group);
     if (o.along_main) vector = static_cast<double>(plan.vector);
     reads += count / vector;
-    wavefronts += count / vector * (vector > 1 ? 3 : 1);
+    // A warp gets 128 bytes in a cycle, wide reads or narrow, and whether its threads read the same or not.
+    wavefronts += count * std::max(1.0, static_cast<double>(c_.operands[i].type.bytes()) / 4);
     double box = 1;
     for (int64_t extent : o.box) box *= static_cast<double>(extent);
     copies += box / static_cast<double>(o.vector) / kLanes * (o.vector > 1 ? 4 : 2);
@@ -372,7 +378,7 @@ double Planner::block_cycles(const ContractionPlan& plan) const {
   const double issued = reduction * warps * (static_cast<double>(plan.registers()) + 1.5 * reads) / 4;
   const double shared = reduction * warps * wavefronts + copies * static_cast<double>(plan.steps(c_));
   const double sums = static_cast<double>((plan.groups - 1) * plan.registers()) * warps * 2;
-  return std::max(issued, shared) + sums;
+  return together(issued, shared) + sums;
 }
 
 double Planner::estimate(const ContractionPlan& plan) const {
@@ -404,8 +410,7 @@ double Planner::estimate(const ContractionPlan& plan) const {
     bytes += box * static_cast<double>(plan.steps(c_)) * blocks;
   }
   bytes += points * static_cast<double>(c_.update.accumulator.bytes());
-  // Neither hides behind the other as a whole.
-  return std::pow(std::pow(processor, 4) + std::pow(bytes / kL2Bytes + kStartCycles, 4), 0.25);
+  return together(processor, bytes / kL2Bytes + kStartCycles);
 }
 
 std::optional<ContractionPlan> Planner::best() const {
