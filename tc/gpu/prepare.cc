@@ -5,8 +5,10 @@
 #include <optional>
 #include <set>
 
+#include "tc/gpu/collapse.h"
 #include "tc/gpu/limits.h"
 #include "tc/gpu/names.h"
+#include "tc/gpu/recompute.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
 
@@ -86,18 +88,17 @@ bool reads_tensor(const ir::Program& program, const Expr& expr) {
 /// share it, and need no parts of the reduction (contraction_at()).
 bool shares_operands(const ir::Program& program, const ir::Statement& statement) {
   constexpr int64_t kOften = 8;
-  int reads = 0;
-  for (const ir::Access& access : statement.accesses) {
-    if (access.is_write || access.exists_only || program.find_tensor(access.tensor) == nullptr) continue;
-    ++reads;
-    const bool again = std::any_of(statement.indices.begin(), statement.indices.end(), [&](const ir::Index& index) {
+  int count = 0;
+  const bool once = reads(statement.value, [&](const hi::Call* call) {
+    if (!ir::is_tensor_read(program, call)) return false;
+    ++count;
+    return std::none_of(statement.indices.begin(), statement.indices.end(), [&](const ir::Index& index) {
       const auto uses = [&](const Expr& e) { return hi::expr_uses_var(e, index.name); };
       return !index.is_reduction && extent_of(index) >= kOften &&
-             std::none_of(access.subscripts.begin(), access.subscripts.end(), uses);
+             std::none_of(call->args.begin(), call->args.end(), uses);
     });
-    if (!again) return false;
-  }
-  return reads > 1;
+  });
+  return !once && count > 1;
 }
 
 std::optional<Split> find_split(const ir::Program& program, const ir::Statement& statement, const Device& device) {
@@ -466,8 +467,8 @@ ir::Program split_into_parts(ir::Program program, const Device& device) {
 
 ir::Program prepare(ir::Program program, const options::MappingOptions& options, const Device& device) {
   if (options.strict) return program;
-  return chooses_freely(options) ? split_into_parts(std::move(program), device)
-                                 : split_reductions(std::move(program), device);
+  if (!chooses_freely(options)) return split_reductions(std::move(program), device);
+  return split_into_parts(collapse_dimensions(recompute_temporaries(std::move(program))), device);
 }
 
 }  // namespace tc::gpu

@@ -26,8 +26,8 @@ bool runs_along_reduction(const ir::Program& program, const ir::Statement& state
 ///                              s(m) += x(m, 9000 + k)                               what is left over, if any
 ir::Program split_into_parts(ir::Program program, const Device& device);
 
-/// What from_ir() is to see of a Program on a GPU: in parts, or, where the options choose the loops, in lanes; as it is
-/// if they are strict.
+/// What from_ir() is to see of a Program on a GPU: with temporaries recomputed, dimensions collapsed and reductions in
+/// parts; where the options choose the loops, as it was written, with reductions in lanes; as it is if they are strict.
 ir::Program prepare(ir::Program program, const options::MappingOptions& options, const Device& device);
 
 }  // namespace tc::gpu

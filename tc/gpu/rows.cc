@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "tc/gpu/body.h"
 #include "tc/gpu/emit.h"
@@ -66,6 +67,7 @@ class Writer {
   std::vector<Ranged> members_;  ///< values
   Expr row_exists_ = hi::const_true();
   std::set<std::string> defined_;  ///< held for the row, and hold something even where it does not exist
+  bool goes_back_ = false;
   tile::Kernel kernel_;
 };
 
@@ -116,17 +118,21 @@ BodyContext Writer::context_of(const PartStatement& s) const {
   return context;
 }
 
-/// The lane's vectors: number * lanes + lane.
+/// The lane's vectors: number * lanes + lane. What is not held is gone through there and back by turns: the end of one
+/// way is what the caches still have at the start of the next.
 NodePtr Writer::for_each_element(const PartStatement& s, const AtElement& body) {
   const int64_t vectors = s.inner_size() / plan_.vector;
   const int64_t whole = vectors / plan_.lanes;
+  const bool back = !plan_.holds_elements && std::exchange(goes_back_, !goes_back_);
   std::vector<NodePtr> parts;
   if (whole > 0) {
     const int64_t at_once = plan_.holds_elements ? whole : kChunksAtOnce;
-    parts.push_back(loop_over("chunk", {0, whole}, at_once, names_,
-                              [&](const Ranged& number) { return chunk(s, number, true, body); }));
+    parts.push_back(loop_over("chunk", {0, whole}, at_once, names_, [&](const Ranged& number) {
+      return chunk(s, back ? poly::ranged(whole - 1) - number : number, true, body);
+    }));
   }
   if (whole * plan_.lanes < vectors) parts.push_back(chunk(s, poly::ranged(whole), false, body));
+  if (back) std::reverse(parts.begin(), parts.end());
   return guarded(row_exists_, sequence(std::move(parts)));
 }
 

@@ -50,7 +50,7 @@ TEST(Elements, AreCopiedAsVectorsWhereThatIsAligned) {
   const std::string copy = "def f(float(N) A) -> (B) { B(n) = A(n) }";
   EXPECT_EQ(widest_copy(copy, {{"N", 100'000'000}}), 4);
   EXPECT_EQ(widest_copy(copy, {{"N", 99'999'999}}), 4);
-  const std::string rows = "def f(float16(M,N) A) -> (B) { B(m,n) = A(m,n) }";
+  const std::string rows = "def f(float16(M,N) A, float16(M) s) -> (B) { B(m,n) = A(m,n) * s(m) }";
   EXPECT_EQ(widest_copy(rows, {{"M", 10'000}, {"N", 4096}}), 8);
   EXPECT_EQ(widest_copy(rows, {{"M", 10'000}, {"N", 4094}}), 2);
   EXPECT_EQ(widest_copy(rows, {{"M", 10'000}, {"N", 4095}}), 0);

@@ -1,0 +1,84 @@
+#include "tc/gpu/prepare.h"
+
+#include <gtest/gtest.h>
+
+#include "tc/gpu/collapse.h"
+#include "tc/gpu/recompute.h"
+#include "tests/common/program.h"
+#include "tests/gpu/proved.h"
+
+namespace tc::testing {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+int rank_of(const ir::Program& program, const std::string& tensor) { return program.tensor(tensor).rank(); }
+
+TEST(Collapse, MakesOneDimensionOfNeighboursThatGoTogether) {
+  const std::string text = "def f(float(N,C,H,W) I, float(C) s) -> (O) { O(n,c,h,w) = I(n,c,h,w) * s(c) }";
+  const ir::Program program = specialised_from(text, {{"N", 2}, {"C", 3}, {"H", 5}, {"W", 7}});
+  const ir::Program collapsed = gpu::collapse_dimensions(program);
+  EXPECT_EQ(rank_of(collapsed, "I"), 3);
+  EXPECT_EQ(rank_of(collapsed, "O"), 3);
+  EXPECT_EQ(collapsed.statements.at(0).indices.size(), 3U);
+  EXPECT_EQ(faults_of(program), "");
+}
+
+TEST(Collapse, LeavesWhatIsUsedInAnotherWay) {
+  const Sizes sizes = {{"N", 4}, {"M", 4}};
+  // Transposed, shifted, one alone, as a value, over a part of the range, one of them reduced.
+  for (const char* text :
+       {"def f(float(N,M) I) -> (O) { O(m,n) = I(n,m) }", "def f(float(N,M) I) -> (O) { O(n,m) = I(n,m) + I(n,m+1) }",
+        "def f(float(N,M) I, float(N) a) -> (O) { O(n,m) = I(n,m) * a(n) }",
+        "def f(float(N,M) I) -> (O) { O(n,m) = I(n,m) + n }",
+        "def f(float(N,M) I) -> (O) { O(n,m) = I(n,m) where m in 1:M }",
+        "def f(float(N,M) I) -> (O) { O(n) +=! I(n,m) }"}) {
+    SCOPED_TRACE(text);
+    const ir::Program program = specialised_from(text, sizes);
+    EXPECT_EQ(rank_of(gpu::collapse_dimensions(program), "I"), 2);
+    EXPECT_EQ(faults_of(program), "");
+  }
+}
+
+TEST(Collapse, ReducesOverBothAtOnceInEveryStatement) {
+  const std::string text = R"(
+    def f(float(N,C,H,W) I) -> (O, m) {
+      m(c) max=! I(nn,c,hh,ww)
+      O(n,c,h,w) = I(n,c,h,w) - m(c)
+    })";
+  const ir::Program program = specialised_from(text, {{"N", 3}, {"C", 4}, {"H", 6}, {"W", 5}});
+  EXPECT_EQ(rank_of(gpu::collapse_dimensions(program), "I"), 3);
+  EXPECT_EQ(faults_of(program), "");
+}
+
+TEST(Recompute, ReplacesLargeCheapTemporaries) {
+  const std::string text = R"(
+    def f(float(N,D) I, float(D) m) -> (v, O) {
+      centered(n,d) = I(n,d) - m(d)
+      v(n) +=! centered(n,d) * centered(n,d)
+      O(n,d) = centered(n,d) * v(n)
+    })";
+  const ir::Program large = gpu::recompute_temporaries(specialised_from(text, {{"N", 256}, {"D", 256}}));
+  EXPECT_EQ(large.find_tensor("centered"), nullptr);
+  EXPECT_EQ(large.statements.size(), 2U);
+  const ir::Program small = gpu::recompute_temporaries(specialised_from(text, {{"N", 25}, {"D", 25}}));
+  EXPECT_NE(small.find_tensor("centered"), nullptr);
+  EXPECT_EQ(faults_of(specialised_from(text, {{"N", 256}, {"D", 257}})), "");
+}
+
+TEST(Recompute, KeepsWhatChangesOrIsReadOften) {
+  for (const char* text :
+       {// What it is made of changes before it is read.
+        "def f(float(N,D) I) -> (m, O) { m(d) max=! I(n,d)  t(n,d) = I(n,d) - m(d)  m(d) = m(d) * 2  O(n,d) = t(n,d) }",
+        // Each element is read by 256 others.
+        "def f(float(N,D) I, float(D) m) -> (O) { t(n,d) = I(n,d) - m(d)  O(n,e) +=! t(n,d) * m(e) where e in 0:256 }",
+        // It is not cheap.
+        "def f(float(N,D) I) -> (O) { t(n,d) = exp(I(n,d))  O(n,d) = t(n,d) * 2 }"}) {
+    SCOPED_TRACE(text);
+    const ir::Program program = specialised_from(text, {{"N", 256}, {"D", 256}});
+    EXPECT_NE(gpu::recompute_temporaries(program).find_tensor("t"), nullptr);
+  }
+}
+
+}  // namespace
+}  // namespace tc::testing
