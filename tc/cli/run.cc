@@ -148,6 +148,15 @@ struct Run {
   Arguments arguments;
 };
 
+/// Registers that a kernel has too few of cost it memory traffic that its text does not show.
+void print_spills(const cuda::Compiled& compiled) {
+  for (const auto& [kernel, resources] : compiled.resources) {
+    if (resources.spill_store_bytes == 0) continue;
+    std::fprintf(stderr, "kernel %s: %d registers are too few, %lld bytes a thread are spilled\n", kernel.c_str(),
+                 resources.registers, static_cast<long long>(resources.spill_store_bytes));
+  }
+}
+
 /// Runs on the chosen backend; what to print of it.
 Result<std::string> execute(Run& run) {
   interp::Environment environment;
@@ -159,6 +168,7 @@ Result<std::string> execute(Run& run) {
   } else {
     const api::CompiledKernel kernel = api::kernel_of(run.settings, run.compilation);
     const bool simulate = run.backend == api::Backend::kSimulator;
+    if (run.backend == api::Backend::kCuda) print_spills(*run.compilation.compiled);
     TC_TRY(text, run.backend == api::Backend::kCuda
                      ? run_on_device(kernel, run.arguments, FLAGS_repeat)
                      : run_kernel(kernel, run.arguments, simulate ? " (simulator)" : ""));
