@@ -6,6 +6,7 @@
 
 #include <map>
 
+#include "tc/cpu/math.h"
 #include "tc/cpu/moves.h"
 #include "tc/cpu/runtime.h"
 #include "tc/cpu/value_ops.h"
@@ -21,6 +22,32 @@ using Halide::Expr;
 constexpr int64_t kStackBytes = 16 * 1024;
 /// Read past an internal allocation's end by Halide's strided vector loads.
 constexpr int64_t kPaddingBytes = 64;
+
+/// A function that is called from more places than this is made once: unrolled loops would repeat a hundred
+/// instructions in each.
+constexpr int kInlinedPlaces = 12;
+
+ValueOps::Shared frequent_functions(const LoweredKernel& lowered) {
+  class Count : public hi::IRVisitor {
+   public:
+    std::map<std::pair<std::string, int>, int> places;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      if (op->call_type == hi::Call::PureExtern && is_math_function(op->name)) {
+        ++places[{op->name, op->type.lanes()}];
+      }
+      IRVisitor::visit(op);
+    }
+  } count;
+  for (const hi::LoweredFunc& f : lowered.functions) f.body.accept(&count);
+  ValueOps::Shared result;
+  for (const auto& [function, places] : count.places) {
+    if (places > kInlinedPlaces) result.insert(function);
+  }
+  return result;
+}
 
 class KernelCodeGen : public hi::CodeGen_Posix {
  public:
@@ -39,7 +66,7 @@ class KernelCodeGen : public hi::CodeGen_Posix {
     module->setTargetTriple("x86_64-unknown-linux-gnu");
     module->setDataLayout(layout);
     declare_runtime();
-    ops_ = std::make_unique<ValueOps>(*builder, *module, code_target_);
+    ops_ = std::make_unique<ValueOps>(*builder, *module, code_target_, frequent_functions(lowered));
     declare_functions(kernel, lowered);
     for (const hi::LoweredFunc& f : lowered.functions) compile_func(f, f.name, symbols_.at(f.name));
     add_entry(kernel);

@@ -302,9 +302,39 @@ V ValueOps::emit(const std::string& name, Halide::Type type, const std::vector<O
   for (const Operand& operand : operands) values.push_back(operand.value);
   bool is_double = type.is_float() ? type.bits() == 64 : operands[0].type.bits() == 64;
   if (!is_double) {
-    if (V inlined = emit_vector_math(emit_, name, values)) return inlined;
+    if (V inlined = inlined_math(name, values)) return inlined;
   }
   return emit_.call_lanes(math_symbol(name, is_double), element_type(emit_, type), values);
+}
+
+/// A float32 function's own instructions, here or in a function of the module; null where it has none.
+V ValueOps::inlined_math(const std::string& name, const std::vector<V>& values) {
+  const V x = values.front();
+  if (shared_.count({name, Emit::lanes(x)}) == 0) return emit_vector_math(emit_, name, values);
+  const std::string symbol = fmt::format("tc.{}.{}", name, Emit::lanes(x));
+  llvm::Function* function = emit_.module.getFunction(symbol);
+  if (function == nullptr) function = shared_function(symbol, name, x->getType());
+  return function != nullptr ? emit_.b.CreateCall(function, values) : nullptr;
+}
+
+llvm::Function* ValueOps::shared_function(const std::string& symbol, const std::string& name, llvm::Type* type) {
+  auto* function = llvm::Function::Create(llvm::FunctionType::get(type, {type}, false), llvm::Function::InternalLinkage,
+                                          symbol, emit_.module);
+  function->setDoesNotThrow();
+  function->setDoesNotAccessMemory();
+  function->addFnAttr(llvm::Attribute::WillReturn);
+  function->addFnAttr(llvm::Attribute::NoInline);
+  function->addFnAttr("reciprocal-estimates", "none");
+  const llvm::IRBuilderBase::InsertPointGuard guard(emit_.b);
+  emit_.b.SetInsertPoint(llvm::BasicBlock::Create(emit_.b.getContext(), "entry", function));
+  const V argument = function->getArg(0);
+  const V result = emit_vector_math(emit_, name, std::span(&argument, 1));
+  if (result != nullptr) {
+    emit_.b.CreateRet(result);
+    return function;
+  }
+  function->eraseFromParent();
+  return nullptr;
 }
 
 V ValueOps::reduce(const std::string& name, V vector, Halide::Type type) {

@@ -162,6 +162,42 @@ TEST(Object, MaximumIsAFewInstructions) {
   EXPECT_GE(count_of(text, "vmaxps"), 1);
 }
 
+/// out[16 p + i] = tanh(a[16 p + i]) and sin of it after `places` vectors each, without a loop.
+Kernel unrolled_math(int places) {
+  const int count = 16 * places;
+  std::vector<Stmt> stores;
+  for (int place = 0; place < places; ++place) {
+    const Expr index = ramp(16 * place, 16);
+    const Expr a = load(Float(32), "a", index);
+    stores.push_back(store("out", call(Float(32, 16), "tanh", {a}), index));
+    stores.push_back(store("out", call(Float(32, 16), "sin", {a}), ramp(count + 16 * place, 16)));
+  }
+  return {"f", {buffer_argument("a", Float(32), count), buffer_argument("out", Float(32), 2 * count)}, block(stores)};
+}
+
+TEST(Object, AFunctionInManyPlacesIsMadeOnce) {
+  const ObjectOptions options{.target = "x86-64-linux-sse41-avx-avx2-fma-f16c"};
+  const std::string few = assembly_text(unrolled_math(2), options).value();
+  EXPECT_EQ(few.find("tc.tanh"), std::string::npos);
+  const std::string many = assembly_text(unrolled_math(40), options).value();
+  EXPECT_EQ(count_of(many, "\ttc.tanh.16\n"), 40) << "calls";
+  EXPECT_LT(std::count(many.begin(), many.end(), '\n'), 40 * std::count(few.begin(), few.end(), '\n') / 2 / 4);
+
+  // Every lane is the function's value, and those of both forms are the same.
+  std::vector<float> a(640), inlined(64), shared(1280);
+  for (size_t i = 0; i < a.size(); ++i) a[i] = 0.01f * static_cast<float>(i % 32) * (i % 2 ? -1 : 1);
+  for (size_t i = 7; i < a.size(); i += 32) a[i] = 1e8f;  // where the sine is left to the C library
+  void* few_arguments[] = {a.data(), inlined.data()};
+  ASSERT_EQ(build(unrolled_math(2))->call(few_arguments), 0);
+  void* many_arguments[] = {a.data(), shared.data()};
+  ASSERT_EQ(build(unrolled_math(40))->call(many_arguments), 0);
+  for (size_t i = 0; i < 640; ++i) {
+    EXPECT_EQ(shared[i], inlined[i % 32]) << "tanh " << i;
+    EXPECT_EQ(shared[640 + i], inlined[32 + i % 32]) << "sin " << i;
+    EXPECT_NEAR(shared[i], std::tanh(a[i]), 1e-6);
+  }
+}
+
 TEST(Object, VectorReductionsSeeEveryLane) {
   for (int lanes : {2, 3, 6, 8, 16, 32}) {
     for (auto op : {VectorReduce::Add, VectorReduce::Mul, VectorReduce::Min, VectorReduce::Max}) {
