@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
 #include "tc/cpu/access_steps.h"
@@ -15,10 +16,14 @@ namespace {
 /// Instances from which a reduction that has too few results to share among threads is cut into parts.
 constexpr int64_t kPartInstances = 1 << 17;
 constexpr int64_t kParts = 16;
-/// Instances of a part for each partial result that is combined afterwards.
+/// Instances of a part for each partial result that is combined afterwards; of a contraction, which computes fast.
 constexpr int64_t kPartGain = 8;
-/// Results in one register tile, in vectors, where vectors go along the results.
+constexpr int64_t kContractionGain = 64;
+/// Results that one thread takes together, in vectors along a row, and in rows where these share what is loaded.
 constexpr int64_t kTileVectors = 4;
+constexpr int64_t kTileRows = 24;
+/// The longest part of a contraction, so that its operands stay in the cache.
+constexpr int64_t kContractionLength = 2048;
 /// Vectors of partial results side by side: enough to hide the latency of an addition.
 constexpr int64_t kVectors = 4;
 
@@ -108,7 +113,7 @@ class Splitter {
     });
   }
 
-  /// Parts for the threads, along the outermost reduction index that has room for them.
+  /// Parts for the threads, if there are too few tiles of results for them.
   void find_parts(Split& split) const {
     double points = 1;
     double instances = 1;
@@ -117,14 +122,37 @@ class Splitter {
       if (!index.is_reduction) points *= extent;
       instances *= extent;
     }
-    const double tiles = split.vector ? points : points / static_cast<double>(native_lanes() * kTileVectors);
-    const double partial = points * static_cast<double>(split.lanes * kParts);
-    if (tiles >= 2 * options_.threads || instances < kPartInstances || instances < kPartGain * partial) return;
+    const bool contraction = !split.vector && is_contraction();
+    int64_t tile = split.vector ? 1 : native_lanes() * kTileVectors;
+    if (contraction) tile *= kTileRows;
+    if (points >= static_cast<double>(2 * options_.threads * tile) || instances < kPartInstances) return;
+    int64_t parts = kParts;
+    if (contraction) {
+      parts = std::max(parts, static_cast<int64_t>(std::ceil(instances / points / kContractionLength)));
+    }
+    const int64_t gain = contraction ? kContractionGain : kPartGain;
+    if (instances >= points * static_cast<double>(gain * split.lanes * parts)) cut_into_parts(split, parts);
+  }
+
+  /// True if every operand serves several vectors of results.
+  bool is_contraction() const {
+    for (const Reference& reference : references_) {
+      if (reference.is_write) continue;
+      bool serves = std::any_of(statement_.indices.begin(), statement_.indices.end(), [&](const ir::Index& index) {
+        return !index.is_reduction && extent_of(index) >= native_lanes() && !reference.depends_on(index.name);
+      });
+      if (!serves) return false;
+    }
+    return references_.size() > 2;
+  }
+
+  /// Along the outermost reduction index that has room for them.
+  void cut_into_parts(Split& split, int64_t parts) const {
     for (size_t i = 0; i < statement_.indices.size(); ++i) {
       const ir::Index& index = statement_.indices[i];
-      if (!index.is_reduction || extent_of(index) < kParts * split.lanes_of(i)) continue;
+      if (!index.is_reduction || extent_of(index) < parts * split.lanes_of(i)) continue;
       split.part = i;
-      split.parts = kParts;
+      split.parts = parts;
       return;
     }
   }

@@ -137,6 +137,46 @@ double reread_bytes(const Analysis& analysis, const Unit& unit, const std::vecto
   return bytes;
 }
 
+const std::string& index_of(const StatementInfo& info, const Dim& dim) {
+  return info.statement->indices[static_cast<size_t>(dim.position.at(info.id()))];
+}
+
+/// Bytes of a tensor for one point of the dimensions on which both references depend.
+double bytes_for_both(const Analysis& analysis, const StatementInfo& info, const Unit& unit, const Reference& one,
+                      const Reference& other) {
+  const ir::Tensor& tensor = analysis.scop->program->tensor(one.tensor);
+  double bytes = tensor.type.bytes();
+  for (int64_t e : constant_extents(tensor)) bytes *= static_cast<double>(e);
+  for (const Dim& dim : unit.dims) {
+    const std::string& index = index_of(info, dim);
+    if (one.depends_on(index) && other.depends_on(index)) bytes /= static_cast<double>(dim.extent);
+  }
+  return bytes;
+}
+
+/// True for a contraction with large operands whose rows and columns are both among the shared dimensions: within one
+/// iteration of those, neither operand can be packed.
+bool loses_packing(const Analysis& analysis, const Unit& unit, const std::vector<Dim>& shared) {
+  for (int s : unit.statements) {
+    const StatementInfo& info = analysis.statements[static_cast<size_t>(s)];
+    if (!info.reduces()) continue;
+    auto reads_along_one = [&](const Reference& one, const Reference& other) {
+      return !one.is_write && !other.is_write && std::any_of(shared.begin(), shared.end(), [&](const Dim& dim) {
+        return dim.position.count(info.id()) > 0 && one.depends_on(index_of(info, dim)) &&
+               !other.depends_on(index_of(info, dim));
+      });
+    };
+    for (const Reference& a : info.references) {
+      for (const Reference& b : info.references) {
+        if (!reads_along_one(a, b) || !reads_along_one(b, a)) continue;
+        double bytes = std::min(bytes_for_both(analysis, info, unit, a, b), bytes_for_both(analysis, info, unit, b, a));
+        if (bytes >= kSharedOperandBytes) return true;
+      }
+    }
+  }
+  return false;
+}
+
 /// The dimensions that the group and the unit can share.
 std::vector<Dim> shared_dims(const Analysis& analysis, const Group& group, const Unit& unit) {
   std::vector<int> from = statements_of(group);
@@ -183,6 +223,8 @@ bool worth_sharing(const Analysis& analysis, const Group& group, const Unit& uni
     });
   };
   if (!keeps_runs(unit) || !std::all_of(group.units.begin(), group.units.end(), keeps_runs)) return false;
+  auto packs = [&](const Unit& u) { return !loses_packing(analysis, u, shared); };
+  if (!packs(unit) || !std::all_of(group.units.begin(), group.units.end(), packs)) return false;
   double bytes = reread_bytes(analysis, unit, shared);
   for (const Unit& other : group.units) bytes += reread_bytes(analysis, other, shared);
   return bytes <= kSharedOperandBytes;

@@ -84,7 +84,9 @@ TEST(Strategy, MultipliesMatricesOfAnyShape) {
                          {100, 130, 37},
                          {1, 100, 50},
                          {100, 1, 50},
-                         {31, 513, 1}}) {
+                         {31, 513, 1},
+                         {33, 40, 3000},
+                         {32, 48, 9000}}) {
     expect_matmul(m, n, k);
   }
 }
@@ -265,6 +267,9 @@ TEST(Prepare, CutsReductionsToFewElementsIntoPartsForThreads) {
   EXPECT_EQ(parts(row_sum(100, 100'000), 2), (std::vector<int64_t>{100, 32}));
   EXPECT_EQ(parts(row_sum(1, 1'000'000), 1), (std::vector<int64_t>{1, 32}));
   EXPECT_EQ(parts(plane_sum(10, 20, 16), 2), (std::vector<int64_t>{16}));
+  EXPECT_EQ(parts(matmul(32, 32, 2000), 2), (std::vector<int64_t>{32, 32, 16}));
+  EXPECT_EQ(parts(matmul(32, 32, 50'000), 2), (std::vector<int64_t>{32, 32, 25}));
+  EXPECT_EQ(parts(matmul(100, 100, 2000), 2), (std::vector<int64_t>{100, 100}));
 }
 
 TEST(Prepare, SumsInPartsAreTheSame) {
