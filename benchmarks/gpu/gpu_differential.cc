@@ -12,6 +12,7 @@
 
 #include "benchmarks/gpu/on_device.h"
 #include "tc/interp/compare.h"
+#include "tc/options/presets.h"
 #include "tests/common/program.h"
 #include "tests/gpu/simulated.h"
 #include "tests/random/differential.h"
@@ -60,6 +61,12 @@ std::map<std::string, int64_t> random_sizes(const ir::Program& program, int roun
 
 options::MappingOptions random_options(Random& random) {
   options::MappingOptions options;
+  if (random.chance(30)) return options;
+  if (random.chance(15)) return options::presets()[random.below(options::presets().size())].second;
+  if (random.chance(20)) options.use_shared_memory = random.chance(50);
+  if (random.chance(20)) options.max_shared_memory = random.range(0, 100'000);
+  if (random.chance(20)) options.copy_stages = random.range(1, 5);
+  if (random.chance(20)) options.use_readonly_cache = random.chance(50);
   if (random.chance(30)) return options;
   if (random.chance(60)) options.outer_schedule_options.fusion = static_cast<options::Fusion>(random.below(3));
   static constexpr int64_t kTiles[] = {1, 2, 3, 4, 7, 8, 16, 32};
