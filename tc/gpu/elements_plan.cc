@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <numeric>
 
 #include "tc/gpu/rows_plan.h"
@@ -53,6 +54,16 @@ struct Neighbours {
   bool aligned = true;     ///< all stand one after the other, and first ones at multiples of `divisor`
   int64_t bytes = 1;       ///< of the largest element that the member runs over
   int64_t divisor = 0;     ///< 0: any
+  /// Per tensor, the constants by which its elements are ahead of the member: windows over it.
+  std::map<std::string, std::pair<int64_t, int64_t>> windows = {};
+
+  /// Whether windows begin with a vector of so many elements, and end within the next.
+  bool fit_windows(int64_t vector) const {
+    return std::all_of(windows.begin(), windows.end(), [&](const auto& window) {
+      const auto [least, most] = window.second;
+      return least % vector == 0 && most - least <= vector;
+    });
+  }
 };
 
 /// Whether the next index's element is in another sector of memory.
@@ -86,11 +97,24 @@ class Looker {
     const bool last = !subscripts.empty() && uses_index(subscripts.back(), index);
     found_.scattered = found_.scattered || outside || (last && leaps(subscripts.back(), index, tensor.type.bytes()));
     if (!outside && !last) return;
-    const std::optional<int64_t> offset = last && !outside ? offset_divisor(subscripts.back(), index) : std::nullopt;
-    found_.aligned = found_.aligned && offset && !tensor.type.is_bool();
-    found_.divisor = std::gcd(found_.divisor, offset.value_or(0));
+    found_.aligned =
+        found_.aligned && !tensor.type.is_bool() && !outside && add_offset(tensor, subscripts.back(), index);
     found_.bytes = std::max<int64_t>(found_.bytes, tensor.type.bytes());
     if (tensor.rank() > 1) found_.divisor = std::gcd(found_.divisor, ir::constant_shape(tensor).back());
+  }
+
+  /// False if neighbours along the member are no neighbours in memory.
+  bool add_offset(const ir::Tensor& tensor, const Expr& subscript, const std::string& index) {
+    const Expr ahead = hi::simplify(subscript - hi::Variable::make(subscript.type(), index));
+    const std::optional<int64_t> divisor = offset_divisor(subscript, index);
+    if (const int64_t* constant = hi::as_const_int(ahead); constant != nullptr && *constant >= 0) {
+      const auto [window, is_new] = found_.windows.try_emplace(tensor.name, *constant, *constant);
+      window->second.first = std::min(window->second.first, *constant);
+      window->second.second = std::max(window->second.second, *constant);
+    } else {
+      found_.divisor = std::gcd(found_.divisor, divisor.value_or(0));
+    }
+    return divisor.has_value();
   }
 
   const Part& part_;
@@ -166,7 +190,9 @@ std::optional<ElementsPlan> plan_elements(const Part& part, const Device& device
   const int64_t size = size_of(part);
   if (neighbours.aligned) {
     plan.vector = kVectorBytes / neighbours.bytes;
-    while (plan.vector > 1 && neighbours.divisor % plan.vector != 0) plan.vector /= 2;
+    while (plan.vector > 1 && (neighbours.divisor % plan.vector != 0 || !neighbours.fit_windows(plan.vector))) {
+      plan.vector /= 2;
+    }
     while (plan.vector > 1 && size / plan.vector < device.processors * kThreadsOfProcessor / 4) plan.vector /= 2;
   }
   int64_t repeats = 1;

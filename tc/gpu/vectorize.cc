@@ -28,7 +28,22 @@ struct Vector {
   std::vector<Expr> first;  ///< the subscripts of its first element
   std::string buffer;
   Halide::Type type;
+  int64_t behind = 0;  ///< elements behind the vector that are read too, one by one
 };
+
+/// An element of a vector: the loop's variable, and so much further.
+struct Lane {
+  Vector* vector = nullptr;
+  int64_t shift = 0;
+};
+
+/// The constant that an expression ends with, as simplify() leaves it.
+int64_t constant_part(const Expr& e) {
+  if (const int64_t* all = hi::as_const_int(e)) return *all;
+  const auto* sum = e.as<hi::Add>();
+  const int64_t* constant = sum == nullptr ? nullptr : hi::as_const_int(sum->b);
+  return constant == nullptr ? 0 : *constant;
+}
 
 bool same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -46,9 +61,11 @@ class Loop {
 
  private:
   bool collect(const NodePtr& node);
-  const Vector* vector_of(std::vector<Vector>& known, const std::string& tensor, const std::vector<Expr>& subscripts);
+  Lane lane_of(std::vector<Vector>& known, const std::string& tensor, const std::vector<Expr>& subscripts);
+  bool is_aligned(const ir::Tensor& tensor, const std::vector<Expr>& first) const;
   Expr with_vectors(const Expr& value);
   NodePtr move(const Vector& vector, bool load) const;
+  NodePtr load_one(const Vector& vector, int64_t position) const;
   NodePtr allocate(const Vector& vector, const NodePtr& body) const;
 
   const tile::For& loop_;
@@ -74,34 +91,42 @@ bool Loop::collect(const NodePtr& node) {
   return true;
 }
 
-/// The vector that an access belongs to, or null if it runs along none.
-const Vector* Loop::vector_of(std::vector<Vector>& known, const std::string& tensor,
-                              const std::vector<Expr>& subscripts) {
-  const ir::Tensor* global = program_.find_tensor(tensor);
-  if (global == nullptr || subscripts.empty() || global->type.is_bool()) return nullptr;
-  if (elements_ * global->type.bytes() > kVectorBytes) return nullptr;
-  std::vector<Expr> first = subscripts;
-  for (size_t d = 0; d + 1 < first.size(); ++d) {
-    if (hi::expr_uses_var(first[d], loop_.variable)) return nullptr;
-  }
-  const Expr variable = hi::Variable::make(loop_.begin.type(), loop_.variable);
-  Expr& last = first.back();
-  last = hi::simplify(hi::substitute(loop_.variable, hi::make_zero(loop_.begin.type()), last));
-  const Expr along = hi::simplify(subscripts.back() - Halide::cast(last.type(), variable) - last);
-  if (!hi::is_const_zero(along)) return nullptr;
+/// Whether an element's offset is a multiple of the vector.
+bool Loop::is_aligned(const ir::Tensor& tensor, const std::vector<Expr>& first) const {
   hi::ModulusRemainder offset(0, 0);
-  const ir::Shape shape = ir::constant_shape(*global);
+  const ir::Shape shape = ir::constant_shape(tensor);
   int64_t stride = 1;
   for (size_t d = shape.size(); d-- > 0;) {
     offset = offset + hi::modulus_remainder(first[d], multiples_) * hi::ModulusRemainder(0, stride % elements_);
     stride *= shape[d];
   }
-  if (offset.modulus % elements_ != 0 || offset.remainder % elements_ != 0) return nullptr;
-  for (const Vector& vector : known) {
-    if (vector.tensor == tensor && same(vector.first, first)) return &vector;
+  return offset.modulus % elements_ == 0 && offset.remainder % elements_ == 0;
+}
+
+/// The vector that an access belongs to, if it runs along one: a new one from an aligned element on, or one that is
+/// known and begins less than its length before.
+Lane Loop::lane_of(std::vector<Vector>& known, const std::string& tensor, const std::vector<Expr>& subscripts) {
+  const ir::Tensor* global = program_.find_tensor(tensor);
+  if (global == nullptr || subscripts.empty() || global->type.is_bool()) return {};
+  if (elements_ * global->type.bytes() > kVectorBytes) return {};
+  std::vector<Expr> first = subscripts;
+  for (size_t d = 0; d + 1 < first.size(); ++d) {
+    if (hi::expr_uses_var(first[d], loop_.variable)) return {};
   }
+  const Expr variable = hi::Variable::make(loop_.begin.type(), loop_.variable);
+  Expr& last = first.back();
+  last = hi::simplify(hi::substitute(loop_.variable, hi::make_zero(loop_.begin.type()), last));
+  const Expr along = hi::simplify(subscripts.back() - Halide::cast(last.type(), variable) - last);
+  if (!hi::is_const_zero(along)) return {};
+  const bool aligned = is_aligned(*global, first);
+  const int64_t shift = aligned ? 0 : (constant_part(last) % elements_ + elements_) % elements_;
+  if (shift > 0) last = hi::simplify(last - hi::make_const(last.type(), shift));
+  for (Vector& vector : known) {
+    if (vector.tensor == tensor && same(vector.first, first)) return {&vector, shift};
+  }
+  if (!aligned) return {};
   known.push_back({tensor, first, names_.fresh(tensor + "_vector"), global->type});
-  return &known.back();
+  return {&known.back(), 0};
 }
 
 Expr Loop::with_vectors(const Expr& value) {
@@ -116,10 +141,12 @@ Expr Loop::with_vectors(const Expr& value) {
         return hi::Call::make(op->type, op->name, {mutate(op->args[0]), op->args[1], op->args[2]}, op->call_type);
       }
       if (loop_.written_.count(op->name) == 0) {
-        if (const Vector* vector = loop_.vector_of(loop_.loads_, op->name, op->args)) {
-          return hi::Call::make(op->type, vector->buffer,
-                                {hi::Variable::make(loop_.loop_.begin.type(), loop_.loop_.variable)},
-                                hi::Call::PureExtern);
+        const Lane lane = loop_.lane_of(loop_.loads_, op->name, op->args);
+        if (lane.vector != nullptr) {
+          lane.vector->behind = std::max(lane.vector->behind, lane.shift);
+          Expr at = hi::Variable::make(loop_.loop_.begin.type(), loop_.loop_.variable);
+          if (lane.shift > 0) at = at + hi::make_const(at.type(), lane.shift);
+          return hi::Call::make(op->type, lane.vector->buffer, {at}, hi::Call::PureExtern);
         }
       }
       return IRMutator::visit(op);
@@ -143,12 +170,19 @@ NodePtr Loop::move(const Vector& vector, bool load) const {
   return make_node(move);
 }
 
+NodePtr Loop::load_one(const Vector& vector, int64_t position) const {
+  std::vector<Expr> subscripts = vector.first;
+  subscripts.back() = subscripts.back() + hi::make_const(subscripts.back().type(), position);
+  const Expr value = hi::Call::make(vector.type, vector.tensor, subscripts, hi::Call::PureExtern);
+  return make_node(tile::Store{vector.buffer, {hi::make_const(Halide::Int(32), position)}, value});
+}
+
 NodePtr Loop::allocate(const Vector& vector, const NodePtr& body) const {
   tile::Tensor tensor;
   tensor.name = vector.buffer;
   tensor.type = vector.type;
   tensor.memory = tile::Memory::kRegister;
-  tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>{elements_});
+  tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>{elements_ + vector.behind});
   tensor.written = true;
   return make_node(tile::Allocate{tensor, body});
 }
@@ -183,8 +217,8 @@ NodePtr Loop::run() {
     tile::Store changed = *store;
     changed.value = with_vectors(store->value);
     if (writers[store->tensor] == 1 && read.count(store->tensor) == 0) {
-      if (const Vector* vector = vector_of(results_, store->tensor, store->subscripts)) {
-        changed.tensor = vector->buffer;
+      if (const Lane lane = lane_of(results_, store->tensor, store->subscripts); lane.vector != nullptr) {
+        changed.tensor = lane.vector->buffer;
         changed.subscripts = {hi::Variable::make(loop_.begin.type(), loop_.variable)};
       }
     }
@@ -193,7 +227,10 @@ NodePtr Loop::run() {
   tile::For changed = loop_;
   changed.body = sequence(std::move(body));
   std::vector<NodePtr> parts;
-  for (const Vector& vector : loads_) parts.push_back(move(vector, true));
+  for (const Vector& vector : loads_) {
+    parts.push_back(move(vector, true));
+    for (int64_t i = elements_; i < elements_ + vector.behind; ++i) parts.push_back(load_one(vector, i));
+  }
   parts.push_back(make_node(std::move(changed)));
   for (const Vector& vector : results_) parts.push_back(move(vector, false));
   NodePtr result = sequence(std::move(parts));

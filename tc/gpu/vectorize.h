@@ -11,6 +11,7 @@ namespace tc::gpu {
 ///       B(4*t + v) = A(4*t + v) * 2    ==>    unrolled v in 0:4
 ///                                               w(v) = r(v) * 2
 ///                                             Move B[4*t ..] = w[0..4)
+/// What is also read a few elements further on, A(4*t + v + 1), is taken from a vector with single elements behind it.
 /// For loops from 0 over 2 to 16 bytes' worth of elements, a power of two, whose body is stores alone; for those of
 /// their global accesses that run along a last dimension at offsets that are provably multiples of the vector. Reads
 /// under a choice, and of tensors that the loop writes, stay as they are. Changes no order between threads.

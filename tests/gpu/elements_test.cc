@@ -54,8 +54,23 @@ TEST(Elements, AreCopiedAsVectorsWhereThatIsAligned) {
   EXPECT_EQ(widest_copy(rows, {{"M", 10'000}, {"N", 4096}}), 8);
   EXPECT_EQ(widest_copy(rows, {{"M", 10'000}, {"N", 4094}}), 2);
   EXPECT_EQ(widest_copy(rows, {{"M", 10'000}, {"N", 4095}}), 0);
-  const std::string shifted = "def f(float(N) A) -> (B) { B(n) = A(n) + A(n + 1) }";
+  const std::string window = "def f(float(N) A) -> (B) { B(n) = A(n) + A(n + 1) + A(n + 4) }";
+  EXPECT_EQ(widest_copy(window, {{"N", 100'000'000}}), 4);
+  const std::string wide = "def f(float(N) A) -> (B) { B(n) = A(n) + A(n + 5) }";
+  EXPECT_EQ(widest_copy(wide, {{"N", 100'000'000}}), 0);
+  const std::string shifted = "def f(float(N) A) -> (B) { B(n) = A(n + 1) }";
   EXPECT_EQ(widest_copy(shifted, {{"N", 100'000'000}}), 0);
+}
+
+TEST(Elements, OfWindowsAgreeWithTheOracle) {
+  for (const char* text : {"def f(float(N) A) -> (B) { B(n) = A(n) + A(n + 1) * A(n + 2) }",
+                           "def f(float16(N) A) -> (B) { B(n) = A(n + 3) + A(n) + A(n + 2) }",
+                           "def f(float(N) A, float(N) D) -> (B) { B(n) = A(n + 4) - A(n) + D(n + 1) }"}) {
+    for (const int64_t n : {5, 6, 300'000, 300'001, 300'002, 300'003}) {
+      SCOPED_TRACE(fmt::format("{} N={}", text, n));
+      EXPECT_EQ(faults_of(specialised_from(text, {{"N", n}})), "");
+    }
+  }
 }
 
 }  // namespace
