@@ -16,8 +16,8 @@ std::optional<Cluster> shifted(const Scop& scop, const Alignment& alignment, con
                                const Cluster& later);
 
 /// A schedule in which all of the statements share an outermost band, by isl's own scheduler, which may skew. Nothing
-/// if the band's first member leaves a statement out, a coefficient is negative where the positive orthant is asked for,
-/// or the scheduler takes too many operations.
+/// if the band's first member leaves a statement out, a coefficient is negative where the positive orthant is asked
+/// for, or the scheduler takes too many operations.
 std::optional<isl::schedule> skewed(const Scop& scop, const std::vector<isl::set>& domains, bool positive_orthant);
 
 }  // namespace tc::poly
