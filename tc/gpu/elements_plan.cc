@@ -164,6 +164,16 @@ void choose_rows(ElementsPlan& plan, const Part& part, int64_t threads, const De
   plan.rows = divisor_near(extent, most);
 }
 
+int64_t blocks_of(const ElementsPlan& plan, const Part& part) {
+  int64_t blocks = 1;
+  for (size_t m = 0; m < part.members.size(); ++m) {
+    const bool along = static_cast<int>(m) == plan.along, beside = static_cast<int>(m) == plan.beside;
+    const int64_t step = along ? plan.covered() : beside ? plan.rows : 1;
+    blocks *= std::min((part.members[m].extent + step - 1) / step, (INT64_MAX >> 1) / blocks);
+  }
+  return blocks;
+}
+
 /// A divisor, so that nothing is left over, or else 8. With few threads nothing but a thread's own loads hides their
 /// latency.
 int64_t choose_unroll(int64_t inner, int64_t threads, const Device& device) {
@@ -205,7 +215,7 @@ std::optional<ElementsPlan> plan_elements(const Part& part, const Device& device
   const int64_t threads = size / plan.vector / plan.repeats;
   choose_rows(plan, part, threads, device);
   plan.unroll = choose_unroll(inner, threads, device);
-  return plan;
+  return blocks_of(plan, part) <= device.grid[0] ? std::optional(plan) : std::nullopt;
 }
 
 }  // namespace tc::gpu

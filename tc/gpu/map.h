@@ -25,8 +25,10 @@ struct Mapping {
   tile::Program program;
 };
 
-/// The classic strategy (paper 2018, section 5), for every program: schedules, cuts into kernels, maps to blocks and
-/// threads, places barriers, and makes a tile program.
+/// Schedules, cuts into kernels, and makes each of them by the first recipe that fits it: a contraction
+/// (contraction_kernel.h), threads with elements of their own (elements.h), rows that threads share (rows.h), or the
+/// classic strategy (paper 2018, section 5), which serves every program: maps to blocks and threads, places barriers.
+/// Options that say how loops are cut or dealt out leave only the last.
 ///
 /// The parts of the schedule that share no loop become launches of their own, in order, where they have blocks; parts
 /// that one block runs join the launch before them, if that is one block's too. Temporaries that are not held in

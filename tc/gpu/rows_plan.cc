@@ -88,8 +88,7 @@ class Planner {
     if (std::count(plan_.work.begin(), plan_.work.end(), RowWork::kReduce) == 0) return std::nullopt;
     if (!find_tensors() || !choose_vector()) return std::nullopt;
     choose_lanes();
-    choose_rows();
-    return plan_;
+    return choose_rows() <= device_.grid[0] ? std::optional(plan_) : std::nullopt;
   }
 
  private:
@@ -97,7 +96,7 @@ class Planner {
   bool add(const std::string& tensor);
   bool choose_vector();
   void choose_lanes();
-  void choose_rows();
+  int64_t choose_rows();
   bool is_read_again(const std::string& tensor) const;
   int64_t held_bytes(int64_t lanes) const;
 
@@ -223,18 +222,20 @@ void Planner::choose_lanes() {
   if (plan_.holds_elements) plan_.lanes = held;
 }
 
-void Planner::choose_rows() {
+/// The number of blocks.
+int64_t Planner::choose_rows() {
   int64_t all = 1;
   for (size_t m = 0; m < part_.members.size(); ++m) {
-    all *= part_.members[m].extent;
+    all *= std::min(part_.members[m].extent, (INT64_MAX >> 1) / all);
     if (part_.members[m].extent > 1) plan_.beside = static_cast<int>(m);
   }
-  if (plan_.beside < 0) return;
+  if (plan_.beside < 0) return 1;
   const int64_t extent = part_.members[static_cast<size_t>(plan_.beside)].extent;
-  const int64_t block = std::min({kBlockThreads, device_.threads_per_block});
+  const int64_t block = std::min(kBlockThreads, device_.threads_per_block);
   int64_t most = std::min({std::max<int64_t>(block / plan_.lanes, 1), extent, device_.block[1]});
   while (most > 1 && most * plan_.lanes > 32 && all / most < 2 * device_.processors) most /= 2;
   plan_.rows = divisor_near(extent, most);
+  return all / extent * ((extent + plan_.rows - 1) / plan_.rows);
 }
 
 }  // namespace

@@ -101,6 +101,16 @@ TEST(Parts, OfColumnsAreBesideEachOther) {
   EXPECT_GE(first.grid[0] * first.grid[1] * first.block[0] * first.block[1], 100'000);
 }
 
+TEST(Rows, MoreThanTheGridHasBlocksAreMappedClassically) {
+  gpu::Device device;
+  device.grid = {3, 2, 1};
+  EXPECT_EQ(faults_of(specialised_from(kSoftmax, {{"N", 300}, {"D", 40}}), device), "");
+  EXPECT_EQ(faults_of(specialised_from("def f(float(M,N) A, float(M) s) -> (B) { B(m,n) = A(m,n) * s(m) }",
+                                       {{"M", 300}, {"N", 40}}),
+                      device),
+            "");
+}
+
 TEST(Rows, AreReadFromMemoryOnce) {
   const ir::Program program = specialised_from(kSoftmax, {{"N", 500}, {"D", 300}});
   const Result<gpu::Mapping> mapping = mapped(program, {});
