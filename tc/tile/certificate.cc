@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <map>
 #include <memory>
 #include <set>
 #include <tuple>
@@ -67,11 +68,16 @@ class Walk {
     for (const EnclosingLoop& loop : leaf_at(start).path.loops) {
       if (flow.synchronising[loop.id]) loops_.push_back(loop.id);
     }
+    for (const Leaf& leaf : flow.leaves) {
+      for (const EnclosingLoop& loop : leaf.path.loops) trips_.emplace(loop.id, constant_trips(*loop.loop));
+    }
     visit({start, {}, {}}, true);
     while (!queue_.empty()) {
       const State state = queue_.front();
       queue_.pop_front();
-      for (const Flow::Edge& edge : flow_.points[state.point].next) visit(followed(state, edge), false);
+      for (const Flow::Edge& edge : flow_.points[state.point].next) {
+        if (is_possible(state, edge)) visit(followed(state, edge), false);
+      }
     }
   }
   const std::set<Meeting>& meetings() const { return meetings_; }
@@ -89,6 +95,26 @@ class Walk {
   int level_of(int loop) const {
     const auto found = std::find(loops_.begin(), loops_.end(), loop);
     return found == loops_.end() ? -1 : static_cast<int>(found - loops_.begin());
+  }
+
+  /// None if it is not the same number always, or too large to count to.
+  static std::optional<int> constant_trips(const For& loop) {
+    const int64_t* step = Halide::Internal::as_const_int(loop.step);
+    const Halide::Expr length = Halide::Internal::simplify(loop.end - loop.begin);
+    const int64_t* values = Halide::Internal::as_const_int(length);
+    if (!step || *step <= 0 || !values || *values <= 0) return std::nullopt;
+    return static_cast<int>(std::min<int64_t>((*values - 1) / *step + 1, Relation::kAny + 1));
+  }
+
+  /// Whether a loop that the way has entered may go on, or end, after this many iterations.
+  bool is_possible(const State& state, const Flow::Edge& edge) const {
+    const int loop = edge.back >= 0 ? edge.back : edge.exits;
+    if (loop < 0 || !inside(state.way, loop)) return true;
+    const auto found = trips_.find(loop);
+    if (found == trips_.end() || !found->second) return true;
+    const int done = state.way.entered.back().iterations + 1;  // kAny + 1 stands for that many or more
+    if (done > Relation::kAny) return *found->second > Relation::kAny;
+    return edge.back >= 0 ? done < *found->second : done == *found->second;
   }
 
   State followed(State state, const Flow::Edge& edge) const {
@@ -144,6 +170,7 @@ class Walk {
   bool asynchronous_;
   bool warp_barriers_;
   std::vector<int> loops_;
+  std::map<int, std::optional<int>> trips_;
   std::deque<State> queue_;
   std::set<State> seen_;
   std::set<Meeting> meetings_;

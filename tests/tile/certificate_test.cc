@@ -84,6 +84,33 @@ TEST(Certificate, BarriersInLoops) {
                       "thread_x) = 1.0', with no barrier in between"});
 }
 
+/// Copies to two of three buffers go on while a loop of so many steps waits for them; behind it others reuse one.
+Kernel with_a_rest(int steps) {
+  const Tensor x = global("x", Halide::Float(32), Layout::row_major({64}));
+  const Tensor y = global("y", Halide::Float(32), Layout::row_major({64}), true);
+  const Tensor s = shared("s", Halide::Float(32), Layout::row_major({3, 64}));
+  const Expr other = 63 - thread_x();
+  Kernel kernel;
+  kernel.name = "with_a_rest";
+  kernel.block = {64, 1, 1};
+  kernel.tensors = {x, y};
+  const NodePtr loop = for_loop(
+      "step", 0, steps,
+      sequence({wait_group(1), barrier(), commit_group(),
+                if_then(var("step") < 2, store(y, {thread_x()}, read(s, {var("step"), (thread_x() + 1) % 64})))}));
+  kernel.body = allocate(s, sequence({move(s, {0, thread_x()}, x, {thread_x()}, 1, true), commit_group(),
+                                      move(s, {1, thread_x()}, x, {thread_x()}, 1, true), commit_group(), loop,
+                                      move(s, {1, other}, x, {other}, 1, true), commit_group(), wait_group(0)}));
+  return kernel;
+}
+
+TEST(Certificate, ALoopEndsAfterAllOfItsIterations) {
+  EXPECT_EQ(certify(with_a_rest(3)).races, Sentences{});
+  EXPECT_EQ(certify(with_a_rest(40)).races, Sentences{}) << "more than are told apart";
+  EXPECT_FALSE(certify(with_a_rest(2)).holds()) << "the last read meets the copy";
+  EXPECT_FALSE(certify(with_a_rest(1)).holds()) << "the second copy has not been waited for";
+}
+
 TEST(Certificate, BarriersOfWarps) {
   const auto kernel = [](int threads, bool with_barrier) {
     const Tensor y = global("y", Halide::Float(32), Layout::row_major({64}), true);
