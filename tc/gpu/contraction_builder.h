@@ -68,7 +68,13 @@ class ContractionBuilder {
   BodyContext context_at(bool inside) const;
 
   // What is done to the results.
-  tile::NodePtr add_groups(const tile::NodePtr& results);
+  std::vector<Halide::Expr> sums_subscripts(const Halide::Expr& group) const;
+  tile::NodePtr exchange_sums();
+  tile::NodePtr add_groups();
+  tile::NodePtr over_points(const Body& body);
+  tile::NodePtr over_lanes(const tile::NodePtr& body) const;
+  tile::NodePtr store_results(const std::string& name);
+  Halide::Expr is_inside() const;
   tile::NodePtr finish();
   tile::NodePtr point(const std::vector<std::string>& written);
   tile::NodePtr assign_point(const poly::Statement& statement);
@@ -95,8 +101,8 @@ class ContractionBuilder {
   std::vector<std::string> inner_;       ///< per reduction axis: the loop within a step
   std::vector<std::string> high_, low_;  ///< per parallel axis: loops over registers
   std::vector<tile::Tensor> shared_, fragments_;
-  tile::Tensor sum_, sums_;
-  int store_axis_ = -1;  ///< along which results are stored as vectors
+  tile::Tensor sum_, sums_, total_;  ///< a thread's; those of all groups in shared memory; added up
+  int store_axis_ = -1;              ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;
   std::map<std::string, Place> places_;
 };

@@ -187,7 +187,7 @@ void ContractionBuilder::declare_tensors() {
   for (size_t axis : all_axes()) extents.push_back(plan_.parallel[axis].registers);
   sum_ = build::registers(names_.fresh(c_.update.tensor + "_sum"), c_.update.accumulator, row_major(extents));
   sum_.written = true;
-  extents.insert(extents.begin(), plan_.groups - 1);
+  extents.push_back(plan_.groups);
   extents.push_back(plan_.points_threads());
   if (plan_.groups > 1) {
     sums_ = build::shared(names_.fresh(c_.update.tensor + "_sums"), c_.update.accumulator, row_major(extents));
@@ -199,11 +199,13 @@ void ContractionBuilder::declare_tensors() {
   for (const std::string& name : written()) {
     if (stores_vectors(name) && is_seen(name)) store_axis_ = static_cast<int>(plan_.order[0]);
   }
+  const int64_t lanes = store_axis_ < 0 ? 1 : plan_.parallel[static_cast<size_t>(store_axis_)].group;
   for (const std::string& name : written()) {
-    const int64_t lanes = store_axis_ < 0 ? 1 : plan_.parallel[static_cast<size_t>(store_axis_)].group;
     results_[name] =
         build::registers(names_.fresh(name + "_reg"), program_.tensor(name).type, tile::Layout::row_major({lanes}));
   }
+  total_ = build::registers(names_.fresh(c_.update.tensor + "_total"), c_.update.accumulator,
+                            tile::Layout::row_major({lanes}));
 }
 
 tile::Kernel ContractionBuilder::run(const std::string& name) {
@@ -213,7 +215,6 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   place_blocks(kernel);
   place_threads();
   declare_tensors();
-  NodePtr results = finish();
   NodePtr sums = reduce();
   for (size_t i = fragments_.size(); i-- > 0;) sums = build::allocate(fragments_[i], sums);
   std::vector<NodePtr> parts;
@@ -223,7 +224,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     }));
   }
   parts.push_back(sums);
-  parts.push_back(plan_.groups > 1 ? add_groups(results) : results);
+  parts.push_back(finish());
   NodePtr body = build::allocate(sum_, build::sequence(std::move(parts)));
   if (plan_.groups > 1) body = build::allocate(sums_, body);
   for (size_t i = shared_.size(); i-- > 0;) body = build::allocate(shared_[i], body);

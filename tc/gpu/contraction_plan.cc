@@ -11,6 +11,7 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kLanes = 32;
+constexpr double kBarrierCycles = 100;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
@@ -359,7 +360,8 @@ double Planner::distinct(size_t operand, const ContractionPlan& plan) const {
 double Planner::block_cycles(const ContractionPlan& plan) const {
   double reduction = 1;
   for (const Axis& axis : c_.reduction) reduction *= static_cast<double>(axis.extent);
-  const double warps = std::ceil(static_cast<double>(plan.points_threads()) / kLanes);
+  // Groups that are part of a warp share it.
+  const double warps = std::ceil(static_cast<double>(plan.threads()) / kLanes) / static_cast<double>(plan.groups);
   double reads = 0, wavefronts = 0, copies = 0;
   for (size_t i = 0; i < c_.operands.size(); ++i) {
     const OperandPlan& o = plan.operands[i];
@@ -377,7 +379,8 @@ double Planner::block_cycles(const ContractionPlan& plan) const {
   }
   const double issued = reduction * warps * (static_cast<double>(plan.registers()) + 1.5 * reads) / 4;
   const double shared = reduction * warps * wavefronts + copies * static_cast<double>(plan.steps(c_));
-  const double sums = static_cast<double>((plan.groups - 1) * plan.registers()) * warps * 2;
+  const double all_warps = warps * static_cast<double>(plan.groups);
+  const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * all_warps + kBarrierCycles;
   return together(issued, shared) + sums;
 }
 
@@ -428,7 +431,7 @@ std::optional<ContractionPlan> Planner::best() const {
       for (int64_t row_registers : one_class ? Choices{1} : registers) {
         for (int64_t column_registers : one_class ? more : registers) {
           const int64_t threads = rows / std::min(rows, row_registers) * columns / std::min(columns, column_registers);
-          for (int64_t groups = 1; groups <= 8 && threads * groups <= 1024; groups *= 2) {
+          for (int64_t groups = 1; groups <= 16 && threads * groups <= 1024; groups *= 2) {
             for (int64_t chunk : chunks()) {
               consider({rows, columns, row_registers, column_registers, groups, chunk});
             }
@@ -467,7 +470,7 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
     for (size_t d = 0; d + 1 < operands[i].box.size(); ++d) elements *= operands[i].box[d];
     bytes += round_up(elements * contraction.operands[i].type.bytes(), tile::kSharedAlignment);
   }
-  const int64_t sums = (groups - 1) * registers() * points_threads();
+  const int64_t sums = groups == 1 ? 0 : registers() * threads();
   return bytes + round_up(sums * contraction.update.accumulator.bytes(), tile::kSharedAlignment);
 }
 

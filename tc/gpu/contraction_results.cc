@@ -14,26 +14,57 @@ using Halide::Expr;
 using tile::NodePtr;
 using tile::Tensor;
 
-/// Adds the sums of the other groups to those of the first, which then does the rest.
-NodePtr ContractionBuilder::add_groups(const NodePtr& results) {
-  const auto subscripts = [&](const Expr& group) {
-    std::vector<Expr> result = sum_subscripts();
-    result.insert(result.begin(), group);
-    result.push_back(point_thread_);
-    return result;
-  };
-  const NodePtr put = over_registers(all_axes(), [&] {
-    return build::store(sums_, subscripts(hi::simplify(part_ - 1)), build::read(sum_, sum_subscripts()));
-  });
+/// Where the sum of a group of threads is in shared memory: threads that write one register write neighbours.
+std::vector<Expr> ContractionBuilder::sums_subscripts(const Expr& group) const {
+  std::vector<Expr> result = sum_subscripts();
+  result.push_back(group);
+  result.push_back(point_thread_);
+  return result;
+}
+
+/// Lays out the sums of all groups, for each group to finish its share of the points.
+NodePtr ContractionBuilder::exchange_sums() {
+  const NodePtr put = over_registers(
+      all_axes(), [&] { return build::store(sums_, sums_subscripts(part_), build::read(sum_, sum_subscripts())); });
+  return build::sequence({put, build::barrier()});
+}
+
+/// Adds what the groups have for one point.
+NodePtr ContractionBuilder::add_groups() {
   const std::string group = names_.fresh("other_part");
-  const NodePtr get =
-      build::unrolled(group, 0, static_cast<int>(plan_.groups - 1), over_registers(all_axes(), [&] {
-                        const Expr other = build::read(sums_, subscripts(build::var(group)));
-                        return build::store(sum_, sum_subscripts(),
-                                            combine(c_.update.assign, build::read(sum_, sum_subscripts()), other));
-                      }));
+  const Expr more = build::read(sums_, sums_subscripts(build::var(group)));
+  const Expr total = build::read(total_, {result_lane()});
   return build::sequence(
-      {build::if_then(part_ > 0, put), build::barrier(), build::if_then(part_ == 0, build::sequence({get, results}))});
+      {build::store(total_, {result_lane()}, build::read(sums_, sums_subscripts(0))),
+       build::unrolled(group, 1, static_cast<int>(plan_.groups),
+                       build::store(total_, {result_lane()}, combine(c_.update.assign, total, more)))});
+}
+
+/// The points of a thread; where several groups of threads have the same points, this group's share of them.
+NodePtr ContractionBuilder::over_points(const Body& body) {
+  if (plan_.groups == 1) return over_registers(all_axes(), body, store_axis_);
+  std::vector<std::pair<std::string, int64_t>> digits;  // outermost first
+  int64_t units = 1;
+  for (size_t axis : all_axes()) {
+    const AxisPlan& a = plan_.parallel[axis];
+    if (a.registers > a.group) digits.emplace_back(high_[axis], a.registers / a.group);
+    if (a.group > 1 && static_cast<int>(axis) != store_axis_) digits.emplace_back(low_[axis], a.group);
+  }
+  for (const auto& [name, count] : digits) units *= count;
+  const int64_t each = (units + plan_.groups - 1) / plan_.groups;
+  const std::string share = names_.fresh("share");
+  Expr unit = part_ * static_cast<int>(each);
+  if (each > 1) unit = unit + build::var(share);
+  NodePtr result = body();
+  int64_t stride = 1;
+  for (size_t d = digits.size(); d-- > 0;) {
+    Expr digit = unit / static_cast<int>(stride);
+    if (d > 0) digit = digit % static_cast<int>(digits[d].second);
+    result = build::let(digits[d].first, hi::simplify(digit), result);
+    stride *= digits[d].second;
+  }
+  if (each * plan_.groups != units) result = build::if_then(unit < static_cast<int>(units), result);
+  return each > 1 ? build::unrolled(share, 0, static_cast<int>(each), result) : result;
 }
 
 std::vector<std::string> ContractionBuilder::written() const {
@@ -151,7 +182,8 @@ NodePtr ContractionBuilder::point(const std::vector<std::string>& written) {
     const Expr old = hi::Call::make(tensor.type, name, element_here(name), hi::Call::PureExtern);
     parts.push_back(build::store(results_.at(name), {result_lane()}, old));
   }
-  const Expr sum = build::read(sum_, sum_subscripts());
+  if (plan_.groups > 1) parts.push_back(add_groups());
+  const Expr sum = plan_.groups > 1 ? build::read(total_, {result_lane()}) : build::read(sum_, sum_subscripts());
   if (c_.before.size() == 1 && c_.before[0].kind == poly::Statement::Kind::kInit) {
     parts.push_back(build::store(result, {result_lane()}, sum));
   } else {
@@ -163,44 +195,50 @@ NodePtr ContractionBuilder::point(const std::vector<std::string>& written) {
   return build::sequence(std::move(parts));
 }
 
+/// The points that a thread finishes at once, within the ranges of all axes.
+Expr ContractionBuilder::is_inside() const {
+  Expr inside;
+  for (size_t i = 0; i < c_.parallel.size(); ++i) {
+    if (!is_partial(i)) continue;
+    Expr value = hi::simplify(first_[i] + local(i));
+    if (static_cast<int>(i) == store_axis_) value = hi::simplify(hi::substitute(low_[i], Expr(0), value));
+    const Expr mine = value < static_cast<int>(c_.parallel[i].begin + c_.parallel[i].extent);
+    inside = inside.defined() ? inside && mine : mine;
+  }
+  return inside;
+}
+
+NodePtr ContractionBuilder::store_results(const std::string& name) {
+  const Tensor to = global_tensor(program_.tensor(name), true);
+  if (store_axis_ < 0 || !stores_vectors(name)) {
+    return over_lanes(build::store(to, element_here(name), build::read(results_.at(name), {result_lane()})));
+  }
+  const auto axis = static_cast<size_t>(store_axis_);
+  std::vector<Expr> first = element_here(name);
+  for (Expr& e : first) e = hi::simplify(hi::substitute(low_[axis], Expr(0), e));
+  return build::move(to, first, results_.at(name), {0}, static_cast<int>(plan_.parallel[axis].group));
+}
+
+NodePtr ContractionBuilder::over_lanes(const NodePtr& body) const {
+  if (store_axis_ < 0) return body;
+  const auto axis = static_cast<size_t>(store_axis_);
+  return build::unrolled(low_[axis], 0, static_cast<int>(plan_.parallel[axis].group), body);
+}
+
 NodePtr ContractionBuilder::finish() {
   const std::vector<std::string> names = written();
-  const auto store_low = static_cast<size_t>(std::max(store_axis_, 0));
-  const auto lanes = [&](const NodePtr& body) {
-    const auto group = static_cast<int>(plan_.parallel[store_low].group);
-    return store_axis_ < 0 ? body : build::unrolled(low_[store_low], 0, group, body);
-  };
-  NodePtr result = over_registers(
-      all_axes(),
-      [&] {
-        std::vector<NodePtr> parts = {lanes(point(names))};
-        for (const std::string& name : names) {
-          if (!is_seen(name)) continue;
-          const Tensor to = global_tensor(program_.tensor(name), true);
-          if (store_axis_ >= 0 && stores_vectors(name)) {
-            std::vector<Expr> first = element_here(name);
-            for (Expr& e : first) e = hi::simplify(hi::substitute(low_[store_low], Expr(0), e));
-            parts.push_back(
-                build::move(to, first, results_.at(name), {0}, static_cast<int>(plan_.parallel[store_low].group)));
-          } else {
-            parts.push_back(
-                lanes(build::store(to, element_here(name), build::read(results_.at(name), {result_lane()}))));
-          }
-        }
-        NodePtr stored = build::sequence(std::move(parts));
-        for (auto& [name, tensor] : results_) stored = build::allocate(tensor, stored);
-        Expr inside;
-        for (size_t i = 0; i < c_.parallel.size(); ++i) {
-          if (!is_partial(i)) continue;
-          Expr value = hi::simplify(first_[i] + local(i));
-          if (static_cast<int>(i) == store_axis_) value = hi::simplify(hi::substitute(low_[i], Expr(0), value));
-          const Expr mine = value < static_cast<int>(c_.parallel[i].begin + c_.parallel[i].extent);
-          inside = inside.defined() ? inside && mine : mine;
-        }
-        return inside.defined() ? build::if_then(inside, stored) : stored;
-      },
-      store_axis_);
-  return result;
+  const NodePtr results = over_points([&] {
+    std::vector<NodePtr> parts = {over_lanes(point(names))};
+    for (const std::string& name : names) {
+      if (is_seen(name)) parts.push_back(store_results(name));
+    }
+    NodePtr stored = build::sequence(std::move(parts));
+    for (auto& [name, tensor] : results_) stored = build::allocate(tensor, stored);
+    if (plan_.groups > 1) stored = build::allocate(total_, stored);
+    const Expr inside = is_inside();
+    return inside.defined() ? build::if_then(inside, stored) : stored;
+  });
+  return plan_.groups > 1 ? build::sequence({exchange_sums(), results}) : results;
 }
 
 }  // namespace tc::gpu
