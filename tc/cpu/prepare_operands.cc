@@ -16,8 +16,10 @@ namespace hi = Halide::Internal;
 
 namespace {
 
-/// How often each element of an operand has to be used for a copy to pay.
+/// How often each element of an operand has to be used for a copy to pay; of one too large for the cache.
 constexpr int64_t kUses = 16;
+constexpr int64_t kUsesFromMemory = 32;
+constexpr int64_t kCachedBytes = 8 << 20;
 /// Instances of a statement from which its operands are looked at.
 constexpr int64_t kInstances = 1 << 15;
 
@@ -134,7 +136,8 @@ class Operands : public hi::IRMutator {
     const ir::Tensor tensor = pass_.program.tensor(op->name);
     int64_t elements = 1;
     for (int64_t extent : constant_extents(tensor)) elements = saturating_product(elements, extent);
-    if (instances_ / kUses < elements) return op;
+    const bool cached = elements <= kCachedBytes / tensor.type.bytes();
+    if (instances_ / (cached ? kUses : kUsesFromMemory) < elements) return op;
     auto put_last = [&](const std::vector<Expr>& list) {
       std::vector<Expr> result = list;
       std::rotate(result.begin() + *last, result.begin() + *last + 1, result.end());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "tc/cpu/strategy_contraction.h"
 #include "tc/cpu/strategy_groups.h"
@@ -29,6 +30,10 @@ constexpr int64_t kTileBytes = 256 * 1024;
 /// Rows that units of one group do together: a number with many divisors, for their register tiles.
 constexpr int64_t kGroupRows = 24;
 constexpr int64_t kChunksPerThread = 4;
+/// Of an operand, what stays in a core's cache while other loops turn.
+constexpr double kCachedBytes = 512 * 1024;
+/// How much less has to be read for loops to change their order.
+constexpr double kLessTraffic = 0.5;
 
 class Strategy {
  public:
@@ -98,7 +103,8 @@ class Strategy {
     std::vector<Dim> dims = group.shared;
     int depth = 0;
     std::vector<std::map<std::string, isl::aff>> members;
-    int parallel = parallel_dim(group, tile);
+    const std::vector<size_t> order = loop_order(group, tile);
+    int parallel = parallel_dim(group, tile, order);
     if (parallel >= 0) {
       auto p = static_cast<size_t>(parallel);
       int64_t chunk = tile[p] * chunk_of(group, parallel, tile);
@@ -109,11 +115,11 @@ class Strategy {
       }
       members.push_back(cut(dims[p], std::min(chunk, dims[p].extent), depth++));
     }
-    for (size_t d = 0; d < dims.size(); ++d) {
+    for (size_t d : order) {
       const int64_t size = run[d] > 0 ? run[d] : tile[d];
       if (dims[d].rest > size) members.push_back(cut(dims[d], size, depth++));
     }
-    for (size_t d = 0; d < dims.size(); ++d) {
+    for (size_t d : order) {
       if (dims[d].rest > tile[d]) members.push_back(cut(dims[d], tile[d], depth++));
     }
     Tree tree = inner_tree(group, dims, depth);
@@ -137,6 +143,68 @@ class Strategy {
     }
     for (size_t d = 0; d < tile.size(); ++d) tile[d] = std::min(tile[d], group.shared[d].extent);
     return tile;
+  }
+
+  static int64_t tiles_along(const Group& group, const std::vector<int64_t>& tile, size_t d) {
+    return (group.shared[d].extent + tile[d] - 1) / tile[d];
+  }
+
+  /// The loops over tiles, outermost first: in the order of the indices, or with another one at the front if the
+  /// reductions' operands come from memory much less often then.
+  std::vector<size_t> loop_order(const Group& group, const std::vector<int64_t>& tile) const {
+    std::vector<size_t> best(tile.size());
+    std::iota(best.begin(), best.end(), size_t{0});
+    const std::vector<size_t> given = best;
+    double least = traffic(group, tile, given) * kLessTraffic;
+    for (size_t d = 1; d < given.size(); ++d) {
+      std::vector<size_t> order = given;
+      std::rotate(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(d),
+                  order.begin() + static_cast<std::ptrdiff_t>(d) + 1);
+      const double bytes = traffic(group, tile, order);
+      if (bytes >= least) continue;
+      least = bytes;
+      best = order;
+    }
+    return best;
+  }
+
+  /// Bytes that the reductions read from memory if the loops over tiles have this order.
+  double traffic(const Group& group, const std::vector<int64_t>& tile, const std::vector<size_t>& order) const {
+    double result = 0;
+    for (const Unit& unit : group.units) {
+      for (int s : unit.statements) {
+        const StatementInfo& info = analysis_.statements[static_cast<size_t>(s)];
+        if (!info.reduces()) continue;
+        for (const Reference& reference : info.references) {
+          if (!reference.is_write) result += traffic(group, tile, order, info, reference);
+        }
+      }
+    }
+    return result;
+  }
+
+  /// The same of one operand: all of it, and again for each turn of a loop on which it does not depend, unless what
+  /// the loops inside of that read of it is still in the cache.
+  double traffic(const Group& group, const std::vector<int64_t>& tile, const std::vector<size_t>& order,
+                 const StatementInfo& info, const Reference& reference) const {
+    auto depends = [&](size_t d) {
+      const auto position = group.shared[d].position.find(info.id());
+      return position != group.shared[d].position.end() &&
+             reference.depends_on(info.statement->indices[static_cast<size_t>(position->second)]);
+    };
+    const ir::Tensor& tensor = analysis_.scop->program->tensor(reference.tensor);
+    double inside = tensor.type.bytes();
+    for (int64_t extent : constant_extents(tensor)) inside *= static_cast<double>(extent);
+    for (size_t d : order) {
+      if (depends(d)) inside /= static_cast<double>(tiles_along(group, tile, d));
+    }
+    double read = inside;
+    for (size_t i = order.size(); i-- > 0;) {
+      const auto tiles = static_cast<double>(tiles_along(group, tile, order[i]));
+      if (depends(order[i])) inside *= tiles;
+      if (depends(order[i]) || inside > kCachedBytes) read *= tiles;
+    }
+    return read;
   }
 
   /// Runs of tiles along the shared dimensions, for a unit alone.
@@ -167,12 +235,12 @@ class Strategy {
   }
 
   /// The shared dimension whose tiles run in parallel: the first with enough of them, else that with most; -1: none.
-  int parallel_dim(const Group& group, const std::vector<int64_t>& tile) const {
+  int parallel_dim(const Group& group, const std::vector<int64_t>& tile, const std::vector<size_t>& order) const {
     if (!goes_parallel(group)) return -1;
     int best = -1;
     int64_t most = 1;
-    for (size_t d = 0; d < tile.size(); ++d) {
-      int64_t tiles = (group.shared[d].extent + tile[d] - 1) / tile[d];
+    for (size_t d : order) {
+      int64_t tiles = tiles_along(group, tile, d);
       if (tiles >= kChunksPerThread * options_.threads) return static_cast<int>(d);
       if (tiles > most) {
         most = tiles;
@@ -185,7 +253,7 @@ class Strategy {
   /// How many tiles one iteration of the parallel loop takes.
   int64_t chunk_of(const Group& group, int parallel, const std::vector<int64_t>& tile) const {
     auto p = static_cast<size_t>(parallel);
-    int64_t tiles = (group.shared[p].extent + tile[p] - 1) / tile[p];
+    int64_t tiles = tiles_along(group, tile, p);
     double each = nanoseconds(group) / static_cast<double>(tiles);
     int64_t by_time = static_cast<int64_t>(std::ceil(kChunkNanoseconds / std::max(each, 1e-3)));
     int64_t by_balance = std::max<int64_t>(1, tiles / (kChunksPerThread * options_.threads));

@@ -209,6 +209,26 @@ TEST(Prepare, ContractionsOfPreparedOperandsComputeTheSame) {
   }
 }
 
+TEST(Strategy, ReadsALargeOperandOnce) {
+  // Each row of B serves all eight rows of A before the next is read.
+  const int64_t m = 8, n = 700, k = 3000;
+  Compiled kernel = compile(scaled_matmul_transposed(m, n, k));
+  EXPECT_EQ(kernel.prepared->find_tensor("B_t"), nullptr);
+  std::string loop;
+  for (const Halide::Internal::Stmt* s = &kernel.stmt.body; loop.empty();) {
+    if (const auto* allocate = s->as<Halide::Internal::Allocate>()) {
+      s = &allocate->body;
+    } else if (const auto* block = s->as<Halide::Internal::Block>()) {
+      s = &block->rest;
+    } else {
+      const auto* outermost = s->as<Halide::Internal::For>();
+      ASSERT_NE(outermost, nullptr);
+      loop = outermost->name;
+    }
+  }
+  EXPECT_EQ(loop, "j_tile");
+}
+
 TEST(Prepare, AnOperandThatIsOverwrittenIsCopiedAgain) {
   ProgramBuilder b("twice");
   b.input("A", {40, 40}).tensor("B", {40, 40}, ir::Role::kInOut).result("C", {40, 40}).result("D", {40, 40});
