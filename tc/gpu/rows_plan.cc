@@ -36,20 +36,40 @@ std::optional<RowWork> work_of(const PartStatement& s) {
   return all && s.statement->kind == poly::Statement::Kind::kUpdate ? std::optional(RowWork::kReduce) : std::nullopt;
 }
 
-/// What each subscript is: a member, or (from the number of members on) a loop inside. Nothing if one is neither.
-using Signature = std::vector<int>;
+/// What a subscript is: the number of a shared member or of a loop inside, or the one value that it has.
+struct SubscriptKind {
+  enum class Of { kMember, kLoop, kValue } of = Of::kMember;
+  int64_t number = 0;
+  bool operator==(const SubscriptKind&) const = default;
+};
+using Signature = std::vector<SubscriptKind>;
 
-std::optional<Signature> signature_of(const PartStatement& s, const std::vector<Expr>& subscripts) {
+std::optional<SubscriptKind> kind_of(const PartStatement& s, const Expr& subscript) {
+  if (const int64_t* value = hi::as_const_int(subscript)) return SubscriptKind{SubscriptKind::Of::kValue, *value};
+  if (const int member = s.member_of(subscript); member >= 0) return SubscriptKind{SubscriptKind::Of::kMember, member};
+  const int index = s.index_of(subscript);
+  if (index < 0) return std::nullopt;
+  const Range& range = s.ranges[static_cast<size_t>(index)];
+  if (range.extent == 1) return SubscriptKind{SubscriptKind::Of::kValue, range.begin};
   const std::vector<int> loops = loops_of(s);
+  const auto loop = std::find(loops.begin(), loops.end(), index);
+  return SubscriptKind{SubscriptKind::Of::kLoop, loop - loops.begin()};
+}
+
+/// Nothing if a subscript is something else.
+std::optional<Signature> signature_of(const PartStatement& s, const std::vector<Expr>& subscripts) {
   Signature result;
   for (const Expr& e : subscripts) {
-    const int member = s.member_of(e);
-    const auto loop = std::find(loops.begin(), loops.end(), s.index_of(e));
-    if (member < 0 && (s.index_of(e) < 0 || loop == loops.end())) return std::nullopt;
-    result.push_back(member >= 0 ? member
-                                 : static_cast<int>(s.shared.size() + static_cast<size_t>(loop - loops.begin())));
+    const std::optional<SubscriptKind> kind = kind_of(s, e);
+    if (!kind) return std::nullopt;
+    result.push_back(*kind);
   }
   return result;
+}
+
+int64_t count_loops(const Signature& signature) {
+  return std::count_if(signature.begin(), signature.end(),
+                       [](const SubscriptKind& kind) { return kind.of == SubscriptKind::Of::kLoop; });
 }
 
 struct Use {
@@ -125,8 +145,7 @@ bool Planner::add(const std::string& tensor) {
     if (use.tensor != tensor) continue;
     const std::optional<Signature> signature = signature_of(*use.statement, *use.subscripts);
     if (!signature) return false;
-    const auto members = static_cast<int>(part_.members.size());
-    const bool of_elements = std::any_of(signature->begin(), signature->end(), [&](int at) { return at >= members; });
+    const bool of_elements = count_loops(*signature) > 0;
     if (!first) {
       first = signature;
       found.user = use.statement;
@@ -139,10 +158,9 @@ bool Planner::add(const std::string& tensor) {
     found.read_before = found.read_before || (!found.written && (!use.is_write || updates));
     found.written = found.written || use.is_write;
     // One element for each instance: no two lanes may write the same.
-    const auto loops =
-        static_cast<size_t>(std::count_if(signature->begin(), signature->end(), [&](int at) { return at >= members; }));
+    const auto loops = static_cast<size_t>(count_loops(*signature));
     const RowWork work = *work_of(*use.statement);
-    if (use.is_write && loops != (work == RowWork::kElements ? ranges.size() : 0)) return false;
+    if (use.is_write && loops != (work == RowWork::kElements ? loops_of(*use.statement).size() : 0)) return false;
   }
   plan_.tensors.emplace(tensor, found);
   return true;

@@ -92,6 +92,15 @@ TEST(Parts, AreLaunchedBeforeWhatNeedsAllOfThem) {
   EXPECT_EQ(mapping->edges.size(), 2U);
 }
 
+TEST(Parts, OfASingleRowAreAddedByOneBlock) {
+  const Result<gpu::Mapping> mapping =
+      mapped(specialised_from("def f(float(N,K) A) -> (r) { r(n) +=! A(n,k) }", {{"N", 1}, {"K", 1'000'000}}));
+  ASSERT_TRUE(mapping);
+  ASSERT_EQ(mapping->kernels.size(), 2U);
+  EXPECT_GE(mapping->kernels[0].grid[0], 100);
+  EXPECT_GE(mapping->kernels[1].block[0], 32);
+}
+
 TEST(Parts, OfColumnsAreBesideEachOther) {
   const Result<gpu::Mapping> mapping =
       mapped(specialised_from("def f(float(N,M) I) -> (r) { r(m) max=! I(n,m) }", {{"N", 100'000}, {"M", 1000}}));
