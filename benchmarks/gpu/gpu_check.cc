@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "benchmarks/gpu/machine.h"
@@ -153,6 +154,32 @@ void check_workspace_and_graph(Machine& machine) {
   report("workspace in capture", !unprepared, words(unprepared));
 }
 
+/// Runs of several threads on one stream, of launches that pass values on through one workspace.
+void check_threads(Machine& machine) {
+  constexpr int kSize = 1000, kThreads = 4;
+  const Host x = random_floats(kSize, 10);
+  const Buffer dx = machine.upload(x);
+  const auto executable = machine.load(hand_written::scale_and_reverse(kSize));
+  std::vector<Buffer> results;
+  for (int t = 0; t < kThreads; ++t) results.push_back(machine.upload(Host(kSize, -1)));
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      const Address tensors[] = {dx.address(), results[static_cast<size_t>(t)].address()};
+      const float alpha = static_cast<float>(t + 1);
+      const void* scalars[] = {&alpha};
+      for (int i = 0; i < 500; ++i) need(executable->run(machine.stream(), tensors, scalars));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  bool right = true;
+  for (int t = 0; t < kThreads; ++t) {
+    const Host y = machine.download(results[static_cast<size_t>(t)]);
+    for (int i = 0; i < kSize; ++i) right &= y[i] == static_cast<float>(t + 1) * x[kSize - 1 - i];
+  }
+  report("threads", right, "on one stream, with a workspace");
+}
+
 void check_large_shared(Machine& machine) {
   const Host x = random_floats(16384, 9);
   const Buffer dx = machine.upload(x), dy = machine.upload(Host(16384, -1));
@@ -259,6 +286,7 @@ int run(const std::string& mode) {
   if (!small) check_matmul(machine, 4096, 4096, 4096, false);
   check_scatter(machine);
   check_workspace_and_graph(machine);
+  check_threads(machine);
   check_large_shared(machine);
   check_intrinsic(machine, "exp", std::exp, -80, 80);
   check_intrinsic(machine, "tanh", std::tanh, -9, 9);

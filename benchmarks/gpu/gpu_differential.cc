@@ -186,9 +186,9 @@ int run(const Arguments& arguments) {
   Counts random;
   uint64_t seed = arguments.seed;
   for (; seed < arguments.seed + arguments.random && seconds() < arguments.seconds; ++seed) run_random(seed, random);
-  std::printf("random programs %llu to %llu: %d agree, %d rejected, %d wrong; %.0f s\n",
-              static_cast<unsigned long long>(arguments.seed), static_cast<unsigned long long>(seed), random.agree,
-              random.refused, random.wrong, seconds());
+  std::printf("random programs: %d agree, %d rejected, %d wrong, of the %llu from seed %llu on; %.0f s\n", random.agree,
+              random.refused, random.wrong, static_cast<unsigned long long>(seed - arguments.seed),
+              static_cast<unsigned long long>(arguments.seed), seconds());
   return counts.wrong + random.wrong > 0 ? 1 : 0;
 }
 

@@ -148,7 +148,8 @@ class CompiledKernel {
   /// On a GPU the tensors are in its memory (or pinned, or managed), and the call returns when the kernels have been
   /// launched on `stream` (a CUstream or cudaStream_t of the device; null is the legacy default stream). It allocates
   /// nothing, but for temporaries on the second stream and later ones that are seen (prepare()), and may be captured
-  /// into a graph. An error of an earlier kernel that has cost the device's context is reported as one.
+  /// into a graph, which from then on shares the temporaries of the stream that it was captured on. An error of an
+  /// earlier kernel that has cost the device's context is reported as one.
   Result<void> run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
                    std::span<const Scalar> scalars = {}, void* stream = nullptr) const;
   /// The same on Tensors; an output that is read-only or empty is an error.

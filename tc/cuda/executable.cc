@@ -78,13 +78,14 @@ Result<void> Executable::load_kernels(const Module& module) {
 }
 
 Result<void> Executable::prepare(Stream stream) {
+  const CurrentContext current(*context_);
+  const std::lock_guard<std::mutex> lock(mutex_);
   TC_TRY_VOID(workspace(stream));
   return {};
 }
 
 Result<const Address*> Executable::workspace(Stream stream) {
   if (plan_.workspace.empty()) return nullptr;
-  const std::lock_guard<std::mutex> lock(mutex_);
   for (const std::unique_ptr<Workspace>& one : workspaces_) {
     if (!one->stream) one->stream = stream;
     if (*one->stream == stream) return one->addresses.data();
@@ -112,6 +113,9 @@ Result<void> Executable::run(Stream stream, std::span<const Address> tensors, st
   }
   const CurrentContext current(*context_);
   TC_TRY_VOID(check_tensors(tensors));
+  // Two runs on one stream share a workspace: the launches of one come before those of the other.
+  std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
+  if (!plan_.workspace.empty()) lock.lock();
   TC_TRY(workspace_addresses, workspace(stream));
   for (const Kernel& kernel : kernels_) {
     TC_TRY_VOID(launch(kernel, stream, tensors, scalars, workspace_addresses));

@@ -59,7 +59,7 @@ class Executable {
   Result<void> check_overlap(std::span<const Address> tensors) const;
   Result<void> check_memory(size_t index, Address address);
   Result<void> add_workspace(std::optional<Stream> stream);
-  Result<const Address*> workspace(Stream stream);
+  Result<const Address*> workspace(Stream stream);  ///< under mutex_
   Result<void> launch(const Kernel& kernel, Stream stream, std::span<const Address> tensors,
                       std::span<const void* const> scalars, const Address* workspace) const;
 
