@@ -4,6 +4,7 @@
 
 #include "tc/gpu/bind.h"
 #include "tc/gpu/prepare.h"
+#include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/rebuild.h"
 
@@ -86,6 +87,13 @@ std::vector<size_t> sensible_cuts(const poly::Scop& scop, const Device& device) 
     result.push_back(static_cast<size_t>(at - scop.statements.begin()));
   }
   return result;
+}
+
+bool is_worth_launches(const poly::Scop& part) {
+  const std::vector<std::string> here = poly::statements_at(part, part.schedule.root());
+  return std::any_of(part.program->statements.begin(), part.program->statements.end(), [&](const ir::Statement& s) {
+    return std::count(here.begin(), here.end(), s.id) > 0 && width_of(s).instances >= kWorthALaunch;
+  });
 }
 
 }  // namespace tc::gpu

@@ -17,4 +17,7 @@ std::vector<poly::Scop> cut(const poly::Scop& scop);
 ///     s(m) +=! s_parts(m, p)       64: on its own, or it would keep the first on 64 blocks
 std::vector<size_t> sensible_cuts(const poly::Scop& scop, const Device& device);
 
+/// Whether some statement of a part has so many instances that a launch of its own hardly counts.
+bool is_worth_launches(const poly::Scop& part);
+
 }  // namespace tc::gpu

@@ -13,6 +13,7 @@
 #include "tc/gpu/pieces.h"
 #include "tc/gpu/registers.h"
 #include "tc/gpu/rows.h"
+#include "tc/gpu/separate.h"
 #include "tc/gpu/translate.h"
 #include "tc/gpu/uses.h"
 #include "tc/poly/band_ref.h"
@@ -85,27 +86,41 @@ Launch classic(const poly::Scop& part, const options::MappingOptions& options, c
   return {std::move(kernel), std::move(code)};
 }
 
-/// The first recipe that fits the part.
-Launch map_part(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
-                const std::string& name) {
-  if (chooses_freely(options)) {
-    if (const std::optional<Part> part = part_of(scop)) {
-      if (const auto plan = plan_elements(*part, device)) return launch_of(scop, elements(*part, *plan, device, name));
-      const auto plan = options.strict ? std::nullopt : plan_rows(*part, device);
-      if (plan) return launch_of(scop, rows(*part, *plan, device, name));
-    }
-  }
-  return classic(scop, options, device, name);
+/// The part by the first recipe that fits it.
+std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
+                                const std::string& name) {
+  const std::optional<Part> part = chooses_freely(options) ? part_of(scop) : std::nullopt;
+  if (!part) return std::nullopt;
+  if (const auto plan = plan_elements(*part, device)) return launch_of(scop, elements(*part, *plan, device, name));
+  const auto plan = options.strict ? std::nullopt : plan_rows(*part, device);
+  return plan ? std::optional(launch_of(scop, rows(*part, *plan, device, name))) : std::nullopt;
 }
 
-void add_scheduled(Mapping& mapping, const poly::Scop& scheduled, const options::MappingOptions& options,
-                   const Device& device) {
-  for (const poly::Scop& part : cut(scheduled)) {
-    const std::string name = fmt::format("{}_{}", scheduled.program->name, mapping.kernels.size());
-    Launch launch = map_part(part, options, device, name);
-    mapping.program.kernels.push_back(std::move(launch.code));
-    mapping.kernels.push_back(std::move(launch.kernel));
+/// The launches of one part: itself, or, where that lets recipes fit, its statements apart.
+Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const options::MappingOptions& options,
+                                            const Device& device) {
+  const auto fits = [&](const poly::Scop& scop) { return by_recipe(scop, options, device, "").has_value(); };
+  const bool may_separate = chooses_freely(options) && !options.outer_schedule_options.fusion;
+  if (may_separate && is_worth_launches(part) && !fits(part)) {
+    TC_TRY(apart, separate(part, options.outer_schedule_options, fits));
+    if (!apart.empty()) return apart;
   }
+  return std::vector<poly::Scop>{part};
+}
+
+Result<void> add_scheduled(Mapping& mapping, const poly::Scop& scheduled, const options::MappingOptions& options,
+                           const Device& device) {
+  for (const poly::Scop& part : cut(scheduled)) {
+    TC_TRY(launches, launches_of(part, options, device));
+    for (const poly::Scop& one : launches) {
+      const std::string name = fmt::format("{}_{}", scheduled.program->name, mapping.kernels.size());
+      std::optional<Launch> launch = by_recipe(one, options, device, name);
+      if (!launch) launch = classic(one, options, device, name);
+      mapping.program.kernels.push_back(std::move(launch->code));
+      mapping.kernels.push_back(std::move(launch->kernel));
+    }
+  }
+  return {};
 }
 
 void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piece) {
@@ -132,7 +147,7 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
     TC_TRY(scheduled, poly::schedule(piece.scop, options.outer_schedule_options));
     poly::Scop part = scop;
     part.schedule = scheduled.schedule;
-    add_scheduled(mapping, part, options, device);
+    TC_TRY_VOID(add_scheduled(mapping, part, options, device));
   }
   mapping.edges = edges_between(scop, mapping.kernels);
   mapping.program.workspace = workspace_of(scop, mapping.program.kernels);

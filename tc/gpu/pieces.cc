@@ -19,13 +19,19 @@ bool may_choose(const options::MappingOptions& options) {
 }
 
 /// The statements [first, last) of a Scop.
-poly::Scop restricted(const poly::Scop& scop, size_t first, size_t last) {
+poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
+  std::vector<std::string> statements;
+  for (size_t s = first; s < last; ++s) statements.push_back(scop.statements[s].id);
+  return restricted(scop, statements);
+}
+
+}  // namespace
+
+poly::Scop restricted(const poly::Scop& scop, const std::vector<std::string>& statements) {
   poly::Scop result = scop;
   std::vector<isl::set> domains;
   for (const isl::set& domain : poly::statement_domains(scop)) {
-    for (size_t s = first; s < last; ++s) {
-      if (scop.statements[s].id == poly::tuple_name(domain)) domains.push_back(domain);
-    }
+    if (std::count(statements.begin(), statements.end(), poly::tuple_name(domain)) > 0) domains.push_back(domain);
   }
   result.domain =
       domains.empty() ? isl::union_set::empty(scop.context->get()) : poly::union_of(scop.context->get(), domains);
@@ -42,14 +48,12 @@ poly::Scop restricted(const poly::Scop& scop, size_t first, size_t last) {
   return result;
 }
 
-}  // namespace
-
 std::vector<Piece> cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options,
                                         const Device& device) {
   std::vector<Piece> pieces;
   size_t classic = 0;  // the first statement that is in no piece yet
   const auto close = [&](size_t last) {
-    if (classic < last) pieces.push_back({restricted(scop, classic, last), {}, {}});
+    if (classic < last) pieces.push_back({between(scop, classic, last), {}, {}});
     classic = last;
   };
   if (may_choose(options)) {
@@ -69,7 +73,7 @@ std::vector<Piece> cut_out_contractions(const poly::Scop& scop, const options::M
     if (!plan) continue;
     close(s);
     classic = contraction->last;
-    pieces.push_back({restricted(scop, s, classic), std::move(contraction), std::move(plan)});
+    pieces.push_back({between(scop, s, classic), std::move(contraction), std::move(plan)});
     s = classic - 1;
   }
   if (pieces.empty()) return {{scop, {}, {}}};

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "tc/gpu/contraction_plan.h"
@@ -13,6 +14,9 @@ struct Piece {
   std::optional<Contraction> contraction;  ///< absent: the classic strategy
   std::optional<ContractionPlan> plan;     ///< of the contraction
 };
+
+/// The instances and dependences of some statements alone, not scheduled.
+poly::Scop restricted(const poly::Scop& scop, const std::vector<std::string>& statements);
 
 /// Takes the contractions out of a def, and cuts it where launches should begin (sensible_cuts()). Pieces run one after
 /// the other: no order is changed between them. Options that say how loops are cut, or how a reduction is ordered, keep

@@ -92,6 +92,23 @@ TEST(Parts, AreLaunchedBeforeWhatNeedsAllOfThem) {
   EXPECT_EQ(mapping->edges.size(), 2U);
 }
 
+TEST(Parts, OfColumnsAreNotMixedWithWhatIsElementwise) {
+  const std::string text = R"(
+    def softmax(float(N,D) I) -> (O) {
+      m(d) max=! I(n,d)
+      O(n,d) = exp(I(n,d) - m(d))
+      s(d) +=! O(n,d)
+      O(n,d) = O(n,d) / s(d)
+    })";
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, {{"N", 32768}, {"D", 4096}}));
+  ASSERT_TRUE(mapping);
+  for (const gpu::Kernel& kernel : mapping->kernels) {
+    EXPECT_GE(kernel.grid[0] * kernel.grid[1] * kernel.block[0], 4096 / 4) << gpu::report(*mapping);
+  }
+  EXPECT_EQ(mapping->kernels.size(), 6U);
+  EXPECT_EQ(faults_of(specialised_from(text, {{"N", 700}, {"D", 400}}), small_device()), "");
+}
+
 TEST(Parts, OfASingleRowAreAddedByOneBlock) {
   const Result<gpu::Mapping> mapping =
       mapped(specialised_from("def f(float(N,K) A) -> (r) { r(n) +=! A(n,k) }", {{"N", 1}, {"K", 1'000'000}}));
