@@ -98,9 +98,16 @@ Result<std::string> dump_cubin(const Settings&, const Compilation& c) { return c
 Result<void> load(const Settings& settings, Compilation& c) {
   TC_TRY(context, cuda::Context::open(settings.gpu.ordinal));
   cuda::ModuleCache modules;
-  TC_TRY(executable, cuda::Executable::load(context, c.compiled->arch, c.compiled->cubin,
-                                            cuda::launch_plan(c.mapping->program), modules));
-  c.executable = std::move(executable);
+  Result<std::shared_ptr<cuda::Executable>> executable = cuda::Executable::load(
+      context, c.compiled->arch, c.compiled->cubin, cuda::launch_plan(c.mapping->program), modules);
+  if (!executable) {
+    TC_TRY(nvrtc, cuda::Nvrtc::get());
+    int driver_version = 0;
+    context->driver().version(&driver_version);
+    return fail("{}{}", executable.error().diagnostics().at(0).message,
+                cuda::version_remark(driver_version, nvrtc->version()));
+  }
+  c.executable = std::move(*executable);
   return {};
 }
 

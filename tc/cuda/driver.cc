@@ -99,6 +99,13 @@ bool is_sticky(Driver::Status status) {
   }
 }
 
+std::string version_remark(int driver_version, std::pair<int, int> nvrtc_version) {
+  const int major = driver_version / 1000, minor = driver_version % 1000 / 10;
+  if (nvrtc_version.first <= major) return "";
+  return fmt::format("; the driver is made for CUDA {}.{}, the code by NVRTC {}.{}", major, minor, nvrtc_version.first,
+                     nvrtc_version.second);
+}
+
 std::string status_text(Driver::Status status, const std::string& name, const std::string& text,
                         const std::string& doing) {
   std::string result = doing + ": ";

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "tc/support/result.h"
 
@@ -85,6 +86,10 @@ struct Driver {
 
 /// True for an error after which nothing works any more in the device's context: a kernel went astray.
 bool is_sticky(Driver::Status status);
+
+/// What to say of code that does not load where NVRTC's version ({13, 0}) is of a later major one than the driver's
+/// (12040, as cuDriverGetVersion has it): "; the driver is made for CUDA 12.4, the code by NVRTC 13.0". Else empty.
+std::string version_remark(int driver_version, std::pair<int, int> nvrtc_version);
 
 /// The sentence of Driver::error(), from the driver's name and text of the status.
 std::string status_text(Driver::Status status, const std::string& name, const std::string& text,

@@ -37,6 +37,12 @@ TEST(Library, AMissingFunctionIsNamed) {
   EXPECT_EQ(message_of(missing.error()), "the C library (libc.so.6) has no function 'cuInit': it is too old");
 }
 
+TEST(Status, AnOldDriverIsNamedWhereCodeDoesNotLoad) {
+  EXPECT_EQ(version_remark(12040, {13, 0}), "; the driver is made for CUDA 12.4, the code by NVRTC 13.0");
+  EXPECT_EQ(version_remark(12040, {12, 9}), "");  // minor versions are compatible
+  EXPECT_EQ(version_remark(13000, {12, 9}), "");
+}
+
 TEST(Status, TheSentences) {
   EXPECT_EQ(status_text(1, "CUDA_ERROR_INVALID_VALUE", "invalid argument", "launching 'k'"),
             "launching 'k': CUDA_ERROR_INVALID_VALUE (invalid argument)");
