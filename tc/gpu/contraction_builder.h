@@ -58,6 +58,8 @@ class ContractionBuilder {
   ReductionStep step_at(const Halide::Expr& step) const;
   tile::NodePtr fetch(const Halide::Expr& stage, const ReductionStep& step);
   tile::NodePtr fetch_operand(size_t operand, const Halide::Expr& stage, const ReductionStep& step);
+  std::vector<Halide::Expr> copied_element(size_t operand, const std::vector<int64_t>& box,
+                                           const Halide::Expr& number) const;
   Halide::Expr first_of(const Subscript& s, const ReductionStep& step) const;
   Halide::Expr within(const Operand& operand, size_t dimension, const Halide::Expr& value, int64_t length) const;
   tile::NodePtr add_up(const Halide::Expr& stage, const ReductionStep& step);

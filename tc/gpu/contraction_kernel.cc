@@ -130,12 +130,12 @@ NodePtr ContractionBuilder::over_registers(const std::vector<size_t>& axes, cons
 
 Tensor ContractionBuilder::shared_tensor(size_t operand) const {
   const OperandPlan& o = plan_.operands[operand];
-  std::vector<tile::IntTuple> extents, strides;
-  int64_t stride = 1;
+  std::vector<tile::IntTuple> extents(o.box.begin(), o.box.end()), strides(o.box.size(), 1);
+  int64_t stride = o.pitch;
   for (size_t d = o.box.size(); d-- > 0;) {
-    extents.insert(extents.begin(), o.box[d]);
-    strides.insert(strides.begin(), stride);
-    stride *= d + 1 == o.box.size() ? o.pitch : o.box[d];
+    if (d == o.innermost) continue;
+    strides[d] = stride;
+    stride *= o.box[d];
   }
   extents.insert(extents.begin(), plan_.stages);
   strides.insert(strides.begin(), stride);

@@ -9,6 +9,9 @@
 
 namespace tc::gpu {
 
+/// Loops over at most so many sums are laid out in the text of a contraction.
+inline constexpr int64_t kMostUnrolled = 1024;
+
 /// How a parallel axis is cut: a block has `tile` of its values; of these a thread has `registers`, `group` of them
 /// next to each other:  value = (high * threads + thread) * group + low,  with high * group + low its register.
 struct AxisPlan {
@@ -22,7 +25,8 @@ struct AxisPlan {
 /// The part of an operand that a block holds in shared memory for a step.
 struct OperandPlan {
   std::vector<int64_t> box;  ///< extents, of the last dimension a multiple of `vector`
-  int64_t pitch = 1;         ///< elements from one row of the last dimension to the next
+  size_t innermost = 0;      ///< the dimension whose elements are neighbours in shared memory
+  int64_t pitch = 1;         ///< elements from one row of that dimension to the next
   int64_t vector = 1;        ///< elements that one copy brings
   int group_axis = -1;       ///< the parallel axis along which a thread reads groups as vectors
   bool along_main = false;   ///< a thread reads vectors along the main reduction axis

@@ -11,9 +11,6 @@ using tile::Tensor;
 
 namespace {
 
-/// Loops over at most so many sums are laid out in the text.
-constexpr int64_t kMostUnrolled = 1024;
-
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
 
@@ -145,6 +142,39 @@ NodePtr ContractionBuilder::fetch(const Expr& stage, const ReductionStep& step) 
   return build::sequence(std::move(parts));
 }
 
+/// The element of a box, of so many copies along each dimension, that copy `number` brings (or begins with). Neighbours
+/// go along the last dimension; where another is the innermost in shared memory, 8 of each row.
+std::vector<Expr> ContractionBuilder::copied_element(size_t operand, const std::vector<int64_t>& box,
+                                                     const Expr& number) const {
+  struct Digit {
+    size_t dimension;
+    int64_t count, scale;
+  };
+  constexpr int64_t kRun = 8;
+  const OperandPlan& plan = plan_.operands[operand];
+  const size_t last = box.size() - 1;
+  std::vector<Digit> digits;  // fastest first
+  const bool in_runs = plan.innermost != last && box[last] % kRun == 0;
+  if (in_runs) {
+    digits = {{last, kRun, 1}, {plan.innermost, box[plan.innermost], 1}, {last, box[last] / kRun, kRun}};
+  } else {
+    digits = {{last, box[last], plan.vector}};
+  }
+  for (size_t d = last; d-- > 0;) {
+    if (!in_runs || d != plan.innermost) digits.push_back({d, box[d], 1});
+  }
+  std::vector<Expr> result(box.size(), 0);
+  int64_t stride = 1;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    Expr at = number / static_cast<int>(stride);
+    if (i + 1 < digits.size()) at = at % static_cast<int>(digits[i].count);
+    result[digits[i].dimension] = result[digits[i].dimension] + at * static_cast<int>(digits[i].scale);
+    stride *= digits[i].count;
+  }
+  for (Expr& e : result) e = hi::simplify(e);
+  return result;
+}
+
 NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, const ReductionStep& step) {
   constexpr int64_t kMostRounds = 16;
   const Operand& o = c_.operands[operand];
@@ -162,16 +192,12 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   const std::string round = names_.fresh("copy");
   Expr number = build::thread_x();
   if (rounds > 1) number = number + build::var(round) * static_cast<int>(threads);
-  Expr rest = number;
-  int64_t stride = copies;
+  const std::vector<Expr> local = copied_element(operand, box, number);
   std::vector<Expr> to(box.size() + 1), from(box.size());
   for (size_t d = 0; d < box.size(); ++d) {
-    stride /= box[d];
-    Expr at = rest / static_cast<int>(stride);
-    if (d > 0) at = at % static_cast<int>(box[d]);
-    const bool last = d + 1 == box.size();
-    to[d + 1] = hi::simplify(at * static_cast<int>(last ? plan.vector : 1));
-    from[d] = within(o, d, hi::simplify(first_of(o.subscripts[d], step) + to[d + 1]), last ? plan.vector : 1);
+    to[d + 1] = local[d];
+    const int64_t length = d + 1 == box.size() ? plan.vector : 1;
+    from[d] = within(o, d, hi::simplify(first_of(o.subscripts[d], step) + local[d]), length);
   }
   to[0] = hi::simplify(stage);
   const Tensor source = build::global(o.tensor, o.type, row_major(o.extents));
@@ -267,7 +293,9 @@ NodePtr ContractionBuilder::read_fragment(size_t operand, const Expr& stage, con
         const int64_t elements = along     ? vector
                                  : grouped ? plan_.parallel[static_cast<size_t>(plan.group_axis)].group
                                            : 1;
-        return build::move(fragments_[operand], to, shared_[operand], from, static_cast<int>(elements));
+        return make_node(tile::Move{fragments_[operand].name, to, static_cast<int>(to.size()) - 1,
+                                    shared_[operand].name, from, static_cast<int>(plan.innermost) + 1,
+                                    static_cast<int>(elements), false});
       },
       grouped ? plan.group_axis : -1);
 }
