@@ -11,8 +11,7 @@
 namespace tc::gpu {
 namespace {
 
-constexpr int64_t kWorthALaunch = 1 << 18;  ///< instances
-constexpr int64_t kBusyThreads = 256;       ///< of a processor
+constexpr int64_t kBusyThreads = 256;  ///< of a processor
 constexpr int64_t kMany = int64_t{1} << 40;
 
 /// How many results a statement has, and how many instances.
@@ -70,7 +69,7 @@ bool belong_apart(const ir::Program& program, const ir::Statement& a, const ir::
   if (first.results == second.results) return false;
   const bool is_first = first.results < second.results;
   const Width& wide = is_first ? second : first;
-  return wide.instances >= kWorthALaunch &&
+  return wide.instances >= device.instances_of_launch &&
          (is_first ? first : second).results < busy_results(program, is_first ? a : b, device);
 }
 
@@ -89,10 +88,10 @@ std::vector<size_t> sensible_cuts(const poly::Scop& scop, const Device& device) 
   return result;
 }
 
-bool is_worth_launches(const poly::Scop& part) {
+bool is_worth_launches(const poly::Scop& part, const Device& device) {
   const std::vector<std::string> here = poly::statements_at(part, part.schedule.root());
   return std::any_of(part.program->statements.begin(), part.program->statements.end(), [&](const ir::Statement& s) {
-    return std::count(here.begin(), here.end(), s.id) > 0 && width_of(s).instances >= kWorthALaunch;
+    return std::count(here.begin(), here.end(), s.id) > 0 && width_of(s).instances >= device.instances_of_launch;
   });
 }
 

@@ -18,6 +18,6 @@ std::vector<poly::Scop> cut(const poly::Scop& scop);
 std::vector<size_t> sensible_cuts(const poly::Scop& scop, const Device& device);
 
 /// Whether some statement of a part has so many instances that a launch of its own hardly counts.
-bool is_worth_launches(const poly::Scop& part);
+bool is_worth_launches(const poly::Scop& part, const Device& device);
 
 }  // namespace tc::gpu

@@ -17,6 +17,7 @@ struct Device {
   std::array<int64_t, 3> grid = {2147483647, 65535, 65535};
   int64_t shared_bytes = 48 * 1024;
   int64_t processors = 132;
+  int64_t instances_of_launch = 1 << 18;  ///< instances of statements that take about as long as a launch does
 };
 
 /// A loop whose iterations are dealt out to blocks or threads: the one with value v runs on number

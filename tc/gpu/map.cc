@@ -101,7 +101,7 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
                                             const Device& device) {
   const auto fits = [&](const poly::Scop& scop) { return by_recipe(scop, options, device, "").has_value(); };
   const bool may_separate = chooses_freely(options) && !options.outer_schedule_options.fusion;
-  if (may_separate && is_worth_launches(part) && !fits(part)) {
+  if (may_separate && is_worth_launches(part, device) && !fits(part)) {
     TC_TRY(apart, separate(part, options.outer_schedule_options, fits));
     if (!apart.empty()) return apart;
   }

@@ -26,8 +26,7 @@ constexpr int64_t kLanes = 256;
 constexpr int64_t kStepsPerPart = 16;
 constexpr int64_t kRowsOfProcessor = 4;        ///< blocks that share rows keep a processor busy
 constexpr int64_t kThreadsOfProcessor = 1024;  ///< threads with a result each do
-constexpr int64_t kRowPart = 4096;             ///< below that many instances a part is not worth its launch
-constexpr int64_t kColumnPart = 32;
+constexpr int64_t kColumnPart = 32;            ///< iterations that a thread should have at least
 
 Expr index_constant(int64_t value) { return hi::make_const(ir::index_type(), value); }
 
@@ -312,7 +311,8 @@ std::optional<Parts> find_parts(const ir::Program& program, const ir::Statement&
   }
   const bool along = runs_along_reduction(program, statement);
   const int64_t wanted = (along ? kRowsOfProcessor : kThreadsOfProcessor) * device.processors / elements;
-  const int64_t most = std::min({wanted, work / (along ? kRowPart : kColumnPart), longest / 2});
+  const int64_t most = std::min(
+      {wanted, work / (along ? std::max<int64_t>(device.instances_of_launch / 64, 1) : kColumnPart), longest / 2});
   if (along && elements >= device.processors) return std::nullopt;
   return most < 2 ? std::nullopt : std::optional(cut(at, longest, most));
 }
@@ -468,7 +468,8 @@ ir::Program split_into_parts(ir::Program program, const Device& device) {
 ir::Program prepare(ir::Program program, const options::MappingOptions& options, const Device& device) {
   if (options.strict) return program;
   if (!chooses_freely(options)) return split_reductions(std::move(program), device);
-  return split_into_parts(collapse_dimensions(recompute_temporaries(std::move(program))), device);
+  return split_into_parts(
+      collapse_dimensions(recompute_temporaries(std::move(program), device.instances_of_launch / 4)), device);
 }
 
 }  // namespace tc::gpu

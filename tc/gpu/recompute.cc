@@ -13,7 +13,6 @@ namespace hi = Halide::Internal;
 
 namespace {
 
-constexpr int64_t kLarge = 1 << 16;  ///< elements, from which on memory matters
 constexpr int kFewReads = 3;
 
 int64_t extent_of(const ir::Index& index) { return *hi::as_const_int(index.end) - *hi::as_const_int(index.begin); }
@@ -51,7 +50,7 @@ std::vector<std::string> reads_of(const ir::Program& program, const ir::Statemen
 }
 
 /// Whether the statement sets every element of its tensor once, from a cheap value.
-bool is_definition(const ir::Program& program, const ir::Statement& s) {
+bool is_definition(const ir::Program& program, const ir::Statement& s, int64_t large) {
   const ir::Tensor& tensor = program.tensor(s.tensor);
   if (tensor.role != ir::Role::kTemporary || s.assign != ir::Assign::kSet || s.guard.defined()) return false;
   if (s.indices.size() != s.subscripts.size()) return false;
@@ -68,7 +67,7 @@ bool is_definition(const ir::Program& program, const ir::Statement& s) {
   }
   Look look(program);
   s.value.accept(&look);
-  return elements >= kLarge && look.cheap && look.reads.size() <= kFewReads;
+  return elements >= large && look.cheap && look.reads.size() <= kFewReads;
 }
 
 /// Whether all that reads the tensor of statement `at` comes later, reads no element twice, and finds what the value is
@@ -115,9 +114,9 @@ class Replacer : public hi::IRMutator {
 
 }  // namespace
 
-ir::Program recompute_temporaries(ir::Program program) {
+ir::Program recompute_temporaries(ir::Program program, int64_t large) {
   for (size_t at = 0; at < program.statements.size();) {
-    if (!is_definition(program, program.statements[at]) || !may_replace(program, at)) {
+    if (!is_definition(program, program.statements[at], large) || !may_replace(program, at)) {
       ++at;
       continue;
     }

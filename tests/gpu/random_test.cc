@@ -33,9 +33,18 @@ options::MappingOptions random_mapping(uint64_t seed) {
   return options;
 }
 
+/// Half of them so small that little work is worth parts and launches of its own.
+gpu::Device random_device(uint64_t seed) {
+  gpu::Device device;
+  if (seed % 2 == 0) return device;
+  device.processors = 1 + static_cast<int64_t>(seed / 2 % 3);
+  device.instances_of_launch = 1 + static_cast<int64_t>(seed % 64);
+  return device;
+}
+
 Backend simulator(uint64_t seed) {
   return {[seed](const RandomProgram&, const ir::Program& program) -> Result<Runner> {
-    TC_TRY(mapping, mapped(program, random_mapping(seed)));
+    TC_TRY(mapping, mapped(program, random_mapping(seed), random_device(seed)));
     auto kept = std::make_shared<const gpu::Mapping>(std::move(mapping));
     auto source = std::make_shared<const ir::Program>(program);
     return [kept, source, seed](const interp::Environment& data) { return simulated(*source, *kept, data, seed); };
