@@ -18,7 +18,7 @@ namespace {
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kSectorBytes = 32;
 constexpr int64_t kBlockThreads = 256;
-constexpr int64_t kFlightBytes = 32;  ///< that a thread should have asked for at once
+constexpr int64_t kFlightBytes = 16;  ///< that a thread should have asked for at once: more made copies slower
 constexpr int64_t kThreadsOfProcessor = 2048;
 constexpr int64_t kHiddenLatency = 512;  ///< threads of a processor from which on they hide each other's latency
 constexpr int64_t kLongestUnrolled = 64;
