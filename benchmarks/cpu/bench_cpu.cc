@@ -80,13 +80,13 @@ std::function<void()> prepare(const std::string& entry, const std::map<std::stri
   return [prepared] { prepared->run(); };
 }
 
-std::function<void()> prepare_openblas(int n) {
+std::function<void()> prepare_openblas(int n, CBLAS_TRANSPOSE transpose_b) {
   auto data = std::make_shared<std::vector<float>>(3 * static_cast<size_t>(n) * n, 0.5F);
-  return [data, n] {
+  return [data, n, transpose_b] {
     float* a = data->data();
     float* b = a + static_cast<size_t>(n) * n;
     float* c = b + static_cast<size_t>(n) * n;
-    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, n, n, n, 1, a, n, b, n, 0, c, n);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, transpose_b, n, n, n, 1, a, n, b, n, 0, c, n);
   };
 }
 
@@ -110,7 +110,9 @@ std::vector<Pair> all_pairs() {
   const size_t bytes = size_t{4096} * 4096 * sizeof(float);
   return {
       {"matmul 1024x1024x1024 / OpenBLAS", 1 / 0.7, [=] { return prepare("matmul", cube); },
-       [] { return prepare_openblas(1024); }},
+       [] { return prepare_openblas(1024, CblasNoTrans); }},
+      {"the same, B transposed / OpenBLAS", 1 / 0.7, [=] { return prepare("matmul_transposed", cube); },
+       [] { return prepare_openblas(1024, CblasTrans); }},
       {"copy 4096x4096 / memcpy", 1.3, [=] { return prepare("copy", square); }, [=] { return prepare_memcpy(bytes); }},
       {"transpose 4096x4096 / memcpy", 1.3, [=] { return prepare("transpose", square); },
        [=] { return prepare_memcpy(bytes); }},
