@@ -29,11 +29,17 @@ constexpr double kScalarRate = 2.0;
 constexpr int64_t kTileBytes = 256 * 1024;
 /// Rows that units of one group do together: a number with many divisors, for their register tiles.
 constexpr int64_t kGroupRows = 24;
+constexpr int64_t kFewerGroupRows = 16;
 constexpr int64_t kChunksPerThread = 4;
 /// Of an operand, what stays in a core's cache while other loops turn.
 constexpr double kCachedBytes = 512 * 1024;
 /// How much less has to be read for loops to change their order.
 constexpr double kLessTraffic = 0.5;
+
+/// Whole tiles if that is possible: partial ones need code of their own, which takes as long to make as the rest.
+int64_t group_rows(int64_t rows) {
+  return rows % kGroupRows != 0 && rows % kFewerGroupRows == 0 ? kFewerGroupRows : kGroupRows;
+}
 
 class Strategy {
  public:
@@ -223,7 +229,7 @@ class Strategy {
     for (size_t d = 0; d < tile.size(); ++d) {
       for (size_t u = 0; u < unit.dims.size(); ++u) {
         if (group.shared[d].position.at(first) != unit.dims[u].position.at(first)) continue;
-        if (static_cast<int>(u) == plan.rows) tile[d] = std::max(tile[d], kGroupRows);
+        if (static_cast<int>(u) == plan.rows) tile[d] = std::max(tile[d], group_rows(group.shared[d].extent));
         if (static_cast<int>(u) == plan.vector) tile[d] = std::max(tile[d], plan.tile[u]);
       }
     }
