@@ -63,7 +63,7 @@ class Planner {
   bool finish(ContractionPlan& plan) const;
   void distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers, ContractionPlan& plan) const;
   OperandPlan operand_plan(const Operand& operand, const ContractionPlan& plan) const;
-  std::optional<size_t> turned(const Operand& operand) const;
+  std::optional<size_t> turned(const Operand& operand, const ContractionPlan& plan) const;
   int64_t copy_vector(const Operand& operand, const ContractionPlan& plan) const;
   int64_t range(const Subscript& s, const ContractionPlan& plan) const;
   bool fits(const ContractionPlan& plan) const;
@@ -211,8 +211,13 @@ int64_t Planner::copy_vector(const Operand& operand, const ContractionPlan& plan
 /// The dimension of an operand that becomes the innermost in shared memory, instead of the main reduction axis: a
 /// thread then reads groups of its results' elements, not vectors along the reduction, which take four times the
 /// registers.
-std::optional<size_t> Planner::turned(const Operand& operand) const {
+std::optional<size_t> Planner::turned(const Operand& operand, const ContractionPlan& plan) const {
   constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
+  constexpr int64_t kOften = 64;  // below, copies of single elements cost more than that saves
+  int64_t uses = 1;
+  for (size_t axis = 0; axis < c_.parallel.size(); ++axis)
+    uses *= depends(operand, axis) ? 1 : plan.parallel[axis].tile;
+  if (uses < kOften) return {};
   Subscript rest = operand.subscripts.back();
   if (operand.type.bytes() < kCopied || rest.reduction[main_] != 1 || c_.update.assign == ir::Assign::kSet) return {};
   rest.reduction[main_] = 0;
@@ -234,7 +239,7 @@ OperandPlan Planner::operand_plan(const Operand& operand, const ContractionPlan&
     if (depends(operand, axis)) result.axes.push_back(axis);
   }
   for (const Subscript& s : operand.subscripts) result.box.push_back(range(s, plan));
-  const std::optional<size_t> turn = turned(operand);
+  const std::optional<size_t> turn = turned(operand, plan);
   result.innermost = turn.value_or(operand.subscripts.size() - 1);
   result.vector = turn ? 1 : copy_vector(operand, plan);
   while (result.vector > 1 && result.vector / 2 >= result.box.back()) result.vector /= 2;
@@ -279,7 +284,7 @@ std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
     AxisPlan& a = plan.parallel[axis];
     a.blocks = ceil_div(c_.parallel[axis].extent, a.tile);
     for (const Operand& operand : c_.operands) {
-      const std::optional<size_t> turn = turned(operand);
+      const std::optional<size_t> turn = turned(operand, plan);
       if (!is_last(operand, axis) && !(turn && operand.subscripts[*turn].parallel[axis] == 1)) continue;
       a.group = std::max(a.group, std::min(a.registers, kVectorBytes / operand.type.bytes()));
     }
