@@ -60,7 +60,8 @@ bool can_predicate(const Stmt& body, const std::string& lane, const std::set<std
       if (!hi::expr_uses_var(index, lane_)) return;
       Expr first = hi::substitute(lane_, 0, index);
       for (const std::string& name : unrolled_) first = hi::substitute(name, 0, first);
-      const int64_t* constant = hi::as_const_int(hi::simplify(first));
+      first = hi::simplify(first);  // kept: as_const_int points into it
+      const int64_t* constant = hi::as_const_int(first);
       fits = fits && lane_step(index, lane_) == 1 && (constant == nullptr || *constant >= 0);
     }
     const std::string& lane_;
