@@ -10,20 +10,14 @@
 #include "tc/cli/arguments.h"
 #include "tc/cli/report.h"
 #include "tc/interp/compare.h"
+#include "tests/common/examples.h"
 #include "tests/compile/programs.h"
 
 /// Interpreter = CPU for every example, at several sizes and under random options.
 namespace tc::compile {
 namespace {
 
-std::vector<std::filesystem::path> examples() {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(TC_SOURCE_DIR) / "examples")) {
-    if (entry.path().extension() == ".tc") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
+using testing::examples;
 
 /// How sizes are chosen. Windows (KH, KW) stay small, so that they fit what they slide over.
 enum class Scheme { kOnes, kZeros, kOdd, kVectors };

@@ -1,30 +1,15 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <random>
 
+#include "tests/common/examples.h"
 #include "tests/common/program.h"
 #include "tests/gpu/simulated.h"
 
 /// Oracle = simulator for every example, at several sizes, by default and under random options.
 namespace tc::testing {
 namespace {
-
-std::vector<std::filesystem::path> examples() {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(TC_SOURCE_DIR) / "examples")) {
-    if (entry.path().extension() == ".tc") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
-std::string text_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  EXPECT_TRUE(file) << path;
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 enum class Scheme { kOnes, kZeros, kOdd, kWarps };
 

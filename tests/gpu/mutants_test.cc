@@ -1,11 +1,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 #include <random>
 
 #include "tc/tile/certificate.h"
 #include "tc/tile/verify.h"
+#include "tests/common/examples.h"
 #include "tests/common/program.h"
 #include "tests/common/tile_mutants.h"
 #include "tests/gpu/simulated.h"
@@ -15,19 +15,9 @@
 namespace tc::testing {
 namespace {
 
-std::vector<std::filesystem::path> examples() {
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(TC_SOURCE_DIR) / "examples")) {
-    if (entry.path().extension() == ".tc") files.push_back(entry.path());
-  }
-  std::sort(files.begin(), files.end());
-  return files;
-}
-
 /// The example at sizes that leave tiles and warps partial.
 Result<ir::Program> small_program(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
+  const std::string text = text_of(path);
   const ir::Program symbolic = program_from(text);
   constexpr int64_t kSizes[] = {7, 11, 9, 5};
   std::map<std::string, int64_t> sizes, scalars;
