@@ -38,7 +38,8 @@ std::vector<std::string> refusals(const options::MappingOptions& options) {
   refuse(options.shared_depth.has_value(),
          "'shared_depth' is set; what is held in shared memory is a step of a contraction");
   refuse(options.private_depth.has_value(), "'private_depth' is set; registers are found at every depth");
-  refuse(!options.register_tile.empty(), "'register_tile' is set; a thread works on one result at a time");
+  refuse(!options.register_tile.empty(),
+         "'register_tile' is set; the mapping chooses what each thread computes by itself");
   refuse(options.split_reduction.has_value(), "'split_reduction' is set; the mapping decides it by itself");
   return sentences;
 }
