@@ -6,6 +6,7 @@
 
 #include "tc/api/layout.h"
 #include "tc/api/memory.h"
+#include "tc/api/random.h"
 #include "tc/cli/command_line.h"
 #include "tc/cli/flags.h"
 #include "tc/cli/npy.h"
@@ -118,13 +119,13 @@ Result<Arguments> make_arguments(const ir::Program& specialised, const api::Sign
   arguments.scalar_names = names_of(signature.parameters, true);
   TC_TRY(scalars, scalars_of(arguments.scalar_names, request));
   arguments.scalars = std::move(scalars);
-  const std::map<std::string, IntegerRange> ranges = subscript_ranges(specialised);
+  const std::map<std::string, api::IntegerRange> ranges = api::subscript_ranges(specialised);
   const auto make = [&](const std::string& name, const api::TensorSpec& spec, bool fill,
                         bool dense) -> Result<api::Tensor> {
     if (const auto file = files.find(name); file != files.end()) return load(file->second, name, spec, dense);
     TC_TRY(tensor, api::Tensor::allocate(spec));
     const auto range = ranges.find(name);
-    if (fill) fill_random(name, seed, range == ranges.end() ? std::nullopt : std::optional(range->second), tensor);
+    if (fill) api::fill_random(name, seed, range == ranges.end() ? std::nullopt : std::optional(range->second), tensor);
     return tensor;
   };
   for (size_t i = 0; i < specs.inputs.size(); ++i) {

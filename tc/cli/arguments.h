@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "tc/api/tc.h"
-#include "tc/cli/random.h"
 #include "tc/ir/program.h"
 
 /// The tensors and scalars of one run.
@@ -44,10 +43,6 @@ struct Arguments {
 Result<Arguments> make_arguments(const ir::Program& specialised, const api::Signature& signature,
                                  const api::Specs& specs, const InputFiles& files, const api::Request& request,
                                  uint64_t seed);
-
-/// For each integer input that a data-dependent subscript reads, the elements for which all those subscripts stay
-/// within their tensors (an interval from 0 on, as large as interval arithmetic can show).
-std::map<std::string, IntegerRange> subscript_ranges(const ir::Program& specialised);
 
 /// A dense tensor with the elements of another.
 Result<api::Tensor> dense_copy(const api::Tensor& tensor);

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "tc/api/tensor.h"
-#include "tc/interp/interpreter.h"
 
 namespace tc::cli {
 
@@ -16,12 +15,5 @@ std::string time_text(double us);
 
 /// "time: median 12.3 us, min 11.8 us, max 20 us of 100 runs; the first took 31 us"
 std::string series_text(std::vector<double> runs_us, double first_us);
-
-/// A tensor as the oracle holds it, and back into a dense tensor of the same type and shape.
-interp::Value to_value(const api::Tensor& tensor);
-void from_value(const interp::Value& value, api::Tensor& tensor);
-
-/// A scalar as the oracle holds it; the type holds it.
-interp::Value scalar_value(ScalarType type, int64_t bits);
 
 }  // namespace tc::cli

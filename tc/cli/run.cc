@@ -6,6 +6,7 @@
 
 #include "tc/api/call.h"
 #include "tc/api/kernel.h"
+#include "tc/api/oracle.h"
 #include "tc/api/request.h"
 #include "tc/cli/arguments.h"
 #include "tc/cli/backend.h"
@@ -57,16 +58,16 @@ Result<void> check_output_files(const InputFiles& files, const std::vector<std::
 interp::Environment environment_of(const Arguments& arguments, const ir::Program& specialised) {
   interp::Environment environment;
   for (size_t i = 0; i < arguments.inputs.size(); ++i) {
-    environment[arguments.input_names[i]] = to_value(arguments.inputs[i]);
+    environment[arguments.input_names[i]] = api::to_value(arguments.inputs[i]);
   }
   for (size_t o = 0; o < arguments.outputs.size(); ++o) {
-    environment[arguments.output_names[o]] = to_value(arguments.outputs[o]);
+    environment[arguments.output_names[o]] = api::to_value(arguments.outputs[o]);
   }
   for (size_t s = 0; s < arguments.scalars.size(); ++s) {
     const ir::Scalar* scalar = specialised.find_scalar(arguments.scalar_names[s]);
     if (!scalar || scalar->specialised) continue;
     const ScalarType type = ir::from_halide(scalar->type);
-    environment[scalar->name] = scalar_value(type, *api::scalar_bits(arguments.scalars[s], type));
+    environment[scalar->name] = api::scalar_value(type, *api::scalar_bits(arguments.scalars[s], type));
   }
   return environment;
 }
@@ -114,7 +115,7 @@ Result<std::string> run_oracle(const ir::Program& specialised, const interp::Env
   TC_TRY(results, interp::run(specialised, environment));
   const std::string time = fmt::format("time: {} (interpreter)", time_text(us_since(begin)));
   for (size_t o = 0; o < arguments.outputs.size(); ++o) {
-    from_value(results.at(arguments.output_names[o]), arguments.outputs[o]);
+    api::from_value(results.at(arguments.output_names[o]), arguments.outputs[o]);
   }
   return time;
 }
@@ -125,7 +126,7 @@ Result<std::string> check_results(const ir::Program& specialised, const interp::
   TC_TRY(oracle, interp::run_bounded(specialised, environment));
   interp::Environment results;
   for (size_t o = 0; o < arguments.outputs.size(); ++o) {
-    results[arguments.output_names[o]] = to_value(arguments.outputs[o]);
+    results[arguments.output_names[o]] = api::to_value(arguments.outputs[o]);
   }
   std::string report;
   std::vector<Diagnostic> mismatches;

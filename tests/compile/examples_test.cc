@@ -84,15 +84,15 @@ std::string difference(const Settings& settings, const Compilation& compilation,
   if (!arguments) return arguments.error().to_string();
   interp::Environment data;
   for (size_t i = 0; i < arguments->inputs.size(); ++i)
-    data[arguments->input_names[i]] = cli::to_value(arguments->inputs[i]);
+    data[arguments->input_names[i]] = api::to_value(arguments->inputs[i]);
   for (size_t o = 0; o < arguments->outputs.size(); ++o) {
-    data[arguments->output_names[o]] = cli::to_value(arguments->outputs[o]);
+    data[arguments->output_names[o]] = api::to_value(arguments->outputs[o]);
   }
   for (size_t s = 0; s < arguments->scalars.size(); ++s) {
     const ir::Scalar* scalar = specialised.find_scalar(arguments->scalar_names[s]);
     if (!scalar || scalar->specialised) continue;
     const ScalarType type = ir::from_halide(scalar->type);
-    data[scalar->name] = cli::scalar_value(type, *api::scalar_bits(arguments->scalars[s], type));
+    data[scalar->name] = api::scalar_value(type, *api::scalar_bits(arguments->scalars[s], type));
   }
   if (const auto ran = kernel.run(arguments->inputs, arguments->outputs, arguments->scalars); !ran) {
     return ran.error().to_string();
@@ -101,7 +101,7 @@ std::string difference(const Settings& settings, const Compilation& compilation,
   if (!oracle) return oracle.error().to_string();
   interp::Environment results;
   for (size_t o = 0; o < arguments->outputs.size(); ++o) {
-    results[arguments->output_names[o]] = cli::to_value(arguments->outputs[o]);
+    results[arguments->output_names[o]] = api::to_value(arguments->outputs[o]);
   }
   std::string wrong;
   for (const interp::Comparison& comparison : interp::compare(results, *oracle)) {

@@ -1,4 +1,4 @@
-#include "tc/cli/random.h"
+#include "tc/api/random.h"
 
 #include <algorithm>
 
@@ -6,7 +6,7 @@
 #include "tc/api/layout.h"
 #include "tc/support/check.h"
 
-namespace tc::cli {
+namespace tc::api {
 namespace {
 
 /// SplitMix64: a counter behind a mixing function.
@@ -37,24 +37,24 @@ IntegerRange range_of(ScalarType type) {
 
 }  // namespace
 
-void fill_random(const std::string& name, uint64_t seed, std::optional<IntegerRange> range, api::Tensor& tensor) {
-  const api::TensorSpec spec = tensor.spec();
-  TC_CHECK(spec.strides.empty() || api::is_dense(spec.shape, spec.strides), "'{}' is not dense", name);
+void fill_random(const std::string& name, uint64_t seed, std::optional<IntegerRange> range, Tensor& tensor) {
+  const TensorSpec spec = tensor.spec();
+  TC_CHECK(spec.strides.empty() || is_dense(spec.shape, spec.strides), "'{}' is not dense", name);
   Random random(hash_of(name) + seed);
   const int64_t elements = spec.elements();
   const int bytes = bytes_of(spec.type);
   char* at = tensor.data_as<char>();
   if (is_float(spec.type)) {
     for (int64_t i = 0; i < elements; ++i, at += bytes) {
-      api::store_float(spec.type, static_cast<double>(random.next() >> 11) * 0x1p-52 - 1, at);
+      store_float(spec.type, static_cast<double>(random.next() >> 11) * 0x1p-52 - 1, at);
     }
     return;
   }
   const IntegerRange within = range.value_or(range_of(spec.type));
   const uint64_t width = static_cast<uint64_t>(std::max<int64_t>(1, within.end - within.begin));
   for (int64_t i = 0; i < elements; ++i, at += bytes) {
-    api::store_integer(spec.type, within.begin + static_cast<int64_t>(random.next() % width), at);
+    store_integer(spec.type, within.begin + static_cast<int64_t>(random.next() % width), at);
   }
 }
 
-}  // namespace tc::cli
+}  // namespace tc::api

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "tc/cli/arguments.h"
+#include "tc/api/random.h"
 #include "tc/ir/bounds.h"
 
-namespace tc::cli {
+namespace tc::api {
 namespace {
 
 namespace hi = Halide::Internal;
@@ -80,4 +80,4 @@ std::map<std::string, IntegerRange> subscript_ranges(const ir::Program& speciali
   return ranges;
 }
 
-}  // namespace tc::cli
+}  // namespace tc::api
