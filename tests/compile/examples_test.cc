@@ -6,9 +6,9 @@
 #include <random>
 
 #include "tc/api/kernel.h"
+#include "tc/api/oracle.h"
 #include "tc/api/request.h"
 #include "tc/cli/arguments.h"
-#include "tc/cli/report.h"
 #include "tc/interp/compare.h"
 #include "tests/common/examples.h"
 #include "tests/compile/programs.h"

@@ -1,0 +1,60 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <variant>
+
+/// What a tuner asks and a worker answers, as values; proto/tune.proto says what each field means.
+namespace tc::tune {
+
+struct CompileJob {};
+struct MeasureJob {
+  std::string artifact{};
+  int device = 0;
+  std::string incumbent_options{};
+  std::string incumbent_artifact{};
+  bool has_incumbent = false;
+  double hopeless = 0;
+};
+
+struct Job {
+  std::string problem{};
+  std::string options{};
+  std::variant<CompileJob, MeasureJob> work{};
+};
+
+/// How a candidate ended.
+enum class Outcome {
+  kDone,        ///< compiled, or measured and right
+  kRefused,     ///< the compiler or the launch refuses the options
+  kFault,       ///< an internal error of the compiler
+  kWrong,       ///< a result is not the oracle's
+  kHopeless,    ///< stopped early; its time is rough
+  kUnusable,    ///< the problem itself is at fault: no options would help
+  kCrash,       ///< its worker ended
+  kHang,        ///< it took longer than its limit
+  kGarbage,     ///< its worker wrote what is no reply
+  kInfeasible,  ///< rejected before any compilation
+};
+/// "done", "refused", "fault", "wrong result", ...
+const char* name_of(Outcome outcome);
+
+struct Reply {
+  Outcome outcome = Outcome::kDone;
+  std::string message{};
+  std::string artifact{};
+  double compile_ms = 0;
+  double hot_us = 0;
+  double cold_us = 0;
+  double incumbent_us = 0;
+  double spread = 0;
+  std::string device{};
+};
+
+std::string to_bytes(const Job& job);
+std::string to_bytes(const Reply& reply);
+/// Nothing where the bytes are no such message.
+std::optional<Job> job_from(const std::string& bytes);
+std::optional<Reply> reply_from(const std::string& bytes);
+
+}  // namespace tc::tune

@@ -1,0 +1,125 @@
+#include "tc/tune/space.h"
+
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "tc/options/to_proto.h"
+#include "tc/support/result.h"
+
+namespace tc::tune {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::TextFormat;
+
+/// The message that `text` is, checked.
+Result<std::unique_ptr<Message>> read(options::Backend backend, const std::string& text) {
+  if (backend == options::Backend::kCpu) {
+    TC_TRY(options, options::cpu_options_from_text(text));
+    return std::make_unique<proto::CpuOptions>(options::to_proto(options));
+  }
+  TC_TRY(options, options::mapping_options_from_text(text));
+  return std::make_unique<proto::MappingOptions>(options::to_proto(options));
+}
+
+std::string write(const Message& message) {
+  if (const auto* cpu = dynamic_cast<const proto::CpuOptions*>(&message)) {
+    return options::to_text(options::from_proto(*cpu));
+  }
+  return options::to_text(options::from_proto(dynamic_cast<const proto::MappingOptions&>(message)));
+}
+
+struct Place {
+  Message* message;
+  const FieldDescriptor* field;
+};
+
+/// Where the last name of a path lives.
+Result<Place> find(Message& message, const std::string& path) {
+  Message* at = &message;
+  for (size_t begin = 0;;) {
+    const size_t dot = path.find('.', begin);
+    const FieldDescriptor* field = at->GetDescriptor()->FindFieldByName(path.substr(begin, dot - begin));
+    const bool is_last = dot == std::string::npos;
+    if (!field || is_last == (field->type() == FieldDescriptor::TYPE_MESSAGE)) {
+      return fail("'{}' is no tunable field of {}", path, message.GetDescriptor()->name());
+    }
+    if (is_last) return Place{at, field};
+    at = at->GetReflection()->MutableMessage(at, field);
+    begin = dot + 1;
+  }
+}
+
+/// Which element of its repeated field each parameter is.
+std::vector<int> elements_of(const std::vector<Parameter>& parameters) {
+  std::map<std::string, int> next;
+  std::vector<int> result;
+  for (const Parameter& parameter : parameters) result.push_back(next[parameter.field]++);
+  return result;
+}
+
+/// The value of a field as text; "" if it is absent.
+std::string value_at(const Place& place, int element) {
+  const auto* reflection = place.message->GetReflection();
+  std::string text;
+  if (place.field->is_repeated()) {
+    if (element >= reflection->FieldSize(*place.message, place.field)) return text;
+    TextFormat::PrintFieldValueToString(*place.message, place.field, element, &text);
+  } else if (reflection->HasField(*place.message, place.field)) {
+    TextFormat::PrintFieldValueToString(*place.message, place.field, -1, &text);
+  }
+  return text;
+}
+
+}  // namespace
+
+double Space::size() const {
+  double points = 1;
+  for (const Parameter& parameter : parameters) points *= static_cast<double>(parameter.values.size());
+  return points;
+}
+
+Result<std::string> text_of(const Space& space, const Candidate& candidate) {
+  TC_TRY(message, read(space.backend, space.base));
+  const std::vector<int> elements = elements_of(space.parameters);
+  for (size_t p = 0; p < space.parameters.size(); ++p) {
+    const Parameter& parameter = space.parameters[p];
+    const std::string& value = parameter.values.at(candidate.at(p));
+    if (value.empty()) continue;
+    TC_TRY(place, find(*message, parameter.field));
+    if (place.field->is_repeated() &&
+        place.message->GetReflection()->FieldSize(*place.message, place.field) < elements[p]) {
+      continue;
+    }
+    if (!TextFormat::ParseFieldValueFromString(value, place.field, place.message)) {
+      return fail("'{}' cannot be {}", parameter.field, value);
+    }
+  }
+  return write(*message);
+}
+
+Result<Candidate> candidate_of(Space& space, const std::string& text) {
+  TC_TRY(message, read(space.backend, text));
+  const std::vector<int> elements = elements_of(space.parameters);
+  Candidate candidate;
+  for (size_t p = 0; p < space.parameters.size(); ++p) {
+    Parameter& parameter = space.parameters[p];
+    TC_TRY(place, find(*message, parameter.field));
+    const std::string value = value_at(place, elements[p]);
+    auto found = std::ranges::find(parameter.values, value);
+    if (found == parameter.values.end()) found = parameter.values.insert(found, value);
+    candidate.push_back(static_cast<uint16_t>(found - parameter.values.begin()));
+  }
+  TC_TRY(back, text_of(space, candidate));
+  const std::string meant = write(*message);
+  if (back != meant) return fail("options that the space does not hold:\n{}", meant);
+  return candidate;
+}
+
+Candidate first_candidate(const Space& space) { return Candidate(space.parameters.size(), 0); }
+
+}  // namespace tc::tune

@@ -1,0 +1,305 @@
+#include "tc/tune/tuner.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "tc/support/result.h"
+
+namespace tc::tune {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// How often the loop looks whether it has been asked to stop.
+constexpr std::chrono::milliseconds kTick(100);
+
+double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+/// A candidate on its way.
+struct Flight {
+  Candidate candidate{};
+  Record record{};
+  std::string artifact{};
+  int device = -1;  ///< that it is being measured on; -1: it is being compiled
+};
+
+Outcome outcome_of(Loss loss) {
+  return loss == Loss::kHang ? Outcome::kHang : loss == Loss::kGarbage ? Outcome::kGarbage : Outcome::kCrash;
+}
+
+class Tuner {
+ public:
+  Tuner(const Task& task, const TunerOptions& options, Executor& executor)
+      : task_(task), space_(task.space), options_(options), executor_(executor), random_(options.seed) {
+    for (const Record& record : task.known) known_[record.options] = record;
+    for (const int device : options.devices) free_devices_.push_back(device);
+    progress_.planned = 1 + options.generations * options.population;
+  }
+
+  Result<Tuned> run() {
+    TC_TRY_VOID(measure_default());
+    for (int g = 1; g <= options_.generations && !over(); ++g) {
+      progress_.generation = g;
+      TC_TRY(candidates, generation(g));
+      if (candidates.empty()) {
+        result_.ending = Ending::kExhausted;
+        break;
+      }
+      TC_TRY_VOID(process(candidates));
+    }
+    if (over()) result_.ending = options_.stop.stop_requested() ? Ending::kStopped : Ending::kTimeLimit;
+    TC_TRY_VOID(duel());
+    return std::move(result_);
+  }
+
+ private:
+  bool over() const {
+    return options_.stop.stop_requested() ||
+           (options_.time_limit_s > 0 && seconds_since(begin_) > options_.time_limit_s);
+  }
+
+  /// What the compiler chooses has to work: it is what all others are compared with.
+  Result<void> measure_default() {
+    const Candidate candidate = first_candidate(space_);
+    TC_TRY(text, text_of(space_, candidate));
+    default_text_ = text;
+    seen_.insert(candidate);
+    texts_.insert(text);
+    is_default_ = true;
+    TC_TRY_VOID(process({candidate}));
+    is_default_ = false;
+    if (result_.history.empty()) return fail("the search was stopped before what the compiler chooses was measured");
+    const Record& record = result_.history.front();
+    if (record.outcome != Outcome::kDone) {
+      return fail("the options that every candidate is compared with do not work ({}): {}", name_of(record.outcome),
+                  record.message);
+    }
+    result_.default_us = record.us;
+    return {};
+  }
+
+  /// The candidates of a generation, none of which was met before.
+  Result<std::vector<Candidate>> generation(int g) {
+    std::vector<Candidate> result;
+    const auto is_new = [&](const Candidate& candidate) {
+      const Result<std::string> text = text_of(space_, candidate);
+      if (!text || texts_.contains(*text)) return false;
+      if (task_.infeasible && !task_.infeasible(*text).empty()) return false;
+      texts_.insert(*text);
+      return true;
+    };
+    const auto wanted = static_cast<size_t>(options_.population);
+    if (g == 1) {
+      for (const std::string& seed : task_.seeds) {
+        const Result<Candidate> candidate = candidate_of(space_, seed);
+        if (candidate && result.size() < wanted && is_new(*candidate)) result.push_back(*candidate);
+      }
+    }
+    for (const Candidate& candidate : result) seen_.insert(candidate);
+    std::vector<Scored> parents = last_;
+    for (Scored& elite : select(scored_, static_cast<size_t>(options_.elites))) parents.push_back(std::move(elite));
+    std::vector<Candidate> bred = next_candidates(options_.search, space_, parents, seen_, is_new,
+                                                  wanted - result.size(), options_.genetic, random_);
+    for (Candidate& candidate : bred) result.push_back(std::move(candidate));
+    seen_.insert(result.begin(), result.end());
+    last_.clear();
+    return result;
+  }
+
+  /// Compiles and measures candidates, in a pipeline, until all have ended or the search is over.
+  Result<void> process(const std::vector<Candidate>& candidates) {
+    for (const Candidate& candidate : candidates) {
+      TC_TRY(text, text_of(space_, candidate));
+      Flight flight{.candidate = candidate, .record = {.generation = progress_.generation, .options = text}};
+      if (const auto found = known_.find(text); found != known_.end()) {
+        flight.record = found->second;
+        flight.record.generation = progress_.generation;
+        flight.record.remembered = true;
+        TC_TRY_VOID(finish(std::move(flight)));
+      } else {
+        to_compile_.push_back(std::move(flight));
+      }
+    }
+    while (!to_compile_.empty() || !to_measure_.empty() || !flights_.empty()) {
+      if (over()) {
+        to_compile_.clear();
+        to_measure_.clear();
+        abandoned_ = abandoned_ || !flights_.empty();
+        flights_.clear();
+        return {};
+      }
+      TC_TRY_VOID(dispatch());
+      TC_TRY(done, executor_.wait(kTick));
+      for (Executor::Done& job : done) TC_TRY_VOID(land(job));
+    }
+    return {};
+  }
+
+  Result<void> dispatch() {
+    const auto measuring = std::ranges::count_if(flights_, [](const auto& f) { return f.second.device >= 0; });
+    auto compiling = static_cast<int>(flights_.size()) - static_cast<int>(measuring);
+    while (!to_compile_.empty() && compiling < options_.compile_slots && !(options_.exclusive && measuring > 0)) {
+      Flight flight = std::move(to_compile_.front());
+      to_compile_.pop_front();
+      TC_TRY_VOID(start(std::move(flight), {.problem = task_.problem, .work = CompileJob{}}, -1));
+      ++compiling;
+    }
+    if (options_.exclusive && (compiling > 0 || !to_compile_.empty())) return {};
+    while (!to_measure_.empty() && !free_devices_.empty()) {
+      Flight flight = std::move(to_measure_.front());
+      to_measure_.pop_front();
+      const int device = free_devices_.front();
+      free_devices_.pop_front();
+      Job job{.problem = task_.problem, .work = measure_job(flight, device)};
+      TC_TRY_VOID(start(std::move(flight), std::move(job), device));
+    }
+    return {};
+  }
+
+  MeasureJob measure_job(const Flight& flight, int device) const {
+    return {.artifact = flight.artifact,
+            .device = device,
+            .incumbent_options = incumbent_.options,
+            .incumbent_artifact = incumbent_artifact_,
+            .has_incumbent = !is_default_,
+            .hopeless = options_.hopeless};
+  }
+
+  Result<void> start(Flight flight, Job job, int device) {
+    flight.device = device;
+    job.options = flight.record.options;
+    const uint64_t id = next_id_++;
+    const std::chrono::milliseconds limit = device < 0 ? options_.compile_limit : options_.measure_limit;
+    flights_.emplace(id, std::move(flight));
+    return executor_.submit({.id = id, .device = device, .bytes = to_bytes(job), .limit = limit});
+  }
+
+  /// A job has ended: its candidate goes on to be measured, or has ended too.
+  Result<void> land(Executor::Done& job) {
+    auto node = flights_.extract(job.id);
+    if (node.empty()) return {};  // of a search that was stopped
+    Flight flight = std::move(node.mapped());
+    const bool compiled = flight.device < 0;
+    if (!compiled) free_devices_.push_back(flight.device);
+    std::optional<Reply> reply;
+    if (job.loss == Loss::kNone) reply = reply_from(job.text);
+    if (!reply) {
+      flight.record.outcome = job.loss == Loss::kNone ? Outcome::kGarbage : outcome_of(job.loss);
+      flight.record.message = job.loss == Loss::kNone ? "what it answers is no reply" : job.text;
+      return finish(std::move(flight));
+    }
+    if (reply->outcome == Outcome::kUnusable) return tl::unexpected(Error(reply->message));
+    flight.record.outcome = reply->outcome;
+    flight.record.message = reply->message;
+    if (compiled) {
+      flight.record.compile_ms = reply->compile_ms;
+      if (reply->outcome != Outcome::kDone) return finish(std::move(flight));
+      flight.artifact = std::move(reply->artifact);
+      to_measure_.push_back(std::move(flight));
+      return {};
+    }
+    if (!reply->device.empty()) result_.device = reply->device;
+    const double incumbent = reply->incumbent_us > 0 ? incumbent_.us / reply->incumbent_us : 1;
+    flight.record.us = reply->hot_us * incumbent;
+    flight.record.cold_us = reply->cold_us * incumbent;
+    flight.record.spread = reply->spread;
+    return finish(std::move(flight));
+  }
+
+  Result<void> finish(Flight flight) {
+    const Record& record = flight.record;
+    const bool is_timed = record.outcome == Outcome::kDone || record.outcome == Outcome::kHopeless;
+    const Scored scored{flight.candidate, is_timed ? std::optional(record.us) : std::nullopt};
+    scored_.push_back(scored);
+    last_.push_back(scored);
+    if (record.outcome == Outcome::kDone && (incumbent_.us == 0 || record.us < incumbent_.us)) {
+      incumbent_ = record;
+      incumbent_artifact_ = std::move(flight.artifact);
+    }
+    if (record.outcome != Outcome::kDone) ++progress_.failed[record.outcome];
+    ++progress_.done;
+    result_.history.push_back(record);
+    result_.best = incumbent_.options;
+    result_.best_us = incumbent_.us;
+    result_.best_cold_us = incumbent_.cold_us;
+    report();
+    return {};
+  }
+
+  void report() {
+    if (!task_.on_progress) return;
+    progress_.default_us = result_.history.front().us;
+    progress_.best_us = incumbent_.us;
+    progress_.last = &result_.history.back();
+    const double elapsed_s = seconds_since(begin_);
+    const auto measured = std::ranges::count_if(result_.history, [](const Record& r) { return !r.remembered; });
+    std::optional<double> left;
+    if (measured > 0) left = elapsed_s / static_cast<double>(measured) * (progress_.planned - progress_.done);
+    if (options_.time_limit_s > 0) {
+      left = std::max(0.0, std::min(left.value_or(options_.time_limit_s), options_.time_limit_s - elapsed_s));
+    }
+    progress_.seconds_left = left;
+    task_.on_progress(progress_);
+  }
+
+  /// The best and the compiler's own choice in turn, once more, for a speed-up that no drift is part of. What was
+  /// measured before stands where this fails.
+  Result<void> duel() {
+    result_.speedup = result_.default_us / result_.best_us;
+    if (result_.best == default_text_ || abandoned_) return {};
+    Job job{.problem = task_.problem, .options = default_text_};
+    job.work = MeasureJob{.device = options_.devices.front(),
+                          .incumbent_options = incumbent_.options,
+                          .incumbent_artifact = incumbent_artifact_,
+                          .has_incumbent = true};
+    TC_TRY_VOID(executor_.submit({.id = next_id_++,
+                                  .device = options_.devices.front(),
+                                  .bytes = to_bytes(job),
+                                  .limit = options_.measure_limit}));
+    while (!options_.stop.stop_requested()) {
+      TC_TRY(done, executor_.wait(kTick));
+      for (const Executor::Done& end : done) {
+        if (end.id != next_id_ - 1) continue;
+        const std::optional<Reply> reply = end.loss == Loss::kNone ? reply_from(end.text) : std::nullopt;
+        if (reply && reply->outcome == Outcome::kDone && reply->incumbent_us > 0) {
+          result_.speedup = reply->hot_us / reply->incumbent_us;
+        }
+        return {};
+      }
+    }
+    return {};
+  }
+
+  const Task& task_;
+  Space space_;
+  const TunerOptions& options_;
+  Executor& executor_;
+  std::mt19937_64 random_;
+  const Clock::time_point begin_ = Clock::now();
+
+  std::map<std::string, Record> known_;  ///< by options
+  std::set<Candidate> seen_;
+  std::set<std::string> texts_;  ///< of all that were seen: two candidates may be the same options
+  std::vector<Scored> scored_;   ///< all
+  std::vector<Scored> last_;     ///< of the generation
+  Record incumbent_;
+  std::string incumbent_artifact_;
+  std::string default_text_;
+  bool is_default_ = false;
+  bool abandoned_ = false;  ///< jobs are under way whose ends nobody waits for
+
+  std::deque<Flight> to_compile_, to_measure_;
+  std::map<uint64_t, Flight> flights_;
+  std::deque<int> free_devices_;
+  uint64_t next_id_ = 1;
+  Progress progress_;
+  Tuned result_;
+};
+
+}  // namespace
+
+Result<Tuned> tune(const Task& task, const TunerOptions& options, Executor& executor) {
+  return Tuner(task, options, executor).run();
+}
+
+}  // namespace tc::tune

@@ -1,0 +1,300 @@
+#include "tc/tune/tuner.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+
+#include "tc/support/result.h"
+#include "tc/tune/worker_pool.h"
+#include "tests/tune/landscape.h"
+
+namespace tc::tune {
+namespace {
+
+using std::chrono::milliseconds;
+
+/// Runs jobs in this process, one at a time: times are those of the landscape.
+class LandscapeExecutor : public Executor {
+ public:
+  Result<void> submit(Job job) override {
+    const auto value = job_from(job.bytes);
+    compiled_ += std::holds_alternative<CompileJob>(value->work);
+    Space space = testing::landscape_space();
+    Reply reply{.device = "landscape"};
+    if (const auto* measure = std::get_if<MeasureJob>(&value->work)) {
+      ++measured_[value->options];
+      // The machine becomes ever slower, for both.
+      const double drift = 1 + 0.05 * static_cast<double>(++jobs_);
+      reply.hot_us = drift * testing::landscape_us(*candidate_of(space, value->options));
+      if (measure->has_incumbent) {
+        reply.incumbent_us = drift * testing::landscape_us(*candidate_of(space, measure->incumbent_options));
+      }
+    }
+    done_.push_back({job.id, Loss::kNone, to_bytes(reply)});
+    return {};
+  }
+  Result<std::vector<Done>> wait(milliseconds) override { return std::exchange(done_, {}); }
+
+  int compiled_ = 0;
+  int jobs_ = 0;
+  std::map<std::string, int> measured_;
+
+ private:
+  std::vector<Done> done_;
+};
+
+Task task() {
+  Task task{.problem = "landscape", .space = testing::landscape_space()};
+  return task;
+}
+
+double us_of(const std::string& options) {
+  Space space = testing::landscape_space();
+  return testing::landscape_us(*candidate_of(space, options));
+}
+
+TEST(Tuner, FindsAFasterCandidateAndSaysHowFast) {
+  LandscapeExecutor executor;
+  const Result<Tuned> tuned = tune(task(), {.generations = 10, .population = 16}, executor);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  EXPECT_EQ(tuned->ending, Ending::kFinished);
+  EXPECT_EQ(tuned->history.size(), 161);
+  EXPECT_EQ(tuned->device, "landscape");
+  const double default_us = testing::landscape_us(Candidate(8, 0));
+  EXPECT_NEAR(tuned->speedup, default_us / us_of(tuned->best), 1e-9);
+  EXPECT_GT(tuned->speedup, 3);
+  double best_us = 1e9;
+  for (const Record& record : tuned->history) best_us = std::min(best_us, us_of(record.options));
+  EXPECT_EQ(us_of(tuned->best), best_us);
+}
+
+TEST(Tuner, DriftDecidesNothing) {
+  LandscapeExecutor executor;
+  const Result<Tuned> tuned = tune(task(), {.generations = 3, .population = 16}, executor);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  const double first = tuned->history[0].us / us_of(tuned->history[0].options);
+  for (const Record& record : tuned->history) EXPECT_NEAR(record.us / us_of(record.options), first, 1e-9);
+}
+
+TEST(Tuner, MeasuresNothingTwice) {
+  LandscapeExecutor executor;
+  Task twice = task();
+  twice.space.parameters.resize(1);  // eight points
+  for (int i = 1; i < 8; ++i) twice.space.parameters.push_back({testing::landscape_space().parameters[i].field, {"1"}});
+  const Result<Tuned> tuned = tune(twice, {.generations = 10, .population = 3}, executor);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  EXPECT_EQ(tuned->ending, Ending::kExhausted);
+  EXPECT_EQ(tuned->history.size(), 8);
+  EXPECT_EQ(executor.compiled_, 8);
+  EXPECT_EQ(executor.measured_.size(), 8);
+}
+
+TEST(Tuner, StartsWithTheSeedsAndAsksForNothingInfeasible) {
+  LandscapeExecutor executor;
+  Task seeded = task();
+  const std::string seed = *text_of(seeded.space, {3, 5, 2, 4, 6, 1, 4, 3});
+  seeded.seeds = {seed};
+  seeded.infeasible = [](const std::string& options) {
+    return options.find("unroll: 6\n") == std::string::npos ? "" : "six are too many";
+  };
+  const Result<Tuned> tuned = tune(seeded, {.generations = 3, .population = 16}, executor);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  EXPECT_EQ(tuned->history[1].options, seed);
+  EXPECT_EQ(tuned->best, seed);  // the landscape's best point
+  EXPECT_EQ(std::ranges::count_if(executor.measured_,
+                                  [](const auto& m) { return m.first.find("unroll: 6\n") != std::string::npos; }),
+            0);
+}
+
+TEST(Tuner, GoesOnWhereARunThatWasKilledHasEnded) {
+  LandscapeExecutor whole, first, second;
+  const TunerOptions options{.generations = 6, .population = 8, .seed = 3};
+  const Result<Tuned> at_once = tune(task(), options, whole);
+  // Killed after three generations.
+  TunerOptions half = options;
+  half.generations = 3;
+  const Result<Tuned> killed = tune(task(), half, first);
+  Task resumed = task();
+  resumed.known = killed->history;
+  const Result<Tuned> rest = tune(resumed, options, second);
+  ASSERT_TRUE(at_once && killed && rest);
+  ASSERT_EQ(rest->history.size(), at_once->history.size());
+  for (size_t i = 0; i < rest->history.size(); ++i) {
+    EXPECT_EQ(rest->history[i].options, at_once->history[i].options);
+    EXPECT_EQ(rest->history[i].remembered, i < killed->history.size());
+  }
+  EXPECT_EQ(rest->best, at_once->best);
+  for (const auto& [text, count] : second.measured_) {
+    const bool is_of_the_last_comparison = text == rest->best || text == rest->history[0].options;
+    EXPECT_TRUE(is_of_the_last_comparison || !first.measured_.contains(text)) << text;
+  }
+}
+
+TEST(Tuner, KeepsTheBestWhenItIsStopped) {
+  LandscapeExecutor executor;
+  std::stop_source stop;
+  Task stopped = task();
+  stopped.on_progress = [&](const Progress& progress) {
+    if (progress.done == 20) stop.request_stop();
+  };
+  const Result<Tuned> tuned = tune(stopped, {.generations = 100, .population = 8, .stop = stop.get_token()}, executor);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  EXPECT_EQ(tuned->ending, Ending::kStopped);
+  EXPECT_LT(tuned->history.size(), 30);
+  EXPECT_LT(tuned->best_us, tuned->default_us);
+}
+
+// With workers that are processes.
+
+class Workers : public ::testing::Test {
+ protected:
+  Workers() {
+    std::string name = (std::filesystem::temp_directory_path() / "tensorc-tune-XXXXXX").string();
+    folder_ = ::mkdtemp(name.data());
+  }
+  ~Workers() override { std::filesystem::remove_all(folder_); }
+
+  std::string starts() const { return (folder_ / "starts").string(); }
+
+  /// The landscape with one more value of unroll.
+  static Task with_unroll(const std::string& value) {
+    Task one = task();
+    one.space.parameters[6].values = {"5", value};
+    for (size_t p = 0; p < 8; ++p) {
+      if (p != 6) one.space.parameters[p].values = {one.space.parameters[p].values[1]};
+    }
+    return one;
+  }
+
+  /// Tunes over the default and one candidate that fails; what became of that, and the best afterwards.
+  static Record failing(const std::string& unroll) {
+    WorkerPool pool({TC_TUNE_WORKER});
+    const Result<Tuned> tuned =
+        tune(with_unroll(unroll),
+             {.generations = 1, .population = 1, .compile_slots = 2, .measure_limit = milliseconds(300)}, pool);
+    EXPECT_TRUE(tuned) << tuned.error().to_string();
+    if (!tuned) return {};
+    EXPECT_EQ(tuned->history.size(), 2);
+    EXPECT_EQ(tuned->history[0].outcome, Outcome::kDone);
+    EXPECT_EQ(tuned->best, tuned->history[0].options);
+    return tuned->history.back();
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(Workers, CompileAndMeasure) {
+  WorkerPool pool({TC_TUNE_WORKER});
+  Task good = task();
+  good.space.parameters[6].values = {"5"};  // at which nothing fails
+  const Result<Tuned> tuned =
+      tune(good, {.generations = 4, .population = 8, .compile_slots = 3, .devices = {0, 1}}, pool);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  EXPECT_EQ(tuned->history.size(), 33);
+  for (const Record& record : tuned->history) EXPECT_EQ(record.outcome, Outcome::kDone) << record.message;
+  EXPECT_LE(pool.started(), 5);
+}
+
+TEST_F(Workers, ACrashWhileMeasuringCostsThatCandidate) {
+  const Record record = failing("2");
+  EXPECT_EQ(record.outcome, Outcome::kCrash);
+  EXPECT_TRUE(record.message.starts_with("was killed by SIGSEGV (Segmentation fault)")) << record.message;
+}
+
+TEST_F(Workers, ACrashWhileCompilingCostsThatCandidate) {
+  const Record record = failing("3");
+  EXPECT_EQ(record.outcome, Outcome::kCrash);
+  EXPECT_TRUE(record.message.starts_with("was killed by SIGABRT (Aborted)")) << record.message;
+}
+
+TEST_F(Workers, AnExitCostsThatCandidate) {
+  const Record record = failing("7");
+  EXPECT_EQ(record.outcome, Outcome::kCrash);
+  EXPECT_TRUE(record.message.starts_with("exited with code 3")) << record.message;
+}
+
+TEST_F(Workers, AHangCostsThatCandidate) {
+  const Record record = failing("4");
+  EXPECT_EQ(record.outcome, Outcome::kHang);
+  EXPECT_TRUE(record.message.starts_with("took longer than 300 ms")) << record.message;
+}
+
+TEST_F(Workers, GarbageCostsThatCandidate) {
+  const Record record = failing("6");
+  EXPECT_EQ(record.outcome, Outcome::kGarbage);
+  EXPECT_TRUE(record.message.starts_with("what it writes is no frame")) << record.message;
+}
+
+TEST_F(Workers, AWrongResultCostsThatCandidate) {
+  const Record record = failing("8");
+  EXPECT_EQ(record.outcome, Outcome::kWrong);
+  EXPECT_EQ(record.message, "'C' differs at (0, 0)");
+}
+
+TEST_F(Workers, ARefusalCostsThatCandidate) {
+  const Record record = failing("1");
+  EXPECT_EQ(record.outcome, Outcome::kRefused);
+  EXPECT_EQ(record.message, "the options ask for too much");
+}
+
+TEST_F(Workers, AllFailuresTogetherLeaveTheGoodOnes) {
+  WorkerPool pool({TC_TUNE_WORKER});
+  Task all = with_unroll("1");
+  all.space.parameters[6].values = {"5", "1", "2", "3", "4", "6", "7", "8"};
+  all.space.parameters[0].values = {"1", "2", "4"};
+  std::map<Outcome, int> failed;
+  all.on_progress = [&](const Progress& progress) { failed = progress.failed; };
+  const Result<Tuned> tuned =
+      tune(all, {.generations = 2, .population = 30, .compile_slots = 3, .measure_limit = milliseconds(100)}, pool);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  EXPECT_EQ(tuned->history.size(), 24);
+  EXPECT_EQ(failed, (std::map<Outcome, int>{{Outcome::kRefused, 3},
+                                            {Outcome::kWrong, 3},
+                                            {Outcome::kCrash, 9},
+                                            {Outcome::kHang, 3},
+                                            {Outcome::kGarbage, 3}}));
+  EXPECT_TRUE(tuned->best.find("unroll: 5\n") != std::string::npos) << tuned->best;
+}
+
+TEST_F(Workers, AWorkerThatDiesAtItsStartIsReplaced) {
+  WorkerPool pool({TC_TUNE_WORKER, "2", starts()});
+  const Result<Tuned> tuned = tune(with_unroll("5"), {.generations = 0}, pool);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  EXPECT_EQ(tuned->history[0].outcome, Outcome::kDone);
+}
+
+TEST_F(Workers, WorkersThatNeverStartEndTheSearch) {
+  WorkerPool pool({TC_TUNE_WORKER, "1000", starts()});
+  const Result<Tuned> tuned = tune(with_unroll("5"), {.generations = 1}, pool);
+  ASSERT_FALSE(tuned);
+  EXPECT_EQ(tuned.error().to_string(), std::string("error: the worker '") + TC_TUNE_WORKER +
+                                           "' does not start: exited with code 9; its last words: a library is "
+                                           "missing\n");
+  WorkerPool nobody({"/nonexistent/worker"});
+  const Result<Tuned> none = tune(with_unroll("5"), {.generations = 1}, nobody);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().to_string(), "error: cannot start '/nonexistent/worker': No such file or directory\n");
+}
+
+TEST_F(Workers, AProgramThatIsNoWorkerEndsTheSearch) {
+  WorkerPool pool({TC_TUNE_WORKER, "mute"});
+  const Result<Tuned> tuned = tune(with_unroll("5"), {.generations = 1}, pool);
+  ASSERT_FALSE(tuned);
+  EXPECT_EQ(tuned.error().to_string(),
+            std::string("error: the worker '") + TC_TUNE_WORKER + "' does not start: what it writes is no frame\n");
+}
+
+TEST_F(Workers, AnUnusableProblemEndsTheSearch) {
+  WorkerPool pool({TC_TUNE_WORKER});
+  Task bad = with_unroll("5");
+  bad.problem = "unusable";
+  const Result<Tuned> tuned = tune(bad, {.generations = 1}, pool);
+  ASSERT_FALSE(tuned);
+  EXPECT_EQ(tuned.error().to_string(), "error: no such def\n");
+}
+
+}  // namespace
+}  // namespace tc::tune
