@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "tc/compile/interface.h"
 #include "tc/cuda/nvrtc.h"
 #include "tc/cuda/print.h"
 #include "tc/gpu/prepare.h"
 #include "tc/ir/print.h"
-#include "tc/lang/format.h"
 #include "tc/support/check.h"
 #include "tc/tile/certificate.h"
 #include "tc/tile/print.h"
@@ -26,15 +26,6 @@ Result<std::string> dump_prepare(const Settings&, const Compilation& c) { return
 
 // --- tile: kernels, blocks, threads, barriers, registers --------------------------------------------------------
 
-/// The def alone, as canonical source.
-std::string source_of(const Compilation& c) {
-  lang::File file{.source = c.file->source, .definitions = {}, .comments = {}};
-  for (const lang::Definition& definition : c.file->definitions) {
-    if (definition.name.text == c.program->name) file.definitions.push_back(definition);
-  }
-  return lang::format(file);
-}
-
 std::string shapes_of(const ir::Program& program) {
   std::string text;
   for (const ir::Tensor& tensor : program.tensors) {
@@ -45,7 +36,7 @@ std::string shapes_of(const ir::Program& program) {
 }
 
 std::string header_of(const Settings& settings, const Compilation& c) {
-  std::string header = source_of(c) + shapes_of(*c.specialised);
+  std::string header = source_of(*c.file, c.program->name) + shapes_of(*c.specialised);
   const std::string options = options::to_text(settings.mapping);
   header += options.empty() ? "options: chosen by the compiler\n" : fmt::format("options:\n{}", options);
   return header + gpu::report(*c.mapping);
