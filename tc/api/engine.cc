@@ -1,24 +1,21 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <atomic>
+#include <mutex>
 #include <new>
 
 #include "tc/api/kernel.h"
+#include "tc/api/kernel_store.h"
+#include "tc/api/memory_cache.h"
 #include "tc/api/request.h"
+#include "tc/compile/interface.h"
+#include "tc/ir/canonical.h"
 #include "tc/ir/expr_text.h"
 #include "tc/support/check.h"
 #include "tc/support/nearest.h"
 
 namespace tc::api {
-
-struct Engine::Impl {
-  std::map<std::string, compile::Compilation> defs;  ///< each as a symbolic Program
-  std::vector<std::string> entries;
-
-  Result<const compile::Compilation*> find(const std::string& entry) const;
-  Result<compile::Compilation> start(const Request& request, compile::Settings& settings) const;
-};
-
 namespace {
 
 /// Our faults become errors here: none is thrown out of the library.
@@ -40,7 +37,49 @@ Argument describe(const ir::Tensor& tensor) {
   return argument;
 }
 
+/// A def: what calls need to know of it at once, and its Compilation up to its Program when somebody asks.
+struct Def {
+  ir::Program program;  ///< without statements, where it is known from a cache's file
+  std::string digest;   ///< of the whole Program
+
+  Result<const compile::Compilation*> compilation(const compile::Compilation& front) const {
+    const std::lock_guard<std::mutex> lock(mutex);
+    if (!made) {
+      compile::Settings settings;
+      settings.entry = program.name;
+      compile::Compilation compilation = front;
+      TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
+      made = std::move(compilation);
+    }
+    return &*made;
+  }
+
+  mutable std::mutex mutex;
+  mutable std::optional<compile::Compilation> made;
+};
+
 }  // namespace
+
+struct Engine::Impl {
+  explicit Impl(size_t memory_bytes) : memory(memory_bytes) {}
+
+  compile::Compilation front;  ///< the text, parsed; in production without a text: nothing
+  std::map<std::string, Def> defs;
+  std::vector<std::string> entries;
+  std::optional<KernelStore> store;
+  std::function<Result<CompiledKernel>(const Request&, const Error&)> on_miss;
+  bool production = false;
+  mutable MemoryCache memory;
+  mutable std::atomic<int64_t> memory_hits{0}, file_hits{0}, reproved{0}, compiled{0};
+
+  Result<const Def*> find(const std::string& entry) const;
+  Result<void> add_defs();
+  Result<void> add_def(const std::string& entry);
+  Result<void> add_known(const cache::Interface& interface);
+  Result<compile::Settings> settings(const Request& request, const Def& def) const;
+  Result<CompiledKernel> make(const Request& request, const Def& def, size_t& code_bytes) const;
+  Result<CompiledKernel> compile(const compile::Settings& settings, const Def& def, size_t& code_bytes) const;
+};
 
 Signature signature_of(const ir::Program& program) {
   Signature signature{.entry = program.name, .sizes = program.sizes};
@@ -58,9 +97,9 @@ Signature signature_of(const ir::Program& program) {
   return signature;
 }
 
-Engine::Engine(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+// --- defs -------------------------------------------------------------------------------------------------------
 
-Result<const compile::Compilation*> Engine::Impl::find(const std::string& entry) const {
+Result<const Def*> Engine::Impl::find(const std::string& entry) const {
   if (entry.empty() && entries.size() == 1) return &defs.at(entries[0]);
   if (entry.empty()) return fail("the text has {} defs; name one: {}", entries.size(), fmt::join(entries, ", "));
   const auto found = defs.find(entry);
@@ -70,61 +109,200 @@ Result<const compile::Compilation*> Engine::Impl::find(const std::string& entry)
   return fail("there is no def '{}'; there are {}", entry, fmt::join(entries, ", "));
 }
 
-/// A compilation that has its Program, and the settings for the rest of it.
-Result<compile::Compilation> Engine::Impl::start(const Request& request, compile::Settings& settings) const {
-  TC_TRY(def, find(request.entry));
-  TC_TRY(translated, settings_of(request, *def->program));
-  TC_TRY_VOID(check_sizes(translated, *def->program));
-  settings = std::move(translated);
-  return *def;
+/// A def that the file knows by its interface.
+Result<void> Engine::Impl::add_known(const cache::Interface& interface) {
+  auto program = compile::program_of(interface);
+  if (!program)
+    return fail("the cache {}: the interface of '{}' cannot be read", store->file()->path(), interface.entry);
+  Def& def = defs[interface.entry];
+  def.program = std::move(*program);
+  def.digest = interface.program;
+  entries.push_back(interface.entry);
+  return {};
 }
 
-Result<Engine> Engine::create(std::string_view text, std::string_view name) {
+/// A def of the text: by its interface if the file knows it, else through the front end.
+Result<void> Engine::Impl::add_def(const std::string& entry) {
+  std::string text;
+  if (store) {
+    text = compile::source_of(*front.file, entry);
+    Result<std::optional<cache::Interface>> known = store->file()->find_interface(Digest::of(text));
+    if (!known) store->warn(known.error().diagnostics().at(0).message);
+    if (known && *known) return add_known(**known);
+    if (production) return fail("the cache {} does not know the def '{}'", store->file()->path(), entry);
+  }
+  if (!front.typed) TC_TRY_VOID(compile::run_passes(compile::Settings(), front, "analyse"));
+  compile::Settings settings;
+  settings.entry = entry;
+  compile::Compilation compilation = front;
+  TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
+  Def& def = defs[entry];
+  def.program = *compilation.program;
+  def.made = std::move(compilation);
+  entries.push_back(entry);
+  if (!store) return {};
+  def.digest = ir::digest_of(def.program).to_string();
+  const std::optional<cache::Interface> interface = compile::interface_of(def.program, text);
+  if (!interface || store->file()->mode() == cache::Mode::kReadOnly) return {};
+  if (auto written = store->file()->put(Digest::of(text), *interface); !written) {
+    store->warn(written.error().diagnostics().at(0).message);
+  }
+  return {};
+}
+
+Result<void> Engine::Impl::add_defs() {
+  for (const lang::Definition& definition : front.file->definitions) {
+    // Two defs of one name: the analysis says so.
+    if (defs.contains(definition.name.text)) return compile::run_passes(compile::Settings(), front, "analyse");
+    TC_TRY_VOID(add_def(definition.name.text));
+  }
+  return {};
+}
+
+// --- creating ---------------------------------------------------------------------------------------------------
+
+Engine::Engine(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+
+Result<Engine> Engine::create(std::string_view text, std::string_view name, const EngineOptions& options) {
   return guarded([&]() -> Result<Engine> {
-    auto impl = std::make_shared<Impl>();
-    compile::Compilation front;
-    front.source = std::make_shared<const Source>(std::string(name), std::string(text));
-    TC_TRY_VOID(compile::run_passes(compile::Settings(), front, "analyse"));
-    for (const lang::TypedDefinition& definition : front.typed->definitions) {
-      compile::Settings settings;
-      settings.entry = definition.name;
-      compile::Compilation compilation = front;
-      TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
-      impl->defs[definition.name] = std::move(compilation);
-      impl->entries.push_back(definition.name);
+    auto impl = std::make_shared<Impl>(options.memory_bytes);
+    if (!options.cache.empty()) {
+      const cache::OpenOptions open{.mode = options.read_only ? cache::Mode::kReadOnly : cache::Mode::kReadWrite,
+                                    .on_damage = options.on_warning};
+      TC_TRY(file, cache::Cache::open(options.cache, open));
+      impl->store.emplace(std::move(file), KernelStore::Policy{.production = false,
+                                                               .reprove = options.reprove,
+                                                               .nearest = options.nearest,
+                                                               .keep_text = options.keep_text,
+                                                               .on_warning = options.on_warning});
     }
+    impl->front.source = std::make_shared<const Source>(std::string(name), std::string(text));
+    // All defs are checked, also where the file knows one or the other.
+    TC_TRY_VOID(compile::run_passes(compile::Settings(), impl->front, impl->store ? "parse" : "analyse"));
+    TC_TRY_VOID(impl->add_defs());
     return Engine(std::move(impl));
   });
 }
 
+Result<Engine> Engine::production(const std::string& cache, const ProductionOptions& options) {
+  return guarded([&]() -> Result<Engine> {
+    auto impl = std::make_shared<Impl>(options.memory_bytes);
+    TC_TRY(file, cache::Cache::open(cache, {.mode = cache::Mode::kReadOnly, .on_damage = options.on_warning}));
+    impl->production = true;
+    impl->on_miss = options.on_miss;
+    impl->store.emplace(std::move(file), KernelStore::Policy{.production = true, .on_warning = options.on_warning});
+    if (!options.text.empty()) {
+      impl->front.source = std::make_shared<const Source>(options.name, options.text);
+      TC_TRY_VOID(compile::run_passes(compile::Settings(), impl->front, "parse"));
+      TC_TRY_VOID(impl->add_defs());
+      return Engine(std::move(impl));
+    }
+    TC_TRY(interfaces, impl->store->file()->interfaces());
+    for (const cache::Interface& interface : interfaces) {
+      if (impl->defs.contains(interface.entry)) {
+        return fail("the cache {} has several programs called '{}'; the text must say which", cache, interface.entry);
+      }
+      TC_TRY_VOID(impl->add_known(interface));
+    }
+    if (impl->entries.empty()) return fail("the cache {} has no programs", cache);
+    std::ranges::sort(impl->entries);
+    return Engine(std::move(impl));
+  });
+}
+
+// --- asking -----------------------------------------------------------------------------------------------------
+
 std::vector<std::string> Engine::entries() const { return impl_->entries; }
+
+EngineStatistics Engine::statistics() const {
+  return {impl_->memory_hits, impl_->file_hits, impl_->reproved, impl_->compiled};
+}
 
 Result<Signature> Engine::signature(std::string_view entry) const {
   return guarded([&]() -> Result<Signature> {
     TC_TRY(def, impl_->find(std::string(entry)));
-    return signature_of(*def->program);
+    return signature_of(def->program);
   });
+}
+
+Result<compile::Settings> Engine::Impl::settings(const Request& request, const Def& def) const {
+  TC_TRY(translated, settings_of(request, def.program));
+  TC_TRY_VOID(check_sizes(translated, def.program));
+  return translated;
 }
 
 Result<Specs> Engine::infer(const Request& request) const {
   return guarded([&]() -> Result<Specs> {
-    compile::Settings settings;
-    TC_TRY(compilation, impl_->start(request, settings));
+    TC_TRY(def, impl_->find(request.entry));
+    TC_TRY(settings, impl_->settings(request, *def));
+    if (impl_->production) {
+      TC_TRY(bindings, ir::bind(def->program, settings.given));
+      return specs_of(def->program, bindings, settings.layouts);
+    }
+    TC_TRY(front, def->compilation(impl_->front));
+    compile::Compilation compilation = *front;
     TC_TRY_VOID(compile::run_passes(settings, compilation, "specialise"));
     return specs_of(*compilation.specialised, settings.layouts);
   });
 }
 
+// --- compiling --------------------------------------------------------------------------------------------------
+
+Result<CompiledKernel> Engine::Impl::compile(const compile::Settings& settings, const Def& def,
+                                             size_t& code_bytes) const {
+  TC_TRY(front, def.compilation(this->front));
+  compile::Compilation compilation = *front;
+  TC_TRY_VOID(compile::run_passes(settings, compilation));
+  ++compiled;
+  if (store && settings.backend != Backend::kSimulator) {
+    store->put(settings, {def.program, def.digest, {}}, compilation);
+  }
+  const CompiledKernel kernel = kernel_of(settings, compilation);
+  code_bytes = kernel.impl_->code_bytes;
+  return kernel;
+}
+
+Result<CompiledKernel> Engine::Impl::make(const Request& request, const Def& def, size_t& code_bytes) const {
+  TC_TRY(settings, this->settings(request, def));
+  if (request.backend == Backend::kCuda) {
+    TC_TRY(target, compile::target_of_device(request.device));
+    settings.gpu = target;
+  }
+  const bool kept = request.backend != Backend::kSimulator;
+  if (!kept && production) return fail("a cache keeps no kernels of the simulator; production compiles nothing");
+  if (!store || !kept) return compile(settings, def, code_bytes);
+  TC_TRY(found, store->find(settings, {def.program, def.digest, [&] { return def.compilation(front); }}));
+  if (found.kernel) {
+    ++file_hits;
+    if (found.reproved) ++reproved;
+    code_bytes = found.kernel->impl_->code_bytes;
+    return *found.kernel;
+  }
+  for (const KernelStore::Found::Candidate& candidate : found.to_compile) {
+    auto kernel = guarded([&] { return compile(candidate.settings, def, code_bytes); });
+    const bool last = &candidate == &found.to_compile.back();
+    if (kernel || last || kernel.error().kind() == ErrorKind::kCancelled) return kernel;
+    store->warn(fmt::format("'{}' cannot be compiled with {}: {}", def.program.name, candidate.origin,
+                            kernel.error().diagnostics().at(0).message));
+  }
+  TC_CHECK(false, "nothing to compile");
+}
+
 Result<CompiledKernel> Engine::compile(const Request& request) const {
   return guarded([&]() -> Result<CompiledKernel> {
-    compile::Settings settings;
-    TC_TRY(compilation, impl_->start(request, settings));
-    if (request.backend == Backend::kCuda) {
-      TC_TRY(target, compile::target_of_device(request.device));
-      settings.gpu = target;
+    TC_TRY(def, impl_->find(request.entry));
+    const std::string bytes = request_bytes(request, def->program);
+    if (!request.cancel.stop_requested()) {
+      if (std::optional<CompiledKernel> known = impl_->memory.find(bytes)) {
+        ++impl_->memory_hits;
+        return *known;
+      }
     }
-    TC_TRY_VOID(compile::run_passes(settings, compilation));
-    return kernel_of(settings, compilation);
+    size_t code_bytes = 0;
+    Result<CompiledKernel> kernel = impl_->make(request, *def, code_bytes);
+    if (!kernel && impl_->production && impl_->on_miss) return impl_->on_miss(request, kernel.error());
+    if (kernel) impl_->memory.put(bytes, *kernel, code_bytes);
+    return kernel;
   });
 }
 

@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "tc/api/request.h"
+#include "tc/cache/version.h"
+#include "tc/compile/cached.h"
 #include "tc/cpu/runtime.h"
 #include "tc/support/check.h"
 #include "tc/support/result.h"
@@ -50,6 +52,13 @@ Result<void> check_writable(std::span<Tensor> outputs, const CallPlan& plan) {
   return {};
 }
 
+// Entries name the same slots as call plans do.
+template <auto a, auto b>
+constexpr bool kSame = static_cast<int>(a) == static_cast<int>(b);
+using EntryKind = cache::Slot::Kind;
+static_assert(kSame<SlotKind::kInput, EntryKind::kInput> && kSame<SlotKind::kOutput, EntryKind::kOutput> &&
+              kSame<SlotKind::kScalar, EntryKind::kScalar> && kSame<SlotKind::kFault, EntryKind::kFault>);
+
 double median_of(std::vector<double> values) {
   std::ranges::sort(values);
   const size_t middle = values.size() / 2;
@@ -58,10 +67,7 @@ double median_of(std::vector<double> values) {
 
 }  // namespace
 
-CompiledKernel::Impl::Impl(const compile::Settings& settings, const compile::Compilation& compilation)
-    : signature(signature_of(*compilation.program)),
-      specs(specs_of(*compilation.specialised, settings.layouts)),
-      runner(make_runner(settings, compilation)) {
+void CompiledKernel::Impl::fill_plan(const compile::Settings& settings) {
   if (settings.backend == options::Backend::kCuda) plan.device = {kDLCUDA, settings.gpu.ordinal};
   plan.inputs = arguments_of(signature.parameters, specs.inputs);
   plan.outputs = arguments_of(signature.results, specs.outputs);
@@ -72,10 +78,35 @@ CompiledKernel::Impl::Impl(const compile::Settings& settings, const compile::Com
     if (parameter.compiled_in) scalar.compiled_in = value->second;
     plan.scalars.push_back(std::move(scalar));
   }
+}
+
+CompiledKernel::Impl::Impl(const compile::Settings& settings, const compile::Compilation& compilation)
+    : signature(signature_of(*compilation.program)),
+      specs(specs_of(*compilation.specialised, settings.layouts)),
+      provenance{.from_file = false,
+                 .options = compile::options_text(settings),
+                 .compiler = cache::compiler_version(),
+                 .statement = ""},
+      runner(make_runner(settings, compilation)) {
+  fill_plan(settings);
   const std::vector<std::string> names = runner->arguments();
   TC_CHECK(names.size() < kMaxCallArguments, "{} arguments", names.size());
   for (const std::string& name : names) plan.slots.push_back(slot_of(name, plan));
   for (const compile::PassTime& time : compilation.times) times.push_back({time.pass, time.ms});
+  if (compilation.object) code_bytes = compilation.object->bytes.size();
+  if (compilation.compiled) code_bytes = compilation.compiled->cubin.size();
+}
+
+CompiledKernel::Impl::Impl(const compile::Settings& settings, const ir::Program& program, const ir::Bindings& bindings,
+                           const cache::Entry& entry, std::unique_ptr<const Runner> loaded)
+    : signature(signature_of(program)),
+      specs(specs_of(program, bindings, settings.layouts)),
+      code_bytes(entry.cpu.object.size() + entry.gpu.cubin.size()),
+      runner(std::move(loaded)) {
+  fill_plan(settings);
+  for (const cache::Slot& slot : entry.slots) {
+    plan.slots.push_back({static_cast<SlotKind>(slot.kind), static_cast<uint16_t>(slot.index)});
+  }
 }
 
 Result<void> CompiledKernel::Impl::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
@@ -153,5 +184,6 @@ DLDevice CompiledKernel::device() const { return impl_->plan.device; }
 const std::vector<TensorSpec>& CompiledKernel::inputs() const { return impl_->specs.inputs; }
 const std::vector<TensorSpec>& CompiledKernel::outputs() const { return impl_->specs.outputs; }
 const std::vector<PassTime>& CompiledKernel::pass_times() const { return impl_->times; }
+const Provenance& CompiledKernel::provenance() const { return impl_->provenance; }
 
 }  // namespace tc::api

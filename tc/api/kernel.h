@@ -11,6 +11,9 @@ namespace tc::api {
 struct CompiledKernel::Impl {
   /// Of a compilation that has run all passes.
   Impl(const compile::Settings& settings, const compile::Compilation& compilation);
+  /// Of an entry for the settings, whose slots fit_program() says fit.
+  Impl(const compile::Settings& settings, const ir::Program& program, const ir::Bindings& bindings,
+       const cache::Entry& entry, std::unique_ptr<const Runner> loaded);
 
   Result<void> run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
                    std::span<const Scalar> scalars, void* stream) const;
@@ -19,7 +22,12 @@ struct CompiledKernel::Impl {
   Specs specs;
   CallPlan plan;
   std::vector<PassTime> times;
+  Provenance provenance;
+  size_t code_bytes = 0;
   std::unique_ptr<const Runner> runner;
+
+ private:
+  void fill_plan(const compile::Settings& settings);  ///< all but the slots
 };
 
 /// The kernel of a compilation that has run all passes.

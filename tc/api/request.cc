@@ -132,15 +132,19 @@ Result<void> check_sizes(const compile::Settings& settings, const ir::Program& p
 }
 
 Specs specs_of(const ir::Program& specialised, const cpu::Layouts& layouts) {
+  return specs_of(specialised, {}, layouts);
+}
+
+Specs specs_of(const ir::Program& program, const ir::Bindings& bindings, const cpu::Layouts& layouts) {
   const auto spec = [&](const std::string& name) {
-    const ir::Tensor& tensor = specialised.tensor(name);
-    TensorSpec result{.type = ir::from_halide(tensor.type), .shape = ir::constant_shape(tensor)};
+    const ir::Tensor& tensor = program.tensor(name);
+    TensorSpec result{.type = ir::from_halide(tensor.type), .shape = ir::shape_of(tensor, bindings)};
     if (const auto strides = layouts.find(name); strides != layouts.end()) result.strides = strides->second;
     return with_strides(std::move(result));
   };
   Specs specs;
-  for (const std::string& name : inputs_of(specialised)) specs.inputs.push_back(spec(name));
-  for (const std::string& name : specialised.results) specs.outputs.push_back(spec(name));
+  for (const std::string& name : inputs_of(program)) specs.inputs.push_back(spec(name));
+  for (const std::string& name : program.results) specs.outputs.push_back(spec(name));
   return specs;
 }
 

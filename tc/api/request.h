@@ -18,6 +18,9 @@ Result<void> check_sizes(const compile::Settings& settings, const ir::Program& p
 /// Types, shapes and strides of a specialised Program's arguments.
 Specs specs_of(const ir::Program& specialised, const cpu::Layouts& layouts);
 
+/// The same of a symbolic Program and the values of its sizes.
+Specs specs_of(const ir::Program& program, const ir::Bindings& bindings, const cpu::Layouts& layouts);
+
 /// Names of the tensor parameters, in order.
 std::vector<std::string> inputs_of(const ir::Program& program);
 

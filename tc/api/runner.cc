@@ -1,8 +1,10 @@
 #include "tc/api/runner.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "tc/api/elements.h"
+#include "tc/api/request.h"
 #include "tc/cpu/runtime.h"
 #include "tc/support/check.h"
 #include "tc/support/result.h"
@@ -13,10 +15,12 @@ namespace {
 
 class CpuRunner : public Runner {
  public:
-  explicit CpuRunner(const compile::Compilation& c)
-      : entry_(c.program->name), checks_(c.stmt->checks), loaded_(c.loaded) {
-    for (const cpu::KernelArgument& argument : c.stmt->arguments) arguments_.push_back(argument.name);
-  }
+  CpuRunner(std::string entry, std::vector<std::string> arguments, std::vector<cpu::BoundsCheck> checks,
+            std::shared_ptr<const cpu::Loaded> loaded)
+      : entry_(std::move(entry)),
+        arguments_(std::move(arguments)),
+        checks_(std::move(checks)),
+        loaded_(std::move(loaded)) {}
 
   std::vector<std::string> arguments() const override { return arguments_; }
 
@@ -47,7 +51,7 @@ class CpuRunner : public Runner {
 
 class CudaRunner : public Runner {
  public:
-  explicit CudaRunner(const compile::Compilation& c) : executable_(c.executable) {}
+  explicit CudaRunner(std::shared_ptr<cuda::Executable> executable) : executable_(std::move(executable)) {}
 
   std::vector<std::string> arguments() const override {
     std::vector<std::string> names;
@@ -130,16 +134,76 @@ class SimulatedRunner : public Runner {
   std::vector<std::pair<std::string, ScalarType>> scalars_;
 };
 
+/// The name of what stands in a slot of an entry.
+std::string name_of(const cache::Slot& slot, const ir::Program& program) {
+  using Kind = cache::Slot::Kind;
+  if (slot.kind == Kind::kFault) return cpu::kFaultBuffer;
+  const auto index = static_cast<size_t>(slot.index);
+  if (slot.kind == Kind::kOutput) return program.results[index];
+  if (slot.kind == Kind::kInput) return inputs_of(program)[index];
+  return program.scalars[index].name;
+}
+
+Result<std::unique_ptr<const Runner>> load_cpu(const ir::Program& program, const cache::Entry& entry) {
+  std::vector<std::string> arguments;
+  for (const cache::Slot& slot : entry.slots) arguments.push_back(name_of(slot, program));
+  std::vector<cpu::BoundsCheck> checks;
+  for (const cache::CpuCode::Check& check : entry.cpu.checks) {
+    checks.push_back({check.statement, name_of(check.tensor, program), check.dimension, check.extent});
+  }
+  TC_TRY(loaded, cpu::load_object({.name = entry.cpu.symbol,
+                                   .target = entry.cpu.target,
+                                   .bytes = entry.cpu.object,
+                                   .arguments = static_cast<int>(arguments.size())}));
+  return std::make_unique<CpuRunner>(program.name, std::move(arguments), std::move(checks), std::move(loaded));
+}
+
+Result<std::unique_ptr<const Runner>> load_cuda(const compile::Settings& settings, const ir::Program& program,
+                                                const cache::Entry& entry) {
+  cuda::LaunchPlan plan = entry.gpu.plan;
+  for (size_t i = 0; i < entry.slots.size(); ++i) {
+    std::string& name = i < plan.tensors.size() ? plan.tensors[i].name : plan.scalars[i - plan.tensors.size()].name;
+    name = name_of(entry.slots[i], program);
+  }
+  TC_TRY(arch, cuda::parse_arch(entry.gpu.arch));
+  TC_TRY(context, cuda::Context::open(settings.gpu.ordinal));
+  cuda::ModuleCache modules;
+  TC_TRY(executable, cuda::Executable::load(context, arch, entry.gpu.cubin, std::move(plan), modules));
+  return std::make_unique<CudaRunner>(std::move(executable));
+}
+
 }  // namespace
 
-std::unique_ptr<const Runner> make_runner(const compile::Settings& settings, const compile::Compilation& compilation) {
+bool fit_program(const cache::Entry& entry, const ir::Program& program) {
+  using Kind = cache::Slot::Kind;
+  const size_t inputs = inputs_of(program).size();
+  const auto fits = [&](const cache::Slot& slot) {
+    const auto index = static_cast<size_t>(slot.index);
+    return slot.kind == Kind::kFault || (slot.kind == Kind::kInput && index < inputs) ||
+           (slot.kind == Kind::kOutput && index < program.results.size()) ||
+           (slot.kind == Kind::kScalar && index < program.scalars.size());
+  };
+  return entry.slots.size() < kMaxCallArguments && std::ranges::all_of(entry.slots, fits) &&
+         std::ranges::all_of(entry.cpu.checks, [&](const auto& check) { return fits(check.tensor); });
+}
+
+Result<std::unique_ptr<const Runner>> load_runner(const compile::Settings& settings, const ir::Program& program,
+                                                  const cache::Entry& entry) {
+  TC_CHECK(settings.backend != options::Backend::kSimulator, "the simulator's kernels are not kept");
+  return settings.backend == options::Backend::kCpu ? load_cpu(program, entry) : load_cuda(settings, program, entry);
+}
+
+std::unique_ptr<const Runner> make_runner(const compile::Settings& settings, const compile::Compilation& c) {
   switch (settings.backend) {
-    case options::Backend::kCpu:
-      return std::make_unique<CpuRunner>(compilation);
+    case options::Backend::kCpu: {
+      std::vector<std::string> arguments;
+      for (const cpu::KernelArgument& argument : c.stmt->arguments) arguments.push_back(argument.name);
+      return std::make_unique<CpuRunner>(c.program->name, std::move(arguments), c.stmt->checks, c.loaded);
+    }
     case options::Backend::kCuda:
-      return std::make_unique<CudaRunner>(compilation);
+      return std::make_unique<CudaRunner>(c.executable);
     case options::Backend::kSimulator:
-      return std::make_unique<SimulatedRunner>(compilation);
+      return std::make_unique<SimulatedRunner>(c);
   }
   TC_CHECK(false, "a backend that does not exist");
 }

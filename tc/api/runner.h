@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tc/api/call.h"
+#include "tc/cache/entry.h"
 #include "tc/compile/pipeline.h"
 
 namespace tc::api {
@@ -25,5 +26,13 @@ class Runner {
 
 /// Of a compilation that has run all passes of its backend.
 std::unique_ptr<const Runner> make_runner(const compile::Settings& settings, const compile::Compilation& compilation);
+
+/// Of a cache's entry, whose slots fit the def (fit_program()); names in messages are the def's. Loads the code.
+/// Errors: code that this processor or GPU cannot run.
+Result<std::unique_ptr<const Runner>> load_runner(const compile::Settings& settings, const ir::Program& program,
+                                                  const cache::Entry& entry);
+
+/// Whether every slot of an entry is an argument of the def.
+bool fit_program(const cache::Entry& entry, const ir::Program& program);
 
 }  // namespace tc::api

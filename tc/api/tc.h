@@ -13,7 +13,9 @@
 /// Nothing here throws for an error of the user's or of ours: calls return Result<T>, which holds a value or an Error
 /// (tc/support/error.h) whose to_string() is the full text. Only std::bad_alloc may leave a call.
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -132,6 +134,14 @@ struct Profile {
   double mean_us = 0;
 };
 
+/// Where a kernel comes from.
+struct Provenance {
+  bool from_file = false;   ///< read from a cache rather than compiled by this engine
+  std::string options{};    ///< those that it was made with, as text; "": all chosen by the compiler
+  std::string compiler{};   ///< version of the compiler that made it
+  std::string statement{};  ///< what was proved of it, or compared
+};
+
 /// Machine code for one Request. A cheap handle; copies share the code. All members may be called from many threads
 /// at once.
 class CompiledKernel {
@@ -171,21 +181,71 @@ class CompiledKernel {
   DLDevice device() const;                          ///< that it runs on
   const std::vector<TensorSpec>& inputs() const;    ///< strides filled in
   const std::vector<TensorSpec>& outputs() const;   ///< strides filled in
-  const std::vector<PassTime>& pass_times() const;  ///< of the compilation, in order
+  const std::vector<PassTime>& pass_times() const;  ///< of the compilation, in order; none of what a cache held
+  const Provenance& provenance() const;
 
  private:
   friend class Engine;
   friend CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation);
+  friend class KernelStore;
   struct Impl;
   explicit CompiledKernel(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;
 };
 
+/// When a cached kernel's schedule is proved legal again before it is used.
+enum class Reprove {
+  kOtherCompiler,  ///< if another version of the compiler made it
+  kAlways,
+  kNever,
+};
+
+/// What an engine keeps, and where. See tc/cache for the file.
+struct EngineOptions {
+  /// The cache's file, made if it does not exist. It is asked before anything is compiled, and gets what has been
+  /// compiled. Options that are left to the compiler mean the fastest that the file knows for the shape and device.
+  std::string cache{};
+  bool read_only = false;  ///< the file gets nothing, and must exist
+  /// Code of recently used kernels that the engine holds, in bytes; a request that comes again gets the same kernel.
+  size_t memory_bytes = size_t{256} << 20;
+  Reprove reprove = Reprove::kOtherCompiler;
+  /// Where options are left to the compiler and the file knows none for the shape: those of the nearest shape, proved
+  /// legal for this one.
+  bool nearest = false;
+  bool keep_text = false;  ///< CUDA text is kept in the file too
+  /// Told what does not stop the engine: damaged entries, a file that cannot be written. From the calling thread.
+  std::function<void(const std::string&)> on_warning{};
+};
+
+/// Of an engine that only runs what has been compiled before.
+struct ProductionOptions {
+  std::string text{};  ///< the programs, as they were compiled (comments and white space aside); empty: all of the file
+  std::string name = "tc";  ///< stands for the text in messages
+  size_t memory_bytes = size_t{256} << 20;
+  /// What a request gets for which the file has no kernel, and why it has none. Null: that error.
+  std::function<Result<CompiledKernel>(const Request&, const Error&)> on_miss{};
+  std::function<void(const std::string&)> on_warning{};
+};
+
+/// What an engine's requests led to, since it was created.
+struct EngineStatistics {
+  int64_t memory_hits = 0;
+  int64_t file_hits = 0;
+  int64_t reproved = 0;  ///< of the file hits
+  int64_t compiled = 0;
+};
+
 /// A checked TC text. A cheap handle; copies share the text. All members may be called from many threads at once.
 class Engine {
  public:
-  /// Reads and checks a text of one or more defs. `name` stands for the text in messages, like a file's name.
-  static Result<Engine> create(std::string_view text, std::string_view name = "tc");
+  /// Reads and checks a text of one or more defs. `name` stands for the text in messages, like a file's name. Errors
+  /// of the cache: no right to the file, or a file that is no cache.
+  static Result<Engine> create(std::string_view text, std::string_view name = "tc", const EngineOptions& options = {});
+
+  /// Opens a cache's file to run what it has, and nothing else: compile() neither compiles nor tunes nor proves, and
+  /// needs no NVRTC. It takes kernels for this machine's processor or GPU that any version of the compiler made, the
+  /// best known of a shape first. Errors: the file's; a def of the text that the file does not know.
+  static Result<Engine> production(const std::string& cache, const ProductionOptions& options = {});
 
   std::vector<std::string> entries() const;  ///< in the order of the text
 
@@ -195,11 +255,14 @@ class Engine {
   /// Extents of all tensors, without compiling. Errors: as compile(), as far as they concern shapes.
   Result<Specs> infer(const Request& request) const;
 
-  /// Compiles for a processor of this machine. Errors: no GPU, driver or NVRTC, if one is asked for; a wrong number of
-  /// tensors; types, ranks or extents that contradict the text or each other; a size or compiled-in scalar without a
-  /// value; a precondition of the text that the sizes break (R7); strides that make two elements of an output share
-  /// memory; options out of bounds; the budget; cancellation; and, as ErrorKind::kInternal, a fault of ours.
+  /// Compiles for a processor of this machine, or finds what has been compiled. Errors: no GPU, driver or NVRTC, if one
+  /// is asked for; a wrong number of tensors; types, ranks or extents that contradict the text or each other; a size or
+  /// compiled-in scalar without a value; a precondition of the text that the sizes break (R7); strides that make two
+  /// elements of an output share memory; options out of bounds; the budget; cancellation; in production, no kernel for
+  /// the request; and, as ErrorKind::kInternal, a fault of ours.
   Result<CompiledKernel> compile(const Request& request) const;
+
+  EngineStatistics statistics() const;
 
  private:
   struct Impl;
