@@ -1,0 +1,79 @@
+"""Where tensors of a row live: NumPy's memory, or a device of PyTorch's. Both fill, allocate and compare alike."""
+import math
+
+import numpy as np
+
+NUMPY_TYPES = {"float": np.float32, "half": np.float16, "int": np.int32, "bfloat16": np.uint16}
+
+
+def to_bfloat16(values):
+    """The upper halves of float32, rounded to the nearest, as bits."""
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+
+class NumpyArrays:
+    """On the CPU, without PyTorch. bfloat16 is kept as bits."""
+
+    device, xp = (1, 0), np
+
+    def __init__(self, seed=0):
+        self.random = np.random.default_rng(seed)
+
+    def make(self, tensor):
+        if tensor.type == "int":
+            return self.random.integers(tensor.below, size=tensor.shape, dtype=np.int32)
+        values = self.random.random(tensor.shape) if tensor.uniform else self.random.standard_normal(tensor.shape)
+        values = np.asarray(values * tensor.scale)
+        return to_bfloat16(values) if tensor.type == "bfloat16" else values.astype(NUMPY_TYPES[tensor.type])
+
+    def empty(self, tensor):
+        """Filled with what no right result is: NaN."""
+        if tensor.type == "bfloat16":
+            return np.full(tensor.shape, 0x7FFF, np.uint16)
+        return np.full(tensor.shape, np.nan, NUMPY_TYPES[tensor.type])
+
+    def exact(self, array, tensor):
+        if tensor.type == "bfloat16":
+            return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        return array if tensor.type == "int" else array.astype(np.float64)
+
+
+class TorchArrays:
+    """On a device of PyTorch's: "cuda" or "cpu"."""
+
+    def __init__(self, device, seed=0):
+        import torch
+        torch.manual_seed(seed)
+        self.xp = self.torch = torch
+        self.place, self.device = device, (2, 0) if device == "cuda" else (1, 0)
+        self.types = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16, "int": torch.int32,
+                      "float8_e4m3": getattr(torch, "float8_e4m3fn", None)}
+
+    def make(self, tensor):
+        if tensor.type == "int":
+            return self.torch.randint(tensor.below, tensor.shape, device=self.place, dtype=self.torch.int32)
+        random = self.torch.rand if tensor.uniform else self.torch.randn
+        values = random(tensor.shape, device=self.place)
+        if tensor.scale != 1:
+            values *= tensor.scale
+        return values.to(self.types[tensor.type])
+
+    def empty(self, tensor):
+        return self.torch.full(tensor.shape, math.nan, device=self.place, dtype=self.types[tensor.type])
+
+    def exact(self, array, tensor):
+        return array if tensor.type == "int" else array.double()
+
+
+def worst_error(results, right):
+    """The largest distance from the float64 results, as a part of the element's size and the root of the mean square of
+    all of its tensor; NaN if there is one."""
+    worst = 0.0
+    for result, exact in zip(results, right, strict=True):
+        if tuple(result.shape) != tuple(exact.shape):
+            raise ValueError(f"a result has shape {tuple(result.shape)} instead of {tuple(exact.shape)}")
+        scale = abs(exact) + (exact * exact).mean() ** 0.5 + 1e-30  # all may be zero
+        error = float((abs(result - exact) / scale).max())
+        worst = error if math.isnan(error) else max(worst, error)
+    return worst
