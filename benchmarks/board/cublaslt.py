@@ -93,9 +93,9 @@ class CublasLt:
         self.calls.cublasLtMatmulPreferenceDestroy(preference)
         return [result for result in results[:found.value] if result.state == 0]
 
-    def product(self, a, b, transposed, epilogue="", bias=None, tf32=False, out_type=None):
-        """C = A B, or A Bᵀ if `transposed`. Returns (call, C, number of algorithms tried); call() launches the fastest
-        on PyTorch's current stream."""
+    def product(self, a, b, transposed, epilogue="", bias=None, tf32=False, out_type=None, algorithm=None):
+        """C = A B, or A Bᵀ if `transposed`. Returns (call, algorithm): call() launches it on PyTorch's current stream and
+        returns C; the algorithm is the fastest, or the one given, which an earlier call for the same shapes returned."""
         torch = self.torch
         fp8 = a.element_size() == 1
         c = torch.empty(a.shape[0], b.shape[0 if transposed else 1], dtype=out_type or a.dtype, device=a.device)
@@ -121,9 +121,13 @@ class CublasLt:
             if status != 0:
                 raise Missing(f"cublasLtMatmul says {status}")
 
-        found = self.proposals(description, layouts)
-        best = self.fastest(launch, found)
-        return (lambda: launch(best)), c, len(found)
+        best = algorithm or self.fastest(launch, self.proposals(description, layouts))
+
+        def call():
+            launch(best)
+            return c
+
+        return call, best
 
     def fastest(self, launch, proposals, rounds=5):
         """By the least of some rounds of event times, interleaved."""
