@@ -1,0 +1,119 @@
+"""What a run was measured on, and what that machine could do at best."""
+import os
+import pathlib
+import platform
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
+# Bytes and operations per second that the best known kernels reach, not data sheets'.
+KNOWN = {"NVIDIA H200": {"bandwidth": 4.25e12, "half": 720e12, "tf32": 365e12, "fp8": 1410e12, "float": 55e12}}
+
+
+def output_of(*command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=20, check=True, cwd=HERE)
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()
+
+
+def revision():
+    """Of the sources: as git says, or as the file `revision` beside this one, for copies without git."""
+    noted = HERE / "revision"
+    if noted.exists():
+        return noted.read_text(encoding="utf-8").strip()
+    commit = output_of("git", "rev-parse", "--short=12", "HEAD")
+    return commit + ("+" if output_of("git", "status", "--porcelain", "--untracked-files=no") else "") or "unknown"
+
+
+def gpu_facts(torch):
+    """Of GPU 0; the clocks are those of now."""
+    names = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.draw", "temperature.gpu")
+    values = output_of("nvidia-smi", "--id=0", "--query-gpu=" + ",".join(names), "--format=csv,noheader").split(", ")
+    facts = dict(zip(names, values)) if len(values) == len(names) else {}
+    return {"name": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "cudnn": str(torch.backends.cudnn.version()),
+            "capability": "{}.{}".format(*torch.cuda.get_device_capability()), **facts}
+
+
+def cpu_facts():
+    model = platform.processor()
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+        model = next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        pass
+    return {"name": model, "cores": len(os.sched_getaffinity(0)), "load": f"{os.getloadavg()[0]:.1f}"}
+
+
+def versions():
+    found = {"python": platform.python_version()}
+    for module in ("numpy", "torch", "triton", "cupy"):
+        try:
+            found[module] = __import__(module).__version__
+        except ImportError:
+            found[module] = "not installed"
+    return found
+
+
+def measured_gpu(torch):
+    """Figures of a GPU that is not in KNOWN: what PyTorch's copy and products reach."""
+    def seconds(function):
+        function()
+        least = float("inf")
+        for _ in range(5):
+            begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+            begin.record()
+            function()
+            end.record()
+            end.synchronize()
+            least = min(least, begin.elapsed_time(end) / 1e3)
+        return least
+
+    source = torch.randn(1 << 28, device="cuda")
+    target = torch.empty_like(source)
+    figures = {"bandwidth": 2 * 4 * source.numel() / seconds(lambda: target.copy_(source))}
+    del source, target
+    for name, type, size in (("half", torch.float16, 8192), ("float", torch.float32, 4096)):
+        a, b = (torch.randn(size, size, device="cuda").to(type) for _ in range(2))
+        figures[name] = 2 * size**3 / seconds(lambda: a @ b)
+    return figures | {"tf32": figures["half"] / 2, "fp8": figures["half"] * 2}
+
+
+def measured_cpu(torch):
+    """Of all cores: the bandwidth of a copy of 256 MB, the speed of a product of float32."""
+    import time
+    import numpy as np
+
+    def seconds(function):
+        least = float("inf")
+        for _ in range(5):
+            begin = time.perf_counter()
+            function()
+            least = min(least, time.perf_counter() - begin)
+        return least
+
+    if torch is not None:
+        source, a = torch.ones(1 << 26), torch.ones(2048, 2048)
+        target = torch.empty_like(source)
+        copy = lambda: target.copy_(source)  # noqa: E731
+    else:
+        source, a = np.ones(1 << 26, np.float32), np.ones((2048, 2048), np.float32)
+        target = np.empty_like(source)
+        copy = lambda: np.copyto(target, source)  # noqa: E731
+    return {"bandwidth": 2 * 4 * (1 << 26) / seconds(copy), "float": 2 * 2048**3 / seconds(lambda: a @ a)}
+
+
+def figures(device, name, torch, given):
+    """Bytes and operations per second, and whence they are. `given` overrides."""
+    source = "known"
+    best = next((dict(values) for known, values in KNOWN.items() if name.startswith(known)), None)
+    if device == "cpu":
+        best, source = measured_cpu(torch), "measured by a copy and a product of matrices"
+    elif best is None:
+        best, source = measured_gpu(torch), "measured by a copy and products of matrices"
+    return best | given, source
+
+
+def floor_us(row, best):
+    """The time below which no implementation comes."""
+    return max(row.bytes / best["bandwidth"], row.flops / best[row.peak]) * 1e6

@@ -1,0 +1,217 @@
+#!/usr/bin/env python3
+"""Runs the board: rows of ours and of their peers, interleaved, on the GPU or the CPU of this machine.
+
+    run.py [--device=cuda|cpu] [--rows=1b,20] [--output=board.json] ...
+
+Every result is compared with float64 before it is timed. --output is written anew after each row, so what is done
+stays when the run is stopped, by Ctrl-C too. A kernel that hangs, or that takes the device's context down, costs its row:
+the command starts itself again for the rest. report.py makes a table in Markdown and pictures of the file.
+Ends with 0 unless a result of ours is wrong or a row fails; no time makes it fail.
+"""
+import argparse
+import dataclasses
+import json
+import os
+import pathlib
+import signal
+import sys
+import threading
+import time
+import traceback
+
+import machine
+import report
+import rows as board
+import tuned
+from arrays import NumpyArrays, TorchArrays
+from engine import Library
+from measure import blank, measure
+from timing import first_line
+
+
+@dataclasses.dataclass
+class Settings:
+    device: str
+    library: Library
+    arrays: object
+    torch: object
+    best: dict
+    stream: object
+    columns: tuple
+    pairs: int
+    seconds: float
+    compile_s: float
+    without: frozenset
+    only: frozenset
+    options_of: object
+
+    @property
+    def stream_handle(self):
+        return None if self.stream is None else self.stream.cuda_stream
+
+    def synchronize(self):
+        if self.stream is not None:
+            self.stream.synchronize()
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    add = parser.add_argument
+    add("--device", choices=("cuda", "cpu"), default="", help="what to measure; default: cuda where PyTorch finds one")
+    add("--rows", default="", help="numbers, such as 1b,20, or beginnings of titles: '18 causal'; default: all")
+    add("--options", default="default", help="default, tuned, or default,tuned: whose options our kernels get")
+    add("--cache", default="", help="the file that 'tensorc tune' left, for --options=tuned")
+    add("--mapping", default="", help="options as text for one more kernel of ours, 'given'")
+    add("--peers", default="", help="only these peers, such as eager,cublasLt; default: all")
+    add("--without", default="", help="peers that stay away, such as compile, which tunes for tens of seconds a row")
+    add("--columns", default="hot,cold", help="hot, cold or both: whether the L2 cache holds the tensors")
+    add("--pairs", type=int, default=30, help="turns; fewer if they would take longer than --seconds")
+    add("--seconds", type=float, default=8, help="for the turns of a row")
+    add("--compile_seconds", type=float, default=30, help="for compiling one kernel of ours")
+    add("--limit", type=float, default=1e9, help="seconds after which no further row is started")
+    add("--hang", type=float, default=120, help="seconds after which a row counts as hung, torch.compile's apart")
+    add("--output", default="", help="JSON file to write; default: board.json")
+    add("--library", default="", help="libtensorc.so; default: beside the board or in build/")
+    add("--bandwidth", type=float, default=0, help="of the memory, in bytes/s, for the floor")
+    add("--peak", default="", help="half=720e12,float=55e12,...: operations/s, for the floor")
+    add("--list", action="store_true", help="list the rows")
+    add("--show", action="store_true", help="print the programs of the rows")
+    add("--resume", action="store_true", help="keep the rows that --output has, and run the others")
+    return parser.parse_args()
+
+
+def chosen(arguments, device):
+    rows = [entry.row() for entry in (board.CPU if device == "cpu" else board.GPU)]
+    wanted = [text.strip() for text in arguments.rows.split(",") if text.strip()]
+    if not wanted:
+        return rows
+    found = [row for row in rows if any(row.number == text or (" " in text and row.title.startswith(text)) for text in wanted)]
+    if not found:
+        sys.exit(f"run.py: no row is called {arguments.rows}; --list says which there are")
+    return found
+
+
+def import_torch():
+    try:
+        import torch
+        return torch
+    except ImportError:
+        return None
+
+
+def prepare(arguments, device, torch):
+    """Settings of a run, and its heading for the file."""
+    stream = None
+    if device == "cuda":
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cudnn.benchmark = True
+        stream = torch.cuda.Stream()
+    library = Library(arguments.library)
+    facts = machine.gpu_facts(torch) if device == "cuda" else machine.cpu_facts()
+    given = {"bandwidth": arguments.bandwidth} if arguments.bandwidth else {}
+    given |= {key: float(value) for key, value in (pair.split("=") for pair in arguments.peak.split(",") if pair)}
+    best, source = machine.figures(device, facts["name"], torch, given)
+    options = tuned.Options(arguments.options.split(","), arguments.cache, arguments.mapping, library)
+    settings = Settings(
+        device=device, library=library, arrays=TorchArrays(device) if torch else NumpyArrays(), torch=torch, best=best,
+        stream=stream, columns=tuple(arguments.columns.split(",")) if device == "cuda" else ("hot",), pairs=arguments.pairs,
+        seconds=arguments.seconds, compile_s=arguments.compile_seconds, without=frozenset(arguments.without.split(",")),
+        only=frozenset(filter(None, arguments.peers.split(","))), options_of=options.of)
+    heading = {"device": device, "machine": facts, "versions": machine.versions() | {"tensorc": library.version},
+               "revision": machine.revision(), "figures": best, "figures_from": source, "began": time.time(),
+               "date": time.strftime("%Y-%m-%d"), "pairs": arguments.pairs, "options": arguments.options, "rows": []}
+    return settings, heading
+
+
+def save(path, document):
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(document, indent=1, ensure_ascii=False), encoding="utf-8")
+    part.replace(path)
+
+
+def start_again(path, document, result):
+    """Notes a row whose fault this process does not survive, and goes on in a new one."""
+    document["rows"].append(result)
+    save(path, document)
+    sys.stdout.flush()
+    again = [a for a in sys.argv if a != "--resume"] + ["--resume"]
+    os.execv(sys.executable, [sys.executable] + again)
+
+
+def run_row(row, settings, arguments, path, document):
+    """Measures a row under a watch. A fault of the row is its result; the device's ends the process for a new one."""
+    patience = arguments.hang + (0 if "compile" in settings.without else 300) + 4 * arguments.seconds
+    hung = dict(blank(row, settings), status="failed", message=f"hung: not done after {patience:.0f} s")
+    watch = threading.Timer(patience, start_again, (path, document, hung))
+    watch.daemon = True
+    watch.start()
+    try:
+        if settings.torch is None:
+            return measure(row, settings)
+        with settings.torch.inference_mode(), settings.torch.cuda.stream(settings.stream):
+            return measure(row, settings)
+    except Exception as fault:
+        traceback.print_exc()
+        result = dict(blank(row, settings), status="failed", message=first_line(fault))
+        try:
+            settings.synchronize()
+        except Exception:
+            watch.cancel()
+            start_again(path, document, result)
+        return result
+    finally:
+        watch.cancel()
+        if settings.stream is not None:
+            settings.torch.cuda.empty_cache()
+
+
+def run_rows(rows, settings, arguments, path, document):
+    done = {f"{result['number']} {result['name']}" for result in document["rows"]}
+    for place, row in enumerate(rows, 1):
+        if row.title in done:
+            continue
+        elapsed = time.time() - document["began"]
+        if elapsed > arguments.limit:
+            print(f"the time is over after {place - 1} of {len(rows)} rows")
+            document["stopped"] = f"--limit after {place - 1} of {len(rows)} rows"
+            break
+        if sys.stderr.isatty():
+            print(f"\r[{place}/{len(rows)}] {elapsed:5.0f} s  {row.title}\033[K\r", end="", file=sys.stderr, flush=True)
+        result = run_row(row, settings, arguments, path, document)
+        document["rows"].append(result)
+        save(path, document)
+        print(report.text_line(result), flush=True)
+    save(path, document)
+
+
+def main():
+    arguments = parse()
+    torch = import_torch()
+    device = arguments.device or ("cuda" if torch and torch.cuda.is_available() else "cpu")
+    rows = chosen(arguments, device)
+    if arguments.list or arguments.show:
+        for row in rows:
+            print(f"# {row.title}: {row.entry}" + "".join(f" {tensor.name}{list(tensor.shape)}" for tensor in row.inputs))
+            if arguments.show:
+                print(row.source)
+        return 0
+    if device == "cuda" and (torch is None or not torch.cuda.is_available()):
+        sys.exit("run.py: --device=cuda needs PyTorch with a GPU")
+    path = pathlib.Path(arguments.output or "board.json")
+    settings, document = prepare(arguments, device, torch)
+    if arguments.resume and path.exists():
+        document = json.loads(path.read_text(encoding="utf-8"))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    print(report.heading(document))
+    print(report.text_header(document))
+    try:
+        run_rows(rows, settings, arguments, path, document)
+    except KeyboardInterrupt:
+        document["stopped"] = f"stopped by hand after {len(document['rows'])} of {len(rows)} rows"
+        save(path, document)
+        print(f"\nstopped; {path} has the {len(document['rows'])} rows that are done")
+    return 1 if any(result["status"] in ("wrong", "failed") for result in document["rows"]) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
