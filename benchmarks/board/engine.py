@@ -1,5 +1,6 @@
 """tensorc through its C interface, by ctypes: kernels on arrays of NumPy and tensors of PyTorch."""
 import ctypes
+import os
 import pathlib
 import sys
 
@@ -43,8 +44,10 @@ def view(array, tensor, device):
 
 
 def default_library():
-    """Beside this folder, as a bundle puts it, or where the build does."""
-    for path in (HERE / "libtensorc.so", HERE.parent / "libtensorc.so", HERE.parents[1] / "build" / "libtensorc.so"):
+    """What $TENSORC_LIBRARY says; beside this folder, as a bundle puts it; or where the build does."""
+    if os.environ.get("TENSORC_LIBRARY"):
+        return pathlib.Path(os.environ["TENSORC_LIBRARY"])
+    for path in (HERE.parent / "libtensorc.so", HERE.parents[1] / "build" / "libtensorc.so"):
         if path.exists():
             return path
     raise FileNotFoundError("no libtensorc.so in build/ or beside the board; say --library=PATH")

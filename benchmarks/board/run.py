@@ -22,6 +22,7 @@ import traceback
 import machine
 import report
 import rows as board
+import system
 import tuned
 from arrays import NumpyArrays, TorchArrays
 from engine import Library
@@ -64,6 +65,7 @@ def parse():
     add("--mapping", default="", help="options as text for one more kernel of ours, 'given'")
     add("--peers", default="", help="only these peers, such as eager,cublasLt; default: all")
     add("--without", default="", help="peers that stay away, such as compile, which tunes for tens of seconds a row")
+    add("--system", action="store_true", help="first measure what a launch and a compilation cost on the GPU")
     add("--columns", default="hot,cold", help="hot, cold or both: whether the L2 cache holds the tensors")
     add("--pairs", type=int, default=30, help="turns; fewer if they would take longer than --seconds")
     add("--seconds", type=float, default=8, help="for the turns of a row")
@@ -205,6 +207,10 @@ def main():
     print(report.heading(document))
     print(report.text_header(document))
     try:
+        if arguments.system and device == "cuda" and "system" not in document:
+            with torch.cuda.stream(settings.stream):
+                document["system"] = system.figures(settings)
+            print("\n".join(report.system_table(document)))
         run_rows(rows, settings, arguments, path, document)
     except KeyboardInterrupt:
         document["stopped"] = f"stopped by hand after {len(document['rows'])} of {len(rows)} rows"

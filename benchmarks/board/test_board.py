@@ -1,0 +1,282 @@
+"""The board's machinery without a GPU: python3 -m pytest benchmarks/board (needs NumPy, and the library in build/)."""
+import contextlib
+import json
+import math
+import pathlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+import arrays  # noqa: E402
+import engine  # noqa: E402
+import measure  # noqa: E402
+import report  # noqa: E402
+import rows  # noqa: E402
+import timing  # noqa: E402
+
+# Of rows that differ in sizes alone, the first.
+DIFFERENT = list({(entry.row().entry, entry.row().text): entry for entry in reversed(rows.GPU + rows.CPU)}.values())
+NAMES = [f"{entry.number} {entry.name}" for entry in DIFFERENT]
+REFUSED = {"gemm_fp8"}  # what the language does not have; taken off this list on the day that it does
+
+
+@pytest.fixture(scope="session")
+def library():
+    return engine.Library()
+
+
+@pytest.mark.parametrize("entry", DIFFERENT, ids=NAMES)
+def test_program_agrees_with_float64(entry, library):
+    row = entry.row(small=True)
+    if row.entry in REFUSED:
+        with pytest.raises(engine.Refused, match=f"{row.file}:2:.*float8_e4m3"):
+            library.compile(row, (1, 0))
+        return
+    place = arrays.NumpyArrays()
+    inputs = [place.make(tensor) for tensor in row.inputs]
+    outputs = [place.empty(tensor) for tensor in row.outputs]
+    right = row.reference(np, *[place.exact(a, t) for a, t in zip(inputs, row.inputs)])
+    assert not all((exact == 0).all() for exact in right)
+    library.compile(row, place.device).call(inputs, outputs)()
+    assert arrays.worst_error([place.exact(a, t) for a, t in zip(outputs, row.outputs)], right) <= row.tolerance
+
+
+def test_every_size_is_used():
+    """Two rows with one program differ in their tensors."""
+    titles = [entry.row().title for entry in rows.GPU + rows.CPU]
+    assert len(set(titles)) == len(titles)
+    shapes = [(row.entry, row.text, row.peak, tuple(t.shape for t in row.inputs))
+              for row in (entry.row() for entry in rows.GPU)]
+    assert len(set(shapes)) == len(shapes)
+
+
+def test_flops_and_bytes_give_the_floors():
+    """The floors that a machine of 4.25 TB/s, 720 (half), 365 (TF32) and 55 TFLOP/s has, computed by hand."""
+    floors = {"1 gemm f16 8192³": 1527, "4 tmm f32 128×4096×16384": 312.4, "7 group conv f32 C=F=4 H=W=56": 23.3,
+              "8 depthwise f32 NCHW": 46.7, "9 LUT batch 65536": 197.4, "11 MLP chain f16 4096×128, 20 layers": 3.7,
+              "12 GPT-3 MLP f16, 1 row": 71, "13 LLaMA MLP f16, 2048 rows": 394, "14 LSTM-like cell f16 4096×1024×1024": 23.9,
+              "15 BCE of a gemm f16 4096×8192×1024": 95.4, "16 softmax f16 32768×4096": 126.3,
+              "18 causal attention f16 4×16×4096×128": 381.8, "19 conv pair f16 16×512×7²": 10.3,
+              "20 batchnorm f32 32×256×56²": 72.5, "20 moments f32 64×10⁶": 60.2}
+    best = {"bandwidth": 4.25e12, "half": 720e12, "tf32": 365e12, "fp8": 1410e12, "float": 55e12}
+    from machine import floor_us
+    found = {entry.row().title: floor_us(entry.row(), best) for entry in rows.GPU}
+    for title, floor in floors.items():
+        assert found[title] == pytest.approx(floor, rel=0.02), title
+
+
+def test_error_counts_nan_and_small_elements():
+    exact = [np.array([1.0, -1.0, 0.0])]
+    assert arrays.worst_error([np.array([1.0, -1.0, 0.0])], exact) == 0
+    assert arrays.worst_error([np.array([1.0, -1.0, 0.1])], exact) == pytest.approx(0.1 / math.sqrt(2 / 3))
+    assert math.isnan(arrays.worst_error([np.array([1.0, math.nan, 0.0])], exact))
+    assert arrays.worst_error([np.zeros(3)], [np.zeros(3)]) == 0
+    with pytest.raises(ValueError, match="shape"):
+        arrays.worst_error([np.zeros((3, 1))], exact)
+
+
+def test_bfloat16_rounds_to_the_nearest():
+    place, tensor = arrays.NumpyArrays(), rows.w.Tensor("t", (3,), "bfloat16")
+    bits = arrays.to_bfloat16(np.array([1.0, 1 + 2**-9, 1 + 3 * 2**-8]))
+    assert place.exact(bits, tensor).tolist() == [1.0, 1.0, 1 + 2**-6]
+
+
+class FakeCuda:
+    """What timing.py uses of PyTorch, with a clock that launches move."""
+
+    def __init__(self):
+        self.now, self.replays, fake = 0.0, [], self
+
+        class Event:
+            def __init__(self, enable_timing):
+                self.at = math.nan
+
+            def record(self, stream):
+                self.at = fake.now
+
+            def synchronize(self):
+                pass
+
+            def elapsed_time(self, end):
+                return (end.at - self.at) / 1e3
+
+        class CUDAGraph:
+            def replay(self):
+                fake.now += self.us
+                fake.replays.append(self.name)
+
+        @contextlib.contextmanager
+        def graph(made, stream, capture_error_mode):
+            begin = fake.now
+            yield
+            made.us, made.name, fake.now = fake.now - begin, fake.last, begin
+
+        self.cuda = type("cuda", (), {"Event": Event, "CUDAGraph": CUDAGraph, "graph": staticmethod(graph)})
+
+    def synchronize(self):
+        pass
+
+    def kernel(self, name, us, sets=()):
+        def launch(i):
+            self.now, self.last = self.now + us, name
+            sets.append(i) if isinstance(sets, list) else None
+
+        return launch
+
+
+def test_turns_alternate_and_keep_to_the_seconds():
+    fake, seen = FakeCuda(), []
+    pair = [timing.Contestant("ours", fake.kernel("ours", 100, seen), 7), timing.Contestant("eager", fake.kernel("eager", 50), 7)]
+    assert timing.time_column(fake, pair, "cold", fake, pairs=30, seconds=100) == {}
+    assert fake.replays == ["ours", "eager"] * (30 + timing.WARM_TURNS)
+    assert pair[0].us["cold"] == [pytest.approx(100)] * 30 and pair[1].us["cold"] == [pytest.approx(50)] * 30
+    assert seen[-7:] == list(range(7))
+    slow = [timing.Contestant("ours", fake.kernel("ours", 1e6), 1)]
+    timing.time_column(fake, slow, "hot", fake, pairs=30, seconds=10)
+    assert len(slow[0].us["hot"]) == 8
+
+
+def test_a_peer_that_cannot_be_captured_is_named():
+    fake = FakeCuda()
+    calls = []
+
+    def launch(i):
+        calls.append(i)
+        if len(calls) > 4:
+            raise RuntimeError("operation not permitted\nwhen stream is capturing")
+
+    pair = [timing.Contestant("ours", fake.kernel("ours", 1000), 1), timing.Contestant("odd", launch, 1)]
+    failed = timing.time_column(fake, pair, "hot", fake, pairs=3, seconds=1)
+    assert failed == {"odd": "cannot be captured: operation not permitted"}
+    assert len(pair[0].us["hot"]) == 3 and "hot" not in pair[1].us
+
+
+def settings_for(library, options=None):
+    import run
+    import types
+    made = run.Settings(device="cpu", library=library, arrays=arrays.NumpyArrays(), torch=None,
+                        best={"bandwidth": 1e10, "float": 1e11, "half": 1e11, "tf32": 1e11, "fp8": 1e11}, stream=None, columns=("hot",),
+                        pairs=2, seconds=0.01, compile_s=20, without=frozenset(), only=frozenset(),
+                        options_of=lambda row: options or {"ours": ""})
+    return made, types.SimpleNamespace(hang=60, seconds=0.01, limit=1e9)
+
+
+def entry_called(title):
+    return next(entry for entry in rows.GPU + rows.CPU if f"{entry.number} {entry.name}" == title)
+
+
+def test_wrong_results_are_shown_and_not_timed(library):
+    import dataclasses
+    settings, _ = settings_for(library)
+    row = entry_called("20 copy f32 10⁸").row(small=True)
+    wrong = dataclasses.replace(row, reference=lambda xp, a: (a * 1.001,))
+    result = measure.measure(wrong, settings)
+    assert result["status"] == "wrong" and result["us"] == {} and "off by" in result["message"]
+    assert "wrong" in report.text_line(result)
+    assert measure.measure(row, settings)["status"] == "ok"
+
+
+def test_refusals_and_options(library):
+    settings, _ = settings_for(library, {"ours": "", "given": "tile: -1"})
+    refused = measure.measure(entry_called("1c gemm TF32 4096³").row(small=True), settings)
+    assert refused["status"] == "not expressible" and "TF32" in report.text_line(refused)
+    copied = measure.measure(entry_called("20 copy f32 10⁸").row(small=True), settings)
+    assert "hot" in copied["us"]["ours"] and "given" not in copied["us"] and "tile" in copied["notes"]["given"]
+
+
+def test_a_run_is_written_after_each_row_and_resumed(library, tmp_path, capsys):
+    import run
+    settings, arguments = settings_for(library)
+    chosen = [entry_called(title).row(small=True) for title in ("20 copy f32 10⁸", "20 window sum f32 10⁸")]
+    document = {"began": 1e18, "rows": [], "machine": {"name": "M"}}
+    path = tmp_path / "board.json"
+    run.run_rows(chosen[:1], settings, arguments, path, document)
+    assert [row["name"] for row in json.loads(path.read_text())["rows"]] == ["copy f32 10⁸"]
+    run.run_rows(chosen, settings, arguments, path, document)
+    assert [row["name"] for row in json.loads(path.read_text())["rows"]] == ["copy f32 10⁸", "window sum f32 10⁸"]
+    assert capsys.readouterr().out.count("\n") == 2
+    document["began"], arguments.limit = 0, 5
+    run.run_rows([entry_called("20 transpose f32 8192²").row(small=True)], settings, arguments, path, document)
+    assert "stopped" in json.loads(path.read_text()) and len(document["rows"]) == 2
+
+
+def a_result(name, ours, peer, goal, **more):
+    def times(median):
+        return {"hot": {"median": median, "low": median * 0.98, "high": median * 1.02, "least": median, "turns": 30}}
+
+    us = {} if ours is None else {"ours": times(ours)}
+    return {"number": "20", "name": name, "status": "ok", "message": "", "goal": goal, "floor_us": 50.0,
+            "us": us | {"eager": times(peer), "compile": times(peer * 2)}, "notes": {}} | more
+
+
+def a_document():
+    results = [a_result("copy f32 10⁸", 100.0, 150.0, ["us", 120]), a_result("moments f32 64×10⁶", 200.0, 100.0, ["ratio", 1.0]),
+               a_result("transpose f32 8192²", None, 10.0, ["us", 9], status="wrong", message="off by 0.5",
+                        notes={"CuPy": "not | here"})]
+    return {"device": "cuda", "machine": {"name": "NVIDIA X1 Y", "clocks.sm": "1 MHz"}, "versions": {"torch": "2"},
+            "revision": "abc", "figures": {"bandwidth": 4e12}, "figures_from": "known", "date": "2026-01-01", "pairs": 30,
+            "options": "default", "rows": results}
+
+
+def test_table():
+    first, second, third = (dict(zip(report.COLUMNS, report.cells(row))) for row in a_document()["rows"])
+    assert first["ours"] == "100" and first["peer"] == "150" and first["which"] == "eager" and first["peer / ours"] == "1.50"
+    assert first["of floor"] == "50%" and first["spread"] == "4.0%" and first["goal"] == "≤ 120 µs, yes"
+    assert second["peer / ours"] == "0.50" and second["goal"] == "≥ 1×, no"
+    assert third["ours"] == "wrong" and third["peer / ours"] == "" and third["goal"] == "≤ 9 µs, no"
+
+
+def test_markdown_and_pictures(tmp_path):
+    earlier, later = a_document(), a_document()
+    earlier["rows"][0]["us"]["ours"]["hot"]["median"] = 1.0
+    for name, document in (("a.json", earlier), ("b.json", later)):
+        (tmp_path / name).write_text(json.dumps(document), encoding="utf-8")
+    command = [sys.executable, str(HERE / "report.py"), "a.json", "b.json", "--markdown=board.md"]
+    drawn = subprocess.run([sys.executable, "-c", "import matplotlib"], capture_output=True).returncode == 0
+    done = subprocess.run(command + ["--pictures=board"] * drawn, cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    text = (tmp_path / "board.md").read_text(encoding="utf-8")
+    assert text.count("## NVIDIA X1 Y") == 1
+    assert "3 rows, 2 of ours right and timed; 1 at least as fast as the best peer; 1 of 3 goals reached." in text
+    assert "| 20 | copy f32 10⁸ | 100 |" in text  # the later file's
+    assert "- 20 transpose f32 8192²: wrong: off by 0.5" in text and "- CuPy, row 20: not | here" in text
+    order = [text.index(name) for name in ("moments f32", "transpose f32", "copy f32")]
+    assert order == sorted(order)
+    if drawn:
+        assert "(board-x1-y.svg)" in text and (tmp_path / "board-x1-y.png").stat().st_size > 1000
+        assert "</svg>" in (tmp_path / "board-x1-y.svg").read_text(encoding="utf-8")
+
+
+def test_commands_list_and_show():
+    def printed(*flags):
+        return subprocess.run([sys.executable, str(HERE / "run.py"), *flags], capture_output=True, text=True, check=True).stdout
+
+    assert "# C1 sgemm 1024³: gemm_f32 A[1024, 1024] B[1024, 1024]" in printed("--device=cpu", "--list")
+    assert "# 20 copy f32 10⁸" in printed("--device=cuda", "--list", "--rows=20")
+    shown = printed("--device=cuda", "--show", "--rows=11 MLP chain f16 4096×128, 4 layers")
+    assert "half X3(b,n) = half(relu(S2(b,n) + bias(2,n)))" in shown
+
+
+def peers_on_cpu():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed: its side is not tested")
+    import peers
+    return torch, peers
+
+
+@pytest.mark.parametrize("entry", DIFFERENT, ids=NAMES)
+def test_peers_agree_with_float64(entry):
+    """PyTorch's programs, where they run on a CPU."""
+    torch, peers = peers_on_cpu()
+    row, place = entry.row(small=True), arrays.TorchArrays("cpu")
+    inputs = [place.make(tensor) for tensor in row.inputs]
+    right = row.reference(torch, *[place.exact(a, t) for a, t in zip(inputs, row.inputs)])
+    away = {"compile", "cublasLt", "Triton", "CuPy", "cuDNN", "FlashAttention"}
+    for name, prepare in (peers.peers_of(row, "cuda") | peers.peers_of(row, entry.device)).items():
+        if name not in away:
+            results = peers.results_of(row, prepare(row, [inputs])(0))
+            assert arrays.worst_error([result.double() for result in results], right) <= row.tolerance, name
