@@ -4,6 +4,8 @@
 #include <string>
 #include <variant>
 
+#include "tc/tune/result.h"
+
 /// What a tuner asks and a worker answers, as values; proto/tune.proto says what each field means.
 namespace tc::tune {
 
@@ -22,22 +24,6 @@ struct Job {
   std::string options{};
   std::variant<CompileJob, MeasureJob> work{};
 };
-
-/// How a candidate ended.
-enum class Outcome {
-  kDone,        ///< compiled, or measured and right
-  kRefused,     ///< the compiler or the launch refuses the options
-  kFault,       ///< an internal error of the compiler
-  kWrong,       ///< a result is not the oracle's
-  kHopeless,    ///< stopped early; its time is rough
-  kUnusable,    ///< the problem itself is at fault: no options would help
-  kCrash,       ///< its worker ended
-  kHang,        ///< it took longer than its limit
-  kGarbage,     ///< its worker wrote what is no reply
-  kInfeasible,  ///< rejected before any compilation
-};
-/// "done", "refused", "fault", "wrong result", ...
-const char* name_of(Outcome outcome);
 
 struct Reply {
   Outcome outcome = Outcome::kDone;

@@ -8,11 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "tc/tune/result.h"
 #include "tc/tune/space.h"
 
 namespace tc::tune {
-
-enum class SearchKind { kGenetic, kRandom };
 
 /// A candidate and how fast it is. Fitness is 1 / us; a candidate that fails has none and is no parent.
 struct Scored {

@@ -62,6 +62,32 @@ std::vector<int> elements_of(const std::vector<Parameter>& parameters) {
   return result;
 }
 
+/// All of a repeated field: "[64, 32]"; "" if it is absent.
+std::string list_at(const Place& place) {
+  const int size = place.message->GetReflection()->FieldSize(*place.message, place.field);
+  std::string text;
+  for (int i = 0; i < size; ++i) {
+    std::string element;
+    TextFormat::PrintFieldValueToString(*place.message, place.field, i, &element);
+    text += (i > 0 ? ", " : "") + element;
+  }
+  return text.empty() ? text : "[" + text + "]";
+}
+
+/// Sets a field, or adds to a repeated one: one element, or those of a list.
+bool set_at(const Place& place, const std::string& value) {
+  if (!value.starts_with('[')) return TextFormat::ParseFieldValueFromString(value, place.field, place.message);
+  if (!place.field->is_repeated() || !value.ends_with(']')) return false;
+  for (size_t begin = 1; begin < value.size();) {
+    const size_t end = value.find_first_of(",]", begin);
+    if (!TextFormat::ParseFieldValueFromString(value.substr(begin, end - begin), place.field, place.message)) {
+      return false;
+    }
+    begin = end + 1;
+  }
+  return true;
+}
+
 /// The value of a field as text; "" if it is absent.
 std::string value_at(const Place& place, int element) {
   const auto* reflection = place.message->GetReflection();
@@ -76,6 +102,10 @@ std::string value_at(const Place& place, int element) {
 }
 
 }  // namespace
+
+bool Parameter::is_list() const {
+  return std::ranges::any_of(values, [](const std::string& value) { return value.starts_with('['); });
+}
 
 double Space::size() const {
   double points = 1;
@@ -95,7 +125,7 @@ Result<std::string> text_of(const Space& space, const Candidate& candidate) {
         place.message->GetReflection()->FieldSize(*place.message, place.field) < elements[p]) {
       continue;
     }
-    if (!TextFormat::ParseFieldValueFromString(value, place.field, place.message)) {
+    if (!set_at(place, value)) {
       return fail("'{}' cannot be {}", parameter.field, value);
     }
   }
@@ -109,7 +139,7 @@ Result<Candidate> candidate_of(Space& space, const std::string& text) {
   for (size_t p = 0; p < space.parameters.size(); ++p) {
     Parameter& parameter = space.parameters[p];
     TC_TRY(place, find(*message, parameter.field));
-    const std::string value = value_at(place, elements[p]);
+    const std::string value = parameter.is_list() ? list_at(place) : value_at(place, elements[p]);
     auto found = std::ranges::find(parameter.values, value);
     if (found == parameter.values.end()) found = parameter.values.insert(found, value);
     candidate.push_back(static_cast<uint16_t>(found - parameter.values.begin()));
@@ -118,6 +148,12 @@ Result<Candidate> candidate_of(Space& space, const std::string& text) {
   const std::string meant = write(*message);
   if (back != meant) return fail("options that the space does not hold:\n{}", meant);
   return candidate;
+}
+
+Result<std::string> value_in(options::Backend backend, const std::string& text, const std::string& field) {
+  TC_TRY(message, read(backend, text));
+  TC_TRY(place, find(*message, field));
+  return place.field->is_repeated() ? list_at(place) : value_at(place, 0);
 }
 
 Candidate first_candidate(const Space& space) { return Candidate(space.parameters.size(), 0); }

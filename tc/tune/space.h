@@ -14,7 +14,9 @@ struct Parameter {
   /// As in the message, through dots: "vector_width", "scheduler.fusion_strategy". Parameters of one repeated field
   /// ("tile") stand for its elements in order; what follows an absent one is absent.
   std::string field;
-  std::vector<std::string> values;  ///< as in the text form; "" for absent: the compiler chooses
+  /// As in the text form; "" for absent: the compiler chooses. "[64, 32]": all elements of a repeated field at once.
+  std::vector<std::string> values;
+  bool is_list() const;  ///< some value is one of all elements
   bool operator==(const Parameter&) const = default;
 };
 
@@ -38,6 +40,10 @@ Result<std::string> text_of(const Space& space, const Candidate& candidate);
 /// The candidate that a text of options is. A value that its parameter does not list is added to the list.
 /// Errors: not such a text; a field that is set to something else than in `base`, and which no parameter names.
 Result<Candidate> candidate_of(Space& space, const std::string& text);
+
+/// What a text of options says of a field, as a parameter has it; "" if nothing. Of a repeated field all elements.
+/// Errors: not such a text; no such field.
+Result<std::string> value_in(options::Backend backend, const std::string& text, const std::string& field);
 
 /// All parameters at their first value.
 Candidate first_candidate(const Space& space);

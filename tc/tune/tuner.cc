@@ -4,6 +4,7 @@
 #include <deque>
 
 #include "tc/support/result.h"
+#include "tc/tune/messages.h"
 
 namespace tc::tune {
 namespace {

@@ -2,14 +2,12 @@
 
 #include <chrono>
 #include <functional>
-#include <map>
-#include <optional>
 #include <stop_token>
 #include <string>
 #include <vector>
 
 #include "tc/tune/executor.h"
-#include "tc/tune/messages.h"
+#include "tc/tune/result.h"
 #include "tc/tune/search.h"
 #include "tc/tune/space.h"
 
@@ -32,30 +30,6 @@ struct TunerOptions {
   std::stop_token stop{};  ///< ends the search; the best so far is the result
 };
 
-/// What has become of one candidate.
-struct Record {
-  int generation = 0;
-  std::string options{};
-  Outcome outcome = Outcome::kDone;
-  double us = 0;  ///< of one run, hot; comparable between records: measured in turn with the best of its time
-  double cold_us = 0;
-  double spread = 0;
-  double compile_ms = 0;
-  std::string message{};
-  bool remembered = false;  ///< known from before: not measured now
-};
-
-struct Progress {
-  int done = 0;  ///< candidates, of `planned`
-  int planned = 0;
-  int generation = 0;
-  double default_us = 0;  ///< 0: not yet measured
-  double best_us = 0;
-  std::map<Outcome, int> failed{};
-  std::optional<double> seconds_left{};  ///< an estimate, or of the time limit
-  const Record* last = nullptr;
-};
-
 /// What a run is given beside its options.
 struct Task {
   std::string problem{};  ///< of Job
@@ -66,19 +40,6 @@ struct Task {
   std::function<std::string(const std::string& options)> infeasible{};
   /// After each candidate, from the calling thread.
   std::function<void(const Progress&)> on_progress{};
-};
-
-enum class Ending { kFinished, kExhausted, kTimeLimit, kStopped };
-
-struct Tuned {
-  Ending ending = Ending::kFinished;
-  std::string best{};  ///< options as text
-  double best_us = 0;
-  double best_cold_us = 0;
-  double default_us = 0;  ///< of the space's first candidate
-  double speedup = 1;     ///< default over best, measured in turn at the end
-  std::string device{};
-  std::vector<Record> history{};  ///< in the order of their ends; `known` ones that were met again are among them
 };
 
 /// Searches. The first candidate of the space (what the compiler chooses) is measured first; then generations of

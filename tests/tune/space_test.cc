@@ -57,6 +57,19 @@ TEST(Space, RefusesWhatItCannotHold) {
   EXPECT_EQ(unknown.error().to_string(), "error: 'tiles' is no tunable field of CpuOptions\n");
 }
 
+TEST(Space, TakesWholeListsAsValues) {
+  Space all{.backend = options::Backend::kCuda, .parameters = {{"tile", {"", "[64, 64, 16]", "[8]"}}}};
+  EXPECT_EQ(options::mapping_options_from_text(*text_of(all, {1}))->tile, (std::vector<int64_t>{64, 64, 16}));
+  EXPECT_EQ(*candidate_of(all, *text_of(all, {1})), Candidate{1});
+  EXPECT_EQ(*candidate_of(all, *text_of(all, {0})), Candidate{0});
+  EXPECT_EQ(*candidate_of(all, "tile: 8"), Candidate{2});
+  EXPECT_EQ(*candidate_of(all, "tile: [8, 4]"), Candidate{3});
+  EXPECT_EQ(*value_in(all.backend, "tile: [8, 4]", "tile"), "[8, 4]");
+  EXPECT_EQ(*value_in(all.backend, "outer_schedule_options { fusion_strategy: MAX }",
+                      "outer_schedule_options.fusion_strategy"),
+            "MAX");
+}
+
 TEST(Space, HoldsMappingOptionsToo) {
   const Space gpu{.backend = options::Backend::kCuda,
                   .parameters = {{"map_to_threads", {"", "32"}}, {"map_to_threads", {"", "8"}}}};

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tc/support/result.h"
+#include "tc/tune/messages.h"
 #include "tc/tune/worker_pool.h"
 #include "tests/tune/landscape.h"
 

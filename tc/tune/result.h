@@ -1,0 +1,66 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+/// What a tuner tells its caller.
+namespace tc::tune {
+
+enum class SearchKind { kGenetic, kRandom };
+
+/// How a candidate ended.
+enum class Outcome {
+  kDone,        ///< compiled, or measured and right
+  kRefused,     ///< the compiler or the launch refuses the options
+  kFault,       ///< an internal error of the compiler
+  kWrong,       ///< a result is not the oracle's
+  kHopeless,    ///< stopped early; its time is rough
+  kUnusable,    ///< the problem itself is at fault: no options would help
+  kCrash,       ///< its worker ended
+  kHang,        ///< it took longer than its limit
+  kGarbage,     ///< its worker wrote what is no reply
+  kInfeasible,  ///< rejected before any compilation
+};
+/// "done", "refused", "fault", "wrong result", ...
+const char* name_of(Outcome outcome);
+
+/// What has become of one candidate.
+struct Record {
+  int generation = 0;
+  std::string options{};
+  Outcome outcome = Outcome::kDone;
+  double us = 0;  ///< of one run, hot; comparable between records: measured in turn with the best of its time
+  double cold_us = 0;
+  double spread = 0;
+  double compile_ms = 0;
+  std::string message{};
+  bool remembered = false;  ///< known from before: not measured now
+};
+
+struct Progress {
+  int done = 0;  ///< candidates, of `planned`
+  int planned = 0;
+  int generation = 0;
+  double default_us = 0;  ///< 0: not yet measured
+  double best_us = 0;
+  std::map<Outcome, int> failed{};
+  std::optional<double> seconds_left{};  ///< an estimate, or of the time limit
+  const Record* last = nullptr;
+};
+
+enum class Ending { kFinished, kExhausted, kTimeLimit, kStopped };
+
+struct Tuned {
+  Ending ending = Ending::kFinished;
+  std::string best{};  ///< options as text
+  double best_us = 0;
+  double best_cold_us = 0;
+  double default_us = 0;  ///< of the space's first candidate
+  double speedup = 1;     ///< default over best, measured in turn at the end
+  std::string device{};
+  std::vector<Record> history{};  ///< in the order of their ends; `known` ones that were met again are among them
+};
+
+}  // namespace tc::tune
