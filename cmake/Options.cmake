@@ -10,6 +10,7 @@ endif()
 option(TC_BUILD_TESTS "Build the tests" ON)
 option(TC_BUILD_FUZZERS "Build the libFuzzer targets (Clang only)" OFF)
 option(TC_BUILD_BENCHMARKS "Build the benchmarks" OFF)
+option(TC_BUILD_PYTHON "Build the Python package, for the Python of Python_EXECUTABLE" OFF)
 option(TC_WARNINGS_AS_ERRORS "Fail on warnings" ON)
 set(TC_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them (address,undefined or thread)")
 

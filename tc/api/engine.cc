@@ -5,6 +5,7 @@
 #include <mutex>
 #include <new>
 
+#include "tc/api/emit.h"
 #include "tc/api/kernel.h"
 #include "tc/api/kernel_store.h"
 #include "tc/api/memory_cache.h"
@@ -303,6 +304,28 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
     if (!kernel && impl_->production && impl_->on_miss) return impl_->on_miss(request, kernel.error());
     if (kernel) impl_->memory.put(bytes, *kernel, code_bytes);
     return kernel;
+  });
+}
+
+Result<std::string> Engine::emit(const Request& request, std::string_view stage, std::string_view arch) const {
+  return guarded([&]() -> Result<std::string> {
+    const bool concrete =
+        !request.inputs.empty() || !request.outputs.empty() || !request.sizes.empty() || !request.scalars.empty();
+    TC_TRY(wanted, find_stage(stage, concrete));
+    Request of_stage = request;
+    of_stage.backend = wanted.backend;
+    TC_TRY(def, impl_->find(request.entry));
+    if (impl_->production) return fail("production compiles nothing, and has no stages of '{}' to show", request.entry);
+    TC_TRY(settings, settings_of(of_stage, def->program));
+    TC_TRY(gpu, compile::target_of_arch(std::string(arch)));
+    settings.gpu = gpu;
+    TC_TRY(front, def->compilation(impl_->front));
+    compile::Compilation run = *front;
+    TC_TRY(specialise, compile::find_pass("specialise", wanted.backend));
+    TC_TRY(last, compile::find_pass(wanted.pass, wanted.backend));
+    if (last >= specialise) TC_TRY_VOID(check_sizes(settings, *run.program));
+    TC_TRY_VOID(compile::run_passes(settings, run, wanted.pass));
+    return text_of(wanted, settings, run);
   });
 }
 

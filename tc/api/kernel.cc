@@ -143,6 +143,8 @@ Result<void> CompiledKernel::run(std::span<const Tensor> inputs, std::span<Tenso
 
 Result<void> CompiledKernel::prepare(void* stream) const { return impl_->runner->prepare(stream); }
 
+Result<void> CompiledKernel::wait(void* stream) const { return impl_->runner->wait(stream); }
+
 Result<Profile> CompiledKernel::profile(std::span<const Tensor> inputs, std::span<Tensor> outputs,
                                         std::span<const Scalar> scalars, int repeat) const {
   if (repeat < 1) return tl::unexpected(Error(fmt::format("a profile of {} runs shows nothing", repeat)));
@@ -183,6 +185,10 @@ const Signature& CompiledKernel::signature() const { return impl_->signature; }
 DLDevice CompiledKernel::device() const { return impl_->plan.device; }
 const std::vector<TensorSpec>& CompiledKernel::inputs() const { return impl_->specs.inputs; }
 const std::vector<TensorSpec>& CompiledKernel::outputs() const { return impl_->specs.outputs; }
+bool CompiledKernel::writes_all(size_t output) const {
+  const std::vector<bool>& written = impl_->specs.outputs_written;
+  return output < written.size() && written[output];
+}
 const std::vector<PassTime>& CompiledKernel::pass_times() const { return impl_->times; }
 const Provenance& CompiledKernel::provenance() const { return impl_->provenance; }
 

@@ -8,6 +8,7 @@
 #include "tc/api/call.h"
 #include "tc/api/elements.h"
 #include "tc/api/layout.h"
+#include "tc/ir/in_place.h"
 #include "tc/ir/index_expr.h"
 #include "tc/support/nearest.h"
 
@@ -144,7 +145,10 @@ Specs specs_of(const ir::Program& program, const ir::Bindings& bindings, const c
   };
   Specs specs;
   for (const std::string& name : inputs_of(program)) specs.inputs.push_back(spec(name));
-  for (const std::string& name : program.results) specs.outputs.push_back(spec(name));
+  for (const std::string& name : program.results) {
+    specs.outputs.push_back(spec(name));
+    specs.outputs_written.push_back(ir::writes_all(program, name));
+  }
   return specs;
 }
 

@@ -119,6 +119,9 @@ struct Request {
 struct Specs {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
+  /// For each output, whether every element is surely written. Of one that is not, a caller who allocates it has to
+  /// set the elements to zero (R5). Empty: of none.
+  std::vector<bool> outputs_written{};
 };
 
 struct PassTime {
@@ -169,6 +172,9 @@ class CompiledKernel {
   /// Allocates what run() needs on a stream; before the first run that a graph captures. Nothing to do on the CPU.
   Result<void> prepare(void* stream) const;
 
+  /// Waits until everything launched on the stream is done. Nothing to do on the CPU.
+  Result<void> wait(void* stream) const;
+
   /// Runs `repeat` times after one run to warm up, and says how long each took (wall clock, until all is done; on the
   /// default stream). In-outs are updated by every run.
   Result<Profile> profile(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::span<const Scalar> scalars,
@@ -181,6 +187,7 @@ class CompiledKernel {
   DLDevice device() const;                          ///< that it runs on
   const std::vector<TensorSpec>& inputs() const;    ///< strides filled in
   const std::vector<TensorSpec>& outputs() const;   ///< strides filled in
+  bool writes_all(size_t output) const;             ///< as Specs::outputs_written
   const std::vector<PassTime>& pass_times() const;  ///< of the compilation, in order; none of what a cache held
   const Provenance& provenance() const;
 
@@ -261,6 +268,12 @@ class Engine {
   /// elements of an output share memory; options out of bounds; the budget; cancellation; in production, no kernel for
   /// the request; and, as ErrorKind::kInternal, a fault of ours.
   Result<CompiledKernel> compile(const Request& request) const;
+
+  /// The text of a stage: ast, program, schedule, stmt, object (assembly of this processor); tile, cuda, ptx, cubin for
+  /// a GPU's architecture ("sm_90a"), with no GPU needed. `program` is symbolic unless the request names sizes, tensors
+  /// or scalars; the request's backend is ignored. Errors: no such stage (with the nearest) or architecture; no NVRTC
+  /// for the last two; as compile().
+  Result<std::string> emit(const Request& request, std::string_view stage, std::string_view arch = "sm_90a") const;
 
   EngineStatistics statistics() const;
 

@@ -72,6 +72,11 @@ bool needs_fill(const Program& program, const Tensor& tensor) {
 
 }  // namespace
 
+bool writes_all(const Program& program, const std::string& tensor) {
+  return std::any_of(program.statements.begin(), program.statements.end(),
+                     [&](const Statement& s) { return s.tensor == tensor && covers(s, program.tensor(tensor)); });
+}
+
 bool left_is_identity(const Statement& statement) {
   std::set<std::string> used;
   for (const Expr& e : statement.subscripts) {

@@ -19,6 +19,9 @@ Program snapshot_own_reads(Program program);
 /// start from zero or the caller's values in the engine's hands.
 Program fill_temporaries(Program program);
 
+/// True where one statement alone writes every element of the tensor, whatever the data.
+bool writes_all(const Program& program, const std::string& tensor);
+
 /// True where the left subscripts are distinct map indices, and all of them: each element is written for one value of
 /// the map indices.
 bool left_is_identity(const Statement& statement);

@@ -55,6 +55,31 @@ TEST(Engine, InfersShapesFromTensorsOrSizes) {
             "error: dimension 0 of 'x' is 5, but it must be 4: 'K' is 4 by dimension 1 of 'A'\n");
 }
 
+TEST(Engine, SaysWhichOutputsAreWrittenWhole) {
+  const auto written = [](const char* text) {
+    return take(take(Engine::create(text)).infer({.inputs = {floats({6})}})).outputs_written;
+  };
+  EXPECT_EQ(written(kAccumulate), std::vector<bool>{false});
+  EXPECT_EQ(written("def f(float(N) x) -> (y) { y(i) = x(i) }"), std::vector<bool>{true});
+  EXPECT_EQ(written("def f(float(N) x) -> (y) { y(i) +=! x(j) where i in 0:3 }"), std::vector<bool>{true});
+  EXPECT_EQ(written("def f(float(N) x) -> (y) { y(i) = x(i - 1) where i in 1:N+1 }"), std::vector<bool>{false});
+  EXPECT_EQ(written("def f(float(N) x) -> (y, z) { y(i) = x(i) where i in 1:3\n y(i) = 2 * x(i)\n z = 1.0 }"),
+            (std::vector<bool>{true, true}));
+}
+
+TEST(Engine, EmitsTheTextOfAStage) {
+  const Engine engine = take(Engine::create(kMv));
+  const Request request{.sizes = {{"M", 3}, {"K", 4}}};
+  EXPECT_EQ(take(engine.emit({}, "program")).substr(0, 20), "program mv\n  size M\n");
+  EXPECT_EQ(take(engine.emit(request, "program")).substr(0, 40), "program mv\n  input float32(3,4) A\n  inpu");
+  EXPECT_EQ(take(engine.emit(request, "cuda")).substr(0, 10), "// def mv(");
+  EXPECT_EQ(error_of(engine.emit(request, "cud")), "error: there is no stage 'cud'; did you mean 'cuda'?\n");
+  EXPECT_EQ(error_of(engine.emit({}, "tile")),
+            "error: size 'M' of 'mv' has no value: no tensor that is given determines it\n");
+  EXPECT_EQ(error_of(engine.emit(request, "cuda", "sm90")),
+            "error: 'sm90' is no GPU architecture; one is written like sm_80 or sm_90a\n");
+}
+
 TEST(Engine, RefusesTensorsThatContradictTheText) {
   const Engine engine = take(Engine::create(kMv));
   const auto compile_error = [&](const Request& request) { return error_of(engine.compile(request)); };

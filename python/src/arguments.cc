@@ -1,0 +1,217 @@
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+
+#include "errors.h"
+#include "function.h"
+
+namespace nb = nanobind;
+
+namespace tc::python {
+namespace {
+
+std::string names_of(const api::Signature& signature) {
+  std::string text;
+  for (const api::Argument& parameter : signature.parameters) text += (text.empty() ? "" : ", ") + parameter.name;
+  return text.empty() ? "none" : text;
+}
+
+std::string text_of(nb::handle string) { return nb::cast<std::string>(string); }
+
+/// A call's arguments by what they are for, before any is read.
+struct Given {
+  std::vector<nb::handle> parameters;
+  std::vector<nb::handle> results;
+  nb::handle stream;
+  bool has_stream = false;
+
+  explicit Given(const api::Signature& signature)
+      : parameters(signature.parameters.size()), results(signature.results.size()) {}
+};
+
+void take_out(const api::Signature& signature, nb::handle out, Given& given) {
+  if (out.is_none()) return;
+  if (given.results.size() == 1 && !PyTuple_Check(out.ptr()) && !PyList_Check(out.ptr())) {
+    given.results[0] = out;
+    return;
+  }
+  if ((!PyTuple_Check(out.ptr()) && !PyList_Check(out.ptr())) || nb::len(out) != given.results.size()) {
+    raise_type_error(signature.entry + "() has " + std::to_string(given.results.size()) +
+                     " results: out= takes as many arrays, None for those to be made");
+  }
+  for (size_t r = 0; r < given.results.size(); ++r) {
+    // The list keeps its elements alive during the call.
+    const nb::handle array = PyTuple_Check(out.ptr()) ? PyTuple_GET_ITEM(out.ptr(), static_cast<Py_ssize_t>(r))
+                                                      : PyList_GET_ITEM(out.ptr(), static_cast<Py_ssize_t>(r));
+    if (!array.is_none()) given.results[r] = array;
+  }
+}
+
+void take_keyword(const std::string& name, nb::handle value, Arguments& arguments, Given& given) {
+  const api::Signature& signature = arguments.signature;
+  if (name == "out") return take_out(signature, value, given);
+  if (name == "stream") {
+    given.stream = value;
+    given.has_stream = !value.is_none();
+    return;
+  }
+  for (size_t p = 0; p < signature.parameters.size(); ++p) {
+    if (signature.parameters[p].name != name) continue;
+    if (given.parameters[p].is_valid()) raise_type_error(signature.entry + "() is given '" + name + "' twice");
+    given.parameters[p] = value;
+    return;
+  }
+  for (size_t r = 0; r < signature.results.size(); ++r) {
+    if (signature.results[r].name != name) continue;
+    given.results[r] = value;
+    return;
+  }
+  for (size_t s = 0; s < signature.sizes.size(); ++s) {
+    if (signature.sizes[s] != name) continue;
+    arguments.sizes.emplace_back(s, nb::cast<int64_t>(value));
+    return;
+  }
+  raise_type_error(signature.entry + "() has no argument '" + name + "'; its parameters are " + names_of(signature));
+}
+
+Given sort(Arguments& arguments, nb::args args, nb::kwargs kwargs) {
+  const api::Signature& signature = arguments.signature;
+  Given given(signature);
+  if (args.size() > given.parameters.size()) {
+    raise_type_error(signature.entry + "() takes " + std::to_string(given.parameters.size()) + " arguments (" +
+                     names_of(signature) + "); " + std::to_string(args.size()) + " are given");
+  }
+  for (size_t p = 0; p < args.size(); ++p) {
+    given.parameters[p] = PyTuple_GET_ITEM(args.ptr(), static_cast<Py_ssize_t>(p));
+  }
+  if (kwargs.is_valid() && PyDict_GET_SIZE(kwargs.ptr()) > 0) {
+    PyObject* key = nullptr;
+    PyObject* value = nullptr;
+    Py_ssize_t place = 0;
+    while (PyDict_Next(kwargs.ptr(), &place, &key, &value)) take_keyword(text_of(key), value, arguments, given);
+  }
+  for (size_t p = 0; p < given.parameters.size(); ++p) {
+    if (given.parameters[p].is_valid()) continue;
+    raise_type_error(signature.entry + "() misses '" + signature.parameters[p].name + "'; its parameters are " +
+                     names_of(signature));
+  }
+  return given;
+}
+
+/// An integer, or an object of PyTorch's (cuda_stream) or CuPy's (ptr).
+void* stream_of(nb::handle stream) {
+  if (nb::hasattr(stream, "cuda_stream")) return stream_of(stream.attr("cuda_stream"));
+  if (nb::hasattr(stream, "ptr")) return stream_of(stream.attr("ptr"));
+  if (!PyLong_Check(stream.ptr())) raise_type_error("stream= takes a stream of PyTorch or CuPy, or its address");
+  return reinterpret_cast<void*>(nb::cast<uintptr_t>(stream));
+}
+
+/// PyTorch's stream of now, if one of the arrays is PyTorch's; else that of the first array.
+void choose_stream(const Given& given, Arguments& arguments) {
+  if (given.has_stream) {
+    arguments.stream = stream_of(given.stream);
+    return;
+  }
+  const Framework* chosen = arguments.framework;
+  DLDevice device = arguments.device;
+  for (size_t i = 0; i < arguments.num_inputs && chosen && !chosen->exchange; ++i) {
+    if (!arguments.inputs[i].empty() && arguments.inputs[i].framework().exchange) {
+      chosen = &arguments.inputs[i].framework();
+    }
+  }
+  if (chosen) arguments.stream = current_stream(*chosen, device);
+}
+
+/// A GPU among the arrays decides; pinned memory is within everybody's reach.
+void note_device(Arguments& arguments, DLDevice device) {
+  if (arguments.device.device_type != kDLCPU || device.device_type == kDLCPU || device.device_type == kDLCUDAHost)
+    return;
+  arguments.device = device;
+  if (device.device_type == kDLCUDAManaged) arguments.device.device_type = kDLCUDA;
+}
+
+void note(Arguments& arguments, const View& view) {
+  if (!arguments.framework) arguments.framework = &view.framework();
+  note_device(arguments, view.tensor.device);
+}
+
+/// Reads the arrays that lend themselves without being told of a stream, or all others.
+void read_arrays(Arguments& arguments, const Given& given, bool ordered) {
+  const api::Signature& signature = arguments.signature;
+  const auto read = [&](View& view, const std::string& name, nb::handle array) {
+    const Framework& framework = framework_of(array);
+    if ((framework.protocol == Protocol::kDlpack) != ordered) return;
+    view.read(name, array, framework, arguments.stream);
+    note(arguments, view);
+  };
+  size_t next = 0;
+  for (size_t p = 0; p < given.parameters.size(); ++p) {
+    if (signature.parameters[p].role == api::Role::kScalar) continue;
+    read(arguments.inputs[next++], signature.parameters[p].name, given.parameters[p]);
+  }
+  for (size_t r = 0; r < given.results.size(); ++r) {
+    if (!given.results[r].is_valid()) continue;
+    read(arguments.outputs[r], signature.results[r].name, given.results[r]);
+    if (arguments.outputs[r].empty() || !arguments.outputs[r].read_only()) continue;
+    raise_value_error("'" + signature.results[r].name + "' is written, and the array for it is read-only");
+  }
+}
+
+/// The device of the first array that has to be asked, before the arrays are taken: the stream depends on it.
+void note_devices(Arguments& arguments, const Given& given) {
+  for (nb::handle array : given.parameters) {
+    if (!nb::hasattr(array, "__dlpack_device__")) continue;
+    const Framework& framework = framework_of(array);
+    if (framework.protocol != Protocol::kDlpack) continue;
+    const auto [kind, number] = nb::cast<std::pair<int, int>>(array.attr("__dlpack_device__")());
+    if (!arguments.framework) arguments.framework = &framework;
+    note_device(arguments, {static_cast<DLDeviceType>(kind), number});
+  }
+}
+
+}  // namespace
+
+Arguments::Arguments(const api::Signature& of) : signature(of), outputs(new View[of.results.size()]) {
+  for (const api::Argument& parameter : of.parameters) num_inputs += parameter.role != api::Role::kScalar;
+  inputs.reset(new View[num_inputs]);
+}
+
+api::Scalar scalar_of(const std::string& name, nb::handle value) {
+  if (PyBool_Check(value.ptr())) return api::Scalar(value.ptr() == Py_True);
+  if (PyFloat_Check(value.ptr())) return api::Scalar(PyFloat_AS_DOUBLE(value.ptr()));
+  if (PyIndex_Check(value.ptr())) {
+    const nb::object integer = nb::steal(PyNumber_Index(value.ptr()));
+    if (!integer.is_valid()) throw nb::python_error();
+    int overflow = 0;
+    const long long small = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
+    if (overflow == 0) return api::Scalar(int64_t{small});
+    const unsigned long long large = PyLong_AsUnsignedLongLong(integer.ptr());
+    if (!PyErr_Occurred()) return api::Scalar(uint64_t{large});
+    throw nb::python_error();
+  }
+  const double number = PyFloat_AsDouble(value.ptr());
+  if (number == -1.0 && PyErr_Occurred()) {
+    PyErr_Clear();
+    raise_type_error("'" + name + "' is a scalar, and takes a number, not a " +
+                     nb::cast<std::string>(value.type().attr("__name__")));
+  }
+  return api::Scalar(number);
+}
+
+void read_arguments(Arguments& arguments, nb::args args, nb::kwargs kwargs) {
+  const Given given = sort(arguments, args, kwargs);
+  for (size_t p = 0; p < given.parameters.size(); ++p) {
+    const api::Argument& parameter = arguments.signature.parameters[p];
+    if (parameter.role != api::Role::kScalar) continue;
+    arguments.scalars.push_back(scalar_of(parameter.name, given.parameters[p]));
+  }
+  read_arrays(arguments, given, /*ordered=*/false);
+  size_t read = 0;
+  for (size_t i = 0; i < arguments.num_inputs; ++i) read += !arguments.inputs[i].empty();
+  if (read < arguments.num_inputs) note_devices(arguments, given);
+  choose_stream(given, arguments);
+  read_arrays(arguments, given, /*ordered=*/true);
+}
+
+}  // namespace tc::python

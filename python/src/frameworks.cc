@@ -1,0 +1,294 @@
+#include "frameworks.h"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "errors.h"
+
+namespace nb = nanobind;
+
+namespace tc::python {
+namespace {
+
+constexpr const char* kExchangeAttribute = "__dlpack_c_exchange_api__";
+constexpr const char* kExchangeCapsule = "dlpack_exchange_api";
+
+/// The table of a type, of the major version that is known here.
+const ExchangeApi* exchange_of(nb::handle type) {
+  const nb::object capsule = nb::getattr(type, kExchangeAttribute, nb::none());
+  if (!PyCapsule_CheckExact(capsule.ptr())) return nullptr;
+  auto* header = static_cast<ExchangeHeader*>(PyCapsule_GetPointer(capsule.ptr(), kExchangeCapsule));
+  if (!header) PyErr_Clear();
+  while (header && header->version.major != 1) header = header->previous;
+  const auto* api = reinterpret_cast<const ExchangeApi*>(header);
+  return api && api->view_of_object ? api : nullptr;
+}
+
+bool is_numpys(nb::handle type) {
+  PyObject* const modules = PyImport_GetModuleDict();
+  PyObject* const numpy = PyDict_GetItemString(modules, "numpy");
+  return numpy && PyObject_IsSubclass(type.ptr(), nb::handle(numpy).attr("ndarray").ptr()) == 1;
+}
+
+Framework describe(nb::handle type) {
+  Framework framework;
+  const std::string module = nb::cast<std::string>(nb::str(nb::getattr(type, "__module__", nb::str(""))));
+  framework.module = module.substr(0, module.find('.'));
+  framework.exchange = exchange_of(type);
+  if (framework.exchange) {
+    framework.protocol = Protocol::kExchange;
+  } else if (is_numpys(type)) {
+    framework.module = "numpy";
+    framework.protocol = Protocol::kBuffer;
+  } else if (nb::hasattr(type, "__dlpack__")) {
+    framework.protocol = Protocol::kDlpack;
+  } else if (nb::hasattr(type, "__cuda_array_interface__")) {
+    framework.protocol = Protocol::kCudaInterface;
+  }
+  return framework;
+}
+
+/// Element types as buffers write them: one letter of the struct module. {0, 0, 0} for others.
+DLDataType type_of_letter(char letter, int64_t bytes) {
+  const auto bits = static_cast<uint8_t>(8 * bytes);
+  switch (letter) {
+    case '?':
+      return {TC_DLPACK_BOOL, 8, 1};
+    case 'b':
+    case 'h':
+    case 'i':
+    case 'l':
+    case 'q':
+      return {kDLInt, bits, 1};
+    case 'B':
+    case 'H':
+    case 'I':
+    case 'L':
+    case 'Q':
+      return {kDLUInt, bits, 1};
+    case 'e':
+    case 'f':
+    case 'd':
+      return {kDLFloat, bits, 1};
+    default:
+      return {0, 0, 0};
+  }
+}
+
+/// As __cuda_array_interface__ writes them: "<f4".
+DLDataType type_of_typestr(const std::string& text) {
+  if (text.size() < 3 || text[0] == '>') return {0, 0, 0};
+  const auto bits = static_cast<uint8_t>(8 * std::atoi(text.c_str() + 2));
+  switch (text[1]) {
+    case 'b':
+      return {TC_DLPACK_BOOL, 8, 1};
+    case 'i':
+      return {kDLInt, bits, 1};
+    case 'u':
+      return {kDLUInt, bits, 1};
+    case 'f':
+      return {kDLFloat, bits, 1};
+    default:
+      return {0, 0, 0};
+  }
+}
+
+std::string word_for_type(nb::handle object) { return nb::cast<std::string>(object.type().attr("__name__")); }
+
+/// PyTorch: a call by hand would cut the graph that gradients flow along.
+void check_needs_no_gradient(const std::string& name, nb::handle array) {
+  static PyObject* const attribute = PyUnicode_InternFromString("requires_grad");
+  const nb::object needed = nb::steal(PyObject_GetAttr(array.ptr(), attribute));
+  if (!needed.is_valid()) {
+    PyErr_Clear();
+    return;
+  }
+  if (needed.ptr() != Py_True) return;
+  if (!nb::cast<bool>(nb::module_::import_("torch").attr("is_grad_enabled")())) return;
+  raise_value_error("'" + name +
+                    "' requires gradients, which do not flow through this call: use tensorc.torch.op(), or pass "
+                    "tensor.detach(), or call under torch.no_grad()");
+}
+
+}  // namespace
+
+const Framework& framework_of(nb::handle object) {
+  // Types are kept, so that none of another framework comes to stand at the same address.
+  static auto* const known = new std::unordered_map<PyTypeObject*, Framework>();
+  PyTypeObject* type = Py_TYPE(object.ptr());
+  const auto found = known->find(type);
+  if (found != known->end()) return found->second;
+  Framework described = describe(nb::handle(reinterpret_cast<PyObject*>(type)));
+  Py_INCREF(type);
+  return known->emplace(type, std::move(described)).first->second;
+}
+
+int64_t* View::extents(int rank) {
+  if (rank <= kInlineRank) return inline_extents_;
+  large_extents_ = std::make_unique<int64_t[]>(2 * static_cast<size_t>(rank));
+  return large_extents_.get();
+}
+
+void View::release() {
+  if (buffer_.obj) PyBuffer_Release(&buffer_);
+  if (managed_ && managed_->deleter) managed_->deleter(managed_);
+  if (versioned_ && versioned_->deleter) versioned_->deleter(versioned_);
+}
+
+void View::read(const std::string& name, nb::handle array, const Framework& framework, void* stream) {
+  framework_ = &framework;
+  array_ = array;
+  switch (framework.protocol) {
+    case Protocol::kExchange:
+      check_needs_no_gradient(name, array);
+      if (framework.exchange->view_of_object(array.ptr(), &tensor) != 0) throw nb::python_error();
+      return;
+    case Protocol::kBuffer:
+      return read_buffer();
+    case Protocol::kDlpack:
+      check_needs_no_gradient(name, array);
+      return read_dlpack(stream);
+    case Protocol::kCudaInterface:
+      return read_cuda_interface(name);
+    case Protocol::kNone:
+      raise_type_error("'" + name + "' is a tensor, and takes an array of NumPy, PyTorch, CuPy, JAX or anything with " +
+                       "__dlpack__, not a " + word_for_type(array));
+  }
+}
+
+void View::read_buffer() {
+  if (PyObject_GetBuffer(array_.ptr(), &buffer_, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) throw nb::python_error();
+  const char* format = buffer_.format ? buffer_.format : "B";
+  if (*format == '@' || *format == '=' || *format == '<') ++format;
+  tensor.dtype = format[1] == '\0' ? type_of_letter(*format, buffer_.itemsize) : DLDataType{0, 0, 0};
+  if (tensor.dtype.bits == 0) {
+    raise_type_error("NumPy's " + nb::cast<std::string>(nb::str(nb::object(array_.attr("dtype")))) +
+                     " is no type of the language");
+  }
+  tensor.data = buffer_.buf;
+  tensor.device = {kDLCPU, 0};
+  tensor.ndim = buffer_.ndim;
+  read_only_ = buffer_.readonly != 0;
+  int64_t* shape = extents(buffer_.ndim);
+  int64_t* strides = shape + buffer_.ndim;
+  for (int d = 0; d < buffer_.ndim; ++d) {
+    shape[d] = buffer_.shape[d];
+    strides[d] = buffer_.strides[d] / buffer_.itemsize;
+    if (buffer_.strides[d] % buffer_.itemsize != 0 && shape[d] > 1) {
+      raise_value_error("an array with strides of " + std::to_string(buffer_.strides[d]) +
+                        " bytes, which its elements of " + std::to_string(buffer_.itemsize) +
+                        " do not divide, has to be copied first");
+    }
+  }
+  tensor.shape = shape;
+  tensor.strides = strides;
+}
+
+void View::read_dlpack(void* stream) {
+  const auto [kind, device] = nb::cast<std::pair<int, int>>(array_.attr("__dlpack_device__")());
+  nb::dict keywords;
+  // 1 is DLPack's word for CUDA's legacy default stream.
+  if (kind == kDLCUDA) keywords["stream"] = stream ? nb::int_(reinterpret_cast<uintptr_t>(stream)) : nb::int_(1);
+  nb::object capsule;
+  try {
+    nb::dict versioned = nb::borrow<nb::dict>(keywords.attr("copy")());
+    versioned["max_version"] = nb::make_tuple(1, 0);
+    capsule = array_.attr("__dlpack__")(**versioned);
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_TypeError)) throw;
+    capsule = array_.attr("__dlpack__")(**keywords);
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), "dltensor_versioned")) {
+    versioned_ = static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor_versioned"));
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
+    if (versioned_->version.major != 1) {
+      raise_value_error("an array speaks DLPack " + std::to_string(versioned_->version.major) + ", not 1");
+    }
+    read_only_ = (versioned_->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0;
+    tensor = versioned_->dl_tensor;
+    return;
+  }
+  managed_ = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), "dltensor"));
+  if (!managed_) throw nb::python_error();
+  PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+  tensor = managed_->dl_tensor;
+}
+
+void View::read_cuda_interface(const std::string& name) {
+  const auto interface = nb::cast<nb::dict>(array_.attr("__cuda_array_interface__"));
+  tensor.dtype = type_of_typestr(nb::cast<std::string>(interface["typestr"]));
+  if (tensor.dtype.bits == 0) raise_type_error("'" + name + "' has elements of no type of the language");
+  const auto data = nb::cast<nb::tuple>(interface["data"]);
+  tensor.data = reinterpret_cast<void*>(nb::cast<uintptr_t>(data[0]));
+  read_only_ = nb::cast<bool>(data[1]);
+  // The interface does not name the device; its makers keep to the current one.
+  tensor.device = {kDLCUDA, 0};
+  const auto given = nb::cast<nb::tuple>(interface["shape"]);
+  tensor.ndim = static_cast<int>(given.size());
+  int64_t* shape = extents(tensor.ndim);
+  for (int d = 0; d < tensor.ndim; ++d) shape[d] = nb::cast<int64_t>(given[static_cast<size_t>(d)]);
+  tensor.shape = shape;
+  const nb::object strides = interface.attr("get")("strides");
+  if (strides.is_none()) return;
+  tensor.strides = shape + tensor.ndim;
+  for (int d = 0; d < tensor.ndim; ++d) {
+    tensor.strides[d] = nb::cast<int64_t>(strides[static_cast<size_t>(d)]) / (tensor.dtype.bits / 8);
+  }
+}
+
+Maker::Maker(const View& like, const api::TensorSpec& spec, bool zeroed) : framework_(&like.framework()) {
+  const std::string type(name_of(spec.type));
+  const char* const verb = zeroed ? "zeros" : "empty";
+  nb::object module;
+  if (framework_->module == "numpy") {
+    module = nb::module_::import_("numpy");
+  } else if (framework_->protocol == Protocol::kExchange && nb::hasattr(like.array(), "new_empty")) {
+    module = nb::module_::import_("torch");
+    device_ = like.array().attr("device");
+  } else if (nb::hasattr(like.array(), "__array_namespace__")) {
+    module = like.array().attr("__array_namespace__")();
+    device_ = like.array().attr("device");
+  } else {
+    raise_type_error("there is no way known to make an array of " + framework_->module + "'s: pass one as out=");
+  }
+  if (module.attr("__name__").equal(nb::str("cupy"))) device_.reset();  // made on CuPy's current device
+  function_ = module.attr(verb);
+  nb::list shape;
+  for (int64_t extent : spec.shape) shape.append(extent);
+  shape_ = nb::tuple(shape);
+  dtype_ = module.attr(spec.type == ScalarType::kBool && !nb::hasattr(module, "bool") ? "bool_" : type.c_str());
+  names_ = device_.is_valid() ? nb::make_tuple("dtype", "device") : nb::make_tuple("dtype");
+}
+
+nb::object Maker::make() const {
+  PyObject* const arguments[] = {nullptr, shape_.ptr(), dtype_.ptr(), device_.ptr()};
+  PyObject* made =
+      PyObject_Vectorcall(function_.ptr(), arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, names_.ptr());
+  if (!made) throw nb::python_error();
+  return nb::steal(made);
+}
+
+void* current_stream(const Framework& framework, DLDevice device) {
+  if (device.device_type != kDLCUDA) return nullptr;
+  if (framework.exchange) {
+    void* stream = nullptr;
+    if (framework.exchange->current_stream(device.device_type, device.device_id, &stream) != 0) {
+      throw nb::python_error();
+    }
+    return stream;
+  }
+  if (framework.module == "cupy") {
+    const nb::object stream = nb::module_::import_("cupy").attr("cuda").attr("get_current_stream")();
+    return reinterpret_cast<void*>(nb::cast<uintptr_t>(stream.attr("ptr")));
+  }
+  return nullptr;
+}
+
+bool wants_finished_arrays(const Framework& framework) {
+  return framework.module == "jax" || framework.module == "jaxlib";
+}
+
+}  // namespace tc::python

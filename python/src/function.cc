@@ -1,0 +1,230 @@
+#include "function.h"
+
+#include <nanobind/stl/string.h>
+
+#include "errors.h"
+
+namespace nb = nanobind;
+
+namespace tc::python {
+namespace {
+
+bool is_dense(const DLTensor& tensor) {
+  if (!tensor.strides) return true;
+  int64_t dense = 1;
+  for (int d = tensor.ndim; d-- > 0; dense *= tensor.shape[d]) {
+    if (tensor.shape[d] != 1 && tensor.strides[d] != dense) return false;
+  }
+  return true;
+}
+
+/// Everything of a tensor that a kernel is compiled for, as words of which no two different tensors have the same.
+void append(std::vector<int64_t>& key, const DLTensor& tensor) {
+  const bool dense = is_dense(tensor);
+  key.push_back(int64_t{tensor.dtype.code} | int64_t{tensor.dtype.bits} << 8 | int64_t{tensor.dtype.lanes} << 16 |
+                int64_t{dense} << 32 | int64_t{tensor.ndim} << 33);
+  key.insert(key.end(), tensor.shape, tensor.shape + tensor.ndim);
+  if (!dense) key.insert(key.end(), tensor.strides, tensor.strides + tensor.ndim);
+}
+
+/// An output decides what is compiled if its extents are open or its strides are not what would be chosen.
+bool decides(const api::Argument& result, const View& view) {
+  return !view.empty() && (result.role == api::Role::kInOut || !is_dense(view.tensor));
+}
+
+api::TensorSpec spec_of(const View& view) {
+  api::TensorSpec spec = value_of(api::spec_of(view.tensor));
+  if (is_dense(view.tensor)) spec.strides.clear();
+  return spec;
+}
+
+/// What a kernel is run with.
+struct Frame {
+  explicit Frame(const Arguments& arguments) {
+    for (size_t i = 0; i < arguments.num_inputs; ++i) inputs.push_back(&arguments.inputs[i].tensor);
+  }
+  std::vector<const DLTensor*> inputs;
+  std::vector<DLTensor*> outputs;
+};
+
+/// The array that decides of which framework the results are.
+const View& model_of(const Arguments& arguments) {
+  for (size_t i = 0; i < arguments.num_inputs; ++i) {
+    if (&arguments.inputs[i].framework() == arguments.framework) return arguments.inputs[i];
+  }
+  for (size_t r = 0; r < arguments.signature.results.size(); ++r) {
+    if (!arguments.outputs[r].empty()) return arguments.outputs[r];
+  }
+  raise_type_error(arguments.signature.entry + "() has no array among its arguments: pass its results as out=");
+}
+
+const Maker& maker_of(Compiled& compiled, size_t result, const Arguments& arguments) {
+  const View& model = model_of(arguments);
+  compiled.makers.resize(arguments.signature.results.size());
+  Maker& maker = compiled.makers[result];
+  if (!maker.makes_for(model)) {
+    const api::CompiledKernel& kernel = *compiled.kernel;
+    maker = Maker(model, kernel.outputs()[result], !kernel.writes_all(result));
+  }
+  return maker;
+}
+
+nb::object make_result(Compiled& compiled, size_t result, const Arguments& arguments, View& view) {
+  const api::Argument& argument = arguments.signature.results[result];
+  if (argument.role == api::Role::kInOut) {
+    raise_type_error("'" + argument.name + "' of " + arguments.signature.entry +
+                     "() is read before it is written: pass the array that it updates as out=");
+  }
+  nb::object made = maker_of(compiled, result, arguments).make();
+  view.read(argument.name, made, framework_of(made), arguments.stream);
+  return made;
+}
+
+}  // namespace
+
+nb::object Compiled::run(const Arguments& arguments) {
+  const size_t num_results = arguments.signature.results.size();
+  Frame frame(arguments);
+  std::vector<nb::object> results(num_results);
+  const std::unique_ptr<View[]> made(new View[num_results]);
+  for (size_t r = 0; r < num_results; ++r) {
+    View& given = arguments.outputs[r];
+    results[r] = given.empty() ? make_result(*this, r, arguments, made[r]) : nb::borrow(given.array());
+    frame.outputs.push_back(given.empty() ? &made[r].tensor : &given.tensor);
+  }
+  const bool on_gpu = kernel->device().device_type == kDLCUDA;
+  void* const stream = on_gpu ? arguments.stream : nullptr;
+  Result<void> done;
+  {
+    const nb::gil_scoped_release released;
+    done = kernel->run(frame.inputs, frame.outputs, arguments.scalars, stream);
+    if (done && on_gpu && arguments.framework && wants_finished_arrays(*arguments.framework)) {
+      done = kernel->wait(stream);
+    }
+  }
+  value_of(std::move(done));
+  if (num_results == 1) return std::move(results[0]);
+  nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(num_results)));
+  for (size_t r = 0; r < num_results; ++r) {
+    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(r), results[r].release().ptr());
+  }
+  return tuple;
+}
+
+Function::Function(api::Engine engine, api::Signature signature, Choices choices)
+    : engine_(std::move(engine)), signature_(std::move(signature)), choices_(std::move(choices)) {}
+
+size_t Function::Hash::operator()(const std::vector<int64_t>& words) const {
+  uint64_t hash = words.size();
+  for (int64_t word : words) {
+    hash = (hash ^ static_cast<uint64_t>(word)) * 0x9E3779B97F4A7C15U;
+    hash ^= hash >> 29;
+  }
+  return hash;
+}
+
+void Function::make_key(const Arguments& arguments) {
+  key_.clear();
+  key_.push_back(int64_t{arguments.device.device_type} << 32 | int64_t{arguments.device.device_id});
+  for (size_t i = 0; i < arguments.num_inputs; ++i) append(key_, arguments.inputs[i].tensor);
+  for (size_t r = 0; r < signature_.results.size(); ++r) {
+    const bool deciding = decides(signature_.results[r], arguments.outputs[r]);
+    key_.push_back(deciding);
+    if (deciding) append(key_, arguments.outputs[r].tensor);
+  }
+  size_t scalar = 0;
+  for (const api::Argument& parameter : signature_.parameters) {
+    if (parameter.role != api::Role::kScalar) continue;
+    const api::Scalar& value = arguments.scalars[scalar++];
+    if (!parameter.compiled_in) continue;
+    key_.push_back(static_cast<int64_t>(value.kind()));
+    key_.push_back(value.integer());
+  }
+  for (const auto& [size, value] : arguments.sizes) {
+    key_.push_back(static_cast<int64_t>(size));
+    key_.push_back(value);
+  }
+}
+
+api::Request Function::request_of(const Arguments& arguments) const {
+  api::Request request;
+  request.entry = signature_.entry;
+  for (size_t i = 0; i < arguments.num_inputs; ++i) request.inputs.emplace_back(spec_of(arguments.inputs[i]));
+  for (size_t r = 0; r < signature_.results.size(); ++r) {
+    if (decides(signature_.results[r], arguments.outputs[r])) {
+      request.outputs.resize(r + 1);
+      request.outputs[r] = spec_of(arguments.outputs[r]);
+    }
+  }
+  size_t scalar = 0;
+  for (const api::Argument& parameter : signature_.parameters) {
+    if (parameter.role == api::Role::kScalar) request.scalars.emplace(parameter.name, arguments.scalars[scalar++]);
+  }
+  for (const auto& [size, value] : arguments.sizes) request.sizes[signature_.sizes[size]] = value;
+  const bool on_gpu = arguments.device.device_type == kDLCUDA;
+  request.backend = choices_.backend.value_or(on_gpu ? api::Backend::kCuda : api::Backend::kCpu);
+  request.device = on_gpu ? arguments.device.device_id : 0;
+  request.options = choices_.cpu;
+  request.mapping = choices_.mapping;
+  return request;
+}
+
+std::shared_ptr<Compiled> Function::find(const Arguments& arguments) {
+  make_key(arguments);
+  const auto found = kernels_.find(key_);
+  std::shared_ptr<Compiled> compiled;
+  if (found != kernels_.end()) {
+    compiled = found->second;
+    if (compiled->ready) return compiled;
+  } else {
+    compiled = kernels_.emplace(key_, std::make_shared<Compiled>()).first->second;
+  }
+  const std::vector<int64_t> key = key_;
+  const auto forget = [&] {
+    const auto entry = kernels_.find(key);
+    if (entry != kernels_.end() && entry->second == compiled) kernels_.erase(entry);
+  };
+  try {
+    const api::Request request = request_of(arguments);
+    std::optional<Error> error;
+    {
+      // Whoever comes second for the same shapes waits for the first, without the GIL.
+      const nb::gil_scoped_release released;
+      const std::lock_guard lock(compiled->compiling);
+      if (!compiled->kernel) {
+        Result<api::CompiledKernel> kernel = engine_.compile(request);
+        if (kernel) {
+          compiled->kernel = std::move(*kernel);
+          compiled->ready = true;
+        } else {
+          error = kernel.error();
+        }
+      }
+    }
+    if (error) raise(*error);
+  } catch (...) {
+    forget();
+    throw;
+  }
+  return compiled;
+}
+
+nb::object Function::call(nb::args args, nb::kwargs kwargs) {
+  Arguments arguments(signature_);
+  read_arguments(arguments, args, kwargs);
+  return find(arguments)->run(arguments);
+}
+
+std::shared_ptr<Compiled> Function::compile(nb::args args, nb::kwargs kwargs) {
+  Arguments arguments(signature_);
+  read_arguments(arguments, args, kwargs);
+  return find(arguments);
+}
+
+nb::object Kernel::call(nb::args args, nb::kwargs kwargs) {
+  Arguments arguments(compiled_->kernel->signature());
+  read_arguments(arguments, args, kwargs);
+  return compiled_->run(arguments);
+}
+
+}  // namespace tc::python

@@ -1,0 +1,207 @@
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <tc/api/tc.h>
+
+#include "errors.h"
+#include "function.h"
+#include "options.h"
+
+/// The module tensorc._core: what python/tensorc wraps.
+
+namespace nb = nanobind;
+
+namespace tc::python {
+namespace {
+
+ScalarType type_of(const std::string& name) {
+  for (int i = 0; i <= static_cast<int>(ScalarType::kFloat64); ++i) {
+    if (name_of(static_cast<ScalarType>(i)) == name) return static_cast<ScalarType>(i);
+  }
+  raise_value_error("there is no element type '" + name + "'");
+}
+
+nb::tuple tuple_of(const std::vector<int64_t>& values) {
+  nb::list list;
+  for (int64_t value : values) list.append(value);
+  return nb::tuple(list);
+}
+
+/// An array, a TensorSpec or None as what is compiled for.
+std::optional<api::TensorSpec> spec_of(const std::string& name, nb::handle given) {
+  if (given.is_none()) return std::nullopt;
+  if (nb::isinstance<api::TensorSpec>(given)) return nb::cast<api::TensorSpec>(given);
+  View view;
+  view.read(name, given, framework_of(given), nullptr);
+  return value_of(api::spec_of(view.tensor));
+}
+
+api::Backend backend_of(const std::string& name) {
+  if (name == "cpu") return api::Backend::kCpu;
+  if (name == "cuda") return api::Backend::kCuda;
+  if (name == "sim") return api::Backend::kSimulator;
+  raise_value_error("there is no backend '" + name + "'; there are cpu, cuda and sim");
+}
+
+/// The fields of a Request by name: entry, inputs, outputs, sizes, scalars, backend, device, options, mapping.
+api::Request request_of(nb::dict fields) {
+  api::Request request;
+  const auto take = [&](const char* name, auto use) {
+    if (fields.contains(name) && !fields[name].is_none()) use(nb::object(fields[name]));
+  };
+  take("entry", [&](nb::object value) { request.entry = nb::cast<std::string>(value); });
+  take("inputs", [&](nb::object value) {
+    for (nb::handle one : value) request.inputs.push_back(spec_of("inputs", one));
+  });
+  take("outputs", [&](nb::object value) {
+    for (nb::handle one : value) request.outputs.push_back(spec_of("outputs", one));
+  });
+  take("sizes", [&](nb::object value) { request.sizes = nb::cast<std::map<std::string, int64_t>>(value); });
+  take("scalars", [&](nb::object value) {
+    for (const auto& [key, scalar] : nb::cast<nb::dict>(value)) {
+      const auto name = nb::cast<std::string>(key);
+      request.scalars.emplace(name, scalar_of(name, scalar));
+    }
+  });
+  take("backend", [&](nb::object value) { request.backend = backend_of(nb::cast<std::string>(value)); });
+  take("device", [&](nb::object value) { request.device = nb::cast<int>(value); });
+  take("options", [&](nb::object value) { request.options = nb::cast<options::CpuOptions>(value); });
+  take("mapping", [&](nb::object value) { request.mapping = nb::cast<options::MappingOptions>(value); });
+  return request;
+}
+
+const char* role_name(api::Role role) {
+  switch (role) {
+    case api::Role::kInput:
+      return "input";
+    case api::Role::kResult:
+      return "result";
+    case api::Role::kInOut:
+      return "inout";
+    case api::Role::kScalar:
+      return "scalar";
+  }
+  return "";
+}
+
+void bind_signature(nb::module_& module) {
+  nb::class_<api::Argument>(module, "Argument", "One argument of a def, as its text declares or implies it.")
+      .def_ro("name", &api::Argument::name)
+      .def_prop_ro("role", [](const api::Argument& self) { return role_name(self.role); })
+      .def_prop_ro("dtype", [](const api::Argument& self) { return std::string(name_of(self.type)); })
+      .def_ro("shape", &api::Argument::shape)
+      .def_ro("compiled_in", &api::Argument::compiled_in);
+  nb::class_<api::Signature>(module, "Signature", "The arguments of a def.")
+      .def_ro("entry", &api::Signature::entry)
+      .def_ro("parameters", &api::Signature::parameters)
+      .def_ro("results", &api::Signature::results)
+      .def_ro("sizes", &api::Signature::sizes);
+  nb::class_<api::TensorSpec>(module, "TensorSpec", "Type, shape and strides (in elements) of a tensor.")
+      .def(
+          "__init__",
+          [](api::TensorSpec* self, const std::string& dtype, std::vector<int64_t> shape,
+             std::vector<int64_t> strides) {
+            new (self)
+                api::TensorSpec{.type = type_of(dtype), .shape = std::move(shape), .strides = std::move(strides)};
+          },
+          nb::arg("dtype"), nb::arg("shape"), nb::arg("strides") = std::vector<int64_t>())
+      .def_prop_ro("dtype", [](const api::TensorSpec& self) { return std::string(name_of(self.type)); })
+      .def_prop_ro("shape", [](const api::TensorSpec& self) { return tuple_of(self.shape); })
+      .def_prop_ro("strides", [](const api::TensorSpec& self) { return tuple_of(self.strides); })
+      .def("__eq__",
+           [](const api::TensorSpec& self, nb::handle other) {
+             return nb::isinstance<api::TensorSpec>(other) && self == nb::cast<const api::TensorSpec&>(other);
+           })
+      .def("__repr__", [](const api::TensorSpec& self) { return "TensorSpec(" + self.to_string() + ")"; });
+}
+
+void bind_engine(nb::module_& module) {
+  nb::class_<api::Engine>(module, "Engine", "A checked text.")
+      .def("__init__",
+           [](api::Engine* self, const std::string& text, const std::string& name) {
+             new (self) api::Engine(value_of(api::Engine::create(text, name)));
+           })
+      .def("entries", &api::Engine::entries)
+      .def("signature",
+           [](const api::Engine& self, const std::string& entry) { return value_of(self.signature(entry)); })
+      .def("infer",
+           [](const api::Engine& self, nb::dict request) {
+             api::Specs specs = value_of(self.infer(request_of(request)));
+             return std::make_pair(std::move(specs.inputs), std::move(specs.outputs));
+           })
+      .def("compile",
+           [](const api::Engine& self, nb::dict fields) {
+             const api::Request request = request_of(fields);
+             auto compiled = std::make_shared<Compiled>();
+             std::optional<Error> error;
+             {
+               const nb::gil_scoped_release released;
+               Result<api::CompiledKernel> kernel = self.compile(request);
+               if (kernel) compiled->kernel = std::move(*kernel);
+               if (!kernel) error = kernel.error();
+             }
+             if (error) raise(*error);
+             compiled->ready = true;
+             return Kernel(std::move(compiled));
+           })
+      .def("emit", [](const api::Engine& self, nb::dict request, const std::string& stage, const std::string& arch) {
+        return value_of(self.emit(request_of(request), stage, arch));
+      });
+}
+
+void bind_function(nb::module_& module) {
+  nb::class_<Function>(
+      module, "Function",
+      "A def as a function of arrays. Compiled once for each set of shapes, strides, types and devices.")
+      .def("__init__",
+           [](Function* self, const api::Engine& engine, const std::string& entry, std::optional<std::string> backend,
+              const options::CpuOptions& cpu, const options::MappingOptions& mapping) {
+             Choices choices{.backend = {}, .cpu = cpu, .mapping = mapping};
+             if (backend) choices.backend = backend_of(*backend);
+             new (self) Function(engine, value_of(engine.signature(entry)), std::move(choices));
+           })
+      .def("__call__", &Function::call, "Runs on arrays, in the order of the text or by name; out= takes the results.")
+      .def(
+          "compile",
+          [](Function& self, nb::args args, nb::kwargs kwargs) { return Kernel(self.compile(args, kwargs)); },
+          "The kernel that a call with these arguments runs.")
+      .def_prop_ro("signature", &Function::signature)
+      .def_prop_ro("kernels", &Function::kernels, "How many kernels are held.")
+      .def("clear", &Function::clear, "Lets go of all kernels.");
+  nb::class_<Kernel>(module, "Kernel", "A def compiled for fixed shapes.")
+      .def("__call__", &Kernel::call, "Runs on arrays of the shapes that were compiled for.")
+      .def_prop_ro("signature", [](const Kernel& self) { return self.get().signature(); })
+      .def_prop_ro("inputs", [](const Kernel& self) { return self.get().inputs(); })
+      .def_prop_ro("outputs", [](const Kernel& self) { return self.get().outputs(); })
+      .def_prop_ro("device",
+                   [](const Kernel& self) {
+                     const DLDevice device = self.get().device();
+                     return device.device_type == kDLCUDA ? "cuda:" + std::to_string(device.device_id)
+                                                          : std::string("cpu");
+                   })
+      .def("prepare",
+           [](const Kernel& self, uintptr_t stream) { value_of(self.get().prepare(reinterpret_cast<void*>(stream))); })
+      .def_prop_ro("pass_times", [](const Kernel& self) {
+        nb::list times;
+        for (const api::PassTime& time : self.get().pass_times()) times.append(nb::make_tuple(time.pass, time.ms));
+        return times;
+      });
+}
+
+}  // namespace
+}  // namespace tc::python
+
+NB_MODULE(_core, module) {
+  nb::set_leak_warnings(false);  // operators of PyTorch's live until the process ends
+  module.doc() = "The compiler's library. tensorc is what to import.";
+  module.attr("__version__") = tc::api::version();
+  tc::python::bind_errors(module);
+  tc::python::bind_options(module);
+  tc::python::bind_signature(module);
+  tc::python::bind_engine(module);
+  tc::python::bind_function(module);
+}

@@ -1,0 +1,192 @@
+#include "options.h"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <tc/options/mapping.h>
+#include <tc/options/presets.h>
+
+#include <functional>
+#include <utility>
+
+#include "errors.h"
+
+namespace nb = nanobind;
+
+namespace tc::python {
+namespace {
+
+using options::CpuOptions;
+using options::Fusion;
+using options::MappingOptions;
+using options::SchedulerOptions;
+
+/// One field of an options struct.
+template <typename Options>
+struct Field {
+  std::string name;
+  std::function<nb::object(const Options&)> get;
+  std::function<void(Options&, nb::handle)> set;
+};
+
+template <typename Options, typename Value>
+Field<Options> field(const char* name, Value Options::*member) {
+  const auto set = [member, text = std::string(name)](Options& options, nb::handle value) {
+    if (!nb::try_cast<Value>(value, options.*member)) {
+      raise_type_error("'" + text + "' cannot be " + nb::cast<std::string>(nb::repr(value)));
+    }
+  };
+  return {name, [member](const Options& options) { return nb::cast(options.*member); }, set};
+}
+
+const std::vector<Field<SchedulerOptions>>& fields_of(const SchedulerOptions*) {
+  using O = SchedulerOptions;
+  static const auto* const fields = new std::vector<Field<O>>{
+      field("fusion", &O::fusion),
+      field("allow_skewing", &O::allow_skewing),
+      field("positive_orthant", &O::positive_orthant),
+  };
+  return *fields;
+}
+
+const std::vector<Field<CpuOptions>>& fields_of(const CpuOptions*) {
+  using O = CpuOptions;
+  static const auto* const fields = new std::vector<Field<O>>{
+      field("scheduler", &O::scheduler),
+      field("tile", &O::tile),
+      field("vector_width", &O::vector_width),
+      field("unroll", &O::unroll),
+      field("parallel", &O::parallel),
+      field("promote", &O::promote),
+      field("strict", &O::strict),
+      field("check_bounds", &O::check_bounds),
+  };
+  return *fields;
+}
+
+const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
+  using O = MappingOptions;
+  static const auto* const fields = new std::vector<Field<O>>{
+      field("outer_schedule_options", &O::outer_schedule_options),
+      field("intra_tile_schedule_options", &O::intra_tile_schedule_options),
+      field("fix_parameters_before_scheduling", &O::fix_parameters_before_scheduling),
+      field("tile", &O::tile),
+      field("unroll", &O::unroll),
+      field("match_library_calls", &O::match_library_calls),
+      field("map_to_threads", &O::map_to_threads),
+      field("map_to_blocks", &O::map_to_blocks),
+      field("use_shared_memory", &O::use_shared_memory),
+      field("use_private_memory", &O::use_private_memory),
+      field("unroll_copy_shared", &O::unroll_copy_shared),
+      field("max_shared_memory", &O::max_shared_memory),
+      field("use_readonly_cache", &O::use_readonly_cache),
+      field("shared_depth", &O::shared_depth),
+      field("private_depth", &O::private_depth),
+      field("register_tile", &O::register_tile),
+      field("copy_stages", &O::copy_stages),
+      field("split_reduction", &O::split_reduction),
+      field("strict", &O::strict),
+  };
+  return *fields;
+}
+
+void check_bounds_of(const SchedulerOptions&) {}
+void check_bounds_of(const CpuOptions& options) { value_of(options::validate(options)); }
+void check_bounds_of(const MappingOptions& options) { value_of(options::validate(options)); }
+
+/// Sets fields by name. Throws TypeError for a name that does not exist, Error for values out of their bounds.
+template <typename Options>
+void assign(Options& options, nb::kwargs values, const char* type) {
+  for (const auto& [key, value] : values) {
+    const auto name = nb::cast<std::string>(key);
+    bool found = false;
+    for (const Field<Options>& candidate : fields_of(&options)) {
+      if (candidate.name != name) continue;
+      candidate.set(options, value);
+      found = true;
+    }
+    if (!found) raise_type_error(std::string(type) + " has no option '" + name + "'");
+  }
+  check_bounds_of(options);
+}
+
+/// "CpuOptions(tile=[8, 8], strict=True)": what differs from the defaults.
+template <typename Options>
+std::string repr_of(const Options& options, const char* type) {
+  std::string text = type;
+  text += "(";
+  const Options defaults;
+  bool first = true;
+  for (const Field<Options>& one : fields_of(&options)) {
+    const nb::object value = one.get(options);
+    if (value.equal(one.get(defaults))) continue;
+    if (!first) text += ", ";
+    first = false;
+    text += one.name;
+    text += "=";
+    text += nb::cast<std::string>(nb::repr(value));
+  }
+  text += ")";
+  return text;
+}
+
+template <typename Options>
+nb::class_<Options> bind(nb::module_& module, const char* type, const char* doc) {
+  nb::class_<Options> bound(module, type, doc);
+  bound.def("__init__", [type](Options* self, nb::kwargs values) {
+    Options options;
+    assign(options, values, type);
+    new (self) Options(std::move(options));
+  });
+  for (const Field<Options>& one : fields_of(static_cast<const Options*>(nullptr))) {
+    bound.def_prop_ro(one.name.c_str(), [get = &one.get](const Options& self) { return (*get)(self); });
+  }
+  bound.def("replace", [type](Options self, nb::kwargs values) {
+    assign(self, values, type);
+    return self;
+  });
+  bound.def("__repr__", [type](const Options& self) { return repr_of(self, type); });
+  bound.def("__eq__", [](const Options& self, nb::handle other) {
+    return nb::isinstance<Options>(other) && self == nb::cast<const Options&>(other);
+  });
+  bound.def("__hash__", [type](const Options& self) { return nb::hash(nb::str(repr_of(self, type).c_str())); });
+  return bound;
+}
+
+/// Text in and out, and by it pickling.
+template <typename Options>
+void bind_text(nb::class_<Options>& bound, Result<Options> (*read)(const std::string&, const std::string&)) {
+  bound.def("__str__", [](const Options& self) { return options::to_text(self); });
+  bound.def_static("from_text", [read](const std::string& text) { return value_of(read(text, "options")); });
+  bound.def("__getstate__", [](const Options& self) { return options::to_text(self); });
+  bound.def("__setstate__",
+            [read](Options& self, const std::string& text) { new (&self) Options(value_of(read(text, "options"))); });
+}
+
+MappingOptions preset(const std::string& name) {
+  if (const std::optional<MappingOptions> found = options::find_preset(name)) return *found;
+  std::string names;
+  for (const auto& [known, value] : options::presets()) names += (names.empty() ? "" : ", ") + known;
+  raise_value_error("there is no preset '" + name + "'; there are " + names);
+}
+
+}  // namespace
+
+void bind_options(nb::module_& module) {
+  nb::enum_<Fusion>(module, "Fusion", "Which statements share loop nests.")
+      .value("MAX", Fusion::kMax)
+      .value("PRESERVE_3_COINCIDENT", Fusion::kPreserve3Coincident)
+      .value("MIN", Fusion::kMin);
+  bind<SchedulerOptions>(module, "SchedulerOptions", "Options of the polyhedral scheduler. Immutable.");
+  auto cpu = bind<CpuOptions>(
+      module, "CpuOptions", "How a def is compiled for the CPU. What is absent is chosen by the compiler. Immutable.");
+  bind_text<CpuOptions>(cpu, options::cpu_options_from_text);
+  auto mapping = bind<MappingOptions>(
+      module, "MappingOptions",
+      "How a def is mapped to a GPU. What is absent is chosen by the compiler; what it cannot follow is an error. "
+      "Immutable.");
+  bind_text<MappingOptions>(mapping, options::mapping_options_from_text);
+  mapping.def_static("preset", &preset);
+}
+
+}  // namespace tc::python

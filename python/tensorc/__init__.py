@@ -1,0 +1,122 @@
+"""Tensor Comprehensions as functions of arrays.
+
+    import numpy as np
+    import tensorc
+
+    tc = tensorc.define('''
+    def matmul(float(M,K) A, float(K,N) B) -> (C) {
+      C(m,n) +=! A(m,k) * B(k,n)
+    }''')
+    C = tc.matmul(np.ones((4, 5), "float32"), np.ones((5, 6), "float32"))
+
+A call compiles for the shapes, strides, types and device of its arrays once, and runs where the arrays are: those of
+NumPy and of PyTorch on the CPU on the CPU, those of PyTorch, CuPy and JAX on a GPU there, on the current stream.
+Arrays are never copied. Results are new arrays of the caller's library, or those of `out=`.
+"""
+from __future__ import annotations
+
+from typing import Any, Iterator, Mapping, Sequence
+
+from . import _core
+from ._core import (Argument, BudgetError, CancelledError, CpuOptions, Error, Function, Fusion, InternalError, Kernel,
+                    MappingOptions, SchedulerOptions, Signature, TensorSpec)
+
+__version__ = _core.__version__
+__all__ = [
+    "Argument", "BudgetError", "CancelledError", "CpuOptions", "Error", "Function", "Fusion", "InternalError", "Kernel",
+    "MappingOptions", "Program", "SchedulerOptions", "Signature", "TensorSpec", "check", "compile", "define", "emit",
+]
+
+
+class Program:
+    """The defs of a text, each a function of arrays: as attributes, and by name (`program["matmul"]`)."""
+
+    def __init__(self, source: str, *, name: str = "tc", backend: str | None = None,
+                 options: CpuOptions | None = None, mapping: MappingOptions | None = None) -> None:
+        self.source = source
+        self._engine = _core.Engine(source, name)
+        self._functions = {
+            entry: Function(self._engine, entry, backend, options or CpuOptions(), mapping or MappingOptions())
+            for entry in self._engine.entries()
+        }
+
+    def __getattr__(self, name: str) -> Function:
+        functions = self.__dict__.get("_functions", {})
+        if name in functions:
+            return functions[name]
+        raise AttributeError(f"the text has no def '{name}'; there are {', '.join(functions)}")
+
+    def __getitem__(self, name: str) -> Function:
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __dir__(self) -> list[str]:
+        return [*super().__dir__(), *self._functions]
+
+    def __repr__(self) -> str:
+        return f"<tensorc.Program of {', '.join(self._functions)}>"
+
+    def infer(self, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
+              sizes: Mapping[str, int] | None = None,
+              scalars: Mapping[str, Any] | None = None) -> tuple[list[TensorSpec], list[TensorSpec]]:
+        """Types and shapes of all tensors, inputs and results, without compiling; arguments as those of compile()."""
+        return self._engine.infer(_request(entry, inputs, outputs, sizes, scalars))
+
+    def emit(self, stage: str, entry: str = "", *, arch: str = "sm_90a", inputs: Sequence[Any] = (),
+             outputs: Sequence[Any] = (), sizes: Mapping[str, int] | None = None,
+             scalars: Mapping[str, Any] | None = None, options: CpuOptions | None = None,
+             mapping: MappingOptions | None = None) -> str:
+        """The text of a stage of the compilation.
+
+        `stage` is ast, program, schedule, stmt or object (assembly) for the CPU, tile, cuda, ptx or cubin for a GPU of
+        the architecture `arch`; no GPU is needed. The other arguments are those of compile().
+        """
+        request = _request(entry, inputs, outputs, sizes, scalars, options=options, mapping=mapping)
+        return self._engine.emit(request, stage, arch)
+
+
+def _request(entry: str, inputs: Sequence[Any], outputs: Sequence[Any], sizes: Mapping[str, int] | None,
+             scalars: Mapping[str, Any] | None, **others: Any) -> dict[str, Any]:
+    return dict(entry=entry, inputs=list(inputs), outputs=list(outputs), sizes=dict(sizes or {}),
+                scalars=dict(scalars or {}), **others)
+
+
+def define(source: str, *, name: str = "tc", backend: str | None = None, options: CpuOptions | None = None,
+           mapping: MappingOptions | None = None) -> Program:
+    """Reads and checks a text of one or more defs. Each is a function of arrays; see Program and Function.
+
+    `name` stands for the text in messages. `backend` is "cpu", "cuda" or "sim" (a GPU's kernels, simulated on the
+    CPU; slow, finds races); by default the arrays decide. `options` is how defs are compiled for the CPU, `mapping` how
+    they are mapped to a GPU. Raises Error, whose text shows the place.
+    """
+    return Program(source, name=name, backend=backend, options=options, mapping=mapping)
+
+
+def check(source: str, *, name: str = "tc") -> list[Signature]:
+    """The signatures of a text's defs. Raises Error if there is something wrong with it."""
+    engine = _core.Engine(source, name)
+    return [engine.signature(entry) for entry in engine.entries()]
+
+
+def compile(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
+            sizes: Mapping[str, int] | None = None, scalars: Mapping[str, Any] | None = None, backend: str = "cpu",
+            device: int = 0, options: CpuOptions | None = None, mapping: MappingOptions | None = None) -> Kernel:
+    """Compiles a def for fixed shapes, without running it.
+
+    `inputs` (and `outputs`) are arrays, TensorSpecs, or None where the shape follows from `sizes`; `scalars` are values
+    of at least those that decide a shape, a range or a subscript. `entry` may be empty if the text has one def.
+    `device` is the number of the GPU if `backend` is "cuda".
+    """
+    request = _request(entry, inputs, outputs, sizes, scalars, backend=backend, device=device, options=options,
+                       mapping=mapping)
+    return _core.Engine(source, "tc").compile(request)
+
+
+def emit(source: str, stage: str, entry: str = "", **arguments: Any) -> str:
+    """The text of a stage of the compilation of a text's def: Program.emit()."""
+    return Program(source).emit(stage, entry, **arguments)

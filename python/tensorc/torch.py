@@ -1,0 +1,214 @@
+"""Operators of PyTorch from Tensor Comprehensions.
+
+    import tensorc.torch
+
+    scale = tensorc.torch.op("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }")
+    y = scale(x, 2.0)
+
+An operator is registered with torch.library: it works under torch.compile without a break of the graph, on the CPU and
+on a GPU, on the current stream, in CUDA graphs, and in autograd if the gradient is given.
+"""
+from __future__ import annotations
+
+import hashlib
+import keyword
+from typing import Any, Callable
+
+import torch
+
+from . import CpuOptions, Error, MappingOptions, Program, Signature, TensorSpec, _extents
+
+__all__ = ["Operator", "op"]
+
+_NAMESPACE = "tensorc"
+_library = torch.library.Library(_NAMESPACE, "FRAGMENT")
+_operators: dict[str, "Operator"] = {}
+_DTYPES = {
+    "bool": torch.bool, "int8": torch.int8, "int16": torch.int16, "int32": torch.int32, "int64": torch.int64,
+    "uint8": torch.uint8, "uint16": torch.uint16, "uint32": torch.uint32, "uint64": torch.uint64,
+    "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64,
+}
+_NAMES = {dtype: name for name, dtype in _DTYPES.items()}
+
+
+class Operator:
+    """A def as an operator of PyTorch: call it with the def's parameters, in the order of the text.
+
+    An in-out tensor is one more argument, after the parameters; the operator returns an updated copy of it. `overload`
+    is what torch.ops has.
+    """
+
+    def __init__(self, program: Program, entry: str, name: str, gradient: "_Gradient | None") -> None:
+        self.program = program
+        self.entry = entry
+        self.name = f"{_NAMESPACE}::{name}"
+        self.signature: Signature = program[entry].signature
+        self._updated = [r for r in self.signature.results if r.role == "inout"]
+        self._function = program[entry]
+        self.arguments = [p.name for p in [*self.signature.parameters, *self._updated]]
+        self.results = [r.name for r in self.signature.results]
+        _library.define(name + self._schema(), tags=(torch.Tag.pt2_compliant_tag,))
+        for key in ("CPU", "CUDA"):
+            _library.impl(name, self._run, key)
+        torch.library.register_fake(self.name, self._infer, lib=_library)
+        torch.library.register_autograd(self.name, _backward(self, gradient),
+                                        setup_context=_save(self, gradient), lib=_library)
+        self.overload: Callable[..., Any] = getattr(getattr(torch.ops, _NAMESPACE), name).default
+
+    def __call__(self, *args: Any) -> Any:
+        return self.overload(*args)
+
+    def __repr__(self) -> str:
+        return f"<tensorc.torch.Operator {self.overload}>"
+
+    def _schema(self) -> str:
+        words = {"scalar": lambda p: "bool" if p.dtype == "bool" else "float" if "float" in p.dtype else "int"}
+        parameters = [f"{words.get(p.role, lambda _: 'Tensor')(p)} {_word(p.name)}"
+                      for p in [*self.signature.parameters, *self._updated]]
+        results = ", ".join("Tensor" for _ in self.signature.results)
+        return f"({', '.join(parameters)}) -> {results if len(self.signature.results) == 1 else f'({results})'}"
+
+    def _run(self, *args: Any) -> Any:
+        # Kernels of a GPU take dense tensors.
+        given = [a.contiguous() if isinstance(a, torch.Tensor) and a.is_cuda else a for a in args]
+        count = len(self.signature.parameters)
+        if not self._updated:
+            return self._function(*given)
+        copies = {p.name: a.clone(memory_format=torch.contiguous_format)
+                  for p, a in zip(self._updated, given[count:])}
+        return self._function(*given[:count], out=[copies.get(r.name) for r in self.signature.results])
+
+    def _infer(self, *args: Any) -> Any:
+        shapes = self._symbolic_shapes(args) or self._shapes(args)
+        like = next((a for a in args if isinstance(a, torch.Tensor)), None)
+        device = like.device if like is not None else "cpu"
+        results = [torch.empty(shape, dtype=_DTYPES[r.dtype], device=device)
+                   for r, shape in zip(self.signature.results, shapes)]
+        return results[0] if len(results) == 1 else tuple(results)
+
+    def _shapes(self, args: tuple[Any, ...]) -> list[tuple[int, ...]]:
+        """As the compiler infers them, which also checks the arguments."""
+        parameters = self.signature.parameters
+        specs = [_spec(a) for p, a in zip(parameters, args) if p.role != "scalar"]
+        scalars = {p.name: a for p, a in zip(parameters, args) if p.role == "scalar" and p.compiled_in}
+        updated = {p.name: _spec(a) for p, a in zip(self._updated, args[len(parameters):])}
+        outputs = [updated.get(r.name) for r in self.signature.results]
+        _, inferred = self.program.infer(self.entry, inputs=specs, outputs=outputs, scalars=scalars)
+        return [spec.shape for spec in inferred]
+
+    def _symbolic_shapes(self, args: tuple[Any, ...]) -> list[list[Any]] | None:
+        """Extents as expressions of those of the arguments, while these are symbols; None if that does not suffice."""
+        tensors = [(p, a) for p, a in zip([*self.signature.parameters, *self._updated], args) if p.role != "scalar"]
+        if not any(isinstance(extent, torch.SymInt) for _, a in tensors for extent in a.shape):
+            return None
+        values: dict[str, Any] = {p.name: a for p, a in zip(self.signature.parameters, args) if p.role == "scalar"}
+        for parameter, array in tensors:
+            if len(parameter.shape) != array.dim():
+                return None
+            values.update({text: extent for text, extent in zip(parameter.shape, array.shape) if text.isidentifier()})
+        return _extents.evaluate([r.shape for r in self.signature.results], values)
+
+
+class _Gradient:
+    """A def that computes the gradients of another's parameters.
+
+    Its parameters are named like parameters or results of the other, or d_NAME for the gradient of a result; its
+    results are d_NAME for the gradient of a parameter.
+    """
+
+    def __init__(self, forward: Signature, backward: Operator) -> None:
+        self.backward = backward
+        self.parameters = [p.name for p in backward.signature.parameters]
+        self.results = [r.name for r in backward.signature.results]
+        known = [p.name for p in forward.parameters] + [r.name for r in forward.results]
+        grads = [f"d_{r.name}" for r in forward.results]
+        for name in self.parameters:
+            if name not in known and name not in grads:
+                raise Error(f"the gradient '{backward.entry}' takes '{name}', which is neither a parameter nor a "
+                            f"result of '{forward.entry}' ({', '.join(known)}), nor the gradient of a result "
+                            f"({', '.join(grads)})")
+        wanted = [f"d_{p.name}" for p in forward.parameters if p.role != "scalar"]
+        for name in self.results:
+            if name not in wanted:
+                raise Error(f"the gradient '{backward.entry}' makes '{name}', which is not the gradient of a tensor "
+                            f"parameter of '{forward.entry}' ({', '.join(wanted)})")
+
+
+def _save(forward: Operator, gradient: _Gradient | None) -> Callable[..., None]:
+    """Keeps what the gradient's def takes."""
+    wanted = gradient.parameters if gradient else []
+
+    def save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        outputs = output if isinstance(output, (tuple, list)) else (output,)
+        # A result that is an updated argument has the argument's name; the gradient's def means the result.
+        values = {**dict(zip(forward.arguments, inputs)), **dict(zip(forward.results, outputs))}
+        tensors = [name for name in wanted if isinstance(values.get(name), torch.Tensor)]
+        ctx.save_for_backward(*[values[name] for name in tensors])
+        ctx.tensors = tensors
+        ctx.scalars = {name: values[name] for name in wanted if name in values and name not in tensors}
+
+    return save
+
+
+def _backward(forward: Operator, gradient: _Gradient | None) -> Callable[..., Any]:
+    def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
+        if gradient is None:
+            raise RuntimeError(f"{forward.name} has no gradient: give tensorc.torch.op() the TC that computes it, as "
+                               f"backward=")
+        values = {**ctx.scalars, **dict(zip(ctx.tensors, ctx.saved_tensors))}
+        values.update({f"d_{name}": grad.contiguous() for name, grad in zip(forward.results, grads)})
+        made = gradient.backward(*[values[name] for name in gradient.parameters])
+        by_name = dict(zip(gradient.results, made if isinstance(made, (tuple, list)) else (made,)))
+        missing = [name for name, needed in zip(forward.arguments, ctx.needs_input_grad)
+                   if needed and f"d_{name}" not in by_name]
+        if missing:
+            raise RuntimeError(f"{gradient.backward.name} does not make the gradient of {', '.join(missing)}")
+        return tuple(by_name.get(f"d_{name}") for name in forward.arguments)
+
+    return backward
+
+
+def _word(name: str) -> str:
+    """A name that a schema may have."""
+    return f"{name}_" if keyword.iskeyword(name) or name in ("self", "out") else name
+
+
+def _spec(array: torch.Tensor) -> TensorSpec:
+    if array.dtype not in _NAMES:
+        raise Error(f"PyTorch's {array.dtype} is no type of the language")
+    return TensorSpec(_NAMES[array.dtype], [int(extent) for extent in array.shape])
+
+
+def _only_entry(program: Program, entry: str) -> str:
+    if entry or len(program) == 1:
+        program._engine.signature(entry)  # raises for a name that the text does not have
+        return entry or next(iter(program))
+    raise Error(f"the text has {len(program)} defs; name one: {', '.join(program)}")
+
+
+def op(source: str, entry: str = "", *, backward: str | None = None, backward_entry: str = "",
+       name: str | None = None, options: CpuOptions | None = None, mapping: MappingOptions | None = None) -> Operator:
+    """Registers a def as an operator of PyTorch, torch.ops.tensorc.NAME.
+
+    `backward` is the text of a def that computes gradients: its parameters are named like parameters or results of the
+    first, or d_NAME for the gradient of a result; its results are d_NAME for the gradients of parameters. Without it a
+    backward pass through the operator is an error. `name` is by default the def's with a digest of the text; the same
+    text and options give the same operator. Raises Error.
+    """
+    program = Program(source, name=name or "tc", options=options, mapping=mapping)
+    entry = _only_entry(program, entry)
+    digest = hashlib.sha256(repr((source, entry, backward, backward_entry, options, mapping)).encode()).hexdigest()[:8]
+    full = name or f"{entry}_{digest}"
+    if full in _operators:
+        if _operators[full].digest != digest:
+            raise Error(f"there is an operator {_NAMESPACE}::{full} of another text already")
+        return _operators[full]
+    gradient = None
+    if backward is not None:
+        made = op(backward, backward_entry, name=f"{name}_backward" if name else None, options=options,
+                  mapping=mapping)
+        gradient = _Gradient(program[entry].signature, made)
+    operator = Operator(program, entry, full, gradient)
+    operator.digest = digest
+    _operators[full] = operator
+    return operator

@@ -1,0 +1,18 @@
+import pytest
+
+
+def has_gpu():
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
+
+
+def pytest_collection_modifyitems(items):
+    if has_gpu():
+        return
+    skip = pytest.mark.skip(reason="there is no GPU that PyTorch can use")
+    for item in items:
+        if "gpu" in item.keywords:
+            item.add_marker(skip)

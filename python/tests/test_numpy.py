@@ -1,0 +1,229 @@
+"""Calls with NumPy's arrays."""
+import gc
+import threading
+import weakref
+
+import numpy as np
+import pytest
+
+import tensorc
+
+MATMUL = "def matmul(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"
+SCALE = "def scale(float a, float(N) x) -> (y) { y(i) = a * x(i) }"
+STRIDE = "def stride(int32 s, float(N) x) -> (y) { y(i) = x(s * i) where i in 0:2 }"
+ACCUMULATE = "def accumulate(float(N) x) -> (s) { s(i) += x(i) }"
+TWO = "def two(float(N) x) -> (sum, twice) { sum +=! x(i)\n twice(i) = 2 * x(i) }"
+
+
+def small(*shape, dtype="float32", seed=0):
+    """Small integers: sums of products of them are exact."""
+    return np.random.default_rng(seed).integers(-4, 5, shape).astype(dtype)
+
+
+@pytest.fixture(scope="module")
+def matmul():
+    return tensorc.define(MATMUL).matmul
+
+
+def test_matmul_equals_numpy(matmul):
+    A, B = small(17, 9), small(9, 23, seed=1)
+    C = matmul(A, B)
+    assert type(C) is np.ndarray and C.dtype == np.float32
+    assert (C == A @ B).all()
+
+
+def test_compiles_once_for_each_shape():
+    function = tensorc.define(MATMUL).matmul
+    A, B = small(4, 5), small(5, 6)
+    for _ in range(3):
+        function(A, B)
+    assert function.kernels == 1
+    function(A.copy(), B, out=np.empty((4, 6), "float32"))
+    assert function.kernels == 1
+    function(small(7, 5), B)
+    function(np.asfortranarray(A), B)
+    assert function.kernels == 3
+    function.clear()
+    assert function.kernels == 0
+
+
+def test_strides_are_honoured(matmul):
+    A, B = small(12, 10)[::2, ::2], small(8, 5, seed=2).T
+    assert (matmul(A, B) == A @ B).all()
+
+
+def test_out_is_written_in_place_and_returned(matmul):
+    A, B = small(3, 4), small(4, 5)
+    whole = np.zeros((3, 10), "float32")
+    assert matmul(A, B, out=whole[:, ::2]).base is whole
+    assert (whole[:, ::2] == A @ B).all() and not whole[:, 1::2].any()
+    C = np.empty((3, 5), "float32")
+    assert matmul(A, B, C=C) is C
+
+
+def test_arguments_by_name(matmul):
+    A, B = small(3, 4), small(4, 5)
+    assert (matmul(B=B, A=A) == A @ B).all()
+    assert (matmul(A, B=B) == A @ B).all()
+
+
+def test_several_results_and_several_outs():
+    two = tensorc.define(TWO).two
+    x = small(7)
+    total, twice = two(x)
+    assert total.shape == () and total == x.sum() and (twice == 2 * x).all()
+    given = np.empty(7, "float32")
+    assert two(x, out=(None, given))[1] is given
+    with pytest.raises(TypeError, match=r"two\(\) has 2 results: out= takes as many arrays"):
+        two(x, out=given)
+
+
+def test_scalars():
+    scale, x = tensorc.define(SCALE).scale, small(5)
+    for value in (3, 3.0, np.float32(3), np.int64(3), True):
+        assert (scale(value, x) == float(value) * x).all()
+    assert scale.kernels == 1
+    with pytest.raises(TypeError, match="'a' is a scalar, and takes a number, not a str"):
+        scale("3", x)
+
+
+def test_compiled_in_scalars_are_part_of_the_shape():
+    stride, x = tensorc.define(STRIDE).stride, small(9)
+    assert (stride(3, x) == x[:4:3]).all()
+    assert (stride(2, x) == x[:3:2]).all()
+    assert stride.kernels == 2
+
+
+def test_in_out_needs_the_array_that_it_updates():
+    accumulate, x = tensorc.define(ACCUMULATE).accumulate, small(5)
+    with pytest.raises(TypeError, match=r"'s' of accumulate\(\) is read before it is written: .* out="):
+        accumulate(x)
+    s = np.ones(5, "float32")
+    accumulate(x, out=s)
+    accumulate(x, s=s)
+    assert (s == 1 + 2 * x).all()
+
+
+def test_elements_that_nobody_writes_are_zero():
+    pad = tensorc.define("def pad(float(H) I) -> (P) { P(h) = I(h - 1) where h in 1:H+1 }").pad
+    for seed in range(20):
+        x = small(50, seed=seed) + 9
+        assert pad(x)[0] == 0 and (pad(x)[1:] == x).all()
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+                                   "float16", "float32", "float64"])
+def test_element_types(dtype):
+    copy = tensorc.define(f"def copy({dtype}(N) x) -> (y) {{ y(i) = x(i) }}").copy
+    x = np.array([0, 1, 1, 0], dtype)
+    y = copy(x)
+    assert y.dtype == x.dtype and (y == x).all()
+
+
+def test_sizes_that_no_tensor_determines():
+    iota = tensorc.define("def iota(float(N) x) -> (float(K) y) { y(k) = x(0) where k in 0:K }").iota
+    assert iota(small(3) * 0 + 2, K=5).tolist() == [2.0] * 5
+
+
+def test_no_array_is_copied_or_kept(matmul):
+    class Traced(np.ndarray):
+        pass
+
+    A = small(3, 4).view(Traced)
+    gone = weakref.ref(A)
+    matmul(A, small(4, 5))
+    del A
+    gc.collect()
+    assert gone() is None
+
+
+def test_rank_zero_to_twelve():
+    text = "def s(float x) -> (y) { y(i) = x where i in 0:1 }"
+    assert tensorc.define(text).s(2.5, out=np.empty(1, "float32")).tolist() == [2.5]
+    names = ",".join(f"N{d}" for d in range(12))
+    indices = ",".join(f"i{d}" for d in range(12))
+    copy = tensorc.define(f"def copy(float({names}) x) -> (y) {{ y({indices}) = x({indices}) }}").copy
+    x = small(*([1, 2] * 6))
+    assert (copy(x) == x).all()
+
+
+def test_many_threads_compile_a_shape_once():
+    function = tensorc.define(MATMUL).matmul
+    A, B = small(31, 32), small(32, 33)
+    results, start = [], threading.Barrier(8)
+
+    def work():
+        start.wait()
+        for _ in range(20):
+            results.append((function(A, B) == A @ B).all())
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(results) == 160 and all(results) and function.kernels == 1
+
+
+def test_simulator(matmul):
+    simulated = tensorc.define(MATMUL, backend="sim").matmul
+    A, B = small(5, 6), small(6, 7)
+    assert (simulated(A, B) == A @ B).all()
+
+
+class TestErrors:
+    def test_of_the_text_show_the_place(self):
+        with pytest.raises(tensorc.Error) as caught:
+            tensorc.define("def f(float(N) x) -> (y) {\n  y(i) = x(i, i)\n}", name="f.tc")
+        assert str(caught.value).splitlines()[:3] == [
+            "f.tc:2:10: error: 'x' has 1 dimension but is indexed with 2", "      y(i) = x(i, i)", "             ^~~~~~~"]
+        assert caught.value.diagnostics == [(2, 10, "'x' has 1 dimension but is indexed with 2")]
+
+    def test_of_shapes(self, matmul):
+        with pytest.raises(tensorc.Error, match="dimension 0 of 'B' is 5, but it must be 4"):
+            matmul(small(3, 4), small(5, 5))
+        with pytest.raises(tensorc.Error, match="output 'C' has shape"):
+            matmul(small(3, 4), small(4, 5), out=np.empty((5, 3), "float32"))
+
+    def test_of_types(self, matmul):
+        with pytest.raises(tensorc.Error, match="input 'A' is of float64; the text says float32"):
+            matmul(small(3, 4, dtype="float64"), small(4, 5))
+        with pytest.raises(TypeError, match="complex64 is no type of the language"):
+            matmul(small(3, 4, dtype="complex64"), small(4, 5))
+
+    def test_failures_are_not_kept(self):
+        function = tensorc.define(MATMUL).matmul
+        for _ in range(2):
+            with pytest.raises(tensorc.Error):
+                function(small(3, 4), small(5, 5))
+        assert function.kernels == 0
+
+    def test_of_what_is_no_array(self, matmul):
+        with pytest.raises(TypeError, match="'A' is a tensor, and takes an array of NumPy, .* not a list"):
+            matmul([[1.0]], small(4, 5))
+
+    def test_of_counts_and_names(self, matmul):
+        with pytest.raises(TypeError, match=r"matmul\(\) misses 'B'; its parameters are A, B"):
+            matmul(small(3, 4))
+        with pytest.raises(TypeError, match=r"matmul\(\) takes 2 arguments \(A, B\); 3 are given"):
+            matmul(small(3, 4), small(4, 5), small(3, 5))
+        with pytest.raises(TypeError, match=r"matmul\(\) has no argument 'D'"):
+            matmul(small(3, 4), small(4, 5), D=1)
+        with pytest.raises(TypeError, match=r"matmul\(\) is given 'A' twice"):
+            matmul(small(3, 4), small(4, 5), A=small(3, 4))
+
+    def test_of_read_only_results(self, matmul):
+        C = np.empty((3, 5), "float32")
+        C.flags.writeable = False
+        with pytest.raises(ValueError, match="'C' is written, and the array for it is read-only"):
+            matmul(small(3, 4), small(4, 5), out=C)
+
+    def test_of_results_that_overlap(self, matmul):
+        A = small(4, 4)
+        with pytest.raises(tensorc.Error, match="output 'C' and input 'A' share memory"):
+            matmul(A, small(4, 4), out=A)
+
+    def test_of_bytes_between_elements(self, matmul):
+        records = np.zeros((3, 4), dtype=[("a", "f4"), ("b", "i1")])["a"]
+        with pytest.raises(ValueError, match="has to be copied first"):
+            matmul(records, small(4, 5))
