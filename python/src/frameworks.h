@@ -77,7 +77,7 @@ class Maker {
 
  private:
   const Framework* framework_ = nullptr;
-  nanobind::object function_, shape_, dtype_, device_, names_;
+  nanobind::object function_, shape_, strides_, dtype_, device_, names_;  ///< invalid: not an argument
 };
 
 /// The stream that the framework's work of now goes to, on a device; null is the legacy default stream.
