@@ -119,11 +119,36 @@ void bind_signature(nb::module_& module) {
       .def("__repr__", [](const api::TensorSpec& self) { return "TensorSpec(" + self.to_string() + ")"; });
 }
 
+/// What a cache has to say; with or without the GIL.
+void warn(const std::string& sentence) {
+  const nb::gil_scoped_acquire held;
+  if (PyErr_WarnEx(PyExc_RuntimeWarning, sentence.c_str(), 1) != 0) PyErr_WriteUnraisable(nullptr);
+}
+
 void bind_engine(nb::module_& module) {
   nb::class_<api::Engine>(module, "Engine", "A checked text.")
-      .def("__init__",
-           [](api::Engine* self, const std::string& text, const std::string& name) {
-             new (self) api::Engine(value_of(api::Engine::create(text, name)));
+      .def(
+          "__init__",
+          [](api::Engine* self, const std::string& text, const std::string& name, const std::string& cache,
+             bool read_only, bool nearest, bool keep_text) {
+            const api::EngineOptions options{
+                .cache = cache, .read_only = read_only, .nearest = nearest, .keep_text = keep_text, .on_warning = warn};
+            new (self) api::Engine(value_of(api::Engine::create(text, name, options)));
+          })
+      .def_static("production",
+                  [](const std::string& cache, const std::string& text, const std::string& name) {
+                    const api::ProductionOptions options{.text = text, .name = name, .on_warning = warn};
+                    return value_of(api::Engine::production(cache, options));
+                  })
+      .def("statistics",
+           [](const api::Engine& self) {
+             const api::EngineStatistics known = self.statistics();
+             nb::dict counts;
+             counts["memory_hits"] = known.memory_hits;
+             counts["file_hits"] = known.file_hits;
+             counts["reproved"] = known.reproved;
+             counts["compiled"] = known.compiled;
+             return counts;
            })
       .def("entries", &api::Engine::entries)
       .def("signature",

@@ -15,6 +15,8 @@ Arrays are never copied. Results are new arrays of the caller's library, or thos
 """
 from __future__ import annotations
 
+import dataclasses
+import os
 from typing import Any, Iterator, Mapping, Sequence
 
 from . import _core
@@ -23,18 +25,45 @@ from ._core import (Argument, BudgetError, CancelledError, CpuOptions, Error, Fu
 
 __version__ = _core.__version__
 __all__ = [
-    "Argument", "BudgetError", "CancelledError", "CpuOptions", "Error", "Function", "Fusion", "InternalError", "Kernel",
+    "Argument", "BudgetError", "Cache", "CancelledError", "CpuOptions", "Error", "Function", "Fusion", "InternalError", "Kernel",
     "MappingOptions", "Program", "SchedulerOptions", "Signature", "TensorSpec", "check", "compile", "define", "emit",
 ]
+
+
+@dataclasses.dataclass(frozen=True)
+class Cache:
+    """A file of compiled kernels and measured times, made if it does not exist.
+
+    It is asked before anything is compiled, and gets what has been compiled. Options that are left to the compiler mean
+    the fastest that the file knows for the shape and device. `nearest`: where it knows none, those of the nearest
+    shape, proved legal for this one. `keep_text`: CUDA text is kept too. `production`: nothing is ever compiled, and a
+    shape that the file does not know is an error; neither LLVM nor NVRTC is used. Processes may share a file. What is
+    wrong with it is a RuntimeWarning, as long as work can go on.
+    """
+    path: str | os.PathLike[str]
+    read_only: bool = False
+    nearest: bool = False
+    keep_text: bool = False
+    production: bool = False
+
+
+def _engine(source: str, name: str, cache: Cache | str | os.PathLike[str] | None) -> _core.Engine:
+    if not isinstance(cache, Cache):
+        cache = Cache("" if cache is None else cache)
+    path = os.fspath(cache.path)
+    if cache.production:
+        return _core.Engine.production(path, source, name)
+    return _core.Engine(source, name, path, cache.read_only, cache.nearest, cache.keep_text)
 
 
 class Program:
     """The defs of a text, each a function of arrays: as attributes, and by name (`program["matmul"]`)."""
 
     def __init__(self, source: str, *, name: str = "tc", backend: str | None = None,
-                 options: CpuOptions | None = None, mapping: MappingOptions | None = None) -> None:
+                 options: CpuOptions | None = None, mapping: MappingOptions | None = None,
+                 cache: Cache | str | os.PathLike[str] | None = None) -> None:
         self.source = source
-        self._engine = _core.Engine(source, name)
+        self._engine = _engine(source, name, cache)
         self._functions = {
             entry: Function(self._engine, entry, backend, options or CpuOptions(), mapping or MappingOptions())
             for entry in self._engine.entries()
@@ -60,6 +89,12 @@ class Program:
 
     def __repr__(self) -> str:
         return f"<tensorc.Program of {', '.join(self._functions)}>"
+
+    @property
+    def statistics(self) -> dict[str, int]:
+        """How many kernels came from memory (memory_hits), from the cache's file (file_hits; reproved of these), and
+        from the compiler (compiled)."""
+        return self._engine.statistics()
 
     def infer(self, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
               sizes: Mapping[str, int] | None = None,
@@ -87,34 +122,37 @@ def _request(entry: str, inputs: Sequence[Any], outputs: Sequence[Any], sizes: M
 
 
 def define(source: str, *, name: str = "tc", backend: str | None = None, options: CpuOptions | None = None,
-           mapping: MappingOptions | None = None) -> Program:
+           mapping: MappingOptions | None = None,
+           cache: Cache | str | os.PathLike[str] | None = None) -> Program:
     """Reads and checks a text of one or more defs. Each is a function of arrays; see Program and Function.
 
     `name` stands for the text in messages. `backend` is "cpu", "cuda" or "sim" (a GPU's kernels, simulated on the
     CPU; slow, finds races); by default the arrays decide. `options` is how defs are compiled for the CPU, `mapping` how
-    they are mapped to a GPU. Raises Error, whose text shows the place.
+    they are mapped to a GPU. `cache` is a file of kernels, by its path or as a Cache. Raises Error, whose text shows the
+    place.
     """
-    return Program(source, name=name, backend=backend, options=options, mapping=mapping)
+    return Program(source, name=name, backend=backend, options=options, mapping=mapping, cache=cache)
 
 
 def check(source: str, *, name: str = "tc") -> list[Signature]:
     """The signatures of a text's defs. Raises Error if there is something wrong with it."""
-    engine = _core.Engine(source, name)
+    engine = _engine(source, name, None)
     return [engine.signature(entry) for entry in engine.entries()]
 
 
 def compile(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
             sizes: Mapping[str, int] | None = None, scalars: Mapping[str, Any] | None = None, backend: str = "cpu",
-            device: int = 0, options: CpuOptions | None = None, mapping: MappingOptions | None = None) -> Kernel:
+            device: int = 0, options: CpuOptions | None = None, mapping: MappingOptions | None = None,
+            cache: Cache | str | os.PathLike[str] | None = None) -> Kernel:
     """Compiles a def for fixed shapes, without running it.
 
     `inputs` (and `outputs`) are arrays, TensorSpecs, or None where the shape follows from `sizes`; `scalars` are values
     of at least those that decide a shape, a range or a subscript. `entry` may be empty if the text has one def.
-    `device` is the number of the GPU if `backend` is "cuda".
+    `device` is the number of the GPU if `backend` is "cuda". `cache` is as in define().
     """
     request = _request(entry, inputs, outputs, sizes, scalars, backend=backend, device=device, options=options,
                        mapping=mapping)
-    return _core.Engine(source, "tc").compile(request)
+    return _engine(source, "tc", cache).compile(request)
 
 
 def emit(source: str, stage: str, entry: str = "", **arguments: Any) -> str:

@@ -1,0 +1,45 @@
+"""Files of compiled kernels."""
+import numpy as np
+import pytest
+
+import tensorc
+
+MATMUL = "def matmul(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"
+A, B = np.ones((8, 10), "float32"), np.ones((10, 9), "float32")
+
+
+def test_a_file_serves_another_program(tmp_path):
+    path = tmp_path / "kernels.db"
+    first = tensorc.define(MATMUL, cache=path)
+    assert (first.matmul(A, B) == 10).all()
+    assert first.statistics == {"memory_hits": 0, "file_hits": 0, "reproved": 0, "compiled": 1}
+    second = tensorc.define(MATMUL, cache=tensorc.Cache(path, read_only=True))
+    assert (second.matmul(A, B) == 10).all()
+    assert second.statistics["file_hits"] == 1 and second.statistics["compiled"] == 0
+    assert (tensorc.compile(MATMUL, inputs=[A, B], cache=path)(A, B) == 10).all()
+
+
+def test_production_compiles_nothing(tmp_path):
+    path = tmp_path / "kernels.db"
+    tensorc.define(MATMUL, cache=path).matmul(A, B)
+    shipped = tensorc.define(MATMUL, cache=tensorc.Cache(path, production=True))
+    assert (shipped.matmul(A, B) == 10).all()
+    with pytest.raises(tensorc.Error):
+        shipped.matmul(A[:4], B)
+    with pytest.raises(tensorc.Error):
+        tensorc.define(MATMUL, cache=tensorc.Cache(tmp_path / "none.db", production=True))
+
+
+def test_elements_that_nobody_writes_are_zero_from_a_file_too(tmp_path):
+    text = "def pad(float(H) I) -> (P) { P(h) = I(h - 1) where h in 1:H+1 }"
+    for _ in range(2):
+        pad = tensorc.define(text, cache=tmp_path / "kernels.db").pad
+        for seed in range(20):
+            assert pad(np.full(50, seed, "float32"))[0] == 0
+
+
+def test_a_file_that_is_no_cache_is_an_error(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("something else\n" * 1000)
+    with pytest.raises(tensorc.Error):
+        tensorc.define(MATMUL, cache=path)
