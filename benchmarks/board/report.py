@@ -159,13 +159,20 @@ def wrapped(text, indent="  "):
     return textwrap.fill(text, 120, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
 
 
+def fewest_turns(result):
+    return min((us["turns"] for columns in result["us"].values() for us in columns.values()), default=float("inf"))
+
+
 def remarks(document):
-    """What the table's cells are too small for: refusals, and peers that stayed away."""
+    """What the table's cells are too small for: refusals, rows measured less often, and peers that stayed away."""
     lines = []
     for result in document["rows"]:
         if result["message"]:
             text = " ".join(result["message"].split("\n    ")[0].split())
             lines.append(wrapped(f"- {result['number']} {result['name']}: {result['status']}: {text}"))
+    short = [f"{result['number']} {result['name']}" for result in document["rows"] if fewest_turns(result) < document["pairs"]]
+    if short:
+        lines.append(wrapped(f"- fewer turns than {document['pairs']}, for their length: {'; '.join(short)}"))
     absent = {}
     for result in document["rows"]:
         for name, why in result["notes"].items():
