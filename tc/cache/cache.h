@@ -114,6 +114,8 @@ class Cache {
   Result<void> add(const Measurement& measurement) { return add(std::span(&measurement, 1)); }
   /// All of a problem; of one device, or of all ("").
   Result<std::vector<Measurement>> measurements(const Problem& problem, const std::string& device = {}) const;
+  /// All of the file, the fastest first.
+  Result<std::vector<Measurement>> all_measurements() const;
   /// The fastest valid one of a problem on a device; "": on any, each counted by its own time.
   Result<std::optional<Best>> best(const Problem& problem, const std::string& device = {}) const;
   /// The `limit` fastest, fastest first.

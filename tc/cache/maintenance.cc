@@ -184,6 +184,16 @@ Result<std::vector<Listed>> Cache::list() const {
   return listed;
 }
 
+Result<std::vector<Measurement>> Cache::all_measurements() const {
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  TC_TRY(contents, read_all(*impl_->database));
+  for (const std::string& sentence : contents.damage) impl_->report(sentence);
+  std::vector<Measurement> measurements;
+  for (auto& [row, one] : contents.measurements) measurements.push_back(std::move(one));
+  std::ranges::stable_sort(measurements, {}, &Measurement::time_us);
+  return measurements;
+}
+
 Result<Verified> Cache::verify() const {
   const std::lock_guard<std::mutex> lock(impl_->mutex);
   TC_TRY(contents, read_all(*impl_->database));

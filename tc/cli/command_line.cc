@@ -82,12 +82,13 @@ Result<void> set_flag(const Command& command, Flag flag, const std::string* next
 }
 
 Result<void> check_files(const Command& command, const std::vector<std::string>& files) {
-  if (files.size() == command.files) return {};
+  if (files.size() == command.files || (command.more_files && files.size() > command.files)) return {};
   if (files.size() > command.files) {
     return fail("'tensorc {}' takes {} file{}; '{}' is one too many", command.name, command.files,
                 command.files == 1 ? "" : "s", files[command.files]);
   }
-  return fail("'tensorc {}' needs a file: tensorc {}", command.name, command.synopsis);
+  if (command.files == 1) return fail("'tensorc {}' needs a file: tensorc {}", command.name, command.synopsis);
+  return fail("'tensorc {}' needs {} arguments: tensorc {}", command.name, command.files, command.synopsis);
 }
 
 /// Breaks a text into lines of at most `width`, each behind `indent` spaces.
@@ -148,13 +149,28 @@ std::string help_of(const Command& command) {
   return text;
 }
 
+namespace {
+
+std::string line_of(const Command& command) { return fmt::format("  {:<14}{}\n", command.name, command.summary); }
+
+}  // namespace
+
+std::string help_of_group(const std::string& word) {
+  std::string lines;
+  for (const Command& command : commands()) {
+    if (std::string_view(command.name).starts_with(word + " ")) lines += line_of(command);
+  }
+  if (lines.empty()) return lines;
+  return fmt::format("commands:\n{}\n'tensorc {} COMMAND --help' tells all about one.\n", lines, word);
+}
+
 std::string help_of_tool() {
   std::string text =
       "tensorc compiles Tensor Comprehensions: what every element of a tensor is, in Einstein notation, becomes a\n"
       "kernel for this machine.\n\n"
       "usage: tensorc COMMAND [arguments]\n\n"
       "commands:\n";
-  for (const Command& command : commands()) text += fmt::format("  {:<9}{}\n", command.name, command.summary);
+  for (const Command& command : commands()) text += line_of(command);
   text +=
       "\n'tensorc COMMAND --help' tells all about a command. A FILE.tc may be '-': standard input.\n"
       "Exit code: 0 done; 1 the input or the command line is wrong; 2 a fault of tensorc's.\n";

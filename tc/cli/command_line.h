@@ -17,9 +17,10 @@ struct Command {
   const char* description;         ///< paragraphs, for --help
   std::vector<std::string> flags;  ///< names in gflags' registry, in the order of the help
   std::vector<std::string> examples;
-  size_t files;  ///< how many FILE arguments it takes
+  size_t files;  ///< how many FILE arguments it takes, or the fewest
   /// Prints to standard output. Errors are printed by the caller.
   Result<void> (*run)(const std::vector<std::string>& files);
+  bool more_files = false;  ///< takes any number above `files`
 };
 
 /// All sub-commands, in the order of the help.
@@ -34,6 +35,8 @@ Result<std::vector<std::string>> parse_flags(const Command& command, std::span<c
 /// The text of --help.
 std::string help_of(const Command& command);
 std::string help_of_tool();
+/// Of the commands whose names begin with a word ("cache"); "" if there are none.
+std::string help_of_group(const std::string& word);
 
 /// "A=a.npy,B=b.npy" as pairs in order. Errors quote the flag: an entry without '=' or with nothing beside it, a name
 /// given twice.

@@ -12,5 +12,12 @@ Result<void> run_check(const std::vector<std::string>& files);
 Result<void> run_fmt(const std::vector<std::string>& files);
 Result<void> run_run(const std::vector<std::string>& files);
 Result<void> run_emit(const std::vector<std::string>& files);
+Result<void> run_cache_list(const std::vector<std::string>& files);
+Result<void> run_cache_show(const std::vector<std::string>& files);
+Result<void> run_cache_best(const std::vector<std::string>& files);
+Result<void> run_cache_merge(const std::vector<std::string>& files);
+Result<void> run_cache_verify(const std::vector<std::string>& files);
+Result<void> run_cache_prune(const std::vector<std::string>& files);
+Result<void> run_cache_export(const std::vector<std::string>& files);
 
 }  // namespace tc::cli

@@ -52,3 +52,28 @@ DEFINE_uint64(isl_operations, tc::options::Budget{}.isl_operations,
               "Bound on the work of the polyhedral library in one compilation.");
 DEFINE_int64(time_limit_ms, tc::options::Budget{}.wall_clock_ms, "Bound on the time of one compilation.");
 DEFINE_bool(in_place, false, "Write the canonical form to the file itself. Also -i.");
+
+DEFINE_string(
+    cache, "",
+    "FILE of a compilation cache: a kernel that it has is not compiled, one that it has not is added. Options "
+    "that are left to the compiler mean the fastest that it knows for the shape and the device.");
+DEFINE_bool(production, false, "Only read the cache: a kernel that it has not is an error.");
+DEFINE_bool(reprove, false,
+            "Prove the legality of cached schedules again. Without this flag only those of other versions of the "
+            "compiler are proved again, when they are used.");
+DEFINE_bool(nearest, false,
+            "Where the cache knows no options for a shape, take those of the nearest one, and prove them.");
+DEFINE_bool(keep_text, false, "Keep the CUDA text in the cache too.");
+DEFINE_bool(json, false, "Print JSON in place of a table.");
+DEFINE_string(entries, "", "NAME,... Only these defs.");
+DEFINE_string(targets, "",
+              "TARGET,... Only these processors and architectures: sm_90a, or a CPU as 'cache list' names it.");
+DEFINE_bool(all_options, false, "Not only the best options of each shape.");
+DEFINE_int64(older_than_days, 0, "Remove entries and measurements from more than so many days ago. 0: none.");
+DEFINE_int32(keep_best, 0, "Of each shape and device keep the so many fastest options only. 0: all.");
+DEFINE_bool(other_compilers, false, "Remove the entries of other versions of the compiler.");
+DEFINE_string(
+    cuda_text, "",
+    "FILE with CUDA text written by hand. Its kernels have the names and parameters of what 'emit "
+    "--stage=cuda' prints, and its launches, unless a line '// launch NAME grid X Y Z block X Y Z shared BYTES' "
+    "says otherwise.");

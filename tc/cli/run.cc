@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -33,6 +34,18 @@ Result<void> check_flags(const std::optional<api::Backend>& backend) {
   if (FLAGS_repeat == 0) return fail("'--repeat' is 0; a kernel is run at least once");
   if (FLAGS_repeat > 1 && (!backend || backend == api::Backend::kSimulator)) {
     return fail("'--repeat' is for the backends cpu and cuda");
+  }
+  if (FLAGS_cache.empty()) {
+    for (const auto& [flag, given] : {std::pair("production", FLAGS_production),
+                                      {"reprove", FLAGS_reprove},
+                                      {"nearest", FLAGS_nearest},
+                                      {"keep_text", FLAGS_keep_text}}) {
+      if (given) return fail("'--{}' is about a cache; '--cache' says which", flag);
+    }
+  } else {
+    if (!FLAGS_stop_after.empty()) return fail("'--cache' and '--stop_after' exclude each other");
+    if (FLAGS_time_passes) return fail("'--cache' and '--time_passes' exclude each other");
+    if (!backend || backend == api::Backend::kSimulator) return fail("'--cache' is for the backends cpu and cuda");
   }
   if (FLAGS_threads > 4096) return fail("'--threads' is {}; at most 4096 are used", FLAGS_threads);
   return {};
@@ -147,7 +160,32 @@ struct Run {
   compile::Compilation compilation;
   compile::Settings settings;
   Arguments arguments;
+  std::optional<api::CompiledKernel> cached;  ///< with --cache: the kernel, found or compiled
 };
+
+/// The kernel of a request by way of the cache of --cache.
+Result<api::CompiledKernel> kernel_of_cache(const Source& source, const api::Request& request) {
+  const auto warn = [](const std::string& sentence) { std::fprintf(stderr, "warning: %s\n", sentence.c_str()); };
+  if (FLAGS_production) {
+    const api::ProductionOptions options{.text = std::string(source.text()), .name = source.name(), .on_warning = warn};
+    TC_TRY(engine, api::Engine::production(FLAGS_cache, options));
+    return engine.compile(request);
+  }
+  api::EngineOptions options{
+      .cache = FLAGS_cache, .nearest = FLAGS_nearest, .keep_text = FLAGS_keep_text, .on_warning = warn};
+  if (FLAGS_reprove) options.reprove = api::Reprove::kAlways;
+  TC_TRY(engine, api::Engine::create(source.text(), source.name(), options));
+  return engine.compile(request);
+}
+
+/// "cache: found, options tile: 8 tile: 8"
+std::string cache_line(const api::Provenance& provenance) {
+  std::string options = provenance.options;
+  while (options.ends_with('\n')) options.pop_back();
+  std::ranges::replace(options, '\n', ' ');
+  return fmt::format("cache: {}, options {}\n", provenance.from_file ? "found" : "compiled and added",
+                     options.empty() ? "chosen by the compiler" : options);
+}
 
 /// Registers that a kernel has too few of cost it memory traffic that its text does not show.
 void print_spills(const cuda::Compiled& compiled) {
@@ -167,9 +205,9 @@ Result<std::string> execute(Run& run) {
     TC_TRY(text, run_oracle(*run.compilation.specialised, environment, run.arguments));
     time = text;
   } else {
-    const api::CompiledKernel kernel = api::kernel_of(run.settings, run.compilation);
+    const api::CompiledKernel kernel = run.cached ? *run.cached : api::kernel_of(run.settings, run.compilation);
     const bool simulate = run.backend == api::Backend::kSimulator;
-    if (run.backend == api::Backend::kCuda) print_spills(*run.compilation.compiled);
+    if (run.compilation.compiled) print_spills(*run.compilation.compiled);
     TC_TRY(text, run.backend == api::Backend::kCuda
                      ? run_on_device(kernel, run.arguments, FLAGS_repeat)
                      : run_kernel(kernel, run.arguments, simulate ? " (simulator)" : ""));
@@ -184,6 +222,7 @@ Result<std::string> execute(Run& run) {
   for (size_t o = 0; o < run.arguments.outputs.size(); ++o) {
     lines += result_line(run.arguments.output_names[o], run.arguments.outputs[o]) + "\n";
   }
+  if (run.cached) report += cache_line(run.cached->provenance());
   return lines + report + time + "\n";
 }
 
@@ -213,7 +252,8 @@ Result<void> run_run(const std::vector<std::string>& files) {
                                              : compile::target_of_arch(FLAGS_arch));
   run.settings.gpu = gpu;
   run.compilation = std::move(compilation);
-  TC_TRY_VOID(run_to(run.settings, run.compilation, backend ? "" : "specialise"));
+  const bool with_cache = !FLAGS_cache.empty();
+  TC_TRY_VOID(run_to(run.settings, run.compilation, backend && !with_cache ? "" : "specialise"));
   if (!FLAGS_stop_after.empty()) return print_stop(run);
 
   const api::Specs specs = api::specs_of(*run.compilation.specialised, run.settings.layouts);
@@ -221,6 +261,10 @@ Result<void> run_run(const std::vector<std::string>& files) {
   TC_TRY(arguments, make_arguments(*run.compilation.specialised, signature, specs, input_files, request, FLAGS_seed));
   run.arguments = std::move(arguments);
   TC_TRY_VOID(check_output_files(input_files, run.arguments.output_names));
+  if (with_cache) {
+    TC_TRY(kernel, kernel_of_cache(*run.compilation.source, request));
+    run.cached = kernel;
+  }
   TC_TRY(report, execute(run));
   if (!FLAGS_output_dir.empty()) {
     std::vector<std::pair<std::string, const api::Tensor*>> results;

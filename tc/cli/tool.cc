@@ -26,6 +26,11 @@ const Command* find_command(const std::string& name) {
   return nullptr;
 }
 
+/// "run"; of a group's, with its first word: "cache list".
+std::string name_of_command(std::span<const std::string> words) {
+  return words.size() > 1 && !help_of_group(words[0]).empty() ? words[0] + " " + words[1] : words[0];
+}
+
 Error unknown_command(const std::string& name) {
   std::vector<std::string> names = {"help", "version"};
   for (const Command& command : commands()) names.emplace_back(command.name);
@@ -39,8 +44,13 @@ Result<void> run_help(std::span<const std::string> words) {
     print(stdout, help_of_tool());
     return {};
   }
-  const Command* command = find_command(words[0]);
-  if (!command) return tl::unexpected(unknown_command(words[0]));
+  if (const std::string group = help_of_group(words[0]); !group.empty() && words.size() == 1) {
+    print(stdout, group);
+    return {};
+  }
+  const std::string name = name_of_command(words);
+  const Command* command = find_command(name);
+  if (!command) return tl::unexpected(unknown_command(name));
   print(stdout, help_of(*command));
   return {};
 }
@@ -53,10 +63,16 @@ Result<void> dispatch(const std::vector<std::string>& words) {
     print(stdout, fmt::format("tensorc {}\n", api::version()));
     return {};
   }
-  const Command* command = find_command(words[0]);
-  if (!command) return tl::unexpected(unknown_command(words[0]));
+  const std::string name = name_of_command(words);
+  const Command* command = find_command(name);
+  const bool is_group = !help_of_group(words[0]).empty();
+  if (is_group && words.size() == 2 && (words[1] == "--help" || words[1] == "-h")) return run_help({words.data(), 1});
+  if (!command && is_group && words.size() == 1) {
+    return fail("'tensorc {}' needs a command; 'tensorc {} --help' lists them", words[0], words[0]);
+  }
+  if (!command) return tl::unexpected(unknown_command(name));
   bool help = false;
-  TC_TRY(files, parse_flags(*command, rest, help));
+  TC_TRY(files, parse_flags(*command, rest.subspan(is_group ? 1 : 0), help));
   if (help) {
     print(stdout, help_of(*command));
     return {};
