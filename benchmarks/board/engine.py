@@ -75,6 +75,7 @@ def open_library(path):
     calls = ctypes.CDLL(str(path))
     calls.tc_last_error.restype = ctypes.c_char_p
     calls.tc_version.restype = ctypes.c_char_p
+    calls.tc_kernel_options.restype = ctypes.c_char_p
     return calls
 
 
@@ -88,13 +89,20 @@ class Library:
         if getattr(self.calls, name)(*arguments) != 0:
             raise Refused(self.calls.tc_last_error().decode().strip())
 
-    def compile(self, row, device, options="", limit_s=60):
-        """A row's kernel for a CPU, device (1, 0), or GPU number i, (2, i), with `options` as text; raises Refused."""
+    def create_engine(self, text, name, cache, engine):
+        if cache:
+            self.check("tc_engine_create_cached", text, name, str(cache).encode(), ctypes.c_int(1), engine)
+        else:
+            self.check("tc_engine_create", text, name, engine)
+
+    def compile(self, row, device, options="", cache="", limit_s=60):
+        """A row's kernel for a CPU, device (1, 0), or GPU number i, (2, i), with `options` as text, or the fastest that
+        the file `cache` knows for the row; raises Refused."""
         text, name = row.source.encode(), (row.file or row.entry + ".tc").encode()
         engine, request, kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         device = DLDevice(*device)
-        self.check("tc_engine_create", text, name, ctypes.byref(engine))
         try:
+            self.create_engine(text, name, cache, ctypes.byref(engine))
             self.check("tc_request_create", row.entry.encode(), ctypes.byref(request))
             self.check("tc_request_device", request, device)
             self.check("tc_request_budget", request, ctypes.c_uint64(200_000_000), ctypes.c_int64(int(limit_s * 1e3)))
@@ -120,6 +128,11 @@ class Kernel:
 
     def __del__(self):
         self.library.calls.tc_kernel_destroy(self.handle)
+
+    @property
+    def options(self):
+        """As text; "" if the compiler chose all."""
+        return self.library.calls.tc_kernel_options(self.handle).decode()
 
     def prepare(self, stream):
         self.library.check("tc_kernel_prepare", self.handle, ctypes.c_void_p(stream))

@@ -32,24 +32,27 @@ def make_sets(row, arrays, device):
 
 
 def compile_ours(row, settings, result):
-    """The kernels to time by name: "ours" by default, "tuned" and "given" by options. Fills in refusals."""
+    """The kernels to time, by the names of settings.variants. Fills in refusals."""
     kernels = {}
     if row.refused:
         result.update(status="not expressible", message=row.refused)
         return kernels
-    wanted = {name: text for name, text in settings.options_of(row).items() if text is not None}
-    for name, options in wanted.items():
+    for name, choice in settings.variants.items():
         begin = time.perf_counter()
         try:
-            kernels[name] = settings.library.compile(row, settings.arrays.device, options, settings.compile_s)
+            kernel = settings.library.compile(row, settings.arrays.device, **choice, limit_s=settings.compile_s)
         except Refused as refusal:
             if name == "ours":
                 result.update(status="refused", message=str(refusal))
             else:
                 result["notes"][name] = first_line(refusal)
             continue
+        if name == "tuned" and not kernel.options:
+            result["notes"][name] = "the cache has no options for this row"
+            continue
+        kernels[name] = kernel
         result["compile_ms"][name] = (time.perf_counter() - begin) * 1e3
-        result["options"][name] = options
+        result["options"][name] = kernel.options
     return kernels
 
 

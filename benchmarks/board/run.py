@@ -23,7 +23,6 @@ import machine
 import report
 import rows as board
 import system
-import tuned
 from arrays import NumpyArrays, TorchArrays
 from engine import Library
 from measure import blank, measure
@@ -44,7 +43,7 @@ class Settings:
     compile_s: float
     without: frozenset
     only: frozenset
-    options_of: object
+    variants: dict  # of our kernels, by name: arguments of Library.compile
 
     @property
     def stream_handle(self):
@@ -60,8 +59,8 @@ def parse():
     add = parser.add_argument
     add("--device", choices=("cuda", "cpu"), default="", help="what to measure; default: cuda where PyTorch finds one")
     add("--rows", default="", help="numbers, such as 1b,20, or beginnings of titles: '18 causal'; default: all")
-    add("--options", default="default", help="default, tuned, or default,tuned: whose options our kernels get")
-    add("--cache", default="", help="the file that 'tensorc tune' left, for --options=tuned")
+    add("--options", choices=("default", "tuned"), default="default", help="tuned: a kernel by the options of --cache too")
+    add("--cache", default="", help="the file of tuned options that 'tensorc tune' left")
     add("--mapping", default="", help="options as text for one more kernel of ours, 'given'")
     add("--peers", default="", help="only these peers, such as eager,cublasLt; default: all")
     add("--without", default="", help="peers that stay away, such as compile, which tunes for tens of seconds a row")
@@ -113,12 +112,16 @@ def prepare(arguments, device, torch):
     given = {"bandwidth": arguments.bandwidth} if arguments.bandwidth else {}
     given |= {key: float(value) for key, value in (pair.split("=") for pair in arguments.peak.split(",") if pair)}
     best, source = machine.figures(device, facts["name"], torch, given)
-    options = tuned.Options(arguments.options.split(","), arguments.cache, arguments.mapping, library)
+    variants = {"ours": {}}
+    if arguments.options == "tuned":
+        variants["tuned"] = {"cache": arguments.cache}
+    if arguments.mapping:
+        variants["given"] = {"options": arguments.mapping}
     settings = Settings(
         device=device, library=library, arrays=TorchArrays(device) if torch else NumpyArrays(), torch=torch, best=best,
         stream=stream, columns=tuple(arguments.columns.split(",")) if device == "cuda" else ("hot",), pairs=arguments.pairs,
         seconds=arguments.seconds, compile_s=arguments.compile_seconds, without=frozenset(arguments.without.split(",")),
-        only=frozenset(filter(None, arguments.peers.split(","))), options_of=options.of)
+        only=frozenset(filter(None, arguments.peers.split(","))), variants=variants)
     heading = {"device": device, "machine": facts, "versions": machine.versions() | {"tensorc": library.version},
                "revision": machine.revision(), "figures": best, "figures_from": source, "began": time.time(),
                "date": time.strftime("%Y-%m-%d"), "pairs": arguments.pairs, "options": arguments.options, "rows": []}
@@ -199,6 +202,8 @@ def main():
         return 0
     if device == "cuda" and (torch is None or not torch.cuda.is_available()):
         sys.exit("run.py: --device=cuda needs PyTorch with a GPU")
+    if arguments.options == "tuned" and not pathlib.Path(arguments.cache).is_file():
+        sys.exit(f"run.py: --options=tuned needs --cache: there is no file '{arguments.cache}'")
     path = pathlib.Path(arguments.output or "board.json")
     settings, document = prepare(arguments, device, torch)
     if arguments.resume and path.exists():

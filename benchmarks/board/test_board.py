@@ -1,5 +1,6 @@
 """The board's machinery without a GPU: python3 -m pytest benchmarks/board (needs NumPy, and the library in build/)."""
 import contextlib
+import ctypes
 import json
 import math
 import pathlib
@@ -156,13 +157,13 @@ def test_a_peer_that_cannot_be_captured_is_named():
     assert len(pair[0].us["hot"]) == 3 and "hot" not in pair[1].us
 
 
-def settings_for(library, options=None):
+def settings_for(library, variants=None):
     import run
     import types
     made = run.Settings(device="cpu", library=library, arrays=arrays.NumpyArrays(), torch=None,
                         best={"bandwidth": 1e10, "float": 1e11, "half": 1e11, "tf32": 1e11, "fp8": 1e11}, stream=None, columns=("hot",),
                         pairs=2, seconds=0.01, compile_s=20, without=frozenset(), only=frozenset(),
-                        options_of=lambda row: options or {"ours": ""})
+                        variants=variants or {"ours": {}})
     return made, types.SimpleNamespace(hang=60, seconds=0.01, limit=1e9)
 
 
@@ -182,11 +183,24 @@ def test_wrong_results_are_shown_and_not_timed(library):
 
 
 def test_refusals_and_options(library):
-    settings, _ = settings_for(library, {"ours": "", "given": "tile: -1"})
+    settings, _ = settings_for(library, {"ours": {}, "given": {"options": "tile: -1"}})
     refused = measure.measure(entry_called("1c gemm TF32 4096³").row(small=True), settings)
     assert refused["status"] == "not expressible" and "TF32" in report.text_line(refused)
     copied = measure.measure(entry_called("20 copy f32 10⁸").row(small=True), settings)
     assert "hot" in copied["us"]["ours"] and "given" not in copied["us"] and "tile" in copied["notes"]["given"]
+
+
+def test_a_cache_without_options_for_a_row_is_said(library, tmp_path):
+    """The library makes an empty file; nothing has been measured in it."""
+    row, made = entry_called("20 copy f32 10⁸").row(small=True), ctypes.c_void_p()
+    path = tmp_path / "tuned.cache"
+    library.check("tc_engine_create_cached", row.source.encode(), b"memory.tc", str(path).encode(), ctypes.c_int(0),
+                  ctypes.byref(made))
+    library.calls.tc_engine_destroy(made)
+    settings, _ = settings_for(library, {"ours": {}, "tuned": {"cache": str(path)}})
+    result = measure.measure(row, settings)
+    assert "hot" in result["us"]["ours"] and "tuned" not in result["us"]
+    assert result["notes"]["tuned"] == "the cache has no options for this row"
 
 
 def test_a_run_is_written_after_each_row_and_resumed(library, tmp_path, capsys):

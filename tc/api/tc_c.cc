@@ -129,6 +129,19 @@ const DLTensor* view_at(const std::vector<std::unique_ptr<DescribedTensor>>& ten
   return position < tensors.size() ? &tensors[position]->view : nullptr;
 }
 
+/// A handle of what `make` returns, or none.
+template <typename Make>
+tc_status make_engine(tc_engine** engine, Make make) noexcept {
+  return call([&]() -> Result<void> {
+    TC_TRY_VOID(need(engine, "the place for the engine"));
+    *engine = nullptr;
+    TC_TRY(created, make());
+    std::vector<std::string> entries = created.entries();
+    *engine = new tc_engine{std::move(created), std::move(entries)};
+    return {};
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -138,14 +151,25 @@ const char* tc_last_error(void) { return last_error().c_str(); }
 const char* tc_version(void) { return api::version(); }
 
 tc_status tc_engine_create(const char* text, const char* name, tc_engine** engine) {
-  return call([&]() -> Result<void> {
-    TC_TRY_VOID(need(engine, "the place for the engine"));
-    *engine = nullptr;
+  return make_engine(engine, [&]() -> Result<api::Engine> {
     TC_TRY_VOID(need(text, "the text"));
-    TC_TRY(created, api::Engine::create(text, name ? name : "tc"));
-    std::vector<std::string> entries = created.entries();
-    *engine = new tc_engine{std::move(created), std::move(entries)};
-    return {};
+    return api::Engine::create(text, name ? name : "tc");
+  });
+}
+
+tc_status tc_engine_create_cached(const char* text, const char* name, const char* cache, int read_only,
+                                  tc_engine** engine) {
+  return make_engine(engine, [&]() -> Result<api::Engine> {
+    TC_TRY_VOID(need(text, "the text"));
+    TC_TRY_VOID(need(cache, "the cache's file name"));
+    return api::Engine::create(text, name ? name : "tc", {.cache = cache, .read_only = read_only != 0});
+  });
+}
+
+tc_status tc_engine_create_production(const char* cache, const char* text, const char* name, tc_engine** engine) {
+  return make_engine(engine, [&]() -> Result<api::Engine> {
+    TC_TRY_VOID(need(cache, "the cache's file name"));
+    return api::Engine::production(cache, {.text = text ? text : "", .name = name ? name : "tc"});
   });
 }
 
@@ -261,6 +285,11 @@ tc_status tc_compile(const tc_engine* engine, const tc_request* request, tc_kern
 }
 
 void tc_kernel_destroy(tc_kernel* kernel) { delete kernel; }
+
+const char* tc_kernel_options(const tc_kernel* kernel) {
+  return kernel ? kernel->kernel.provenance().options.c_str() : "";
+}
+int tc_kernel_from_cache(const tc_kernel* kernel) { return kernel && kernel->kernel.provenance().from_file ? 1 : 0; }
 
 size_t tc_kernel_inputs(const tc_kernel* kernel) { return kernel ? kernel->inputs.size() : 0; }
 size_t tc_kernel_outputs(const tc_kernel* kernel) { return kernel ? kernel->outputs.size() : 0; }

@@ -54,6 +54,14 @@ const char* tc_version(void);
 
 /* Reads and checks a text. `name` (may be NULL) stands for it in messages. */
 tc_status tc_engine_create(const char* text, const char* name, tc_engine** engine);
+/* The same with a cache's file, made if it does not exist: it is asked before anything is compiled, gets what has been
+ * compiled, and options that are left to the compiler mean the fastest that it knows for the shape and device. If
+ * read_only is not 0 the file must exist and gets nothing. */
+tc_status tc_engine_create_cached(const char* text, const char* name, const char* cache, int read_only,
+                                  tc_engine** engine);
+/* Runs what a cache's file has and compiles nothing: a request that it does not have is an error. `text` (may be NULL:
+ * all of the file) has the programs as they were compiled. */
+tc_status tc_engine_create_production(const char* cache, const char* text, const char* name, tc_engine** engine);
 void tc_engine_destroy(tc_engine* engine);
 size_t tc_engine_entries(const tc_engine* engine);
 /* The name of an entry, owned by the engine; NULL beyond the last. */
@@ -83,6 +91,11 @@ void tc_request_cancel(tc_request* request);
 
 tc_status tc_compile(const tc_engine* engine, const tc_request* request, tc_kernel** kernel);
 void tc_kernel_destroy(tc_kernel* kernel);
+
+/* The options that a kernel was made with, as text; "" if all were chosen by the compiler. Owned by the kernel. */
+const char* tc_kernel_options(const tc_kernel* kernel);
+/* Whether it was read from a cache's file rather than compiled: 1 or 0. */
+int tc_kernel_from_cache(const tc_kernel* kernel);
 
 /* How many tensor parameters, results and scalar parameters the kernel has. */
 size_t tc_kernel_inputs(const tc_kernel* kernel);
