@@ -47,8 +47,10 @@ class TorchArrays:
         torch.manual_seed(seed)
         self.xp = self.torch = torch
         self.place, self.device = device, (2, 0) if device == "cuda" else (1, 0)
-        self.types = {"float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16, "int": torch.int32,
-                      "float8_e4m3": getattr(torch, "float8_e4m3fn", None)}
+        self.types = {
+            "float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16, "int": torch.int32,
+            "float8_e4m3": getattr(torch, "float8_e4m3fn", None)
+        }
 
     def make(self, tensor):
         if tensor.type == "int":
@@ -73,7 +75,7 @@ def worst_error(results, right):
     for result, exact in zip(results, right, strict=True):
         if tuple(result.shape) != tuple(exact.shape):
             raise ValueError(f"a result has shape {tuple(result.shape)} instead of {tuple(exact.shape)}")
-        scale = abs(exact) + (exact * exact).mean() ** 0.5 + 1e-30  # all may be zero
+        scale = abs(exact) + (exact * exact).mean()**0.5 + 1e-30  # all may be zero
         error = float((abs(result - exact) / scale).max())
         worst = error if math.isnan(error) else max(worst, error)
     return worst

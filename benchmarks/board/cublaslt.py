@@ -94,19 +94,23 @@ class CublasLt:
         return [result for result in results[:found.value] if result.state == 0]
 
     def product(self, a, b, transposed, epilogue="", bias=None, tf32=False, out_type=None, algorithm=None):
-        """C = A B, or A Bᵀ if `transposed`. Returns (call, algorithm): call() launches it on PyTorch's current stream and
-        returns C; the algorithm is the fastest, or the one given, which an earlier call for the same shapes returned."""
+        """C = A B, or A Bᵀ if `transposed`. Returns (call, algorithm): call() launches it on PyTorch's current stream
+        and returns C; the algorithm is the fastest, or the given one, which a call for the same shapes returned."""
         torch = self.torch
         fp8 = a.element_size() == 1
         c = torch.empty(a.shape[0], b.shape[0 if transposed else 1], dtype=out_type or a.dtype, device=a.device)
-        attributes = {DESC_TRANSA: ctypes.c_int32(OP_T if transposed else OP_N), DESC_TRANSB: ctypes.c_int32(OP_N),
-                      DESC_EPILOGUE: ctypes.c_int32(EPILOGUES[epilogue])}
+        attributes = {
+            DESC_TRANSA: ctypes.c_int32(OP_T if transposed else OP_N), DESC_TRANSB: ctypes.c_int32(OP_N), DESC_EPILOGUE:
+            ctypes.c_int32(EPILOGUES[epilogue])
+        }
         if bias is not None:
             attributes[DESC_BIAS] = ctypes.c_void_p(bias.data_ptr())
         ones = torch.ones(1, device=a.device)
         if fp8:
-            attributes |= {DESC_A_SCALE: ctypes.c_void_p(ones.data_ptr()), DESC_B_SCALE: ctypes.c_void_p(ones.data_ptr()),
-                           DESC_FAST_ACCUM: ctypes.c_int8(1)}
+            attributes |= {
+                DESC_A_SCALE: ctypes.c_void_p(ones.data_ptr()), DESC_B_SCALE: ctypes.c_void_p(ones.data_ptr()),
+                DESC_FAST_ACCUM: ctypes.c_int8(1)
+            }
         description = self.describe(COMPUTE_TF32 if tf32 else COMPUTE_32F, attributes)
         layouts = [self.layout(tensor) for tensor in (b, a, c)]
         one, zero = ctypes.c_float(1), ctypes.c_float(0)
@@ -114,9 +118,10 @@ class CublasLt:
 
         def launch(result, keep=(a, b, c, bias, ones, self.workspace)):
             status = function(handle, description, ctypes.byref(one), ctypes.c_void_p(b.data_ptr()), layouts[0],
-                              ctypes.c_void_p(a.data_ptr()), layouts[1], ctypes.byref(zero), ctypes.c_void_p(c.data_ptr()),
-                              layouts[2], ctypes.c_void_p(c.data_ptr()), layouts[2], ctypes.byref(result.algorithm),
-                              ctypes.c_void_p(self.workspace.data_ptr()), ctypes.c_size_t(WORKSPACE_BYTES),
+                              ctypes.c_void_p(a.data_ptr()), layouts[1], ctypes.byref(zero),
+                              ctypes.c_void_p(c.data_ptr()), layouts[2], ctypes.c_void_p(c.data_ptr()), layouts[2],
+                              ctypes.byref(result.algorithm), ctypes.c_void_p(self.workspace.data_ptr()),
+                              ctypes.c_size_t(WORKSPACE_BYTES),
                               ctypes.c_void_p(torch.cuda.current_stream().cuda_stream))
             if status != 0:
                 raise Missing(f"cublasLtMatmul says {status}")

@@ -80,6 +80,7 @@ def open_library(path):
 
 
 class Library:
+
     def __init__(self, path=""):
         self.path = pathlib.Path(path) if path else default_library()
         self.calls = open_library(self.path)
@@ -123,6 +124,7 @@ class Library:
 
 
 class Kernel:
+
     def __init__(self, library, handle, row, device):
         self.library, self.handle, self.row, self.device = library, handle, row, device
 
@@ -139,7 +141,8 @@ class Kernel:
 
     def call(self, inputs, outputs, stream=None):
         """A function that runs on these arrays; with a stream, it returns when the kernels have been launched."""
-        views = [[view(array, tensor, self.device) for array, tensor in zip(arrays, tensors, strict=True)]
+        views = [[view(array, tensor, self.device)
+                  for array, tensor in zip(arrays, tensors, strict=True)]
                  for arrays, tensors in ((inputs, self.row.inputs), (outputs, self.row.outputs))]
         lists = [(ctypes.POINTER(DLTensor) * len(v))(*[ctypes.pointer(x) for x in v]) for v in views]
         scalars = (Scalar * max(1, len(self.row.scalars)))(*[Scalar(1, 0, x) for x in self.row.scalars])

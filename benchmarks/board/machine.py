@@ -31,8 +31,10 @@ def gpu_facts(torch):
     names = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.draw", "temperature.gpu")
     values = output_of("nvidia-smi", "--id=0", "--query-gpu=" + ",".join(names), "--format=csv,noheader").split(", ")
     facts = dict(zip(names, values)) if len(values) == len(names) else {}
-    return {"name": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "cudnn": str(torch.backends.cudnn.version()),
-            "capability": "{}.{}".format(*torch.cuda.get_device_capability()), **facts}
+    return {
+        "name": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "cudnn": str(torch.backends.cudnn.version()),
+        "capability": "{}.{}".format(*torch.cuda.get_device_capability()), **facts
+    }
 
 
 def cpu_facts():
@@ -57,6 +59,7 @@ def versions():
 
 def measured_gpu(torch):
     """Figures of a GPU that is not in KNOWN: what PyTorch's copy and products reach."""
+
     def seconds(function):
         function()
         least = float("inf")

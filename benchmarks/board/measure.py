@@ -27,7 +27,8 @@ def make_sets(row, arrays, device):
     shared = [size >= SHARED_BYTES for size in sizes]
     fresh = row.bytes if any(shared) else sum(sizes)
     count = min(MOST_SETS, max(2 if any(shared) else 1, math.ceil(COLD_BYTES / max(fresh, 1))))
-    return [first] + [[old if keep else arrays.make(tensor) for tensor, old, keep in zip(row.inputs, first, shared)]
+    return [first] + [[old if keep else arrays.make(tensor)
+                       for tensor, old, keep in zip(row.inputs, first, shared)]
                       for _ in range(count - 1)]
 
 
@@ -69,7 +70,8 @@ def right_of_ours(name, launch, outputs, row, right, settings, result):
     if error <= row.tolerance:
         return True
     if name == "ours":
-        result.update(status="wrong", message=f"off by {error:.2g} of an element's size; at most {row.tolerance:g} is right")
+        result.update(status="wrong",
+                      message=f"off by {error:.2g} of an element's size; at most {row.tolerance:g} is right")
     else:
         result["notes"][name] = f"wrong: off by {error:.2g}"
     return False
@@ -123,9 +125,11 @@ def peer_contestants(row, sets, right, settings, result):
 
 
 def blank(row, settings):
-    return {"number": row.number, "name": row.name, "entry": row.entry, "device": settings.device, "status": "ok",
-            "message": "", "goal": list(row.goal), "flops": row.flops, "bytes": row.bytes, "peak": row.peak,
-            "floor_us": floor_us(row, settings.best), "us": {}, "error": {}, "compile_ms": {}, "options": {}, "notes": {}}
+    return {
+        "number": row.number, "name": row.name, "entry": row.entry, "device": settings.device, "status": "ok",
+        "message": "", "goal": list(row.goal), "flops": row.flops, "bytes": row.bytes, "peak": row.peak, "floor_us":
+        floor_us(row, settings.best), "us": {}, "error": {}, "compile_ms": {}, "options": {}, "notes": {}
+    }
 
 
 def time_all(contestants, settings, result):

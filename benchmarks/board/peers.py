@@ -134,15 +134,16 @@ def cublaslt_best(row, sets):
     epilogue = row.family.removeprefix("gemm_") if row.peak == "half" and row.family != "gemm" else ""
     calls, algorithm = [], None
     for a, b, *bias in sets:
-        call, algorithm = cublaslt().product(
-            a, b, transposed(row), epilogue, bias[0] if bias else None, row.peak == "tf32",
-            torch.float16 if row.peak == "fp8" else None, algorithm)
+        call, algorithm = cublaslt().product(a, b, transposed(row), epilogue, bias[0] if bias else None,
+                                             row.peak == "tf32", torch.float16 if row.peak == "fp8" else None,
+                                             algorithm)
         calls.append(call)
     return lambda i: calls[i]()
 
 
 def addmm_activation(row, sets):
     if row.family == "chain":
+
         def layers(x, w, bias):
             for i in range(w.shape[0]):
                 x = torch._addmm_activation(bias[i], x, w[i].t())
@@ -159,7 +160,8 @@ def channels_last(row, sets):
     """The same with images and weights by channels, which is not timed."""
     last = {"memory_format": torch.channels_last}
     if row.family == "group_convolution":
-        flat = [(x.flatten(1, 2).contiguous(**last), w.flatten(0, 1).contiguous(**last), b.flatten()) for x, w, b in sets]
+        flat = [(x.flatten(1, 2).contiguous(**last), w.flatten(0, 1).contiguous(**last), b.flatten())
+                for x, w, b in sets]
         groups = sets[0][1].shape[0]
         return over(lambda x, w, b: F.conv2d(x, w, b, groups=groups).unflatten(1, (groups, -1)), flat)
     if row.family == "depthwise":
@@ -168,6 +170,7 @@ def channels_last(row, sets):
 
 
 def pinned_attention(backend):
+
     def prepare(row, sets):
         from torch.nn.attention import SDPBackend, sdpa_kernel
         chosen, function = getattr(SDPBackend, backend), function_of(row)
@@ -198,8 +201,10 @@ def cupy_kernel(row, sets):
     except ImportError as fault:
         raise Missing("CuPy is not installed") from fault
     window = cupy.ElementwiseKernel("raw float32 a", "float32 b", "b = a[i] + a[i + 1] + a[i + 2]", "window_sum")
-    functions = {"copy": lambda a, b: cupy.copyto(b, a), "transpose": lambda a, b: cupy.copyto(b, a.T), "window_sum": window,
-                 "tbmm": lambda x, y, z: cupy.matmul(x, y.transpose(0, 2, 1), out=z)}
+    functions = {
+        "copy": lambda a, b: cupy.copyto(b, a), "transpose": lambda a, b: cupy.copyto(b, a.T), "window_sum": window,
+        "tbmm": lambda x, y, z: cupy.matmul(x, y.transpose(0, 2, 1), out=z)
+    }
     function, shape = functions[row.family], row.outputs[0].shape
     outputs = [torch.empty(shape, device="cuda") for _ in sets]
     arrays = [[cupy.from_dlpack(tensor) for tensor in (*tensors, output)] for tensors, output in zip(sets, outputs)]
@@ -266,7 +271,8 @@ def peers_of(row, device):
         found["channels_last"] = channels_last
     if row.family == "attention":
         found |= {"cuDNN": pinned_attention("CUDNN_ATTENTION"), "FlashAttention": pinned_attention("FLASH_ATTENTION")}
-    if row.family in ("layernorm", "rmsnorm") or row.facts.get("axis") == 1 or (row.family == "gemm" and row.peak == "half"):
+    if row.family in ("layernorm", "rmsnorm") or row.facts.get("axis") == 1 or (row.family == "gemm"
+                                                                                and row.peak == "half"):
         found["Triton"] = triton_kernel
     if row.family in ("copy", "transpose", "window_sum", "tbmm"):
         found["CuPy"] = cupy_kernel

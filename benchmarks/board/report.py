@@ -3,8 +3,9 @@
 
     report.py h200.json cpu.json --markdown=docs/board.md --pictures=docs/board
 
---markdown writes the page with all tables; --pictures draws each machine's rows to docs/board-MACHINE.svg and .png, which
-the page shows, and needs matplotlib. Files of one machine are joined; of a row that two have, the later file's counts.
+--markdown writes the page with all tables; --pictures draws each machine's rows to docs/board-MACHINE.svg and .png,
+which the page shows, and needs matplotlib. Files of one machine are joined; of a row that two have, the later file's
+counts.
 """
 import argparse
 import json
@@ -60,6 +61,7 @@ def goal_text(result):
 
 def cells(result):
     """A row's cells as text, in the order of COLUMNS."""
+
     def time_of(contestant, column="hot"):
         return number(contestant[1]) if contestant else ""
 
@@ -67,27 +69,37 @@ def cells(result):
         return "" if value is None else format(value)
 
     us = result["us"]
-    ours = time_of(("ours", us["ours"]["hot"]["median"])) if "hot" in us.get("ours", {}) else STATUS.get(result["status"], "")
+    ours = time_of(
+        ("ours", us["ours"]["hot"]["median"])) if "hot" in us.get("ours", {}) else STATUS.get(result["status"], "")
     others = [f"{number(us[name]['hot']['median'])}" for name in ("tuned", "given") if "hot" in us.get(name, {})]
     peer = best_peer(result)
     done = reached(result)
-    return [result["number"], result["name"], ours, ", ".join(others), time_of(best_of_ours(result, "cold")), time_of(peer),
-            peer[0] if peer else "", part(ratio(result), "{:.2f}".format), part(ratio(result, "cold"), "{:.2f}".format),
-            number(result["floor_us"]), part(of_floor(result), "{:.0%}".format), part(spread(result), "{:.1%}".format),
-            goal_text(result) + ("" if done is None else ", yes" if done else ", no")]
+    return [
+        result["number"], result["name"], ours, ", ".join(others),
+        time_of(best_of_ours(result, "cold")),
+        time_of(peer), peer[0] if peer else "",
+        part(ratio(result), "{:.2f}".format),
+        part(ratio(result, "cold"), "{:.2f}".format),
+        number(result["floor_us"]),
+        part(of_floor(result), "{:.0%}".format),
+        part(spread(result), "{:.1%}".format),
+        goal_text(result) + ("" if done is None else ", yes" if done else ", no")
+    ]
 
 
-COLUMNS = ["row", "workload", "ours", "tuned", "ours, cold", "peer", "which", "peer / ours", "cold", "floor", "of floor",
-           "spread", "goal"]
+COLUMNS = [
+    "row", "workload", "ours", "tuned", "ours, cold", "peer", "which", "peer / ours", "cold", "floor", "of floor",
+    "spread", "goal"
+]
 WIDTHS = [4, 42, 15, 9, 10, 9, 16, 11, 6, 9, 8, 7, 14]
 
 
 def heading(document):
     facts = document["machine"]
     more = ", ".join(f"{name} {value}" for name, value in facts.items() if name != "name")
-    return (f"{facts['name']} ({more}); "
-            + ", ".join(f"{name} {value}" for name, value in document["versions"].items())
-            + f"; revision {document['revision']}; {document['date']}")
+    return (f"{facts['name']} ({more}); " +
+            ", ".join(f"{name} {value}" for name, value in document["versions"].items()) +
+            f"; revision {document['revision']}; {document['date']}")
 
 
 def fit(cells_of_row):
@@ -170,7 +182,10 @@ def remarks(document):
         if result["message"]:
             text = " ".join(result["message"].split("\n    ")[0].split())
             lines.append(wrapped(f"- {result['number']} {result['name']}: {result['status']}: {text}"))
-    short = [f"{result['number']} {result['name']}" for result in document["rows"] if fewest_turns(result) < document["pairs"]]
+    short = [
+        f"{result['number']} {result['name']}" for result in document["rows"]
+        if fewest_turns(result) < document["pairs"]
+    ]
     if short:
         lines.append(wrapped(f"- fewer turns than {document['pairs']}, for their length: {'; '.join(short)}"))
     absent = {}
@@ -193,14 +208,14 @@ def summary_line(document):
 
 
 HOW = """\
-Rows of `benchmarks/board`, written by its `report.py` from what its `run.py` measured; do not edit. Times are medians in
-µs; *ours* by the compiler's defaults, *tuned* by options that a search found. Ours and the peers take turns; *peer* is the
-fastest of them, and *peer / ours* above 1 means that ours is faster. On a GPU each turn is a CUDA graph, all launches of
-which take the same tensors; in the two *cold* columns they go around more than 120 MB of them, which no L2 cache holds. On
-a CPU a turn is the least time of some calls. *floor* is the larger of bytes / bandwidth and operations / peak, and *of
-floor* the part of ours that it is: more than all where tensors stay in a cache. *spread* is the distance of the quartiles
-of our turns. Every result was compared with float64 before it was timed; what is wrong is not timed. *goal* is what the
-project asks of the row, and whether it has it."""
+Rows of `benchmarks/board`, written by its `report.py` from what its `run.py` measured; do not edit. Times are medians
+in µs; *ours* by the compiler's defaults, *tuned* by options that a search found. Ours and the peers take turns; *peer*
+is the fastest of them, and *peer / ours* above 1 means that ours is faster. On a GPU each turn is a CUDA graph, all
+launches of which take the same tensors; in the two *cold* columns they go around more than 120 MB of them, which no L2
+cache holds. On a CPU a turn is the least time of some calls. *floor* is the larger of bytes / bandwidth and operations
+/ peak, and *of floor* the part of ours that it is: more than all where tensors stay in a cache. *spread* is the
+distance of the quartiles of our turns. Every result was compared with float64 before it was timed; what is wrong is
+not timed. *goal* is what the project asks of the row, and whether it has it."""
 
 
 def machine_section(document, picture):
@@ -209,10 +224,15 @@ def machine_section(document, picture):
     figures = ", ".join(f"{name} {value / 1e12:.4g}" for name, value in document["figures"].items())
     about = ", ".join(f"{key} {value}" for key, value in list(facts.items())[1:])
     versions = ", ".join(f"{key} {value}" for key, value in document["versions"].items())
-    lines = [f"## {facts['name']}", "", wrapped(f"{about}; {versions}.", ""), "",
-             wrapped("Measured " + "; ".join(f"{date} at revision {revision}" for date, revision in sorted(parts))
-                     + f", {document['pairs']} turns. Figures for the floor, in TB/s and TFLOP/s "
-                     + f"({document['figures_from']}): {figures}.", ""), "", summary_line(document), ""]
+    lines = [
+        f"## {facts['name']}", "",
+        wrapped(f"{about}; {versions}.", ""), "",
+        wrapped(
+            "Measured " + "; ".join(f"{date} at revision {revision}" for date, revision in sorted(parts)) +
+            f", {document['pairs']} turns. Figures for the floor, in TB/s and TFLOP/s " +
+            f"({document['figures_from']}): {figures}.", ""), "",
+        summary_line(document), ""
+    ]
     if picture:
         lines += [f"![Ratio to the best peer and to the floor, {facts['name']}]({picture})", ""]
     lines += markdown_table(document)
@@ -237,12 +257,20 @@ def draw(document, paths):
     import matplotlib.pyplot as plt
     rows = list(reversed(document["rows"]))
     places = range(len(rows))
-    figure, (left, right) = plt.subplots(1, 2, figsize=(11, 1.5 + 0.24 * len(rows)), sharey=True,
+    figure, (left, right) = plt.subplots(1,
+                                         2,
+                                         figsize=(11, 1.5 + 0.24 * len(rows)),
+                                         sharey=True,
                                          gridspec_kw={"width_ratios": [3, 2]})
     for place, row in zip(places, rows):
         against, part = ratio(row), of_floor(row)
         if against is None:
-            left.text(1, place, " " + (STATUS.get(row["status"], "") or "no peer"), va="center", fontsize=7, color="#a33")
+            left.text(1,
+                      place,
+                      " " + (STATUS.get(row["status"], "") or "no peer"),
+                      va="center",
+                      fontsize=7,
+                      color="#a33")
         else:
             left.barh(place, against - 1, left=1, color="#2a7f62" if against >= 1 else "#c8553d", height=0.7)
             left.text(max(against, 1) * 1.03, place, f"{against:.2f}", va="center", fontsize=6)

@@ -4,8 +4,8 @@
     run.py [--device=cuda|cpu] [--rows=1b,20] [--output=board.json] ...
 
 Every result is compared with float64 before it is timed. --output is written anew after each row, so what is done
-stays when the run is stopped, by Ctrl-C too. A kernel that hangs, or that takes the device's context down, costs its row:
-the command starts itself again for the rest. report.py makes a table in Markdown and pictures of the file.
+stays when the run is stopped, by Ctrl-C too. A kernel that hangs, or that takes the device's context down, costs its
+row: the command starts itself again for the rest. report.py makes a table in Markdown and pictures of the file.
 Ends with 0 unless a result of ours is wrong or a row fails; no time makes it fail.
 """
 import argparse
@@ -59,7 +59,10 @@ def parse():
     add = parser.add_argument
     add("--device", choices=("cuda", "cpu"), default="", help="what to measure; default: cuda where PyTorch finds one")
     add("--rows", default="", help="numbers, such as 1b,20, or beginnings of titles: '18 causal'; default: all")
-    add("--options", choices=("default", "tuned"), default="default", help="tuned: a kernel by the options of --cache too")
+    add("--options",
+        choices=("default", "tuned"),
+        default="default",
+        help="tuned: a kernel by the options of --cache too")
     add("--cache", default="", help="the file of tuned options that 'tensorc tune' left")
     add("--mapping", default="", help="options as text for one more kernel of ours, 'given'")
     add("--peers", default="", help="only these peers, such as eager,cublasLt; default: all")
@@ -86,7 +89,10 @@ def chosen(arguments, device):
     wanted = [text.strip() for text in arguments.rows.split(",") if text.strip()]
     if not wanted:
         return rows
-    found = [row for row in rows if any(row.number == text or (" " in text and row.title.startswith(text)) for text in wanted)]
+    found = [
+        row for row in rows
+        if any(row.number == text or (" " in text and row.title.startswith(text)) for text in wanted)
+    ]
     if not found:
         sys.exit(f"run.py: no row is called {arguments.rows}; --list says which there are")
     return found
@@ -117,14 +123,24 @@ def prepare(arguments, device, torch):
         variants["tuned"] = {"cache": arguments.cache}
     if arguments.mapping:
         variants["given"] = {"options": arguments.mapping}
-    settings = Settings(
-        device=device, library=library, arrays=TorchArrays(device) if torch else NumpyArrays(), torch=torch, best=best,
-        stream=stream, columns=tuple(arguments.columns.split(",")) if device == "cuda" else ("hot",), pairs=arguments.pairs,
-        seconds=arguments.seconds, compile_s=arguments.compile_seconds, without=frozenset(arguments.without.split(",")),
-        only=frozenset(filter(None, arguments.peers.split(","))), variants=variants)
-    heading = {"device": device, "machine": facts, "versions": machine.versions() | {"tensorc": library.version},
-               "revision": machine.revision(), "figures": best, "figures_from": source, "began": time.time(),
-               "date": time.strftime("%Y-%m-%d"), "pairs": arguments.pairs, "options": arguments.options, "rows": []}
+    settings = Settings(device=device,
+                        library=library,
+                        arrays=TorchArrays(device) if torch else NumpyArrays(),
+                        torch=torch,
+                        best=best,
+                        stream=stream,
+                        columns=tuple(arguments.columns.split(",")) if device == "cuda" else ("hot", ),
+                        pairs=arguments.pairs,
+                        seconds=arguments.seconds,
+                        compile_s=arguments.compile_seconds,
+                        without=frozenset(arguments.without.split(",")),
+                        only=frozenset(filter(None, arguments.peers.split(","))),
+                        variants=variants)
+    heading = {
+        "device": device, "machine": facts, "versions": machine.versions() | {"tensorc": library.version}, "revision":
+        machine.revision(), "figures": best, "figures_from": source, "began": time.time(), "date":
+        time.strftime("%Y-%m-%d"), "pairs": arguments.pairs, "options": arguments.options, "rows": []
+    }
     return settings, heading
 
 
@@ -196,7 +212,8 @@ def main():
     rows = chosen(arguments, device)
     if arguments.list or arguments.show:
         for row in rows:
-            print(f"# {row.title}: {row.entry}" + "".join(f" {tensor.name}{list(tensor.shape)}" for tensor in row.inputs))
+            print(f"# {row.title}: {row.entry}" +
+                  "".join(f" {tensor.name}{list(tensor.shape)}" for tensor in row.inputs))
             if arguments.show:
                 print(row.source)
         return 0

@@ -29,10 +29,16 @@ def smallest_kernel(settings):
     kernel = settings.library.compile(row, settings.arrays.device)
     kernel.prepare(settings.stream_handle)
     call = kernel.call([source], [target], settings.stream_handle)
-    contestants = [Contestant("ours", lambda i: call(), LAUNCHES), Contestant("eager", lambda i: target.copy_(source), LAUNCHES)]
+    contestants = [
+        Contestant("ours", lambda i: call(), LAUNCHES),
+        Contestant("eager", lambda i: target.copy_(source), LAUNCHES)
+    ]
     time_column(torch, contestants, "cold", settings.stream, settings.pairs, settings.seconds)
     ours, peer = (statistics.median(contestant.us["cold"]) for contestant in contestants)
-    return {"name": "the smallest kernel in a graph, µs a launch", "ours": ours, "peer": peer, "which": "eager", "goal": 1.13}
+    return {
+        "name": "the smallest kernel in a graph, µs a launch", "ours": ours, "peer": peer, "which": "eager", "goal":
+        1.13
+    }
 
 
 def launch_from_python(settings):
@@ -41,8 +47,10 @@ def launch_from_python(settings):
     kernel = settings.library.compile(row, settings.arrays.device)
     kernel.prepare(settings.stream_handle)
     call = kernel.call([a, b], [c], settings.stream_handle)
-    return {"name": "a launch from Python (ctypes) with three tensors, µs", "ours": host_us(call, settings.synchronize),
-            "peer": host_us(lambda: torch.mm(a, b, out=c), settings.synchronize), "which": "eager", "goal": 4.0}
+    return {
+        "name": "a launch from Python (ctypes) with three tensors, µs", "ours": host_us(call, settings.synchronize),
+        "peer": host_us(lambda: torch.mm(a, b, out=c), settings.synchronize), "which": "eager", "goal": 4.0
+    }
 
 
 def text_to_kernel(settings):
@@ -53,7 +61,9 @@ def text_to_kernel(settings):
         begin = time.perf_counter()
         settings.library.compile(row, settings.arrays.device)
         times.append((time.perf_counter() - begin) * 1e3)
-    return {"name": "text to loaded kernel, NVRTC included, ms", "ours": min(times), "peer": None, "which": "", "goal": None}
+    return {
+        "name": "text to loaded kernel, NVRTC included, ms", "ours": min(times), "peer": None, "which": "", "goal": None
+    }
 
 
 def figures(settings):
@@ -62,6 +72,8 @@ def figures(settings):
         try:
             found.append(function(settings))
         except (Refused, RuntimeError) as fault:
-            found.append({"name": function.__name__, "ours": None, "message": first_line(fault), "peer": None, "which": "",
-                          "goal": None})
+            found.append({
+                "name": function.__name__, "ours": None, "message": first_line(fault), "peer": None, "which": "",
+                "goal": None
+            })
     return found

@@ -51,19 +51,21 @@ def test_every_size_is_used():
     """Two rows with one program differ in their tensors."""
     titles = [entry.row().title for entry in rows.GPU + rows.CPU]
     assert len(set(titles)) == len(titles)
-    shapes = [(row.entry, row.text, row.peak, tuple(t.shape for t in row.inputs))
-              for row in (entry.row() for entry in rows.GPU)]
+    shapes = [(row.entry, row.text, row.peak, tuple(t.shape for t in row.inputs)) for row in (entry.row()
+                                                                                              for entry in rows.GPU)]
     assert len(set(shapes)) == len(shapes)
 
 
 def test_flops_and_bytes_give_the_floors():
     """The floors that a machine of 4.25 TB/s, 720 (half), 365 (TF32) and 55 TFLOP/s has, computed by hand."""
-    floors = {"1 gemm f16 8192³": 1527, "4 tmm f32 128×4096×16384": 312.4, "7 group conv f32 C=F=4 H=W=56": 23.3,
-              "8 depthwise f32 NCHW": 46.7, "9 LUT batch 65536": 197.4, "11 MLP chain f16 4096×128, 20 layers": 3.7,
-              "12 GPT-3 MLP f16, 1 row": 71, "13 LLaMA MLP f16, 2048 rows": 394, "14 LSTM-like cell f16 4096×1024×1024": 23.9,
-              "15 BCE of a gemm f16 4096×8192×1024": 95.4, "16 softmax f16 32768×4096": 126.3,
-              "18 causal attention f16 4×16×4096×128": 381.8, "19 conv pair f16 16×512×7²": 10.3,
-              "20 batchnorm f32 32×256×56²": 72.5, "20 moments f32 64×10⁶": 60.2}
+    floors = {
+        "1 gemm f16 8192³": 1527, "4 tmm f32 128×4096×16384": 312.4, "7 group conv f32 C=F=4 H=W=56": 23.3,
+        "8 depthwise f32 NCHW": 46.7, "9 LUT batch 65536": 197.4, "11 MLP chain f16 4096×128, 20 layers": 3.7,
+        "12 GPT-3 MLP f16, 1 row": 71, "13 LLaMA MLP f16, 2048 rows": 394, "14 LSTM-like cell f16 4096×1024×1024": 23.9,
+        "15 BCE of a gemm f16 4096×8192×1024": 95.4, "16 softmax f16 32768×4096": 126.3,
+        "18 causal attention f16 4×16×4096×128": 381.8, "19 conv pair f16 16×512×7²": 10.3,
+        "20 batchnorm f32 32×256×56²": 72.5, "20 moments f32 64×10⁶": 60.2
+    }
     best = {"bandwidth": 4.25e12, "half": 720e12, "tf32": 365e12, "fp8": 1410e12, "float": 55e12}
     from machine import floor_us
     found = {entry.row().title: floor_us(entry.row(), best) for entry in rows.GPU}
@@ -82,7 +84,7 @@ def test_error_counts_nan_and_small_elements():
 
 
 def test_bfloat16_rounds_to_the_nearest():
-    place, tensor = arrays.NumpyArrays(), rows.w.Tensor("t", (3,), "bfloat16")
+    place, tensor = arrays.NumpyArrays(), rows.w.Tensor("t", (3, ), "bfloat16")
     bits = arrays.to_bfloat16(np.array([1.0, 1 + 2**-9, 1 + 3 * 2**-8]))
     assert place.exact(bits, tensor).tolist() == [1.0, 1.0, 1 + 2**-6]
 
@@ -94,6 +96,7 @@ class FakeCuda:
         self.now, self.replays, fake = 0.0, [], self
 
         class Event:
+
             def __init__(self, enable_timing):
                 self.at = math.nan
 
@@ -107,6 +110,7 @@ class FakeCuda:
                 return (end.at - self.at) / 1e3
 
         class CUDAGraph:
+
             def replay(self):
                 fake.now += self.us
                 fake.replays.append(self.name)
@@ -123,6 +127,7 @@ class FakeCuda:
         pass
 
     def kernel(self, name, us, sets=()):
+
         def launch(i):
             self.now, self.last = self.now + us, name
             sets.append(i) if isinstance(sets, list) else None
@@ -132,7 +137,10 @@ class FakeCuda:
 
 def test_turns_alternate_and_keep_to_the_seconds():
     fake, seen = FakeCuda(), []
-    pair = [timing.Contestant("ours", fake.kernel("ours", 100, seen), 7), timing.Contestant("eager", fake.kernel("eager", 50), 7)]
+    pair = [
+        timing.Contestant("ours", fake.kernel("ours", 100, seen), 7),
+        timing.Contestant("eager", fake.kernel("eager", 50), 7)
+    ]
     assert timing.time_column(fake, pair, "cold", fake, pairs=30, seconds=100) == {}
     assert fake.replays == ["ours", "eager"] * (30 + timing.WARM_TURNS)
     assert pair[0].us["cold"] == [pytest.approx(100)] * 30 and pair[1].us["cold"] == [pytest.approx(50)] * 30
@@ -160,9 +168,18 @@ def test_a_peer_that_cannot_be_captured_is_named():
 def settings_for(library, variants=None):
     import run
     import types
-    made = run.Settings(device="cpu", library=library, arrays=arrays.NumpyArrays(), torch=None,
-                        best={"bandwidth": 1e10, "float": 1e11, "half": 1e11, "tf32": 1e11, "fp8": 1e11}, stream=None, columns=("hot",),
-                        pairs=2, seconds=0.01, compile_s=20, without=frozenset(), only=frozenset(),
+    made = run.Settings(device="cpu",
+                        library=library,
+                        arrays=arrays.NumpyArrays(),
+                        torch=None,
+                        best={"bandwidth": 1e10, "float": 1e11, "half": 1e11, "tf32": 1e11, "fp8": 1e11},
+                        stream=None,
+                        columns=("hot", ),
+                        pairs=2,
+                        seconds=0.01,
+                        compile_s=20,
+                        without=frozenset(),
+                        only=frozenset(),
                         variants=variants or {"ours": {}})
     return made, types.SimpleNamespace(hang=60, seconds=0.01, limit=1e9)
 
@@ -175,7 +192,7 @@ def test_wrong_results_are_shown_and_not_timed(library):
     import dataclasses
     settings, _ = settings_for(library)
     row = entry_called("20 copy f32 10⁸").row(small=True)
-    wrong = dataclasses.replace(row, reference=lambda xp, a: (a * 1.001,))
+    wrong = dataclasses.replace(row, reference=lambda xp, a: (a * 1.001, ))
     result = measure.measure(wrong, settings)
     assert result["status"] == "wrong" and result["us"] == {} and "off by" in result["message"]
     assert "wrong" in report.text_line(result)
@@ -194,8 +211,8 @@ def test_a_cache_without_options_for_a_row_is_said(library, tmp_path):
     """The library makes an empty file; nothing has been measured in it."""
     row, made = entry_called("20 copy f32 10⁸").row(small=True), ctypes.c_void_p()
     path = tmp_path / "tuned.cache"
-    library.check("tc_engine_create_cached", row.source.encode(), b"memory.tc", str(path).encode(), ctypes.c_int(0),
-                  ctypes.byref(made))
+    library.check("tc_engine_create_cached", row.source.encode(), b"memory.tc",
+                  str(path).encode(), ctypes.c_int(0), ctypes.byref(made))
     library.calls.tc_engine_destroy(made)
     settings, _ = settings_for(library, {"ours": {}, "tuned": {"cache": str(path)}})
     result = measure.measure(row, settings)
@@ -220,26 +237,39 @@ def test_a_run_is_written_after_each_row_and_resumed(library, tmp_path, capsys):
 
 
 def a_result(name, ours, peer, goal, **more):
+
     def times(median):
         return {"hot": {"median": median, "low": median * 0.98, "high": median * 1.02, "least": median, "turns": 30}}
 
     us = {} if ours is None else {"ours": times(ours)}
-    return {"number": "20", "name": name, "status": "ok", "message": "", "goal": goal, "floor_us": 50.0,
-            "us": us | {"eager": times(peer), "compile": times(peer * 2)}, "notes": {}} | more
+    return {
+        "number": "20", "name": name, "status": "ok", "message": "", "goal": goal, "floor_us": 50.0, "us":
+        us | {"eager": times(peer), "compile": times(peer * 2)}, "notes": {}
+    } | more
 
 
 def a_document():
-    results = [a_result("copy f32 10⁸", 100.0, 150.0, ["us", 120]), a_result("moments f32 64×10⁶", 200.0, 100.0, ["ratio", 1.0]),
-               a_result("transpose f32 8192²", None, 10.0, ["us", 9], status="wrong", message="off by 0.5",
-                        notes={"CuPy": "not | here"})]
-    return {"device": "cuda", "machine": {"name": "NVIDIA X1 Y", "clocks.sm": "1 MHz"}, "versions": {"torch": "2"},
-            "revision": "abc", "figures": {"bandwidth": 4e12}, "figures_from": "known", "date": "2026-01-01", "pairs": 30,
-            "options": "default", "rows": results}
+    results = [
+        a_result("copy f32 10⁸", 100.0, 150.0, ["us", 120]),
+        a_result("moments f32 64×10⁶", 200.0, 100.0, ["ratio", 1.0]),
+        a_result("transpose f32 8192²",
+                 None,
+                 10.0, ["us", 9],
+                 status="wrong",
+                 message="off by 0.5",
+                 notes={"CuPy": "not | here"})
+    ]
+    return {
+        "device": "cuda", "machine": {"name": "NVIDIA X1 Y", "clocks.sm": "1 MHz"}, "versions": {"torch": "2"},
+        "revision": "abc", "figures": {"bandwidth": 4e12}, "figures_from": "known", "date": "2026-01-01", "pairs": 30,
+        "options": "default", "rows": results
+    }
 
 
 def test_table():
     first, second, third = (dict(zip(report.COLUMNS, report.cells(row))) for row in a_document()["rows"])
-    assert first["ours"] == "100" and first["peer"] == "150" and first["which"] == "eager" and first["peer / ours"] == "1.50"
+    assert first["ours"] == "100" and first["peer"] == "150" and first["which"] == "eager" and first[
+        "peer / ours"] == "1.50"
     assert first["of floor"] == "50%" and first["spread"] == "4.0%" and first["goal"] == "≤ 120 µs, yes"
     assert second["peer / ours"] == "0.50" and second["goal"] == "≥ 1×, no"
     assert third["ours"] == "wrong" and third["peer / ours"] == "" and third["goal"] == "≤ 9 µs, no"
@@ -267,8 +297,12 @@ def test_markdown_and_pictures(tmp_path):
 
 
 def test_commands_list_and_show():
+
     def printed(*flags):
-        return subprocess.run([sys.executable, str(HERE / "run.py"), *flags], capture_output=True, text=True, check=True).stdout
+        return subprocess.run([sys.executable, str(HERE / "run.py"), *flags],
+                              capture_output=True,
+                              text=True,
+                              check=True).stdout
 
     assert "# C1 sgemm 1024³: gemm_f32 A[1024, 1024] B[1024, 1024]" in printed("--device=cpu", "--list")
     assert "# 20 copy f32 10⁸" in printed("--device=cuda", "--list", "--rows=20")

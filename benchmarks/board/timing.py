@@ -53,8 +53,8 @@ def capture(torch, contestant, column, stream, launches):
 
 
 def time_column(torch, contestants, column, stream, pairs, seconds):
-    """Fills us[column] of every contestant; returns those that could not be captured, with why. Fewer turns than `pairs`
-    are made if they would take longer than `seconds`."""
+    """Fills us[column] of every contestant; returns those that could not be captured, with why. Fewer turns than
+    `pairs` are made if they would take longer than `seconds`."""
     failed, turn_us = {}, 0.0
     for contestant in contestants:
         launches, us = launches_for(torch, contestant, stream)
@@ -104,7 +104,7 @@ def time_on_cpu(contestants, pairs, seconds):
 
 def summary(us):
     """Median, quartiles and least of a contestant's turns, in microseconds."""
-    low, _, high = statistics.quantiles(us, n=4) if len(us) > 1 else (us[0],) * 3
+    low, _, high = statistics.quantiles(us, n=4) if len(us) > 1 else (us[0], ) * 3
     return {"median": statistics.median(us), "low": low, "high": high, "least": min(us), "turns": len(us)}
 
 

@@ -31,7 +31,7 @@ def norm_kernel(x, gamma, beta, y, columns, eps, centre: tl.constexpr, block: tl
 @triton.jit
 def gemm_kernel(a, b, c, m, n, k, a_row, b_row, b_column, c_row, tile_m: tl.constexpr, tile_n: tl.constexpr,
                 tile_k: tl.constexpr, group: tl.constexpr):
-    """Blocks take the tiles of `group` rows of tiles column by column, so that those that run together share operands."""
+    """Blocks take the tiles of `group` rows of tiles column by column: those that run together share operands."""
     tiles_m, tiles_n = tl.cdiv(m, tile_m), tl.cdiv(n, tile_n)
     block = tl.program_id(0)
     first = block // (group * tiles_n) * group
@@ -64,15 +64,22 @@ def warps(columns):
 def softmax(x):
     y = torch.empty_like(x)
     rows, columns = x.shape
-    softmax_kernel[(rows,)](x, y, columns, triton.next_power_of_2(columns), num_warps=warps(columns))
+    softmax_kernel[(rows, )](x, y, columns, triton.next_power_of_2(columns), num_warps=warps(columns))
     return y
 
 
 def norm(x, gamma, beta, centre):
     y = torch.empty_like(x)
     rows, columns = x.shape
-    norm_kernel[(rows,)](x, gamma, beta, y, columns, 1e-5, centre, triton.next_power_of_2(columns),
-                         num_warps=warps(columns))
+    norm_kernel[(rows, )](x,
+                          gamma,
+                          beta,
+                          y,
+                          columns,
+                          1e-5,
+                          centre,
+                          triton.next_power_of_2(columns),
+                          num_warps=warps(columns))
     return y
 
 
@@ -90,8 +97,21 @@ def gemm_with(tiles, a, b, transposed):
     n = b.shape[0 if transposed else 1]
     c = torch.empty(m, n, dtype=a.dtype, device=a.device)
     strides = (1, k) if transposed else (n, 1)
-    gemm_kernel[(triton.cdiv(m, tile_m) * triton.cdiv(n, tile_n),)](
-        a, b, c, m, n, k, k, *strides, n, tile_m, tile_n, tile_k, group, num_warps=num_warps, num_stages=stages)
+    gemm_kernel[(triton.cdiv(m, tile_m) * triton.cdiv(n, tile_n), )](a,
+                                                                     b,
+                                                                     c,
+                                                                     m,
+                                                                     n,
+                                                                     k,
+                                                                     k,
+                                                                     *strides,
+                                                                     n,
+                                                                     tile_m,
+                                                                     tile_n,
+                                                                     tile_k,
+                                                                     group,
+                                                                     num_warps=num_warps,
+                                                                     num_stages=stages)
     return c
 
 

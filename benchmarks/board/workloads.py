@@ -33,8 +33,8 @@ class Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """`flops` and `bytes` are what any implementation needs; `peak` names the arithmetic whose peak bounds it. A goal is
-    ("us", most) or ("ratio", least times as fast as the best peer). `refused` says why no program can express it."""
+    """`flops` and `bytes` are what any implementation needs; `peak` names the arithmetic whose peak bounds it. A goal
+    is ("us", most) or ("ratio", least times as fast as the best peer). `refused` says why no program expresses it."""
 
     number: str
     name: str
@@ -76,6 +76,7 @@ def row(number, name, file, entry, inputs, outputs, reference, **more):
 
 # Products.
 
+
 def gelu(xp, x):
     return 0.5 * x * (1 + xp.tanh(0.7978845608 * (x + 0.044715 * x * x * x)))
 
@@ -87,20 +88,36 @@ def relu(xp, x):
 def gemm(number, name, m, n, k, type="half", transposed=False, **more):
     entry = {"half": "gemm_f16", "bfloat16": "gemm_bf16", "float": "gemm_f32"}[type] + ("_nt" if transposed else "")
     second = (n, k) if transposed else (k, n)
-    return row(number, name, "products.tc", entry, [Tensor("A", (m, k), type), Tensor("B", second, type)],
-               [Tensor("C", (m, n), type)], lambda xp, a, b: (a @ (b.T if transposed else b),),
+    return row(number, name, "products.tc", entry,
+               [Tensor("A", (m, k), type), Tensor("B", second, type)], [Tensor("C", (m, n), type)], lambda xp, a, b:
+               (a @ (b.T if transposed else b), ),
                **{"flops": 2 * m * n * k, "peak": "float" if type == "float" else "half", "family": "gemm"} | more)
 
 
 def gemm_tf32(number, name, m, n, k, **more):
-    return gemm(number, name, m, n, k, "float", peak="tf32", family="gemm_tf32",
-                refused="neither the language nor an option asks for products rounded to TF32", **more)
+    return gemm(number,
+                name,
+                m,
+                n,
+                k,
+                "float",
+                peak="tf32",
+                family="gemm_tf32",
+                refused="neither the language nor an option asks for products rounded to TF32",
+                **more)
 
 
 def gemm_fp8(number, name, m, n, k, **more):
     operands = [Tensor("A", (m, k), "float8_e4m3"), Tensor("B", (n, k), "float8_e4m3")]
-    return row(number, name, "gemm_fp8.tc", "gemm_fp8", operands, [Tensor("C", (m, n), "half")],
-               lambda xp, a, b: (a @ b.T,), flops=2 * m * n * k, peak="fp8", **more)
+    return row(number,
+               name,
+               "gemm_fp8.tc",
+               "gemm_fp8",
+               operands, [Tensor("C", (m, n), "half")],
+               lambda xp, a, b: (a @ b.T, ),
+               flops=2 * m * n * k,
+               peak="fp8",
+               **more)
 
 
 EPILOGUES = {
@@ -114,47 +131,82 @@ EPILOGUES = {
 def gemm_epilogue(number, name, m, n, k, epilogue, **more):
     inputs = [Tensor("A", (m, k), "half"), Tensor("B", (k, n), "half", k**-0.5)]
     if "bias" in epilogue:
-        inputs.append(Tensor("bias", (n,), "half"))
-    return row(number, name, "products.tc", f"gemm_{epilogue}", inputs, [Tensor("C", (m, n), "half")],
-               lambda xp, a, b, *bias: (EPILOGUES[epilogue](xp, a @ b, *bias),), flops=2 * m * n * k, peak="half", **more)
+        inputs.append(Tensor("bias", (n, ), "half"))
+    return row(number,
+               name,
+               "products.tc",
+               f"gemm_{epilogue}",
+               inputs, [Tensor("C", (m, n), "half")],
+               lambda xp, a, b, *bias: (EPILOGUES[epilogue](xp, a @ b, *bias), ),
+               flops=2 * m * n * k,
+               peak="half",
+               **more)
 
 
 def tbmm(number, name, b, n, m, k, **more):
-    return row(number, name, "products.tc", "tbmm", [Tensor("X", (b, n, m)), Tensor("Y", (b, k, m))],
-               [Tensor("Z", (b, n, k))], lambda xp, x, y: (xp.einsum("bnm,bkm->bnk", x, y),), flops=2 * b * n * m * k,
+    return row(number,
+               name,
+               "products.tc",
+               "tbmm", [Tensor("X", (b, n, m)), Tensor("Y", (b, k, m))], [Tensor("Z", (b, n, k))],
+               lambda xp, x, y: (xp.einsum("bnm,bkm->bnk", x, y), ),
+               flops=2 * b * n * m * k,
                **more)
 
 
 def einsum(number, name, a, b, c, d, e, f, **more):
-    return row(number, name, "products.tc", "einsum_abcd_dbef_acef",
-               [Tensor("X", (a, b, c, d), "half"), Tensor("Y", (d, b, e, f), "half")],
-               [Tensor("Z", (a, c, e, f), "half")], lambda xp, x, y: (xp.einsum("abcd,dbef->acef", x, y),),
-               flops=2 * a * b * c * d * e * f, peak="half", **more)
+    return row(number,
+               name,
+               "products.tc",
+               "einsum_abcd_dbef_acef",
+               [Tensor("X", (a, b, c, d), "half"), Tensor("Y",
+                                                          (d, b, e, f), "half")], [Tensor("Z", (a, c, e, f), "half")],
+               lambda xp, x, y: (xp.einsum("abcd,dbef->acef", x, y), ),
+               flops=2 * a * b * c * d * e * f,
+               peak="half",
+               **more)
 
 
 def bce(number, name, m, n, k, **more):
+
     def loss(xp, a, b, t):
         z = a @ b
-        return ((z * (z > 0) - z * t + xp.log1p(xp.exp(-abs(z)))).mean(),)
+        return ((z * (z > 0) - z * t + xp.log1p(xp.exp(-abs(z)))).mean(), )
 
-    return row(number, name, "products.tc", "gemm_bce",
-               [Tensor("A", (m, k), "half"), Tensor("B", (k, n), "half", k**-0.5), Tensor("T", (m, n), "half", uniform=True)],
-               [Tensor("loss", ())], loss, flops=2 * m * n * k, peak="half", **more)
+    return row(
+        number,
+        name,
+        "products.tc",
+        "gemm_bce",
+        [Tensor("A", (m, k), "half"),
+         Tensor("B", (k, n), "half", k**-0.5),
+         Tensor("T", (m, n), "half", uniform=True)], [Tensor("loss", ())],
+        loss,
+        flops=2 * m * n * k,
+        peak="half",
+        **more)
 
 
 # Layers.
+
 
 def linear(x, w, bias=0):
     return x @ w.T + bias
 
 
 def mlp1(number, name, b, n, m, **more):
-    return row(number, name, "layers.tc", "mlp1", [Tensor("I", (b, m)), Tensor("W1", (n, m), scale=m**-0.5),
-                                                   Tensor("B1", (n,))],
-               [Tensor("O1", (b, n))], lambda xp, x, w, bias: (relu(xp, linear(x, w, bias)),), flops=2 * b * n * m, **more)
+    return row(number,
+               name,
+               "layers.tc",
+               "mlp1", [Tensor("I",
+                               (b, m)), Tensor("W1", (n, m), scale=m**-0.5),
+                        Tensor("B1", (n, ))], [Tensor("O1", (b, n))],
+               lambda xp, x, w, bias: (relu(xp, linear(x, w, bias)), ),
+               flops=2 * b * n * m,
+               **more)
 
 
 def mlp3(number, name, b, n, o, p, q, **more):
+
     def layers(xp, x, w2, b2, w3, b3, w4, b4):
         o2 = relu(xp, linear(x, w2, b2))
         o3 = relu(xp, linear(o2, w3, b3))
@@ -162,10 +214,16 @@ def mlp3(number, name, b, n, o, p, q, **more):
 
     weights = []
     for layer, (rows, columns) in enumerate([(o, n), (p, o), (q, p)], 2):
-        weights += [Tensor(f"W{layer}", (rows, columns), scale=columns**-0.5), Tensor(f"B{layer}", (rows,))]
-    return row(number, name, "layers.tc", "mlp3", [Tensor("I", (b, n))] + weights,
-               [Tensor("O2", (b, o)), Tensor("O3", (b, p)), Tensor("O4", (b, q))], layers,
-               flops=2 * b * (n * o + o * p + p * q), **more)
+        weights += [Tensor(f"W{layer}", (rows, columns), scale=columns**-0.5), Tensor(f"B{layer}", (rows, ))]
+    return row(number,
+               name,
+               "layers.tc",
+               "mlp3", [Tensor("I", (b, n))] + weights,
+               [Tensor("O2", (b, o)), Tensor("O3",
+                                             (b, p)), Tensor("O4", (b, q))],
+               layers,
+               flops=2 * b * (n * o + o * p + p * q),
+               **more)
 
 
 def chain_text(layers):
@@ -179,89 +237,157 @@ def chain_text(layers):
 
 
 def chain(number, name, rows, width, layers, **more):
+
     def reference(xp, x, w, bias):
         for i in range(layers):
             x = relu(xp, linear(x, w[i], bias[i]))
-        return (x,)
+        return (x, )
 
-    return row(number, name, "", "chain",
-               [Tensor("X0", (rows, width), "half"), Tensor("W", (layers, width, width), "half", width**-0.5),
-                Tensor("bias", (layers, width), "half")],
-               [Tensor("Y", (rows, width), "half")], reference, flops=2 * rows * width * width * layers, peak="half",
-               text=chain_text(layers), **more)
+    return row(number,
+               name,
+               "",
+               "chain", [
+                   Tensor("X0", (rows, width), "half"),
+                   Tensor("W", (layers, width, width), "half", width**-0.5),
+                   Tensor("bias", (layers, width), "half")
+               ], [Tensor("Y", (rows, width), "half")],
+               reference,
+               flops=2 * rows * width * width * layers,
+               peak="half",
+               text=chain_text(layers),
+               **more)
 
 
 def gpt_mlp(number, name, b, d, f, **more):
-    return row(number, name, "layers.tc", "gpt_mlp",
-               [Tensor("X", (b, d), "half"), Tensor("W1", (f, d), "half", d**-0.5), Tensor("W2", (d, f), "half", f**-0.5)],
-               [Tensor("Y", (b, d), "half")], lambda xp, x, w1, w2: (linear(gelu(xp, linear(x, w1)), w2),),
-               flops=4 * b * d * f, peak="half", **more)
+    return row(
+        number,
+        name,
+        "layers.tc",
+        "gpt_mlp",
+        [Tensor("X", (b, d), "half"),
+         Tensor("W1", (f, d), "half", d**-0.5),
+         Tensor("W2", (d, f), "half", f**-0.5)], [Tensor("Y", (b, d), "half")],
+        lambda xp, x, w1, w2: (linear(gelu(xp, linear(x, w1)), w2), ),
+        flops=4 * b * d * f,
+        peak="half",
+        **more)
 
 
 def llama_mlp(number, name, b, d, f, **more):
+
     def layers(xp, x, w1, w3, w2):
         gate = linear(x, w1)
-        return (linear(gate / (1 + xp.exp(-gate)) * linear(x, w3), w2),)
+        return (linear(gate / (1 + xp.exp(-gate)) * linear(x, w3), w2), )
 
-    return row(number, name, "layers.tc", "llama_mlp",
-               [Tensor("X", (b, d), "half"), Tensor("W1", (f, d), "half", d**-0.5), Tensor("W3", (f, d), "half", d**-0.5),
-                Tensor("W2", (d, f), "half", f**-0.5)],
-               [Tensor("Y", (b, d), "half")], layers, flops=6 * b * d * f, peak="half", **more)
+    return row(number,
+               name,
+               "layers.tc",
+               "llama_mlp", [
+                   Tensor("X", (b, d), "half"),
+                   Tensor("W1", (f, d), "half", d**-0.5),
+                   Tensor("W3", (f, d), "half", d**-0.5),
+                   Tensor("W2", (d, f), "half", f**-0.5)
+               ], [Tensor("Y", (b, d), "half")],
+               layers,
+               flops=6 * b * d * f,
+               peak="half",
+               **more)
 
 
 def lstm_like(number, name, m, n, k, **more):
-    return row(number, name, "layers.tc", "lstm_like",
-               [Tensor("X", (m, k), "half"), Tensor("H", (m, k), "half"), Tensor("W", (n, k), "half", k**-0.5),
-                Tensor("U", (n, k), "half", k**-0.5), Tensor("bias", (n,), "half")],
-               [Tensor("Y", (m, n), "half")],
-               lambda xp, x, h, w, u, bias: (relu(xp, linear(x, w) + linear(h, u) + bias),), flops=4 * m * n * k,
-               peak="half", **more)
+    return row(number,
+               name,
+               "layers.tc",
+               "lstm_like", [
+                   Tensor("X", (m, k), "half"),
+                   Tensor("H", (m, k), "half"),
+                   Tensor("W", (n, k), "half", k**-0.5),
+                   Tensor("U", (n, k), "half", k**-0.5),
+                   Tensor("bias", (n, ), "half")
+               ], [Tensor("Y", (m, n), "half")],
+               lambda xp, x, h, w, u, bias: (relu(xp,
+                                                  linear(x, w) + linear(h, u) + bias), ),
+               flops=4 * m * n * k,
+               peak="half",
+               **more)
 
 
 # Whole rows.
 
+
 def softmax_reference(xp, x, axis):
     e = xp.exp(x - xp.amax(x, axis, keepdims=True))
-    return (e / e.sum(axis, keepdims=True),)
+    return (e / e.sum(axis, keepdims=True), )
 
 
 def softmax(number, name, n, d, axis=1, type="half", **more):
     entry = "softmax_first" if axis == 0 else "softmax" if type == "half" else "softmax_f32"
-    return row(number, name, "rows.tc", entry, [Tensor("I", (n, d), type)], [Tensor("O", (n, d), type)],
-               lambda xp, x: softmax_reference(xp, x, axis), family="softmax", facts={"axis": axis}, **more)
+    return row(number,
+               name,
+               "rows.tc",
+               entry, [Tensor("I", (n, d), type)], [Tensor("O", (n, d), type)],
+               lambda xp, x: softmax_reference(xp, x, axis),
+               family="softmax",
+               facts={"axis": axis},
+               **more)
 
 
 def layernorm(number, name, n, d, type="half", **more):
+
     def reference(xp, x, gamma, beta):
         centred = x - x.mean(1, keepdims=True)
-        return (centred / xp.sqrt((centred * centred).mean(1, keepdims=True) + 1e-5) * gamma + beta,)
+        return (centred / xp.sqrt((centred * centred).mean(1, keepdims=True) + 1e-5) * gamma + beta, )
 
     entry = "layernorm" if type == "half" else "layernorm_f32"
-    return row(number, name, "rows.tc", entry, [Tensor("I", (n, d), type), Tensor("gamma", (d,), type), Tensor("beta", (d,), type)],
-               [Tensor("O", (n, d), type)], reference, scalars=(1e-5,), family="layernorm", **more)
+    return row(
+        number,
+        name,
+        "rows.tc",
+        entry,
+        [Tensor("I",
+                (n, d), type), Tensor("gamma", (d, ), type),
+         Tensor("beta", (d, ), type)], [Tensor("O", (n, d), type)],
+        reference,
+        scalars=(1e-5, ),
+        family="layernorm",
+        **more)
 
 
 def rmsnorm(number, name, n, d, **more):
-    return row(number, name, "rows.tc", "rmsnorm", [Tensor("I", (n, d), "half"), Tensor("gamma", (d,), "half")],
-               [Tensor("O", (n, d), "half")],
-               lambda xp, x, gamma: (x / xp.sqrt((x * x).mean(1, keepdims=True) + 1e-5) * gamma,), scalars=(1e-5,), **more)
+    return row(number,
+               name,
+               "rows.tc",
+               "rmsnorm", [Tensor("I", (n, d), "half"), Tensor("gamma", (d, ), "half")], [Tensor("O", (n, d), "half")],
+               lambda xp, x, gamma: (x / xp.sqrt((x * x).mean(1, keepdims=True) + 1e-5) * gamma, ),
+               scalars=(1e-5, ),
+               **more)
 
 
 def attention(number, name, b, h, n, d, causal=False, **more):
+
     def reference(xp, q, k, v):
         s = xp.einsum("bhnd,bhmd->bhnm", q, k) / math.sqrt(d)
         if causal:
             s = s + xp.triu(xp.full((n, n), -1e30), 1) if xp.__name__ == "numpy" else s + xp.triu(
                 xp.full((n, n), -1e30, dtype=s.dtype, device=s.device), 1)
-        return (xp.einsum("bhnm,bhme->bhne", softmax_reference(xp, s, 3)[0], v),)
+        return (xp.einsum("bhnm,bhme->bhne", softmax_reference(xp, s, 3)[0], v), )
 
     heads = [Tensor(tensor, (b, h, n, d), "half") for tensor in "QKV"]
-    return row(number, name, "rows.tc", "causal_attention" if causal else "attention", heads,
-               [Tensor("O", (b, h, n, d), "half")], reference, flops=4 * b * h * n * n * d / (2 if causal else 1),
-               peak="half", family="attention", facts={"causal": causal}, **more)
+    return row(number,
+               name,
+               "rows.tc",
+               "causal_attention" if causal else "attention",
+               heads, [Tensor("O", (b, h, n, d), "half")],
+               reference,
+               flops=4 * b * h * n * n * d / (2 if causal else 1),
+               peak="half",
+               family="attention",
+               facts={"causal": causal},
+               **more)
 
 
 # Images.
+
 
 def windows(x, kh, kw, height, width):
     return ((i, j, x[..., i:i + height, j:j + width]) for i in range(kh) for j in range(kw))
@@ -269,19 +395,26 @@ def windows(x, kh, kw, height, width):
 
 def convolve(xp, spec, x, w, height, width):
     """Sums einsums of `spec` over the window; both operands' last two dimensions are its."""
-    return sum(xp.einsum(spec, part, w[..., i, j])
-               for i, j, part in windows(x, w.shape[-2], w.shape[-1], height, width))
+    return sum(
+        xp.einsum(spec, part, w[..., i, j]) for i, j, part in windows(x, w.shape[-2], w.shape[-1], height, width))
 
 
 def group_convolution(number, name, n, g, c, size, **more):
     out = size - 2
 
     def reference(xp, x, w, bias):
-        return (convolve(xp, "ngchw,gfc->ngfhw", x, w, out, out) + bias[None, :, :, None, None],)
+        return (convolve(xp, "ngchw,gfc->ngfhw", x, w, out, out) + bias[None, :, :, None, None], )
 
-    return row(number, name, "images.tc", "group_convolution",
-               [Tensor("I", (n, g, c, size, size)), Tensor("W1", (g, c, c, 3, 3)), Tensor("B", (g, c))],
-               [Tensor("O", (n, g, c, out, out))], reference, flops=2 * n * g * c * c * 9 * out**2, **more)
+    return row(number,
+               name,
+               "images.tc",
+               "group_convolution",
+               [Tensor("I", (n, g, c, size, size)),
+                Tensor("W1", (g, c, c, 3, 3)),
+                Tensor("B", (g, c))], [Tensor("O", (n, g, c, out, out))],
+               reference,
+               flops=2 * n * g * c * c * 9 * out**2,
+               **more)
 
 
 def depthwise(number, name, n, c, size, nhwc=False, **more):
@@ -289,23 +422,33 @@ def depthwise(number, name, n, c, size, nhwc=False, **more):
 
     def reference(xp, x, w):
         if nhwc:
-            return (sum(x[:, i:i + out, j:j + out] * w[:, i, j] for i in range(3) for j in range(3)),)
-        return (convolve(xp, "nchw,c->nchw", x, w, out, out),)
+            return (sum(x[:, i:i + out, j:j + out] * w[:, i, j] for i in range(3) for j in range(3)), )
+        return (convolve(xp, "nchw,c->nchw", x, w, out, out), )
 
     image = (lambda edge: (n, edge, edge, c)) if nhwc else (lambda edge: (n, c, edge, edge))
-    return row(number, name, "images.tc", "depthwise_nhwc" if nhwc else "depthwise",
-               [Tensor("I", image(size)), Tensor("W1", (c, 3, 3))], [Tensor("O", image(out))], reference,
-               flops=2 * n * c * 9 * out**2, **more)
+    return row(number,
+               name,
+               "images.tc",
+               "depthwise_nhwc" if nhwc else "depthwise",
+               [Tensor("I", image(size)), Tensor("W1", (c, 3, 3))], [Tensor("O", image(out))],
+               reference,
+               flops=2 * n * c * 9 * out**2,
+               **more)
 
 
 def conv3x3(number, name, n, c, f, size, **more):
     out = size - 2
-    return row(number, name, "images.tc", "conv3x3", [Tensor("x", (n, c, size, size)), Tensor("w", (f, c, 3, 3))],
-               [Tensor("y", (n, f, out, out))],
-               lambda xp, x, w: (convolve(xp, "nchw,fc->nfhw", x, w, out, out),), flops=2 * n * c * f * 9 * out**2, **more)
+    return row(number,
+               name,
+               "images.tc",
+               "conv3x3", [Tensor("x", (n, c, size, size)), Tensor("w", (f, c, 3, 3))], [Tensor("y", (n, f, out, out))],
+               lambda xp, x, w: (convolve(xp, "nchw,fc->nfhw", x, w, out, out), ),
+               flops=2 * n * c * f * 9 * out**2,
+               **more)
 
 
 def conv_pair(number, name, n, c, size, **more):
+
     def padded(xp, x):
         zeros = xp.zeros_like(x[:, :, :1, :])
         x = xp.concatenate([zeros, x, zeros], 2)
@@ -316,29 +459,48 @@ def conv_pair(number, name, n, c, size, **more):
         for w, last in ((w1, False), (w2, True)):
             x = convolve(xp, "nchw,fc->nfhw", padded(xp, x), w, size, size)
             x = x if last else relu(xp, x)
-        return (x,)
+        return (x, )
 
     weights = [Tensor(tensor, (c, c, 3, 3), "half", (9 * c)**-0.5) for tensor in ("W1", "W2")]
-    return row(number, name, "images.tc", "conv_pair", [Tensor("I", (n, c, size, size), "half")] + weights,
-               [Tensor("O", (n, c, size, size), "half")], reference, flops=4 * n * c * c * 9 * size**2, peak="half", **more)
+    return row(number,
+               name,
+               "images.tc",
+               "conv_pair", [Tensor("I", (n, c, size, size), "half")] + weights,
+               [Tensor("O", (n, c, size, size), "half")],
+               reference,
+               flops=4 * n * c * c * 9 * size**2,
+               peak="half",
+               **more)
 
 
 def batchnorm(number, name, n, c, size, **more):
+
     def reference(xp, x, gamma, beta):
+
         def wide(per_channel):
             return per_channel[None, :, None, None]
 
         mean = x.mean((0, 2, 3))
-        var = ((x - wide(mean)) ** 2).mean((0, 2, 3))
+        var = ((x - wide(mean))**2).mean((0, 2, 3))
         return (x - wide(mean)) / xp.sqrt(wide(var) + 1e-5) * wide(gamma) + wide(beta), mean, var
 
     image = (n, c, size, size)
-    return row(number, name, "images.tc", "batchnorm", [Tensor("I", image), Tensor("gamma", (c,)), Tensor("beta", (c,))],
-               [Tensor("O", image), Tensor("mean", (c,)), Tensor("var", (c,))], reference, scalars=(1e-5,),
-               bytes=3 * 4 * math.prod(image), **more)
+    return row(number,
+               name,
+               "images.tc",
+               "batchnorm",
+               [Tensor("I", image), Tensor("gamma",
+                                           (c, )), Tensor("beta", (c, ))],
+               [Tensor("O", image), Tensor("mean",
+                                           (c, )), Tensor("var", (c, ))],
+               reference,
+               scalars=(1e-5, ),
+               bytes=3 * 4 * math.prod(image),
+               **more)
 
 
 # Memory.
+
 
 def lut(number, name, tables, entries, batch, looks, width=64, **more):
     inputs, outputs = [], []
@@ -350,31 +512,40 @@ def lut(number, name, tables, entries, batch, looks, width=64, **more):
     def reference(xp, *inputs):
         return tuple(inputs[i][inputs[i + 1]].sum(1) for i in range(0, len(inputs), 2))
 
-    return row(number, name, "memory.tc", "two_lut" if tables == 2 else "lut", inputs, outputs, reference,
-               bytes=tables * batch * looks * width * 4, **more)
+    return row(number,
+               name,
+               "memory.tc",
+               "two_lut" if tables == 2 else "lut",
+               inputs,
+               outputs,
+               reference,
+               bytes=tables * batch * looks * width * 4,
+               **more)
 
 
 def moments(number, name, n, k, **more):
+
     def reference(xp, x):
         mean = x.mean(1)
-        return mean, ((x - mean[:, None]) ** 2).mean(1)
+        return mean, ((x - mean[:, None])**2).mean(1)
 
-    return row(number, name, "memory.tc", "moments", [Tensor("I", (n, k))], [Tensor("mean", (n,)), Tensor("var", (n,))],
-               reference, **more)
+    return row(number, name, "memory.tc", "moments", [Tensor("I", (n, k))],
+               [Tensor("mean", (n, )), Tensor("var", (n, ))], reference, **more)
 
 
 def transpose(number, name, m, n, **more):
-    return row(number, name, "memory.tc", "transpose", [Tensor("A", (m, n))], [Tensor("B", (n, m))],
-               lambda xp, a: (a.T,), **more)
+    return row(number, name, "memory.tc", "transpose", [Tensor("A", (m, n))], [Tensor("B", (n, m))], lambda xp, a:
+               (a.T, ), **more)
 
 
 def window_sum(number, name, n, **more):
-    return row(number, name, "memory.tc", "window_sum", [Tensor("A", (n,))], [Tensor("B", (n - 2,))],
-               lambda xp, a: (a[:-2] + a[1:-1] + a[2:],), **more)
+    return row(number, name, "memory.tc", "window_sum", [Tensor("A", (n, ))], [Tensor("B", (n - 2, ))], lambda xp, a:
+               (a[:-2] + a[1:-1] + a[2:], ), **more)
 
 
 def copy(number, name, n, **more):
-    return row(number, name, "memory.tc", "copy", [Tensor("A", (n,))], [Tensor("B", (n,))], lambda xp, a: (a,), **more)
+    return row(number, name, "memory.tc", "copy", [Tensor("A", (n, ))], [Tensor("B", (n, ))], lambda xp, a: (a, ),
+               **more)
 
 
 @dataclasses.dataclass(frozen=True)
