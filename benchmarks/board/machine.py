@@ -26,15 +26,21 @@ def revision():
     return commit + ("+" if output_of("git", "status", "--porcelain", "--untracked-files=no") else "") or "unknown"
 
 
-def gpu_facts(torch):
-    """Of GPU 0; the clocks are those of now."""
-    names = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "power.draw", "temperature.gpu")
+def queried(*names):
+    """What nvidia-smi says of GPU 0 now."""
     values = output_of("nvidia-smi", "--id=0", "--query-gpu=" + ",".join(names), "--format=csv,noheader").split(", ")
-    facts = dict(zip(names, values)) if len(values) == len(names) else {}
+    return dict(zip(names, values)) if len(values) == len(names) else {}
+
+
+def gpu_facts(torch):
     return {
         "name": torch.cuda.get_device_name(), "cuda": torch.version.cuda, "cudnn": str(torch.backends.cudnn.version()),
-        "capability": "{}.{}".format(*torch.cuda.get_device_capability()), **facts
-    }
+        "capability": "{}.{}".format(*torch.cuda.get_device_capability())
+    } | queried("driver_version", "clocks.max.sm", "clocks.max.mem")
+
+
+def clocks():
+    return queried("clocks.sm", "clocks.mem", "power.draw", "temperature.gpu")
 
 
 def cpu_facts():

@@ -209,13 +209,13 @@ def summary_line(document):
 
 HOW = """\
 Rows of `benchmarks/board`, written by its `report.py` from what its `run.py` measured; do not edit. Times are medians
-in µs; *ours* by the compiler's defaults, *tuned* by options that a search found. Ours and the peers take turns; *peer*
-is the fastest of them, and *peer / ours* above 1 means that ours is faster. On a GPU each turn is a CUDA graph, all
-launches of which take the same tensors; in the two *cold* columns they go around more than 120 MB of them, which no L2
-cache holds. On a CPU a turn is the least time of some calls. *floor* is the larger of bytes / bandwidth and operations
-/ peak, and *of floor* the part of ours that it is: more than all where tensors stay in a cache. *spread* is the
-distance of the quartiles of our turns. Every result was compared with float64 before it was timed; what is wrong is
-not timed. *goal* is what the project asks of the row, and whether it has it."""
+in µs; *ours* by the compiler's defaults, *tuned* by options that a search found; ratios and goals are of the faster
+one. Ours and the peers take turns; *peer* is the fastest of them, and *peer / ours* above 1 means that ours is faster.
+On a GPU each turn is a CUDA graph, all launches of which take the same tensors; in the two *cold* columns they go
+around more than 120 MB of them, which no L2 cache holds. On a CPU a turn is the least time of some calls. *floor* is
+the larger of bytes / bandwidth and operations / peak, and *of floor* the part of ours that it is: more than all where
+tensors stay in a cache. *spread* is the distance of the quartiles of our turns. Every result was compared with float64
+before it was timed; what is wrong is not timed. *goal* is what the project asks of the row, and whether it has it."""
 
 
 def machine_section(document, picture):
