@@ -51,6 +51,21 @@ const std::vector<Command>& commands() {
         "tensorc emit matmul.tc --stop_after=scop --sizes=M=128,N=64,K=32 --time_passes"},
        1,
        run_emit},
+      {"export",
+       "export FILE.tc --kind=c [flags]",
+       "Compiles a def to a C function with its header and a static library.",
+       "Compiles a def for constant sizes to a function of C: NAME.h, NAME.c and libNAME.a. For the CPU the library "
+       "has "
+       "the machine code and needs C's library only; loops are spread over the cores where NAME.c is compiled with "
+       "OpenMP. For a GPU the C file has the cubin, and the library needs the driver (libcuda) only. With --cache, the "
+       "best kernel that it knows for the sizes; no GPU is needed then, nor NVRTC.",
+       {"kind",    "name",  "library",    "output_dir",     "entry",         "sizes",  "scalars",
+        "backend", "arch",  "target",     "threads",        "options",       "preset", "check_bounds",
+        "strict",  "cache", "production", "isl_operations", "time_limit_ms", "verify"},
+       {"tensorc export matmul.tc --kind=c --sizes=M=128,N=64,K=32 --output_dir=out",
+        "tensorc export matmul.tc --kind=c --backend=cuda --arch=sm_90a --sizes=M=128,N=64,K=32 --name=matmul_128"},
+       1,
+       run_export},
       {"cache list",
        "cache list FILE [flags]",
        "Lists the kernels of a compilation cache.",

@@ -77,3 +77,6 @@ DEFINE_string(
     "FILE with CUDA text written by hand. Its kernels have the names and parameters of what 'emit "
     "--stage=cuda' prints, and its launches, unless a line '// launch NAME grid X Y Z block X Y Z shared BYTES' "
     "says otherwise.");
+DEFINE_string(kind, "c", "What to make. c: a C header, a C file and a static library.");
+DEFINE_string(name, "", "Name of the function of C, and of the files. Default: tc_ and the def's name.");
+DEFINE_bool(library, true, "Make the static library too, with the C compiler that $CC names, or cc.");

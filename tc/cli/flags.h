@@ -41,3 +41,6 @@ DECLARE_int64(older_than_days);
 DECLARE_int32(keep_best);
 DECLARE_bool(other_compilers);
 DECLARE_string(cuda_text);
+DECLARE_string(kind);
+DECLARE_string(name);
+DECLARE_bool(library);

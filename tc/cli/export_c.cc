@@ -1,0 +1,426 @@
+#include "tc/cli/export_c.h"
+
+#include <elf.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+#include "tc/cache/version.h"
+#include "tc/cli/cache_text.h"
+#include "tc/support/check.h"
+#include "tc/support/result.h"
+
+namespace tc::cli {
+namespace {
+
+/// One parameter of the exported function.
+struct Parameter {
+  std::string name;
+  ScalarType type = ScalarType::kFloat32;
+  bool is_scalar = false;
+  bool written = false;
+  std::string remark;
+};
+
+/// Elements that C has no type for are their bits.
+const char* c_type(ScalarType type) {
+  switch (type) {
+    case ScalarType::kBool:
+    case ScalarType::kUInt8:
+      return "uint8_t";
+    case ScalarType::kInt8:
+      return "int8_t";
+    case ScalarType::kInt16:
+      return "int16_t";
+    case ScalarType::kInt32:
+      return "int32_t";
+    case ScalarType::kInt64:
+      return "int64_t";
+    case ScalarType::kUInt16:
+    case ScalarType::kFloat16:
+    case ScalarType::kBFloat16:
+      return "uint16_t";
+    case ScalarType::kUInt32:
+      return "uint32_t";
+    case ScalarType::kUInt64:
+      return "uint64_t";
+    case ScalarType::kFloat32:
+      return "float";
+    case ScalarType::kFloat64:
+      return "double";
+  }
+  return "";
+}
+
+/// The runtime of a CPU's kernel, by the symbols that it may need. @ stands for the function's name.
+struct Piece {
+  const char* symbol;
+  const char* text;
+};
+const Piece kRuntime[] = {
+    {"halide_do_par_for",
+     R"(/* In order, or with OpenMP by its threads. */
+int @_par_for(void* context, int (*body)(void*, int, uint8_t*), int begin, int extent, uint8_t* closure) {
+  int result = 0, i;
+#ifdef _OPENMP
+#pragma omp parallel for
+#endif
+  for (i = begin; i < begin + extent; ++i) {
+    int code = body(context, i, closure);
+    if (code != 0) result = code;
+  }
+  return result;
+}
+)"},
+    {"halide_malloc",
+     R"(void* @_malloc(void* context, size_t bytes) {
+  (void)context;
+  return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+)"},
+    {"halide_free",
+     R"(void @_free(void* context, void* pointer) {
+  (void)context;
+  free(pointer);
+}
+)"},
+    {"tc.copy",
+     R"(int @_copy(void* to, const void* from, size_t bytes) {
+  memcpy(to, from, bytes);
+  return 0;
+}
+)"},
+    {"tc_f32_floor_mod",
+     R"(float @_f32_floor_mod(float x, float y) {
+  float remainder = fmodf(x, y);
+  return remainder != 0 && (remainder < 0) != (y < 0) ? remainder + y : remainder;
+}
+)"},
+    {"tc_f64_floor_mod",
+     R"(double @_f64_floor_mod(double x, double y) {
+  double remainder = fmod(x, y);
+  return remainder != 0 && (remainder < 0) != (y < 0) ? remainder + y : remainder;
+}
+)"},
+};
+
+/// What C's library has under its own name, and what the linker finds by itself.
+constexpr const char* kUnary[] = {"acos",  "acosh", "asin", "asinh", "atan", "atanh", "cbrt",  "cos",
+                                  "cosh",  "erf",   "erfc", "exp",   "exp2", "expm1", "log",   "log10",
+                                  "log1p", "log2",  "sin",  "sinh",  "tan",  "tanh",  "tgamma"};
+constexpr const char* kBinary[] = {"atan2", "fmod", "hypot", "pow"};
+constexpr const char* kLinked[] = {"memcpy", "memmove",   "memset",     "ceil", "ceilf", "floor", "floorf", "fma",
+                                   "fmaf",   "nearbyint", "nearbyintf", "rint", "rintf", "trunc", "truncf"};
+
+bool contains(const auto& list, std::string_view name) {
+  return std::ranges::any_of(list, [&](const char* one) { return name == one; });
+}
+
+std::string replaced(std::string text, const std::string& name) {
+  for (size_t at = text.find('@'); at != std::string::npos; at = text.find('@', at + name.size())) {
+    text.replace(at, 1, name);
+  }
+  return text;
+}
+
+/// "halide_malloc" as "NAME_malloc".
+std::string renamed(const std::string& symbol, const std::string& name) {
+  for (const char* prefix : {"halide_do_", "halide_", "tc_", "tc."}) {
+    if (symbol.starts_with(prefix)) return name + "_" + symbol.substr(std::strlen(prefix));
+  }
+  return symbol;
+}
+
+/// The text that supplies a symbol; empty for one that the linker finds.
+Result<std::string> runtime_of(const std::string& symbol, const std::string& name) {
+  if (contains(kLinked, symbol)) return "";
+  for (const Piece& piece : kRuntime) {
+    if (symbol == piece.symbol) return replaced(piece.text, name);
+  }
+  const bool is_double = symbol.starts_with("tc_f64_");
+  if (is_double || symbol.starts_with("tc_f32_")) {
+    const std::string function = symbol.substr(7);
+    const char* type = is_double ? "double" : "float";
+    const std::string own = renamed(symbol, name);
+    if (contains(kUnary, function)) {
+      return fmt::format("{0} {1}({0} x) {{ return ({0}){2}((double)x); }}\n", type, own, function);
+    }
+    if (contains(kBinary, function)) {
+      return fmt::format("{0} {1}({0} x, {0} y) {{ return ({0}){2}((double)x, (double)y); }}\n", type, own, function);
+    }
+  }
+  return fail("the kernel needs '{}', which C's library does not have", symbol);
+}
+
+/// Names of the symbols that an object of 64-bit ELF leaves to others.
+std::set<std::string> undefined_symbols(const std::string& object) {
+  std::set<std::string> names;
+  const auto read = [&](auto& value, size_t at) {
+    TC_CHECK(at + sizeof(value) <= object.size(), "an object of {} bytes", object.size());
+    std::memcpy(&value, object.data() + at, sizeof(value));
+  };
+  Elf64_Ehdr file;
+  read(file, 0);
+  for (int i = 0; i < file.e_shnum; ++i) {
+    Elf64_Shdr section, strings;
+    read(section, file.e_shoff + static_cast<size_t>(i) * sizeof(section));
+    if (section.sh_type != SHT_SYMTAB) continue;
+    read(strings, file.e_shoff + section.sh_link * sizeof(strings));
+    for (size_t at = 0; at + sizeof(Elf64_Sym) <= section.sh_size; at += sizeof(Elf64_Sym)) {
+      Elf64_Sym symbol;
+      read(symbol, section.sh_offset + at);
+      if (symbol.st_shndx == SHN_UNDEF && symbol.st_name != 0) {
+        names.insert(object.c_str() + strings.sh_offset + symbol.st_name);
+      }
+    }
+  }
+  return names;
+}
+
+/// The function's parameters, and where among them each slot of the entry is.
+struct Parameters {
+  std::vector<Parameter> list;
+  std::vector<size_t> inputs, outputs, scalars;
+
+  size_t of(const cache::Slot& slot) const {
+    using Kind = cache::Slot::Kind;
+    const std::vector<size_t>& places = slot.kind == Kind::kInput    ? inputs
+                                        : slot.kind == Kind::kOutput ? outputs
+                                                                     : scalars;
+    return places.at(static_cast<size_t>(slot.index));
+  }
+  std::string text(const char* separator, auto format) const {
+    std::vector<std::string> parts;
+    for (const Parameter& parameter : list) parts.push_back(format(parameter));
+    return fmt::format("{}", fmt::join(parts, separator));
+  }
+};
+
+std::string tensor_remark(const api::TensorSpec& spec) {
+  return fmt::format("{}({}), strides ({})", tc::name_of(spec.type), fmt::join(spec.shape, ", "),
+                     fmt::join(spec.strides, ", "));
+}
+
+Parameters parameters_of(const api::Signature& signature, const api::Specs& specs,
+                         const std::map<std::string, int64_t>& compiled_in) {
+  Parameters parameters;
+  const auto add = [&](const api::Argument& argument, std::vector<size_t>& places, std::string remark) {
+    places.push_back(parameters.list.size());
+    const bool is_scalar = argument.role == api::Role::kScalar;
+    parameters.list.push_back({argument.name, argument.type, is_scalar, &places == &parameters.outputs, remark});
+  };
+  for (const api::Argument& argument : signature.parameters) {
+    if (argument.role != api::Role::kScalar) {
+      add(argument, parameters.inputs, "in: " + tensor_remark(specs.inputs[parameters.inputs.size()]));
+    } else if (const auto value = compiled_in.find(argument.name); argument.compiled_in && value != compiled_in.end()) {
+      add(argument, parameters.scalars, fmt::format("must be {}", value->second));
+    } else {
+      add(argument, parameters.scalars, std::string(tc::name_of(argument.type)));
+    }
+  }
+  for (const api::Argument& argument : signature.results) {
+    const char* how = argument.role == api::Role::kInOut ? "in and out: " : "out: ";
+    add(argument, parameters.outputs, how + tensor_remark(specs.outputs[parameters.outputs.size()]));
+  }
+  return parameters;
+}
+
+std::string cpu_prototype(const std::string& name, const Parameters& parameters) {
+  return fmt::format("int {}({})", name, parameters.text(", ", [](const Parameter& p) {
+    if (p.is_scalar) return fmt::format("{} {}", c_type(p.type), p.name);
+    return fmt::format("{}{}* {}", p.written ? "" : "const ", c_type(p.type), p.name);
+  }));
+}
+
+std::string gpu_prototype(const std::string& name, const Parameters& parameters) {
+  return fmt::format("int {}_launch(const {}_kernels* kernels, void* stream, {})", name, name,
+                     parameters.text(", ", [](const Parameter& p) {
+                       return p.is_scalar ? fmt::format("{} {}", c_type(p.type), p.name)
+                                          : fmt::format("uint64_t {}", p.name);
+                     }));
+}
+
+constexpr char kCpuHeader[] =
+    R"(/* Runs. Tensors are addresses of their first elements, aligned to them; none that is written overlaps another. Returns
+ * 0; -11 if there is no memory for temporaries; a positive code if a subscript was out of bounds. Thread-safe. */
+)";
+constexpr char kGpuHeader[] = R"(/* The kernels of @ in one CUDA context. */
+typedef struct {
+  void* module;
+  void* functions[KERNELS];
+  uint64_t workspace;
+} @_kernels;
+
+/* All return 0 or a CUresult. Loads into the context that is current, where the two others have to be called too. */
+int @_load(@_kernels* kernels);
+/* Launches on a CUstream (null: the default one) and returns. Tensors are CUdeviceptr; none that is written overlaps
+ * another. Launches on two streams at once need two @_kernels if there is workspace (WORKSPACE bytes). */
+LAUNCH;
+int @_unload(@_kernels* kernels);
+)";
+
+std::string header_text(const std::string& name, const api::Signature& signature, const cache::Key& key,
+                        const Parameters& parameters, const std::string& body) {
+  return fmt::format(
+      "/* {} for {}, {}; options {}. Made by tensorc {}.\n *\n{}\n */\n#ifndef TENSORC_{}_H_\n#define TENSORC_{}_H_\n\n"
+      "#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{}\n#ifdef "
+      "__cplusplus\n}}\n#endif\n\n#endif\n",
+      signature.entry, cache::instance_text(key.problem), key.problem.target, options_line(key.options),
+      cache::compiler_version(),
+      parameters.text("\n", [](const Parameter& p) { return fmt::format(" *   {}  {}", p.name, p.remark); }), name,
+      name, body);
+}
+
+Result<ExportedC> export_cpu(const std::string& name, const Parameters& parameters, const cache::Entry& entry) {
+  ExportedC exported;
+  std::string runtime;
+  for (const std::string& symbol : undefined_symbols(entry.cpu.object)) {
+    TC_TRY(text, runtime_of(symbol, name));
+    runtime += text;
+    if (!text.empty()) exported.renamed[symbol] = renamed(symbol, name);
+  }
+  const std::string kernel = name + "_kernel";
+  exported.renamed["tc_kernel_" + entry.cpu.symbol] = kernel;
+  exported.header = kCpuHeader + cpu_prototype(name, parameters) + ";\n";
+  std::vector<std::string> arguments;
+  for (const cache::Slot& slot : entry.slots) {
+    if (slot.kind == cache::Slot::Kind::kFault) {
+      arguments.emplace_back("fault");
+      continue;
+    }
+    const Parameter& parameter = parameters.list[parameters.of(slot)];
+    arguments.push_back(fmt::format("(void*){}{}", parameter.is_scalar ? "&" : "", parameter.name));
+  }
+  std::string unused;
+  for (const Parameter& parameter : parameters.list) unused += fmt::format("  (void){};\n", parameter.name);
+  exported.source = fmt::format(
+      "#include \"{0}.h\"\n\n#include <math.h>\n#include <stdlib.h>\n#include <string.h>\n\n{1}"
+      "int {2}(void* const* arguments);\n\n{3} {{\n  int64_t fault[2];\n  void* arguments[] = {{{4}}};\n{5}"
+      "  (void)fault;\n  return {2}(arguments);\n}}\n",
+      name, runtime.empty() ? "" : runtime + "\n", kernel, cpu_prototype(name, parameters), fmt::join(arguments, ", "),
+      unused);
+  return exported;
+}
+
+/// Bytes as the elements of an array, 16 a line.
+std::string array_text(const std::string& bytes) {
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    text += fmt::format("{}{},", i % 16 == 0 ? "\n  " : " ", static_cast<unsigned char>(bytes[i]));
+  }
+  return text;
+}
+
+/// The launch of kernel number k.
+std::string launch_text(size_t k, const cache::Entry& entry, const Parameters& parameters) {
+  using Kind = cuda::KernelArgument::Kind;
+  const cuda::KernelLaunch& launch = entry.gpu.plan.kernels[k];
+  if (std::ranges::find(launch.grid, 0) != launch.grid.end()) return "";
+  std::vector<std::string> arguments;
+  for (const cuda::KernelArgument& argument : launch.arguments) {
+    const auto index = static_cast<size_t>(argument.index);
+    const size_t slot = argument.kind == Kind::kScalar ? entry.gpu.plan.tensors.size() + index : index;
+    arguments.push_back(argument.kind == Kind::kWorkspace
+                            ? fmt::format("&workspace[{}]", index)
+                            : "(void*)&" + parameters.list[parameters.of(entry.slots[slot])].name);
+  }
+  return fmt::format(
+      "  {{\n    void* arguments[] = {{{}}};\n    int status = cuLaunchKernel(kernels->functions[{}], {}u, {}u, {}u, "
+      "{}u, "
+      "{}u, {}u, {}u, stream,\n                                arguments, 0);\n    if (status != 0) return status;\n  "
+      "}}\n",
+      fmt::join(arguments, ", "), k, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0], launch.block[1],
+      launch.block[2], launch.dynamic_shared_bytes);
+}
+
+constexpr char kDriver[] = R"(/* The driver's own names: its header is not needed. */
+extern int cuModuleLoadData(void** module, const void* image);
+extern int cuModuleUnload(void* module);
+extern int cuModuleGetFunction(void** function, void* module, const char* name);
+extern int cuFuncSetAttribute(void* function, int attribute, int value);
+extern int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                          unsigned block_y, unsigned block_z, unsigned shared_bytes, void* stream, void** arguments,
+                          void** extra);
+extern int cuMemAlloc_v2(uint64_t* address, size_t bytes);
+extern int cuMemFree_v2(uint64_t address);
+
+)";
+
+std::string load_text(const std::string& name, const cuda::LaunchPlan& plan) {
+  std::string text = fmt::format(
+      "int {0}_load({0}_kernels* kernels) {{\n  int status = cuModuleLoadData(&kernels->module, cubin);\n"
+      "  kernels->workspace = 0;\n  if (status != 0) return status;\n",
+      name);
+  for (size_t k = 0; k < plan.kernels.size(); ++k) {
+    const cuda::KernelLaunch& launch = plan.kernels[k];
+    text += fmt::format(
+        "  if (status == 0) status = cuModuleGetFunction(&kernels->functions[{}], kernels->module, \"{}\");\n", k,
+        launch.symbol);
+    if (launch.dynamic_shared_bytes > 0) {
+      text += fmt::format("  if (status == 0) status = cuFuncSetAttribute(kernels->functions[{}], 8, {});\n", k,
+                          launch.dynamic_shared_bytes);
+    }
+  }
+  if (plan.workspace_bytes() > 0) {
+    text +=
+        fmt::format("  if (status == 0) status = cuMemAlloc_v2(&kernels->workspace, {});\n", plan.workspace_bytes());
+  }
+  return text + "  if (status != 0) cuModuleUnload(kernels->module);\n  return status;\n}\n\n";
+}
+
+ExportedC export_gpu(const std::string& name, const Parameters& parameters, const cache::Entry& entry) {
+  const cuda::LaunchPlan& plan = entry.gpu.plan;
+  ExportedC exported;
+  std::string header = replaced(kGpuHeader, name);
+  const auto set = [&](const std::string& word, const std::string& value) {
+    header.replace(header.find(word), word.size(), value);
+  };
+  set("KERNELS", fmt::format("{}", std::max<size_t>(plan.kernels.size(), 1)));
+  set("WORKSPACE", fmt::format("{}", plan.workspace_bytes()));
+  set("LAUNCH", gpu_prototype(name, parameters));
+  exported.header = std::move(header);
+  std::string source = fmt::format("#include \"{}.h\"\n\n#include <stddef.h>\n\n{}", name, kDriver);
+  source += fmt::format("/* For {}. */\nstatic const unsigned char cubin[] = {{{}\n}};\n\n", entry.gpu.arch,
+                        array_text(entry.gpu.cubin));
+  source += load_text(name, plan);
+  source += gpu_prototype(name, parameters) + " {\n";
+  if (!plan.workspace.empty()) {
+    std::vector<std::string> addresses;
+    for (const cuda::WorkspaceBuffer& buffer : plan.workspace) {
+      addresses.push_back(fmt::format("kernels->workspace + {}", buffer.byte_offset));
+    }
+    source += fmt::format("  uint64_t workspace[{}];\n", addresses.size());
+    for (size_t i = 0; i < addresses.size(); ++i) source += fmt::format("  workspace[{}] = {};\n", i, addresses[i]);
+  }
+  for (const Parameter& parameter : parameters.list) source += fmt::format("  (void){};\n", parameter.name);
+  for (size_t k = 0; k < plan.kernels.size(); ++k) source += launch_text(k, entry, parameters);
+  source += "  return 0;\n}\n\n";
+  source += fmt::format(
+      "int {0}_unload({0}_kernels* kernels) {{\n  if (kernels->workspace) cuMemFree_v2(kernels->workspace);\n"
+      "  kernels->workspace = 0;\n  return cuModuleUnload(kernels->module);\n}}\n",
+      name);
+  exported.source = std::move(source);
+  return exported;
+}
+
+}  // namespace
+
+Result<ExportedC> export_c(const std::string& name, const api::Signature& signature, const api::Specs& specs,
+                           const std::map<std::string, int64_t>& compiled_in, const cache::Key& key,
+                           const cache::Entry& entry) {
+  const Parameters parameters = parameters_of(signature, specs, compiled_in);
+  ExportedC exported;
+  if (key.problem.backend == cache::Backend::kCpu) {
+    TC_TRY(cpu, export_cpu(name, parameters, entry));
+    exported = std::move(cpu);
+  } else {
+    exported = export_gpu(name, parameters, entry);
+  }
+  exported.header = header_text(name, signature, key, parameters, exported.header);
+  return exported;
+}
+
+}  // namespace tc::cli
