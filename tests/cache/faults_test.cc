@@ -136,7 +136,7 @@ TEST(Faults, KilledWhileWriting) {
     const pid_t child = fork();
     if (child == 0) write_until_killed(path, next, pipe_ends[1]);
     close(pipe_ends[1]);
-    std::this_thread::sleep_for(std::chrono::microseconds(std::rand() % 6000));
+    std::this_thread::sleep_for(std::chrono::microseconds(std::rand() % 4000));
     kill(child, SIGKILL);
     int status = 0;
     ASSERT_EQ(waitpid(child, &status, 0), child);

@@ -1,0 +1,131 @@
+#include <gtest/gtest.h>
+
+#include "tests/cli/process.h"
+
+namespace tc::testing {
+namespace {
+
+/// The command with a cache, in a folder of its own.
+class CacheTool : public ::testing::Test {
+ protected:
+  CacheTool() { folder.write("mv.tc", "def mv(float(M,K) A, float(K) x) -> (y) { y(m) +=! A(m,k) * x(k) }\n"); }
+
+  std::string good(const std::vector<std::string>& words) const {
+    const Output output = folder.run(words);
+    EXPECT_EQ(output.code, 0) << output.err;
+    return output.out;
+  }
+  std::string error(const std::vector<std::string>& words) const {
+    const Output output = folder.run(words);
+    EXPECT_EQ(output.code, 1) << output.out << output.err;
+    return output.err;
+  }
+  std::string run(const std::string& sizes, const std::vector<std::string>& flags) const {
+    std::vector<std::string> words = {"run", "mv.tc", "--sizes=" + sizes, "--check", "--output_dir="};
+    words.insert(words.end(), flags.begin(), flags.end());
+    return good(words);
+  }
+  static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+  Folder folder;
+};
+
+TEST_F(CacheTool, RunFillsACacheAndTakesFromIt) {
+  EXPECT_TRUE(has(run("M=8,K=16", {"--cache=c"}), "cache: compiled and added, options chosen by the compiler\n"));
+  EXPECT_TRUE(has(run("M=8,K=16", {"--cache=c"}), "cache: found, options chosen by the compiler\n"));
+  folder.write("options", "unroll: 3");
+  EXPECT_TRUE(
+      has(run("M=8,K=16", {"--cache=c", "--options=options"}), "cache: compiled and added, options unroll: 3\n"));
+  EXPECT_TRUE(has(run("M=8,K=16", {"--cache=c", "--reprove"}), "cache: found"));
+  EXPECT_TRUE(has(run("M=8,K=16", {"--cache=c", "--production"}), "cache: found"));
+  EXPECT_TRUE(has(error({"run", "mv.tc", "--sizes=M=9,K=16", "--cache=c", "--production", "--output_dir="}),
+                  "error: the cache c has no kernel of 'mv' for 9x16 on x86-64-linux"));
+  EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=9,K=16", "--production"}),
+            "error: '--production' is about a cache; '--cache' says which\n");
+  EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=9,K=16", "--cache=no/c"}),
+            "error: the cache no/c: it does not exist, or there is no right to open it\n");
+  EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=9,K=16", "--cache=mv.tc"}),
+            "error: the cache mv.tc: it is not a cache\n");
+}
+
+TEST_F(CacheTool, ListShowVerifyMergePruneExport) {
+  run("M=8,K=16", {"--cache=a"});
+  run("M=9,K=16", {"--cache=b"});
+  EXPECT_EQ(good({"cache", "merge", "all", "a", "b"}),
+            "a: 1 kernels, 0 measurements and 1 programs added\n"
+            "b: 1 kernels, 0 measurements and 0 programs added\n");
+  const std::string list = good({"cache", "list", "all"});
+  EXPECT_TRUE(has(list, " 8x16 ") && has(list, " 9x16 ") && has(list, "the compiler's")) << list;
+  EXPECT_EQ(std::ranges::count(list, '\n'), 3);
+  EXPECT_TRUE(has(good({"cache", "list", "all", "--json"}), "\"sizes\": [9, 16]"));
+  const std::string id = list.substr(list.find('\n') + 1, 12);
+  EXPECT_TRUE(has(good({"cache", "show", "all", id}), "certificate  accesses in bounds, schedule legal\n"));
+  EXPECT_EQ(good({"cache", "show", "all", id, "--stage=object"}).substr(1, 3), "ELF");
+  EXPECT_EQ(error({"cache", "show", "all", "xyz"}), "error: all has no kernel whose id begins with 'xyz'\n");
+  EXPECT_EQ(good({"cache", "verify", "all", "--reprove"}),
+            "all: 3 rows, all as they were written\nall: 2 kernels proved again\n");
+  EXPECT_EQ(good({"cache", "export", "all", "out", "--entries=mv"}), "out: 2 kernels, 0 measurements and 1 programs\n");
+  EXPECT_EQ(error({"cache", "export", "all", "out2", "--entries=mm"}), "error: all has no def 'mm'\n");
+  EXPECT_EQ(error({"cache", "export", "all", "out"}), "error: the file out cannot be made: File exists\n");
+  EXPECT_EQ(good({"cache", "prune", "all", "--other_compilers"}),
+            "all: 0 kernels, 0 measurements, 0 programs and 0 damaged rows removed\n");
+  EXPECT_EQ(error({"cache", "prune", "nothing"}),
+            "error: the cache nothing: it does not exist, or there is no right to open it\n");
+}
+
+TEST_F(CacheTool, DamageIsReportedSkippedAndRemoved) {
+  run("M=8,K=16", {"--cache=c"});
+  std::string bytes = folder.read("c");
+  bytes[bytes.find(".text")] = '!';
+  folder.write("c", bytes);
+  EXPECT_TRUE(
+      has(error({"cache", "verify", "c"}), "of entries is damaged (its checksum does not match); it is skipped"));
+  EXPECT_TRUE(has(run("M=8,K=16", {"--cache=c"}), "cache: compiled and added"));
+  EXPECT_EQ(good({"cache", "verify", "c"}), "c: 2 rows, all as they were written\n");
+}
+
+TEST_F(CacheTool, ItsCommandsHaveHelp) {
+  const std::string group = good({"cache", "--help"});
+  for (const char* command : {"list", "show", "best", "merge", "verify", "prune", "export"}) {
+    EXPECT_TRUE(has(group, std::string("\n  cache ") + command + " ")) << command;
+    EXPECT_TRUE(has(good({"cache", command, "--help"}), std::string("usage: tensorc cache ") + command + " "))
+        << command;
+  }
+  EXPECT_EQ(error({"cache"}), "error: 'tensorc cache' needs a command; 'tensorc cache --help' lists them\n");
+  EXPECT_EQ(error({"cache", "lst"}), "error: there is no command 'cache lst'; did you mean 'cache list'?\n");
+}
+
+/// The C file of a kernel is compiled by the system's compiler and called from a program that has nothing of ours.
+TEST_F(CacheTool, ExportForTheCpuRunsFromC) {
+  good({"export", "mv.tc", "--sizes=M=8,K=16", "--output_dir=out"});
+  good({"export", "mv.tc", "--sizes=M=2,K=3", "--output_dir=out", "--name=small"});
+  folder.write("main.c", R"(#include <stdio.h>
+#include "small.h"
+#include "tc_mv.h"
+int main(void) {
+  float A[8 * 16], x[16], y[8], z[2];
+  int i, j;
+  for (i = 0; i < 8 * 16; ++i) A[i] = (float)(i % 5);
+  for (i = 0; i < 16; ++i) x[i] = (float)(i % 3);
+  if (tc_mv(A, x, y) != 0 || small(A, x, z) != 0) return 1;
+  for (i = 0; i < 8; ++i) {
+    float sum = 0;
+    for (j = 0; j < 16; ++j) sum += A[i * 16 + j] * x[j];
+    if (sum != y[i]) return 2;
+  }
+  for (i = 0; i < 2; ++i) if (A[i * 3] * x[0] + A[i * 3 + 1] * x[1] + A[i * 3 + 2] * x[2] != z[i]) return 3;
+  return 0;
+}
+)");
+  const std::string compile = "cd " + folder.path("out") +
+                              " && cc -std=c99 -Wall -Wextra -Werror -I. ../main.c -L. "
+                              "-ltc_mv -lsmall -lm -o main && ./main";
+  EXPECT_EQ(std::system(compile.c_str()), 0);
+  EXPECT_EQ(folder.files(), (std::vector<std::string>{"main.c", "mv.tc", "out/libsmall.a", "out/libtc_mv.a", "out/main",
+                                                      "out/small.c", "out/small.h", "out/tc_mv.c", "out/tc_mv.h"}));
+  EXPECT_EQ(error({"export", "mv.tc", "--sizes=M=8,K=16", "--name=1x"}), "error: '1x' is no name of a function of C\n");
+  EXPECT_EQ(error({"export", "mv.tc", "--kind=d"}), "error: there is no kind 'd'; there is c\n");
+}
+
+}  // namespace
+}  // namespace tc::testing
