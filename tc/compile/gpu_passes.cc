@@ -18,7 +18,9 @@ namespace {
 // --- prepare: reductions as a GPU wants them --------------------------------------------------------------------
 
 Result<void> prepare(const Settings& settings, Compilation& c) {
-  c.prepared = std::make_shared<const ir::Program>(gpu::prepare(*c.specialised, settings.mapping, settings.gpu.device));
+  TC_TRY(prepared, gpu::prepare(*c.specialised, settings.mapping, settings.gpu.device));
+  c.prepared = std::make_shared<const ir::Program>(std::move(prepared.program));
+  c.mapping_options = std::move(prepared.options);
   return {};
 }
 
@@ -35,18 +37,15 @@ std::string shapes_of(const ir::Program& program) {
   return text + "\n";
 }
 
-std::string header_of(const Settings& settings, const Compilation& c) {
-  std::string header = source_of(*c.file, c.program->name) + shapes_of(*c.specialised);
-  const std::string options = options::to_text(settings.mapping);
-  header += options.empty() ? "options: chosen by the compiler\n" : fmt::format("options:\n{}", options);
-  return header + gpu::report(*c.mapping);
+std::string header_of(const Compilation& c) {
+  return source_of(*c.file, c.program->name) + shapes_of(*c.specialised) + gpu::report(*c.mapping);
 }
 
 Result<void> tile(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
-  TC_TRY(mapping, gpu::map(*c.scop, settings.mapping, settings.gpu.device));
+  TC_TRY(mapping, gpu::map(*c.scop, c.mapping_options, settings.gpu.device));
   c.mapping = std::move(mapping);
-  c.mapping->program.header = header_of(settings, c);
+  c.mapping->program.header = header_of(c);
   return {};
 }
 

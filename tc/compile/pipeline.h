@@ -62,6 +62,7 @@ struct Compilation {
   std::optional<cpu::Object> object;
   std::shared_ptr<const cpu::Loaded> loaded;
   // The GPU's, in place of the last three:
+  options::MappingOptions mapping_options;  ///< those of the settings, with what `prepare` has decided
   std::optional<gpu::Mapping> mapping;
   std::string cuda_text;
   std::optional<cuda::Compiled> compiled;

@@ -109,7 +109,7 @@ std::vector<int64_t> Binder::tile_sizes(const std::vector<int64_t>& extents, con
     for (size_t i = 0; i < sizes.size() && i < options_.tile.size(); ++i) sizes[i] = options_.tile[i];
     return sizes;
   }
-  int64_t points = inner_threads ? 1 : kDefaultThreads;
+  int64_t points = inner_threads ? 1 : std::min(kDefaultThreads, device_.threads_per_block);
   while (points > kWarp && product(free) / points < device_.processors) points /= 2;
   for (auto f = free.rbegin(); f != free.rend(); ++f) {
     int64_t size = std::min(points, f->extent);
@@ -199,7 +199,7 @@ isl::schedule_node Binder::region(const isl::schedule_node& node) {
 }
 
 void Binder::settle_threads() {
-  int64_t left = kDefaultThreads;
+  int64_t left = std::min(kDefaultThreads, device_.threads_per_block);
   if (!options_.map_to_threads.empty()) left = device_.threads_per_block;
   for (size_t axis = 0; axis < 3; ++axis) {
     int64_t threads = std::min({wanted_[axis], left, device_.block[axis]});

@@ -1,9 +1,13 @@
 #include "tc/gpu/contraction_plan.h"
 
-#include <algorithm>
-#include <cmath>
-#include <map>
+#include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tc/gpu/contraction_cost.h"
+#include "tc/gpu/contraction_wish.h"
 #include "tc/tile/program.h"
 
 namespace tc::gpu {
@@ -11,13 +15,9 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kLanes = 32;
-constexpr double kBarrierCycles = 100;
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
-
-/// The time of two things done at once: neither hides behind the other as a whole.
-double together(double a, double b) { return std::pow(std::pow(a, 4) + std::pow(b, 4), 0.25); }
 
 /// What one candidate asks for; 1 for "rows" where all parallel axes are of one class.
 struct Shape {
@@ -45,36 +45,55 @@ bool all_zero(const std::vector<int64_t>& values) {
   return std::all_of(values.begin(), values.end(), [](int64_t v) { return v == 0; });
 }
 
+/// A subscript without what has one value in a block.
+Subscript within_block(Subscript s, const ContractionPlan& plan) {
+  for (size_t axis = 0; axis < s.parallel.size(); ++axis) {
+    if (plan.parallel[axis].tile == 1) s.parallel[axis] = 0;
+  }
+  return s;
+}
+
 class Planner {
  public:
   Planner(const Contraction& contraction, const options::MappingOptions& options, const Device& device)
-      : c_(contraction), options_(options), device_(device) {
+      : c_(contraction), options_(options), device_(device), wish_(wish_of(contraction, options)) {
     classify();
     choose_main();
   }
-  std::optional<ContractionPlan> best() const;
-  std::optional<ContractionPlan> rearranging() const;
+  std::vector<ContractionPlan> best(size_t count) const;
+  std::vector<ContractionPlan> rearranging() const;
+  Result<void> fault() const;
+  const std::string& why_not() const { return why_not_; }
 
  private:
   void classify();
   void choose_main();
   std::vector<int64_t> chunks() const;
   std::optional<ContractionPlan> plan(const Shape& shape) const;
+  std::optional<ContractionPlan> rearranged(int64_t tile) const;
   bool finish(ContractionPlan& plan) const;
   void distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers, ContractionPlan& plan) const;
   OperandPlan operand_plan(const Operand& operand, const ContractionPlan& plan) const;
   std::optional<size_t> turned(const Operand& operand, const ContractionPlan& plan) const;
   int64_t copy_vector(const Operand& operand, const ContractionPlan& plan) const;
   int64_t range(const Subscript& s, const ContractionPlan& plan) const;
+  bool follow(ContractionPlan& plan) const;
+  bool has_threads(const ContractionPlan& plan) const;
+  bool has_steps(const ContractionPlan& plan) const;
   bool fits(const ContractionPlan& plan) const;
-  double estimate(const ContractionPlan& plan) const;
-  double distinct(size_t operand, const ContractionPlan& plan) const;
-  double block_cycles(const ContractionPlan& plan) const;
-  int64_t registers_of_thread(const ContractionPlan& plan) const;
+  std::vector<Shape> shapes() const;
+  /// False, for the reason that is given.
+  bool no(std::string reason) const {
+    if (why_not_.empty()) why_not_ = std::move(reason);
+    return false;
+  }
 
   const Contraction& c_;
   const options::MappingOptions& options_;
   const Device& device_;
+  Wish wish_;
+  mutable std::string why_not_;  ///< why the first plan that was tried is none
+  mutable bool sparing_ = true;  ///< few enough registers that nothing is spilled, several blocks on a processor
   Classes classes_;
   size_t main_ = 0;
   std::vector<int64_t> chunk_;  ///< of the other reduction axes
@@ -82,6 +101,15 @@ class Planner {
 };
 
 void Planner::classify() {
+  if (c_.update.assign == ir::Assign::kSet) {
+    size_t other = c_.parallel.size() - 1;
+    classes_.columns = {other};
+    for (size_t axis = 0; axis + 1 < c_.parallel.size(); ++axis) {
+      if (is_last(c_.operands[0], axis)) other = axis;
+    }
+    classes_.rows = {other};
+    return;
+  }
   std::map<std::vector<bool>, std::vector<size_t>> by_reuse;
   std::map<std::vector<bool>, double> points;
   const size_t last = c_.parallel.size() - 1;
@@ -218,13 +246,13 @@ std::optional<size_t> Planner::turned(const Operand& operand, const ContractionP
   for (size_t axis = 0; axis < c_.parallel.size(); ++axis)
     uses *= depends(operand, axis) ? 1 : plan.parallel[axis].tile;
   if (uses < kOften) return {};
-  Subscript rest = operand.subscripts.back();
+  Subscript rest = within_block(operand.subscripts.back(), plan);
   if (operand.type.bytes() < kCopied || rest.reduction[main_] != 1 || c_.update.assign == ir::Assign::kSet) return {};
   rest.reduction[main_] = 0;
   if (!all_zero(rest.reduction) || !all_zero(rest.parallel)) return {};
   for (size_t d = operand.subscripts.size() - 1; d-- > 0;) {
     for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
-      Subscript other = operand.subscripts[d];
+      Subscript other = within_block(operand.subscripts[d], plan);
       if (other.parallel[axis] != 1) continue;
       other.parallel[axis] = 0;
       if (all_zero(other.parallel) && all_zero(other.reduction)) return d;
@@ -245,7 +273,7 @@ OperandPlan Planner::operand_plan(const Operand& operand, const ContractionPlan&
   while (result.vector > 1 && result.vector / 2 >= result.box.back()) result.vector /= 2;
   result.box.back() = round_up(result.box.back(), result.vector);
   const int64_t whole = kVectorBytes / operand.type.bytes();
-  const Subscript& last = operand.subscripts.back();
+  const Subscript last = within_block(operand.subscripts.back(), plan);
   result.pitch = operand.subscripts.size() == 1 ? result.box.back() : round_up(result.box.back(), whole);
   if (turn) {
     // Rows a vector apart modulo the banks: a warp's copies, of 8 elements of 4 rows of the tensor, meet in none.
@@ -260,13 +288,68 @@ OperandPlan Planner::operand_plan(const Operand& operand, const ContractionPlan&
     if (operand.subscripts.size() > 1 && result.pitch / whole % 2 == 0) result.pitch += whole;
   }
   for (size_t axis : result.axes) {
-    Subscript other = operand.subscripts[result.innermost];
+    Subscript other = within_block(operand.subscripts[result.innermost], plan);
     const bool counts = other.parallel[axis] == 1;
     other.parallel[axis] = 0;
     const bool alone = counts && all_zero(other.parallel) && all_zero(other.reduction);
     if (alone && plan.parallel[axis].group > 1) result.group_axis = static_cast<int>(axis);
   }
   return result;
+}
+
+/// Puts what the options say in the place of what was chosen.
+bool Planner::follow(ContractionPlan& plan) const {
+  for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
+    AxisPlan& a = plan.parallel[axis];
+    if (wish_.registers[axis] > 0) a.registers = wish_.registers[axis];
+    a.tile = wish_.tile[axis] > 0 ? wish_.tile[axis] : round_up(a.tile, a.registers);
+    const bool only_column = classes_.columns == std::vector<size_t>{axis};
+    const bool only_other = c_.parallel.size() == 2 && !only_column && classes_.columns.size() == 1;
+    const int64_t threads = only_column ? wish_.columns : only_other ? wish_.others : 0;
+    if (threads > 0 && wish_.registers[axis] == 0 && a.tile % threads == 0) a.registers = a.tile / threads;
+    if (a.tile % a.registers != 0) {
+      return no(fmt::format("{} results of a thread along '{}' do not divide a block's {}", a.registers,
+                            c_.parallel[axis].name, a.tile));
+    }
+  }
+  for (size_t r = 0; r < c_.reduction.size(); ++r) {
+    if (wish_.chunk[r] > 0) plan.chunk[r] = wish_.chunk[r];
+  }
+  if (wish_.groups > 0) plan.groups = wish_.groups;
+  for (size_t axis : classes_.columns) plan.columns_threads *= plan.parallel[axis].threads();
+  return has_threads(plan) && has_steps(plan);
+}
+
+bool Planner::has_threads(const ContractionPlan& plan) const {
+  if (!wish_.says_threads()) return true;
+  const int64_t columns = plan.columns_threads, others = plan.points_threads() / columns;
+  return (columns == wish_.columns && others == wish_.others) ||
+         no(fmt::format("a block's results and a thread's make {} by {} threads, not {} by {}", columns, others,
+                        wish_.columns, wish_.others));
+}
+
+/// Whether a step's parts are whole, and what is left of the reduction comes once.
+bool Planner::has_steps(const ContractionPlan& plan) const {
+  bool around = false;
+  for (size_t r = 0; r < c_.reduction.size(); ++r) {
+    const int64_t extent = c_.reduction[r].extent;
+    if (r == main_ || plan.chunk[r] == extent) continue;
+    around = around || extent > 1;
+    if (plan.chunk[r] != 1) {
+      return no(
+          fmt::format("a step has one value of '{}' or all {}, not {}", c_.reduction[r].name, extent, plan.chunk[r]));
+    }
+  }
+  const Axis& main = c_.reduction[main_];
+  if (around && main.extent % plan.chunk[main_] != 0) {
+    return no(fmt::format("steps of {} do not divide the {} values of '{}', around which others run", plan.chunk[main_],
+                          main.extent, main.name));
+  }
+  // A group's part of a step is long enough for vectors, and for what a barrier costs.
+  const int64_t shortest = wish_.groups > 0 ? 1 : plan.groups > 8 ? 4 : 8;
+  const int64_t part = plan.chunk[main_] / plan.groups;
+  if (part * plan.groups == plan.chunk[main_] && (plan.groups == 1 || part >= shortest)) return true;
+  return no(fmt::format("{} groups of threads do not share a step of {}", plan.groups, plan.chunk[main_]));
 }
 
 std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
@@ -278,6 +361,7 @@ std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
   plan.groups = shape.groups;
   distribute(classes_.columns, shape.columns, shape.column_registers, plan);
   distribute(classes_.rows, shape.rows, shape.row_registers, plan);
+  if (!follow(plan)) return std::nullopt;
   for (size_t axis : classes_.columns) plan.order.push_back(axis);
   for (size_t axis : classes_.rows) plan.order.push_back(axis);
   for (size_t axis = c_.parallel.size(); axis-- > 0;) {
@@ -286,16 +370,14 @@ std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
     for (const Operand& operand : c_.operands) {
       const std::optional<size_t> turn = turned(operand, plan);
       if (!is_last(operand, axis) && !(turn && operand.subscripts[*turn].parallel[axis] == 1)) continue;
-      a.group = std::max(a.group, std::min(a.registers, kVectorBytes / operand.type.bytes()));
+      int64_t group = kVectorBytes / operand.type.bytes();
+      while (a.registers % group != 0) group /= 2;
+      a.group = std::max(a.group, group);
     }
     if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
   }
-  // A group's part of a step is long enough for vectors, and for what a barrier costs.
-  const int64_t shortest = plan.groups > 8 ? 4 : 8;
-  const int64_t part = plan.chunk[main_] / plan.groups;
-  if (part * plan.groups != plan.chunk[main_] || (plan.groups > 1 && part < shortest)) return std::nullopt;
   if (!finish(plan)) return std::nullopt;
-  plan.cycles = estimate(plan);
+  plan.cycles = estimated_cycles(c_, plan, device_);
   return plan;
 }
 
@@ -314,182 +396,141 @@ bool Planner::finish(ContractionPlan& plan) const {
   if (!any_along) plan.vector = 1;
   plan.stages = plan.asynchronous ? std::min<int64_t>(options_.copy_stages.value_or(3), plan.steps(c_)) : 1;
   plan.stages = std::max<int64_t>(plan.stages, 1);
+  plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
+  plan.unroll_copies = options_.unroll_copy_shared;
   return fits(plan);
 }
 
-/// Square tiles, whose rows are read and written by warps; one element at a time, so that rows in shared memory may
-/// have an odd pitch, and threads that read a column meet in no bank.
-std::optional<ContractionPlan> Planner::rearranging() const {
-  constexpr int64_t kLarge = 64, kSmall = 32, kThreads = 256;
-  const size_t last = c_.parallel.size() - 1;
-  size_t other = last;
-  for (size_t axis = 0; axis < last; ++axis) {
-    if (is_last(c_.operands[0], axis)) other = axis;
+/// A tile whose rows are read and written by warps; one element at a time, so that rows in shared memory may have an
+/// odd pitch, and threads that read a column meet in no bank.
+std::optional<ContractionPlan> Planner::rearranged(int64_t tile) const {
+  const int64_t threads = std::max(kLanes, std::min({int64_t{256}, device_.threads_per_block, device_.block[0]}));
+  const size_t last = classes_.columns[0], other = classes_.rows[0];
+  ContractionPlan plan;
+  plan.parallel.resize(c_.parallel.size());
+  plan.chunk = {1};
+  AxisPlan& columns = plan.parallel[last];
+  columns.tile = std::min(tile, round_up(c_.parallel[last].extent, kLanes));
+  columns.registers = columns.tile / kLanes;
+  AxisPlan& rows = plan.parallel[other];
+  rows.registers = tile * kLanes / threads;
+  rows.tile = tile;
+  if (!follow(plan)) return std::nullopt;
+  plan.order = {last, other};
+  for (size_t axis = c_.parallel.size(); axis-- > 0;) {
+    plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
+    if (axis != last && axis != other) plan.order.push_back(axis);
   }
-  double points = 1;
-  for (const Axis& axis : c_.parallel) points *= static_cast<double>(axis.extent);
-  for (const int64_t tile : {kLarge, kSmall}) {
-    ContractionPlan plan;
-    plan.parallel.resize(c_.parallel.size());
-    plan.chunk = {1};
-    AxisPlan& columns = plan.parallel[last];
-    columns.tile = std::min(tile, round_up(c_.parallel[last].extent, kLanes));
-    columns.registers = columns.tile / kLanes;
-    AxisPlan& rows = plan.parallel[other];
-    rows.registers = tile * kLanes / kThreads;
-    rows.tile = tile;
-    plan.order = {last, other};
-    for (size_t axis = c_.parallel.size(); axis-- > 0;) {
-      plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
-      if (axis != last && axis != other) plan.order.push_back(axis);
-    }
-    const bool enough = points / static_cast<double>(tile * tile) >= 4.0 * static_cast<double>(device_.processors);
-    if (!enough && tile != kSmall) continue;
-    if (!finish(plan)) continue;
-    for (size_t i = 0; i < plan.operands.size(); ++i) {
-      OperandPlan& o = plan.operands[i];
-      o.vector = 1;
-      o.box.back() = range(c_.operands[i].subscripts.back(), plan);
-      o.pitch = o.box.back() | 1;
-      plan.asynchronous = plan.asynchronous && c_.operands[i].type.bytes() >= 4;
-    }
-    if (fits(plan)) return plan;
+  if (!finish(plan)) return std::nullopt;
+  for (size_t i = 0; i < plan.operands.size(); ++i) {
+    OperandPlan& o = plan.operands[i];
+    o.vector = 1;
+    o.box.back() = range(c_.operands[i].subscripts.back(), plan);
+    o.pitch = o.box.back() | 1;
+    plan.asynchronous = plan.asynchronous && c_.operands[i].type.bytes() >= 4;
   }
-  return std::nullopt;
+  if (!fits(plan)) return std::nullopt;
+  plan.cycles = estimated_cycles(c_, plan, device_);
+  return plan;
 }
 
-int64_t Planner::registers_of_thread(const ContractionPlan& plan) const {
-  int64_t result = plan.registers() + 40;
-  for (size_t i = 0; i < c_.operands.size(); ++i) {
-    int64_t fragment = plan.operands[i].along_main ? plan.vector : 1;
-    for (size_t axis : plan.operands[i].axes) fragment *= plan.parallel[axis].registers;
-    result += fragment * ceil_div(c_.operands[i].type.bytes(), 4);
+/// Square tiles, large ones where there are enough.
+std::vector<ContractionPlan> Planner::rearranging() const {
+  constexpr int64_t kSmall = 32;
+  double points = 1;
+  for (const Axis& axis : c_.parallel) points *= static_cast<double>(axis.extent);
+  const bool enough =
+      points / static_cast<double>(kRearranged * kRearranged) >= 4.0 * static_cast<double>(device_.processors);
+  for (const bool sparing : {true, false}) {
+    sparing_ = sparing;
+    for (const int64_t tile : {kRearranged, kSmall}) {
+      std::optional<ContractionPlan> plan = enough || tile == kSmall ? rearranged(tile) : std::nullopt;
+      if (plan) return {*std::move(plan)};
+    }
   }
-  return result;
+  return {};
 }
 
 bool Planner::fits(const ContractionPlan& plan) const {
-  constexpr int64_t kMostRegisters = 200, kAllRegisters = 49152;  // a quarter is left to spare
-  constexpr int64_t kMostSums = 64;  // with more the assembler runs out of registers for what it reads ahead
+  constexpr int64_t kSparingRegisters = 200, kSparingOfAll = 49152;  // a quarter is left to spare
+  constexpr int64_t kSparingThreads = 256;
+  constexpr int64_t kSparingSums = 64;  // with more the assembler runs out of registers for what it reads ahead
+  constexpr int64_t kRegisters = 255, kAllRegisters = 65536;
   const int64_t shared = std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
-  return plan.threads() <= std::min<int64_t>(device_.threads_per_block, 256) && plan.threads() <= device_.block[0] &&
-         plan.shared_bytes(c_) <= shared && registers_of_thread(plan) <= kMostRegisters &&
-         plan.registers() <= kMostSums &&
-         registers_of_thread(plan) * round_up(plan.threads(), 4 * kLanes) <= kAllRegisters;
+  const int64_t threads = std::min(device_.threads_per_block, device_.block[0]);
+  const int64_t registers = registers_of_thread(c_, plan);
+  const int64_t of_all = registers * round_up(plan.threads(), 4 * kLanes);
+  if (plan.threads() > threads) return no(fmt::format("a block has {} threads, of {}", plan.threads(), threads));
+  if (plan.shared_bytes(c_) > shared) {
+    return no(fmt::format("a block needs {} bytes of shared memory, of {}", plan.shared_bytes(c_), shared));
+  }
+  if (registers > kRegisters) return no(fmt::format("a thread needs {} registers, of {}", registers, kRegisters));
+  if (of_all > kAllRegisters) return no(fmt::format("a block needs {} registers, of {}", of_all, kAllRegisters));
+  return !sparing_ || (plan.threads() <= kSparingThreads && registers <= kSparingRegisters &&
+                       plan.registers() <= kSparingSums && of_all <= kSparingOfAll);
 }
 
-/// Of a thread's reads of an operand in shared memory, the part that is left where neighbouring registers read the same
-/// elements for neighbouring values of a reduction axis that is unrolled.
-double Planner::distinct(size_t operand, const ContractionPlan& plan) const {
-  double result = 1;
-  for (const Subscript& s : c_.operands[operand].subscripts) {
-    double span = 1, all = 1;
-    for (size_t i = 0; i < s.parallel.size(); ++i) {
-      const AxisPlan& a = plan.parallel[i];
-      if (s.parallel[i] != 0 && (a.group == a.registers || a.threads() == 1)) {
-        span += static_cast<double>(std::abs(s.parallel[i]) * (a.registers - 1));
-        all *= static_cast<double>(a.registers);
-      }
-    }
-    for (size_t r = 0; r < s.reduction.size(); ++r) {
-      if (s.reduction[r] == 0 || r == plan.main || plan.chunk[r] == 1) continue;
-      span += static_cast<double>(std::abs(s.reduction[r]) * (plan.chunk[r] - 1));
-      all *= static_cast<double>(plan.chunk[r]);
-    }
-    result *= std::min(1.0, span / all);
+/// What the options say and no plan does.
+Result<void> Planner::fault() const {
+  const auto parallel = static_cast<int64_t>(c_.parallel.size());
+  const auto all = parallel + static_cast<int64_t>(c_.reduction.size());
+  if (options_.shared_depth && *options_.shared_depth != parallel && *options_.shared_depth < all) {
+    return fail("copies to shared memory stand below {} or {} axes, not {}", parallel, all, *options_.shared_depth);
   }
-  return result;
+  return {};
 }
 
-/// Of a processor for one block: what it issues, while shared memory gives what is read.
-double Planner::block_cycles(const ContractionPlan& plan) const {
-  double reduction = 1;
-  for (const Axis& axis : c_.reduction) reduction *= static_cast<double>(axis.extent);
-  // Groups that are part of a warp share it.
-  const double warps = std::ceil(static_cast<double>(plan.threads()) / kLanes) / static_cast<double>(plan.groups);
-  double reads = 0, wavefronts = 0, copies = 0;
-  for (size_t i = 0; i < c_.operands.size(); ++i) {
-    const OperandPlan& o = plan.operands[i];
-    double count = distinct(i, plan);
-    for (size_t axis : o.axes) count *= static_cast<double>(plan.parallel[axis].registers);
-    double vector = 1;
-    if (o.group_axis >= 0) vector = static_cast<double>(plan.parallel[static_cast<size_t>(o.group_axis)].group);
-    if (o.along_main) vector = static_cast<double>(plan.vector);
-    reads += count / vector;
-    // A warp gets 128 bytes in a cycle, wide reads or narrow, and whether its threads read the same or not.
-    wavefronts += count * std::max(1.0, static_cast<double>(c_.operands[i].type.bytes()) / 4);
-    double box = 1;
-    for (int64_t extent : o.box) box *= static_cast<double>(extent);
-    copies += box / static_cast<double>(o.vector) / kLanes * (o.vector > 1 ? 4 : 2);
-  }
-  const double issued = reduction * warps * (static_cast<double>(plan.registers()) + 1.5 * reads) / 4;
-  const double shared = reduction * warps * wavefronts + copies * static_cast<double>(plan.steps(c_));
-  const double all_warps = warps * static_cast<double>(plan.groups);
-  const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * all_warps + kBarrierCycles;
-  // Without all of a step in one piece, less is read ahead: 5 to 15 % on an H200.
-  const bool in_one_piece = plan.registers() * plan.chunk[main_] / plan.groups <= kMostUnrolled;
-  return together(issued, shared) * (in_one_piece ? 1 : 1.12) + sums;
+/// Keeps the best of what was found, in order, at most `count` and none twice.
+void keep_best(ContractionPlan plan, size_t count, std::vector<ContractionPlan>& found) {
+  if (found.size() == count && found.back().cycles <= plan.cycles) return;
+  const options::MappingOptions options = options_of(plan);
+  if (std::any_of(found.begin(), found.end(), [&](const auto& other) { return options_of(other) == options; })) return;
+  const auto at = std::upper_bound(found.begin(), found.end(), plan,
+                                   [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
+  found.insert(at, std::move(plan));
+  if (found.size() > count) found.pop_back();
 }
 
-double Planner::estimate(const ContractionPlan& plan) const {
-  constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
-  constexpr double kL2Bytes = 3000, kStepCycles = 130, kStartCycles = 1500;  // bytes of all processors in a cycle
-  const double rest = c_.reduction[main_].extent % plan.chunk[main_] == 0 ? 0 : 2 * kStartCycles;
-  double blocks = 1, points = 1;
-  for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
-    blocks *= static_cast<double>(plan.parallel[axis].blocks);
-    points *= static_cast<double>(c_.parallel[axis].extent);
-  }
-  const auto threads = static_cast<double>(round_up(plan.threads(), kLanes));
-  const double resident = std::max(
-      1.0, std::floor(std::min({kProcessorThreads / threads,
-                                kProcessorRegisters / (threads * static_cast<double>(registers_of_thread(plan))),
-                                kProcessorShared / static_cast<double>(plan.shared_bytes(c_) + 1024), 32.0})));
-  const double each = std::ceil(blocks / static_cast<double>(device_.processors));
-  const double at_once = std::min(resident, each);
-  const double warps = at_once * threads / kLanes;
-  const double busy = warps / (warps + 2);
-  const double waves = std::ceil(each / resident);
-  const auto steps = static_cast<double>(plan.steps(c_) + 1);
-  double bytes = 0, first = 0;
-  for (size_t i = 0; i < c_.operands.size(); ++i) {
-    double box = static_cast<double>(c_.operands[i].type.bytes());
-    for (int64_t extent : plan.operands[i].box) box *= static_cast<double>(extent);
-    bytes += box * static_cast<double>(plan.steps(c_)) * blocks;
-    first += box * at_once * static_cast<double>(device_.processors);
-  }
-  // Nothing hides the first step's copies, which all processors make at once.
-  const double processor =
-      each * block_cycles(plan) / busy + first / kL2Bytes + waves * (kStartCycles + rest + steps * kStepCycles);
-  bytes += points * static_cast<double>(c_.update.accumulator.bytes());
-  return together(processor, bytes / kL2Bytes + kStartCycles);
-}
-
-std::optional<ContractionPlan> Planner::best() const {
-  std::optional<ContractionPlan> best;
-  const auto consider = [&](const Shape& shape) {
-    const std::optional<ContractionPlan> candidate = plan(shape);
-    if (candidate && (!best || candidate->cycles < best->cycles)) best = candidate;
-  };
+/// All shapes that the options leave open.
+std::vector<Shape> Planner::shapes() const {
   using Choices = std::vector<int64_t>;
-  const bool one_class = classes_.rows.empty();
-  const Choices few = {8, 16, 32, 64, 128}, many = {8, 16, 32, 64, 128, 256, 512, 1024, 2048};
-  const Choices registers = {1, 2, 4, 8}, more = {1, 2, 4, 8, 16};
-  for (int64_t rows : one_class ? Choices{1} : few) {
+  const Choices one = {1};
+  const bool one_class = classes_.rows.empty(), fixed = wish_.says_all_tiles();
+  const Choices few = one_class || fixed ? one : Choices{8, 16, 32, 64, 128};
+  const Choices many = fixed ? one : Choices{8, 16, 32, 64, 128, 256, 512, 1024, 2048};
+  const Choices registers = wish_.says_all_registers() || one_class ? one : Choices{1, 2, 4, 8};
+  const Choices more = wish_.says_all_registers() ? one : one_class ? Choices{1, 2, 4, 8, 16} : registers;
+  const Choices lengths = wish_.chunk[main_] > 0 ? Choices{wish_.chunk[main_]} : chunks();
+  const int64_t most_groups = wish_.groups > 0 ? 1 : 16;
+  std::vector<Shape> result;
+  for (int64_t rows : few) {
     for (int64_t columns : many) {
-      for (int64_t row_registers : one_class ? Choices{1} : registers) {
-        for (int64_t column_registers : one_class ? more : registers) {
+      for (int64_t row_registers : registers) {
+        for (int64_t column_registers : more) {
           const int64_t threads = rows / std::min(rows, row_registers) * columns / std::min(columns, column_registers);
-          for (int64_t groups = 1; groups <= 16 && threads * groups <= 1024; groups *= 2) {
-            for (int64_t chunk : chunks()) {
-              consider({rows, columns, row_registers, column_registers, groups, chunk});
+          for (int64_t groups = 1; groups <= most_groups && (fixed || threads * groups <= 1024); groups *= 2) {
+            for (int64_t chunk : lengths) {
+              result.push_back({rows, columns, row_registers, column_registers, groups, chunk});
             }
           }
         }
       }
     }
   }
-  return best;
+  return result;
+}
+
+std::vector<ContractionPlan> Planner::best(size_t count) const {
+  std::vector<ContractionPlan> found;
+  for (const bool sparing : {true, false}) {
+    sparing_ = sparing;
+    for (const Shape& shape : shapes()) {
+      std::optional<ContractionPlan> candidate = plan(shape);
+      if (candidate) keep_best(*std::move(candidate), count, found);
+    }
+    if (!found.empty()) break;
+  }
+  return found;
 }
 
 }  // namespace
@@ -523,10 +564,30 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
   return bytes + round_up(sums * contraction.update.accumulator.bytes(), tile::kSharedAlignment);
 }
 
-std::optional<ContractionPlan> plan_contraction(const Contraction& contraction, const options::MappingOptions& options,
-                                                const Device& device) {
+namespace {
+
+Result<std::vector<ContractionPlan>> planned(const Contraction& contraction, const options::MappingOptions& options,
+                                             const Device& device, size_t count) {
   const Planner planner(contraction, options, device);
-  return contraction.update.assign == ir::Assign::kSet ? planner.rearranging() : planner.best();
+  TC_TRY_VOID(planner.fault());
+  std::vector<ContractionPlan> plans =
+      contraction.update.assign == ir::Assign::kSet ? planner.rearranging() : planner.best(count);
+  if (plans.empty()) return fail("{}", planner.why_not());
+  return plans;
+}
+
+}  // namespace
+
+Result<ContractionPlan> plan_contraction(const Contraction& contraction, const options::MappingOptions& options,
+                                         const Device& device) {
+  TC_TRY(plans, planned(contraction, options, device, 1));
+  return std::move(plans[0]);
+}
+
+std::vector<ContractionPlan> best_plans(const Contraction& contraction, const options::MappingOptions& options,
+                                        const Device& device, size_t count) {
+  Result<std::vector<ContractionPlan>> plans = planned(contraction, options, device, count);
+  return plans ? *std::move(plans) : std::vector<ContractionPlan>();
 }
 
 }  // namespace tc::gpu

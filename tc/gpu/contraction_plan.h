@@ -6,11 +6,9 @@
 #include "tc/gpu/contraction.h"
 #include "tc/gpu/kernel.h"
 #include "tc/options/mapping.h"
+#include "tc/support/result.h"
 
 namespace tc::gpu {
-
-/// Loops over at most so many sums are laid out in the text of a contraction.
-inline constexpr int64_t kMostUnrolled = 1024;
 
 /// How a parallel axis is cut: a block has `tile` of its values; of these a thread has `registers`, `group` of them
 /// next to each other:  value = (high * threads + thread) * group + low,  with high * group + low its register.
@@ -38,13 +36,16 @@ struct OperandPlan {
 /// share the points and split each step between them; at the end their sums are added.
 struct ContractionPlan {
   std::vector<AxisPlan> parallel;
-  std::vector<size_t> order;   ///< parallel axes, that of the fastest threads and blocks first
-  size_t main = 0;             ///< the reduction axis that steps go along
-  std::vector<int64_t> chunk;  ///< of each reduction axis in a step: of others than main all or 1
-  int64_t vector = 1;          ///< values of main that are read at once
+  std::vector<size_t> order;    ///< parallel axes, that of the fastest threads and blocks first
+  size_t main = 0;              ///< the reduction axis that steps go along
+  std::vector<int64_t> chunk;   ///< of each reduction axis in a step: of others than main all or 1
+  int64_t columns_threads = 1;  ///< of a group, along the axes that share the innermost one's operands
+  int64_t vector = 1;           ///< values of main that are read at once
   int64_t groups = 1;
   int64_t stages = 1;
-  bool asynchronous = false;  ///< copies go on while the threads compute
+  bool asynchronous = false;               ///< copies go on while the threads compute
+  int64_t most_unrolled = 1024;            ///< loops over at most so many sums are laid out in the text
+  std::optional<bool> unroll_copies = {};  ///< absent: those of few rounds
   std::vector<OperandPlan> operands;
   double cycles = 0;  ///< estimated
 
@@ -55,8 +56,23 @@ struct ContractionPlan {
   int64_t shared_bytes(const Contraction& contraction) const;
 };
 
-/// The plan of least estimated time; none if no plan keeps the device's limits.
-std::optional<ContractionPlan> plan_contraction(const Contraction& contraction, const options::MappingOptions& options,
-                                                const Device& device);
+/// The plan of least estimated time among those that the options allow. What they say of one contraction, whose
+/// parallel axes are those of its results' subscripts:
+///     tile            values of a block along each parallel axis, then of a step along each reduction axis
+///     register_tile   results of a thread along each parallel axis
+///     map_to_threads  x along the axes that share the innermost one's operands, y along all others, z for the groups
+///                     between which a step is split
+///     copy_stages     buffers, where copies are asynchronous and there are as many steps
+///     shared_depth    axes above the copies: all parallel ones (copied once, whole), or the reduction's too (by steps)
+/// Sizes beyond an axis's extent are cut to it. Errors: the reason why there is no such plan.
+Result<ContractionPlan> plan_contraction(const Contraction& contraction, const options::MappingOptions& options,
+                                         const Device& device);
+
+/// The plans of least estimated time, best first, `count` at most.
+std::vector<ContractionPlan> best_plans(const Contraction& contraction, const options::MappingOptions& options,
+                                        const Device& device, size_t count);
+
+/// The options that ask for a plan: plan_contraction() of them is this plan, on the same device.
+options::MappingOptions options_of(const ContractionPlan& plan);
 
 }  // namespace tc::gpu

@@ -204,8 +204,9 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   NodePtr result = build::move(shared_[operand], to, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
   if (copies % threads != 0) result = build::if_then(number < static_cast<int>(copies), result);
   if (rounds == 1) return result;
-  return rounds <= kMostRounds ? build::unrolled(round, 0, static_cast<int>(rounds), result)
-                               : build::for_loop(round, 0, static_cast<int>(rounds), result);
+  return plan_.unroll_copies.value_or(rounds <= kMostRounds)
+             ? build::unrolled(round, 0, static_cast<int>(rounds), result)
+             : build::for_loop(round, 0, static_cast<int>(rounds), result);
 }
 
 /// Adds a step's products to the sums; each group of threads has a part of the main axis.
@@ -217,7 +218,7 @@ NodePtr ContractionBuilder::add_up(const Expr& stage, const ReductionStep& step)
   NodePtr result = add_chunk(stage, step, part_length, vector);
   const int64_t iterations = part_length / vector;
   if (iterations > 1) {
-    const bool unrolled = plan_.registers() * part_length <= kMostUnrolled;
+    const bool unrolled = plan_.registers() * part_length <= plan_.most_unrolled;
     const auto count = static_cast<int>(iterations);
     result = unrolled ? build::unrolled(inner, 0, count, result) : build::for_loop(inner, 0, count, result);
   }
@@ -227,7 +228,8 @@ NodePtr ContractionBuilder::add_up(const Expr& stage, const ReductionStep& step)
     const auto count = static_cast<int>(plan_.chunk[r]);
     sums *= count;
     const std::string& name = inner_[r];
-    result = sums <= kMostUnrolled ? build::unrolled(name, 0, count, result) : build::for_loop(name, 0, count, result);
+    result =
+        sums <= plan_.most_unrolled ? build::unrolled(name, 0, count, result) : build::for_loop(name, 0, count, result);
   }
   return result;
 }

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/bind.h"
-#include "tc/gpu/prepare.h"
+#include "tc/gpu/statements.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/rebuild.h"

@@ -1,5 +1,7 @@
 #include "tc/gpu/elements_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <map>
@@ -128,15 +130,21 @@ double used(int64_t vectors, int64_t threads, int64_t repeats) {
   return static_cast<double>(vectors) / static_cast<double>((vectors + step - 1) / step * step);
 }
 
+/// Threads that a block should have.
+int64_t block_threads(const Device& device) {
+  return std::min({kBlockThreads, device.threads_per_block, device.block[0]});
+}
+
 /// Threads along the member: all of it, or whole warps that waste little of the last block.
-void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats) {
-  if (vectors <= kBlockThreads) {
+void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats, const Device& device) {
+  const int64_t most = block_threads(device);
+  if (vectors <= most) {
     plan.threads = vectors;
     return;
   }
   double best = 0;
   for (int64_t repeats = most_repeats; repeats >= 1; repeats /= 2) {
-    for (int64_t threads = kBlockThreads; threads >= kBlockThreads / 2; threads -= 32) {
+    for (int64_t threads = most; threads >= (most + 1) / 2; threads -= 32) {
       const double score = used(vectors, threads, repeats);
       if (score <= best + 0.02) continue;
       best = score;
@@ -159,7 +167,7 @@ void choose_rows(ElementsPlan& plan, const Part& part, int64_t threads, const De
   }
   if (plan.beside < 0) return;
   const int64_t extent = part.members[static_cast<size_t>(plan.beside)].extent;
-  int64_t most = std::min(std::max<int64_t>(kBlockThreads / plan.threads, 1), extent);
+  int64_t most = std::min({std::max<int64_t>(block_threads(device) / plan.threads, 1), extent, device.block[1]});
   while (most > 1 && plan.threads * most > 32 && threads / (plan.threads * most) < 2 * device.processors) most /= 2;
   plan.rows = divisor_near(extent, most);
 }
@@ -184,9 +192,93 @@ int64_t choose_unroll(int64_t inner, int64_t threads, const Device& device) {
   return 8;
 }
 
+/// The widest vectors that memory allows, of neighbours along the member.
+int64_t widest_vector(const Neighbours& neighbours) {
+  if (!neighbours.aligned) return 1;
+  int64_t vector = kVectorBytes / neighbours.bytes;
+  while (vector > 1 && (neighbours.divisor % vector != 0 || !neighbours.fit_windows(vector))) vector /= 2;
+  return vector;
+}
+
+/// What the options say about the member `m`; 0: nothing.
+int64_t value_at(const std::vector<int64_t>& values, int m) {
+  return m >= 0 && static_cast<size_t>(m) < values.size() ? values[static_cast<size_t>(m)] : 0;
+}
+
+void choose(ElementsPlan& plan, const Part& part, const Neighbours& neighbours, int64_t inner, const Device& device) {
+  const int64_t size = size_of(part);
+  plan.vector = widest_vector(neighbours);
+  while (plan.vector > 1 && size / plan.vector < device.processors * kThreadsOfProcessor / 4) plan.vector /= 2;
+  int64_t repeats = 1;
+  if (inner == 1) {
+    repeats = std::clamp<int64_t>(kFlightBytes / (plan.vector * neighbours.bytes), 1, 4);
+    while (repeats > 1 && size / (plan.vector * repeats) < device.processors * kThreadsOfProcessor) repeats /= 2;
+  }
+  const int64_t extent = part.members[static_cast<size_t>(plan.along)].extent;
+  choose_threads(plan, (extent + plan.vector - 1) / plan.vector, repeats, device);
+  const int64_t threads = size / plan.vector / plan.repeats;
+  choose_rows(plan, part, threads, device);
+  plan.unroll = choose_unroll(inner, threads, device);
+}
+
+/// Puts what the options say in the place of what was chosen.
+void follow(ElementsPlan& plan, const options::MappingOptions& options, const Part& part, int64_t widest) {
+  const int64_t extent = part.members[static_cast<size_t>(plan.along)].extent;
+  const int64_t tile = value_at(options.tile, plan.along), threads = value_at(options.map_to_threads, 0);
+  int64_t elements = value_at(options.register_tile, plan.along);
+  if (elements == 0 && tile > 0 && threads > 0) elements = tile / threads;
+  if (elements > 0) {
+    plan.vector = widest;
+    while (elements % plan.vector != 0) plan.vector /= 2;
+    plan.repeats = elements / plan.vector;
+  }
+  elements = plan.vector * plan.repeats;
+  if (threads > 0) {
+    plan.threads = threads;
+    plan.rows = std::max<int64_t>(value_at(options.map_to_threads, 1), 1);
+  } else {
+    const int64_t all = (extent + elements - 1) / elements;
+    plan.threads = tile > 0 ? std::min(tile / elements, all) : std::min(plan.threads, all);
+    plan.threads = std::max<int64_t>(plan.threads, 1);
+    if (const int64_t rows = value_at(options.tile, plan.beside); rows > 0) {
+      plan.rows = std::min(rows, part.members[static_cast<size_t>(plan.beside)].extent);
+    }
+  }
+  plan.unroll = options.unroll.value_or(plan.unroll);
+}
+
+/// What the options say that the plan is not; empty: nothing.
+std::string fault_of(const ElementsPlan& plan, const options::MappingOptions& options, const Part& part,
+                     const Device& device) {
+  if (plan.threads * plan.rows > device.threads_per_block || plan.threads > device.block[0] ||
+      plan.rows > device.block[1]) {
+    return fmt::format("{} by {} threads are more than a block may have", plan.threads, plan.rows);
+  }
+  if (value_at(options.map_to_threads, 2) > 1) return "threads for elements have no z";
+  if (plan.beside < 0 && plan.rows > 1) return "there is one row of elements";
+  for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
+    const int64_t extent = part.members[static_cast<size_t>(m)].extent;
+    const int64_t tile = m == plan.along ? plan.covered() : m == plan.beside ? plan.rows : 1;
+    const int64_t elements = m == plan.along ? plan.vector * plan.repeats : 1;
+    const int64_t asked = value_at(options.tile, m), each = value_at(options.register_tile, m);
+    if (asked > 0 && asked != tile && std::min(asked, extent) != std::min(tile, extent)) {
+      return fmt::format("a block has {} elements along member {}, not {}", tile, m, asked);
+    }
+    if (each > 0 && each != elements && each <= extent) {
+      return fmt::format("a thread has {} elements along member {}, not {}", elements, m, each);
+    }
+  }
+  return "";
+}
+
+bool chooses_size(const options::MappingOptions& options) {
+  return options.tile.empty() && options.register_tile.empty() && options.map_to_threads.empty();
+}
+
 }  // namespace
 
-std::optional<ElementsPlan> plan_elements(const Part& part, const Device& device) {
+std::optional<ElementsPlan> plan_elements(const Part& part, const options::MappingOptions& options,
+                                          const Device& device, Reasons& reasons) {
   if (part.members.empty()) return std::nullopt;
   if (!std::all_of(part.statements.begin(), part.statements.end(), only_reductions_inside)) return std::nullopt;
   ElementsPlan plan;
@@ -197,25 +289,28 @@ std::optional<ElementsPlan> plan_elements(const Part& part, const Device& device
 
   int64_t inner = 1;
   for (const PartStatement& s : part.statements) inner = std::max(inner, s.inner_size());
-  const int64_t size = size_of(part);
-  if (neighbours.aligned) {
-    plan.vector = kVectorBytes / neighbours.bytes;
-    while (plan.vector > 1 && (neighbours.divisor % plan.vector != 0 || !neighbours.fit_windows(plan.vector))) {
-      plan.vector /= 2;
-    }
-    while (plan.vector > 1 && size / plan.vector < device.processors * kThreadsOfProcessor / 4) plan.vector /= 2;
+  choose(plan, part, neighbours, inner, device);
+  if (chooses_size(options)) {
+    plan.unroll = options.unroll.value_or(plan.unroll);
+  } else {
+    follow(plan, options, part, widest_vector(neighbours));
   }
-  int64_t repeats = 1;
-  if (inner == 1) {
-    repeats = std::clamp<int64_t>(kFlightBytes / (plan.vector * neighbours.bytes), 1, 4);
-    while (repeats > 1 && size / (plan.vector * repeats) < device.processors * kThreadsOfProcessor) repeats /= 2;
+  if (const std::string fault = fault_of(plan, options, part, device); !fault.empty()) {
+    reasons.push_back(fault);
+    return std::nullopt;
   }
-  const int64_t extent = part.members[static_cast<size_t>(plan.along)].extent;
-  choose_threads(plan, (extent + plan.vector - 1) / plan.vector, repeats);
-  const int64_t threads = size / plan.vector / plan.repeats;
-  choose_rows(plan, part, threads, device);
-  plan.unroll = choose_unroll(inner, threads, device);
   return blocks_of(plan, part) <= device.grid[0] ? std::optional(plan) : std::nullopt;
+}
+
+options::MappingOptions options_of(const ElementsPlan& plan, const Part& part) {
+  options::MappingOptions options;
+  options.map_to_threads = {plan.threads, plan.rows};
+  for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
+    options.tile.push_back(m == plan.along ? plan.covered() : m == plan.beside ? plan.rows : 1);
+    options.register_tile.push_back(m == plan.along ? plan.vector * plan.repeats : 1);
+  }
+  options.unroll = plan.unroll;
+  return options;
 }
 
 }  // namespace tc::gpu

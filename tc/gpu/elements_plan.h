@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "tc/gpu/kernel.h"
+#include "tc/gpu/limits.h"
 #include "tc/gpu/part.h"
 
 namespace tc::gpu {
@@ -23,7 +24,16 @@ struct ElementsPlan {
 };
 
 /// Nothing where a thread cannot have elements of its own: a statement writes along no shared member, or has more than
-/// a reduction inside; or where neighbouring threads would read far apart.
-std::optional<ElementsPlan> plan_elements(const Part& part, const Device& device);
+/// a reduction inside; where neighbouring threads would read far apart; or where that is not what the options say,
+/// which `reasons` then tells:
+///     map_to_threads  x: threads along the member that is written along; y: rows
+///     tile            elements of a block along each member
+///     register_tile   elements of a thread along each member: more than 1 only along the one that is written along
+///     unroll          iterations of a reduction that are laid out
+std::optional<ElementsPlan> plan_elements(const Part& part, const options::MappingOptions& options,
+                                          const Device& device, Reasons& reasons);
+
+/// The options that ask for a plan.
+options::MappingOptions options_of(const ElementsPlan& plan, const Part& part);
 
 }  // namespace tc::gpu

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/options/mapping.h"
 #include "tc/poly/scop.h"
 
 namespace tc::gpu {
@@ -17,6 +18,8 @@ struct Device {
   std::array<int64_t, 3> grid = {2147483647, 65535, 65535};
   int64_t shared_bytes = 48 * 1024;
   int64_t processors = 132;
+  double gigahertz = 1.63;                ///< of a processor's clock, while it computes
+  double memory_bytes_per_us = 4.25e6;    ///< that copies reach
   int64_t instances_of_launch = 1 << 18;  ///< instances of statements that take about as long as a launch does
 };
 
@@ -39,6 +42,10 @@ inline constexpr char kBindMark[] = "bind:";
 /// Above a part of the tree before which all threads of the block meet.
 inline constexpr char kBarrierMark[] = "barrier";
 
+/// What makes a kernel: a contraction (contraction_kernel.h), threads with elements of their own (elements.h), rows
+/// that threads share (rows.h), or the classic strategy.
+enum class Recipe { kContraction, kElements, kRows, kClassic };
+
 /// A launch, decided: the part of the schedule that it runs, with its marks.
 ///
 ///     bind:0  band [i/32, j/32]       on blocks
@@ -53,6 +60,9 @@ struct Kernel {
   std::vector<Binding> bindings;
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> block = {1, 1, 1};
+  Recipe recipe = Recipe::kClassic;
+  options::MappingOptions chosen = {};  ///< the options given, with what a recipe chose: they ask for this kernel
+  double planned_us = 0;                ///< by the recipe's own estimate; 0: it has none
 
   /// Of a mark "bind:<number>".
   const Binding& binding(const std::string& mark) const {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 
@@ -30,17 +31,7 @@ std::vector<std::string> refusals(const options::MappingOptions& options) {
          "'intra_tile_schedule_options' is set; the points of a tile keep the order of the outer schedule");
   refuse(!options.fix_parameters_before_scheduling.value_or(true),
          "'fix_parameters_before_scheduling' is false; schedules are made for the sizes at hand");
-  refuse(options.unroll.value_or(1) > 1, "'unroll' is above 1; the mapping unrolls no loops");
-  refuse(options.match_library_calls.value_or(false),
-         "'match_library_calls' is true; kernels are made of the program alone");
-  refuse(options.unroll_copy_shared.value_or(false),
-         "'unroll_copy_shared' is true; copies to shared memory are unrolled where a thread makes few");
-  refuse(options.shared_depth.has_value(),
-         "'shared_depth' is set; what is held in shared memory is a step of a contraction");
   refuse(options.private_depth.has_value(), "'private_depth' is set; registers are found at every depth");
-  refuse(!options.register_tile.empty(),
-         "'register_tile' is set; the mapping chooses what each thread computes by itself");
-  refuse(options.split_reduction.has_value(), "'split_reduction' is set; the mapping decides it by itself");
   return sentences;
 }
 
@@ -66,10 +57,43 @@ Result<void> check_limits(const options::MappingOptions& options, const Device& 
   return {};
 }
 
-bool chooses_freely(const options::MappingOptions& options) {
-  return options.tile.empty() && options.map_to_threads.empty() && options.map_to_blocks.empty() &&
-         options.register_tile.empty() && !options.unroll && !options.private_depth &&
-         options.use_private_memory.value_or(true);
+bool takes_recipes(const options::MappingOptions& options) {
+  return options.map_to_blocks.empty() && !options.private_depth && options.use_private_memory.value_or(true) &&
+         options.match_library_calls.value_or(true) && (options.tile.empty() || !options.register_tile.empty());
+}
+
+bool takes_contractions(const options::MappingOptions& options) {
+  return !options.strict && options.map_to_blocks.empty() && !options.private_depth &&
+         !options.outer_schedule_options.fusion && options.use_shared_memory.value_or(true) &&
+         options.use_private_memory.value_or(true) && options.match_library_calls.value_or(true);
+}
+
+options::MappingOptions following(options::MappingOptions options, const options::MappingOptions& chosen) {
+  options.tile = chosen.tile;
+  options.register_tile = chosen.register_tile;
+  options.map_to_threads = chosen.map_to_threads;
+  if (chosen.copy_stages) options.copy_stages = chosen.copy_stages;
+  if (chosen.unroll) options.unroll = chosen.unroll;
+  return options;
+}
+
+Result<void> check_followed(const options::MappingOptions& options, const std::vector<Kernel>& kernels,
+                            const Reasons& reasons) {
+  const auto is = [&](Recipe recipe) {
+    return std::any_of(kernels.begin(), kernels.end(), [&](const Kernel& kernel) { return kernel.recipe == recipe; });
+  };
+  const bool any = is(Recipe::kContraction) || is(Recipe::kElements) || is(Recipe::kRows);
+  std::vector<Diagnostic> faults;
+  const auto refuse = [&](const std::string& option) {
+    std::string sentence = fmt::format("'{}' is set, but no kernel follows it", option);
+    if (!reasons.empty()) sentence += fmt::format(": {}", reasons[0]);  // of the recipe that comes nearest
+    faults.push_back({std::nullopt, std::move(sentence), {}});
+  };
+  if (!kernels.empty() && !options.register_tile.empty() && !any) refuse("register_tile");
+  if (!kernels.empty() && options.unroll.value_or(1) > 1 && !any) refuse("unroll");
+  if (!kernels.empty() && options.shared_depth && !is(Recipe::kContraction)) refuse("shared_depth");
+  if (!faults.empty()) return tl::unexpected(Error(nullptr, std::move(faults)));
+  return {};
 }
 
 }  // namespace tc::gpu

@@ -10,7 +10,22 @@ namespace tc::gpu {
 /// mapping does not do; the error names each value that is not.
 Result<void> check_limits(const options::MappingOptions& options, const Device& device);
 
-/// Whether nothing but the compiler's own estimate says how loops are cut and dealt out.
-bool chooses_freely(const options::MappingOptions& options);
+/// Whether parts of a def may be mapped by the recipes for elements and rows. Tiles alone, numbers of blocks, and what
+/// else only the classic mapping follows, leave that one; `register_tile` asks for a recipe.
+bool takes_recipes(const options::MappingOptions& options);
+
+/// The same for the recipe for contractions, which follows tiles.
+bool takes_contractions(const options::MappingOptions& options);
+
+/// The options with what a recipe chose, ready to be given: they ask for the same kernel.
+options::MappingOptions following(options::MappingOptions options, const options::MappingOptions& chosen);
+
+/// Why a part is not mapped as the options say.
+using Reasons = std::vector<std::string>;
+
+/// Holds when each option that only recipes follow is followed by some kernel; the error gives the
+/// first reason why not.
+Result<void> check_followed(const options::MappingOptions& options, const std::vector<Kernel>& kernels,
+                            const Reasons& reasons);
 
 }  // namespace tc::gpu

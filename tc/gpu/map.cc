@@ -67,11 +67,13 @@ struct Launch {
   tile::Kernel code;
 };
 
-Launch launch_of(const poly::Scop& part, tile::Kernel code) {
+Launch launch_of(const poly::Scop& part, tile::Kernel code, Recipe recipe, options::MappingOptions chosen) {
   Kernel kernel;
   kernel.scop = part;
   kernel.grid = code.grid;
   kernel.block = code.block;
+  kernel.recipe = recipe;
+  kernel.chosen = std::move(chosen);
   return {std::move(kernel), std::move(code)};
 }
 
@@ -80,28 +82,37 @@ Launch classic(const poly::Scop& part, const options::MappingOptions& options, c
   Kernel kernel = bind(part, options, device);
   const std::optional<std::string> fault = block_fault(kernel);
   TC_CHECK(!fault, "kernel {}: {}", name, *fault);
+  kernel.chosen = options;
   kernel = place_barriers(std::move(kernel));
   if (options.use_private_memory.value_or(true)) kernel = hold_in_registers(std::move(kernel));
   tile::Kernel code = translate(kernel, name);
   return {std::move(kernel), std::move(code)};
 }
 
-/// The part by the first recipe that fits it.
+/// The part by the first recipe that fits it and does as the options say; else why there is none.
 std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
-                                const std::string& name) {
-  const std::optional<Part> part = chooses_freely(options) ? part_of(scop) : std::nullopt;
+                                const std::string& name, Reasons& reasons) {
+  const std::optional<Part> part = takes_recipes(options) ? part_of(scop) : std::nullopt;
   if (!part) return std::nullopt;
-  if (const auto plan = plan_elements(*part, device)) return launch_of(scop, elements(*part, *plan, device, name));
-  const auto plan = options.strict ? std::nullopt : plan_rows(*part, device);
-  return plan ? std::optional(launch_of(scop, rows(*part, *plan, device, name))) : std::nullopt;
+  if (const auto plan = plan_elements(*part, options, device, reasons)) {
+    return launch_of(scop, elements(*part, *plan, device, name), Recipe::kElements,
+                     following(options, options_of(*plan, *part)));
+  }
+  const auto plan = options.strict ? std::nullopt : plan_rows(*part, options, device, reasons);
+  if (!plan) return std::nullopt;
+  return launch_of(scop, rows(*part, *plan, device, name), Recipe::kRows, following(options, options_of(*plan, *part)));
 }
 
 /// The launches of one part: itself, or, where that lets recipes fit, its statements apart.
 Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const options::MappingOptions& options,
                                             const Device& device) {
-  const auto fits = [&](const poly::Scop& scop) { return by_recipe(scop, options, device, "").has_value(); };
-  const bool may_separate = chooses_freely(options) && !options.outer_schedule_options.fusion;
-  if (may_separate && is_worth_launches(part, device) && !fits(part)) {
+  const auto fits = [&](const poly::Scop& scop) {
+    Reasons reasons;
+    return by_recipe(scop, options, device, "", reasons).has_value();
+  };
+  const bool may_separate = takes_recipes(options) && !options.outer_schedule_options.fusion;
+  const bool is_worth = options.split_reduction.value_or(1) > 1 || is_worth_launches(part, device);
+  if (may_separate && is_worth && !fits(part)) {
     TC_TRY(apart, separate(part, options.outer_schedule_options, fits));
     if (!apart.empty()) return apart;
   }
@@ -109,12 +120,12 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
 }
 
 Result<void> add_scheduled(Mapping& mapping, const poly::Scop& scheduled, const options::MappingOptions& options,
-                           const Device& device) {
+                           const Device& device, Reasons& reasons) {
   for (const poly::Scop& part : cut(scheduled)) {
     TC_TRY(launches, launches_of(part, options, device));
     for (const poly::Scop& one : launches) {
       const std::string name = fmt::format("{}_{}", scheduled.program->name, mapping.kernels.size());
-      std::optional<Launch> launch = by_recipe(one, options, device, name);
+      std::optional<Launch> launch = by_recipe(one, options, device, name, reasons);
       if (!launch) launch = classic(one, options, device, name);
       mapping.program.kernels.push_back(std::move(launch->code));
       mapping.kernels.push_back(std::move(launch->kernel));
@@ -123,31 +134,42 @@ Result<void> add_scheduled(Mapping& mapping, const poly::Scop& scheduled, const 
   return {};
 }
 
-void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piece) {
+void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piece,
+                     const options::MappingOptions& options, const Device& device) {
   const std::string name = fmt::format("{}_{}", scop.program->name, mapping.kernels.size());
-  tile::Kernel code = contraction_kernel(scop, *piece.contraction, *piece.plan, name);
-  Kernel kernel;
-  kernel.scop = scop;
-  kernel.scop.schedule = piece.scop.schedule;
-  kernel.grid = code.grid;
-  kernel.block = code.block;
-  mapping.program.kernels.push_back(std::move(code));
-  mapping.kernels.push_back(std::move(kernel));
+  poly::Scop part = scop;
+  part.schedule = piece.scop.schedule;
+  Launch launch = launch_of(part, contraction_kernel(scop, *piece.contraction, *piece.plan, name), Recipe::kContraction,
+                            following(options, options_of(*piece.plan)));
+  launch.kernel.planned_us = piece.plan->cycles / (1e3 * device.gigahertz);
+  mapping.program.kernels.push_back(std::move(launch.code));
+  mapping.kernels.push_back(std::move(launch.kernel));
 }
 
 Result<Mapping> map_within_budget(const poly::Scop& scop, const options::MappingOptions& options,
                                   const Device& device) {
   Mapping mapping;
   mapping.program.name = scop.program->name;
-  for (const Piece& piece : cut_out_contractions(scop, options, device)) {
+  Pieces cut = cut_out_contractions(scop, options, device);
+  // Sizes and copies are those of the contractions, where there are any.
+  options::MappingOptions others = options;
+  if (std::any_of(cut.pieces.begin(), cut.pieces.end(), [](const Piece& p) { return p.contraction.has_value(); })) {
+    others.tile = others.register_tile = others.map_to_threads = {};
+    others.unroll = others.copy_stages = others.shared_depth = std::nullopt;
+  }
+  for (const Piece& piece : cut.pieces) {
     if (piece.contraction) {
-      add_contraction(mapping, scop, piece);
+      add_contraction(mapping, scop, piece, options, device);
       continue;
     }
     TC_TRY(scheduled, poly::schedule(piece.scop, options.outer_schedule_options));
     poly::Scop part = scop;
     part.schedule = scheduled.schedule;
-    TC_TRY_VOID(add_scheduled(mapping, part, options, device));
+    TC_TRY_VOID(add_scheduled(mapping, part, others, device, cut.reasons));
+  }
+  TC_TRY_VOID(check_followed(options, mapping.kernels, cut.reasons));
+  for (size_t k = 0; k < mapping.kernels.size(); ++k) {
+    mapping.estimates.push_back(estimate(mapping.program.kernels[k], device, mapping.kernels[k].planned_us));
   }
   mapping.edges = edges_between(scop, mapping.kernels);
   mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
@@ -161,6 +183,22 @@ Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& optio
   return poly::within_budget(*scop.context, [&] { return map_within_budget(scop, options, device); });
 }
 
+namespace {
+
+/// The options as text, on one line.
+std::string options_line(const options::MappingOptions& options) {
+  std::string line;
+  for (const char c : options::to_text(options)) {
+    const bool space = c == '\n' || c == ' ';
+    if (!space || (!line.empty() && line.back() != ' ')) line += space ? ' ' : c;
+  }
+  if (line.empty()) return line;
+  line.pop_back();
+  return fmt::format("  options: {}\n", line);
+}
+
+}  // namespace
+
 std::string report(const Mapping& mapping) {
   std::string text;
   for (size_t k = 0; k < mapping.kernels.size(); ++k) {
@@ -170,6 +208,12 @@ std::string report(const Mapping& mapping) {
     text += fmt::format("kernel {}: grid ({}), block ({}), {} barrier{}, runs {}\n", mapping.program.kernels[k].name,
                         fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "), barriers, barriers == 1 ? "" : "s",
                         fmt::join(runs, ", "));
+    const Estimate& e = mapping.estimates[k];
+    text += fmt::format(
+        "  estimate: {:.3g} us, limited by {}; {:.3g} MB of memory, {:.3g} MFLOP, {:.2g} waves, {:.0f} % of "
+        "the threads\n",
+        e.us, e.limit(), e.bytes / 1e6, e.operations / 1e6, e.waves, 100 * e.occupancy);
+    text += options_line(kernel.chosen);
   }
   for (const Edge& edge : mapping.edges) {
     text += fmt::format("edge {}: {} to {}, through global memory\n", edge.tensor,

@@ -11,13 +11,6 @@
 namespace tc::gpu {
 namespace {
 
-/// Whether nothing that the options say is against tiles of the compiler's own choice in shared memory.
-bool may_choose(const options::MappingOptions& options) {
-  return !options.strict && options.tile.empty() && options.map_to_threads.empty() && options.map_to_blocks.empty() &&
-         !options.outer_schedule_options.fusion && options.use_shared_memory.value_or(true) &&
-         options.use_private_memory.value_or(true);
-}
-
 /// The statements [first, last) of a Scop.
 poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
   std::vector<std::string> statements;
@@ -48,37 +41,48 @@ poly::Scop restricted(const poly::Scop& scop, const std::vector<std::string>& st
   return result;
 }
 
-std::vector<Piece> cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options,
-                                        const Device& device) {
-  std::vector<Piece> pieces;
-  size_t classic = 0;  // the first statement that is in no piece yet
-  const auto close = [&](size_t last) {
-    if (classic < last) pieces.push_back({between(scop, classic, last), {}, {}});
-    classic = last;
+Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
+  Pieces result;
+  std::vector<Piece>& pieces = result.pieces;
+  const auto planned = [&](const Contraction& contraction) {
+    Result<ContractionPlan> plan = plan_contraction(contraction, options, device);
+    if (!plan) result.reasons.push_back(plan.error().diagnostics().at(0).message);
+    return plan ? std::optional(*std::move(plan)) : std::nullopt;
   };
-  if (may_choose(options)) {
+  size_t other = 0;  // the first statement that is in no piece yet
+  const auto close = [&](size_t last) {
+    if (other < last) pieces.push_back({between(scop, other, last), {}, {}});
+    other = last;
+  };
+  const bool contractions = takes_contractions(options);
+  if (contractions) {
     std::optional<Contraction> whole = rearrangement_of(scop);
     std::optional<ContractionPlan> plan;
-    if (whole) plan = plan_contraction(*whole, options, device);
-    if (plan) return {{scop, std::move(whole), std::move(plan)}};
+    if (whole) plan = planned(*whole);
+    if (plan) {
+      pieces.push_back({scop, std::move(whole), std::move(plan)});
+      return result;
+    }
   }
-  const bool free = chooses_freely(options) && !options.outer_schedule_options.fusion;
+  const bool free = takes_recipes(options) && !options.outer_schedule_options.fusion;
   const std::vector<size_t> cuts = free ? sensible_cuts(scop, device) : std::vector<size_t>();
   for (size_t s = 0; s < scop.statements.size(); ++s) {
     if (std::count(cuts.begin(), cuts.end(), s) > 0) close(s);
-    if (!may_choose(options)) continue;
-    std::optional<Contraction> contraction = contraction_at(scop, s);
+    std::optional<Contraction> contraction = contractions ? contraction_at(scop, s) : std::nullopt;
     if (!contraction) continue;
-    std::optional<ContractionPlan> plan = plan_contraction(*contraction, options, device);
+    std::optional<ContractionPlan> plan = planned(*contraction);
     if (!plan) continue;
     close(s);
-    classic = contraction->last;
-    pieces.push_back({between(scop, s, classic), std::move(contraction), std::move(plan)});
-    s = classic - 1;
+    other = contraction->last;
+    pieces.push_back({between(scop, s, other), std::move(contraction), std::move(plan)});
+    s = other - 1;
   }
-  if (pieces.empty()) return {{scop, {}, {}}};
-  close(scop.statements.size());
-  return pieces;
+  if (pieces.empty()) {
+    pieces.push_back({scop, {}, {}});
+  } else {
+    close(scop.statements.size());
+  }
+  return result;
 }
 
 }  // namespace tc::gpu

@@ -5,23 +5,27 @@
 #include <vector>
 
 #include "tc/gpu/contraction_plan.h"
+#include "tc/gpu/limits.h"
 
 namespace tc::gpu {
 
 /// Statements of a def, neighbours in program order, that one strategy maps.
 struct Piece {
   poly::Scop scop;                         ///< the instances and dependences of these statements alone
-  std::optional<Contraction> contraction;  ///< absent: the classic strategy
+  std::optional<Contraction> contraction;  ///< absent: some other recipe
   std::optional<ContractionPlan> plan;     ///< of the contraction
 };
 
 /// The instances and dependences of some statements alone, not scheduled.
 poly::Scop restricted(const poly::Scop& scop, const std::vector<std::string>& statements);
 
+struct Pieces {
+  std::vector<Piece> pieces;
+  Reasons reasons;  ///< why contractions that there are have no plan
+};
+
 /// Takes the contractions out of a def, and cuts it where launches should begin (sensible_cuts()). Pieces run one after
-/// the other: no order is changed between them. Options that say how loops are cut, or how a reduction is ordered, keep
-/// all in one piece.
-std::vector<Piece> cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options,
-                                        const Device& device);
+/// the other: no order is changed between them. Options that leave only the classic strategy keep all in one piece.
+Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device);
 
 }  // namespace tc::gpu

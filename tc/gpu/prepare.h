@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tc/gpu/kernel.h"
+#include "tc/gpu/parts.h"
 #include "tc/ir/program.h"
 #include "tc/options/mapping.h"
 
@@ -16,18 +17,9 @@ namespace tc::gpu {
 /// every run: where the source's own order is asked for (strict), this pass is left out.
 ir::Program split_reductions(ir::Program program, const Device& device);
 
-/// Whether neighbouring instances of a reduction, not neighbouring results, read neighbours in memory.
-bool runs_along_reduction(const ir::Program& program, const ir::Statement& statement);
-
-/// Cuts reductions that have too few results to keep the device busy into parts, for recipes by which a whole block,
-/// or a thread for each result, works on one part.
-///     s(m) +=! x(m, k)   ==>   s_parts(m, k_part) +=! x(m, 1000 * k_part + k_rest)
-///                              s(m) +=! s_parts(m, k_part)
-///                              s(m) += x(m, 9000 + k)                               what is left over, if any
-ir::Program split_into_parts(ir::Program program, const Device& device);
-
 /// What from_ir() is to see of a Program on a GPU: with temporaries recomputed, dimensions collapsed and reductions in
 /// parts; where the options choose the loops, as it was written, with reductions in lanes; as it is if they are strict.
-ir::Program prepare(ir::Program program, const options::MappingOptions& options, const Device& device);
+/// Errors: as of split_into_parts().
+Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device);
 
 }  // namespace tc::gpu

@@ -22,7 +22,6 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int64_t kWarp = 32;
-constexpr int64_t kChunksAtOnce = 4;
 
 int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
@@ -126,7 +125,7 @@ NodePtr Writer::for_each_element(const PartStatement& s, const AtElement& body) 
   const bool back = !plan_.holds_elements && std::exchange(goes_back_, !goes_back_);
   std::vector<NodePtr> parts;
   if (whole > 0) {
-    const int64_t at_once = plan_.holds_elements ? whole : kChunksAtOnce;
+    const int64_t at_once = plan_.holds_elements ? whole : plan_.unroll;
     parts.push_back(loop_over("chunk", {0, whole}, at_once, names_, [&](const Ranged& number) {
       return chunk(s, back ? poly::ranged(whole - 1) - number : number, true, body);
     }));

@@ -1,5 +1,7 @@
 #include "tc/gpu/rows_plan.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <numeric>
@@ -96,7 +98,8 @@ std::vector<Use> uses_of(const Part& part) {
 
 class Planner {
  public:
-  Planner(const Part& part, const Device& device) : part_(part), device_(device), uses_(uses_of(part)) {}
+  Planner(const Part& part, const options::MappingOptions& options, const Device& device, Reasons& reasons)
+      : part_(part), options_(options), device_(device), reasons_(reasons), uses_(uses_of(part)) {}
 
   std::optional<RowsPlan> plan() {
     for (const PartStatement& s : part_.statements) {
@@ -108,7 +111,14 @@ class Planner {
     if (std::count(plan_.work.begin(), plan_.work.end(), RowWork::kReduce) == 0) return std::nullopt;
     if (!find_tensors() || !choose_vector()) return std::nullopt;
     choose_lanes();
-    return choose_rows() <= device_.grid[0] ? std::optional(plan_) : std::nullopt;
+    choose_beside();
+    choose_rows();
+    if (const std::string fault = fault_of_wish(); !fault.empty()) {
+      reasons_.push_back(fault);
+      return std::nullopt;
+    }
+    plan_.unroll = options_.unroll.value_or(plan_.unroll);
+    return blocks() <= device_.grid[0] ? std::optional(plan_) : std::nullopt;
   }
 
  private:
@@ -116,12 +126,18 @@ class Planner {
   bool add(const std::string& tensor);
   bool choose_vector();
   void choose_lanes();
-  int64_t choose_rows();
+  void choose_beside();
+  void choose_rows();
+  int64_t rows_of_all() const;
+  int64_t blocks() const;
+  std::string fault_of_wish() const;
   bool is_read_again(const std::string& tensor) const;
   int64_t held_bytes(int64_t lanes) const;
 
   const Part& part_;
+  const options::MappingOptions& options_;
   const Device& device_;
+  Reasons& reasons_;
   std::vector<Use> uses_;
   RowsPlan plan_;
   int64_t longest_ = 1;
@@ -234,26 +250,69 @@ void Planner::choose_lanes() {
   plan_.lanes = std::min(power((vectors + kVectorsInFlight - 1) / kVectorsInFlight), std::min(kBlockThreads, limit));
   while (plan_.lanes < std::min(vectors, limit) && rows * plan_.lanes < device_.processors * kBusyThreads)
     plan_.lanes *= 2;
+  const bool wished = !options_.map_to_threads.empty();
+  if (wished) plan_.lanes = options_.map_to_threads[0];
   int64_t held = plan_.lanes;
-  while (held_bytes(held) > kHeldBytes && held < limit) held *= 2;
+  while (!wished && held_bytes(held) > kHeldBytes && held < limit) held *= 2;
   plan_.holds_elements = held_bytes(held) > 0 && held_bytes(held) <= kHeldBytes;
   if (plan_.holds_elements) plan_.lanes = held;
 }
 
-/// The number of blocks.
-int64_t Planner::choose_rows() {
+int64_t Planner::rows_of_all() const {
   int64_t all = 1;
+  for (const Range& member : part_.members) all *= std::min(member.extent, (INT64_MAX >> 1) / all);
+  return all;
+}
+
+void Planner::choose_beside() {
   for (size_t m = 0; m < part_.members.size(); ++m) {
-    all *= std::min(part_.members[m].extent, (INT64_MAX >> 1) / all);
     if (part_.members[m].extent > 1) plan_.beside = static_cast<int>(m);
   }
-  if (plan_.beside < 0) return 1;
-  const int64_t extent = part_.members[static_cast<size_t>(plan_.beside)].extent;
+}
+
+void Planner::choose_rows() {
+  if (options_.map_to_threads.size() > 1) plan_.rows = options_.map_to_threads[1];
+  if (plan_.beside < 0 || !options_.map_to_threads.empty()) return;
+  const auto beside = static_cast<size_t>(plan_.beside);
+  const int64_t extent = part_.members[beside].extent;
+  if (beside < options_.tile.size()) {
+    plan_.rows = std::min(options_.tile[beside], extent);
+    return;
+  }
+  const int64_t all = rows_of_all();
   const int64_t block = std::min(kBlockThreads, device_.threads_per_block);
   int64_t most = std::min({std::max<int64_t>(block / plan_.lanes, 1), extent, device_.block[1]});
   while (most > 1 && most * plan_.lanes > 32 && all / most < 2 * device_.processors) most /= 2;
   plan_.rows = divisor_near(extent, most);
-  return all / extent * ((extent + plan_.rows - 1) / plan_.rows);
+}
+
+int64_t Planner::blocks() const {
+  if (plan_.beside < 0) return 1;
+  const int64_t extent = part_.members[static_cast<size_t>(plan_.beside)].extent;
+  return rows_of_all() / extent * ((extent + plan_.rows - 1) / plan_.rows);
+}
+
+/// What the options say that the plan is not; empty: nothing.
+std::string Planner::fault_of_wish() const {
+  if (!std::has_single_bit(static_cast<uint64_t>(plan_.lanes))) {
+    return fmt::format("the {} threads of a row are no power of two", plan_.lanes);
+  }
+  if (plan_.lanes * plan_.rows > device_.threads_per_block || plan_.lanes > device_.block[0] ||
+      plan_.rows > device_.block[1]) {
+    return fmt::format("{} rows of {} threads are more than a block may have", plan_.rows, plan_.lanes);
+  }
+  if (options_.map_to_threads.size() > 2 && options_.map_to_threads[2] > 1) return "threads for rows have no z";
+  if (plan_.beside < 0 && plan_.rows > 1) return "there is one row";
+  for (size_t m = 0; m < part_.members.size(); ++m) {
+    const int64_t rows = static_cast<int>(m) == plan_.beside ? plan_.rows : 1;
+    if (m < options_.tile.size() && std::min(options_.tile[m], part_.members[m].extent) != rows) {
+      return fmt::format("a block has {} rows, not {}", rows, options_.tile[m]);
+    }
+    if (m < options_.register_tile.size() && options_.register_tile[m] != 1) {
+      return fmt::format("threads that share rows have a part of a result each, not {}", options_.register_tile[m]);
+    }
+  }
+  return "";
 }
 
 }  // namespace
@@ -275,6 +334,20 @@ int64_t divisor_near(int64_t extent, int64_t most) {
   return most;
 }
 
-std::optional<RowsPlan> plan_rows(const Part& part, const Device& device) { return Planner(part, device).plan(); }
+std::optional<RowsPlan> plan_rows(const Part& part, const options::MappingOptions& options, const Device& device,
+                                  Reasons& reasons) {
+  return Planner(part, options, device, reasons).plan();
+}
+
+options::MappingOptions options_of(const RowsPlan& plan, const Part& part) {
+  options::MappingOptions options;
+  options.map_to_threads = {plan.lanes, plan.rows};
+  for (size_t m = 0; m < part.members.size(); ++m) {
+    options.tile.push_back(static_cast<int>(m) == plan.beside ? plan.rows : 1);
+  }
+  options.register_tile.assign(std::max<size_t>(part.members.size(), 1), 1);
+  options.unroll = plan.unroll;
+  return options;
+}
 
 }  // namespace tc::gpu

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tc/gpu/kernel.h"
+#include "tc/gpu/limits.h"
 #include "tc/gpu/part.h"
 
 namespace tc::gpu {
@@ -35,12 +36,21 @@ struct RowsPlan {
   int64_t lanes = 1;  ///< a power of two
   int64_t rows = 1;
   int beside = -1;              ///< none
+  int64_t unroll = 4;           ///< vectors of a lane in flight at once
   bool holds_elements = false;  ///< each lane's elements fit its registers, and are read once
 };
 
-/// Nothing where there is no reduction inside, where one statement's elements are not another's, or where neighbouring
-/// lanes would read far apart.
-std::optional<RowsPlan> plan_rows(const Part& part, const Device& device);
+/// Nothing where there is no reduction inside, where one statement's elements are not another's, where neighbouring
+/// lanes would read far apart, or where that is not what the options say, which `reasons` then tells:
+///     map_to_threads  x: lanes, a power of two; y: rows
+///     tile            rows of a block, at the member `beside`, else 1
+///     register_tile   1 for each member
+///     unroll          vectors of a lane that are laid out
+std::optional<RowsPlan> plan_rows(const Part& part, const options::MappingOptions& options, const Device& device,
+                                  Reasons& reasons);
+
+/// The options that ask for a plan.
+options::MappingOptions options_of(const RowsPlan& plan, const Part& part);
 
 /// The inner indices that have more than one value.
 std::vector<int> loops_of(const PartStatement& s);

@@ -30,6 +30,21 @@ options::MappingOptions random_mapping(uint64_t seed) {
   }
   if (random.chance(30)) options.use_private_memory = random.chance(50);
   options.strict = random.chance(30);
+  if (random.chance(40)) {
+    for (int64_t n = random.range(1, 3); n > 0; --n) options.register_tile.push_back(1 + random.below(3));
+  }
+  if (random.chance(30)) options.copy_stages = random.range(1, 4);
+  if (random.chance(30)) options.split_reduction = random.range(1, 4);
+  if (random.chance(30)) options.unroll = random.range(1, 9);
+  if (random.chance(10)) options.match_library_calls = random.chance(50);
+  if (random.chance(10)) options.unroll_copy_shared = random.chance(50);
+  return options;
+}
+
+/// Without what is refused where no kernel can follow it.
+options::MappingOptions without_sizes(options::MappingOptions options) {
+  options.register_tile = {};
+  options.split_reduction = options.unroll = std::nullopt;
   return options;
 }
 
@@ -44,8 +59,11 @@ gpu::Device random_device(uint64_t seed) {
 
 Backend simulator(uint64_t seed) {
   return {[seed](const RandomProgram&, const ir::Program& program) -> Result<Runner> {
-    TC_TRY(mapping, mapped(program, random_mapping(seed), random_device(seed)));
-    auto kept = std::make_shared<const gpu::Mapping>(std::move(mapping));
+    const options::MappingOptions options = random_mapping(seed);
+    Result<gpu::Mapping> mapping = mapped(program, options, random_device(seed));
+    if (!mapping) mapping = mapped(program, without_sizes(options), random_device(seed));
+    if (!mapping) return tl::unexpected(mapping.error());
+    auto kept = std::make_shared<const gpu::Mapping>(*std::move(mapping));
     auto source = std::make_shared<const ir::Program>(program);
     return [kept, source, seed](const interp::Environment& data) { return simulated(*source, *kept, data, seed); };
   }};

@@ -3,12 +3,11 @@
 #include <cstring>
 #include <random>
 
-#include "tc/gpu/prepare.h"
+#include "tc/gpu/tunables.h"
 #include "tc/interp/compare.h"
 #include "tc/interp/scalar.h"
 #include "tc/ir/bounds.h"
 #include "tc/ir/specialise.h"
-#include "tc/poly/from_ir.h"
 #include "tc/tile/print.h"
 #include "tc/tile/simulate.h"
 
@@ -84,9 +83,7 @@ interp::Value unpacked(const std::vector<std::byte>& bytes, interp::Value value)
 
 Result<gpu::Mapping> mapped(const ir::Program& program, const options::MappingOptions& options,
                             const gpu::Device& device) {
-  TC_TRY(scop, poly::from_ir(std::make_shared<const ir::Program>(gpu::prepare(program, options, device)),
-                             std::make_shared<poly::Context>()));
-  return gpu::map(scop, options, device);
+  return gpu::map_program(program, options, device);
 }
 
 Result<interp::Environment> simulated(const ir::Program& program, const gpu::Mapping& mapping,

@@ -1,0 +1,294 @@
+#include "tc/gpu/parts.h"
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+#include <set>
+
+#include "tc/gpu/contraction_plan.h"
+#include "tc/gpu/limits.h"
+#include "tc/gpu/names.h"
+#include "tc/gpu/statements.h"
+#include "tc/ir/specialise.h"
+#include "tc/poly/from_ir.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr int64_t kRowsOfProcessor = 4;        ///< blocks that share rows keep a processor busy
+constexpr int64_t kThreadsOfProcessor = 1024;  ///< threads with a result each do
+constexpr int64_t kColumnPart = 32;            ///< iterations that a thread should have at least
+
+/// How a reduction index is cut: index = begin + part * chunk + rest, and what is left over at the end.
+struct Parts {
+  size_t index = 0;
+  int64_t count = 1;
+  int64_t chunk = 1;
+  bool in_front = true;  ///< parts are the first dimension of the partial results, else the last
+};
+
+/// About `most` parts: a number that divides the extent into whole vectors, if there is one, or divides it at all.
+Parts cut(size_t index, int64_t extent, int64_t most) {
+  for (const int64_t multiple : {8, 4, 1}) {
+    for (int64_t count = most; count > most / 2; --count) {
+      if (extent % (count * multiple) == 0) return {index, count, extent / count, true};
+    }
+  }
+  const int64_t chunk = extent / most;
+  return {index, most, chunk >= 64 ? chunk / 16 * 16 : chunk, true};
+}
+
+/// The longest reduction index of a statement that may be cut, and how much there is to do; nothing of others.
+struct Reduction {
+  size_t longest = 0;
+  int64_t extent = 0;    ///< of that index
+  int64_t elements = 1;  ///< results
+  int64_t work = 1;      ///< instances for each
+};
+
+std::optional<Reduction> reduction_of(const ir::Program& program, const ir::Statement& statement) {
+  if (!statement.reduces() || statement.guard.defined()) return std::nullopt;
+  for (const Expr& subscript : statement.subscripts) {
+    if (reads_tensor(program, subscript)) return std::nullopt;
+  }
+  constexpr int64_t kMany = int64_t{1} << 40;
+  Reduction result;
+  for (size_t i = 0; i < statement.indices.size(); ++i) {
+    const int64_t extent = extent_of(statement.indices[i]);
+    if (extent == 0) return std::nullopt;
+    int64_t& product = statement.indices[i].is_reduction ? result.work : result.elements;
+    product = std::min(product * std::min(extent, kMany), kMany);
+    if (statement.indices[i].is_reduction && extent >= result.extent) {
+      result.extent = extent;
+      result.longest = i;
+    }
+  }
+  return result;
+}
+
+/// Of a reduction whose operands nobody shares: as many parts as keep the device busy.
+std::optional<Parts> find_parts(const ir::Program& program, const ir::Statement& statement, const Reduction& r,
+                                const Device& device) {
+  const bool along = runs_along_reduction(program, statement);
+  const int64_t wanted = (along ? kRowsOfProcessor : kThreadsOfProcessor) * device.processors / r.elements;
+  const int64_t most = std::min(
+      {wanted, r.work / (along ? std::max<int64_t>(device.instances_of_launch / 64, 1) : kColumnPart), r.extent / 2});
+  if (most < 2 || (along && r.elements >= device.processors)) return std::nullopt;
+  Parts parts = cut(r.longest, r.extent, most);
+  parts.in_front = !along;
+  return parts;
+}
+
+/// The contraction that a statement is alone.
+std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement) {
+  ir::Program alone = program;
+  alone.statements = {statement};
+  const auto context = std::make_shared<poly::Context>();
+  const Result<poly::Scop> scop = poly::from_ir(std::make_shared<const ir::Program>(std::move(alone)), context);
+  return scop ? contraction_at(*scop, 0) : std::nullopt;
+}
+
+/// The same with the reduction axis `name` in parts, which are a parallel axis in front.
+Contraction in_parts(Contraction c, const std::string& name, int64_t count, int64_t chunk) {
+  const auto axis = std::find_if(c.reduction.begin(), c.reduction.end(), [&](const Axis& a) { return a.name == name; });
+  const auto at = static_cast<size_t>(axis - c.reduction.begin());
+  axis->extent = chunk;
+  c.parallel.insert(c.parallel.begin(), Axis{name + "_part", 0, count});
+  for (Operand& operand : c.operands) {
+    for (Subscript& s : operand.subscripts) s.parallel.insert(s.parallel.begin(), s.reduction[at] * chunk);
+  }
+  return c;
+}
+
+/// Of a contraction: as many parts as give the least estimated time, with the launch that adds them up.
+std::optional<Parts> find_contraction_parts(const ir::Program& program, const ir::Statement& statement,
+                                            const Reduction& r, const options::MappingOptions& options,
+                                            const Device& device) {
+  constexpr int64_t kFewTiles = 2, kTile = 8192, kLeastChunk = 64, kVectors = 16;
+  constexpr double kLaunchUs = 1.6, kCacheBytesOfUs = 4e6;
+  if (!takes_contractions(options) || !options.tile.empty() || !options.register_tile.empty() ||
+      !options.map_to_threads.empty() || r.elements > kFewTiles * kTile * device.processors ||
+      r.extent < 2 * kLeastChunk) {
+    return std::nullopt;
+  }
+  const std::optional<Contraction> contraction = contraction_of(program, statement);
+  if (!contraction) return std::nullopt;
+  const auto planned_us = [&](const Contraction& c) {
+    const Result<ContractionPlan> plan = plan_contraction(c, options, device);
+    return plan ? plan->cycles / (1e3 * device.gigahertz) : std::numeric_limits<double>::infinity();
+  };
+  double best = planned_us(*contraction);
+  std::optional<Parts> parts;
+  for (const int64_t count : {2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32}) {
+    if (r.extent % (count * kVectors) != 0 || r.extent / count < kLeastChunk) continue;
+    const int64_t bytes = r.elements * statement.accumulator.bytes();
+    const double adding = kLaunchUs + static_cast<double>(bytes * (count + 1)) / kCacheBytesOfUs;
+    const std::string& name = statement.indices[r.longest].name;
+    const double us = planned_us(in_parts(*contraction, name, count, r.extent / count)) + adding;
+    if (us >= best) continue;
+    best = us;
+    parts = Parts{r.longest, count, r.extent / count, true};
+  }
+  return parts;
+}
+
+/// As the options say, or as the estimate does.
+std::optional<Parts> parts_of(const ir::Program& program, const ir::Statement& statement,
+                              const options::MappingOptions& options, const Device& device) {
+  const std::optional<Reduction> r = reduction_of(program, statement);
+  if (!r) return std::nullopt;
+  const bool shares = shares_operands(program, statement);
+  if (options.split_reduction) {
+    const int64_t count = *options.split_reduction;
+    if (count == 1 || r->extent < 2 * count) return std::nullopt;
+    return Parts{r->longest, count, r->extent / count, shares || !runs_along_reduction(program, statement)};
+  }
+  return shares ? find_contraction_parts(program, statement, *r, options, device)
+                : find_parts(program, statement, *r, device);
+}
+
+/// The statements that replace one: over the parts, over their results, over what is left.
+class PartSplitter {
+ public:
+  PartSplitter(ir::Program& program, const ir::Statement& statement, const Parts& parts)
+      : program_(program), statement_(statement), parts_(parts), names_(program) {
+    for (const ir::Statement& s : program.statements) {
+      names_.add(s.id);
+      for (const ir::Index& i : s.indices) names_.add(i.name);
+    }
+  }
+
+  std::vector<ir::Statement> run() {
+    std::vector<ir::Statement> result = {of_parts()};
+    result.push_back(together(result.front()));
+    const int64_t left = extent_of(index()) - parts_.count * parts_.chunk;
+    if (left > 0) result.push_back(rest(left));
+    return result;
+  }
+
+ private:
+  const ir::Index& index() const { return statement_.indices[parts_.index]; }
+  /// The statement with another index in place of the one that is cut, which starts at `begin`.
+  void replace(ir::Statement& s, const ir::Index& by, const Expr& begin) const {
+    s.indices[parts_.index] = by;
+    s.value = hi::substitute(index().name, index_variable(by.name) + begin, statement_.value);
+    s.accesses.clear();
+  }
+
+  ir::Statement of_parts() {
+    ir::Statement s = statement_;
+    s.id = names_.fresh(statement_.id + "_parts");
+    s.initialises = true;
+    part_ = make_index(names_.fresh(index().name + "_part"), parts_.count, false);
+    const Expr begin = hi::simplify(index_variable(part_.name) * index_constant(parts_.chunk) + index().begin);
+    replace(s, make_index(names_.fresh(index().name + "_rest"), parts_.chunk, true), begin);
+    ir::Tensor tensor;
+    tensor.name = s.tensor = names_.fresh(statement_.tensor + "_parts");
+    tensor.type = statement_.accumulator;
+    tensor.role = ir::Role::kTemporary;
+    s.subscripts.clear();
+    std::vector<ir::Index> kept;
+    for (const ir::Index& i : s.indices) {
+      if (!i.is_reduction) kept.push_back(i);
+    }
+    kept.insert(parts_.in_front ? kept.begin() : kept.end(), part_);
+    for (const ir::Index& i : kept) {
+      tensor.extents.push_back(index_constant(extent_of(i)));
+      s.subscripts.push_back(begin_of(i) == 0 ? index_variable(i.name) : index_variable(i.name) - i.begin);
+    }
+    for (const ir::Index& i : s.indices) {
+      if (i.is_reduction) kept.push_back(i);
+    }
+    s.indices = kept;
+    program_.tensors.push_back(std::move(tensor));
+    return s;
+  }
+
+  ir::Statement together(const ir::Statement& parts) const {
+    ir::Statement s = statement_;
+    std::erase_if(s.indices, [](const ir::Index& i) { return i.is_reduction; });
+    s.indices.push_back(part_);
+    s.indices.back().is_reduction = true;
+    s.value = hi::Call::make(statement_.accumulator, parts.tensor, parts.subscripts, hi::Call::PureExtern);
+    s.accesses.clear();
+    return s;
+  }
+
+  ir::Statement rest(int64_t left) {
+    ir::Statement s = statement_;
+    s.id = names_.fresh(statement_.id + "_left");
+    s.initialises = false;
+    const Expr begin = hi::simplify(index_constant(parts_.count * parts_.chunk) + index().begin);
+    replace(s, make_index(index().name, left, true), begin);
+    return s;
+  }
+
+  ir::Program& program_;
+  const ir::Statement& statement_;
+  const Parts& parts_;
+  Names names_;
+  ir::Index part_;
+};
+
+/// Brings a reduction over parts up to those before it, so that they go through what they read together; leaves it
+/// where it is if it needs what is in between.
+void gather_parts(std::vector<ir::Statement>& statements, const std::set<std::string>& over_parts) {
+  for (size_t i = 1; i < statements.size(); ++i) {
+    if (over_parts.count(statements[i].id) == 0) continue;
+    size_t to = i;
+    while (to > 0 && over_parts.count(statements[to - 1].id) == 0 &&
+           !reads(statements[i].value, [&](const hi::Call* call) { return call->name == statements[to - 1].tensor; })) {
+      --to;
+    }
+    if (to == 0 || over_parts.count(statements[to - 1].id) == 0) continue;
+    const auto begin = statements.begin();
+    std::rotate(begin + static_cast<long>(to), begin + static_cast<long>(i), begin + static_cast<long>(i) + 1);
+  }
+}
+
+/// Where the reduction over parts goes among the statements: before those that prepare the results.
+size_t place_of_parts(const std::vector<ir::Statement>& statements, const std::string& tensor) {
+  size_t to = statements.size();
+  while (to > 0 && statements[to - 1].tensor == tensor && !statements[to - 1].reduces()) --to;
+  return to;
+}
+
+}  // namespace
+
+Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device) {
+  Prepared result{std::move(program), options};
+  ir::Program& changed = result.program;
+  std::vector<ir::Statement> statements;
+  std::set<std::string> over_parts;
+  std::vector<int64_t> counts;
+  for (const ir::Statement& statement : std::vector<ir::Statement>(changed.statements)) {
+    const std::optional<Parts> parts = parts_of(changed, statement, options, device);
+    if (statement.reduces()) counts.push_back(parts ? parts->count : 1);
+    if (!parts) {
+      statements.push_back(statement);
+      continue;
+    }
+    const bool shares = shares_operands(changed, statement);
+    for (ir::Statement& s : PartSplitter(changed, statement, *parts).run()) {
+      const bool is_parts = s.tensor != statement.tensor;
+      if (is_parts && !shares) over_parts.insert(s.id);
+      const size_t at = is_parts && shares ? place_of_parts(statements, statement.tensor) : statements.size();
+      statements.insert(statements.begin() + static_cast<long>(at), std::move(s));
+    }
+  }
+  const int64_t most = counts.empty() ? 1 : *std::max_element(counts.begin(), counts.end());
+  if (options.split_reduction.value_or(1) > most) {
+    return fail("'split_reduction' is {}, but no reduction has twice as many instances for a result to be cut",
+                *options.split_reduction);
+  }
+  if (counts.size() == 1) result.options.split_reduction = counts[0];
+  gather_parts(statements, over_parts);
+  changed.statements = std::move(statements);
+  return result;
+}
+
+}  // namespace tc::gpu

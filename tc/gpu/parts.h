@@ -1,0 +1,23 @@
+#pragma once
+
+#include "tc/gpu/kernel.h"
+#include "tc/ir/program.h"
+#include "tc/options/mapping.h"
+#include "tc/support/result.h"
+
+namespace tc::gpu {
+
+struct Prepared {
+  ir::Program program;
+  options::MappingOptions options;  ///< with what has been decided: into how many parts the one reduction is cut
+};
+
+/// Cuts reductions that have too few results to keep the device busy into parts, for recipes by which blocks work on
+/// one part each; or into as many as the options say, where a reduction has twice as many instances.
+///     s(m) +=! x(m, k)   ==>   s_parts(m, k_part) +=! x(m, 1000 * k_part + k_rest)
+///                              s(m) +=! s_parts(m, k_part)
+///                              s(m) += x(m, 9000 + k)                               what is left over, if any
+/// The order is changed, but the same on every run. Errors: the options ask for parts, and there are none.
+Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device);
+
+}  // namespace tc::gpu

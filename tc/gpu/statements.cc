@@ -1,0 +1,88 @@
+#include "tc/gpu/statements.h"
+
+#include <algorithm>
+
+#include "tc/ir/specialise.h"
+#include "tc/support/check.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+Expr index_constant(int64_t value) { return hi::make_const(ir::index_type(), value); }
+
+Expr index_variable(const std::string& name) { return hi::Variable::make(ir::index_type(), name); }
+
+int64_t begin_of(const ir::Index& index) {
+  const int64_t* value = hi::as_const_int(index.begin);
+  TC_CHECK(value != nullptr, "a range of a specialised program is not constant");
+  return *value;
+}
+
+int64_t extent_of(const ir::Index& index) {
+  const int64_t* end = hi::as_const_int(index.end);
+  TC_CHECK(end != nullptr, "a range of a specialised program is not constant");
+  return *end - begin_of(index);
+}
+
+ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction) {
+  ir::Index index;
+  index.name = name;
+  index.begin = index_constant(0);
+  index.end = index_constant(extent);
+  index.is_reduction = is_reduction;
+  return index;
+}
+
+bool reads(const Expr& expr, const std::function<bool(const hi::Call*)>& is_it) {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::function<bool(const hi::Call*)>& is_it) : is_it_(is_it) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* call) override {
+      found = found || is_it_(call);
+      IRVisitor::visit(call);
+    }
+    const std::function<bool(const hi::Call*)>& is_it_;
+  } finder(is_it);
+  expr.accept(&finder);
+  return finder.found;
+}
+
+bool reads_tensor(const ir::Program& program, const Expr& expr) {
+  return reads(expr, [&](const hi::Call* call) { return ir::is_tensor_read(program, call); });
+}
+
+bool shares_operands(const ir::Program& program, const ir::Statement& statement) {
+  constexpr int64_t kOften = 8;
+  int count = 0;
+  const bool once = reads(statement.value, [&](const hi::Call* call) {
+    if (!ir::is_tensor_read(program, call)) return false;
+    ++count;
+    return std::none_of(statement.indices.begin(), statement.indices.end(), [&](const ir::Index& index) {
+      const auto uses = [&](const Expr& e) { return hi::expr_uses_var(e, index.name); };
+      return !index.is_reduction && extent_of(index) >= kOften &&
+             std::none_of(call->args.begin(), call->args.end(), uses);
+    });
+  });
+  return !once && count > 1;
+}
+
+bool runs_along_reduction(const ir::Program& program, const ir::Statement& statement) {
+  return reads(statement.value, [&](const hi::Call* call) {
+    if (!ir::is_tensor_read(program, call) || call->args.empty()) return false;
+    bool reduction = false, result = false;
+    for (const ir::Index& index : statement.indices) {
+      const bool used = hi::expr_uses_var(call->args.back(), index.name);
+      reduction = reduction || (used && index.is_reduction);
+      result = result || (used && !index.is_reduction);
+    }
+    return reduction && !result;
+  });
+}
+
+}  // namespace tc::gpu

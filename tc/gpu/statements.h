@@ -1,0 +1,32 @@
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "tc/ir/program.h"
+
+/// What passes over a specialised Program ask of its statements, and make them of.
+namespace tc::gpu {
+
+Halide::Expr index_constant(int64_t value);
+Halide::Expr index_variable(const std::string& name);
+
+/// Of an index of a specialised program.
+int64_t begin_of(const ir::Index& index);
+int64_t extent_of(const ir::Index& index);
+
+/// An index with the values [0, extent).
+ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction);
+
+/// Whether an expression reads a tensor that `is_it` accepts.
+bool reads(const Halide::Expr& expr, const std::function<bool(const Halide::Internal::Call*)>& is_it);
+bool reads_tensor(const ir::Program& program, const Halide::Expr& expr);
+
+/// Whether every tensor that the value reads is read again for other results: threads that have a tile of results each
+/// share it (contraction_at()).
+bool shares_operands(const ir::Program& program, const ir::Statement& statement);
+
+/// Whether neighbouring instances of a reduction, not neighbouring results, read neighbours in memory.
+bool runs_along_reduction(const ir::Program& program, const ir::Statement& statement);
+
+}  // namespace tc::gpu
