@@ -13,7 +13,7 @@ using Halide::Expr;
 
 constexpr double kWarp = 32, kSector = 32;  // threads; bytes
 constexpr double kLaunchUs = 1.1;
-constexpr double kReadCycles = 700, kBarrierCycles = 60;
+constexpr double kReadCycles = 700, kCachedReadCycles = 50, kBarrierCycles = 60;
 constexpr double kUnknownTrips = 4;
 
 /// Of one thread, on average over those of the grid.
@@ -217,11 +217,13 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
   const double processors = static_cast<double>(device.processors), cycles = 1e3 * device.gigahertz;
   const double busy = std::min(processors, blocks);
   Estimate e;
+  double asked_bytes = 1;
   for (const tile::Tensor& tensor : kernel.tensors) {
     const auto asked = counter.touched.find(tensor.name);
     if (asked == counter.touched.end()) continue;
     const double whole = static_cast<double>(tensor.elements()) * tensor.type.bytes();
     e.bytes += std::min(whole, asked->second * threads);
+    asked_bytes += asked->second * threads;
   }
   e.operations = work.operations * threads;
   e.waves = blocks / (processors * resident);
@@ -230,7 +232,8 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
   e.cache_us = work.sectors * threads / (kL2BytesOfCycle * cycles);
   e.shared_us = work.shared_bytes * threads / (kSharedBytes * busy * cycles);
   e.issue_us = work.instructions * warps / (kIssued * busy * cycles);
-  e.latency_us = std::ceil(e.waves) * (work.rounds * kReadCycles + work.barriers * kBarrierCycles) / cycles;
+  const double read_cycles = kCachedReadCycles + kReadCycles * e.bytes / asked_bytes;
+  e.latency_us = std::ceil(e.waves) * (work.rounds * read_cycles + work.barriers * kBarrierCycles) / cycles;
   if (planned_us > 0) {
     e.us = std::max(planned_us, kLaunchUs + e.memory_us);
     return e;

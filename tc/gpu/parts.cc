@@ -109,7 +109,7 @@ std::optional<Parts> find_contraction_parts(const ir::Program& program, const ir
                                             const Reduction& r, const options::MappingOptions& options,
                                             const Device& device) {
   constexpr int64_t kFewTiles = 2, kTile = 8192, kLeastChunk = 64, kVectors = 16;
-  constexpr double kLaunchUs = 1.6, kCacheBytesOfUs = 4e6;
+  constexpr double kLaunchUs = 1.6, kCacheBytesOfUs = 4e6, kWorthIt = 1.1;
   if (!takes_contractions(options) || !options.tile.empty() || !options.register_tile.empty() ||
       !options.map_to_threads.empty() || r.elements > kFewTiles * kTile * device.processors ||
       r.extent < 2 * kLeastChunk) {
@@ -121,7 +121,7 @@ std::optional<Parts> find_contraction_parts(const ir::Program& program, const ir
     const Result<ContractionPlan> plan = plan_contraction(c, options, device);
     return plan ? plan->cycles / (1e3 * device.gigahertz) : std::numeric_limits<double>::infinity();
   };
-  double best = planned_us(*contraction);
+  double best = planned_us(*contraction) / kWorthIt;
   std::optional<Parts> parts;
   for (const int64_t count : {2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32}) {
     if (r.extent % (count * kVectors) != 0 || r.extent / count < kLeastChunk) continue;

@@ -31,7 +31,7 @@ struct MappingOptions {
   std::optional<bool> fix_parameters_before_scheduling{};  ///< schedule for the sizes at hand, not for all sizes
   std::vector<int64_t> tile = {};                          ///< of each kernel's outermost band, outermost member first
   std::optional<int64_t> unroll = {};                      ///< the most instances that unrolling a loop may lay out
-  std::optional<bool> match_library_calls = {};   ///< hand what a library has (a matrix product) to the library
+  std::optional<bool> match_library_calls = {};   ///< take a recipe for work that there is one for
   std::vector<int64_t> map_to_threads = {};       ///< threads of a block in x, y and z; x runs over the innermost loop
   std::vector<int64_t> map_to_blocks = {};        ///< blocks of the grid in x, y and z; x runs over the outermost loop
   std::optional<bool> use_shared_memory = {};     ///< hold what a block uses again in shared memory
@@ -42,7 +42,7 @@ struct MappingOptions {
   std::optional<int64_t> shared_depth = {};       ///< band members above what is copied to shared memory
   std::optional<int64_t> private_depth = {};      ///< band members above what is copied to registers
   std::vector<int64_t> register_tile = {};        ///< results of each thread, by member of the outermost band
-  std::optional<int64_t> copy_stages = {};        ///< buffers that copies to shared memory rotate through
+  std::optional<int64_t> copy_stages = {};        ///< buffers that asynchronous copies rotate through
   std::optional<int64_t> split_reduction = {};    ///< parts of a reduction that blocks of their own work on
   bool strict = false;                            ///< T5: the order of reductions is that of the source
   bool operator==(const MappingOptions&) const = default;
