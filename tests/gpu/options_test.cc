@@ -147,7 +147,7 @@ TEST(MappingOptions, ThatNoKernelFollowsAreRefused) {
             "not 8 by 8");
   EXPECT_EQ(
       refusal(kDefs[0], MappingOptions{.tile = {128, 128, 64}, .max_shared_memory = 999, .register_tile = {8, 8}}),
-      "'register_tile' is set, but no kernel follows it: a block needs 201216 bytes of shared memory, of 999");
+      "'register_tile' is set, but no kernel follows it: a block needs 66560 bytes of shared memory, of 999");
   EXPECT_EQ(refusal(kDefs[6], MappingOptions{.map_to_threads = {24}, .register_tile = {1}}),
             "'register_tile' is set, but no kernel follows it: the 24 threads of a row are no power of two");
   EXPECT_EQ(refusal(kDefs[7], MappingOptions{.shared_depth = 1}), "'shared_depth' is set, but no kernel follows it");
