@@ -121,6 +121,15 @@ CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compi
   return CompiledKernel(std::make_shared<const CompiledKernel::Impl>(settings, compilation));
 }
 
+Result<CompiledKernel> kernel_of(const compile::Settings& settings, const ir::Program& program,
+                                 const cache::Entry& entry) {
+  if (!fit_program(entry, program)) return fail("a kernel of another program than '{}'", program.name);
+  TC_TRY(bindings, ir::bind(program, settings.given));
+  TC_TRY(runner, load_runner(settings, program, entry));
+  return CompiledKernel(
+      std::make_shared<const CompiledKernel::Impl>(settings, program, bindings, entry, std::move(runner)));
+}
+
 CompiledKernel::CompiledKernel(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
 
 Result<void> CompiledKernel::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,

@@ -32,6 +32,12 @@
 #include "tc/options/options.h"
 #include "tc/support/error.h"
 
+namespace tc::ir {
+struct Program;
+}
+namespace tc::cache {
+struct Entry;
+}
 namespace tc::compile {
 struct Settings;
 struct Compilation;
@@ -194,6 +200,8 @@ class CompiledKernel {
  private:
   friend class Engine;
   friend CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation);
+  friend Result<CompiledKernel> kernel_of(const compile::Settings& settings, const ir::Program& program,
+                                          const cache::Entry& entry);
   friend class KernelStore;
   struct Impl;
   explicit CompiledKernel(std::shared_ptr<const Impl> impl);

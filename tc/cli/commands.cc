@@ -39,6 +39,35 @@ const std::vector<Command>& commands() {
         "tensorc run matmul.tc --sizes=M=128,N=64,K=32 --backend=sim --preset=naive --check --output_dir="},
        1,
        run_run},
+      {"tune",
+       "tune FILE.tc [flags]",
+       "Searches for the fastest options of a def.",
+       "Searches for the fastest options of a def, for its sizes, on this machine's processor or GPU. Each candidate "
+       "is "
+       "compiled and measured by a worker process and compared with the interpreter: one that crashes, hangs or "
+       "computes something else costs nothing but itself. Prints the best options, ready for --options. Ctrl-C ends "
+       "the "
+       "search with the best so far. With --cache, everything measured is kept: a search that was ended goes on, and "
+       "'run' with the same cache uses the best.",
+       {"entry",   "sizes",         "scalars",    "shapes", "inputs",         "cache",
+        "search",  "generations",   "population", "seed",   "time_limit",     "backend",
+        "device",  "devices",       "options",    "preset", "strict",         "check_bounds",
+        "history", "measure_limit", "worker",     "part",   "isl_operations", "time_limit_ms"},
+       {"tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --cache=kernels.tcc",
+        "tensorc tune model.tc --shapes=model.shapes --cache=kernels.tcc --backend=cuda --devices=0,1 --history=h.csv",
+        "tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --worker='ssh node2 tensorc worker'",
+        "mpirun -n 3 tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --cache=kernels.tcc"},
+       1,
+       run_tune},
+      {"worker",
+       "worker",
+       "Compiles and measures for a tuner, over standard input and output.",
+       "Compiles and measures candidates for 'tensorc tune', with which it speaks over standard input and output "
+       "(proto/tune.proto). Not for use by hand: --worker of tune says where workers run.",
+       {},
+       {"tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --worker='mpirun -n 1 --host node2 tensorc worker'"},
+       0,
+       run_worker},
       {"emit",
        "emit FILE.tc --stage=STAGE [flags]",
        "Prints what a stage of the compiler makes of a def.",

@@ -20,5 +20,7 @@ Result<void> run_cache_merge(const std::vector<std::string>& files);
 Result<void> run_cache_verify(const std::vector<std::string>& files);
 Result<void> run_cache_prune(const std::vector<std::string>& files);
 Result<void> run_cache_export(const std::vector<std::string>& files);
+Result<void> run_tune(const std::vector<std::string>& files);
+Result<void> run_worker(const std::vector<std::string>& files);
 
 }  // namespace tc::cli

@@ -25,13 +25,33 @@ DEFINE_string(options, "",
 DEFINE_string(preset, "",
               "Mapping options by name: naive, single_thread, pointwise, mlp, conv or group_conv. For a GPU.");
 DEFINE_string(arch, "sm_90a", "Architecture of NVIDIA's to compile for, where it is not that of a GPU at hand.");
+DEFINE_string(search, "genetic", "How tune searches: genetic, or random.");
+DEFINE_uint32(generations, 10, "Generations of candidates.");
+DEFINE_uint32(population, 16, "Candidates in a generation.");
+DEFINE_string(devices, "", "NUMBER,... GPUs to measure on. Empty: that of --device.");
+DEFINE_uint32(time_limit, 0, "Seconds until the search ends with the best so far. 0: no limit.");
+DEFINE_uint32(measure_limit, 60,
+              "Seconds that measuring one candidate may take; the first, which waits for the oracle, ten times that.");
+DEFINE_string(history, "", "FILE to write what became of each candidate to, as CSV.");
+DEFINE_string(shapes, "",
+              "FILE with a problem a line, which are tuned one after the other: ENTRY SIZES [SCALARS], as the flags of "
+              "these names have them, '-' for no sizes. What follows a # is a remark.");
+DEFINE_string(
+    worker, "",
+    "Command that starts a worker, with its arguments: ssh, mpirun or srun and then tensorc worker on another "
+    "machine, say. Empty: this tool, on this machine.");
+DEFINE_string(part, "",
+              "I/N: this process is the I-th, from 0, of N side by side. They share out the lines of --shapes; one "
+              "problem they search from different seeds. Empty: as Open MPI or a Slurm array say, else 0/1.");
 DEFINE_int32(device, 0, "Number of the GPU to run on.");
 DEFINE_string(output_dir, ".", "Folder to write each result to, as NAME.npy. Empty: results are not written.");
 DEFINE_bool(check, false,
             "run: compare the results with the interpreter's, and fail if one is farther off than rounding explains. "
             "fmt: print nothing, and fail if the file is not in canonical form.");
 DEFINE_uint32(repeat, 1, "How often to run for the time. The results are those of the first run.");
-DEFINE_uint32(threads, 0, "Threads that a kernel may use. 0: all cores of this process.");
+DEFINE_uint32(threads, 0,
+              "Threads that a kernel may use; of tune, how many candidates are compiled at once. 0: all cores of this "
+              "process.");
 DEFINE_bool(check_bounds, false, "Check data-dependent subscripts when the kernel runs.");
 DEFINE_bool(strict, false, "No extra precision and a fixed order of reductions: the same bits on every run.");
 DEFINE_bool(verify, false, "Run the verifier after every pass.");

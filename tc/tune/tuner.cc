@@ -170,7 +170,9 @@ class Tuner {
     flight.device = device;
     job.options = flight.record.options;
     const uint64_t id = next_id_++;
-    const std::chrono::milliseconds limit = device < 0 ? options_.compile_limit : options_.measure_limit;
+    // The first measurement waits for the oracle.
+    const std::chrono::milliseconds limit =
+        device < 0 ? options_.compile_limit : options_.measure_limit * (is_default_ ? 10 : 1);
     flights_.emplace(id, std::move(flight));
     return executor_.submit({.id = id, .device = device, .bytes = to_bytes(job), .limit = limit});
   }

@@ -1,0 +1,190 @@
+#include "tc/api/tune.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <sstream>
+
+#include "tc/api/request.h"
+#include "tc/cli/arguments.h"
+#include "tc/cli/backend.h"
+#include "tc/cli/command_line.h"
+#include "tc/cli/commands.h"
+#include "tc/cli/files.h"
+#include "tc/cli/flags.h"
+#include "tc/cli/job.h"
+#include "tc/cli/report.h"
+#include "tc/cli/stop_signals.h"
+#include "tc/cli/tune_report.h"
+#include "tc/support/result.h"
+
+namespace tc::cli {
+namespace {
+
+/// Which part of the work this process does: of `of` processes that an engine has started side by side.
+struct Part {
+  int number = 0;
+  int of = 1;
+};
+
+std::optional<int> number_in_environment(const char* name) {
+  const char* text = std::getenv(name);
+  if (text == nullptr) return std::nullopt;
+  const Result<int64_t> value = parse_integer(name, text);
+  return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
+}
+
+/// --part, or what Open MPI and Slurm's arrays tell their processes.
+Result<Part> part_of_flags() {
+  if (!FLAGS_part.empty()) {
+    const size_t slash = FLAGS_part.find('/');
+    TC_TRY(number, parse_integer("part", FLAGS_part.substr(0, slash)));
+    TC_TRY(of, parse_integer("part", slash == std::string::npos ? "" : FLAGS_part.substr(slash + 1)));
+    if (number < 0 || number >= of) return fail("'--part' is {}; of N parts the first is 0/N", FLAGS_part);
+    return Part{static_cast<int>(number), static_cast<int>(of)};
+  }
+  const auto rank = number_in_environment("OMPI_COMM_WORLD_RANK"), size = number_in_environment("OMPI_COMM_WORLD_SIZE");
+  if (rank && size) return Part{*rank, *size};
+  const auto task = number_in_environment("SLURM_ARRAY_TASK_ID"), first = number_in_environment("SLURM_ARRAY_TASK_MIN"),
+             count = number_in_environment("SLURM_ARRAY_TASK_COUNT");
+  if (task && first && count) return Part{*task - *first, *count};
+  return Part{};
+}
+
+/// One problem of a list of shapes: "ENTRY SIZES [SCALARS]".
+struct Shape {
+  std::string entry, sizes, scalars;
+};
+
+Result<std::vector<Shape>> shapes_of_flags() {
+  if (FLAGS_shapes.empty()) return std::vector<Shape>{{FLAGS_entry, FLAGS_sizes, FLAGS_scalars}};
+  if (!FLAGS_entry.empty() || !FLAGS_sizes.empty() || !FLAGS_inputs.empty()) {
+    return fail("'--shapes' excludes '--entry', '--sizes' and '--inputs'");
+  }
+  TC_TRY(text, read_file(FLAGS_shapes, kMaxOptionsBytes));
+  std::vector<Shape> shapes;
+  std::istringstream lines(text);
+  int number = 0;
+  for (std::string line; std::getline(lines, line);) {
+    ++number;
+    std::istringstream words(line.substr(0, line.find('#')));
+    Shape shape;
+    std::string more;
+    if (!(words >> shape.entry)) continue;
+    words >> shape.sizes >> shape.scalars;
+    if (words >> more) return fail("{}:{}: a line is ENTRY SIZES [SCALARS], not '{}'", FLAGS_shapes, number, line);
+    if (shape.scalars.empty()) shape.scalars = FLAGS_scalars;
+    shapes.push_back(std::move(shape));
+  }
+  if (shapes.empty()) return fail("'{}' lists no shapes", FLAGS_shapes);
+  return shapes;
+}
+
+Result<std::vector<int>> devices_of_flags() {
+  std::vector<int> devices;
+  std::istringstream words(FLAGS_devices);
+  for (std::string word; std::getline(words, word, ',');) {
+    TC_TRY(device, parse_integer("devices", word));
+    devices.push_back(static_cast<int>(device));
+  }
+  return devices;
+}
+
+/// The words of --worker, separated by blanks.
+std::vector<std::string> worker_of_flags() {
+  std::vector<std::string> command;
+  std::istringstream words(FLAGS_worker);
+  for (std::string word; words >> word;) command.push_back(word);
+  if (command.empty()) command = {"/proc/self/exe", "worker"};
+  return command;
+}
+
+Result<api::TuneConfig> config_of_flags(const Part& part, bool shares_seed) {
+  api::TuneConfig config;
+  if (FLAGS_search == "random") {
+    config.search = tune::SearchKind::kRandom;
+  } else if (FLAGS_search != "genetic") {
+    return fail("there is no search '{}'; there are genetic and random", FLAGS_search);
+  }
+  config.generations = static_cast<int>(FLAGS_generations);
+  config.population = static_cast<int>(FLAGS_population);
+  config.seed = FLAGS_seed + (shares_seed ? 0 : static_cast<uint64_t>(part.number));
+  config.threads = static_cast<int>(FLAGS_threads);
+  TC_TRY(devices, devices_of_flags());
+  config.devices = devices;
+  config.time_limit_s = static_cast<double>(FLAGS_time_limit);
+  config.measure_limit_s = static_cast<double>(FLAGS_measure_limit);
+  config.compile_limit_s = static_cast<double>(FLAGS_time_limit_ms) / 1000;
+  config.cache = FLAGS_cache;
+  config.worker = worker_of_flags();
+  return config;
+}
+
+/// The tensors of --inputs, and the rest at random; none if there is no --inputs.
+Result<std::vector<api::Tensor>> inputs_of_flags(const compile::Compilation& def, api::Request& request) {
+  std::vector<api::Tensor> inputs;
+  if (FLAGS_inputs.empty()) return inputs;
+  const api::Signature signature = api::signature_of(*def.program);
+  TC_TRY(files, input_files_of_flags(signature));
+  TC_TRY_VOID(describe_files(files, signature, request));
+  TC_TRY(settings, api::settings_of(request, *def.program));
+  compile::Compilation compilation = def;
+  TC_TRY_VOID(api::check_sizes(settings, *def.program));
+  TC_TRY_VOID(compile::run_passes(settings, compilation, "specialise"));
+  const api::Specs specs = api::specs_of(*compilation.specialised, settings.layouts);
+  TC_TRY(arguments, make_arguments(*compilation.specialised, signature, specs, files, request, FLAGS_seed));
+  return std::move(arguments.inputs);
+}
+
+/// Tunes one shape; adds to the history, and prints what was found.
+Result<void> tune_shape(const std::string& path, const Shape& shape, api::TuneConfig config, std::string& history) {
+  FLAGS_entry = shape.entry;
+  FLAGS_sizes = shape.sizes == "-" ? "" : shape.sizes;
+  FLAGS_scalars = shape.scalars;
+  TC_TRY(backend, backend_of_flags());
+  if (!backend) return fail("the interpreter has nothing to tune; the backends are cpu, cuda and sim");
+  TC_TRY(def, open_def(path));
+  TC_TRY(request, request_of_flags(*def.program, *backend));
+  TC_TRY(inputs, inputs_of_flags(def, request));
+  const api::TuneProgram program{.text = std::string(def.source->text()), .name = path, .request = request};
+  const std::string title = FLAGS_sizes.empty() ? request.entry : fmt::format("{} {}", request.entry, FLAGS_sizes);
+  TuneProgress progress(title);
+  auto tuned = api::tune(program, inputs, config, [&](const tune::Progress& p) { progress.show(p); });
+  progress.end();
+  if (!tuned) return tl::unexpected(tuned.error());
+  history += history_rows(title, *tuned);
+  const std::string report = tune_report(title, *backend, *tuned);
+  std::fwrite(report.data(), 1, report.size(), stdout);
+  std::fflush(stdout);
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_tune(const std::vector<std::string>& files) {
+  TC_TRY(shapes, shapes_of_flags());
+  TC_TRY(part, part_of_flags());
+  // Processes side by side share out a list of shapes; one shape they search from different seeds.
+  const bool is_list = !FLAGS_shapes.empty();
+  TC_TRY(config, config_of_flags(part, is_list));
+  const StopSignals stop;
+  config.stop = stop.token();
+  std::string history = history_header();
+  std::string failures;
+  for (size_t s = 0; s < shapes.size() && !config.stop.stop_requested(); ++s) {
+    if (is_list && static_cast<int>(s) % part.of != part.number) continue;
+    if (auto done = tune_shape(files[0], shapes[s], config, history); !done) {
+      if (!is_list) return done;
+      failures += fmt::format("{} {}: {}", shapes[s].entry, shapes[s].sizes, done.error().to_string());
+    }
+  }
+  if (!FLAGS_history.empty()) TC_TRY_VOID(replace_file(FLAGS_history, history));
+  if (!failures.empty()) return fail("not all shapes were tuned:\n{}", failures);
+  return {};
+}
+
+Result<void> run_worker(const std::vector<std::string>&) { std::exit(api::serve_tune_jobs()); }
+
+}  // namespace tc::cli
