@@ -49,10 +49,10 @@ const std::vector<Command>& commands() {
        "the "
        "search with the best so far. With --cache, everything measured is kept: a search that was ended goes on, and "
        "'run' with the same cache uses the best.",
-       {"entry",   "sizes",         "scalars",    "shapes", "inputs",         "cache",
-        "search",  "generations",   "population", "seed",   "time_limit",     "backend",
-        "device",  "devices",       "options",    "preset", "strict",         "check_bounds",
-        "history", "measure_limit", "worker",     "part",   "isl_operations", "time_limit_ms"},
+       {"entry",   "sizes",       "scalars",        "shapes",       "inputs",       "cache",   "search",
+        "threads", "generations", "population",     "seed",         "time_limit",   "backend", "device",
+        "devices", "options",     "preset",         "strict",       "check_bounds", "history", "measure_limit",
+        "worker",  "part",        "isl_operations", "time_limit_ms"},
        {"tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --cache=kernels.tcc",
         "tensorc tune model.tc --shapes=model.shapes --cache=kernels.tcc --backend=cuda --devices=0,1 --history=h.csv",
         "tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --worker='ssh node2 tensorc worker'",

@@ -58,7 +58,7 @@ struct Tuned {
   double best_us = 0;
   double best_cold_us = 0;
   double default_us = 0;  ///< of the space's first candidate
-  double speedup = 1;     ///< default over best, measured in turn at the end
+  double speedup = 1;     ///< default over best, measured in turn at the end; at least 1
   std::string device{};
   std::vector<Record> history{};  ///< in the order of their ends; `known` ones that were met again are among them
 };

@@ -265,12 +265,22 @@ class Tuner {
         if (end.id != next_id_ - 1) continue;
         const std::optional<Reply> reply = end.loss == Loss::kNone ? reply_from(end.text) : std::nullopt;
         if (reply && reply->outcome == Outcome::kDone && reply->incumbent_us > 0) {
-          result_.speedup = reply->hot_us / reply->incumbent_us;
+          settle(reply->hot_us / reply->incumbent_us);
         }
         return {};
       }
     }
     return {};
+  }
+
+  /// What is slower than the compiler's own choice after all is not the best.
+  void settle(double speedup) {
+    result_.speedup = std::max(speedup, 1.0);
+    if (speedup >= 1) return;
+    const Record& first = result_.history.front();
+    result_.best = first.options;
+    result_.best_us = first.us;
+    result_.best_cold_us = first.cold_us;
   }
 
   const Task& task_;
