@@ -83,16 +83,20 @@ class Generator {
                                              const poly::Iterators& iterators, bool in_domain) const;
   Stmt lower_promotion(const poly::Promotion& promotion, const poly::MarkPlace& place, const isl::ast_node& child);
   Stmt separate(const std::function<Stmt()>& make);
+  Stmt separate_step(const isl::ast_node& body);
 
   Stmt counted_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
                     int64_t step);
   Stmt strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
                         const Ranged& count, int64_t step);
   Stmt tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last);
-  Stmt body_with(const isl::ast_node_for& node, const std::string& name, const Ranged& value, const Expr& known);
+  Stmt body_with(const isl::ast_node_for& node, const std::string& name, const Ranged& value, const Expr& known,
+                 bool is_step);
 
   void find_bounds();
   std::vector<KernelArgument> arguments() const;
+  /// The buffers of this thread alone in which a vector may reach beyond the values.
+  std::set<std::string> buffers_for(int64_t lanes) const;
   LoopKind kind_of(const isl::ast_node_for& node);
   bool vectorizable(const isl::ast_node& node) const;
   std::string loop_name(const isl::ast_node_for& node);
@@ -106,12 +110,14 @@ class Generator {
   LoopFacts facts_;                                                         ///< here
   std::map<std::string, std::vector<Place>> places_;                        ///< per tensor, the present place last
   std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> bounds_;  ///< of the indices, per statement
+  std::set<std::string> shared_;                                            ///< buffers that threads share here
   std::map<int, LoopKind> kinds_;  ///< by schedule dimension, for loops not yet met
   std::set<std::string> names_;    ///< of loop variables and buffers in scope
   std::vector<BoundsCheck> checks_;
   Tiles tiles_ = Tiles::kUnknown;
   FullTiles* full_ = nullptr;       ///< what full tiles need here, while tiles_ is kFull
   bool rare_ = false;               ///< tiles here are partial: full ones have code of their own
+  int separated_ = 0;               ///< loops around within a region whose steps are separated one by one
   bool pads_ = false;               ///< partial tiles are padded here
   std::set<std::string> unrolled_;  ///< loop variables in scope of loops to be unrolled
   std::vector<Padding> padding_;    ///< of the loops around, innermost last
@@ -205,8 +211,11 @@ Stmt Generator::lower_mark(const isl::ast_node_mark& node) {
   Stmt result;
   auto child = [&] { return lower(node.node()); };
   if (place.name == "parallel") {
+    const auto outer = shared_;
+    for (const auto& [tensor, stack] : places_) shared_.insert(stack.back().name);
     kinds_[place.depth] = LoopKind::kParallel;
     result = child();
+    shared_ = outer;
   } else if (place.name == "vector" || place.name == "unroll") {
     LoopKind kind = place.name == "vector" ? LoopKind::kVector : LoopKind::kUnrolled;
     for (int i = 0; i < place.members; ++i) kinds_[place.depth + i] = kind;
@@ -247,7 +256,19 @@ Stmt Generator::separate(const std::function<Stmt()>& make) {
   rare_ = condition.has_value();
   Stmt any = make();
   tiles_ = Tiles::kUnknown;
-  return condition ? hi::IfThenElse::make(*condition, full, any) : any;
+  return condition ? hi::IfThenElse::make(likely(*condition), full, any) : any;
+}
+
+/// A step of a loop below a mark where it depends on the step whether the tiles are full: the same for the step alone.
+Stmt Generator::separate_step(const isl::ast_node& body) {
+  if (tiles_ != Tiles::kAny || rare_ || pads_) return lower(body);
+  tiles_ = Tiles::kUnknown;
+  ++separated_;
+  Stmt result = separate([&] { return lower(body); });
+  --separated_;
+  tiles_ = Tiles::kAny;
+  rare_ = false;
+  return result;
 }
 
 /// Makes a condition one of those under which the tiles here are full, unless it always holds.
@@ -308,12 +329,14 @@ Stmt Generator::lower_promotion(const poly::Promotion& promotion, const poly::Ma
   Place tensor = stack.back();
   Place buffer = place_of_promotion(*scop_.program, promotion, offset);
   buffer.name = fresh(promotion.name);
-  // A layout in blocks has room for whole blocks.
-  buffer.padded = pads_ || !promotion.tile.empty();
+  // A layout in blocks has room for whole blocks, and so have tiles that are to be registers.
+  buffer.padded = pads_ || promotion.in_registers || !promotion.tile.empty();
 
   CopyOptions copy;
   copy.parallel = iterators_.empty() && buffer.span() >= kParallelCopyElements;
   copy.vector_lanes = options_.vector_bits / (8 * storage_type(buffer.type).bytes());
+  // What is never copied may be stored in whole vectors, of which the last sticks out.
+  if (!promotion.copy_in && !promotion.copy_out) buffer.spare = copy.vector_lanes - 1;
   if (promotion.in_registers && tiles_ == Tiles::kFull) copy.form = CopyForm::kFull;
   if (promotion.in_registers && tiles_ == Tiles::kAny && pads_) copy.form = CopyForm::kGuarded;
   if (copy.form == CopyForm::kFull && (promotion.copy_in || promotion.copy_out)) {
@@ -332,6 +355,16 @@ Stmt Generator::lower_promotion(const poly::Promotion& promotion, const poly::Ma
   auto memory = bytes <= kStackBytes ? Halide::MemoryType::Stack : Halide::MemoryType::Heap;
   return hi::Allocate::make(buffer.name, storage_type(buffer.type), memory, allocation_extents(buffer),
                             hi::const_true(), hi::Block::make(parts));
+}
+
+std::set<std::string> Generator::buffers_for(int64_t lanes) const {
+  std::set<std::string> result;
+  for (const auto& [tensor, stack] : places_) {
+    const Place& place = stack.back();
+    const bool has_room = place.padded || place.spare >= lanes - 1;
+    if (has_room && shared_.count(place.name) == 0) result.insert(place.name);
+  }
+  return result;
 }
 
 LoopKind Generator::kind_of(const isl::ast_node_for& node) {
@@ -386,7 +419,7 @@ Stmt Generator::tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ra
   const Expr full = less_equal(ranged(last.max), last);
   const bool partial = tiles_ == Tiles::kAny && !facts_.imply(full);
   const bool pads = partial && pads_;
-  if (kind == LoopKind::kUnrolled && tiles_ == Tiles::kAny && !pads_ && (partial || rare_)) {
+  if (kind == LoopKind::kUnrolled && tiles_ == Tiles::kAny && !pads_ && separated_ == 0 && (partial || rare_)) {
     return counted_loop(node, LoopKind::kSerial, first, last, 1);
   }
   if (tiles_ == Tiles::kFull) need(full);
@@ -399,10 +432,18 @@ Stmt Generator::tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ra
   }
   if (kind == LoopKind::kUnrolled) unrolled_.insert(name);
   const auto checks = checks_.size();
-  Stmt body = body_with(node, name, value, pads ? hi::const_true() : less_equal(value, last));
+  Stmt body = body_with(node, name, value, pads ? hi::const_true() : less_equal(value, last), false);
   unrolled_.erase(name);
   if (pads) padding_.pop_back();
-  if (partial && !pads) body = hi::IfThenElse::make(less_equal(value, last), body);
+  bool masked = partial && !pads;
+  if (masked && kind == LoopKind::kVector) {
+    if (Stmt blend = blend_lanes(body, less_equal(value, last), name, buffers_for(extent)); blend.defined()) {
+      Stmt loop = hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, blend);
+      const Expr any = less_equal(first, last);
+      return facts_.imply(any) ? loop : hi::IfThenElse::make(any, loop);
+    }
+  }
+  if (masked) body = hi::IfThenElse::make(less_equal(value, last), body);
   if (kind == LoopKind::kVector) {
     if (Stmt reduced = reduce_lanes(body, name, static_cast<int>(extent)); reduced.defined()) return reduced;
     if (stores_to_one_place(body, name)) kind = LoopKind::kSerial;
@@ -410,7 +451,7 @@ Stmt Generator::tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ra
   if (kind == LoopKind::kVector && has_condition_on(body, name) && !can_predicate(body, name, unrolled_)) {
     kind = LoopKind::kSerial;
   }
-  if (partial && !pads && kind == LoopKind::kSerial) {
+  if (masked && kind == LoopKind::kSerial) {
     checks_.resize(checks);
     return counted_loop(node, kind, first, last, 1);
   }
@@ -429,12 +470,12 @@ Stmt Generator::counted_loop(const isl::ast_node_for& node, LoopKind kind, const
   if (step == 1 && first.is_narrow() && last.is_narrow()) {
     // The variable takes isl's values themselves.
     const Ranged value = ranged(variable, first.min, std::max(first.min, last.max));
-    body = body_with(node, name, value, less_equal(first, value) && less_equal(value, last));
+    body = body_with(node, name, value, less_equal(first, value) && less_equal(value, last), true);
     return hi::For::make(name, first.expr, as_int32(count), for_type(kind), Halide::DeviceAPI::None, body);
   }
   Ranged value = first + ranged(variable, 0, std::max<int64_t>(count.max - 1, 0)) * ranged(step);
   value = ranged(value.expr, first.min, std::max(first.min, last.max));
-  body = body_with(node, name, value, less_equal(first, value) && less_equal(value, last));
+  body = body_with(node, name, value, less_equal(first, value) && less_equal(value, last), true);
   return hi::For::make(name, 0, as_int32(count), for_type(kind), Halide::DeviceAPI::None, body);
 }
 
@@ -450,7 +491,7 @@ Stmt Generator::strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, c
   Ranged variable = ranged(hi::Variable::make(Halide::Int(32), name), 0, kStripIterations - 1);
   Ranged value = first + (start + variable) * ranged(step);
   if (full_ != nullptr) full_->add_variable(name), full_->add_variable(strip_name);
-  Stmt body = body_with(node, name, value, less_equal(value, last));
+  Stmt body = body_with(node, name, value, less_equal(value, last), true);
   Ranged here = max(min(count - start, ranged(kStripIterations)), ranged(0));
   LoopKind inner = kind == LoopKind::kParallel ? LoopKind::kSerial : kind;
   Stmt loop = hi::For::make(name, 0, as_int32(here), for_type(inner), Halide::DeviceAPI::None, body);
@@ -458,9 +499,10 @@ Stmt Generator::strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, c
   return hi::For::make(strip_name, 0, static_cast<int>(strips), for_type(kind), Halide::DeviceAPI::None, loop);
 }
 
-/// The body of a loop whose variable `name`, for which `known` holds, gives isl's iterator this value.
+/// The body of a loop whose variable `name`, for which `known` holds, gives isl's iterator this value. A step is one of
+/// a loop that turns, as opposed to a point of a tile.
 Stmt Generator::body_with(const isl::ast_node_for& node, const std::string& name, const Ranged& value,
-                          const Expr& known) {
+                          const Expr& known, bool is_step) {
   std::string isl_name = node.iterator().as<isl::ast_expr_id>().id().name();
   const auto outer = iterators_;
   const auto kinds = kinds_;
@@ -471,7 +513,7 @@ Stmt Generator::body_with(const isl::ast_node_for& node, const std::string& name
   facts_.assume(hi::make_const(value.expr.type(), value.min) <= value.expr);
   facts_.assume(value.expr <= hi::make_const(value.expr.type(), value.max));
   facts_.assume(known);
-  Stmt body = lower(node.body());
+  Stmt body = is_step ? separate_step(node.body()) : lower(node.body());
   facts_ = around;
   iterators_ = outer;
   kinds_ = kinds;

@@ -111,4 +111,32 @@ Stmt reduce_lanes(const Stmt& body, const std::string& lane, int lanes) {
   return reduce.operator()<hi::Max>(hi::VectorReduce::Max);
 }
 
+Stmt blend_lanes(const Stmt& body, const Expr& condition, const std::string& lane,
+                 const std::set<std::string>& padded) {
+  class Mask : public hi::IRMutator {
+   public:
+    Mask(const Expr& condition, const std::string& lane, const std::set<std::string>& padded)
+        : condition_(condition), lane_(lane), padded_(padded) {}
+    bool fits = true;
+
+   private:
+    using IRMutator::visit;
+    Expr visit(const hi::Load* op) override {
+      if (padded_.count(op->name) > 0 || !hi::expr_uses_var(op->index, lane_)) return op;
+      fits = fits && lane_step(op->index, lane_) == 1 && hi::is_const_one(op->predicate);
+      return hi::Load::make(op->type, op->name, op->index, op->image, op->param, condition_, op->alignment);
+    }
+    const Expr& condition_;
+    const std::string& lane_;
+    const std::set<std::string>& padded_;
+  } mask(condition, lane, padded);
+  const auto* store = body.as<hi::Store>();
+  if (store == nullptr || padded.count(store->name) == 0 || lane_step(store->index, lane) != 1) return {};
+  Expr value = mask.mutate(store->value);
+  if (!mask.fits) return {};
+  Expr old_value = hi::Load::make(value.type(), store->name, store->index, {}, {}, store->predicate, store->alignment);
+  value = hi::Select::make(condition, value, old_value);
+  return hi::Store::make(store->name, value, store->index, store->param, store->predicate, store->alignment);
+}
+
 }  // namespace tc::cpu

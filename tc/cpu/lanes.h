@@ -25,4 +25,11 @@ bool stores_to_one_place(const Halide::Internal::Stmt& body, const std::string& 
 /// s = s op x[base + lane], for all lanes: one reduction of a vector. Undefined if the body is something else.
 Halide::Internal::Stmt reduce_lanes(const Halide::Internal::Stmt& body, const std::string& lane, int lanes);
 
+/// A store into a padded buffer for those lanes for which a condition holds, as one for all lanes:
+///     if (c) s[lane] = v   ==>   s[lane] = select(c, v, s[lane])
+/// so that the buffer may be a register. What v loads from other buffers is loaded where the condition holds.
+/// Undefined if the body is something else, or loads what cannot be switched off lane by lane.
+Halide::Internal::Stmt blend_lanes(const Halide::Internal::Stmt& body, const Halide::Expr& condition,
+                                   const std::string& lane, const std::set<std::string>& padded);
+
 }  // namespace tc::cpu

@@ -27,6 +27,7 @@ struct Place {
   std::vector<int64_t> tile;          ///< empty, or one per dimension
   std::vector<int64_t> tile_strides;  ///< as long as tile
   bool padded = false;                ///< a buffer with room for all points of the tiles around it, partial or not
+  int64_t spare = 0;                  ///< elements of a buffer behind the last that holds a value
 
   int rank() const { return static_cast<int>(extents.size()); }
   /// One past the largest address of an element.

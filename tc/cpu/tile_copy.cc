@@ -176,7 +176,7 @@ std::vector<Expr> full_conditions(const Place& buffer, const Place& tensor) {
 
 std::vector<Expr> allocation_extents(const Place& place) {
   // Two factors, each an int32: Halide multiplies extents in 64 bits.
-  int64_t elements = std::max<int64_t>(place.span(), 1);
+  int64_t elements = std::max<int64_t>(place.span(), 1) + place.spare;
   constexpr int64_t kFactor = int64_t{1} << 20;
   if (elements <= INT32_MAX) return {static_cast<int>(elements)};
   return {static_cast<int>((elements + kFactor - 1) / kFactor), static_cast<int>(kFactor)};
