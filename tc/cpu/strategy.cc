@@ -21,6 +21,8 @@ namespace {
 
 /// Below this much estimated work a parallel loop costs more than it gains.
 constexpr double kParallelNanoseconds = 30'000;
+/// The same where another loop of the program is parallel: threads that are awake for both cost little more.
+constexpr double kFurtherNanoseconds = 4'000;
 /// What one iteration of a parallel loop should take at least.
 constexpr double kChunkNanoseconds = 8'000;
 /// Operations per nanosecond of one core's scalar code.
@@ -31,6 +33,8 @@ constexpr int64_t kTileBytes = 256 * 1024;
 constexpr int64_t kGroupRows = 24;
 constexpr int64_t kFewerGroupRows = 16;
 constexpr int64_t kChunksPerThread = 4;
+/// The same across those rows.
+constexpr int64_t kGroupAcross = 8;
 /// Of an operand, what stays in a core's cache while other loops turn.
 constexpr double kCachedBytes = 512 * 1024;
 /// How much less has to be read for loops to change their order.
@@ -59,6 +63,8 @@ class Strategy {
       group_options.weigh = *fusion != options::Fusion::kMax;
     }
     std::vector<Group> groups = make_groups(analysis_, group_options);
+    const bool threads = std::any_of(groups.begin(), groups.end(), [&](const Group& g) { return goes_parallel(g); });
+    if (threads) least_parallel_ = kFurtherNanoseconds;
     std::vector<std::vector<std::string>> filters;
     std::vector<Tree> parts;
     for (const Group& group : groups) {
@@ -230,6 +236,7 @@ class Strategy {
       for (size_t u = 0; u < unit.dims.size(); ++u) {
         if (group.shared[d].position.at(first) != unit.dims[u].position.at(first)) continue;
         if (static_cast<int>(u) == plan.rows) tile[d] = std::max(tile[d], group_rows(group.shared[d].extent));
+        if (static_cast<int>(u) == plan.across) tile[d] = std::max(tile[d], kGroupAcross);
         if (static_cast<int>(u) == plan.vector) tile[d] = std::max(tile[d], plan.tile[u]);
       }
     }
@@ -237,7 +244,7 @@ class Strategy {
 
   bool goes_parallel(const Group& group) const {
     if (options_.cpu.parallel) return *options_.cpu.parallel;
-    return options_.threads > 1 && nanoseconds(group) >= kParallelNanoseconds;
+    return options_.threads > 1 && nanoseconds(group) >= least_parallel_;
   }
 
   /// The shared dimension whose tiles run in parallel: the first with enough of them, else that with most; -1: none.
@@ -331,6 +338,7 @@ class Strategy {
   const Analysis& analysis_;
   const StrategyOptions& options_;
   UnitOptions unit_options_;
+  double least_parallel_ = kParallelNanoseconds;
 };
 
 /// The scheduler's own tree; a skewed loop has no unit of ours that fits it.

@@ -3,6 +3,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <fstream>
 #include <string>
@@ -11,10 +12,23 @@
 namespace tc::cpu {
 namespace {
 
-/// About 10 to 20 microseconds of the pause instruction.
-constexpr int kSpins = 300;
+/// How long a thread stays awake for what comes next. To be woken takes a few tens of microseconds on a virtual
+/// machine: as much as many a loop.
+constexpr std::chrono::microseconds kAwake{100};
 
-void pause() { __builtin_ia32_pause(); }
+/// Waits, awake, until `ready` or until the time is up. Whether it is ready.
+template <typename Ready>
+bool spin_until(Ready ready) {
+  constexpr int kPausesPerLook = 8;  // at the clock
+  const auto end = std::chrono::steady_clock::now() + kAwake;
+  do {
+    for (int i = 0; i < kPausesPerLook; ++i) {
+      if (ready()) return true;
+      __builtin_ia32_pause();
+    }
+  } while (std::chrono::steady_clock::now() < end);
+  return false;
+}
 
 /// The cgroup's limit in cores, or a huge number.
 double quota_cores() {
@@ -104,10 +118,7 @@ void ThreadPool::close_and_wait(Loop& loop) {
     std::lock_guard lock(mutex_);
     std::erase(loops_, &loop);
   }
-  for (int i = 0; i < kSpins; i++) {
-    if (loop.helpers_inside.load() == 0) return;
-    pause();
-  }
+  if (spin_until([&] { return loop.helpers_inside.load() == 0; })) return;
   std::unique_lock lock(mutex_);
   waiters_.fetch_add(1);
   helper_left_.wait(lock, [&] { return loop.helpers_inside.load() == 0; });
@@ -151,12 +162,7 @@ ThreadPool::Loop* ThreadPool::wait_for_loop() {
       if (Loop* loop = joinable_loop()) return loop;
       seen = generation_.load(std::memory_order_relaxed);
     }
-    bool opened = false;
-    for (int i = 0; i < kSpins && !opened; i++) {
-      pause();
-      opened = generation_.load(std::memory_order_relaxed) != seen;
-    }
-    if (opened) continue;
+    if (spin_until([&] { return generation_.load(std::memory_order_relaxed) != seen; })) continue;
     std::unique_lock lock(mutex_);
     if (Loop* loop = joinable_loop()) return loop;
     sleepers_++;
