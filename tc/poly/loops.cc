@@ -21,8 +21,8 @@ struct Generation {
   const Scop* scop;
   LoopOptions options;
   LoopAst* loops;
-  std::map<std::string, isl::union_map> prefixes;  ///< by mark: { S[i] -> [schedule dimensions above] }
-  std::map<std::string, isl::union_map> leaves;    ///< by statement
+  std::map<std::string, isl::schedule_node> promotions;  ///< by mark
+  std::map<std::string, isl::union_map> leaves;          ///< by statement
 };
 
 constexpr intptr_t kMaxMembers = 256;
@@ -40,7 +40,7 @@ isl_schedule_node* visit_node(isl_schedule_node* raw, void* user) {
   }
   if (!node.isa<isl::schedule_node_mark>()) return raw;
   const std::string name = mark_name(node);
-  if (name.rfind("promote:", 0) == 0) generation->prefixes.insert({name, node.prefix_schedule_union_map()});
+  if (name.rfind("promote:", 0) == 0) generation->promotions.insert({name, node});
   const isl::schedule_node child = node.child(0);
   intptr_t members = 0;
   if (child.isa<isl::schedule_node_band>()) members = isl_schedule_node_band_n_member(child.get());
@@ -89,14 +89,14 @@ isl_pw_multi_aff* relate_prefix(const isl::multi_aff& offset, const isl::union_m
 }
 
 /// A promotion's offset as expressions over the loop variables above its mark.
-std::vector<isl::ast_expr> offset_expressions(const isl::multi_aff& offset, const isl::union_map& prefix,
+std::vector<isl::ast_expr> offset_expressions(const isl::multi_aff& offset, const isl::schedule_node& mark,
                                               isl_ast_build* build) {
   std::vector<isl::ast_expr> result;
   isl::space here = isl::manage(isl_ast_build_get_schedule_space(build));
   auto depth = isl_space_dim(here.get(), isl_dim_set);
   bool same = depth == isl_multi_aff_dim(offset.get(), isl_dim_in);
-  isl_pw_multi_aff* here_offset =
-      same ? isl_pw_multi_aff_from_multi_aff(rename_prefix(offset, here)) : relate_prefix(offset, prefix, build);
+  isl_pw_multi_aff* here_offset = same ? isl_pw_multi_aff_from_multi_aff(rename_prefix(offset, here))
+                                       : relate_prefix(offset, mark.prefix_schedule_union_map(), build);
   for (int i = 0, n = static_cast<int>(isl_pw_multi_aff_dim(here_offset, isl_dim_out)); i < n; ++i) {
     isl_pw_aff* value = isl_pw_multi_aff_get_at(here_offset, i);
     result.push_back(isl::manage(isl_ast_build_expr_from_pw_aff(build, value)));
@@ -115,9 +115,10 @@ isl_ast_node* place_mark(isl_ast_node* raw, isl_ast_build* build, void* user) {
   place.depth = static_cast<int>(packed / kMaxMembers);
   for (const Promotion& promotion : generation->scop->promotions) {
     if ("promote:" + promotion.name != place.name) continue;
-    place.offsets = offset_expressions(promotion.offset, generation->prefixes.at(place.name), build);
+    const isl::schedule_node& mark = generation->promotions.at(place.name);
+    place.offsets = offset_expressions(promotion.offset, mark, build);
     if (!generation->options.prefixes) continue;
-    place.prefix = dimension_expressions(generation->prefixes.at(place.name), build);
+    place.prefix = dimension_expressions(mark.prefix_schedule_union_map(), build);
   }
   isl_id_free(id);
   generation->loops->marks.push_back(place);
