@@ -25,6 +25,14 @@
 namespace tc::compile {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+Error too_long(const Settings& settings, const char* where, const char* pass) {
+  return Error(fmt::format("the compilation took longer than {} ms, {} the pass '{}'", settings.budget.wall_clock_ms,
+                           where, pass))
+      .with_kind(ErrorKind::kBudget);
+}
+
 // --- parse: text to untyped tree --------------------------------------------------------------------------------
 
 Result<void> parse(const Settings&, Compilation& c) {
@@ -155,8 +163,14 @@ cpu::ObjectOptions object_options(const Settings& settings) {
 }
 
 Result<void> object(const Settings& settings, Compilation& c) {
-  TC_TRY(object, cpu::compile_object(kernel_of(c), object_options(settings)));
-  c.object = std::move(object);
+  cpu::ObjectOptions options = object_options(settings);
+  options.stop = [&] { return settings.cancel.stop_requested() || Clock::now() > c.deadline; };
+  auto object = cpu::compile_object(kernel_of(c), options);
+  if (!object && object.error().kind() == ErrorKind::kCancelled && !settings.cancel.stop_requested()) {
+    return tl::unexpected(too_long(settings, "in", "object"));
+  }
+  TC_TRY(made, std::move(object));
+  c.object = std::move(made);
   return {};
 }
 
@@ -240,17 +254,12 @@ Result<void> run_passes(const Settings& settings, Compilation& compilation, std:
     TC_TRY(found, find_pass(last, settings.backend));
     end = found + 1;
   }
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(settings.budget.wall_clock_ms);
+  compilation.deadline = Clock::now() + std::chrono::milliseconds(settings.budget.wall_clock_ms);
   while (compilation.done < end) {
     if (settings.cancel.stop_requested()) return tl::unexpected(cancelled());
     const Clock::time_point begin = Clock::now();
     const Pass& pass = all[compilation.done];
-    if (begin > deadline) {
-      return tl::unexpected(Error(fmt::format("the compilation took longer than {} ms, before the pass '{}'",
-                                              settings.budget.wall_clock_ms, pass.name))
-                                .with_kind(ErrorKind::kBudget));
-    }
+    if (begin > compilation.deadline) return tl::unexpected(too_long(settings, "before", pass.name));
     TC_TRY_VOID(run_pass(pass, settings, compilation));
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
     compilation.times.push_back({pass.name, ms});

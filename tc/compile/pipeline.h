@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -68,8 +69,9 @@ struct Compilation {
   std::optional<cuda::Compiled> compiled;
   std::shared_ptr<cuda::Executable> executable;
 
-  size_t done = 0;              ///< how many passes have run
-  std::vector<PassTime> times;  ///< of those
+  std::chrono::steady_clock::time_point deadline{};  ///< of the passes that run now
+  size_t done = 0;                                   ///< how many passes have run
+  std::vector<PassTime> times;                       ///< of those
 };
 
 /// One step. Its name is also the name of its dump, of its timer, of --stop_after and of its golden file.

@@ -30,9 +30,8 @@ constexpr char kPasses[] =
     "function<eager-inv>("
     "sroa,early-cse,simplifycfg,instcombine,loop-mssa(licm),"
     "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),"
-    "sroa,early-cse<memssa>,"
-    "loop-vectorize,instcombine,simplifycfg,"
-    "loop-unroll<O3>,loop-mssa(licm),simplifycfg),"
+    "sroa,early-cse,instcombine,loop-mssa(licm),"
+    "loop-vectorize,simplifycfg),"
     "globaldce";
 
 /// The metadata of the code generator first: it tells buffers apart at once, where a look at addresses takes long.
@@ -67,10 +66,12 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const CodeTarget& targe
                                                                          llvm::CodeGenOpt::Aggressive));
 }
 
-void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, const std::function<bool()>& stop) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopInterleaving = false;
-  llvm::PassBuilder builder(&machine, tuning);
+  llvm::PassInstrumentationCallbacks callbacks;
+  callbacks.registerShouldRunOptionalPassCallback([&stop](llvm::StringRef, llvm::Any) { return !stop(); });
+  llvm::PassBuilder builder(&machine, tuning, llvm::None, &callbacks);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager calls;

@@ -3,6 +3,7 @@
 #include <llvm/IR/Module.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,8 +15,9 @@ namespace tc::cpu {
 /// is fused with it where the processor can.
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CodeTarget& target, bool strict);
 
-/// Optimises in place, with LLVM's -O3. Loops are not interleaved: vector code and unrolling come from the schedule.
-void optimise(llvm::Module& module, llvm::TargetMachine& machine);
+/// Optimises in place, with a part of LLVM's -O3. Loops are not interleaved: vector code and unrolling come from the
+/// schedule. Passes are left out from where `stop` says true on.
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, const std::function<bool()>& stop);
 
 /// The module as an object file or as assembly. Consumes the module's contents.
 std::string emit_object(llvm::Module& module, llvm::TargetMachine& machine);

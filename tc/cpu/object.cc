@@ -2,6 +2,7 @@
 
 #include <sstream>
 
+#include "tc/cpu/code_size.h"
 #include "tc/cpu/codegen.h"
 #include "tc/cpu/lower_stmt.h"
 #include "tc/cpu/machine.h"
@@ -22,16 +23,33 @@ auto without_halide_errors(const Kernel& kernel, Function&& function) {
   }
 }
 
+Error stopped() { return Error("the compilation was stopped").with_kind(ErrorKind::kCancelled); }
+
+Result<void> check_size(const Kernel& kernel) {
+  const double size = unrolled_size(kernel.body);
+  if (size <= kMaxCodeSize) return {};
+  return tl::unexpected(Error(fmt::format("this def makes code of {:.1f} million operations with its loops unrolled; "
+                                          "at most {:.1f} million are compiled",
+                                          size / 1e6, kMaxCodeSize / 1e6))
+                            .with_kind(ErrorKind::kBudget));
+}
+
 /// All steps up to the optimised module, then `finish(module, machine)`.
 template <typename Finish>
-std::string generate(const Kernel& kernel, const CodeTarget& target, bool strict, Finish&& finish) {
-  return without_halide_errors(kernel, [&] {
-    LoweredKernel lowered = lower_kernel(kernel, target.halide, strict);
-    std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target, strict);
+Result<std::string> generate(const Kernel& kernel, const CodeTarget& target, const ObjectOptions& options,
+                             Finish&& finish) {
+  TC_TRY_VOID(check_size(kernel));
+  auto stops = [&] { return options.stop && options.stop(); };
+  return without_halide_errors(kernel, [&]() -> Result<std::string> {
+    LoweredKernel lowered = lower_kernel(kernel, target.halide, options.strict);
+    if (stops()) return tl::unexpected(stopped());
+    std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target, options.strict);
     llvm::LLVMContext context;
     std::unique_ptr<llvm::Module> module =
         generate_module(kernel, lowered, target, machine->createDataLayout(), context);
-    optimise(*module, *machine);
+    if (stops()) return tl::unexpected(stopped());
+    optimise(*module, *machine, stops);
+    if (stops()) return tl::unexpected(stopped());
     return finish(*module, *machine);
   });
 }
@@ -46,7 +64,8 @@ KernelArgument scalar_argument(std::string name, Halide::Type type) { return {st
 Result<Object> compile_object(const Kernel& kernel, const ObjectOptions& options) {
   TC_TRY(target, parse_target(options.target));
   Object object{kernel.name, target.halide.to_string(), {}, static_cast<int>(kernel.arguments.size())};
-  object.bytes = generate(kernel, target, options.strict, emit_object);
+  TC_TRY(bytes, generate(kernel, target, options, emit_object));
+  object.bytes = std::move(bytes);
   return object;
 }
 
@@ -69,7 +88,7 @@ Result<std::string> lowered_text(const Kernel& kernel, const ObjectOptions& opti
 
 Result<std::string> assembly_text(const Kernel& kernel, const ObjectOptions& options) {
   TC_TRY(target, parse_target(options.target));
-  return generate(kernel, target, options.strict, emit_assembly);
+  return generate(kernel, target, options, emit_assembly);
 }
 
 }  // namespace tc::cpu

@@ -3,6 +3,7 @@
 #include <Halide.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -39,11 +40,16 @@ struct Kernel {
   bool no_alias = false;
 };
 
+/// The size (unrolled_size) of the largest kernel that is compiled: a minute's work for LLVM.
+inline constexpr double kMaxCodeSize = 2e6;
+
 struct ObjectOptions {
   /// Where the code will run: "host", or a target as Halide writes it: "x86-64-linux-avx2-fma-f16c-sse41".
   std::string target = "host";
   /// Rounds after each operation as its type says: no fused multiply-add, no float32 between float16 values.
   bool strict = false;
+  /// Asked between steps, the longest of which are LLVM's passes: true stops.
+  std::function<bool()> stop = nullptr;
 };
 
 /// Machine code of one kernel: position-independent, relocatable ELF, with undefined symbols that the loader
@@ -55,7 +61,8 @@ struct Object {
   int arguments = 0;   ///< how many
 };
 
-/// Compiles. The error is the user's: a target text that is not one, or not an x86-64 Linux.
+/// Compiles. The error is the user's: a target text that is not one, or not an x86-64 Linux; a kernel larger than
+/// kMaxCodeSize; stopped.
 Result<Object> compile_object(const Kernel& kernel, const ObjectOptions& options = {});
 
 /// The canonical text of a target ("host" is resolved), or an error that quotes it.
