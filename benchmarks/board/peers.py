@@ -202,8 +202,7 @@ def cupy_kernel(row, sets):
         raise Missing("CuPy is not installed") from fault
     window = cupy.ElementwiseKernel("raw float32 a", "float32 b", "b = a[i] + a[i + 1] + a[i + 2]", "window_sum")
     functions = {
-        "copy": lambda a, b: cupy.copyto(b, a), "transpose": lambda a, b: cupy.copyto(b, a.T), "window_sum": window,
-        "tbmm": lambda x, y, z: cupy.matmul(x, y.transpose(0, 2, 1), out=z)
+        "copy": lambda a, b: cupy.copyto(b, a), "transpose": lambda a, b: cupy.copyto(b, a.T), "window_sum": window
     }
     function, shape = functions[row.family], row.outputs[0].shape
     outputs = [torch.empty(shape, device="cuda") for _ in sets]
@@ -274,6 +273,6 @@ def peers_of(row, device):
     if row.family in ("layernorm", "rmsnorm") or row.facts.get("axis") == 1 or (row.family == "gemm"
                                                                                 and row.peak == "half"):
         found["Triton"] = triton_kernel
-    if row.family in ("copy", "transpose", "window_sum", "tbmm"):
+    if row.family in ("copy", "transpose", "window_sum"):
         found["CuPy"] = cupy_kernel
     return found

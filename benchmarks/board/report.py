@@ -254,6 +254,7 @@ def draw(document, paths):
     import matplotlib
     matplotlib.use("Agg")
     matplotlib.rcParams["svg.hashsalt"] = "board"  # the same picture for the same numbers
+    matplotlib.rcParams["svg.fonttype"] = "none"
     import matplotlib.pyplot as plt
     rows = list(reversed(document["rows"]))
     places = range(len(rows))
@@ -278,6 +279,7 @@ def draw(document, paths):
             right.barh(place, part, color="#3d5a80", height=0.7)
             right.text(part + 0.01, place, f"{part:.0%}", va="center", fontsize=6)
     left.set_xscale("log")
+    left.xaxis.set_major_formatter("{x:g}")
     left.axvline(1, color="black", linewidth=0.8)
     left.set_xlabel("best peer's time / ours (above 1: ours is faster)")
     right.axvline(1, color="black", linewidth=0.8)

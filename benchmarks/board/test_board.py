@@ -56,6 +56,19 @@ def test_every_size_is_used():
     assert len(set(shapes)) == len(shapes)
 
 
+def test_sizes_and_scalars_are_those_of_the_program():
+    sizes = {entry.row().title: entry.row() for entry in rows.GPU}
+    assert sizes["7 group conv f32 C=F=4 H=W=56"].sizes() == dict(N=32, G=32, C=4, H=56, W=56, F=4, KH=3, KW=3)
+    assert sizes["11 MLP chain f16 4096×128, 4 layers"].sizes() == dict(B=4096, N=128, L=4)
+    assert sizes["19 conv pair f16 1×64×56²"].sizes() == dict(N=1, C=64, H=56, W=56)
+    assert sizes["17 rmsnorm f16 4096×4096"].scalar_values() == dict(eps=1e-5)
+    for row in (entry.row() for entry in rows.GPU + rows.CPU):
+        tensors = [(dims, name) for _, dims, name in row.parameters() if dims]
+        assert [name for _, name in tensors] == [tensor.name for tensor in row.inputs], row.title
+        found = [tuple(row.sizes().get(dim) or int(dim) for dim in dims) for dims, _ in tensors]
+        assert found == [tensor.shape for tensor in row.inputs], row.title
+
+
 def test_flops_and_bytes_give_the_floors():
     """The floors that a machine of 4.25 TB/s, 720 (half), 365 (TF32) and 55 TFLOP/s has, computed by hand."""
     floors = {

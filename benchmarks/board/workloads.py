@@ -6,6 +6,7 @@ are). A row is made by a function of its sizes, so that tests can make the same 
 import dataclasses
 import math
 import pathlib
+import re
 from typing import Callable
 
 TC = pathlib.Path(__file__).resolve().parent / "tc"
@@ -60,6 +61,22 @@ class Row:
     @property
     def source(self):
         return self.text or (TC / self.file).read_text(encoding="utf-8")
+
+    def parameters(self):
+        """The def's parameters as (type, dimensions, name)."""
+        signature = re.search(rf"def {self.entry}\((.*?)\) *->", self.source, re.DOTALL)[1]
+        found = re.findall(r"(\w+)(?:\(([^)]*)\))? +(\w+)", signature)
+        return [(type, [dim.strip() for dim in dims.split(",") if dim.strip()], name) for type, dims, name in found]
+
+    def sizes(self):
+        """Values of the def's symbolic sizes, in their order."""
+        tensors = {tensor.name: tensor.shape for tensor in self.inputs}
+        return {dim: extent for _, dims, name in self.parameters() for dim, extent in zip(dims, tensors.get(name, ()))
+                if dim.isidentifier()}
+
+    def scalar_values(self):
+        names = [name for _, dims, name in self.parameters() if not dims]
+        return dict(zip(names, self.scalars, strict=True))
 
     @property
     def tolerance(self):
