@@ -90,20 +90,21 @@ class Library:
         if getattr(self.calls, name)(*arguments) != 0:
             raise Refused(self.calls.tc_last_error().decode().strip())
 
-    def create_engine(self, text, name, cache, engine):
+    def create_engine(self, text, name, cache, keep, engine):
         if cache:
-            self.check("tc_engine_create_cached", text, name, str(cache).encode(), ctypes.c_int(1), engine)
+            read_only = ctypes.c_int(not keep)
+            self.check("tc_engine_create_cached", text, name, str(cache).encode(), read_only, engine)
         else:
             self.check("tc_engine_create", text, name, engine)
 
-    def compile(self, row, device, options="", cache="", limit_s=60):
+    def compile(self, row, device, options="", cache="", keep=False, limit_s=60):
         """A row's kernel for a CPU, device (1, 0), or GPU number i, (2, i), with `options` as text, or the fastest that
-        the file `cache` knows for the row; raises Refused."""
+        the file `cache` knows for the row, which gets the kernel if `keep`. Raises Refused."""
         text, name = row.source.encode(), (row.file or row.entry + ".tc").encode()
         engine, request, kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         device = DLDevice(*device)
         try:
-            self.create_engine(text, name, cache, ctypes.byref(engine))
+            self.create_engine(text, name, cache, keep, ctypes.byref(engine))
             self.check("tc_request_create", row.entry.encode(), ctypes.byref(request))
             self.check("tc_request_device", request, device)
             self.check("tc_request_budget", request, ctypes.c_uint64(200_000_000), ctypes.c_int64(int(limit_s * 1e3)))
@@ -130,6 +131,10 @@ class Kernel:
 
     def __del__(self):
         self.library.calls.tc_kernel_destroy(self.handle)
+
+    @property
+    def from_cache(self):
+        return self.library.calls.tc_kernel_from_cache(self.handle) == 1
 
     @property
     def options(self):

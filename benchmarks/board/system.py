@@ -1,5 +1,7 @@
 """What a launch and a compilation cost on a GPU, beside PyTorch's launches: figures that belong to no row."""
+import pathlib
 import statistics
+import tempfile
 import time
 
 import workloads
@@ -66,9 +68,30 @@ def text_to_kernel(settings):
     }
 
 
+def cache_hit(settings):
+    """From a file that is not open to a kernel that can be launched; the least of some."""
+    row, least = workloads.gemm("S", "", 256, 256, 256, "float"), float("inf")
+    with tempfile.TemporaryDirectory() as folder:
+        path = pathlib.Path(folder) / "cache"
+        settings.library.compile(row, settings.arrays.device, cache=path, keep=True)
+        for _ in range(10):
+            begin = time.perf_counter()
+            kernel = settings.library.compile(row, settings.arrays.device, cache=path)
+            least = min(least, (time.perf_counter() - begin) * 1e3)
+            if not kernel.from_cache:
+                raise Refused("the cache does not return what it was given")
+    return {
+        "name": "a cache's file to loaded kernel, parsing included, ms",
+        "ours": least,
+        "peer": None,
+        "which": "",
+        "goal": 2.0
+    }
+
+
 def figures(settings):
     found = []
-    for function in (smallest_kernel, launch_from_python, text_to_kernel):
+    for function in (smallest_kernel, launch_from_python, text_to_kernel, cache_hit):
         try:
             found.append(function(settings))
         except (Refused, RuntimeError) as fault:

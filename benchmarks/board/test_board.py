@@ -1,6 +1,5 @@
 """The board's machinery without a GPU: python3 -m pytest benchmarks/board (needs NumPy, and the library in build/)."""
 import contextlib
-import ctypes
 import json
 import math
 import pathlib
@@ -221,12 +220,10 @@ def test_refusals_and_options(library):
 
 
 def test_a_cache_without_options_for_a_row_is_said(library, tmp_path):
-    """The library makes an empty file; nothing has been measured in it."""
-    row, made = entry_called("20 copy f32 10⁸").row(small=True), ctypes.c_void_p()
-    path = tmp_path / "tuned.cache"
-    library.check("tc_engine_create_cached", row.source.encode(), b"memory.tc",
-                  str(path).encode(), ctypes.c_int(0), ctypes.byref(made))
-    library.calls.tc_engine_destroy(made)
+    """The file has the kernel; nothing has been measured in it."""
+    row, path = entry_called("20 copy f32 10⁸").row(small=True), tmp_path / "tuned.cache"
+    assert not library.compile(row, (1, 0), cache=path, keep=True).from_cache
+    assert library.compile(row, (1, 0), cache=path).from_cache
     settings, _ = settings_for(library, {"ours": {}, "tuned": {"cache": str(path)}})
     result = measure.measure(row, settings)
     assert "hot" in result["us"]["ours"] and "tuned" not in result["us"]
