@@ -42,3 +42,24 @@ print(tc.emit("cuda", sizes=sizes, arch="sm_90a")[:400], "...")
 # %% Choose: what the compiler decides by itself can be decided by hand. What is given is part of what is compiled.
 by_hand = tensorc.define(SOURCE, options=tensorc.CpuOptions(tile=[16, 32, 32], parallel=False))
 np.testing.assert_allclose(by_hand.layer(x, W, b), y, rtol=1e-4, atol=1e-4)
+
+# %% Keep: a cache is a file of compiled kernels. The next process that asks for the same gets them without compiling.
+import pathlib  # noqa: E402
+import tempfile  # noqa: E402
+
+folder = pathlib.Path(tempfile.mkdtemp())
+for _ in range(2):
+    cached = tensorc.define(SOURCE, cache=folder / "kernels.db")
+    cached.layer(x, W, b)
+    print(cached.statistics)
+
+# %% Ship: in production nothing is compiled. The file is all that the other machine needs beside the package.
+shipped = tensorc.define(SOURCE, cache=tensorc.Cache(folder / "kernels.db", production=True))
+np.testing.assert_allclose(shipped.layer(x, W, b), y, rtol=1e-4, atol=1e-4)
+try:
+    shipped.layer(x[:3], W, b)
+except tensorc.Error as error:
+    print(error)
+
+# %% Differentiate: maps and sums have gradients that the compiler writes, as a def of its own.
+print(tensorc.gradient("def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"))

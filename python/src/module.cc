@@ -10,6 +10,7 @@
 #include "errors.h"
 #include "function.h"
 #include "options.h"
+#include "request.h"
 
 /// The module tensorc._core: what python/tensorc wraps.
 
@@ -29,49 +30,6 @@ nb::tuple tuple_of(const std::vector<int64_t>& values) {
   nb::list list;
   for (int64_t value : values) list.append(value);
   return nb::tuple(list);
-}
-
-/// An array, a TensorSpec or None as what is compiled for.
-std::optional<api::TensorSpec> spec_of(const std::string& name, nb::handle given) {
-  if (given.is_none()) return std::nullopt;
-  if (nb::isinstance<api::TensorSpec>(given)) return nb::cast<api::TensorSpec>(given);
-  View view;
-  view.read(name, given, framework_of(given), nullptr);
-  return value_of(api::spec_of(view.tensor));
-}
-
-api::Backend backend_of(const std::string& name) {
-  if (name == "cpu") return api::Backend::kCpu;
-  if (name == "cuda") return api::Backend::kCuda;
-  if (name == "sim") return api::Backend::kSimulator;
-  raise_value_error("there is no backend '" + name + "'; there are cpu, cuda and sim");
-}
-
-/// The fields of a Request by name: entry, inputs, outputs, sizes, scalars, backend, device, options, mapping.
-api::Request request_of(nb::dict fields) {
-  api::Request request;
-  const auto take = [&](const char* name, auto use) {
-    if (fields.contains(name) && !fields[name].is_none()) use(nb::object(fields[name]));
-  };
-  take("entry", [&](nb::object value) { request.entry = nb::cast<std::string>(value); });
-  take("inputs", [&](nb::object value) {
-    for (nb::handle one : value) request.inputs.push_back(spec_of("inputs", one));
-  });
-  take("outputs", [&](nb::object value) {
-    for (nb::handle one : value) request.outputs.push_back(spec_of("outputs", one));
-  });
-  take("sizes", [&](nb::object value) { request.sizes = nb::cast<std::map<std::string, int64_t>>(value); });
-  take("scalars", [&](nb::object value) {
-    for (const auto& [key, scalar] : nb::cast<nb::dict>(value)) {
-      const auto name = nb::cast<std::string>(key);
-      request.scalars.emplace(name, scalar_of(name, scalar));
-    }
-  });
-  take("backend", [&](nb::object value) { request.backend = backend_of(nb::cast<std::string>(value)); });
-  take("device", [&](nb::object value) { request.device = nb::cast<int>(value); });
-  take("options", [&](nb::object value) { request.options = nb::cast<options::CpuOptions>(value); });
-  take("mapping", [&](nb::object value) { request.mapping = nb::cast<options::MappingOptions>(value); });
-  return request;
 }
 
 const char* role_name(api::Role role) {
@@ -153,6 +111,7 @@ void bind_engine(nb::module_& module) {
       .def("entries", &api::Engine::entries)
       .def("signature",
            [](const api::Engine& self, const std::string& entry) { return value_of(self.signature(entry)); })
+      .def("gradient", [](const api::Engine& self, const std::string& entry) { return value_of(self.gradient(entry)); })
       .def("infer",
            [](const api::Engine& self, nb::dict request) {
              api::Specs specs = value_of(self.infer(request_of(request)));

@@ -27,6 +27,7 @@ __version__ = _core.__version__
 __all__ = [
     "Argument", "BudgetError", "Cache", "CancelledError", "CpuOptions", "Error", "Function", "Fusion", "InternalError", "Kernel",
     "MappingOptions", "Program", "SchedulerOptions", "Signature", "TensorSpec", "check", "compile", "define", "emit",
+    "gradient",
 ]
 
 
@@ -153,6 +154,16 @@ def compile(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs
     request = _request(entry, inputs, outputs, sizes, scalars, backend=backend, device=device, options=options,
                        mapping=mapping)
     return _engine(source, "tc", cache).compile(request)
+
+
+def gradient(source: str, entry: str = "") -> str:
+    """The text of a def that computes the gradients of a def's float inputs from those of its results.
+
+    Its parameters are what it reads of the first's, then d_R for the gradient of each float result R; its results are
+    d_A for each float input A. Raises Error for a def that is no list of maps and sums over its inputs, or uses a
+    function whose derivative is not known.
+    """
+    return _engine(source, "tc", None).gradient(entry)
 
 
 def emit(source: str, stage: str, entry: str = "", **arguments: Any) -> str:

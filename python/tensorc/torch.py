@@ -6,7 +6,7 @@
     y = scale(x, 2.0)
 
 An operator is registered with torch.library: it works under torch.compile without a break of the graph, on the CPU and
-on a GPU, on the current stream, in CUDA graphs, and in autograd if the gradient is given.
+on a GPU, on the current stream, in CUDA graphs, and in autograd with a gradient that is given or derived.
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, Callable
 
 import torch
 
-from . import CpuOptions, Error, MappingOptions, Program, Signature, TensorSpec, _extents
+from . import CpuOptions, Error, MappingOptions, Program, Signature, TensorSpec, __version__, _extents
 
 __all__ = ["Operator", "op"]
 
@@ -38,7 +38,7 @@ class Operator:
     is what torch.ops has.
     """
 
-    def __init__(self, program: Program, entry: str, name: str, gradient: "_Gradient | None") -> None:
+    def __init__(self, program: Program, entry: str, name: str, gradient: "_Gradient | str") -> None:
         self.program = program
         self.entry = entry
         self.name = f"{_NAMESPACE}::{name}"
@@ -134,9 +134,9 @@ class _Gradient:
                             f"parameter of '{forward.entry}' ({', '.join(wanted)})")
 
 
-def _save(forward: Operator, gradient: _Gradient | None) -> Callable[..., None]:
+def _save(forward: Operator, gradient: _Gradient | str) -> Callable[..., None]:
     """Keeps what the gradient's def takes."""
-    wanted = gradient.parameters if gradient else []
+    wanted = gradient.parameters if isinstance(gradient, _Gradient) else []
 
     def save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         outputs = output if isinstance(output, (tuple, list)) else (output,)
@@ -150,11 +150,12 @@ def _save(forward: Operator, gradient: _Gradient | None) -> Callable[..., None]:
     return save
 
 
-def _backward(forward: Operator, gradient: _Gradient | None) -> Callable[..., Any]:
+def _backward(forward: Operator, gradient: _Gradient | str) -> Callable[..., Any]:
+    """The gradient, or why there is none."""
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        if gradient is None:
-            raise RuntimeError(f"{forward.name} has no gradient: give tensorc.torch.op() the TC that computes it, as "
-                               f"backward=")
+        if isinstance(gradient, str):
+            raise RuntimeError(f"{forward.name} has no gradient; give tensorc.torch.op() the TC that computes it, as "
+                               f"backward=. {gradient}")
         values = {**ctx.scalars, **dict(zip(ctx.tensors, ctx.saved_tensors))}
         values.update({f"d_{name}": grad.contiguous() for name, grad in zip(forward.results, grads)})
         made = gradient.backward(*[values[name] for name in gradient.parameters])
@@ -186,28 +187,42 @@ def _only_entry(program: Program, entry: str) -> str:
     raise Error(f"the text has {len(program)} defs; name one: {', '.join(program)}")
 
 
+def _gradient(program: Program, entry: str, name: str, backward: str | None, backward_entry: str,
+              options: CpuOptions | None, mapping: MappingOptions | None) -> _Gradient | str:
+    """That of the text given, or the derived one; or the sentence why none can be derived."""
+    try:
+        text = backward if backward is not None else program._engine.gradient(entry)
+        derived = Program(text, name=f"{name}_backward", options=options, mapping=mapping)
+        made = _only_entry(derived, backward_entry)
+    except Error as error:
+        if backward is not None:
+            raise
+        return str(error)
+    operator = Operator(derived, made, f"{name}_backward", "It is the gradient of another.")
+    return _Gradient(program[entry].signature, operator)
+
+
 def op(source: str, entry: str = "", *, backward: str | None = None, backward_entry: str = "",
        name: str | None = None, options: CpuOptions | None = None, mapping: MappingOptions | None = None) -> Operator:
     """Registers a def as an operator of PyTorch, torch.ops.tensorc.NAME.
 
     `backward` is the text of a def that computes gradients: its parameters are named like parameters or results of the
-    first, or d_NAME for the gradient of a result; its results are d_NAME for the gradients of parameters. Without it a
-    backward pass through the operator is an error. `name` is by default the def's with a digest of the text; the same
+    first, or d_NAME for the gradient of a result; its results are d_NAME for the gradients of parameters. Without it the
+    gradient is derived (tensorc.gradient); where it cannot be, a backward pass through the operator is an error that
+    says why. `name` is by default the def's with a digest of the text; the same
     text and options give the same operator. Raises Error.
     """
     program = Program(source, name=name or "tc", options=options, mapping=mapping)
     entry = _only_entry(program, entry)
-    digest = hashlib.sha256(repr((source, entry, backward, backward_entry, options, mapping)).encode()).hexdigest()[:8]
+    # PyTorch keeps compiled graphs on disk by the names of their operators: what changes one has to be in its name.
+    parts = (__version__, source, entry, backward, backward_entry, options, mapping)
+    digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
     full = name or f"{entry}_{digest}"
     if full in _operators:
         if _operators[full].digest != digest:
             raise Error(f"there is an operator {_NAMESPACE}::{full} of another text already")
         return _operators[full]
-    gradient = None
-    if backward is not None:
-        made = op(backward, backward_entry, name=f"{name}_backward" if name else None, options=options,
-                  mapping=mapping)
-        gradient = _Gradient(program[entry].signature, made)
+    gradient = _gradient(program, entry, full, backward, backward_entry, options, mapping)
     operator = Operator(program, entry, full, gradient)
     operator.digest = digest
     _operators[full] = operator

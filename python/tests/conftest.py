@@ -1,4 +1,10 @@
+import os
+import tempfile
+
 import pytest
+
+# PyTorch keeps compiled graphs between processes; each run of the tests compiles its own.
+os.environ["TORCHINDUCTOR_CACHE_DIR"] = tempfile.mkdtemp(prefix="tensorc-inductor-")
 
 
 def has_gpu():

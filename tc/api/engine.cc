@@ -13,6 +13,7 @@
 #include "tc/compile/interface.h"
 #include "tc/ir/canonical.h"
 #include "tc/ir/expr_text.h"
+#include "tc/lang/gradient.h"
 #include "tc/support/check.h"
 #include "tc/support/nearest.h"
 
@@ -326,6 +327,20 @@ Result<std::string> Engine::emit(const Request& request, std::string_view stage,
     if (last >= specialise) TC_TRY_VOID(check_sizes(settings, *run.program));
     TC_TRY_VOID(compile::run_passes(settings, run, wanted.pass));
     return text_of(wanted, settings, run);
+  });
+}
+
+Result<std::string> Engine::gradient(std::string_view entry) const {
+  return guarded([&]() -> Result<std::string> {
+    TC_TRY(def, impl_->find(std::string(entry)));
+    if (impl_->production) return fail("production compiles nothing, and derives no gradient of '{}'", entry);
+    TC_TRY(front, def->compilation(impl_->front));
+    std::vector<std::vector<std::string>> extents;
+    for (const Argument& result : signature_of(*front->program).results) extents.push_back(result.shape);
+    const auto& definitions = front->typed->definitions;
+    const auto typed = std::ranges::find(definitions, front->program->name, &lang::TypedDefinition::name);
+    TC_CHECK(typed != definitions.end(), "the def '{}' is not in its text", front->program->name);
+    return lang::gradient(*typed, front->source, extents);
   });
 }
 

@@ -283,6 +283,11 @@ class Engine {
   /// for the last two; as compile().
   Result<std::string> emit(const Request& request, std::string_view stage, std::string_view arch = "sm_90a") const;
 
+  /// The text of a def that computes the gradients of a def's float inputs, from those of its results: parameters are
+  /// what it reads of the first's, then d_R for each float result R; results are d_A for each float input A. Errors: a
+  /// def that is no list of maps and sums over its inputs, or uses a function whose derivative is not known.
+  Result<std::string> gradient(std::string_view entry = {}) const;
+
   EngineStatistics statistics() const;
 
  private:

@@ -1,0 +1,59 @@
+#include "request.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/string.h>
+
+#include "errors.h"
+#include "frameworks.h"
+#include "function.h"
+
+namespace nb = nanobind;
+
+namespace tc::python {
+namespace {
+
+/// An array, a TensorSpec or None as what is compiled for.
+std::optional<api::TensorSpec> spec_of(const std::string& name, nb::handle given) {
+  if (given.is_none()) return std::nullopt;
+  if (nb::isinstance<api::TensorSpec>(given)) return nb::cast<api::TensorSpec>(given);
+  View view;
+  view.read(name, given, framework_of(given), nullptr);
+  return value_of(api::spec_of(view.tensor));
+}
+
+}  // namespace
+
+api::Backend backend_of(const std::string& name) {
+  if (name == "cpu") return api::Backend::kCpu;
+  if (name == "cuda") return api::Backend::kCuda;
+  if (name == "sim") return api::Backend::kSimulator;
+  raise_value_error("there is no backend '" + name + "'; there are cpu, cuda and sim");
+}
+
+api::Request request_of(nb::dict fields) {
+  api::Request request;
+  const auto take = [&](const char* name, auto use) {
+    if (fields.contains(name) && !fields[name].is_none()) use(nb::object(fields[name]));
+  };
+  take("entry", [&](nb::object value) { request.entry = nb::cast<std::string>(value); });
+  take("inputs", [&](nb::object value) {
+    for (nb::handle one : value) request.inputs.push_back(spec_of("inputs", one));
+  });
+  take("outputs", [&](nb::object value) {
+    for (nb::handle one : value) request.outputs.push_back(spec_of("outputs", one));
+  });
+  take("sizes", [&](nb::object value) { request.sizes = nb::cast<std::map<std::string, int64_t>>(value); });
+  take("scalars", [&](nb::object value) {
+    for (const auto& [key, scalar] : nb::cast<nb::dict>(value)) {
+      const auto name = nb::cast<std::string>(key);
+      request.scalars.emplace(name, scalar_of(name, scalar));
+    }
+  });
+  take("backend", [&](nb::object value) { request.backend = backend_of(nb::cast<std::string>(value)); });
+  take("device", [&](nb::object value) { request.device = nb::cast<int>(value); });
+  take("options", [&](nb::object value) { request.options = nb::cast<options::CpuOptions>(value); });
+  take("mapping", [&](nb::object value) { request.mapping = nb::cast<options::MappingOptions>(value); });
+  return request;
+}
+
+}  // namespace tc::python

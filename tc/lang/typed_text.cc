@@ -1,0 +1,85 @@
+#include "tc/lang/typed_text.h"
+
+#include <fmt/format.h>
+
+#include "tc/lang/ast.h"
+#include "tc/lang/walk.h"
+
+namespace tc::lang {
+namespace {
+
+/// A float of a type: literals are float32 unless they carry a cast.
+std::string float_text(double value, ScalarType type) {
+  std::string digits = fmt::format("{}", value);
+  if (digits.find_first_of(".e") == std::string::npos) digits += ".0";
+  if (type == ScalarType::kFloat32) return value < 0 ? "(" + digits + ")" : digits;
+  return fmt::format("{}({})", name_of(type), digits);
+}
+
+class Writer {
+ public:
+  Writer(const TypedDefinition& definition, const TypedStatement& statement)
+      : definition_(definition), statement_(statement) {}
+
+  std::string write(const TypedExpr& expr) const {
+    return std::visit(
+        Overloaded{
+            [&](const IntegerConstant& c) { return integer(c.value, expr.type); },
+            [&](const FloatConstant& c) { return float_text(c.value, expr.type); },
+            [&](const IndexRef& ref) { return statement_.indices[ref.index].name; },
+            [&](const SizeRef& ref) { return definition_.sizes[ref.size].name; },
+            [&](const ScalarRef& ref) { return definition_.scalars[ref.scalar].name; },
+            [&](const ExtentRef& ref) {
+              return fmt::format("{}.{}", definition_.tensors[ref.tensor].name, ref.dimension);
+            },
+            [&](const Read& read) { return definition_.tensors[read.tensor].name + list(read.subscripts); },
+            [&](const TypedUnary& unary) {
+              return fmt::format("({}{})", spelling_of(unary.op), write(*unary.operand));
+            },
+            [&](const TypedBinary& binary) {
+              return fmt::format("({} {} {})", write(*binary.left), spelling_of(binary.op), write(*binary.right));
+            },
+            [&](const Select& select) {
+              return fmt::format("({} ? {} : {})", write(*select.condition), write(*select.if_true),
+                                 write(*select.if_false));
+            },
+            [&](const Intrinsic& call) { return call.name + list(call.arguments); },
+            [&](const Cast& cast) {
+              const std::string inner = write(*cast.operand);
+              return cast.implicit ? inner : fmt::format("{}({})", name_of(expr.type), inner);
+            },
+            [&](const LetRef& let) { return write(*let.value); },
+        },
+        expr.node);
+  }
+
+  std::string list(const std::vector<TypedExprPtr>& items) const {
+    std::string text;
+    for (const TypedExprPtr& item : items) text += (text.empty() ? "(" : ", ") + write(*item);
+    return text.empty() ? text : text + ")";
+  }
+
+ private:
+  static std::string integer(int64_t value, ScalarType type) {
+    if (type == ScalarType::kBool) return value ? "bool(1)" : "bool(0)";
+    const std::string digits = value < 0 ? fmt::format("({})", value) : fmt::format("{}", value);
+    if (type == ScalarType::kInt32 || type == ScalarType::kInt64) return digits;
+    return fmt::format("{}({})", name_of(type), digits);
+  }
+
+  const TypedDefinition& definition_;
+  const TypedStatement& statement_;
+};
+
+}  // namespace
+
+std::string typed_text(const TypedDefinition& definition, const TypedStatement& statement, const TypedExpr& expr) {
+  return Writer(definition, statement).write(expr);
+}
+
+std::string subscripts_text(const TypedDefinition& definition, const TypedStatement& statement,
+                            const std::vector<TypedExprPtr>& subscripts) {
+  return Writer(definition, statement).list(subscripts);
+}
+
+}  // namespace tc::lang
