@@ -69,6 +69,7 @@ def parse():
     add("--without", default="", help="peers that stay away, such as compile, which tunes for tens of seconds a row")
     add("--system", action="store_true", help="first measure what a launch and a compilation cost on the GPU")
     add("--columns", default="hot,cold", help="hot, cold or both: whether the L2 cache holds the tensors")
+    add("--compile_cache", default="", help="folder where torch.compile keeps what it has tuned, for the next run")
     add("--pairs", type=int, default=30, help="turns; fewer if they would take longer than --seconds")
     add("--seconds", type=float, default=8, help="for the turns of a row")
     add("--compile_seconds", type=float, default=30, help="for compiling one kernel of ours")
@@ -207,6 +208,8 @@ def run_rows(rows, settings, arguments, path, document):
 
 def main():
     arguments = parse()
+    if arguments.compile_cache:
+        os.environ["TORCHINDUCTOR_CACHE_DIR"] = str(pathlib.Path(arguments.compile_cache).resolve())
     torch = import_torch()
     device = arguments.device or ("cuda" if torch and torch.cuda.is_available() else "cpu")
     rows = chosen(arguments, device)

@@ -3,6 +3,7 @@ import contextlib
 import json
 import math
 import pathlib
+import signal
 import subprocess
 import sys
 
@@ -244,6 +245,51 @@ def test_a_run_is_written_after_each_row_and_resumed(library, tmp_path, capsys):
     document["began"], arguments.limit = 0, 5
     run.run_rows([entry_called("20 transpose f32 8192²").row(small=True)], settings, arguments, path, document)
     assert "stopped" in json.loads(path.read_text()) and len(document["rows"]) == 2
+
+
+def started(script, tmp_path, *flags):
+    """run.py, or a script in its place, over two CPU rows without PyTorch."""
+    command = [sys.executable, str(script), "--device=cpu", "--rows=C2 softmax f32 128,C3 layernorm f32 128", "--pairs=2",
+               "--bandwidth=1e10", "--peak=float=1e11", f"--output={tmp_path / 'board.json'}", *flags]
+    return subprocess.Popen(command, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+FAKE = """
+import sys, time
+sys.path.insert(0, {here!r})
+import measure, run
+
+def fake(row, settings):
+    if "softmax" in row.name:
+        print("sleeping", flush=True)
+        time.sleep(600)
+    return measure.blank(row, settings)
+
+run.measure = fake
+sys.exit(run.main())
+"""
+
+
+def test_a_row_that_hangs_costs_itself_only(tmp_path):
+    script = tmp_path / "fake.py"
+    script.write_text(FAKE.format(here=str(HERE)), encoding="utf-8")
+    running = started(script, tmp_path, "--hang=0.5", "--seconds=0.1", "--without=compile")
+    text, _ = running.communicate(timeout=100)
+    found = json.loads((tmp_path / "board.json").read_text(encoding="utf-8"))["rows"]
+    assert [(row["name"][:7], row["status"]) for row in found] == [("softmax", "failed"), ("layerno", "ok")], text
+    assert found[0]["message"].startswith("hung: not done after") and running.returncode == 1
+
+
+def test_ctrl_c_keeps_what_is_done(tmp_path):
+    script = tmp_path / "fake.py"
+    script.write_text(FAKE.format(here=str(HERE)).replace("softmax", "layernorm"), encoding="utf-8")
+    running = started(script, tmp_path)
+    assert "sleeping\n" in iter(running.stdout.readline, "")
+    running.send_signal(signal.SIGINT)
+    text, _ = running.communicate(timeout=100)
+    document = json.loads((tmp_path / "board.json").read_text(encoding="utf-8"))
+    assert [row["name"] for row in document["rows"]] == ["softmax f32 128×100"]
+    assert document["stopped"] == "stopped by hand after 1 of 2 rows" and "has the 1 rows that are done" in text
 
 
 def a_result(name, ours, peer, goal, **more):
