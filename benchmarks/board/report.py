@@ -43,15 +43,13 @@ def of_floor(result):
 
 
 def reached(result):
-    """Whether the goal of the row is: True, False, or None if there is none or nothing was timed."""
+    """Whether the goal of the row is reached; None if there is none, or no peer to say so."""
     ours, goal = best_of_ours(result), result["goal"]
-    if not goal:
+    if not goal or (goal[0] == "ratio" and not best_peer(result)):
         return None
     if not ours:
         return False
-    if goal[0] == "us":
-        return ours[1] <= goal[1]
-    return ratio(result) is not None and ratio(result) >= goal[1]
+    return ours[1] <= goal[1] if goal[0] == "us" else ratio(result) >= goal[1]
 
 
 def goal_text(result):

@@ -331,6 +331,13 @@ def test_table():
     assert third["ours"] == "wrong" and third["peer / ours"] == "" and third["goal"] == "≤ 9 µs, no"
 
 
+def test_goals_need_what_they_compare():
+    alone = a_result("copy f32 10⁸", 100.0, 150.0, ["ratio", 1.0])
+    assert report.reached(alone) is True
+    alone["us"] = {"ours": alone["us"]["ours"]}
+    assert report.reached(alone) is None and report.reached(alone | {"goal": ["us", 90]}) is False
+
+
 def test_markdown_and_pictures(tmp_path):
     earlier, later = a_document(), a_document()
     earlier["rows"][0]["us"]["ours"]["hot"]["median"] = 1.0
