@@ -35,12 +35,15 @@ class Refused(Exception):
     """What the compiler or a kernel says against a request; the text is its own."""
 
 
+def address(array):
+    return array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
+
+
 def view(array, tensor, device):
     """A DLTensor over a dense array, which must outlive it, with the element type that `tensor` of a row has."""
-    data = array.data_ptr() if hasattr(array, "data_ptr") else array.ctypes.data
     shape = (ctypes.c_int64 * len(tensor.shape))(*tensor.shape)
     code, bits = DLPACK[tensor.type]
-    return DLTensor(data, device, len(tensor.shape), code, bits, 1, shape, None, 0)
+    return DLTensor(address(array), device, len(tensor.shape), code, bits, 1, shape, None, 0)
 
 
 def default_library():

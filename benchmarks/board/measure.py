@@ -7,6 +7,7 @@ import gc
 import math
 import time
 
+import openblas
 from arrays import TorchArrays, worst_error
 from engine import Refused
 from machine import clocks, floor_us
@@ -100,19 +101,27 @@ def our_contestants(row, sets, right, settings, result):
     return found
 
 
-def peer_contestants(row, sets, right, settings, result):
-    if not isinstance(settings.arrays, TorchArrays):
-        result["notes"]["PyTorch"] = "not installed"
-        return []
+def peers_without_torch(row, result):
+    result["notes"]["PyTorch"] = "not installed"
+    return openblas.peers_of(row), lambda row, launched: [launched]
+
+
+def peers_with_torch(row, device):
     import peers
+    return peers.peers_of(row, device), peers.results_of
+
+
+def peer_contestants(row, sets, right, settings, result):
+    with_torch = isinstance(settings.arrays, TorchArrays)
+    known, results_of = peers_with_torch(row, settings.device) if with_torch else peers_without_torch(row, result)
     found = []
-    for name, prepare in peers.peers_of(row, settings.device).items():
+    for name, prepare in known.items():
         if name in settings.without or (settings.only and name not in settings.only):
             continue
         try:
             launch = prepare(row, sets)
-            results = peers.results_of(row, launch(0))
-            error = worst_error([result.double() for result in results], right)
+            launched = results_of(row, launch(0))
+            error = worst_error([array.double() if with_torch else array for array in launched], right)
         except Exception as fault:  # a peer that does not run on this machine is no peer
             result["notes"][name] = first_line(fault)
             continue

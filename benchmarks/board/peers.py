@@ -3,14 +3,14 @@
 A peer is a name and a function prepare(row, sets), sets being lists of PyTorch's tensors, that returns launch(i): it
 runs on set i and gives the results, of which the first are the row's. It raises Missing where it cannot take part.
 """
-import ctypes
-import ctypes.util
 import functools
 
 import torch
 import torch.nn.functional as F
 
+import openblas
 from cublaslt import CublasLt, Missing
+from workloads import transposed
 
 COMPILE_MODE = "max-autotune-no-cudagraphs"
 
@@ -93,10 +93,6 @@ FUNCTIONS = {
     "window_sum": lambda a: a[:-2] + a[1:-1] + a[2:],
     "copy": torch.clone,
 }
-
-
-def transposed(row):
-    return row.family == "gemm_fp8" or row.entry.endswith("_nt")
 
 
 def function_of(row):
@@ -216,33 +212,6 @@ def cupy_kernel(row, sets):
     return launch
 
 
-@functools.cache
-def openblas():
-    for name in ("libopenblas.so.0", ctypes.util.find_library("openblas") or ""):
-        try:
-            return ctypes.CDLL(name) if name else None
-        except OSError:
-            continue
-    return None
-
-
-def openblas_sgemm(row, sets):
-    if openblas() is None:
-        raise Missing("OpenBLAS is not installed")
-    rows, plain, turned = 101, 111, 112  # as cblas.h numbers them
-    (m, k), n = sets[0][0].shape, row.outputs[0].shape[1]
-    outputs = [torch.empty(m, n) for _ in sets]
-    sgemm, second = openblas().cblas_sgemm, turned if transposed(row) else plain
-
-    def launch(i):
-        a, b = (ctypes.c_void_p(tensor.data_ptr()) for tensor in sets[i])
-        sgemm(rows, plain, second, m, n, k, ctypes.c_float(1), a, k, b, k if transposed(row) else n, ctypes.c_float(0),
-              ctypes.c_void_p(outputs[i].data_ptr()), n)
-        return outputs[i]
-
-    return launch
-
-
 def batchnorm_results(results):
     y, mean, inverse = results
     return y, mean, 1 / (inverse.double() * inverse) - 1e-5
@@ -259,9 +228,7 @@ def peers_of(row, device):
     """The peers of a row by name, in the order in which they take turns."""
     found = {"eager": eager, "compile": compiled}
     if device == "cpu":
-        if row.family == "gemm":
-            found["OpenBLAS"] = openblas_sgemm
-        return found
+        return found | openblas.peers_of(row)
     if row.entry.startswith("gemm_") and row.family != "gemm_bce":
         found["cublasLt"] = cublaslt_best
     if row.family in ("gemm_bias_relu", "gemm_bias_gelu", "chain", "mlp1"):

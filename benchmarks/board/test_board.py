@@ -212,6 +212,15 @@ def test_wrong_results_are_shown_and_not_timed(library):
     assert measure.measure(row, settings)["status"] == "ok"
 
 
+@pytest.mark.parametrize("title", ["C1 sgemm 1024³", "C1 sgemm 1024³, second operand by columns"])
+def test_openblas_takes_turns_without_pytorch(library, title):
+    settings, _ = settings_for(library)
+    result = measure.measure(entry_called(title).row(small=True), settings)
+    assert result["status"] == "ok" and result["error"]["OpenBLAS"] < 1e-4
+    assert result["notes"] == {"PyTorch": "not installed"}
+    assert measure.best_peer(result)[0] == "OpenBLAS" and report.ratio(result) > 0
+
+
 def test_refusals_and_options(library):
     settings, _ = settings_for(library, {"ours": {}, "given": {"options": "tile: -1"}})
     refused = measure.measure(entry_called("1c gemm TF32 4096³").row(small=True), settings)
@@ -249,8 +258,8 @@ def test_a_run_is_written_after_each_row_and_resumed(library, tmp_path, capsys):
 
 def started(script, tmp_path, *flags):
     """run.py, or a script in its place, over two CPU rows without PyTorch."""
-    command = [sys.executable, str(script), "--device=cpu", "--rows=C2 softmax f32 128,C3 layernorm f32 128", "--pairs=2",
-               "--bandwidth=1e10", "--peak=float=1e11", f"--output={tmp_path / 'board.json'}", *flags]
+    command = [sys.executable, str(script), "--device=cpu", "--rows=C2 softmax f32 128,C3 layernorm f32 128",
+               "--pairs=2", "--bandwidth=1e10", "--peak=float=1e11", f"--output={tmp_path / 'board.json'}", *flags]
     return subprocess.Popen(command, cwd=HERE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
 
 

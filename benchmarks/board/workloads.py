@@ -85,6 +85,11 @@ class Row:
         return max(TOLERANCE[tensor.type] for tensor in self.inputs + self.outputs)
 
 
+def transposed(row):
+    """Whether a product's second operand lies by columns."""
+    return row.family == "gemm_fp8" or row.entry.endswith("_nt")
+
+
 def row(number, name, file, entry, inputs, outputs, reference, **more):
     more.setdefault("bytes", sum(tensor.bytes for tensor in inputs + outputs))
     more.setdefault("family", entry)
