@@ -277,7 +277,13 @@ def draw(document, paths):
             right.barh(place, part, color="#3d5a80", height=0.7)
             right.text(part + 0.01, place, f"{part:.0%}", va="center", fontsize=6)
     left.set_xscale("log")
+    known = [value for value in map(ratio, rows) if value is not None]
+    low, high = min(known + [0.5]) / 1.1, max(known + [2]) * 1.25
+    ticks = [tick for power in range(-3, 5) for tick in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
+    left.set_xlim(low, high)
+    left.set_xticks([tick for tick in ticks if low <= tick <= high], minor=False)
     left.xaxis.set_major_formatter("{x:g}")
+    left.xaxis.set_minor_formatter("")
     left.axvline(1, color="black", linewidth=0.8)
     left.set_xlabel("best peer's time / ours (above 1: ours is faster)")
     right.axvline(1, color="black", linewidth=0.8)
@@ -285,7 +291,7 @@ def draw(document, paths):
     right.set_xlabel("floor / ours (1: what the machine can do)")
     left.set_yticks(list(places), [f"{row['number']} {row['name']}" for row in rows], fontsize=7)
     left.set_ylim(-0.7, len(rows) - 0.3)
-    figure.suptitle(f"{document['machine']['name']}, {document['date']}", fontsize=10)
+    left.set_title(f"{document['machine']['name']}, {document['date']}", fontsize=10)
     figure.tight_layout()
     for path in paths:
         figure.savefig(path, dpi=110, metadata={"Date": None} if path.suffix == ".svg" else None)
