@@ -70,11 +70,13 @@ class Planner {
   void choose_main();
   std::vector<int64_t> chunks() const;
   std::optional<ContractionPlan> plan(const Shape& shape) const;
+  std::optional<ContractionPlan> plan_as_said(const Shape& shape) const;
   std::optional<ContractionPlan> rearranged(int64_t tile) const;
   bool finish(ContractionPlan& plan) const;
   void distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers, ContractionPlan& plan) const;
   OperandPlan operand_plan(const Operand& operand, const ContractionPlan& plan) const;
   std::optional<size_t> turnable(const Operand& operand, const ContractionPlan& plan) const;
+  int64_t passing_vector(const Operand& operand, const ContractionPlan& plan) const;
   std::optional<size_t> turned(const Operand& operand, const ContractionPlan& plan) const;
   int64_t copy_vector(const Operand& operand, const ContractionPlan& plan) const;
   int64_t range(const Subscript& s, const ContractionPlan& plan) const;
@@ -93,8 +95,9 @@ class Planner {
   const options::MappingOptions& options_;
   const Device& device_;
   Wish wish_;
-  mutable std::string why_not_;  ///< why the first plan that was tried is none
-  mutable bool sparing_ = true;  ///< few enough registers that nothing is spilled, several blocks on a processor
+  mutable std::string why_not_;   ///< why the first plan that was tried is none
+  mutable bool sparing_ = true;   ///< few enough registers that nothing is spilled, several blocks on a processor
+  mutable bool may_turn_ = true;  ///< operands, on their way to shared memory
   Classes classes_;
   size_t main_ = 0;
   std::vector<int64_t> chunk_;  ///< of the other reduction axes
@@ -242,11 +245,12 @@ int64_t Planner::copy_vector(const Operand& operand, const ContractionPlan& plan
 /// registers.
 std::optional<size_t> Planner::turnable(const Operand& operand, const ContractionPlan& plan) const {
   constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
-  constexpr int64_t kOften = 64;  // below, copies of single elements cost more than that saves
+  // Below, turning costs more than that saves: by copies of single elements, or through registers.
+  const int64_t often = passing_vector(operand, plan) > 1 ? 32 : 64;
   int64_t uses = 1;
   for (size_t axis = 0; axis < c_.parallel.size(); ++axis)
     uses *= depends(operand, axis) ? 1 : plan.parallel[axis].tile;
-  if (uses < kOften) return {};
+  if (!may_turn_ || uses < often) return {};
   Subscript rest = within_block(operand.subscripts.back(), plan);
   if (operand.type.bytes() < kCopied || rest.reduction[main_] != 1 || c_.update.assign == ir::Assign::kSet) return {};
   rest.reduction[main_] = 0;
@@ -262,11 +266,19 @@ std::optional<size_t> Planner::turnable(const Operand& operand, const Contractio
   return {};
 }
 
-/// Turned is one operand; where two lie along the reduction, single copies of both took 8 % more than vectors of both,
-/// on an H200.
+/// The elements along the reduction that a thread turns at once; 1: single elements are copied.
+int64_t Planner::passing_vector(const Operand& operand, const ContractionPlan& plan) const {
+  const int64_t vector = copy_vector(operand, plan), chunk = plan.chunk[main_];
+  return chunk % vector == 0 && c_.reduction[main_].extent % chunk % vector == 0 ? vector : 1;
+}
+
+/// Of single copies one operand's are worth it; where two lie along the reduction, they took 8 % more than vectors of
+/// both, on an H200.
 std::optional<size_t> Planner::turned(const Operand& operand, const ContractionPlan& plan) const {
+  const std::optional<size_t> turn = turnable(operand, plan);
+  if (!turn || passing_vector(operand, plan) > 1) return turn;
   const auto can = [&](const Operand& other) { return turnable(other, plan).has_value(); };
-  return std::count_if(c_.operands.begin(), c_.operands.end(), can) == 1 ? turnable(operand, plan) : std::nullopt;
+  return std::count_if(c_.operands.begin(), c_.operands.end(), can) == 1 ? turn : std::nullopt;
 }
 
 OperandPlan Planner::operand_plan(const Operand& operand, const ContractionPlan& plan) const {
@@ -278,6 +290,7 @@ OperandPlan Planner::operand_plan(const Operand& operand, const ContractionPlan&
   const std::optional<size_t> turn = turned(operand, plan);
   result.innermost = turn.value_or(operand.subscripts.size() - 1);
   result.vector = turn ? 1 : copy_vector(operand, plan);
+  if (turn) result.through = passing_vector(operand, plan);
   while (result.vector > 1 && result.vector / 2 >= result.box.back()) result.vector /= 2;
   result.box.back() = round_up(result.box.back(), result.vector);
   const int64_t whole = kVectorBytes / operand.type.bytes();
@@ -360,7 +373,16 @@ bool Planner::has_steps(const ContractionPlan& plan) const {
   return no(fmt::format("{} groups of threads do not share a step of {}", plan.groups, plan.chunk[main_]));
 }
 
+/// With operands turned, where that is thought to pay, or as they lie: what takes less time.
 std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
+  may_turn_ = true;
+  std::optional<ContractionPlan> turned = plan_as_said(shape);
+  may_turn_ = false;
+  std::optional<ContractionPlan> lying = plan_as_said(shape);
+  return turned && (!lying || turned->cycles <= lying->cycles) ? turned : lying;
+}
+
+std::optional<ContractionPlan> Planner::plan_as_said(const Shape& shape) const {
   ContractionPlan plan;
   plan.parallel.resize(c_.parallel.size());
   plan.main = main_;
@@ -397,7 +419,7 @@ bool Planner::finish(ContractionPlan& plan) const {
   for (const Operand& operand : c_.operands) {
     plan.operands.push_back(operand_plan(operand, plan));
     const OperandPlan& o = plan.operands.back();
-    plan.asynchronous = plan.asynchronous && o.vector * operand.type.bytes() >= 4;
+    plan.asynchronous = plan.asynchronous && (o.through > 1 || o.vector * operand.type.bytes() >= 4);
     if (o.along_main) plan.vector = std::min(plan.vector, kVectorBytes / operand.type.bytes());
     any_along = any_along || o.along_main;
   }
@@ -542,35 +564,6 @@ std::vector<ContractionPlan> Planner::best(size_t count) const {
 }
 
 }  // namespace
-
-int64_t ContractionPlan::points_threads() const {
-  int64_t result = 1;
-  for (const AxisPlan& axis : parallel) result *= axis.threads();
-  return result;
-}
-
-int64_t ContractionPlan::registers() const {
-  int64_t result = 1;
-  for (const AxisPlan& axis : parallel) result *= axis.registers;
-  return result;
-}
-
-int64_t ContractionPlan::steps(const Contraction& contraction) const {
-  int64_t result = 1;
-  for (size_t r = 0; r < chunk.size(); ++r) result *= contraction.reduction[r].extent / chunk[r];
-  return result;
-}
-
-int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
-  int64_t bytes = 0;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    int64_t elements = operands[i].pitch * stages;
-    for (size_t d = 0; d < operands[i].box.size(); ++d) elements *= d == operands[i].innermost ? 1 : operands[i].box[d];
-    bytes += round_up(elements * contraction.operands[i].type.bytes(), tile::kSharedAlignment);
-  }
-  const int64_t sums = groups == 1 ? 0 : registers() * threads();
-  return bytes + round_up(sums * contraction.update.accumulator.bytes(), tile::kSharedAlignment);
-}
 
 namespace {
 
