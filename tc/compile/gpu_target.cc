@@ -5,17 +5,21 @@
 namespace tc::compile {
 namespace {
 
-/// "CUDA C++ Programming Guide", table "Technical Specifications per Compute Capability", and multiprocessors of the
-/// largest product.
+/// "CUDA C++ Programming Guide", table "Technical Specifications per Compute Capability"; multiprocessors, boost clock
+/// and bytes of memory by the data sheet of the largest product.
 struct ArchLimits {
   int number;
   int64_t shared_bytes;
   int64_t processors;
+  double gigahertz;
+  double terabytes_per_s;
 };
 constexpr ArchLimits kArchitectures[] = {
-    {75, 65536, 72},   {80, 166912, 108}, {86, 101376, 84},   {87, 166912, 16},
-    {89, 101376, 142}, {90, 232448, 132}, {100, 232448, 148}, {120, 101376, 188},
+    {75, 65536, 72, 1.77, 0.67},    {80, 166912, 108, 1.41, 2.04},  {86, 101376, 84, 1.74, 0.70},
+    {87, 166912, 16, 1.30, 0.20},   {89, 101376, 142, 2.52, 0.86},  {90, 232448, 132, 1.98, 4.80},
+    {100, 232448, 148, 1.85, 8.00}, {120, 101376, 188, 2.60, 1.79},
 };
+constexpr double kReached = 0.885;  ///< of the data sheet's memory rate, by copies on an H200
 
 }  // namespace
 
@@ -26,12 +30,14 @@ gpu::Device typical_device(cuda::Arch arch) {
     if (limits.number > arch.number) break;
     device.shared_bytes = limits.shared_bytes;
     device.processors = limits.processors;
+    device.gigahertz = limits.gigahertz;
+    device.memory_bytes_per_us = limits.terabytes_per_s * 1e6 * kReached;
   }
   return device;
 }
 
 gpu::Device device_of(const cuda::DeviceInfo& info) {
-  gpu::Device device;
+  gpu::Device device = typical_device(info.arch());
   device.threads_per_block = info.threads_per_block;
   device.block = info.block_limits;
   device.grid = info.grid_limits;
