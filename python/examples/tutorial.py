@@ -43,6 +43,10 @@ print(tc.emit("cuda", sizes=sizes, arch="sm_90a")[:400], "...")
 by_hand = tensorc.define(SOURCE, options=tensorc.CpuOptions(tile=[16, 32, 32], parallel=False))
 np.testing.assert_allclose(by_hand.layer(x, W, b), y, rtol=1e-4, atol=1e-4)
 
+# %% Tune: candidates are compiled and measured by worker processes; a wrong or crashing one costs only itself.
+tuned = tensorc.tune(SOURCE, sizes=sizes, generations=1, population=3, progress=False)
+print(f"{tuned.speedup:.2f}x by {tuned.options!r}")
+
 # %% Keep: a cache is a file of compiled kernels. The next process that asks for the same gets them without compiling.
 import pathlib  # noqa: E402
 import tempfile  # noqa: E402

@@ -259,10 +259,11 @@ Maker::Maker(const View& like, const api::TensorSpec& spec, bool zeroed) : frame
       verb = "empty_strided";
       strides_ = tuple_of(spec.strides);
     }
+  } else if (framework_->module == "cupy") {  // made on the current device; there is no other way to say which
+    module = nb::module_::import_("cupy");
   } else if (nb::hasattr(like.array(), "__array_namespace__")) {
     module = like.array().attr("__array_namespace__")();
-    // CuPy's are made on the current device, and take no other.
-    if (framework_->module != "cupy") device_ = like.array().attr("device");
+    device_ = like.array().attr("device");
   } else {
     raise_type_error("there is no way known to make an array of " + framework_->module + "'s: pass one as out=");
   }

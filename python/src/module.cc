@@ -11,6 +11,7 @@
 #include "function.h"
 #include "options.h"
 #include "request.h"
+#include "tune.h"
 
 /// The module tensorc._core: what python/tensorc wraps.
 
@@ -188,4 +189,5 @@ NB_MODULE(_core, module) {
   tc::python::bind_signature(module);
   tc::python::bind_engine(module);
   tc::python::bind_function(module);
+  tc::python::bind_tune(module);
 }

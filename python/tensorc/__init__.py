@@ -21,13 +21,14 @@ from typing import Any, Iterator, Mapping, Sequence
 
 from . import _core
 from ._core import (Argument, BudgetError, CancelledError, CpuOptions, Error, Function, Fusion, InternalError, Kernel,
-                    MappingOptions, SchedulerOptions, Signature, TensorSpec)
+                    MappingOptions, Progress, Record, SchedulerOptions, Signature, TensorSpec)
+from ._tune import Tuned, tune
 
 __version__ = _core.__version__
 __all__ = [
     "Argument", "BudgetError", "Cache", "CancelledError", "CpuOptions", "Error", "Function", "Fusion", "InternalError", "Kernel",
-    "MappingOptions", "Program", "SchedulerOptions", "Signature", "TensorSpec", "check", "compile", "define", "emit",
-    "gradient",
+    "MappingOptions", "Program", "Progress", "Record", "SchedulerOptions", "Signature", "TensorSpec", "Tuned", "check", "compile", "define", "emit",
+    "gradient", "tune",
 ]
 
 

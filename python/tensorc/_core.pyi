@@ -233,3 +233,73 @@ class Kernel:
     @property
     def pass_times(self) -> list[tuple[str, float]]:
         """The passes of the compilation and their times in milliseconds."""
+
+
+class Record:
+    """What has become of one candidate. Times are of one run."""
+    @property
+    def generation(self) -> int: ...
+    @property
+    def options(self) -> str:
+        """As text."""
+    @property
+    def outcome(self) -> str:
+        """"done", or why it did not come to that."""
+    @property
+    def us(self) -> float: ...
+    @property
+    def cold_us(self) -> float: ...
+    @property
+    def spread(self) -> float: ...
+    @property
+    def compile_ms(self) -> float: ...
+    @property
+    def message(self) -> str: ...
+    @property
+    def remembered(self) -> bool:
+        """Known from a cache: not measured now."""
+
+
+class Progress:
+    """How far a search is."""
+    @property
+    def done(self) -> int:
+        """Candidates, of `planned`."""
+    @property
+    def planned(self) -> int: ...
+    @property
+    def generation(self) -> int: ...
+    @property
+    def default_us(self) -> float: ...
+    @property
+    def best_us(self) -> float: ...
+    @property
+    def failed(self) -> dict[str, int]:
+        """How many by reason."""
+    @property
+    def seconds_left(self) -> float | None: ...
+
+
+class Tuned:
+    """The end of a search; tensorc.Tuned has the options as a value."""
+    @property
+    def ending(self) -> str: ...
+    @property
+    def best(self) -> str: ...
+    @property
+    def best_us(self) -> float: ...
+    @property
+    def best_cold_us(self) -> float: ...
+    @property
+    def default_us(self) -> float: ...
+    @property
+    def speedup(self) -> float: ...
+    @property
+    def device(self) -> str: ...
+    @property
+    def history(self) -> list[Record]: ...
+
+
+def tune(text: str, request: dict[str, Any], config: dict[str, Any], progress: Any) -> Tuned: ...
+def run_tune_job(job: bytes) -> bytes: ...
+def serve_tune_jobs() -> int: ...

@@ -15,6 +15,10 @@ def has_gpu():
     return torch.cuda.is_available()
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "gpu: needs a GPU of NVIDIA's with its driver and NVRTC")
+
+
 def pytest_collection_modifyitems(items):
     if has_gpu():
         return

@@ -1,0 +1,202 @@
+#include "tune.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+#include <tc/api/tune.h>
+
+#include "errors.h"
+#include "frameworks.h"
+#include "request.h"
+
+namespace nb = nanobind;
+
+namespace tc::python {
+namespace {
+
+/// Jobs by way of an object of Python's with submit(id, device, bytes, limit_s) and wait(timeout_s), which returns
+/// a list of (id, loss, reply).
+class PythonExecutor : public tune::Executor {
+ public:
+  explicit PythonExecutor(nb::object object) : object_(std::move(object)) {}
+  ~PythonExecutor() override {
+    const nb::gil_scoped_acquire held;
+    object_.reset();
+  }
+
+  Result<void> submit(Job job) override {
+    return guarded([&]() -> Result<void> {
+      object_.attr("submit")(job.id, job.device, nb::bytes(job.bytes.data(), job.bytes.size()), seconds(job.limit));
+      return {};
+    });
+  }
+
+  Result<std::vector<Done>> wait(std::chrono::milliseconds timeout) override {
+    return guarded([&]() -> Result<std::vector<Done>> {
+      std::vector<Done> done;
+      for (nb::handle one : object_.attr("wait")(seconds(timeout))) {
+        const nb::bytes reply = nb::cast<nb::bytes>(one[2]);
+        done.push_back({.id = nb::cast<uint64_t>(one[0]),
+                        .loss = static_cast<tune::Loss>(nb::cast<int>(one[1])),
+                        .text = std::string(reply.c_str(), reply.size())});
+      }
+      return done;
+    });
+  }
+
+ private:
+  static double seconds(std::chrono::milliseconds time) { return static_cast<double>(time.count()) / 1000; }
+
+  template <typename Work>
+  static auto guarded(Work work) -> decltype(work()) {
+    const nb::gil_scoped_acquire held;
+    try {
+      return work();
+    } catch (nb::python_error& error) {
+      std::string sentence = "the executor fails: ";
+      sentence += nb::cast<std::string>(error.type().attr("__name__")) + ": ";
+      sentence += nb::cast<std::string>(nb::str(nb::object(nb::borrow(error.value()))));
+      return tl::unexpected(Error(std::move(sentence)));
+    }
+  }
+
+  nb::object object_;
+};
+
+/// Host arrays as the tensors that candidates are measured on; none unless all inputs are such.
+std::vector<api::Tensor> data_of(nb::handle inputs, std::vector<View>& views) {
+  std::vector<api::Tensor> tensors;
+  size_t next = 0;
+  for (nb::handle input : inputs) {
+    if (input.is_none() || nb::isinstance<api::TensorSpec>(input)) return {};
+    View& view = views[next++];
+    view.read("inputs", input, framework_of(input), nullptr);
+    if (view.tensor.device.device_type != kDLCPU) return {};
+    tensors.push_back(api::Tensor::borrow(view.tensor, /*read_only=*/true));
+  }
+  return tensors;
+}
+
+api::TuneConfig config_of(nb::dict fields) {
+  api::TuneConfig config;
+  const auto take = [&](const char* name, auto& member) {
+    if (fields.contains(name)) member = nb::cast<std::decay_t<decltype(member)>>(fields[name]);
+  };
+  const auto search = nb::cast<std::string>(fields["search"]);
+  if (search != "genetic" && search != "random")
+    raise_value_error("there is no search '" + search + "'; there are genetic and random");
+  config.search = search == "random" ? tune::SearchKind::kRandom : tune::SearchKind::kGenetic;
+  take("generations", config.generations);
+  take("population", config.population);
+  take("seed", config.seed);
+  take("threads", config.threads);
+  take("devices", config.devices);
+  take("time_limit_s", config.time_limit_s);
+  take("cache", config.cache);
+  take("worker", config.worker);
+  take("folder", config.folder);
+  if (fields.contains("executor")) config.executor = std::make_shared<PythonExecutor>(nb::object(fields["executor"]));
+  return config;
+}
+
+/// Searches with the GIL released. `progress` is called after each candidate; an exception in it, or Ctrl-C, ends the
+/// search, and the latter keeps the best so far.
+tune::Tuned search(const std::string& text, nb::dict request, nb::dict config_fields, nb::object progress) {
+  const api::TuneProgram program{.text = text, .request = request_of(request)};
+  api::TuneConfig config = config_of(config_fields);
+  std::vector<View> views(nb::len(nb::object(request["inputs"])));
+  const std::vector<api::Tensor> inputs = data_of(request["inputs"], views);
+  std::stop_source stop;
+  config.stop = stop.get_token();
+  std::optional<nb::python_error> raised;
+  const auto callback = [&](const tune::Progress& known) {
+    const nb::gil_scoped_acquire held;
+    try {
+      if (!progress.is_none()) progress(nb::cast(known));
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    } catch (nb::python_error& error) {
+      if (!error.matches(PyExc_KeyboardInterrupt) && !raised) raised.emplace(std::move(error));
+      stop.request_stop();
+    }
+  };
+  std::optional<Result<tune::Tuned>> tuned;
+  {
+    const nb::gil_scoped_release released;
+    tuned.emplace(api::tune(program, inputs, config, callback));
+    config.executor.reset();
+  }
+  if (raised) throw std::move(*raised);
+  return value_of(std::move(*tuned));
+}
+
+const char* name_of(tune::Ending ending) {
+  switch (ending) {
+    case tune::Ending::kFinished:
+      return "finished";
+    case tune::Ending::kExhausted:
+      return "exhausted";
+    case tune::Ending::kTimeLimit:
+      return "time limit";
+    case tune::Ending::kStopped:
+      return "stopped";
+  }
+  return "";
+}
+
+void bind_results(nb::module_& module) {
+  nb::class_<tune::Record>(module, "Record", "What has become of one candidate.")
+      .def_ro("generation", &tune::Record::generation)
+      .def_ro("options", &tune::Record::options)
+      .def_prop_ro("outcome", [](const tune::Record& self) { return tune::name_of(self.outcome); })
+      .def_ro("us", &tune::Record::us)
+      .def_ro("cold_us", &tune::Record::cold_us)
+      .def_ro("spread", &tune::Record::spread)
+      .def_ro("compile_ms", &tune::Record::compile_ms)
+      .def_ro("message", &tune::Record::message)
+      .def_ro("remembered", &tune::Record::remembered);
+  nb::class_<tune::Progress>(module, "Progress", "How far a search is.")
+      .def_ro("done", &tune::Progress::done)
+      .def_ro("planned", &tune::Progress::planned)
+      .def_ro("generation", &tune::Progress::generation)
+      .def_ro("default_us", &tune::Progress::default_us)
+      .def_ro("best_us", &tune::Progress::best_us)
+      .def_prop_ro("failed",
+                   [](const tune::Progress& self) {
+                     nb::dict failed;
+                     for (const auto& [outcome, count] : self.failed) failed[tune::name_of(outcome)] = count;
+                     return failed;
+                   })
+      .def_ro("seconds_left", &tune::Progress::seconds_left);
+  nb::class_<tune::Tuned>(module, "Tuned", "The end of a search.")
+      .def_prop_ro("ending", [](const tune::Tuned& self) { return name_of(self.ending); })
+      .def_ro("best", &tune::Tuned::best)
+      .def_ro("best_us", &tune::Tuned::best_us)
+      .def_ro("best_cold_us", &tune::Tuned::best_cold_us)
+      .def_ro("default_us", &tune::Tuned::default_us)
+      .def_ro("speedup", &tune::Tuned::speedup)
+      .def_ro("device", &tune::Tuned::device)
+      .def_ro("history", &tune::Tuned::history);
+}
+
+}  // namespace
+
+void bind_tune(nb::module_& module) {
+  bind_results(module);
+  module.def("tune", &search, nb::arg("text"), nb::arg("request"), nb::arg("config"), nb::arg("progress").none());
+  module.def("run_tune_job", [](nb::bytes job) {
+    const std::string request(job.c_str(), job.size());
+    std::string reply;
+    {
+      const nb::gil_scoped_release released;
+      reply = api::run_tune_job(request);
+    }
+    return nb::bytes(reply.data(), reply.size());
+  });
+  module.def("serve_tune_jobs", [] {
+    const nb::gil_scoped_release released;
+    return api::serve_tune_jobs();
+  });
+}
+
+}  // namespace tc::python
