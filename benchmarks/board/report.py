@@ -12,6 +12,7 @@ import json
 import pathlib
 import sys
 
+import rows
 from measure import best_of_ours, best_peer
 
 STATUS = {"wrong": "wrong", "refused": "refused", "not expressible": "not expressible", "failed": "failed"}
@@ -133,9 +134,12 @@ def joined(documents):
     return list(machines.values())
 
 
+def board_titles(device):
+    return [f"{entry.number} {entry.name}" for entry in (rows.CPU if device == "cpu" else rows.GPU)]
+
+
 def place_of(row, device):
-    import rows
-    titles = [f"{entry.number} {entry.name}" for entry in (rows.CPU if device == "cpu" else rows.GPU)]
+    titles = board_titles(device)
     title = f"{row['number']} {row['name']}"
     return titles.index(title) if title in titles else len(titles)
 
@@ -197,12 +201,12 @@ def remarks(document):
 
 
 def summary_line(document):
-    rows = document["rows"]
-    timed = [row for row in rows if best_of_ours(row)]
-    ahead = sum((ratio(row) or 0) >= 1 for row in timed)
-    met = sum(bool(reached(row)) for row in rows)
-    return (f"{len(rows)} rows, {len(timed)} of ours right and timed; {ahead} at least as fast as the best peer; "
-            f"{met} of {sum(bool(row['goal']) for row in rows)} goals reached.")
+    results, of_all = document["rows"], len(board_titles(document["device"]))
+    timed = [result for result in results if best_of_ours(result)]
+    ahead = sum((ratio(result) or 0) >= 1 for result in timed)
+    met, goals = sum(bool(reached(result)) for result in results), sum(bool(result["goal"]) for result in results)
+    return (f"{len(results)} of the board's {of_all} rows were run, {len(timed)} of ours right and timed; {ahead} at "
+            f"least as fast as the best peer; {met} of {goals} goals reached.")
 
 
 HOW = """\
@@ -229,7 +233,7 @@ def machine_section(document, picture):
             "Measured " + "; ".join(f"{date} at revision {revision}" for date, revision in sorted(parts)) +
             f", {document['pairs']} turns. Figures for the floor, in TB/s and TFLOP/s " +
             f"({document['figures_from']}): {figures}.", ""), "",
-        summary_line(document), ""
+        wrapped(summary_line(document), ""), ""
     ]
     if picture:
         lines += [f"![Ratio to the best peer and to the floor, {facts['name']}]({picture})", ""]
@@ -254,14 +258,14 @@ def draw(document, paths):
     matplotlib.rcParams["svg.hashsalt"] = "board"  # the same picture for the same numbers
     matplotlib.rcParams["svg.fonttype"] = "none"
     import matplotlib.pyplot as plt
-    rows = list(reversed(document["rows"]))
-    places = range(len(rows))
+    results = list(reversed(document["rows"]))
+    places = range(len(results))
     figure, (left, right) = plt.subplots(1,
                                          2,
-                                         figsize=(11, 1.5 + 0.24 * len(rows)),
+                                         figsize=(11, 1.5 + 0.24 * len(results)),
                                          sharey=True,
                                          gridspec_kw={"width_ratios": [3, 2]})
-    for place, row in zip(places, rows):
+    for place, row in zip(places, results):
         against, part = ratio(row), of_floor(row)
         if against is None:
             left.text(1,
@@ -277,7 +281,7 @@ def draw(document, paths):
             right.barh(place, part, color="#3d5a80", height=0.7)
             right.text(part + 0.01, place, f"{part:.0%}", va="center", fontsize=6)
     left.set_xscale("log")
-    known = [value for value in map(ratio, rows) if value is not None]
+    known = [value for value in map(ratio, results) if value is not None]
     low, high = min(known + [0.5]) / 1.1, max(known + [2]) * 1.25
     ticks = [tick for power in range(-3, 5) for tick in (10.0**power, 2 * 10.0**power, 5 * 10.0**power)]
     left.set_xlim(low, high)
@@ -287,10 +291,10 @@ def draw(document, paths):
     left.axvline(1, color="black", linewidth=0.8)
     left.set_xlabel("best peer's time / ours (above 1: ours is faster)")
     right.axvline(1, color="black", linewidth=0.8)
-    right.set_xlim(0, max([1.1] + [(of_floor(row) or 0) + 0.15 for row in rows]))
+    right.set_xlim(0, max([1.1] + [(of_floor(row) or 0) + 0.15 for row in results]))
     right.set_xlabel("floor / ours (1: what the machine can do)")
-    left.set_yticks(list(places), [f"{row['number']} {row['name']}" for row in rows], fontsize=7)
-    left.set_ylim(-0.7, len(rows) - 0.3)
+    left.set_yticks(list(places), [f"{row['number']} {row['name']}" for row in results], fontsize=7)
+    left.set_ylim(-0.7, len(results) - 0.3)
     left.set_title(f"{document['machine']['name']}, {document['date']}", fontsize=10)
     figure.tight_layout()
     for path in paths:
