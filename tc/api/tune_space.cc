@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "tc/compile/cached.h"
-#include "tc/cpu/target.h"
-#include "tc/gpu/limits.h"
-#include "tc/options/presets.h"
+#include "tc/gpu/tunables.h"
 #include "tc/support/check.h"
 #include "tc/support/result.h"
 
@@ -98,43 +95,39 @@ Parameter parameter_of(const std::string& field, const std::vector<options::Mapp
   return parameter;
 }
 
-Result<TuneSpace> gpu_space(const TuneSetup& setup) {
+/// A field as the message has it: schedulers are tuned by their fusion alone.
+std::string path_of(const std::string& field) {
+  return field.ends_with("schedule_options") ? field + ".fusion_strategy" : field;
+}
+
+Result<TuneSpace> gpu_space(const TuneSetup& setup, size_t count) {
+  const options::MappingOptions base{.strict = setup.problem.program.request.mapping.strict};
+  const auto program = setup.compilation.specialised;
+  const gpu::Device& device = setup.settings.gpu.device;
   TuneSpace result;
   result.space.backend = setup.settings.backend;
-  result.space.base = options::to_text(options::MappingOptions{.strict = setup.problem.program.request.mapping.strict});
-  std::vector<options::MappingOptions> tiles, threads, blocks;
-  for (const std::vector<int64_t>& tile : std::vector<std::vector<int64_t>>{
-           {1}, {4}, {8}, {16}, {32}, {64}, {1, 32}, {4, 32}, {8, 32}, {32, 32}, {16, 64}, {8, 8, 8}, {32, 32, 32}}) {
-    tiles.push_back({.tile = tile});
+  result.space.base = options::to_text(base);
+  TC_TRY(tunables, gpu::tunables(*program, base, device));
+  for (const gpu::Tunable& tunable : tunables) {
+    std::vector<options::MappingOptions> examples;
+    for (const auto& value : tunable.values) examples.push_back(gpu::with(base, tunable.field, value));
+    result.space.parameters.push_back(parameter_of(path_of(tunable.field), examples));
   }
-  for (const std::vector<int64_t>& block : std::vector<std::vector<int64_t>>{
-           {32}, {64}, {128}, {256}, {512}, {32, 4}, {32, 8}, {64, 4}, {16, 16}, {8, 8, 4}}) {
-    threads.push_back({.map_to_threads = block});
-  }
-  for (const std::vector<int64_t>& grid :
-       std::vector<std::vector<int64_t>>{{64}, {256}, {1024}, {32, 32}, {256, 256}}) {
-    blocks.push_back({.map_to_blocks = grid});
-  }
-  result.space.parameters = {parameter_of("tile", tiles),
-                             parameter_of("map_to_threads", threads),
-                             parameter_of("map_to_blocks", blocks),
-                             {"outer_schedule_options.fusion_strategy", {"", "MAX", "PRESERVE_3_COINCIDENT", "MIN"}},
-                             {"use_private_memory", {"", "false"}},
-                             {"use_shared_memory", {"", "false"}}};
-  result.infeasible = [device = setup.settings.gpu.device](const std::string& text) -> std::string {
+  result.infeasible = [program, device](const std::string& text) -> std::string {
     const Result<options::MappingOptions> options = options::mapping_options_from_text(text);
     if (!options) return options.error().diagnostics().at(0).message;
-    const Result<void> fits = gpu::check_limits(*options, device);
-    return fits ? "" : fits.error().diagnostics().at(0).message;
+    const Result<gpu::Mapping> mapping = gpu::map_program(*program, *options, device);
+    return mapping ? "" : mapping.error().diagnostics().at(0).message;
   };
-  for (const auto& [name, options] : options::presets()) result.seeds.push_back(options::to_text(options));
+  TC_TRY(top, gpu::top(*program, base, device, count));
+  for (const gpu::Candidate& candidate : top) result.seeds.push_back(options::to_text(candidate.options));
   return result;
 }
 
 }  // namespace
 
 Result<TuneSpace> space_of(const TuneSetup& setup, size_t count) {
-  Result<TuneSpace> result = setup.settings.backend == Backend::kCpu ? cpu_space(setup) : gpu_space(setup);
+  Result<TuneSpace> result = setup.settings.backend == Backend::kCpu ? cpu_space(setup) : gpu_space(setup, count);
   if (result && result->seeds.size() > count) result->seeds.resize(count);
   return result;
 }

@@ -134,6 +134,23 @@ TEST_F(Tune, ARunThatWasKilledGoesOn) {
   EXPECT_EQ(rest.find(" 0 known before"), std::string::npos) << rest;
 }
 
+TEST_F(Tune, TasksOfAnArrayJobMergeWhatTheyHaveFound) {
+  folder_.write("shapes", "mm M=8,N=8,K=8\nscale N=64 a=2\nmm M=8,N=16,K=8\n");
+  const std::string script = TC_SOURCE_DIR "/examples/tuning/array.sh";
+  std::string command = "cd " + folder_.path(".") + " && export TENSORC=" TC_TOOL;
+  for (const char* task : {"5", "6"}) {
+    command += std::string(" && SLURM_ARRAY_TASK_ID=") + task + " SLURM_ARRAY_TASK_MIN=5 SLURM_ARRAY_TASK_COUNT=2 " +
+               script + " mm.tc shapes out --generations=0 >> log 2>&1";
+  }
+  command += " && " + script + " --merge out >> log 2>&1";
+  ASSERT_EQ(std::system(command.c_str()), 0) << folder_.read("log");
+  const Output best = folder_.run({"cache", "best", "out/kernels.tcc"});
+  EXPECT_EQ(best.code, 0) << best.err;
+  for (const char* shape : {"(8, 8, 8)", "(64)", "(8, 8, 16)"}) {
+    EXPECT_NE(best.out.find(shape), std::string::npos) << best.out;
+  }
+}
+
 TEST_F(Tune, SaysWhatIsWrong) {
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--search=best"}),
             "error: there is no search 'best'; there are genetic and random\n");
