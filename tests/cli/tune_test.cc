@@ -146,7 +146,7 @@ TEST_F(Tune, TasksOfAnArrayJobMergeWhatTheyHaveFound) {
   ASSERT_EQ(std::system(command.c_str()), 0) << folder_.read("log");
   const Output best = folder_.run({"cache", "best", "out/kernels.tcc"});
   EXPECT_EQ(best.code, 0) << best.err;
-  for (const char* shape : {"(8, 8, 8)", "(64)", "(8, 8, 16)"}) {
+  for (const char* shape : {" 8x8x8 ", " 64 ", " 8x8x16 "}) {
     EXPECT_NE(best.out.find(shape), std::string::npos) << best.out;
   }
 }
