@@ -122,12 +122,18 @@ CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compi
 }
 
 Result<CompiledKernel> kernel_of(const compile::Settings& settings, const ir::Program& program,
-                                 const cache::Entry& entry) {
-  if (!fit_program(entry, program)) return fail("a kernel of another program than '{}'", program.name);
+                                 const cache::Entry& entry, const std::string& options) {
+  if (!fit_program(entry, program)) {
+    return fail("a kernel of another program than '{}'", program.name);
+  }
   TC_TRY(bindings, ir::bind(program, settings.given));
   TC_TRY(runner, load_runner(settings, program, entry));
-  return CompiledKernel(
-      std::make_shared<const CompiledKernel::Impl>(settings, program, bindings, entry, std::move(runner)));
+  auto impl = std::make_shared<CompiledKernel::Impl>(settings, program, bindings, entry, std::move(runner));
+  impl->provenance = {.from_file = true,
+                      .options = options,
+                      .compiler = entry.certificate.compiler,
+                      .statement = entry.certificate.statement};
+  return CompiledKernel(std::move(impl));
 }
 
 CompiledKernel::CompiledKernel(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}

@@ -33,9 +33,9 @@ struct CompiledKernel::Impl {
 /// The kernel of a compilation that has run all passes.
 CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation);
 
-/// The kernel of an entry that was made for the settings of this symbolic Program. Errors: code that this machine
-/// cannot run; an entry of another program.
+/// The kernel of an entry that was made for the settings of this symbolic Program, and the options that its key names.
+/// Errors: code that this machine cannot run; an entry of another program.
 Result<CompiledKernel> kernel_of(const compile::Settings& settings, const ir::Program& program,
-                                 const cache::Entry& entry);
+                                 const cache::Entry& entry, const std::string& options);
 
 }  // namespace tc::api

@@ -27,15 +27,13 @@ std::string text_of(const Error& error) { return error.diagnostics().at(0).messa
 struct KernelStore::Search {
   const compile::Settings& settings;
   const Def& def;
-  ir::Bindings bindings;
   cache::Problem problem;
   std::string options;  ///< of the request
 };
 
 Result<KernelStore::Found> KernelStore::find(const compile::Settings& settings, const Def& def) const {
-  TC_TRY(bindings, ir::bind(def.program, settings.given));
   TC_TRY(problem, compile::problem_of(settings, def.program, def.digest));
-  Search search{settings, def, bindings, problem, compile::options_text(settings)};
+  Search search{settings, def, problem, compile::options_text(settings)};
   if (!policy_.production) {
     Result<Found> found = find_problem(search);
     if (found || found.error().kind() == ErrorKind::kCancelled) return found;
@@ -152,11 +150,6 @@ Result<std::optional<CompiledKernel>> KernelStore::take(const Search& search, co
                                                         bool& reproved) const {
   TC_TRY(entry, file_->find(key));
   if (!entry) return std::nullopt;
-  if (!fit_program(*entry, search.def.program)) {
-    warn(fmt::format("the cache {}: a kernel takes arguments that '{}' does not have; it is skipped", file_->path(),
-                     search.def.program.name));
-    return std::nullopt;
-  }
   const bool own = entry->certificate.origin == cache::Certificate::Origin::kCompiler;
   const bool prove_it = policy_.reprove == Reprove::kAlways ||
                         (policy_.reprove == Reprove::kOtherCompiler && key.compiler != cache::compiler_version());
@@ -165,19 +158,13 @@ Result<std::optional<CompiledKernel>> KernelStore::take(const Search& search, co
     if (!holds) return std::nullopt;
     reproved = true;
   }
-  auto runner = load_runner(search.settings, search.def.program, *entry);
-  if (!runner) {
+  auto kernel = kernel_of(search.settings, search.def.program, *entry, key.options);
+  if (!kernel) {
     warn(fmt::format("the cache {}: a kernel of '{}' does not load, and is skipped: {}", file_->path(),
-                     search.def.program.name, text_of(runner.error())));
+                     search.def.program.name, text_of(kernel.error())));
     return std::nullopt;
   }
-  auto impl = std::make_shared<CompiledKernel::Impl>(search.settings, search.def.program, search.bindings, *entry,
-                                                     std::move(*runner));
-  impl->provenance = {.from_file = true,
-                      .options = key.options,
-                      .compiler = entry->certificate.compiler,
-                      .statement = entry->certificate.statement};
-  return CompiledKernel(std::move(impl));
+  return std::move(*kernel);
 }
 
 Result<bool> KernelStore::prove(const Search& search, const cache::Key& key, const cache::Entry& entry) const {

@@ -201,8 +201,7 @@ class CompiledKernel {
   friend class Engine;
   friend CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation);
   friend Result<CompiledKernel> kernel_of(const compile::Settings& settings, const ir::Program& program,
-                                          const cache::Entry& entry);
-  friend class KernelStore;
+                                          const cache::Entry& entry, const std::string& options);
   struct Impl;
   explicit CompiledKernel(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;

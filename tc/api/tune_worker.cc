@@ -192,7 +192,7 @@ class Workbench {
       if (!stored) return fail("an artifact that cannot be read");
       entry = stored->entry;
     }
-    TC_TRY(kernel, kernel_of(settings, *setup_.compilation.program, entry));
+    TC_TRY(kernel, kernel_of(settings, *setup_.compilation.program, entry, compile::options_text(settings)));
     candidate.kernel = kernel;
     return candidate;
   }

@@ -149,6 +149,22 @@ const std::vector<Command>& commands() {
        {"tensorc cache prune kernels.tcc --keep_best=1", "tensorc cache prune kernels.tcc --older_than_days=90"},
        1,
        run_cache_prune},
+      {"cache import",
+       "cache import FILE PROGRAM.tc [flags]",
+       "Adds a kernel by hand to a cache: options, or CUDA text.",
+       "Adds a kernel by hand to a cache, for the sizes given: what the compiler makes of --options, or, for a GPU, "
+       "CUDA "
+       "text of one's own in place of what it prints for them (--cuda_text). It is run on random data and compared "
+       "with "
+       "the interpreter's results, and refused if one is farther off than rounding explains; then it is timed, so that "
+       "it "
+       "is taken where it is the fastest known for the shape.",
+       {"entry", "sizes", "scalars", "seed", "backend", "device", "options", "preset", "cuda_text", "threads",
+        "check_bounds", "strict", "isl_operations", "time_limit_ms", "repeat"},
+       {"tensorc cache import kernels.tcc matmul.tc --sizes=M=128,N=64,K=32 --options=mine.txt",
+        "tensorc cache import kernels.tcc matmul.tc --sizes=M=128,N=64,K=32 --backend=cuda --cuda_text=mine.cu"},
+       2,
+       run_cache_import},
       {"cache export",
        "cache export FILE OUT [flags]",
        "Writes a part of a cache to a new, read-only file for production.",

@@ -12,7 +12,7 @@ using api::Stopwatch;
 
 }  // namespace
 
-Result<std::string> run_on_device(const api::CompiledKernel& kernel, Arguments& arguments, uint32_t repeat) {
+Result<DeviceTimes> time_on_device(const api::CompiledKernel& kernel, Arguments& arguments, uint32_t repeat) {
   TC_TRY(context, cuda::Context::open(kernel.device().device_id));
   DeviceTensors inputs, outputs, scratch;
   for (const api::Tensor& input : arguments.inputs) TC_TRY_VOID(inputs.add(context, input));
@@ -28,14 +28,18 @@ Result<std::string> run_on_device(const api::CompiledKernel& kernel, Arguments& 
   for (size_t o = 0; o < outputs.buffers.size(); ++o) {
     TC_TRY_VOID(outputs.buffers[o].copy_to(arguments.outputs[o].data(), outputs.buffers[o].bytes()));
   }
-  const std::string where = context->device().name;
-  if (repeat == 1) return fmt::format("time: {} on {}", time_text(first_us), where);
-  std::vector<double> runs_us;
-  for (uint32_t i = 0; i < repeat; ++i) {
+  DeviceTimes times{.device = context->device().name, .first_us = first_us, .runs_us = {}};
+  for (uint32_t i = 0; repeat > 1 && i < repeat; ++i) {
     TC_TRY(us, stopwatch.time_us([&] { return kernel.run(read_only, scratch_list, arguments.scalars); }));
-    runs_us.push_back(us);
+    times.runs_us.push_back(us);
   }
-  return series_text(std::move(runs_us), first_us) + fmt::format(" on {}", where);
+  return times;
+}
+
+Result<std::string> run_on_device(const api::CompiledKernel& kernel, Arguments& arguments, uint32_t repeat) {
+  TC_TRY(times, time_on_device(kernel, arguments, repeat));
+  if (repeat == 1) return fmt::format("time: {} on {}", time_text(times.first_us), times.device);
+  return series_text(std::move(times.runs_us), times.first_us) + fmt::format(" on {}", times.device);
 }
 
 }  // namespace tc::cli

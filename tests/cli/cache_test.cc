@@ -84,9 +84,23 @@ TEST_F(CacheTool, DamageIsReportedSkippedAndRemoved) {
   EXPECT_EQ(good({"cache", "verify", "c"}), "c: 2 rows, all as they were written\n");
 }
 
+TEST_F(CacheTool, ImportedOptionsAreComparedTimedAndTaken) {
+  folder.write("options", "unroll: 3");
+  const std::string text = good({"cache", "import", "c", "mv.tc", "--sizes=M=8,K=16", "--options=options"});
+  EXPECT_TRUE(has(text, "check: 'y' agrees") && has(text, "c: added, ")) << text;
+  EXPECT_TRUE(has(run("M=8,K=16", {"--cache=c"}), "cache: found, options unroll: 3\n"));
+  EXPECT_TRUE(has(good({"cache", "best", "c"}), "unroll: 3"));
+  EXPECT_TRUE(has(good({"cache", "best", "c", "--json"}), "\"options\": \"unroll: 3\\n\""));
+  EXPECT_TRUE(has(good({"cache", "verify", "c", "--reprove"}), "1 kernels proved again"));
+  folder.write("wrong", "unroll: 3000");
+  EXPECT_TRUE(has(error({"cache", "import", "c", "mv.tc", "--sizes=M=8,K=16", "--options=wrong"}), "unroll"));
+  EXPECT_EQ(error({"cache", "import", "c", "mv.tc", "--sizes=M=8,K=16", "--cuda_text=x"}),
+            "error: '--cuda_text' is for the backend cuda\n");
+}
+
 TEST_F(CacheTool, ItsCommandsHaveHelp) {
   const std::string group = good({"cache", "--help"});
-  for (const char* command : {"list", "show", "best", "merge", "verify", "prune", "export"}) {
+  for (const char* command : {"list", "show", "best", "merge", "verify", "prune", "export", "import"}) {
     EXPECT_TRUE(has(group, std::string("\n  cache ") + command + " ")) << command;
     EXPECT_TRUE(has(good({"cache", command, "--help"}), std::string("usage: tensorc cache ") + command + " "))
         << command;
