@@ -70,7 +70,6 @@ class Planner {
   void choose_main();
   std::vector<int64_t> chunks() const;
   std::optional<ContractionPlan> plan(const Shape& shape) const;
-  std::optional<ContractionPlan> plan_as_said(const Shape& shape) const;
   std::optional<ContractionPlan> rearranged(int64_t tile) const;
   bool finish(ContractionPlan& plan) const;
   void distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers, ContractionPlan& plan) const;
@@ -95,9 +94,8 @@ class Planner {
   const options::MappingOptions& options_;
   const Device& device_;
   Wish wish_;
-  mutable std::string why_not_;   ///< why the first plan that was tried is none
-  mutable bool sparing_ = true;   ///< few enough registers that nothing is spilled, several blocks on a processor
-  mutable bool may_turn_ = true;  ///< operands, on their way to shared memory
+  mutable std::string why_not_;  ///< why the first plan that was tried is none
+  mutable bool sparing_ = true;  ///< few enough registers that nothing is spilled, several blocks on a processor
   Classes classes_;
   size_t main_ = 0;
   std::vector<int64_t> chunk_;  ///< of the other reduction axes
@@ -245,12 +243,11 @@ int64_t Planner::copy_vector(const Operand& operand, const ContractionPlan& plan
 /// registers.
 std::optional<size_t> Planner::turnable(const Operand& operand, const ContractionPlan& plan) const {
   constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
-  // Below, turning costs more than that saves: by copies of single elements, or through registers.
-  const int64_t often = passing_vector(operand, plan) > 1 ? 32 : 64;
+  constexpr int64_t kOften = 64;  // below, turning costs more than that saves
   int64_t uses = 1;
   for (size_t axis = 0; axis < c_.parallel.size(); ++axis)
     uses *= depends(operand, axis) ? 1 : plan.parallel[axis].tile;
-  if (!may_turn_ || uses < often) return {};
+  if (uses < kOften) return {};
   Subscript rest = within_block(operand.subscripts.back(), plan);
   if (operand.type.bytes() < kCopied || rest.reduction[main_] != 1 || c_.update.assign == ir::Assign::kSet) return {};
   rest.reduction[main_] = 0;
@@ -272,13 +269,11 @@ int64_t Planner::passing_vector(const Operand& operand, const ContractionPlan& p
   return chunk % vector == 0 && c_.reduction[main_].extent % chunk % vector == 0 ? vector : 1;
 }
 
-/// Of single copies one operand's are worth it; where two lie along the reduction, they took 8 % more than vectors of
-/// both, on an H200.
+/// One operand is turned. Where two lie along the reduction, single copies of both took 11 % more than vectors of both
+/// as they lie, on an H200.
 std::optional<size_t> Planner::turned(const Operand& operand, const ContractionPlan& plan) const {
-  const std::optional<size_t> turn = turnable(operand, plan);
-  if (!turn || passing_vector(operand, plan) > 1) return turn;
   const auto can = [&](const Operand& other) { return turnable(other, plan).has_value(); };
-  return std::count_if(c_.operands.begin(), c_.operands.end(), can) == 1 ? turn : std::nullopt;
+  return std::count_if(c_.operands.begin(), c_.operands.end(), can) == 1 ? turnable(operand, plan) : std::nullopt;
 }
 
 OperandPlan Planner::operand_plan(const Operand& operand, const ContractionPlan& plan) const {
@@ -373,16 +368,7 @@ bool Planner::has_steps(const ContractionPlan& plan) const {
   return no(fmt::format("{} groups of threads do not share a step of {}", plan.groups, plan.chunk[main_]));
 }
 
-/// With operands turned, where that is thought to pay, or as they lie: what takes less time.
 std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
-  may_turn_ = true;
-  std::optional<ContractionPlan> turned = plan_as_said(shape);
-  may_turn_ = false;
-  std::optional<ContractionPlan> lying = plan_as_said(shape);
-  return turned && (!lying || turned->cycles <= lying->cycles) ? turned : lying;
-}
-
-std::optional<ContractionPlan> Planner::plan_as_said(const Shape& shape) const {
   ContractionPlan plan;
   plan.parallel.resize(c_.parallel.size());
   plan.main = main_;

@@ -8,6 +8,7 @@
 #include "tc/interp/compare.h"
 #include "tc/poly/from_ir.h"
 #include "tc/tile/certificate.h"
+#include "tc/tile/print.h"
 #include "tc/tile/simulate.h"
 #include "tc/tile/verify.h"
 #include "tests/common/program.h"
@@ -156,6 +157,22 @@ TEST(Contraction, EveryBarrierAndGuardIsNeeded) {
     }
   }
   EXPECT_GT(removed, 20);
+}
+
+/// An operand that lies along the reduction, while the other does not, is turned: by vectors where they fit.
+TEST(Contraction, OperandsAreTurnedThroughRegisters) {
+  const options::MappingOptions options{.tile = {64, 64, 16}, .register_tile = {8, 4}, .copy_stages = 3};
+  for (const auto& [k, by_vectors] : {std::pair<int64_t, bool>{96, true}, {92, true}, {12, true}, {93, false}}) {
+    SCOPED_TRACE(k);
+    const ir::Program program = specialised_from(kMatmul, {{"M", 70}, {"N", 132}, {"K", k}});
+    const Result<gpu::Mapping> mapping = mapped(program, options);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    const std::string text = tile::to_text(mapping->program);
+    EXPECT_EQ(text.find("A_passing") != std::string::npos, by_vectors) << text;
+    EXPECT_EQ(text.find("B_passing"), std::string::npos);
+    EXPECT_TRUE(tile::certify(mapping->program.kernels.at(0)).holds());
+    EXPECT_EQ(difference(program, options), "");
+  }
 }
 
 /// A transposition reads and writes whole sectors, and its threads meet in no bank.
