@@ -85,8 +85,8 @@ TEST(GpuKernel, RefusesWhatItCannotDo) {
             "tensor is needed\n");
   EXPECT_EQ(error_of(engine.compile(simulated({.map_to_threads = {2048}}))),
             "error: 'map_to_threads' is 2048 in x; it must be from 1 to 1024\n");
-  EXPECT_EQ(error_of(engine.compile(simulated({.match_library_calls = true}))),
-            "error: 'match_library_calls' is true; kernels are made of the program alone\n");
+  EXPECT_EQ(error_of(engine.compile(simulated({.fix_parameters_before_scheduling = false}))),
+            "error: 'fix_parameters_before_scheduling' is false; schedules are made for the sizes at hand\n");
   const CompiledKernel kernel = take(engine.compile(simulated()));
   std::vector<Tensor> outputs = take(kernel.allocate_outputs());
   int stream = 0;
