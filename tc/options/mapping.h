@@ -31,7 +31,7 @@ struct MappingOptions {
   std::optional<bool> fix_parameters_before_scheduling{};  ///< schedule for the sizes at hand, not for all sizes
   std::vector<int64_t> tile = {};                          ///< of each kernel's outermost band, outermost member first
   std::optional<int64_t> unroll = {};                      ///< the most instances that unrolling a loop may lay out
-  std::optional<bool> match_library_calls = {};   ///< take a recipe for work that there is one for
+  std::optional<bool> match_library_calls = {};            ///< take a recipe for work that there is one for
   std::vector<int64_t> map_to_threads = {};       ///< threads of a block in x, y and z; x runs over the innermost loop
   std::vector<int64_t> map_to_blocks = {};        ///< blocks of the grid in x, y and z; x runs over the outermost loop
   std::optional<bool> use_shared_memory = {};     ///< hold what a block uses again in shared memory
