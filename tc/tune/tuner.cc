@@ -21,7 +21,8 @@ struct Flight {
   Candidate candidate{};
   Record record{};
   std::string artifact{};
-  int device = -1;  ///< that it is being measured on; -1: it is being compiled
+  int device = -1;    ///< that it is being measured on; -1: it is being compiled
+  bool wins = false;  ///< it has beaten the best, and is measured once more, in turn with the default
 };
 
 Outcome outcome_of(Loss loss) {
@@ -160,10 +161,10 @@ class Tuner {
   MeasureJob measure_job(const Flight& flight, int device) const {
     return {.artifact = flight.artifact,
             .device = device,
-            .incumbent_options = incumbent_.options,
-            .incumbent_artifact = incumbent_artifact_,
+            .incumbent_options = flight.wins ? default_text_ : incumbent_.options,
+            .incumbent_artifact = flight.wins ? default_artifact_ : incumbent_artifact_,
             .has_incumbent = !is_default_,
-            .hopeless = options_.hopeless};
+            .hopeless = flight.wins ? 0 : options_.hopeless};
   }
 
   Result<void> start(Flight flight, Job job, int device) {
@@ -202,10 +203,18 @@ class Tuner {
       return {};
     }
     if (!reply->device.empty()) result_.device = reply->device;
-    const double incumbent = reply->incumbent_us > 0 ? incumbent_.us / reply->incumbent_us : 1;
-    flight.record.us = reply->hot_us * incumbent;
-    flight.record.cold_us = reply->cold_us * incumbent;
+    const double partner_us = flight.wins ? result_.default_us : incumbent_.us;
+    const double scale = reply->incumbent_us > 0 ? partner_us / reply->incumbent_us : 1;
+    flight.record.us = reply->hot_us * scale;
+    flight.record.cold_us = reply->cold_us * scale;
     flight.record.spread = reply->spread;
+    // A chain of ratios, each of which was picked because it was small, would drift away from any time there is. So the
+    // time of what becomes the best hangs on the default's alone.
+    if (!flight.wins && !is_default_ && reply->outcome == Outcome::kDone && flight.record.us < incumbent_.us) {
+      flight.wins = true;
+      to_measure_.push_front(std::move(flight));
+      return {};
+    }
     return finish(std::move(flight));
   }
 
@@ -218,6 +227,7 @@ class Tuner {
     if (record.outcome == Outcome::kDone && (incumbent_.us == 0 || record.us < incumbent_.us)) {
       incumbent_ = record;
       incumbent_artifact_ = std::move(flight.artifact);
+      if (is_default_) default_artifact_ = incumbent_artifact_;
     }
     if (record.outcome != Outcome::kDone) ++progress_.failed[record.outcome];
     ++progress_.done;
@@ -298,6 +308,7 @@ class Tuner {
   Record incumbent_;
   std::string incumbent_artifact_;
   std::string default_text_;
+  std::string default_artifact_;
   bool is_default_ = false;
   bool abandoned_ = false;  ///< jobs are under way whose ends nobody waits for
 
