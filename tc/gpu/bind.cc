@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "tc/gpu/pieces.h"
+#include "tc/gpu/steps.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/support/check.h"
@@ -62,13 +64,14 @@ isl::schedule_node first_band(isl::schedule_node node) {
 
 class Binder {
  public:
-  Binder(const poly::Scop& scop, const options::MappingOptions& options, const Device& device)
-      : scop_(scop), options_(options), device_(device) {}
+  Binder(const poly::Scop& scop, const options::MappingOptions& options, const Device& device, bool steps)
+      : scop_(scop), options_(options), device_(device), steps_(steps) {}
 
   Kernel run();
 
  private:
   isl::schedule_node tile_and_map_blocks(isl::schedule_node node);
+  isl::schedule_node with_steps(const isl::schedule_node& points, size_t tile_sizes) const;
   isl::schedule_node map_to_block(isl::schedule_node node);
   isl::schedule_node region(const isl::schedule_node& node);
   isl::schedule_node with_binding(const isl::schedule_node& node, Binding binding);
@@ -80,6 +83,7 @@ class Binder {
   const poly::Scop& scop_;
   const options::MappingOptions& options_;
   const Device& device_;
+  bool steps_;
   Kernel kernel_;
   std::array<int64_t, 3> wanted_ = {1, 1, 1};  ///< the largest extents that loops on threads have, per axis
 };
@@ -160,8 +164,18 @@ isl::schedule_node Binder::tile_and_map_blocks(isl::schedule_node node) {
     binding.members[member] = Dealt{Dealt::To::kBlocks, axis++, sizes[member]};
   }
   node = with_binding(node, std::move(binding));  // mark, tile band, point band
-  node = map_to_block(node.child(0).child(0));
-  return node;
+  node = node.child(0).child(0);
+  if (steps_) node = with_steps(node, extents.size());
+  return map_to_block(node);
+}
+
+isl::schedule_node Binder::with_steps(const isl::schedule_node& points, size_t tile_sizes) const {
+  std::span<const int64_t> sizes;
+  if (options_.tile.size() > tile_sizes) sizes = std::span(options_.tile).subspan(tile_sizes);
+  poly::Scop part = restricted(scop_, poly::statements_at(scop_, points.root()));
+  part.schedule = points.schedule();
+  const std::vector<int> path = poly::path_of(points);
+  return poly::node_at(step_reductions(part, {path}, sizes).schedule, path);
 }
 
 /// Maps what all threads of a block run together.
@@ -213,8 +227,8 @@ void Binder::settle_threads() {
 
 }  // namespace
 
-Kernel bind(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
-  return Binder(scop, options, device).run();
+Kernel bind(const poly::Scop& scop, const options::MappingOptions& options, const Device& device, bool steps) {
+  return Binder(scop, options, device, steps).run();
 }
 
 bool has_blocks(const poly::Scop& scop) {

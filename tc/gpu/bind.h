@@ -11,9 +11,10 @@ namespace tc::gpu {
 /// to up to three thread dimensions, innermost to x: those of the outermost band, or, where bands below it have
 /// coincident members enough to fill a warp, those of each of these, with the outermost band's points run by the whole
 /// block. Grid and block do not depend on the sizes of tiles: an axis with more iterations than members deals them out.
-/// What has no coincident member is run by one thread.
+/// What has no coincident member is run by one thread. With `steps`, blocks go through reductions step by step
+/// (steps.h), of the sizes of tiles that are left over for them.
 /// Before: schedule(). `scop.schedule` is the kernel's part of the tree.
-Kernel bind(const poly::Scop& scop, const options::MappingOptions& options, const Device& device);
+Kernel bind(const poly::Scop& scop, const options::MappingOptions& options, const Device& device, bool steps = false);
 
 /// Whether bind() would make more than one block of it.
 bool has_blocks(const poly::Scop& scop);

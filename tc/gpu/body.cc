@@ -151,7 +151,7 @@ std::vector<Expr> position_in(const Place& place, const std::vector<Ranged>& sub
     at = place.extents[d] == 1
              ? poly::ranged(0)
              : poly::ranged(at.expr, std::clamp<int64_t>(at.min, 0, last), std::clamp<int64_t>(at.max, 0, last));
-    result.push_back(at.expr);
+    result.push_back(place.offset.empty() ? at.expr : hi::simplify(at.expr));
   }
   return result;
 }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,17 @@ struct Dealt {
 struct Binding {
   Dealt::To to = Dealt::To::kBlocks;
   std::vector<std::optional<Dealt>> members;
+  bool cooperative = false;  ///< of a copy: all threads of the block share the work of each instance
+};
+
+/// A copy between a tensor and its buffer in shared memory: a statement of the tree that the program does not have,
+/// with an instance for each iteration of the loops above the mark "promote:<promotion>".
+struct Copy {
+  std::string statement;
+  std::string promotion;
+  bool out = false;           ///< from the buffer to the tensor
+  int64_t vector = 1;         ///< elements that a thread moves at once, along the last dimension
+  std::vector<bool> guarded;  ///< per dimension: whether the buffer may reach beyond the tensor
 };
 
 inline constexpr char kBindMark[] = "bind:";
@@ -52,7 +64,11 @@ enum class Recipe { kContraction, kElements, kRows, kClassic };
 ///       sequence                      every thread of the block comes here
 ///         bind:1 band [i%32, j%32]    on threads
 ///         barrier
-///           bind:2 ...
+///           promote:A                 a tile of A in shared memory
+///             sequence
+///               bind:2 A_in           copied by all threads
+///               barrier
+///                 bind:3 ...
 /// Above the regions control flow is the same for all threads of a block; below one, a thread that has no part in a
 /// loop on threads leaves it out, and an axis without a loop is left to its thread 0.
 struct Kernel {
@@ -63,10 +79,20 @@ struct Kernel {
   Recipe recipe = Recipe::kClassic;
   options::MappingOptions chosen = {};  ///< the options given, with what a recipe chose: they ask for this kernel
   double planned_us = 0;                ///< by the recipe's own estimate; 0: it has none
+  std::vector<Copy> copies;                  ///< of the scop's promotions that are not in registers
+  std::map<std::string, int64_t> pads;       ///< elements behind each row of a promotion's buffer in shared memory
+  std::optional<isl::union_map> copy_order;  ///< { earlier -> later } by these buffers, if there are any
+  bool unroll_copies = false;
 
   /// Of a mark "bind:<number>".
   const Binding& binding(const std::string& mark) const {
     return bindings.at(std::stoul(mark.substr(sizeof(kBindMark) - 1)));
+  }
+  const Copy* find_copy(const std::string& statement) const {
+    for (const Copy& copy : copies) {
+      if (copy.statement == statement) return &copy;
+    }
+    return nullptr;
   }
   int64_t count(const Dealt& dealt) const {
     return (dealt.to == Dealt::To::kBlocks ? grid : block)[static_cast<size_t>(dealt.axis)];

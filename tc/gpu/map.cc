@@ -11,6 +11,7 @@
 #include "tc/gpu/elements.h"
 #include "tc/gpu/limits.h"
 #include "tc/gpu/pieces.h"
+#include "tc/gpu/promote.h"
 #include "tc/gpu/registers.h"
 #include "tc/gpu/rows.h"
 #include "tc/gpu/separate.h"
@@ -77,9 +78,17 @@ Launch launch_of(const poly::Scop& part, tile::Kernel code, Recipe recipe, optio
   return {std::move(kernel), std::move(code)};
 }
 
+/// On blocks and threads, with what is held in shared memory. Reductions go step by step where more is held then.
+Kernel bound(const poly::Scop& part, const options::MappingOptions& options, const Device& device) {
+  Promoted whole = hold_in_shared(bind(part, options, device), options, device);
+  if (!whole.crowded && !options.shared_depth) return std::move(whole.kernel);
+  Promoted steps = hold_in_shared(bind(part, options, device, true), options, device);
+  return std::move(steps.tensors > whole.tensors ? steps.kernel : whole.kernel);
+}
+
 Launch classic(const poly::Scop& part, const options::MappingOptions& options, const Device& device,
                const std::string& name) {
-  Kernel kernel = bind(part, options, device);
+  Kernel kernel = bound(part, options, device);
   const std::optional<std::string> fault = block_fault(kernel);
   TC_CHECK(!fault, "kernel {}: {}", name, *fault);
   kernel.chosen = options;

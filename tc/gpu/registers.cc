@@ -20,8 +20,9 @@ std::vector<Path> regions_of(const Kernel& kernel) {
   std::vector<Path> result;
   kernel.scop.schedule.root().foreach_descendant_top_down([&](const isl::schedule_node& node) {
     if (!node.isa<isl::schedule_node_mark>() || !poly::mark_name(node).starts_with(kBindMark)) return true;
-    if (kernel.binding(poly::mark_name(node)).to != Dealt::To::kThreads) return true;
-    result.push_back(poly::path_of(node));
+    const Binding& binding = kernel.binding(poly::mark_name(node));
+    if (binding.to != Dealt::To::kThreads) return true;
+    if (!binding.cooperative) result.push_back(poly::path_of(node));
     return false;
   });
   return result;

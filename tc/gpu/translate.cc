@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tc/gpu/body.h"
+#include "tc/gpu/copy_code.h"
 #include "tc/gpu/uses.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/isl_ext.h"
@@ -31,6 +32,7 @@ class Translator {
   NodePtr lower_if(const isl::ast_node_if& node);
   NodePtr lower_mark(const isl::ast_node_mark& node);
   NodePtr lower_user(const isl::ast_node_user& node);
+  NodePtr lower_copy(const Copy& copy);
   NodePtr lower_for(const isl::ast_node_for& node);
   NodePtr lower_binding(const Binding& binding, const poly::MarkPlace& place, const isl::ast_node& child);
   NodePtr lower_promotion(const poly::Promotion& promotion, const poly::MarkPlace& mark, const isl::ast_node& child);
@@ -140,7 +142,7 @@ NodePtr Translator::lower_binding(const Binding& binding, const poly::MarkPlace&
   }
   NodePtr result = lower(child);
   dealt_ = outer;
-  if (binding.to == Dealt::To::kBlocks) return result;
+  if (binding.to == Dealt::To::kBlocks || binding.cooperative) return result;
   Expr condition = hi::const_true();
   for (int axis = 0; axis < 3; ++axis) {
     if (used[static_cast<size_t>(axis)] || kernel_.block[static_cast<size_t>(axis)] == 1) continue;
@@ -152,6 +154,7 @@ NodePtr Translator::lower_binding(const Binding& binding, const poly::MarkPlace&
 
 NodePtr Translator::lower_user(const isl::ast_node_user& node) {
   auto [id, values] = poly::instance_of(node);
+  if (const Copy* copy = kernel_.find_copy(id)) return guarded(whose_turn(loops_.prefix_of(node)), lower_copy(*copy));
   const poly::Statement& statement = kernel_.scop.statement(id);
   BodyContext context;
   context.program = kernel_.scop.program.get();
@@ -166,6 +169,20 @@ NodePtr Translator::lower_user(const isl::ast_node_user& node) {
   return guarded(whose_turn(loops_.prefix_of(node)), statement_body(statement, context));
 }
 
+/// Stands right below the mark of its promotion.
+NodePtr Translator::lower_copy(const Copy& copy) {
+  for (const poly::Promotion& promotion : kernel_.scop.promotions) {
+    if (promotion.name != copy.promotion) continue;
+    const std::vector<Place>& places = places_.at(promotion.tensor);
+    std::vector<std::string> named;
+    NodePtr code = cooperative_copy(copy, places.back(), places.at(places.size() - 2), kernel_,
+                                    [&](const std::string& wish) { return named.emplace_back(fresh(wish)); });
+    for (const std::string& name : named) names_.erase(name);
+    return code;
+  }
+  TC_CHECK(false, "the copy '{}' is of no promotion", copy.statement);
+}
+
 /// The condition that the instances at a place are this block's and thread's, as far as no loop has dealt them out.
 Expr Translator::whose_turn(const std::vector<isl::ast_expr>& prefix) const {
   Expr condition = hi::const_true();
@@ -178,6 +195,31 @@ Expr Translator::whose_turn(const std::vector<isl::ast_expr>& prefix) const {
   return condition;
 }
 
+tile::Tensor register_tensor(const Place& place) {
+  tile::Tensor tensor;
+  tensor.name = place.name;
+  tensor.type = place.type;
+  tensor.memory = tile::Memory::kRegister;
+  tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>(place.extents.begin(), place.extents.end()));
+  tensor.written = true;
+  return tensor;
+}
+
+/// Row-major, each row with `pad` elements behind it.
+tile::Tensor shared_tensor(const Place& place, int64_t pad) {
+  tile::Tensor tensor = register_tensor(place);
+  tensor.memory = tile::Memory::kShared;
+  if (pad == 0) return tensor;
+  std::vector<tile::IntTuple> strides(place.extents.size());
+  int64_t stride = 1;
+  for (size_t d = place.extents.size(); d-- > 0;) {
+    strides[d] = stride;
+    stride *= place.extents[d] + (d + 1 == place.extents.size() ? pad : 0);
+  }
+  tensor.layout = tile::Layout(std::vector<tile::IntTuple>(place.extents.begin(), place.extents.end()), strides);
+  return tensor;
+}
+
 NodePtr Translator::lower_promotion(const poly::Promotion& promotion, const poly::MarkPlace& mark,
                                     const isl::ast_node& child) {
   const Expr mine = whose_turn(mark.prefix);
@@ -186,13 +228,17 @@ NodePtr Translator::lower_promotion(const poly::Promotion& promotion, const poly
   for (const isl::ast_expr& expr : mark.offsets) offset.push_back(poly::to_ranged(expr, iterators_));
   std::vector<Place>& stack = places_.at(promotion.tensor);
   const Place outer = stack.back();
-  const Place inner{fresh(promotion.name + "_reg"), outer.type, offset, promotion.extents};
+  const Place inner{fresh(promotion.name + (promotion.in_registers ? "_reg" : "_shared")), outer.type, offset,
+                    promotion.extents};
   stack.push_back(inner);
   NodePtr body = lower(child);
   stack.pop_back();
   names_.erase(inner.name);
   dealt_ = outer_dealt;
 
+  if (!promotion.in_registers) {
+    return guarded(mine, make_node(tile::Allocate{shared_tensor(inner, kernel_.pads.at(promotion.name)), body}));
+  }
   auto element = [&](const Place& place) {
     return hi::Call::make(place.type, place.name, position_in(place, offset), hi::Call::PureExtern);
   };
@@ -203,13 +249,7 @@ NodePtr Translator::lower_promotion(const poly::Promotion& promotion, const poly
   if (promotion.copy_out) {
     parts.push_back(make_node(tile::Store{outer.name, position_in(outer, offset), element(inner)}));
   }
-  tile::Tensor tensor;
-  tensor.name = inner.name;
-  tensor.type = inner.type;
-  tensor.memory = tile::Memory::kRegister;
-  tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>(inner.extents.begin(), inner.extents.end()));
-  tensor.written = true;
-  return guarded(mine, make_node(tile::Allocate{tensor, sequence(std::move(parts))}));
+  return guarded(mine, make_node(tile::Allocate{register_tensor(inner), sequence(std::move(parts))}));
 }
 
 Ranged Translator::number(const Dealt& dealt) const {
@@ -314,6 +354,7 @@ std::string Translator::loop_name(const isl::ast_node_for& node) const {
   const std::string iterator = node.iterator().as<isl::ast_expr_id>().id().name();
   std::string result;
   poly::for_each_instance(node.body(), [&](const std::string& id, const std::vector<isl::ast_expr>& indices) {
+    if (kernel_.find_copy(id) != nullptr) return;
     const poly::Statement& statement = kernel_.scop.statement(id);
     for (size_t i = 0; i < indices.size() && result.empty(); ++i) {
       if (poly::use_of(indices[i], iterator) != poly::IteratorUse::kNone) result = statement.indices[i];

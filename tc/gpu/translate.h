@@ -8,8 +8,8 @@
 namespace tc::gpu {
 
 /// Turns a decided Kernel into one of a tile program: isl generates the loops, marks say what they are. A loop that is
-/// dealt out starts at the block's or thread's own first iteration and steps by their number. Buffers of Promotions are
-/// registers, one element each.
+/// dealt out starts at the block's or thread's own first iteration and steps by their number. Buffers of Promotions
+/// are in shared memory, or registers of one element each.
 tile::Kernel translate(const Kernel& kernel, const std::string& name);
 
 /// A tensor of the program in global memory, dense and row-major; it has elements.

@@ -48,6 +48,8 @@ options::MappingOptions random_options(std::mt19937_64& random) {
   constexpr int64_t kBlocks[] = {1, 2, 3, 7, 100};
   for (uint64_t n = random() % 4; n > 0; --n) options.map_to_blocks.push_back(kBlocks[random() % 5]);
   if (random() % 2) options.use_private_memory = random() % 2;
+  if (random() % 2) options.use_shared_memory = random() % 3 > 0;
+  if (random() % 4 == 0) options.max_shared_memory = int64_t{512} << random() % 5;
   return options;
 }
 
@@ -55,10 +57,12 @@ std::string describe(const std::map<std::string, int64_t>& sizes, const options:
   std::string text;
   for (const auto& [name, value] : sizes) text += fmt::format("{}={} ", name, value);
   const auto& fusion = options.outer_schedule_options.fusion;
-  return text + fmt::format("fusion {}, tile {}, threads {}, blocks {}, registers {}",
+  return text + fmt::format("fusion {}, tile {}, threads {}, blocks {}, registers {}, shared {} of {}",
                             fusion ? static_cast<int>(*fusion) : -1, fmt::join(options.tile, ","),
                             fmt::join(options.map_to_threads, ","), fmt::join(options.map_to_blocks, ","),
-                            options.use_private_memory.value_or(true));
+                            options.use_private_memory.value_or(true),
+                            options.use_shared_memory ? static_cast<int>(*options.use_shared_memory) : -1,
+                            options.max_shared_memory.value_or(-1));
 }
 
 class GpuExample : public ::testing::TestWithParam<std::filesystem::path> {};

@@ -29,6 +29,8 @@ options::MappingOptions random_mapping(uint64_t seed) {
     for (int64_t n = random.range(1, 3); n > 0; --n) options.map_to_blocks.push_back(kBlocks[random.below(5)]);
   }
   if (random.chance(30)) options.use_private_memory = random.chance(50);
+  if (random.chance(60)) options.use_shared_memory = random.chance(80);
+  if (random.chance(20)) options.max_shared_memory = int64_t{256} << random.below(6);
   options.strict = random.chance(30);
   if (random.chance(40)) {
     for (int64_t n = random.range(1, 3); n > 0; --n) options.register_tile.push_back(1 + random.below(3));
