@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tc/gpu/tree_text.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
 
@@ -26,13 +27,16 @@ std::string stage_names() {
   return text;
 }
 
-Result<Stage> find_stage(std::string_view name, bool concrete) {
+Result<Stage> find_stage(std::string_view name, bool concrete, Backend backend) {
   std::vector<std::string> names;
   for (const Stage& stage : stages()) {
     names.push_back(stage.name);
     if (stage.name != name) continue;
     Stage found = stage;
     if (found.name == "program" && !concrete) found.pass = "program";
+    if (found.name == "schedule" && backend != Backend::kCpu) {
+      found = {.name = "schedule", .backend = backend, .pass = "tile", .tree = true};
+    }
     return found;
   }
   const std::string meant = nearest(std::string(name), names);
@@ -42,6 +46,7 @@ Result<Stage> find_stage(std::string_view name, bool concrete) {
 
 Result<std::string> text_of(const Stage& stage, const compile::Settings& settings,
                             const compile::Compilation& compilation) {
+  if (stage.tree) return gpu::tree_text(*compilation.mapping);
   if (stage.ptx) return compilation.compiled->ptx;
   return compile::dump(settings, compilation, stage.pass);
 }

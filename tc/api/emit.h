@@ -16,14 +16,16 @@ struct Stage {
   std::string name;
   Backend backend = Backend::kCpu;
   std::string pass;
-  bool ptx = false;  ///< of the pass that makes machine code, what it makes on the way
+  bool ptx = false;   ///< of the pass that makes machine code, what it makes on the way
+  bool tree = false;  ///< of the pass that makes tile programs, the schedule trees that it makes them of
 };
 
 /// "ast, program, schedule, ...".
 std::string stage_names();
 
-/// By name. `concrete`: a Program is shown for the sizes at hand, not for all. Errors: no such stage, with the nearest.
-Result<Stage> find_stage(std::string_view name, bool concrete);
+/// By name. `concrete`: a Program is shown for the sizes at hand, not for all. The schedule is that of `backend`.
+/// Errors: no such stage, with the nearest.
+Result<Stage> find_stage(std::string_view name, bool concrete, Backend backend = Backend::kCpu);
 
 /// Its text, of a compilation that has run its pass.
 Result<std::string> text_of(const Stage& stage, const compile::Settings& settings,

@@ -312,7 +312,7 @@ Result<std::string> Engine::emit(const Request& request, std::string_view stage,
   return guarded([&]() -> Result<std::string> {
     const bool concrete =
         !request.inputs.empty() || !request.outputs.empty() || !request.sizes.empty() || !request.scalars.empty();
-    TC_TRY(wanted, find_stage(stage, concrete));
+    TC_TRY(wanted, find_stage(stage, concrete, request.backend));
     Request of_stage = request;
     of_stage.backend = wanted.backend;
     TC_TRY(def, impl_->find(request.entry));

@@ -27,7 +27,9 @@ Result<api::Stage> wanted_of_flags() {
   if (!FLAGS_stop_after.empty()) return pass_of_flag();
   if (FLAGS_stage.empty()) return fail("'--stage' is missing; the stages are {}", api::stage_names());
   // A Program is shown for concrete sizes as soon as there is a value for anything.
-  return api::find_stage(FLAGS_stage, !FLAGS_sizes.empty() || !FLAGS_scalars.empty());
+  TC_TRY(chosen, backend_of_flags());
+  return api::find_stage(FLAGS_stage, !FLAGS_sizes.empty() || !FLAGS_scalars.empty(),
+                         chosen.value_or(api::Backend::kCpu));
 }
 
 }  // namespace

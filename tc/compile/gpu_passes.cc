@@ -45,6 +45,11 @@ Result<void> tile(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
   TC_TRY(mapping, gpu::map(*c.scop, c.mapping_options, settings.gpu.device));
   c.mapping = std::move(mapping);
+  for (const tile::Kernel& kernel : c.mapping->program.kernels) {
+    TC_CHECK(kernel.shared_bytes() <= settings.gpu.device.shared_bytes,
+             "{} takes {} bytes of shared memory, of {} that the device has", kernel.name, kernel.shared_bytes(),
+             settings.gpu.device.shared_bytes);
+  }
   c.mapping->program.header = header_of(c);
   return {};
 }

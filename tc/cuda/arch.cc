@@ -3,6 +3,11 @@
 #include <charconv>
 
 namespace tc::cuda {
+namespace {
+
+constexpr int kOldest = 75;
+
+}  // namespace
 
 Result<Arch> parse_arch(const std::string& text) {
   Arch arch;
@@ -13,6 +18,9 @@ Result<Arch> parse_arch(const std::string& text) {
     const bool has_variant = rest + 1 == end && (*rest == 'a' || *rest == 'f');
     if (error == std::errc() && (rest == end || has_variant) && arch.number >= 10 && arch.number <= 9999) {
       if (has_variant) arch.variant = *rest;
+      if (arch.number < kOldest) {
+        return fail("'{}' is no GPU architecture that kernels are made for; the oldest is sm_{}", text, kOldest);
+      }
       return arch;
     }
   }

@@ -72,7 +72,7 @@ isl::union_map order_of(const isl::union_map& users, const isl::union_map& write
   isl::union_map order = isl::union_map::empty(users.ctx()), writes = writers, all = users;
   for (const Copy& copy : copies) {
     const isl::union_map prefix = prefixes.identity().set_domain_tuple(copy.statement).to_union_map();
-    order = order.unite(copy.out ? users.apply_range(prefix.reverse()) : prefix.apply_range(users.reverse()));
+    order = order.unite(copy.out ? writers.apply_range(prefix.reverse()) : prefix.apply_range(users.reverse()));
     all = all.unite(prefix);
     if (!copy.out) writes = writes.unite(prefix);
   }
@@ -128,7 +128,7 @@ struct Plan {
   std::vector<bool> guarded;
 };
 
-void choose_layout(Plan& plan, const ir::Tensor& tensor) {
+void choose_layout(Plan& plan, const ir::Tensor& tensor, const CopyOptions& options) {
   const size_t rank = plan.shape.size();
   if (rank == 0) return;
   const int64_t bytes = tile::element_bytes(tensor.type);
@@ -137,7 +137,7 @@ void choose_layout(Plan& plan, const ir::Tensor& tensor) {
     plan.pad = pad_of(row, bytes);
   } else {
     const isl::aff offset = plan.print.offset.at(static_cast<int>(rank) - 1);
-    int64_t vector = kVectorBytes / bytes;
+    int64_t vector = std::max<int64_t>(std::min(kVectorBytes, options.vector_bytes) / bytes, 1);
     // Only what nobody writes may be read where it is not used.
     const auto fits = [&] {
       return plan.shape[rank - 1] % vector == 0 && divides(vector, offset, plan.prefixes) &&
@@ -158,7 +158,8 @@ void find_guards(Plan& plan) {
   }
 }
 
-std::optional<Plan> plan_of(const Kernel& kernel, const poly::NodeRef& node, const std::string& tensor) {
+std::optional<Plan> plan_of(const Kernel& kernel, const poly::NodeRef& node, const std::string& tensor,
+                            const CopyOptions& options = {}) {
   std::optional<poly::Footprint> print = poly::footprint(kernel.scop, node, tensor);
   if (!print) return std::nullopt;
   Plan plan;
@@ -166,7 +167,7 @@ std::optional<Plan> plan_of(const Kernel& kernel, const poly::NodeRef& node, con
   plan.shape = ir::constant_shape(kernel.scop.program->tensor(tensor));
   plan.prefixes = plan.print.elements.domain();
   plan.across = across_rows(kernel, node, tensor);
-  choose_layout(plan, kernel.scop.program->tensor(tensor));
+  choose_layout(plan, kernel.scop.program->tensor(tensor), options);
   find_guards(plan);
   return plan;
 }
@@ -249,8 +250,9 @@ int64_t shared_bytes(const Kernel& kernel) {
   return bytes;
 }
 
-Result<Kernel> hold_in_shared_at(const Kernel& kernel, const poly::NodeRef& ref, const std::string& tensor) {
-  const std::optional<Plan> plan = plan_of(kernel, ref, tensor);
+Result<Kernel> hold_in_shared_at(const Kernel& kernel, const poly::NodeRef& ref, const std::string& tensor,
+                                 const CopyOptions& options) {
+  const std::optional<Plan> plan = plan_of(kernel, ref, tensor, options);
   if (!plan) return fail("cannot promote '{}': the part used there has no box of constant size", tensor);
   Kernel result = kernel;
   TC_TRY(promoted, poly::promote(kernel.scop, ref, tensor));
@@ -266,11 +268,11 @@ Result<Kernel> hold_in_shared_at(const Kernel& kernel, const poly::NodeRef& ref,
   const isl::union_map users = users_of(promoted, node, tensor, false),
                        writers = users_of(promoted, node, tensor, true);
   if (promotion.copy_in) {
-    copies.push_back({promotion.name + "_in", promotion.name, false, plan->vector, plan->guarded});
+    copies.push_back({promotion.name + "_in", promotion.name, false, plan->vector, plan->guarded, options.by_one});
     whole = poly::sequence(leaf_of(result, plan->prefixes, copies.back(), added), whole);
   }
   if (promotion.copy_out) {
-    copies.push_back({promotion.name + "_out", promotion.name, true, plan->vector, plan->guarded});
+    copies.push_back({promotion.name + "_out", promotion.name, true, plan->vector, plan->guarded, options.by_one});
     whole = poly::sequence(whole, leaf_of(result, plan->prefixes, copies.back(), added));
   }
   const isl::union_map order = order_of(users, writers, plan->prefixes, copies);

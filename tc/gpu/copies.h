@@ -8,6 +8,11 @@
 
 namespace tc::gpu {
 
+struct CopyOptions {
+  int64_t vector_bytes = 16;  ///< that a thread moves at once, at most
+  bool by_one = false;        ///< by the block's first thread instead of all
+};
+
 /// Holds the part of a tensor that is used below a node in a buffer in shared memory, with its copies as statements
 /// that all threads of the block run together, and the order that the buffer asks for.
 ///     X        ==>   promote:A
@@ -20,7 +25,8 @@ namespace tc::gpu {
 /// After bind() and before place_barriers(), with no other change of the tree above the node to come.
 /// Errors, with the reason: no box of constant size; a tensor that data-dependent subscripts write; elements of the box
 /// that nothing defines, or that others write.
-Result<Kernel> hold_in_shared_at(const Kernel& kernel, const poly::NodeRef& node, const std::string& tensor);
+Result<Kernel> hold_in_shared_at(const Kernel& kernel, const poly::NodeRef& node, const std::string& tensor,
+                                 const CopyOptions& options = {});
 
 /// The tensor's part of the block's shared memory if it is held at the node, in bytes.
 int64_t shared_bytes_at(const Kernel& kernel, const poly::NodeRef& node, const std::string& tensor);

@@ -91,10 +91,11 @@ NodePtr cooperative_copy(const Copy& copy, const Place& buffer, const Place& out
   int64_t vectors = 1;
   for (const int64_t extent : buffer.extents) vectors *= extent;
   vectors /= copy.vector;
-  const int64_t threads = kernel.block[0] * kernel.block[1] * kernel.block[2];
+  const int64_t threads = copy.by_one ? 1 : kernel.block[0] * kernel.block[1] * kernel.block[2];
   const int64_t rounds = (vectors + threads - 1) / threads;
   const Copier copier(copy, buffer, outer);
-  const Ranged thread = thread_in_block(kernel.block);
+  const Ranged thread = copy.by_one ? poly::ranged(0) : thread_in_block(kernel.block);
+  const Expr mine = copy.by_one ? poly::equal(thread_in_block(kernel.block), poly::ranged(0)) : hi::const_true();
   const auto round = [&](const Ranged& number) {
     const Ranged bounded = poly::ranged(number.expr, number.min, std::min(number.max, vectors - 1));
     const Expr some = poly::less(number, poly::ranged(vectors));
@@ -103,12 +104,12 @@ NodePtr cooperative_copy(const Copy& copy, const Place& buffer, const Place& out
     const Ranged at = poly::ranged(hi::Variable::make(bounded.expr.type(), named), bounded.min, bounded.max);
     return make_node(tile::Let{named, number.expr, guarded(some, copier.one(at))});
   };
-  if (rounds == 1) return round(thread);
+  if (rounds == 1) return guarded(mine, round(thread));
   const std::string variable = name("round");
   const Ranged counter = poly::ranged(hi::Variable::make(Halide::Int(32), variable), 0, rounds - 1);
   const bool unrolled = rounds <= kFewRounds || kernel.unroll_copies;
-  return make_node(tile::For{variable, index(0), index(rounds), index(1), unrolled,
-                             round(counter * poly::ranged(threads) + thread)});
+  return guarded(mine, make_node(tile::For{variable, index(0), index(rounds), index(1), unrolled,
+                                           round(counter * poly::ranged(threads) + thread)}));
 }
 
 }  // namespace tc::gpu

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,13 @@ struct Copy {
   bool out = false;           ///< from the buffer to the tensor
   int64_t vector = 1;         ///< elements that a thread moves at once, along the last dimension
   std::vector<bool> guarded;  ///< per dimension: whether the buffer may reach beyond the tensor
+  bool by_one = false;        ///< the block's first thread copies all of it
+};
+
+/// A tile that each thread has in registers, across regions: of a promotion whose mark stands above them.
+struct ThreadTile {
+  isl::multi_aff offset;  ///< { [schedule prefix at the mark, thread along x, y, z] -> tensor[o0, ...] }
+  std::vector<int64_t> extents;
 };
 
 inline constexpr char kBindMark[] = "bind:";
@@ -57,6 +65,9 @@ inline constexpr char kBarrierMark[] = "barrier";
 /// What makes a kernel: a contraction (contraction_kernel.h), threads with elements of their own (elements.h), rows
 /// that threads share (rows.h), or the classic strategy.
 enum class Recipe { kContraction, kElements, kRows, kClassic };
+
+/// Above a band whose members have names: "loop:i_outer,j_outer".
+inline constexpr char kLoopMark[] = "loop:";
 
 /// A launch, decided: the part of the schedule that it runs, with its marks.
 ///
@@ -83,6 +94,8 @@ struct Kernel {
   std::map<std::string, int64_t> pads;       ///< elements behind each row of a promotion's buffer in shared memory
   std::optional<isl::union_map> copy_order;  ///< { earlier -> later } by these buffers, if there are any
   bool unroll_copies = false;
+  std::map<std::string, ThreadTile> thread_tiles;  ///< by promotion
+  std::set<std::string> unrolled;                  ///< loops by the names of their marks "loop:<names>"
 
   /// Of a mark "bind:<number>".
   const Binding& binding(const std::string& mark) const {

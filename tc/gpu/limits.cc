@@ -90,8 +90,8 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
     faults.push_back({std::nullopt, std::move(sentence), {}});
   };
   if (!kernels.empty() && !options.register_tile.empty() && !any) refuse("register_tile");
-  if (!kernels.empty() && options.unroll.value_or(1) > 1 && !any) refuse("unroll");
-  if (!kernels.empty() && options.shared_depth && !is(Recipe::kContraction)) refuse("shared_depth");
+  const bool holds = is(Recipe::kContraction) || is(Recipe::kClassic);
+  if (!kernels.empty() && options.shared_depth && !holds) refuse("shared_depth");
   if (!faults.empty()) return tl::unexpected(Error(nullptr, std::move(faults)));
   return {};
 }

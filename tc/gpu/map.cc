@@ -16,6 +16,7 @@
 #include "tc/gpu/rows.h"
 #include "tc/gpu/separate.h"
 #include "tc/gpu/translate.h"
+#include "tc/gpu/unroll.h"
 #include "tc/gpu/uses.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
@@ -46,20 +47,6 @@ std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel
     if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
   }
   return edges;
-}
-
-/// Temporaries that some launch keeps in global memory.
-std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector<tile::Kernel>& kernels) {
-  std::vector<tile::Tensor> result;
-  for (const ir::Tensor& tensor : scop.program->tensors) {
-    if (tensor.role != ir::Role::kTemporary) continue;
-    const bool used = std::any_of(kernels.begin(), kernels.end(), [&](const tile::Kernel& kernel) {
-      return std::any_of(kernel.tensors.begin(), kernel.tensors.end(),
-                         [&](const tile::Tensor& t) { return t.name == tensor.name; });
-    });
-    if (used) result.push_back(global_tensor(tensor, true));
-  }
-  return result;
 }
 
 /// One launch: what it runs, and its code.
@@ -94,7 +81,9 @@ Launch classic(const poly::Scop& part, const options::MappingOptions& options, c
   kernel.chosen = options;
   kernel = place_barriers(std::move(kernel));
   if (options.use_private_memory.value_or(true)) kernel = hold_in_registers(std::move(kernel));
+  kernel.unroll_copies = options.unroll_copy_shared.value_or(false);
   tile::Kernel code = translate(kernel, name);
+  if (options.unroll) code.body = unroll_loops(code.body, *options.unroll);
   return {std::move(kernel), std::move(code)};
 }
 
@@ -186,6 +175,19 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
 }
 
 }  // namespace
+
+std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector<tile::Kernel>& kernels) {
+  std::vector<tile::Tensor> result;
+  for (const ir::Tensor& tensor : scop.program->tensors) {
+    if (tensor.role != ir::Role::kTemporary) continue;
+    const bool used = std::any_of(kernels.begin(), kernels.end(), [&](const tile::Kernel& kernel) {
+      return std::any_of(kernel.tensors.begin(), kernel.tensors.end(),
+                         [&](const tile::Tensor& t) { return t.name == tensor.name; });
+    });
+    if (used) result.push_back(global_tensor(tensor, true));
+  }
+  return result;
+}
 
 Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
   TC_TRY_VOID(check_limits(options, device));

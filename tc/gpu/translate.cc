@@ -1,8 +1,11 @@
 #include "tc/gpu/translate.h"
 
+#include <isl/aff.h>
+
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "tc/gpu/body.h"
 #include "tc/gpu/copy_code.h"
@@ -42,10 +45,15 @@ class Translator {
   NodePtr body_with(const isl::ast_node_for& node, const Ranged& value);
 
   Ranged number(const Dealt& dealt) const;
+  std::vector<Ranged> tile_offset(const ThreadTile& tile, const poly::MarkPlace& mark) const;
   Expr whose_turn(const std::vector<isl::ast_expr>& prefix) const;
   std::optional<Dealt> take_dealt(const isl::ast_node_for& node);
   std::string loop_name(const isl::ast_node_for& node) const;
   std::string fresh(const std::string& wish);
+  void name_loops(const poly::MarkPlace& place);
+  bool is_unrolled(const isl::ast_node_for& node) const;
+  NodePtr unrolled_loop(const isl::ast_node_for& node, const Ranged& first, const Ranged& last, int64_t step);
+  NodePtr tile_copy(const Place& inner, const Place& outer, bool out);
   void find_bounds();
 
   const Kernel& kernel_;
@@ -54,8 +62,9 @@ class Translator {
   poly::Iterators iterators_;
   std::map<std::string, std::vector<Place>> places_;                        ///< per tensor, the present place last
   std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> bounds_;  ///< of the indices, per statement
-  std::map<int, Dealt> dealt_;   ///< by dimension of the tree, for loops not yet met
-  std::set<std::string> names_;  ///< in scope
+  std::map<int, Dealt> dealt_;        ///< by dimension of the tree, for loops not yet met
+  std::map<int, std::string> named_;  ///< by dimension of the tree, for loops that marks name
+  std::set<std::string> names_;       ///< in scope
 };
 
 Translator::Translator(const Kernel& kernel, std::string name)
@@ -122,12 +131,23 @@ NodePtr Translator::lower_if(const isl::ast_node_if& node) {
 NodePtr Translator::lower_mark(const isl::ast_node_mark& node) {
   const poly::MarkPlace& place = loops_.place_of(node);
   if (place.name == kBarrierMark) return sequence({make_node(tile::Barrier{}), lower(node.node())});
+  if (place.name.starts_with(kLoopMark)) {
+    name_loops(place);
+    return lower(node.node());
+  }
   if (place.name.starts_with(kBindMark)) return lower_binding(kernel_.binding(place.name), place, node.node());
   TC_CHECK(place.name.starts_with("promote:"), "a mark '{}' that the mapping does not know", place.name);
   for (const poly::Promotion& promotion : kernel_.scop.promotions) {
     if ("promote:" + promotion.name == place.name) return lower_promotion(promotion, place, node.node());
   }
   TC_CHECK(false, "the mark '{}' names no promotion", place.name);
+}
+
+/// Notes the names of a band's loops: "loop:i_outer,j_outer".
+void Translator::name_loops(const poly::MarkPlace& place) {
+  std::istringstream names(place.name.substr(sizeof(kLoopMark) - 1));
+  std::string name;
+  for (int depth = place.depth; std::getline(names, name, ','); ++depth) named_[depth] = name;
 }
 
 /// An axis of threads that no loop of a region deals out is left to its thread 0.
@@ -224,12 +244,15 @@ NodePtr Translator::lower_promotion(const poly::Promotion& promotion, const poly
                                     const isl::ast_node& child) {
   const Expr mine = whose_turn(mark.prefix);
   const auto outer_dealt = std::exchange(dealt_, {});
+  const auto of_threads = kernel_.thread_tiles.find(promotion.name);
+  const bool is_tile = of_threads != kernel_.thread_tiles.end();
   std::vector<Ranged> offset;
   for (const isl::ast_expr& expr : mark.offsets) offset.push_back(poly::to_ranged(expr, iterators_));
+  if (is_tile) offset = tile_offset(of_threads->second, mark);
   std::vector<Place>& stack = places_.at(promotion.tensor);
   const Place outer = stack.back();
   const Place inner{fresh(promotion.name + (promotion.in_registers ? "_reg" : "_shared")), outer.type, offset,
-                    promotion.extents};
+                    is_tile ? of_threads->second.extents : promotion.extents};
   stack.push_back(inner);
   NodePtr body = lower(child);
   stack.pop_back();
@@ -238,6 +261,13 @@ NodePtr Translator::lower_promotion(const poly::Promotion& promotion, const poly
 
   if (!promotion.in_registers) {
     return guarded(mine, make_node(tile::Allocate{shared_tensor(inner, kernel_.pads.at(promotion.name)), body}));
+  }
+  if (is_tile) {
+    std::vector<NodePtr> parts;
+    if (promotion.copy_in) parts.push_back(tile_copy(inner, outer, false));
+    parts.push_back(body);
+    if (promotion.copy_out) parts.push_back(tile_copy(inner, outer, true));
+    return guarded(mine, make_node(tile::Allocate{register_tensor(inner), sequence(std::move(parts))}));
   }
   auto element = [&](const Place& place) {
     return hi::Call::make(place.type, place.name, position_in(place, offset), hi::Call::PureExtern);
@@ -250,6 +280,62 @@ NodePtr Translator::lower_promotion(const poly::Promotion& promotion, const poly
     parts.push_back(make_node(tile::Store{outer.name, position_in(outer, offset), element(inner)}));
   }
   return guarded(mine, make_node(tile::Allocate{register_tensor(inner), sequence(std::move(parts))}));
+}
+
+/// Where the thread's tile begins.
+std::vector<Ranged> Translator::tile_offset(const ThreadTile& tile, const poly::MarkPlace& mark) const {
+  std::vector<Ranged> inputs;
+  for (const isl::ast_expr& expr : mark.prefix) inputs.push_back(poly::to_ranged(expr, iterators_));
+  for (int axis = 0; axis < 3; ++axis) {
+    inputs.push_back(kernel_.block[static_cast<size_t>(axis)] == 1 ? poly::ranged(0)
+                                                                   : number({Dealt::To::kThreads, axis, 1}));
+  }
+  std::vector<Ranged> offset;
+  for (int d = 0; d < static_cast<int>(tile.extents.size()); ++d) {
+    const isl::aff at = tile.offset.at(d);
+    Ranged value = poly::ranged(poly::to_int64(at.constant_val()));
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const isl::val factor = isl::manage(isl_aff_get_coefficient_val(at.get(), isl_dim_in, static_cast<int>(i)));
+      if (!factor.is_zero()) value = value + inputs[i] * poly::ranged(poly::to_int64(factor));
+    }
+    offset.push_back(value);
+  }
+  return offset;
+}
+
+/// Each thread copies its own tile, as far as it lies within the tensor.
+NodePtr Translator::tile_copy(const Place& inner, const Place& outer, bool out) {
+  std::vector<Ranged> within, around;
+  std::vector<std::string> loops;
+  Expr inside = hi::const_true();
+  const auto require = [&](const Expr& condition) {
+    if (!hi::is_const_one(condition)) inside = hi::is_const_one(inside) ? condition : inside && condition;
+  };
+  for (size_t d = 0; d < inner.extents.size(); ++d) {
+    loops.push_back(fresh(fmt::format("{}_{}", inner.name, d)));
+    within.push_back(inner.extents[d] == 1
+                         ? poly::ranged(0)
+                         : poly::ranged(hi::Variable::make(Halide::Int(32), loops[d]), 0, inner.extents[d] - 1));
+    around.push_back(inner.offset[d] + within[d]);
+    require(poly::less_equal(poly::ranged(0), around[d]));
+    require(poly::less(around[d], poly::ranged(outer.extents[d])));
+  }
+  std::vector<Expr> at;
+  for (const Ranged& r : within) at.push_back(r.expr);
+  const std::vector<Expr> there = position_in(outer, around);
+  const auto read = [](const Place& place, const std::vector<Expr>& from) {
+    return hi::Call::make(place.type, place.name, from, hi::Call::PureExtern);
+  };
+  NodePtr code = out ? make_node(tile::Store{outer.name, there, read(inner, at)})
+                     : make_node(tile::Store{inner.name, at, read(outer, there)});
+  code = guarded(inside, code);
+  for (size_t d = inner.extents.size(); d-- > 0;) {
+    names_.erase(loops[d]);
+    if (inner.extents[d] == 1) continue;
+    const auto bound = [](int64_t value) { return hi::make_const(Halide::Int(32), value); };
+    code = make_node(tile::For{loops[d], bound(0), bound(inner.extents[d]), bound(1), true, code});
+  }
+  return code;
 }
 
 Ranged Translator::number(const Dealt& dealt) const {
@@ -322,6 +408,7 @@ NodePtr Translator::dealt_loop(const isl::ast_node_for& node, const Dealt& dealt
 /// for (v = begin; v <= last; v += step)
 NodePtr Translator::loop(const isl::ast_node_for& node, const Ranged& begin, const Ranged& last, int64_t step,
                          int64_t first) {
+  if (is_unrolled(node)) return unrolled_loop(node, begin, last, step);
   const std::string name = fresh(loop_name(node));
   // The variable runs past the last value by up to a step.
   const bool narrow = begin.is_narrow() && last.is_narrow() && last.max <= INT32_MAX - step;
@@ -340,6 +427,26 @@ NodePtr Translator::loop(const isl::ast_node_for& node, const Ranged& begin, con
   return make_node(std::move(result));
 }
 
+bool Translator::is_unrolled(const isl::ast_node_for& node) const {
+  const auto named = named_.find(poly::LoopAst::depth_of(node));
+  return named != named_.end() && kernel_.unrolled.count(named->second) > 0;
+}
+
+/// As many iterations as the loop can have; those that it does not have are left out one by one.
+NodePtr Translator::unrolled_loop(const isl::ast_node_for& node, const Ranged& first, const Ranged& last,
+                                  int64_t step) {
+  const std::string name = fresh(loop_name(node));
+  const int64_t begin = first.min, end = std::max(first.min, last.max) + 1;
+  const Halide::Type type = Halide::Int(end <= INT32_MAX - step ? 32 : 64);
+  const Ranged value = poly::ranged(hi::Variable::make(type, name), begin, end - 1);
+  NodePtr body = body_with(node, value);
+  if (!last.is_constant()) body = guarded(poly::less_equal(value, last), body);
+  if (!first.is_constant()) body = guarded(poly::less_equal(first, value), body);
+  names_.erase(name);
+  return make_node(
+      tile::For{name, hi::make_const(type, begin), hi::make_const(type, end), hi::make_const(type, step), true, body});
+}
+
 NodePtr Translator::body_with(const isl::ast_node_for& node, const Ranged& value) {
   const std::string iterator = node.iterator().as<isl::ast_expr_id>().id().name();
   const auto outer = iterators_;
@@ -353,6 +460,8 @@ NodePtr Translator::body_with(const isl::ast_node_for& node, const Ranged& value
 std::string Translator::loop_name(const isl::ast_node_for& node) const {
   const std::string iterator = node.iterator().as<isl::ast_expr_id>().id().name();
   std::string result;
+  const auto named = named_.find(poly::LoopAst::depth_of(node));
+  if (named != named_.end()) return named->second;
   poly::for_each_instance(node.body(), [&](const std::string& id, const std::vector<isl::ast_expr>& indices) {
     if (kernel_.find_copy(id) != nullptr) return;
     const poly::Statement& statement = kernel_.scop.statement(id);

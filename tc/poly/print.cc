@@ -64,7 +64,7 @@ class Printer {
         line(depth, mark_name(at));
         break;
       case isl_schedule_node_filter:
-        line(depth, fmt::format("{}", fmt::join(statements_at(scop_, at), ", ")));
+        line(depth, fmt::format("{}", fmt::join(names_at(at), ", ")));
         break;
       case isl_schedule_node_sequence:
         line(depth, "sequence");
@@ -75,6 +75,15 @@ class Printer {
         break;
     }
     node(at.child(0), depth + 1);
+  }
+
+  /// Statements, or what a backend has added to the tree.
+  std::vector<std::string> names_at(const isl::schedule_node& at) const {
+    std::vector<std::string> names = statements_at(scop_, at);
+    if (!names.empty()) return names;
+    for (const isl::set& set : sets_of(node_domain(at))) names.push_back(tuple_name(set));
+    std::sort(names.begin(), names.end());
+    return names;
   }
 
   void band(const isl::schedule_node_band& at, int depth) {

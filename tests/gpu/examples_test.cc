@@ -49,6 +49,9 @@ options::MappingOptions random_options(std::mt19937_64& random) {
   for (uint64_t n = random() % 4; n > 0; --n) options.map_to_blocks.push_back(kBlocks[random() % 5]);
   if (random() % 2) options.use_private_memory = random() % 2;
   if (random() % 2) options.use_shared_memory = random() % 3 > 0;
+  if (random() % 4 == 0) options.shared_depth = static_cast<int64_t>(random() % 6);
+  if (random() % 4 == 0) options.unroll_copy_shared = true;
+  if (random() % 3 == 0) options.unroll = int64_t{1} << random() % 7;
   if (random() % 4 == 0) options.max_shared_memory = int64_t{512} << random() % 5;
   return options;
 }

@@ -30,6 +30,8 @@ options::MappingOptions random_mapping(uint64_t seed) {
   }
   if (random.chance(30)) options.use_private_memory = random.chance(50);
   if (random.chance(60)) options.use_shared_memory = random.chance(80);
+  if (random.chance(20)) options.shared_depth = static_cast<int64_t>(random.below(5));
+  if (random.chance(20)) options.unroll = int64_t{1} << random.below(7);
   if (random.chance(20)) options.max_shared_memory = int64_t{256} << random.below(6);
   options.strict = random.chance(30);
   if (random.chance(40)) {

@@ -1,0 +1,232 @@
+#include "tc/gpu/loop_tree.h"
+
+#include <isl/schedule_node.h>
+#include <isl/union_map.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tc/poly/dependences.h"
+#include "tc/poly/isl_ext.h"
+#include "tc/poly/rebuild.h"
+#include "tc/support/check.h"
+#include "tc/support/nearest.h"
+
+namespace tc::gpu {
+namespace {
+
+const poly::BandFlags kNoFlags{false, {false}};
+
+bool is_loop(const isl::schedule_node& node) {
+  return node.isa<isl::schedule_node_mark>() && poly::mark_name(node).starts_with(kLoopMark);
+}
+
+std::string loop_name(const isl::schedule_node& mark) { return poly::mark_name(mark).substr(sizeof(kLoopMark) - 1); }
+
+isl::union_pw_aff value_of(const isl::schedule_node& mark) {
+  return mark.child(0).as<isl::schedule_node_band>().partial_schedule().at(0);
+}
+
+isl::schedule under_loop(const std::string& name, const isl::union_pw_aff& value, const isl::schedule& below) {
+  const isl::schedule band = poly::under_band(isl::multi_union_pw_aff(value), kNoFlags, below);
+  return poly::insert_mark(band, kLoopMark + name);
+}
+
+poly::Scop with(const poly::Scop& scop, const poly::NodeRef& ref, const isl::schedule& part) {
+  poly::Scop result = scop;
+  result.schedule = poly::replace(scop.schedule, ref, part);
+  return result;
+}
+
+Result<poly::Scop> proved(poly::Scop scop, const std::string& verb) {
+  if (const std::optional<poly::Violation> violation = poly::find_violation(scop)) {
+    return fail("cannot {}: {}", verb, violation->sentence());
+  }
+  return scop;
+}
+
+/// Rebuilds a tree with a mark and a name for each loop.
+class Namer {
+ public:
+  explicit Namer(const poly::Scop& scop) : scop_(scop) {}
+
+  isl::schedule run(const isl::schedule_node& node) {
+    if (node.isa<isl::schedule_node_leaf>()) return isl::schedule::from_domain(poly::node_domain(node));
+    if (node.isa<isl::schedule_node_band>()) return loops(node.as<isl::schedule_node_band>());
+    isl::schedule whole = run(node.child(0));
+    for (unsigned i = 1; i < node.n_children(); ++i)
+      whole = poly::sequence(whole, run(node.child(static_cast<int>(i))));
+    return whole;
+  }
+
+ private:
+  isl::schedule loops(const isl::schedule_node_band& band) {
+    const poly::BandInfo info = poly::band_info(scop_, {poly::path_of(band)});
+    std::vector<std::string> names;
+    for (const std::vector<std::string>& indices : info.indices) {
+      const auto named = std::find_if(indices.begin(), indices.end(), [](const std::string& i) { return !i.empty(); });
+      const std::string wish = named == indices.end() ? "loop" : *named;
+      const int number = taken_[wish]++;
+      names.push_back(number == 0 ? wish : fmt::format("{}_{}", wish, number));
+    }
+    isl::schedule whole = run(band.child(0));
+    for (int m = info.members() - 1; m >= 0; --m) {
+      whole = under_loop(names[static_cast<size_t>(m)], band.partial_schedule().at(m), whole);
+    }
+    return whole;
+  }
+
+  const poly::Scop& scop_;
+  std::map<std::string, int> taken_;
+};
+
+void collect(const isl::schedule_node& node, std::vector<std::string>& names) {
+  if (is_loop(node)) names.push_back(loop_name(node));
+  for (unsigned i = 0; i < node.n_children(); ++i) collect(node.child(static_cast<int>(i)), names);
+}
+
+/// The mark of the loop right below another's band; none if something else stands there.
+std::optional<isl::schedule_node> next_loop(const isl::schedule_node& mark) {
+  const isl::schedule_node below = mark.child(0).child(0);
+  return is_loop(below) ? std::optional(below) : std::nullopt;
+}
+
+}  // namespace
+
+poly::Scop name_loops(const poly::Scop& scop) {
+  poly::Scop result = scop;
+  result.schedule = Namer(scop).run(scop.schedule.root().child(0));
+  return result;
+}
+
+std::vector<std::string> loop_names(const poly::Scop& scop) {
+  std::vector<std::string> names;
+  collect(scop.schedule.root(), names);
+  return names;
+}
+
+Result<poly::NodeRef> find_loop(const poly::Scop& scop, const std::string& name) {
+  if (const std::optional<poly::NodeRef> found = poly::find_mark(scop, kLoopMark + name)) return *found;
+  const std::vector<std::string> names = loop_names(scop);
+  const std::string meant = nearest(name, names);
+  if (!meant.empty()) return fail("there is no loop '{}'; did you mean '{}'?", name, meant);
+  return fail("there is no loop '{}'; there are {}", name, fmt::join(names, ", "));
+}
+
+std::string fresh_loop_name(const poly::Scop& scop, const std::string& name) {
+  const std::vector<std::string> taken = loop_names(scop);
+  std::string result = name;
+  for (int i = 1; std::count(taken.begin(), taken.end(), result) > 0; ++i) result = fmt::format("{}_{}", name, i);
+  return result;
+}
+
+LoopRange loop_range(const poly::Scop& scop, const poly::NodeRef& loop) {
+  const isl::schedule_node mark = poly::node_at(scop, loop);
+  const isl::union_map values = value_of(mark).as_union_map().intersect_domain(poly::node_domain(mark.child(0)));
+  LoopRange result{poly::band_info(scop, loop.below()).extents.at(0), INT64_MAX};
+  for (const isl::map& map : poly::maps_of(values)) {
+    result.first = std::min(result.first, poly::to_int64(map.range().dim_min_val(0)));
+  }
+  return result;
+}
+
+Result<poly::Scop> split_loop(const poly::Scop& scop, const std::string& name, int64_t size, const std::string& outer,
+                              const std::string& inner) {
+  TC_TRY(ref, find_loop(scop, name));
+  if (size < 1) return fail("cannot split '{}' by {}", name, size);
+  const isl::schedule_node mark = poly::node_at(scop, ref);
+  const isl::union_pw_aff value = value_of(mark);
+  const isl::val factor = poly::make_val(mark.ctx(), size);
+  const isl::union_pw_aff quotient =
+      isl::manage(isl_union_pw_aff_floor(isl_union_pw_aff_scale_down_val(value.copy(), factor.copy())));
+  const isl::union_pw_aff rest = isl::manage(isl_union_pw_aff_mod_val(value.copy(), factor.copy()));
+  const isl::schedule below = poly::subtree(mark.child(0).child(0));
+  return with(scop, ref, under_loop(outer, quotient, under_loop(inner, rest, below)));
+}
+
+Result<poly::Scop> fuse_loops(const poly::Scop& scop, const std::string& outer, const std::string& inner,
+                              const std::string& fused) {
+  TC_TRY(ref, find_loop(scop, outer));
+  TC_TRY(inner_ref, find_loop(scop, inner));
+  if (ref.below(2) != inner_ref)
+    return fail("cannot fuse '{}' and '{}': the second does not stand right below the first", outer, inner);
+  const isl::schedule_node mark = poly::node_at(scop, ref), inner_mark = poly::node_at(scop, inner_ref);
+  int64_t first = INT64_MAX, last = INT64_MIN;
+  const isl::union_map values =
+      value_of(inner_mark).as_union_map().intersect_domain(poly::node_domain(inner_mark.child(0)));
+  for (const isl::map& map : poly::maps_of(values)) {
+    first = std::min(first, poly::to_int64(map.range().dim_min_val(0)));
+    last = std::max(last, poly::to_int64(map.range().dim_max_val(0)));
+  }
+  isl_union_pw_aff* value =
+      isl_union_pw_aff_scale_val(value_of(mark).release(), poly::make_val(mark.ctx(), last - first + 1).release());
+  isl_union_pw_aff* within = value_of(inner_mark).release();
+  isl_union_pw_aff* start = isl_union_pw_aff_val_on_domain(poly::node_domain(inner_mark.child(0)).release(),
+                                                           poly::make_val(mark.ctx(), first).release());
+  value = isl_union_pw_aff_add(value, isl_union_pw_aff_sub(within, start));
+  const isl::schedule below = poly::subtree(inner_mark.child(0).child(0));
+  return with(scop, ref, under_loop(fused, isl::manage(value), below));
+}
+
+Result<poly::Scop> reorder_loops(const poly::Scop& scop, const std::vector<std::string>& names) {
+  std::vector<poly::NodeRef> places;
+  for (const std::string& name : names) {
+    TC_TRY(ref, find_loop(scop, name));
+    places.push_back(ref);
+  }
+  if (names.empty()) return scop;
+  const poly::NodeRef top = *std::min_element(
+      places.begin(), places.end(), [](const auto& a, const auto& b) { return a.path.size() < b.path.size(); });
+  isl::schedule_node mark = poly::node_at(scop, top);
+  std::map<std::string, isl::union_pw_aff> values;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string here = loop_name(mark);
+    if (std::count(names.begin(), names.end(), here) == 0) {
+      return fail("cannot reorder {}: '{}' stands between them", fmt::join(names, ", "), here);
+    }
+    values.emplace(here, value_of(mark));
+    if (i + 1 == names.size()) break;
+    const std::optional<isl::schedule_node> next = next_loop(mark);
+    if (!next) return fail("cannot reorder {}: below '{}' stands no single loop", fmt::join(names, ", "), here);
+    mark = *next;
+  }
+  if (values.size() != names.size())
+    return fail("cannot reorder {}: one of them is named twice", fmt::join(names, ", "));
+  isl::schedule whole = poly::subtree(mark.child(0).child(0));
+  for (auto name = names.rbegin(); name != names.rend(); ++name) whole = under_loop(*name, values.at(*name), whole);
+  return proved(with(scop, top, whole), fmt::format("reorder {}", fmt::join(names, ", ")));
+}
+
+Result<poly::Scop> distribute_loop(const poly::Scop& scop, const std::string& name) {
+  TC_TRY(ref, find_loop(scop, name));
+  const isl::schedule_node mark = poly::node_at(scop, ref), parts = mark.child(0).child(0);
+  if (!parts.isa<isl::schedule_node_sequence>())
+    return fail("cannot distribute '{}': below it stands no sequence", name);
+  isl::schedule whole;
+  const int count = static_cast<int>(parts.n_children());
+  for (int i = 0; i < count; ++i) {
+    const isl::schedule below = poly::subtree(parts.child(i));
+    const isl::union_pw_aff value = value_of(mark).intersect_domain(below.domain().universe());
+    std::string own = name;
+    if (i + 1 < count) {
+      own = fresh_loop_name(scop, fmt::format("{}_{}", name, poly::statements_at(scop, parts.child(i)).at(0)));
+    }
+    const isl::schedule part = under_loop(own, value, below);
+    whole = whole.is_null() ? part : poly::sequence(whole, part);
+  }
+  return proved(with(scop, ref, whole), fmt::format("distribute '{}'", name));
+}
+
+Result<void> check_parallel(const poly::Scop& scop, const std::string& name) {
+  TC_TRY(ref, find_loop(scop, name));
+  const isl::schedule_node band = poly::node_at(scop, ref.below());
+  poly::Scop marked = scop;
+  marked.schedule = band.insert_mark(poly::make_id(band.ctx(), "parallel")).schedule();
+  if (const std::optional<poly::Violation> violation = poly::find_violation(marked)) {
+    return fail("cannot run iterations of '{}' at once: {} and {} must not ({} dependence)", name, violation->earlier,
+                violation->later, violation->dependence);
+  }
+  return {};
+}
+
+}  // namespace tc::gpu

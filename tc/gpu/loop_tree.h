@@ -1,0 +1,58 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/kernel.h"
+#include "tc/poly/band_ref.h"
+#include "tc/support/result.h"
+
+namespace tc::gpu {
+
+/// A schedule tree whose loops have names: each band has one member and stands below the mark "loop:<name>". All take
+/// and return a Scop; a loop that does not exist is an error, with the nearest that does.
+/// Gives the loops of a tree names: those of their indices, and numbers where these are taken.
+///     band [i, j]   ==>   loop:i band [i]; loop:j band [j]
+poly::Scop name_loops(const poly::Scop& scop);
+
+/// The names, outermost first, in the order of execution.
+std::vector<std::string> loop_names(const poly::Scop& scop);
+
+/// The place of a loop's mark.
+Result<poly::NodeRef> find_loop(const poly::Scop& scop, const std::string& name);
+
+/// The name if it is no loop's; else the name with a number.
+std::string fresh_loop_name(const poly::Scop& scop, const std::string& name);
+
+/// How many iterations the loop has, at most; they count from `first` if that is the same for all.
+struct LoopRange {
+  int64_t extent = 1;
+  int64_t first = 0;
+};
+LoopRange loop_range(const poly::Scop& scop, const poly::NodeRef& loop);
+
+/// loop:i   ==>   loop:i_outer [floor(i/size)]; loop:i_inner [i%size]. Always legal.
+Result<poly::Scop> split_loop(const poly::Scop& scop, const std::string& name, int64_t size, const std::string& outer,
+                              const std::string& inner);
+
+/// loop:i; loop:j   ==>   loop:i_j [i * extent of j + j]. Always legal where j stands right below i.
+Result<poly::Scop> fuse_loops(const poly::Scop& scop, const std::string& outer, const std::string& inner,
+                              const std::string& fused);
+
+/// Puts loops that stand right below each other into another order. Refused with a pair of instances in wrong order.
+Result<poly::Scop> reorder_loops(const poly::Scop& scop, const std::vector<std::string>& names);
+
+/// Gives each part of the sequence below the loop a loop of its own, named with the part's first statement but for the
+/// last part's, which keeps the name. Refused with a pair of instances in wrong order.
+///     loop:i            sequence
+///       sequence          loop:i_S0_init
+///         S0_init  ==>      S0_init
+///         S0              loop:i
+///                           S0
+Result<poly::Scop> distribute_loop(const poly::Scop& scop, const std::string& name);
+
+/// Refused with a pair of instances where iterations of the loop may not run at once.
+Result<void> check_parallel(const poly::Scop& scop, const std::string& name);
+
+}  // namespace tc::gpu

@@ -1,0 +1,230 @@
+#include "tc/gpu/schedule.h"
+
+#include <algorithm>
+
+#include "tc/gpu/barriers.h"
+#include "tc/gpu/bind_loops.h"
+#include "tc/gpu/loop_tree.h"
+#include "tc/gpu/names.h"
+#include "tc/gpu/registers.h"
+#include "tc/gpu/thread_tile.h"
+#include "tc/gpu/translate.h"
+#include "tc/gpu/vectorize.h"
+#include "tc/poly/isl_ext.h"
+#include "tc/poly/schedule.h"
+#include "tc/tile/certificate.h"
+#include "tc/tile/verify.h"
+
+namespace tc::gpu {
+namespace {
+
+/// All that a kernel's text names.
+Names names_in(const tile::Kernel& kernel, const ir::Program& program) {
+  Names names(program);
+  tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+    if (const auto* loop = std::get_if<tile::For>(&node.node)) names.add(loop->variable);
+    if (const auto* let = std::get_if<tile::Let>(&node.node)) names.add(let->name);
+    if (const auto* allocate = std::get_if<tile::Allocate>(&node.node)) names.add(allocate->tensor.name);
+  });
+  return names;
+}
+
+/// The place below a loop's band; an error where threads run the loop by themselves.
+Result<poly::NodeRef> below_loop(const Kernel& kernel, const std::string& loop) {
+  const std::optional<poly::NodeRef> mark = poly::find_mark(kernel.scop, kLoopMark + loop);
+  const auto refuse = [&] { return fail("'{}' is run by threads; a buffer stands above what is on threads", loop); };
+  if (!mark) return refuse();
+  poly::NodeRef ref = *mark;
+  isl::schedule_node node = poly::node_at(kernel.scop, ref);
+  for (isl::schedule_node at = node; at.has_parent(); at = at.parent()) {
+    if (!at.isa<isl::schedule_node_mark>() || !poly::mark_name(at).starts_with(kBindMark)) continue;
+    if (kernel.binding(poly::mark_name(at)).to == Dealt::To::kThreads) return refuse();
+  }
+  while (!node.isa<isl::schedule_node_band>()) {
+    if (node.isa<isl::schedule_node_mark>() && poly::mark_name(node).starts_with(kBindMark) &&
+        kernel.binding(poly::mark_name(node)).to == Dealt::To::kThreads) {
+      return refuse();
+    }
+    ref = ref.below();
+    node = node.child(0);
+  }
+  return ref.below();
+}
+
+Result<void> check_limits_of(const Kernel& kernel, const Device& device) {
+  int64_t threads = 1;
+  for (size_t axis = 0; axis < 3; ++axis) {
+    const char name = static_cast<char>('x' + axis);
+    if (kernel.block[axis] > device.block[axis]) {
+      return fail("a block has {} threads in {}; the device has at most {}", kernel.block[axis], name,
+                  device.block[axis]);
+    }
+    if (kernel.grid[axis] > device.grid[axis]) {
+      return fail("the grid has {} blocks in {}; the device has at most {}", kernel.grid[axis], name,
+                  device.grid[axis]);
+    }
+    threads *= kernel.block[axis];
+  }
+  if (threads > device.threads_per_block) {
+    return fail("a block has {} threads; the device has at most {}", threads, device.threads_per_block);
+  }
+  return {};
+}
+
+Result<void> check_program(const tile::Program& program, const Device& device) {
+  tile::Limits limits;
+  limits.threads = device.threads_per_block;
+  limits.block = device.block;
+  limits.grid = device.grid;
+  limits.shared_bytes = device.shared_bytes;
+  const tile::Verification verification = tile::verify(program, limits);
+  if (!verification.holds()) return fail("the schedule makes no valid kernel: {}", verification.faults.at(0));
+  for (const tile::Kernel& kernel : program.kernels) {
+    const tile::Certificate certificate = tile::certify(kernel);
+    if (!certificate.races.empty()) return fail("the schedule makes no valid kernel: {}", certificate.races.at(0));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Schedule> Schedule::create(const poly::Scop& scop, const options::SchedulerOptions& options) {
+  TC_TRY(scheduled, poly::schedule(scop, options));
+  return poly::within_budget(*scop.context, [&] { return Schedule(name_loops(scheduled)); });
+}
+
+std::vector<std::string> Schedule::loops() const { return loop_names(scop_); }
+
+Schedule Schedule::with(poly::Scop scop) const {
+  Schedule result = *this;
+  result.scop_ = std::move(scop);
+  return result;
+}
+
+Result<void> Schedule::check_free(const std::string& loop) const {
+  TC_TRY_VOID(find_loop(scop_, loop));
+  if (bound_.count(loop) > 0) return fail("'{}' is bound; its loop stays as it is", loop);
+  if (std::any_of(holds_.begin(), holds_.end(), [&](const Hold& hold) { return hold.loop == loop; })) {
+    return fail("a buffer stands below '{}'; its loop stays as it is", loop);
+  }
+  return {};
+}
+
+Result<Schedule> Schedule::split(const std::string& loop, int64_t size, const std::string& outer,
+                                 const std::string& inner) const {
+  TC_TRY_VOID(check_free(loop));
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY(scop, split_loop(scop_, loop, size, fresh_loop_name(scop_, outer), fresh_loop_name(scop_, inner)));
+    return with(std::move(scop));
+  });
+}
+
+Result<Schedule> Schedule::fuse(const std::string& outer, const std::string& inner, const std::string& fused) const {
+  TC_TRY_VOID(check_free(outer));
+  TC_TRY_VOID(check_free(inner));
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY(scop, fuse_loops(scop_, outer, inner, fresh_loop_name(scop_, fused)));
+    return with(std::move(scop));
+  });
+}
+
+Result<Schedule> Schedule::reorder(const std::vector<std::string>& loops) const {
+  for (const std::string& loop : loops) TC_TRY_VOID(check_free(loop));
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY(scop, reorder_loops(scop_, loops));
+    return with(std::move(scop));
+  });
+}
+
+Result<Schedule> Schedule::distribute(const std::string& loop) const {
+  TC_TRY_VOID(check_free(loop));
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY(scop, distribute_loop(scop_, loop));
+    return with(std::move(scop));
+  });
+}
+
+Result<Schedule> Schedule::bind(const std::string& loop, Dealt::To to, int axis) const {
+  TC_TRY_VOID(check_free(loop));
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY_VOID(check_parallel(scop_, loop));
+    Schedule result = *this;
+    result.bound_[loop] = Dealt{to, axis, 1};
+    return result;
+  });
+}
+
+Result<Schedule> Schedule::unroll(const std::string& loop) const {
+  TC_TRY_VOID(check_free(loop));
+  Schedule result = *this;
+  result.unrolled_.insert(loop);
+  return result;
+}
+
+Result<Schedule> Schedule::vectorize(const std::string& loop) const {
+  TC_TRY(result, unroll(loop));
+  result.vectors_ = true;
+  return result;
+}
+
+Result<Schedule> Schedule::promote(const std::string& tensor, const std::string& loop, Buffer buffer,
+                                   const CopyOptions& options) const {
+  TC_TRY_VOID(find_loop(scop_, loop));
+  const auto& tensors = scop_.program->tensors;
+  if (std::none_of(tensors.begin(), tensors.end(), [&](const ir::Tensor& t) { return t.name == tensor; })) {
+    return fail("there is no tensor '{}'", tensor);
+  }
+  Schedule result = *this;
+  result.holds_.push_back({tensor, loop, buffer, options});
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY_VOID(result.decided({}));
+    return result;
+  });
+}
+
+Result<Kernel> Schedule::bound(const Device& device) const {
+  TC_TRY(kernel, bind_loops(scop_, bound_));
+  TC_TRY_VOID(check_limits_of(kernel, device));
+  if (const std::optional<std::string> fault = block_fault(kernel)) return fail("{}", *fault);
+  kernel.unrolled = unrolled_;
+  return kernel;
+}
+
+/// With buffers and barriers.
+Result<Kernel> Schedule::decided(const Device& device) const {
+  TC_TRY(kernel, bound(device));
+  for (const Hold& hold : holds_) {
+    if (hold.buffer != Buffer::kShared) continue;
+    TC_TRY(place, below_loop(kernel, hold.loop));
+    TC_TRY(held, hold_in_shared_at(kernel, place, hold.tensor, hold.options));
+    kernel = std::move(held);
+  }
+  kernel = place_barriers(std::move(kernel));
+  for (const Hold& hold : holds_) {
+    if (hold.buffer != Buffer::kRegisters) continue;
+    TC_TRY(place, below_loop(kernel, hold.loop));
+    TC_TRY(held, hold_in_threads_at(kernel, place, hold.tensor));
+    kernel = std::move(held);
+  }
+  return hold_in_registers(std::move(kernel));
+}
+
+Result<Mapping> Schedule::lower(const Device& device) const {
+  return poly::within_budget(*scop_.context, [&]() -> Result<Mapping> {
+    TC_TRY(kernel, decided(device));
+    Mapping mapping;
+    mapping.program.name = scop_.program->name;
+    tile::Kernel code = translate(kernel, fmt::format("{}_0", scop_.program->name));
+    if (vectors_) {
+      Names names = names_in(code, *scop_.program);
+      code.body = gpu::vectorize(code.body, *scop_.program, names);
+    }
+    mapping.program.kernels.push_back(std::move(code));
+    mapping.kernels.push_back(std::move(kernel));
+    mapping.program.workspace = workspace_of(scop_, mapping.program.kernels);
+    TC_TRY_VOID(check_program(mapping.program, device));
+    return mapping;
+  });
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/copies.h"
+#include "tc/gpu/map.h"
+
+namespace tc::gpu {
+
+/// What a buffer is made of.
+enum class Buffer { kShared, kRegisters };
+
+/// A launch that is written loop by loop: a value, whose verbs take loops by name and give a new one. Each is legal, or
+/// refused with a pair of instances that it would run in the wrong order or at once. It begins as the scheduler leaves
+/// a def: loops that statements share, coincident ones outside, none of them on blocks or threads.
+class Schedule {
+ public:
+  /// `scop` is that of from_ir(). Errors: the context's budget.
+  static Result<Schedule> create(const poly::Scop& scop, const options::SchedulerOptions& options = {});
+
+  std::vector<std::string> loops() const;
+
+  /// The verbs of loop_tree.h. A loop that is bound or that a buffer stands below is refused.
+  Result<Schedule> split(const std::string& loop, int64_t size, const std::string& outer,
+                         const std::string& inner) const;
+  Result<Schedule> fuse(const std::string& outer, const std::string& inner, const std::string& fused) const;
+  Result<Schedule> reorder(const std::vector<std::string>& loops) const;
+  Result<Schedule> distribute(const std::string& loop) const;
+
+  /// Deals a loop's iterations out. Loops on threads stand right below each other.
+  Result<Schedule> bind(const std::string& loop, Dealt::To to, int axis) const;
+  /// Lays all iterations of a loop out.
+  Result<Schedule> unroll(const std::string& loop) const;
+  /// The same, with vectors where neighbours in memory are read or written.
+  Result<Schedule> vectorize(const std::string& loop) const;
+  /// Holds what is used of the tensor in an iteration of the loop in a buffer: one of the block's, or of each thread.
+  Result<Schedule> promote(const std::string& tensor, const std::string& loop, Buffer buffer,
+                           const CopyOptions& options = {}) const;
+
+  /// The launch, with barriers where they are needed, verified. Errors: limits of the device; dependences between
+  /// blocks; what verifier or certificate do not accept, as a sentence of theirs.
+  Result<Mapping> lower(const Device& device) const;
+
+ private:
+  struct Hold {
+    std::string tensor, loop;
+    Buffer buffer;
+    CopyOptions options;
+  };
+  explicit Schedule(poly::Scop scop) : scop_(std::move(scop)) {}
+  Result<Kernel> bound(const Device& device) const;
+  Result<Kernel> decided(const Device& device) const;
+  Result<void> check_free(const std::string& loop) const;
+  Schedule with(poly::Scop scop) const;
+
+  poly::Scop scop_;
+  std::map<std::string, Dealt> bound_;
+  std::set<std::string> unrolled_;
+  bool vectors_ = false;
+  std::vector<Hold> holds_;
+};
+
+}  // namespace tc::gpu
