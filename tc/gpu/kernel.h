@@ -88,8 +88,8 @@ struct Kernel {
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> block = {1, 1, 1};
   Recipe recipe = Recipe::kClassic;
-  options::MappingOptions chosen = {};  ///< the options given, with what a recipe chose: they ask for this kernel
-  double planned_us = 0;                ///< by the recipe's own estimate; 0: it has none
+  options::MappingOptions chosen = {};       ///< the options given, with what a recipe chose: they ask for this kernel
+  double planned_us = 0;                     ///< by the recipe's own estimate; 0: it has none
   std::vector<Copy> copies;                  ///< of the scop's promotions that are not in registers
   std::map<std::string, int64_t> pads;       ///< elements behind each row of a promotion's buffer in shared memory
   std::optional<isl::union_map> copy_order;  ///< { earlier -> later } by these buffers, if there are any

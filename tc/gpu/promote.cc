@@ -14,7 +14,7 @@ namespace tc::gpu {
 namespace {
 
 constexpr int64_t kDefaultSharedBytes = 48 * 1024;
-constexpr double kWorthAsked = 2, kWorthByDefault = 8;
+constexpr double kWorth = 2;  ///< accesses for each element copied
 
 bool is_region(const Kernel& kernel, const isl::schedule_node& node) {
   return node.isa<isl::schedule_node_mark>() && poly::mark_name(node).starts_with(kBindMark) &&
@@ -41,7 +41,6 @@ class Holder {
       : result_{kernel}, options_(options) {
     const int64_t most = options.max_shared_memory.value_or(kDefaultSharedBytes);
     limit_ = std::min(most, device.shared_bytes);
-    worth_ = options.use_shared_memory ? kWorthAsked : kWorthByDefault;
   }
 
   Promoted run() {
@@ -81,7 +80,6 @@ class Holder {
   Promoted result_;
   const options::MappingOptions& options_;
   int64_t limit_ = 0;
-  double worth_ = kWorthAsked;
   std::vector<poly::NodeRef> places_;  ///< promotions move them, and keep their number and order
   std::vector<Candidate> held_;
 };
@@ -167,8 +165,9 @@ std::optional<Holder::Candidate> Holder::candidate(size_t number, const std::str
   if (!print || print->box_elements() < 2) return std::nullopt;
   const double accesses = accesses_at(place, tensor);
   const auto elements = static_cast<double>(print->box_elements());
-  const bool worth = accesses >= worth_ * elements || scop().program->tensor(tensor).role == ir::Role::kTemporary ||
-                     (options_.use_shared_memory && across_rows(result_.kernel, place, tensor));
+  const bool temporary = scop().program->tensor(tensor).role == ir::Role::kTemporary;
+  const bool worth = temporary || (options_.use_shared_memory &&
+                                   (accesses >= kWorth * elements || across_rows(result_.kernel, place, tensor)));
   if (!worth) return std::nullopt;
   if (options_.shared_depth ? !is_wanted_depth(place) : served_below(place, tensor)) return std::nullopt;
   if (stays_in_threads(place, tensor)) return std::nullopt;

@@ -15,9 +15,9 @@ struct Promoted {
 /// Holds tensors in shared memory by what it saves (paper 2018, section 5.4): what threads touch several times for each
 /// element of its box, or not along rows, and temporaries whose values stay within a block, which then need no memory
 /// elsewhere. At the innermost place above the regions where no element is copied twice, most accesses first, as far as
-/// max_shared_memory (48 KiB if absent) goes. With use_shared_memory twice is enough; by default it must be eight
-/// times, or caches serve as well. shared_depth names the place: that below so many band members. After bind(), before
-/// place_barriers().
+/// max_shared_memory (48 KiB if absent) goes. Without use_shared_memory these are temporaries alone: whether
+/// caches serve the others as well has not been measured. shared_depth names the place: that below so many band
+/// members. After bind(), before place_barriers().
 Promoted hold_in_shared(const Kernel& kernel, const options::MappingOptions& options, const Device& device);
 
 }  // namespace tc::gpu

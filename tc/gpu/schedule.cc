@@ -4,6 +4,7 @@
 
 #include "tc/gpu/barriers.h"
 #include "tc/gpu/bind_loops.h"
+#include "tc/gpu/estimate.h"
 #include "tc/gpu/loop_tree.h"
 #include "tc/gpu/names.h"
 #include "tc/gpu/registers.h"
@@ -219,6 +220,7 @@ Result<Mapping> Schedule::lower(const Device& device) const {
       Names names = names_in(code, *scop_.program);
       code.body = gpu::vectorize(code.body, *scop_.program, names);
     }
+    mapping.estimates.push_back(estimate(code, device, 0));
     mapping.program.kernels.push_back(std::move(code));
     mapping.kernels.push_back(std::move(kernel));
     mapping.program.workspace = workspace_of(scop_, mapping.program.kernels);
