@@ -81,17 +81,35 @@ class KernelPrinter {
         barriers_ = true;
       }
     });
-    for (const tile::Leaf& leaf : tile::flow_of(kernel_).leaves) {
+    collect_exchanges();
+  }
+
+  /// What is read, and what is written both before and after some barrier.
+  void collect_exchanges() {
+    const tile::Flow flow = tile::flow_of(kernel_);
+    std::map<std::string, int> barriers_before;
+    int barriers = 0;
+    for (const tile::Leaf& leaf : flow.leaves) {
+      if (std::holds_alternative<tile::Barrier>(leaf.node->node)) ++barriers;
+      const bool again = std::any_of(leaf.path.loops.begin(), leaf.path.loops.end(), [&](const auto& loop) {
+        return flow.synchronising[static_cast<size_t>(loop.id)];
+      });
       for (const tile::ElementAccess& access : leaf.accesses) {
-        if (!access.is_write || access.atomic) read_.insert(access.tensor->name);
+        const std::string& name = access.tensor->name;
+        if (!access.is_write || access.atomic) read_.insert(name);
+        if (!access.is_write) continue;
+        const int first = barriers_before.emplace(name, barriers).first->second;
+        if (again || first != barriers) rewritten_.insert(name);
       }
     }
   }
 
-  /// Whether threads may read what others have written: the compiler takes it that nothing but the thread's own
-  /// stores changes what a __restrict__ pointer points to, and then reads ahead of a barrier.
+  /// Whether threads may read or overwrite what others have written: the compiler takes it that nothing but the
+  /// thread's own stores changes what a __restrict__ pointer points to, and then reads ahead of a barrier, or stores
+  /// behind it. Stores between the same two barriers are free of that: an element of theirs is one thread's, or the
+  /// kernel has a race.
   bool is_exchanged(const tile::Tensor& tensor) const {
-    return tensor.written && barriers_ && read_.count(tensor.name) > 0;
+    return tensor.written && barriers_ && (read_.count(tensor.name) > 0 || rewritten_.count(tensor.name) > 0);
   }
 
   void signature() {
@@ -340,6 +358,7 @@ class KernelPrinter {
   std::vector<std::set<std::string>> scopes_;  ///< variables declared by lets, per open brace
   std::set<std::string> aligned_;
   std::set<std::string> read_;
+  std::set<std::string> rewritten_;
   bool shuffles_ = false;
   bool barriers_ = false;
 };

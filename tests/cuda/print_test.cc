@@ -231,6 +231,25 @@ TEST(Print, WhatThreadsPassOnIsNotRestrict) {
       << text;
 }
 
+/// Else the compiler may move a thread's store behind the barrier, and another's to the same element.
+TEST(Print, WhatIsWrittenOnBothSidesOfABarrierIsNotRestrict) {
+  const Tensor twice = global("twice", Int(32), Layout::row_major({64}), true);
+  const Tensor again = global("again", Int(32), Layout::row_major({64}), true);
+  const Tensor once = global("once", Int(32), Layout::row_major({64}), true);
+  tile::Program program;
+  program.kernels.resize(1);
+  tile::Kernel& kernel = program.kernels[0];
+  kernel.name = "k";
+  kernel.block = {64, 1, 1};
+  kernel.tensors = {twice, again, once};
+  kernel.body =
+      sequence({store(twice, {thread_x()}, 0),
+                for_loop("i", 0, 3, sequence({barrier(), store(again, {63 - thread_x()}, var("i"))})),
+                store(twice, {63 - thread_x()}, 1), store(once, {thread_x()}, 2), store(once, {thread_x()}, 3)});
+  const std::string text = print(program);
+  EXPECT_NE(text.find("k(\n    int* twice,\n    int* again,\n    int* __restrict__ once\n"), std::string::npos) << text;
+}
+
 TEST(Print, SiblingLetsOfOneNameDoNotMeet) {
   const Tensor out = global("out", Int(32), Layout::row_major({8}), true);
   tile::Program program;
