@@ -57,13 +57,7 @@ class ContractionBuilder {
   std::vector<tile::NodePtr> one_step(const Halide::Expr& stage, const ReductionStep& step);
   ReductionStep step_at(const Halide::Expr& step) const;
   tile::NodePtr fetch(const Halide::Expr& stage, const ReductionStep& step);
-  bool goes_through_registers() const;
-  tile::NodePtr start_copies(const Halide::Expr& stage, const ReductionStep& step);
-  tile::NodePtr end_copies(const Halide::Expr& stage, const ReductionStep& step);
-  tile::NodePtr over_copies(
-      size_t operand, const ReductionStep& step,
-      const std::function<tile::NodePtr(const std::vector<Halide::Expr>& element, const Halide::Expr& round)>& body);
-  std::vector<Halide::Expr> in_stage(const Halide::Expr& stage, const std::vector<Halide::Expr>& element) const;
+  tile::NodePtr fetch_operand(size_t operand, const Halide::Expr& stage, const ReductionStep& step);
   std::vector<Halide::Expr> copied_element(size_t operand, const std::vector<int64_t>& box,
                                            const Halide::Expr& number) const;
   Halide::Expr first_of(const Subscript& s, const ReductionStep& step) const;
@@ -108,7 +102,7 @@ class ContractionBuilder {
   Halide::Expr point_thread_;            ///< number of the thread in its group
   std::vector<std::string> inner_;       ///< per reduction axis: the loop within a step
   std::vector<std::string> high_, low_;  ///< per parallel axis: loops over registers
-  std::vector<tile::Tensor> shared_, fragments_, passing_;
+  std::vector<tile::Tensor> shared_, fragments_;
   tile::Tensor sum_, sums_, total_;  ///< a thread's; those of all groups in shared memory; added up
   int store_axis_ = -1;              ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;

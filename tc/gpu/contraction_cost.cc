@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tc/tile/program.h"
-
 namespace tc::gpu {
 namespace {
 
@@ -59,7 +57,7 @@ double block_cycles(const Contraction& c, const ContractionPlan& plan) {
     wavefronts += count * std::max(1.0, static_cast<double>(c.operands[i].type.bytes()) / 4);
     double box = 1;
     for (int64_t extent : o.box) box *= static_cast<double>(extent);
-    copies += box / static_cast<double>(o.vector) / kLanes * (o.vector > 1 ? 4 : o.through > 1 ? 1.8 : 2);
+    copies += box / static_cast<double>(o.vector) / kLanes * (o.vector > 1 ? 4 : 2);
   }
   const double issued = reduction * warps * (static_cast<double>(plan.registers()) + 1.5 * reads) / 4;
   const double shared = reduction * warps * wavefronts + copies * static_cast<double>(plan.steps(c));
@@ -77,7 +75,6 @@ int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
   for (size_t i = 0; i < c.operands.size(); ++i) {
     int64_t fragment = plan.operands[i].along_main ? plan.vector : 1;
     for (size_t axis : plan.operands[i].axes) fragment *= plan.parallel[axis].registers;
-    if (plan.operands[i].through > 1) fragment += plan.rounds(i) * plan.operands[i].through;
     result += fragment * ceil_div(c.operands[i].type.bytes(), 4);
   }
   return result;
@@ -115,42 +112,6 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
       each * block_cycles(c, plan) / busy + first / kL2Bytes + waves * (kStartCycles + rest + steps * kStepCycles);
   bytes += points * static_cast<double>(c.update.accumulator.bytes());
   return together(processor, bytes / kL2Bytes + kStartCycles);
-}
-
-int64_t ContractionPlan::points_threads() const {
-  int64_t result = 1;
-  for (const AxisPlan& axis : parallel) result *= axis.threads();
-  return result;
-}
-
-int64_t ContractionPlan::registers() const {
-  int64_t result = 1;
-  for (const AxisPlan& axis : parallel) result *= axis.registers;
-  return result;
-}
-
-int64_t ContractionPlan::rounds(size_t operand) const {
-  const OperandPlan& o = operands[operand];
-  int64_t copies = ceil_div(o.box.back(), std::max(o.vector, o.through));
-  for (size_t d = 0; d + 1 < o.box.size(); ++d) copies *= o.box[d];
-  return ceil_div(copies, threads());
-}
-
-int64_t ContractionPlan::steps(const Contraction& contraction) const {
-  int64_t result = 1;
-  for (size_t r = 0; r < chunk.size(); ++r) result *= contraction.reduction[r].extent / chunk[r];
-  return result;
-}
-
-int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
-  int64_t bytes = 0;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    int64_t elements = operands[i].pitch * stages;
-    for (size_t d = 0; d < operands[i].box.size(); ++d) elements *= d == operands[i].innermost ? 1 : operands[i].box[d];
-    bytes += round_up(elements * contraction.operands[i].type.bytes(), tile::kSharedAlignment);
-  }
-  const int64_t sums = groups == 1 ? 0 : registers() * threads();
-  return bytes + round_up(sums * contraction.update.accumulator.bytes(), tile::kSharedAlignment);
 }
 
 }  // namespace tc::gpu

@@ -182,9 +182,6 @@ void ContractionBuilder::declare_tensors() {
     shared_.back().name = names_.fresh(c_.operands[i].tensor + "_shared");
     fragments_.push_back(fragment(i));
     fragments_.back().name = names_.fresh(c_.operands[i].tensor + "_reg");
-    passing_.push_back(build::registers(names_.fresh(c_.operands[i].tensor + "_passing"), c_.operands[i].type,
-                                        row_major({plan_.rounds(i), plan_.operands[i].through})));
-    passing_.back().written = true;
   }
   std::vector<int64_t> extents;
   for (size_t axis : all_axes()) extents.push_back(plan_.parallel[axis].registers);
@@ -219,10 +216,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   place_threads();
   declare_tensors();
   NodePtr sums = reduce();
-  for (size_t i = fragments_.size(); i-- > 0;) {
-    sums = build::allocate(fragments_[i], sums);
-    if (plan_.operands[i].through > 1) sums = build::allocate(passing_[i], sums);
-  }
+  for (size_t i = fragments_.size(); i-- > 0;) sums = build::allocate(fragments_[i], sums);
   std::vector<NodePtr> parts;
   if (c_.update.assign != ir::Assign::kSet) {
     parts.push_back(over_registers(all_axes(), [&] {

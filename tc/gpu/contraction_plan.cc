@@ -75,7 +75,6 @@ class Planner {
   void distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers, ContractionPlan& plan) const;
   OperandPlan operand_plan(const Operand& operand, const ContractionPlan& plan) const;
   std::optional<size_t> turnable(const Operand& operand, const ContractionPlan& plan) const;
-  int64_t passing_vector(const Operand& operand, const ContractionPlan& plan) const;
   std::optional<size_t> turned(const Operand& operand, const ContractionPlan& plan) const;
   int64_t copy_vector(const Operand& operand, const ContractionPlan& plan) const;
   int64_t range(const Subscript& s, const ContractionPlan& plan) const;
@@ -243,7 +242,7 @@ int64_t Planner::copy_vector(const Operand& operand, const ContractionPlan& plan
 /// registers.
 std::optional<size_t> Planner::turnable(const Operand& operand, const ContractionPlan& plan) const {
   constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
-  constexpr int64_t kOften = 64;  // below, turning costs more than that saves
+  constexpr int64_t kOften = 64;  // below, copies of single elements cost more than that saves
   int64_t uses = 1;
   for (size_t axis = 0; axis < c_.parallel.size(); ++axis)
     uses *= depends(operand, axis) ? 1 : plan.parallel[axis].tile;
@@ -263,14 +262,8 @@ std::optional<size_t> Planner::turnable(const Operand& operand, const Contractio
   return {};
 }
 
-/// The elements along the reduction that a thread turns at once; 1: single elements are copied.
-int64_t Planner::passing_vector(const Operand& operand, const ContractionPlan& plan) const {
-  const int64_t vector = copy_vector(operand, plan), chunk = plan.chunk[main_];
-  return chunk % vector == 0 && c_.reduction[main_].extent % chunk % vector == 0 ? vector : 1;
-}
-
 /// One operand is turned. Where two lie along the reduction, single copies of both took 11 % more than vectors of both
-/// as they lie, on an H200.
+/// as they lie, on an H200. Turning through registers took 3 % more than single copies.
 std::optional<size_t> Planner::turned(const Operand& operand, const ContractionPlan& plan) const {
   const auto can = [&](const Operand& other) { return turnable(other, plan).has_value(); };
   return std::count_if(c_.operands.begin(), c_.operands.end(), can) == 1 ? turnable(operand, plan) : std::nullopt;
@@ -285,7 +278,6 @@ OperandPlan Planner::operand_plan(const Operand& operand, const ContractionPlan&
   const std::optional<size_t> turn = turned(operand, plan);
   result.innermost = turn.value_or(operand.subscripts.size() - 1);
   result.vector = turn ? 1 : copy_vector(operand, plan);
-  if (turn) result.through = passing_vector(operand, plan);
   while (result.vector > 1 && result.vector / 2 >= result.box.back()) result.vector /= 2;
   result.box.back() = round_up(result.box.back(), result.vector);
   const int64_t whole = kVectorBytes / operand.type.bytes();
@@ -405,7 +397,7 @@ bool Planner::finish(ContractionPlan& plan) const {
   for (const Operand& operand : c_.operands) {
     plan.operands.push_back(operand_plan(operand, plan));
     const OperandPlan& o = plan.operands.back();
-    plan.asynchronous = plan.asynchronous && (o.through > 1 || o.vector * operand.type.bytes() >= 4);
+    plan.asynchronous = plan.asynchronous && o.vector * operand.type.bytes() >= 4;
     if (o.along_main) plan.vector = std::min(plan.vector, kVectorBytes / operand.type.bytes());
     any_along = any_along || o.along_main;
   }
@@ -550,6 +542,35 @@ std::vector<ContractionPlan> Planner::best(size_t count) const {
 }
 
 }  // namespace
+
+int64_t ContractionPlan::points_threads() const {
+  int64_t result = 1;
+  for (const AxisPlan& axis : parallel) result *= axis.threads();
+  return result;
+}
+
+int64_t ContractionPlan::registers() const {
+  int64_t result = 1;
+  for (const AxisPlan& axis : parallel) result *= axis.registers;
+  return result;
+}
+
+int64_t ContractionPlan::steps(const Contraction& contraction) const {
+  int64_t result = 1;
+  for (size_t r = 0; r < chunk.size(); ++r) result *= contraction.reduction[r].extent / chunk[r];
+  return result;
+}
+
+int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
+  int64_t bytes = 0;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    int64_t elements = operands[i].pitch * stages;
+    for (size_t d = 0; d < operands[i].box.size(); ++d) elements *= d == operands[i].innermost ? 1 : operands[i].box[d];
+    bytes += round_up(elements * contraction.operands[i].type.bytes(), tile::kSharedAlignment);
+  }
+  const int64_t sums = groups == 1 ? 0 : registers() * threads();
+  return bytes + round_up(sums * contraction.update.accumulator.bytes(), tile::kSharedAlignment);
+}
 
 namespace {
 

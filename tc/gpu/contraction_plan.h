@@ -26,7 +26,6 @@ struct OperandPlan {
   size_t innermost = 0;      ///< the dimension whose elements are neighbours in shared memory
   int64_t pitch = 1;         ///< elements from one row of that dimension to the next
   int64_t vector = 1;        ///< elements that one copy brings
-  int64_t through = 1;       ///< more: elements that a thread reads at once, and turns on their way through registers
   int group_axis = -1;       ///< the parallel axis along which a thread reads groups as vectors
   bool along_main = false;   ///< a thread reads vectors along the main reduction axis
   std::vector<size_t> axes;  ///< the parallel axes that it depends on
@@ -55,7 +54,6 @@ struct ContractionPlan {
   int64_t registers() const;                            ///< points of a thread
   int64_t steps(const Contraction& contraction) const;  ///< full ones
   int64_t shared_bytes(const Contraction& contraction) const;
-  int64_t rounds(size_t operand) const;  ///< copies that a thread makes of an operand in a step
 };
 
 /// The plan of least estimated time among those that the options allow. What they say of one contraction, whose

@@ -1,6 +1,6 @@
 #include "tc/gpu/contraction_builder.h"
 
-/// The reduction of a contraction's kernel: steps, fragments, sums.
+/// The reduction of a contraction's kernel: copies to shared memory, fragments, sums.
 namespace tc::gpu {
 
 namespace hi = Halide::Internal;
@@ -12,6 +12,7 @@ using tile::Tensor;
 namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
 
 }  // namespace
 
@@ -89,14 +90,123 @@ NodePtr ContractionBuilder::pipelined(int64_t steps) {
       parts.push_back(build::commit_group());
     }
     const Expr next = step + (stages - 1);
-    const Expr is_step = next < static_cast<int>(steps);
     body = {build::wait_group(stages - 2), build::barrier(),
-            build::if_then(is_step, start_copies(next % stages, step_at(next))), build::commit_group(),
+            build::if_then(next < static_cast<int>(steps), fetch(next % stages, step_at(next))), build::commit_group(),
             add_up(step % stages, step_at(step))};
-    if (goes_through_registers()) body.push_back(build::if_then(is_step, end_copies(next % stages, step_at(next))));
   }
   parts.push_back(build::for_loop(name, 0, static_cast<int>(steps), build::sequence(std::move(body))));
   return build::sequence(std::move(parts));
+}
+
+/// The least value of a subscript in a step of the block.
+Expr ContractionBuilder::first_of(const Subscript& s, const ReductionStep& step) const {
+  Expr result = static_cast<int>(s.constant);
+  for (size_t i = 0; i < s.parallel.size(); ++i) {
+    const auto by = static_cast<int>(s.parallel[i]);
+    if (by == 0) continue;
+    result = result + first_[i] * by;
+    if (by < 0) result = result + by * static_cast<int>(plan_.parallel[i].tile - 1);
+  }
+  for (size_t r = 0; r < s.reduction.size(); ++r) {
+    const auto by = static_cast<int>(s.reduction[r]);
+    if (by == 0) continue;
+    result = result + step.first[r] * by;
+    if (by < 0) result = result + by * static_cast<int>((r == plan_.main ? step.length : plan_.chunk[r]) - 1);
+  }
+  return hi::simplify(result);
+}
+
+/// Brings a subscript of a vector that may lie outside of the tensor to its last elements (or first).
+Expr ContractionBuilder::within(const Operand& operand, size_t dimension, const Expr& value, int64_t length) const {
+  const Subscript& s = operand.subscripts[dimension];
+  const int64_t extent = operand.extents[dimension];
+  int64_t least = s.constant, greatest = s.constant;
+  const auto add = [&](int64_t by, const Axis& axis, int64_t values) {
+    (by < 0 ? least : greatest) += by * (axis.begin + values - 1);
+    (by < 0 ? greatest : least) += by * axis.begin;
+  };
+  for (size_t i = 0; i < s.parallel.size(); ++i) {
+    add(s.parallel[i], c_.parallel[i], plan_.parallel[i].blocks * plan_.parallel[i].tile);
+  }
+  for (size_t r = 0; r < s.reduction.size(); ++r) add(s.reduction[r], c_.reduction[r], c_.reduction[r].extent);
+  Expr result = value;
+  // A box's last vector may have room for more than is asked for.
+  if (round_up(greatest + 1, length) > extent) result = Halide::min(result, static_cast<int>(extent - length));
+  if (least < 0) result = Halide::max(result, 0);
+  return result;
+}
+
+NodePtr ContractionBuilder::fetch(const Expr& stage, const ReductionStep& step) {
+  std::vector<NodePtr> parts;
+  for (size_t i = 0; i < c_.operands.size(); ++i) parts.push_back(fetch_operand(i, stage, step));
+  return build::sequence(std::move(parts));
+}
+
+/// The element of a box, of so many copies along each dimension, that copy `number` brings (or begins with). Neighbours
+/// go along the last dimension; where another is the innermost in shared memory, 8 of each row.
+std::vector<Expr> ContractionBuilder::copied_element(size_t operand, const std::vector<int64_t>& box,
+                                                     const Expr& number) const {
+  struct Digit {
+    size_t dimension;
+    int64_t count, scale;
+  };
+  constexpr int64_t kRun = 8;
+  const OperandPlan& plan = plan_.operands[operand];
+  const size_t last = box.size() - 1;
+  std::vector<Digit> digits;  // fastest first
+  const bool in_runs = plan.innermost != last && box[last] % kRun == 0;
+  if (in_runs) {
+    digits = {{last, kRun, 1}, {plan.innermost, box[plan.innermost], 1}, {last, box[last] / kRun, kRun}};
+  } else {
+    digits = {{last, box[last], plan.vector}};
+  }
+  for (size_t d = last; d-- > 0;) {
+    if (!in_runs || d != plan.innermost) digits.push_back({d, box[d], 1});
+  }
+  std::vector<Expr> result(box.size(), 0);
+  int64_t stride = 1;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    Expr at = number / static_cast<int>(stride);
+    if (i + 1 < digits.size()) at = at % static_cast<int>(digits[i].count);
+    result[digits[i].dimension] = result[digits[i].dimension] + at * static_cast<int>(digits[i].scale);
+    stride *= digits[i].count;
+  }
+  for (Expr& e : result) e = hi::simplify(e);
+  return result;
+}
+
+NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, const ReductionStep& step) {
+  constexpr int64_t kMostRounds = 16;
+  const Operand& o = c_.operands[operand];
+  const OperandPlan& plan = plan_.operands[operand];
+  std::vector<int64_t> box = plan.box;
+  const int64_t missing = plan_.chunk[plan_.main] - step.length;
+  int64_t copies = 1;
+  for (size_t d = 0; d < box.size(); ++d) {
+    box[d] -= missing * std::abs(o.subscripts[d].reduction[plan_.main]);
+    if (d + 1 == box.size()) box[d] = round_up(box[d], plan.vector) / plan.vector;
+    copies *= box[d];
+  }
+  const int64_t threads = plan_.threads();
+  const int64_t rounds = ceil_div(copies, threads);
+  const std::string round = names_.fresh("copy");
+  Expr number = build::thread_x();
+  if (rounds > 1) number = number + build::var(round) * static_cast<int>(threads);
+  const std::vector<Expr> local = copied_element(operand, box, number);
+  std::vector<Expr> to(box.size() + 1), from(box.size());
+  for (size_t d = 0; d < box.size(); ++d) {
+    to[d + 1] = local[d];
+    const int64_t length = d + 1 == box.size() ? plan.vector : 1;
+    from[d] = within(o, d, hi::simplify(first_of(o.subscripts[d], step) + local[d]), length);
+  }
+  to[0] = hi::simplify(stage);
+  const Tensor source = build::global(o.tensor, o.type, row_major(o.extents));
+  NodePtr result = build::move(shared_[operand], to, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
+  if (copies % threads != 0) result = build::if_then(number < static_cast<int>(copies), result);
+  if (rounds == 1) return result;
+  return plan_.unroll_copies.value_or(rounds <= kMostRounds)
+             ? build::unrolled(round, 0, static_cast<int>(rounds), result)
+             : build::for_loop(round, 0, static_cast<int>(rounds), result);
 }
 
 /// Adds a step's products to the sums; each group of threads has a part of the main axis.
