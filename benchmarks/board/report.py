@@ -4,8 +4,8 @@
     report.py h200.json cpu.json --markdown=docs/board.md --pictures=docs/board
 
 --markdown writes the page with all tables; --pictures draws each machine's rows to docs/board-MACHINE.svg and .png,
-which the page shows, and needs matplotlib. Files of one machine are joined; of a row that two have, the later file's
-counts.
+which the page shows, and needs matplotlib. Files of one machine are joined; of a row that two have, a tuned one counts,
+else the one that is worse for us: what PyTorch chooses differs from run to run.
 """
 import argparse
 import json
@@ -118,15 +118,25 @@ def text_line(result):
     return line
 
 
+def sterner(old, new):
+    """Of two runs of a row: one that failed, else one with tuned options, else that of the lower peer / ours."""
+
+    def order(result):
+        known = ratio(result)
+        return result["status"] == "ok", "tuned" not in result["us"], float("inf") if known is None else known
+
+    return min(old, new, key=order)
+
+
 def joined(documents):
-    """One document for each machine, rows of later files in place of earlier ones'."""
+    """One document for each machine, its rows those of all files, of each the sternest."""
     machines = {}
     for document in documents:
         known = machines.setdefault(document["machine"]["name"], dict(document, rows=[], parts=[]))
         new = {(row["number"], row["name"]): row for row in document["rows"]}
         order = [(row["number"], row["name"]) for row in known["rows"]]
         old = dict(zip(order, known["rows"]))
-        known["rows"] = [new.pop(key, old[key]) for key in order] + list(new.values())
+        known["rows"] = [sterner(old[key], new.pop(key, old[key])) for key in order] + list(new.values())
         known["parts"].append(document)
         known["system"] = document.get("system") or known.get("system", [])
     for known in machines.values():

@@ -360,7 +360,7 @@ def test_markdown_and_pictures(tmp_path):
     assert text.count("## NVIDIA X1 Y") == 1
     said = f"3 of the board's {len(rows.GPU)} rows were run, 2 of ours right and timed; 1 at least as fast as the best "
     assert said + "peer; 1 of 3 goals reached." in " ".join(text.split())
-    assert "| 20 | copy f32 10⁸ | 100 |" in text  # the later file's
+    assert "| 20 | copy f32 10⁸ | 100 |" in text  # that of the lower ratio
     assert "- 20 transpose f32 8192²: wrong: off by 0.5" in text and "- CuPy, row 20: not | here" in text
     order = [text.index(name) for name in ("moments f32", "transpose f32", "copy f32")]
     assert order == sorted(order)
