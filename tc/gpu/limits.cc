@@ -79,21 +79,12 @@ options::MappingOptions following(options::MappingOptions options, const options
 
 Result<void> check_followed(const options::MappingOptions& options, const std::vector<Kernel>& kernels,
                             const Reasons& reasons) {
-  const auto is = [&](Recipe recipe) {
-    return std::any_of(kernels.begin(), kernels.end(), [&](const Kernel& kernel) { return kernel.recipe == recipe; });
-  };
-  const bool any = is(Recipe::kContraction) || is(Recipe::kElements) || is(Recipe::kRows);
-  std::vector<Diagnostic> faults;
-  const auto refuse = [&](const std::string& option) {
-    std::string sentence = fmt::format("'{}' is set, but no kernel follows it", option);
-    if (!reasons.empty()) sentence += fmt::format(": {}", reasons[0]);  // of the recipe that comes nearest
-    faults.push_back({std::nullopt, std::move(sentence), {}});
-  };
-  if (!kernels.empty() && !options.register_tile.empty() && !any) refuse("register_tile");
-  const bool holds = is(Recipe::kContraction) || is(Recipe::kClassic);
-  if (!kernels.empty() && options.shared_depth && !holds) refuse("shared_depth");
-  if (!faults.empty()) return tl::unexpected(Error(nullptr, std::move(faults)));
-  return {};
+  const bool any = std::any_of(kernels.begin(), kernels.end(),
+                               [](const Kernel& kernel) { return kernel.recipe != Recipe::kClassic; });
+  if (kernels.empty() || options.register_tile.empty() || any) return {};
+  std::string sentence = "'register_tile' is set, but no kernel follows it";
+  if (!reasons.empty()) sentence += fmt::format(": {}", reasons[0]);  // of the recipe that comes nearest
+  return fail("{}", sentence);
 }
 
 }  // namespace tc::gpu

@@ -90,7 +90,12 @@ Launch classic(const poly::Scop& part, const options::MappingOptions& options, c
 /// The part by the first recipe that fits it and does as the options say; else why there is none.
 std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
                                 const std::string& name, Reasons& reasons) {
-  const std::optional<Part> part = takes_recipes(options) ? part_of(scop) : std::nullopt;
+  if (!takes_recipes(options)) return std::nullopt;
+  if (options.shared_depth) {
+    reasons.push_back("'shared_depth' asks for a contraction or the classic mapping");
+    return std::nullopt;
+  }
+  const std::optional<Part> part = part_of(scop);
   if (!part) return std::nullopt;
   if (const auto plan = plan_elements(*part, options, device, reasons)) {
     return launch_of(scop, elements(*part, *plan, device, name), Recipe::kElements,
@@ -108,7 +113,7 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
     Reasons reasons;
     return by_recipe(scop, options, device, "", reasons).has_value();
   };
-  const bool may_separate = takes_recipes(options) && !options.outer_schedule_options.fusion;
+  const bool may_separate = takes_recipes(options) && !options.shared_depth && !options.outer_schedule_options.fusion;
   const bool is_worth = options.split_reduction.value_or(1) > 1 || is_worth_launches(part, device);
   if (may_separate && is_worth && !fits(part)) {
     TC_TRY(apart, separate(part, options.outer_schedule_options, fits));

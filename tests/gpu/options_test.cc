@@ -150,11 +150,28 @@ TEST(MappingOptions, ThatNoKernelFollowsAreRefused) {
       "'register_tile' is set, but no kernel follows it: a block needs 66560 bytes of shared memory, of 999");
   EXPECT_EQ(refusal(kDefs[6], MappingOptions{.map_to_threads = {24}, .register_tile = {1}}),
             "'register_tile' is set, but no kernel follows it: the 24 threads of a row are no power of two");
-  EXPECT_EQ(refusal(kDefs[7], MappingOptions{.shared_depth = 1}), "'shared_depth' is set, but no kernel follows it");
+  EXPECT_EQ(refusal(kDefs[7], MappingOptions{.shared_depth = 1, .register_tile = {1, 4}}),
+            "'register_tile' is set, but no kernel follows it: 'shared_depth' asks for a contraction or the classic "
+            "mapping");
   EXPECT_EQ(refusal(kDefs[0], MappingOptions{.split_reduction = 1000}),
             "'split_reduction' is 1000, but no reduction has twice as many instances for a result to be cut");
   EXPECT_EQ(refusal(kDefs[0], MappingOptions{.split_reduction = 2, .strict = true}),
             "'split_reduction' is 2, but strict kernels cut no reduction into parts");
+}
+
+/// Also where nothing is worth a place in shared memory, and where a contraction has no copies at that depth.
+TEST(MappingOptions, SharedDepthIsFollowedByContractionsOrTheClassicMapping) {
+  using gpu::Recipe;
+  const auto recipe = [](const Def& def, int64_t depth) {
+    const options::MappingOptions options{.shared_depth = depth};
+    const ir::Program program = specialised_from(def.text, def.sizes);
+    EXPECT_EQ(difference(program, options), "");
+    return mapped(program, options)->kernels.at(0).recipe;
+  };
+  EXPECT_EQ(recipe(kDefs[7], 1), Recipe::kClassic);
+  EXPECT_EQ(recipe(kDefs[6], 0), Recipe::kClassic);
+  EXPECT_EQ(recipe(kDefs[1], 1), Recipe::kClassic);
+  EXPECT_EQ(recipe(kDefs[1], 2), Recipe::kContraction);
 }
 
 TEST(MappingOptions, SmallDevicesAreKept) {
