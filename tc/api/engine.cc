@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <new>
@@ -68,6 +69,7 @@ struct Engine::Impl {
   compile::Compilation front;  ///< the text, parsed; in production without a text: nothing
   std::map<std::string, Def> defs;
   std::vector<std::string> entries;
+  std::vector<std::string> absent;  ///< in production: defs of the text that the file does not know
   std::optional<KernelStore> store;
   std::function<Result<CompiledKernel>(const Request&, const Error&)> on_miss;
   bool production = false;
@@ -78,6 +80,8 @@ struct Engine::Impl {
   Result<void> add_defs();
   Result<void> add_def(const std::string& entry);
   Result<void> add_known(const cache::Interface& interface);
+  bool is_absent(const std::string& entry) const { return std::ranges::find(absent, entry) != absent.end(); }
+  tl::unexpected<Error> unknown(const std::string& entry) const;
   Result<compile::Settings> settings(const Request& request, const Def& def) const;
   Result<CompiledKernel> make(const Request& request, const Def& def, size_t& code_bytes) const;
   Result<CompiledKernel> compile(const compile::Settings& settings, const Def& def, size_t& code_bytes) const;
@@ -106,6 +110,7 @@ Result<const Def*> Engine::Impl::find(const std::string& entry) const {
   if (entry.empty()) return fail("the text has {} defs; name one: {}", entries.size(), fmt::join(entries, ", "));
   const auto found = defs.find(entry);
   if (found != defs.end()) return &found->second;
+  if (is_absent(entry)) return unknown(entry);
   const std::string meant = nearest(entry, entries);
   if (!meant.empty()) return fail("there is no def '{}'; did you mean '{}'?", entry, meant);
   return fail("there is no def '{}'; there are {}", entry, fmt::join(entries, ", "));
@@ -131,7 +136,10 @@ Result<void> Engine::Impl::add_def(const std::string& entry) {
     Result<std::optional<cache::Interface>> known = store->file()->find_interface(Digest::of(text));
     if (!known) store->warn(known.error().diagnostics().at(0).message);
     if (known && *known) return add_known(**known);
-    if (production) return fail("the cache {} does not know the def '{}'", store->file()->path(), entry);
+    if (production) {
+      absent.push_back(entry);
+      return {};
+    }
   }
   if (!front.typed) TC_TRY_VOID(compile::run_passes(compile::Settings(), front, "analyse"));
   compile::Settings settings;
@@ -158,7 +166,12 @@ Result<void> Engine::Impl::add_defs() {
     if (defs.contains(definition.name.text)) return compile::run_passes(compile::Settings(), front, "analyse");
     TC_TRY_VOID(add_def(definition.name.text));
   }
+  if (entries.empty() && !absent.empty() && !on_miss) return unknown(absent[0]);
   return {};
+}
+
+tl::unexpected<Error> Engine::Impl::unknown(const std::string& entry) const {
+  return fail("the cache {} does not know the def '{}'", store->file()->path(), entry);
 }
 
 // --- creating ---------------------------------------------------------------------------------------------------
@@ -292,7 +305,9 @@ Result<CompiledKernel> Engine::Impl::make(const Request& request, const Def& def
 
 Result<CompiledKernel> Engine::compile(const Request& request) const {
   return guarded([&]() -> Result<CompiledKernel> {
-    TC_TRY(def, impl_->find(request.entry));
+    const Result<const Def*> found = impl_->find(request.entry);
+    if (!found && impl_->on_miss && impl_->is_absent(request.entry)) return impl_->on_miss(request, found.error());
+    TC_TRY(def, found);
     const std::string bytes = request_bytes(request, def->program);
     if (!request.cancel.stop_requested()) {
       if (std::optional<CompiledKernel> known = impl_->memory.find(bytes)) {

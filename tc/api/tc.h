@@ -236,7 +236,7 @@ struct ProductionOptions {
   std::string text{};  ///< the programs, as they were compiled (comments and white space aside); empty: all of the file
   std::string name = "tc";  ///< stands for the text in messages
   size_t memory_bytes = size_t{256} << 20;
-  /// What a request gets for which the file has no kernel, and why it has none. Null: that error.
+  /// What a request gets for whose def or shape the file has no kernel, and why it has none. Null: that error.
   std::function<Result<CompiledKernel>(const Request&, const Error&)> on_miss{};
   std::function<void(const std::string&)> on_warning{};
 };
@@ -258,7 +258,8 @@ class Engine {
 
   /// Opens a cache's file to run what it has, and nothing else: compile() neither compiles nor tunes nor proves, and
   /// needs no NVRTC. It takes kernels for this machine's processor or GPU that any version of the compiler made, the
-  /// best known of a shape first. Errors: the file's; a def of the text that the file does not know.
+  /// best known of a shape first. Defs of the text that the file does not know are no error before they are asked for,
+  /// unless it knows none. Errors: the file's.
   static Result<Engine> production(const std::string& cache, const ProductionOptions& options = {});
 
   std::vector<std::string> entries() const;  ///< in the order of the text

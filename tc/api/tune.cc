@@ -13,6 +13,7 @@
 #include "tc/cache/cache.h"
 #include "tc/cache/version.h"
 #include "tc/compile/cached.h"
+#include "tc/compile/interface.h"
 #include "tc/cpu/runtime.h"
 #include "tc/ir/canonical.h"
 #include "tc/support/check.h"
@@ -165,14 +166,17 @@ class Memory {
                                          .remark = record.message});
   }
 
-  /// Compiles the best once more, here, and keeps its code.
+  /// Compiles the best once more, here, and keeps its code, with what a production engine needs to know of the def.
   Result<void> keep(const std::string& options) const {
     if (!file_) return {};
     TC_TRY(key, key_text(options));
     TC_TRY(settings, compile::with_options(settings_, key));
     compile::Compilation compilation = setup_->compilation;
     TC_TRY_VOID(compile::run_passes(settings, compilation, settings.backend == Backend::kCpu ? "object" : "cubin"));
-    return file_->put(compile::key_of(settings, problem_), compile::entry_of(settings, compilation));
+    TC_TRY_VOID(file_->put(compile::key_of(settings, problem_), compile::entry_of(settings, compilation)));
+    const std::string text = compile::source_of(*compilation.file, compilation.program->name);
+    const std::optional<cache::Interface> interface = compile::interface_of(*compilation.program, text);
+    return interface ? file_->put(Digest::of(text), *interface) : Result<void>();
   }
 
  private:

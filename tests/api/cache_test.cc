@@ -240,6 +240,10 @@ TEST(EngineCache, Production) {
       Engine::production(folder.file("exported"), {.text = "def f(float(N) a) -> (b) { b(n) = a(n) }"});
   EXPECT_EQ(unknown.error().to_string(),
             "error: the cache " + folder.file("exported") + " does not know the def 'f'\n");
+  const std::string both = std::string(kText) + "def f(float(N) a) -> (b) { b(n) = a(n) }";
+  const Engine partly = value_of(Engine::production(folder.file("exported"), {.text = both}));
+  expect_product(value_of(partly.compile(mv_of(9, 33))), 9, 33);
+  EXPECT_EQ(partly.compile({.entry = "f", .sizes = {{"N", 3}}}).error().to_string(), unknown.error().to_string());
   // Without a text: by the names in the file. The caller decides what a miss is.
   const Engine fallback = value_of(Engine::create(kText));
   const Engine lenient = value_of(

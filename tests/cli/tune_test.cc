@@ -93,6 +93,14 @@ TEST_F(Tune, FindsOptionsAndRemembersThem) {
   EXPECT_TRUE(rows[1].starts_with("\"mm M=24,N=32,K=40\",0,0,done,")) << rows[1];
   const std::string again = good(small({"--cache=c.tcc"}));
   EXPECT_NE(again.find("4 candidates, 4 known before; "), std::string::npos) << again;
+
+  // The file is all that production needs.
+  const Output list = folder_.run({"cache", "list", "c.tcc"});
+  EXPECT_TRUE(std::regex_search(list.out, std::regex("\n[0-9a-f]{12} +mm +24x40x32 "))) << list.out;
+  ASSERT_EQ(folder_.run({"cache", "export", "c.tcc", "p.tcc"}).code, 0);
+  const Output production = folder_.run(
+      {"run", "mm.tc", "--entry=mm", "--sizes=M=24,N=32,K=40", "--cache=p.tcc", "--production", "--output_dir="});
+  EXPECT_EQ(production.code, 0) << production.err;
 }
 
 TEST_F(Tune, TheSimulatedDeviceNeedsNoGpu) {
