@@ -352,7 +352,7 @@ def test_markdown_and_pictures(tmp_path):
     earlier["rows"][0]["us"]["ours"]["hot"]["median"] = 1.0
     for name, document in (("a.json", earlier), ("b.json", later)):
         (tmp_path / name).write_text(json.dumps(document), encoding="utf-8")
-    command = [sys.executable, str(HERE / "report.py"), "a.json", "b.json", "--markdown=board.md"]
+    command = [sys.executable, str(HERE / "report.py"), "b.json", "a.json", "--markdown=board.md"]
     drawn = subprocess.run([sys.executable, "-c", "import matplotlib"], capture_output=True).returncode == 0
     done = subprocess.run(command + ["--pictures=board"] * drawn, cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -360,7 +360,7 @@ def test_markdown_and_pictures(tmp_path):
     assert text.count("## NVIDIA X1 Y") == 1
     said = f"3 of the board's {len(rows.GPU)} rows were run, 2 of ours right and timed; 1 at least as fast as the best "
     assert said + "peer; 1 of 3 goals reached." in " ".join(text.split())
-    assert "| 20 | copy f32 10⁸ | 100 |" in text  # that of the lower ratio
+    assert "| 20 | copy f32 10⁸ | 100 |" in text  # not the last file's: that of the lower ratio
     assert "- 20 transpose f32 8192²: wrong: off by 0.5" in text and "- CuPy, row 20: not | here" in text
     order = [text.index(name) for name in ("moments f32", "transpose f32", "copy f32")]
     assert order == sorted(order)
