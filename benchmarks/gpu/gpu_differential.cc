@@ -1,5 +1,6 @@
 // Runs every example and random programs on this machine's GPU, by the compiler's defaults and under random options,
-// and compares the results with the interpreter's: integers exactly, floats to the bound that it computes.
+// and compares the results with the interpreter's: integers exactly, floats to the bound that it computes. Every
+// example, and every fourth random program, also with tensors that are aligned to their elements only.
 //     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--seed=S] [--seconds=S]
 // --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
 // --seed: of the first random program. --seconds: after which no further program is started. Ends with 0 if nothing
@@ -86,11 +87,11 @@ options::MappingOptions random_options(Random& random) {
   return options;
 }
 
-std::string differences(const ir::Program& program, const OnDevice& kernel, uint64_t seed) {
+std::string differences(const ir::Program& program, const OnDevice& kernel, uint64_t seed, int64_t elements_before) {
   const interp::Environment data = data_for(program, seed);
   const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, data);
   if (!oracle) return oracle.error().to_string();
-  const Result<interp::Environment> results = kernel.run(data);
+  const Result<interp::Environment> results = kernel.run(data, elements_before);
   if (!results) return results.error().to_string();
   std::string wrong;
   for (const interp::Comparison& comparison : interp::compare(*results, *oracle)) {
@@ -144,18 +145,21 @@ void run_example(const Example& example, int round, Counts& counts) {
   described += fmt::format("\n{}", options::to_text(options));
   const Result<OnDevice> kernel = OnDevice::compile(example.text, *program, sizes, scalars, options);
   if (!kernel) return report_wrong(described + kernel.error().to_string(), counts);
-  const std::string wrong = differences(*program, *kernel, static_cast<uint64_t>(round + 1));
-  if (!wrong.empty()) return report_wrong(described + wrong, counts);
+  for (const int64_t elements_before : {0, 1}) {
+    const std::string wrong = differences(*program, *kernel, static_cast<uint64_t>(round + 1), elements_before);
+    if (!wrong.empty()) return report_wrong(fmt::format("{}{}", described, wrong), counts);
+  }
   ++counts.agree;
 }
 
 Backend device_backend(uint64_t seed) {
   Random random(seed);
   const options::MappingOptions options = random_options(random);
-  const auto compile = [options](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
+  const int64_t elements_before = seed % 4 == 0 ? 1 : 0;
+  const auto compile = [=](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
     TC_TRY(kernel, OnDevice::compile(source.source(), program, source.sizes, source.compiled_in, options));
     auto kept = std::make_shared<const OnDevice>(std::move(kernel));
-    return [kept](const interp::Environment& data) { return kept->run(data); };
+    return [=](const interp::Environment& data) { return kept->run(data, elements_before); };
   };
   return {compile, options::to_text(options)};
 }

@@ -41,9 +41,12 @@ struct DeviceTensor {
   DLTensor view = {};
 };
 
+/// Behind `elements_before` elements of which nothing is known.
 Result<std::unique_ptr<DeviceTensor>> upload(const std::shared_ptr<const cuda::Context>& context,
-                                             const interp::Value& value) {
-  const std::vector<std::byte> bytes = packed(value);
+                                             const interp::Value& value, int64_t elements_before) {
+  std::vector<std::byte> bytes = packed(value);
+  const auto before = static_cast<size_t>(elements_before * bytes_of(value.type));
+  bytes.insert(bytes.begin(), before, std::byte{0xff});
   TC_TRY(buffer, cuda::Buffer::allocate(context, static_cast<int64_t>(bytes.size())));
   TC_TRY_VOID(buffer.copy_from(bytes.data(), buffer.bytes()));
   auto tensor = std::make_unique<DeviceTensor>(DeviceTensor{std::move(buffer), value.shape, {}});
@@ -53,7 +56,7 @@ Result<std::unique_ptr<DeviceTensor>> upload(const std::shared_ptr<const cuda::C
                   .dtype = api::to_dlpack(value.type),
                   .shape = tensor->shape.data(),
                   .strides = nullptr,
-                  .byte_offset = 0};
+                  .byte_offset = before};
   return tensor;
 }
 
@@ -89,7 +92,7 @@ Result<OnDevice> OnDevice::compile(const std::string& text, const ir::Program& p
   return OnDevice(std::move(kernel), scalars, std::move(context));
 }
 
-Result<interp::Environment> OnDevice::run(const interp::Environment& data) const {
+Result<interp::Environment> OnDevice::run(const interp::Environment& data, int64_t elements_before) const {
   std::vector<std::unique_ptr<DeviceTensor>> tensors;
   std::vector<const DLTensor*> inputs;
   std::vector<DLTensor*> outputs;
@@ -103,13 +106,13 @@ Result<interp::Environment> OnDevice::run(const interp::Environment& data) const
                                                           : scalar_of(given->second));
       continue;
     }
-    TC_TRY(tensor, upload(context_, given->second));
+    TC_TRY(tensor, upload(context_, given->second, elements_before));
     inputs.push_back(&tensor->view);
     tensors.push_back(std::move(tensor));
   }
   const size_t first_output = tensors.size();
   for (const api::Argument& result : kernel_.signature().results) {
-    TC_TRY(tensor, upload(context_, data.at(result.name)));
+    TC_TRY(tensor, upload(context_, data.at(result.name), elements_before));
     outputs.push_back(&tensor->view);
     tensors.push_back(std::move(tensor));
   }
@@ -119,6 +122,7 @@ Result<interp::Environment> OnDevice::run(const interp::Environment& data) const
     const cuda::Buffer& buffer = tensors[first_output + o]->buffer;
     std::vector<std::byte> bytes(static_cast<size_t>(buffer.bytes()));
     TC_TRY_VOID(buffer.copy_to(bytes.data(), buffer.bytes()));
+    bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(outputs[o]->byte_offset));
     const std::string& name = kernel_.signature().results[o].name;
     results.emplace(name, unpacked(bytes, data.at(name)));
   }

@@ -22,8 +22,9 @@ class OnDevice {
                                   const std::map<std::string, int64_t>& scalars,
                                   const options::MappingOptions& options);
 
-  /// Uploads inputs, in-outs and initial results, runs, and downloads results and in-outs.
-  Result<interp::Environment> run(const interp::Environment& data) const;
+  /// Uploads inputs, in-outs and initial results, runs, and downloads results and in-outs. Each tensor stands behind
+  /// so many elements: with one, it is aligned to its elements only.
+  Result<interp::Environment> run(const interp::Environment& data, int64_t elements_before = 0) const;
 
  private:
   OnDevice(api::CompiledKernel kernel, std::map<std::string, int64_t> compiled_in,

@@ -1,7 +1,8 @@
 // The classic ladder of a GPU's optimisations, step by step, as schedules: ladder
 //   vector add   bind; vectors
 //   window sum   bind; shared memory; cooperative fetch; vectorized fetch
-//   matmul       bind; shared memory; cooperative fetch; vectorized fetch; register tile
+//   row sum      bind; parts of a row by threads; a tree of parts; shuffles
+//   matmul       bind; shared memory; cooperative fetch; vectorized fetch; register tile; stages
 // Each step runs on the simulator, is compared with plain loops, and printed with what the simulator counted; where
 // there is a GPU it is timed there too. A user's program: it sees only what is installed.
 #include <tc/api/schedule.h>
@@ -22,6 +23,7 @@ namespace {
 using tc::api::Axis;
 using tc::api::Fetch;
 using tc::api::Memory;
+using tc::api::Part;
 using tc::api::Schedule;
 using tc::api::Tensor;
 using Floats = std::vector<float>;
@@ -93,6 +95,42 @@ Floats window(const std::vector<Floats>& in, std::map<std::string, int64_t>&) {
   return out;
 }
 
+// --- row sum ----------------------------------------------------------------------------------------------------
+
+/// A row for each block, of whose 256 threads each has every 256th element; one adds up what they have.
+void row_by_threads(Schedule& s) {
+  const tc::api::ReductionLoops k = must(s.split_reduction("k", 256, Part::kCyclic));
+  must(s.bind("i", Axis::kBlockX));
+  must(s.bind(k.part, Axis::kThreadX));
+  must(s.promote(k.partial, "i", Memory::kShared));
+}
+
+/// The same, and 16 threads add up 16 partial sums each before one has the last.
+void row_by_tree(Schedule& s) {
+  const tc::api::ReductionLoops k = must(s.split_reduction("k", 256, Part::kCyclic));
+  const tc::api::ReductionLoops sums = must(s.split_reduction(k.together, 16, Part::kCyclic));
+  must(s.bind("i", Axis::kBlockX));
+  must(s.bind(k.part, Axis::kThreadX));
+  must(s.bind(sums.part, Axis::kThreadX));
+  for (const std::string& parts : {k.partial, sums.partial}) must(s.promote(parts, "i", Memory::kShared));
+}
+
+/// The same by 32 threads of a warp, which exchange what they have.
+void row_by_warp(Schedule& s) {
+  const tc::api::ReductionLoops k = must(s.split_reduction("k", 256, Part::kCyclic));
+  must(s.bind("i", Axis::kBlockX));
+  must(s.bind(k.part, Axis::kThreadX));
+  must(s.reduce_by_warp(k.together));
+  must(s.promote(k.partial, "i", Memory::kShared));
+}
+
+Floats row_sum(const std::vector<Floats>& in, std::map<std::string, int64_t>& sizes) {
+  Floats out(static_cast<size_t>(sizes["N"]));
+  const size_t length = in[0].size() / out.size();
+  for (size_t i = 0; i < in[0].size(); ++i) out[i / length] += in[0][i];
+  return out;
+}
+
 // --- matmul -----------------------------------------------------------------------------------------------------
 
 void bind_matmul(Schedule& s) {
@@ -136,6 +174,12 @@ void matmul_in_registers(Schedule& s) {
   must(s.promote("C", "j_outer", Memory::kRegisters));
 }
 
+/// The same, with the next two steps on their way to shared memory while threads compute.
+void matmul_in_stages(Schedule& s) {
+  matmul_in_registers(s);
+  for (const char* tensor : {"A", "B"}) must(s.stage(tensor, "k_outer", 3));
+}
+
 Floats matmul(const std::vector<Floats>& in, std::map<std::string, int64_t>& sizes) {
   const auto m = static_cast<size_t>(sizes["M"]), n = static_cast<size_t>(sizes["N"]);
   const auto depth = static_cast<size_t>(sizes["K"]);
@@ -167,6 +211,20 @@ const std::vector<Ladder>& ladders() {
         {"shared memory", [](Schedule& s) { window_in_shared(s, Fetch::kOneThread); }},
         {"cooperative fetch", [](Schedule& s) { window_in_shared(s, Fetch::kCooperative); }},
         {"vectorized fetch", [](Schedule& s) { window_in_shared(s, Fetch::kVectorized); }}}},
+      {"row sum",
+       "def row_sum(float(N,M) x) -> (s) { s(i) +=! x(i,k) }",
+       {{"N", 32}, {"M", 4096}},
+       {{"N", 8192}, {"M", 8192}},
+       row_sum,
+       {{"bind",
+         [](Schedule& s) {
+           const auto [block, thread] = must(s.split("i", 64));
+           must(s.bind(block, Axis::kBlockX));
+           must(s.bind(thread, Axis::kThreadX));
+         }},
+        {"parts of a row", row_by_threads},
+        {"a tree of parts", row_by_tree},
+        {"shuffles", row_by_warp}}},
       {"matmul",
        "def matmul(float(M,K) A, float(K,N) B) -> (C) { C(i,j) +=! A(i,k) * B(k,j) }",
        {{"M", 128}, {"N", 128}, {"K", 64}},
@@ -176,7 +234,8 @@ const std::vector<Ladder>& ladders() {
         {"shared memory", [](Schedule& s) { matmul_in_shared(s, Fetch::kOneThread); }},
         {"cooperative fetch", [](Schedule& s) { matmul_in_shared(s, Fetch::kCooperative); }},
         {"vectorized fetch", [](Schedule& s) { matmul_in_shared(s, Fetch::kVectorized); }},
-        {"register tile", matmul_in_registers}}},
+        {"register tile", matmul_in_registers},
+        {"stages", matmul_in_stages}}},
   };
   return kLadders;
 }

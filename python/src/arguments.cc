@@ -22,7 +22,7 @@ std::string text_of(nb::handle string) { return nb::cast<std::string>(string); }
 /// A call's arguments by what they are for, before any is read.
 struct Given {
   std::vector<nb::handle> parameters;
-  std::vector<nb::handle> results;
+  std::vector<nb::object> results;  ///< kept: those of a list go when somebody changes it during the call
   nb::handle stream;
   bool has_stream = false;
 
@@ -33,7 +33,7 @@ struct Given {
 void take_out(const api::Signature& signature, nb::handle out, Given& given) {
   if (out.is_none()) return;
   if (given.results.size() == 1 && !PyTuple_Check(out.ptr()) && !PyList_Check(out.ptr())) {
-    given.results[0] = out;
+    given.results[0] = nb::borrow(out);
     return;
   }
   if ((!PyTuple_Check(out.ptr()) && !PyList_Check(out.ptr())) || nb::len(out) != given.results.size()) {
@@ -41,10 +41,9 @@ void take_out(const api::Signature& signature, nb::handle out, Given& given) {
                      " results: out= takes as many arrays, None for those to be made");
   }
   for (size_t r = 0; r < given.results.size(); ++r) {
-    // The list keeps its elements alive during the call.
     const nb::handle array = PyTuple_Check(out.ptr()) ? PyTuple_GET_ITEM(out.ptr(), static_cast<Py_ssize_t>(r))
                                                       : PyList_GET_ITEM(out.ptr(), static_cast<Py_ssize_t>(r));
-    if (!array.is_none()) given.results[r] = array;
+    if (!array.is_none()) given.results[r] = nb::borrow(array);
   }
 }
 
@@ -64,7 +63,7 @@ void take_keyword(const std::string& name, nb::handle value, Arguments& argument
   }
   for (size_t r = 0; r < signature.results.size(); ++r) {
     if (signature.results[r].name != name) continue;
-    given.results[r] = value;
+    given.results[r] = nb::borrow(value);
     return;
   }
   for (size_t s = 0; s < signature.sizes.size(); ++s) {
@@ -107,20 +106,43 @@ void* stream_of(nb::handle stream) {
   return reinterpret_cast<void*>(nb::cast<uintptr_t>(stream));
 }
 
-/// PyTorch's stream of now, if one of the arrays is PyTorch's; else that of the first array.
+/// 1 is the driver's other word for the legacy default stream, which null is.
+bool is_same_stream(void* a, void* b) {
+  const auto plain = [](void* stream) { return reinterpret_cast<uintptr_t>(stream) == 1 ? nullptr : stream; };
+  return plain(a) == plain(b);
+}
+
+template <typename Use>
+void for_each_view(const Arguments& arguments, Use use) {
+  for (size_t i = 0; i < arguments.num_inputs; ++i) {
+    if (!arguments.inputs[i].empty()) use(arguments.inputs[i]);
+  }
+  for (size_t r = 0; r < arguments.signature.results.size(); ++r) {
+    if (!arguments.outputs[r].empty()) use(arguments.outputs[r]);
+  }
+}
+
+/// PyTorch's stream of now, if one of the arrays is PyTorch's; else that of the first array's library; else the first
+/// that an array itself names. The others that arrays name are waited for.
 void choose_stream(const Given& given, Arguments& arguments) {
+  const Framework* chosen = arguments.framework;
+  void* named = nullptr;
+  for_each_view(arguments, [&](const View& view) {
+    if (chosen && !chosen->exchange && view.framework().exchange) chosen = &view.framework();
+    if (!named) named = view.stream();
+  });
   if (given.has_stream) {
     arguments.stream = stream_of(given.stream);
-    return;
+  } else if (chosen && chosen->protocol == Protocol::kCudaInterface) {
+    arguments.stream = named;
+  } else if (chosen) {
+    arguments.stream = current_stream(*chosen, arguments.device);
   }
-  const Framework* chosen = arguments.framework;
-  DLDevice device = arguments.device;
-  for (size_t i = 0; i < arguments.num_inputs && chosen && !chosen->exchange; ++i) {
-    if (!arguments.inputs[i].empty() && arguments.inputs[i].framework().exchange) {
-      chosen = &arguments.inputs[i].framework();
-    }
-  }
-  if (chosen) arguments.stream = current_stream(*chosen, device);
+  if (!named) return;
+  for_each_view(arguments, [&](const View& view) {
+    if (!view.stream() || is_same_stream(view.stream(), arguments.stream)) return;
+    if (std::ranges::count(arguments.awaited, view.stream()) == 0) arguments.awaited.push_back(view.stream());
+  });
 }
 
 /// A GPU among the arrays decides; pinned memory is within everybody's reach.
@@ -170,6 +192,16 @@ void note_devices(Arguments& arguments, const Given& given) {
   }
 }
 
+/// Invalid for what is no integer; PyTorch's and NumPy's arrays of one element say that only when they are asked.
+nb::object integer_of(nb::handle value) {
+  if (!PyIndex_Check(value.ptr())) return {};
+  nb::object integer = nb::steal(PyNumber_Index(value.ptr()));
+  if (integer.is_valid()) return integer;
+  if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw nb::python_error();
+  PyErr_Clear();
+  return {};
+}
+
 }  // namespace
 
 Arguments::Arguments(const api::Signature& of) : signature(of), outputs(new View[of.results.size()]) {
@@ -180,9 +212,7 @@ Arguments::Arguments(const api::Signature& of) : signature(of), outputs(new View
 api::Scalar scalar_of(const std::string& name, nb::handle value) {
   if (PyBool_Check(value.ptr())) return api::Scalar(value.ptr() == Py_True);
   if (PyFloat_Check(value.ptr())) return api::Scalar(PyFloat_AS_DOUBLE(value.ptr()));
-  if (PyIndex_Check(value.ptr())) {
-    const nb::object integer = nb::steal(PyNumber_Index(value.ptr()));
-    if (!integer.is_valid()) throw nb::python_error();
+  if (const nb::object integer = integer_of(value); integer.is_valid()) {
     int overflow = 0;
     const long long small = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
     if (overflow == 0) return api::Scalar(int64_t{small});

@@ -30,7 +30,10 @@ const ExchangeApi* exchange_of(nb::handle type) {
 bool is_numpys(nb::handle type) {
   PyObject* const modules = PyImport_GetModuleDict();
   PyObject* const numpy = PyDict_GetItemString(modules, "numpy");
-  return numpy && PyObject_IsSubclass(type.ptr(), nb::handle(numpy).attr("ndarray").ptr()) == 1;
+  if (!numpy) return false;
+  const int is = PyObject_IsSubclass(type.ptr(), nb::handle(numpy).attr("ndarray").ptr());
+  if (is < 0) throw nb::python_error();
+  return is == 1;
 }
 
 Framework describe(nb::handle type) {
@@ -104,6 +107,20 @@ nb::tuple tuple_of(const std::vector<int64_t>& values) {
   return nb::tuple(list);
 }
 
+/// A library's word for an element type.
+nb::object dtype_of(const nb::object& module, ScalarType type) {
+  const std::string name(name_of(type));
+  if (nb::hasattr(module, name.c_str())) return module.attr(name.c_str());
+  if (type == ScalarType::kBool) return module.attr("bool_");
+  try {
+    return nb::module_::import_("ml_dtypes").attr(name.c_str());  // bfloat16 for NumPy
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
+  }
+  raise_type_error(nb::cast<std::string>(module.attr("__name__")) + " has no element type " + name +
+                   " without the package ml_dtypes: pass an array for the result as out=");
+}
+
 /// PyTorch: a call by hand would cut the graph that gradients flow along.
 void check_needs_no_gradient(const std::string& name, nb::handle array) {
   static PyObject* const attribute = PyUnicode_InternFromString("requires_grad");
@@ -146,7 +163,7 @@ void View::release() {
 
 void View::read(const std::string& name, nb::handle array, const Framework& framework, void* stream) {
   framework_ = &framework;
-  array_ = array;
+  array_ = nb::borrow(array);
   switch (framework.protocol) {
     case Protocol::kExchange:
       check_needs_no_gradient(name, array);
@@ -165,11 +182,23 @@ void View::read(const std::string& name, nb::handle array, const Framework& fram
   }
 }
 
-void View::read_buffer() {
-  if (PyObject_GetBuffer(array_.ptr(), &buffer_, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) throw nb::python_error();
+/// The buffer's and its element type; type {0, 0, 0} for one that is not the language's.
+DLDataType View::open_buffer() {
+  if (PyObject_GetBuffer(array_.ptr(), &buffer_, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
+    // Types that came to NumPy later have no letter: of ours bfloat16, of the package ml_dtypes.
+    if (!PyErr_ExceptionMatches(PyExc_ValueError)) throw nb::python_error();
+    PyErr_Clear();
+    if (nb::cast<std::string>(nb::str(nb::object(array_.attr("dtype")))) != "bfloat16") return {0, 0, 0};
+    if (PyObject_GetBuffer(array_.ptr(), &buffer_, PyBUF_STRIDED_RO) != 0) throw nb::python_error();
+    return {kDLBfloat, 16, 1};
+  }
   const char* format = buffer_.format ? buffer_.format : "B";
   if (*format == '@' || *format == '=' || *format == '<') ++format;
-  tensor.dtype = format[1] == '\0' ? type_of_letter(*format, buffer_.itemsize) : DLDataType{0, 0, 0};
+  return *format != '\0' && format[1] == '\0' ? type_of_letter(*format, buffer_.itemsize) : DLDataType{0, 0, 0};
+}
+
+void View::read_buffer() {
+  tensor.dtype = open_buffer();
   if (tensor.dtype.bits == 0) {
     raise_type_error("NumPy's " + nb::cast<std::string>(nb::str(nb::object(array_.attr("dtype")))) +
                      " is no type of the language");
@@ -230,6 +259,9 @@ void View::read_cuda_interface(const std::string& name) {
   const auto data = nb::cast<nb::tuple>(interface["data"]);
   tensor.data = reinterpret_cast<void*>(nb::cast<uintptr_t>(data[0]));
   read_only_ = nb::cast<bool>(data[1]);
+  // 1 and 2, the default streams, are words of the driver's too.
+  const nb::object stream = interface.attr("get")("stream");
+  if (!stream.is_none()) stream_ = reinterpret_cast<void*>(nb::cast<uintptr_t>(stream));
   // The interface does not name the device; its makers keep to the current one.
   tensor.device = {kDLCUDA, 0};
   const auto given = nb::cast<nb::tuple>(interface["shape"]);
@@ -246,7 +278,6 @@ void View::read_cuda_interface(const std::string& name) {
 }
 
 Maker::Maker(const View& like, const api::TensorSpec& spec, bool zeroed) : framework_(&like.framework()) {
-  const std::string type(name_of(spec.type));
   nb::object module;
   const char* verb = zeroed ? "zeros" : "empty";
   shape_ = tuple_of(spec.shape);
@@ -268,7 +299,7 @@ Maker::Maker(const View& like, const api::TensorSpec& spec, bool zeroed) : frame
     raise_type_error("there is no way known to make an array of " + framework_->module + "'s: pass one as out=");
   }
   function_ = module.attr(verb);
-  dtype_ = module.attr(spec.type == ScalarType::kBool && !nb::hasattr(module, "bool") ? "bool_" : type.c_str());
+  dtype_ = dtype_of(module, spec.type);
   names_ = device_.is_valid() ? nb::make_tuple("dtype", "device") : nb::make_tuple("dtype");
 }
 

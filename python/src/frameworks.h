@@ -45,10 +45,13 @@ class View {
   const Framework& framework() const { return *framework_; }
   nanobind::handle array() const { return array_; }
   bool read_only() const { return read_only_; }
+  /// On which the array's owner works with it, where __cuda_array_interface__ names one.
+  void* stream() const { return stream_; }
   DLTensor tensor{};
 
  private:
   void release();
+  DLDataType open_buffer();
   void read_buffer();
   void read_dlpack(void* stream);
   void read_cuda_interface(const std::string& name);
@@ -57,8 +60,9 @@ class View {
 
   static constexpr int kInlineRank = 8;
   const Framework* framework_ = nullptr;
-  nanobind::handle array_;
+  nanobind::object array_;  // it may come out of a list that changes during the call
   bool read_only_ = false;
+  void* stream_ = nullptr;
   Py_buffer buffer_{};
   DLManagedTensor* managed_ = nullptr;
   DLManagedTensorVersioned* versioned_ = nullptr;

@@ -3,6 +3,8 @@
 #include <nanobind/stl/string.h>
 
 #include "errors.h"
+#include "gil.h"
+#include "interrupt.h"
 
 namespace nb = nanobind;
 
@@ -58,7 +60,8 @@ const View& model_of(const Arguments& arguments) {
   raise_type_error(arguments.signature.entry + "() has no array among its arguments: pass its results as out=");
 }
 
-const Maker& maker_of(Compiled& compiled, size_t result, const Arguments& arguments) {
+/// A copy, since another thread may want arrays of another library while this one makes its own.
+Maker maker_of(Compiled& compiled, size_t result, const Arguments& arguments) {
   const View& model = model_of(arguments);
   compiled.makers.resize(arguments.signature.results.size());
   Maker& maker = compiled.makers[result];
@@ -82,6 +85,16 @@ nb::object make_result(Compiled& compiled, size_t result, const Arguments& argum
 
 }  // namespace
 
+void Compiled::compile(const api::Engine& engine, api::Request request) {
+  std::stop_source stop;
+  request.cancel = stop.get_token();
+  api::GpuContext context;
+  if (request.backend == api::Backend::kCuda) context = api::GpuContext::current();
+  std::optional<Result<api::CompiledKernel>> made;
+  run_interruptibly(stop, [&] { context.enter([&] { made.emplace(engine.compile(request)); }); });
+  kernel = value_of(*std::move(made));
+}
+
 nb::object Compiled::run(const Arguments& arguments) {
   const size_t num_results = arguments.signature.results.size();
   Frame frame(arguments);
@@ -96,8 +109,11 @@ nb::object Compiled::run(const Arguments& arguments) {
   void* const stream = on_gpu ? arguments.stream : nullptr;
   Result<void> done;
   {
-    const nb::gil_scoped_release released;
-    done = kernel->run(frame.inputs, frame.outputs, arguments.scalars, stream);
+    const GilReleased released;
+    for (void* other : arguments.awaited) {
+      if (done && on_gpu) done = kernel->follow(stream, other);
+    }
+    if (done) done = kernel->run(frame.inputs, frame.outputs, arguments.scalars, stream);
     if (done && on_gpu && arguments.framework && wants_finished_arrays(*arguments.framework)) {
       done = kernel->wait(stream);
     }
@@ -166,44 +182,36 @@ api::Request Function::request_of(const Arguments& arguments) const {
   request.device = on_gpu ? arguments.device.device_id : 0;
   request.options = choices_.cpu;
   request.mapping = choices_.mapping;
+  request.element_aligned = choices_.element_aligned;
   return request;
 }
 
 std::shared_ptr<Compiled> Function::find(const Arguments& arguments) {
   make_key(arguments);
-  const auto found = kernels_.find(key_);
-  std::shared_ptr<Compiled> compiled;
-  if (found != kernels_.end()) {
-    compiled = found->second;
-    if (compiled->ready) return compiled;
-  } else {
-    compiled = kernels_.emplace(key_, std::make_shared<Compiled>()).first->second;
+  const auto known = kernels_.find(key_);
+  if (known != kernels_.end() && known->second->kernel) return known->second;
+  const std::vector<int64_t> key = key_;  // other threads' calls make theirs meanwhile
+  while (true) {
+    const auto found = kernels_.find(key);
+    if (found == kernels_.end()) return compile_for(key, arguments);
+    const std::shared_ptr<Compiled> other = found->second;
+    if (other->kernel) return other;
+    wait_while([&] {
+      const auto entry = kernels_.find(key);
+      return entry != kernels_.end() && entry->second == other && !other->kernel;
+    });
   }
-  const std::vector<int64_t> key = key_;
-  const auto forget = [&] {
+}
+
+/// With the GIL until others see that the kernel is being compiled.
+std::shared_ptr<Compiled> Function::compile_for(const std::vector<int64_t>& key, const Arguments& arguments) {
+  const auto compiled = std::make_shared<Compiled>();
+  kernels_.emplace(key, compiled);
+  try {
+    compiled->compile(engine_, request_of(arguments));
+  } catch (...) {
     const auto entry = kernels_.find(key);
     if (entry != kernels_.end() && entry->second == compiled) kernels_.erase(entry);
-  };
-  try {
-    const api::Request request = request_of(arguments);
-    std::optional<Error> error;
-    {
-      // Whoever comes second for the same shapes waits for the first, without the GIL.
-      const nb::gil_scoped_release released;
-      const std::lock_guard lock(compiled->compiling);
-      if (!compiled->kernel) {
-        Result<api::CompiledKernel> kernel = engine_.compile(request);
-        if (kernel) {
-          compiled->kernel = std::move(*kernel);
-          compiled->ready = true;
-        } else {
-          error = kernel.error();
-        }
-      }
-    }
-    if (error) raise(*error);
-  } catch (...) {
-    forget();
     throw;
   }
   return compiled;

@@ -3,9 +3,7 @@
 #include <nanobind/nanobind.h>
 #include <tc/api/tc.h>
 
-#include <atomic>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -21,6 +19,7 @@ struct Choices {
   std::optional<api::Backend> backend;  ///< absent: where the arrays are
   options::CpuOptions cpu;
   options::MappingOptions mapping;
+  bool element_aligned = false;
 };
 
 /// The arguments of a call, sorted: those of the signature's parameters, and arrays for results.
@@ -36,15 +35,16 @@ struct Arguments {
   DLDevice device{kDLCPU, 0};            ///< of the first array in a GPU's memory; else the CPU
   const Framework* framework = nullptr;  ///< of the first array
   void* stream = nullptr;
+  std::vector<void*> awaited;  ///< streams that arrays name beside that one
 };
 
 /// A kernel and how to make what it writes.
 struct Compiled {
-  std::mutex compiling;
-  std::atomic<bool> ready = false;  ///< set once `kernel` is there, which then stays as it is
-  std::optional<api::CompiledKernel> kernel;
-  std::vector<Maker> makers;  ///< one for each result; used with the GIL
+  std::optional<api::CompiledKernel> kernel;  ///< once it is there it stays as it is
+  std::vector<Maker> makers;                  ///< one for each result; used with the GIL
 
+  /// Makes the kernel, in the caller's context of the GPU. Throws what Ctrl-C raises, and Error.
+  void compile(const api::Engine& engine, api::Request request);
   /// Runs with the GIL released; returns the result, or a tuple of them.
   nanobind::object run(const Arguments& arguments);
 };
@@ -60,7 +60,7 @@ class Function {
   const api::Signature& signature() const { return signature_; }
   const api::Engine& engine() const { return engine_; }
   const Choices& choices() const { return choices_; }
-  size_t kernels() const { return kernels_.size(); }
+  size_t kernels() const { return kernels_.size(); }  ///< with those that are being compiled
   void clear() { kernels_.clear(); }
 
   /// What the arguments ask for.
@@ -72,11 +72,13 @@ class Function {
   };
   void make_key(const Arguments& arguments);
   std::shared_ptr<Compiled> find(const Arguments& arguments);
+  std::shared_ptr<Compiled> compile_for(const std::vector<int64_t>& key, const Arguments& arguments);
 
   api::Engine engine_;
   api::Signature signature_;
   Choices choices_;
   std::vector<int64_t> key_;  ///< of the call at hand; no Python code runs while it is used
+  /// One without a kernel is being compiled by a thread, which removes it if it fails.
   std::unordered_map<std::vector<int64_t>, std::shared_ptr<Compiled>, Hash> kernels_;
 };
 

@@ -4,14 +4,18 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <tc/api/tc.h>
 
 #include "errors.h"
 #include "function.h"
+#include "gil.h"
+#include "interrupt.h"
 #include "options.h"
 #include "request.h"
 #include "tune.h"
+#include "warnings.h"
 
 /// The module tensorc._core: what python/tensorc wraps.
 
@@ -75,29 +79,50 @@ void bind_signature(nb::module_& module) {
            [](const api::TensorSpec& self, nb::handle other) {
              return nb::isinstance<api::TensorSpec>(other) && self == nb::cast<const api::TensorSpec&>(other);
            })
+      .def("__hash__",
+           [](const api::TensorSpec& self) {
+             return nb::hash(
+                 nb::make_tuple(std::string(name_of(self.type)), tuple_of(self.shape), tuple_of(self.strides)));
+           })
+      .def("__getstate__",
+           [](const api::TensorSpec& self) {
+             return std::make_tuple(std::string(name_of(self.type)), self.shape, self.strides);
+           })
+      .def("__setstate__",
+           [](api::TensorSpec& self, const std::tuple<std::string, std::vector<int64_t>, std::vector<int64_t>>& state) {
+             new (&self) api::TensorSpec{
+                 .type = type_of(std::get<0>(state)), .shape = std::get<1>(state), .strides = std::get<2>(state)};
+           })
       .def("__repr__", [](const api::TensorSpec& self) { return "TensorSpec(" + self.to_string() + ")"; });
 }
 
-/// What a cache has to say; with or without the GIL.
-void warn(const std::string& sentence) {
-  const nb::gil_scoped_acquire held;
-  if (PyErr_WarnEx(PyExc_RuntimeWarning, sentence.c_str(), 1) != 0) PyErr_WriteUnraisable(nullptr);
+/// What `make` makes; its warnings are given behind it.
+api::Engine made_by(const std::function<Result<api::Engine>()>& make) {
+  std::vector<std::string> warnings;
+  Result<api::Engine> engine = [&] {
+    const KeptWarnings kept(warnings);
+    return make();
+  }();
+  warn(warnings);
+  return value_of(std::move(engine));
 }
 
 void bind_engine(nb::module_& module) {
   nb::class_<api::Engine>(module, "Engine", "A checked text.")
-      .def(
-          "__init__",
-          [](api::Engine* self, const std::string& text, const std::string& name, const std::string& cache,
-             bool read_only, bool nearest, bool keep_text) {
-            const api::EngineOptions options{
-                .cache = cache, .read_only = read_only, .nearest = nearest, .keep_text = keep_text, .on_warning = warn};
-            new (self) api::Engine(value_of(api::Engine::create(text, name, options)));
-          })
+      .def("__init__",
+           [](api::Engine* self, const std::string& text, const std::string& name, const std::string& cache,
+              bool read_only, bool nearest, bool keep_text) {
+             const api::EngineOptions options{.cache = cache,
+                                              .read_only = read_only,
+                                              .nearest = nearest,
+                                              .keep_text = keep_text,
+                                              .on_warning = on_warning};
+             new (self) api::Engine(made_by([&] { return api::Engine::create(text, name, options); }));
+           })
       .def_static("production",
                   [](const std::string& cache, const std::string& text, const std::string& name) {
-                    const api::ProductionOptions options{.text = text, .name = name, .on_warning = warn};
-                    return value_of(api::Engine::production(cache, options));
+                    const api::ProductionOptions options{.text = text, .name = name, .on_warning = on_warning};
+                    return made_by([&] { return api::Engine::production(cache, options); });
                   })
       .def("statistics",
            [](const api::Engine& self) {
@@ -120,21 +145,17 @@ void bind_engine(nb::module_& module) {
            })
       .def("compile",
            [](const api::Engine& self, nb::dict fields) {
-             const api::Request request = request_of(fields);
              auto compiled = std::make_shared<Compiled>();
-             std::optional<Error> error;
-             {
-               const nb::gil_scoped_release released;
-               Result<api::CompiledKernel> kernel = self.compile(request);
-               if (kernel) compiled->kernel = std::move(*kernel);
-               if (!kernel) error = kernel.error();
-             }
-             if (error) raise(*error);
-             compiled->ready = true;
+             compiled->compile(self, request_of(fields));
              return Kernel(std::move(compiled));
            })
-      .def("emit", [](const api::Engine& self, nb::dict request, const std::string& stage, const std::string& arch) {
-        return value_of(self.emit(request_of(request), stage, arch));
+      .def("emit", [](const api::Engine& self, nb::dict fields, const std::string& stage, const std::string& arch) {
+        std::stop_source stop;
+        api::Request request = request_of(fields);
+        request.cancel = stop.get_token();
+        Result<std::string> text = std::string();
+        run_interruptibly(stop, [&] { text = self.emit(request, stage, arch); });
+        return value_of(std::move(text));
       });
 }
 
@@ -144,8 +165,8 @@ void bind_function(nb::module_& module) {
       "A def as a function of arrays. Compiled once for each set of shapes, strides, types and devices.")
       .def("__init__",
            [](Function* self, const api::Engine& engine, const std::string& entry, std::optional<std::string> backend,
-              const options::CpuOptions& cpu, const options::MappingOptions& mapping) {
-             Choices choices{.backend = {}, .cpu = cpu, .mapping = mapping};
+              const options::CpuOptions& cpu, const options::MappingOptions& mapping, bool element_aligned) {
+             Choices choices{.backend = {}, .cpu = cpu, .mapping = mapping, .element_aligned = element_aligned};
              if (backend) choices.backend = backend_of(*backend);
              new (self) Function(engine, value_of(engine.signature(entry)), std::move(choices));
            })

@@ -85,6 +85,7 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
       field("register_tile", &O::register_tile),
       field("copy_stages", &O::copy_stages),
       field("split_reduction", &O::split_reduction),
+      field("max_gathered_memory", &O::max_gathered_memory),
       field("strict", &O::strict),
   };
   return *fields;
@@ -149,18 +150,29 @@ nb::class_<Options> bind(nb::module_& module, const char* type, const char* doc)
   bound.def("__eq__", [](const Options& self, nb::handle other) {
     return nb::isinstance<Options>(other) && self == nb::cast<const Options&>(other);
   });
+  // What is pickled are the fields that differ from the defaults.
+  bound.def("__getstate__", [](const Options& self) {
+    const Options defaults;
+    nb::dict values;
+    for (const Field<Options>& one : fields_of(&self)) {
+      const nb::object value = one.get(self);
+      if (!value.equal(one.get(defaults))) values[one.name.c_str()] = value;
+    }
+    return values;
+  });
+  bound.def("__setstate__", [type](Options& self, nb::dict values) {
+    Options options;
+    assign(options, nb::borrow<nb::kwargs>(values), type);
+    new (&self) Options(std::move(options));
+  });
   bound.def("__hash__", [type](const Options& self) { return nb::hash(nb::str(repr_of(self, type).c_str())); });
   return bound;
 }
 
-/// Text in and out, and by it pickling.
 template <typename Options>
 void bind_text(nb::class_<Options>& bound, Result<Options> (*read)(const std::string&, const std::string&)) {
   bound.def("__str__", [](const Options& self) { return options::to_text(self); });
   bound.def_static("from_text", [read](const std::string& text) { return value_of(read(text, "options")); });
-  bound.def("__getstate__", [](const Options& self) { return options::to_text(self); });
-  bound.def("__setstate__",
-            [read](Options& self, const std::string& text) { new (&self) Options(value_of(read(text, "options"))); });
 }
 
 MappingOptions preset(const std::string& name) {

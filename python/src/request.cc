@@ -53,6 +53,7 @@ api::Request request_of(nb::dict fields) {
   take("device", [&](nb::object value) { request.device = nb::cast<int>(value); });
   take("options", [&](nb::object value) { request.options = nb::cast<options::CpuOptions>(value); });
   take("mapping", [&](nb::object value) { request.mapping = nb::cast<options::MappingOptions>(value); });
+  take("element_aligned", [&](nb::object value) { request.element_aligned = nb::cast<bool>(value); });
   return request;
 }
 

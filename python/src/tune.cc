@@ -6,8 +6,13 @@
 #include <nanobind/stl/vector.h>
 #include <tc/api/tune.h>
 
+#include <mutex>
+#include <utility>
+
 #include "errors.h"
 #include "frameworks.h"
+#include "gil.h"
+#include "interrupt.h"
 #include "request.h"
 
 namespace nb = nanobind;
@@ -21,7 +26,7 @@ class PythonExecutor : public tune::Executor {
  public:
   explicit PythonExecutor(nb::object object) : object_(std::move(object)) {}
   ~PythonExecutor() override {
-    const nb::gil_scoped_acquire held;
+    const GilHeld held;
     object_.reset();
   }
 
@@ -50,7 +55,7 @@ class PythonExecutor : public tune::Executor {
 
   template <typename Work>
   static auto guarded(Work work) -> decltype(work()) {
-    const nb::gil_scoped_acquire held;
+    const GilHeld held;
     try {
       return work();
     } catch (nb::python_error& error) {
@@ -100,8 +105,26 @@ api::TuneConfig config_of(nb::dict fields) {
   return config;
 }
 
-/// Searches with the GIL released. `progress` is called after each candidate; an exception in it, or Ctrl-C, ends the
-/// search, and the latter keeps the best so far.
+/// What the search's thread has to say, until the caller's thread passes it on.
+class Mailbox {
+ public:
+  void put(const tune::Progress& progress) {
+    const std::lock_guard lock(mutex_);
+    known_.push_back(progress);
+    known_.back().last = nullptr;  // the record lives as long as the call
+  }
+  std::vector<tune::Progress> take() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(known_, {});
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<tune::Progress> known_;
+};
+
+/// Searches in a thread of its own; `progress` is called in this one, once for each candidate. An exception in it, or
+/// Ctrl-C, ends the search.
 tune::Tuned search(const std::string& text, nb::dict request, nb::dict config_fields, nb::object progress) {
   const api::TuneProgram program{.text = text, .request = request_of(request)};
   api::TuneConfig config = config_of(config_fields);
@@ -109,24 +132,18 @@ tune::Tuned search(const std::string& text, nb::dict request, nb::dict config_fi
   const std::vector<api::Tensor> inputs = data_of(request["inputs"], views);
   std::stop_source stop;
   config.stop = stop.get_token();
-  std::optional<nb::python_error> raised;
-  const auto callback = [&](const tune::Progress& known) {
-    const nb::gil_scoped_acquire held;
-    try {
+  Mailbox mailbox;
+  const auto pass_on = [&] {
+    for (const tune::Progress& known : mailbox.take()) {
       if (!progress.is_none()) progress(nb::cast(known));
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
-    } catch (nb::python_error& error) {
-      if (!error.matches(PyExc_KeyboardInterrupt) && !raised) raised.emplace(std::move(error));
-      stop.request_stop();
     }
   };
   std::optional<Result<tune::Tuned>> tuned;
-  {
-    const nb::gil_scoped_release released;
-    tuned.emplace(api::tune(program, inputs, config, callback));
+  const auto work = [&] {
+    tuned.emplace(api::tune(program, inputs, config, [&](const tune::Progress& known) { mailbox.put(known); }));
     config.executor.reset();
-  }
-  if (raised) throw std::move(*raised);
+  };
+  run_interruptibly(stop, work, pass_on);
   return value_of(std::move(*tuned));
 }
 
@@ -167,6 +184,7 @@ void bind_results(nb::module_& module) {
                      for (const auto& [outcome, count] : self.failed) failed[tune::name_of(outcome)] = count;
                      return failed;
                    })
+      .def_ro("rejected", &tune::Progress::rejected)
       .def_ro("seconds_left", &tune::Progress::seconds_left);
   nb::class_<tune::Tuned>(module, "Tuned", "The end of a search.")
       .def_prop_ro("ending", [](const tune::Tuned& self) { return name_of(self.ending); })
@@ -176,6 +194,8 @@ void bind_results(nb::module_& module) {
       .def_ro("default_us", &tune::Tuned::default_us)
       .def_ro("speedup", &tune::Tuned::speedup)
       .def_ro("device", &tune::Tuned::device)
+      .def_ro("reference", &tune::Tuned::reference)
+      .def_ro("rejected", &tune::Tuned::rejected)
       .def_ro("history", &tune::Tuned::history);
 }
 
@@ -184,17 +204,19 @@ void bind_results(nb::module_& module) {
 void bind_tune(nb::module_& module) {
   bind_results(module);
   module.def("tune", &search, nb::arg("text"), nb::arg("request"), nb::arg("config"), nb::arg("progress").none());
-  module.def("run_tune_job", [](nb::bytes job) {
-    const std::string request(job.c_str(), job.size());
-    std::string reply;
+  module.def("run_tune_job", [](nb::bytes job, double limit_s, const std::vector<std::string>& worker) {
+    const tune::Executor::Job request{.bytes = std::string(job.c_str(), job.size()),
+                                      .limit = std::chrono::milliseconds(static_cast<int64_t>(1000 * limit_s))};
+    Result<tune::Executor::Done> done;
     {
-      const nb::gil_scoped_release released;
-      reply = api::run_tune_job(request);
+      const GilReleased released;
+      done = api::run_tune_job_apart(request, worker);
     }
-    return nb::bytes(reply.data(), reply.size());
+    const tune::Executor::Done ended = value_of(std::move(done));
+    return nb::make_tuple(static_cast<int>(ended.loss), nb::bytes(ended.text.data(), ended.text.size()));
   });
   module.def("serve_tune_jobs", [] {
-    const nb::gil_scoped_release released;
+    const GilReleased released;
     return api::serve_tune_jobs();
   });
 }

@@ -16,6 +16,7 @@ Arrays are never copied. Results are new arrays of the caller's library, or thos
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from typing import Any, Iterator, Mapping, Sequence
 
@@ -63,16 +64,19 @@ class Program:
 
     def __init__(self, source: str, *, name: str = "tc", backend: str | None = None,
                  options: CpuOptions | None = None, mapping: MappingOptions | None = None,
-                 cache: Cache | str | os.PathLike[str] | None = None) -> None:
+                 element_aligned: bool = False, cache: Cache | str | os.PathLike[str] | None = None) -> None:
         self.source = source
+        self._arguments = dict(name=name, backend=backend, options=options, mapping=mapping,
+                               element_aligned=element_aligned, cache=cache)
         self._engine = _engine(source, name, cache)
         self._functions = {
-            entry: Function(self._engine, entry, backend, options or CpuOptions(), mapping or MappingOptions())
+            entry: Function(self._engine, entry, backend, options or CpuOptions(), mapping or MappingOptions(),
+                            element_aligned)
             for entry in self._engine.entries()
         }
 
     def __getattr__(self, name: str) -> Function:
-        functions = self.__dict__.get("_functions", {})
+        functions: dict[str, Function] = self.__dict__.get("_functions", {})
         if name in functions:
             return functions[name]
         raise AttributeError(f"the text has no def '{name}'; there are {', '.join(functions)}")
@@ -88,6 +92,10 @@ class Program:
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self._functions]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A process that gets it compiles for itself, or finds kernels in the cache's file.
+        return functools.partial(Program, **self._arguments), (self.source,)
 
     def __repr__(self) -> str:
         return f"<tensorc.Program of {', '.join(self._functions)}>"
@@ -107,13 +115,14 @@ class Program:
     def emit(self, stage: str, entry: str = "", *, arch: str = "sm_90a", inputs: Sequence[Any] = (),
              outputs: Sequence[Any] = (), sizes: Mapping[str, int] | None = None,
              scalars: Mapping[str, Any] | None = None, options: CpuOptions | None = None,
-             mapping: MappingOptions | None = None) -> str:
+             mapping: MappingOptions | None = None, element_aligned: bool = False) -> str:
         """The text of a stage of the compilation.
 
         `stage` is ast, program, schedule, stmt or object (assembly) for the CPU, tile, cuda, ptx or cubin for a GPU of
         the architecture `arch`; no GPU is needed. The other arguments are those of compile().
         """
-        request = _request(entry, inputs, outputs, sizes, scalars, options=options, mapping=mapping)
+        request = _request(entry, inputs, outputs, sizes, scalars, options=options, mapping=mapping,
+                           element_aligned=element_aligned)
         return self._engine.emit(request, stage, arch)
 
 
@@ -124,16 +133,19 @@ def _request(entry: str, inputs: Sequence[Any], outputs: Sequence[Any], sizes: M
 
 
 def define(source: str, *, name: str = "tc", backend: str | None = None, options: CpuOptions | None = None,
-           mapping: MappingOptions | None = None,
+           mapping: MappingOptions | None = None, element_aligned: bool = False,
            cache: Cache | str | os.PathLike[str] | None = None) -> Program:
     """Reads and checks a text of one or more defs. Each is a function of arrays; see Program and Function.
 
     `name` stands for the text in messages. `backend` is "cpu", "cuda" or "sim" (a GPU's kernels, simulated on the
     CPU; slow, finds races); by default the arrays decide. `options` is how defs are compiled for the CPU, `mapping` how
-    they are mapped to a GPU. `cache` is a file of kernels, by its path or as a Cache. Raises Error, whose text shows the
-    place.
+    they are mapped to a GPU. `element_aligned`: kernels of a GPU take tensors of any address that their elements can
+    have; without it they may copy by vectors of up to 16 bytes, and the first call with other tensors (a slice x[1:])
+    compiles a second kernel. `cache` is a file of kernels, by its path or as a Cache. Raises Error, whose text shows
+    the place.
     """
-    return Program(source, name=name, backend=backend, options=options, mapping=mapping, cache=cache)
+    return Program(source, name=name, backend=backend, options=options, mapping=mapping,
+                   element_aligned=element_aligned, cache=cache)
 
 
 def check(source: str, *, name: str = "tc") -> list[Signature]:
@@ -145,24 +157,23 @@ def check(source: str, *, name: str = "tc") -> list[Signature]:
 def compile(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
             sizes: Mapping[str, int] | None = None, scalars: Mapping[str, Any] | None = None, backend: str = "cpu",
             device: int = 0, options: CpuOptions | None = None, mapping: MappingOptions | None = None,
-            cache: Cache | str | os.PathLike[str] | None = None) -> Kernel:
+            element_aligned: bool = False, cache: Cache | str | os.PathLike[str] | None = None) -> Kernel:
     """Compiles a def for fixed shapes, without running it.
 
     `inputs` (and `outputs`) are arrays, TensorSpecs, or None where the shape follows from `sizes`; `scalars` are values
     of at least those that decide a shape, a range or a subscript. `entry` may be empty if the text has one def.
-    `device` is the number of the GPU if `backend` is "cuda". `cache` is as in define().
+    `device` is the number of the GPU if `backend` is "cuda". `element_aligned` and `cache` are as in define().
     """
     request = _request(entry, inputs, outputs, sizes, scalars, backend=backend, device=device, options=options,
-                       mapping=mapping)
+                       mapping=mapping, element_aligned=element_aligned)
     return _engine(source, "tc", cache).compile(request)
 
 
 def gradient(source: str, entry: str = "") -> str:
     """The text of a def that computes the gradients of a def's float inputs from those of its results.
 
-    Its parameters are what it reads of the first's, then d_R for the gradient of each float result R; its results are
-    d_A for each float input A. Raises Error for a def that is no list of maps and sums over its inputs, or uses a
-    function whose derivative is not known.
+    Its parameters are what it reads of the first's parameters and results, then d_R for the gradient of each float
+    result R; its results are d_A for each float input A. Raises Error, which says what it cannot derive and where.
     """
     return _engine(source, "tc", None).gradient(entry)
 

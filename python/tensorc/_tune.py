@@ -5,19 +5,25 @@ import concurrent.futures
 import dataclasses
 import os
 import sys
-import time
 from typing import Any, Callable, Mapping, Sequence
 
 from . import _core
 from ._core import CpuOptions, MappingOptions, Progress, Record
 
-# Of the library's Executor: how a job that has no reply was lost.
-_REPLIED, _CRASHED, _HUNG = 0, 1, 2
+# Of the library's Executor: a job that has no reply since whoever had it is gone.
+_CRASHED = 1
+
+_WORKER = [sys.executable, "-m", "tensorc.worker"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Tuned:
-    """The end of a search: the fastest options and what they give; times are of one run, in microseconds."""
+    """The end of a search: the fastest options and what they give; times are of one run, in microseconds.
+
+    `speedup` is that of the best over what the compiler chooses, measured in turn. `ending` is "finished", "exhausted"
+    (nothing new to try), "time limit" or "stopped". `reference` says what results were compared with; `rejected` counts
+    candidates that were turned down before any compilation; `history` has what became of all others.
+    """
     options: CpuOptions | MappingOptions
     best_us: float
     best_cold_us: float
@@ -25,12 +31,14 @@ class Tuned:
     speedup: float
     device: str
     ending: str
+    reference: str
+    rejected: int
     history: list[Record]
 
 
-def run_job(job: bytes) -> bytes:
-    """Does a job of a search in this process; one at a time."""
-    return _core.run_tune_job(job)
+def run_job(job: bytes, limit_s: float) -> tuple[int, bytes]:
+    """Does a job of a search in a worker process of this thread's: how it was lost, or 0, and the reply."""
+    return _core.run_tune_job(job, limit_s, _WORKER)
 
 
 class _Futures:
@@ -38,41 +46,24 @@ class _Futures:
 
     def __init__(self, executor: concurrent.futures.Executor) -> None:
         self._executor = executor
-        self._jobs: dict[concurrent.futures.Future[bytes], tuple[int, float]] = {}
-        self._began: dict[concurrent.futures.Future[bytes], float] = {}
+        self._jobs: dict[concurrent.futures.Future[tuple[int, bytes]], int] = {}
 
     def submit(self, number: int, device: int, job: bytes, limit_s: float) -> None:
-        self._jobs[self._executor.submit(run_job, job)] = (number, limit_s)
+        # What hangs is ended where it runs: here nobody knows when a job has begun, since Dask's and Ray's futures do
+        # not say, and could not end it either.
+        self._jobs[self._executor.submit(run_job, job, limit_s)] = number
 
     def wait(self, timeout_s: float) -> list[tuple[int, int, bytes]]:
-        ended: list[tuple[int, int, bytes]] = []
-        end = time.monotonic() + timeout_s
-        while not ended:
-            left = max(0.0, min(end - time.monotonic(), 0.2))  # limits are looked at in between
-            done, _ = concurrent.futures.wait(self._jobs, left, concurrent.futures.FIRST_COMPLETED)
-            ended = [self._end(future) for future in done] + self._hung()
-            if time.monotonic() >= end:
-                break
-        return ended
+        done, _ = concurrent.futures.wait(self._jobs, timeout_s, concurrent.futures.FIRST_COMPLETED)
+        return [self._end(future) for future in done]
 
-    def _end(self, future: concurrent.futures.Future[bytes]) -> tuple[int, int, bytes]:
-        number, _ = self._jobs.pop(future)
-        self._began.pop(future, None)
+    def _end(self, future: concurrent.futures.Future[tuple[int, bytes]]) -> tuple[int, int, bytes]:
+        number = self._jobs.pop(future)
         try:
-            return number, _REPLIED, future.result()
+            loss, reply = future.result()
+            return number, loss, reply
         except Exception as error:  # whatever a job or its place raises costs that job only
             return number, _CRASHED, f"{type(error).__name__}: {error}".encode()
-
-    def _hung(self) -> list[tuple[int, int, bytes]]:
-        """Jobs that have run longer than their limits. Where they run is the executor's: it may have to end them."""
-        now = time.monotonic()
-        hung = []
-        for future, (number, limit_s) in list(self._jobs.items()):
-            if future.running() and now - self._began.setdefault(future, now) > limit_s:
-                del self._jobs[future], self._began[future]
-                future.cancel()
-                hung.append((number, _HUNG, f"no reply in {limit_s:.0f} s".encode()))
-        return hung
 
 
 def _show(progress: Progress) -> None:
@@ -84,7 +75,7 @@ def _show(progress: Progress) -> None:
 def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
          sizes: Mapping[str, int] | None = None, scalars: Mapping[str, Any] | None = None, backend: str = "cpu",
          device: int = 0, options: CpuOptions | None = None, mapping: MappingOptions | None = None,
-         cache: str | os.PathLike[str] | None = None, search: str = "genetic", generations: int = 10,
+         element_aligned: bool = False, cache: str | os.PathLike[str] | None = None, search: str = "genetic", generations: int = 10,
          population: int = 16, seed: int = 1, threads: int = 0, devices: Sequence[int] = (), time_limit: float = 0,
          executor: concurrent.futures.Executor | None = None, folder: str | os.PathLike[str] | None = None,
          progress: bool | Callable[[Progress], None] | None = None) -> Tuned:
@@ -97,18 +88,21 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
     at once (0: one for each core); `devices` are the GPUs that measure. `time_limit` is in seconds, 0 for none.
 
     Candidates run in worker processes on this machine, or wherever `executor`, any concurrent.futures.Executor, places
-    them: one that runs a job at a time in each of its processes, started and not forked, on machines of one kind that
-    can read `folder`. A job that crashes a process of concurrent.futures' own pool ends that pool, and with it the
-    search.
+    them: on machines of one kind that can read `folder`. Each thread there that is given jobs starts a worker process
+    for them, so that a candidate that crashes or hangs costs itself only. Dask has such an executor,
+    `client.get_executor(pure=False)` of workers with one thread each; one over Ray is a class whose
+    `submit(function, *arguments)` returns `ray.remote(function).remote(*arguments).future()`.
 
-    `progress` is called after each candidate; True shows a line on standard error, None does so on a terminal. Ctrl-C
-    ends the search with the best so far. Raises Error.
+    `progress` is called after each candidate; True shows a line on standard error, None does so on a terminal. What it
+    raises, and Ctrl-C, ends the search; what has been measured is in `cache`, and a search with it goes on from there.
+    Raises Error.
     """
     request = dict(entry=entry, inputs=list(inputs), outputs=list(outputs), sizes=dict(sizes or {}),
-                   scalars=dict(scalars or {}), backend=backend, device=device, options=options, mapping=mapping)
+                   scalars=dict(scalars or {}), backend=backend, device=device, options=options, mapping=mapping,
+                   element_aligned=element_aligned)
     config: dict[str, Any] = dict(search=search, generations=generations, population=population, seed=seed,
                                   threads=threads, devices=list(devices), time_limit_s=float(time_limit),
-                                  worker=[sys.executable, "-m", "tensorc.worker"])
+                                  worker=_WORKER)
     if cache is not None:
         config["cache"] = os.fspath(cache)
     if folder is not None:
@@ -122,4 +116,4 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
         print(file=sys.stderr)
     read = CpuOptions.from_text if backend == "cpu" else MappingOptions.from_text
     return Tuned(read(tuned.best), tuned.best_us, tuned.best_cold_us, tuned.default_us, tuned.speedup, tuned.device,
-                 tuned.ending, tuned.history)
+                 tuned.ending, tuned.reference, tuned.rejected, tuned.history)

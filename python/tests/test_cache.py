@@ -1,4 +1,6 @@
 """Files of compiled kernels."""
+import warnings
+
 import numpy as np
 import pytest
 
@@ -38,8 +40,31 @@ def test_elements_that_nobody_writes_are_zero_from_a_file_too(tmp_path):
             assert pad(np.full(50, seed, "float32"))[0] == 0
 
 
-def test_a_file_that_is_no_cache_is_an_error(tmp_path):
-    path = tmp_path / "text"
+def test_warnings_are_given_in_the_line_that_called(tmp_path):
+    path = tmp_path / "kernels.db"
     path.write_text("something else\n" * 1000)
-    with pytest.raises(tensorc.Error):
+    with pytest.warns(RuntimeWarning) as seen:
         tensorc.define(MATMUL, cache=path)
+    assert [warning.filename for warning in seen] == [__file__]
+    path.unlink()
+    program = tensorc.define(MATMUL, cache=path)
+    path.write_bytes(b"something else " * (path.stat().st_size // 15))
+    with pytest.warns(RuntimeWarning) as seen:
+        assert (program.matmul(A, B) == 10).all()
+    assert {warning.filename for warning in seen} == {__file__}
+    path.write_text("something else\n" * 1000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(RuntimeWarning, match="not a cache"):
+            tensorc.define(MATMUL, cache=path)
+
+
+def test_a_file_that_is_no_cache_costs_a_warning_and_stays(tmp_path):
+    path, text = tmp_path / "text", "something else\n" * 1000
+    path.write_text(text)
+    with pytest.warns(RuntimeWarning, match="not a cache"):
+        program = tensorc.define(MATMUL, cache=path)
+    assert (program.matmul(A, B) == 10).all()
+    assert path.read_text() == text
+    with pytest.raises(tensorc.Error):
+        tensorc.define(MATMUL, cache=tensorc.Cache(path, production=True))

@@ -1,5 +1,12 @@
 """check, compile, emit and options."""
+import concurrent.futures
+import os
 import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -95,9 +102,151 @@ def test_options_reach_the_compiler():
         gather(A[0], np.array([3, 10], "int32"))
 
 
+def test_kernels_for_tensors_that_are_not_aligned_to_vectors():
+    text = "def f(float(N,D) x) -> (s) { s(n) +=! x(n,d) }"
+    numbers = np.arange(64 * 1024 + 1, dtype="float32") % 8
+    x, sizes = numbers[1:].reshape(64, 1024), {"N": 64, "D": 1024}
+    for element_aligned, compiled in ((False, 2), (True, 1)):
+        program = tensorc.define(text, backend="sim", element_aligned=element_aligned)
+        assert (program.f(x) == x.sum(1)).all()
+        assert program.statistics["compiled"] == compiled
+    assert (tensorc.compile(text, inputs=[x], backend="sim", element_aligned=True)(x) == x.sum(1)).all()
+    assert "float4" in tensorc.emit(text, "cuda", sizes=sizes)
+    assert "float4" not in tensorc.emit(text, "cuda", sizes=sizes, element_aligned=True)
+
+
 def test_programs_list_their_defs():
     program = tensorc.define(MATMUL + "\ndef copy(float(N) x) -> (y) { y(i) = x(i) }")
     assert list(program) == ["matmul", "copy"] and len(program) == 2 and "copy" in dir(program)
     assert program["copy"] is program.copy
     with pytest.raises(AttributeError, match="the text has no def 'sort'; there are matmul, copy"):
         program.sort
+
+
+def chain(statements):
+    """Statements that use each other's results; the more, the longer their scheduling."""
+    return "def slow(float(N,N) x0) -> (y) {\n" + "".join(
+        f"  x{i + 1}(i,j) +=! x{i}(i,k) * x{i}(k,j)\n" for i in range(statements)) + f"  y(i,j) = x{statements}(i,j)\n}}"
+
+
+SLOW = chain(40)
+INTERRUPTED = """
+import os, signal, sys, threading
+import numpy as np
+import tensorc
+# Who runs the tests in the background may have told processes to ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+{prepare}
+try:
+    threading.Timer({after}, os.kill, (os.getpid(), signal.SIGINT)).start()
+    {call}
+    print("was not interrupted")
+except KeyboardInterrupt:
+    print("interrupted", {ended})
+"""
+
+
+def interrupted(prepare, call, ended, after=0.5):
+    """Whether what was called had come to its end (`ended`, an expression) when Ctrl-C was raised, in a process of its
+    own."""
+    program = INTERRUPTED.format(prepare=prepare, call=call, ended=ended, after=after)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300)
+    assert done.stdout in ("interrupted True\n", "interrupted False\n"), done.stdout + done.stderr
+    return done.stdout == "interrupted True\n"
+
+
+@pytest.mark.parametrize("call", ["program.slow(x)", "program.slow.compile(x)", "engine.compile(dict(inputs=[x]))"])
+def test_ctrl_c_ends_a_compilation(call):
+    prepare = f"program = tensorc.define({SLOW!r}); engine = program._engine; x = np.ones((64, 64), 'float32')"
+    assert not interrupted(prepare, call, "engine.statistics()['compiled'] > 0")
+
+
+def test_ctrl_c_is_raised_by_an_emission():
+    prepare = f"text = {SLOW!r}; emitted = []"
+    assert not interrupted(prepare, "emitted.append(tensorc.emit(text, 'object', sizes={'N': 64}))", "bool(emitted)")
+
+
+class Interrupted(Exception):
+    pass
+
+
+def test_an_interrupted_compilation_may_be_begun_again():
+    program = tensorc.define(chain(8))
+    x = np.zeros((8, 8), "float32")
+
+    def interrupt():
+        while program.slow.kernels == 0:  # until it is being compiled
+            time.sleep(0.001)
+        os.kill(os.getpid(), signal.SIGALRM)
+
+    def interrupted(*_):
+        raise Interrupted
+
+    handler = signal.signal(signal.SIGALRM, interrupted)
+    thread = threading.Thread(target=interrupt)
+    try:
+        with pytest.raises(Interrupted):
+            thread.start()
+            program.slow(x)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGALRM, handler)
+    assert program.slow.kernels == 0 and program.statistics["compiled"] == 0
+    assert (program.slow(x) == 0).all() and program.slow.kernels == 1
+
+
+def test_who_waits_for_a_compilation_may_be_interrupted():
+    """It stays that of the thread which compiles, and serves those who still wait."""
+    program = tensorc.define(chain(8))
+    x, results = np.zeros((8, 8), "float32"), []
+    others = [threading.Thread(target=lambda: results.append(program.slow(x))) for _ in range(3)]
+
+    def interrupted(*_):
+        raise Interrupted
+
+    handler = signal.signal(signal.SIGALRM, interrupted)
+    try:
+        for thread in others:
+            thread.start()
+        while program.slow.kernels == 0:
+            time.sleep(0.001)
+        with pytest.raises(Interrupted):
+            threading.Timer(0.02, os.kill, (os.getpid(), signal.SIGALRM)).start()
+            program.slow(x)
+            time.sleep(60)  # a machine that is too fast
+        assert program.slow.kernels == 1
+    finally:
+        for thread in others:
+            thread.join()
+        signal.signal(signal.SIGALRM, handler)
+    assert len(results) == 3 and program.slow.kernels == 1 and program.statistics["compiled"] == 1
+
+
+def test_threads_share_a_compilation():
+    program = tensorc.define(MATMUL)
+    function = program.matmul
+    A, B = np.ones((8, 10), "float32"), np.ones((10, 9), "float32")
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        assert all((C == 10).all() for C in pool.map(lambda _: function(A, B), range(8)))
+        assert function.kernels == 1 and program.statistics["compiled"] == 1
+        refused = pool.map(lambda _: pytest.raises(tensorc.Error, function, A, A).match("dimension 0 of 'B' is 8"), range(4))
+        assert all(refused)
+    assert function.kernels == 1
+
+
+def test_values_are_pickled_and_hashed():
+    spec = tensorc.TensorSpec("float32", [2, 3])
+    scheduler = tensorc.SchedulerOptions(fusion=tensorc.Fusion.MIN)
+    for value in (spec, scheduler, tensorc.MappingOptions(outer_schedule_options=scheduler, tile=[4]),
+                  tensorc.Cache("kernels.db", production=True)):
+        copy = pickle.loads(pickle.dumps(value))
+        assert copy == value and hash(copy) == hash(value) and repr(copy) == repr(value)
+    assert len({spec, tensorc.TensorSpec("float32", (2, 3))}) == 1
+
+
+def test_programs_are_pickled(tmp_path):
+    program = tensorc.define(MATMUL, name="mm.tc", options=tensorc.CpuOptions(strict=True), cache=tmp_path / "c.db")
+    copy = pickle.loads(pickle.dumps(program))
+    A, B = np.ones((8, 10), "float32"), np.ones((10, 9), "float32")
+    assert (program.matmul(A, B) == 10).all() and (copy.matmul(A, B) == 10).all()
+    assert copy.statistics["file_hits"] == 1, "the options and the cache come along"

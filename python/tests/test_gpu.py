@@ -50,6 +50,16 @@ def test_transposed_tensors_are_an_error_of_calls_but_not_of_operators():
     assert torch.equal(tensorc.torch.op(MATMUL)(A, B), A @ B)
 
 
+def test_slices_that_are_not_aligned_to_vectors():
+    add = tensorc.define(ADD).add
+    x, y = small(4097), small(4097, seed=1)
+    for first in (0, 1, 2):
+        z = torch.zeros_like(x)
+        add(x[first:first + 4096], y[1:], out=z[1:])
+        assert torch.equal(z[1:], x[first:first + 4096] + y[1:]) and z[0] == 0
+    assert add.kernels == 1
+
+
 def test_side_streams_order_the_work():
     add = tensorc.define(ADD).add
     x = torch.zeros(1 << 22, device="cuda")
@@ -119,6 +129,25 @@ def test_cuda_array_interface():
     assert torch.equal(z, x + y)
     with pytest.raises(TypeError, match="pass one as out="):
         add(Wrapped(x), Wrapped(y))
+
+
+def test_the_stream_of_a_cuda_array_interface_is_used():
+    class Wrapped:
+        def __init__(self, tensor, stream):
+            self.__cuda_array_interface__ = dict(tensor.__cuda_array_interface__, version=3, stream=stream.cuda_stream)
+
+    Wrapped.__cuda_array_interface__ = None
+    add = tensorc.define(ADD).add
+    x, z, stream = torch.zeros(1 << 22, device="cuda"), torch.empty(1 << 22, device="cuda"), torch.cuda.Stream()
+    add(x, x, out=z)
+    torch.cuda.synchronize()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(50_000_000)
+        x.fill_(3)
+    array = Wrapped(x, stream)
+    add(array, array, out=Wrapped(z, stream))
+    stream.synchronize()
+    assert (z == 6).all()
 
 
 def test_jax():

@@ -1,4 +1,7 @@
 """Calls with PyTorch's tensors on the CPU, and operators."""
+import concurrent.futures
+
+import numpy as np
 import pytest
 
 import tensorc
@@ -51,6 +54,22 @@ class TestCalls:
         with torch.no_grad():
             assert torch.equal(matmul(A, B), A @ B)
         assert torch.equal(matmul(A.detach(), B), A @ B)
+
+    def test_tensors_of_one_element_are_scalars(self):
+        scale = tensorc.define("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }").scale
+        for a in (torch.tensor(2.5), torch.tensor(2), np.float32(2.5), np.array(2.5)):
+            assert torch.equal(scale(small(5), a), float(a) * small(5))
+        with pytest.raises(TypeError, match="'a' is a scalar, and takes a number, not a Tensor"):
+            scale(small(5), small(5))
+
+    def test_threads_with_arrays_of_two_libraries(self):
+        matmul = tensorc.define(MATMUL).matmul
+        A, B = small(5, 6), small(6, 7)
+        C = matmul(A, B)
+        with concurrent.futures.ThreadPoolExecutor(4) as pool:
+            made = list(pool.map(lambda i: matmul(A, B) if i % 2 else matmul(A.numpy(), B.numpy()), range(400)))
+        assert all(isinstance(c, torch.Tensor if i % 2 else np.ndarray) for i, c in enumerate(made))
+        assert all((torch.as_tensor(c) == C).all() for c in made)
 
     def test_elements_that_nobody_writes_are_zero(self):
         pad = tensorc.define("def pad(float(H) I) -> (P) { P(h) = I(h - 1) where h in 1:H+1 }").pad
@@ -187,6 +206,32 @@ DERIVED = {
                     torch.nn.functional.conv2d, [(2, 3, 8, 9), (4, 3, 3, 2)]),
     "two results": ("def f(double(M,K) A, double(K) x) -> (y, s) { y(m) +=! A(m,k) * x(k)\n s(k) = 3.0 * x(k) }",
                     lambda A, x: (A @ x, 3 * x), [(5, 6), (6,)]),
+    "softmax": ("""def f(double(N,D) I) -> (O) {
+                  m(n) max=! I(n,d)
+                  O(n,d) = exp(I(n,d) - m(n))
+                  s(n) +=! O(n,d)
+                  O(n,d) = O(n,d) / s(n)
+                }""", lambda I: torch.softmax(I, 1), [(5, 6)]),
+    "layernorm": ("""def f(double(N,D) I, double(D) gamma) -> (O) {
+                    sum(n) +=! I(n,d)
+                    mean(n) = sum(n) / double(6)
+                    var(n) +=! (I(n,d) - mean(n)) * (I(n,d) - mean(n))
+                    O(n,d) = gamma(d) * (I(n,d) - mean(n)) * rsqrt(var(n) / double(6) + double(1))
+                  }""", lambda I, gamma: torch.nn.functional.layer_norm(I, (6,), gamma, eps=1), [(5, 6), (6,)]),
+    "perceptron": ("""def f(double(B,N) x, double(M,N) w, double(M) b, double(K,M) v, double(K) c) -> (y, z) {
+                     y(i,m) +=! x(i,n) * w(m,n)
+                     y(i,m) = relu(y(i,m) + b(m) - double(4))
+                     z(i,k) +=! y(i,m) * v(k,m)
+                     z(i,k) += c(k)
+                   }""", lambda x, w, b, v, c: (torch.relu(x @ w.T + b - 4), torch.relu(x @ w.T + b - 4) @ v.T + c),
+                   [(5, 6), (7, 6), (7,), (8, 7), (8,)]),
+    "convolutions": ("""def f(double(N) x, double(K) w) -> (z) {
+                       t(i) +=! x(i + k) * w(k)
+                       z(i) +=! tanh(t(i + k)) * w(k)
+                     }""", lambda x, w: torch.conv1d(torch.tanh(torch.conv1d(x[None, None], w[None, None])),
+                                                     w[None, None])[0, 0], [(12,), (3,)]),
+    "largest and least": ("def f(double(M,K) A) -> (m, n) { m(i) max=! A(i,k)\n n(k) min=! A(i,k) }",
+                          lambda A: (torch.amax(A, 1), torch.amin(A, 0)), [(5, 6)]),
     "part of a range": ("def f(double(N) x) -> (y) { y(i) = x(i + 2) where i in 0:3 }", lambda x: x[2:5], [(9,)]),
 }
 
@@ -202,6 +247,12 @@ def test_derived_gradients(name):
 
     for found, wanted in zip(gradients(op, inputs, weights), gradients(reference, inputs, weights)):
         torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_the_largest_share_the_gradient():
+    op = tensorc.torch.op("def f(float(N,D) A) -> (m) { m(n) max=! A(n,d) }")
+    A = torch.tensor([[1.0, 3, 3], [2, 0, 1], [5, 5, 5]], requires_grad=True)
+    assert torch.equal(torch.autograd.grad(op(A).sum(), A)[0], torch.autograd.grad(torch.amax(A, 1).sum(), A)[0])
 
 
 def test_derived_gradients_of_half_precision_and_gathers():

@@ -1,10 +1,13 @@
 """Searches, short ones."""
 import concurrent.futures
+import sys
+import threading
 
 import numpy as np
 import pytest
 
 import tensorc
+from tensorc import _tune
 
 MATMUL = "def matmul(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"
 SIZES = {"M": 40, "N": 40, "K": 40}
@@ -12,7 +15,7 @@ SHORT = dict(sizes=SIZES, generations=1, population=3, search="random", threads=
 
 
 def check(tuned, tmp_path):
-    assert tuned.best_us > 0 and tuned.default_us > 0 and tuned.history
+    assert tuned.best_us > 0 and tuned.default_us > 0 and tuned.history and tuned.reference == "the interpreter"
     assert {record.outcome for record in tuned.history} & {"done", "hopeless"}
     A = np.ones((40, 40), "float32")
     assert (tensorc.define(MATMUL, options=tuned.options).matmul(A, A) == 40).all()
@@ -23,6 +26,7 @@ def test_by_workers_of_its_own(tmp_path):
     tuned = tensorc.tune(MATMUL, **SHORT, cache=tmp_path / "kernels.db", progress=seen.append)
     check(tuned, tmp_path)
     assert seen and seen[-1].done <= seen[-1].planned and seen[-1].best_us == pytest.approx(tuned.best_us, rel=1)
+    assert seen[-1].rejected == tuned.rejected
     again = tensorc.define(MATMUL, cache=tmp_path / "kernels.db")
     A = np.ones((40, 40), "float32")
     assert (again.matmul(A, A) == 40).all() and again.statistics["file_hits"] == 1
@@ -31,6 +35,32 @@ def test_by_workers_of_its_own(tmp_path):
 def test_by_an_executor(tmp_path):
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         check(tensorc.tune(MATMUL, **SHORT, executor=executor), tmp_path)
+
+
+def test_by_dask(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="Dask is not installed for this Python")
+    with distributed.Client(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+                            local_directory=str(tmp_path)) as client:
+        check(tensorc.tune(MATMUL, **SHORT, executor=client.get_executor(pure=False), folder=tmp_path), tmp_path)
+
+
+def test_by_ray(tmp_path):
+    ray = pytest.importorskip("ray", reason="Ray is not installed for this Python")
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        class OnRay(concurrent.futures.Executor):
+            def submit(self, function, *arguments):
+                return ray.remote(function).remote(*arguments).future()
+
+        check(tensorc.tune(MATMUL, **SHORT, executor=OnRay(), folder=tmp_path), tmp_path)
+    finally:
+        ray.shutdown()
+
+
+def test_options_that_no_gpu_can_follow_are_rejected():
+    tuned = tensorc.tune(MATMUL, sizes={"M": 8, "N": 8, "K": 8}, backend="sim", generations=1, population=40,
+                         search="random", threads=1)
+    assert tuned.rejected > 0 and tuned.device == "simulator"
 
 
 def test_an_executor_that_fails_is_an_error():
@@ -46,6 +76,47 @@ def test_what_progress_raises_ends_the_search():
 
     with pytest.raises(LookupError, match="enough"):
         tensorc.tune(MATMUL, **SHORT, progress=fail)
+
+
+def test_ctrl_c_ends_a_search(tmp_path):
+    from test_compile import interrupted
+    prepare = f"import sqlite3; text = {MATMUL!r}; path = {str(tmp_path / 'kernels.db')!r}"
+    call = f"tensorc.tune(text, sizes={SIZES}, generations=50, threads=1, cache=path, progress=False)"
+    measured = "sqlite3.connect(path).execute('SELECT COUNT(*) FROM measurements').fetchone()[0]"
+    assert not interrupted(prepare, call, f"{measured} > 50 * 16", after=3)
+
+
+class SilentExecutor(concurrent.futures.Executor):
+    """As Dask's: its futures do not say that they run."""
+
+    def submit(self, function, *arguments):
+        future = concurrent.futures.Future()
+
+        def work():
+            try:
+                future.set_result(function(*arguments))
+            except Exception as error:
+                future.set_exception(error)
+
+        threading.Thread(target=work).start()
+        return future
+
+
+def test_a_job_that_hangs_or_crashes_costs_itself(monkeypatch):
+    """Workers that say hello and then answer nothing, or end."""
+    futures = _tune._Futures(SilentExecutor())
+    worker = f"{sys.executable} -m tensorc.worker"
+    monkeypatch.setattr(_tune, "_WORKER", ["sh", "-c", f"sleep 1000 | {worker}"])
+    futures.submit(7, -1, b"job", 0.2)
+    assert futures.wait(60) == [(7, 2, b"took longer than 200 ms")]
+    monkeypatch.setattr(_tune, "_WORKER", ["sh", "-c", f"{worker} </dev/null; exit 3"])
+    futures.submit(8, -1, b"job", 60)
+    assert futures.wait(60) == [(8, 1, b"exited with code 3")]
+    monkeypatch.setattr(_tune, "_WORKER", ["/nowhere/worker"])
+    futures.submit(9, -1, b"job", 60)
+    ((number, loss, reply),) = futures.wait(60)
+    assert (number, loss) == (9, 1) and b"/nowhere/worker" in reply
+    assert futures.wait(0) == []
 
 
 def test_errors():

@@ -40,6 +40,42 @@ Argument describe(const ir::Tensor& tensor) {
   return argument;
 }
 
+/// The same index of the same statement, of which the Program may have made several.
+bool is_same(const ir::Index& index, const lang::Index& typed) {
+  return index.name == typed.name && index.range == (typed.given ? typed.given->range : typed.range);
+}
+
+/// The ranges of a statement's indices. The Program has statements of its own among the def's: fills, copies, stores of
+/// wider sums, which lack one of its indices or have what the statement has.
+std::vector<std::pair<std::string, std::string>> ranges_of(const ir::Program& program,
+                                                           const lang::TypedStatement& typed) {
+  for (const ir::Statement& statement : program.statements) {
+    if (statement.range != typed.range) continue;
+    std::vector<std::pair<std::string, std::string>> ranges;
+    for (const lang::Index& wanted : typed.indices) {
+      const auto index =
+          std::ranges::find_if(statement.indices, [&](const ir::Index& known) { return is_same(known, wanted); });
+      if (index != statement.indices.end()) ranges.emplace_back(ir::to_text(index->begin), ir::to_text(index->end));
+    }
+    if (ranges.size() == typed.indices.size()) return ranges;
+  }
+  TC_CHECK(false, "a statement of '{}' is not in the program", program.name);
+}
+
+/// What has been inferred for a typed def, as text.
+lang::InferredRanges ranges_of(const ir::Program& program, const lang::TypedDefinition& definition) {
+  lang::InferredRanges ranges;
+  for (const lang::Tensor& typed : definition.tensors) {
+    const auto tensor = std::ranges::find(program.tensors, typed.name, &ir::Tensor::name);
+    TC_CHECK(tensor != program.tensors.end(), "the tensor '{}' is not in the program", typed.name);
+    ranges.extents.push_back(describe(*tensor).shape);
+  }
+  for (const lang::TypedStatement& statement : definition.statements) {
+    ranges.indices.push_back(ranges_of(program, statement));
+  }
+  return ranges;
+}
+
 /// A def: what calls need to know of it at once, and its Compilation up to its Program when somebody asks.
 struct Def {
   ir::Program program;  ///< without statements, where it is known from a cache's file
@@ -64,8 +100,6 @@ struct Def {
 }  // namespace
 
 struct Engine::Impl {
-  explicit Impl(size_t memory_bytes) : memory(memory_bytes) {}
-
   compile::Compilation front;  ///< the text, parsed; in production without a text: nothing
   std::map<std::string, Def> defs;
   std::vector<std::string> entries;
@@ -73,9 +107,9 @@ struct Engine::Impl {
   std::optional<KernelStore> store;
   std::function<Result<CompiledKernel>(const Request&, const Error&)> on_miss;
   bool production = false;
-  mutable MemoryCache memory;
   mutable std::atomic<int64_t> memory_hits{0}, file_hits{0}, reproved{0}, compiled{0};
 
+  Result<void> open_store(const EngineOptions& options);
   Result<const Def*> find(const std::string& entry) const;
   Result<void> add_defs();
   Result<void> add_def(const std::string& entry);
@@ -84,6 +118,7 @@ struct Engine::Impl {
   tl::unexpected<Error> unknown(const std::string& entry) const;
   Result<compile::Settings> settings(const Request& request, const Def& def) const;
   Result<CompiledKernel> make(const Request& request, const Def& def, size_t& code_bytes) const;
+  Result<CompiledKernel> make_element_aligned(Request request, const Def& def, const std::string& options) const;
   Result<CompiledKernel> compile(const compile::Settings& settings, const Def& def, size_t& code_bytes) const;
 };
 
@@ -176,32 +211,44 @@ tl::unexpected<Error> Engine::Impl::unknown(const std::string& entry) const {
 
 // --- creating ---------------------------------------------------------------------------------------------------
 
-Engine::Engine(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+Engine::Engine(std::shared_ptr<const Impl> impl, size_t memory_bytes)
+    : impl_(std::move(impl)), memory_(std::make_shared<MemoryCache>(memory_bytes)) {}
+
+/// A file whose damage leaves nothing to be read costs a warning where there is somebody to warn: the user's work goes
+/// on without it, and nothing is written over it.
+Result<void> Engine::Impl::open_store(const EngineOptions& options) {
+  const cache::OpenOptions open{.mode = options.read_only ? cache::Mode::kReadOnly : cache::Mode::kReadWrite,
+                                .on_damage = options.on_warning};
+  Result<std::shared_ptr<cache::Cache>> file = cache::Cache::open(options.cache, open);
+  if (!file && options.on_warning && cache::is_unreadable(options.cache)) {
+    options.on_warning(fmt::format("{}; nothing is taken from it or added to it; remove it, or name another file",
+                                   file.error().diagnostics().at(0).message));
+    return {};
+  }
+  if (!file) return tl::unexpected(file.error());
+  store.emplace(std::move(*file), KernelStore::Policy{.production = false,
+                                                      .reprove = options.reprove,
+                                                      .nearest = options.nearest,
+                                                      .keep_text = options.keep_text,
+                                                      .on_warning = options.on_warning});
+  return {};
+}
 
 Result<Engine> Engine::create(std::string_view text, std::string_view name, const EngineOptions& options) {
   return guarded([&]() -> Result<Engine> {
-    auto impl = std::make_shared<Impl>(options.memory_bytes);
-    if (!options.cache.empty()) {
-      const cache::OpenOptions open{.mode = options.read_only ? cache::Mode::kReadOnly : cache::Mode::kReadWrite,
-                                    .on_damage = options.on_warning};
-      TC_TRY(file, cache::Cache::open(options.cache, open));
-      impl->store.emplace(std::move(file), KernelStore::Policy{.production = false,
-                                                               .reprove = options.reprove,
-                                                               .nearest = options.nearest,
-                                                               .keep_text = options.keep_text,
-                                                               .on_warning = options.on_warning});
-    }
+    auto impl = std::make_shared<Impl>();
+    if (!options.cache.empty()) TC_TRY_VOID(impl->open_store(options));
     impl->front.source = std::make_shared<const Source>(std::string(name), std::string(text));
     // All defs are checked, also where the file knows one or the other.
     TC_TRY_VOID(compile::run_passes(compile::Settings(), impl->front, impl->store ? "parse" : "analyse"));
     TC_TRY_VOID(impl->add_defs());
-    return Engine(std::move(impl));
+    return Engine(std::move(impl), options.memory_bytes);
   });
 }
 
 Result<Engine> Engine::production(const std::string& cache, const ProductionOptions& options) {
   return guarded([&]() -> Result<Engine> {
-    auto impl = std::make_shared<Impl>(options.memory_bytes);
+    auto impl = std::make_shared<Impl>();
     TC_TRY(file, cache::Cache::open(cache, {.mode = cache::Mode::kReadOnly, .on_damage = options.on_warning}));
     impl->production = true;
     impl->on_miss = options.on_miss;
@@ -210,7 +257,7 @@ Result<Engine> Engine::production(const std::string& cache, const ProductionOpti
       impl->front.source = std::make_shared<const Source>(options.name, options.text);
       TC_TRY_VOID(compile::run_passes(compile::Settings(), impl->front, "parse"));
       TC_TRY_VOID(impl->add_defs());
-      return Engine(std::move(impl));
+      return Engine(std::move(impl), options.memory_bytes);
     }
     TC_TRY(interfaces, impl->store->file()->interfaces());
     for (const cache::Interface& interface : interfaces) {
@@ -221,7 +268,7 @@ Result<Engine> Engine::production(const std::string& cache, const ProductionOpti
     }
     if (impl->entries.empty()) return fail("the cache {} has no programs", cache);
     std::ranges::sort(impl->entries);
-    return Engine(std::move(impl));
+    return Engine(std::move(impl), options.memory_bytes);
   });
 }
 
@@ -303,6 +350,30 @@ Result<CompiledKernel> Engine::Impl::make(const Request& request, const Def& def
   TC_CHECK(false, "nothing to compile");
 }
 
+/// What the kernel of a request with these options leaves to another one: tensors aligned to their elements only.
+Result<CompiledKernel> Engine::Impl::make_element_aligned(Request request, const Def& def,
+                                                          const std::string& options) const {
+  request.element_aligned = true;
+  request.cancel = {};
+  const bool strict = request.mapping.strict;
+  const options::MappingOptions asked = request.mapping;
+  // Those that somebody wrote code for by hand are no options.
+  if (auto mapping = options::mapping_options_from_text(options)) request.mapping = *std::move(mapping);
+  request.mapping.strict = strict;
+  size_t code_bytes = 0;
+  Result<CompiledKernel> kernel = make(request, def, code_bytes);
+  if (!kernel && production) {
+    // A file that was tuned for aligned tensors may have one for others by the compiler's own options.
+    request.mapping = asked;
+    if (Result<CompiledKernel> other = make(request, def, code_bytes)) return other;
+  }
+  if (!kernel && production && on_miss) return on_miss(request, kernel.error());
+  if (kernel) return kernel;
+  return fail(
+      "a tensor is not aligned to the vectors by which the kernel of '{}' copies, and there is none without: {}",
+      def.program.name, kernel.error().diagnostics().at(0).message);
+}
+
 Result<CompiledKernel> Engine::compile(const Request& request) const {
   return guarded([&]() -> Result<CompiledKernel> {
     const Result<const Def*> found = impl_->find(request.entry);
@@ -310,7 +381,7 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
     TC_TRY(def, found);
     const std::string bytes = request_bytes(request, def->program);
     if (!request.cancel.stop_requested()) {
-      if (std::optional<CompiledKernel> known = impl_->memory.find(bytes)) {
+      if (std::optional<CompiledKernel> known = memory_->find(bytes)) {
         ++impl_->memory_hits;
         return *known;
       }
@@ -318,7 +389,17 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
     size_t code_bytes = 0;
     Result<CompiledKernel> kernel = impl_->make(request, *def, code_bytes);
     if (!kernel && impl_->production && impl_->on_miss) return impl_->on_miss(request, kernel.error());
-    if (kernel) impl_->memory.put(bytes, *kernel, code_bytes);
+    if (kernel && request.backend != Backend::kCpu && !request.element_aligned) {
+      kernel->impl_->element_aligned.made_by(
+          // The runner goes away after what is made here.
+          [impl = impl_, def, aligned = request, options = kernel->provenance().options,
+           runner = kernel->impl_->runner.get()] {
+            Result<CompiledKernel> made = fail("not made");
+            runner->beside([&] { made = guarded([&] { return impl->make_element_aligned(aligned, *def, options); }); });
+            return made;
+          });
+    }
+    if (kernel) memory_->put(bytes, *kernel, code_bytes);
     return kernel;
   });
 }
@@ -350,12 +431,10 @@ Result<std::string> Engine::gradient(std::string_view entry) const {
     TC_TRY(def, impl_->find(std::string(entry)));
     if (impl_->production) return fail("production compiles nothing, and derives no gradient of '{}'", entry);
     TC_TRY(front, def->compilation(impl_->front));
-    std::vector<std::vector<std::string>> extents;
-    for (const Argument& result : signature_of(*front->program).results) extents.push_back(result.shape);
     const auto& definitions = front->typed->definitions;
     const auto typed = std::ranges::find(definitions, front->program->name, &lang::TypedDefinition::name);
     TC_CHECK(typed != definitions.end(), "the def '{}' is not in its text", front->program->name);
-    return lang::gradient(*typed, front->source, extents);
+    return lang::gradient(*typed, front->source, ranges_of(*front->program, *typed));
   });
 }
 

@@ -114,7 +114,29 @@ Result<void> CompiledKernel::Impl::run(std::span<const DLTensor* const> inputs, 
   if (stream && plan.device.device_type != kDLCUDA) return fail("a stream is given; the kernel runs on the CPU");
   CallFrame frame;
   if (auto prepared = prepare_call(plan, inputs, outputs, scalars, frame); !prepared) return prepared;
-  return runner->run(frame, stream);
+  if (runner->takes(frame) || !element_aligned.exists()) return runner->run(frame, stream);
+  if (!element_aligned.is_made()) {
+    TC_TRY(captured, runner->is_captured(stream));
+    if (captured) {
+      return fail(
+          "the stream is being captured, and a tensor is not aligned to the vectors by which the kernel of '{}' "
+          "copies, "
+          "for which another kernel would be compiled: call it once with such tensors before",
+          signature.entry);
+    }
+  }
+  TC_TRY(other, element_aligned.get());
+  return other.impl_->run(inputs, outputs, scalars, stream);
+}
+
+Result<CompiledKernel> ElementAligned::get() {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (!kernel_) {
+    Result<CompiledKernel> made = make_();
+    if (!made) return made;
+    kernel_ = *std::move(made);
+  }
+  return *kernel_;
 }
 
 CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation) {
@@ -157,6 +179,10 @@ Result<void> CompiledKernel::run(std::span<const Tensor> inputs, std::span<Tenso
 }
 
 Result<void> CompiledKernel::prepare(void* stream) const { return impl_->runner->prepare(stream); }
+
+Result<bool> CompiledKernel::is_captured(void* stream) const { return impl_->runner->is_captured(stream); }
+
+Result<void> CompiledKernel::follow(void* stream, void* other) const { return impl_->runner->follow(stream, other); }
 
 Result<void> CompiledKernel::wait(void* stream) const { return impl_->runner->wait(stream); }
 

@@ -1,5 +1,9 @@
 #pragma once
 
+#include <functional>
+#include <mutex>
+#include <optional>
+
 #include "tc/api/call.h"
 #include "tc/api/runner.h"
 #include "tc/api/tc.h"
@@ -7,7 +11,28 @@
 
 namespace tc::api {
 
-/// A loaded kernel and all that a call needs to know of it. Immutable.
+/// The kernel that takes what another one cannot: tensors that are aligned to their elements only.
+class ElementAligned {
+ public:
+  using Make = std::function<Result<CompiledKernel>()>;
+  /// Before anybody has the other kernel.
+  void made_by(Make make) { make_ = std::move(make); }
+  bool exists() const { return make_ != nullptr; }
+  bool is_made() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return kernel_.has_value();
+  }
+  /// Made by the first call that succeeds.
+  Result<CompiledKernel> get();
+
+ private:
+  Make make_;
+  mutable std::mutex mutex_;
+  std::optional<CompiledKernel> kernel_;
+};
+
+/// A loaded kernel and all that a call needs to know of it. Immutable but for
+/// what calls for unaligned tensors add.
 struct CompiledKernel::Impl {
   /// Of a compilation that has run all passes.
   Impl(const compile::Settings& settings, const compile::Compilation& compilation);
@@ -25,6 +50,7 @@ struct CompiledKernel::Impl {
   Provenance provenance;
   size_t code_bytes = 0;
   std::unique_ptr<const Runner> runner;
+  mutable ElementAligned element_aligned;
 
  private:
   void fill_plan(const compile::Settings& settings);  ///< all but the slots

@@ -111,14 +111,22 @@ Result<std::vector<cache::Problem>> KernelStore::runnable_problems(const Search&
       const auto target = cpu::parse_target(other.target);
       return !target || !cpu::host_can_run(*target);
     }
-    const auto arch = cuda::parse_arch(other.target);
-    return !arch || !cuda::runs_on(*arch, search.settings.gpu.arch.number);
+    return !has_code_for(other, search.settings.gpu.arch.number);
   });
   // The longest list of features, the latest architecture first.
   std::ranges::stable_sort(problems, [](const cache::Problem& a, const cache::Problem& b) {
     return std::tuple(a.target.size(), a.target) > std::tuple(b.target.size(), b.target);
   });
   return problems;
+}
+
+/// True if some kernel of a problem has code that a GPU of this compute capability runs.
+bool KernelStore::has_code_for(const cache::Problem& problem, int device) const {
+  const Result<std::vector<cache::Key>> keys = file_->keys(problem);
+  return keys && std::ranges::any_of(*keys, [&](const cache::Key& key) {
+           const Result<std::optional<cache::Entry>> entry = file_->find(key);
+           return entry && *entry && (*entry)->gpu.code_for(device);
+         });
 }
 
 /// A kernel for options: this compiler's for this machine, else this compiler's for another one, else another's.

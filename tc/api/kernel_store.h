@@ -63,6 +63,7 @@ class KernelStore {
   Result<std::optional<CompiledKernel>> find_options(const Search& search, const std::string& options,
                                                      bool& reproved) const;
   Result<Found> find_problem(const Search& search) const;
+  bool has_code_for(const cache::Problem& problem, int device) const;
   Result<std::vector<cache::Problem>> runnable_problems(const Search& search) const;
   tl::unexpected<Error> miss(const Search& search) const;
 

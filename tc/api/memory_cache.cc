@@ -95,6 +95,7 @@ std::string request_bytes(const Request& request, const ir::Program& program) {
     bytes.add(request.options);
   } else {
     bytes.add(request.mapping);
+    bytes.add(request.element_aligned);
   }
   return bytes.take();
 }

@@ -102,6 +102,7 @@ Result<compile::Settings> settings_of(const Request& request, const ir::Program&
   settings.backend = request.backend;
   settings.options = request.options;
   settings.mapping = request.mapping;
+  settings.element_aligned = request.element_aligned && request.backend != Backend::kCpu;
   settings.budget = request.budget;
   settings.cancel = request.cancel;
   settings.verify = request.verify;

@@ -2,16 +2,29 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
+#include <map>
 
 #include "tc/api/elements.h"
 #include "tc/api/request.h"
 #include "tc/cpu/runtime.h"
+#include "tc/cuda/print.h"
+#include "tc/cuda/streams.h"
 #include "tc/support/check.h"
 #include "tc/support/result.h"
 #include "tc/tile/simulate.h"
 
 namespace tc::api {
 namespace {
+
+/// Whether each address is a multiple of its alignment.
+template <typename AlignmentOf>
+bool aligned(const CallFrame& frame, size_t tensors, AlignmentOf alignment_of) {
+  for (size_t i = 0; i < tensors; ++i) {
+    if (reinterpret_cast<uintptr_t>(frame.arguments[i]) % static_cast<uintptr_t>(alignment_of(i)) != 0) return false;
+  }
+  return true;
+}
 
 class CpuRunner : public Runner {
  public:
@@ -60,6 +73,11 @@ class CudaRunner : public Runner {
     return names;
   }
 
+  bool takes(const CallFrame& frame) const override {
+    const auto& tensors = executable_->plan().tensors;
+    return aligned(frame, tensors.size(), [&](size_t i) { return tensors[i].alignment; });
+  }
+
   Result<void> run(const CallFrame& frame, void* stream) const override {
     const size_t tensors = executable_->plan().tensors.size();
     cuda::Address addresses[kMaxCallArguments];
@@ -74,6 +92,17 @@ class CudaRunner : public Runner {
     return driver.check(driver.synchronize_stream(stream), "waiting for the stream");
   }
   Result<void> prepare(void* stream) const override { return executable_->prepare(stream); }
+  Result<bool> is_captured(void* stream) const override {
+    const cuda::CurrentContext current(executable_->context());
+    return cuda::is_captured(executable_->context().driver(), stream);
+  }
+  Result<void> follow(void* stream, void* other) const override {
+    return cuda::follow(executable_->context(), stream, other);
+  }
+  void beside(const std::function<void()>& work) const override {
+    const cuda::CurrentContext current(executable_->context());
+    work();
+  }
 
  private:
   std::shared_ptr<cuda::Executable> executable_;
@@ -88,6 +117,9 @@ class SimulatedRunner : public Runner {
     for (const ir::Scalar& scalar : c.specialised->scalars) {
       if (!scalar.specialised) scalars_.push_back({scalar.name, ir::from_halide(scalar.type)});
     }
+    for (const cuda::TensorArgument& tensor : cuda::launch_plan(program_).tensors) {
+      alignments_[tensor.name] = tensor.alignment;
+    }
   }
 
   std::vector<std::string> arguments() const override {
@@ -95,6 +127,14 @@ class SimulatedRunner : public Runner {
     for (const auto& [name, bytes] : tensors_) names.push_back(name);
     for (const auto& [name, type] : scalars_) names.push_back(name);
     return names;
+  }
+
+  /// As a GPU takes them.
+  bool takes(const CallFrame& frame) const override {
+    return aligned(frame, tensors_.size(), [&](size_t i) {
+      const auto found = alignments_.find(tensors_[i].first);
+      return found == alignments_.end() ? 1 : found->second;
+    });
   }
 
   Result<void> run(const CallFrame& frame, void*) const override {
@@ -132,6 +172,7 @@ class SimulatedRunner : public Runner {
   tile::Program program_;
   std::vector<std::pair<std::string, size_t>> tensors_;
   std::vector<std::pair<std::string, ScalarType>> scalars_;
+  std::map<std::string, int> alignments_;  ///< of the tensors that its kernels use
 };
 
 /// The name of what stands in a slot of an entry.
@@ -165,10 +206,13 @@ Result<std::unique_ptr<const Runner>> load_cuda(const compile::Settings& setting
     std::string& name = i < plan.tensors.size() ? plan.tensors[i].name : plan.scalars[i - plan.tensors.size()].name;
     name = name_of(entry.slots[i], program);
   }
-  TC_TRY(arch, cuda::parse_arch(entry.gpu.arch));
   TC_TRY(context, cuda::Context::open(settings.gpu.ordinal));
+  const std::optional<cache::Cubin> code = entry.gpu.code_for(settings.gpu.arch.number);
+  // Without code for the device, loading says which it is for.
+  TC_TRY(arch, cuda::parse_arch(code ? code->arch : entry.gpu.arch));
   cuda::ModuleCache modules;
-  TC_TRY(executable, cuda::Executable::load(context, arch, entry.gpu.cubin, std::move(plan), modules));
+  TC_TRY(executable,
+         cuda::Executable::load(context, arch, code ? code->bytes : entry.gpu.cubin, std::move(plan), modules));
   return std::make_unique<CudaRunner>(std::move(executable));
 }
 

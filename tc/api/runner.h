@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,12 +17,20 @@ class Runner {
   virtual ~Runner() = default;
   /// Names of the arguments that it takes, in order: cpu::kFaultBuffer or those of the program.
   virtual std::vector<std::string> arguments() const = 0;
+  /// Whether the tensors of a checked call are aligned as the code needs it.
+  virtual bool takes(const CallFrame&) const { return true; }
   /// Runs on a checked call; on a GPU, launches.
   virtual Result<void> run(const CallFrame& frame, void* stream) const = 0;
   /// Until everything launched on the stream is done.
   virtual Result<void> wait(void* stream) const = 0;
   /// What run() would allocate on a stream that it has not seen.
   virtual Result<void> prepare(void* stream) const = 0;
+  /// Whether a graph records what is launched on the stream.
+  virtual Result<bool> is_captured(void*) const { return false; }
+  /// Lets what comes on a stream wait for what is on another one by now.
+  virtual Result<void> follow(void*, void*) const { return {}; }
+  /// Does work whose code has to be loaded where this one's is: in the same context of the GPU.
+  virtual void beside(const std::function<void()>& work) const { work(); }
 };
 
 /// Of a compilation that has run all passes of its backend.

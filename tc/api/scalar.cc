@@ -40,6 +40,12 @@ bool holds(ScalarType type, const Scalar& integer) {
   return magnitude >> (bits - 1) == 0;
 }
 
+const char* largest_of_float(ScalarType type) {
+  if (type == ScalarType::kFloat16) return "65504";
+  if (type == ScalarType::kBFloat16) return "3.3895e+38";
+  return type == ScalarType::kFloat32 ? "3.40282e+38" : "1.79769e+308";
+}
+
 }  // namespace
 
 std::string Scalar::to_string() const {
@@ -58,7 +64,9 @@ std::optional<int64_t> scalar_bits(const Scalar& scalar, ScalarType type) {
   int64_t bits = 0;
   if (is_float(type)) {
     // Integers beyond 2^53 are rounded twice, to float64 first: within half a unit of either, as NumPy does.
-    store_float(type, as_float(scalar), &bits);
+    const double value = as_float(scalar);
+    store_float(type, value, &bits);
+    if (std::isfinite(value) && !std::isfinite(load_float(type, &bits))) return std::nullopt;
     return bits;
   }
   std::optional<Scalar> integer = scalar;
@@ -70,7 +78,7 @@ std::optional<int64_t> scalar_bits(const Scalar& scalar, ScalarType type) {
 
 std::string what_fits(ScalarType type) {
   if (type == ScalarType::kBool) return "bool holds 0 and 1";
-  if (is_float(type)) return fmt::format("{} holds any number", name_of(type));
+  if (is_float(type)) return fmt::format("{} holds numbers up to {}", name_of(type), largest_of_float(type));
   const int bits = bits_of(type);
   if (!is_signed_integer(type)) {
     return fmt::format("{} holds integers from 0 to {}", name_of(type),

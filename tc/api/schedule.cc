@@ -136,10 +136,57 @@ Result<void> Schedule::distribute(const std::string& loop) {
   });
 }
 
+Result<void> Schedule::merge(const std::string& first, const std::string& second) {
+  return guarded([&]() -> Result<void> {
+    TC_TRY(changed, impl_->schedule.merge(first, second));
+    impl_ = impl_->with(std::move(changed));
+    return {};
+  });
+}
+
+Result<void> Schedule::sink(const std::string& name, const std::string& loop) {
+  return guarded([&]() -> Result<void> {
+    TC_TRY(changed, impl_->schedule.sink(name, loop));
+    impl_ = impl_->with(std::move(changed));
+    return {};
+  });
+}
+
+Result<ReductionLoops> Schedule::split_reduction(const std::string& loop, int64_t parts, Part part) {
+  return guarded([&]() -> Result<ReductionLoops> {
+    if (impl_->settings.mapping.strict) {
+      return fail("cannot split the reduction over '{}': the request is strict, its order is that of the source", loop);
+    }
+    gpu::ReductionLoops made;
+    TC_TRY(changed, impl_->schedule.split_reduction(loop, parts, part == Part::kCyclic, made));
+    impl_ = impl_->with(std::move(changed));
+    return ReductionLoops{made.part, made.rest, made.together, made.partial};
+  });
+}
+
+Result<void> Schedule::launch(const std::string& at) {
+  return guarded([&]() -> Result<void> {
+    TC_TRY(changed, impl_->schedule.launch(at));
+    impl_ = impl_->with(std::move(changed));
+    return {};
+  });
+}
+
 Result<void> Schedule::bind(const std::string& loop, Axis axis) {
   return guarded([&]() -> Result<void> {
     const auto to = axis < Axis::kThreadX ? gpu::Dealt::To::kBlocks : gpu::Dealt::To::kThreads;
     TC_TRY(changed, impl_->schedule.bind(loop, to, static_cast<int>(axis) % 3));
+    impl_ = impl_->with(std::move(changed));
+    return {};
+  });
+}
+
+Result<void> Schedule::reduce_by_warp(const std::string& loop) {
+  return guarded([&]() -> Result<void> {
+    if (impl_->settings.mapping.strict) {
+      return fail("cannot reduce '{}' by a warp: the request is strict, its order is that of the source", loop);
+    }
+    TC_TRY(changed, impl_->schedule.reduce_by_warp(loop));
     impl_ = impl_->with(std::move(changed));
     return {};
   });
@@ -172,6 +219,14 @@ Result<void> Schedule::promote(const std::string& tensor, const std::string& loo
   });
 }
 
+Result<void> Schedule::stage(const std::string& tensor, const std::string& loop, int64_t stages) {
+  return guarded([&]() -> Result<void> {
+    TC_TRY(changed, impl_->schedule.stage(tensor, loop, stages));
+    impl_ = impl_->with(std::move(changed));
+    return {};
+  });
+}
+
 Result<std::string> Schedule::tile_text() const {
   return guarded([&]() -> Result<std::string> {
     TC_TRY(mapping, impl_->mapping());
@@ -182,7 +237,8 @@ Result<std::string> Schedule::tile_text() const {
 Result<std::string> Schedule::cuda_text() const {
   return guarded([&]() -> Result<std::string> {
     TC_TRY(mapping, impl_->mapping());
-    return cuda::print(mapping.program, {});
+    const options::MappingOptions& options = impl_->settings.mapping;
+    return cuda::print(mapping.program, {.readonly_cache = options.use_readonly_cache.value_or(true)});
   });
 }
 
@@ -231,9 +287,17 @@ Result<Counters> Schedule::count(std::span<const Tensor> inputs, std::span<Tenso
     }
     TC_TRY(report, tile::simulate(mapping.program, arguments));
     if (!report.findings.empty()) return fail("the simulator finds: {}", report.findings.front().sentence);
-    const tile::Counters& c = report.counters.at(0);
-    return Counters{c.global_bytes_read, c.global_bytes_written, c.global_requests, c.global_sectors,
-                    c.shared_requests,   c.shared_wavefronts,    c.barriers};
+    Counters all;
+    for (const tile::Counters& c : report.counters) {
+      all.global_bytes_read += c.global_bytes_read;
+      all.global_bytes_written += c.global_bytes_written;
+      all.global_requests += c.global_requests;
+      all.global_sectors += c.global_sectors;
+      all.shared_requests += c.shared_requests;
+      all.shared_wavefronts += c.shared_wavefronts;
+      all.barriers += c.barriers;
+    }
+    return all;
   });
 }
 

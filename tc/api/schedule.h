@@ -44,7 +44,19 @@ enum class Fetch {
   kOneThread,    ///< the block's first thread
 };
 
-/// Work of a kernel as the simulator counts it, over the launch.
+/// Which iterations of a reduction make a part.
+enum class Part {
+  kChunk,   ///< neighbours
+  kCyclic,  ///< every n-th, of n parts
+};
+
+/// The loops that a reduction's is split into: over the parts, within one, and over the partial results; and the tensor
+/// of these.
+struct ReductionLoops {
+  std::string part, rest, together, partial;
+};
+
+/// Work as the simulator counts it, over all launches.
 struct Counters {
   int64_t global_bytes_read = 0;  ///< as threads ask for them
   int64_t global_bytes_written = 0;
@@ -55,7 +67,8 @@ struct Counters {
   int64_t barriers = 0;           ///< of a block, summed over blocks
 };
 
-/// One launch of a def. A copy is a schedule of its own; what runs at the same time needs copies of create()'s.
+/// The launches of a def, at first one. A copy is a schedule of its own; what runs at the same time needs copies of
+/// create()'s.
 class Schedule {
  public:
   using Loops = std::pair<std::string, std::string>;
@@ -79,9 +92,29 @@ class Schedule {
   /// Gives each statement (or group of them) below the loop a loop of its own. The last keeps the name; others are
   /// named with their first statement: "i_S0_init".
   Result<void> distribute(const std::string& loop);
+  /// One loop for two that stand right behind each other, in which the first's statements come first. Keeps its name.
+  Result<void> merge(const std::string& first, const std::string& second);
+  /// Moves a loop and all below it (or a statement, by name) under a loop beside which it stands in a sequence: each
+  /// instance to the first iteration that needs it, or, from behind, to the last that it needs. Its own loops stay: in
+  /// an iteration they run over what goes there.
+  Result<void> sink(const std::string& name, const std::string& loop);
+  /// Gives each of `parts` parts of a reduction a partial result in a temporary, which the statement then reduces:
+  ///     s(i) +=! x(i,k)   ==>   s_parts(i,k_part) +=! x(i, k_part + parts * k_rest)    for Part::kCyclic
+  ///                             s(i) +=! s_parts(i,k_part)
+  /// Iterations of the loop over parts may then be bound: to threads, with the temporary promoted to shared memory, or
+  /// to blocks, with a launch of its own for what adds up. The loop runs over one whole index of one reduction, and no
+  /// loop stands below it. Refused where the request is strict.
+  Result<ReductionLoops> split_reduction(const std::string& loop, int64_t parts, Part part = Part::kChunk);
+  /// Starts another launch, with loops and buffers of its own, at a loop that stands below no other (or at a statement,
+  /// by name: "S1"). What stands before it runs before it. What a launch begins with is no longer merged or sunk.
+  Result<void> launch(const std::string& at);
   /// Deals the iterations out to blocks or threads. Loops on threads stand right below each other; what stands below
   /// none is run by the first thread.
   Result<void> bind(const std::string& loop, Axis axis);
+  /// Lets the block's first warp share the iterations of a reduction to one element: each lane has every 32nd, and
+  /// shuffles combine what they have. Nothing below is bound, and a block has whole warps in x. Refused where the
+  /// request is strict, or the loop is unrolled.
+  Result<void> reduce_by_warp(const std::string& loop);
   /// Lays all iterations out.
   Result<void> unroll(const std::string& loop);
   /// Lays all iterations out (2 to 16 bytes of neighbours in memory), and moves them as vectors where aligned.
@@ -91,7 +124,12 @@ class Schedule {
   Result<void> promote(const std::string& tensor, const std::string& loop, Memory memory,
                        Fetch fetch = Fetch::kVectorized);
 
-  /// The kernel as a tile program, or as CUDA. Errors: as compile().
+  /// Lets the copies of a tensor that is promoted to shared memory below the loop run ahead of it: asynchronously, into
+  /// `stages` buffers (2 to 8) that the loop's iterations take in turn. All that is staged over one loop has as many.
+  /// The loop is not bound; refused where the launch itself writes what is fetched.
+  Result<void> stage(const std::string& tensor, const std::string& loop, int64_t stages);
+
+  /// The kernels as a tile program, or as CUDA. Errors: as compile().
   Result<std::string> tile_text() const;
   Result<std::string> cuda_text() const;
 

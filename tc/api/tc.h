@@ -116,6 +116,9 @@ struct Request {
   int device = 0;                     ///< of kCuda: the GPU's number, as DLPack and the driver count them
   options::CpuOptions options{};      ///< of kCpu
   options::MappingOptions mapping{};  ///< of kCuda and kSimulator
+  /// Of kCuda and kSimulator: a kernel for tensors of any address that their elements can have. One without it may copy
+  /// by vectors of up to 16 bytes; what is not aligned to these it leaves to one with it (CompiledKernel::run()).
+  bool element_aligned = false;
   options::Budget budget{};
   std::stop_token cancel{};  ///< a compilation that is asked to stop ends with ErrorKind::kCancelled
   bool verify = false;       ///< run the verifier after every pass
@@ -168,15 +171,25 @@ class CompiledKernel {
   /// launched on `stream` (a CUstream or cudaStream_t of the device; null is the legacy default stream). It allocates
   /// nothing, but for temporaries on the second stream and later ones that are seen (prepare()), and may be captured
   /// into a graph, which from then on shares the temporaries of the stream that it was captured on. An error of an
-  /// earlier kernel that has cost the device's context is reported as one.
+  /// earlier kernel that has cost the device's context is reported as one. The first call with tensors that are not
+  /// aligned to the kernel's vectors (a slice x[1:]) asks the engine for a kernel that takes them, and compiles it if
+  /// need be; it runs that one, as do later such calls. The first is refused on a stream that is being captured. In
+  /// production, without one in the file, such a call is an error.
   Result<void> run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
                    std::span<const Scalar> scalars = {}, void* stream = nullptr) const;
   /// The same on Tensors; an output that is read-only or empty is an error.
   Result<void> run(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::span<const Scalar> scalars = {},
                    void* stream = nullptr) const;
 
-  /// Allocates what run() needs on a stream; before the first run that a graph captures. Nothing to do on the CPU.
+  /// Allocates what run() needs on a stream, for tensors that are aligned; before the first run that a graph captures.
+  /// Nothing to do on the CPU.
   Result<void> prepare(void* stream) const;
+
+  /// Whether a graph records what is launched on a stream; never on the CPU.
+  Result<bool> is_captured(void* stream) const;
+
+  /// Lets runs on `stream` wait for what is on the stream `other` by now. Nothing to do on the CPU.
+  Result<void> follow(void* stream, void* other) const;
 
   /// Waits until everything launched on the stream is done. Nothing to do on the CPU.
   Result<void> wait(void* stream) const;
@@ -206,6 +219,22 @@ class CompiledKernel {
   explicit CompiledKernel(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;
 };
+
+/// The CUDA context that is current in a thread. A kernel is loaded into the context of its device that is current
+/// where it is compiled, else into the primary one: who compiles in a thread of its own takes the caller's context
+/// along.
+class GpuContext {
+ public:
+  /// The calling thread's; none where there is no driver.
+  static GpuContext current();
+  /// Calls `work` with this context current, and makes the one before it current again. None changes nothing.
+  void enter(const std::function<void()>& work) const;
+
+ private:
+  void* handle_ = nullptr;
+};
+
+class MemoryCache;
 
 /// When a cached kernel's schedule is proved legal again before it is used.
 enum class Reprove {
@@ -284,16 +313,17 @@ class Engine {
   Result<std::string> emit(const Request& request, std::string_view stage, std::string_view arch = "sm_90a") const;
 
   /// The text of a def that computes the gradients of a def's float inputs, from those of its results: parameters are
-  /// what it reads of the first's, then d_R for each float result R; results are d_A for each float input A. Errors: a
-  /// def that is no list of maps and sums over its inputs, or uses a function whose derivative is not known.
+  /// what it reads of the first's parameters and results, then d_R for each float result R; results are d_A for each
+  /// float input A. Errors: what cannot be derived, at its place (tc/lang/gradient.h).
   Result<std::string> gradient(std::string_view entry = {}) const;
 
   EngineStatistics statistics() const;
 
  private:
   struct Impl;
-  explicit Engine(std::shared_ptr<const Impl> impl);
-  std::shared_ptr<const Impl> impl_;
+  explicit Engine(std::shared_ptr<const Impl> impl, size_t memory_bytes);
+  std::shared_ptr<const Impl> impl_;  ///< which its kernels may hold
+  std::shared_ptr<MemoryCache> memory_;
 };
 
 /// Engine::create and Engine::compile in one.

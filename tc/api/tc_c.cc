@@ -1,5 +1,6 @@
 #include "tc/api/tc_c.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <memory>
 #include <new>
@@ -260,6 +261,14 @@ tc_status tc_request_mapping(tc_request* request, const char* text) {
   });
 }
 
+tc_status tc_request_element_aligned(tc_request* request, int element_aligned) {
+  return call([&]() -> Result<void> {
+    TC_TRY_VOID(need(request, "the request"));
+    request->request.element_aligned = element_aligned != 0;
+    return {};
+  });
+}
+
 tc_status tc_request_budget(tc_request* request, uint64_t isl_operations, int64_t wall_clock_ms) {
   return call([&]() -> Result<void> {
     TC_TRY_VOID(need(request, "the request"));
@@ -286,10 +295,34 @@ tc_status tc_compile(const tc_engine* engine, const tc_request* request, tc_kern
 
 void tc_kernel_destroy(tc_kernel* kernel) { delete kernel; }
 
+tc_status tc_emit(const tc_engine* engine, const tc_request* request, const char* stage, const char* arch,
+                  char** text) {
+  return call([&]() -> Result<void> {
+    TC_TRY_VOID(need(text, "the place for the text"));
+    *text = nullptr;
+    TC_TRY_VOID(need(engine, "the engine"));
+    TC_TRY_VOID(need(request, "the request"));
+    TC_TRY_VOID(need(stage, "the stage"));
+    TC_TRY(made, engine->engine.emit(request->request, stage, arch ? arch : "sm_90a"));
+    auto copy = std::make_unique<char[]>(made.size() + 1);
+    std::ranges::copy(made, copy.get());
+    *text = copy.release();
+    return {};
+  });
+}
+
+void tc_text_destroy(char* text) { delete[] text; }
+
 const char* tc_kernel_options(const tc_kernel* kernel) {
   return kernel ? kernel->kernel.provenance().options.c_str() : "";
 }
 int tc_kernel_from_cache(const tc_kernel* kernel) { return kernel && kernel->kernel.provenance().from_file ? 1 : 0; }
+const char* tc_kernel_pass(const tc_kernel* kernel, size_t position, double* ms) {
+  if (!kernel || position >= kernel->kernel.pass_times().size()) return nullptr;
+  const api::PassTime& time = kernel->kernel.pass_times()[position];
+  if (ms) *ms = time.ms;
+  return time.pass.c_str();
+}
 
 size_t tc_kernel_inputs(const tc_kernel* kernel) { return kernel ? kernel->inputs.size() : 0; }
 size_t tc_kernel_outputs(const tc_kernel* kernel) { return kernel ? kernel->outputs.size() : 0; }

@@ -84,6 +84,10 @@ tc_status tc_request_device(tc_request* request, DLDevice device);
 tc_status tc_request_options(tc_request* request, const char* text);
 /* Options of a GPU as text (protobuf text format of tc.proto.MappingOptions). */
 tc_status tc_request_mapping(tc_request* request, const char* text);
+/* If not 0, a GPU's kernel for tensors of any address that their elements can have. One without it may copy by vectors
+ * of up to 16 bytes, and the first call with tensors that are not aligned to these compiles another, which a graph
+ * cannot capture and production refuses unless the file has it. The CPU's kernels take such tensors anyway. */
+tc_status tc_request_element_aligned(tc_request* request, int element_aligned);
 /* Limits of the compilation: operations of the polyhedral library, and wall clock in milliseconds. */
 tc_status tc_request_budget(tc_request* request, uint64_t isl_operations, int64_t wall_clock_ms);
 /* Stops a tc_compile() of this request that runs in another thread, or the next one. Any thread may call it. */
@@ -92,10 +96,19 @@ void tc_request_cancel(tc_request* request);
 tc_status tc_compile(const tc_engine* engine, const tc_request* request, tc_kernel** kernel);
 void tc_kernel_destroy(tc_kernel* kernel);
 
+/* The text of a stage of the compilation: ast, program, schedule, stmt, object (assembly), or, for a GPU of an
+ * architecture ("sm_90a"; NULL is that too), tile, cuda, ptx, cubin; no GPU is needed. The request's device is ignored.
+ * The text is the caller's: tc_text_destroy(). */
+tc_status tc_emit(const tc_engine* engine, const tc_request* request, const char* stage, const char* arch, char** text);
+void tc_text_destroy(char* text);
+
 /* The options that a kernel was made with, as text; "" if all were chosen by the compiler. Owned by the kernel. */
 const char* tc_kernel_options(const tc_kernel* kernel);
 /* Whether it was read from a cache's file rather than compiled: 1 or 0. */
 int tc_kernel_from_cache(const tc_kernel* kernel);
+/* The passes of the compilation in the order that they ran: their names, owned by the kernel, and how many milliseconds
+ * each took (`ms` may be NULL). NULL beyond the last; a kernel from a cache's file has none. */
+const char* tc_kernel_pass(const tc_kernel* kernel, size_t position, double* ms);
 
 /* How many tensor parameters, results and scalar parameters the kernel has. */
 size_t tc_kernel_inputs(const tc_kernel* kernel);
@@ -111,7 +124,8 @@ const DLTensor* tc_kernel_output(const tc_kernel* kernel, size_t position);
 tc_status tc_run(const tc_kernel* kernel, const DLTensor* const* inputs, size_t num_inputs, DLTensor* const* outputs,
                  size_t num_outputs, const tc_scalar* scalars, size_t num_scalars);
 /* The same on a stream of the GPU (a CUstream or cudaStream_t): returns when the kernels have been launched. May be
- * captured into a graph, if tc_kernel_prepare() has been called for the stream. */
+ * captured into a graph, if tc_kernel_prepare() has been called for the stream, and the kernel has run once on tensors
+ * that are not aligned to its vectors if it is to be captured with such. */
 tc_status tc_run_on_stream(const tc_kernel* kernel, void* stream, const DLTensor* const* inputs, size_t num_inputs,
                            DLTensor* const* outputs, size_t num_outputs, const tc_scalar* scalars, size_t num_scalars);
 tc_status tc_kernel_prepare(const tc_kernel* kernel, void* stream);

@@ -11,6 +11,7 @@
 #include "tc/api/tune_data.h"
 #include "tc/api/tune_space.h"
 #include "tc/cache/cache.h"
+#include "tc/cache/records.h"
 #include "tc/cache/version.h"
 #include "tc/compile/cached.h"
 #include "tc/compile/interface.h"
@@ -128,8 +129,9 @@ class Memory {
     TC_TRY(measurements, file_->measurements(problem_, device_));
     for (const cache::Measurement& m : measurements) {
       if (m.compiler != cache::compiler_version()) continue;
-      TC_TRY(text, full_text(m.options));
-      records.push_back({.options = text,
+      const Result<std::string> text = full_text(m.options);
+      if (!text) continue;  // a kernel by hand
+      records.push_back({.options = *text,
                          .outcome = outcome_of(m.state),
                          .us = m.time_us,
                          .spread = m.time_us > 0 ? 2 * m.spread_us / m.time_us : 0,
@@ -153,7 +155,7 @@ class Memory {
   }
 
   Result<void> add(const Record& record) const {
-    if (!file_ || record.remembered) return {};
+    if (!file_ || (record.remembered && !record.corrected)) return {};
     TC_TRY(options, key_text(record.options));
     return file_->add(cache::Measurement{.problem = problem_,
                                          .options = options,
@@ -166,16 +168,28 @@ class Memory {
                                          .remark = record.message});
   }
 
-  /// Compiles the best once more, here, and keeps its code, with what a production engine needs to know of the def.
-  Result<void> keep(const std::string& options) const {
+  /// Keeps the code of the best, with what a production engine needs to know of the def. Where no worker of this
+  /// machine has made it, it is compiled here, unless the search was stopped: then whoever asks for it next compiles
+  /// it.
+  Result<void> keep(const tune::Tuned& tuned) const {
     if (!file_) return {};
-    TC_TRY(key, key_text(options));
-    TC_TRY(settings, compile::with_options(settings_, key));
-    compile::Compilation compilation = setup_->compilation;
-    TC_TRY_VOID(compile::run_passes(settings, compilation, settings.backend == Backend::kCpu ? "object" : "cubin"));
-    TC_TRY_VOID(file_->put(compile::key_of(settings, problem_), compile::entry_of(settings, compilation)));
-    const std::string text = compile::source_of(*compilation.file, compilation.program->name);
-    const std::optional<cache::Interface> interface = compile::interface_of(*compilation.program, text);
+    TC_TRY(options, key_text(tuned.best));
+    TC_TRY(settings, compile::with_options(settings_, options));
+    const cache::Key key = compile::key_of(settings, problem_);
+    const std::optional<cache::StoredEntry> made = cache::entry_from(tuned.artifact);
+    if (made && made->key == key) {
+      TC_TRY_VOID(file_->put(key, made->entry));
+    } else if (tuned.ending != tune::Ending::kStopped) {
+      TC_TRY(known, file_->find(key));
+      if (!known) {
+        compile::Compilation compilation = setup_->compilation;
+        TC_TRY_VOID(compile::run_passes(settings, compilation, settings.backend == Backend::kCpu ? "object" : "cubin"));
+        TC_TRY_VOID(file_->put(key, compile::entry_of(settings, compilation, true)));
+      }
+    }
+    const ir::Program& program = *setup_->compilation.program;
+    const std::string text = compile::source_of(*setup_->compilation.file, program.name);
+    const std::optional<cache::Interface> interface = compile::interface_of(program, text);
     return interface ? file_->put(Digest::of(text), *interface) : Result<void>();
   }
 
@@ -265,8 +279,13 @@ Result<tune::Tuned> tune_guarded(const TuneProgram& program, std::span<const Ten
   tune::WorkerPool pool(config.worker.empty() ? default_worker() : config.worker);
   tune::Executor& executor = config.executor ? *config.executor : pool;
   TC_TRY(tuned, tune::tune(task, tuner_options(config, program.request), executor));
+  for (const Record& record : tuned.history) {
+    if (record.corrected) TC_TRY_VOID(memory.add(record));
+  }
   if (not_kept) return fail("the search is done, but not all of it is in the cache: {}", sentence_of(*not_kept));
-  TC_TRY_VOID(memory.keep(tuned.best));
+  tuned.reference =
+      has_stand_in(setup) ? "the CPU's strict kernel, as the interpreter would take minutes" : "the interpreter";
+  TC_TRY_VOID(memory.keep(tuned));
   return tuned;
 }
 

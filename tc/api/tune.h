@@ -75,6 +75,12 @@ Result<tune::Tuned> tune(const TuneProgram& program, std::span<const Tensor> inp
 /// thread at a time. What the job's kernel does to the process, it does to this one.
 std::string run_tune_job(const std::string& job);
 
+/// The same in a worker process, which the first job of a thread starts (by `worker`, a command as TuneConfig's) and
+/// which serves the thread's later ones; it ends with the thread. So a job costs itself alone, and is lost as one that
+/// hangs when it takes longer than its limit; where the executor's jobs run cannot see that. The job's device says
+/// nothing here. Errors: no worker starts.
+Result<tune::Executor::Done> run_tune_job_apart(const tune::Executor::Job& job, const std::vector<std::string>& worker);
+
 /// A worker's life on standard input and output; what `tensorc worker` runs. Returns the process's exit code.
 int serve_tune_jobs();
 

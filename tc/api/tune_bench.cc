@@ -1,21 +1,16 @@
 #include "tc/api/tune_bench.h"
 
 #include <algorithm>
-#include <chrono>
 
 #include "tc/api/call.h"
+#include "tc/api/device_lock.h"
 #include "tc/api/elements.h"
 #include "tc/api/kernel.h"
+#include "tc/support/clock.h"
 #include "tc/support/result.h"
 
 namespace tc::api {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-double us_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::micro>(Clock::now() - begin).count();
-}
 
 Result<std::vector<Tensor>> copies_of(const std::vector<Tensor>& tensors) {
   std::vector<Tensor> copies;
@@ -33,7 +28,10 @@ class CpuBench : public Bench {
 
   Result<std::string> check(const Candidate& candidate) override {
     TC_TRY(outputs, copies_of(data_.outputs));
-    TC_TRY_VOID(candidate.kernel->run(data_.inputs, outputs, data_.scalars));
+    {
+      const DeviceLock lock(Backend::kCpu, 0);
+      TC_TRY_VOID(candidate.kernel->run(data_.inputs, outputs, data_.scalars));
+    }
     return mismatch(setup_, outputs, expected_);
   }
 

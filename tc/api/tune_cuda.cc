@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tc/api/device_lock.h"
 #include "tc/api/device_tensors.h"
 #include "tc/api/tune_bench.h"
 #include "tc/support/result.h"
@@ -75,6 +76,7 @@ class CudaBench : public Bench {
   Result<void> open(int device) {
     TC_TRY(context, cuda::Context::open(device));
     context_ = context;
+    device_ = device;
     TC_TRY(stream, OwnStream::create(*context_));
     stream_ = std::move(stream);
     for (const Tensor& input : data_.inputs) TC_TRY_VOID(inputs_.add(context_, input));
@@ -92,16 +94,7 @@ class CudaBench : public Bench {
   }
 
   Result<std::string> check(const Candidate& candidate) override {
-    DeviceTensors outputs;
-    for (const Tensor& output : data_.outputs) TC_TRY_VOID(outputs.add(context_, output));
-    TC_TRY_VOID(candidate.kernel->run(input_views_, outputs.pointers(), data_.scalars, stream_->get()));
-    TC_TRY_VOID(wait());
-    std::vector<Tensor> results;
-    for (size_t o = 0; o < data_.outputs.size(); ++o) {
-      TC_TRY(result, copy_of(data_.outputs[o]));
-      TC_TRY_VOID(outputs.buffers[o].copy_to(result.data(), outputs.buffers[o].bytes()));
-      results.push_back(std::move(result));
-    }
+    TC_TRY(results, results_of(candidate));
     return mismatch(setup_, results, expected_);
   }
 
@@ -134,6 +127,24 @@ class CudaBench : public Bench {
   }
 
  private:
+  /// Of a run on fresh outputs.
+  Result<std::vector<Tensor>> results_of(const Candidate& candidate) {
+    std::vector<Tensor> results;
+    for (const Tensor& output : data_.outputs) {
+      TC_TRY(result, Tensor::allocate(output.spec()));
+      results.push_back(std::move(result));
+    }
+    const DeviceLock lock(Backend::kCuda, device_);
+    DeviceTensors outputs;
+    for (const Tensor& output : data_.outputs) TC_TRY_VOID(outputs.add(context_, output));
+    TC_TRY_VOID(candidate.kernel->run(input_views_, outputs.pointers(), data_.scalars, stream_->get()));
+    TC_TRY_VOID(wait());
+    for (size_t o = 0; o < results.size(); ++o) {
+      TC_TRY_VOID(outputs.buffers[o].copy_to(results[o].data(), outputs.buffers[o].bytes()));
+    }
+    return results;
+  }
+
   Result<void> launch(const Candidate& candidate) {
     return candidate.kernel->run(input_views_, scratch_views_, data_.scalars, stream_->get());
   }
@@ -159,6 +170,7 @@ class CudaBench : public Bench {
   TuneData data_;
   interp::BoundedEnvironment expected_;
   std::shared_ptr<const cuda::Context> context_;
+  int device_ = 0;
   std::unique_ptr<OwnStream> stream_;
   DeviceTensors inputs_, scratch_;
   std::vector<const DLTensor*> input_views_;

@@ -248,6 +248,8 @@ Result<void> write_data(const std::string& folder, const Specs& specs, std::span
   return {};
 }
 
+bool has_stand_in(const TuneSetup& setup) { return instances_of(*setup.compilation.specialised) > kMaxOracleInstances; }
+
 Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, const TuneData& data) {
   const std::vector<std::string> names = names_of(setup.signature.results);
   const std::string& folder = setup.problem.folder;
@@ -266,9 +268,8 @@ Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, cons
     return expected;
   }
   const ir::Program& program = *setup.compilation.specialised;
-  TC_TRY(expected, instances_of(program) > kMaxOracleInstances
-                       ? stand_in(setup, data)
-                       : interp::run_bounded(program, environment_of(setup, data)));
+  TC_TRY(expected,
+         has_stand_in(setup) ? stand_in(setup, data) : interp::run_bounded(program, environment_of(setup, data)));
   if (folder.empty()) return expected;
   for (const std::string& name : names) {
     const interp::BoundedValue& bounded = expected.at(name);

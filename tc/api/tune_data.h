@@ -36,6 +36,9 @@ Result<void> write_data(const std::string& folder, const Specs& specs, std::span
 /// A tensor of the same layout with the same bytes.
 Result<Tensor> copy_of(const Tensor& tensor);
 
+/// True where the interpreter would take minutes, and the CPU's strict kernel stands in for it (tune.h).
+bool has_stand_in(const TuneSetup& setup);
+
 /// What results have to be: the oracle's, or the stand-in's (tune.h). Kept in the problem's folder, where there is one,
 /// for the next worker. Errors: the oracle's.
 Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, const TuneData& data);

@@ -70,6 +70,7 @@ std::string to_bytes(const TuneProblem& problem) {
     *message.add_scalars() = write(value);
   }
   message.set_backend(static_cast<int>(request.backend));
+  message.set_element_aligned(request.element_aligned);
   message.set_arch(problem.arch);
   message.set_isl_operations(request.budget.isl_operations);
   message.set_compile_limit_ms(request.budget.wall_clock_ms);
@@ -100,6 +101,7 @@ std::optional<TuneProblem> tune_problem_from(const std::string& bytes) {
     request.scalars.emplace(message.scalar_names(i), read(message.scalars(i)));
   }
   request.backend = static_cast<Backend>(message.backend());
+  request.element_aligned = message.element_aligned();
   request.budget = {.isl_operations = message.isl_operations(), .wall_clock_ms = message.compile_limit_ms()};
   return problem;
 }

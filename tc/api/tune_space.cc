@@ -1,33 +1,25 @@
 #include "tc/api/tune_space.h"
 
-#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
+#include <memory>
+#include <set>
+
+#include "tc/compile/strategy_options.h"
+#include "tc/cpu/tunables.h"
 #include "tc/gpu/tunables.h"
 #include "tc/support/check.h"
+#include "tc/support/digest.h"
 #include "tc/support/result.h"
+#include "tc/tile/print.h"
 
 namespace tc::api {
 namespace {
 
+using options::CpuOptions;
 using tune::Parameter;
-
-/// The extents of a statement's loops, of the largest statement.
-std::vector<int64_t> extents_of(const ir::Program& specialised) {
-  std::vector<int64_t> result;
-  double most = 0;
-  for (const ir::Statement& statement : specialised.statements) {
-    std::vector<int64_t> extents;
-    double instances = 1;
-    for (const ir::Index& index : statement.indices) {
-      const int64_t* begin = Halide::Internal::as_const_int(index.begin);
-      const int64_t* end = Halide::Internal::as_const_int(index.end);
-      extents.push_back(begin && end ? *end - *begin : 1);
-      instances *= static_cast<double>(std::max<int64_t>(extents.back(), 1));
-    }
-    if (instances > most) most = instances, result = extents;
-  }
-  return result;
-}
 
 /// "" and the powers of two from `first` that an extent has room for, at most `last`.
 std::vector<std::string> sizes_up_to(int64_t extent, int64_t first, int64_t last) {
@@ -36,34 +28,54 @@ std::vector<std::string> sizes_up_to(int64_t extent, int64_t first, int64_t last
   return values;
 }
 
-TuneSpace cpu_space(const TuneSetup& setup) {
-  TuneSpace result;
-  result.space.base = options::to_text(options::CpuOptions{
-      .strict = setup.problem.program.request.options.strict,
-      .check_bounds = setup.problem.program.request.options.check_bounds,
-  });
-  std::vector<Parameter>& parameters = result.space.parameters;
-  const std::vector<int64_t> extents = extents_of(*setup.compilation.specialised);
-  for (size_t d = 0; d < std::min<size_t>(extents.size(), 3); ++d) {
-    parameters.push_back({"tile", sizes_up_to(extents[d], 1, 256)});
+/// Turns down options whose kernels are those of options before, which would only be measured again.
+class Distinct {
+ public:
+  /// Why options with this text of what is made of them are not worth a measurement; empty if they are.
+  std::string complaint(const std::string& made) {
+    return digests_.insert(Digest::of(made).to_string()).second ? "" : "the same kernels as those of other options";
   }
-  parameters.push_back({"vector_width", {"", "4", "8", "16", "32"}});
-  parameters.push_back({"unroll", {"", "1", "2", "3", "4", "6", "8"}});
-  parameters.push_back({"parallel", {"", "true", "false"}});
-  parameters.push_back({"promote", {"", "false"}});
-  parameters.push_back({"scheduler.fusion_strategy", {"", "MAX", "PRESERVE_3_COINCIDENT", "MIN"}});
-  parameters.push_back({"scheduler.allow_skewing", {"", "true"}});
-  result.infeasible = [](const std::string& text) -> std::string {
-    const Result<options::CpuOptions> options = options::cpu_options_from_text(text);
+
+ private:
+  std::set<std::string> digests_;
+};
+
+/// What `work` says is wrong with options; nothing where a fault of ours gets in its way, which a worker will report.
+template <typename Work>
+std::string complaint_of(Work work) {
+  try {
+    return work();
+  } catch (const InternalError&) {
+    return {};
+  }
+}
+
+/// The schedule that options lead to, as text. Errors: the compiler's.
+Result<std::string> schedule_of(compile::Settings settings, compile::Compilation compilation, const CpuOptions& cpu) {
+  settings.options = cpu;
+  TC_TRY_VOID(compile::run_passes(settings, compilation, "schedule"));
+  return compile::dump(settings, compilation, "schedule");
+}
+
+std::function<std::string(const std::string&)> cpu_infeasible(const TuneSetup& setup) {
+  return [settings = setup.settings, compilation = setup.compilation,
+          distinct = std::make_shared<Distinct>()](const std::string& text) -> std::string {
+    const Result<CpuOptions> options = options::cpu_options_from_text(text);
     if (!options) return options.error().diagnostics().at(0).message;
     const bool is_shaped = !options->tile.empty() || options->vector_width || options->unroll || options->promote;
     if (options->scheduler.allow_skewing && is_shaped) {
       return "a skewed schedule takes neither tiles, vectors, unrolling nor promotion";
     }
-    return {};
+    return complaint_of([&]() -> std::string {
+      const Result<std::string> schedule = schedule_of(settings, compilation, *options);
+      return schedule ? distinct->complaint(*schedule) : schedule.error().diagnostics().at(0).message;
+    });
   };
-  // One step away from what the compiler chooses.
-  const tune::Candidate chosen = first_candidate(result.space);
+}
+
+/// One step away from what the compiler chooses.
+std::vector<std::string> single_steps(const tune::Space& space) {
+  std::vector<std::string> texts;
   for (const auto& [field, value] :
        std::vector<std::pair<std::string, std::string>>{{"unroll", "4"},
                                                         {"unroll", "2"},
@@ -73,14 +85,68 @@ TuneSpace cpu_space(const TuneSetup& setup) {
                                                         {"vector_width", "8"},
                                                         {"parallel", "false"},
                                                         {"unroll", "1"}}) {
-    for (size_t p = 0; p < parameters.size(); ++p) {
-      const auto at = std::ranges::find(parameters[p].values, value);
-      if (parameters[p].field != field || at == parameters[p].values.end()) continue;
-      tune::Candidate step = chosen;
-      step[p] = static_cast<uint16_t>(at - parameters[p].values.begin());
-      if (const Result<std::string> text = text_of(result.space, step)) result.seeds.push_back(*text);
+    for (size_t p = 0; p < space.parameters.size(); ++p) {
+      const std::vector<std::string>& values = space.parameters[p].values;
+      const auto at = std::ranges::find(values, value);
+      if (space.parameters[p].field != field || at == values.end()) continue;
+      tune::Candidate step = first_candidate(space);
+      step[p] = static_cast<uint16_t>(at - values.begin());
+      if (const Result<std::string> text = text_of(space, step)) texts.push_back(*text);
     }
   }
+  return texts;
+}
+
+/// The tile's sizes, of the band and then of its register tile.
+std::vector<Parameter> tile_parameters(const cpu::Tunables& tunables) {
+  std::vector<Parameter> parameters;
+  const auto add_value = [](Parameter& parameter, int64_t size) {
+    const std::string value = std::to_string(size);
+    if (std::ranges::find(parameter.values, value) == parameter.values.end()) parameter.values.push_back(value);
+  };
+  for (const int64_t extent : tunables.extents) {
+    add_value(parameters.emplace_back(Parameter{"tile", sizes_up_to(extent, 1, 1024)}), extent);
+  }
+  for (size_t d = 0; d < tunables.extents.size(); ++d) {
+    Parameter points{"tile", {""}};
+    for (const std::vector<int64_t>& tile : tunables.register_tiles) {
+      if (d < tile.size()) add_value(points, tile[d]);
+    }
+    if (points.values.size() > 1) parameters.push_back(std::move(points));
+  }
+  if (parameters.size() > options::kMaxTiles) parameters.resize(options::kMaxTiles);
+  return parameters;
+}
+
+Result<TuneSpace> cpu_space(const TuneSetup& setup, size_t count) {
+  const CpuOptions base{.strict = setup.problem.program.request.options.strict,
+                        .check_bounds = setup.problem.program.request.options.check_bounds};
+  compile::Settings settings = setup.settings;
+  settings.options = base;
+  compile::Compilation compilation = setup.compilation;
+  TC_TRY_VOID(compile::run_passes(settings, compilation, "scop"));
+  TC_TRY(strategy, compile::strategy_options(settings));
+  TC_TRY(tunables, cpu::tunables(*compilation.scop, strategy));
+
+  TuneSpace result;
+  result.space.base = options::to_text(base);
+  std::vector<Parameter>& parameters = result.space.parameters;
+  for (const Parameter& tile : tile_parameters(tunables)) parameters.push_back(tile);
+  parameters.push_back({"vector_width", {"", "4", "8", "16", "32"}});
+  parameters.push_back({"unroll", {"", "1", "2", "3", "4", "6", "8"}});
+  parameters.push_back({"parallel", {"", "true", "false"}});
+  parameters.push_back({"promote", {"", "false"}});
+  parameters.push_back({"scheduler.fusion_strategy", {"", "MAX", "PRESERVE_3_COINCIDENT", "MIN"}});
+  parameters.push_back({"scheduler.allow_skewing", {"", "true"}});
+  result.infeasible = cpu_infeasible(setup);
+  (void)result.infeasible(result.space.base);  // nothing that makes what the compiler makes by itself
+
+  TC_TRY(top, cpu::top(*compilation.scop, strategy, 2 * count));
+  for (const cpu::Candidate& candidate : top) result.seeds.push_back(options::to_text(candidate.options));
+  // Half of them, then what an estimate may be wrong about, then the others.
+  const std::vector<std::string> steps = single_steps(result.space);
+  result.seeds.insert(result.seeds.begin() + static_cast<std::ptrdiff_t>(std::min(count / 2, top.size())),
+                      steps.begin(), steps.end());
   return result;
 }
 
@@ -113,12 +179,17 @@ Result<TuneSpace> gpu_space(const TuneSetup& setup, size_t count) {
     for (const auto& value : tunable.values) examples.push_back(gpu::with(base, tunable.field, value));
     result.space.parameters.push_back(parameter_of(path_of(tunable.field), examples));
   }
-  result.infeasible = [program, device](const std::string& text) -> std::string {
-    const Result<options::MappingOptions> options = options::mapping_options_from_text(text);
-    if (!options) return options.error().diagnostics().at(0).message;
-    const Result<gpu::Mapping> mapping = gpu::map_program(*program, *options, device);
-    return mapping ? "" : mapping.error().diagnostics().at(0).message;
+  result.infeasible = [program, device, distinct = std::make_shared<Distinct>()](const std::string& text) {
+    return complaint_of([&]() -> std::string {
+      const Result<options::MappingOptions> options = options::mapping_options_from_text(text);
+      if (!options) return options.error().diagnostics().at(0).message;
+      const Result<gpu::Mapping> mapping = gpu::map_program(*program, *options, device);
+      if (!mapping) return mapping.error().diagnostics().at(0).message;
+      const bool readonly_cache = options->use_readonly_cache.value_or(true);
+      return distinct->complaint(tile::to_text(mapping->program) + (readonly_cache ? "" : "without that cache"));
+    });
   };
+  (void)result.infeasible(result.space.base);  // nothing that makes what the compiler makes by itself
   TC_TRY(top, gpu::top(*program, base, device, count));
   for (const gpu::Candidate& candidate : top) result.seeds.push_back(options::to_text(candidate.options));
   return result;
@@ -127,9 +198,7 @@ Result<TuneSpace> gpu_space(const TuneSetup& setup, size_t count) {
 }  // namespace
 
 Result<TuneSpace> space_of(const TuneSetup& setup, size_t count) {
-  Result<TuneSpace> result = setup.settings.backend == Backend::kCpu ? cpu_space(setup) : gpu_space(setup, count);
-  if (result && result->seeds.size() > count) result->seeds.resize(count);
-  return result;
+  return setup.settings.backend == Backend::kCpu ? cpu_space(setup, count) : gpu_space(setup, count);
 }
 
 }  // namespace tc::api

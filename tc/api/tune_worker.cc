@@ -1,12 +1,9 @@
-#include <fcntl.h>
-#include <sys/file.h>
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
+#include <map>
 
+#include "tc/api/device_lock.h"
 #include "tc/api/kernel.h"
 #include "tc/api/tune.h"
 #include "tc/api/tune_bench.h"
@@ -17,6 +14,7 @@
 #include "tc/support/result.h"
 #include "tc/tune/messages.h"
 #include "tc/tune/serve.h"
+#include "tc/tune/worker_pool.h"
 
 namespace tc::api {
 namespace {
@@ -26,28 +24,6 @@ constexpr int kDeviceLost = 4;
 
 using tune::Outcome;
 using tune::Reply;
-
-/// Tuners side by side on one machine take turns on its devices. Where the lock cannot be had, there is none.
-class DeviceLock {
- public:
-  DeviceLock(Backend backend, int device) {
-    if (backend == Backend::kSimulator) return;
-    std::error_code error;
-    const std::filesystem::path folder = std::filesystem::temp_directory_path(error);
-    const std::string name = backend == Backend::kCpu ? "cpu" : fmt::format("gpu{}", device);
-    const std::string path = (folder / fmt::format("tensorc-measures-{}-{}.lock", ::getuid(), name)).string();
-    file_ = ::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (file_ >= 0) ::flock(file_, LOCK_EX);
-  }
-  ~DeviceLock() {
-    if (file_ >= 0) ::close(file_);
-  }
-  DeviceLock(const DeviceLock&) = delete;
-  DeviceLock& operator=(const DeviceLock&) = delete;
-
- private:
-  int file_ = -1;
-};
 
 std::string sentence_of(const Error& error) { return error.diagnostics().at(0).message; }
 
@@ -95,7 +71,8 @@ class Workbench {
       const Result<cache::Problem> problem =
           compile::problem_of(*settings, program, ir::digest_of(program).to_string());
       if (!problem) return refused(problem.error());
-      reply.artifact = cache::to_bytes(compile::key_of(*settings, *problem), compile::entry_of(*settings, *compiled));
+      reply.artifact =
+          cache::to_bytes(compile::key_of(*settings, *problem), compile::entry_of(*settings, *compiled, true));
     }
     reply.compile_ms = std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin).count();
     return reply;
@@ -242,6 +219,18 @@ class Bencher {
 std::string run_tune_job(const std::string& job) {
   static Bencher bencher;
   return bencher.answer(job);
+}
+
+Result<tune::Executor::Done> run_tune_job_apart(const tune::Executor::Job& job,
+                                                const std::vector<std::string>& worker) {
+  // A worker is killed when the thread that started it ends: each thread has its own.
+  thread_local std::map<std::vector<std::string>, tune::WorkerPool> pools;
+  tune::WorkerPool& pool = pools.try_emplace(worker, worker).first->second;
+  TC_TRY_VOID(pool.submit({.id = job.id, .bytes = job.bytes, .limit = job.limit}));
+  while (true) {
+    TC_TRY(done, pool.wait(std::chrono::minutes(1)));
+    if (!done.empty()) return std::move(done.front());
+  }
 }
 
 int serve_tune_jobs() { return tune::serve(run_tune_job); }

@@ -1,8 +1,10 @@
 #include "tc/cache/cache.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "tc/cache/impl.h"
@@ -119,26 +121,37 @@ Result<std::shared_ptr<Cache>> Cache::open(const std::string& path, const OpenOp
   return std::shared_ptr<Cache>(new Cache(std::move(impl)));
 }
 
+bool is_unreadable(const std::string& path) {
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error) || ::access(path.c_str(), R_OK) != 0) return false;
+  return Database::is_foreign(path);
+}
+
 const std::string& Cache::path() const { return impl_->path; }
 Mode Cache::mode() const { return impl_->options.mode; }
 
 // --- entries ----------------------------------------------------------------------------------------------------
 
-Result<std::optional<Entry>> Cache::find(const Key& key) const {
-  const std::lock_guard<std::mutex> lock(impl_->mutex);
+Result<std::optional<Entry>> Cache::Impl::find(const Key& key,
+                                               const std::function<void(const std::string&)>& damage) const {
   const std::string id = raw(digest_of(key));
   std::optional<Entry> found;
-  TC_TRY(query, impl_->database->query("SELECT value, checksum FROM entries WHERE id = ?"));
+  TC_TRY(query, database->query("SELECT value, checksum FROM entries WHERE id = ?"));
   query.bind_blob(id);
   TC_TRY_VOID(for_each_row(
-      *impl_->database, query,
+      *database, query,
       [&] {
         auto stored = check_entry(id, query.bytes(0), query.bytes(1));
-        if (!stored) return impl_->report(damage_sentence(impl_->path, "entries", id, stored.error()));
+        if (!stored) return damage(damage_sentence(path, "entries", id, stored.error()));
         found = std::move(stored->entry);
       },
-      [&](const std::string& damage) { impl_->report(damage); }));
+      damage));
   return found;
+}
+
+Result<std::optional<Entry>> Cache::find(const Key& key) const {
+  const std::lock_guard<std::mutex> lock(impl_->mutex);
+  return impl_->find(key, [&](const std::string& damage) { impl_->report(damage); });
 }
 
 Result<std::vector<Key>> Cache::keys(const Problem& problem) const {
@@ -179,7 +192,9 @@ Result<std::vector<Problem>> Cache::problems(const std::string& program) const {
 Result<void> Cache::put(const Key& key, const Entry& entry) {
   const std::lock_guard<std::mutex> lock(impl_->mutex);
   TC_TRY(transaction, Transaction::begin(*impl_->database));
-  TC_TRY_VOID(write_entry(*impl_->database, key, entry));
+  TC_TRY(before, impl_->find(key, [](const std::string&) {}));  // what is damaged is replaced
+  const std::optional<Entry> with_more = before ? joined(entry, *before) : std::nullopt;
+  TC_TRY_VOID(write_entry(*impl_->database, key, with_more ? *with_more : entry));
   return transaction.commit();
 }
 

@@ -83,7 +83,13 @@ struct Selection {
   std::vector<std::string> programs{};  ///< digests
   std::vector<std::string> targets{};
   bool best_only = true;  ///< of each problem its best known options, and those chosen by the compiler
+  /// Changes an entry on its way (adds code for other architectures); its error ends the copy. May be empty.
+  std::function<Result<void>(const Key&, Entry&)> complete{};
 };
+
+/// True for a file that is there and may be read, but is no cache of this format: damaged as a whole, of another
+/// version, or something else. Nothing is written.
+bool is_unreadable(const std::string& path);
 
 /// An open file. All members may be called from many threads at once; not across a fork (open it again there).
 /// Errors of all: no such file, or no right to it; a file that is no cache, or of another version; a disk that is full;
@@ -104,7 +110,7 @@ class Cache {
   Result<std::vector<Key>> keys(const Problem& problem) const;
   /// All problems of a program that have entries.
   Result<std::vector<Problem>> problems(const std::string& program) const;
-  /// Adds or replaces.
+  /// Adds or replaces. Code for other architectures that was there stays, if it was made of the same text.
   Result<void> put(const Key& key, const Entry& entry);
   /// Removes an entry, by its key. True if there was one.
   Result<bool> remove(const Key& key);
@@ -131,11 +137,13 @@ class Cache {
   Result<std::vector<Listed>> list() const;
   /// Reads every row and the file's structure.
   Result<Verified> verify() const;
-  /// Takes over what `from` has and this has not; of what both have, the better certificate's kernel stays and of two
-  /// measurements for the same problem, options and device the faster one.
+  /// Takes over what `from` has and this has not, or has damaged; of a kernel that both have, code for architectures
+  /// that was made of the same text. Of two measurements for the same problem, options and device the faster one stays;
+  /// so best() finds the fastest kernel that either file has for a device.
   Result<Merged> merge(const Cache& from);
   Result<Pruned> prune(const PruneOptions& options);
-  /// Writes the selected part to a new file, which must not exist, in one step: nobody sees a part of it.
+  /// Writes the selected part to a new file, which must not exist, in one step: nobody sees a part of it. (Where the
+  /// file system has neither hard links nor renames that replace nothing, an empty file stands there for a moment.)
   Result<Merged> export_to(const std::string& path, const Selection& selection) const;
 
  private:

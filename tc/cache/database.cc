@@ -158,6 +158,25 @@ Result<void> Database::prepare_file(bool writable) {
   return {};
 }
 
+bool Database::is_foreign(const std::string& path) {
+  Database database;
+  database.path_ = path;
+  database.prepared_ = std::make_unique<Prepared>();
+  if (sqlite3_open_v2(path.c_str(), &database.handle_, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr) !=
+      SQLITE_OK) {
+    return false;
+  }
+  for (const auto& [sql, expected] :
+       {std::pair("PRAGMA application_id", kApplication), {"PRAGMA user_version", kVersion}}) {
+    Result<Query> asked = database.query(sql);
+    if (!asked) return is_damage(sqlite3_errcode(database.handle_));
+    const int code = asked->step();
+    if (code != SQLITE_ROW) return is_damage(code);
+    if (asked->integer(0) != expected) return true;
+  }
+  return false;
+}
+
 /// Another process may do the same at the same time: the first one's tables are there when the second gets the lock.
 Result<void> Database::create_tables() {
   TC_TRY(transaction, Transaction::begin(*this));

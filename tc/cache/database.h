@@ -48,6 +48,8 @@ class Database {
  public:
   /// Opens, and makes the tables where the file is new and may be written.
   static Result<std::unique_ptr<Database>> open(const std::string& path, bool writable, int wait_ms);
+  /// True if what is in a file that can be read is not what open() expects.
+  static bool is_foreign(const std::string& path);
   ~Database();
   Database(const Database&) = delete;
   Database& operator=(const Database&) = delete;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,12 +39,24 @@ struct CpuCode {
   bool operator==(const CpuCode&) const = default;
 };
 
-/// Kernels for a GPU. The plan's tensors and scalars have no names; their slots, in order, are the entry's.
-struct GpuCode {
+/// Code for one architecture.
+struct Cubin {
   std::string arch{};  ///< "sm_90a"
+  std::string bytes{};
+  bool operator==(const Cubin&) const = default;
+};
+
+/// Kernels for GPUs. The plan's tensors and scalars have no names; their slots, in order, are the entry's.
+struct GpuCode {
+  std::string arch{};  ///< that the plan was made for
   std::string cubin{};
+  std::vector<Cubin> others{};  ///< of the same text, for other architectures
   cuda::LaunchPlan plan{};
   std::string text{};  ///< CUDA, where it was asked to be kept
+
+  /// The code that a device of this compute capability (90) runs: that of the newest architecture; none where there is
+  /// none.
+  std::optional<Cubin> code_for(int device) const;
 };
 
 /// Why the code is right.
@@ -69,6 +82,10 @@ struct Entry {
   Certificate certificate{};
   int64_t created = 0;  ///< seconds since 1970
 };
+
+/// An entry with the code for further architectures that another of the same key has; none if that has no more, or was
+/// made of another text.
+std::optional<Entry> joined(Entry ours, const Entry& theirs);
 
 /// One candidate of a tuner, or one run, on one device.
 struct Measurement {

@@ -15,6 +15,8 @@ struct Cache::Impl {
   std::unique_ptr<Database> database;
   mutable std::mutex mutex;
 
+  /// As Cache::find, for who holds the lock; `damage` is told of damage.
+  Result<std::optional<Entry>> find(const Key& key, const std::function<void(const std::string&)>& damage) const;
   void report(const std::string& sentence) const {
     if (options.on_damage) options.on_damage(sentence);
   }

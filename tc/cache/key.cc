@@ -27,8 +27,9 @@ std::string strides_text(const Problem& problem) {
 std::string canonical_text(const Problem& problem) {
   return field("program", problem.program) + field("sizes", numbers(problem.sizes)) +
          field("scalars", numbers(problem.scalars)) + field("strides", strides_text(problem)) +
-         field("alignment", "element") + field("strict", problem.strict ? "1" : "0") +
-         field("check_bounds", problem.check_bounds ? "1" : "0") +
+         // "element" has stood for the usual class since the first files, which must keep their keys.
+         field("alignment", problem.element_aligned ? "elements alone" : "element") +
+         field("strict", problem.strict ? "1" : "0") + field("check_bounds", problem.check_bounds ? "1" : "0") +
          field("backend", fmt::format("{}", static_cast<int>(problem.backend))) + field("target", problem.target);
 }
 
@@ -46,6 +47,7 @@ std::string instance_text(const Problem& problem) {
   if (!problem.strided.empty()) text += " strided";
   if (problem.strict) text += " strict";
   if (problem.check_bounds) text += " checked";
+  if (problem.element_aligned) text += " unaligned";
   return text;
 }
 

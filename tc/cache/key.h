@@ -20,8 +20,8 @@ struct Strided {
 };
 
 /// What is to be computed, and for what: all that decides which kernels are interchangeable. Names of the text are not
-/// in it. Element types are part of the program; every kernel takes tensors that are aligned to their element type
-/// (what it needs beyond that is checked at each launch), so there is one alignment class.
+/// in it. Element types are part of the program. There are two classes of alignment: a GPU's kernel may copy by
+/// vectors, and then asks for tensors that are aligned to these; or it takes any that are aligned to their elements.
 struct Problem {
   std::string program{};           ///< ir::digest_of() of the symbolic program, 64 hexadecimal digits
   std::vector<int64_t> sizes{};    ///< values of the program's sizes, in its order
@@ -29,6 +29,7 @@ struct Problem {
   std::vector<Strided> strided{};  ///< by argument, ascending
   bool strict = false;             ///< what the options say of meaning rather than speed
   bool check_bounds = false;
+  bool element_aligned = false;  ///< of a GPU: no tensor needs more than its elements' alignment
   Backend backend = Backend::kCuda;
   std::string target{};  ///< "sm_90a", or a CPU target's canonical text
   bool operator==(const Problem&) const = default;
@@ -50,7 +51,7 @@ std::string canonical_text(const Key& key);
 Digest digest_of(const Problem& problem);
 Digest digest_of(const Key& key);
 
-/// "sizes (1024, 512), scalars (3)", for tables.
+/// "1024x512 scalars 3 strict unaligned", for tables.
 std::string instance_text(const Problem& problem);
 
 /// How far the sizes of two problems that differ in sizes only are apart: the sum over sizes of |log2(a / b)|. Negative

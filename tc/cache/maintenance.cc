@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tc/cache/impl.h"
+#include "tc/cache/rename_to_new.h"
 
 /// Listing, checking, copying and thinning out.
 namespace tc::cache {
@@ -126,14 +127,17 @@ Result<Merged> take_over(Database& database, const Contents& from) {
   TC_TRY(transaction, Transaction::begin(database));
   TC_TRY(have, read_all(database));
   std::map<std::string, const Measurement*> measured;
-  std::set<std::string> entries, interfaces;
-  for (const auto& [row, stored] : have.entries) entries.insert(row.id);
+  std::map<std::string, const Entry*> entries;
+  std::set<std::string> interfaces;
+  for (const auto& [row, stored] : have.entries) entries[row.id] = &stored.entry;
   for (const auto& [row, stored] : have.interfaces) interfaces.insert(row.id);
   for (const auto& [row, one] : have.measurements) measured[row.id] = &one;
   Merged merged;
   for (const auto& [row, stored] : from.entries) {
-    if (entries.contains(row.id)) continue;
-    TC_TRY_VOID(write_entry(database, stored.key, stored.entry));
+    const auto ours = entries.find(row.id);
+    const std::optional<Entry> entry = ours == entries.end() ? stored.entry : joined(*ours->second, stored.entry);
+    if (!entry) continue;
+    TC_TRY_VOID(write_entry(database, stored.key, *entry));
     ++merged.entries;
   }
   for (const auto& [row, one] : from.measurements) {
@@ -268,7 +272,7 @@ Result<Pruned> Cache::prune(const PruneOptions& options) {
     }
     TC_TRY_VOID(transaction.commit());
   }
-  TC_TRY_VOID(database.run("VACUUM"));
+  (void)database.run("VACUUM");  // what has been removed is, even if there is no room to make the file smaller
   return pruned;
 }
 
@@ -280,6 +284,9 @@ Result<Merged> Cache::export_to(const std::string& path, const Selection& select
     for (const std::string& sentence : read.damage) impl_->report(sentence);
     contents = select(std::move(read), selection);
   }
+  for (auto& [row, stored] : contents.entries) {
+    if (selection.complete) TC_TRY_VOID(selection.complete(stored.key, stored.entry));
+  }
   // A file under another name, which is then given the right one, unless somebody else has it by then.
   const std::string unfinished = fmt::format("{}.{}.unfinished", path, getpid());
   std::error_code ignored;
@@ -288,8 +295,9 @@ Result<Merged> Cache::export_to(const std::string& path, const Selection& select
     TC_TRY(database, Database::open(unfinished, true, impl_->options.wait_ms));
     return take_over(*database, contents);
   }();
-  if (written && (chmod(unfinished.c_str(), 0444) != 0 || link(unfinished.c_str(), path.c_str()) != 0)) {
-    written = fail("the file {} cannot be made: {}", path, std::generic_category().message(errno));
+  if (written) {
+    (void)chmod(unfinished.c_str(), 0444);  // some file systems know no rights
+    if (auto named = rename_to_new(unfinished, path); !named) written = tl::unexpected(named.error());
   }
   std::filesystem::remove(unfinished, ignored);
   return written;

@@ -25,6 +25,7 @@ void set(proto::Problem& message, const Problem& problem) {
   }
   message.set_strict(problem.strict);
   message.set_check_bounds(problem.check_bounds);
+  message.set_element_aligned(problem.element_aligned);
   message.set_backend(static_cast<int>(problem.backend));
   message.set_target(problem.target);
 }
@@ -41,6 +42,7 @@ std::optional<Problem> get(const proto::Problem& message) {
   }
   problem.strict = message.strict();
   problem.check_bounds = message.check_bounds();
+  problem.element_aligned = message.element_aligned();
   problem.backend = *backend;
   problem.target = message.target();
   return problem;
@@ -100,6 +102,7 @@ void set(proto::LaunchPlan& message, const cuda::LaunchPlan& plan) {
     for (const int64_t extent : launch.grid) to.add_grid(extent);
     for (const int64_t extent : launch.block) to.add_block(extent);
     to.set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
+    to.set_waits(launch.waits);
     for (const cuda::KernelArgument& argument : launch.arguments) {
       proto::LaunchPlan::Argument& one = *to.add_arguments();
       one.set_kind(static_cast<int>(argument.kind));
@@ -114,6 +117,7 @@ bool get(const proto::LaunchPlan::Launch& message, const cuda::LaunchPlan& plan,
   launch.symbol = message.symbol();
   for (int d = 0; d < 3; ++d) launch.grid[d] = message.grid(d), launch.block[d] = message.block(d);
   launch.dynamic_shared_bytes = message.dynamic_shared_bytes();
+  launch.waits = message.waits();
   for (const proto::LaunchPlan::Argument& argument : message.arguments()) {
     using Kind = cuda::KernelArgument::Kind;
     const auto kind = enumerator(argument.kind(), Kind::kScalar);
@@ -175,6 +179,11 @@ std::string to_bytes(const Key& key, const Entry& entry) {
     proto::GpuCode& code = *message.mutable_gpu();
     code.set_arch(entry.gpu.arch);
     code.set_cubin(entry.gpu.cubin);
+    for (const Cubin& other : entry.gpu.others) {
+      proto::Cubin& to = *code.add_others();
+      to.set_arch(other.arch);
+      to.set_bytes(other.bytes);
+    }
     set(*code.mutable_plan(), entry.gpu.plan);
     code.set_text(entry.gpu.text);
   }
@@ -199,8 +208,10 @@ std::optional<StoredEntry> entry_from(const std::string& bytes) {
   }
   if (message.has_cpu() && !get(message.cpu(), entry.cpu)) return std::nullopt;
   if (message.has_gpu()) {
-    entry.gpu = {
-        .arch = message.gpu().arch(), .cubin = message.gpu().cubin(), .plan = {}, .text = message.gpu().text()};
+    entry.gpu.arch = message.gpu().arch();
+    entry.gpu.cubin = message.gpu().cubin();
+    entry.gpu.text = message.gpu().text();
+    for (const proto::Cubin& other : message.gpu().others()) entry.gpu.others.push_back({other.arch(), other.bytes()});
     if (!get(message.gpu().plan(), entry.gpu.plan)) return std::nullopt;
     if (entry.slots.size() != entry.gpu.plan.tensors.size() + entry.gpu.plan.scalars.size()) return std::nullopt;
   }

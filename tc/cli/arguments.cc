@@ -113,13 +113,18 @@ Result<MemoryNeed> check_memory(const api::Specs& specs, bool oracle) {
 Result<Arguments> make_arguments(const ir::Program& specialised, const api::Signature& signature,
                                  const api::Specs& specs, const InputFiles& files, const api::Request& request,
                                  uint64_t seed) {
+  return make_arguments(api::subscript_ranges(specialised), signature, specs, files, request, seed);
+}
+
+Result<Arguments> make_arguments(const SubscriptRanges& ranges, const api::Signature& signature,
+                                 const api::Specs& specs, const InputFiles& files, const api::Request& request,
+                                 uint64_t seed) {
   Arguments arguments;
   arguments.input_names = names_of(signature.parameters, false);
   arguments.output_names = names_of(signature.results, false);
   arguments.scalar_names = names_of(signature.parameters, true);
   TC_TRY(scalars, scalars_of(arguments.scalar_names, request));
   arguments.scalars = std::move(scalars);
-  const std::map<std::string, api::IntegerRange> ranges = api::subscript_ranges(specialised);
   const auto make = [&](const std::string& name, const api::TensorSpec& spec, bool fill,
                         bool dense) -> Result<api::Tensor> {
     if (const auto file = files.find(name); file != files.end()) return load(file->second, name, spec, dense);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/api/random.h"
 #include "tc/api/tc.h"
 #include "tc/ir/program.h"
 
@@ -38,8 +39,14 @@ struct Arguments {
   std::vector<api::Scalar> scalars;
 };
 
+/// The integers that inputs which are subscripts may hold, as api::subscript_ranges() finds them.
+using SubscriptRanges = std::map<std::string, api::IntegerRange>;
+
 /// Reads the files, fills the other inputs and in-outs with random elements, and zeroes the other results.
 /// Errors: the files'; a scalar without a value.
+Result<Arguments> make_arguments(const SubscriptRanges& ranges, const api::Signature& signature,
+                                 const api::Specs& specs, const InputFiles& files, const api::Request& request,
+                                 uint64_t seed);
 Result<Arguments> make_arguments(const ir::Program& specialised, const api::Signature& signature,
                                  const api::Specs& specs, const InputFiles& files, const api::Request& request,
                                  uint64_t seed);

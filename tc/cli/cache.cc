@@ -6,7 +6,9 @@
 
 #include "tc/cache/cache.h"
 #include "tc/cache/version.h"
+#include "tc/cli/add_code.h"
 #include "tc/cli/cache_text.h"
+#include "tc/cli/command_line.h"
 #include "tc/cli/commands.h"
 #include "tc/cli/files.h"
 #include "tc/cli/flags.h"
@@ -33,19 +35,14 @@ Result<std::shared_ptr<cache::Cache>> open_existing(const std::string& path) {
   return open(path, cache::Mode::kReadWrite);
 }
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  for (size_t at = 0; at < list.size();) {
-    const size_t end = std::min(list.find(',', at), list.size());
-    words.push_back(list.substr(at, end - at));
-    at = end + 1;
-  }
-  return words;
+/// "1 kernel", "2 kernels".
+std::string counted(int64_t count, const char* noun) {
+  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 std::string merged_text(const cache::Merged& merged) {
-  return fmt::format("{} kernels, {} measurements and {} programs", merged.entries, merged.measurements,
-                     merged.interfaces);
+  return fmt::format("{}, {} and {}", counted(merged.entries, "kernel"), counted(merged.measurements, "measurement"),
+                     counted(merged.interfaces, "program"));
 }
 
 /// A CPU's target lists all its features; what matters in a table is how wide its vectors are.
@@ -125,7 +122,9 @@ std::string shown(const cache::Listed& line, const cache::Entry& entry,
   field("compiler", key.compiler);
   field("made", date_text(line.created));
   field("certificate", entry.certificate.statement);
-  field("code", fmt::format("{} bytes", entry.cpu.object.size() + entry.gpu.cubin.size()));
+  std::string code = fmt::format("{} bytes", entry.cpu.object.size() + entry.gpu.cubin.size());
+  for (const cache::Cubin& other : entry.gpu.others) code += fmt::format(", {} for {}", other.bytes.size(), other.arch);
+  field("code", code);
   text += launches_text(entry.gpu.plan);
   if (measurements.empty()) return text;
   std::vector<std::vector<std::string>> rows = {{"device", "state", "time us", "spread us", "date", "remark"}};
@@ -235,8 +234,8 @@ Result<void> run_cache_verify(const std::vector<std::string>& files) {
     }
   }
   if (!faults.empty()) return tl::unexpected(Error(nullptr, std::move(faults)));
-  print(fmt::format("{}: {} rows, all as they were written\n", files[0], verified.rows));
-  if (FLAGS_reprove) print(fmt::format("{}: {} kernels proved again\n", files[0], proved));
+  print(fmt::format("{}: {}, all as written\n", files[0], counted(verified.rows, "row")));
+  if (FLAGS_reprove) print(fmt::format("{}: {} proved again\n", files[0], counted(proved, "kernel")));
   return {};
 }
 
@@ -252,17 +251,23 @@ Result<void> run_cache_prune(const std::vector<std::string>& files) {
   if (FLAGS_keep_best > 0) options.best_only = FLAGS_keep_best;
   if (FLAGS_other_compilers) options.other_compilers_than = cache::compiler_version();
   TC_TRY(pruned, cache->prune(options));
-  print(fmt::format("{}: {} kernels, {} measurements, {} programs and {} damaged rows removed\n", files[0],
-                    pruned.entries, pruned.measurements, pruned.interfaces, pruned.damaged));
+  print(fmt::format("{}: {}, {}, {} and {} removed\n", files[0], counted(pruned.entries, "kernel"),
+                    counted(pruned.measurements, "measurement"), counted(pruned.interfaces, "program"),
+                    counted(pruned.damaged, "damaged row")));
   return {};
 }
 
 Result<void> run_cache_export(const std::vector<std::string>& files) {
   TC_TRY(cache, open(files[0], cache::Mode::kReadOnly));
+  const auto complete = [&](const cache::Key& key, cache::Entry& entry) -> Result<void> {
+    if (key.problem.backend == cache::Backend::kCpu) return {};
+    return add_code_for(words_of(FLAGS_code_for), key, entry);
+  };
   const cache::Selection selection{.entries = words_of(FLAGS_entries),
                                    .programs = {},
                                    .targets = words_of(FLAGS_targets),
-                                   .best_only = !FLAGS_all_options};
+                                   .best_only = !FLAGS_all_options,
+                                   .complete = complete};
   TC_TRY(interfaces, cache->interfaces());
   for (const std::string& name : selection.entries) {
     if (std::ranges::none_of(interfaces, [&](const cache::Interface& one) { return one.entry == name; })) {

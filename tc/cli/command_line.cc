@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
 
 #include "tc/support/check.h"
 #include "tc/support/nearest.h"
@@ -60,7 +61,8 @@ tl::unexpected<Error> unknown_flag(const Command& command, const Flag& flag) {
 }
 
 /// Sets one flag; `next` is the word behind it, which is its value if it needs one and has none (then `took_next`).
-Result<void> set_flag(const Command& command, Flag flag, const std::string* next, bool& took_next) {
+Result<void> set_flag(const Command& command, Flag flag, const std::string* next, bool& took_next,
+                      std::set<std::string>& given) {
   if (!has_flag(command, flag.name) && flag.name.starts_with("no") && has_flag(command, flag.name.substr(2)) &&
       flag_info(flag.name.substr(2)).type == "bool" && !flag.value) {
     flag.name = flag.name.substr(2);
@@ -69,6 +71,8 @@ Result<void> set_flag(const Command& command, Flag flag, const std::string* next
   const bool single_dash = !flag.spelling.starts_with("--") && flag.spelling.size() > 2;
   if (single_dash || !has_flag(command, flag.name)) return unknown_flag(command, flag);
   const gflags::CommandLineFlagInfo info = flag_info(flag.name);
+  // The last would win, and what the first says be lost: '--inputs=A=a.npy --inputs=B=b.npy'.
+  if (!given.insert(info.name).second) return fail("'--{}' is given twice", info.name);
   if (!flag.value && info.type == "bool") flag.value = "true";
   if (!flag.value) {
     if (!next) return fail("'{}' needs a value: {}", flag.spelling, kind_of(info));
@@ -115,6 +119,7 @@ std::string wrap(const std::string& text, size_t indent, size_t width) {
 
 Result<std::vector<std::string>> parse_flags(const Command& command, std::span<const std::string> words, bool& help) {
   std::vector<std::string> files;
+  std::set<std::string> given;
   bool flags_ended = false;
   for (size_t i = 0; i < words.size(); ++i) {
     const std::string& word = words[i];
@@ -127,12 +132,23 @@ Result<std::vector<std::string>> parse_flags(const Command& command, std::span<c
       return files;
     } else {
       bool took_next = false;
-      TC_TRY_VOID(set_flag(command, take_apart(word), i + 1 < words.size() ? &words[i + 1] : nullptr, took_next));
+      TC_TRY_VOID(
+          set_flag(command, take_apart(word), i + 1 < words.size() ? &words[i + 1] : nullptr, took_next, given));
       i += took_next;
     }
   }
   TC_TRY_VOID(check_files(command, files));
   return files;
+}
+
+std::vector<std::string> words_of(const std::string& list) {
+  std::vector<std::string> words;
+  for (size_t at = 0; at < list.size();) {
+    const size_t end = std::min(list.find(',', at), list.size());
+    words.push_back(list.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
 }
 
 std::string help_of(const Command& command) {
@@ -180,7 +196,7 @@ std::string help_of_tool() {
 Result<std::vector<std::pair<std::string, std::string>>> parse_assignments(const std::string& flag,
                                                                            const std::string& text) {
   std::vector<std::pair<std::string, std::string>> pairs;
-  for (size_t at = 0; at < text.size();) {
+  for (size_t at = 0; !text.empty() && at <= text.size();) {  // an item is behind each comma, the last too
     const size_t end = std::min(text.find(',', at), text.size());
     const std::string item = text.substr(at, end - at);
     const size_t equals = item.find('=');

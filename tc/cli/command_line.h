@@ -32,6 +32,9 @@ const std::vector<Command>& commands();
 /// value of the wrong type, a missing value, a wrong number of files.
 Result<std::vector<std::string>> parse_flags(const Command& command, std::span<const std::string> words, bool& help);
 
+/// The words of a list: "a,b" as "a" and "b".
+std::vector<std::string> words_of(const std::string& list);
+
 /// The text of --help.
 std::string help_of(const Command& command);
 std::string help_of_tool();

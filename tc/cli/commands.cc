@@ -29,10 +29,10 @@ const std::vector<Command>& commands() {
        "Compiles a def, runs it on .npy files or random data, and writes the results.",
        "Compiles a def and runs it. Prints a line for each result (name, type, shape, least and largest element, mean) "
        "and the time, and writes each result to a .npy file. Nothing is written if anything fails.",
-       {"entry",        "inputs",     "sizes",          "scalars",       "seed",     "backend",     "device",
-        "arch",         "options",    "preset",         "output_dir",    "check",    "repeat",      "threads",
-        "check_bounds", "strict",     "isl_operations", "time_limit_ms", "verify",   "time_passes", "stop_after",
-        "cache",        "production", "reprove",        "nearest",       "keep_text"},
+       {"entry",        "inputs",  "sizes",           "scalars",        "seed",          "backend",  "device",
+        "arch",         "options", "preset",          "output_dir",     "check",         "repeat",   "threads",
+        "check_bounds", "strict",  "element_aligned", "isl_operations", "time_limit_ms", "verify",   "time_passes",
+        "stop_after",   "cache",   "production",      "reprove",        "nearest",       "keep_text"},
        {"tensorc run matmul.tc --sizes=M=128,N=64,K=32 --check --output_dir=",
         "tensorc run matmul.tc --inputs=A=a.npy,B=b.npy --output_dir=results",
         "tensorc run sgemm.tc --inputs=A=a.npy,B=b.npy,C=c.npy --scalars=a=2.5,b=0 --repeat=100",
@@ -49,10 +49,10 @@ const std::vector<Command>& commands() {
        "the "
        "search with the best so far. With --cache, everything measured is kept: a search that was ended goes on, and "
        "'run' with the same cache uses the best.",
-       {"entry",   "sizes",       "scalars",        "shapes",       "inputs",       "cache",   "search",
-        "threads", "generations", "population",     "seed",         "time_limit",   "backend", "device",
-        "devices", "options",     "preset",         "strict",       "check_bounds", "history", "measure_limit",
-        "worker",  "part",        "isl_operations", "time_limit_ms"},
+       {"entry",         "sizes",       "scalars",    "shapes",         "inputs",          "cache",        "search",
+        "threads",       "generations", "population", "seed",           "time_limit",      "backend",      "device",
+        "devices",       "options",     "preset",     "strict",         "element_aligned", "check_bounds", "history",
+        "measure_limit", "worker",      "part",       "isl_operations", "time_limit_ms"},
        {"tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --cache=kernels.tcc",
         "tensorc tune model.tc --shapes=model.shapes --cache=kernels.tcc --backend=cuda --devices=0,1 --history=h.csv",
         "tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --worker='ssh node2 tensorc worker'",
@@ -74,7 +74,8 @@ const std::vector<Command>& commands() {
        "Compiles a def as far as a stage or a pass, and prints what that made. From the schedule on, all sizes and the "
        "scalars that are compiled in must have values.",
        {"stage", "entry", "sizes", "scalars", "backend", "arch", "options", "preset", "output", "target", "threads",
-        "check_bounds", "strict", "isl_operations", "time_limit_ms", "verify", "time_passes", "stop_after"},
+        "check_bounds", "strict", "element_aligned", "isl_operations", "time_limit_ms", "verify", "time_passes",
+        "stop_after"},
        {"tensorc emit matmul.tc --stage=program", "tensorc emit matmul.tc --stage=stmt --sizes=M=128,N=64,K=32",
         "tensorc emit matmul.tc --stage=cuda --arch=sm_90a --sizes=M=128,N=64,K=32",
         "tensorc emit matmul.tc --stop_after=scop --sizes=M=128,N=64,K=32 --time_passes"},
@@ -88,11 +89,13 @@ const std::vector<Command>& commands() {
        "the machine code and needs C's library only; loops are spread over the cores where NAME.c is compiled with "
        "OpenMP. For a GPU the C file has the cubin, and the library needs the driver (libcuda) only. With --cache, the "
        "best kernel that it knows for the sizes; no GPU is needed then, nor NVRTC.",
-       {"kind",    "name",  "library",    "output_dir",     "entry",         "sizes",  "scalars",
-        "backend", "arch",  "target",     "threads",        "options",       "preset", "check_bounds",
-        "strict",  "cache", "production", "isl_operations", "time_limit_ms", "verify"},
+       {"kind",           "name",          "library", "output_dir",      "entry",   "sizes",
+        "scalars",        "backend",       "arch",    "target",          "threads", "options",
+        "preset",         "check_bounds",  "strict",  "element_aligned", "cache",   "production",
+        "isl_operations", "time_limit_ms", "verify"},
        {"tensorc export matmul.tc --kind=c --sizes=M=128,N=64,K=32 --output_dir=out",
-        "tensorc export matmul.tc --kind=c --backend=cuda --arch=sm_90a --sizes=M=128,N=64,K=32 --name=matmul_128"},
+        "tensorc export matmul.tc --kind=c --backend=cuda --arch=sm_90a,sm_80 --sizes=M=128,N=64,K=32 "
+        "--name=matmul_128"},
        1,
        run_export},
       {"cache list",
@@ -160,7 +163,7 @@ const std::vector<Command>& commands() {
        "it "
        "is taken where it is the fastest known for the shape.",
        {"entry", "sizes", "scalars", "seed", "backend", "device", "options", "preset", "cuda_text", "threads",
-        "check_bounds", "strict", "isl_operations", "time_limit_ms", "repeat"},
+        "check_bounds", "strict", "element_aligned", "isl_operations", "time_limit_ms", "repeat"},
        {"tensorc cache import kernels.tcc matmul.tc --sizes=M=128,N=64,K=32 --options=mine.txt",
         "tensorc cache import kernels.tcc matmul.tc --sizes=M=128,N=64,K=32 --backend=cuda --cuda_text=mine.cu"},
        2,
@@ -171,8 +174,9 @@ const std::vector<Command>& commands() {
        "Writes a part of a cache to a new, read-only file: of the chosen defs and targets, for each shape the best "
        "known "
        "options and those that the compiler chooses. 'tensorc run --production' and Engine::production() open it.",
-       {"entries", "targets", "all_options"},
-       {"tensorc cache export kernels.tcc production.tcc --entries=mlp1 --targets=sm_90a"},
+       {"entries", "targets", "all_options", "code_for"},
+       {"tensorc cache export kernels.tcc production.tcc --entries=mlp1 --targets=sm_90a",
+        "tensorc cache export kernels.tcc production.tcc --targets=sm_90a --code_for=sm_80,sm_86"},
        2,
        run_cache_export},
   };

@@ -35,6 +35,9 @@ Result<api::Stage> wanted_of_flags() {
 }  // namespace
 
 Result<void> run_emit(const std::vector<std::string>& files) {
+  if (!FLAGS_output.empty() && is_same_file(FLAGS_output, files[0])) {
+    return fail("'--output={}' would replace the program that is read", FLAGS_output);
+  }
   TC_TRY(compilation, open_def(files[0]));
   TC_TRY(wanted, wanted_of_flags());
   TC_TRY(request, request_of_flags(*compilation.program, wanted.backend));

@@ -10,8 +10,10 @@
 
 #include "tc/api/request.h"
 #include "tc/cache/cache.h"
+#include "tc/cli/add_code.h"
 #include "tc/cli/arguments.h"
 #include "tc/cli/backend.h"
+#include "tc/cli/command_line.h"
 #include "tc/cli/commands.h"
 #include "tc/cli/export_c.h"
 #include "tc/cli/files.h"
@@ -63,7 +65,7 @@ Result<Kernel> kernel_of(const compile::Settings& settings, compile::Compilation
   }
   const bool cpu = settings.backend == api::Backend::kCpu;
   TC_TRY_VOID(compile::run_passes(settings, compilation, cpu ? "object" : "cubin"));
-  return Kernel{compile::key_of(settings, problem), compile::entry_of(settings, compilation)};
+  return Kernel{compile::key_of(settings, problem), compile::entry_of(settings, compilation, true)};
 }
 
 /// Runs a program of the system's and waits for it.
@@ -125,9 +127,11 @@ Result<void> run_export(const std::vector<std::string>& files) {
   TC_TRY_VOID(api::check_sizes(settings, *compilation.program));
   settings.target = FLAGS_target;
   settings.threads = static_cast<int>(FLAGS_threads);
-  TC_TRY(gpu, compile::target_of_arch(FLAGS_arch));
+  const std::vector<std::string> architectures = words_of(FLAGS_arch);
+  TC_TRY(gpu, compile::target_of_arch(architectures.empty() ? "" : architectures[0]));
   settings.gpu = gpu;
   TC_TRY(kernel, kernel_of(settings, compilation));
+  if (settings.backend == api::Backend::kCuda) TC_TRY_VOID(add_code_for(architectures, kernel.key, kernel.entry));
   const std::string name = FLAGS_name.empty() ? "tc_" + compilation.program->name : FLAGS_name;
   if (!is_identifier(name)) return fail("'{}' is no name of a function of C", name);
   TC_TRY(exported, export_c(name, api::signature_of(*compilation.program),

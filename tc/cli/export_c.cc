@@ -257,7 +257,9 @@ typedef struct {
 /* All return 0 or a CUresult. Loads into the context that is current, where the two others have to be called too. */
 int @_load(@_kernels* kernels);
 /* Launches on a CUstream (null: the default one) and returns. Tensors are CUdeviceptr; none that is written overlaps
- * another. Launches on two streams at once need two @_kernels if there is workspace (WORKSPACE bytes). */
+ * another. One whose address is no multiple of the bytes that the kernels copy at a time, 16 at the most, is refused
+ * (CUDA_ERROR_INVALID_VALUE). Launches on two streams at once need two @_kernels if there is workspace (WORKSPACE
+ * bytes). */
 LAUNCH;
 int @_unload(@_kernels* kernels);
 )";
@@ -336,6 +338,18 @@ std::string launch_text(size_t k, const cache::Entry& entry, const Parameters& p
       launch.block[2], launch.dynamic_shared_bytes);
 }
 
+/// A refusal of addresses that the vectors of the kernels don't fit. 1: CUDA_ERROR_INVALID_VALUE.
+std::string alignment_text(const cache::Entry& entry, const Parameters& parameters) {
+  std::string text;
+  for (size_t i = 0; i < entry.gpu.plan.tensors.size(); ++i) {
+    const cuda::TensorArgument& tensor = entry.gpu.plan.tensors[i];
+    if (tensor.bytes == 0 || tensor.alignment <= 1) continue;
+    text += fmt::format("  if ({} % {} != 0) return 1;\n", parameters.list[parameters.of(entry.slots[i])].name,
+                        tensor.alignment);
+  }
+  return text;
+}
+
 constexpr char kDriver[] = R"(/* The driver's own names: its header is not needed. */
 extern int cuModuleLoadData(void** module, const void* image);
 extern int cuModuleUnload(void* module);
@@ -349,10 +363,25 @@ extern int cuMemFree_v2(uint64_t address);
 
 )";
 
+/// The code as arrays, one for each architecture, and a list of them.
+std::string cubins_text(const cache::GpuCode& code) {
+  std::string text, list;
+  const auto add = [&](const std::string& arch, const std::string& bytes) {
+    text +=
+        fmt::format("/* For {0}. */\nstatic const unsigned char cubin_{0}[] = {{{1}\n}};\n\n", arch, array_text(bytes));
+    list += fmt::format("{}cubin_{}", list.empty() ? "" : ", ", arch);
+  };
+  add(code.arch, code.cubin);
+  for (const cache::Cubin& other : code.others) add(other.arch, other.bytes);
+  return text + fmt::format("static const unsigned char* const cubins[] = {{{}}};\n\n", list);
+}
+
 std::string load_text(const std::string& name, const cuda::LaunchPlan& plan) {
+  // 209: CUDA_ERROR_NO_BINARY_FOR_GPU.
   std::string text = fmt::format(
-      "int {0}_load({0}_kernels* kernels) {{\n  int status = cuModuleLoadData(&kernels->module, cubin);\n"
-      "  kernels->workspace = 0;\n  if (status != 0) return status;\n",
+      "int {0}_load({0}_kernels* kernels) {{\n  int status = 209;\n  size_t i;\n  kernels->workspace = 0;\n"
+      "  for (i = 0; i < sizeof cubins / sizeof *cubins && status == 209; ++i) {{\n"
+      "    status = cuModuleLoadData(&kernels->module, cubins[i]);\n  }}\n  if (status != 0) return status;\n",
       name);
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const cuda::KernelLaunch& launch = plan.kernels[k];
@@ -383,8 +412,7 @@ ExportedC export_gpu(const std::string& name, const Parameters& parameters, cons
   set("LAUNCH", gpu_prototype(name, parameters));
   exported.header = std::move(header);
   std::string source = fmt::format("#include \"{}.h\"\n\n#include <stddef.h>\n\n{}", name, kDriver);
-  source += fmt::format("/* For {}. */\nstatic const unsigned char cubin[] = {{{}\n}};\n\n", entry.gpu.arch,
-                        array_text(entry.gpu.cubin));
+  source += cubins_text(entry.gpu);
   source += load_text(name, plan);
   source += gpu_prototype(name, parameters) + " {\n";
   if (!plan.workspace.empty()) {
@@ -396,6 +424,7 @@ ExportedC export_gpu(const std::string& name, const Parameters& parameters, cons
     for (size_t i = 0; i < addresses.size(); ++i) source += fmt::format("  workspace[{}] = {};\n", i, addresses[i]);
   }
   for (const Parameter& parameter : parameters.list) source += fmt::format("  (void){};\n", parameter.name);
+  source += alignment_text(entry, parameters);
   for (size_t k = 0; k < plan.kernels.size(); ++k) source += launch_text(k, entry, parameters);
   source += "  return 0;\n}\n\n";
   source += fmt::format(

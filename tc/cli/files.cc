@@ -47,6 +47,15 @@ tl::unexpected<Error> cannot(const char* verb, const std::string& path) {
   return fail("cannot {} '{}': {}", verb, path, std::strerror(errno));
 }
 
+Result<void> write_to(const std::string& path, const std::string& text) {
+  std::unique_ptr<std::FILE, CloseFile> file(std::fopen(path.c_str(), "wb"));
+  if (!file) return cannot("create", path);
+  if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() || std::fflush(file.get()) != 0) {
+    return cannot("write", path);
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, size_t limit) {
@@ -67,7 +76,15 @@ Result<SourcePtr> read_source(const std::string& path) {
   return std::make_shared<const Source>(path == "-" ? "standard input" : path, std::move(text));
 }
 
+bool is_same_file(const std::string& a, const std::string& b) {
+  std::error_code error;
+  return std::filesystem::equivalent(a, b, error) && !error;
+}
+
 Result<void> replace_file(const std::string& path, const std::string& text) {
+  struct stat status = {};
+  // A terminal, a pipe or a device is written to, and stays what it is.
+  if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) return write_to(path, text);
   // Through a link to the file itself, whose mode it keeps.
   std::error_code error;
   const std::filesystem::path resolved = std::filesystem::canonical(path, error);
@@ -75,14 +92,7 @@ Result<void> replace_file(const std::string& path, const std::string& text) {
   const std::string temporary = temporary_beside(target);
   Temporaries temporaries;
   temporaries.add(temporary);
-  {
-    std::unique_ptr<std::FILE, CloseFile> file(std::fopen(temporary.c_str(), "wb"));
-    if (!file) return cannot("create", temporary);
-    if (std::fwrite(text.data(), 1, text.size(), file.get()) != text.size() || std::fflush(file.get()) != 0) {
-      return cannot("write", temporary);
-    }
-  }
-  struct stat status = {};
+  TC_TRY_VOID(write_to(temporary, text));
   if (::stat(target.c_str(), &status) == 0) ::chmod(temporary.c_str(), status.st_mode & 07777);
   if (std::rename(temporary.c_str(), target.c_str()) != 0) return cannot("replace", path);
   temporaries.keep_all();

@@ -20,7 +20,11 @@ Result<std::string> read_file(const std::string& path, size_t limit);
 /// A TC source file, for messages by its path. What is larger than 64 MiB is not even read.
 Result<SourcePtr> read_source(const std::string& path);
 
-/// Puts a text in place of a file's at once: whoever reads it finds the old text or the new. Errors quote the path.
+/// Whether two paths lead to one file that exists.
+bool is_same_file(const std::string& a, const std::string& b);
+
+/// Puts a text in place of a file's at once: whoever reads it finds the old text or the new. What is no regular file (a
+/// terminal, a pipe, a device) is written to. Errors quote the path.
 Result<void> replace_file(const std::string& path, const std::string& text);
 
 /// Writes each tensor to `folder`/NAME.npy, creating the folder. Each file appears whole or not at all, and none

@@ -24,7 +24,12 @@ DEFINE_string(options, "",
               "tc.proto.MappingOptions, see proto/options.proto. Absent options are chosen by the compiler.");
 DEFINE_string(preset, "",
               "Mapping options by name: naive, single_thread, pointwise, mlp, conv or group_conv. For a GPU.");
-DEFINE_string(arch, "sm_90a", "Architecture of NVIDIA's to compile for, where it is not that of a GPU at hand.");
+DEFINE_string(arch, "sm_90a",
+              "Architecture of NVIDIA's to compile for, where it is not that of a GPU at hand. export takes several "
+              "(sm_90a,sm_80): the first decides how loops are mapped, and the text is compiled for each.");
+DEFINE_string(code_for, "",
+              "ARCH,... Architectures for which the exported kernels get code, from their CUDA text (--keep_text) by "
+              "NVRTC, where they have none.");
 DEFINE_string(search, "genetic", "How tune searches: genetic, or random.");
 DEFINE_uint32(generations, 10, "Generations of candidates.");
 DEFINE_uint32(population, 16, "Candidates in a generation.");
@@ -54,6 +59,10 @@ DEFINE_uint32(threads, 0,
               "process.");
 DEFINE_bool(check_bounds, false, "Check data-dependent subscripts when the kernel runs.");
 DEFINE_bool(strict, false, "No extra precision and a fixed order of reductions: the same bits on every run.");
+DEFINE_bool(
+    element_aligned, false,
+    "A GPU's kernel for tensors of any address that their elements can have. Without it one may copy by vectors "
+    "of up to 16 bytes, and leaves other tensors to a second kernel, which this flag compiles ahead.");
 DEFINE_bool(verify, false, "Run the verifier after every pass.");
 DEFINE_bool(time_passes, false, "Print to standard error how long each pass took, in milliseconds.");
 DEFINE_string(

@@ -58,6 +58,7 @@ Result<void> take_launch(const std::string& line, cuda::LaunchPlan& plan) {
 }
 
 Result<cuda::LaunchPlan> plan_of(cuda::LaunchPlan plan, const std::string& text) {
+  for (cuda::KernelLaunch& launch : plan.kernels) launch.waits = false;  // for all that is known of the text
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("// launch ")) TC_TRY_VOID(take_launch(line, plan));

@@ -44,6 +44,8 @@ Result<api::Scalar> parse_scalar(const std::string& name, const std::string& tex
   double number = 0;
   if (const auto [at, error] = std::from_chars(begin, end, number); error == std::errc() && at == end) {
     return api::Scalar(number);
+  } else if (error == std::errc::result_out_of_range && at == end) {
+    return fail("scalar '{}' is {}, which is outside the range of float64", name, text);
   }
   if (text == "true" || text == "false") return api::Scalar(text == "true");
   return fail("scalar '{}' must be a number, not '{}'", name, text);
@@ -62,12 +64,12 @@ Result<options::CpuOptions> cpu_options_of_flags() {
   return options;
 }
 
-Result<void> check_size_name(const std::string& name, const ir::Program& program) {
-  if (std::ranges::find(program.sizes, name) != program.sizes.end()) return {};
-  const std::string meant = nearest(name, program.sizes);
-  if (!meant.empty()) return fail("'{}' has no size '{}'; did you mean '{}'?", program.name, name, meant);
-  if (program.sizes.empty()) return fail("'{}' has no sizes", program.name);
-  return fail("'{}' has no size '{}'; its sizes are {}", program.name, name, fmt::join(program.sizes, ", "));
+Result<void> check_size_name(const std::string& name, const std::string& entry, const std::vector<std::string>& sizes) {
+  if (std::ranges::find(sizes, name) != sizes.end()) return {};
+  const std::string meant = nearest(name, sizes);
+  if (!meant.empty()) return fail("'{}' has no size '{}'; did you mean '{}'?", entry, name, meant);
+  if (sizes.empty()) return fail("'{}' has no sizes", entry);
+  return fail("'{}' has no size '{}'; its sizes are {}", entry, name, fmt::join(sizes, ", "));
 }
 
 /// Prints how long each pass took, if --time_passes, also where one of them fails.
@@ -99,13 +101,18 @@ Result<compile::Compilation> open_def(const std::string& path) {
 }
 
 Result<api::Request> request_of_flags(const ir::Program& program, api::Backend backend) {
+  return request_of_flags(program.name, program.sizes, backend);
+}
+
+Result<api::Request> request_of_flags(const std::string& entry, const std::vector<std::string>& size_names,
+                                      api::Backend backend) {
   api::Request request;
-  request.entry = program.name;
+  request.entry = entry;
   request.backend = backend;
   request.device = FLAGS_device;
   TC_TRY(sizes, parse_assignments("sizes", FLAGS_sizes));
   for (const auto& [name, text] : sizes) {
-    TC_TRY_VOID(check_size_name(name, program));
+    TC_TRY_VOID(check_size_name(name, entry, size_names));
     TC_TRY(value, parse_integer(fmt::format("size '{}'", name), text));
     request.sizes[name] = value;
   }
@@ -117,10 +124,12 @@ Result<api::Request> request_of_flags(const ir::Program& program, api::Backend b
   if (backend == api::Backend::kCpu) {
     TC_TRY(options, cpu_options_of_flags());
     request.options = options;
+    if (FLAGS_element_aligned) return fail("'--element_aligned' is for the backends cuda and sim");
   } else {
     if (FLAGS_check_bounds) return fail("'--check_bounds' is for the backend cpu");
     TC_TRY(mapping, mapping_of_flags());
     request.mapping = mapping;
+    request.element_aligned = FLAGS_element_aligned;
   }
   request.budget = {.isl_operations = FLAGS_isl_operations, .wall_clock_ms = FLAGS_time_limit_ms};
   request.verify = FLAGS_verify;

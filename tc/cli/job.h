@@ -15,6 +15,8 @@ Result<compile::Compilation> open_def(const std::string& path);
 
 /// A request with what the flags say, but for tensors: entry, sizes, scalars, options, budget, verify.
 /// Errors: a flag's value; a flag that the backend has no use for.
+Result<api::Request> request_of_flags(const std::string& entry, const std::vector<std::string>& sizes,
+                                      api::Backend backend);
 Result<api::Request> request_of_flags(const ir::Program& program, api::Backend backend);
 
 /// Runs the pipeline as far as --stop_after says, or `last`. With --time_passes, prints how long each pass took to

@@ -35,6 +35,7 @@ Result<compile::Settings> settings_of(const cache::Key& key, const ir::Program& 
   settings.options.strict = problem.strict;
   settings.options.check_bounds = problem.check_bounds;
   settings.mapping.strict = problem.strict;
+  settings.element_aligned = problem.element_aligned;
   if (problem.backend == compile::Backend::kCpu) {
     settings.target = problem.target;
     const char* text = key.machine.c_str();

@@ -152,7 +152,6 @@ Result<void> tune_shape(const std::string& path, const Shape& shape, api::TuneCo
   const std::string title = FLAGS_sizes.empty() ? request.entry : fmt::format("{} {}", request.entry, FLAGS_sizes);
   TuneProgress progress(title);
   auto tuned = api::tune(program, inputs, config, [&](const tune::Progress& p) { progress.show(p); });
-  progress.end();
   if (!tuned) return tl::unexpected(tuned.error());
   history += history_rows(title, *tuned);
   const std::string report = tune_report(title, *backend, *tuned);

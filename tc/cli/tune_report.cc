@@ -1,6 +1,7 @@
 #include "tc/cli/tune_report.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,6 +55,19 @@ std::string field(std::string text) {
   return '"' + text + '"';
 }
 
+std::string best_text(const tune::Progress& progress) {
+  if (progress.best_us <= 0) return "nothing measured yet";
+  return fmt::format("best {}, {:.2f}x of the default's {}", time_text(progress.best_us),
+                     progress.default_us / progress.best_us, time_text(progress.default_us));
+}
+
+/// Of the terminal that standard error is, less one column, in which some turn to the next line.
+size_t terminal_width() {
+  winsize size{};
+  const bool is_known = ::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  return is_known ? size.ws_col - 1U : 79;
+}
+
 /// Options in one line.
 std::string in_a_line(const std::string& text) {
   std::string line;
@@ -70,14 +84,28 @@ std::string in_a_line(const std::string& text) {
 TuneProgress::TuneProgress(std::string title) : title_(std::move(title)), is_terminal_(::isatty(STDERR_FILENO) != 0) {}
 
 std::string progress_text(const tune::Progress& progress) {
-  std::string text = "nothing measured yet";
-  if (progress.best_us > 0) {
-    text = fmt::format("best {}, {:.2f}x of the default's {}", time_text(progress.best_us),
-                       progress.default_us / progress.best_us, time_text(progress.default_us));
-  }
-  text += fmt::format("; {} of {} done; {}", progress.done, progress.planned, failures_text(progress.failed));
+  std::string text = fmt::format("{}; {} of {} done; {}", best_text(progress), progress.done, progress.planned,
+                                 failures_text(progress.failed));
   if (progress.seconds_left) text += fmt::format("; {} left", duration_text(*progress.seconds_left));
   return text;
+}
+
+std::vector<std::string> progress_table(const std::string& title, const tune::Progress& progress, size_t width) {
+  std::vector<std::string> lines = {title};
+  const auto add = [&](const char* name, const std::string& value) {
+    lines.push_back(fmt::format("  {:<12}{}", name, value));
+  };
+  add("time", best_text(progress));
+  add("candidates", fmt::format("{} of {} done, generation {}; {} points turned down uncompiled", progress.done,
+                                progress.planned, progress.generation, progress.rejected));
+  add("failed", failures_text(progress.failed));
+  add("left", progress.seconds_left ? duration_text(*progress.seconds_left) : "not known yet");
+  if (progress.last)
+    add("last", fmt::format("{}: {}", name_of(progress.last->outcome), in_a_line(progress.last->options)));
+  for (std::string& line : lines) {
+    if (line.size() > width) line.resize(width);
+  }
+  return lines;
 }
 
 void TuneProgress::show(const tune::Progress& progress) {
@@ -86,19 +114,17 @@ void TuneProgress::show(const tune::Progress& progress) {
   if (!is_news && now - last_ < (is_terminal_ ? std::chrono::milliseconds(100) : std::chrono::seconds(10))) return;
   last_ = now;
   best_us_ = progress.best_us;
-  const std::string line = fmt::format("{}: {}", title_, progress_text(progress));
   if (is_terminal_) {
-    std::fprintf(stderr, "\r\033[K%s", line.c_str());
-    has_line_ = true;
+    // Up to where the table begins, and over it.
+    std::string text = lines_ > 0 ? fmt::format("\033[{}F", lines_) : "";
+    const std::vector<std::string> lines = progress_table(title_, progress, terminal_width());
+    for (const std::string& line : lines) text += fmt::format("\033[K{}\n", line);
+    lines_ = lines.size();
+    std::fputs(text.c_str(), stderr);
   } else {
-    std::fprintf(stderr, "%s\n", line.c_str());
+    std::fprintf(stderr, "%s: %s\n", title_.c_str(), progress_text(progress).c_str());
   }
   std::fflush(stderr);
-}
-
-void TuneProgress::end() {
-  if (has_line_) std::fputc('\n', stderr);
-  has_line_ = false;
 }
 
 std::string tune_report(const std::string& title, options::Backend backend, const tune::Tuned& tuned) {
@@ -113,6 +139,8 @@ std::string tune_report(const std::string& title, options::Backend backend, cons
                   time_text(tuned.best_us), tuned.device.empty() ? "this device" : tuned.device, tuned.speedup,
                   tuned.history.size(), tuned.history.size() - static_cast<size_t>(measured), failures_text(failed),
                   text_of(tuned.ending));
+  text += fmt::format("Results were compared with those of {}; {} points of the space were turned down uncompiled.\n",
+                      tuned.reference, tuned.rejected);
   if (tuned.best.empty()) return text + "The best options are those that the compiler chooses.\n";
   text += "The best options, for --options:\n" + tuned.best;
   if (backend == options::Backend::kCpu) return text;

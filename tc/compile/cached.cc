@@ -96,6 +96,7 @@ Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& p
   } else {
     problem.target = cuda::to_string(settings.gpu.arch);
     problem.strict = settings.mapping.strict;
+    problem.element_aligned = settings.element_aligned;
   }
   return problem;
 }

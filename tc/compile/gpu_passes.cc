@@ -5,6 +5,7 @@
 #include "tc/compile/interface.h"
 #include "tc/cuda/nvrtc.h"
 #include "tc/cuda/print.h"
+#include "tc/gpu/element_moves.h"
 #include "tc/gpu/prepare.h"
 #include "tc/ir/print.h"
 #include "tc/support/check.h"
@@ -37,20 +38,22 @@ std::string shapes_of(const ir::Program& program) {
   return text + "\n";
 }
 
-std::string header_of(const Compilation& c) {
-  return source_of(*c.file, c.program->name) + shapes_of(*c.specialised) + gpu::report(*c.mapping);
+std::string header_of(const Settings& settings, const Compilation& c) {
+  const char* alignment = settings.element_aligned ? "for tensors that are aligned to their elements only\n" : "";
+  return source_of(*c.file, c.program->name) + shapes_of(*c.specialised) + alignment + gpu::report(*c.mapping);
 }
 
 Result<void> tile(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
   TC_TRY(mapping, gpu::map(*c.scop, c.mapping_options, settings.gpu.device));
   c.mapping = std::move(mapping);
+  if (settings.element_aligned) c.mapping->program = gpu::element_moves(std::move(c.mapping->program));
   for (const tile::Kernel& kernel : c.mapping->program.kernels) {
     TC_CHECK(kernel.shared_bytes() <= settings.gpu.device.shared_bytes,
              "{} takes {} bytes of shared memory, of {} that the device has", kernel.name, kernel.shared_bytes(),
              settings.gpu.device.shared_bytes);
   }
-  c.mapping->program.header = header_of(c);
+  c.mapping->program.header = header_of(settings, c);
   return {};
 }
 

@@ -8,6 +8,7 @@
 #include "tc/compile/ast_text.h"
 #include "tc/compile/gpu_passes.h"
 #include "tc/compile/scop_text.h"
+#include "tc/compile/strategy_options.h"
 #include "tc/cpu/prepare.h"
 #include "tc/cpu/runtime.h"
 #include "tc/cpu/strategy.h"
@@ -120,12 +121,7 @@ Result<void> verify_scop(const Compilation& c) { return poly::check_legal(*c.sco
 // --- schedule: which statements share loops, tiles, vectors, buffers, what runs in parallel ----------------------
 
 Result<void> schedule(const Settings& settings, Compilation& c) {
-  TC_TRY(target, cpu::canonical_target(settings.target));
-  const cpu::StrategyOptions options{.cpu = settings.options,
-                                     .layouts = settings.layouts,
-                                     .vector_bits = cpu::vector_bits(target),
-                                     .threads = settings.threads > 0 ? settings.threads : cpu::thread_count(),
-                                     .verify = settings.verify};
+  TC_TRY(options, strategy_options(settings));
   return while_cancellable(settings, *c.scop->context, [&]() -> Result<void> {
     TC_TRY(scheduled, cpu::schedule_for_cpu(*c.scop, options));
     c.scop = std::move(scheduled);

@@ -38,6 +38,7 @@ struct Settings {
   options::CpuOptions options;      ///< of the CPU
   options::MappingOptions mapping;  ///< of a GPU
   GpuTarget gpu;
+  bool element_aligned = false;  ///< of a GPU: tensors are aligned to their elements, and need not be to vectors
   options::Budget budget;
   std::stop_token cancel;
   std::string target = "host";  ///< as cpu::ObjectOptions::target

@@ -1,7 +1,5 @@
 #include "tc/cpu/from_poly.h"
 
-#include <isl/ast.h>
-
 #include <algorithm>
 #include <set>
 
@@ -19,6 +17,7 @@ using Halide::Expr;
 using Halide::Internal::ForType;
 using Halide::Internal::Stmt;
 namespace hi = Halide::Internal;
+namespace loops = poly::loops;
 
 namespace {
 
@@ -51,7 +50,7 @@ enum class Tiles { kUnknown, kFull, kAny };
 
 /// A loop of a tile that runs over points which a partial tile lacks.
 struct Padding {
-  std::string iterator;  ///< isl's name
+  std::string iterator;  ///< the variable of poly::loops::For
   Ranged last;           ///< the last value that is a point
   std::string variable;  ///< of a vector's lanes; empty for an unrolled loop
 };
@@ -59,10 +58,7 @@ struct Padding {
 class Generator {
  public:
   Generator(const poly::Scop& scop, const FromPolyOptions& options)
-      : scop_(scop),
-        options_(options),
-        loops_(poly::generate_loops(scop, {.prefixes = false})),
-        facts_(scop.context->get()) {
+      : scop_(scop), options_(options), facts_(scop.context->get()) {
     for (const ir::Tensor& tensor : scop.program->tensors) {
       places_[tensor.name].push_back(place_of_tensor(*scop.program, tensor.name, options.layouts));
     }
@@ -73,39 +69,37 @@ class Generator {
   KernelStmt run();
 
  private:
-  Stmt lower(const isl::ast_node& node);
-  Stmt lower_block(const isl::ast_node_block& node);
-  Stmt lower_if(const isl::ast_node_if& node);
-  Stmt lower_mark(const isl::ast_node_mark& node);
-  Stmt lower_user(const isl::ast_node_user& node);
-  Stmt lower_for(const isl::ast_node_for& node);
-  std::map<std::string, Ranged> index_values(const poly::Statement& statement, const std::vector<isl::ast_expr>& values,
+  Stmt lower(const loops::NodePtr& node);
+  Stmt lower_block(const loops::Block& block);
+  Stmt lower_if(const loops::If& branch);
+  Stmt lower_mark(const loops::Mark& mark);
+  Stmt lower_instance(const loops::Instance& instance);
+  Stmt lower_for(const loops::For& loop);
+  std::map<std::string, Ranged> index_values(const poly::Statement& statement,
+                                             const std::vector<poly::LoopExpr>& values,
                                              const poly::Iterators& iterators, bool in_domain) const;
-  Stmt lower_promotion(const poly::Promotion& promotion, const poly::MarkPlace& place, const isl::ast_node& child);
+  Stmt lower_promotion(const poly::Promotion& promotion, const loops::Mark& mark);
   Stmt separate(const std::function<Stmt()>& make);
-  Stmt separate_step(const isl::ast_node& body);
+  Stmt separate_step(const loops::NodePtr& body);
 
-  Stmt counted_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
-                    int64_t step);
-  Stmt strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
+  Stmt counted_loop(const loops::For& loop, LoopKind kind, const Ranged& first, const Ranged& last, int64_t step);
+  Stmt strip_mined_loop(const loops::For& loop, LoopKind kind, const Ranged& first, const Ranged& last,
                         const Ranged& count, int64_t step);
-  Stmt tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last);
-  Stmt body_with(const isl::ast_node_for& node, const std::string& name, const Ranged& value, const Expr& known,
-                 bool is_step);
+  Stmt tile_loop(const loops::For& loop, LoopKind kind, const Ranged& first, const Ranged& last);
+  Stmt body_with(const loops::For& loop, const std::string& name, const Ranged& value, const Expr& known, bool is_step);
 
   void find_bounds();
   std::vector<KernelArgument> arguments() const;
   /// The buffers of this thread alone in which a vector may reach beyond the values.
   std::set<std::string> buffers_for(int64_t lanes) const;
-  LoopKind kind_of(const isl::ast_node_for& node);
-  bool vectorizable(const isl::ast_node& node) const;
-  std::string loop_name(const isl::ast_node_for& node);
+  LoopKind kind_of(const loops::For& loop);
+  bool vectorizable(const loops::NodePtr& node) const;
+  std::string loop_name(const loops::For& loop);
   std::string fresh(const std::string& wish);
   void need(const Expr& condition);
 
   const poly::Scop& scop_;
   const FromPolyOptions& options_;
-  poly::LoopAst loops_;
   poly::Iterators iterators_;
   LoopFacts facts_;                                                         ///< here
   std::map<std::string, std::vector<Place>> places_;                        ///< per tensor, the present place last
@@ -155,7 +149,7 @@ std::vector<KernelArgument> Generator::arguments() const {
 }
 
 KernelStmt Generator::run() {
-  Stmt body = lower(loops_.root);
+  Stmt body = lower(poly::generate_loops(scop_, {.prefixes = false}));
   std::set<std::string> held;
   for (const poly::Promotion& promotion : scop_.promotions) {
     if (!promotion.copy_in && !promotion.copy_out) held.insert(promotion.tensor);
@@ -173,63 +167,60 @@ KernelStmt Generator::run() {
   return result;
 }
 
-Stmt Generator::lower(const isl::ast_node& node) {
-  if (node.isa<isl::ast_node_for>()) return lower_for(node.as<isl::ast_node_for>());
-  if (node.isa<isl::ast_node_if>()) return lower_if(node.as<isl::ast_node_if>());
-  if (node.isa<isl::ast_node_block>()) return lower_block(node.as<isl::ast_node_block>());
-  if (node.isa<isl::ast_node_mark>()) return lower_mark(node.as<isl::ast_node_mark>());
-  if (node.isa<isl::ast_node_user>()) return lower_user(node.as<isl::ast_node_user>());
-  TC_CHECK(false, "a kind of node that isl does not have");
+Stmt Generator::lower(const loops::NodePtr& node) {
+  if (const auto* loop = std::get_if<loops::For>(&node->value)) return lower_for(*loop);
+  if (const auto* branch = std::get_if<loops::If>(&node->value)) return lower_if(*branch);
+  if (const auto* block = std::get_if<loops::Block>(&node->value)) return lower_block(*block);
+  if (const auto* mark = std::get_if<loops::Mark>(&node->value)) return lower_mark(*mark);
+  return lower_instance(std::get<loops::Instance>(node->value));
 }
 
-Stmt Generator::lower_block(const isl::ast_node_block& node) {
-  isl::ast_node_list children = node.children();
+Stmt Generator::lower_block(const loops::Block& block) {
   std::vector<Stmt> parts;
   auto kinds = kinds_;
-  for (int i = 0, n = static_cast<int>(isl_ast_node_list_size(children.get())); i < n; ++i) {
+  for (const loops::NodePtr& child : block.children) {
     kinds_ = kinds;
-    parts.push_back(lower(children.at(i)));
+    parts.push_back(lower(child));
   }
   // An empty domain makes an empty block.
   return parts.empty() ? hi::Evaluate::make(0) : hi::Block::make(parts);
 }
 
-Stmt Generator::lower_if(const isl::ast_node_if& node) {
-  Expr condition = poly::to_condition(node.cond(), iterators_);
+Stmt Generator::lower_if(const loops::If& branch) {
+  Expr condition = poly::to_condition(branch.condition, iterators_);
   const LoopFacts around = facts_;
   facts_.assume(condition);
-  Stmt then_case = lower(node.then_node());
+  Stmt then_case = lower(branch.then_case);
   facts_ = around;
-  Stmt else_case = node.has_else_node() ? lower(node.else_node()) : Stmt();
+  Stmt else_case = branch.else_case != nullptr ? lower(branch.else_case) : Stmt();
   if (hi::is_const_one(condition)) return then_case;
   return hi::IfThenElse::make(condition, then_case, else_case);
 }
 
-Stmt Generator::lower_mark(const isl::ast_node_mark& node) {
-  const poly::MarkPlace& place = loops_.place_of(node);
+Stmt Generator::lower_mark(const loops::Mark& mark) {
   auto kinds = kinds_;
   Stmt result;
-  auto child = [&] { return lower(node.node()); };
-  if (place.name == "parallel") {
+  auto child = [&] { return lower(mark.child); };
+  if (mark.name == "parallel") {
     const auto outer = shared_;
     for (const auto& [tensor, stack] : places_) shared_.insert(stack.back().name);
-    kinds_[place.depth] = LoopKind::kParallel;
+    kinds_[mark.depth] = LoopKind::kParallel;
     result = child();
     shared_ = outer;
-  } else if (place.name == "vector" || place.name == "unroll") {
-    LoopKind kind = place.name == "vector" ? LoopKind::kVector : LoopKind::kUnrolled;
-    for (int i = 0; i < place.members; ++i) kinds_[place.depth + i] = kind;
+  } else if (mark.name == "vector" || mark.name == "unroll") {
+    LoopKind kind = mark.name == "vector" ? LoopKind::kVector : LoopKind::kUnrolled;
+    for (int i = 0; i < mark.members; ++i) kinds_[mark.depth + i] = kind;
     result = separate(child);
-  } else if (place.name == kSeparateMark || place.name == kPadMark) {
+  } else if (mark.name == kSeparateMark || mark.name == kPadMark) {
     const bool outer = pads_;
-    pads_ = place.name == kPadMark && tiles_ == Tiles::kUnknown;
+    pads_ = mark.name == kPadMark && tiles_ == Tiles::kUnknown;
     result = separate(child);
     pads_ = outer;
-  } else if (place.name.rfind("promote:", 0) == 0) {
+  } else if (mark.name.rfind("promote:", 0) == 0) {
     auto promotion = std::find_if(scop_.promotions.begin(), scop_.promotions.end(),
-                                  [&](const poly::Promotion& p) { return "promote:" + p.name == place.name; });
-    TC_CHECK(promotion != scop_.promotions.end(), "the mark '{}' names no promotion", place.name);
-    result = lower_promotion(*promotion, place, node.node());
+                                  [&](const poly::Promotion& p) { return "promote:" + p.name == mark.name; });
+    TC_CHECK(promotion != scop_.promotions.end(), "the mark '{}' names no promotion", mark.name);
+    result = lower_promotion(*promotion, mark);
   } else {
     result = child();
   }
@@ -260,7 +251,7 @@ Stmt Generator::separate(const std::function<Stmt()>& make) {
 }
 
 /// A step of a loop below a mark where it depends on the step whether the tiles are full: the same for the step alone.
-Stmt Generator::separate_step(const isl::ast_node& body) {
+Stmt Generator::separate_step(const loops::NodePtr& body) {
   if (tiles_ != Tiles::kAny || rare_ || pads_) return lower(body);
   tiles_ = Tiles::kUnknown;
   ++separated_;
@@ -277,14 +268,13 @@ void Generator::need(const Expr& condition) {
   if (!facts_.imply(condition)) full_->require(condition);
 }
 
-Stmt Generator::lower_user(const isl::ast_node_user& node) {
-  auto [id, values] = poly::instance_of(node);
-  const poly::Statement& statement = scop_.statement(id);
+Stmt Generator::lower_instance(const loops::Instance& instance) {
+  const poly::Statement& statement = scop_.statement(instance.statement);
   BodyContext context;
   context.program = scop_.program.get();
   context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor).back(); };
   if (options_.check_bounds) context.checks = &checks_;
-  context.indices = index_values(statement, values, iterators_, padding_.empty());
+  context.indices = index_values(statement, instance.indices, iterators_, padding_.empty());
   if (!padding_.empty()) {
     poly::Iterators inside = iterators_;
     poly::Iterators held = iterators_;
@@ -298,14 +288,14 @@ Stmt Generator::lower_user(const isl::ast_node_user& node) {
         context.lane = padding.variable;
       }
     }
-    context.safe_indices = index_values(statement, values, inside, true);
-    context.held_indices = index_values(statement, values, held, true);
+    context.safe_indices = index_values(statement, instance.indices, inside, true);
+    context.held_indices = index_values(statement, instance.indices, held, true);
   }
   return statement_body(statement, context);
 }
 
 std::map<std::string, Ranged> Generator::index_values(const poly::Statement& statement,
-                                                      const std::vector<isl::ast_expr>& values,
+                                                      const std::vector<poly::LoopExpr>& values,
                                                       const poly::Iterators& iterators, bool in_domain) const {
   std::map<std::string, Ranged> result;
   const auto& bounds = bounds_.at(statement.id);
@@ -321,10 +311,9 @@ std::map<std::string, Ranged> Generator::index_values(const poly::Statement& sta
   return result;
 }
 
-Stmt Generator::lower_promotion(const poly::Promotion& promotion, const poly::MarkPlace& mark,
-                                const isl::ast_node& child) {
+Stmt Generator::lower_promotion(const poly::Promotion& promotion, const loops::Mark& mark) {
   std::vector<Ranged> offset;
-  for (const isl::ast_expr& expr : mark.offsets) offset.push_back(poly::to_ranged(expr, iterators_));
+  for (const poly::LoopExpr& expr : mark.offsets) offset.push_back(poly::to_ranged(expr, iterators_));
   std::vector<Place>& stack = places_.at(promotion.tensor);
   Place tensor = stack.back();
   Place buffer = place_of_promotion(*scop_.program, promotion, offset);
@@ -343,7 +332,7 @@ Stmt Generator::lower_promotion(const poly::Promotion& promotion, const poly::Ma
     for (const Expr& condition : full_conditions(buffer, tensor)) need(condition);
   }
   stack.push_back(buffer);
-  Stmt body = lower(child);
+  Stmt body = lower(mark.child);
   stack.pop_back();
   names_.erase(buffer.name);
 
@@ -367,80 +356,73 @@ std::set<std::string> Generator::buffers_for(int64_t lanes) const {
   return result;
 }
 
-LoopKind Generator::kind_of(const isl::ast_node_for& node) {
-  auto found = kinds_.find(poly::LoopAst::depth_of(node));
+LoopKind Generator::kind_of(const loops::For& loop) {
+  auto found = kinds_.find(loop.dimension);
   if (found == kinds_.end()) return LoopKind::kSerial;
   LoopKind kind = found->second;
-  if (kind == LoopKind::kVector && !vectorizable(node.body())) return LoopKind::kSerial;
+  if (kind == LoopKind::kVector && !vectorizable(loop.body)) return LoopKind::kSerial;
   return kind;
 }
 
 /// A run-time check has to stop a loop at once, which a vector cannot do.
-bool Generator::vectorizable(const isl::ast_node& node) const {
+bool Generator::vectorizable(const loops::NodePtr& node) const {
   if (!options_.check_bounds) return true;
   bool result = true;
-  poly::for_each_instance(node, [&](const std::string& id, const std::vector<isl::ast_expr>&) {
-    result = result && !has_data_dependent_subscript(scop_.statement(id), *scop_.program);
+  poly::for_each_instance(node, [&](const loops::Instance& instance) {
+    result = result && !has_data_dependent_subscript(scop_.statement(instance.statement), *scop_.program);
   });
   return result;
 }
 
-Stmt Generator::lower_for(const isl::ast_node_for& node) {
-  std::string isl_name = node.iterator().as<isl::ast_expr_id>().id().name();
-  Ranged first = poly::to_ranged(node.init(), iterators_);
-  if (node.is_degenerate()) {
+Stmt Generator::lower_for(const loops::For& loop) {
+  Ranged first = poly::to_ranged(loop.first, iterators_);
+  if (loop.once) {
     auto outer = iterators_;
-    iterators_[isl_name] = first;
-    Stmt body = lower(node.body());
+    iterators_[loop.variable] = first;
+    Stmt body = lower(loop.body);
     iterators_ = std::move(outer);
     return body;
   }
-  int64_t step = poly::to_int64(node.inc().as<isl::ast_expr_int>().val());
-  isl::ast_expr condition = node.cond();
-  auto comparison = isl_ast_expr_get_op_type(condition.get());
-  TC_CHECK(comparison == isl_ast_expr_op_le || comparison == isl_ast_expr_op_lt, "a loop that runs while {}",
-           condition.to_C_str());
-  Ranged last = poly::to_ranged(isl::manage(isl_ast_expr_get_op_arg(condition.get(), 1)), iterators_);
-  if (comparison == isl_ast_expr_op_lt) last = last - ranged(1);
-
-  LoopKind kind = kind_of(node);
+  const int64_t step = loop.step;
+  const Ranged last = poly::to_ranged(loop.last, iterators_);
+  LoopKind kind = kind_of(loop);
   bool tile = kind == LoopKind::kVector || kind == LoopKind::kUnrolled;
   int64_t iterations = last.max - first.min + 1;
   int64_t most = kMaxUnroll;
   if (kind == LoopKind::kVector) most = kMaxVectorBits / 8;
-  if (tile && step == 1 && first.is_constant() && iterations <= most) return tile_loop(node, kind, first, last);
+  if (tile && step == 1 && first.is_constant() && iterations <= most) return tile_loop(loop, kind, first, last);
   if (tile) kind = LoopKind::kSerial;
-  return counted_loop(node, kind, first, last, step);
+  return counted_loop(loop, kind, first, last, step);
 }
 
 /// A loop over a tile of constant extent, of which the last iterations may not exist.
-Stmt Generator::tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last) {
+Stmt Generator::tile_loop(const loops::For& loop, LoopKind kind, const Ranged& first, const Ranged& last) {
   const int64_t extent = last.max - first.min + 1;
   const Expr full = less_equal(ranged(last.max), last);
   const bool partial = tiles_ == Tiles::kAny && !facts_.imply(full);
   const bool pads = partial && pads_;
   if (kind == LoopKind::kUnrolled && tiles_ == Tiles::kAny && !pads_ && separated_ == 0 && (partial || rare_)) {
-    return counted_loop(node, LoopKind::kSerial, first, last, 1);
+    return counted_loop(loop, LoopKind::kSerial, first, last, 1);
   }
   if (tiles_ == Tiles::kFull) need(full);
-  std::string name = fresh(loop_name(node));
+  std::string name = fresh(loop_name(loop));
   Ranged value = ranged(hi::Variable::make(Halide::Int(32), name), 0, extent - 1) + first;
   if (full_ != nullptr) full_->add_tile_variable(name, extent - 1);
   if (pads) {
     bool vector = kind == LoopKind::kVector;
-    padding_.push_back({node.iterator().as<isl::ast_expr_id>().id().name(), last, vector ? name : ""});
+    padding_.push_back({loop.variable, last, vector ? name : ""});
   }
   if (kind == LoopKind::kUnrolled) unrolled_.insert(name);
   const auto checks = checks_.size();
-  Stmt body = body_with(node, name, value, pads ? hi::const_true() : less_equal(value, last), false);
+  Stmt body = body_with(loop, name, value, pads ? hi::const_true() : less_equal(value, last), false);
   unrolled_.erase(name);
   if (pads) padding_.pop_back();
   bool masked = partial && !pads;
   if (masked && kind == LoopKind::kVector) {
     if (Stmt blend = blend_lanes(body, less_equal(value, last), name, buffers_for(extent)); blend.defined()) {
-      Stmt loop = hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, blend);
+      Stmt lanes = hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, blend);
       const Expr any = less_equal(first, last);
-      return facts_.imply(any) ? loop : hi::IfThenElse::make(any, loop);
+      return facts_.imply(any) ? lanes : hi::IfThenElse::make(any, lanes);
     }
   }
   if (masked) body = hi::IfThenElse::make(less_equal(value, last), body);
@@ -453,36 +435,36 @@ Stmt Generator::tile_loop(const isl::ast_node_for& node, LoopKind kind, const Ra
   }
   if (masked && kind == LoopKind::kSerial) {
     checks_.resize(checks);
-    return counted_loop(node, kind, first, last, 1);
+    return counted_loop(loop, kind, first, last, 1);
   }
   return hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, body);
 }
 
-Stmt Generator::counted_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
+Stmt Generator::counted_loop(const loops::For& loop, LoopKind kind, const Ranged& first, const Ranged& last,
                              int64_t step) {
   Ranged count = floor_div(last - first, step) + ranged(1);
-  if (count.max > INT32_MAX) return strip_mined_loop(node, kind, first, last, count, step);
-  std::string name = fresh(loop_name(node));
+  if (count.max > INT32_MAX) return strip_mined_loop(loop, kind, first, last, count, step);
+  std::string name = fresh(loop_name(loop));
   Expr variable = hi::Variable::make(Halide::Int(32), name);
   if (full_ != nullptr) full_->add_variable(name);
   if (kind == LoopKind::kParallel) count = max(count, ranged(0));
   Stmt body;
   if (step == 1 && first.is_narrow() && last.is_narrow()) {
-    // The variable takes isl's values themselves.
+    // The variable takes the dimension's values themselves.
     const Ranged value = ranged(variable, first.min, std::max(first.min, last.max));
-    body = body_with(node, name, value, less_equal(first, value) && less_equal(value, last), true);
+    body = body_with(loop, name, value, less_equal(first, value) && less_equal(value, last), true);
     return hi::For::make(name, first.expr, as_int32(count), for_type(kind), Halide::DeviceAPI::None, body);
   }
   Ranged value = first + ranged(variable, 0, std::max<int64_t>(count.max - 1, 0)) * ranged(step);
   value = ranged(value.expr, first.min, std::max(first.min, last.max));
-  body = body_with(node, name, value, less_equal(first, value) && less_equal(value, last), true);
+  body = body_with(loop, name, value, less_equal(first, value) && less_equal(value, last), true);
   return hi::For::make(name, 0, as_int32(count), for_type(kind), Halide::DeviceAPI::None, body);
 }
 
 /// Halide's loop variables are int32: a longer loop becomes two.
-Stmt Generator::strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, const Ranged& first, const Ranged& last,
+Stmt Generator::strip_mined_loop(const loops::For& loop, LoopKind kind, const Ranged& first, const Ranged& last,
                                  const Ranged& count, int64_t step) {
-  std::string name = fresh(loop_name(node));
+  std::string name = fresh(loop_name(loop));
   std::string strip_name = fresh(name + "_strip");
   int64_t strips = (count.max + kStripIterations - 1) / kStripIterations;
   TC_CHECK(strips <= INT32_MAX, "a loop of {} iterations", count.max);
@@ -491,29 +473,28 @@ Stmt Generator::strip_mined_loop(const isl::ast_node_for& node, LoopKind kind, c
   Ranged variable = ranged(hi::Variable::make(Halide::Int(32), name), 0, kStripIterations - 1);
   Ranged value = first + (start + variable) * ranged(step);
   if (full_ != nullptr) full_->add_variable(name), full_->add_variable(strip_name);
-  Stmt body = body_with(node, name, value, less_equal(value, last), true);
+  Stmt body = body_with(loop, name, value, less_equal(value, last), true);
   Ranged here = max(min(count - start, ranged(kStripIterations)), ranged(0));
   LoopKind inner = kind == LoopKind::kParallel ? LoopKind::kSerial : kind;
-  Stmt loop = hi::For::make(name, 0, as_int32(here), for_type(inner), Halide::DeviceAPI::None, body);
+  Stmt strip_loop = hi::For::make(name, 0, as_int32(here), for_type(inner), Halide::DeviceAPI::None, body);
   names_.erase(strip_name);
-  return hi::For::make(strip_name, 0, static_cast<int>(strips), for_type(kind), Halide::DeviceAPI::None, loop);
+  return hi::For::make(strip_name, 0, static_cast<int>(strips), for_type(kind), Halide::DeviceAPI::None, strip_loop);
 }
 
-/// The body of a loop whose variable `name`, for which `known` holds, gives isl's iterator this value. A step is one of
+/// The body of a loop whose variable `name`, for which `known` holds, gives the loop's own this value. A step is one of
 /// a loop that turns, as opposed to a point of a tile.
-Stmt Generator::body_with(const isl::ast_node_for& node, const std::string& name, const Ranged& value,
-                          const Expr& known, bool is_step) {
-  std::string isl_name = node.iterator().as<isl::ast_expr_id>().id().name();
+Stmt Generator::body_with(const loops::For& loop, const std::string& name, const Ranged& value, const Expr& known,
+                          bool is_step) {
   const auto outer = iterators_;
   const auto kinds = kinds_;
   const LoopFacts around = facts_;
-  kinds_.erase(poly::LoopAst::depth_of(node));
-  iterators_[isl_name] = value;
+  kinds_.erase(loop.dimension);
+  iterators_[loop.variable] = value;
   // The interval is a fact, too, of which a comparison of Ranged keeps nothing where it decides.
   facts_.assume(hi::make_const(value.expr.type(), value.min) <= value.expr);
   facts_.assume(value.expr <= hi::make_const(value.expr.type(), value.max));
   facts_.assume(known);
-  Stmt body = is_step ? separate_step(node.body()) : lower(node.body());
+  Stmt body = is_step ? separate_step(loop.body) : lower(loop.body);
   facts_ = around;
   iterators_ = outer;
   kinds_ = kinds;
@@ -522,18 +503,17 @@ Stmt Generator::body_with(const isl::ast_node_for& node, const std::string& name
 }
 
 /// The loop's name: that of the first index below that depends on it; a loop over tiles adds "_tile".
-std::string Generator::loop_name(const isl::ast_node_for& node) {
-  std::string iterator = node.iterator().as<isl::ast_expr_id>().id().name();
+std::string Generator::loop_name(const loops::For& loop) {
   std::string result;
-  poly::for_each_instance(node.body(), [&](const std::string& id, const std::vector<isl::ast_expr>& indices) {
-    const poly::Statement& statement = scop_.statement(id);
-    for (size_t i = 0; i < indices.size() && result.empty(); ++i) {
-      poly::IteratorUse use = poly::use_of(indices[i], iterator);
+  poly::for_each_instance(loop.body, [&](const loops::Instance& instance) {
+    const poly::Statement& statement = scop_.statement(instance.statement);
+    for (size_t i = 0; i < instance.indices.size() && result.empty(); ++i) {
+      poly::IteratorUse use = poly::use_of(instance.indices[i], loop.variable);
       if (use == poly::IteratorUse::kNone) continue;
       result = statement.indices[i] + (use == poly::IteratorUse::kScaled ? "_tile" : "");
     }
   });
-  return result.empty() ? iterator : result;
+  return result.empty() ? loop.variable : result;
 }
 
 std::string Generator::fresh(const std::string& wish) {

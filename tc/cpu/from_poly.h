@@ -35,8 +35,9 @@ struct KernelStmt {
   std::vector<BoundsCheck> checks;
 };
 
-/// Turns a Scop whose schedule tree has been decided into loops: isl generates the loops, marks say which are parallel,
-/// vectors, unrolled or have buffers of their own. Temporaries without a buffer are allocated around everything.
+/// Turns a Scop whose schedule tree has been decided into loops, those of poly::generate_loops(): marks say which are
+/// parallel, vectors, unrolled or have buffers of their own. Temporaries without a buffer are allocated around
+/// everything.
 KernelStmt from_poly(const poly::Scop& scop, const FromPolyOptions& options);
 
 }  // namespace tc::cpu

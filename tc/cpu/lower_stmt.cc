@@ -26,7 +26,8 @@ bool has_assert(const Stmt& s) {
 }
 
 /// The order matters: names must be unique before anything is substituted; vector loops must be gone before loops are
-/// split by their conditions; what is invariant is hoisted when nothing simplifies any more.
+/// split by their conditions; what is invariant is hoisted when nothing simplifies any more. Values are left to LLVM,
+/// which shares and hoists them in a third of the time.
 Stmt lower_loops(Stmt s, std::span<const KernelArgument> arguments) {
   HiddenAllocations allocations;
   s = allocations.hide(s);
@@ -40,10 +41,8 @@ Stmt lower_loops(Stmt s, std::span<const KernelArgument> arguments) {
   s = simplify(s);
   if (!has_assert(s)) s = trim_no_ops(s);  // holds a loop that only checks for one that does nothing
   s = hoist_loop_invariant_if_statements(s);
-  s = common_subexpression_elimination(s);
   s = flatten_nested_ramps(s);
   s = simplify(s);
-  s = hoist_loop_invariant_values(s);
   s = hoist_loop_invariant_if_statements(s);
   return remove_dead_allocations(allocations.restore(s));
 }

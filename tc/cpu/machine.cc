@@ -3,6 +3,10 @@
 #include <llvm/Analysis/AliasAnalysis.h>
 #include <llvm/Analysis/BasicAliasAnalysis.h>
 #include <llvm/Analysis/TypeBasedAliasAnalysis.h>
+#include <llvm/CodeGen/MachineModuleInfo.h>
+#include <llvm/CodeGen/Passes.h>
+#include <llvm/CodeGen/TargetPassConfig.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -42,12 +46,46 @@ llvm::AAManager alias_analysis() {
   return result;
 }
 
-std::string emit(llvm::Module& module, llvm::TargetMachine& machine, llvm::CodeGenFileType type) {
+/// Leaves nothing to do of a function that is reached after a request to stop.
+class StopBeforeFunction : public llvm::FunctionPass {
+ public:
+  StopBeforeFunction(const std::function<bool()>& stop) : FunctionPass(id), stop_(stop) {}
+
+  bool runOnFunction(llvm::Function& function) override {
+    if (!stop_()) return false;
+    function.dropAllReferences();
+    new llvm::UnreachableInst(function.getContext(),
+                              llvm::BasicBlock::Create(function.getContext(), "stopped", &function));
+    return true;
+  }
+
+ private:
+  static char id;  // its address tells passes apart
+  const std::function<bool()>& stop_;
+};
+char StopBeforeFunction::id = 0;
+
+/// What TargetMachine::addPassesToEmitFile() does, and a look at `stop` before each function's way through it.
+std::string emit(llvm::Module& module, llvm::TargetMachine& target_machine, llvm::CodeGenFileType type,
+                 const std::function<bool()>& stop) {
+  auto& machine = static_cast<llvm::LLVMTargetMachine&>(target_machine);
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  bool unsupported = machine.addPassesToEmitFile(passes, stream, nullptr, type, /*DisableVerify=*/true);
+  auto* modules = new llvm::MachineModuleInfoWrapperPass(&machine);  // the pass manager owns what it is given
+  llvm::TargetPassConfig* config = machine.createPassConfig(passes);
+  config->setDisableVerify(true);
+  // The first pass of functions: behind it, all others take one function after the other.
+  config->insertPass(&llvm::AtomicExpandID, new StopBeforeFunction(stop));
+  passes.add(config);
+  passes.add(modules);
+  const bool refused = config->addISelPasses();
+  TC_CHECK(!refused, "LLVM has no code generator for the target");
+  config->addMachinePasses();
+  config->setInitialized();
+  const bool unsupported = machine.addAsmPrinter(passes, stream, nullptr, type, modules->getMMI().getContext());
   TC_CHECK(!unsupported, "LLVM cannot write this kind of file");
+  passes.add(llvm::createFreeMachineFunctionPass());
   passes.run(module);
   return std::string(bytes.data(), bytes.size());
 }
@@ -88,11 +126,11 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const std::fun
   passes.run(module, modules);
 }
 
-std::string emit_object(llvm::Module& module, llvm::TargetMachine& machine) {
-  return emit(module, machine, llvm::CGFT_ObjectFile);
+std::string emit_object(llvm::Module& module, llvm::TargetMachine& machine, const std::function<bool()>& stop) {
+  return emit(module, machine, llvm::CGFT_ObjectFile, stop);
 }
-std::string emit_assembly(llvm::Module& module, llvm::TargetMachine& machine) {
-  return emit(module, machine, llvm::CGFT_AssemblyFile);
+std::string emit_assembly(llvm::Module& module, llvm::TargetMachine& machine, const std::function<bool()>& stop) {
+  return emit(module, machine, llvm::CGFT_AssemblyFile, stop);
 }
 
 }  // namespace tc::cpu

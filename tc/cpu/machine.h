@@ -19,8 +19,9 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const CodeTarget& targe
 /// schedule. Passes are left out from where `stop` says true on.
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, const std::function<bool()>& stop);
 
-/// The module as an object file or as assembly. Consumes the module's contents.
-std::string emit_object(llvm::Module& module, llvm::TargetMachine& machine);
-std::string emit_assembly(llvm::Module& module, llvm::TargetMachine& machine);
+/// The module as an object file or as assembly. Consumes the module's contents. Functions are left empty from where
+/// `stop` says true on.
+std::string emit_object(llvm::Module& module, llvm::TargetMachine& machine, const std::function<bool()>& stop);
+std::string emit_assembly(llvm::Module& module, llvm::TargetMachine& machine, const std::function<bool()>& stop);
 
 }  // namespace tc::cpu

@@ -34,7 +34,7 @@ Result<void> check_size(const Kernel& kernel) {
                             .with_kind(ErrorKind::kBudget));
 }
 
-/// All steps up to the optimised module, then `finish(module, machine)`.
+/// All steps up to the optimised module, then `finish(module, machine, stop)`.
 template <typename Finish>
 Result<std::string> generate(const Kernel& kernel, const CodeTarget& target, const ObjectOptions& options,
                              Finish&& finish) {
@@ -50,7 +50,9 @@ Result<std::string> generate(const Kernel& kernel, const CodeTarget& target, con
     if (stops()) return tl::unexpected(stopped());
     optimise(*module, *machine, stops);
     if (stops()) return tl::unexpected(stopped());
-    return finish(*module, *machine);
+    std::string result = finish(*module, *machine, stops);
+    if (stops()) return tl::unexpected(stopped());
+    return result;
   });
 }
 

@@ -48,7 +48,8 @@ struct ObjectOptions {
   std::string target = "host";
   /// Rounds after each operation as its type says: no fused multiply-add, no float32 between float16 values.
   bool strict = false;
-  /// Asked between steps, the longest of which are LLVM's passes: true stops.
+  /// Asked between steps, the longest of which are LLVM's passes and the code generation of one function (a parallel
+  /// loop, or all that is around those): true stops.
   std::function<bool()> stop = nullptr;
 };
 

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <set>
 
 #include "tc/cpu/strategy_contraction.h"
 #include "tc/cpu/strategy_groups.h"
+#include "tc/cpu/strategy_options.h"
 #include "tc/cpu/strategy_unit.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/dependences.h"
@@ -47,22 +49,10 @@ int64_t group_rows(int64_t rows) {
 
 class Strategy {
  public:
-  Strategy(const Analysis& analysis, const StrategyOptions& options) : analysis_(analysis), options_(options) {
-    unit_options_.vector_bits = options.vector_bits;
-    unit_options_.vector_width = options.cpu.vector_width.value_or(0);
-    unit_options_.unroll = options.cpu.unroll.value_or(0);
-    unit_options_.strict = options.cpu.strict;
-    unit_options_.promote = options.cpu.promote.value_or(true);
-  }
+  Strategy(const Analysis& analysis, const StrategyOptions& options) : analysis_(analysis), options_(options) {}
 
   Tree run() {
-    GroupOptions group_options;
-    group_options.threads = options_.threads;
-    if (const auto fusion = options_.cpu.scheduler.fusion) {
-      group_options.fuse_statements = group_options.fuse_units = *fusion != options::Fusion::kMin;
-      group_options.weigh = *fusion != options::Fusion::kMax;
-    }
-    std::vector<Group> groups = make_groups(analysis_, group_options);
+    const std::vector<Group> groups = make_groups(analysis_, group_options(options_));
     const bool threads = std::any_of(groups.begin(), groups.end(), [&](const Group& g) { return goes_parallel(g); });
     if (threads) least_parallel_ = kFurtherNanoseconds;
     std::vector<std::vector<std::string>> filters;
@@ -77,6 +67,8 @@ class Strategy {
   std::vector<poly::Promotion> promotions;
 
  private:
+  UnitOptions units_of(const Group& group) const { return unit_options(analysis_, options_, group.shared.size()); }
+
   std::vector<std::string> names_of(const Unit& unit) const {
     std::vector<std::string> result;
     for (int s : unit.statements) result.push_back(analysis_.statements[static_cast<size_t>(s)].id());
@@ -95,7 +87,7 @@ class Strategy {
   double nanoseconds(const Group& group) const {
     double result = 0;
     for (const Unit& unit : group.units) {
-      UnitPlan plan = plan_unit(analysis_, unit, unit_options_);
+      UnitPlan plan = plan_unit(analysis_, unit, units_of(group));
       for (int s : unit.statements) {
         const StatementInfo& info = analysis_.statements[static_cast<size_t>(s)];
         result += info.instances() * info.operations / (kScalarRate * static_cast<double>(plan.lanes));
@@ -106,8 +98,8 @@ class Strategy {
 
   Tree group_tree(const Group& group) {
     if (group.shared.empty()) return inner_tree(group, group.shared, 0);
-    if (group.units.size() == 1 && options_.cpu.tile.empty()) {
-      ContractionOptions contraction{unit_options_, options_.threads, goes_parallel(group)};
+    if (group.units.size() == 1) {
+      const ContractionOptions contraction{units_of(group), options_.cpu.tile, options_.threads, goes_parallel(group)};
       if (auto tree = contraction_tree(analysis_, group.units[0], contraction, promotions)) return *std::move(tree);
     }
     std::vector<int64_t> tile = group_tile(group);
@@ -146,7 +138,7 @@ class Strategy {
   std::vector<int64_t> group_tile(const Group& group) const {
     std::vector<int64_t> tile(group.shared.size(), 1);
     if (group.units.size() == 1) {
-      tile = plan_unit(analysis_, group.units[0], unit_options_).tile;
+      tile = plan_unit(analysis_, group.units[0], units_of(group)).tile;
     } else {
       for (const Unit& unit : group.units) widen_tile(group, unit, tile);
     }
@@ -223,14 +215,14 @@ class Strategy {
   std::vector<int64_t> group_runs(const Group& group, const std::vector<int64_t>& tile) const {
     std::vector<int64_t> run(group.shared.size(), 0);
     if (group.units.size() != 1 || !options_.cpu.tile.empty()) return run;
-    run = plan_unit(analysis_, group.units[0], unit_options_).run;
+    run = plan_unit(analysis_, group.units[0], units_of(group)).run;
     for (size_t d = 0; d < run.size(); ++d) run[d] = run[d] / tile[d] * tile[d];
     return run;
   }
 
   /// A unit that uses along a shared dimension again what it has loaded wants several of its points together.
   void widen_tile(const Group& group, const Unit& unit, std::vector<int64_t>& tile) const {
-    UnitPlan plan = plan_unit(analysis_, unit, unit_options_);
+    UnitPlan plan = plan_unit(analysis_, unit, units_of(group));
     const std::string& first = analysis_.statements[static_cast<size_t>(unit.statements[0])].id();
     for (size_t d = 0; d < tile.size(); ++d) {
       for (size_t u = 0; u < unit.dims.size(); ++u) {
@@ -283,9 +275,9 @@ class Strategy {
     for (const Unit& unit : group.units) {
       Unit inner = unit;
       for (Dim& dim : inner.dims) take_remainder(dim, shared, unit);
-      UnitPlan plan = plan_unit(analysis_, inner, unit_options_);
+      UnitPlan plan = plan_unit(analysis_, inner, units_of(group));
       filters.push_back(names_of(unit));
-      parts.push_back(unit_tree(analysis_, inner, plan, depth, unit_options_, promotions));
+      parts.push_back(unit_tree(analysis_, inner, plan, depth, units_of(group), promotions));
     }
     Tree tree = sequence(std::move(filters), std::move(parts));
     for (const std::string& name : marks) tree = mark("promote:" + name, std::move(tree));
@@ -310,7 +302,7 @@ class Strategy {
   std::vector<std::string> promote_temporaries(const Group& group, const std::vector<int>& all,
                                                const std::vector<Dim>& shared, int depth) {
     std::vector<std::string> marks;
-    if (!unit_options_.promote || group.units.size() < 2) return marks;
+    if (!units_of(group).promote || group.units.size() < 2) return marks;
     std::set<std::string> seen;
     for (int s : all) {
       const std::string& tensor = analysis_.statements[static_cast<size_t>(s)].statement->tensor;
@@ -337,7 +329,6 @@ class Strategy {
 
   const Analysis& analysis_;
   const StrategyOptions& options_;
-  UnitOptions unit_options_;
   double least_parallel_ = kParallelNanoseconds;
 };
 

@@ -29,6 +29,24 @@ class Contraction {
       : analysis_(analysis), unit_(unit), options_(options), promotions_(promotions) {}
 
   std::optional<Tree> build() {
+    const std::optional<Operands> operands = recognise();
+    if (!operands) return std::nullopt;
+    return make(*operands);
+  }
+
+  std::optional<ContractionShape> shape() {
+    const std::optional<Operands> operands = recognise();
+    if (!operands || bytes_at_once(operands->columns) < kPackedBytes) return std::nullopt;
+    const int64_t asked = asked_block(plan_.vector);
+    return ContractionShape{.rows = plan_.rows,
+                            .columns = plan_.vector,
+                            .block_rows = std::min(block_rows(), rows().extent),
+                            .block_columns = asked > 0 ? std::min(asked, columns().extent) : columns().extent};
+  }
+
+ private:
+  /// The operands, if the unit is a contraction with enough rows.
+  std::optional<Operands> recognise() {
     for (int s : unit_.statements) {
       const StatementInfo& info = analysis_.statements[static_cast<size_t>(s)];
       if (info.reduces()) main_ = &info, main_number_ = s;
@@ -38,12 +56,32 @@ class Contraction {
     if (plan_.vector < 0 || plan_.rows < 0) return std::nullopt;
     std::optional<Operands> operands = find_operands();
     if (!operands || rows().extent < kMinBlockTiles * tile(plan_.rows)) return std::nullopt;
-    return make(*operands);
+    return operands;
   }
 
- private:
+  /// Of an operand, what all loops but those over other dimensions read.
+  double bytes_at_once(const std::string& tensor) const {
+    const Reference& reference = reference_to(tensor);
+    double bytes = analysis_.scop->program->tensor(tensor).type.bytes();
+    for (size_t i = 0; i < main_->extent.size(); ++i) {
+      const bool is_other = main_->parallel[i] && main_->statement->indices[i] != index(columns()) &&
+                            main_->statement->indices[i] != index(rows());
+      if (!is_other && reference.depends_on(main_->statement->indices[i])) {
+        bytes *= static_cast<double>(main_->extent[i]);
+      }
+    }
+    return bytes;
+  }
+
+  const Reference& reference_to(const std::string& tensor) const {
+    return *std::find_if(main_->references.begin(), main_->references.end(),
+                         [&](const Reference& r) { return r.tensor == tensor; });
+  }
+
   Dim& rows() { return unit_.dims[static_cast<size_t>(plan_.rows)]; }
   Dim& columns() { return unit_.dims[static_cast<size_t>(plan_.vector)]; }
+  const Dim& rows() const { return unit_.dims[static_cast<size_t>(plan_.rows)]; }
+  const Dim& columns() const { return unit_.dims[static_cast<size_t>(plan_.vector)]; }
   int64_t tile(int dim) const { return plan_.tile[static_cast<size_t>(dim)]; }
 
   const std::string& index(const Dim& dim) const {
@@ -91,8 +129,15 @@ class Contraction {
     return plain_dimension(reference, index).has_value();
   }
 
+  /// The block that is asked for along a dimension, in whole register tiles; 0: none is.
+  int64_t asked_block(int dim) const {
+    const auto d = static_cast<size_t>(dim);
+    return d < options_.tile.size() ? (options_.tile[d] + tile(dim) - 1) / tile(dim) * tile(dim) : 0;
+  }
+
   /// How many rows a block has: a multiple of the tile that divides the work evenly.
   int64_t block_rows() {
+    if (const int64_t asked = asked_block(plan_.rows); asked > 0) return asked;
     int64_t best = kMinBlockTiles;
     double least = 0;
     for (int64_t tiles = kMinBlockTiles; tiles <= kMaxBlockTiles; ++tiles) {
@@ -117,9 +162,7 @@ class Contraction {
       if (__builtin_mul_overflow(bytes, e, &bytes)) return std::nullopt;
     }
     if (part.whole || bytes < least || bytes > kMaxPackedBytes) return std::nullopt;
-    const Reference& reference = *std::find_if(main_->references.begin(), main_->references.end(),
-                                               [&](const Reference& r) { return r.tensor == tensor; });
-    int plain = *plain_dimension(reference, index(along));
+    int plain = *plain_dimension(reference_to(tensor), index(along));
     poly::Promotion promotion;
     promotion.name = buffer_name(tensor, promotions_);
     promotion.tensor = tensor;
@@ -146,8 +189,14 @@ class Contraction {
       bool tiled = static_cast<int>(d) == plan_.rows || static_cast<int>(d) == plan_.vector;
       if (tiled || unit_.dims[d].rest == 1) continue;
       levels.push_back({cut(unit_.dims[d], 1, depth++), ""});
+      plan_.tile[d] = 1;
     }
     std::optional<poly::Promotion> b = pack(operands.columns, columns(), tile(plan_.vector), depth, kPackedBytes);
+    if (!b) return std::nullopt;
+    if (const int64_t block = asked_block(plan_.vector); block > 0 && block < columns().extent) {
+      levels.push_back({cut(columns(), block, depth++), ""});
+      b = pack(operands.columns, columns(), tile(plan_.vector), depth, 1);
+    }
     if (!b) return std::nullopt;
     levels.push_back({{}, "promote:" + b->name});
     promotions_.push_back(std::move(*b));
@@ -184,6 +233,12 @@ class Contraction {
 std::optional<Tree> contraction_tree(const Analysis& analysis, const Unit& unit, const ContractionOptions& options,
                                      std::vector<poly::Promotion>& promotions) {
   return Contraction(analysis, unit, options, promotions).build();
+}
+
+std::optional<ContractionShape> contraction_shape(const Analysis& analysis, const Unit& unit,
+                                                  const ContractionOptions& options) {
+  std::vector<poly::Promotion> none;
+  return Contraction(analysis, unit, options, none).shape();
 }
 
 }  // namespace tc::cpu

@@ -15,6 +15,16 @@ namespace {
 /// Accumulators that fit the vector registers beside what a step loads.
 constexpr int64_t kAccumulators512 = 24;
 constexpr int64_t kAccumulators = 10;
+/// Accumulators that a user may ask for.
+constexpr int64_t kMaxAccumulators = 64;
+/// Multiplications of a product that pays for the code of the largest tile.
+constexpr double kLargeProduct = 1 << 26;
+
+int64_t accumulators(const StatementInfo& info, const UnitOptions& options) {
+  const int64_t machine = options.vector_bits >= 512 ? kAccumulators512 : kAccumulators;
+  return info.instances() >= kLargeProduct ? machine : std::min(options.accumulators, machine);
+}
+
 /// A line of the cache, in bytes.
 constexpr int64_t kLineBytes = 64;
 /// What is read of one row of a tensor too large for the cache before the next is turned to, so that the processor
@@ -99,19 +109,26 @@ int find_rows(const Unit& unit, const StatementInfo& info, int vector) {
 
 int64_t tiles_of(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
 
+}  // namespace
+
+double register_step_cycles(int64_t vectors, int64_t rows) {
+  constexpr double kLatency = 4;
+  const double multiply = 0.5 * static_cast<double>(vectors * rows);
+  const double load = 0.5 * static_cast<double>(vectors + rows);
+  return std::max({multiply, load, kLatency}) + 1;
+}
+
+namespace {
+
 /// Chooses vectors * row_tile so that the whole of columns * rows takes fewest cycles by a simple count.
-void choose_register_tile(UnitPlan& plan, int64_t columns, int64_t rows, const UnitOptions& options) {
-  const int64_t budget = options.vector_bits >= 512 ? kAccumulators512 : kAccumulators;
+void choose_register_tile(UnitPlan& plan, int64_t columns, int64_t rows, int64_t budget, const UnitOptions& options) {
   double best = INFINITY;
   int64_t row_tile = 1;
   for (int64_t vectors = 1; vectors <= 4; ++vectors) {
     if (options.unroll > 0 && vectors != std::min(options.unroll, 4)) continue;
     if (vectors > 1 && plan.lanes * (vectors - 1) >= columns) continue;
     for (int64_t r = 1; r <= std::min(rows, budget / vectors); ++r) {
-      double multiply = 0.5 * static_cast<double>(vectors * r);
-      double load = 0.5 * static_cast<double>(vectors + r);
-      double latency = 4;
-      double cycles = std::max({multiply, load, latency}) + 1;
+      double cycles = register_step_cycles(vectors, r);
       cycles *= static_cast<double>(tiles_of(columns, plan.lanes * vectors) * tiles_of(rows, r));
       if (cycles < best * 0.999) {
         best = cycles;
@@ -140,8 +157,7 @@ int find_across(const Unit& unit, const StatementInfo& info, const UnitPlan& pla
 
 /// Chooses a tile of rows and of those across, of one vector each, so that the whole takes fewest cycles: one for each
 /// vector that is loaded or multiplied.
-void choose_square_tile(UnitPlan& plan, const Unit& unit, const UnitOptions& options) {
-  const int64_t budget = options.vector_bits >= 512 ? kAccumulators512 : kAccumulators;
+void choose_square_tile(UnitPlan& plan, const Unit& unit, int64_t budget) {
   const int64_t rows = unit.dims[static_cast<size_t>(plan.rows)].rest;
   const int64_t across = unit.dims[static_cast<size_t>(plan.across)].rest;
   int64_t least = INT64_MAX;
@@ -181,6 +197,27 @@ void choose_cache_tile(const Analysis& analysis, const Unit& unit, const Stateme
         if (bytes_of(program.tensor(reference.tensor)) >= kLargeTensorBytes) plan.run[d] = kRunBytes / bytes;
       }
     }
+  }
+}
+
+/// The register tile that the user asks for; of accumulators no more than there may be.
+void follow_register_tile(UnitPlan& plan, const Unit& unit, const UnitOptions& options, bool reduces) {
+  const auto points = [&](size_t d) -> int64_t& {
+    return static_cast<int>(d) == plan.vector ? plan.vectors : plan.tile[d];
+  };
+  for (size_t d = 0; d < std::min(unit.dims.size(), options.register_tile.size()); ++d) {
+    const int64_t step = static_cast<int>(d) == plan.vector ? plan.lanes : 1;
+    points(d) = std::clamp<int64_t>(tiles_of(options.register_tile[d], step), 1, tiles_of(unit.dims[d].rest, step));
+  }
+  while (reduces) {
+    int64_t all = 1;
+    size_t largest = 0;
+    for (size_t d = 0; d < unit.dims.size(); ++d) {
+      all *= points(d);
+      if (points(d) > points(largest)) largest = d;
+    }
+    if (all <= kMaxAccumulators) return;
+    points(largest) = (points(largest) + 1) / 2;
   }
 }
 
@@ -233,12 +270,13 @@ UnitPlan plan_unit(const Analysis& analysis, const Unit& unit, const UnitOptions
   }
   if (reduces) {
     int64_t rows = plan.rows >= 0 ? unit.dims[static_cast<size_t>(plan.rows)].rest : 1;
-    choose_register_tile(plan, columns, rows, options);
+    choose_register_tile(plan, columns, rows, accumulators(info, options), options);
     if (plan.rows >= 0 && plan.vectors == 1) plan.across = find_across(unit, info, plan);
-    if (plan.across >= 0) choose_square_tile(plan, unit, options);
+    if (plan.across >= 0) choose_square_tile(plan, unit, accumulators(info, options));
   } else if (options.unroll > 0) {
     plan.vectors = std::clamp<int64_t>(options.unroll, 1, tiles_of(columns, plan.lanes));
   }
+  if (!options.register_tile.empty()) follow_register_tile(plan, unit, options, reduces);
   if (plan.vector >= 0) plan.tile[static_cast<size_t>(plan.vector)] = plan.lanes * plan.vectors;
   if (!reduces) plan.unrolled.assign(unit.dims.size(), false);
   fit_outer_tiles(plan, unit);

@@ -1,5 +1,6 @@
 #include "tc/cpu/thread_pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 
 #include <algorithm>
@@ -78,12 +79,21 @@ struct ThreadPool::Loop {
   }
 };
 
-ThreadPool& ThreadPool::instance() {
-  static ThreadPool* pool = new ThreadPool;
-  return *pool;
+std::atomic<ThreadPool*>& ThreadPool::current() {
+  static std::atomic<ThreadPool*> pool = [] {
+    ::pthread_atfork(nullptr, nullptr, &ThreadPool::start_anew);
+    return new ThreadPool(available_cores());
+  }();
+  return pool;
 }
 
-ThreadPool::ThreadPool() : thread_count_(available_cores()) {}
+ThreadPool& ThreadPool::instance() { return *current().load(std::memory_order_acquire); }
+
+/// The parent's pool is left as it is: its lock may be taken, and threads asleep in it, by threads that the child
+/// lacks.
+void ThreadPool::start_anew() { current().store(new ThreadPool(instance().thread_count()), std::memory_order_release); }
+
+ThreadPool::ThreadPool(int threads) : thread_count_(threads) {}
 
 void ThreadPool::set_thread_count(int count) {
   thread_count_.store(count > 0 ? count : available_cores(), std::memory_order_relaxed);

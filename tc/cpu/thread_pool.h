@@ -13,7 +13,7 @@ namespace tc::cpu {
 /// helpers inside its own loop, and these only for loops that they began: there is no cycle, hence no deadlock.
 ///
 /// Idle helpers spin for some microseconds, then sleep. The pool is never destroyed: helpers may be asleep in it
-/// when the process ends.
+/// when the process ends. A forked child, which has none of its parent's helpers, begins with a pool of its own.
 class ThreadPool {
  public:
   using Body = int (*)(void* context, int i, uint8_t* closure);
@@ -29,7 +29,9 @@ class ThreadPool {
  private:
   struct Loop;
 
-  ThreadPool();
+  explicit ThreadPool(int threads);
+  static std::atomic<ThreadPool*>& current();
+  static void start_anew();
   void start_helpers(int count);
   void help_forever();
   Loop* wait_for_loop();

@@ -57,9 +57,10 @@ class Context {
 /// Makes a context current, and the one before it again at the end.
 class CurrentContext {
  public:
-  explicit CurrentContext(const Context& context) : driver_(context.driver()) {
+  explicit CurrentContext(const Context& context) : CurrentContext(context.driver(), context.handle()) {}
+  CurrentContext(const Driver& driver, Driver::Context handle) : driver_(driver) {
     driver_.current_context(&before_);
-    if (before_ != context.handle()) changed_ = true, driver_.set_context(context.handle());
+    if (before_ != handle) changed_ = true, driver_.set_context(handle);
   }
   ~CurrentContext() {
     if (changed_) driver_.set_context(before_);

@@ -28,6 +28,7 @@ Result<void> bind_all(Driver& d, const Library& library) {
   TC_TRY_VOID(library.bind(d.get_attribute, "cuFuncGetAttribute"));
   TC_TRY_VOID(library.bind(d.set_attribute, "cuFuncSetAttribute"));
   TC_TRY_VOID(library.bind(d.launch, "cuLaunchKernel"));
+  d.launch_with = reinterpret_cast<decltype(d.launch_with)>(library.find("cuLaunchKernelEx"));
   TC_TRY_VOID(library.bind(d.allocate, "cuMemAlloc_v2"));
   TC_TRY_VOID(library.bind(d.release, "cuMemFree_v2"));
   TC_TRY_VOID(library.bind(d.copy_to_device, "cuMemcpyHtoDAsync_v2"));
@@ -48,6 +49,7 @@ Result<void> bind_all(Driver& d, const Library& library) {
   TC_TRY_VOID(library.bind(d.destroy_event, "cuEventDestroy_v2"));
   TC_TRY_VOID(library.bind(d.record_event, "cuEventRecord"));
   TC_TRY_VOID(library.bind(d.synchronize_event, "cuEventSynchronize"));
+  TC_TRY_VOID(library.bind(d.wait_for_event, "cuStreamWaitEvent"));
   TC_TRY_VOID(library.bind(d.elapsed_ms, "cuEventElapsedTime"));
   return {};
 }

@@ -44,8 +44,22 @@ struct Driver {
   Status (*get_function)(Function*, Module, const char*);
   Status (*get_attribute)(int*, int, Function);
   Status (*set_attribute)(Function, int, int);
+  /// CUlaunchAttribute and CUlaunchConfig, which cuLaunchKernelEx() takes.
+  struct LaunchAttribute {
+    int id, padding;
+    int value[16];
+  };
+  struct LaunchConfig {
+    unsigned grid[3], block[3];
+    unsigned shared_bytes;
+    Stream stream;
+    const LaunchAttribute* attributes;
+    unsigned attribute_count;
+  };
+
   Status (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**,
                    void**);
+  Status (*launch_with)(const LaunchConfig*, Function, void**, void**);  ///< null before CUDA 11.8
   Status (*allocate)(Address*, size_t);
   Status (*release)(Address);
   Status (*copy_to_device)(Address, const void*, size_t, Stream);
@@ -66,6 +80,7 @@ struct Driver {
   Status (*destroy_event)(Event);
   Status (*record_event)(Event, Stream);
   Status (*synchronize_event)(Event);
+  Status (*wait_for_event)(Stream, Event, unsigned);
   Status (*elapsed_ms)(float*, Event, Event);
 
   /// The process's driver, initialised. The error says what is missing: the library, a function of it that an old

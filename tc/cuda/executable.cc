@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "tc/cuda/streams.h"
+
 namespace tc::cuda {
 namespace {
 
@@ -10,6 +12,10 @@ constexpr int kMaxDynamicShared = 8;  // CUfunction_attribute
 /// CUpointer_attribute and CUmemorytype.
 constexpr int kMemoryType = 2, kIsManaged = 8, kOrdinal = 9;
 constexpr unsigned kHostMemory = 1;
+
+constexpr int kProgrammaticStreamSerialization = 6;  // CUlaunchAttributeID
+constexpr int kFirstOverlapping = 90;                // compute capability that has griddepcontrol
+constexpr int kFirstCapturable = 12030;              // driver whose graphs have such edges
 
 }  // namespace
 
@@ -22,6 +28,9 @@ Result<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<const Conte
   const std::shared_ptr<Executable> result(new Executable());
   result->context_ = context;
   result->plan_ = std::move(plan);
+  int version = 0;
+  TC_TRY_VOID(context->driver().check(context->driver().version(&version), "asking for the driver's version"));
+  result->overlaps_ = arch.number >= kFirstOverlapping && version >= kFirstCapturable && context->driver().launch_with;
   TC_TRY_VOID(result->check_limits());
   TC_TRY(module, modules.load(context, cubin));
   TC_TRY_VOID(result->load_kernels(*module));
@@ -90,10 +99,8 @@ Result<const Address*> Executable::workspace(Stream stream) {
     if (!one->stream) one->stream = stream;
     if (*one->stream == stream) return one->addresses.data();
   }
-  const Driver& driver = context_->driver();
-  int capturing = 0;
-  if (stream) TC_TRY_VOID(driver.check(driver.is_capturing(stream, &capturing), "asking whether a stream is captured"));
-  if (capturing) return fail("the stream is being captured, and its workspace is not prepared: call prepare() before");
+  TC_TRY(captured, is_captured(context_->driver(), stream));
+  if (captured) return fail("the stream is being captured, and its workspace is not prepared: call prepare() before");
   TC_TRY_VOID(add_workspace(stream));
   return workspaces_.back()->addresses.data();
 }
@@ -117,17 +124,36 @@ Result<void> Executable::run(Stream stream, std::span<const Address> tensors, st
   std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
   if (!plan_.workspace.empty()) lock.lock();
   TC_TRY(workspace_addresses, workspace(stream));
+  // The first one waits, as any launch, for all that is on the stream; those behind it for each other.
+  bool first = true;
   for (const Kernel& kernel : kernels_) {
-    TC_TRY_VOID(launch(kernel, stream, tensors, scalars, workspace_addresses));
+    const std::array<int64_t, 3>& grid = kernel.launch->grid;
+    // A launch of no block does nothing; the driver would refuse it.
+    if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) continue;
+    const bool early = overlaps_ && !first && kernel.launch->waits;
+    TC_TRY_VOID(launch(kernel, early, stream, tensors, scalars, workspace_addresses));
+    first = false;
   }
   return {};
 }
 
-Result<void> Executable::launch(const Kernel& kernel, Stream stream, std::span<const Address> tensors,
+Driver::Status Executable::launch_early(const Kernel& kernel, Stream stream, void** arguments) const {
+  const Driver::LaunchAttribute early = {kProgrammaticStreamSerialization, 0, {1}};
+  Driver::LaunchConfig config = {};
+  for (int d = 0; d < 3; ++d) {
+    config.grid[d] = static_cast<unsigned>(kernel.launch->grid[d]);
+    config.block[d] = static_cast<unsigned>(kernel.launch->block[d]);
+  }
+  config.shared_bytes = static_cast<unsigned>(kernel.launch->dynamic_shared_bytes);
+  config.stream = stream;
+  config.attributes = &early;
+  config.attribute_count = 1;
+  return context_->driver().launch_with(&config, kernel.function, arguments, nullptr);
+}
+
+Result<void> Executable::launch(const Kernel& kernel, bool early, Stream stream, std::span<const Address> tensors,
                                 std::span<const void* const> scalars, const Address* workspace) const {
   const KernelLaunch& launch = *kernel.launch;
-  // A launch of no block does nothing; the driver would refuse it.
-  if (launch.grid[0] == 0 || launch.grid[1] == 0 || launch.grid[2] == 0) return {};
   std::array<void*, kMaxArguments> arguments;
   size_t count = 0;
   for (const KernelArgument& argument : launch.arguments) {
@@ -139,9 +165,10 @@ Result<void> Executable::launch(const Kernel& kernel, Stream stream, std::span<c
   const Driver& driver = context_->driver();
   const auto size = [](int64_t n) { return static_cast<unsigned>(n); };
   const Driver::Status status =
-      driver.launch(kernel.function, size(launch.grid[0]), size(launch.grid[1]), size(launch.grid[2]),
-                    size(launch.block[0]), size(launch.block[1]), size(launch.block[2]),
-                    size(launch.dynamic_shared_bytes), stream, arguments.data(), nullptr);
+      early ? launch_early(kernel, stream, arguments.data())
+            : driver.launch(kernel.function, size(launch.grid[0]), size(launch.grid[1]), size(launch.grid[2]),
+                            size(launch.block[0]), size(launch.block[1]), size(launch.block[2]),
+                            size(launch.dynamic_shared_bytes), stream, arguments.data(), nullptr);
   if (status != 0) [[unlikely]]
     return tl::unexpected(driver.error(status, fmt::format("launching '{}'", launch.symbol)));
   return {};

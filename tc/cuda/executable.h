@@ -60,12 +60,14 @@ class Executable {
   Result<void> check_memory(size_t index, Address address);
   Result<void> add_workspace(std::optional<Stream> stream);
   Result<const Address*> workspace(Stream stream);  ///< under mutex_
-  Result<void> launch(const Kernel& kernel, Stream stream, std::span<const Address> tensors,
+  Result<void> launch(const Kernel& kernel, bool early, Stream stream, std::span<const Address> tensors,
                       std::span<const void* const> scalars, const Address* workspace) const;
+  Driver::Status launch_early(const Kernel& kernel, Stream stream, void** arguments) const;
 
   std::shared_ptr<const Context> context_;
   std::shared_ptr<const Module> module_;
   LaunchPlan plan_;
+  bool overlaps_ = false;  ///< kernels that wait by themselves are launched before those before them end
   std::vector<Kernel> kernels_;
   std::vector<KernelAttributes> attributes_;
   /// Per tensor the last address that was found to be this device's: asking the driver costs more than a launch may.

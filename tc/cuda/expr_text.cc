@@ -220,6 +220,10 @@ ExprText::Text ExprText::division(const Expr& e, const Expr& a, const Expr& b, b
   const char* op = modulo ? "%" : "/";
   if (type.is_float()) {
     TC_CHECK(!modulo, "the remainder of floats has no CUDA text but fmod");
+    if (type == Halide::Float(32) && divides_often(a, b)) {
+      need(Helper::kQuotient);
+      return {fmt::format("quotient({}, {})", print(a).text, print(b).text), kAtom};
+    }
     return narrowed(type, {fmt::format("{} / {}", at(a, kProduct), at(b, kProduct + 1)), kProduct});
   }
   const std::optional<Bounds> dividend = bounds_of(a, bounds_);
@@ -232,6 +236,15 @@ ExprText::Text ExprText::division(const Expr& e, const Expr& a, const Expr& b, b
   return {
       fmt::format("{}<{}>({}, {})", modulo ? "floor_mod" : "floor_div", value_type(type), print(a).text, print(b).text),
       kAtom};
+}
+
+/// Whether loops that are laid out divide at least four values by the same one.
+bool ExprText::divides_often(const Expr& a, const Expr& b) const {
+  int64_t values = 1;
+  for (const auto& [variable, count] : unrolled_) {
+    if (hi::expr_uses_var(a, variable) && !hi::expr_uses_var(b, variable)) values *= count;
+  }
+  return values >= 4;
 }
 
 ExprText::Text ExprText::extremum(Type type, const char* name, const Expr& a, const Expr& b) {
@@ -338,6 +351,22 @@ ExprText::Text ExprText::float_call(const hi::Call& c) {
                      kAtom};
   if (c.type.is_bool()) return {"bool(" + text.text + ")", kAtom};
   return function->exact ? text : narrowed(c.type, text);
+}
+
+std::string ExprText::value_in_memory(const Expr& e) {
+  const auto* least = e.as<hi::Min>();
+  const auto* most = e.as<hi::Max>();
+  if (is_half(e.type()) && (least != nullptr || most != nullptr)) {
+    const auto* a = (least != nullptr ? least->a : most->a).as<hi::Call>();
+    const auto* b = (least != nullptr ? least->b : most->b).as<hi::Call>();
+    const auto is_element = [&](const hi::Call* c) { return c != nullptr && tensors_.count(c->name) > 0; };
+    if (is_element(a) && is_element(b) && tensor(a->name).type == e.type() && tensor(b->name).type == e.type()) {
+      need(e.type().is_bfloat() ? Helper::kMinMaxBFloat16 : Helper::kMinMaxFloat16);
+      return fmt::format("{}_nan({}, {})", least != nullptr ? "min" : "max", element(a->name, a->args),
+                         element(b->name, b->args));
+    }
+  }
+  return to_memory(e.type(), value(e));
 }
 
 std::string ExprText::to_memory(Type type, const std::string& text) {

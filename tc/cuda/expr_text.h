@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tc/cuda/bounds.h"
@@ -31,6 +32,12 @@ class ExprText {
   std::string element(const std::string& tensor, const std::vector<Halide::Expr>& subscripts);
   /// A value of an element's type as it stands in memory: "to_float16(x)".
   std::string to_memory(Halide::Type type, const std::string& text);
+  /// A value that a statement stores, as it stands in memory.
+  std::string value_in_memory(const Halide::Expr& e);
+
+  /// What is printed until leave_unrolled() is laid out for so many values of the variable.
+  void enter_unrolled(const std::string& variable, int64_t values) { unrolled_.emplace_back(variable, values); }
+  void leave_unrolled() { unrolled_.pop_back(); }
 
   void declare(const std::string& variable, Halide::Type type, std::optional<Bounds> bounds);
   void declare(const tile::Tensor& tensor) { tensors_[tensor.name] = &tensor; }
@@ -61,6 +68,7 @@ class ExprText {
   Text cast_to_float(Halide::Type from, Halide::Type to, const std::string& text);
   Text arithmetic(Halide::Type type, char op, const Halide::Expr& a, const Halide::Expr& b);
   Text division(const Halide::Expr& e, const Halide::Expr& a, const Halide::Expr& b, bool modulo);
+  bool divides_often(const Halide::Expr& a, const Halide::Expr& b) const;
   Text extremum(Halide::Type type, const char* name, const Halide::Expr& a, const Halide::Expr& b);
   Text infix(const char* op, int level, const Halide::Expr& a, const Halide::Expr& b);
   Text choice(const Halide::Expr& c, const Halide::Expr& a, const Halide::Expr& b);
@@ -81,6 +89,7 @@ class ExprText {
   VariableBounds bounds_;
   std::set<Helper> helpers_;
   std::set<std::string> places_;
+  std::vector<std::pair<std::string, int64_t>> unrolled_;
   bool wraps_ = false;
 };
 

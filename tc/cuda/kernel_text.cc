@@ -38,8 +38,8 @@ std::string vector_type(Type element, int elements) {
 
 class KernelPrinter {
  public:
-  KernelPrinter(const tile::Kernel& kernel, const PrintOptions& options)
-      : kernel_(kernel), options_(options), exprs_(kernel) {}
+  KernelPrinter(const tile::Kernel& kernel, const PrintOptions& options, const Neighbours& neighbours)
+      : kernel_(kernel), options_(options), neighbours_(neighbours), exprs_(kernel) {}
 
   KernelText print() {
     depth_ = 1;
@@ -50,6 +50,7 @@ class KernelPrinter {
     depth_ = 0;
     signature();
     depth_ = 1;
+    overlap();
     places();
     shared();
     text_ += body + "}\n";
@@ -112,6 +113,18 @@ class KernelPrinter {
     return tensor.written && barriers_ && (read_.count(tensor.name) > 0 || rewritten_.count(tensor.name) > 0);
   }
 
+  /// Whether the kernels before this one make the tensor's values, or use them before this one changes them. A
+  /// __restrict__ pointer to it would let the compiler move an access ahead of the wait.
+  bool is_handed_on(const tile::Tensor& tensor) const {
+    return (tensor.written ? neighbours_.touched : neighbours_.written).count(tensor.name) > 0;
+  }
+
+  void overlap() {
+    if (neighbours_.after) line("let_next_kernel_start();");
+    if (neighbours_.before) line("wait_for_kernels_before();");
+    if (neighbours_.after || neighbours_.before) exprs_.need(Helper::kOverlap);
+  }
+
   void signature() {
     line("");
     line(fmt::format("// grid ({}, {}, {}), block ({}, {}, {}), {} bytes of shared memory", kernel_.grid[0],
@@ -121,9 +134,10 @@ class KernelPrinter {
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(", threads_of(kernel_), symbol_of(kernel_));
     std::vector<std::string> parameters;
     for (const tile::Tensor& tensor : kernel_.tensors) {
-      parameters.push_back(fmt::format("{}{}*{} {}", tensor.written ? "" : "const ", memory_type(tensor.type),
-                                       options_.readonly_cache && !is_exchanged(tensor) ? " __restrict__" : "",
-                                       exprs_.names().tensor(tensor.name)));
+      parameters.push_back(
+          fmt::format("{}{}*{} {}", tensor.written ? "" : "const ", memory_type(tensor.type),
+                      options_.readonly_cache && !is_exchanged(tensor) && !is_handed_on(tensor) ? " __restrict__" : "",
+                      exprs_.names().tensor(tensor.name)));
     }
     for (const tile::Scalar& scalar : kernel_.scalars) {
       parameters.push_back(memory_type(scalar.type) + " " + exprs_.names().variable(scalar.name));
@@ -214,8 +228,17 @@ class KernelPrinter {
     exprs_.declare(loop.variable, type, values);
     if (loop.unrolled) line("#pragma unroll");
     line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", value_type(type), name, begin, name, end, step));
+    if (loop.unrolled) exprs_.enter_unrolled(loop.variable, values_of(loop));
     block(loop.body);
+    if (loop.unrolled) exprs_.leave_unrolled();
     line("}");
+  }
+
+  static int64_t values_of(const tile::For& loop) {
+    const Expr length = Halide::Internal::simplify(loop.end - loop.begin);
+    const int64_t *extent = Halide::Internal::as_const_int(length), *step = Halide::Internal::as_const_int(loop.step);
+    TC_CHECK(extent != nullptr && step != nullptr, "the trip count of '{}' is not constant", loop.variable);
+    return (*extent + *step - 1) / *step;
   }
 
   void write(const tile::If& branch, bool) {
@@ -275,7 +298,12 @@ class KernelPrinter {
       line(fmt::format("{} += {};", element, exprs_.value(sum->b)));
       return;
     }
-    line(fmt::format("{} = {};", element, exprs_.to_memory(tensor.type, exprs_.value(store.value))));
+    line(fmt::format("{} = {};", element, stored(tensor, store.value)));
+  }
+
+  std::string stored(const tile::Tensor& tensor, const Expr& value) {
+    return value.type() == tensor.type ? exprs_.value_in_memory(value)
+                                       : exprs_.to_memory(tensor.type, exprs_.value(value));
   }
 
   static bool reads_itself(const tile::Store& store, const Expr& e) {
@@ -318,7 +346,8 @@ class KernelPrinter {
       line(fmt::format("{} = {};", target, source));
     } else {
       const std::string type = vector_type(to.type, move.elements);
-      const bool readonly = from.memory == tile::Memory::kGlobal && !from.written && options_.readonly_cache;
+      const bool readonly =
+          from.memory == tile::Memory::kGlobal && !from.written && options_.readonly_cache && !is_handed_on(from);
       const std::string read =
           readonly ? fmt::format("__ldg((const {}*)&{})", type, source) : fmt::format("*(const {}*)&{}", type, source);
       line(fmt::format("*({}*)&{} = {};", type, target, read));
@@ -352,6 +381,7 @@ class KernelPrinter {
 
   const tile::Kernel& kernel_;
   const PrintOptions& options_;
+  const Neighbours& neighbours_;
   ExprText exprs_;
   std::string text_;
   int depth_ = 0;
@@ -365,8 +395,8 @@ class KernelPrinter {
 
 }  // namespace
 
-KernelText kernel_text(const tile::Kernel& kernel, const PrintOptions& options) {
-  return KernelPrinter(kernel, options).print();
+KernelText kernel_text(const tile::Kernel& kernel, const PrintOptions& options, const Neighbours& neighbours) {
+  return KernelPrinter(kernel, options, neighbours).print();
 }
 
 }  // namespace tc::cuda

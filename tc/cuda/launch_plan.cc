@@ -69,6 +69,7 @@ LaunchPlan launch_plan(const tile::Program& program) {
     launch.symbol = symbol_of(kernel);
     launch.grid = kernel.grid;
     launch.block = kernel.block;
+    launch.waits = !plan.kernels.empty();
     const int64_t shared_bytes = kernel.shared_bytes();
     launch.dynamic_shared_bytes = shared_bytes > kStaticSharedLimit ? shared_bytes : 0;
     for (const tile::Tensor& tensor : kernel.tensors) launch.arguments.push_back(tensor_argument(plan, kernel, tensor));

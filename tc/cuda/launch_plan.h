@@ -42,6 +42,7 @@ struct KernelLaunch {
   std::array<int64_t, 3> block = {1, 1, 1};
   int64_t dynamic_shared_bytes = 0;
   std::vector<KernelArgument> arguments;
+  bool waits = false;  ///< its text waits until those before it have ended: it may start while they run
 };
 
 /// Launches in order, on one stream.

@@ -189,6 +189,66 @@ __device__ __forceinline__ double min_nan(double a, double b) { return a != a ||
 __device__ __forceinline__ double max_nan(double a, double b) { return a != a || b != b ? a + b : fmax(a, b); }
 )";
 
+constexpr std::string_view kMinMaxFloat16Text =
+    R"(__device__ __forceinline__ float16 min_nan(float16 a, float16 b) {
+#if __CUDA_ARCH__ >= 800
+  float16 result;
+  asm("min.NaN.f16 %0, %1, %2;" : "=h"(result.bits) : "h"(a.bits), "h"(b.bits));
+  return result;
+#else
+  return to_float16(min_nan(to_float(a), to_float(b)));
+#endif
+}
+__device__ __forceinline__ float16 max_nan(float16 a, float16 b) {
+#if __CUDA_ARCH__ >= 800
+  float16 result;
+  asm("max.NaN.f16 %0, %1, %2;" : "=h"(result.bits) : "h"(a.bits), "h"(b.bits));
+  return result;
+#else
+  return to_float16(max_nan(to_float(a), to_float(b)));
+#endif
+}
+)";
+
+constexpr std::string_view kMinMaxBFloat16Text =
+    R"(__device__ __forceinline__ bfloat16 min_nan(bfloat16 a, bfloat16 b) {
+#if __CUDA_ARCH__ >= 800
+  bfloat16 result;
+  asm("min.NaN.bf16 %0, %1, %2;" : "=h"(result.bits) : "h"(a.bits), "h"(b.bits));
+  return result;
+#else
+  return to_bfloat16(min_nan(to_float(a), to_float(b)));
+#endif
+}
+__device__ __forceinline__ bfloat16 max_nan(bfloat16 a, bfloat16 b) {
+#if __CUDA_ARCH__ >= 800
+  bfloat16 result;
+  asm("max.NaN.bf16 %0, %1, %2;" : "=h"(result.bits) : "h"(a.bits), "h"(b.bits));
+  return result;
+#else
+  return to_bfloat16(max_nan(to_float(a), to_float(b)));
+#endif
+}
+)";
+
+constexpr std::string_view kQuotientText =
+    R"(// a / b, rounded as a / b is, by the reciprocal of b, which the compiler computes once for all a, and two corrections
+// by the remainder: the first leaves less than an ULP, then the second rounds correctly (Markstein 1990). Both
+// are scaled so that the divisor is about 1: nothing leaves the range that a / b does not leave. Where a remainder
+// is not exact, small or zero, infinite or close to it, or NaN, there is a division.
+__device__ __forceinline__ float quotient(float a, float b) {
+  const int exponent = int((__float_as_uint(b) >> 23) & 255u);
+  const float scale = __uint_as_float(uint32(exponent < 252 ? 253 - exponent : 1) << 23);
+  const float dividend = a * scale;
+  const float divisor = b * scale;
+  const float reciprocal = 1.0f / divisor;
+  const float nearly = dividend * reciprocal;
+  const float close = fmaf(fmaf(-divisor, nearly, dividend), reciprocal, nearly);
+  const float result = fmaf(fmaf(-divisor, close, dividend), reciprocal, close);
+  return fabsf(result) >= 0x1p-100f && fabsf(result) <= 0x1.fffffep127f ? result : a / b;
+}
+)";
+
 constexpr std::string_view kNextText = R"(// The next value of a 16-bit float after x toward y.
 template <typename Half>
 __device__ __forceinline__ float next_half(Half x, Half y) {
@@ -206,6 +266,20 @@ __device__ __forceinline__ float next_half(Half x, Half y) {
 }
 __device__ __forceinline__ float next_float16(float x, float y) { return next_half(to_float16(x), to_float16(y)); }
 __device__ __forceinline__ float next_bfloat16(float x, float y) { return next_half(to_bfloat16(x), to_bfloat16(y)); }
+)";
+
+constexpr std::string_view kOverlapText =
+    R"(// A kernel may start while those before it run: until they have ended it touches nothing that they do.
+__device__ __forceinline__ void wait_for_kernels_before() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+__device__ __forceinline__ void let_next_kernel_start() {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
+#endif
+}
 )";
 
 constexpr std::string_view kCopyAsyncText =
@@ -401,7 +475,11 @@ const std::vector<Definition>& definitions() {
       {kSign, {}, {"sign_of"}, kSignText},
       {kSigmoid, {}, {"sigmoid"}, kSigmoidText},
       {kMinMax, {}, {"min_nan", "max_nan"}, kMinMaxText},
+      {kMinMaxFloat16, {kFloat16, kMinMax}, {}, kMinMaxFloat16Text},
+      {kMinMaxBFloat16, {kBFloat16, kMinMax}, {}, kMinMaxBFloat16Text},
+      {kQuotient, {}, {"quotient"}, kQuotientText},
       {kNext, {kFloat16, kBFloat16}, {"next_half", "next_float16", "next_bfloat16"}, kNextText},
+      {kOverlap, {}, {"wait_for_kernels_before", "let_next_kernel_start"}, kOverlapText},
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},
       {kAtomicInteger, {}, {"atomic_add", "atomic_min", "atomic_max"}, kAtomicIntegerText},
       {kAtomicFloat, {}, {}, kAtomicFloatText},

@@ -18,8 +18,12 @@ enum class Helper {
   kSign,           ///< sign_of
   kSigmoid,        ///< sigmoid
   kMinMax,         ///< min_nan, max_nan: a NaN wins
+  kMinMaxFloat16,  ///< min_nan, max_nan of two as they stand in memory
+  kMinMaxBFloat16,
+  kQuotient,       ///< quotient: a / b, cheap where many are divided by one b
   kNext,           ///< next_float16, next_bfloat16
   kCopyAsync,      ///< copy_async, commit_copies, wait_copies
+  kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start
   kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits
   kAtomicFloat,    ///< of float and double
   kAtomicUpdate,   ///< atomic_update: compare and swap on 8 and 16 bits

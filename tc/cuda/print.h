@@ -14,8 +14,10 @@ struct PrintOptions {
 };
 
 /// CUDA C++ for all kernels of a program, in one translation unit that includes nothing. The same program gives the
-/// same text. Its pointers are __restrict__, but for those through which threads of a block pass values on: who
-/// launches makes sure that no written tensor overlaps another argument.
+/// same text. Its pointers are __restrict__, but for those through which threads of a block, or kernels, pass values
+/// on: who launches makes sure that no written tensor overlaps another argument. From sm_90 on a kernel may start while
+/// those before it in the program still run, and waits for them ("Programmatic Dependent Launch" in the CUDA
+/// programming guide, griddepcontrol in PTX's).
 std::string print(const tile::Program& program, const PrintOptions& options = {});
 
 /// How the printed kernels are launched.

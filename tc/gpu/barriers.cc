@@ -9,6 +9,7 @@
 #include "tc/gpu/hitting_set.h"
 #include "tc/gpu/numbers.h"
 #include "tc/poly/band_ref.h"
+#include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/support/check.h"
 
@@ -207,10 +208,8 @@ std::optional<std::string> block_fault(const Kernel& kernel) {
   const isl::union_map within = isl::manage(isl_union_map_eq_at_multi_union_pw_aff(all.copy(), blocks.copy()));
   const isl::union_map across = all.subtract(within);
   if (across.is_empty()) return std::nullopt;
-  for (const isl::map& map : poly::maps_of(across)) {
-    return fmt::format("{} in one block needs {} in another", poly::range_name(map), poly::domain_name(map));
-  }
-  return std::nullopt;
+  const poly::Violation pair = poly::first_pair(kernel.scop, across);
+  return fmt::format("{} in one block needs {} in another", pair.later, pair.earlier);
 }
 
 }  // namespace tc::gpu

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tc/gpu/intra_tile.h"
 #include "tc/gpu/pieces.h"
 #include "tc/gpu/steps.h"
 #include "tc/poly/band_ref.h"
@@ -72,6 +73,8 @@ class Binder {
  private:
   isl::schedule_node tile_and_map_blocks(isl::schedule_node node);
   isl::schedule_node with_steps(const isl::schedule_node& points, size_t tile_sizes) const;
+  isl::schedule_node by_intra_tile_options(const isl::schedule_node& points,
+                                           const isl::multi_union_pw_aff& before) const;
   isl::schedule_node map_to_block(isl::schedule_node node);
   isl::schedule_node region(const isl::schedule_node& node);
   isl::schedule_node with_binding(const isl::schedule_node& node, Binding binding);
@@ -146,6 +149,7 @@ isl::schedule_node Binder::tile_and_map_blocks(isl::schedule_node node) {
   // A member without a size stays whole, among the points: its one tile.
   for (size_t i = 0; i < tiled; ++i) sizes[i] = sizes[i] == 0 ? extents[i] : std::min(sizes[i], extents[i]);
   for (size_t i = 0; i < tiled; ++i) sizes[i] = std::max<int64_t>(sizes[i], 1);
+  const isl::multi_union_pw_aff before = node.as<isl::schedule_node_band>().partial_schedule();
   node = node.as<isl::schedule_node_band>().tile(
       poly::band_sizes(node.as<isl::schedule_node_band>(), std::span<const int64_t>(sizes)));
 
@@ -165,8 +169,18 @@ isl::schedule_node Binder::tile_and_map_blocks(isl::schedule_node node) {
   }
   node = with_binding(node, std::move(binding));  // mark, tile band, point band
   node = node.child(0).child(0);
+  node = by_intra_tile_options(node, before);
   if (steps_) node = with_steps(node, extents.size());
   return map_to_block(node);
+}
+
+isl::schedule_node Binder::by_intra_tile_options(const isl::schedule_node& points,
+                                                 const isl::multi_union_pw_aff& before) const {
+  if (options_.intra_tile_schedule_options == options::SchedulerOptions()) return points;
+  poly::Scop scop = scop_;
+  scop.schedule = points.schedule();
+  const std::vector<int> path = poly::path_of(points);
+  return poly::node_at(schedule_points(scop, {path}, before, options_.intra_tile_schedule_options).schedule, path);
 }
 
 isl::schedule_node Binder::with_steps(const isl::schedule_node& points, size_t tile_sizes) const {
@@ -175,7 +189,14 @@ isl::schedule_node Binder::with_steps(const isl::schedule_node& points, size_t t
   poly::Scop part = restricted(scop_, poly::statements_at(scop_, points.root()));
   part.schedule = points.schedule();
   const std::vector<int> path = poly::path_of(points);
-  return poly::node_at(step_reductions(part, {path}, sizes).schedule, path);
+  const int nests = points.isa<isl::schedule_node_sequence>() ? static_cast<int>(points.n_children()) : 0;
+  for (int i = 0; i < nests; ++i) {
+    std::vector<int> nest = path;
+    nest.insert(nest.end(), {i, 0});
+    if (poly::node_at(part.schedule, nest).isa<isl::schedule_node_band>()) part = step_reductions(part, {nest}, sizes);
+  }
+  if (points.isa<isl::schedule_node_band>()) part = step_reductions(part, {path}, sizes);
+  return poly::node_at(part.schedule, path);
 }
 
 /// Maps what all threads of a block run together.

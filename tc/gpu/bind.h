@@ -13,6 +13,7 @@ namespace tc::gpu {
 /// block. Grid and block do not depend on the sizes of tiles: an axis with more iterations than members deals them out.
 /// What has no coincident member is run by one thread. With `steps`, blocks go through reductions step by step
 /// (steps.h), of the sizes of tiles that are left over for them.
+/// With options for the points of a tile, these are scheduled by them before they go to threads (intra_tile.h).
 /// Before: schedule(). `scop.schedule` is the kernel's part of the tree.
 Kernel bind(const poly::Scop& scop, const options::MappingOptions& options, const Device& device, bool steps = false);
 

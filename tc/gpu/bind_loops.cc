@@ -10,16 +10,11 @@
 namespace tc::gpu {
 namespace {
 
-bool is_loop(const isl::schedule_node& node) {
-  return node.isa<isl::schedule_node_mark>() && poly::mark_name(node).starts_with(kLoopMark);
-}
-
-std::string loop_name(const isl::schedule_node& mark) { return poly::mark_name(mark).substr(sizeof(kLoopMark) - 1); }
-
 /// Rebuilds the tree with bindings.
 class LoopBinder {
  public:
-  LoopBinder(const poly::Scop& scop, const std::map<std::string, Dealt>& bound) : scop_(scop), bound_(bound) {
+  LoopBinder(const poly::Scop& scop, const std::map<std::string, Dealt>& bound, const std::set<std::string>& by_warp)
+      : scop_(scop), bound_(bound), by_warp_(by_warp) {
     kernel_.scop = scop;
   }
 
@@ -43,9 +38,11 @@ class LoopBinder {
     return found == bound_.end() ? nullptr : &found->second;
   }
 
+  bool is_by_warp(const isl::schedule_node& mark) const { return by_warp_.count(loop_name(mark)) > 0; }
+
   /// Whether some loop at or below is dealt out.
   bool deals(const isl::schedule_node& node) const {
-    if (is_loop(node) && dealt_of(node) != nullptr) return true;
+    if (is_loop(node) && (dealt_of(node) != nullptr || is_by_warp(node))) return true;
     for (unsigned i = 0; i < node.n_children(); ++i) {
       if (deals(node.child(static_cast<int>(i)))) return true;
     }
@@ -70,6 +67,7 @@ class LoopBinder {
   }
 
   Result<isl::schedule> loop(const isl::schedule_node& mark, Axes blocks) {
+    if (is_by_warp(mark)) return shared_by_warp(mark, blocks);
     const Dealt* dealt = dealt_of(mark);
     if (dealt != nullptr && dealt->to == Dealt::To::kThreads) return threads(mark, blocks);
     const auto band = mark.child(0).as<isl::schedule_node_band>();
@@ -109,6 +107,18 @@ class LoopBinder {
     return poly::insert_mark(marked(band, std::move(binding)), kLoopMark + names);
   }
 
+  /// A reduction of which all lanes of the first warp have a part.
+  Result<isl::schedule> shared_by_warp(const isl::schedule_node& mark, const Axes& blocks) {
+    constexpr int64_t kWarp = 32;
+    TC_TRY_VOID(check_blocks(mark, blocks));
+    if (deals(mark.child(0))) return fail("below '{}' stands a loop on blocks or threads", loop_name(mark));
+    if (kernel_.block[0] % kWarp != 0) {
+      return fail("no warp has '{}': a block has {} threads in x, no multiple of {}", loop_name(mark), kernel_.block[0],
+                  kWarp);
+    }
+    return marked(poly::insert_mark(poly::subtree(mark), kWarpMark), {Dealt::To::kThreads, {}, true});
+  }
+
   Result<isl::schedule> region(const isl::schedule_node& node, const Axes& blocks) {
     TC_TRY_VOID(check_blocks(node, blocks));
     return marked(poly::subtree(node), {Dealt::To::kThreads, {}});
@@ -125,13 +135,15 @@ class LoopBinder {
 
   const poly::Scop& scop_;
   const std::map<std::string, Dealt>& bound_;
+  const std::set<std::string>& by_warp_;
   Kernel kernel_;
 };
 
 }  // namespace
 
-Result<Kernel> bind_loops(const poly::Scop& scop, const std::map<std::string, Dealt>& bound) {
-  return LoopBinder(scop, bound).run();
+Result<Kernel> bind_loops(const poly::Scop& scop, const std::map<std::string, Dealt>& bound,
+                          const std::set<std::string>& by_warp) {
+  return LoopBinder(scop, bound, by_warp).run();
 }
 
 }  // namespace tc::gpu

@@ -144,6 +144,7 @@ std::vector<Expr> BodyMutator::position(const std::string& tensor, const std::ve
 
 std::vector<Expr> position_in(const Place& place, const std::vector<Ranged>& subscripts) {
   std::vector<Expr> result;
+  if (place.slot.defined()) result.push_back(place.slot);
   for (size_t d = 0; d < subscripts.size(); ++d) {
     Ranged at = place.offset.empty() ? subscripts[d] : subscripts[d] - place.offset[d];
     // Every subscript lies inside: what is known of its interval can be no worse than the place's extent.

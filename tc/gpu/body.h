@@ -18,6 +18,7 @@ struct Place {
   Halide::Type type;
   std::vector<poly::Ranged> offset;  ///< empty for the tensor itself
   std::vector<int64_t> extents;
+  Halide::Expr slot = {};  ///< of a buffer that steps take turns in: its first subscript, in front of the tensor's
 };
 
 /// What a statement's instance needs to know of its surroundings.

@@ -5,9 +5,13 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
+#include <utility>
 
+#include "tc/gpu/statements.h"
 #include "tc/ir/specialise.h"
+#include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
 
 namespace tc::gpu {
@@ -116,22 +120,78 @@ class Operands : public hi::IRMutator {
   Expr visit(const hi::Call* op) override {
     if (op->is_intrinsic(hi::Call::if_then_else)) sound = false;
     if (!ir::is_tensor_read(program_, op)) return IRMutator::visit(op);
-    Operand operand{op->name, fmt::format("operand {}", found.size()), op->type, {}, {}};
-    operand.extents = ir::constant_shape(program_.tensor(op->name));
-    const size_t parallel = contraction_.parallel.size();
+    std::optional<Operand> operand = of_chosen_rows(op);
+    if (!operand) operand = affine(op);
+    if (!operand || operand->subscripts.empty() || (only_crossing_ && !crosses(*operand))) return IRMutator::visit(op);
+    for (const Operand& other : found) {
+      if (same(other, *operand)) return hi::Variable::make(op->type, other.placeholder);
+    }
+    operand->placeholder = fmt::format("operand {}", found.size());
+    found.push_back(*operand);
+    return hi::Variable::make(op->type, operand->placeholder);
+  }
+
+  /// What a branch reads of rows that data choose may not be there otherwise.
+  Expr visit(const hi::Select* op) override {
+    const bool before = std::exchange(in_branch_, true);
+    Expr result = IRMutator::visit(op);
+    in_branch_ = before;
+    return result;
+  }
+
+  std::optional<Operand> affine(const hi::Call* op) const {
+    Operand operand{op->name, "", op->type, {}, ir::constant_shape(program_.tensor(op->name))};
     for (const Expr& subscript : op->args) {
       const std::optional<Linear> value = linear(subscript, names_);
-      if (!value) return IRMutator::visit(op);
-      const auto middle = value->coefficients.begin() + static_cast<long>(parallel);
-      operand.subscripts.push_back(
-          {{value->coefficients.begin(), middle}, {middle, value->coefficients.end()}, value->constant});
+      if (!value) return std::nullopt;
+      operand.subscripts.push_back(subscript_of(*value));
     }
-    if (operand.subscripts.empty() || (only_crossing_ && !crosses(operand))) return IRMutator::visit(op);
-    for (const Operand& other : found) {
-      if (same(other, operand)) return hi::Variable::make(op->type, other.placeholder);
+    return operand;
+  }
+
+  Subscript subscript_of(const Linear& value) const {
+    const auto middle = value.coefficients.begin() + static_cast<long>(contraction_.parallel.size());
+    return {{value.coefficients.begin(), middle}, {middle, value.coefficients.end()}, value.constant};
+  }
+
+  const Axis& axis(size_t name) const {
+    const size_t parallel = contraction_.parallel.size();
+    return name < parallel ? contraction_.parallel[name] : contraction_.reduction[name - parallel];
+  }
+
+  /// A tensor over the indices of a read, the one that counts along its rows last.
+  std::optional<Operand> of_chosen_rows(const hi::Call* op) const {
+    if (only_crossing_ || in_branch_ || !reads_chosen_row(program_, op)) return std::nullopt;
+    const Expr row = hi::Call::make(op->type, op->name, op->args, op->call_type);
+    if (reads_tensor(row, contraction_.update.tensor)) return std::nullopt;
+    const std::optional<Linear> along = linear(op->args.back(), names_);
+    std::vector<size_t> used;
+    for (size_t i = 0; i < names_.size(); ++i) {
+      if (hi::expr_uses_var(row, names_[i])) used.push_back(i);
     }
-    found.push_back(operand);
-    return hi::Variable::make(op->type, operand.placeholder);
+    if (used.empty()) return std::nullopt;
+    ChosenRow chosen{op->args, {}, 1};
+    if (along) {
+      const std::optional<Shifted> one = shifted(op->args.back(), names_);
+      const auto last = one ? std::find(used.begin(), used.end(), one->index) : used.end();
+      if (last != used.end()) {
+        std::rotate(last, last + 1, used.end());
+        const auto uses = [&](const Expr& e) { return hi::expr_uses_var(e, names_[one->index]); };
+        if (std::count_if(op->args.begin(), op->args.end(), uses) == 1)
+          chosen.unit =
+              std::gcd(ir::constant_shape(program_.tensor(op->name)).back(), one->constant + axis(one->index).begin);
+      }
+    }
+    Operand operand{op->name, "", op->type, {}, {}};
+    for (size_t i : used) {
+      Linear only{std::vector<int64_t>(names_.size(), 0), -axis(i).begin};
+      only.coefficients[i] = 1;
+      operand.subscripts.push_back(subscript_of(only));
+      operand.extents.push_back(axis(i).extent);
+      chosen.indices.push_back(names_[i]);
+    }
+    operand.chosen_row = std::move(chosen);
+    return operand;
   }
 
   /// Whether the last parallel axis runs over rows of the operand, and another over the elements of a row.
@@ -148,7 +208,12 @@ class Operands : public hi::IRMutator {
   }
 
   static bool same(const Operand& a, const Operand& b) {
-    if (a.tensor != b.tensor) return false;
+    if (a.tensor != b.tensor || a.chosen_row.has_value() != b.chosen_row.has_value()) return false;
+    if (a.chosen_row) {
+      const auto equal = [](const Expr& x, const Expr& y) { return hi::equal(x, y); };
+      const std::vector<Expr>& x = a.chosen_row->subscripts;
+      return std::equal(x.begin(), x.end(), b.chosen_row->subscripts.begin(), equal);
+    }
     for (size_t d = 0; d < a.subscripts.size(); ++d) {
       const Subscript& x = a.subscripts[d];
       const Subscript& y = b.subscripts[d];
@@ -161,6 +226,7 @@ class Operands : public hi::IRMutator {
   const Contraction& contraction_;
   const Names& names_;
   bool only_crossing_ = false;
+  bool in_branch_ = false;
 };
 
 /// How many instances use an element, on average.
@@ -392,6 +458,29 @@ std::optional<Contraction> rearrangement_of(const poly::Scop& scop) {
   if (scop.statements.empty() || scop.statements[0].kind != poly::Statement::Kind::kSet) return std::nullopt;
   std::optional<Contraction> whole = Finder(scop, 0).find(0);
   return whole && whole->last == scop.statements.size() ? whole : std::nullopt;
+}
+
+bool reads_tensor(const Expr& value, const std::string& tensor) {
+  struct Search : hi::IRVisitor {
+    explicit Search(const std::string& n) : name(n) {}
+    const std::string& name;
+    bool found = false;
+    using hi::IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      found = found || op->name == name;
+      hi::IRVisitor::visit(op);
+    }
+  } search(tensor);
+  value.accept(&search);
+  return search.found;
+}
+
+std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement) {
+  ir::Program alone = program;
+  alone.statements = {statement};
+  const auto context = std::make_shared<poly::Context>();
+  const Result<poly::Scop> scop = poly::from_ir(std::make_shared<const ir::Program>(std::move(alone)), context);
+  return scop ? contraction_at(*scop, 0) : std::nullopt;
 }
 
 }  // namespace tc::gpu

@@ -23,13 +23,22 @@ struct Subscript {
   int64_t constant = 0;
 };
 
-/// A read of the update, at affine subscripts.
+/// Where rows are that data choose: E(I(i, j), 2 * k).
+struct ChosenRow {
+  std::vector<Halide::Expr> subscripts;  ///< of the tensor's element, over indices by name
+  std::vector<std::string> indices;      ///< those that it uses
+  int64_t unit = 1;                      ///< divides the offset of the least index in a row, and the length of rows
+};
+
+/// A read of the update, at affine subscripts. Of rows that data choose it is a tensor that there is not, over the
+/// indices that the read uses: blocks look up which rows they copy.
 struct Operand {
   std::string tensor;
   std::string placeholder;  ///< the Variable that stands for it in the update's value
   Halide::Type type;
   std::vector<Subscript> subscripts;
-  std::vector<int64_t> extents;  ///< of the tensor
+  std::vector<int64_t> extents;              ///< of the tensor
+  std::optional<ChosenRow> chosen_row = {};  ///< then `tensor` is what the rows are of
 };
 
 /// Statements on the points of a space of parallel axes, of which one, the update, reduces over further axes:
@@ -50,9 +59,15 @@ struct Contraction {
 /// of operands that each have their elements used several times, with what is done to its results before and after.
 std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first);
 
+/// The contraction that one statement of a Program is by itself.
+std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement);
+
 /// A def without a reduction that reads some operand across its rows, as a transposition does:
 ///     B(i,j) = f(A(j,i))
 /// Its update sets, over a reduction axis of one value; what it reads across is in `operands`.
 std::optional<Contraction> rearrangement_of(const poly::Scop& scop);
+
+/// Whether a value reads a tensor.
+bool reads_tensor(const Halide::Expr& value, const std::string& tensor);
 
 }  // namespace tc::gpu

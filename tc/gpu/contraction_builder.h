@@ -54,16 +54,21 @@ class ContractionBuilder {
   // The reduction.
   tile::NodePtr reduce();
   tile::NodePtr pipelined(int64_t steps);
+  tile::NodePtr all_ahead(int64_t steps);
   std::vector<tile::NodePtr> one_step(const Halide::Expr& stage, const ReductionStep& step);
   ReductionStep step_at(const Halide::Expr& step) const;
   tile::NodePtr fetch(const Halide::Expr& stage, const ReductionStep& step);
   tile::NodePtr fetch_operand(size_t operand, const Halide::Expr& stage, const ReductionStep& step);
+  std::vector<Halide::Expr> merged(size_t operand, std::vector<Halide::Expr> position) const;
+  std::vector<int64_t> merged_extents(size_t operand, const std::vector<int64_t>& extents) const;
   std::vector<Halide::Expr> copied_element(size_t operand, const std::vector<int64_t>& box,
                                            const Halide::Expr& number) const;
   Halide::Expr first_of(const Subscript& s, const ReductionStep& step) const;
   Halide::Expr within(const Operand& operand, size_t dimension, const Halide::Expr& value, int64_t length) const;
+  std::vector<Halide::Expr> chosen_element(const Operand& operand, const std::vector<Halide::Expr>& at) const;
   tile::NodePtr add_up(const Halide::Expr& stage, const ReductionStep& step);
-  tile::NodePtr add_chunk(const Halide::Expr& stage, const ReductionStep& step, int64_t part_length, int64_t vector);
+  tile::NodePtr add_chunk(const Halide::Expr& stage, const ReductionStep& step, int64_t part_length, int64_t vector,
+                          const Halide::Expr& iteration);
   tile::NodePtr read_fragment(size_t operand, const Halide::Expr& stage, const std::vector<Halide::Expr>& at,
                               int64_t vector);
   tile::NodePtr multiply(const ReductionStep& step, const std::vector<Halide::Expr>& at, const Halide::Expr& in_vector);
@@ -88,6 +93,7 @@ class ContractionBuilder {
   bool is_seen(const std::string& tensor) const;
   bool needs_old_value(const std::string& tensor) const;
   const std::vector<Halide::Expr>& element_of(const std::string& tensor) const;
+  std::vector<Halide::Expr> element_at(const std::vector<Halide::Expr>& subscripts, const BodyContext& context) const;
   std::vector<Halide::Expr> element_here(const std::string& tensor) const;
 
   const poly::Scop& scop_;

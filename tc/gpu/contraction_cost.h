@@ -4,6 +4,9 @@
 
 namespace tc::gpu {
 
+/// Whether elements that are read are narrower than 32 bits, so that each costs a conversion, too.
+bool converts_operands(const Contraction& contraction);
+
 /// Registers of 32 bits that a thread of the plan needs, estimated.
 int64_t registers_of_thread(const Contraction& contraction, const ContractionPlan& plan);
 

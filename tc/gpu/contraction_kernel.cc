@@ -1,6 +1,7 @@
 #include "tc/gpu/contraction_kernel.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tc/gpu/contraction_builder.h"
 #include "tc/gpu/uses.h"
@@ -29,9 +30,10 @@ NodePtr ContractionBuilder::with_definitions(NodePtr body) const {
 /// Axes with several blocks take x, y and z, the fastest first; with more of them, or too many blocks, all share x.
 void ContractionBuilder::place_blocks(tile::Kernel& kernel) {
   constexpr int64_t kMostInYZ = 65535;
-  std::vector<size_t> axes;
+  std::vector<size_t> axes, order = plan_.order;
   bool fits = true;
-  for (size_t axis : plan_.order) {
+  if (plan_.blocks_across) std::swap(order[0], order[1]);
+  for (size_t axis : order) {
     if (plan_.parallel[axis].blocks == 1) continue;
     fits = fits && (axes.empty() || plan_.parallel[axis].blocks <= kMostInYZ);
     axes.push_back(axis);
@@ -128,17 +130,39 @@ NodePtr ContractionBuilder::over_registers(const std::vector<size_t>& axes, cons
   return result;
 }
 
+/// The dimensions that are one run in the box as one.
+std::vector<int64_t> ContractionBuilder::merged_extents(size_t operand, const std::vector<int64_t>& extents) const {
+  const auto first = extents.begin() + static_cast<long>(plan_.operands[operand].merged);
+  std::vector<int64_t> result(extents.begin(), first);
+  result.push_back(std::accumulate(first, extents.end(), int64_t{1}, std::multiplies<>()));
+  return result;
+}
+
+std::vector<Expr> ContractionBuilder::merged(size_t operand, std::vector<Expr> position) const {
+  const OperandPlan& o = plan_.operands[operand];
+  Expr run = 0;
+  int64_t stride = 1;
+  for (size_t d = position.size(); d-- > o.merged;) {
+    run = run + position[d] * static_cast<int>(stride);
+    stride *= c_.operands[operand].extents[d];
+  }
+  position.resize(o.merged);
+  position.push_back(hi::simplify(run));
+  return position;
+}
+
 Tensor ContractionBuilder::shared_tensor(size_t operand) const {
   const OperandPlan& o = plan_.operands[operand];
-  std::vector<tile::IntTuple> extents(o.box.begin(), o.box.end()), strides(o.box.size(), 1);
-  int64_t stride = o.pitch;
-  for (size_t d = o.box.size(); d-- > 0;) {
-    if (d == o.innermost) continue;
-    strides[d] = stride;
-    stride *= o.box[d];
+  const std::vector<int64_t> box = merged_extents(operand, o.box);
+  std::vector<tile::IntTuple> extents(box.begin(), box.end()), strides(o.strides.begin(), o.strides.end());
+  strides.resize(box.size());
+  if (o.innermost >= o.merged) strides[o.merged] = 1;
+  if (o.dealt_by > 1) {
+    extents[o.dealt] = {o.dealt_by, box[o.dealt] / o.dealt_by};
+    strides[o.dealt] = {o.dealt_stride, o.strides[o.dealt]};
   }
   extents.insert(extents.begin(), plan_.stages);
-  strides.insert(strides.begin(), stride);
+  strides.insert(strides.begin(), o.stage);
   Tensor tensor = build::shared("", c_.operands[operand].type, tile::Layout(extents, strides));
   tensor.written = true;
   return tensor;
@@ -230,6 +254,13 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   for (size_t i = shared_.size(); i-- > 0;) body = build::allocate(shared_[i], body);
   kernel.body = with_definitions(body);
   declare_uses(kernel, program_);
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    const Operand& operand = c_.operands[i];
+    for (Tensor& tensor : kernel.tensors) {
+      if (tensor.name == operand.tensor && !operand.chosen_row)
+        tensor.layout = row_major(merged_extents(i, operand.extents));
+    }
+  }
   return kernel;
 }
 

@@ -3,10 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
 #include "tc/gpu/contraction_cost.h"
+#include "tc/gpu/contraction_layout.h"
+#include "tc/gpu/contraction_operand.h"
+#include "tc/gpu/contraction_shapes.h"
+#include "tc/gpu/contraction_windows.h"
 #include "tc/gpu/contraction_wish.h"
 #include "tc/tile/program.h"
 
@@ -15,43 +20,14 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kLanes = 32;
+constexpr int64_t kBlockThreads = 256;  ///< of a rearrangement
+constexpr int64_t kAcross = 8;          ///< of these, those beside each other along a row of results in vectors
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
 
-/// What one candidate asks for; 1 for "rows" where all parallel axes are of one class.
-struct Shape {
-  int64_t rows = 1, columns = 1;                    ///< points of a block
-  int64_t row_registers = 1, column_registers = 1;  ///< of a thread
-  int64_t groups = 1;
-  int64_t chunk = 1;
-};
-
-/// Parallel axes by what they have in common, each list innermost first.
-struct Classes {
-  std::vector<size_t> columns, rows;
-  int unshared = -1;  ///< the first of columns, if no operand is used again along it: it is there to be contiguous
-};
-
-bool depends(const Operand& operand, size_t axis) {
-  return std::any_of(operand.subscripts.begin(), operand.subscripts.end(),
-                     [&](const Subscript& s) { return s.parallel[axis] != 0; });
-}
-
 /// Whether the last subscript counts along the axis.
 bool is_last(const Operand& operand, size_t axis) { return operand.subscripts.back().parallel[axis] == 1; }
-
-bool all_zero(const std::vector<int64_t>& values) {
-  return std::all_of(values.begin(), values.end(), [](int64_t v) { return v == 0; });
-}
-
-/// A subscript without what has one value in a block.
-Subscript within_block(Subscript s, const ContractionPlan& plan) {
-  for (size_t axis = 0; axis < s.parallel.size(); ++axis) {
-    if (plan.parallel[axis].tile == 1) s.parallel[axis] = 0;
-  }
-  return s;
-}
 
 class Planner {
  public:
@@ -61,6 +37,7 @@ class Planner {
     choose_main();
   }
   std::vector<ContractionPlan> best(size_t count) const;
+  std::vector<ContractionPlan> laid_out(std::vector<ContractionPlan> plans, size_t count) const;
   std::vector<ContractionPlan> rearranging() const;
   Result<void> fault() const;
   const std::string& why_not() const { return why_not_; }
@@ -68,21 +45,21 @@ class Planner {
  private:
   void classify();
   void choose_main();
-  std::vector<int64_t> chunks() const;
   std::optional<ContractionPlan> plan(const Shape& shape) const;
   std::optional<ContractionPlan> rearranged(int64_t tile) const;
+  std::optional<ContractionPlan> rearranged_by_vectors(int64_t tile, int64_t threads) const;
+  bool prefers_vectors() const;
+  void order_rearranged(ContractionPlan& plan) const;
   bool finish(ContractionPlan& plan) const;
+  bool wants_another_stage(ContractionPlan plan) const;
+  void lay_out_all(ContractionPlan& plan, Rows rows) const;
+  void lay_out_within(ContractionPlan& plan) const;
   void distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers, ContractionPlan& plan) const;
-  OperandPlan operand_plan(const Operand& operand, const ContractionPlan& plan) const;
-  std::optional<size_t> turnable(const Operand& operand, const ContractionPlan& plan) const;
-  std::optional<size_t> turned(const Operand& operand, const ContractionPlan& plan) const;
-  int64_t copy_vector(const Operand& operand, const ContractionPlan& plan) const;
-  int64_t range(const Subscript& s, const ContractionPlan& plan) const;
   bool follow(ContractionPlan& plan) const;
   bool has_threads(const ContractionPlan& plan) const;
   bool has_steps(const ContractionPlan& plan) const;
+  bool has_blocks(const ContractionPlan& plan) const;
   bool fits(const ContractionPlan& plan) const;
-  std::vector<Shape> shapes() const;
   /// False, for the reason that is given.
   bool no(std::string reason) const {
     if (why_not_.empty()) why_not_ = std::move(reason);
@@ -170,25 +147,6 @@ void Planner::choose_main() {
   }
 }
 
-/// Lengths of a step along the main axis; those that leave a rest only where it is little.
-std::vector<int64_t> Planner::chunks() const {
-  constexpr int64_t kLong = 8, kWhole = 128, kManySteps = 16;
-  const int64_t extent = c_.reduction[main_].extent;
-  std::vector<int64_t> any, good;
-  for (const int64_t chunk : {1, 2, 4, 8, 12, 16, 20, 24, 32, 48, 64}) {
-    if (chunk > extent || (chunk < 4 && extent >= kLong && !outer_steps_)) continue;
-    if (extent % chunk == 0 || (extent >= kManySteps * chunk && chunk % 16 == 0 && chunk != 48 && !outer_steps_)) {
-      good.push_back(chunk);
-    } else {
-      any.push_back(chunk);
-    }
-  }
-  const bool enough = outer_steps_ || (!good.empty() && good.back() >= std::min(extent, kLong));
-  if (!enough) good.insert(good.end(), any.begin(), any.end());
-  if (extent <= kWhole) good.push_back(extent);
-  return good;
-}
-
 void Planner::distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers,
                          ContractionPlan& plan) const {
   // Where all axes share what they read, a tile of registers in two of them reads least.
@@ -206,103 +164,6 @@ void Planner::distribute(const std::vector<size_t>& axes, int64_t points, int64_
     a.tile = round_up(wanted, a.registers);
     points = std::max<int64_t>(points / a.tile, 1);
   }
-}
-
-/// The values of a subscript in a step of a block, from the least to the greatest.
-int64_t Planner::range(const Subscript& s, const ContractionPlan& plan) const {
-  int64_t result = 1;
-  for (size_t i = 0; i < s.parallel.size(); ++i) result += std::abs(s.parallel[i]) * (plan.parallel[i].tile - 1);
-  for (size_t i = 0; i < s.reduction.size(); ++i) result += std::abs(s.reduction[i]) * (plan.chunk[i] - 1);
-  return result;
-}
-
-/// The most elements such that every copy is aligned and lies within the tensor or outside as a whole.
-int64_t Planner::copy_vector(const Operand& operand, const ContractionPlan& plan) const {
-  const Subscript& s = operand.subscripts.back();
-  for (int64_t vector = kVectorBytes / operand.type.bytes(); vector > 1; vector /= 2) {
-    int64_t first = s.constant;
-    bool aligned = operand.extents.back() % vector == 0;
-    for (size_t i = 0; i < s.parallel.size(); ++i) {
-      first += s.parallel[i] * c_.parallel[i].begin;
-      aligned = aligned && (s.parallel[i] * plan.parallel[i].tile % vector == 0 || plan.parallel[i].blocks == 1);
-      aligned = aligned && s.parallel[i] >= 0;
-    }
-    for (size_t i = 0; i < s.reduction.size(); ++i) {
-      first += s.reduction[i] * c_.reduction[i].begin;
-      aligned = aligned && (s.reduction[i] * plan.chunk[i] % vector == 0 || plan.chunk[i] == c_.reduction[i].extent);
-      aligned = aligned && s.reduction[i] >= 0;
-    }
-    if (aligned && first % vector == 0) return vector;
-  }
-  return 1;
-}
-
-/// The dimension of an operand that becomes the innermost in shared memory, instead of the main reduction axis: a
-/// thread then reads groups of its results' elements, not vectors along the reduction, which take four times the
-/// registers.
-std::optional<size_t> Planner::turnable(const Operand& operand, const ContractionPlan& plan) const {
-  constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
-  constexpr int64_t kOften = 64;  // below, copies of single elements cost more than that saves
-  int64_t uses = 1;
-  for (size_t axis = 0; axis < c_.parallel.size(); ++axis)
-    uses *= depends(operand, axis) ? 1 : plan.parallel[axis].tile;
-  if (uses < kOften) return {};
-  Subscript rest = within_block(operand.subscripts.back(), plan);
-  if (operand.type.bytes() < kCopied || rest.reduction[main_] != 1 || c_.update.assign == ir::Assign::kSet) return {};
-  rest.reduction[main_] = 0;
-  if (!all_zero(rest.reduction) || !all_zero(rest.parallel)) return {};
-  for (size_t d = operand.subscripts.size() - 1; d-- > 0;) {
-    for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
-      Subscript other = within_block(operand.subscripts[d], plan);
-      if (other.parallel[axis] != 1) continue;
-      other.parallel[axis] = 0;
-      if (all_zero(other.parallel) && all_zero(other.reduction)) return d;
-    }
-  }
-  return {};
-}
-
-/// One operand is turned. Where two lie along the reduction, single copies of both took 11 % more than vectors of both
-/// as they lie, on an H200. Turning through registers took 3 % more than single copies.
-std::optional<size_t> Planner::turned(const Operand& operand, const ContractionPlan& plan) const {
-  const auto can = [&](const Operand& other) { return turnable(other, plan).has_value(); };
-  return std::count_if(c_.operands.begin(), c_.operands.end(), can) == 1 ? turnable(operand, plan) : std::nullopt;
-}
-
-OperandPlan Planner::operand_plan(const Operand& operand, const ContractionPlan& plan) const {
-  OperandPlan result;
-  for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
-    if (depends(operand, axis)) result.axes.push_back(axis);
-  }
-  for (const Subscript& s : operand.subscripts) result.box.push_back(range(s, plan));
-  const std::optional<size_t> turn = turned(operand, plan);
-  result.innermost = turn.value_or(operand.subscripts.size() - 1);
-  result.vector = turn ? 1 : copy_vector(operand, plan);
-  while (result.vector > 1 && result.vector / 2 >= result.box.back()) result.vector /= 2;
-  result.box.back() = round_up(result.box.back(), result.vector);
-  const int64_t whole = kVectorBytes / operand.type.bytes();
-  const Subscript last = within_block(operand.subscripts.back(), plan);
-  result.pitch = operand.subscripts.size() == 1 ? result.box.back() : round_up(result.box.back(), whole);
-  if (turn) {
-    // Rows a vector apart modulo the banks: a warp's copies, of 8 elements of 4 rows of the tensor, meet in none.
-    result.pitch = round_up(result.box[*turn], kLanes) + whole;
-  }
-  Subscript rest = last;
-  rest.reduction[plan.main] = 0;
-  if (!turn && last.reduction[plan.main] == 1 && all_zero(rest.reduction) && all_zero(rest.parallel)) {
-    result.along_main =
-        plan.chunk[plan.main] % plan.groups == 0 && whole > 1 && plan.chunk[plan.main] / plan.groups % whole == 0;
-    // Rows an odd number of vectors apart: threads that read different rows meet in no bank.
-    if (operand.subscripts.size() > 1 && result.pitch / whole % 2 == 0) result.pitch += whole;
-  }
-  for (size_t axis : result.axes) {
-    Subscript other = within_block(operand.subscripts[result.innermost], plan);
-    const bool counts = other.parallel[axis] == 1;
-    other.parallel[axis] = 0;
-    const bool alone = counts && all_zero(other.parallel) && all_zero(other.reduction);
-    if (alone && plan.parallel[axis].group > 1) result.group_axis = static_cast<int>(axis);
-  }
-  return result;
 }
 
 /// Puts what the options say in the place of what was chosen.
@@ -367,8 +228,14 @@ std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
   plan.chunk = chunk_;
   plan.chunk[main_] = shape.chunk;
   plan.groups = shape.groups;
-  distribute(classes_.columns, shape.columns, shape.column_registers, plan);
-  distribute(classes_.rows, shape.rows, shape.row_registers, plan);
+  if (shape.tiles.block.empty()) {
+    distribute(classes_.columns, shape.columns, shape.column_registers, plan);
+    distribute(classes_.rows, shape.rows, shape.row_registers, plan);
+  }
+  for (size_t axis = 0; axis < shape.tiles.block.size(); ++axis) {
+    plan.parallel[axis].tile = shape.tiles.block[axis];
+    plan.parallel[axis].registers = shape.tiles.thread[axis];
+  }
   if (!follow(plan)) return std::nullopt;
   for (size_t axis : classes_.columns) plan.order.push_back(axis);
   for (size_t axis : classes_.rows) plan.order.push_back(axis);
@@ -376,17 +243,33 @@ std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
     AxisPlan& a = plan.parallel[axis];
     a.blocks = ceil_div(c_.parallel[axis].extent, a.tile);
     for (const Operand& operand : c_.operands) {
-      const std::optional<size_t> turn = turned(operand, plan);
+      const std::optional<size_t> turn = turned(c_, operand, plan);
       if (!is_last(operand, axis) && !(turn && operand.subscripts[*turn].parallel[axis] == 1)) continue;
       int64_t group = kVectorBytes / operand.type.bytes();
       while (a.registers % group != 0) group /= 2;
       a.group = std::max(a.group, group);
     }
+    // Neighbours of a window stand next to each other, but for results that are stored as vectors.
+    const bool stores_vectors = axis + 1 == c_.parallel.size() && a.group > 1 && a.registers % 4 == 0;
+    if (slides(c_, axis) && !stores_vectors) a.group = a.registers;
     if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
   }
   if (!finish(plan)) return std::nullopt;
   plan.cycles = estimated_cycles(c_, plan, device_);
   return plan;
+}
+
+/// Whether copies that run further ahead are worth their memory: a processor has one block, whose steps are too few for
+/// its copies to catch up. On an H200 128x1024x1024 took 11.5 us with four buffers, 12.2 with three.
+bool Planner::wants_another_stage(ContractionPlan plan) const {
+  constexpr int64_t kFewSteps = 32;
+  if (converts_operands(c_)) return false;
+  int64_t blocks = 1;
+  for (const AxisPlan& axis : plan.parallel) blocks *= axis.blocks;
+  if (blocks > device_.processors || plan.steps(c_) > kFewSteps || plan.steps(c_) <= plan.stages) return false;
+  ++plan.stages;
+  return plan.shared_bytes(c_) <=
+         std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
 }
 
 /// The operands and the copies, when tiles are chosen; false if the plan does not fit.
@@ -395,24 +278,42 @@ bool Planner::finish(ContractionPlan& plan) const {
   plan.vector = kVectorBytes;
   bool any_along = false;
   for (const Operand& operand : c_.operands) {
-    plan.operands.push_back(operand_plan(operand, plan));
-    const OperandPlan& o = plan.operands.back();
+    plan.operands.push_back(operand_plan(c_, operand, plan));
+    OperandPlan& o = plan.operands.back();
     plan.asynchronous = plan.asynchronous && o.vector * operand.type.bytes() >= 4;
     if (o.along_main) plan.vector = std::min(plan.vector, kVectorBytes / operand.type.bytes());
     any_along = any_along || o.along_main;
   }
   if (!any_along) plan.vector = 1;
+  lay_out_all(plan, Rows::kRough);
   plan.stages = plan.asynchronous ? std::min<int64_t>(options_.copy_stages.value_or(3), plan.steps(c_)) : 1;
   plan.stages = std::max<int64_t>(plan.stages, 1);
+  if (!options_.copy_stages && plan.stages > 1 && wants_another_stage(plan)) ++plan.stages;
+  plan.all_ahead = plan.stages > 1 && options_.copy_stages.value_or(0) > plan.steps(c_);
+  constexpr int64_t kManySteps = 32, kManySums = 2048;  // worth the time that the assembler takes for them
+  const int64_t sums = plan.registers() * plan.chunk[main_] / plan.groups;
+  // Conversions fill the text: a product of 4096^3 bfloat16 took 6.8 ms on an H200 with 2048 sums, 4.0 with 1024.
+  if (plan.steps(c_) >= kManySteps && sums <= kManySums && !converts_operands(c_) && !plan.has_windows(c_)) {
+    plan.most_unrolled = std::max(plan.most_unrolled, sums);
+  }
   plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
   plan.unroll_copies = options_.unroll_copy_shared;
   return fits(plan);
 }
 
+/// The order of a rearrangement's axes and how many blocks they have, when its tile is known.
+void Planner::order_rearranged(ContractionPlan& plan) const {
+  plan.order = {classes_.columns[0], classes_.rows[0]};
+  for (size_t axis = c_.parallel.size(); axis-- > 0;) {
+    plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
+    if (axis != plan.order[0] && axis != plan.order[1]) plan.order.push_back(axis);
+  }
+}
+
 /// A tile whose rows are read and written by warps; one element at a time, so that rows in shared memory may have an
 /// odd pitch, and threads that read a column meet in no bank.
 std::optional<ContractionPlan> Planner::rearranged(int64_t tile) const {
-  const int64_t threads = std::max(kLanes, std::min({int64_t{256}, device_.threads_per_block, device_.block[0]}));
+  const int64_t threads = std::max(kLanes, std::min({kBlockThreads, device_.threads_per_block, device_.block[0]}));
   const size_t last = classes_.columns[0], other = classes_.rows[0];
   ContractionPlan plan;
   plan.parallel.resize(c_.parallel.size());
@@ -424,17 +325,15 @@ std::optional<ContractionPlan> Planner::rearranged(int64_t tile) const {
   rows.registers = tile * kLanes / threads;
   rows.tile = tile;
   if (!follow(plan)) return std::nullopt;
-  plan.order = {last, other};
-  for (size_t axis = c_.parallel.size(); axis-- > 0;) {
-    plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
-    if (axis != last && axis != other) plan.order.push_back(axis);
-  }
+  order_rearranged(plan);
   if (!finish(plan)) return std::nullopt;
   for (size_t i = 0; i < plan.operands.size(); ++i) {
     OperandPlan& o = plan.operands[i];
     o.vector = 1;
     o.box.back() = range(c_.operands[i].subscripts.back(), plan);
+    o.merged = o.box.size() - 1;
     o.pitch = o.box.back() | 1;
+    lay_out(c_, i, plan, Rows::kApart);
     plan.asynchronous = plan.asynchronous && c_.operands[i].type.bytes() >= 4;
   }
   if (!fits(plan)) return std::nullopt;
@@ -442,21 +341,95 @@ std::optional<ContractionPlan> Planner::rearranged(int64_t tile) const {
   return plan;
 }
 
-/// Square tiles, large ones where there are enough.
+/// A tile that is read by vectors along the operands' rows and written by vectors along the results': eight threads
+/// beside each other write a line of 128 bytes. Neighbouring blocks read neighbours: by hand, 8192 x 8192 floats took
+/// 131.8 us so on an H200, 134.6 with blocks along the results' rows.
+std::optional<ContractionPlan> Planner::rearranged_by_vectors(int64_t tile, int64_t threads) const {
+  const size_t last = classes_.columns[0], other = classes_.rows[0];
+  const Halide::Type type = c_.update.accumulator;
+  if (type.is_bool() || threads > std::min(device_.threads_per_block, device_.block[0])) return std::nullopt;
+  if (wish_.columns > 0 && wish_.columns != kAcross) return std::nullopt;
+  int64_t vector = kVectorBytes / type.bytes();
+  while (vector > 1 && c_.parallel[last].extent % vector != 0) vector /= 2;
+  ContractionPlan plan;
+  plan.parallel.resize(c_.parallel.size());
+  plan.chunk = {1};
+  plan.blocks_across = true;
+  AxisPlan& columns = plan.parallel[last];
+  columns.tile = std::min(std::max(tile, kAcross * vector), round_up(c_.parallel[last].extent, kRearranged));
+  columns.registers = columns.tile / kAcross;
+  AxisPlan& rows = plan.parallel[other];
+  rows.tile = std::max(tile, threads / kAcross);
+  rows.registers = rows.tile * kAcross / threads;
+  if (!follow(plan)) return std::nullopt;
+  while (vector > 1 && columns.registers % vector != 0) vector /= 2;
+  if (vector == 1 || columns.threads() != kAcross) return std::nullopt;
+  columns.group = vector;
+  order_rearranged(plan);
+  if (!finish(plan)) return std::nullopt;
+  for (size_t i = 0; i < plan.operands.size(); ++i) lay_out_by_vectors(c_, i, last, vector, plan);
+  if (!fits(plan)) return std::nullopt;
+  plan.cycles = estimated_cycles(c_, plan, device_);
+  return plan;
+}
+
+/// Floats that no cache holds, in rows of whole vectors, rearranged and nothing else: what was measured, on an H200
+/// (docs/measurements.md).
+bool Planner::prefers_vectors() const {
+  if (wish_.columns > 0) return wish_.columns == kAcross;
+  constexpr int64_t kVector = 4;
+  const bool alone = c_.operands.size() == 1 && c_.after.empty() && c_.update.value.as<Halide::Internal::Variable>();
+  if (!alone || c_.update.accumulator != Halide::Float(32) || c_.operands[0].type != Halide::Float(32)) return false;
+  int64_t elements = 1;
+  for (const Axis& axis : c_.parallel) elements *= axis.extent;  // of a tensor
+  const int64_t bytes = 2 * elements * c_.operands[0].type.bytes();
+  const Operand& operand = c_.operands[0];
+  const Axis &last = c_.parallel[classes_.columns[0]], &other = c_.parallel[classes_.rows[0]];
+  const bool whole = last.begin % kVector == 0 && last.extent % kVector == 0 && operand.extents.back() % kVector == 0 &&
+                     (operand.subscripts.back().constant + other.begin) % kVector == 0;
+  return whole && bytes > device_.cache_bytes;
+}
+
+/// Square tiles, large ones where there are enough. The first of them is the compiler's choice.
 std::vector<ContractionPlan> Planner::rearranging() const {
   constexpr int64_t kSmall = 32;
   double points = 1;
   for (const Axis& axis : c_.parallel) points *= static_cast<double>(axis.extent);
   const bool enough =
       points / static_cast<double>(kRearranged * kRearranged) >= 4.0 * static_cast<double>(device_.processors);
-  for (const bool sparing : {true, false}) {
-    sparing_ = sparing;
-    for (const int64_t tile : {kRearranged, kSmall}) {
-      std::optional<ContractionPlan> plan = enough || tile == kSmall ? rearranged(tile) : std::nullopt;
-      if (plan) return {*std::move(plan)};
+  const auto first_of = [&](const std::function<std::optional<ContractionPlan>(int64_t)>& planned) {
+    for (const bool sparing : {true, false}) {
+      sparing_ = sparing;
+      for (const int64_t tile : {kRearranged, kSmall}) {
+        std::optional<ContractionPlan> plan = enough || tile == kSmall ? planned(tile) : std::nullopt;
+        if (plan) return plan;
+      }
     }
+    return std::optional<ContractionPlan>();
+  };
+  std::vector<ContractionPlan> found;
+  const auto add = [&](std::optional<ContractionPlan> plan) {
+    if (plan) found.push_back(*std::move(plan));
+  };
+  if (!prefers_vectors()) add(first_of([&](int64_t tile) { return rearranged(tile); }));
+  for (const int64_t threads : {kBlockThreads, 2 * kBlockThreads}) {
+    add(first_of([&](int64_t tile) { return rearranged_by_vectors(tile, threads); }));
   }
-  return {};
+  if (prefers_vectors()) add(first_of([&](int64_t tile) { return rearranged(tile); }));
+  return found;
+}
+
+/// Whether the device takes the blocks: all of them along x, and an axis's along y or z, where it may come to stand.
+bool Planner::has_blocks(const ContractionPlan& plan) const {
+  constexpr int64_t kMostInYZ = 65535;  // with more in any of them all are along x
+  int64_t all = 1;
+  for (const AxisPlan& axis : plan.parallel) {
+    if (axis.blocks > device_.grid[0] / all) return no(fmt::format("blocks are more than {}", device_.grid[0]));
+    all *= axis.blocks;
+    const int64_t most = std::min(device_.grid[1], device_.grid[2]);
+    if (axis.blocks > most && axis.blocks <= kMostInYZ) return no(fmt::format("an axis has more blocks than {}", most));
+  }
+  return true;
 }
 
 bool Planner::fits(const ContractionPlan& plan) const {
@@ -474,6 +447,7 @@ bool Planner::fits(const ContractionPlan& plan) const {
   }
   if (registers > kRegisters) return no(fmt::format("a thread needs {} registers, of {}", registers, kRegisters));
   if (of_all > kAllRegisters) return no(fmt::format("a block needs {} registers, of {}", of_all, kAllRegisters));
+  if (!has_blocks(plan)) return false;
   return !sparing_ || (plan.threads() <= kSparingThreads && registers <= kSparingRegisters &&
                        plan.registers() <= kSparingSums && of_all <= kSparingOfAll);
 }
@@ -499,43 +473,42 @@ void keep_best(ContractionPlan plan, size_t count, std::vector<ContractionPlan>&
   if (found.size() > count) found.pop_back();
 }
 
-/// All shapes that the options leave open.
-std::vector<Shape> Planner::shapes() const {
-  using Choices = std::vector<int64_t>;
-  const Choices one = {1};
-  const bool one_class = classes_.rows.empty(), fixed = wish_.says_all_tiles();
-  const Choices few = one_class || fixed ? one : Choices{8, 16, 32, 64, 128};
-  const Choices many = fixed ? one : Choices{8, 16, 32, 64, 128, 256, 512, 1024, 2048};
-  const Choices registers = wish_.says_all_registers() || one_class ? one : Choices{1, 2, 4, 8};
-  const Choices more = wish_.says_all_registers() ? one : one_class ? Choices{1, 2, 4, 8, 16} : registers;
-  const Choices lengths = wish_.chunk[main_] > 0 ? Choices{wish_.chunk[main_]} : chunks();
-  const int64_t most_groups = wish_.groups > 0 ? 1 : 16;
-  std::vector<Shape> result;
-  for (int64_t rows : few) {
-    for (int64_t columns : many) {
-      for (int64_t row_registers : registers) {
-        for (int64_t column_registers : more) {
-          const int64_t threads = rows / std::min(rows, row_registers) * columns / std::min(columns, column_registers);
-          for (int64_t groups = 1; groups <= most_groups && (fixed || threads * groups <= 1024); groups *= 2) {
-            for (int64_t chunk : lengths) {
-              result.push_back({rows, columns, row_registers, column_registers, groups, chunk});
-            }
-          }
-        }
-      }
-    }
+void Planner::lay_out_all(ContractionPlan& plan, Rows rows) const {
+  for (size_t i = 0; i < plan.operands.size(); ++i) lay_out(c_, i, plan, rows);
+}
+
+/// Of a plan that fits as it was laid out roughly: where room between rows is too much for shared memory, a buffer
+/// goes, unless the options say how many there are; else the room.
+void Planner::lay_out_within(ContractionPlan& plan) const {
+  const ContractionPlan rough = plan;
+  lay_out_all(plan, Rows::kApart);
+  if (fits(plan)) return;
+  if (!options_.copy_stages && --plan.stages > 1 && fits(plan)) return;
+  plan = rough;
+  lay_out_all(plan, Rows::kClose);
+}
+
+/// Of plans that were laid out roughly, the best when they are laid out.
+std::vector<ContractionPlan> Planner::laid_out(std::vector<ContractionPlan> plans, size_t count) const {
+  std::vector<ContractionPlan> found;
+  for (ContractionPlan& plan : plans) {
+    lay_out_within(plan);
+    plan.cycles = estimated_cycles(c_, plan, device_);
+    keep_best(std::move(plan), count, found);
   }
-  return result;
+  return found;
 }
 
 std::vector<ContractionPlan> Planner::best(size_t count) const {
+  constexpr size_t kLaidOut = 48;
   std::vector<ContractionPlan> found;
   for (const bool sparing : {true, false}) {
     sparing_ = sparing;
-    for (const Shape& shape : shapes()) {
+    for (const Shape& shape : shapes(c_, classes_, {main_, outer_steps_}, wish_)) {
       std::optional<ContractionPlan> candidate = plan(shape);
-      if (candidate) keep_best(*std::move(candidate), count, found);
+      if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
     }
+    found = laid_out(std::move(found), count);
     if (!found.empty()) break;
   }
   return found;
@@ -555,6 +528,18 @@ int64_t ContractionPlan::registers() const {
   return result;
 }
 
+bool ContractionPlan::has_windows(const Contraction& contraction) const {
+  for (const Operand& operand : contraction.operands) {
+    for (const Subscript& s : operand.subscripts) {
+      bool slides = false, whole = false;
+      for (size_t i = 0; i < parallel.size(); ++i) slides = slides || (s.parallel[i] != 0 && parallel[i].registers > 1);
+      for (size_t r = 0; r < chunk.size(); ++r) whole = whole || (r != main && s.reduction[r] != 0 && chunk[r] > 1);
+      if (slides && whole) return true;
+    }
+  }
+  return false;
+}
+
 int64_t ContractionPlan::steps(const Contraction& contraction) const {
   int64_t result = 1;
   for (size_t r = 0; r < chunk.size(); ++r) result *= contraction.reduction[r].extent / chunk[r];
@@ -562,14 +547,14 @@ int64_t ContractionPlan::steps(const Contraction& contraction) const {
 }
 
 int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
-  int64_t bytes = 0;
+  int64_t end = 0;  // of what is allocated so far, one behind the other
+  const auto allocate = [&](int64_t bytes) { end = round_up(end, tile::kSharedAlignment) + bytes; };
   for (size_t i = 0; i < operands.size(); ++i) {
-    int64_t elements = operands[i].pitch * stages;
-    for (size_t d = 0; d < operands[i].box.size(); ++d) elements *= d == operands[i].innermost ? 1 : operands[i].box[d];
-    bytes += round_up(elements * contraction.operands[i].type.bytes(), tile::kSharedAlignment);
+    const int64_t elements = operands[i].stage * (stages - 1) + operands[i].last_stage;
+    allocate(elements * contraction.operands[i].type.bytes());
   }
-  const int64_t sums = groups == 1 ? 0 : registers() * threads();
-  return bytes + round_up(sums * contraction.update.accumulator.bytes(), tile::kSharedAlignment);
+  if (groups > 1) allocate(registers() * threads() * contraction.update.accumulator.bytes());
+  return end;
 }
 
 namespace {

@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <numeric>
+
 #include "tc/gpu/contraction_builder.h"
 
 /// The reduction of a contraction's kernel: copies to shared memory, fragments, sums.
@@ -13,6 +16,24 @@ namespace {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
+
+/// How many of a block's threads copy a box whose rows are so many copies: as many as have whole rows in each round, so
+/// that a thread stays in its column and finds its row without dividing each time; all, if that would take longer.
+int64_t copying_threads(int64_t threads, int64_t row, int64_t copies) {
+  if (copies <= threads || threads % row == 0 || row > threads) return threads;
+  const int64_t whole = threads / row * row;
+  return ceil_div(copies, whole) * 4 <= ceil_div(copies, threads) * 5 ? whole : threads;
+}
+
+/// Of a loop's iterations, as many as are laid out at once, `sums` each: all, or, where less is asked for than the
+/// compiler lays out by itself, a divisor of them.
+int64_t laid_out(int64_t count, int64_t sums, int64_t most) {
+  constexpr int64_t kLeastChosen = 1024;
+  if (most >= kLeastChosen) return sums * count <= most ? count : 1;
+  int64_t result = std::clamp<int64_t>(most / sums, 1, count);
+  while (count % result != 0) --result;
+  return result;
+}
 
 }  // namespace
 
@@ -50,7 +71,7 @@ NodePtr ContractionBuilder::reduce() {
   if (steps == 1) {
     parts = one_step(0, step_at(0));
   } else {
-    parts = {pipelined(steps)};
+    parts = {plan_.all_ahead ? all_ahead(steps) : pipelined(steps)};
   }
   const int64_t left = c_.reduction[plan_.main].extent % plan_.chunk[plan_.main];
   if (left > 0) {
@@ -95,6 +116,21 @@ NodePtr ContractionBuilder::pipelined(int64_t steps) {
             add_up(step % stages, step_at(step))};
   }
   parts.push_back(build::for_loop(name, 0, static_cast<int>(steps), build::sequence(std::move(body))));
+  return build::sequence(std::move(parts));
+}
+
+/// Steps with a buffer each, none of which waits for another's copies to begin.
+NodePtr ContractionBuilder::all_ahead(int64_t steps) {
+  std::vector<NodePtr> parts;
+  for (int s = 0; s < static_cast<int>(steps); ++s) {
+    parts.push_back(fetch(s, step_at(s)));
+    parts.push_back(build::commit_group());
+  }
+  for (int s = 0; s < static_cast<int>(steps); ++s) {
+    parts.push_back(build::wait_group(static_cast<int>(steps) - 1 - s));
+    parts.push_back(build::barrier());
+    parts.push_back(add_up(s, step_at(s)));
+  }
   return build::sequence(std::move(parts));
 }
 
@@ -154,7 +190,7 @@ std::vector<Expr> ContractionBuilder::copied_element(size_t operand, const std::
   const OperandPlan& plan = plan_.operands[operand];
   const size_t last = box.size() - 1;
   std::vector<Digit> digits;  // fastest first
-  const bool in_runs = plan.innermost != last && box[last] % kRun == 0;
+  const bool in_runs = plan.innermost < last && box[last] % kRun == 0;
   if (in_runs) {
     digits = {{last, kRun, 1}, {plan.innermost, box[plan.innermost], 1}, {last, box[last] / kRun, kRun}};
   } else {
@@ -163,6 +199,7 @@ std::vector<Expr> ContractionBuilder::copied_element(size_t operand, const std::
   for (size_t d = last; d-- > 0;) {
     if (!in_runs || d != plan.innermost) digits.push_back({d, box[d], 1});
   }
+  std::erase_if(digits, [](const Digit& digit) { return digit.count == 1; });
   std::vector<Expr> result(box.size(), 0);
   int64_t stride = 1;
   for (size_t i = 0; i < digits.size(); ++i) {
@@ -175,19 +212,37 @@ std::vector<Expr> ContractionBuilder::copied_element(size_t operand, const std::
   return result;
 }
 
+/// Where the tensor has the element that a row chosen by data has at these values of the operand's indices.
+std::vector<Expr> ContractionBuilder::chosen_element(const Operand& operand, const std::vector<Expr>& at) const {
+  const ChosenRow& row = *operand.chosen_row;
+  BodyContext context;
+  context.program = &program_;
+  context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor); };
+  for (size_t d = 0; d < at.size(); ++d) {
+    const int64_t begin = -operand.subscripts[d].constant;
+    context.indices[row.indices[d]] =
+        poly::ranged(hi::simplify(at[d] + static_cast<int>(begin)), begin, begin + operand.extents[d] - 1);
+  }
+  return element_at(row.subscripts, context);
+}
+
 NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, const ReductionStep& step) {
   constexpr int64_t kMostRounds = 16;
   const Operand& o = c_.operands[operand];
   const OperandPlan& plan = plan_.operands[operand];
   std::vector<int64_t> box = plan.box;
+  std::vector<Expr> first;
   const int64_t missing = plan_.chunk[plan_.main] - step.length;
-  int64_t copies = 1;
   for (size_t d = 0; d < box.size(); ++d) {
     box[d] -= missing * std::abs(o.subscripts[d].reduction[plan_.main]);
-    if (d + 1 == box.size()) box[d] = round_up(box[d], plan.vector) / plan.vector;
-    copies *= box[d];
+    first.push_back(first_of(o.subscripts[d], step));
   }
-  const int64_t threads = plan_.threads();
+  const bool is_run = plan.merged + 1 < box.size();
+  box = merged_extents(operand, box);
+  first = merged(operand, first);
+  box.back() = ceil_div(box.back(), plan.vector);
+  const int64_t copies = std::accumulate(box.begin(), box.end(), int64_t{1}, std::multiplies<>());
+  const int64_t threads = copying_threads(plan_.threads(), box.back(), copies);
   const int64_t rounds = ceil_div(copies, threads);
   const std::string round = names_.fresh("copy");
   Expr number = build::thread_x();
@@ -197,12 +252,15 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   for (size_t d = 0; d < box.size(); ++d) {
     to[d + 1] = local[d];
     const int64_t length = d + 1 == box.size() ? plan.vector : 1;
-    from[d] = within(o, d, hi::simplify(first_of(o.subscripts[d], step) + local[d]), length);
+    from[d] = hi::simplify(first[d] + local[d]);
+    if (!is_run || d < plan.merged) from[d] = within(o, d, from[d], length);
   }
   to[0] = hi::simplify(stage);
-  const Tensor source = build::global(o.tensor, o.type, row_major(o.extents));
+  if (o.chosen_row) from = chosen_element(o, from);
+  const Tensor source = build::global(o.tensor, o.type, row_major(merged_extents(operand, o.extents)));
   NodePtr result = build::move(shared_[operand], to, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
   if (copies % threads != 0) result = build::if_then(number < static_cast<int>(copies), result);
+  if (threads < plan_.threads()) result = build::if_then(build::thread_x() < static_cast<int>(threads), result);
   if (rounds == 1) return result;
   return plan_.unroll_copies.value_or(rounds <= kMostRounds)
              ? build::unrolled(round, 0, static_cast<int>(rounds), result)
@@ -215,33 +273,44 @@ NodePtr ContractionBuilder::add_up(const Expr& stage, const ReductionStep& step)
   const bool even = part_length * plan_.groups == step.length;
   const int64_t vector = even && part_length % plan_.vector == 0 ? plan_.vector : 1;
   const std::string& inner = inner_[plan_.main];
-  NodePtr result = add_chunk(stage, step, part_length, vector);
   const int64_t iterations = part_length / vector;
-  if (iterations > 1) {
-    const bool unrolled = plan_.registers() * part_length <= plan_.most_unrolled;
-    const auto count = static_cast<int>(iterations);
-    result = unrolled ? build::unrolled(inner, 0, count, result) : build::for_loop(inner, 0, count, result);
-  }
-  int64_t sums = plan_.registers() * part_length;
-  for (size_t r = c_.reduction.size(); r-- > 0;) {
-    if (r == plan_.main || plan_.chunk[r] == 1) continue;
-    const auto count = static_cast<int>(plan_.chunk[r]);
+  int64_t sums = plan_.registers() * vector;
+  // Windows inside: what neighbouring results read again stays in registers.
+  const bool windows_inside = vector == 1 && plan_.has_windows(c_);
+  const int64_t piece = windows_inside ? 1 : laid_out(iterations, sums, plan_.most_unrolled);
+  const bool in_pieces = piece > 1 && piece < iterations;
+  Expr iteration = iterations == 1 ? Expr(0) : build::var(inner);
+  const std::string in_piece = names_.fresh(inner + "_in_piece");
+  if (in_pieces) iteration = iteration * static_cast<int>(piece) + build::var(in_piece);
+  NodePtr result = add_chunk(stage, step, part_length, vector, iteration);
+  const auto loop = [&](const std::string& name, int64_t count) {
+    if (count == 1) return;
     sums *= count;
-    const std::string& name = inner_[r];
+    const auto end = static_cast<int>(count);
     result =
-        sums <= plan_.most_unrolled ? build::unrolled(name, 0, count, result) : build::for_loop(name, 0, count, result);
+        sums <= plan_.most_unrolled ? build::unrolled(name, 0, end, result) : build::for_loop(name, 0, end, result);
+  };
+  if (in_pieces) {
+    loop(in_piece, piece);
+    loop(inner, iterations / piece);
+  } else if (!windows_inside) {
+    loop(inner, iterations);
   }
+  for (size_t r = c_.reduction.size(); r-- > 0;) {
+    if (r != plan_.main) loop(inner_[r], plan_.chunk[r]);
+  }
+  if (windows_inside) loop(inner, part_length);
   return result;
 }
 
-NodePtr ContractionBuilder::add_chunk(const Expr& stage, const ReductionStep& step, int64_t part_length,
-                                      int64_t vector) {
+NodePtr ContractionBuilder::add_chunk(const Expr& stage, const ReductionStep& step, int64_t part_length, int64_t vector,
+                                      const Expr& iteration) {
   std::vector<Expr> at(c_.reduction.size(), 0);
   for (size_t r = 0; r < c_.reduction.size(); ++r) {
     if (r != plan_.main && plan_.chunk[r] > 1) at[r] = build::var(inner_[r]);
   }
   Expr main = part_ * static_cast<int>(part_length);
-  if (part_length > vector) main = main + build::var(inner_[plan_.main]) * static_cast<int>(vector);
+  if (part_length > vector) main = main + iteration * static_cast<int>(vector);
   std::vector<NodePtr> parts;
   const std::string lane = names_.fresh("lane");
   const auto read = [&](bool along) {
@@ -273,7 +342,7 @@ NodePtr ContractionBuilder::read_fragment(size_t operand, const Expr& stage, con
   return over_registers(
       plan.axes,
       [&] {
-        std::vector<Expr> from = {hi::simplify(stage)};
+        std::vector<Expr> from;
         std::map<std::string, Expr> whole;
         if (grouped) whole[low_[static_cast<size_t>(plan.group_axis)]] = 0;
         for (const Subscript& s : o.subscripts) {
@@ -290,14 +359,16 @@ NodePtr ContractionBuilder::read_fragment(size_t operand, const Expr& stage, con
           }
           from.push_back(hi::simplify(hi::substitute(whole, position)));
         }
+        from = merged(operand, std::move(from));
+        from.insert(from.begin(), hi::simplify(stage));
         std::vector<Expr> to = fragment_subscripts(operand, 0);
         for (Expr& e : to) e = hi::simplify(hi::substitute(whole, e));
         const int64_t elements = along     ? vector
                                  : grouped ? plan_.parallel[static_cast<size_t>(plan.group_axis)].group
                                            : 1;
-        return make_node(tile::Move{fragments_[operand].name, to, static_cast<int>(to.size()) - 1,
-                                    shared_[operand].name, from, static_cast<int>(plan.innermost) + 1,
-                                    static_cast<int>(elements), false});
+        return make_node(
+            tile::Move{fragments_[operand].name, to, static_cast<int>(to.size()) - 1, shared_[operand].name, from,
+                       static_cast<int>(std::min(plan.innermost, plan.merged)) + 1, static_cast<int>(elements), false});
       },
       grouped ? plan.group_axis : -1);
 }

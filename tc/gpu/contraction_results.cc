@@ -87,21 +87,6 @@ bool ContractionBuilder::is_seen(const std::string& tensor) const {
   });
 }
 
-bool reads_tensor(const Expr& value, const std::string& tensor) {
-  struct Search : hi::IRVisitor {
-    explicit Search(const std::string& n) : name(n) {}
-    const std::string& name;
-    bool found = false;
-    using hi::IRVisitor::visit;
-    void visit(const hi::Call* op) override {
-      found = found || op->name == name;
-      hi::IRVisitor::visit(op);
-    }
-  } search(tensor);
-  value.accept(&search);
-  return search.found;
-}
-
 bool ContractionBuilder::needs_old_value(const std::string& tensor) const {
   if (tensor == c_.update.tensor && c_.update.assign == ir::Assign::kSet) return false;
   if (tensor == c_.update.tensor) return c_.before.empty() || reads_tensor(c_.before[0].value, tensor);
@@ -121,9 +106,14 @@ const std::vector<Expr>& ContractionBuilder::element_of(const std::string& tenso
 }
 
 std::vector<Expr> ContractionBuilder::element_here(const std::string& tensor) const {
-  const BodyContext context = context_at(true);
+  return element_at(element_of(tensor), context_at(true));
+}
+
+/// Subscripts over a statement's indices, as narrow as they go.
+std::vector<Expr> ContractionBuilder::element_at(const std::vector<Expr>& subscripts,
+                                                 const BodyContext& context) const {
   std::vector<Expr> result;
-  for (const Expr& subscript : element_of(tensor)) {
+  for (const Expr& subscript : subscripts) {
     const Expr value = instance_value(subscript, context);
     const auto* cast = value.as<hi::Cast>();
     result.push_back(hi::simplify(cast && cast->value.type() == Halide::Int(32) ? cast->value : value));
@@ -139,9 +129,9 @@ bool ContractionBuilder::stores_vectors(const std::string& tensor) const {
   const Expr offset = hi::simplify(last - hi::Variable::make(ir::index_type(), c_.parallel[axis].name));
   const int64_t* constant = hi::as_const_int(offset);
   const int64_t bytes = a.group * program_.tensor(tensor).type.bytes();
-  return constant && a.group > 1 && bytes <= 16 && (*constant + c_.parallel[axis].begin) % a.group == 0 &&
-         c_.parallel[axis].extent % a.group == 0 && (a.blocks == 1 || a.tile % a.group == 0) &&
-         ir::constant_shape(program_.tensor(tensor)).back() % a.group == 0;
+  return constant && a.group > 1 && bytes <= 16 && 16 % bytes == 0 &&
+         (*constant + c_.parallel[axis].begin) % a.group == 0 && c_.parallel[axis].extent % a.group == 0 &&
+         (a.blocks == 1 || a.tile % a.group == 0) && ir::constant_shape(program_.tensor(tensor)).back() % a.group == 0;
 }
 
 Expr ContractionBuilder::result_lane() const {

@@ -34,7 +34,7 @@ options::MappingOptions options_of(const ContractionPlan& plan) {
   for (int64_t chunk : plan.chunk) options.tile.push_back(chunk);
   for (const AxisPlan& axis : plan.parallel) options.register_tile.push_back(axis.registers);
   options.map_to_threads = {plan.columns_threads, plan.points_threads() / plan.columns_threads, plan.groups};
-  options.copy_stages = plan.stages;
+  options.copy_stages = plan.stages + (plan.all_ahead ? 1 : 0);
   options.unroll = plan.most_unrolled;
   return options;
 }

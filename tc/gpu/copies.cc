@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "tc/ir/specialise.h"
+#include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/promote.h"
 #include "tc/poly/rebuild.h"
@@ -209,6 +210,23 @@ std::optional<std::string> fault_of(const Kernel& kernel, const isl::schedule_no
   return std::nullopt;
 }
 
+/// What speaks against copies that run ahead: that they bring what the launch itself writes.
+std::optional<std::string> stage_fault(const Kernel& kernel, const poly::Promotion& promotion) {
+  const isl::union_set launch = poly::node_domain(kernel.scop.schedule.root());
+  for (const poly::Access& writer : kernel.scop.accesses) {
+    if (writer.tensor != promotion.tensor || !writer.writes()) continue;
+    const isl::set instances = writer.relation.domain();
+    if (instances.to_union_set().intersect(launch).is_empty()) continue;
+    const isl::union_map needed =
+        kernel.scop.dependences.flow.intersect_domain(instances.to_union_set()).intersect_range(launch);
+    if (needed.is_empty()) return fmt::format("{} writes it in the same launch", writer.statement);
+    const poly::Violation pair = poly::first_pair(kernel.scop, needed);
+    return fmt::format("{} reads what {} writes in the same launch", pair.later, pair.earlier);
+  }
+  if (!promotion.copy_in) return "nothing is copied to its buffer";
+  return std::nullopt;
+}
+
 /// A copy's statement as a part of the tree.
 isl::schedule leaf_of(Kernel& kernel, const isl::set& prefixes, const Copy& copy, std::vector<isl::set>& added) {
   added.push_back(poly::rename_tuple(prefixes, copy.statement));
@@ -262,21 +280,27 @@ Result<Kernel> hold_in_shared_at(const Kernel& kernel, const poly::NodeRef& ref,
   if (const auto fault = fault_of(kernel, node, *plan, promotion)) {
     return fail("cannot promote '{}' to shared memory: {}", tensor, *fault);
   }
+  if (options.stages > 1) {
+    if (const auto fault = stage_fault(kernel, promotion)) return fail("cannot stage '{}': {}", tensor, *fault);
+  }
   std::vector<Copy> copies;
   std::vector<isl::set> added;
   isl::schedule whole = poly::subtree(node);
   const isl::union_map users = users_of(promoted, node, tensor, false),
                        writers = users_of(promoted, node, tensor, true);
   if (promotion.copy_in) {
-    copies.push_back({promotion.name + "_in", promotion.name, false, plan->vector, plan->guarded, options.by_one});
+    copies.push_back(
+        {promotion.name + "_in", promotion.name, false, plan->vector, plan->guarded, options.by_one, options.stages});
     whole = poly::sequence(leaf_of(result, plan->prefixes, copies.back(), added), whole);
   }
   if (promotion.copy_out) {
     copies.push_back({promotion.name + "_out", promotion.name, true, plan->vector, plan->guarded, options.by_one});
     whole = poly::sequence(whole, leaf_of(result, plan->prefixes, copies.back(), added));
   }
-  const isl::union_map order = order_of(users, writers, plan->prefixes, copies);
-  result.copy_order = result.copy_order ? result.copy_order->unite(order) : order;
+  if (options.stages == 1) {
+    const isl::union_map order = order_of(users, writers, plan->prefixes, copies);
+    result.copy_order = result.copy_order ? result.copy_order->unite(order) : order;
+  }
   result.pads[promotion.name] = plan->pad;
   promoted.schedule = around(node, whole, added);
   result.scop = std::move(promoted);

@@ -11,6 +11,7 @@ namespace tc::gpu {
 struct CopyOptions {
   int64_t vector_bytes = 16;  ///< that a thread moves at once, at most
   bool by_one = false;        ///< by the block's first thread instead of all
+  int64_t stages = 1;         ///< more: asynchronous, that many less one iterations ahead (pipeline.h)
 };
 
 /// Holds the part of a tensor that is used below a node in a buffer in shared memory, with its copies as statements
@@ -22,6 +23,7 @@ struct CopyOptions {
 ///                        bind: A_out[prefix]     if something that is written is seen outside
 /// The node stands above the regions. Copies move vectors of up to 16 bytes where both ends are aligned; a buffer whose
 /// columns are read by neighbouring threads moves single elements and has rows of odd length, free of bank conflicts.
+/// With stages, the buffer asks for no order: the loop above it keeps that itself.
 /// After bind() and before place_barriers(), with no other change of the tree above the node to come.
 /// Errors, with the reason: no box of constant size; a tensor that data-dependent subscripts write; elements of the box
 /// that nothing defines, or that others write.

@@ -12,6 +12,7 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int64_t kFewRounds = 4;
+constexpr int64_t kAsynchronousBytes = 4;  ///< the least that one instruction copies by itself (PTX ISA, cp.async)
 
 /// The number of a thread in its block.
 Ranged thread_in_block(const std::array<int64_t, 3>& block) {
@@ -43,6 +44,7 @@ class Copier {
   NodePtr one(const Ranged& number) const {
     const std::vector<Ranged> corner = corner_of(number, buffer_.extents, copy_.vector);
     std::vector<Expr> within;
+    if (buffer_.slot.defined()) within.push_back(buffer_.slot);
     std::vector<Ranged> global;
     Expr inside = hi::const_true();
     for (size_t d = 0; d < corner.size(); ++d) {
@@ -64,7 +66,9 @@ class Copier {
  private:
   NodePtr moved(const Place& to, const std::vector<Expr>& to_at, const Place& from,
                 const std::vector<Expr>& from_at) const {
-    if (copy_.vector == 1) {
+    const bool asynchronous = copy_.stages > 1 && outer_.offset.empty() &&
+                              tile::element_bytes(buffer_.type) * copy_.vector >= kAsynchronousBytes;
+    if (copy_.vector == 1 && !asynchronous) {
       return make_node(
           tile::Store{to.name, to_at, hi::Call::make(from.type, from.name, from_at, hi::Call::PureExtern)});
     }
@@ -76,6 +80,7 @@ class Copier {
     move.source_subscripts = from_at;
     move.source_dimension = static_cast<int>(from_at.size()) - 1;
     move.elements = static_cast<int>(copy_.vector);
+    move.asynchronous = asynchronous;
     return make_node(std::move(move));
   }
 

@@ -127,6 +127,7 @@ void Writer::choose_grid(const Device& device) {
   for (size_t i = 0; i < others.size(); ++i) {
     const Range& range = part_.members[others[i]];
     Ranged at = numbers[i + 1];
+    if (plan_.backwards && i + 1 == others.size()) at = poly::ranged(counts[i + 1] - 1) - at;
     if (static_cast<int>(others[i]) == plan_.beside) {
       at = at * poly::ranged(plan_.rows) + thread_number(1, plan_.rows);
       row_exists_ = poly::less(at, poly::ranged(range.extent));

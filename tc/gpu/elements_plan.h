@@ -18,6 +18,8 @@ struct ElementsPlan {
   int64_t threads = 1;
   int64_t rows = 1;
   int64_t unroll = 8;  ///< iterations of a reduction in flight at once
+  /// Blocks go through the outermost member from its end: to begin with what a launch before has left in the cache.
+  bool backwards = false;
 
   /// Iterations of `along` that a block has.
   int64_t covered() const { return threads * vector * repeats; }

@@ -22,6 +22,7 @@ struct Device {
   int64_t processors = 132;
   double gigahertz = 1.63;                ///< of a processor's clock, while it computes
   double memory_bytes_per_us = 4.25e6;    ///< that copies reach
+  int64_t cache_bytes = 50 << 20;         ///< of the L2
   int64_t instances_of_launch = 1 << 18;  ///< instances of statements that take about as long as a launch does
 };
 
@@ -50,6 +51,7 @@ struct Copy {
   int64_t vector = 1;         ///< elements that a thread moves at once, along the last dimension
   std::vector<bool> guarded;  ///< per dimension: whether the buffer may reach beyond the tensor
   bool by_one = false;        ///< the block's first thread copies all of it
+  int64_t stages = 1;         ///< more: slots of the buffer; it runs ahead of the loop that it stands below
 };
 
 /// A tile that each thread has in registers, across regions: of a promotion whose mark stands above them.
@@ -62,9 +64,12 @@ inline constexpr char kBindMark[] = "bind:";
 /// Above a part of the tree before which all threads of the block meet.
 inline constexpr char kBarrierMark[] = "barrier";
 
+/// Above the first of what a launch of its own runs, at the top of the tree.
+inline constexpr char kLaunchMark[] = "launch";
+
 /// What makes a kernel: a contraction (contraction_kernel.h), threads with elements of their own (elements.h), rows
-/// that threads share (rows.h), or the classic strategy.
-enum class Recipe { kContraction, kElements, kRows, kClassic };
+/// that threads share (rows.h), updates that threads make atomically (scatter.h), or the classic strategy.
+enum class Recipe { kContraction, kElements, kRows, kScatter, kClassic };
 
 /// Above a band whose members have names: "loop:i_outer,j_outer".
 inline constexpr char kLoopMark[] = "loop:";
@@ -96,6 +101,7 @@ struct Kernel {
   bool unroll_copies = false;
   std::map<std::string, ThreadTile> thread_tiles;  ///< by promotion
   std::set<std::string> unrolled;                  ///< loops by the names of their marks "loop:<names>"
+  std::map<std::string, int64_t> staged;           ///< the same, and how many slots copies right below them go through
 
   /// Of a mark "bind:<number>".
   const Binding& binding(const std::string& mark) const {
@@ -104,6 +110,13 @@ struct Kernel {
   const Copy* find_copy(const std::string& statement) const {
     for (const Copy& copy : copies) {
       if (copy.statement == statement) return &copy;
+    }
+    return nullptr;
+  }
+  /// The copy that runs ahead to fill a promotion's slots.
+  const Copy* find_staged(const std::string& promotion) const {
+    for (const Copy& copy : copies) {
+      if (copy.promotion == promotion && copy.stages > 1) return &copy;
     }
     return nullptr;
   }

@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <functional>
 #include <numeric>
+#include <optional>
+
+#include "tc/gpu/registers.h"
 
 namespace tc::gpu {
 namespace {
@@ -21,18 +24,34 @@ void check_axes(const char* option, const std::vector<int64_t>& values, const st
   }
 }
 
+/// Whether the options say what only the classic mapping decides: what stands below the threads.
+bool schedules_threads(const options::MappingOptions& options) {
+  return options.private_depth || options.intra_tile_schedule_options != options::SchedulerOptions();
+}
+
 /// What the options ask for and the mapping does not do.
 std::vector<std::string> refusals(const options::MappingOptions& options) {
   std::vector<std::string> sentences;
   const auto refuse = [&](bool asked, const std::string& sentence) {
     if (asked) sentences.push_back(sentence);
   };
-  refuse(options.intra_tile_schedule_options != options::SchedulerOptions(),
-         "'intra_tile_schedule_options' is set; the points of a tile keep the order of the outer schedule");
+  refuse(options.intra_tile_schedule_options.allow_skewing,
+         "'intra_tile_schedule_options' allows skewing; statements of a tile share a loop, and only those that share "
+         "none are skewed");
   refuse(!options.fix_parameters_before_scheduling.value_or(true),
          "'fix_parameters_before_scheduling' is false; schedules are made for the sizes at hand");
-  refuse(options.private_depth.has_value(), "'private_depth' is set; registers are found at every depth");
   return sentences;
+}
+
+/// A place for registers is that deep in some kernel.
+Result<void> check_private_depth(int64_t wanted, const std::vector<Kernel>& kernels) {
+  std::optional<int64_t> least;
+  for (const Kernel& kernel : kernels) {
+    const std::optional<int64_t> depth = register_depth(kernel);
+    if (depth) least = std::min(least.value_or(*depth), *depth);
+  }
+  if (!least || *least <= wanted) return {};
+  return fail("'private_depth' is {}, but {} band members stand above what a thread runs by itself", wanted, *least);
 }
 
 }  // namespace
@@ -58,12 +77,12 @@ Result<void> check_limits(const options::MappingOptions& options, const Device& 
 }
 
 bool takes_recipes(const options::MappingOptions& options) {
-  return options.map_to_blocks.empty() && !options.private_depth && options.use_private_memory.value_or(true) &&
+  return options.map_to_blocks.empty() && !schedules_threads(options) && options.use_private_memory.value_or(true) &&
          options.match_library_calls.value_or(true) && (options.tile.empty() || !options.register_tile.empty());
 }
 
 bool takes_contractions(const options::MappingOptions& options) {
-  return !options.strict && options.map_to_blocks.empty() && !options.private_depth &&
+  return !options.strict && options.map_to_blocks.empty() && !schedules_threads(options) &&
          !options.outer_schedule_options.fusion && options.use_shared_memory.value_or(true) &&
          options.use_private_memory.value_or(true) && options.match_library_calls.value_or(true);
 }
@@ -79,6 +98,7 @@ options::MappingOptions following(options::MappingOptions options, const options
 
 Result<void> check_followed(const options::MappingOptions& options, const std::vector<Kernel>& kernels,
                             const Reasons& reasons) {
+  if (options.private_depth) TC_TRY_VOID(check_private_depth(*options.private_depth, kernels));
   const bool any = std::any_of(kernels.begin(), kernels.end(),
                                [](const Kernel& kernel) { return kernel.recipe != Recipe::kClassic; });
   if (kernels.empty() || options.register_tile.empty() || any) return {};

@@ -4,9 +4,11 @@
 #include <isl/union_map.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "tc/poly/dependences.h"
+#include "tc/poly/footprint.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/rebuild.h"
 #include "tc/support/check.h"
@@ -17,19 +19,8 @@ namespace {
 
 const poly::BandFlags kNoFlags{false, {false}};
 
-bool is_loop(const isl::schedule_node& node) {
-  return node.isa<isl::schedule_node_mark>() && poly::mark_name(node).starts_with(kLoopMark);
-}
-
-std::string loop_name(const isl::schedule_node& mark) { return poly::mark_name(mark).substr(sizeof(kLoopMark) - 1); }
-
 isl::union_pw_aff value_of(const isl::schedule_node& mark) {
   return mark.child(0).as<isl::schedule_node_band>().partial_schedule().at(0);
-}
-
-isl::schedule under_loop(const std::string& name, const isl::union_pw_aff& value, const isl::schedule& below) {
-  const isl::schedule band = poly::under_band(isl::multi_union_pw_aff(value), kNoFlags, below);
-  return poly::insert_mark(band, kLoopMark + name);
 }
 
 poly::Scop with(const poly::Scop& scop, const poly::NodeRef& ref, const isl::schedule& part) {
@@ -85,6 +76,24 @@ void collect(const isl::schedule_node& node, std::vector<std::string>& names) {
   for (unsigned i = 0; i < node.n_children(); ++i) collect(node.child(static_cast<int>(i)), names);
 }
 
+/// Visits what stands below no loop: loops and statements, below sequences and marks of launches.
+void for_each_top(const isl::schedule_node& node, const std::function<void(const isl::schedule_node&)>& visit) {
+  const bool passes =
+      node.isa<isl::schedule_node_sequence>() || node.isa<isl::schedule_node_filter>() || is_launch(node);
+  if (!passes) return visit(node);
+  for (unsigned i = 0; i < node.n_children(); ++i) for_each_top(node.child(static_cast<int>(i)), visit);
+}
+
+/// Whether a launch begins with what stands at the node: a mark above it, with nothing in front of it below.
+bool begins_launch(isl::schedule_node node) {
+  while (node.has_parent()) {
+    if (node.has_previous_sibling()) return false;
+    node = node.parent();
+    if (is_launch(node)) return true;
+  }
+  return false;
+}
+
 /// The mark of the loop right below another's band; none if something else stands there.
 std::optional<isl::schedule_node> next_loop(const isl::schedule_node& mark) {
   const isl::schedule_node below = mark.child(0).child(0);
@@ -92,6 +101,21 @@ std::optional<isl::schedule_node> next_loop(const isl::schedule_node& mark) {
 }
 
 }  // namespace
+
+bool is_loop(const isl::schedule_node& node) {
+  return node.isa<isl::schedule_node_mark>() && poly::mark_name(node).starts_with(kLoopMark);
+}
+
+std::string loop_name(const isl::schedule_node& mark) { return poly::mark_name(mark).substr(sizeof(kLoopMark) - 1); }
+
+bool is_launch(const isl::schedule_node& node) {
+  return node.isa<isl::schedule_node_mark>() && poly::mark_name(node) == kLaunchMark;
+}
+
+isl::schedule under_loop(const std::string& name, const isl::union_pw_aff& value, const isl::schedule& below) {
+  const isl::schedule band = poly::under_band(isl::multi_union_pw_aff(value), kNoFlags, below);
+  return poly::insert_mark(band, kLoopMark + name);
+}
 
 poly::Scop name_loops(const poly::Scop& scop) {
   poly::Scop result = scop;
@@ -215,6 +239,56 @@ Result<poly::Scop> distribute_loop(const poly::Scop& scop, const std::string& na
     whole = whole.is_null() ? part : poly::sequence(whole, part);
   }
   return proved(with(scop, ref, whole), fmt::format("distribute '{}'", name));
+}
+
+Result<poly::Scop> begin_launch(const poly::Scop& scop, const std::string& name) {
+  std::optional<isl::schedule_node> place;
+  for_each_top(scop.schedule.root().child(0), [&](const isl::schedule_node& node) {
+    const std::vector<std::string> statements = poly::statements_at(scop, node);
+    const bool is_loop_of_that_name = is_loop(node) && loop_name(node) == name;
+    const bool is_statement = statements == std::vector<std::string>{name};
+    if (!place && (is_loop_of_that_name || is_statement)) place = node;
+  });
+  if (!place) {
+    std::vector<std::string> names;
+    for_each_top(scop.schedule.root().child(0), [&](const isl::schedule_node& node) {
+      names.push_back(is_loop(node) ? loop_name(node) : poly::statements_at(scop, node).at(0));
+    });
+    return fail("no launch can begin at '{}'; at the top stand {}", name, fmt::join(names, ", "));
+  }
+  poly::Scop result = scop;
+  result.schedule = place->insert_mark(poly::make_id(place->ctx(), kLaunchMark)).schedule();
+  return result;
+}
+
+std::vector<isl::schedule> launches_of(const poly::Scop& scop) {
+  std::vector<isl::schedule> result;
+  for_each_top(scop.schedule.root().child(0), [&](const isl::schedule_node& node) {
+    const isl::schedule part = poly::subtree(node);
+    if (result.empty() || begins_launch(node)) {
+      result.push_back(part);
+    } else {
+      result.back() = poly::sequence(result.back(), part);
+    }
+  });
+  return result;
+}
+
+Result<void> check_reduction(const poly::Scop& scop, const std::string& name) {
+  TC_TRY(ref, find_loop(scop, name));
+  const isl::schedule_node mark = poly::node_at(scop, ref);
+  const std::vector<std::string> below = poly::statements_at(scop, mark);
+  const poly::Statement& first = scop.statement(below.at(0));
+  const std::optional<poly::Footprint> print = poly::footprint(scop, ref, first.tensor);
+  const bool updates = below.size() == 1 && first.kind == poly::Statement::Kind::kUpdate && !first.guard.defined();
+  if (!updates || !print || print->box_elements() != 1) {
+    return fail("'{}' is no reduction to one element", name);
+  }
+  const isl::union_map ordered = poly::active_dependences(mark, scop.dependences.ordered())
+                                     .intersect_domain(poly::node_domain(mark))
+                                     .intersect_range(poly::node_domain(mark));
+  if (ordered.is_empty()) return {};
+  return fail("cannot reduce '{}' in another order: {}", name, poly::first_pair(scop, ordered).sentence());
 }
 
 Result<void> check_parallel(const poly::Scop& scop, const std::string& name) {

@@ -10,8 +10,14 @@
 
 namespace tc::gpu {
 
-/// A schedule tree whose loops have names: each band has one member and stands below the mark "loop:<name>". All take
-/// and return a Scop; a loop that does not exist is an error, with the nearest that does.
+// A schedule tree whose loops have names: each band has one member and stands below the mark "loop:<name>". All take
+// and return a Scop; a loop that does not exist is an error, with the nearest that does.
+
+/// Whether a node is the mark of a loop, and its name; whether one is that of a launch.
+bool is_loop(const isl::schedule_node& node);
+std::string loop_name(const isl::schedule_node& mark);
+bool is_launch(const isl::schedule_node& node);
+
 /// Gives the loops of a tree names: those of their indices, and numbers where these are taken.
 ///     band [i, j]   ==>   loop:i band [i]; loop:j band [j]
 poly::Scop name_loops(const poly::Scop& scop);
@@ -32,6 +38,9 @@ struct LoopRange {
 };
 LoopRange loop_range(const poly::Scop& scop, const poly::NodeRef& loop);
 
+/// What stands below a new loop, whose iteration for each instance is the value.
+isl::schedule under_loop(const std::string& name, const isl::union_pw_aff& value, const isl::schedule& below);
+
 /// loop:i   ==>   loop:i_outer [floor(i/size)]; loop:i_inner [i%size]. Always legal.
 Result<poly::Scop> split_loop(const poly::Scop& scop, const std::string& name, int64_t size, const std::string& outer,
                               const std::string& inner);
@@ -51,6 +60,16 @@ Result<poly::Scop> reorder_loops(const poly::Scop& scop, const std::vector<std::
 ///         S0              loop:i
 ///                           S0
 Result<poly::Scop> distribute_loop(const poly::Scop& scop, const std::string& name);
+
+/// Puts the mark "launch" above a loop, or a statement, that stands below no loop. Errors: it does.
+Result<poly::Scop> begin_launch(const poly::Scop& scop, const std::string& name);
+
+/// What the launches run, in order, without the marks: the schedule up to the first mark, and from each on.
+std::vector<isl::schedule> launches_of(const poly::Scop& scop);
+
+/// Refused unless all that stands below the loop is a reduction to one element, in any order; with a pair of instances
+/// where some must come first.
+Result<void> check_reduction(const poly::Scop& scop, const std::string& name);
 
 /// Refused with a pair of instances where iterations of the loop may not run at once.
 Result<void> check_parallel(const poly::Scop& scop, const std::string& name);

@@ -10,10 +10,12 @@
 #include "tc/gpu/cut.h"
 #include "tc/gpu/elements.h"
 #include "tc/gpu/limits.h"
+#include "tc/gpu/part.h"
 #include "tc/gpu/pieces.h"
 #include "tc/gpu/promote.h"
 #include "tc/gpu/registers.h"
 #include "tc/gpu/rows.h"
+#include "tc/gpu/scatter.h"
 #include "tc/gpu/separate.h"
 #include "tc/gpu/translate.h"
 #include "tc/gpu/unroll.h"
@@ -37,22 +39,17 @@ std::map<std::string, int> launch_of_statements(const std::vector<Kernel>& kerne
   return result;
 }
 
-std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel>& kernels) {
-  const std::map<std::string, int> launches = launch_of_statements(kernels);
-  std::vector<Edge> edges;
-  for (const isl::map& flow : poly::maps_of(scop.dependences.flow)) {
-    const auto from = launches.find(poly::domain_name(flow)), to = launches.find(poly::range_name(flow));
-    if (from == launches.end() || to == launches.end() || from->second == to->second) continue;
-    const Edge edge{scop.statement(from->first).tensor, from->second, to->second};
-    if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
-  }
-  return edges;
-}
-
 /// One launch: what it runs, and its code.
 struct Launch {
   Kernel kernel;
   tile::Kernel code;
+  bool backwards = false;  ///< see ElementsPlan
+};
+
+/// What has been mapped so far, and which launches go backwards.
+struct Progress {
+  Mapping mapping;
+  std::set<size_t> backwards;
 };
 
 Launch launch_of(const poly::Scop& part, tile::Kernel code, Recipe recipe, options::MappingOptions chosen) {
@@ -80,30 +77,56 @@ Launch classic(const poly::Scop& part, const options::MappingOptions& options, c
   TC_CHECK(!fault, "kernel {}: {}", name, *fault);
   kernel.chosen = options;
   kernel = place_barriers(std::move(kernel));
-  if (options.use_private_memory.value_or(true)) kernel = hold_in_registers(std::move(kernel));
+  if (options.use_private_memory.value_or(true)) kernel = hold_in_registers(std::move(kernel), options.private_depth);
   kernel.unroll_copies = options.unroll_copy_shared.value_or(false);
   tile::Kernel code = translate(kernel, name);
   if (options.unroll) code.body = unroll_loops(code.body, *options.unroll);
   return {std::move(kernel), std::move(code)};
 }
 
+/// Whether a part should go through its elements from the end: if the last launch before that had a large tensor in
+/// hand which the part reads went through it from the beginning.
+bool should_go_backwards(const Part& part, const Progress& before) {
+  constexpr int64_t kCachedBytes = int64_t{16} << 20;
+  const ir::Program& program = *part.scop->program;
+  for (size_t k = before.mapping.kernels.size(); k-- > 0;) {
+    for (const tile::Tensor& tensor : before.mapping.program.kernels[k].tensors) {
+      if (tensor.elements() * tensor.type.bytes() < kCachedBytes) continue;
+      const bool is_read = std::any_of(part.statements.begin(), part.statements.end(), [&](const PartStatement& s) {
+        const auto reads = reads_in(program, s.statement->value);
+        return std::any_of(reads.begin(), reads.end(), [&](const auto* call) { return call->name == tensor.name; });
+      });
+      if (is_read) return before.backwards.count(k) == 0;
+    }
+  }
+  return false;
+}
+
 /// The part by the first recipe that fits it and does as the options say; else why there is none.
 std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
-                                const std::string& name, Reasons& reasons) {
+                                const std::string& name, const Progress& before, Reasons& reasons) {
   if (!takes_recipes(options)) return std::nullopt;
   if (options.shared_depth) {
     reasons.push_back("'shared_depth' asks for a contraction or the classic mapping");
     return std::nullopt;
   }
-  const std::optional<Part> part = part_of(scop);
-  if (!part) return std::nullopt;
-  if (const auto plan = plan_elements(*part, options, device, reasons)) {
-    return launch_of(scop, elements(*part, *plan, device, name), Recipe::kElements,
-                     following(options, options_of(*plan, *part)));
+  if (const std::optional<Part> part = part_of(scop)) {
+    if (auto plan = plan_elements(*part, options, device, reasons)) {
+      plan->backwards = should_go_backwards(*part, before);
+      Launch launch = launch_of(scop, elements(*part, *plan, device, name), Recipe::kElements,
+                                following(options, options_of(*plan, *part)));
+      launch.backwards = plan->backwards;
+      return launch;
+    }
+    if (const auto plan = options.strict ? std::nullopt : plan_rows(*part, options, device, reasons)) {
+      return launch_of(scop, rows(*part, *plan, device, name), Recipe::kRows,
+                       following(options, options_of(*plan, *part)));
+    }
   }
-  const auto plan = options.strict ? std::nullopt : plan_rows(*part, options, device, reasons);
-  if (!plan) return std::nullopt;
-  return launch_of(scop, rows(*part, *plan, device, name), Recipe::kRows, following(options, options_of(*plan, *part)));
+  if (const auto plan = plan_scatter(scop, options, device, reasons)) {
+    return launch_of(scop, scatter(scop, *plan, name), Recipe::kScatter, following(options, options_of(*plan)));
+  }
+  return std::nullopt;
 }
 
 /// The launches of one part: itself, or, where that lets recipes fit, its statements apart.
@@ -111,10 +134,11 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
                                             const Device& device) {
   const auto fits = [&](const poly::Scop& scop) {
     Reasons reasons;
-    return by_recipe(scop, options, device, "", reasons).has_value();
+    return by_recipe(scop, options, device, "", {}, reasons).has_value();
   };
   const bool may_separate = takes_recipes(options) && !options.shared_depth && !options.outer_schedule_options.fusion;
-  const bool is_worth = options.split_reduction.value_or(1) > 1 || is_worth_launches(part, device);
+  const bool is_worth =
+      options.split_reduction.value_or(1) > 1 || is_worth_launches(part, device) || waits_for_updates(part);
   if (may_separate && is_worth && !fits(part)) {
     TC_TRY(apart, separate(part, options.outer_schedule_options, fits));
     if (!apart.empty()) return apart;
@@ -122,14 +146,16 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
   return std::vector<poly::Scop>{part};
 }
 
-Result<void> add_scheduled(Mapping& mapping, const poly::Scop& scheduled, const options::MappingOptions& options,
+Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const options::MappingOptions& options,
                            const Device& device, Reasons& reasons) {
   for (const poly::Scop& part : cut(scheduled)) {
     TC_TRY(launches, launches_of(part, options, device));
     for (const poly::Scop& one : launches) {
+      Mapping& mapping = done.mapping;
       const std::string name = fmt::format("{}_{}", scheduled.program->name, mapping.kernels.size());
-      std::optional<Launch> launch = by_recipe(one, options, device, name, reasons);
+      std::optional<Launch> launch = by_recipe(one, options, device, name, done, reasons);
       if (!launch) launch = classic(one, options, device, name);
+      if (launch->backwards) done.backwards.insert(mapping.kernels.size());
       mapping.program.kernels.push_back(std::move(launch->code));
       mapping.kernels.push_back(std::move(launch->kernel));
     }
@@ -151,7 +177,8 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
 
 Result<Mapping> map_within_budget(const poly::Scop& scop, const options::MappingOptions& options,
                                   const Device& device) {
-  Mapping mapping;
+  Progress done;
+  Mapping& mapping = done.mapping;
   mapping.program.name = scop.program->name;
   Pieces cut = cut_out_contractions(scop, options, device);
   // Sizes and copies are those of the contractions, where there are any.
@@ -168,7 +195,7 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
     TC_TRY(scheduled, poly::schedule(piece.scop, options.outer_schedule_options));
     poly::Scop part = scop;
     part.schedule = scheduled.schedule;
-    TC_TRY_VOID(add_scheduled(mapping, part, others, device, cut.reasons));
+    TC_TRY_VOID(add_scheduled(done, part, others, device, cut.reasons));
   }
   TC_TRY_VOID(check_followed(options, mapping.kernels, cut.reasons));
   for (size_t k = 0; k < mapping.kernels.size(); ++k) {
@@ -176,10 +203,22 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
   }
   mapping.edges = edges_between(scop, mapping.kernels);
   mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
-  return mapping;
+  return std::move(mapping);
 }
 
 }  // namespace
+
+std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel>& kernels) {
+  const std::map<std::string, int> launches = launch_of_statements(kernels);
+  std::vector<Edge> edges;
+  for (const isl::map& flow : poly::maps_of(scop.dependences.flow)) {
+    const auto from = launches.find(poly::domain_name(flow)), to = launches.find(poly::range_name(flow));
+    if (from == launches.end() || to == launches.end() || from->second == to->second) continue;
+    const Edge edge{scop.statement(from->first).tensor, from->second, to->second};
+    if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
+  }
+  return edges;
+}
 
 std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector<tile::Kernel>& kernels) {
   std::vector<tile::Tensor> result;

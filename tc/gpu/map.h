@@ -28,8 +28,9 @@ struct Mapping {
 };
 
 /// Schedules, cuts into kernels, and makes each of them by the first recipe that fits it: a contraction
-/// (contraction_kernel.h), threads with elements of their own (elements.h), rows that threads share (rows.h), or the
-/// classic strategy (paper 2018, section 5), which serves every program: maps to blocks and threads, places barriers.
+/// (contraction_kernel.h), threads with elements of their own (elements.h), rows that threads share (rows.h), atomic
+/// updates (scatter.h), or the classic strategy (paper 2018, section 5), which serves every program: maps to blocks and
+/// threads, places barriers.
 /// Options that say how loops are cut or dealt out leave the recipes that do exactly so; what none does is mapped by
 /// the last, which follows tiles, threads and blocks of any number.
 ///
@@ -39,6 +40,9 @@ struct Mapping {
 /// `scop` is that of from_ir(). Errors: options out of the device's limits, or that no kernel follows; the context's
 /// budget.
 Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device = {});
+
+/// What later launches read of earlier ones.
+std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel>& kernels);
 
 /// Temporaries that some launch keeps in global memory.
 std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector<tile::Kernel>& kernels);

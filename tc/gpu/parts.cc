@@ -7,10 +7,9 @@
 
 #include "tc/gpu/contraction_plan.h"
 #include "tc/gpu/limits.h"
-#include "tc/gpu/names.h"
+#include "tc/gpu/part_statements.h"
 #include "tc/gpu/statements.h"
 #include "tc/ir/specialise.h"
-#include "tc/poly/from_ir.h"
 
 namespace tc::gpu {
 
@@ -22,14 +21,6 @@ namespace {
 constexpr int64_t kRowsOfProcessor = 4;        ///< blocks that share rows keep a processor busy
 constexpr int64_t kThreadsOfProcessor = 1024;  ///< threads with a result each do
 constexpr int64_t kColumnPart = 32;            ///< iterations that a thread should have at least
-
-/// How a reduction index is cut: index = begin + part * chunk + rest, and what is left over at the end.
-struct Parts {
-  size_t index = 0;
-  int64_t count = 1;
-  int64_t chunk = 1;
-  bool in_front = true;  ///< parts are the first dimension of the partial results, else the last
-};
 
 /// About `most` parts: a number that divides the extent into whole vectors, if there is one, or divides it at all.
 Parts cut(size_t index, int64_t extent, int64_t most) {
@@ -51,10 +42,7 @@ struct Reduction {
 };
 
 std::optional<Reduction> reduction_of(const ir::Program& program, const ir::Statement& statement) {
-  if (!statement.reduces() || statement.guard.defined()) return std::nullopt;
-  for (const Expr& subscript : statement.subscripts) {
-    if (reads_tensor(program, subscript)) return std::nullopt;
-  }
+  if (!may_be_cut(program, statement)) return std::nullopt;
   constexpr int64_t kMany = int64_t{1} << 40;
   Reduction result;
   for (size_t i = 0; i < statement.indices.size(); ++i) {
@@ -83,15 +71,6 @@ std::optional<Parts> find_parts(const ir::Program& program, const ir::Statement&
   return parts;
 }
 
-/// The contraction that a statement is alone.
-std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement) {
-  ir::Program alone = program;
-  alone.statements = {statement};
-  const auto context = std::make_shared<poly::Context>();
-  const Result<poly::Scop> scop = poly::from_ir(std::make_shared<const ir::Program>(std::move(alone)), context);
-  return scop ? contraction_at(*scop, 0) : std::nullopt;
-}
-
 /// The same with the reduction axis `name` in parts, which are a parallel axis in front.
 Contraction in_parts(Contraction c, const std::string& name, int64_t count, int64_t chunk) {
   const auto axis = std::find_if(c.reduction.begin(), c.reduction.end(), [&](const Axis& a) { return a.name == name; });
@@ -108,11 +87,12 @@ Contraction in_parts(Contraction c, const std::string& name, int64_t count, int6
 std::optional<Parts> find_contraction_parts(const ir::Program& program, const ir::Statement& statement,
                                             const Reduction& r, const options::MappingOptions& options,
                                             const Device& device) {
-  constexpr int64_t kFewTiles = 2, kTile = 8192, kLeastChunk = 64, kVectors = 16;
-  constexpr double kLaunchUs = 1.6, kCacheBytesOfUs = 4e6, kWorthIt = 1.1;
+  constexpr int64_t kTile = 4096, kLeastChunk = 64, kVector = 2;  // results that keep a processor busy
+  // Of one kernel with many groups of threads less is estimated, by 8 % on an H200, than of parts that take as long:
+  // parts may be 2 % worse.
+  constexpr double kLaunchUs = 1, kCacheBytesOfUs = 4e6, kWorthIt = 0.98;
   if (!takes_contractions(options) || !options.tile.empty() || !options.register_tile.empty() ||
-      !options.map_to_threads.empty() || r.elements > kFewTiles * kTile * device.processors ||
-      r.extent < 2 * kLeastChunk) {
+      !options.map_to_threads.empty() || r.elements > kTile * device.processors || r.extent < 2 * kLeastChunk) {
     return std::nullopt;
   }
   const std::optional<Contraction> contraction = contraction_of(program, statement);
@@ -123,8 +103,8 @@ std::optional<Parts> find_contraction_parts(const ir::Program& program, const ir
   };
   double best = planned_us(*contraction) / kWorthIt;
   std::optional<Parts> parts;
-  for (const int64_t count : {2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32}) {
-    if (r.extent % (count * kVectors) != 0 || r.extent / count < kLeastChunk) continue;
+  for (const int64_t count : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}) {
+    if (r.extent % (count * kVector) != 0 || r.extent / count < kLeastChunk) continue;
     const int64_t bytes = r.elements * statement.accumulator.bytes();
     const double adding = kLaunchUs + static_cast<double>(bytes * (count + 1)) / kCacheBytesOfUs;
     const std::string& name = statement.indices[r.longest].name;
@@ -151,89 +131,6 @@ std::optional<Parts> parts_of(const ir::Program& program, const ir::Statement& s
                 : find_parts(program, statement, *r, device);
 }
 
-/// The statements that replace one: over the parts, over their results, over what is left.
-class PartSplitter {
- public:
-  PartSplitter(ir::Program& program, const ir::Statement& statement, const Parts& parts)
-      : program_(program), statement_(statement), parts_(parts), names_(program) {
-    for (const ir::Statement& s : program.statements) {
-      names_.add(s.id);
-      for (const ir::Index& i : s.indices) names_.add(i.name);
-    }
-  }
-
-  std::vector<ir::Statement> run() {
-    std::vector<ir::Statement> result = {of_parts()};
-    result.push_back(together(result.front()));
-    const int64_t left = extent_of(index()) - parts_.count * parts_.chunk;
-    if (left > 0) result.push_back(rest(left));
-    return result;
-  }
-
- private:
-  const ir::Index& index() const { return statement_.indices[parts_.index]; }
-  /// The statement with another index in place of the one that is cut, which starts at `begin`.
-  void replace(ir::Statement& s, const ir::Index& by, const Expr& begin) const {
-    s.indices[parts_.index] = by;
-    s.value = hi::substitute(index().name, index_variable(by.name) + begin, statement_.value);
-    s.accesses.clear();
-  }
-
-  ir::Statement of_parts() {
-    ir::Statement s = statement_;
-    s.id = names_.fresh(statement_.id + "_parts");
-    s.initialises = true;
-    part_ = make_index(names_.fresh(index().name + "_part"), parts_.count, false);
-    const Expr begin = hi::simplify(index_variable(part_.name) * index_constant(parts_.chunk) + index().begin);
-    replace(s, make_index(names_.fresh(index().name + "_rest"), parts_.chunk, true), begin);
-    ir::Tensor tensor;
-    tensor.name = s.tensor = names_.fresh(statement_.tensor + "_parts");
-    tensor.type = statement_.accumulator;
-    tensor.role = ir::Role::kTemporary;
-    s.subscripts.clear();
-    std::vector<ir::Index> kept;
-    for (const ir::Index& i : s.indices) {
-      if (!i.is_reduction) kept.push_back(i);
-    }
-    kept.insert(parts_.in_front ? kept.begin() : kept.end(), part_);
-    for (const ir::Index& i : kept) {
-      tensor.extents.push_back(index_constant(extent_of(i)));
-      s.subscripts.push_back(begin_of(i) == 0 ? index_variable(i.name) : index_variable(i.name) - i.begin);
-    }
-    for (const ir::Index& i : s.indices) {
-      if (i.is_reduction) kept.push_back(i);
-    }
-    s.indices = kept;
-    program_.tensors.push_back(std::move(tensor));
-    return s;
-  }
-
-  ir::Statement together(const ir::Statement& parts) const {
-    ir::Statement s = statement_;
-    std::erase_if(s.indices, [](const ir::Index& i) { return i.is_reduction; });
-    s.indices.push_back(part_);
-    s.indices.back().is_reduction = true;
-    s.value = hi::Call::make(statement_.accumulator, parts.tensor, parts.subscripts, hi::Call::PureExtern);
-    s.accesses.clear();
-    return s;
-  }
-
-  ir::Statement rest(int64_t left) {
-    ir::Statement s = statement_;
-    s.id = names_.fresh(statement_.id + "_left");
-    s.initialises = false;
-    const Expr begin = hi::simplify(index_constant(parts_.count * parts_.chunk) + index().begin);
-    replace(s, make_index(index().name, left, true), begin);
-    return s;
-  }
-
-  ir::Program& program_;
-  const ir::Statement& statement_;
-  const Parts& parts_;
-  Names names_;
-  ir::Index part_;
-};
-
 /// Brings a reduction over parts up to those before it, so that they go through what they read together; leaves it
 /// where it is if it needs what is in between.
 void gather_parts(std::vector<ir::Statement>& statements, const std::set<std::string>& over_parts) {
@@ -259,26 +156,28 @@ size_t place_of_parts(const std::vector<ir::Statement>& statements, const std::s
 
 }  // namespace
 
-Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device) {
+Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device,
+                                  const std::set<std::string>& whole) {
   Prepared result{std::move(program), options};
   ir::Program& changed = result.program;
   std::vector<ir::Statement> statements;
   std::set<std::string> over_parts;
   std::vector<int64_t> counts;
   for (const ir::Statement& statement : std::vector<ir::Statement>(changed.statements)) {
-    const std::optional<Parts> parts = parts_of(changed, statement, options, device);
+    const std::optional<Parts> parts =
+        whole.count(statement.id) > 0 ? std::nullopt : parts_of(changed, statement, options, device);
     if (statement.reduces()) counts.push_back(parts ? parts->count : 1);
     if (!parts) {
       statements.push_back(statement);
       continue;
     }
     const bool shares = shares_operands(changed, statement);
-    for (ir::Statement& s : PartSplitter(changed, statement, *parts).run()) {
-      const bool is_parts = s.tensor != statement.tensor;
-      if (is_parts && !shares) over_parts.insert(s.id);
-      const size_t at = is_parts && shares ? place_of_parts(statements, statement.tensor) : statements.size();
-      statements.insert(statements.begin() + static_cast<long>(at), std::move(s));
-    }
+    PartStatements cut = part_statements(changed, statement, *parts);
+    if (!shares) over_parts.insert(cut.of_parts.id);
+    const size_t at = shares ? place_of_parts(statements, statement.tensor) : statements.size();
+    statements.insert(statements.begin() + static_cast<long>(at), std::move(cut.of_parts));
+    statements.push_back(std::move(cut.together));
+    if (cut.left) statements.push_back(*std::move(cut.left));
   }
   const int64_t most = counts.empty() ? 1 : *std::max_element(counts.begin(), counts.end());
   if (options.split_reduction.value_or(1) > most) {

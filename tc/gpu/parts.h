@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "tc/gpu/kernel.h"
 #include "tc/ir/program.h"
 #include "tc/options/mapping.h"
@@ -17,7 +20,9 @@ struct Prepared {
 ///     s(m) +=! x(m, k)   ==>   s_parts(m, k_part) +=! x(m, 1000 * k_part + k_rest)
 ///                              s(m) +=! s_parts(m, k_part)
 ///                              s(m) += x(m, 9000 + k)                               what is left over, if any
-/// The order is changed, but the same on every run. Errors: the options ask for parts, and there are none.
-Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device);
+/// Statements whose ids are in `whole` are left as they are. The order is changed, but the same on every run. Errors:
+/// the options ask for parts, and there are none.
+Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device,
+                                  const std::set<std::string>& whole = {});
 
 }  // namespace tc::gpu

@@ -5,7 +5,9 @@
 #include <set>
 
 #include "tc/gpu/collapse.h"
+#include "tc/gpu/gather_rows.h"
 #include "tc/gpu/limits.h"
+#include "tc/gpu/moments.h"
 #include "tc/gpu/parts.h"
 #include "tc/gpu/recompute.h"
 #include "tc/gpu/statements.h"
@@ -231,8 +233,14 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     TC_TRY_VOID(none());
     return Prepared{options.strict ? std::move(program) : split_reductions(std::move(program), device), options};
   }
-  return split_into_parts(
-      collapse_dimensions(recompute_temporaries(std::move(program), device.instances_of_launch / 4)), options, device);
+  program = recompute_temporaries(std::move(program), device.instances_of_launch / 4);
+  if (takes_contractions(options)) {
+    program = gather_rows(std::move(program), options.max_gathered_memory.value_or(kGatheredBytes));
+  }
+  program = collapse_dimensions(std::move(program));
+  if (options.split_reduction) return split_into_parts(std::move(program), options, device);
+  Merged merged = merge_moments(std::move(program), device);
+  return split_into_parts(std::move(merged.program), options, device, merged.over_parts);
 }
 
 }  // namespace tc::gpu

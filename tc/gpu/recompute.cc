@@ -123,10 +123,16 @@ ir::Program recompute_temporaries(ir::Program program, int64_t large) {
     const ir::Statement definition = program.statements[at];
     program.statements.erase(program.statements.begin() + static_cast<long>(at));
     std::erase_if(program.tensors, [&](const ir::Tensor& t) { return t.name == definition.tensor; });
+    Replacer replacer(definition);
     for (ir::Statement& s : program.statements) {
-      const Expr before = s.value;
-      s.value = Replacer(definition).mutate(s.value);
-      if (!s.value.same_as(before)) s.accesses.clear();
+      std::vector<Expr*> parts = {&s.value};
+      for (Expr& subscript : s.subscripts) parts.push_back(&subscript);
+      if (s.guard.defined()) parts.push_back(&s.guard);
+      for (Expr* part : parts) {
+        const Expr before = *part;
+        *part = replacer.mutate(before);
+        if (!part->same_as(before)) s.accesses.clear();
+      }
     }
   }
   return program;

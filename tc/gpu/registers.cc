@@ -95,13 +95,25 @@ bool touched_again(const poly::Scop& scop, const isl::schedule_node& node, const
   return users.size() > 1;
 }
 
+/// Whether registers that are wanted at a depth are filled at the node.
+bool is_wanted_depth(const isl::schedule_node& node, std::optional<int64_t> depth) {
+  if (!depth) return true;
+  const int64_t here = poly::schedule_depth(node);
+  bool has_loop = false;
+  node.foreach_descendant_top_down([&](const isl::schedule_node& below) {
+    has_loop = has_loop || below.isa<isl::schedule_node_band>();
+    return !has_loop;
+  });
+  return here == *depth || (here < *depth && !has_loop);
+}
+
 /// Promotes what it can at the node, and below it what it cannot there. A tensor's element must be touched in every
 /// iteration of the loops above: the copies are made in each.
-void hold_at(poly::Scop& scop, const Path& path, std::set<std::string> held) {
+void hold_at(poly::Scop& scop, const Path& path, std::set<std::string> held, std::optional<int64_t> depth) {
   const isl::schedule_node node = poly::node_at(scop.schedule, path);
   if (node.isa<isl::schedule_node_leaf>() || !domains_are_boxes(node)) return;
   Path inner = path;
-  if (!node.isa<isl::schedule_node_filter>()) {
+  if (!node.isa<isl::schedule_node_filter>() && is_wanted_depth(node, depth)) {
     for (const std::string& tensor : written_below(scop, node)) {
       const poly::NodeRef here{inner};
       if (held.count(tensor) > 0 || !touched_again(scop, node, tensor)) continue;
@@ -122,17 +134,29 @@ void hold_at(poly::Scop& scop, const Path& path, std::set<std::string> held) {
   for (int i = 0; i < children; ++i) {
     Path child = inner;
     child.push_back(i);
-    hold_at(scop, child, held);
+    hold_at(scop, child, held, depth);
   }
 }
 
 }  // namespace
 
-Kernel hold_in_registers(Kernel kernel) {
+Kernel hold_in_registers(Kernel kernel, std::optional<int64_t> depth) {
   for (const Path& region : regions_of(kernel)) {
-    if (const std::optional<Path> inside = below_dealt(kernel, region)) hold_at(kernel.scop, *inside, {});
+    if (const std::optional<Path> inside = below_dealt(kernel, region)) hold_at(kernel.scop, *inside, {}, depth);
   }
   return kernel;
+}
+
+std::optional<int64_t> register_depth(const Kernel& kernel) {
+  std::optional<int64_t> least;
+  Kernel changed = kernel;
+  for (const Path& region : regions_of(kernel)) {
+    const std::optional<Path> inside = below_dealt(changed, region);
+    if (!inside) continue;
+    const int64_t depth = poly::schedule_depth(poly::node_at(changed.scop.schedule, *inside));
+    least = std::min(least.value_or(depth), depth);
+  }
+  return least;
 }
 
 }  // namespace tc::gpu

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
+
 #include "tc/gpu/kernel.h"
 
 namespace tc::gpu {
@@ -10,7 +13,11 @@ namespace tc::gpu {
 ///     bind band [i, j]                bind band [i, j]
 ///       sequence S0_init         ==>    promote:C
 ///         S0: band [k]                    sequence ...
+/// With a depth, only where that many band members stand above, or less and no loop below.
 /// After place_barriers(): nothing here changes which threads depend on which.
-Kernel hold_in_registers(Kernel kernel);
+Kernel hold_in_registers(Kernel kernel, std::optional<int64_t> depth = {});
+
+/// The least number of band members above a place for registers; nothing if there is no place.
+std::optional<int64_t> register_depth(const Kernel& kernel);
 
 }  // namespace tc::gpu

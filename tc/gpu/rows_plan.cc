@@ -6,6 +6,7 @@
 #include <bit>
 #include <numeric>
 
+#include "tc/gpu/statements.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -38,40 +39,56 @@ std::optional<RowWork> work_of(const PartStatement& s) {
   return all && s.statement->kind == poly::Statement::Kind::kUpdate ? std::optional(RowWork::kReduce) : std::nullopt;
 }
 
-/// What a subscript is: the number of a shared member or of a loop inside, or the one value that it has.
-struct SubscriptKind {
-  enum class Of { kMember, kLoop, kValue } of = Of::kMember;
-  int64_t number = 0;
-  bool operator==(const SubscriptKind&) const = default;
-};
-using Signature = std::vector<SubscriptKind>;
+/// Subscripts as functions of the shared members and of the loops inside, by their numbers: what another statement,
+/// which names its indices otherwise, accesses at the same place.
+using Signature = std::vector<Expr>;
 
-std::optional<SubscriptKind> kind_of(const PartStatement& s, const Expr& subscript) {
-  if (const int64_t* value = hi::as_const_int(subscript)) return SubscriptKind{SubscriptKind::Of::kValue, *value};
-  if (const int member = s.member_of(subscript); member >= 0) return SubscriptKind{SubscriptKind::Of::kMember, member};
-  const int index = s.index_of(subscript);
-  if (index < 0) return std::nullopt;
-  const Range& range = s.ranges[static_cast<size_t>(index)];
-  if (range.extent == 1) return SubscriptKind{SubscriptKind::Of::kValue, range.begin};
+std::string loop_name(size_t loop) { return fmt::format("loop {}", loop); }
+
+Signature signature_of(const PartStatement& s, const std::vector<Expr>& subscripts) {
   const std::vector<int> loops = loops_of(s);
-  const auto loop = std::find(loops.begin(), loops.end(), index);
-  return SubscriptKind{SubscriptKind::Of::kLoop, loop - loops.begin()};
-}
-
-/// Nothing if a subscript is something else.
-std::optional<Signature> signature_of(const PartStatement& s, const std::vector<Expr>& subscripts) {
-  Signature result;
-  for (const Expr& e : subscripts) {
-    const std::optional<SubscriptKind> kind = kind_of(s, e);
-    if (!kind) return std::nullopt;
-    result.push_back(*kind);
+  std::map<std::string, Expr> known;
+  for (size_t m = 0; m < s.shared.size(); ++m) {
+    known[s.statement->indices[static_cast<size_t>(s.shared[m])]] = index_variable(fmt::format("member {}", m));
   }
+  for (const int i : s.inner) {
+    const Range& range = s.ranges[static_cast<size_t>(i)];
+    const auto loop = static_cast<size_t>(std::find(loops.begin(), loops.end(), i) - loops.begin());
+    known[s.statement->indices[static_cast<size_t>(i)]] =
+        range.extent == 1 ? index_constant(range.begin) : index_variable(loop_name(loop));
+  }
+  Signature result;
+  for (const Expr& e : subscripts) result.push_back(hi::simplify(hi::substitute(known, e)));
   return result;
 }
 
-int64_t count_loops(const Signature& signature) {
-  return std::count_if(signature.begin(), signature.end(),
-                       [](const SubscriptKind& kind) { return kind.of == SubscriptKind::Of::kLoop; });
+bool is_same(const Signature& a, const Signature& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return hi::equal(x, y); });
+}
+
+/// How many subscripts depend on loops.
+int64_t count_loops(const Signature& signature, size_t loops) {
+  return std::count_if(signature.begin(), signature.end(), [&](const Expr& e) {
+    for (size_t l = 0; l < loops; ++l) {
+      if (hi::expr_uses_var(e, loop_name(l))) return true;
+    }
+    return false;
+  });
+}
+
+/// Whether each subscript is a member, a loop or a number.
+bool is_plain(const Signature& signature) {
+  return std::all_of(signature.begin(), signature.end(),
+                     [](const Expr& e) { return e.as<hi::Variable>() != nullptr || hi::as_const_int(e) != nullptr; });
+}
+
+/// Whether the statement reads the tensor only where a condition holds (R6).
+bool reads_under_condition(const PartStatement& s, const std::string& tensor) {
+  return reads(s.statement->value, [&](const hi::Call* call) {
+    return call->is_intrinsic(hi::Call::if_then_else) &&
+           reads(call, [&](const hi::Call* inner) { return inner->name == tensor; });
+  });
 }
 
 struct Use {
@@ -109,8 +126,12 @@ class Planner {
       longest_ = std::max(longest_, s.inner_size());
     }
     if (std::count(plan_.work.begin(), plan_.work.end(), RowWork::kReduce) == 0) return std::nullopt;
-    if (!find_tensors() || !choose_vector()) return std::nullopt;
+    if (has_elements_apart() || !find_tensors() || !choose_vector(true)) return std::nullopt;
     choose_lanes();
+    if (!plan_.holds_elements) {
+      choose_vector(false);
+      choose_lanes();
+    }
     choose_beside();
     choose_rows();
     if (const std::string fault = fault_of_wish(); !fault.empty()) {
@@ -122,9 +143,11 @@ class Planner {
   }
 
  private:
+  bool has_elements_apart() const;
   bool find_tensors();
   bool add(const std::string& tensor);
-  bool choose_vector();
+  bool choose_vector(bool holds_elements);
+  bool stays_in_registers(const std::string& tensor) const;
   void choose_lanes();
   void choose_beside();
   void choose_rows();
@@ -143,6 +166,24 @@ class Planner {
   int64_t longest_ = 1;
 };
 
+/// Whether there is much to do for elements that no reduction goes through: of the row they need nothing but its
+/// results, and in a launch of their own there are more threads for them.
+bool Planner::has_elements_apart() const {
+  constexpr int64_t kLaunches = 8;
+  if (!options_.map_to_threads.empty() || options_.outer_schedule_options.fusion) return false;
+  for (size_t i = 0; i < part_.statements.size(); ++i) {
+    const PartStatement& s = part_.statements[i];
+    if (plan_.work[i] != RowWork::kElements || s.inner_size() < kLaunches * device_.instances_of_launch / rows_of_all())
+      continue;
+    bool apart = true;
+    for (size_t j = 0; j < part_.statements.size(); ++j) {
+      apart = apart && (plan_.work[j] != RowWork::kReduce || !same_loops(s, part_.statements[j]));
+    }
+    if (apart) return true;
+  }
+  return false;
+}
+
 /// Whether lanes would read an element of an input twice.
 bool Planner::is_read_again(const std::string& tensor) const {
   std::vector<const PartStatement*> readers;
@@ -159,9 +200,13 @@ bool Planner::add(const std::string& tensor) {
   std::vector<Range> ranges;
   for (const Use& use : uses_) {
     if (use.tensor != tensor) continue;
-    const std::optional<Signature> signature = signature_of(*use.statement, *use.subscripts);
-    if (!signature) return false;
-    const bool of_elements = count_loops(*signature) > 0;
+    if (reads_under_condition(*use.statement, tensor)) return false;
+    for (const Expr& e : *use.subscripts) {
+      if (reads_tensor(*part_.scop->program, e)) return false;
+    }
+    const Signature signature = signature_of(*use.statement, *use.subscripts);
+    const int64_t loops = count_loops(signature, loops_of(*use.statement).size());
+    const bool of_elements = loops > 0;
     if (!first) {
       first = signature;
       found.user = use.statement;
@@ -169,14 +214,14 @@ bool Planner::add(const std::string& tensor) {
       found.of_elements = of_elements;
       ranges = inner_ranges(*use.statement);
     }
-    if (*signature != *first || (of_elements && inner_ranges(*use.statement) != ranges)) return false;
+    if (!is_same(signature, *first) || (of_elements && inner_ranges(*use.statement) != ranges)) return false;
     const bool updates = use.is_write && use.statement->statement->kind == poly::Statement::Kind::kUpdate;
     found.read_before = found.read_before || (!found.written && (!use.is_write || updates));
     found.written = found.written || use.is_write;
     // One element for each instance: no two lanes may write the same.
-    const auto loops = static_cast<size_t>(count_loops(*signature));
-    const RowWork work = *work_of(*use.statement);
-    if (use.is_write && loops != (work == RowWork::kElements ? loops_of(*use.statement).size() : 0)) return false;
+    const bool elements = *work_of(*use.statement) == RowWork::kElements;
+    const size_t all = elements ? loops_of(*use.statement).size() : 0;
+    if (use.is_write && (!is_plain(signature) || static_cast<size_t>(loops) != all)) return false;
   }
   plan_.tensors.emplace(tensor, found);
   return true;
@@ -202,8 +247,15 @@ bool Planner::find_tensors() {
   return true;
 }
 
+/// Whether a tensor of elements is never in memory, if lanes hold theirs.
+bool Planner::stays_in_registers(const std::string& tensor) const {
+  const auto found = plan_.tensors.find(tensor);
+  return found != plan_.tensors.end() && found->second.of_elements && !found->second.read_before &&
+         !part_.is_seen_outside(tensor);
+}
+
 /// The widest vectors along the last inner loop; false if some tensor's neighbours lie apart.
-bool Planner::choose_vector() {
+bool Planner::choose_vector(bool holds_elements) {
   int64_t bytes = 1, divisor = 0;
   bool aligned = true;
   for (const Use& use : uses_) {
@@ -221,6 +273,7 @@ bool Planner::choose_vector() {
       const std::optional<int64_t> offset = offset_divisor(e, index);
       aligned = aligned && offset && !tensor.type.is_bool();
       divisor = std::gcd(divisor, offset.value_or(0));
+      if (holds_elements && stays_in_registers(use.tensor)) continue;
       bytes = std::max<int64_t>(bytes, tensor.type.bytes());
       if (tensor.rank() > 1) divisor = std::gcd(divisor, ir::constant_shape(tensor).back());
     }

@@ -5,6 +5,7 @@
 #include "tc/gpu/barriers.h"
 #include "tc/gpu/bind_loops.h"
 #include "tc/gpu/estimate.h"
+#include "tc/gpu/loop_fusion.h"
 #include "tc/gpu/loop_tree.h"
 #include "tc/gpu/names.h"
 #include "tc/gpu/registers.h"
@@ -105,6 +106,7 @@ Schedule Schedule::with(poly::Scop scop) const {
 Result<void> Schedule::check_free(const std::string& loop) const {
   TC_TRY_VOID(find_loop(scop_, loop));
   if (bound_.count(loop) > 0) return fail("'{}' is bound; its loop stays as it is", loop);
+  if (by_warp_.count(loop) > 0) return fail("a warp shares '{}'; its loop stays as it is", loop);
   if (std::any_of(holds_.begin(), holds_.end(), [&](const Hold& hold) { return hold.loop == loop; })) {
     return fail("a buffer stands below '{}'; its loop stays as it is", loop);
   }
@@ -145,12 +147,65 @@ Result<Schedule> Schedule::distribute(const std::string& loop) const {
   });
 }
 
+/// With another tree, in which what has been bound, shared by warps and promoted is asked again.
+Result<Schedule> Schedule::settled(poly::Scop scop) const {
+  Schedule result = with(std::move(scop));
+  for (const auto& [loop, dealt] : bound_) TC_TRY_VOID(check_parallel(result.scop_, loop));
+  for (const std::string& loop : by_warp_) TC_TRY_VOID(check_reduction(result.scop_, loop));
+  if (!holds_.empty()) TC_TRY_VOID(result.decided(Device{}));
+  return result;
+}
+
+Result<Schedule> Schedule::merge(const std::string& first, const std::string& second) const {
+  TC_TRY_VOID(check_free(first));
+  TC_TRY_VOID(check_free(second));
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY(scop, merge_loops(scop_, first, second));
+    return settled(std::move(scop));
+  });
+}
+
+Result<Schedule> Schedule::sink(const std::string& name, const std::string& loop) const {
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY(scop, sink_below(scop_, name, loop));
+    return settled(std::move(scop));
+  });
+}
+
+Result<Schedule> Schedule::launch(const std::string& name) const {
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY(scop, begin_launch(scop_, name));
+    return with(std::move(scop));
+  });
+}
+
+Result<Schedule> Schedule::split_reduction(const std::string& loop, int64_t count, bool cyclic,
+                                           ReductionLoops& loops) const {
+  TC_TRY_VOID(check_free(loop));
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY(split, gpu::split_reduction(scop_, loop, count, cyclic));
+    loops = split.loops;
+    return settled(std::move(split.scop));
+  });
+}
+
 Result<Schedule> Schedule::bind(const std::string& loop, Dealt::To to, int axis) const {
   TC_TRY_VOID(check_free(loop));
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
     TC_TRY_VOID(check_parallel(scop_, loop));
     Schedule result = *this;
     result.bound_[loop] = Dealt{to, axis, 1};
+    return result;
+  });
+}
+
+Result<Schedule> Schedule::reduce_by_warp(const std::string& loop) const {
+  TC_TRY_VOID(check_free(loop));
+  if (unrolled_.count(loop) > 0) return fail("no warp shares '{}': it is unrolled", loop);
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY_VOID(check_reduction(scop_, loop));
+    Schedule result = *this;
+    result.by_warp_.insert(loop);
     return result;
   });
 }
@@ -178,13 +233,44 @@ Result<Schedule> Schedule::promote(const std::string& tensor, const std::string&
   Schedule result = *this;
   result.holds_.push_back({tensor, loop, buffer, options});
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY_VOID(result.decided({}));
+    TC_TRY_VOID(result.decided(Device{}));
     return result;
   });
 }
 
-Result<Kernel> Schedule::bound(const Device& device) const {
-  TC_TRY(kernel, bind_loops(scop_, bound_));
+Result<Schedule> Schedule::stage(const std::string& tensor, const std::string& loop, int64_t stages) const {
+  TC_TRY_VOID(find_loop(scop_, loop));
+  if (stages < 2 || stages > options::kMaxCopyStages) {
+    return fail("cannot stage '{}': {} stages; there may be 2 to {}", tensor, stages, options::kMaxCopyStages);
+  }
+  if (bound_.count(loop) > 0) return fail("cannot stage '{}': the iterations of '{}' run at once", tensor, loop);
+  if (unrolled_.count(loop) > 0) return fail("cannot stage '{}': '{}' is unrolled", tensor, loop);
+  Schedule result = *this;
+  const auto held = std::find_if(result.holds_.begin(), result.holds_.end(), [&](const Hold& hold) {
+    return hold.tensor == tensor && hold.loop == loop && hold.buffer == Buffer::kShared;
+  });
+  if (held == result.holds_.end()) return fail("'{}' is not held in shared memory below '{}'", tensor, loop);
+  for (const Hold& other : holds_) {
+    if (other.loop != loop || other.options.stages == 1 || other.options.stages == stages) continue;
+    return fail("cannot stage '{}': '{}' has {} stages over '{}'", tensor, other.tensor, other.options.stages, loop);
+  }
+  held->options.stages = stages;
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY_VOID(result.decided(Device{}));
+    return result;
+  });
+}
+
+Result<Kernel> Schedule::bound(const poly::Scop& launch, const Device& device) const {
+  std::map<std::string, Dealt> here;
+  for (const std::string& loop : loop_names(launch)) {
+    if (const auto found = bound_.find(loop); found != bound_.end()) here.insert(*found);
+  }
+  std::set<std::string> by_warp;
+  for (const std::string& loop : by_warp_) {
+    if (poly::find_mark(launch, kLoopMark + loop)) by_warp.insert(loop);
+  }
+  TC_TRY(kernel, bind_loops(launch, here, by_warp));
   TC_TRY_VOID(check_limits_of(kernel, device));
   if (const std::optional<std::string> fault = block_fault(kernel)) return fail("{}", *fault);
   kernel.unrolled = unrolled_;
@@ -192,17 +278,20 @@ Result<Kernel> Schedule::bound(const Device& device) const {
 }
 
 /// With buffers and barriers.
-Result<Kernel> Schedule::decided(const Device& device) const {
-  TC_TRY(kernel, bound(device));
+Result<Kernel> Schedule::decided(const poly::Scop& launch, const Device& device) const {
+  TC_TRY(kernel, bound(launch, device));
+  const std::vector<std::string> loops = loop_names(launch);
+  const auto is_here = [&](const Hold& hold) { return std::count(loops.begin(), loops.end(), hold.loop) > 0; };
   for (const Hold& hold : holds_) {
-    if (hold.buffer != Buffer::kShared) continue;
+    if (hold.buffer != Buffer::kShared || !is_here(hold)) continue;
     TC_TRY(place, below_loop(kernel, hold.loop));
     TC_TRY(held, hold_in_shared_at(kernel, place, hold.tensor, hold.options));
     kernel = std::move(held);
+    if (hold.options.stages > 1) kernel.staged[hold.loop] = hold.options.stages;
   }
   kernel = place_barriers(std::move(kernel));
   for (const Hold& hold : holds_) {
-    if (hold.buffer != Buffer::kRegisters) continue;
+    if (hold.buffer != Buffer::kRegisters || !is_here(hold)) continue;
     TC_TRY(place, below_loop(kernel, hold.loop));
     TC_TRY(held, hold_in_threads_at(kernel, place, hold.tensor));
     kernel = std::move(held);
@@ -210,19 +299,33 @@ Result<Kernel> Schedule::decided(const Device& device) const {
   return hold_in_registers(std::move(kernel));
 }
 
+Result<std::vector<Kernel>> Schedule::decided(const Device& device) const {
+  std::vector<Kernel> kernels;
+  for (const isl::schedule& part : launches_of(scop_)) {
+    poly::Scop launch = scop_;
+    launch.schedule = part;
+    TC_TRY(kernel, decided(launch, device));
+    kernels.push_back(std::move(kernel));
+  }
+  return kernels;
+}
+
 Result<Mapping> Schedule::lower(const Device& device) const {
   return poly::within_budget(*scop_.context, [&]() -> Result<Mapping> {
-    TC_TRY(kernel, decided(device));
     Mapping mapping;
     mapping.program.name = scop_.program->name;
-    tile::Kernel code = translate(kernel, fmt::format("{}_0", scop_.program->name));
-    if (vectors_) {
-      Names names = names_in(code, *scop_.program);
-      code.body = gpu::vectorize(code.body, *scop_.program, names);
+    TC_TRY(kernels, decided(device));
+    for (const Kernel& kernel : kernels) {
+      tile::Kernel code = translate(kernel, fmt::format("{}_{}", scop_.program->name, mapping.kernels.size()));
+      if (vectors_) {
+        Names names = names_in(code, *scop_.program);
+        code.body = gpu::vectorize(code.body, *scop_.program, names);
+      }
+      mapping.estimates.push_back(estimate(code, device, 0));
+      mapping.program.kernels.push_back(std::move(code));
+      mapping.kernels.push_back(kernel);
     }
-    mapping.estimates.push_back(estimate(code, device, 0));
-    mapping.program.kernels.push_back(std::move(code));
-    mapping.kernels.push_back(std::move(kernel));
+    mapping.edges = edges_between(scop_, mapping.kernels);
     mapping.program.workspace = workspace_of(scop_, mapping.program.kernels);
     TC_TRY_VOID(check_program(mapping.program, device));
     return mapping;

@@ -53,9 +53,18 @@ Result<std::vector<poly::Scop>> separate(const poly::Scop& part, const options::
       TC_TRY(alone, together(unit));
       one = std::move(alone);
     }
-    if (!one) return std::vector<poly::Scop>();
-    result.push_back(*std::move(one));
-    group = unit;
+    if (one) {
+      result.push_back(*std::move(one));
+      group = unit;
+      continue;
+    }
+    // Atomic updates leave their initialisation to a launch before.
+    group.clear();
+    for (const std::string& id : unit) {
+      TC_TRY(alone, unit.size() > 1 ? together({id}) : std::nullopt);
+      if (!alone) return std::vector<poly::Scop>();
+      result.push_back(*std::move(alone));
+    }
   }
   return result;
 }

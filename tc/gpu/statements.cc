@@ -1,6 +1,7 @@
 #include "tc/gpu/statements.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
@@ -57,6 +58,12 @@ bool reads_tensor(const ir::Program& program, const Expr& expr) {
   return reads(expr, [&](const hi::Call* call) { return ir::is_tensor_read(program, call); });
 }
 
+bool reads_chosen_row(const ir::Program& program, const hi::Call* read) {
+  return ir::is_tensor_read(program, read) && read->args.size() > 1 && !reads_tensor(program, read->args.back()) &&
+         std::any_of(read->args.begin(), read->args.end(),
+                     [&](const Expr& subscript) { return reads_tensor(program, subscript); });
+}
+
 bool shares_operands(const ir::Program& program, const ir::Statement& statement) {
   constexpr int64_t kOften = 8;
   int count = 0;
@@ -72,12 +79,27 @@ bool shares_operands(const ir::Program& program, const ir::Statement& statement)
   return !once && count > 1;
 }
 
+namespace {
+
+/// Whether the next value of an index is in the same sector of memory, or may be.
+bool steps_to_neighbour(const hi::Call* call, const ir::Index& index) {
+  constexpr int64_t kSectorBytes = 32;
+  const Expr& last = call->args.back();
+  if (!hi::expr_uses_var(last, index.name)) return false;
+  const Expr next = hi::substitute(index.name, index_variable(index.name) + index_constant(1), last);
+  const Expr step = hi::simplify(next - last);
+  const int64_t* constant = hi::as_const_int(step);
+  return constant == nullptr || std::abs(*constant) * call->type.bytes() < kSectorBytes;
+}
+
+}  // namespace
+
 bool runs_along_reduction(const ir::Program& program, const ir::Statement& statement) {
   return reads(statement.value, [&](const hi::Call* call) {
     if (!ir::is_tensor_read(program, call) || call->args.empty()) return false;
     bool reduction = false, result = false;
     for (const ir::Index& index : statement.indices) {
-      const bool used = hi::expr_uses_var(call->args.back(), index.name);
+      const bool used = steps_to_neighbour(call, index);
       reduction = reduction || (used && index.is_reduction);
       result = result || (used && !index.is_reduction);
     }

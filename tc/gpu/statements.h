@@ -22,6 +22,9 @@ ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction)
 bool reads(const Halide::Expr& expr, const std::function<bool(const Halide::Internal::Call*)>& is_it);
 bool reads_tensor(const ir::Program& program, const Halide::Expr& expr);
 
+/// Whether a read is of a row that data choose, E(I(i), k): a tensor is read in some subscript, but not in the last.
+bool reads_chosen_row(const ir::Program& program, const Halide::Internal::Call* read);
+
 /// Whether every tensor that the value reads is read again for other results: threads that have a tile of results each
 /// share it (contraction_at()).
 bool shares_operands(const ir::Program& program, const ir::Statement& statement);

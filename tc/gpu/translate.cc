@@ -7,8 +7,10 @@
 #include <set>
 #include <sstream>
 
+#include "tc/gpu/bind_loops.h"
 #include "tc/gpu/body.h"
 #include "tc/gpu/copy_code.h"
+#include "tc/gpu/translator.h"
 #include "tc/gpu/uses.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/isl_ext.h"
@@ -21,54 +23,9 @@ using Halide::Expr;
 using poly::Ranged;
 using tile::NodePtr;
 namespace hi = Halide::Internal;
+namespace loops = poly::loops;
 
-namespace {
-
-class Translator {
- public:
-  Translator(const Kernel& kernel, std::string name);
-  tile::Kernel run();
-
- private:
-  NodePtr lower(const isl::ast_node& node);
-  NodePtr lower_block(const isl::ast_node_block& node);
-  NodePtr lower_if(const isl::ast_node_if& node);
-  NodePtr lower_mark(const isl::ast_node_mark& node);
-  NodePtr lower_user(const isl::ast_node_user& node);
-  NodePtr lower_copy(const Copy& copy);
-  NodePtr lower_for(const isl::ast_node_for& node);
-  NodePtr lower_binding(const Binding& binding, const poly::MarkPlace& place, const isl::ast_node& child);
-  NodePtr lower_promotion(const poly::Promotion& promotion, const poly::MarkPlace& mark, const isl::ast_node& child);
-  NodePtr dealt_loop(const isl::ast_node_for& node, const Dealt& dealt, const Ranged& first, const Ranged& last,
-                     int64_t step);
-  NodePtr loop(const isl::ast_node_for& node, const Ranged& begin, const Ranged& last, int64_t step, int64_t first);
-  NodePtr body_with(const isl::ast_node_for& node, const Ranged& value);
-
-  Ranged number(const Dealt& dealt) const;
-  std::vector<Ranged> tile_offset(const ThreadTile& tile, const poly::MarkPlace& mark) const;
-  Expr whose_turn(const std::vector<isl::ast_expr>& prefix) const;
-  std::optional<Dealt> take_dealt(const isl::ast_node_for& node);
-  std::string loop_name(const isl::ast_node_for& node) const;
-  std::string fresh(const std::string& wish);
-  void name_loops(const poly::MarkPlace& place);
-  bool is_unrolled(const isl::ast_node_for& node) const;
-  NodePtr unrolled_loop(const isl::ast_node_for& node, const Ranged& first, const Ranged& last, int64_t step);
-  NodePtr tile_copy(const Place& inner, const Place& outer, bool out);
-  void find_bounds();
-
-  const Kernel& kernel_;
-  std::string name_;
-  poly::LoopAst loops_;
-  poly::Iterators iterators_;
-  std::map<std::string, std::vector<Place>> places_;                        ///< per tensor, the present place last
-  std::map<std::string, std::vector<std::pair<int64_t, int64_t>>> bounds_;  ///< of the indices, per statement
-  std::map<int, Dealt> dealt_;        ///< by dimension of the tree, for loops not yet met
-  std::map<int, std::string> named_;  ///< by dimension of the tree, for loops that marks name
-  std::set<std::string> names_;       ///< in scope
-};
-
-Translator::Translator(const Kernel& kernel, std::string name)
-    : kernel_(kernel), name_(std::move(name)), loops_(poly::generate_loops(kernel.scop)) {
+Translator::Translator(const Kernel& kernel, std::string name) : kernel_(kernel), name_(std::move(name)) {
   const ir::Program& program = *kernel.scop.program;
   for (const ir::Tensor& tensor : program.tensors) {
     places_[tensor.name].push_back({tensor.name, tensor.type, {}, ir::constant_shape(tensor)});
@@ -95,72 +52,72 @@ tile::Kernel Translator::run() {
   result.name = name_;
   result.grid = kernel_.grid;
   result.block = kernel_.block;
-  result.body = lower(loops_.root);
+  result.body = lower(poly::generate_loops(kernel_.scop));
   declare_uses(result, *kernel_.scop.program);
   return result;
 }
 
-NodePtr Translator::lower(const isl::ast_node& node) {
-  if (node.isa<isl::ast_node_for>()) return lower_for(node.as<isl::ast_node_for>());
-  if (node.isa<isl::ast_node_if>()) return lower_if(node.as<isl::ast_node_if>());
-  if (node.isa<isl::ast_node_block>()) return lower_block(node.as<isl::ast_node_block>());
-  if (node.isa<isl::ast_node_mark>()) return lower_mark(node.as<isl::ast_node_mark>());
-  if (node.isa<isl::ast_node_user>()) return lower_user(node.as<isl::ast_node_user>());
-  TC_CHECK(false, "a kind of node that isl does not have");
+NodePtr Translator::lower(const loops::NodePtr& node) {
+  if (const auto* loop = std::get_if<loops::For>(&node->value)) return lower_for(*loop);
+  if (const auto* branch = std::get_if<loops::If>(&node->value)) return lower_if(*branch);
+  if (const auto* block = std::get_if<loops::Block>(&node->value)) return lower_block(*block);
+  if (const auto* mark = std::get_if<loops::Mark>(&node->value)) return lower_mark(*mark);
+  return lower_instance(std::get<loops::Instance>(node->value));
 }
 
-NodePtr Translator::lower_block(const isl::ast_node_block& node) {
-  isl::ast_node_list children = node.children();
+NodePtr Translator::lower_block(const loops::Block& block) {
   std::vector<NodePtr> parts;
   const auto dealt = dealt_;
-  for (int i = 0, n = static_cast<int>(isl_ast_node_list_size(children.get())); i < n; ++i) {
+  for (const loops::NodePtr& child : block.children) {
     dealt_ = dealt;
-    parts.push_back(lower(children.at(i)));
+    parts.push_back(lower(child));
   }
   return sequence(std::move(parts));
 }
 
-NodePtr Translator::lower_if(const isl::ast_node_if& node) {
-  const Expr condition = poly::to_condition(node.cond(), iterators_);
-  NodePtr then_case = lower(node.then_node());
+NodePtr Translator::lower_if(const loops::If& branch) {
+  const Expr condition = poly::to_condition(branch.condition, iterators_);
+  NodePtr then_case = under(condition, [&] { return lower(branch.then_case); });
   if (hi::is_const_one(condition)) return then_case;
-  NodePtr else_case = node.has_else_node() ? lower(node.else_node()) : nullptr;
+  NodePtr else_case = nullptr;
+  if (branch.else_case != nullptr) else_case = under(!condition, [&] { return lower(branch.else_case); });
   return make_node(tile::If{condition, then_case, else_case});
 }
 
-NodePtr Translator::lower_mark(const isl::ast_node_mark& node) {
-  const poly::MarkPlace& place = loops_.place_of(node);
-  if (place.name == kBarrierMark) return sequence({make_node(tile::Barrier{}), lower(node.node())});
-  if (place.name.starts_with(kLoopMark)) {
-    name_loops(place);
-    return lower(node.node());
+NodePtr Translator::lower_mark(const loops::Mark& mark) {
+  if (mark.name == kBarrierMark) return sequence({make_node(tile::Barrier{}), lower(mark.child)});
+  if (mark.name == kWarpMark) return by_warp(mark.child, mark.depth);
+  if (mark.name.starts_with(kLoopMark)) {
+    name_loops(mark);
+    const std::string name = mark.name.substr(sizeof(kLoopMark) - 1);
+    return kernel_.staged.count(name) > 0 ? once(mark.child) : lower(mark.child);
   }
-  if (place.name.starts_with(kBindMark)) return lower_binding(kernel_.binding(place.name), place, node.node());
-  TC_CHECK(place.name.starts_with("promote:"), "a mark '{}' that the mapping does not know", place.name);
+  if (mark.name.starts_with(kBindMark)) return lower_binding(kernel_.binding(mark.name), mark);
+  TC_CHECK(mark.name.starts_with("promote:"), "a mark '{}' that the mapping does not know", mark.name);
   for (const poly::Promotion& promotion : kernel_.scop.promotions) {
-    if ("promote:" + promotion.name == place.name) return lower_promotion(promotion, place, node.node());
+    if ("promote:" + promotion.name == mark.name) return lower_promotion(promotion, mark);
   }
-  TC_CHECK(false, "the mark '{}' names no promotion", place.name);
+  TC_CHECK(false, "the mark '{}' names no promotion", mark.name);
 }
 
 /// Notes the names of a band's loops: "loop:i_outer,j_outer".
-void Translator::name_loops(const poly::MarkPlace& place) {
-  std::istringstream names(place.name.substr(sizeof(kLoopMark) - 1));
+void Translator::name_loops(const loops::Mark& mark) {
+  std::istringstream names(mark.name.substr(sizeof(kLoopMark) - 1));
   std::string name;
-  for (int depth = place.depth; std::getline(names, name, ','); ++depth) named_[depth] = name;
+  for (int depth = mark.depth; std::getline(names, name, ','); ++depth) named_[depth] = name;
 }
 
 /// An axis of threads that no loop of a region deals out is left to its thread 0.
-NodePtr Translator::lower_binding(const Binding& binding, const poly::MarkPlace& place, const isl::ast_node& child) {
+NodePtr Translator::lower_binding(const Binding& binding, const loops::Mark& mark) {
   const auto outer = dealt_;
   std::array<bool, 3> used = {false, false, false};
   for (size_t i = 0; i < binding.members.size(); ++i) {
     const std::optional<Dealt>& dealt = binding.members[i];
     if (!dealt) continue;
     used[static_cast<size_t>(dealt->axis)] = true;
-    if (kernel_.count(*dealt) > 1) dealt_[place.depth + static_cast<int>(i)] = *dealt;
+    if (kernel_.count(*dealt) > 1) dealt_[mark.depth + static_cast<int>(i)] = *dealt;
   }
-  NodePtr result = lower(child);
+  NodePtr result = lower(mark.child);
   dealt_ = outer;
   if (binding.to == Dealt::To::kBlocks || binding.cooperative) return result;
   Expr condition = hi::const_true();
@@ -172,21 +129,25 @@ NodePtr Translator::lower_binding(const Binding& binding, const poly::MarkPlace&
   return guarded(condition, result);
 }
 
-NodePtr Translator::lower_user(const isl::ast_node_user& node) {
-  auto [id, values] = poly::instance_of(node);
-  if (const Copy* copy = kernel_.find_copy(id)) return guarded(whose_turn(loops_.prefix_of(node)), lower_copy(*copy));
+NodePtr Translator::lower_instance(const loops::Instance& instance) {
+  const std::string& id = instance.statement;
+  if (const Copy* copy = kernel_.find_copy(id)) {
+    NodePtr code = guarded(whose_turn(instance.prefix), lower_copy(*copy));
+    return copy->stages > 1 ? staged_copies(std::move(code)) : code;
+  }
   const poly::Statement& statement = kernel_.scop.statement(id);
   BodyContext context;
   context.program = kernel_.scop.program.get();
   context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor).back(); };
   const auto& bounds = bounds_.at(id);
   for (size_t i = 0; i < statement.indices.size(); ++i) {
-    const Ranged value = poly::to_ranged(values[i], iterators_);
+    const Ranged value = poly::to_ranged(instance.indices[i], iterators_);
     const int64_t min = std::max(bounds[i].first, value.min);
     context.indices[statement.indices[i]] =
         poly::ranged(value.expr, min, std::max(min, std::min(bounds[i].second, value.max)));
   }
-  return guarded(whose_turn(loops_.prefix_of(node)), statement_body(statement, context));
+  const Expr mine = whose_turn(instance.prefix);
+  return guarded(mine, warp_ == nullptr ? statement_body(statement, context) : add_to_partial(statement, context));
 }
 
 /// Stands right below the mark of its promotion.
@@ -204,7 +165,7 @@ NodePtr Translator::lower_copy(const Copy& copy) {
 }
 
 /// The condition that the instances at a place are this block's and thread's, as far as no loop has dealt them out.
-Expr Translator::whose_turn(const std::vector<isl::ast_expr>& prefix) const {
+Expr Translator::whose_turn(const std::vector<poly::LoopExpr>& prefix) const {
   Expr condition = hi::const_true();
   for (const auto& [depth, dealt] : dealt_) {
     const Ranged value = poly::to_ranged(prefix.at(static_cast<size_t>(depth)), iterators_);
@@ -214,6 +175,8 @@ Expr Translator::whose_turn(const std::vector<isl::ast_expr>& prefix) const {
   }
   return condition;
 }
+
+namespace {
 
 tile::Tensor register_tensor(const Place& place) {
   tile::Tensor tensor;
@@ -225,42 +188,52 @@ tile::Tensor register_tensor(const Place& place) {
   return tensor;
 }
 
-/// Row-major, each row with `pad` elements behind it.
-tile::Tensor shared_tensor(const Place& place, int64_t pad) {
+/// Row-major, each row with `pad` elements behind it; more slots than one are a first dimension.
+tile::Tensor shared_tensor(const Place& place, int64_t pad, int64_t slots) {
   tile::Tensor tensor = register_tensor(place);
   tensor.memory = tile::Memory::kShared;
-  if (pad == 0) return tensor;
-  std::vector<tile::IntTuple> strides(place.extents.size());
+  std::vector<tile::IntTuple> extents(place.extents.begin(), place.extents.end()), strides(place.extents.size());
   int64_t stride = 1;
   for (size_t d = place.extents.size(); d-- > 0;) {
     strides[d] = stride;
     stride *= place.extents[d] + (d + 1 == place.extents.size() ? pad : 0);
   }
-  tensor.layout = tile::Layout(std::vector<tile::IntTuple>(place.extents.begin(), place.extents.end()), strides);
+  if (slots > 1) {
+    extents.insert(extents.begin(), slots);
+    strides.insert(strides.begin(), stride);
+  }
+  if (pad > 0 || slots > 1) tensor.layout = tile::Layout(extents, strides);
   return tensor;
 }
 
-NodePtr Translator::lower_promotion(const poly::Promotion& promotion, const poly::MarkPlace& mark,
-                                    const isl::ast_node& child) {
+}  // namespace
+
+NodePtr Translator::lower_promotion(const poly::Promotion& promotion, const loops::Mark& mark) {
   const Expr mine = whose_turn(mark.prefix);
   const auto outer_dealt = std::exchange(dealt_, {});
   const auto of_threads = kernel_.thread_tiles.find(promotion.name);
   const bool is_tile = of_threads != kernel_.thread_tiles.end();
   std::vector<Ranged> offset;
-  for (const isl::ast_expr& expr : mark.offsets) offset.push_back(poly::to_ranged(expr, iterators_));
+  for (const poly::LoopExpr& expr : mark.offsets) offset.push_back(poly::to_ranged(expr, iterators_));
   if (is_tile) offset = tile_offset(of_threads->second, mark);
   std::vector<Place>& stack = places_.at(promotion.tensor);
   const Place outer = stack.back();
   const Place inner{fresh(promotion.name + (promotion.in_registers ? "_reg" : "_shared")), outer.type, offset,
                     is_tile ? of_threads->second.extents : promotion.extents};
+  const Copy* staged = ahead_ == nullptr ? nullptr : kernel_.find_staged(promotion.name);
   stack.push_back(inner);
-  NodePtr body = lower(child);
+  if (staged != nullptr) stack.back().slot = ahead_->slot.expr;
+  NodePtr body = under(mine, [&] { return lower(mark.child); });
   stack.pop_back();
   names_.erase(inner.name);
   dealt_ = outer_dealt;
 
+  if (staged != nullptr) {
+    ahead_->steps.buffers.push_back(shared_tensor(inner, kernel_.pads.at(promotion.name), staged->stages));
+    return guarded(mine, body);
+  }
   if (!promotion.in_registers) {
-    return guarded(mine, make_node(tile::Allocate{shared_tensor(inner, kernel_.pads.at(promotion.name)), body}));
+    return guarded(mine, make_node(tile::Allocate{shared_tensor(inner, kernel_.pads.at(promotion.name), 1), body}));
   }
   if (is_tile) {
     std::vector<NodePtr> parts;
@@ -283,9 +256,9 @@ NodePtr Translator::lower_promotion(const poly::Promotion& promotion, const poly
 }
 
 /// Where the thread's tile begins.
-std::vector<Ranged> Translator::tile_offset(const ThreadTile& tile, const poly::MarkPlace& mark) const {
+std::vector<Ranged> Translator::tile_offset(const ThreadTile& tile, const loops::Mark& mark) const {
   std::vector<Ranged> inputs;
-  for (const isl::ast_expr& expr : mark.prefix) inputs.push_back(poly::to_ranged(expr, iterators_));
+  for (const poly::LoopExpr& expr : mark.prefix) inputs.push_back(poly::to_ranged(expr, iterators_));
   for (int axis = 0; axis < 3; ++axis) {
     inputs.push_back(kernel_.block[static_cast<size_t>(axis)] == 1 ? poly::ranged(0)
                                                                    : number({Dealt::To::kThreads, axis, 1}));
@@ -344,20 +317,20 @@ Ranged Translator::number(const Dealt& dealt) const {
   return poly::ranged(hi::Variable::make(Halide::Int(32), name), 0, kernel_.count(dealt) - 1);
 }
 
-std::optional<Dealt> Translator::take_dealt(const isl::ast_node_for& node) {
-  auto found = dealt_.find(poly::LoopAst::depth_of(node));
+std::optional<Dealt> Translator::take_dealt(const loops::For& node) {
+  auto found = dealt_.find(node.dimension);
   if (found == dealt_.end()) return std::nullopt;
   const Dealt dealt = found->second;
   dealt_.erase(found);
   return dealt;
 }
 
-NodePtr Translator::lower_for(const isl::ast_node_for& node) {
-  const Ranged first = poly::to_ranged(node.init(), iterators_);
+NodePtr Translator::lower_for(const loops::For& node) {
+  const Ranged first = poly::to_ranged(node.first, iterators_);
   const auto outer = dealt_;
   const std::optional<Dealt> dealt = take_dealt(node);
   NodePtr result;
-  if (node.is_degenerate()) {
+  if (node.once) {
     result = body_with(node, first);
     if (dealt) {
       const Ranged own = poly::floor_mod(poly::floor_div(first, dealt->stride), kernel_.count(*dealt));
@@ -366,21 +339,15 @@ NodePtr Translator::lower_for(const isl::ast_node_for& node) {
     dealt_ = outer;
     return result;
   }
-  const int64_t step = poly::to_int64(node.inc().as<isl::ast_expr_int>().val());
-  const isl::ast_expr condition = node.cond();
-  const auto comparison = isl_ast_expr_get_op_type(condition.get());
-  TC_CHECK(comparison == isl_ast_expr_op_le || comparison == isl_ast_expr_op_lt, "a loop that runs while {}",
-           condition.to_C_str());
-  Ranged last = poly::to_ranged(isl::manage(isl_ast_expr_get_op_arg(condition.get(), 1)), iterators_);
-  if (comparison == isl_ast_expr_op_lt) last = last - poly::ranged(1);
-  result = dealt ? dealt_loop(node, *dealt, first, last, step) : loop(node, first, last, step, first.min);
+  const Ranged last = poly::to_ranged(node.last, iterators_);
+  result = dealt ? dealt_loop(node, *dealt, first, last, node.step) : loop(node, first, last, node.step, first.min);
   dealt_ = outer;
   return result;
 }
 
 /// The iterations v of a loop with floor(v / stride) mod count equal to the block's or thread's number.
-NodePtr Translator::dealt_loop(const isl::ast_node_for& node, const Dealt& dealt, const Ranged& first,
-                               const Ranged& last, int64_t step) {
+NodePtr Translator::dealt_loop(const loops::For& node, const Dealt& dealt, const Ranged& first, const Ranged& last,
+                               int64_t step) {
   const int64_t count = kernel_.count(dealt);
   const bool aligned = step == dealt.stride && first.is_constant() && first.min % dealt.stride == 0;
   if (!aligned) {
@@ -391,7 +358,9 @@ NodePtr Translator::dealt_loop(const isl::ast_node_for& node, const Dealt& dealt
         std::max(first.min, last.max));
     const Ranged own = poly::floor_mod(poly::floor_div(value, dealt.stride), count);
     const Expr mine = poly::equal(number(dealt), own);
+    ++loops_around_;
     NodePtr body = guarded(mine, body_with(node, value));
+    --loops_around_;
     names_.erase(name);
     auto [begin, end] = poly::matched(first, last + poly::ranged(1));
     tile::For result{name, begin, end, hi::make_const(begin.type(), step), false, body};
@@ -406,40 +375,49 @@ NodePtr Translator::dealt_loop(const isl::ast_node_for& node, const Dealt& dealt
 }
 
 /// for (v = begin; v <= last; v += step)
-NodePtr Translator::loop(const isl::ast_node_for& node, const Ranged& begin, const Ranged& last, int64_t step,
-                         int64_t first) {
+NodePtr Translator::loop(const loops::For& node, const Ranged& begin, const Ranged& last, int64_t step, int64_t first) {
   if (is_unrolled(node)) return unrolled_loop(node, begin, last, step);
+  if (stages_of(node) > 1) return staged_loop(node, begin, last, step);
+  if (warp_ != nullptr && node.dimension == warp_->depth) return warp_loop(node, begin, last, step, first);
+  return make_node(
+      counted_loop(node, begin, last, step, first, [&](const Ranged& value) { return body_with(node, value); }));
+}
+
+tile::For Translator::counted_loop(const loops::For& node, const Ranged& begin, const Ranged& last, int64_t step,
+                                   int64_t first, const std::function<NodePtr(const Ranged&)>& make_body) {
   const std::string name = fresh(loop_name(node));
   // The variable runs past the last value by up to a step.
   const bool narrow = begin.is_narrow() && last.is_narrow() && last.max <= INT32_MAX - step;
   const Halide::Type type = Halide::Int(narrow ? 32 : 64);
   const Ranged value{hi::Variable::make(type, name), first, std::max(first, last.max)};
   const Ranged named = poly::ranged(value.expr, value.min, value.max);
-  NodePtr body = body_with(node, named);
+  ++loops_around_;
+  NodePtr body = make_body(named);
+  --loops_around_;
   names_.erase(name);
   const Ranged end = last + poly::ranged(1);
-  tile::For result{name,
-                   narrow ? poly::as_int32(begin) : poly::as_int64(begin),
-                   narrow ? poly::as_int32(end) : poly::as_int64(end),
-                   hi::make_const(type, step),
-                   false,
-                   body};
-  return make_node(std::move(result));
+  return {name,
+          narrow ? poly::as_int32(begin) : poly::as_int64(begin),
+          narrow ? poly::as_int32(end) : poly::as_int64(end),
+          hi::make_const(type, step),
+          false,
+          body};
 }
 
-bool Translator::is_unrolled(const isl::ast_node_for& node) const {
-  const auto named = named_.find(poly::LoopAst::depth_of(node));
+bool Translator::is_unrolled(const loops::For& node) const {
+  const auto named = named_.find(node.dimension);
   return named != named_.end() && kernel_.unrolled.count(named->second) > 0;
 }
 
 /// As many iterations as the loop can have; those that it does not have are left out one by one.
-NodePtr Translator::unrolled_loop(const isl::ast_node_for& node, const Ranged& first, const Ranged& last,
-                                  int64_t step) {
+NodePtr Translator::unrolled_loop(const loops::For& node, const Ranged& first, const Ranged& last, int64_t step) {
   const std::string name = fresh(loop_name(node));
   const int64_t begin = first.min, end = std::max(first.min, last.max) + 1;
   const Halide::Type type = Halide::Int(end <= INT32_MAX - step ? 32 : 64);
   const Ranged value = poly::ranged(hi::Variable::make(type, name), begin, end - 1);
+  ++loops_around_;
   NodePtr body = body_with(node, value);
+  --loops_around_;
   if (!last.is_constant()) body = guarded(poly::less_equal(value, last), body);
   if (!first.is_constant()) body = guarded(poly::less_equal(first, value), body);
   names_.erase(name);
@@ -447,31 +425,28 @@ NodePtr Translator::unrolled_loop(const isl::ast_node_for& node, const Ranged& f
       tile::For{name, hi::make_const(type, begin), hi::make_const(type, end), hi::make_const(type, step), true, body});
 }
 
-NodePtr Translator::body_with(const isl::ast_node_for& node, const Ranged& value) {
-  const std::string iterator = node.iterator().as<isl::ast_expr_id>().id().name();
+NodePtr Translator::body_with(const loops::For& node, const Ranged& value) {
   const auto outer = iterators_;
-  iterators_[iterator] = value;
-  NodePtr body = lower(node.body());
+  iterators_[node.variable] = value;
+  NodePtr body = lower(node.body);
   iterators_ = outer;
   return body;
 }
 
 /// The name of the first index below that depends on the loop; a loop over tiles adds "_tile".
-std::string Translator::loop_name(const isl::ast_node_for& node) const {
-  const std::string iterator = node.iterator().as<isl::ast_expr_id>().id().name();
+std::string Translator::loop_name(const loops::For& node) const {
   std::string result;
-  const auto named = named_.find(poly::LoopAst::depth_of(node));
+  const auto named = named_.find(node.dimension);
   if (named != named_.end()) return named->second;
-  poly::for_each_instance(node.body(), [&](const std::string& id, const std::vector<isl::ast_expr>& indices) {
-    if (kernel_.find_copy(id) != nullptr) return;
-    const poly::Statement& statement = kernel_.scop.statement(id);
-    for (size_t i = 0; i < indices.size() && result.empty(); ++i) {
-      if (poly::use_of(indices[i], iterator) != poly::IteratorUse::kNone) result = statement.indices[i];
+  poly::for_each_instance(node.body, [&](const loops::Instance& instance) {
+    if (kernel_.find_copy(instance.statement) != nullptr) return;
+    const poly::Statement& statement = kernel_.scop.statement(instance.statement);
+    for (size_t i = 0; i < instance.indices.size() && result.empty(); ++i) {
+      if (poly::use_of(instance.indices[i], node.variable) != poly::IteratorUse::kNone) result = statement.indices[i];
     }
   });
-  if (result.empty()) return iterator;
-  const int64_t step = poly::to_int64(node.inc().as<isl::ast_expr_int>().val());
-  return step > 1 ? result + "_tile" : result;
+  if (result.empty()) return node.variable;
+  return node.step > 1 ? result + "_tile" : result;
 }
 
 std::string Translator::fresh(const std::string& wish) {
@@ -479,8 +454,6 @@ std::string Translator::fresh(const std::string& wish) {
   for (int i = 1; !names_.insert(name).second; ++i) name = wish + "_" + std::to_string(i);
   return name;
 }
-
-}  // namespace
 
 tile::Tensor global_tensor(const ir::Tensor& tensor, bool written) {
   tile::Tensor result;

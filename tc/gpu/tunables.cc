@@ -7,6 +7,8 @@
 #include <type_traits>
 
 #include "tc/gpu/estimate.h"
+#include "tc/gpu/gather_rows.h"
+#include "tc/gpu/limits.h"
 #include "tc/gpu/pieces.h"
 #include "tc/gpu/prepare.h"
 #include "tc/options/mapping_fields.h"
@@ -81,7 +83,7 @@ void add_contraction(const std::vector<options::MappingOptions>& best, Collector
     to.add("map_to_threads", options.map_to_threads);
   }
   to.add_all("copy_stages", {{2}, {3}, {4}, {5}});
-  to.add_all("unroll", {{256}, {1024}, {4096}});
+  to.add_all("unroll", {{256}, {1024}, {2048}, {4096}});
 }
 
 void add_elements(const options::MappingOptions& chosen, Collector& to) {
@@ -102,6 +104,11 @@ void add_rows(Collector& to) {
     }
   }
   to.add_all("unroll", {{1}, {2}, {4}, {8}, {16}});
+}
+
+void add_scatter(Collector& to) {
+  to.add_all("map_to_threads", {{64}, {128}, {256}, {512}, {1024}});
+  to.add_all("use_shared_memory", {{0}, {1}});
 }
 
 void add_classic(Collector& to) {
@@ -177,15 +184,22 @@ Result<std::vector<Tunable>> tunables(const ir::Program& program, const options:
   for (const Kernel& kernel : mapping.kernels) {
     if (kernel.recipe == Recipe::kElements) add_elements(kernel.chosen, collector);
     if (kernel.recipe == Recipe::kRows) add_rows(collector);
+    if (kernel.recipe == Recipe::kScatter) add_scatter(collector);
     if (kernel.recipe == Recipe::kClassic) add_classic(collector);
   }
   if (takes_recipes(options) && !options.strict) {
     collector.add_all("split_reduction", {{1}, {2}, {4}, {8}, {16}, {32}});
   }
   collector.add_all("use_readonly_cache", {{0}, {1}});
+  if (takes_contractions(options) && gather_rows(program).statements.size() > program.statements.size()) {
+    collector.add_all("max_gathered_memory", {{0}});
+  }
   std::erase_if(collector.found, [&](const Tunable& t) {  // what the caller has settled
     return with(options, t.field, {}) != options;
   });
+  for (Tunable& t : collector.found) {
+    std::erase_if(t.values, [&](const Value& value) { return !check_limits(with(options, t.field, value), device); });
+  }
   return collector.found;
 }
 

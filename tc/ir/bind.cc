@@ -36,6 +36,7 @@ class Binder {
   Result<bool> solve_round();
   Result<bool> solve_dimension(const Tensor& tensor, int d, int64_t extent);
   Result<void> check_dimensions() const;
+  Result<void> check_extents_of(const Tensor& missing) const;
   Substitution known() const;
 
   const Program& program_;
@@ -160,6 +161,24 @@ Result<void> Binder::check_dimensions() const {
   return {};
 }
 
+/// A tensor that is not given is fine where sizes given by name say all about it.
+Result<void> Binder::check_extents_of(const Tensor& missing) const {
+  for (int d = 0; d < missing.rank(); ++d) {
+    const Expr& dimension = missing.extents[d];
+    const auto extent = constant_value(substitute_variables(dimension, known()));
+    if (extent && *extent >= 0) continue;
+    std::string values;
+    for (const std::string& name : variables_of(dimension)) {
+      const auto origin = sizes_.find(name);
+      if (origin == sizes_.end()) return fail("the tensor '{}' of '{}' is missing", missing.name, program_.name);
+      values += fmt::format("{}'{}' is {}", values.empty() ? ": " : ", ", name, origin->second.value);
+    }
+    return fail("{} would be {}, which {}{}", place_of(missing, d), to_text(dimension),
+                extent ? "is negative" : "does not fit 64 bits", values);
+  }
+  return {};
+}
+
 Result<Bindings> Binder::bind() {
   TC_TRY_VOID(take_scalars());
   TC_TRY_VOID(take_sizes());
@@ -170,13 +189,7 @@ Result<Bindings> Binder::bind() {
   }
   for (const Tensor& tensor : program_.tensors) {
     const bool needed = tensor.role == Role::kInput || tensor.role == Role::kInOut;
-    if (!needed || given_.shapes.contains(tensor.name)) continue;
-    // Not given: fine where sizes given by name say all about it.
-    if (std::all_of(tensor.extents.begin(), tensor.extents.end(),
-                    [&](const Expr& e) { return constant_value(substitute_variables(e, known())).has_value(); })) {
-      continue;
-    }
-    return fail("the tensor '{}' of '{}' is missing", tensor.name, program_.name);
+    if (needed && !given_.shapes.contains(tensor.name)) TC_TRY_VOID(check_extents_of(tensor));
   }
   for (const std::string& size : program_.sizes) {
     if (!sizes_.contains(size)) return fail("the size '{}' of '{}' is not given by any shape", size, program_.name);

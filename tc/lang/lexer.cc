@@ -65,6 +65,7 @@ constexpr std::array kHabits = {
     Habit{"&", "'&' is not an operator: write '&&' for bools, bitwise_and(a, b) for integers"},
     Habit{"|", "'|' is not an operator: write '||' for bools, bitwise_or(a, b) for integers"},
     Habit{"^", "'^' is not an operator: write pow(x, y), or bitwise_xor(a, b) for integers"},
+    Habit{"\xEF\xBB\xBF", "a byte order mark has no meaning here: save the file as UTF-8 without one"},
     Habit{"~", "'~' is not an operator: write '!' for bools, bitwise_not(a) for integers"},
 };
 

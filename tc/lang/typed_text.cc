@@ -18,39 +18,41 @@ std::string float_text(double value, ScalarType type) {
 
 class Writer {
  public:
-  Writer(const TypedDefinition& definition, const TypedStatement& statement)
-      : definition_(definition), statement_(statement) {}
+  Writer(const TypedDefinition& definition, const TypedStatement& statement, bool widened = false)
+      : definition_(definition), statement_(statement), widened_(widened) {}
 
   std::string write(const TypedExpr& expr) const {
-    return std::visit(
-        Overloaded{
-            [&](const IntegerConstant& c) { return integer(c.value, expr.type); },
-            [&](const FloatConstant& c) { return float_text(c.value, expr.type); },
-            [&](const IndexRef& ref) { return statement_.indices[ref.index].name; },
-            [&](const SizeRef& ref) { return definition_.sizes[ref.size].name; },
-            [&](const ScalarRef& ref) { return definition_.scalars[ref.scalar].name; },
-            [&](const ExtentRef& ref) {
-              return fmt::format("{}.{}", definition_.tensors[ref.tensor].name, ref.dimension);
-            },
-            [&](const Read& read) { return definition_.tensors[read.tensor].name + list(read.subscripts); },
-            [&](const TypedUnary& unary) {
-              return fmt::format("({}{})", spelling_of(unary.op), write(*unary.operand));
-            },
-            [&](const TypedBinary& binary) {
-              return fmt::format("({} {} {})", write(*binary.left), spelling_of(binary.op), write(*binary.right));
-            },
-            [&](const Select& select) {
-              return fmt::format("({} ? {} : {})", write(*select.condition), write(*select.if_true),
-                                 write(*select.if_false));
-            },
-            [&](const Intrinsic& call) { return call.name + list(call.arguments); },
-            [&](const Cast& cast) {
-              const std::string inner = write(*cast.operand);
-              return cast.implicit ? inner : fmt::format("{}({})", name_of(expr.type), inner);
-            },
-            [&](const LetRef& let) { return write(*let.value); },
-        },
-        expr.node);
+    return std::visit(Overloaded{
+                          [&](const IntegerConstant& c) { return integer(c.value, expr.type); },
+                          [&](const FloatConstant& c) { return float_text(c.value, expr.type); },
+                          [&](const IndexRef& ref) { return statement_.indices[ref.index].name; },
+                          [&](const SizeRef& ref) { return definition_.sizes[ref.size].name; },
+                          [&](const ScalarRef& ref) { return wide(definition_.scalars[ref.scalar].name, expr.type); },
+                          [&](const ExtentRef& ref) {
+                            return fmt::format("{}.{}", definition_.tensors[ref.tensor].name, ref.dimension);
+                          },
+                          [&](const Read& read) {
+                            return wide(definition_.tensors[read.tensor].name + list(read.subscripts), expr.type);
+                          },
+                          [&](const TypedUnary& unary) {
+                            return fmt::format("({}{})", spelling_of(unary.op), write(*unary.operand));
+                          },
+                          [&](const TypedBinary& binary) {
+                            return fmt::format("({} {} {})", write(*binary.left), spelling_of(binary.op),
+                                               write(*binary.right));
+                          },
+                          [&](const Select& select) {
+                            return fmt::format("({} ? {} : {})", write(*select.condition), write(*select.if_true),
+                                               write(*select.if_false));
+                          },
+                          [&](const Intrinsic& call) { return call.name + list(call.arguments); },
+                          [&](const Cast& cast) {
+                            const std::string inner = write(*cast.operand);
+                            return cast.implicit ? inner : fmt::format("{}({})", name_of(expr.type), inner);
+                          },
+                          [&](const LetRef& let) { return write(*let.value); },
+                      },
+                      expr.node);
   }
 
   std::string list(const std::vector<TypedExprPtr>& items) const {
@@ -67,14 +69,20 @@ class Writer {
     return fmt::format("{}({})", name_of(type), digits);
   }
 
+  std::string wide(const std::string& text, ScalarType type) const {
+    return widened_ && is_narrow_float(type) ? fmt::format("float32({})", text) : text;
+  }
+
   const TypedDefinition& definition_;
   const TypedStatement& statement_;
+  bool widened_;
 };
 
 }  // namespace
 
-std::string typed_text(const TypedDefinition& definition, const TypedStatement& statement, const TypedExpr& expr) {
-  return Writer(definition, statement).write(expr);
+std::string typed_text(const TypedDefinition& definition, const TypedStatement& statement, const TypedExpr& expr,
+                       bool widened) {
+  return Writer(definition, statement, widened).write(expr);
 }
 
 std::string subscripts_text(const TypedDefinition& definition, const TypedStatement& statement,

@@ -6,9 +6,14 @@
 
 namespace tc::lang {
 
+/// float16 and bfloat16.
+inline bool is_narrow_float(ScalarType type) { return is_float(type) && bits_of(type) < 32; }
+
 /// Source text of a typed expression of a statement, parenthesised wherever that could matter. Lets are replaced by
-/// what they stand for, implicit casts are left out: analysed again, the text has the same meaning and type.
-std::string typed_text(const TypedDefinition& definition, const TypedStatement& statement, const TypedExpr& expr);
+/// what they stand for, implicit casts are left out: analysed again, the text has the same meaning and type. `widened`:
+/// elements and scalars of float16 and bfloat16 are read as float32, in which the text then computes.
+std::string typed_text(const TypedDefinition& definition, const TypedStatement& statement, const TypedExpr& expr,
+                       bool widened = false);
 
 /// "(i, j + 1)"; nothing for no subscripts.
 std::string subscripts_text(const TypedDefinition& definition, const TypedStatement& statement,

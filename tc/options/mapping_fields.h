@@ -25,6 +25,7 @@ void visit_fields(Options& o, Visit visit) {
   visit("register_tile", o.register_tile);
   visit("copy_stages", o.copy_stages);
   visit("split_reduction", o.split_reduction);
+  visit("max_gathered_memory", o.max_gathered_memory);
   visit("strict", o.strict);
 }
 

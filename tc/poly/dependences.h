@@ -30,6 +30,9 @@ struct Violation {
   std::string sentence() const;
 };
 
+/// The first pair { earlier -> later } of `pairs`, which is not empty, as a violation of the order.
+Violation first_pair(const Scop& scop, const isl::union_map& pairs);
+
 /// The exact legality test: nothing, or a pair of instances that shows what is wrong. A schedule is legal if
 ///   - every ordered dependence { x -> y } runs forward: S(x) < S(y), and
 ///   - no ordered or reduction dependence is between two iterations of a loop marked "parallel", and

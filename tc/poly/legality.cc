@@ -37,6 +37,14 @@ Violation describe(const Scop& scop, Violation::Kind kind, const isl::union_map&
   return v;
 }
 
+}  // namespace
+
+Violation first_pair(const Scop& scop, const isl::union_map& pairs) {
+  return describe(scop, Violation::Kind::kOrder, pairs);
+}
+
+namespace {
+
 isl::multi_union_pw_aff member_of(const isl::schedule_node_band& band, int position) {
   const isl::multi_union_pw_aff partial = band.partial_schedule();
   isl::union_pw_aff_list list(band.ctx(), 1);

@@ -25,8 +25,6 @@ const char* name_of(Outcome outcome) {
       return "hang";
     case Outcome::kGarbage:
       return "garbage";
-    case Outcome::kInfeasible:
-      return "infeasible";
   }
   TC_CHECK(false, "an outcome that does not exist");
 }

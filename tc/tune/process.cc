@@ -15,14 +15,25 @@
 namespace tc::tune {
 namespace {
 
+/// A descriptor above the standard ones, which a process that has closed those gets first: become() would put streams
+/// over them while it still needs them.
+int above_standard(int descriptor) {
+  if (descriptor > STDERR_FILENO) return descriptor;
+  const int above = ::fcntl(descriptor, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  const int error = errno;
+  ::close(descriptor);
+  errno = error;
+  return above;
+}
+
 /// A pipe whose ends no other child inherits.
 struct Pipe {
   int read = -1, write = -1;
   bool open() {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return false;
-    read = ends[0], write = ends[1];
-    return true;
+    read = above_standard(ends[0]), write = above_standard(ends[1]);
+    return read >= 0 && write >= 0;
   }
   void close() const {
     if (read >= 0) ::close(read);
@@ -58,8 +69,9 @@ Result<Process> Process::start(const std::vector<std::string>& command) {
   arguments.push_back(nullptr);
   Pipe in, out, err, failure;
   if (!in.open() || !out.open() || !err.open() || !failure.open()) {
+    const int error = errno;
     for (const Pipe& pipe : {in, out, err, failure}) pipe.close();
-    return fail("cannot make pipes for a worker: {}", std::strerror(errno));
+    return fail("cannot make pipes for a worker: {}", std::strerror(error));
   }
   const pid_t parent = ::getpid();
   const pid_t pid = ::fork();

@@ -12,16 +12,15 @@ enum class SearchKind { kGenetic, kRandom };
 
 /// How a candidate ended.
 enum class Outcome {
-  kDone,        ///< compiled, or measured and right
-  kRefused,     ///< the compiler or the launch refuses the options
-  kFault,       ///< an internal error of the compiler
-  kWrong,       ///< a result is not the oracle's
-  kHopeless,    ///< stopped early; its time is rough
-  kUnusable,    ///< the problem itself is at fault: no options would help
-  kCrash,       ///< its worker ended
-  kHang,        ///< it took longer than its limit
-  kGarbage,     ///< its worker wrote what is no reply
-  kInfeasible,  ///< rejected before any compilation
+  kDone,      ///< compiled, or measured and right
+  kRefused,   ///< the compiler or the launch refuses the options
+  kFault,     ///< an internal error of the compiler
+  kWrong,     ///< a result is not the oracle's
+  kHopeless,  ///< stopped early; its time is rough
+  kUnusable,  ///< the problem itself is at fault: no options would help
+  kCrash,     ///< its worker ended
+  kHang,      ///< it took longer than its limit
+  kGarbage,   ///< its worker wrote what is no reply
 };
 /// "done", "refused", "fault", "wrong result", ...
 const char* name_of(Outcome outcome);
@@ -37,6 +36,7 @@ struct Record {
   double compile_ms = 0;
   std::string message{};
   bool remembered = false;  ///< known from before: not measured now
+  bool corrected = false;   ///< seemed the best, and was not in the last comparison, which its time is of
 };
 
 struct Progress {
@@ -46,6 +46,7 @@ struct Progress {
   double default_us = 0;  ///< 0: not yet measured
   double best_us = 0;
   std::map<Outcome, int> failed{};
+  int rejected = 0;                      ///< points that were drawn and turned down before any compilation
   std::optional<double> seconds_left{};  ///< an estimate, or of the time limit
   const Record* last = nullptr;
 };
@@ -54,12 +55,16 @@ enum class Ending { kFinished, kExhausted, kTimeLimit, kStopped };
 
 struct Tuned {
   Ending ending = Ending::kFinished;
-  std::string best{};  ///< options as text
+  std::string best{};  ///< options as text; the fastest of the history
   double best_us = 0;
   double best_cold_us = 0;
   double default_us = 0;  ///< of the space's first candidate
   double speedup = 1;     ///< default over best, measured in turn at the end; at least 1
   std::string device{};
+  std::string reference{};  ///< what results were compared with
+  int rejected = 0;         ///< as Progress
+  /// What a worker made of the best options; empty where an earlier run had measured them, or others seemed better.
+  std::string artifact{};
   std::vector<Record> history{};  ///< in the order of their ends; `known` ones that were met again are among them
 };
 

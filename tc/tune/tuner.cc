@@ -43,14 +43,15 @@ class Tuner {
     for (int g = 1; g <= options_.generations && !over(); ++g) {
       progress_.generation = g;
       TC_TRY(candidates, generation(g));
-      if (candidates.empty()) {
-        result_.ending = Ending::kExhausted;
-        break;
-      }
+      if (candidates.empty() && !over()) result_.ending = Ending::kExhausted;
+      if (candidates.empty()) break;
       TC_TRY_VOID(process(candidates));
     }
     if (over()) result_.ending = options_.stop.stop_requested() ? Ending::kStopped : Ending::kTimeLimit;
     TC_TRY_VOID(duel());
+    result_.rejected = progress_.rejected;
+    if (result_.best == default_text_) result_.artifact = default_artifact_;
+    if (result_.best == incumbent_.options) result_.artifact = incumbent_artifact_;
     return std::move(result_);
   }
 
@@ -85,10 +86,10 @@ class Tuner {
     std::vector<Candidate> result;
     const auto is_new = [&](const Candidate& candidate) {
       const Result<std::string> text = text_of(space_, candidate);
-      if (!text || texts_.contains(*text)) return false;
-      if (task_.infeasible && !task_.infeasible(*text).empty()) return false;
-      texts_.insert(*text);
-      return true;
+      if (over() || !text || !texts_.insert(*text).second) return false;
+      const bool is_feasible = !task_.infeasible || task_.infeasible(*text).empty();
+      if (!is_feasible) ++progress_.rejected;
+      return is_feasible;
     };
     const auto wanted = static_cast<size_t>(options_.population);
     if (g == 1) {
@@ -113,7 +114,9 @@ class Tuner {
     for (const Candidate& candidate : candidates) {
       TC_TRY(text, text_of(space_, candidate));
       Flight flight{.candidate = candidate, .record = {.generation = progress_.generation, .options = text}};
-      if (const auto found = known_.find(text); found != known_.end()) {
+      const auto found = known_.find(text);
+      // What the compiler chooses is tried again where an earlier run had no luck with it: all else hangs on it.
+      if (found != known_.end() && (!is_default_ || found->second.outcome == Outcome::kDone)) {
         flight.record = found->second;
         flight.record.generation = progress_.generation;
         flight.record.remembered = true;
@@ -255,42 +258,57 @@ class Tuner {
     task_.on_progress(progress_);
   }
 
-  /// The best and the compiler's own choice in turn, once more, for a speed-up that no drift is part of. What was
-  /// measured before stands where this fails.
+  /// The best and the compiler's own choice in turn, once more, for a speed-up that no drift is part of. What loses was
+  /// lucky before: it gets the time of this comparison, and the next best takes its place. So the best is always the
+  /// fastest of the history, which is what those find who read a cache.
   Result<void> duel() {
     result_.speedup = result_.default_us / result_.best_us;
-    if (result_.best == default_text_ || abandoned_) return {};
-    Job job{.problem = task_.problem, .options = default_text_};
-    job.work = MeasureJob{.device = options_.devices.front(),
-                          .incumbent_options = incumbent_.options,
-                          .incumbent_artifact = incumbent_artifact_,
-                          .has_incumbent = true};
-    TC_TRY_VOID(executor_.submit({.id = next_id_++,
-                                  .device = options_.devices.front(),
-                                  .bytes = to_bytes(job),
-                                  .limit = options_.measure_limit}));
-    while (!options_.stop.stop_requested()) {
-      TC_TRY(done, executor_.wait(kTick));
-      for (const Executor::Done& end : done) {
-        if (end.id != next_id_ - 1) continue;
-        const std::optional<Reply> reply = end.loss == Loss::kNone ? reply_from(end.text) : std::nullopt;
-        if (reply && reply->outcome == Outcome::kDone && reply->incumbent_us > 0) {
-          settle(reply->hot_us / reply->incumbent_us);
-        }
+    while (result_.best != default_text_ && !abandoned_ && !over()) {
+      TC_TRY(speedup, compare_with_default());
+      if (!speedup) return {};  // what was measured before stands
+      if (*speedup >= 1) {
+        result_.speedup = *speedup;
         return {};
       }
+      settle(result_.default_us / *speedup);
     }
     return {};
   }
 
-  /// What is slower than the compiler's own choice after all is not the best.
-  void settle(double speedup) {
-    result_.speedup = std::max(speedup, 1.0);
-    if (speedup >= 1) return;
-    const Record& first = result_.history.front();
-    result_.best = first.options;
-    result_.best_us = first.us;
-    result_.best_cold_us = first.cold_us;
+  /// How much faster the best is than the default; nothing where the measurement fails.
+  Result<std::optional<double>> compare_with_default() {
+    const bool has_artifact = result_.best == incumbent_.options;
+    Job job{.problem = task_.problem, .options = default_text_};
+    job.work = MeasureJob{.device = options_.devices.front(),
+                          .incumbent_options = result_.best,
+                          .incumbent_artifact = has_artifact ? incumbent_artifact_ : "",
+                          .has_incumbent = true};
+    const uint64_t id = next_id_++;
+    TC_TRY_VOID(executor_.submit(
+        {.id = id, .device = options_.devices.front(), .bytes = to_bytes(job), .limit = options_.measure_limit}));
+    while (!over()) {
+      TC_TRY(done, executor_.wait(kTick));
+      for (const Executor::Done& end : done) {
+        if (end.id != id) continue;
+        const std::optional<Reply> reply = end.loss == Loss::kNone ? reply_from(end.text) : std::nullopt;
+        const bool is_timed = reply && reply->outcome == Outcome::kDone && reply->hot_us > 0 && reply->incumbent_us > 0;
+        return is_timed ? std::optional(reply->hot_us / reply->incumbent_us) : std::nullopt;
+      }
+    }
+    return std::nullopt;
+  }
+
+  /// Gives the best its time, and finds the best anew.
+  void settle(double us) {
+    const Record* best = &result_.history.front();
+    for (Record& record : result_.history) {
+      if (record.options == result_.best) record.us = us, record.corrected = true;
+      if (record.outcome == Outcome::kDone && record.us < best->us) best = &record;
+    }
+    result_.best = best->options;
+    result_.best_us = best->us;
+    result_.best_cold_us = best->cold_us;
+    result_.speedup = result_.default_us / result_.best_us;
   }
 
   const Task& task_;

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <ctime>
 
 #include "tc/support/result.h"
 #include "tc/tune/serve.h"
@@ -17,18 +18,27 @@ constexpr std::chrono::seconds kHelloLimit(30);
 constexpr int kStarts = 3;
 constexpr size_t kErrorsKept = 2000;
 
-/// A write to a worker that is gone is an error there, not a signal here.
+/// A write to a worker that is gone is an error there, not a signal here: of this thread alone, since what signals do
+/// belongs to the process.
 class WithoutSigpipe {
  public:
   WithoutSigpipe() {
-    struct sigaction ignore {};
-    ignore.sa_handler = SIG_IGN;
-    ::sigaction(SIGPIPE, &ignore, &before_);
+    ::sigemptyset(&pipe_);
+    ::sigaddset(&pipe_, SIGPIPE);
+    ::pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
   }
-  ~WithoutSigpipe() { ::sigaction(SIGPIPE, &before_, nullptr); }
+  ~WithoutSigpipe() {
+    if (::sigismember(&before_, SIGPIPE) != 0) return;
+    const timespec at_once{};
+    while (::sigtimedwait(&pipe_, nullptr, &at_once) == SIGPIPE) {
+    }
+    ::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+  WithoutSigpipe& operator=(const WithoutSigpipe&) = delete;
 
  private:
-  struct sigaction before_ {};
+  sigset_t pipe_{}, before_{};
 };
 
 std::string last_lines(const std::string& errors) {

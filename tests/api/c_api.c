@@ -88,3 +88,31 @@ int c_api_reports_errors(void) {
   tc_engine_destroy(NULL);
   return 0;
 }
+
+int c_api_emits(void) {
+  const char* text = "def f(float(N,D) x) -> (s) { s(n) +=! x(n,d) }";
+  tc_engine* engine = NULL;
+  tc_request* request = NULL;
+  char* vectors = NULL;
+  char* elements = NULL;
+  REQUIRE(tc_engine_create(text, "f.tc", &engine) == TC_OK);
+  REQUIRE(tc_request_create(NULL, &request) == TC_OK);
+  REQUIRE(tc_request_size(request, "N", 64) == TC_OK && tc_request_size(request, "D", 1024) == TC_OK);
+  REQUIRE(tc_emit(engine, request, "cuda", "sm_80", &vectors) == TC_OK);
+  REQUIRE(strstr(vectors, "float4") != NULL);
+  REQUIRE(tc_request_element_aligned(request, 1) == TC_OK);
+  REQUIRE(tc_emit(engine, request, "cuda", NULL, &elements) == TC_OK);
+  REQUIRE(strstr(elements, "f(") != NULL && strstr(elements, "float4") == NULL);
+  tc_text_destroy(elements);
+  REQUIRE(tc_emit(engine, request, "cud", NULL, &elements) == TC_ERROR_USER);
+  REQUIRE(elements == NULL);
+  REQUIRE(strcmp(tc_last_error(), "error: there is no stage 'cud'; did you mean 'cuda'?\n") == 0);
+  REQUIRE(tc_emit(engine, request, NULL, NULL, &elements) == TC_ERROR_USER);
+  REQUIRE(strcmp(tc_last_error(), "error: the stage is a null pointer\n") == 0);
+  REQUIRE(tc_request_element_aligned(NULL, 1) == TC_ERROR_USER);
+  tc_text_destroy(vectors);
+  tc_text_destroy(NULL);
+  tc_request_destroy(request);
+  tc_engine_destroy(engine);
+  return 0;
+}

@@ -11,6 +11,7 @@
 extern "C" {
 int c_api_computes(void);
 int c_api_reports_errors(void);
+int c_api_emits(void);
 }
 
 namespace {
@@ -18,6 +19,8 @@ namespace {
 TEST(CApi, Computes) { EXPECT_EQ(c_api_computes(), 0) << "in c_api.c, see the line"; }
 
 TEST(CApi, ReportsErrors) { EXPECT_EQ(c_api_reports_errors(), 0) << "in c_api.c, see the line"; }
+
+TEST(CApi, EmitsStages) { EXPECT_EQ(c_api_emits(), 0) << "in c_api.c, see the line"; }
 
 TEST(CApi, EveryThreadHasItsOwnError) {
   tc_engine* engine = nullptr;
@@ -54,9 +57,15 @@ TEST(CApi, CachesAndRunsInProduction) {
   ASSERT_EQ(compile_of_size(first, 7), TC_OK) << tc_last_error();
   EXPECT_EQ(tc_kernel_from_cache(first.kernel), 0);
   EXPECT_NE(std::string(tc_kernel_options(first.kernel)).find("unroll: 2"), std::string::npos);
+  double ms = -1;
+  EXPECT_STREQ(tc_kernel_pass(first.kernel, 0, &ms), "parse");
+  EXPECT_GE(ms, 0);
+  EXPECT_STREQ(tc_kernel_pass(first.kernel, 1, nullptr), "analyse");
+  EXPECT_EQ(tc_kernel_pass(first.kernel, 1000, &ms), nullptr);
   ASSERT_EQ(tc_engine_create_cached(text, "f.tc", cache.c_str(), 1, &second.engine), TC_OK) << tc_last_error();
   ASSERT_EQ(compile_of_size(second, 7), TC_OK) << tc_last_error();
   EXPECT_EQ(tc_kernel_from_cache(second.kernel), 1);
+  EXPECT_EQ(tc_kernel_pass(second.kernel, 0, &ms), nullptr);
   EXPECT_STREQ(tc_kernel_options(second.kernel), tc_kernel_options(first.kernel));
   ASSERT_EQ(tc_engine_create_production(cache.c_str(), nullptr, nullptr, &production.engine), TC_OK) << tc_last_error();
   EXPECT_STREQ(tc_engine_entry(production.engine, 0), "f");

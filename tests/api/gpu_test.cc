@@ -63,6 +63,34 @@ TEST(GpuKernel, ATileLoopThatStartsBetweenTiles) {
   }
 }
 
+TEST(GpuKernel, TensorsThatAreNotAlignedToItsVectors) {
+  const Engine engine = take(Engine::create("def f(float(N,D) x) -> (s) { s(n) +=! x(n,d) }"));
+  Request request{.sizes = {{"N", 64}, {"D", 1024}}, .backend = Backend::kSimulator};
+  const CompiledKernel kernel = take(engine.compile(request));
+  std::vector<float> numbers(64 * 1024 + 1);
+  for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<float>((i - 1) / 1024 % 8);
+  const Tensor x = tensor_of<float>(floats({64 * 1024 + 1}), numbers);
+  std::array<int64_t, 2> shape = {64, 1024};
+  DLTensor rest = x.dl();  // all but its first element
+  rest.ndim = 2;
+  rest.shape = shape.data();
+  rest.strides = nullptr;
+  rest.byte_offset = sizeof(float);
+  for (int round = 0; round < 2; ++round) {
+    std::vector<Tensor> results = take(kernel.allocate_outputs());
+    const std::array<const DLTensor*, 1> inputs = {&rest};
+    DLTensor result = results[0].dl();
+    const std::array<DLTensor*, 1> outputs = {&result};
+    const Result<void> run = kernel.run(inputs, outputs);
+    ASSERT_TRUE(run) << run.error().to_string();
+    for (int n = 0; n < 64; ++n) EXPECT_EQ(results[0].data_as<float>()[n], static_cast<float>(1024 * (n % 8))) << n;
+  }
+  EXPECT_EQ(engine.statistics().compiled, 2);  // the kernel, and once the one for such tensors
+  EXPECT_NE(take(engine.emit(request, "cuda")).find("float4"), std::string::npos);
+  request.element_aligned = true;
+  EXPECT_EQ(take(engine.emit(request, "cuda")).find("float4"), std::string::npos);
+}
+
 TEST(GpuKernel, TensorsWithoutElements) {
   Request request = simulated();
   request.inputs = {floats({2, 0}), floats({0})};

@@ -2,14 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/api/tensors.h"
+#include "tests/api/scheduled.h"
 
 namespace tc::api {
 namespace {
 
+using testing::check;
 using testing::elements_of;
 using testing::error_of;
+using testing::expect_same;
 using testing::floats;
+using testing::small_integers;
 using testing::take;
 using testing::tensor_of;
 
@@ -17,12 +20,6 @@ constexpr const char* kMatmul = "def mm(float(M,K) A, float(K,N) B) -> (C) { C(i
 
 Schedule matmul(int64_t m, int64_t n, int64_t k) {
   return take(Schedule::create(kMatmul, {.sizes = {{"M", m}, {"N", n}, {"K", k}}, .backend = Backend::kSimulator}));
-}
-
-std::vector<float> small_integers(int64_t count, int64_t step) {
-  std::vector<float> result;
-  for (int64_t i = 0; i < count; ++i) result.push_back(static_cast<float>(i * step % 11 - 5));
-  return result;
 }
 
 /// Runs the schedule's kernel, and compares every element.
@@ -46,8 +43,6 @@ void expect_product(const Schedule& schedule, int64_t m, int64_t n, int64_t dept
   }
   EXPECT_EQ(elements_of<float>(outputs[0]), expected) << take(schedule.tile_text());
 }
-
-void check(const Result<void>& result) { EXPECT_TRUE(result) << result.error().to_string(); }
 
 TEST(Schedule, LoopsAreNamedAsTheirIndices) {
   Schedule schedule = matmul(32, 32, 32);
@@ -96,26 +91,223 @@ TEST(Schedule, ACpuHasNoBlocks) {
             "error: a schedule of blocks and threads is for a GPU or the simulator\n");
 }
 
+/// Blocks of 8 x 16 results that go through k in steps of 8.
+void tile_and_bind(Schedule& schedule) {
+  take(schedule.tile({"i", "j"}, {8, 16}));
+  for (const char* loop : {"j_inner", "i_inner"}) check(schedule.distribute(loop));
+  take(schedule.split("k", 8));
+  check(schedule.reorder({"k_outer", "i_inner", "j_inner", "k_inner"}));
+  check(schedule.bind("i_outer", Axis::kBlockY));
+  check(schedule.bind("j_outer", Axis::kBlockX));
+  for (const std::string part : {"", "_S0_init"}) {
+    check(schedule.bind("i_inner" + part, Axis::kThreadY));
+    check(schedule.bind("j_inner" + part, Axis::kThreadX));
+  }
+}
+
 /// Tiles that leave parts at the edges, with every way to fill shared memory.
 TEST(Schedule, SharedMemoryAtTheEdges) {
   for (const Fetch fetch : {Fetch::kOneThread, Fetch::kCooperative, Fetch::kVectorized}) {
     Schedule schedule = matmul(21, 36, 20);
-    take(schedule.tile({"i", "j"}, {8, 16}));
-    for (const char* loop : {"j_inner", "i_inner"}) check(schedule.distribute(loop));
-    take(schedule.split("k", 8));
-    check(schedule.reorder({"k_outer", "i_inner", "j_inner", "k_inner"}));
-    check(schedule.bind("i_outer", Axis::kBlockY));
-    check(schedule.bind("j_outer", Axis::kBlockX));
-    for (const std::string part : {"", "_S0_init"}) {
-      check(schedule.bind("i_inner" + part, Axis::kThreadY));
-      check(schedule.bind("j_inner" + part, Axis::kThreadX));
-    }
+    tile_and_bind(schedule);
     check(schedule.promote("A", "k_outer", Memory::kShared, fetch));
     check(schedule.promote("B", "k_outer", Memory::kShared, fetch));
     EXPECT_EQ(error_of(schedule.promote("A", "k_inner", Memory::kShared)),
               "error: 'k_inner' is run by threads; a buffer stands above what is on threads\n");
     expect_product(schedule, 21, 36, 20);
   }
+}
+
+/// Copies run ahead of the loop by every number of steps, fewer and more than it has.
+TEST(Schedule, StagedCopies) {
+  for (const auto& [depth, stages] : std::vector<std::pair<int64_t, int64_t>>{{3, 2}, {20, 4}, {40, 2}, {40, 3}}) {
+    Schedule schedule = matmul(21, 36, depth);
+    tile_and_bind(schedule);
+    for (const char* tensor : {"A", "B"}) {
+      check(schedule.promote(tensor, "k_outer", Memory::kShared));
+      check(schedule.stage(tensor, "k_outer", stages));
+    }
+    expect_product(schedule, 21, 36, depth);
+  }
+}
+
+TEST(Schedule, WhatIsStagedAndNot) {
+  Schedule schedule = matmul(16, 16, 64);
+  tile_and_bind(schedule);
+  EXPECT_EQ(error_of(schedule.stage("A", "k_outer", 2)), "error: 'A' is not held in shared memory below 'k_outer'\n");
+  check(schedule.promote("A", "k_outer", Memory::kShared));
+  check(schedule.promote("B", "k_outer", Memory::kShared));
+  check(schedule.promote("B", "j_outer", Memory::kShared));
+  EXPECT_EQ(error_of(schedule.stage("A", "k_outer", 9)), "error: cannot stage 'A': 9 stages; there may be 2 to 8\n");
+  check(schedule.stage("A", "k_outer", 3));
+  EXPECT_EQ(error_of(schedule.stage("B", "k_outer", 2)), "error: cannot stage 'B': 'A' has 3 stages over 'k_outer'\n");
+  EXPECT_EQ(error_of(schedule.stage("B", "j_outer", 2)),
+            "error: cannot stage 'B': the iterations of 'j_outer' run at once\n");
+}
+
+TEST(Schedule, WhatTheLaunchWritesIsNotStaged) {
+  Schedule schedule =
+      take(Schedule::create("def f(float(N,M) A) -> (T, B) { T(i,j) = A(i,j) + 1  B(i,j) = T(i,j) * T(i,j) }",
+                            {.sizes = {{"N", 4}, {"M", 8}}, .backend = Backend::kSimulator}));
+  ASSERT_EQ(schedule.loops(), (std::vector<std::string>{"i", "j"}));
+  check(schedule.bind("j", Axis::kThreadX));
+  check(schedule.promote("T", "i", Memory::kShared));
+  EXPECT_EQ(error_of(schedule.stage("T", "i", 2)),
+            "error: cannot stage 'T': S1[i = 0, j = 0] reads what S0[i = 0, j = 0] writes in the same launch\n");
+}
+
+constexpr const char* kRowSum = "def row_sum(float(N,M) x) -> (s) { s(i) +=! x(i,k) }";
+
+/// Parts that fill the reduction and that do not, by threads of a block.
+TEST(Schedule, ReductionSplitAcrossThreads) {
+  for (const Part part : {Part::kChunk, Part::kCyclic}) {
+    for (const int64_t length : {64, 50, 9}) {
+      const std::map<std::string, int64_t> sizes = {{"N", 3}, {"M", length}};
+      Schedule schedule = take(Schedule::create(kRowSum, {.sizes = sizes, .backend = Backend::kSimulator}));
+      const ReductionLoops made = take(schedule.split_reduction("k", 8, part));
+      EXPECT_EQ(schedule.loops(), (std::vector<std::string>{"i", "k_part", "k_rest", "k_together"}));
+      check(schedule.bind("i", Axis::kBlockX));
+      check(schedule.bind(made.part, Axis::kThreadX));
+      EXPECT_EQ(made.partial, "s_parts");
+      check(schedule.promote(made.partial, "i", Memory::kShared));
+      expect_same(schedule, kRowSum, sizes);
+    }
+  }
+}
+
+/// Partial results by blocks of one launch, added up by those of another.
+TEST(Schedule, ReductionSplitAcrossBlocks) {
+  const std::map<std::string, int64_t> sizes = {{"N", 20}, {"M", 50}};
+  Schedule schedule = take(Schedule::create(kRowSum, {.sizes = sizes, .backend = Backend::kSimulator}));
+  const ReductionLoops made = take(schedule.split_reduction("k", 4));
+  check(schedule.distribute("i"));
+  EXPECT_EQ(schedule.loops(),
+            (std::vector<std::string>{"i_S0_parts_init", "k_part", "k_rest", "i_S0_init", "i", "k_together"}));
+  check(schedule.launch("i_S0_init"));
+  EXPECT_EQ(error_of(schedule.launch("k_together")),
+            "error: no launch can begin at 'k_together'; at the top stand i_S0_parts_init, i_S0_init, i\n");
+  check(schedule.reorder({made.part, "i_S0_parts_init"}));
+  check(schedule.bind("i_S0_parts_init", Axis::kThreadX));
+  check(schedule.bind(made.part, Axis::kBlockX));
+  for (const char* loop : {"i_S0_init", "i"}) check(schedule.bind(loop, Axis::kThreadX));
+  expect_same(schedule, kRowSum, sizes);
+  EXPECT_NE(take(schedule.cuda_text()).find("row_sum_1"), std::string::npos);
+}
+
+/// Partial results that shuffles combine; more of them than a warp has lanes, and less.
+TEST(Schedule, ReductionByAWarp) {
+  for (const int64_t parts : {96, 64, 32}) {
+    const std::map<std::string, int64_t> sizes = {{"N", 3}, {"M", 200}};
+    Schedule schedule = take(Schedule::create(kRowSum, {.sizes = sizes, .backend = Backend::kSimulator}));
+    const ReductionLoops made = take(schedule.split_reduction("k", parts, Part::kCyclic));
+    EXPECT_EQ(error_of(schedule.reduce_by_warp(made.part)), "error: 'k_part' is no reduction to one element\n");
+    check(schedule.bind("i", Axis::kBlockX));
+    check(schedule.bind(made.part, Axis::kThreadX));
+    check(schedule.reduce_by_warp(made.together));
+    check(schedule.promote(made.partial, "i", Memory::kShared));
+    expect_same(schedule, kRowSum, sizes);
+    EXPECT_EQ(error_of(schedule.split(made.together, 2)),
+              "error: a warp shares 'k_together'; its loop stays as it is\n");
+  }
+  Schedule narrow = take(Schedule::create(kRowSum, {.sizes = {{"N", 3}, {"M", 64}}, .backend = Backend::kSimulator}));
+  check(narrow.bind("i", Axis::kBlockX));
+  check(narrow.reduce_by_warp("k"));
+  EXPECT_EQ(error_of(narrow.compile()), "error: no warp has 'k': a block has 1 threads in x, no multiple of 32\n");
+}
+
+TEST(Schedule, ReductionsThatAreNotSplit) {
+  Schedule schedule = matmul(4, 4, 8);
+  EXPECT_EQ(error_of(schedule.split_reduction("j", 2)),
+            "error: cannot split the reduction over 'j': S0_init, S0 stand below it\n");
+  EXPECT_EQ(error_of(schedule.split_reduction("k", 9)),
+            "error: cannot split the reduction over 'k' into 9 parts: it has 8 iterations\n");
+  take(schedule.split("k", 4));
+  EXPECT_EQ(error_of(schedule.split_reduction("k_inner", 2)),
+            "error: 'k_inner' does not run over a whole index that S0 reduces over\n");
+  Schedule strict = take(Schedule::create(
+      kRowSum, {.sizes = {{"N", 4}, {"M", 8}}, .backend = Backend::kSimulator, .mapping = {.strict = true}}));
+  EXPECT_EQ(error_of(strict.split_reduction("k", 2)),
+            "error: cannot split the reduction over 'k': the request is strict, its order is that of the source\n");
+  Schedule twice = take(Schedule::create("def f(float(N,K,L) x) -> (s) { s(i) +=! x(i,k,l) }",
+                                         {.sizes = {{"N", 4}, {"K", 8}, {"L", 8}}, .backend = Backend::kSimulator}));
+  EXPECT_EQ(error_of(twice.split_reduction("k", 2)),
+            "error: cannot split the reduction over 'k': the loops l stand below it; reorder them first\n");
+}
+
+constexpr const char* kBiased =
+    "def f(float(M,K) A, float(K,N) B, float(N) b) -> (C) { C(i,j) +=! A(i,k) * B(k,j)  C(i,j) = C(i,j) + b(j) }";
+
+/// Each statement under loops of its own.
+Schedule apart(const char* text, const std::map<std::string, int64_t>& sizes) {
+  Request request{.sizes = sizes, .backend = Backend::kSimulator};
+  request.mapping.outer_schedule_options.fusion = options::Fusion::kMin;
+  return take(Schedule::create(text, request));
+}
+
+TEST(Schedule, NeighboursShareALoop) {
+  const std::map<std::string, int64_t> sizes = {{"M", 9}, {"N", 7}, {"K", 5}};
+  Schedule schedule = apart(kBiased, sizes);
+  ASSERT_EQ(schedule.loops(), (std::vector<std::string>{"i", "j", "i_1", "j_1", "k", "i_2", "j_2"}));
+  EXPECT_EQ(error_of(schedule.merge("i", "i_2")),
+            "error: cannot merge 'i' and 'i_2': the second does not stand right behind the first\n");
+  check(schedule.merge("i", "i_1"));
+  check(schedule.merge("i", "i_2"));
+  check(schedule.merge("j", "j_1"));
+  EXPECT_EQ(schedule.loops(), (std::vector<std::string>{"i", "j", "k", "j_2"}));
+  check(schedule.bind("i", Axis::kBlockX));
+  check(schedule.bind("j", Axis::kThreadX));
+  check(schedule.bind("j_2", Axis::kThreadX));
+  expect_same(schedule, kBiased, sizes);
+}
+
+/// The first and the last of what a tile needs are done in it.
+TEST(Schedule, StatementsSinkIntoATile) {
+  const std::map<std::string, int64_t> sizes = {{"M", 9}, {"N", 20}, {"K", 5}};
+  Schedule schedule = apart(kBiased, sizes);
+  take(schedule.tile({"i_1", "j_1"}, {4, 8}));
+  check(schedule.sink("i", "j_1_outer"));
+  check(schedule.sink("i_2", "j_1_outer"));
+  EXPECT_EQ(schedule.loops(), (std::vector<std::string>{"i_1_outer", "j_1_outer", "i", "j", "i_1_inner", "j_1_inner",
+                                                        "k", "i_2", "j_2"}));
+  check(schedule.bind("i_1_outer", Axis::kBlockY));
+  check(schedule.bind("j_1_outer", Axis::kBlockX));
+  for (const char* loop : {"i", "i_1_inner", "i_2"}) check(schedule.bind(loop, Axis::kThreadY));
+  for (const char* loop : {"j", "j_1_inner", "j_2"}) check(schedule.bind(loop, Axis::kThreadX));
+  expect_same(schedule, kBiased, sizes);
+}
+
+/// The lanes of a warp share an iteration of one reduction, and of nothing else.
+TEST(Schedule, NothingSinksIntoAReductionByAWarp) {
+  constexpr const char* kText = "def f(float(N,M) x) -> (s, t) { t(i) = x(i,0)  s(i) +=! x(i,k)  t(i) += s(i) }";
+  Schedule schedule = take(Schedule::create(kText, {.sizes = {{"N", 4}, {"M", 64}}, .backend = Backend::kSimulator}));
+  check(schedule.reduce_by_warp("k"));
+  EXPECT_EQ(error_of(schedule.sink("S2", "k")), "error: 'k' is no reduction to one element\n");
+}
+
+TEST(Schedule, WhatNeighboursNeedOfEachOther) {
+  const char* window = "def f(float(N) A) -> (T, B) { T(i) = A(i)  B(i) +=! T(i + k) where i in 0:N - 2, k in 0:3 }";
+  Schedule schedule = apart(window, {{"N", 12}});
+  ASSERT_EQ(schedule.loops(), (std::vector<std::string>{"i", "i_1", "i_2", "k"}));
+  EXPECT_EQ(error_of(schedule.sink("i", "i_1")),
+            "error: cannot sink 'i' below 'i_1': S0[i = 0] has nothing to do with it\n");
+  check(schedule.merge("i_1", "i_2"));
+  EXPECT_EQ(error_of(schedule.merge("i", "i_1")),
+            "error: cannot merge 'i' and 'i_1': S0[i = 1] must run before S1[i = 0, k = 1] (flow dependence), and the "
+            "schedule does not see to it\n");
+  check(schedule.sink("S0", "i_1"));
+  EXPECT_EQ(schedule.loops(), (std::vector<std::string>{"i_1", "i", "k"}));
+  expect_same(schedule, window, {{"N", 12}});
+}
+
+/// Blocks do not wait for each other, launches do.
+TEST(Schedule, WhatBlocksNeedOfEachOtherIsForAnotherLaunch) {
+  const char* window = "def f(float(N) A) -> (T, B) { T(i) = A(i)  B(i) +=! T(i + k) where i in 0:N - 2, k in 0:3 }";
+  Schedule schedule = apart(window, {{"N", 12}});
+  check(schedule.merge("i_1", "i_2"));
+  for (const char* loop : {"i", "i_1"}) check(schedule.bind(loop, Axis::kBlockX));
+  EXPECT_EQ(error_of(schedule.compile()), "error: S1[i = 0, k = 1] in one block needs S0[i = 1] in another\n");
+  check(schedule.launch("i_1"));
+  expect_same(schedule, window, {{"N", 12}});
 }
 
 TEST(Schedule, RegisterTilesAtTheEdges) {

@@ -11,7 +11,7 @@ namespace {
 
 TEST(Key, NothingThatChangesAKernelIsMissing) {
   const Key key = key_of(1, "tile: 4");
-  std::vector<Key> others(12, key);
+  std::vector<Key> others(13, key);
   others[0].problem.program = Digest::of("another").to_string();
   others[1].problem.sizes = {1024, 33};
   others[2].problem.scalars = {8};
@@ -24,6 +24,7 @@ TEST(Key, NothingThatChangesAKernelIsMissing) {
   others[9].options = "tile: 5";
   others[10].machine = "114 processors";
   others[11].compiler = "2";
+  others[12].problem.element_aligned = true;
   std::set<std::string> digests = {digest_of(key).to_string()};
   for (const Key& other : others) digests.insert(digest_of(other).to_string());
   EXPECT_EQ(digests.size(), others.size() + 1);
@@ -148,6 +149,61 @@ TEST(Cache, MergeKeepsTheFaster) {
   EXPECT_EQ(value_of(a->merge(*b)).measurements, 0);
 }
 
+TEST(Cache, MergeJoinsCodeForArchitectures) {
+  const Folder folder;
+  auto a = value_of(Cache::open(folder.file("a")));
+  auto b = value_of(Cache::open(folder.file("b")));
+  ASSERT_TRUE(a->put(key_of(0), entry_of(0)));
+  Entry with_more = entry_of(0);
+  with_more.gpu.others = {{"sm_86", "for another"}};
+  ASSERT_TRUE(b->put(key_of(0), with_more));
+  EXPECT_EQ(value_of(a->merge(*b)).entries, 1);
+  const Entry joined = *value_of(a->find(key_of(0)));
+  EXPECT_EQ(joined.gpu.others, (std::vector<Cubin>{{"sm_80", "code 0"}, {"sm_86", "for another"}}));
+  EXPECT_EQ(value_of(a->merge(*b)).entries, 0);
+}
+
+TEST(Cache, PutKeepsCodeForOtherArchitectures) {
+  const Folder folder;
+  auto cache = value_of(Cache::open(folder.file("c")));
+  ASSERT_TRUE(cache->put(key_of(0), entry_of(0)));
+  Entry again = entry_of(0);
+  again.gpu.cubin = "newer code";
+  again.gpu.others = {{"sm_86", "for another"}};
+  again.created = 3000;
+  ASSERT_TRUE(cache->put(key_of(0), again));
+  again.gpu.others.push_back({"sm_80", "code 0"});
+  expect_equal(*value_of(cache->find(key_of(0))), again);
+  // Code of another text would not have this one's launches.
+  Entry other = again;
+  other.certificate.proved_text = "def";
+  other.gpu.others = {};
+  ASSERT_TRUE(cache->put(key_of(0), other));
+  EXPECT_TRUE(value_of(cache->find(key_of(0)))->gpu.others.empty());
+  auto from = value_of(Cache::open(folder.file("from")));
+  ASSERT_TRUE(from->put(key_of(0), again));
+  EXPECT_EQ(value_of(cache->merge(*from)).entries, 0);
+  EXPECT_TRUE(value_of(cache->find(key_of(0)))->gpu.others.empty());
+}
+
+TEST(Cache, AnEntryHasCodeForSeveralArchitectures) {
+  GpuCode code;
+  code.arch = "sm_90a";
+  code.cubin = "90a";
+  code.others = {{"sm_80", "80"}, {"sm_86", "86"}, {"sm_100f", "100f"}};
+  const auto bytes_for = [&](int device) {
+    const std::optional<Cubin> found = code.code_for(device);
+    return found ? found->bytes : "none";
+  };
+  EXPECT_EQ(bytes_for(90), "90a");
+  EXPECT_EQ(bytes_for(80), "80");
+  EXPECT_EQ(bytes_for(86), "86");
+  EXPECT_EQ(bytes_for(89), "86") << "the newest that runs there";
+  EXPECT_EQ(bytes_for(103), "100f");
+  EXPECT_EQ(bytes_for(75), "none");
+  EXPECT_EQ(bytes_for(91), "none");
+}
+
 TEST(Cache, PruneRemovesWhatIsAskedFor) {
   const Folder folder;
   auto cache = value_of(Cache::open(folder.file("c")));
@@ -185,9 +241,19 @@ TEST(Cache, ExportIsReadOnlyAndInOneStep) {
   EXPECT_TRUE(value_of(exported->find(key_of(0))));
   EXPECT_FALSE(value_of(exported->find(key_of(0, "x"))));
   EXPECT_TRUE(value_of(exported->find(key_of(0, "y"))));
+  const auto complete = [](const Key& key, Entry& entry) -> Result<void> {
+    if (key.options == "x") return fail("not that one");
+    entry.gpu.others.push_back({"sm_86", "more"});
+    return {};
+  };
+  EXPECT_EQ(cache->export_to(folder.file("more"), {.best_only = false, .complete = complete}).error().to_string(),
+            "error: not that one\n");
+  ASSERT_TRUE(cache->export_to(folder.file("more"), {.complete = complete}));
+  auto completed = value_of(Cache::open(folder.file("more"), {.mode = Mode::kReadOnly}));
+  EXPECT_EQ(value_of(completed->find(key_of(0)))->gpu.others.back().bytes, "more");
   size_t files = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) files += file.exists() ? 1 : 0;
-  EXPECT_EQ(files, 3U);
+  EXPECT_EQ(files, 4U);
 }
 
 TEST(Cache, OtherFilesAreRefused) {
@@ -197,6 +263,11 @@ TEST(Cache, OtherFilesAreRefused) {
             "error: the cache " + path + ": it does not exist, or there is no right to open it\n");
   std::ofstream(path) << "def f(float(N) A) -> (B) { B(i) = A(i) } # longer than the header of a database ........";
   EXPECT_EQ(Cache::open(path).error().to_string(), "error: the cache " + path + ": it is not a cache\n");
+  EXPECT_TRUE(is_unreadable(path));
+  EXPECT_FALSE(is_unreadable(folder.file("missing")));
+  EXPECT_FALSE(is_unreadable(folder.path()));
+  ASSERT_TRUE(Cache::open(folder.file("good")));
+  EXPECT_FALSE(is_unreadable(folder.file("good")));
   EXPECT_EQ(Cache::open(folder.file("no/folder")).error().to_string(),
             "error: the cache " + folder.file("no/folder") + ": it does not exist, or there is no right to open it\n");
 }

@@ -56,6 +56,7 @@ inline Entry entry_of(int number, size_t code_bytes = 200) {
   for (size_t i = 0; i < code_bytes; ++i) {
     entry.gpu.cubin += static_cast<char>((static_cast<size_t>(number) * 31 + i * 7) % 256);
   }
+  entry.gpu.others = {{"sm_80", "code " + std::to_string(number)}};
   entry.gpu.plan.tensors = {{"", 4096, 16, false}, {"", 4096, 4, true}};
   entry.gpu.plan.scalars = {{"", 4}};
   entry.gpu.plan.workspace = {{"partial", 0, 512}};
@@ -64,6 +65,7 @@ inline Entry entry_of(int number, size_t code_bytes = 200) {
   launch.grid = {number + 1, 2, 3};
   launch.block = {32, 8, 1};
   launch.dynamic_shared_bytes = 65536;
+  launch.waits = true;
   launch.arguments = {{cuda::KernelArgument::Kind::kTensor, 1}, {cuda::KernelArgument::Kind::kWorkspace, 0}};
   entry.gpu.plan.kernels = {launch};
   entry.gpu.text = "// kernel " + std::to_string(number);
@@ -77,6 +79,7 @@ inline void expect_equal(const Entry& a, const Entry& b) {
   EXPECT_EQ(a.cpu, b.cpu);
   EXPECT_EQ(a.gpu.arch, b.gpu.arch);
   EXPECT_EQ(a.gpu.cubin, b.gpu.cubin);
+  EXPECT_EQ(a.gpu.others, b.gpu.others);
   EXPECT_EQ(a.gpu.text, b.gpu.text);
   EXPECT_EQ(a.certificate, b.certificate);
   EXPECT_EQ(a.created, b.created);
@@ -100,6 +103,7 @@ inline void expect_equal(const Entry& a, const Entry& b) {
     EXPECT_EQ(p.kernels[i].grid, q.kernels[i].grid);
     EXPECT_EQ(p.kernels[i].block, q.kernels[i].block);
     EXPECT_EQ(p.kernels[i].dynamic_shared_bytes, q.kernels[i].dynamic_shared_bytes);
+    EXPECT_EQ(p.kernels[i].waits, q.kernels[i].waits);
     ASSERT_EQ(p.kernels[i].arguments.size(), q.kernels[i].arguments.size());
     for (size_t n = 0; n < p.kernels[i].arguments.size(); ++n) {
       EXPECT_EQ(p.kernels[i].arguments[n].kind, q.kernels[i].arguments[n].kind);

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <csignal>
+
 #include "tests/cli/process.h"
 
 namespace tc::testing {
@@ -44,16 +46,64 @@ TEST_F(CacheTool, RunFillsACacheAndTakesFromIt) {
             "error: '--production' is about a cache; '--cache' says which\n");
   EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=9,K=16", "--cache=no/c"}),
             "error: the cache no/c: it does not exist, or there is no right to open it\n");
-  EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=9,K=16", "--cache=mv.tc"}),
-            "error: the cache mv.tc: it is not a cache\n");
+}
+
+/// Nothing of what the compiler is made of is asked for: the process would end.
+TEST_F(CacheTool, ProductionNeitherSchedulesNorOpensNvrtc) {
+  run("M=8,K=16", {"--cache=c"});
+  folder.write("idx.tc", "def idx(float(E) T, int(N) I) -> (y) { y(n) = T(I(n)) }\n");
+  good({"run", "idx.tc", "--sizes=E=8,N=4", "--cache=c", "--output_dir="});
+  const std::vector<std::string> words = {"run", "mv.tc", "--sizes=M=8,K=16", "--cache=c", "--output_dir=out"};
+  ::setenv("LD_PRELOAD", TC_NO_COMPILER, 1);
+  const Output compiling = folder.run(words);
+  std::vector<std::string> with_production = words;
+  with_production.emplace_back("--production");
+  const Output production = folder.run(with_production);
+  const Output integers =
+      folder.run({"run", "idx.tc", "--sizes=E=8,N=4", "--cache=c", "--production", "--output_dir="});
+  ::unsetenv("LD_PRELOAD");
+  EXPECT_EQ(compiling.code, 128 + SIGABRT) << compiling.err;
+  EXPECT_EQ(compiling.err, "isl is asked for a context\n");
+  EXPECT_EQ(production.code, 0) << production.err;
+  EXPECT_TRUE(has(production.out, "cache: found, options chosen by the compiler\n")) << production.out;
+  EXPECT_EQ(integers.err,
+            "error: 'I' holds integers, which may be subscripts, and production does not know their bounds; give it by "
+            "--inputs\n");
+  const std::string with_isl = folder.read("out/y.npy");
+  good({"run", "mv.tc", "--sizes=M=8,K=16", "--output_dir=out"});
+  EXPECT_EQ(folder.read("out/y.npy"), with_isl) << "the same random inputs";
+  EXPECT_EQ(error({"run", "mv.tc", "--entry=mw", "--sizes=M=8,K=16", "--cache=c", "--production"}),
+            "error: there is no def 'mw'; did you mean 'mv'?\n");
+  EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=8,J=16", "--cache=c", "--production"}),
+            "error: 'mv' has no size 'J'; its sizes are M, K\n");
+}
+
+TEST_F(CacheTool, ARunGoesOnWithoutACacheThatIsDamagedAsAWhole) {
+  run("M=8,K=16", {"--cache=c"});
+  std::string bytes = folder.read("c");
+  std::fill_n(bytes.begin(), 1024, 'x');
+  folder.write("c", bytes);
+  for (const char* file : {"c", "mv.tc"}) {
+    const std::string before = folder.read(file);
+    const Output output =
+        folder.run({"run", "mv.tc", "--sizes=M=8,K=16", "--check", "--output_dir=", std::string("--cache=") + file});
+    EXPECT_EQ(output.code, 0) << output.err;
+    EXPECT_EQ(output.err, std::string("warning: the cache ") + file +
+                              ": it is not a cache; nothing is taken from it or added to it; remove it, or name "
+                              "another file\n");
+    EXPECT_TRUE(has(output.out, "cache: compiled, not added, options chosen by the compiler\n")) << output.out;
+    EXPECT_EQ(folder.read(file), before);
+  }
+  EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=8,K=16", "--cache=c", "--production"}),
+            "error: the cache c: it is not a cache\n");
 }
 
 TEST_F(CacheTool, ListShowVerifyMergePruneExport) {
   run("M=8,K=16", {"--cache=a"});
   run("M=9,K=16", {"--cache=b"});
   EXPECT_EQ(good({"cache", "merge", "all", "a", "b"}),
-            "a: 1 kernels, 0 measurements and 1 programs added\n"
-            "b: 1 kernels, 0 measurements and 0 programs added\n");
+            "a: 1 kernel, 0 measurements and 1 program added\n"
+            "b: 1 kernel, 0 measurements and 0 programs added\n");
   const std::string list = good({"cache", "list", "all"});
   EXPECT_TRUE(has(list, " 8x16 ") && has(list, " 9x16 ") && has(list, "the compiler's")) << list;
   EXPECT_EQ(std::ranges::count(list, '\n'), 3);
@@ -63,8 +113,8 @@ TEST_F(CacheTool, ListShowVerifyMergePruneExport) {
   EXPECT_EQ(good({"cache", "show", "all", id, "--stage=object"}).substr(1, 3), "ELF");
   EXPECT_EQ(error({"cache", "show", "all", "xyz"}), "error: all has no kernel whose id begins with 'xyz'\n");
   EXPECT_EQ(good({"cache", "verify", "all", "--reprove"}),
-            "all: 3 rows, all as they were written\nall: 2 kernels proved again\n");
-  EXPECT_EQ(good({"cache", "export", "all", "out", "--entries=mv"}), "out: 2 kernels, 0 measurements and 1 programs\n");
+            "all: 3 rows, all as written\nall: 2 kernels proved again\n");
+  EXPECT_EQ(good({"cache", "export", "all", "out", "--entries=mv"}), "out: 2 kernels, 0 measurements and 1 program\n");
   EXPECT_EQ(error({"cache", "export", "all", "out2", "--entries=mm"}), "error: all has no def 'mm'\n");
   EXPECT_EQ(error({"cache", "export", "all", "out"}), "error: the file out cannot be made: File exists\n");
   EXPECT_EQ(good({"cache", "prune", "all", "--other_compilers"}),
@@ -81,7 +131,7 @@ TEST_F(CacheTool, DamageIsReportedSkippedAndRemoved) {
   EXPECT_TRUE(
       has(error({"cache", "verify", "c"}), "of entries is damaged (its checksum does not match); it is skipped"));
   EXPECT_TRUE(has(run("M=8,K=16", {"--cache=c"}), "cache: compiled and added"));
-  EXPECT_EQ(good({"cache", "verify", "c"}), "c: 2 rows, all as they were written\n");
+  EXPECT_EQ(good({"cache", "verify", "c"}), "c: 2 rows, all as written\n");
 }
 
 TEST_F(CacheTool, ImportedOptionsAreComparedTimedAndTaken) {
@@ -91,7 +141,7 @@ TEST_F(CacheTool, ImportedOptionsAreComparedTimedAndTaken) {
   EXPECT_TRUE(has(run("M=8,K=16", {"--cache=c"}), "cache: found, options unroll: 3\n"));
   EXPECT_TRUE(has(good({"cache", "best", "c"}), "unroll: 3"));
   EXPECT_TRUE(has(good({"cache", "best", "c", "--json"}), "\"options\": \"unroll: 3\\n\""));
-  EXPECT_TRUE(has(good({"cache", "verify", "c", "--reprove"}), "1 kernels proved again"));
+  EXPECT_TRUE(has(good({"cache", "verify", "c", "--reprove"}), "1 kernel proved again"));
   folder.write("wrong", "unroll: 3000");
   EXPECT_TRUE(has(error({"cache", "import", "c", "mv.tc", "--sizes=M=8,K=16", "--options=wrong"}), "unroll"));
   EXPECT_EQ(error({"cache", "import", "c", "mv.tc", "--sizes=M=8,K=16", "--cuda_text=x"}),

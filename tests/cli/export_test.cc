@@ -14,7 +14,7 @@ constexpr char kDriver[] = R"(#include <stdint.h>
 int cuModuleLoadData(void** module, const void* image) {
   printf("load %s\n", (const char*)image);
   *module = (void*)image;
-  return 0;
+  return strcmp(image, "of another GPU") == 0 ? 209 : 0;
 }
 int cuModuleUnload(void* module) { return printf("unload %s\n", (const char*)module), 0; }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
@@ -50,7 +50,9 @@ TEST(ExportC, AGpusKernelsNeedTheDriverOnly) {
   using cuda::KernelArgument;
   using Slot = cache::Slot;
   cache::Entry entry;
-  entry.gpu = {.arch = "sm_90a", .cubin = std::string("machine code\0", 13), .plan = {}, .text = ""};
+  entry.gpu.arch = "sm_90a";
+  entry.gpu.cubin = std::string("of another GPU\0", 15);
+  entry.gpu.others = {{"sm_80", std::string("machine code\0", 13)}, {"sm_75", std::string("older\0", 6)}};
   cuda::LaunchPlan& plan = entry.gpu.plan;
   // The plan's order is not the text's: the result comes first.
   plan.tensors = {{"", 64, 4, true}, {"", 64, 4, false}};
@@ -85,6 +87,7 @@ TEST(ExportC, AGpusKernelsNeedTheDriverOnly) {
       "cd " + folder.path(".") + " && cc -std=c99 -Wall -Wextra -Werror main.c f.c driver.c -o main && ./main >out";
   ASSERT_EQ(std::system(command.c_str()), 0) << exported->source;
   EXPECT_EQ(folder.read("out"),
+            "load of another GPU\n"
             "load machine code\n"
             "set first 8 65536\n"
             "allocate 384\n"

@@ -1,4 +1,7 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -117,6 +120,8 @@ TEST_F(Tool, CommandLinesThatAreWrong) {
   EXPECT_EQ(error({"run", "mm.tc", "--check=maybe"}), "error: '--check' takes true or false, not 'maybe'\n");
   EXPECT_EQ(error({"run", "mm.tc", "--backend=gpu"}),
             "error: there is no backend 'gpu'; there are auto, cpu, cuda, interp and sim\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--inputs=A=a.npy", "--inputs=B=b.npy"}), "error: '--inputs' is given twice\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--check", "--nocheck"}), "error: '--check' is given twice\n");
   EXPECT_EQ(error({"run", "mm.tc", "--repeat=0"}), "error: '--repeat' is 0; a kernel is run at least once\n");
 }
 
@@ -228,6 +233,10 @@ TEST_F(Tool, RunTakesScalarsAndInOuts) {
       "error: the result 'C' would replace the file 'C.npy' that 'C' is read from; choose another --output_dir\n");
   EXPECT_EQ(error({"run", "sgemm.tc", "--inputs=A=a.npy,B=b.npy,C=c.npy", "--scalars=a=2"}),
             "error: scalar 'b' has no value; give it by --scalars=b=NUMBER\n");
+  EXPECT_EQ(error({"run", "sgemm.tc", "--sizes=N=1,M=1,K=1", "--scalars=a=1e39,b=1"}),
+            "error: scalar 'a' is 1e+39; float32 holds numbers up to 3.40282e+38\n");
+  EXPECT_EQ(error({"run", "sgemm.tc", "--scalars=a=-1e400"}),
+            "error: scalar 'a' is -1e400, which is outside the range of float64\n");
   EXPECT_EQ(error({"run", "sgemm.tc", "--scalars=a=two"}), "error: scalar 'a' must be a number, not 'two'\n");
 }
 
@@ -246,6 +255,7 @@ TEST_F(Tool, RunRefusesWrongSizes) {
   EXPECT_EQ(sizes_error("M=3,N=4,L=5"), "error: 'mm' has no size 'L'; its sizes are M, K, N\n");
   EXPECT_EQ(sizes_error("M=3,N=4,k=5"), "error: 'mm' has no size 'k'; did you mean 'K'?\n");
   EXPECT_EQ(sizes_error("M=3,M=4"), "error: '--sizes' gives 'M' twice\n");
+  EXPECT_EQ(sizes_error("M=3,N=4,K=5,"), "error: '--sizes' takes NAME=VALUE,NAME=VALUE,...; '' is not NAME=VALUE\n");
   EXPECT_EQ(sizes_error("M"), "error: '--sizes' takes NAME=VALUE,NAME=VALUE,...; 'M' is not NAME=VALUE\n");
   EXPECT_EQ(sizes_error("M=-3,N=4,K=5"), "error: the size 'M' is -3: sizes are not negative\n");
   EXPECT_EQ(sizes_error("M=99999999999999999999,N=1,K=1"),
@@ -380,6 +390,20 @@ TEST_F(Tool, EmitShowsTheStagesOfAGpu) {
             "error: there is no pass 'cudas'; did you mean 'cuda'?\n");
 }
 
+TEST_F(Tool, KernelsForTensorsThatAreAlignedToTheirElements) {
+  folder_.write("sums.tc", "def sums(float(N,D) x) -> (s) { s(n) +=! x(n,d) }\n");
+  const std::vector<std::string> base = {"emit", "sums.tc", "--stage=cuda", "--sizes=N=64,D=1024"};
+  std::vector<std::string> flagged = base;
+  flagged.push_back("--element_aligned");
+  EXPECT_NE(good(base).find("float4"), std::string::npos);
+  EXPECT_EQ(good(flagged).find("float4"), std::string::npos);
+  const std::string run = good(
+      {"run", "mm.tc", "--sizes=M=16,N=16,K=16", "--backend=sim", "--element_aligned", "--check", "--output_dir="});
+  EXPECT_NE(run.find("check: 'C' agrees"), std::string::npos) << run;
+  EXPECT_EQ(error({"run", "mm.tc", "--sizes=M=8,N=8,K=8", "--element_aligned"}),
+            "error: '--element_aligned' is for the backends cuda and sim\n");
+}
+
 TEST_F(Tool, WhatIsMissingForAGpuIsSaid) {
   ::setenv("TENSORC_NVRTC", "/nonexistent/libnvrtc.so", 1);
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=ptx", "--sizes=M=8,N=8,K=8"}),
@@ -398,6 +422,20 @@ TEST_F(Tool, WhatIsMissingForAGpuIsSaid) {
 TEST_F(Tool, EmitWritesToAFile) {
   EXPECT_EQ(good({"emit", "mm.tc", "--stage=ast", "--output=ast.txt"}), "");
   EXPECT_EQ(folder_.read("ast.txt"), good({"emit", "mm.tc", "--stage=ast"}));
+  EXPECT_EQ(error({"emit", "mm.tc", "--stage=ast", "--output=./mm.tc"}),
+            "error: '--output=./mm.tc' would replace the program that is read\n");
+  EXPECT_EQ(folder_.read("mm.tc"), kMm);
+}
+
+TEST_F(Tool, EmitWritesToAPipe) {
+  ASSERT_EQ(::mkfifo(folder_.path("pipe").c_str(), 0600), 0);
+  const int pipe = ::open(folder_.path("pipe").c_str(), O_RDWR | O_NONBLOCK);
+  ASSERT_GE(pipe, 0);
+  good({"emit", "mm.tc", "--stage=ast", "--output=pipe"});
+  std::string text(1 << 12, '\0');
+  text.resize(static_cast<size_t>(std::max<ssize_t>(::read(pipe, text.data(), text.size()), 0)));
+  ::close(pipe);
+  EXPECT_EQ(text, good({"emit", "mm.tc", "--stage=ast"}));
 }
 
 TEST_F(Tool, EmitRefusesWhatItCannotShow) {

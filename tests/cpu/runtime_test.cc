@@ -1,9 +1,12 @@
 #include "tc/cpu/runtime.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstring>
 #include <mutex>
 #include <set>
@@ -47,15 +50,48 @@ TEST_F(Runtime, WhatABodyWritesIsVisibleAfterwards) {
 TEST_F(Runtime, SeveralThreadsTakePart) {
   std::set<std::thread::id> threads;
   std::mutex mutex;
+  std::condition_variable another;
+  bool alone = false;
   auto body = [&](int) {
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    std::lock_guard lock(mutex);
-    return threads.insert(std::this_thread::get_id()), 0;
+    std::unique_lock lock(mutex);
+    threads.insert(std::this_thread::get_id());
+    another.notify_all();
+    // The others may be slow to wake on a busy machine.
+    alone = alone || !another.wait_for(lock, std::chrono::seconds(60), [&] { return threads.size() > 1; });
+    return 0;
   };
   EXPECT_EQ(in_parallel(0, 40, body), 0);
   EXPECT_GT(threads.size(), 1u);
   EXPECT_LE(threads.size(), 4u);
 }
+
+#ifndef __SANITIZE_THREAD__  // which allows a forked child no threads
+TEST_F(Runtime, AForkedChildHasThreadsOfItsOwn) {
+  const auto count_threads = [] {
+    std::set<std::thread::id> threads;
+    std::mutex mutex;
+    auto body = [&](int) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      std::lock_guard lock(mutex);
+      return threads.insert(std::this_thread::get_id()), 0;
+    };
+    return in_parallel(0, 40, body) == 0 ? threads.size() : 0;
+  };
+  ASSERT_GT(count_threads(), 1u);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(60);  // one that waits for its parent's helpers ends by it
+    bool several = true;
+    for (int round = 0; round < 20; ++round) several = count_threads() > 1 && several;
+    ::_exit(several ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status)) << "by signal " << WTERMSIG(status);
+  EXPECT_EQ(WEXITSTATUS(status), 0) << "one thread alone";
+  EXPECT_GT(count_threads(), 1u);
+}
+#endif
 
 TEST_F(Runtime, OneThreadMeansTheCaller) {
   set_thread_count(1);

@@ -101,6 +101,28 @@ TEST(Strategy, PacksTheOperandsOfALargeContraction) {
   expect_matmul(151, 203, 301);
 }
 
+TEST(Strategy, BlocksALargeContractionAsItIsTold) {
+  Compiled kernel = compile(matmul(150, 200, 300), {.tile = {18, 40, 4, 16}, .vector_width = 8});
+  ASSERT_EQ(kernel.scop.promotions.size(), 3u);
+  const auto extents = [&](size_t p) { return kernel.scop.promotions[p].extents; };
+  EXPECT_EQ(extents(0), (std::vector<int64_t>{300, 48})) << "B: a block of columns, in whole register tiles";
+  EXPECT_EQ(extents(1), (std::vector<int64_t>{20, 300})) << "A: a block of rows";
+  EXPECT_EQ(extents(2), (std::vector<int64_t>{4, 16})) << "C: a register tile";
+  for (const std::vector<int64_t>& tile : std::vector<std::vector<int64_t>>{
+           {18, 40, 4, 16}, {1, 1, 3, 8}, {64}, {400, 16, 1, 128}, {151, 203, 64, 128}, {7, 200, 6}}) {
+    for (const int width : {4, 16})
+      expect_matmul(151, 203, 301, {.tile = tile, .vector_width = width, .parallel = true});
+  }
+}
+
+TEST(Strategy, RegisterTilesOfSmallContractionsAndSums) {
+  for (const std::vector<int64_t>& tile :
+       std::vector<std::vector<int64_t>>{{8, 16, 1, 1}, {8, 16, 5, 7}, {1, 1, 2}, {37, 41, 128, 128, 9}}) {
+    expect_matmul(37, 41, 13, {.tile = tile});
+    expect_matmul(40, 1, 33, {.tile = tile});
+  }
+}
+
 TEST(Strategy, KeepsItsPromiseUnderOptions) {
   for (int64_t tile : {1, 3, 5, 16}) {
     for (int width : {1, 2, 8}) {

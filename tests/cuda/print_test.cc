@@ -44,7 +44,11 @@ TEST(Print, Golden) {
   expect_golden("row_sum", print(hand_written::row_sum(64, 1000)));
   expect_golden("matmul", print(hand_written::matmul(128, 192, 256)));
   expect_golden("scatter", print(hand_written::scatter(1000, 10)));
-  expect_golden("scale_and_reverse", print(hand_written::scale_and_reverse(1000)));
+  tile::Program two = hand_written::scale_and_reverse(1000);
+  expect_golden("scale_and_reverse", print(two));
+  // What the first kernel reads the second writes: neither order of accesses may change.
+  std::swap(two.kernels[0], two.kernels[1]);
+  expect_golden("scale_after_reverse", print(two));
   expect_golden("large_shared", print(hand_written::large_shared()));
 }
 
@@ -161,6 +165,29 @@ TEST(Expressions, ANaNWins) {
   const Workbench w;
   EXPECT_EQ(w.value(hi::Max::make(read(w.f, {0, 0}), hi::FloatImm::make(Float(32), 0))), "max_nan(F[0], 0.0f)");
   EXPECT_EQ(w.value(hi::Min::make(read(w.i, {0}), read(w.i, {1}))), "min(I[0], I[1])");
+}
+
+TEST(Expressions, SixteenBitExtremaStayAsTheyStandInMemory) {
+  const Workbench w;
+  const Expr h = read(w.h, {0});
+  EXPECT_EQ(ExprText(w.kernel).value_in_memory(hi::Max::make(h, h)), "max_nan(H[0], H[0])");
+  EXPECT_EQ(ExprText(w.kernel).value_in_memory(hi::Min::make(h, hi::FloatImm::make(Float(16), 1))),
+            "to_float16(min_nan(to_float(H[0]), 1.0f))");
+}
+
+TEST(Expressions, WhatManyAreDividedByHasOneReciprocal) {
+  const Workbench w;
+  const Expr i = thread_x();
+  const Expr many = read(w.f, {i, 0}), one = read(w.f, {0, 0});
+  const auto text = [&](int64_t values, const Expr& e) {
+    ExprText printer(w.kernel);
+    printer.enter_unrolled("thread_x", values);
+    return printer.value(e).substr(0, 9);
+  };
+  EXPECT_EQ(text(4, hi::Div::make(many, one)), "quotient(");
+  EXPECT_NE(text(3, hi::Div::make(many, one)), "quotient(");
+  EXPECT_NE(text(4, hi::Div::make(one, many)), "quotient(");
+  EXPECT_NE(text(4, hi::Div::make(one, one)), "quotient(");
 }
 
 TEST(Expressions, BoolsAreBytesInMemory) {
@@ -280,6 +307,8 @@ TEST(LaunchPlan, TensorsWorkspaceAndScalars) {
   EXPECT_EQ(plan.workspace_bytes(), 4000);
   ASSERT_EQ(plan.kernels.size(), 2u);
   EXPECT_EQ(plan.kernels[0].arguments.size(), 3u);
+  EXPECT_FALSE(plan.kernels[0].waits);
+  EXPECT_TRUE(plan.kernels[1].waits);
   EXPECT_EQ(plan.kernels[1].arguments[0].kind, KernelArgument::Kind::kWorkspace);
   EXPECT_EQ(launch_plan(hand_written::large_shared()).kernels[0].dynamic_shared_bytes, 65536);
   EXPECT_EQ(launch_plan(hand_written::row_sum(4, 4)).kernels[0].dynamic_shared_bytes, 0);

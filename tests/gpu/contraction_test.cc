@@ -175,6 +175,81 @@ TEST(Contraction, OneOperandIsTurned) {
   EXPECT_TRUE(has(kTransposed, 96, "B_shared (3,64,16):(1280,20,1)"));
 }
 
+/// Steps of 2048 sums are laid out where no element is converted on its way to them.
+TEST(Contraction, LessIsLaidOutOfElementsThatAreConverted) {
+  const auto laid_out = [](const std::string& type) -> std::optional<int64_t> {
+    std::string text = "def f(";
+    text += type + "(M,K) A, " + type + "(K,N) B) -> (float(M,N) C) { C(m,n) +=! A(m,k) * B(k,n) }";
+    gpu::Device device;
+    device.shared_bytes = 227 * 1024;
+    const Result<gpu::Mapping> mapping =
+        mapped(specialised_from(text.c_str(), {{"M", 4096}, {"N", 4096}, {"K", 4096}}), {}, device);
+    return mapping ? mapping->kernels.at(0).chosen.unroll : std::nullopt;
+  };
+  EXPECT_EQ(laid_out("float"), 2048);
+  EXPECT_EQ(laid_out("half"), 1024);
+  EXPECT_EQ(laid_out("bfloat16"), 1024);
+}
+
+/// Stores of a text to a tensor, of loops that are unrolled once for each iteration.
+int64_t stores_laid_out(const tile::NodePtr& node, const std::string& tensor) {
+  if (const auto* store = std::get_if<tile::Store>(&node->node)) return store->tensor == tensor ? 1 : 0;
+  if (const auto* loop = std::get_if<tile::For>(&node->node)) {
+    const int64_t count = loop->unrolled ? *Halide::Internal::as_const_int(loop->end) : 1;
+    return count * stores_laid_out(loop->body, tensor);
+  }
+  if (const auto* allocate = std::get_if<tile::Allocate>(&node->node)) return stores_laid_out(allocate->body, tensor);
+  if (const auto* let = std::get_if<tile::Let>(&node->node)) return stores_laid_out(let->body, tensor);
+  int64_t count = 0;
+  if (const auto* sequence = std::get_if<tile::Sequence>(&node->node)) {
+    for (const tile::NodePtr& child : sequence->children) count += stores_laid_out(child, tensor);
+  }
+  return count;
+}
+
+/// A step with more products than may be laid out goes around a part of them.
+TEST(Contraction, StepsAreLaidOutInPieces) {
+  for (const char* text : {kMatmul, kTransposed}) {
+    const ir::Program program = specialised_from(text, {{"M", 70}, {"N", 66}, {"K", 96}});
+    constexpr int64_t kSums = 32;  // of a thread
+    for (const auto& [most, laid_out] :
+         std::map<int64_t, int64_t>{{8, 32}, {100, 64}, {128, 128}, {300, 256}, {512, 512}, {1024, 1024}}) {
+      if (text == kTransposed && most < 128) continue;  // four values are read as vectors, and laid out always
+      const options::MappingOptions options{
+          .tile = {64, 64, 32}, .unroll = most, .map_to_threads = {16, 8}, .register_tile = {8, 4}, .copy_stages = 2};
+      const Result<gpu::Mapping> mapping = mapped(program, options);
+      ASSERT_TRUE(mapping) << mapping.error().to_string();
+      EXPECT_EQ(stores_laid_out(mapping->program.kernels.at(0).body, "C_sum"), kSums + laid_out) << most;
+      EXPECT_EQ(difference(program, options), "");
+    }
+  }
+}
+
+/// With more buffers than steps, all copies begin before the first is waited for.
+TEST(Contraction, CopiesOfFewStepsBeginAtOnce) {
+  const options::MappingOptions options{
+      .tile = {32, 32, 16}, .map_to_threads = {8, 8}, .register_tile = {4, 4}, .copy_stages = 4};
+  for (const char* text : {kMatmul, kTransposed}) {
+    for (const int64_t k : {48, 50, 32}) {
+      const ir::Program program = specialised_from(text, {{"M", 70}, {"N", 66}, {"K", k}});
+      const Result<gpu::Mapping> mapping = mapped(program, options);
+      ASSERT_TRUE(mapping) << mapping.error().to_string();
+      int closed = 0, closed_before_wait = -1;
+      tile::for_each_node(mapping->program.kernels.at(0).body, [&](const tile::Node& node) {
+        if (std::holds_alternative<tile::CommitGroup>(node.node)) ++closed;
+        if (std::holds_alternative<tile::WaitGroup>(node.node) && closed_before_wait < 0) closed_before_wait = closed;
+      });
+      EXPECT_EQ(closed_before_wait, k / 16);
+      EXPECT_TRUE(tile::verify(mapping->program).holds());
+      EXPECT_TRUE(tile::certify(mapping->program.kernels[0]).holds());
+      EXPECT_EQ(difference(program, options), "");
+      const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen);
+      ASSERT_TRUE(again) << again.error().to_string();
+      EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
+    }
+  }
+}
+
 /// A transposition reads and writes whole sectors, and its threads meet in no bank.
 TEST(Contraction, TranspositionsAreCoalesced) {
   const ir::Program program = specialised_from(kTransposition, {{"N", 256}, {"M", 192}});

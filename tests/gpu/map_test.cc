@@ -36,8 +36,12 @@ TEST(Map, OptionsOutOfTheDevicesLimitsAreErrors) {
 TEST(Map, WhatTheMappingCannotFollowIsRefused) {
   EXPECT_EQ(error_of({.fix_parameters_before_scheduling = false}),
             "error: 'fix_parameters_before_scheduling' is false; schedules are made for the sizes at hand\n");
-  EXPECT_EQ(error_of({.intra_tile_schedule_options = {.fusion = options::Fusion::kMin}}),
-            "error: 'intra_tile_schedule_options' is set; the points of a tile keep the order of the outer schedule\n");
+  EXPECT_EQ(
+      error_of({.intra_tile_schedule_options = {.allow_skewing = true}}),
+      "error: 'intra_tile_schedule_options' allows skewing; statements of a tile share a loop, and only those that "
+      "share none are skewed\n");
+  EXPECT_EQ(error_of({.private_depth = 0}),
+            "error: 'private_depth' is 0, but 2 band members stand above what a thread runs by itself\n");
 }
 
 TEST(Map, ReductionsOfEveryOperatorRunOnManyThreads) {

@@ -147,7 +147,7 @@ TEST(MappingOptions, ThatNoKernelFollowsAreRefused) {
             "not 8 by 8");
   EXPECT_EQ(
       refusal(kDefs[0], MappingOptions{.tile = {128, 128, 64}, .max_shared_memory = 999, .register_tile = {8, 8}}),
-      "'register_tile' is set, but no kernel follows it: a block needs 66560 bytes of shared memory, of 999");
+      "'register_tile' is set, but no kernel follows it: a block needs 66544 bytes of shared memory, of 999");
   EXPECT_EQ(refusal(kDefs[6], MappingOptions{.map_to_threads = {24}, .register_tile = {1}}),
             "'register_tile' is set, but no kernel follows it: the 24 threads of a row are no power of two");
   EXPECT_EQ(refusal(kDefs[7], MappingOptions{.shared_depth = 1, .register_tile = {1, 4}}),
@@ -172,6 +172,41 @@ TEST(MappingOptions, SharedDepthIsFollowedByContractionsOrTheClassicMapping) {
   EXPECT_EQ(recipe(kDefs[6], 0), Recipe::kClassic);
   EXPECT_EQ(recipe(kDefs[1], 1), Recipe::kClassic);
   EXPECT_EQ(recipe(kDefs[1], 2), Recipe::kContraction);
+}
+
+/// The text of the kernels, which compute what they should.
+std::string kernel_of(const ir::Program& program, const options::MappingOptions& options) {
+  EXPECT_EQ(difference(program, options), "") << options::to_text(options);
+  const Result<gpu::Mapping> mapping = mapped(program, options);
+  EXPECT_TRUE(mapping) << mapping.error().to_string();
+  return mapping ? tile::to_text(mapping->program) : "";
+}
+
+/// What is fused outside may be apart within a tile.
+TEST(MappingOptions, PointsOfATileAreScheduledByOptionsOfTheirOwn) {
+  const ir::Program program = specialised_from(
+      "def f(float(N,M) A) -> (T, B) { T(i,j) = A(i,j) + 1  B(i,j) = T(i,j) * T(i,j) }", {{"N", 40}, {"M", 50}});
+  options::MappingOptions options{.tile = {16, 16}, .map_to_threads = {16, 4}};
+  const std::string together = kernel_of(program, options);
+  EXPECT_EQ(together.find("barrier"), std::string::npos);
+  options.intra_tile_schedule_options.fusion = options::Fusion::kMin;
+  const std::string apart = kernel_of(program, options);
+  EXPECT_NE(apart, together);
+  options.intra_tile_schedule_options = {.fusion = options::Fusion::kMax};
+  EXPECT_EQ(kernel_of(program, options), together);
+}
+
+/// A sum is held in a register above its loop, and nowhere if registers are wanted deeper.
+TEST(MappingOptions, PrivateDepthSaysWhereRegistersAreFilled) {
+  const ir::Program program = specialised_from(kMatmul, {{"M", 20}, {"N", 30}, {"K", 10}});
+  options::MappingOptions options{.tile = {8, 8}, .map_to_threads = {8, 8}, .use_shared_memory = false};
+  options.private_depth = 4;
+  EXPECT_NE(kernel_of(program, options).find("register"), std::string::npos);
+  options.private_depth = 5;
+  EXPECT_EQ(kernel_of(program, options).find("register"), std::string::npos);
+  options.private_depth = 3;
+  EXPECT_EQ(refusal({kMatmul, {{"M", 20}, {"N", 30}, {"K", 10}}}, options),
+            "'private_depth' is 3, but 4 band members stand above what a thread runs by itself");
 }
 
 TEST(MappingOptions, SmallDevicesAreKept) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tc/gpu/collapse.h"
+#include "tc/gpu/gather_rows.h"
 #include "tc/gpu/recompute.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
@@ -64,6 +65,53 @@ TEST(Recompute, ReplacesLargeCheapTemporaries) {
   const ir::Program small = gpu::recompute_temporaries(specialised_from(text, {{"N", 25}, {"D", 25}}));
   EXPECT_NE(small.find_tensor("centered"), nullptr);
   EXPECT_EQ(faults_of(specialised_from(text, {{"N", 256}, {"D", 257}})), "");
+}
+
+TEST(Recompute, ReplacesSubscriptsAndGuardsToo) {
+  for (const char* text :
+       {"def f(int32(N) I) -> (H) { t(i) = I(i) + 1  H(b) = 0 where b in 0:11  H(t(i)) += 1 }",
+        "def f(int32(N) I, float(N) x) -> (y) { t(i) = I(i) + 1  y(i) = x(i)  y(i) = t(i) > 5 ? y(i) : 1 }"}) {
+    const ir::Program program = specialised_from(text, {{"N", 70000}});
+    EXPECT_EQ(gpu::recompute_temporaries(program).find_tensor("t"), nullptr);
+    EXPECT_EQ(difference(program), "");
+  }
+}
+
+/// Those of the sizes that the text has.
+ir::Program sized(const std::string& text) {
+  const Sizes all = {{"V", 20}, {"K", 16}, {"N", 40}, {"J", 3}, {"M", 32}};
+  Sizes sizes;
+  for (const std::string& name : program_from(text).sizes) sizes[name] = all.at(name);
+  return specialised_from(text, sizes);
+}
+
+TEST(GatherRows, MakesAContractionOfRowsThatDataChoose) {
+  for (const char* text :
+       {"def f(float(V,K) E, int32(N,J) I, float(J,K,M) W) -> (Z) { Z(n,m) +=! E(I(n,j),k) * W(j,k,m) }",
+        "def f(half(V,K) E, int32(N) I, half(K,M) W) -> (Z) { Z(n,m) +=! E(I(n),k) * W(k,m) }",
+        "def f(float(V,K) E, int32(N) I, int32(M) J) -> (Z) { Z(n,m) +=! E(I(n),k) * E(J(m),k) }"}) {
+    SCOPED_TRACE(text);
+    const ir::Program program = sized(text);
+    const Result<gpu::Mapping> mapping = mapped(program);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    const auto& kernels = mapping->kernels;
+    EXPECT_TRUE(std::any_of(kernels.begin(), kernels.end(), [](const gpu::Kernel& kernel) {
+      return kernel.recipe == gpu::Recipe::kContraction;
+    })) << gpu::report(*mapping);
+    for (uint64_t seed = 1; seed <= 3; ++seed) EXPECT_EQ(difference(program, {}, seed), "");
+  }
+}
+
+TEST(GatherRows, LeavesWhatIsUsedOnceOrChosen) {
+  for (const char* text : {// Each row is added once.
+                           "def f(float(V,K) E, int32(N,J) I) -> (Z) { Z(n,k) +=! E(I(n,j),k) }",
+                           // The row exists where the index is not negative only.
+                           "def f(float(V,K) E, int32(N) I, float(K,M) W) -> (Z) {"
+                           "  Z(n,m) +=! (I(n) >= 0 ? E(I(n),k) : 0) * W(k,m) }"}) {
+    const ir::Program program = sized(text);
+    EXPECT_EQ(gpu::gather_rows(program).statements.size(), program.statements.size()) << text;
+    EXPECT_EQ(difference(program), "");
+  }
 }
 
 TEST(Recompute, KeepsWhatChangesOrIsReadOften) {

@@ -42,13 +42,15 @@ options::MappingOptions random_mapping(uint64_t seed) {
   if (random.chance(30)) options.unroll = random.range(1, 9);
   if (random.chance(10)) options.match_library_calls = random.chance(50);
   if (random.chance(10)) options.unroll_copy_shared = random.chance(50);
+  if (random.chance(15)) options.private_depth = random.range(0, 7);
+  if (random.chance(20)) options.intra_tile_schedule_options.fusion = static_cast<options::Fusion>(random.below(3));
   return options;
 }
 
 /// Without what is refused where no kernel can follow it.
 options::MappingOptions without_sizes(options::MappingOptions options) {
   options.register_tile = {};
-  options.split_reduction = options.unroll = std::nullopt;
+  options.split_reduction = options.unroll = options.private_depth = std::nullopt;
   return options;
 }
 

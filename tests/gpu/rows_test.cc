@@ -54,6 +54,30 @@ TEST(Rows, OfSeveralDimensionsInsideAndOut) {
   }
 }
 
+TEST(Rows, AreNotReadWhereAConditionForbidsIt) {
+  const std::string text = R"(
+    def f(float(N,M) I) -> (s, m) {
+      m(n) max=! d < M ? I(n,d) : 0.0 where d in 0:2*M
+      s(n) +=! d < M ? I(n,d) : 0.0 where d in 0:2*M
+    })";
+  EXPECT_EQ(faults_of(specialised_from(text, {{"N", 30}, {"M", 100}})), "");
+}
+
+TEST(Rows, OfAPartOfATensorStayInRegisters) {
+  const std::string text = R"(
+    def f(float(N,M) I) -> (s, m) {
+      m(n,p) max=! I(n, 256 * p + d) where d in 0:256, p in 0:4
+      s(n,p) +=! I(n, 256 * p + d) - m(n,p) where d in 0:256, p in 0:4
+    })";
+  const ir::Program program = specialised_from(text, {{"N", 30}, {"M", 1024}});
+  EXPECT_EQ(faults_of(program), "");
+  const Result<gpu::Mapping> mapping = mapped(program, {});
+  ASSERT_TRUE(mapping);
+  tile::Report report;
+  ASSERT_TRUE(simulated(program, *mapping, data_for(program, 1), 1, &report));
+  EXPECT_EQ(report.counters.at(0).global_bytes_read, 30 * 1024 * 4);
+}
+
 TEST(Rows, WriteWhatTheyHaveReadAfterAllHaveReadIt) {
   const std::string text = "def f(float(M,K) A) -> (r) { r(m) += A(m,k) * 2  r(m) = r(m) + 1 }";
   EXPECT_EQ(faults_of(specialised_from(text, {{"M", 7}, {"K", 100}})), "");

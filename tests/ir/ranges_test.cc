@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tc/ir/bounds.h"
 #include "tc/ir/expr_text.h"
 #include "tc/ir/print.h"
@@ -197,6 +199,10 @@ TEST(Ranges, R7_NeverTrueIsACompileError) {
 TEST(Ranges, R7_ConditionsThatNeedConcreteSizesAreDecidedThen) {
   const std::string text = "def f(float(N) A, float(P) B) -> (O) { O(i) = A(i / P) * B(i % P) where i in 0:N*P }";
   EXPECT_EQ(ranges_of(specialised_from(text, {{"N", 3}, {"P", 4}})), "i in 0:12");
+  const Program p = program_from(text);
+  EXPECT_TRUE(std::ranges::any_of(p.preconditions, [](const Precondition& precondition) {
+    return !precondition.condition.defined() && precondition.sentence == "A(i / P) is decided when the sizes are known";
+  }));
   const std::string wrong = "def f(float(N) A, float(P) B) -> (O) { O(i) = A(i % P) * B(i / N) where i in 0:N*P }";
   EXPECT_EQ(sentence(try_specialised(wrong, {{"N", 3}, {"P", 4}})),
             "'A' has extent 3 in dimension 0, but A(i % P) reads it at 3 for i = 3");

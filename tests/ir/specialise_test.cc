@@ -29,6 +29,23 @@ TEST(Bind, ConflictsQuoteBothDimensions) {
             "dimension 0 of 'B' is 5, but it must be 3: 'K' is 3 by dimension 1 of 'A'");
 }
 
+TEST(Bind, ASizeThatOnlyAResultHasIsMissedByName) {
+  const Program p = program_from("def f(float a) -> (float(N) O) { O(i) = a }");
+  EXPECT_EQ(bind_error(p, {}), "the size 'N' of 'f' is not given by any shape");
+  EXPECT_EQ(bind_error(p, {{{"O", {3}}}, {}, {}}), "no error");
+}
+
+TEST(Bind, ExtentsThatNoTensorCanHave) {
+  const Program smaller = program_from("def f(float(N) A, float(N-10) B) -> (O) { O(i) = A(i) * B(i) }");
+  EXPECT_EQ(bind_error(smaller, {{}, {}, {{"N", 10}}}), "no error");
+  EXPECT_EQ(bind_error(smaller, {{}, {}, {{"N", 3}}}),
+            "dimension 0 of 'B' would be N - 10, which is negative: 'N' is 3");
+  const Program larger = program_from("def f(float(N) A, float(N*N*N) B) -> (O) { O(i) = A(i) * B(i) }");
+  EXPECT_EQ(bind_error(larger, {{}, {}, {{"N", 4000000}}}),
+            "dimension 0 of 'B' would be N * N * N, which does not fit 64 bits: 'N' is 4000000");
+  EXPECT_EQ(bind_error(larger, {}), "the tensor 'A' of 'f' is missing");
+}
+
 TEST(Bind, CompoundDimensions) {
   const Program p = program_from("def f(float(N) A, float(2*N+1) B) -> (O) { O(i) = A(i) + B(2 * i) }");
   EXPECT_EQ(bind_error(p, {{{"A", {3}}, {"B", {7}}}, {}, {}}), "no error");

@@ -33,6 +33,7 @@ MappingOptions every_field() {
           .register_tile = {8, 4},
           .copy_stages = 3,
           .split_reduction = 2,
+          .max_gathered_memory = 4096,
           .strict = true};
 }
 
@@ -62,6 +63,7 @@ register_tile: [8, 4]
 copy_stages: 3
 split_reduction: 2
 private_depth: 3
+max_gathered_memory: 4096
 )");
   EXPECT_EQ(mapping_options_from_text(to_text(every_field())).value(), every_field());
   EXPECT_EQ(mapping_options_from_text("").value(), MappingOptions{});
@@ -121,10 +123,11 @@ TEST(MappingOptions, BoundsAreChecked) {
             "error: 'max_shared_memory' is -1; it must be from 0 to 1048576\n"
             "error: 'shared_depth' is 65; it must be from 0 to 64\n"
             "error: 'private_depth' is -1; it must be from 0 to 64\n");
-  EXPECT_EQ(message({.register_tile = {8, 65}, .copy_stages = 9, .split_reduction = 0}),
+  EXPECT_EQ(message({.register_tile = {8, 65}, .copy_stages = 9, .split_reduction = 0, .max_gathered_memory = -1}),
             "error: 'register_tile' is 65 at position 1; it must be from 1 to 64\n"
             "error: 'copy_stages' is 9; it must be from 1 to 8\n"
-            "error: 'split_reduction' is 0; it must be from 1 to 65535\n");
+            "error: 'split_reduction' is 0; it must be from 1 to 65535\n"
+            "error: 'max_gathered_memory' is -1; it must be from 0 to 1099511627776\n");
 }
 
 TEST(MappingOptions, PrintAsCppReadyToPaste) {
@@ -148,6 +151,7 @@ TEST(MappingOptions, PrintAsCppReadyToPaste) {
     .register_tile = {8, 4},
     .copy_stages = 3,
     .split_reduction = 2,
+    .max_gathered_memory = 4096,
     .strict = true,
 })");
 }
@@ -190,6 +194,7 @@ TEST(MappingBuilder, SetsEveryField) {
                                    .register_tile({8, 4})
                                    .copy_stages(3)
                                    .split_reduction(2)
+                                   .max_gathered_memory(4096)
                                    .strict(true);
   EXPECT_EQ(built, every_field());
   EXPECT_EQ(MappingBuilder().intra_tile_skewing(true).intra_tile_positive_orthant(false).build(),

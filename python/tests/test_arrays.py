@@ -1,0 +1,178 @@
+"""Arrays of every kind that a caller may come with, and processes that do more than call."""
+import copy
+import multiprocessing
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import tensorc
+
+MATMUL = "def matmul(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }"
+NEGATE = "def negate(float(N) x) -> (y) { y(i) = -x(i) }"
+
+
+@pytest.fixture(scope="module")
+def matmul():
+    return tensorc.define(MATMUL).matmul
+
+
+@pytest.fixture(scope="module")
+def negate():
+    return tensorc.define(NEGATE).negate
+
+
+def test_arrays_without_elements(matmul):
+    for m, k, n in ((0, 4, 5), (3, 0, 5), (3, 4, 0), (0, 0, 0)):
+        C = matmul(np.ones((m, k), "float32"), np.ones((k, n), "float32"))
+        assert C.shape == (m, n) and (C == k).all()
+
+
+def test_read_only_arguments(negate):
+    x = np.arange(5, dtype="float32")
+    x.flags.writeable = False
+    assert (negate(x) == -x).all()
+    assert (negate(np.broadcast_to(np.float32(3), (4,))) == -3).all()
+    assert (negate(np.frombuffer(b"\0\0\x80?" * 3, "float32")) == -1).all()
+
+
+def test_views(negate):
+    x = np.arange(12, dtype="float32")
+    for view in (x[::3], x[5:5], x.reshape(3, 4).T[1], x.reshape(3, 4)[:, 2]):
+        assert (negate(view) == -view).all()
+    whole = np.zeros(12, "float32")
+    negate(x[:4], out=whole[::3])
+    assert (whole[::3] == -x[:4]).all()
+    with pytest.raises(tensorc.Error, match="negative strides are not supported, a copy of the tensor is needed"):
+        negate(x[::-1])
+
+
+def test_subclasses_give_plain_arrays(negate):
+    class Named(np.ndarray):
+        pass
+
+    y = negate(np.arange(3, dtype="float32").view(Named))
+    assert type(y) is np.ndarray and (y == [0, -1, -2]).all()
+
+
+@pytest.mark.parametrize("dtype", [">f4", "O", "S4", "U1", "datetime64[s]", "longdouble", "complex128", "V4",
+                                   [("a", "f4")]])
+def test_elements_of_other_types(negate, dtype):
+    with pytest.raises(TypeError, match="is no type of the language"):
+        negate(np.zeros(3, dtype))
+
+
+def test_a_result_of_a_type_that_numpy_does_not_have():
+    narrow = tensorc.define("def narrow(float(N) x) -> (bfloat16(N) y) { y(i) = bfloat16(x(i)) }").narrow
+    x = np.array([1, 2, 3 + 2.0 ** -9], "float32")
+    try:
+        import ml_dtypes
+    except ImportError:
+        with pytest.raises(TypeError, match="numpy has no element type bfloat16 without the package ml_dtypes"):
+            narrow(x)
+        return
+    y = narrow(x)
+    assert y.dtype == ml_dtypes.bfloat16 and y.tolist() == [1, 2, 3]
+    copy_of = tensorc.define("def copy(bfloat16(N) x) -> (y) { y(i) = x(i) }").copy
+    assert copy_of(y[::2]).tolist() == [1, 3]
+    with pytest.raises(TypeError, match="float8_e4m3fn is no type of the language"):
+        copy_of(y.astype(ml_dtypes.float8_e4m3fn))
+
+
+@pytest.mark.parametrize("value", [np.float32(1), 1.0, None, "x", [1.0], object()])
+def test_what_is_no_array(negate, value):
+    with pytest.raises(TypeError, match="'x' is a tensor, and takes an array"):
+        negate(value)
+
+
+def test_arrays_of_rank_zero():
+    double = tensorc.define("def double_(float(N) x) -> (s) { s +=! x(i) }").double_
+    s = double(np.ones(3, "float32"))
+    assert type(s) is np.ndarray and s.shape == () and s == 3
+    with pytest.raises(tensorc.Error, match="'x' has 1 dimensions in 'double_', but the tensor given has 0"):
+        double(np.array(1, "float32"))
+
+
+def test_numbers_of_every_kind():
+    scale = tensorc.define("def scale(float a, int32 n, bool f, float(N) x) -> (y) "
+                           "{ y(i) = f ? a * x(i) + float(n) : x(i) }").scale
+    x = np.ones(2, "float32")
+    for a, n, f in ((np.float64(2), np.int8(3), np.True_), (np.float16(2), np.uint64(3), True), (2, 3, 1),
+                    (np.array(2.0), np.array(3), np.array(True))):
+        assert (scale(a, n, f, x) == 5).all()
+    for wrong, sentence in ((2 ** 31, "2147483648"), (2.5, "2.5")):
+        with pytest.raises(tensorc.Error, match=f"'n'.*{sentence}"):
+            scale(2, wrong, True, x)
+    with pytest.raises(OverflowError):
+        scale(2, 2 ** 64, True, x)
+    with pytest.raises(TypeError, match="'a' is a scalar, and takes a number, not a complex"):
+        scale(2j, 3, True, x)
+
+
+def test_what_is_not_pickled_says_so(matmul):
+    A = np.ones((2, 2), "float32")
+    for one in (matmul, matmul.compile(A, A)):
+        with pytest.raises(TypeError, match="cannot pickle .*(Function|Kernel)"):
+            pickle.dumps(one)
+        with pytest.raises(TypeError, match="cannot pickle .*(Function|Kernel)"):
+            copy.copy(one)
+    with pytest.raises(tensorc.Error) as caught:
+        tensorc.check("def f(")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert type(error) is tensorc.Error and str(error) == str(caught.value)
+    assert error.diagnostics == caught.value.diagnostics
+
+
+def squares(function, A, queue):
+    queue.put([bool((function(A, A) == A @ A).all()) for _ in range(20)])
+
+
+@pytest.mark.parametrize("compiled", [True, False])
+def test_a_forked_process_computes(compiled):
+    """With threads of its own: those of its parent do not come along."""
+    function = tensorc.define(MATMUL).matmul
+    A = np.ones((200, 200), "float32")
+    other = tensorc.define(NEGATE).negate
+    (function if compiled else other)(*([A, A] if compiled else [A[0]]))
+    context = multiprocessing.get_context("fork")
+    queue = context.Queue()
+    child = context.Process(target=squares, args=(function, A, queue))
+    child.start()
+    try:
+        assert all(queue.get(timeout=60))
+    finally:
+        child.kill()
+        child.join()
+    assert (function(A, A) == 200).all()
+
+
+EXITS = {
+    "with kernels in globals": "",
+    "with a thread that calls": """
+import threading
+def work():
+    while True: f(x)
+threading.Thread(target=work, daemon=True).start()
+import time; time.sleep(0.2)
+""",
+    "by an exception in a call's thread": """
+import threading
+threading.Thread(target=lambda: f(x, x)).start()
+""",
+    "in a cycle": """
+class Node: pass
+node = Node(); node.me, node.f, node.kernel = node, f, f.compile(x)
+""",
+}
+
+
+@pytest.mark.parametrize("how", EXITS)
+def test_the_interpreter_exits(how):
+    program = (f"import numpy as np, tensorc\nf = tensorc.define({NEGATE!r}).negate\n"
+               "x = np.ones(100000, 'float32')\nf(x)\n")
+    done = subprocess.run([sys.executable, "-c", program + EXITS[how] + "\nprint('end')"], capture_output=True,
+                          text=True, timeout=60)
+    assert done.returncode == 0 and done.stdout == "end\n", done.stderr
+    assert "nanobind" not in done.stderr

@@ -1,0 +1,134 @@
+#include "tc/gpu/contraction_operand.h"
+
+#include <algorithm>
+
+#include "tc/gpu/contraction_layout.h"
+
+namespace tc::gpu {
+
+bool depends(const Operand& operand, size_t axis) {
+  return std::any_of(operand.subscripts.begin(), operand.subscripts.end(),
+                     [&](const Subscript& s) { return s.parallel[axis] != 0; });
+}
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kLanes = 32;
+
+int64_t round_up(int64_t a, int64_t to) { return (a + to - 1) / to * to; }
+
+bool all_zero(const std::vector<int64_t>& values) {
+  return std::all_of(values.begin(), values.end(), [](int64_t v) { return v == 0; });
+}
+
+/// A subscript without what has one value in a block.
+Subscript within_block(Subscript s, const ContractionPlan& plan) {
+  for (size_t axis = 0; axis < s.parallel.size(); ++axis) {
+    if (plan.parallel[axis].tile == 1) s.parallel[axis] = 0;
+  }
+  return s;
+}
+
+/// The most elements such that every copy is aligned and lies within the tensor or outside as a whole.
+int64_t copy_vector(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
+  const Subscript& s = operand.subscripts.back();
+  for (int64_t vector = kVectorBytes / operand.type.bytes(); vector > 1; vector /= 2) {
+    int64_t first = s.constant;
+    bool aligned = operand.extents.back() % vector == 0;
+    for (size_t i = 0; i < s.parallel.size(); ++i) {
+      first += s.parallel[i] * c.parallel[i].begin;
+      aligned = aligned && (s.parallel[i] * plan.parallel[i].tile % vector == 0 || plan.parallel[i].blocks == 1);
+      aligned = aligned && s.parallel[i] >= 0;
+    }
+    for (size_t i = 0; i < s.reduction.size(); ++i) {
+      first += s.reduction[i] * c.reduction[i].begin;
+      aligned = aligned && (s.reduction[i] * plan.chunk[i] % vector == 0 || plan.chunk[i] == c.reduction[i].extent);
+      aligned = aligned && s.reduction[i] >= 0;
+    }
+    if (operand.chosen_row) aligned = aligned && operand.chosen_row->unit % vector == 0;
+    if (aligned && first % vector == 0) return vector;
+  }
+  return 1;
+}
+
+/// The dimension of an operand that becomes the innermost in shared memory, instead of the main reduction axis: a
+/// thread then reads groups of its results' elements, not vectors along the reduction, which take four times the
+/// registers.
+std::optional<size_t> turnable(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
+  constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
+  constexpr int64_t kOften = 64;  // below, copies of single elements cost more than that saves
+  int64_t uses = 1;
+  for (size_t axis = 0; axis < c.parallel.size(); ++axis) uses *= depends(operand, axis) ? 1 : plan.parallel[axis].tile;
+  if (uses < kOften || operand.chosen_row) return {};
+  Subscript rest = within_block(operand.subscripts.back(), plan);
+  if (operand.type.bytes() < kCopied || rest.reduction[plan.main] != 1 || c.update.assign == ir::Assign::kSet)
+    return {};
+  rest.reduction[plan.main] = 0;
+  if (!all_zero(rest.reduction) || !all_zero(rest.parallel)) return {};
+  for (size_t d = operand.subscripts.size() - 1; d-- > 0;) {
+    for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
+      Subscript other = within_block(operand.subscripts[d], plan);
+      if (other.parallel[axis] != 1) continue;
+      other.parallel[axis] = 0;
+      if (all_zero(other.parallel) && all_zero(other.reduction)) return d;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+/// One operand is turned. Where two lie along the reduction, single copies of both took 11 % more than vectors of both
+/// as they lie, on an H200. Turning through registers took 3 % more than single copies.
+std::optional<size_t> turned(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
+  const auto can = [&](const Operand& other) { return turnable(c, other, plan).has_value(); };
+  return std::count_if(c.operands.begin(), c.operands.end(), can) == 1 ? turnable(c, operand, plan) : std::nullopt;
+}
+
+OperandPlan operand_plan(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
+  OperandPlan result;
+  for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
+    if (depends(operand, axis)) result.axes.push_back(axis);
+  }
+  for (const Subscript& s : operand.subscripts) result.box.push_back(range(s, plan));
+  const std::optional<size_t> turn = turned(c, operand, plan);
+  result.innermost = turn.value_or(operand.subscripts.size() - 1);
+  result.merged = operand.subscripts.size() - 1;
+  result.vector = turn ? 1 : copy_vector(c, operand, plan);
+  while (result.vector > 1 && result.vector / 2 >= result.box.back()) result.vector /= 2;
+  result.box.back() = round_up(result.box.back(), result.vector);
+  const int64_t whole = kVectorBytes / operand.type.bytes();
+  const Subscript last = within_block(operand.subscripts.back(), plan);
+  result.pitch = operand.subscripts.size() == 1 ? result.box.back() : round_up(result.box.back(), whole);
+  if (turn) {
+    // Rows a vector apart modulo the banks: a warp's copies, of 8 elements of 4 rows of the tensor, meet in none.
+    result.pitch = round_up(result.box[*turn], kLanes) + whole;
+  }
+  Subscript rest = last;
+  rest.reduction[plan.main] = 0;
+  if (!turn && last.reduction[plan.main] == 1 && all_zero(rest.reduction) && all_zero(rest.parallel)) {
+    result.along_main =
+        plan.chunk[plan.main] % plan.groups == 0 && whole > 1 && plan.chunk[plan.main] / plan.groups % whole == 0;
+    // Rows an odd number of vectors apart: threads that read different rows meet in no bank.
+    if (operand.subscripts.size() > 1 && result.pitch / whole % 2 == 0) result.pitch += whole;
+  }
+  for (size_t axis : result.axes) {
+    Subscript other = within_block(operand.subscripts[result.innermost], plan);
+    const bool counts = other.parallel[axis] == 1;
+    other.parallel[axis] = 0;
+    const bool alone = counts && all_zero(other.parallel) && all_zero(other.reduction);
+    const int64_t group = plan.parallel[axis].group;
+    if (alone && group > 1 && whole % group == 0) result.group_axis = static_cast<int>(axis);
+  }
+  const size_t merged = first_merged(c, operand, plan);
+  const bool reduces = c.update.assign != ir::Assign::kSet;
+  if (reduces && !turn && !result.along_main && result.group_axis < 0 && merged < result.merged) {
+    result.merged = merged;
+    result.box.back() = range(operand.subscripts.back(), plan);
+    result.vector = merged_vector(c, operand, merged, plan);
+  }
+  return result;
+}
+
+}  // namespace tc::gpu

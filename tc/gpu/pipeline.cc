@@ -1,0 +1,101 @@
+#include "tc/gpu/pipeline.h"
+
+#include <string>
+
+#include "tc/gpu/body.h"
+#include "tc/tile/build.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+using tile::NodePtr;
+namespace hi = Halide::Internal;
+namespace build = tile::build;
+
+namespace {
+
+/// Rewrites the expressions of a node and all below it.
+class Substitution {
+ public:
+  Substitution(const std::string& variable, const Expr& value) : variable_(variable), value_(value) {}
+
+  NodePtr run(const NodePtr& node) const {
+    if (!node) return node;
+    return std::visit([&](auto spec) { return make_node(changed(std::move(spec)), node->comment); }, node->node);
+  }
+
+ private:
+  Expr in(const Expr& e) const { return hi::simplify(hi::substitute(variable_, value_, e)); }
+  void all(std::vector<Expr>& exprs) const {
+    for (Expr& e : exprs) e = in(e);
+  }
+
+  tile::Sequence changed(tile::Sequence s) const {
+    for (NodePtr& child : s.children) child = run(child);
+    return s;
+  }
+  tile::For changed(tile::For s) const {
+    return {s.variable, in(s.begin), in(s.end), in(s.step), s.unrolled, run(s.body)};
+  }
+  tile::If changed(tile::If s) const { return {in(s.condition), run(s.then_case), run(s.else_case)}; }
+  tile::Let changed(tile::Let s) const { return {s.name, in(s.value), run(s.body)}; }
+  tile::Allocate changed(tile::Allocate s) const { return {s.tensor, run(s.body)}; }
+  tile::Store changed(tile::Store s) const {
+    all(s.subscripts);
+    s.value = in(s.value);
+    return s;
+  }
+  tile::Atomic changed(tile::Atomic s) const {
+    all(s.subscripts);
+    s.value = in(s.value);
+    return s;
+  }
+  tile::Move changed(tile::Move s) const {
+    all(s.destination_subscripts);
+    all(s.source_subscripts);
+    return s;
+  }
+  tile::Shuffle changed(tile::Shuffle s) const {
+    all(s.subscripts);
+    s.value = in(s.value);
+    s.lane = in(s.lane);
+    return s;
+  }
+  template <typename Spec>
+  Spec changed(Spec s) const {
+    return s;
+  }
+
+  const std::string& variable_;
+  const Expr& value_;
+};
+
+}  // namespace
+
+NodePtr pipelined(const Steps& steps, bool again) {
+  const tile::For& loop = steps.loop;
+  const NodePtr copies = sequence(steps.copies);
+  const auto ahead_of = [&](const Expr& value, int64_t ahead) {
+    return hi::simplify(value + loop.step * hi::make_const(loop.step.type(), ahead));
+  };
+  const auto fetch = [&](const Expr& at) {
+    return guarded(hi::simplify(at < loop.end), Substitution(loop.variable, at).run(copies));
+  };
+  std::vector<NodePtr> parts, body;
+  if (again) parts.push_back(build::barrier());
+  for (int64_t s = 0; s + 1 < steps.stages; ++s) {
+    parts.push_back(fetch(ahead_of(loop.begin, s)));
+    parts.push_back(build::commit_group());
+  }
+  body = {build::wait_group(static_cast<int>(steps.stages) - 2), build::barrier(),
+          fetch(ahead_of(hi::Variable::make(loop.begin.type(), loop.variable), steps.stages - 1)),
+          build::commit_group(), loop.body};
+  tile::For counted = loop;
+  counted.body = sequence(std::move(body));
+  parts.push_back(make_node(std::move(counted)));
+  NodePtr whole = sequence(std::move(parts));
+  for (size_t i = steps.buffers.size(); i-- > 0;) whole = make_node(tile::Allocate{steps.buffers[i], whole});
+  return whole;
+}
+
+}  // namespace tc::gpu

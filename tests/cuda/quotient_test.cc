@@ -1,0 +1,108 @@
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <random>
+
+#include "tc/cuda/prelude.h"
+
+/// The CUDA text of quotient(), compiled for this machine: what it computes is IEEE's arithmetic, the same everywhere.
+namespace tc::cuda {
+namespace {
+
+constexpr const char* kBefore = R"(
+#include <cmath>
+#include <cstring>
+#define __device__
+#define __forceinline__ inline
+typedef unsigned int uint32;
+static unsigned __float_as_uint(float x) { unsigned bits; std::memcpy(&bits, &x, 4); return bits; }
+static float __uint_as_float(unsigned bits) { float x; std::memcpy(&x, &bits, 4); return x; }
+)";
+
+constexpr const char* kAfter = R"(
+extern "C" void divide(const float* a, const float* b, float* q, long n) {
+  for (long i = 0; i < n; ++i) q[i] = quotient(a[i], b[i]);
+}
+)";
+
+using Divide = void (*)(const float* a, const float* b, float* q, long n);
+
+class Quotient : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    std::string folder = (std::filesystem::temp_directory_path() / "tensorc_quotient_XXXXXX").string();
+    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
+    folder_ = folder;
+    std::ofstream(folder + "/q.cc") << kBefore << prelude_text({Helper::kQuotient}) << kAfter;
+    const std::string command =
+        std::string(TC_CXX) + " -O2 -ffp-contract=off -fPIC -shared -o " + folder + "/q.so " + folder + "/q.cc";
+    ASSERT_EQ(std::system(command.c_str()), 0);
+    library_ = ::dlopen((folder + "/q.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(library_, nullptr) << ::dlerror();
+    divide_ = reinterpret_cast<Divide>(::dlsym(library_, "divide"));
+    ASSERT_NE(divide_, nullptr);
+  }
+
+  void TearDown() override {
+    if (library_) ::dlclose(library_);
+    std::filesystem::remove_all(folder_);
+  }
+
+  /// How many quotients differ from a / b; more than by an ULP is a failure of its own.
+  int differences(const std::vector<float>& a, const std::vector<float>& b) {
+    std::vector<float> q(a.size());
+    divide_(a.data(), b.data(), q.data(), static_cast<long>(a.size()));
+    int different = 0;
+    for (size_t i = 0; i < a.size(); ++i) {
+      const float exact = a[i] / b[i];
+      if (std::isnan(exact) && std::isnan(q[i])) continue;
+      if (std::bit_cast<uint32_t>(exact) == std::bit_cast<uint32_t>(q[i])) continue;
+      ++different;
+      const bool near = q[i] == std::nextafter(exact, q[i]) && std::isfinite(q[i]) && std::isfinite(exact);
+      EXPECT_TRUE(near) << a[i] << " / " << b[i] << " is " << exact << ", not " << q[i];
+    }
+    return different;
+  }
+
+ private:
+  std::filesystem::path folder_;
+  void* library_ = nullptr;
+  Divide divide_ = nullptr;
+};
+
+/// All pairs of exponents and signs, the ends, the infinities, the NaNs and what is subnormal among them, with
+/// fractions that are plain or random.
+TEST_F(Quotient, IsTheNearestAtTheEndsOfTheRange) {
+  std::mt19937 random(1);
+  std::vector<float> values;
+  for (uint32_t exponent = 0; exponent < 256; ++exponent) {
+    for (const uint32_t fraction : {0U, 1U, 0x400000U, 0x7fffffU, static_cast<uint32_t>(random() % 0x800000U)}) {
+      values.push_back(std::bit_cast<float>(exponent << 23 | fraction));
+    }
+  }
+  std::vector<float> a, b;
+  for (const float x : values) {
+    for (const float y : values) {
+      a.push_back(random() % 2 ? x : -x);
+      b.push_back(random() % 2 ? y : -y);
+    }
+  }
+  EXPECT_EQ(differences(a, b), 0);
+}
+
+TEST_F(Quotient, OfRandomNumbersIsTheNearest) {
+  std::mt19937 random(2);
+  std::vector<float> a(2'000'000), b(a.size());
+  for (float& x : a) x = std::bit_cast<float>(static_cast<uint32_t>(random()));
+  for (float& x : b) x = std::bit_cast<float>(static_cast<uint32_t>(random()));
+  EXPECT_EQ(differences(a, b), 0);
+}
+
+}  // namespace
+}  // namespace tc::cuda

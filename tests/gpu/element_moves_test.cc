@@ -1,0 +1,80 @@
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tc/gpu/element_moves.h"
+#include "tc/interp/compare.h"
+#include "tc/tile/certificate.h"
+#include "tc/tile/verify.h"
+#include "tests/common/program.h"
+#include "tests/gpu/simulated.h"
+
+/// Kernels for tensors that are aligned to their elements only.
+namespace tc::testing {
+namespace {
+
+/// The most elements that one instruction copies to or from a tensor of the caller's.
+int widest(const tile::Program& program) {
+  int most = 1;
+  for (const tile::Kernel& kernel : program.kernels) {
+    std::set<std::string> callers;
+    for (const tile::Tensor& tensor : kernel.tensors) callers.insert(tensor.name);
+    for (const tile::Tensor& own : program.workspace) callers.erase(own.name);
+    tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+      const auto* move = std::get_if<tile::Move>(&node.node);
+      if (move != nullptr && callers.count(move->source) + callers.count(move->destination) > 0) {
+        most = std::max(most, move->elements);
+      }
+    });
+  }
+  return most;
+}
+
+struct Case {
+  const char* name;
+  const char* text;
+  std::map<std::string, int64_t> sizes;
+};
+
+class ElementMoves : public ::testing::TestWithParam<Case> {};
+
+TEST_P(ElementMoves, NeedNoVectorsAndComputeTheSame) {
+  const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
+  gpu::Device device;
+  device.processors = 1;  // for which few elements are enough for vectors
+  Result<gpu::Mapping> mapping = mapped(program, {}, device);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_GT(widest(mapping->program), 1);
+  mapping->program = gpu::element_moves(mapping->program);
+  EXPECT_EQ(widest(mapping->program), 1);
+  const tile::Verification verification = tile::verify(mapping->program);
+  EXPECT_TRUE(verification.holds()) << fmt::format("{}", fmt::join(verification.faults, "\n"));
+  for (const tile::Kernel& kernel : mapping->program.kernels) {
+    const tile::Certificate certificate = tile::certify(kernel);
+    EXPECT_TRUE(certificate.races.empty()) << fmt::format("{}", fmt::join(certificate.races, "\n"));
+  }
+  const interp::Environment data = data_for(program, 7);
+  const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, data);
+  const Result<interp::Environment> results = simulated(program, *mapping, data);
+  ASSERT_TRUE(results) << results.error().to_string();
+  for (const interp::Comparison& comparison : interp::compare(*results, *oracle)) {
+    EXPECT_TRUE(comparison.agrees) << comparison.sentence;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Recipes, ElementMoves,
+    ::testing::Values(Case{"elements", "def f(float(N) x) -> (y) { y(i) = x(i) * 2 }", {{"N", 4096}}},
+                      Case{"halves", "def f(half(N) x) -> (y) { y(i) = x(i) }", {{"N", 4096}}},
+                      Case{"bytes", "def f(int8(N) x) -> (y) { y(i) = x(i) }", {{"N", 4096}}},
+                      Case{"rows", "def f(float(N,D) x) -> (m) { m(n) max=! x(n,d) }", {{"N", 64}, {"D", 1024}}},
+                      Case{"contraction",
+                           "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
+                           {{"M", 64}, {"N", 64}, {"K", 64}}},
+                      Case{"contraction_of_halves",
+                           "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
+                           {{"M", 64}, {"N", 64}, {"K", 64}}}),
+    [](const auto& info) { return std::string(info.param.name); });
+
+}  // namespace
+}  // namespace tc::testing
