@@ -1,5 +1,6 @@
 """tensorc through its C interface, by ctypes: kernels on arrays of NumPy and tensors of PyTorch."""
 import ctypes
+import hashlib
 import os
 import pathlib
 import sys
@@ -79,6 +80,7 @@ def open_library(path):
     calls.tc_last_error.restype = ctypes.c_char_p
     calls.tc_version.restype = ctypes.c_char_p
     calls.tc_kernel_options.restype = ctypes.c_char_p
+    calls.tc_kernel_pass.restype = ctypes.c_char_p
     return calls
 
 
@@ -88,6 +90,10 @@ class Library:
         self.path = pathlib.Path(path) if path else default_library()
         self.calls = open_library(self.path)
         self.version = self.calls.tc_version().decode()
+
+    def digest(self):
+        """Of the library's file: two builds of one revision differ in it."""
+        return hashlib.sha256(self.path.read_bytes()).hexdigest()[:12]
 
     def check(self, name, *arguments):
         if getattr(self.calls, name)(*arguments) != 0:
@@ -144,6 +150,13 @@ class Kernel:
         """As text; "" if the compiler chose all."""
         return self.library.calls.tc_kernel_options(self.handle).decode()
 
+    def pass_times(self):
+        """Milliseconds of the passes of the compilation by name."""
+        times, ms = {}, ctypes.c_double()
+        while name := self.library.calls.tc_kernel_pass(self.handle, ctypes.c_size_t(len(times)), ctypes.byref(ms)):
+            times[name.decode()] = ms.value
+        return times
+
     def prepare(self, stream):
         self.library.check("tc_kernel_prepare", self.handle, ctypes.c_void_p(stream))
 
@@ -166,4 +179,5 @@ class Kernel:
             if function(*arguments) != 0:
                 raise Refused(calls.tc_last_error().decode().strip())
 
+        launch.function, launch.arguments = function, arguments
         return launch

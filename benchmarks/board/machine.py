@@ -1,8 +1,15 @@
 """What a run was measured on, and what that machine could do at best."""
+import functools
 import os
 import pathlib
 import platform
 import subprocess
+import time
+
+import numpy as np
+
+import openblas
+import workloads
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Bytes and operations per second that the best known kernels reach, not data sheets'.
@@ -18,12 +25,12 @@ def output_of(*command):
 
 
 def revision():
-    """Of the sources: as git says, or as the file `revision` beside this one, for copies without git."""
+    """Of the sources: as git says where they are under it; in a bundle, as the file `revision` that it has."""
+    if output_of("git", "ls-files", "machine.py"):
+        changed = output_of("git", "status", "--porcelain", "--untracked-files=no")
+        return output_of("git", "rev-parse", "--short=12", "HEAD") + "+" * bool(changed)
     noted = HERE / "revision"
-    if noted.exists():
-        return noted.read_text(encoding="utf-8").strip()
-    commit = output_of("git", "rev-parse", "--short=12", "HEAD")
-    return commit + ("+" if output_of("git", "status", "--porcelain", "--untracked-files=no") else "") or "unknown"
+    return noted.read_text(encoding="utf-8").strip() if noted.exists() else "unknown"
 
 
 def queried(*names):
@@ -88,28 +95,46 @@ def measured_gpu(torch):
     return figures | {"tf32": figures["half"] / 2, "fp8": figures["half"] * 2}
 
 
-def measured_cpu(torch):
-    """Of all cores: the bandwidth of a copy of 256 MB, the speed of a product of float32."""
-    import time
-    import numpy as np
-
-    def seconds(function):
-        least = float("inf")
-        for _ in range(5):
-            begin = time.perf_counter()
-            function()
-            least = min(least, time.perf_counter() - begin)
-        return least
-
+def cpu_products(torch):
+    """Products of 2048² float32 by all that this machine has: functions to time."""
+    row = workloads.gemm("", "", 2048, 2048, 2048, "float")
+    a = np.ones((2048, 2048), np.float32)
+    products = [lambda: a @ a]
+    try:
+        openblas.library()
+        products.append(functools.partial(openblas.sgemm(row, [(a, a)]), 0))
+    except OSError:
+        pass
     if torch is not None:
-        source, a = torch.ones(1 << 26), torch.ones(2048, 2048)
-        target = torch.empty_like(source)
-        copy = lambda: target.copy_(source)  # noqa: E731
-    else:
-        source, a = np.ones(1 << 26, np.float32), np.ones((2048, 2048), np.float32)
-        target = np.empty_like(source)
-        copy = lambda: np.copyto(target, source)  # noqa: E731
-    return {"bandwidth": 2 * 4 * (1 << 26) / seconds(copy), "float": 2 * 2048**3 / seconds(lambda: a @ a)}
+        b = torch.ones(2048, 2048)
+        products.append(lambda: b @ b)
+    return products
+
+
+def least_seconds(function):
+    """Of ten calls, after some that wake threads, fill caches and raise clocks."""
+    warm = time.perf_counter() + 0.3
+    while time.perf_counter() < warm:
+        function()
+    least = float("inf")
+    for _ in range(10):
+        begin = time.perf_counter()
+        function()
+        least = min(least, time.perf_counter() - begin)
+    return least
+
+
+def measured_cpu(torch):
+    """Of all cores: the bandwidth of a copy of 256 MB, and what the fastest product of float32 reaches."""
+    source = np.ones(1 << 26, np.float32)
+    target = np.empty_like(source)
+    copies = [lambda: np.copyto(target, source)]
+    if torch is not None:
+        copies.append(lambda: torch.from_numpy(target).copy_(torch.from_numpy(source)))
+    return {
+        "bandwidth": 2 * source.nbytes / min(map(least_seconds, copies)),
+        "float": 2 * 2048**3 / min(map(least_seconds, cpu_products(torch)))
+    }
 
 
 def figures(device, name, torch, given):
@@ -119,7 +144,7 @@ def figures(device, name, torch, given):
     if device == "cpu" and {"bandwidth", "float"} <= given.keys():
         best, source = {}, "given"
     elif device == "cpu":
-        best, source = measured_cpu(torch), "measured by a copy and a product of matrices"
+        best, source = measured_cpu(torch), "measured: the fastest copy and product of matrices of NumPy, OpenBLAS and PyTorch"
     elif best is None:
         best, source = measured_gpu(torch), "measured by a copy and products of matrices"
     return best | given, source

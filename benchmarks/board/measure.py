@@ -11,6 +11,7 @@ import openblas
 from arrays import TorchArrays, worst_error
 from engine import Refused
 from machine import clocks, floor_us
+from prepare import set_modes
 from timing import Contestant, first_line, summary, time_column, time_on_cpu
 
 COLD_BYTES = 125e6
@@ -118,6 +119,9 @@ def peer_contestants(row, sets, right, settings, result):
     for name, prepare in known.items():
         if name in settings.without or (settings.only and name not in settings.only):
             continue
+        if name == "compile" and "seconds" not in settings.prepared.get(row.title, {"seconds": 0}):
+            result["notes"][name] = settings.prepared[row.title]["fault"]
+            continue
         try:
             launch = prepare(row, sets)
             launched = results_of(row, launch(0))
@@ -166,7 +170,7 @@ def measure(row, settings):
     begin = time.monotonic()
     sets = make_sets(row, settings.arrays, settings.device)
     if settings.torch is not None:
-        settings.torch.backends.cuda.matmul.allow_tf32 = row.peak == "tf32"
+        set_modes(settings.torch, row)
     right = exact_results(row, settings.arrays, sets[0])
     contestants = our_contestants(row, sets, right, settings, result)
     contestants += peer_contestants(row, sets, right, settings, result)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Makes tables and pictures of what run.py measured.
 
-    report.py h200.json cpu.json --markdown=docs/board.md --pictures=docs/board
+    report.py h200.json h200-tuned.json cpu.json --markdown=docs/board.md --pictures=docs/board
 
 --markdown writes the page with all tables; --pictures draws each machine's rows to docs/board-MACHINE.svg and .png,
-which the page shows, and needs matplotlib. Files of one machine are joined; of a row that two have, a tuned one counts,
-else the one that is worse for us: what PyTorch chooses differs from run to run.
+which the page shows, and needs matplotlib. Files of one machine are joined; of a row that two have, one with
+torch.compile among the peers counts, else a tuned one, else the one that is worse for us: what PyTorch chooses differs
+from run to run.
 """
 import argparse
 import json
@@ -53,9 +54,17 @@ def reached(result):
     return ours[1] <= goal[1] if goal[0] == "us" else ratio(result) >= goal[1]
 
 
+def without_compile(result):
+    """Whether a goal that is reached asks for the best peer, and torch.compile was none of them."""
+    return bool(reached(result)) and result["goal"][0] == "ratio" and "compile" not in result["us"]
+
+
 def goal_text(result):
-    goal = result["goal"]
-    return "" if not goal else f"≤ {goal[1]:g} µs" if goal[0] == "us" else f"≥ {goal[1]:g}×"
+    goal, done = result["goal"], reached(result)
+    if not goal:
+        return ""
+    said = "" if done is None else ", no" if not done else ", yes*" if without_compile(result) else ", yes"
+    return (f"≤ {goal[1]:g} µs" if goal[0] == "us" else f"≥ {goal[1]:g}×") + said
 
 
 def cells(result):
@@ -72,7 +81,6 @@ def cells(result):
         ("ours", us["ours"]["hot"]["median"])) if "hot" in us.get("ours", {}) else STATUS.get(result["status"], "")
     others = [f"{number(us[name]['hot']['median'])}" for name in ("tuned", "given") if "hot" in us.get(name, {})]
     peer = best_peer(result)
-    done = reached(result)
     return [
         result["number"], result["name"], ours, ", ".join(others),
         time_of(best_of_ours(result, "cold")),
@@ -82,7 +90,7 @@ def cells(result):
         number(result["floor_us"]),
         part(of_floor(result), "{:.0%}".format),
         part(spread(result), "{:.1%}".format),
-        goal_text(result) + ("" if done is None else ", yes" if done else ", no")
+        goal_text(result)
     ]
 
 
@@ -119,11 +127,14 @@ def text_line(result):
 
 
 def sterner(old, new):
-    """Of two runs of a row: one that failed, else one with tuned options, else that of the lower peer / ours."""
+    """Of two runs of a row: one that failed, else one with torch.compile, else one with tuned options, else that of the
+    lower peer / ours."""
 
     def order(result):
         known = ratio(result)
-        return result["status"] == "ok", "tuned" not in result["us"], float("inf") if known is None else known
+        us = result["us"]
+        return (result["status"] == "ok", "compile" not in us, "tuned" not in us,
+                float("inf") if known is None else known)
 
     return min(old, new, key=order)
 
@@ -188,18 +199,22 @@ def fewest_turns(result):
 
 
 def remarks(document):
-    """What the table's cells are too small for: refusals, rows measured less often, and peers that stayed away."""
+    """What the table's cells are too small for: refusals, rows of fewer turns, and peers that stayed away."""
     lines = []
     for result in document["rows"]:
         if result["message"]:
             text = " ".join(result["message"].split("\n    ")[0].split())
             lines.append(wrapped(f"- {result['number']} {result['name']}: {result['status']}: {text}"))
     short = [
-        f"{result['number']} {result['name']}" for result in document["rows"]
+        f"{result['number']} {result['name']}: {fewest_turns(result)}" for result in document["rows"]
         if fewest_turns(result) < document["pairs"]
     ]
     if short:
-        lines.append(wrapped(f"- fewer turns than {document['pairs']}, for their length: {'; '.join(short)}"))
+        lines.append(wrapped(f"- fewer turns than {document['pairs']} in a column: {'; '.join(short)}"))
+    for prepared in filter(None, (part.get("prepared") for part in document["parts"])):
+        lines.append(
+            wrapped(f"- compile: max-autotune ran in {prepared['jobs']} processes, which took turns to time their "
+                    f"choices; {prepared['seconds']:.0f} s for {len(prepared['rows'])} rows"))
     absent = {}
     for result in document["rows"]:
         for name, why in result["notes"].items():
@@ -215,8 +230,10 @@ def summary_line(document):
     timed = [result for result in results if best_of_ours(result)]
     ahead = sum((ratio(result) or 0) >= 1 for result in timed)
     met, goals = sum(bool(reached(result)) for result in results), sum(bool(result["goal"]) for result in results)
+    compiled, doubtful = sum("compile" in result["us"] for result in results), sum(map(without_compile, results))
     return (f"{len(results)} of the board's {of_all} rows were run, {len(timed)} of ours right and timed; {ahead} at "
-            f"least as fast as the best peer; {met} of {goals} goals reached.")
+            f"least as fast as the best peer; {met} of {goals} goals reached. torch.compile is among the peers of "
+            f"{compiled} rows; {doubtful} goals (*) are reached without it.")
 
 
 HOW = """\
@@ -226,8 +243,10 @@ one. Ours and the peers take turns; *peer* is the fastest of them, and *peer / o
 On a GPU each turn is a CUDA graph, all launches of which take the same tensors; in the two *cold* columns they go
 around more than 120 MB of them, which no L2 cache holds. On a CPU a turn is the least time of some calls. *floor* is
 the larger of bytes / bandwidth and operations / peak, and *of floor* the part of ours that it is: more than all where
-tensors stay in a cache. *spread* is the distance of the quartiles of our turns. Every result was compared with float64
-before it was timed; what is wrong is not timed. *goal* is what the project asks of the row, and whether it has it."""
+tensors stay in a cache, or where ours is faster than what the machine's figures were measured by. *spread* is the
+distance of the quartiles of our turns. Every result was compared with float64 before it was timed; what is wrong is not
+timed. *goal* is what the project asks of the row, and whether it has it; * says that the goal is a ratio to the best
+peer, and that torch.compile was not there to be it."""
 
 
 def machine_section(document, picture):

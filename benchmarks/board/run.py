@@ -13,6 +13,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
 import signal
 import sys
 import threading
@@ -20,6 +21,7 @@ import time
 import traceback
 
 import machine
+import prepare
 import report
 import rows as board
 import system
@@ -44,6 +46,7 @@ class Settings:
     without: frozenset
     only: frozenset
     variants: dict  # of our kernels, by name: arguments of Library.compile
+    prepared: dict = dataclasses.field(default_factory=dict)  # what prepare() says of rows
 
     @property
     def stream_handle(self):
@@ -69,7 +72,18 @@ def parse():
     add("--without", default="", help="peers that stay away, such as compile, which tunes for tens of seconds a row")
     add("--system", action="store_true", help="first measure what a launch and a compilation cost on the GPU")
     add("--columns", default="hot,cold", help="hot, cold or both: whether the L2 cache holds the tensors")
-    add("--compile_cache", default="", help="folder where torch.compile keeps what it has tuned, for the next run")
+    add("--compile_cache",
+        default="",
+        help="folder where torch.compile keeps what it has tuned, for the next run; default: PyTorch's own")
+    add("--prepare",
+        type=int,
+        default=-1,
+        help="processes that run torch.compile for all rows before any is timed; 0: each row when its time has come; "
+        "default: half of the cores for a GPU, 0 for the CPU")
+    add("--prepare_seconds",
+        type=float,
+        default=0,
+        help="at most, for that; what is not compiled then goes without torch.compile; default: until all is done")
     add("--pairs", type=int, default=30, help="turns; fewer if they would take longer than --seconds")
     add("--seconds", type=float, default=8, help="for the turns of a row")
     add("--compile_seconds", type=float, default=30, help="for compiling one kernel of ours")
@@ -82,17 +96,27 @@ def parse():
     add("--list", action="store_true", help="list the rows")
     add("--show", action="store_true", help="print the programs of the rows")
     add("--resume", action="store_true", help="keep the rows that --output has, and run the others")
+    add("--began", type=float, default=time.time(), help=argparse.SUPPRESS)  # where start_again() goes on
     return parser.parse_args()
+
+
+def plain(title):
+    """As keyboards have it: "4 tmm f32 128×32×256" is "4 tmm 128x32x256"."""
+    title = title.lower().replace("×", "x").replace("_", " ")
+    return re.sub("[²³]| f(16|32)\\b", "", title)
 
 
 def chosen(arguments, device):
     rows = [entry.row() for entry in (board.CPU if device == "cpu" else board.GPU)]
-    wanted = [text.strip() for text in arguments.rows.split(",") if text.strip()]
+    for row in rows:
+        if row.title == arguments.rows:  # which may have commas
+            return [row]
+    wanted = [plain(text.strip()) for text in arguments.rows.split(",") if text.strip()]
     if not wanted:
         return rows
     found = [
         row for row in rows
-        if any(row.number == text or (" " in text and row.title.startswith(text)) for text in wanted)
+        if any(row.number.lower() == text or (" " in text and plain(row.title).startswith(text)) for text in wanted)
     ]
     if not found:
         sys.exit(f"run.py: no row is called {arguments.rows}; --list says which there are")
@@ -107,12 +131,10 @@ def import_torch():
         return None
 
 
-def prepare(arguments, device, torch):
+def open_run(arguments, device, torch):
     """Settings of a run, and its heading for the file."""
     stream = None
     if device == "cuda":
-        torch.backends.cudnn.allow_tf32 = False
-        torch.backends.cudnn.benchmark = True
         stream = torch.cuda.Stream()
     library = Library(arguments.library)
     facts = machine.gpu_facts(torch) if device == "cuda" else machine.cpu_facts()
@@ -139,10 +161,25 @@ def prepare(arguments, device, torch):
                         variants=variants)
     heading = {
         "device": device, "machine": facts, "versions": machine.versions() | {"tensorc": library.version}, "revision":
-        machine.revision(), "figures": best, "figures_from": source, "began": time.time(), "date":
+        machine.revision(), "library": library.digest(), "figures": best, "figures_from": source, "date":
         time.strftime("%Y-%m-%d"), "pairs": arguments.pairs, "options": arguments.options, "rows": []
     }
     return settings, heading
+
+
+def resumed(path, heading):
+    """The document of --output, which `heading` describes too: rows of two builds or machines do not share a file."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+
+    def told(one):
+        facts = {"machine": one["machine"]["name"]} | {key: one.get(key) for key in ("revision", "library", "options")}
+        return facts | {"turns": one["pairs"]}
+
+    old, new = told(document), told(heading)
+    differing = [f"{key} {old[key]}, now {new[key]}" for key in new if old[key] != new[key]]
+    if differing:
+        sys.exit(f"run.py: {path} has rows of another run ({'; '.join(differing)}); another --output begins anew")
+    return document
 
 
 def save(path, document):
@@ -151,20 +188,38 @@ def save(path, document):
     part.replace(path)
 
 
-def start_again(path, document, result):
+def start_again(path, document, result, began):
     """Notes a row whose fault this process does not survive, and goes on in a new one."""
     document["rows"].append(result)
     save(path, document)
     sys.stdout.flush()
-    again = [a for a in sys.argv if a != "--resume"] + ["--resume"]
-    os.execv(sys.executable, [sys.executable] + again)
+    again = [a for a in sys.argv if a != "--resume" and not a.startswith("--began=")]
+    os.execv(sys.executable, [sys.executable] + again + ["--resume", f"--began={began}"])
+
+
+def prepare_rows(rows, arguments, settings, document):
+    """Compiles ahead what is not done, unless a run that was begun again has; notes what became of each row."""
+    jobs = arguments.prepare
+    if jobs < 0:
+        jobs = len(os.sched_getaffinity(0)) // 2 if settings.device == "cuda" else 0
+    away = settings.torch is None or "compile" in settings.without or (settings.only and "compile" not in settings.only)
+    if jobs and not away and "prepared" not in document:
+        done = {f"{result['number']} {result['name']}" for result in document["rows"]}
+        begin = time.monotonic()
+        print(f"torch.compile in {jobs} processes ...", flush=True)
+        found = prepare.prepare([row for row in rows if row.title not in done], settings.device, jobs,
+                                arguments.prepare_seconds)
+        document["prepared"] = {"jobs": jobs, "seconds": round(time.monotonic() - begin, 1), "rows": found}
+        compiled = sum("fault" not in row for row in found.values())
+        print(f"{compiled} of {len(found)} rows in {document['prepared']['seconds']:.0f} s", flush=True)
+    settings.prepared = document.get("prepared", {}).get("rows", {})
 
 
 def run_row(row, settings, arguments, path, document):
     """Measures a row under a watch. A fault of the row is its result; the device's ends the process for a new one."""
     patience = arguments.hang + (0 if "compile" in settings.without else 300) + 4 * arguments.seconds
     hung = dict(blank(row, settings), status="failed", message=f"hung: not done after {patience:.0f} s")
-    watch = threading.Timer(patience, start_again, (path, document, hung))
+    watch = threading.Timer(patience, start_again, (path, document, hung, arguments.began))
     watch.daemon = True
     watch.start()
     try:
@@ -179,7 +234,7 @@ def run_row(row, settings, arguments, path, document):
             settings.synchronize()
         except Exception:
             watch.cancel()
-            start_again(path, document, result)
+            start_again(path, document, result, arguments.began)
         return result
     finally:
         watch.cancel()
@@ -192,7 +247,7 @@ def run_rows(rows, settings, arguments, path, document):
     for place, row in enumerate(rows, 1):
         if row.title in done:
             continue
-        elapsed = time.time() - document["began"]
+        elapsed = time.time() - arguments.began
         if elapsed > arguments.limit:
             print(f"the time is over after {place - 1} of {len(rows)} rows")
             document["stopped"] = f"--limit after {place - 1} of {len(rows)} rows"
@@ -225,9 +280,9 @@ def main():
     if arguments.options == "tuned" and not pathlib.Path(arguments.cache).is_file():
         sys.exit(f"run.py: --options=tuned needs --cache: there is no file '{arguments.cache}'")
     path = pathlib.Path(arguments.output or "board.json")
-    settings, document = prepare(arguments, device, torch)
+    settings, document = open_run(arguments, device, torch)
     if arguments.resume and path.exists():
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = resumed(path, document)
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     print(report.heading(document))
     print(report.text_header(document))
@@ -236,6 +291,7 @@ def main():
             with torch.cuda.stream(settings.stream):
                 document["system"] = system.figures(settings)
             print("\n".join(report.system_table(document)))
+        prepare_rows(rows, arguments, settings, document)
         run_rows(rows, settings, arguments, path, document)
     except KeyboardInterrupt:
         document["stopped"] = f"stopped by hand after {len(document['rows'])} of {len(rows)} rows"

@@ -1,27 +1,20 @@
 """What a launch and a compilation cost on a GPU, beside PyTorch's launches: figures that belong to no row."""
+import json
 import pathlib
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 
 import workloads
 from engine import Refused
+from launches import us_from_c, us_from_python
 from timing import Contestant, first_line, time_column
 
+HERE = pathlib.Path(__file__).resolve().parent
 LAUNCHES = 1000
-
-
-def host_us(function, synchronize, calls=200, rounds=50):
-    """The least time of a call on the host, over rounds of calls."""
-    least = float("inf")
-    for _ in range(rounds):
-        synchronize()
-        begin = time.perf_counter()
-        for _ in range(calls):
-            function()
-        least = min(least, (time.perf_counter() - begin) / calls)
-    synchronize()
-    return least * 1e6
+PROCESSES = 5
 
 
 def smallest_kernel(settings):
@@ -43,29 +36,55 @@ def smallest_kernel(settings):
     }
 
 
-def launch_from_python(settings):
-    torch, row = settings.torch, workloads.gemm("S", "", 8, 8, 8, "float")
-    a, b, c = (settings.arrays.empty(tensor) for tensor in row.inputs + row.outputs)
+def three_tensors(settings):
+    row = workloads.gemm("S", "", 8, 8, 8, "float")
+    tensors = [settings.arrays.empty(tensor) for tensor in row.inputs + row.outputs]
     kernel = settings.library.compile(row, settings.arrays.device)
     kernel.prepare(settings.stream_handle)
-    call = kernel.call([a, b], [c], settings.stream_handle)
+    return tensors, kernel.call(tensors[:2], tensors[2:], settings.stream_handle)
+
+
+def launch_from_python(settings):
+    (a, b, c), call = three_tensors(settings)
     return {
-        "name": "a launch from Python (ctypes) with three tensors, µs", "ours": host_us(call, settings.synchronize),
-        "peer": host_us(lambda: torch.mm(a, b, out=c), settings.synchronize), "which": "eager", "goal": 4.0
+        "name": "a launch from Python (ctypes) with three tensors, µs", "ours":
+        us_from_python(call, settings.synchronize), "peer":
+        us_from_python(lambda: settings.torch.mm(a, b, out=c), settings.synchronize), "which": "eager", "goal": 4.0
     }
 
 
-def text_to_kernel(settings):
-    """Of programs that this process, and the driver's cache, have not seen: sizes that no row has."""
-    times = []
-    for step, make in enumerate((workloads.copy, workloads.window_sum)):
-        row = make("S", "", 1_000_003 + step + time.time_ns() % 100_000)
-        begin = time.perf_counter()
-        settings.library.compile(row, settings.arrays.device)
-        times.append((time.perf_counter() - begin) * 1e3)
+def launch_from_c(settings):
+    _, call = three_tensors(settings)
     return {
-        "name": "text to loaded kernel, NVRTC included, ms", "ours": min(times), "peer": None, "which": "", "goal": None
+        "name": "a launch from C with three tensors, µs", "ours": us_from_c(call, settings.synchronize), "peer": None,
+        "which": "", "goal": 2.5
     }
+
+
+def new_process(settings):
+    """Medians of some processes, as new_process.py measures them."""
+    found = []
+    for _ in range(PROCESSES):
+        done = subprocess.run([sys.executable, str(HERE / "new_process.py"), str(settings.library.path)],
+                              capture_output=True,
+                              text=True,
+                              check=False)
+        if done.returncode != 0:
+            raise Refused(f"new_process.py: {first_line(done.stderr)}")
+        found.append(json.loads(done.stdout))
+
+    def figure(name, goal, ms):
+        return {"name": name, "ours": statistics.median(map(ms, found)), "peer": None, "which": "", "goal": goal}
+
+    return [
+        figure("a new process: text of a matrix product to its first run, NVRTC included, ms", 150,
+               lambda one: one["first"]["ms"]),
+        figure("of these NVRTC, ms", None, lambda one: one["first"]["nvrtc_ms"]),
+        figure("opening the library before that, ms", None, lambda one: one["library_ms"]),
+        figure("its next kernel, a softmax, without NVRTC, ms", 40,
+               lambda one: one["next"]["ms"] - one["next"]["nvrtc_ms"]),
+        figure("NVRTC of the next, ms", None, lambda one: one["next"]["nvrtc_ms"])
+    ]
 
 
 def cache_hit(settings):
@@ -91,9 +110,10 @@ def cache_hit(settings):
 
 def figures(settings):
     found = []
-    for function in (smallest_kernel, launch_from_python, text_to_kernel, cache_hit):
+    for function in (smallest_kernel, launch_from_c, launch_from_python, new_process, cache_hit):
         try:
-            found.append(function(settings))
+            figure = function(settings)
+            found += figure if isinstance(figure, list) else [figure]
         except (Refused, RuntimeError) as fault:
             found.append({
                 "name": function.__name__, "ours": None, "message": first_line(fault), "peer": None, "which": "",

@@ -2,10 +2,13 @@
 import contextlib
 import json
 import math
+import os
 import pathlib
 import signal
 import subprocess
 import sys
+import threading
+import time
 
 import numpy as np
 import pytest
@@ -106,7 +109,7 @@ class FakeCuda:
     """What timing.py uses of PyTorch, with a clock that launches move."""
 
     def __init__(self):
-        self.now, self.replays, fake = 0.0, [], self
+        self.now, self.replays, self.capturing, fake = 0.0, [], False, self
 
         class Event:
 
@@ -130,19 +133,20 @@ class FakeCuda:
 
         @contextlib.contextmanager
         def graph(made, stream, capture_error_mode):
-            begin = fake.now
+            begin, fake.capturing = fake.now, True
             yield
-            made.us, made.name, fake.now = fake.now - begin, fake.last, begin
+            made.us, made.name, fake.now, fake.capturing = fake.now - begin, fake.last, begin, False
 
         self.cuda = type("cuda", (), {"Event": Event, "CUDAGraph": CUDAGraph, "graph": staticmethod(graph)})
 
     def synchronize(self):
         pass
 
-    def kernel(self, name, us, sets=()):
+    def kernel(self, name, us, sets=(), host_us=0):
+        """Takes `us` in a graph; launched by the host, as long as that takes if it is longer."""
 
         def launch(i):
-            self.now, self.last = self.now + us, name
+            self.now, self.last = self.now + (us if self.capturing else max(us, host_us)), name
             sets.append(i) if isinstance(sets, list) else None
 
         return launch
@@ -155,12 +159,22 @@ def test_turns_alternate_and_keep_to_the_seconds():
         timing.Contestant("eager", fake.kernel("eager", 50), 7)
     ]
     assert timing.time_column(fake, pair, "cold", fake, pairs=30, seconds=100) == {}
-    assert fake.replays == ["ours", "eager"] * (30 + timing.WARM_TURNS)
+    assert fake.replays[-64:] == ["ours", "eager"] * (30 + timing.WARM_TURNS)
     assert pair[0].us["cold"] == [pytest.approx(100)] * 30 and pair[1].us["cold"] == [pytest.approx(50)] * 30
     assert seen[-7:] == list(range(7))
     slow = [timing.Contestant("ours", fake.kernel("ours", 1e6), 1)]
     timing.time_column(fake, slow, "hot", fake, pairs=30, seconds=10)
     assert len(slow[0].us["hot"]) == 8
+
+
+def test_turns_are_counted_by_the_device_and_not_by_the_host():
+    """A kernel of 4 µs whose launch keeps the host busy for 40."""
+    fake = FakeCuda()
+    short = timing.Contestant("ours", fake.kernel("ours", 4, host_us=40), 1000)
+    timing.time_column(fake, [short], "cold", fake, pairs=30, seconds=0.2)
+    assert short.us["cold"] == [pytest.approx(4)] * 30
+    timing.capture(fake, short, "hot", fake)
+    assert short.graphs["hot"][1] * 4 >= timing.GRAPH_US
 
 
 def test_a_peer_that_cannot_be_captured_is_named():
@@ -194,7 +208,7 @@ def settings_for(library, variants=None):
                         without=frozenset(),
                         only=frozenset(),
                         variants=variants or {"ours": {}})
-    return made, types.SimpleNamespace(hang=60, seconds=0.01, limit=1e9)
+    return made, types.SimpleNamespace(hang=60, seconds=0.01, limit=1e9, began=time.time())
 
 
 def entry_called(title):
@@ -244,14 +258,14 @@ def test_a_run_is_written_after_each_row_and_resumed(library, tmp_path, capsys):
     import run
     settings, arguments = settings_for(library)
     chosen = [entry_called(title).row(small=True) for title in ("20 copy f32 10⁸", "20 window sum f32 10⁸")]
-    document = {"began": 1e18, "rows": [], "machine": {"name": "M"}}
+    document = {"rows": [], "machine": {"name": "M"}}
     path = tmp_path / "board.json"
     run.run_rows(chosen[:1], settings, arguments, path, document)
     assert [row["name"] for row in json.loads(path.read_text())["rows"]] == ["copy f32 10⁸"]
     run.run_rows(chosen, settings, arguments, path, document)
     assert [row["name"] for row in json.loads(path.read_text())["rows"]] == ["copy f32 10⁸", "window sum f32 10⁸"]
     assert capsys.readouterr().out.count("\n") == 2
-    document["began"], arguments.limit = 0, 5
+    arguments.began, arguments.limit = 0, 5
     run.run_rows([entry_called("20 transpose f32 8192²").row(small=True)], settings, arguments, path, document)
     assert "stopped" in json.loads(path.read_text()) and len(document["rows"]) == 2
 
@@ -289,6 +303,51 @@ def test_a_row_that_hangs_costs_itself_only(tmp_path):
     assert found[0]["message"].startswith("hung: not done after") and running.returncode == 1
 
 
+def test_rows_of_another_build_are_not_resumed(tmp_path):
+    import run
+    begun = a_document() | {"library": "cafe"}
+    path = tmp_path / "board.json"
+    run.save(path, begun)
+    assert run.resumed(path, begun | {"rows": [], "date": "2026-02-02"})["rows"] == begun["rows"]
+    with pytest.raises(SystemExit, match=r"rows of another run \(revision abc, now abd; library cafe, now f00d\)"):
+        run.resumed(path, begun | {"revision": "abd", "library": "f00d"})
+
+
+def test_the_revision_is_gits_and_a_bundles_own(tmp_path):
+    """A folder of a repository that does not have the file is a bundle's, or a copy's."""
+    import machine
+    copied = tmp_path / "machine.py"
+    copied.write_text((HERE / "machine.py").read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "revision").write_text("noted\n", encoding="utf-8")
+
+    def revision():
+        command = [sys.executable, "-c", "import machine; print(machine.revision())"]
+        environment = os.environ | {"PYTHONPATH": str(HERE)}
+        return subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True,
+                              check=True).stdout.strip()
+
+    def git(*words):
+        settings = ("-c", "user.name=t", "-c", "user.email=t@example.org")
+        return subprocess.run(["git", *settings, *words], cwd=tmp_path, capture_output=True, text=True, check=True).stdout
+
+    assert revision() == "noted"
+    git("init")
+    assert revision() == "noted"
+    git("add", "machine.py")
+    git("commit", "-m", "all")
+    assert revision() == git("rev-parse", "--short=12", "HEAD").strip()
+    copied.write_text(copied.read_text(encoding="utf-8") + "\n", encoding="utf-8")
+    assert revision() == git("rev-parse", "--short=12", "HEAD").strip() + "+"
+
+
+def test_what_the_cpu_reaches_is_the_fastest_products(monkeypatch):
+    import machine
+    monkeypatch.setattr(machine, "least_seconds", lambda function: function())
+    monkeypatch.setattr(machine, "cpu_products", lambda torch: [lambda: 2.0, lambda: 0.5, lambda: 1.0])
+    monkeypatch.setattr(machine.np, "copyto", lambda target, source: 0.25)
+    assert machine.measured_cpu(None) == {"bandwidth": 8 * 2**28, "float": 2 * 2048**3 / 0.5}
+
+
 def test_ctrl_c_keeps_what_is_done(tmp_path):
     script = tmp_path / "fake.py"
     script.write_text(FAKE.format(here=str(HERE)).replace("softmax", "layernorm"), encoding="utf-8")
@@ -299,6 +358,80 @@ def test_ctrl_c_keeps_what_is_done(tmp_path):
     document = json.loads((tmp_path / "board.json").read_text(encoding="utf-8"))
     assert [row["name"] for row in document["rows"]] == ["softmax f32 128×100"]
     assert document["stopped"] == "stopped by hand after 1 of 2 rows" and "has the 1 rows that are done" in text
+
+
+CREW = """
+import json, sys, time
+for line in sys.stdin:
+    if "softmax f32 128" in line:
+        sys.exit(3)
+    if "layernorm f32 4096" in line:
+        time.sleep(3600)
+    print(json.dumps({"seconds": 1, "device": sys.argv[1]}), flush=True)
+"""
+
+
+def test_rows_are_compiled_ahead(tmp_path):
+    """One by a process that ends, one by a process that hangs: they cost themselves only, whatever the time."""
+    import prepare
+    script = tmp_path / "crew.py"
+    script.write_text(CREW, encoding="utf-8")
+    chosen = [entry.row() for entry in rows.CPU if entry.number in ("C2", "C3", "C4")]
+    found = prepare.prepare(chosen, "cpu", 1, patience=6, script=script)
+    assert list(found) == [row.title for row in chosen]
+    assert found["C2 softmax f32 128×100"] == {"fault": "the process that compiled it ended"}
+    assert found["C3 layernorm f32 4096×1024"] == {"fault": "not compiled within 6 s"}
+    others = [answer for title, answer in found.items() if "128×100" not in title and "norm f32 4096" not in title]
+    assert others == [{"seconds": 1, "device": "cpu"}] * 4
+    hanging = [row for row in chosen if "layernorm f32 4096" in row.title]
+    assert prepare.prepare(hanging, "cpu", 1, seconds=0.1, script=script) == {
+        "C3 layernorm f32 4096×1024": {"fault": "not compiled within 0 s"}
+    }
+
+
+def test_processes_time_their_choices_in_turns(tmp_path):
+    import prepare
+    first, second = prepare.Turns(tmp_path / "turns"), prepare.Turns(tmp_path / "turns")
+    entered = []
+
+    def enter():
+        with second.taken():
+            entered.append("second")
+
+    other = threading.Thread(target=enter)
+    with first.taken():
+        with first.taken():
+            other.start()
+            other.join(0.2)
+        other.join(0.2)
+        entered.append("first")
+    other.join()
+    assert entered == ["first", "second"]
+
+
+def test_what_was_not_compiled_ahead_is_left_out_and_said(library):
+    torch, _ = peers_on_cpu()
+    settings, _ = settings_for(library)
+    settings.torch, settings.arrays = torch, arrays.TorchArrays("cpu")
+    row = entry_called("20 copy f32 10⁸").row(small=True)
+    settings.prepared = {row.title: {"fault": "not compiled within 2 s"}}
+    result = measure.measure(row, settings)
+    assert "eager" in result["us"] and "compile" not in result["us"]
+    assert result["notes"]["compile"] == "not compiled within 2 s"
+
+
+def test_launches_are_timed_in_c_as_well(library):
+    import launches
+    row = entry_called("20 copy f32 10⁸").row(small=True)
+    place = arrays.NumpyArrays()
+    kernel = library.compile(row, (1, 0))
+    assert list(kernel.pass_times())[0] == "parse"
+    source, target = (place.make(tensor) for tensor in row.inputs + row.outputs)
+    call = kernel.call([source], [target], 0)
+    assert launches.us_from_c(call, lambda: None) > 0 and (target == source).all()
+    assert launches.us_from_python(call, lambda: None) > 0
+    with pytest.raises(engine.Refused, match="a launch fails"):
+        launches.us_from_c(kernel.call([source], [source], 0), lambda: None)
 
 
 def a_result(name, ours, peer, goal, **more):
@@ -343,6 +476,9 @@ def test_table():
 def test_goals_need_what_they_compare():
     alone = a_result("copy f32 10⁸", 100.0, 150.0, ["ratio", 1.0])
     assert report.reached(alone) is True
+    alone["us"].pop("compile")
+    assert report.goal_text(alone) == "≥ 1×, yes*" and report.goal_text(alone | {"goal": ["us", 120]}) == "≤ 120 µs, yes"
+    assert report.goal_text(alone | {"goal": ["ratio", 2]}) == "≥ 2×, no"
     alone["us"] = {"ours": alone["us"]["ours"]}
     assert report.reached(alone) is None and report.reached(alone | {"goal": ["us", 90]}) is False
 
@@ -350,6 +486,7 @@ def test_goals_need_what_they_compare():
 def test_markdown_and_pictures(tmp_path):
     earlier, later = a_document(), a_document()
     earlier["rows"][0]["us"]["ours"]["hot"]["median"] = 1.0
+    later["prepared"] = {"jobs": 8, "seconds": 99.7, "rows": {"20 copy f32 10⁸": {"seconds": 9}}}
     for name, document in (("a.json", earlier), ("b.json", later)):
         (tmp_path / name).write_text(json.dumps(document), encoding="utf-8")
     command = [sys.executable, str(HERE / "report.py"), "b.json", "a.json", "--markdown=board.md"]
@@ -359,14 +496,120 @@ def test_markdown_and_pictures(tmp_path):
     text = (tmp_path / "board.md").read_text(encoding="utf-8")
     assert text.count("## NVIDIA X1 Y") == 1
     said = f"3 of the board's {len(rows.GPU)} rows were run, 2 of ours right and timed; 1 at least as fast as the best "
-    assert said + "peer; 1 of 3 goals reached." in " ".join(text.split())
+    said += "peer; 1 of 3 goals reached. torch.compile is among the peers of 3 rows; 0 goals (*) are reached without it."
+    assert said in " ".join(text.split())
     assert "| 20 | copy f32 10⁸ | 100 |" in text  # not the last file's: that of the lower ratio
     assert "- 20 transpose f32 8192²: wrong: off by 0.5" in text and "- CuPy, row 20: not | here" in text
+    assert "- compile: max-autotune ran in 8 processes" in text and "100 s for 1 rows" in text
     order = [text.index(name) for name in ("moments f32", "transpose f32", "copy f32")]
     assert order == sorted(order)
     if drawn:
         assert "(board-x1-y.svg)" in text and (tmp_path / "board-x1-y.png").stat().st_size > 1000
         assert "</svg>" in (tmp_path / "board-x1-y.svg").read_text(encoding="utf-8")
+
+
+TOOL = """#!/usr/bin/env python3
+import sys
+print("best 1 us; 1 of 3 done; none failed; 5 s left")
+print(*sys.argv[1:2], *sys.argv[3:6])
+sys.exit("--entry=layernorm_f32" in sys.argv)
+"""
+
+
+def test_rows_are_tuned_side_by_side(tmp_path):
+    tool = tmp_path / "tensorc"
+    tool.write_text(TOOL, encoding="utf-8")
+    tool.chmod(0o755)
+    command = [sys.executable, str(HERE / "tune.py"), "--device=cpu", "--rows=C2 softmax f32 128,C3 layernorm f32 128",
+               "--jobs=2", f"--cache={tmp_path / 'cache'}", f"--tool={tool}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert set(done.stdout.splitlines()) == {
+        "# C2 softmax f32 128×100", "tune --entry=softmax_f32 --sizes=N=128,D=100 --backend=cpu",
+        "# C3 layernorm f32 128×768", "tune --entry=layernorm_f32 --sizes=N=128,D=768 --backend=cpu"
+    }
+    done = subprocess.run(command + ["--limit=0"], capture_output=True, text=True)
+    assert done.returncode == 1 and done.stdout.count("not searched: the time is over") == 2
+
+
+SLOW_TOOL = """#!/usr/bin/env python3
+import pathlib, signal, sys, time
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("asked to end"))
+print("begun", file=open({path!r}, "a"), flush=True)
+time.sleep(3600)
+"""
+
+
+@pytest.mark.parametrize("script", ["tune.py", "../tuning.py"])
+def test_ctrl_c_ends_searches(script, tmp_path):
+    """Of three, two at once: none is begun after the others are asked to end."""
+    tool, begun = tmp_path / "tensorc", tmp_path / "begun"
+    tool.write_text(SLOW_TOOL.format(path=str(begun)), encoding="utf-8")
+    tool.chmod(0o755)
+    begun.touch()
+    flags = ["--device=cpu", "--rows=C1,C2", f"--cache={tmp_path / 'cache'}"] if script == "tune.py" else []
+    running = subprocess.Popen([sys.executable, str(HERE / script), "--jobs=2", f"--tool={tool}", *flags],
+                               stdout=subprocess.PIPE,
+                               stderr=subprocess.PIPE,
+                               text=True)
+    while begun.read_text(encoding="utf-8").count("begun") < 2:
+        assert running.poll() is None, running.communicate()
+    running.send_signal(signal.SIGINT)
+    _, complaint = running.communicate(timeout=100)
+    assert running.returncode == 1 and "stopped" in complaint and "Traceback" not in complaint
+    assert begun.read_text(encoding="utf-8").count("begun") == 2
+
+
+def test_options_that_break_the_kernel_end_the_row():
+    pytest.importorskip("torch", reason="PyTorch is not installed: its side is not tested")
+    sys.path.insert(0, str(HERE.parent / "gpu"))
+    import time_options
+    answers = {"a": (2.0, 0.0, 1.0), "b": engine.Refused("no\nplan"), "c": (1.0, 9.0, 1.0), "d": RuntimeError("gone")}
+
+    def time_text(text):
+        if isinstance(answers[text], Exception):
+            raise answers[text]
+        return answers[text]
+
+    right = [(2.0, 1.0, "a", "")]
+    assert time_options.time_texts("ab", time_text, 0.1, math.inf) == (right, ["refused: b: no"], True)
+    wrong = [*right, (1.0, 1.0, "c", "  WRONG")]
+    assert time_options.time_texts("ac", time_text, 0.1, math.inf) == (wrong, [], False)
+    assert time_options.time_texts("ada", time_text, 0.1, math.inf) == (right, ["FAILED: d: gone"], False)
+
+
+def test_searches_are_measured_by_their_histories(tmp_path):
+    tool = tmp_path / "tensorc"
+    tool.write_text("""#!/bin/sh
+case "$*" in *moments*) echo 'error: no such device' >&2; exit 1;; esac
+for word; do case "$word" in --history=*) history=${word#--history=};; esac; done
+printf 'problem,outcome,us,options\\np,done,20,\\np,refused,0,x\\np,done,10,tile: 8\\n' >"$history"
+""", encoding="utf-8")
+    tool.chmod(0o755)
+    command = [sys.executable, str(HERE.parent / "tuning.py"), "--backend=sim", "--rows=20 copy,20 moments",
+               f"--tool={tool}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 1, done.stderr
+    assert "| 20 copy f32 10⁸ | 20 µs | 10 µs | 10 µs | 0.50 | 1.00 | 1 of 3 | `tile: 8` |" in done.stdout
+    assert "| 20 moments f32 64×10⁶ | error: no such device |" in done.stdout
+    assert "Geometric means of 1 of 2 rows, those whose search was complete: default 0.500 (1 below 0.85)" in done.stdout
+
+
+def test_rows_are_chosen_as_keyboards_have_them():
+    import argparse
+    import run
+
+    def titles(text):
+        return [row.title for row in run.chosen(argparse.Namespace(rows=text), "cuda")]
+
+    assert titles("4 tmm 128x32x256") == ["4 tmm f32 128×32×256"] == titles("4 tmm f32 128×32×256")
+    assert titles("5 gemm 1024, 20 window_sum") == ["5 gemm f32 1024³", "20 window sum f32 10⁸"]
+    assert titles("7 group_conv C=F=32") == ["7 group conv f32 C=F=32 H=W=7"]
+    assert titles("11 MLP chain f16 4096×128, 4 layers") == ["11 MLP chain f16 4096×128, 4 layers"]
+    assert len(titles("1")) == 3 and len(titles("")) == len(rows.GPU)
+    assert len(run.chosen(argparse.Namespace(rows="C1"), "cpu")) == 2
+    with pytest.raises(SystemExit, match="no row is called 21"):
+        titles("21")
 
 
 def test_commands_list_and_show():

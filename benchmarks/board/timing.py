@@ -35,21 +35,39 @@ def event_us(torch, stream, function):
     return begin.elapsed_time(end) * 1e3
 
 
-def launches_for(torch, contestant, stream):
-    """How many launches fill a turn, and how long one takes, roughly."""
-    us = min(event_us(torch, stream, lambda: contestant.launch(0)) for _ in range(2))
-    return max(1, min(MOST_LAUNCHES, math.ceil(GRAPH_US / max(us, 1.0)))), us
+def least_us(torch, stream, function):
+    return min(event_us(torch, stream, function) for _ in range(2))
 
 
-def capture(torch, contestant, column, stream, launches):
-    for i in range(min(3, contestant.sets)):
-        contestant.launch(i)
-    stream.synchronize()
+def launches_for(contestant, column, us):
+    """How many launches of `us` microseconds fill a turn."""
+    filling = max(1, min(MOST_LAUNCHES, math.ceil(GRAPH_US / max(us, 0.1))))
+    return filling if column == "hot" else max(filling, contestant.sets)
+
+
+def graph_of(torch, contestant, column, stream, launches):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph, stream=stream, capture_error_mode="relaxed"):
         for i in range(launches):
             contestant.launch(0 if column == "hot" else i % contestant.sets)
+    return graph
+
+
+def capture(torch, contestant, column, stream):
+    """Makes the contestant's graph, and returns how long a replay takes, in microseconds. A launch that is not captured
+    takes the host's time as well, so only a replay tells how many launches fill a turn."""
+    for i in range(min(3, contestant.sets)):
+        contestant.launch(i)
+    stream.synchronize()
+    launches = launches_for(contestant, column, least_us(torch, stream, lambda: contestant.launch(0)))
+    graph = graph_of(torch, contestant, column, stream, launches)
+    us = least_us(torch, stream, graph.replay)
+    filling = launches_for(contestant, column, us / launches)
+    if filling > 1.5 * launches:
+        launches, graph = filling, graph_of(torch, contestant, column, stream, filling)
+        us = least_us(torch, stream, graph.replay)
     contestant.graphs[column] = (graph, launches)
+    return us
 
 
 def time_column(torch, contestants, column, stream, pairs, seconds):
@@ -57,14 +75,11 @@ def time_column(torch, contestants, column, stream, pairs, seconds):
     `pairs` are made if they would take longer than `seconds`."""
     failed, turn_us = {}, 0.0
     for contestant in contestants:
-        launches, us = launches_for(torch, contestant, stream)
-        if column == "cold":
-            launches = max(launches, contestant.sets)
         try:
-            capture(torch, contestant, column, stream, launches)
-            turn_us += us * launches
+            turn_us += capture(torch, contestant, column, stream)
         except Exception as fault:  # a peer that cannot be captured is said to be none
             failed[contestant.name] = f"cannot be captured: {first_line(fault)}"
+            stream.synchronize()  # raises if it has brought the device's context down
     pairs = max(3, min(pairs, int(seconds * 1e6 / max(turn_us, 1.0)) - WARM_TURNS))
     racing = [contestant for contestant in contestants if column in contestant.graphs]
     for contestant in racing:
