@@ -106,7 +106,8 @@ def run_rows(arguments, rows):
 
     with Searches(arguments.jobs) as searches:
         for done in concurrent.futures.as_completed([searches.submit(run, row) for row in rows]):
-            yield done.result()
+            if not searches.stopped:
+                yield done.result()
 
 
 def main():

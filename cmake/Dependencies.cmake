@@ -26,6 +26,15 @@ add_library(tc_llvm INTERFACE)
 target_include_directories(tc_llvm SYSTEM INTERFACE ${TC_LLVM_INCLUDE})
 target_link_libraries(tc_llvm INTERFACE ${TC_LLVM_LIBDIR}/libLLVM-14.so)
 
+# Quadruple precision, for tests: GCC's library. Clang does not look where GCC keeps its header, and may see none of the
+# others there.
+add_library(tc_quadmath INTERFACE)
+target_link_libraries(tc_quadmath INTERFACE quadmath)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+  execute_process(COMMAND g++ -print-file-name=include OUTPUT_VARIABLE TC_GCC_INCLUDE OUTPUT_STRIP_TRAILING_WHITESPACE)
+  target_compile_options(tc_quadmath INTERFACE "SHELL:-idirafter ${TC_GCC_INCLUDE}")
+endif()
+
 # The protobuf messages of proto/.
 file(GLOB TC_PROTOS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/proto/*.proto)
 add_library(tc_proto STATIC ${TC_PROTOS})

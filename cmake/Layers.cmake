@@ -1,10 +1,22 @@
-# Halide.h costs five seconds a file; one precompiled header serves all layers.
-file(WRITE ${CMAKE_BINARY_DIR}/tc_pch.cc "")
-add_library(tc_pch OBJECT ${CMAKE_BINARY_DIR}/tc_pch.cc)
-target_link_libraries(tc_pch PUBLIC Halide::Halide tc_isl fmt::fmt)
-target_precompile_headers(tc_pch PRIVATE
-  <algorithm> <functional> <map> <memory> <optional> <set> <span> <string> <string_view> <unordered_map>
-  <variant> <vector> <fmt/format.h> <isl/cpp.h> <Halide.h>)
+# tc_precompiled(target [headers...] [LIBRARIES libraries...] [OPTIONS options...])
+# A precompiled header: Halide.h costs seconds a file. The layers share one; the tests have their own.
+function(tc_precompiled target)
+  cmake_parse_arguments(ARG "" "" "LIBRARIES;OPTIONS" ${ARGN})
+  file(WRITE ${CMAKE_BINARY_DIR}/${target}.cc "")
+  add_library(${target} OBJECT ${CMAKE_BINARY_DIR}/${target}.cc)
+  target_link_libraries(${target} PUBLIC Halide::Halide tc_isl fmt::fmt ${ARG_LIBRARIES})
+  target_compile_options(${target} PRIVATE ${ARG_OPTIONS})
+  target_precompile_headers(${target} PRIVATE
+    <algorithm> <functional> <map> <memory> <optional> <set> <span> <string> <string_view> <unordered_map>
+    <variant> <vector> <fmt/format.h> <isl/cpp.h> <Halide.h> ${ARG_UNPARSED_ARGUMENTS})
+endfunction()
+tc_precompiled(tc_pch)
+
+# For a program: CMake gives it -fPIE, and it has to be compiled as the header was.
+function(tc_with_precompiled target header)
+  target_precompile_headers(${target} REUSE_FROM ${header})
+  target_compile_options(${target} PRIVATE -fPIC)
+endfunction()
 
 # tc_layer(name LAYERS above... EXTERNAL libraries... [PCH])
 # The layer tc/<name>: target tc_<name>, all the .cc files of its folder.
@@ -43,10 +55,10 @@ function(tc_test name)
   list(TRANSFORM ARG_LAYERS PREPEND tc_)
   target_link_libraries(test_${name} PRIVATE ${ARG_LAYERS} ${ARG_EXTERNAL} GTest::gtest GTest::gtest_main)
   target_compile_definitions(test_${name} PRIVATE TC_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+  target_compile_options(test_${name} PRIVATE ${TC_TEST_OPTIONS})
   if(ARG_PCH)
     target_link_libraries(test_${name} PRIVATE Halide::Halide tc_isl fmt::fmt)
-    target_precompile_headers(test_${name} REUSE_FROM tc_pch)
-    target_compile_options(test_${name} PRIVATE -fPIC)  # as the header was compiled: CMake gives programs -fPIE
+    tc_with_precompiled(test_${name} tc_test_pch)
   endif()
   add_test(NAME ${name} COMMAND test_${name})
 endfunction()

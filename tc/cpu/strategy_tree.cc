@@ -45,7 +45,8 @@ isl::schedule_node insert(isl::schedule_node node, const Tree& tree) {
       return insert(node.child(0), tree.children.at(0)).parent();
     }
     case Tree::Kind::kMark: {
-      node = isl::manage(isl_schedule_node_insert_mark(node.release(), poly::make_id(node.ctx(), tree.mark).release()));
+      isl::id mark = poly::make_id(node.ctx(), tree.mark);
+      node = isl::manage(isl_schedule_node_insert_mark(node.release(), mark.release()));
       return insert(node.child(0), tree.children.at(0)).parent();
     }
     case Tree::Kind::kSequence: {

@@ -18,8 +18,8 @@ using Halide::Expr;
 using Halide::Type;
 
 // How tightly C++'s operators bind.
-constexpr int kTernary = 2, kOr = 3, kAnd = 4, kBitOr = 5, kBitXor = 6, kBitAnd = 7, kEqual = 8, kLess = 9,
-              kShiftLevel = 11, kSum = 12, kProduct = 13, kUnary = 15, kAtom = 16;
+constexpr int kTernary = 2, kOr = 3, kAnd = 4, kBitOr = 5, kBitXor = 6, kBitAnd = 7, kEqual = 8, kLess = 9, kSum = 12,
+              kProduct = 13, kUnary = 15, kAtom = 16;
 
 bool is_narrow(Type type) { return !type.is_float() && !type.is_bool() && type.bits() < 32; }
 

@@ -40,7 +40,7 @@ isl::aff variable(const isl::space& space, int position) {
 
 isl::aff constant(const isl::space& space, int64_t value) {
   isl::val v = make_val(space.ctx(), value);
-  return checked(v.ctx(), isl_aff_val_on_domain_space(space.copy(), v.release()));
+  return checked(space.ctx(), isl_aff_val_on_domain_space(space.copy(), v.release()));
 }
 
 isl::val make_val(isl::ctx ctx, int64_t value) { return checked(ctx, isl_val_int_from_si(ctx.get(), value)); }
