@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 
+#include "tc/lang/typed_text.h"
 #include "tc/lang/walk.h"
 
 namespace tc::lang {
@@ -121,11 +122,9 @@ class Versions {
     const auto [place, fresh] = made_.try_emplace({tensor, state}, static_cast<int>(definition_.tensors.size()));
     if (!fresh) return place->second;
     Tensor temporary = definition_.tensors[tensor];
-    const auto is_taken = [&](const std::string& name) {
-      return std::ranges::find(definition_.tensors, name, &Tensor::name) != definition_.tensors.end();
-    };
+    const std::set<std::string> taken = names_in(definition_);
     std::string name = fmt::format("{}_{}", temporary.name, state);
-    while (is_taken(name)) name += "_";
+    while (taken.contains(name)) name += "_";
     temporary.name = name;
     temporary.role = Role::kTemporary;
     temporary.dimensions.reset();

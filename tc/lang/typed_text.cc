@@ -85,6 +85,18 @@ std::string typed_text(const TypedDefinition& definition, const TypedStatement& 
   return Writer(definition, statement, widened).write(expr);
 }
 
+std::set<std::string> names_in(const TypedDefinition& definition) {
+  std::set<std::string> names;
+  for (const Tensor& tensor : definition.tensors) names.insert(tensor.name);
+  for (const Scalar& scalar : definition.scalars) names.insert(scalar.name);
+  for (const Size& size : definition.sizes) names.insert(size.name);
+  for (const TypedStatement& statement : definition.statements) {
+    for (const Index& index : statement.indices) names.insert(index.name);
+    for (const Let& let : statement.lets) names.insert(let.name);
+  }
+  return names;
+}
+
 std::string subscripts_text(const TypedDefinition& definition, const TypedStatement& statement,
                             const std::vector<TypedExprPtr>& subscripts) {
   return Writer(definition, statement).list(subscripts);

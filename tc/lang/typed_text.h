@@ -1,5 +1,6 @@
 #pragma once
 
+#include <set>
 #include <string>
 
 #include "tc/lang/typed_ast.h"
@@ -14,6 +15,9 @@ inline bool is_narrow_float(ScalarType type) { return is_float(type) && bits_of(
 /// elements and scalars of float16 and bfloat16 are read as float32, in which the text then computes.
 std::string typed_text(const TypedDefinition& definition, const TypedStatement& statement, const TypedExpr& expr,
                        bool widened = false);
+
+/// The names of a def's tensors, scalars, sizes, indices and lets: what a name that is made up must not be.
+std::set<std::string> names_in(const TypedDefinition& definition);
 
 /// "(i, j + 1)"; nothing for no subscripts.
 std::string subscripts_text(const TypedDefinition& definition, const TypedStatement& statement,

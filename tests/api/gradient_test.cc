@@ -236,6 +236,43 @@ TEST(Gradient, WritesNothingWhereTheSourceReadsNothing) {
   EXPECT_EQ(gradient_by_first(text, inputs, {1, 10, 100, 1000}), (std::vector<float>{0, 6006, 800}));
 }
 
+TEST(Gradient, OfAnAffinePlaceBehindAGuardStaysInside) {
+  const char* const text = "def f(float(N) x) -> (y) { y(i) = i >= 2 ? x(i - 2) * x(i) : x(i) }";
+  EXPECT_EQ(gradient_of(text),
+            "def f_gradient(float32(N) x, float32(N) d_y) -> (float32(N) d_x) {\n"
+            "  d_x(min(max(i - 2, 0), N - 1)) +=! i >= 2 ? d_y(i) * x(i) : 0.0\n"
+            "  d_x(i) += (i >= 2 ? d_y(i) * x(i - 2) : 0.0) + (i >= 2 ? 0.0 : d_y(i))\n"
+            "}\n");
+  std::vector<Tensor> inputs;
+  inputs.push_back(tensor_of<float>(floats({4}), {1, 2, 3, 4}));
+  EXPECT_EQ(gradient_by_first(text, inputs, {1, 10, 100, 1000}), (std::vector<float>{301, 4010, 100, 2000}));
+}
+
+TEST(Gradient, MakesUpNoNameThatTheDefHas) {
+  const char* const text =
+      "def f(float(N) x, float y_1, float(n_m) w) -> (y, m) { y(i0) = exp(x(i0))\n y(i0) = y(i0) * y_1 * w(0)\n"
+      " m max=! x(i) }";
+  EXPECT_EQ(gradient_of(text),
+            "def f_gradient(\n"
+            "    float32(N) x,\n"
+            "    float32 y_1,\n"
+            "    float32(n_m) w,\n"
+            "    float32 m,\n"
+            "    float32(N) d_y,\n"
+            "    float32 d_m\n"
+            ") -> (float32(N) d_x, float32(n_m) d_w) {\n"
+            "  float32 y_1_(i0) = exp(x(i0)) where i0 in 0:N\n"
+            "  float32 n__m +=! x(i) == m ? 1.0 : 0.0 where i in 0:N\n"
+            "  d_x(i) = float32(x(i) == m ? d_m / n__m : 0.0) where i in 0:N\n"
+            "  float32 d_y_1_(i0) = d_y(i0) * w(0) * y_1 where i0 in 0:N\n"
+            "  d_w(i0_) = float32(0.0) where i0_ in 0:n_m\n"
+            "  d_w(0) += d_y(i0) * (y_1_(i0) * y_1) where i0 in 0:N\n"
+            "  d_x(i0) += d_y_1_(i0) * exp(x(i0)) where i0 in 0:N\n"
+            "}\n");
+  EXPECT_EQ(refusal_of("def f(float(d_x) x) -> (y) { y(i) = 2.0 * x(i) }"),
+            "tc:1:5: error: the gradient of 'x' is named 'd_x', a name that 'f' has already");
+}
+
 TEST(Gradient, OfTypesThatAreSummedInWiderOnes) {
   EXPECT_EQ(gradient_of("def f(float16(B,N) x, float16(N,M) w, float16(M) b, float16(M,L) v) -> (z) {\n"
                         "  y(i,j) +=! x(i,k) * w(k,j)\n  y(i,j) = relu(y(i,j) + b(j))\n"

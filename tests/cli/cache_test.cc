@@ -2,6 +2,7 @@
 
 #include <csignal>
 
+#include "tc/cache/cache.h"
 #include "tests/cli/process.h"
 
 namespace tc::testing {
@@ -46,6 +47,28 @@ TEST_F(CacheTool, RunFillsACacheAndTakesFromIt) {
             "error: '--production' is about a cache; '--cache' says which\n");
   EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=9,K=16", "--cache=no/c"}),
             "error: the cache no/c: it does not exist, or there is no right to open it\n");
+}
+
+/// No program makes the compiler's code wrong from outside: a cache has another def's code under this one's key.
+TEST_F(CacheTool, ARunThatDisagreesWithTheOracleIsAnErrorAndWritesNothing) {
+  folder.write("halved.tc", "def mv(float(M,K) A, float(K) x) -> (y) { y(m) +=! A(m,k) * x(k) * 0.5 }\n");
+  run("M=8,K=16", {"--cache=c"});
+  good({"run", "halved.tc", "--sizes=M=8,K=16", "--cache=halved", "--output_dir="});
+  {
+    const auto ours = cache::Cache::open(folder.path("c")).value(),
+               other = cache::Cache::open(folder.path("halved")).value();
+    const cache::Entry wrong = other->find(other->list().value().at(0).key).value().value();
+    const cache::Key key = ours->list().value().at(0).key;
+    ASSERT_TRUE(ours->remove(key).value());
+    ASSERT_TRUE(ours->put(key, wrong));
+  }
+  const Output output = folder.run({"run", "mv.tc", "--sizes=M=8,K=16", "--cache=c", "--check", "--output_dir=out"});
+  EXPECT_EQ(output.code, 1);
+  EXPECT_EQ(output.out, "");
+  EXPECT_EQ(output.err,
+            "error: check: 'y' differs in 8 of 8 elements: at (2) it is -0.917076051235199, the oracle has "
+            "-1.8341521370355975 with a bound of 4.2e-06\n");
+  EXPECT_EQ(folder.files(), (std::vector<std::string>{"c", "halved", "halved.tc", "mv.tc"}));
 }
 
 /// Nothing of what the compiler is made of is asked for: the process would end.
