@@ -1,6 +1,7 @@
 #include "tc/cpu/place.h"
 
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 
 namespace tc::cpu {
 
@@ -14,8 +15,6 @@ int64_t constant_extent(const ir::Tensor& tensor, int dimension) {
   TC_CHECK(extent != nullptr, "extent {} of '{}' is not constant in a specialised program", dimension, tensor.name);
   return *extent;
 }
-
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "tc/cpu/access_steps.h"
 #include "tc/poly/from_ir.h"
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 
 namespace tc::cpu {
 
@@ -107,7 +108,7 @@ int find_rows(const Unit& unit, const StatementInfo& info, int vector) {
   return best;
 }
 
-int64_t tiles_of(int64_t extent, int64_t tile) { return (extent + tile - 1) / tile; }
+int64_t tiles_of(int64_t extent, int64_t tile) { return ceil_div(extent, tile); }
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include "tc/cpu/from_poly.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 
 namespace tc::cpu {
 
@@ -16,8 +17,6 @@ namespace {
 constexpr int64_t kMaxRegisterVectors = 64;
 /// Lanes that one reduction of a vector may combine.
 constexpr int64_t kMaxCombinedLanes = 128;
-
-int64_t round_up(int64_t value, int64_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
 // --- footprints ---------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,5 @@
 #include "tc/gpu/contraction_cost.h"
+#include "tc/support/round.h"
 
 #include <algorithm>
 #include <cmath>
@@ -9,9 +10,6 @@ namespace {
 constexpr int64_t kLanes = 32;
 constexpr double kBarrierCycles = 100;
 constexpr double kAlike = 0.75;
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
 
 /// The time of two things done at once: neither hides behind the other as a whole.
 double together(double a, double b) { return std::pow(std::pow(a, 4) + std::pow(b, 4), 0.25); }

@@ -5,12 +5,12 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "tc/support/round.h"
+
 namespace tc::gpu {
 namespace {
 
 constexpr int64_t kLanes = 32, kBanks = 32, kBankBytes = 4, kVectorBytes = 16;
-
-int64_t round_up(int64_t a, int64_t to) { return (a + to - 1) / to * to; }
 
 /// Where the threads of the first warp read an operand, per thread and dimension.
 std::vector<std::vector<int64_t>> reads_of_warp(const Contraction& c, const Operand& operand,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/contraction_layout.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 
@@ -15,8 +16,6 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kLanes = 32;
-
-int64_t round_up(int64_t a, int64_t to) { return (a + to - 1) / to * to; }
 
 bool all_zero(const std::vector<int64_t>& values) {
   return std::all_of(values.begin(), values.end(), [](int64_t v) { return v == 0; });

@@ -13,6 +13,7 @@
 #include "tc/gpu/contraction_shapes.h"
 #include "tc/gpu/contraction_windows.h"
 #include "tc/gpu/contraction_wish.h"
+#include "tc/support/round.h"
 #include "tc/tile/program.h"
 
 namespace tc::gpu {
@@ -22,9 +23,6 @@ constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kLanes = 32;
 constexpr int64_t kBlockThreads = 256;  ///< of a rearrangement
 constexpr int64_t kAcross = 8;          ///< of these, those beside each other along a row of results in vectors
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
 
 /// Whether the last subscript counts along the axis.
 bool is_last(const Operand& operand, size_t axis) { return operand.subscripts.back().parallel[axis] == 1; }

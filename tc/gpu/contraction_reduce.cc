@@ -3,6 +3,8 @@
 
 #include "tc/gpu/contraction_builder.h"
 
+#include "tc/support/round.h"
+
 /// The reduction of a contraction's kernel: copies to shared memory, fragments, sums.
 namespace tc::gpu {
 
@@ -13,9 +15,6 @@ using tile::NodePtr;
 using tile::Tensor;
 
 namespace {
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-int64_t round_up(int64_t a, int64_t to) { return ceil_div(a, to) * to; }
 
 /// How many of a block's threads copy a box whose rows are so many copies: as many as have whole rows in each round, so
 /// that a thread stays in its column and finds its row without dividing each time; all, if that would take longer.

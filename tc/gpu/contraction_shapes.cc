@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/contraction_cost.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 namespace {
@@ -32,7 +33,7 @@ std::vector<int64_t> registers_along(const Contraction& c, const std::vector<siz
   constexpr int64_t kShort = 64;
   std::vector<int64_t> result = {1, 2, 4, 8};
   const int64_t extent = axes.size() == 1 ? c.parallel[axes[0]].extent : kShort;
-  const auto filled = [&](int64_t registers) { return (extent + registers - 1) / registers * registers; };
+  const auto filled = [&](int64_t registers) { return round_up(extent, registers); };
   if (extent < kShort && filled(7) < filled(8)) result.push_back(7);
   return result;
 }

@@ -1,4 +1,5 @@
 #include "tc/gpu/contraction_windows.h"
+#include "tc/support/round.h"
 
 #include <algorithm>
 
@@ -9,8 +10,6 @@ constexpr int64_t kLeastSums = 6, kMostSums = 48, kMostAlong = 9;
 constexpr int64_t kLeastThreads = 32, kMostThreads = 384;
 constexpr int64_t kMostImages = 8, kFilters = 32;
 constexpr double kWaste = 1.08;  ///< of points computed, to those that exist
-
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /// Neighbours that a thread may have along an axis of `extent`.
 std::vector<int64_t> runs_along(int64_t extent) {

@@ -1,5 +1,7 @@
 #include "tc/gpu/contraction_wish.h"
 
+#include "tc/support/round.h"
+
 namespace tc::gpu {
 
 Wish wish_of(const Contraction& c, const options::MappingOptions& options) {
@@ -13,7 +15,7 @@ Wish wish_of(const Contraction& c, const options::MappingOptions& options) {
     const int64_t registers = std::min(at(options.register_tile, i), sets ? kRearranged : extent);
     wish.registers.push_back(registers);
     const int64_t whole = sets ? kRearranged : std::max<int64_t>(registers, 1);
-    wish.tile.push_back(std::min(at(options.tile, i), (extent + whole - 1) / whole * whole));
+    wish.tile.push_back(std::min(at(options.tile, i), round_up(extent, whole)));
   }
   for (size_t r = 0; r < c.reduction.size(); ++r) {
     wish.chunk.push_back(std::min(at(options.tile, parallel + r), c.reduction[r].extent));

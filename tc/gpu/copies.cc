@@ -12,6 +12,7 @@
 #include "tc/poly/promote.h"
 #include "tc/poly/rebuild.h"
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 #include "tc/tile/program.h"
 
 namespace tc::gpu {
@@ -146,7 +147,7 @@ void choose_layout(Plan& plan, const ir::Tensor& tensor, const CopyOptions& opti
     };
     while (vector > 1 && !fits()) vector /= 2;
     plan.vector = vector;
-    row = (row + vector - 1) / vector * vector;
+    row = round_up(row, vector);
   }
 }
 

@@ -1,6 +1,7 @@
 #include "tc/gpu/copy_code.h"
 
 #include "tc/gpu/emit.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 
@@ -97,7 +98,7 @@ NodePtr cooperative_copy(const Copy& copy, const Place& buffer, const Place& out
   for (const int64_t extent : buffer.extents) vectors *= extent;
   vectors /= copy.vector;
   const int64_t threads = copy.by_one ? 1 : kernel.block[0] * kernel.block[1] * kernel.block[2];
-  const int64_t rounds = (vectors + threads - 1) / threads;
+  const int64_t rounds = ceil_div(vectors, threads);
   const Copier copier(copy, buffer, outer);
   const Ranged thread = copy.by_one ? poly::ranged(0) : thread_in_block(kernel.block);
   const Expr mine = copy.by_one ? poly::equal(thread_in_block(kernel.block), poly::ranged(0)) : hi::const_true();

@@ -10,6 +10,7 @@
 #include "tc/gpu/vectorize.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 
@@ -25,8 +26,6 @@ struct Held {
   const PartStatement* writer = nullptr;
   bool read_before = false;  ///< its first use looks at what it held before the part
 };
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class Writer {
  public:
@@ -113,13 +112,13 @@ void Writer::find_held() {
 
 /// Blocks along the member first, then along the others, innermost first.
 void Writer::choose_grid(const Device& device) {
-  std::vector<int64_t> counts = {divide_up(extent_, plan_.covered())};
+  std::vector<int64_t> counts = {ceil_div(extent_, plan_.covered())};
   std::vector<size_t> others;
   for (size_t m = part_.members.size(); m-- > 0;) {
     if (static_cast<int>(m) == plan_.along) continue;
     const int64_t extent = part_.members[m].extent;
     others.push_back(m);
-    counts.push_back(static_cast<int>(m) == plan_.beside ? divide_up(extent, plan_.rows) : extent);
+    counts.push_back(static_cast<int>(m) == plan_.beside ? ceil_div(extent, plan_.rows) : extent);
   }
   const std::vector<Ranged> numbers = deal_blocks(counts, device, kernel_.grid);
   block_ = numbers[0];

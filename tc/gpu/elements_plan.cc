@@ -9,6 +9,7 @@
 
 #include "tc/gpu/rows_plan.h"
 #include "tc/ir/specialise.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 
@@ -127,7 +128,7 @@ class Looker {
 /// Of `threads` vectors side by side, `repeats` times, over `vectors`: how many of them exist.
 double used(int64_t vectors, int64_t threads, int64_t repeats) {
   const int64_t step = threads * repeats;
-  return static_cast<double>(vectors) / static_cast<double>((vectors + step - 1) / step * step);
+  return static_cast<double>(vectors) / static_cast<double>(round_up(vectors, step));
 }
 
 /// Threads that a block should have.
@@ -237,7 +238,7 @@ void follow(ElementsPlan& plan, const options::MappingOptions& options, const Pa
     plan.threads = threads;
     plan.rows = std::max<int64_t>(value_at(options.map_to_threads, 1), 1);
   } else {
-    const int64_t all = (extent + elements - 1) / elements;
+    const int64_t all = ceil_div(extent, elements);
     plan.threads = tile > 0 ? std::min(tile / elements, all) : std::min(plan.threads, all);
     plan.threads = std::max<int64_t>(plan.threads, 1);
     if (const int64_t rows = value_at(options.tile, plan.beside); rows > 0) {

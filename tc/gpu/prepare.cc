@@ -13,6 +13,7 @@
 #include "tc/gpu/statements.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 
@@ -123,7 +124,7 @@ ir::Statement Splitter::lanes() {
   const ir::Index& index = statement_.indices[split_.index];
   const int64_t extent = extent_of(index);
   const int64_t per_step = split_.lanes * split_.parts;
-  const int64_t steps = (extent + per_step - 1) / per_step;
+  const int64_t steps = ceil_div(extent, per_step);
   const ir::Index step = make_index(fresh(index.name + "_step"), steps, true);
   Expr number = index_variable(step.name);
   if (split_.parts > 1) {

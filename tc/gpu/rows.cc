@@ -11,6 +11,7 @@
 #include "tc/gpu/vectorize.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 
@@ -22,8 +23,6 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int64_t kWarp = 32;
-
-int64_t divide_up(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 class Writer {
  public:
@@ -75,7 +74,7 @@ void Writer::choose_grid(const Device& device) {
   std::vector<int64_t> counts;
   for (size_t m = part_.members.size(); m-- > 0;) {
     const int64_t extent = part_.members[m].extent;
-    counts.push_back(static_cast<int>(m) == plan_.beside ? divide_up(extent, plan_.rows) : extent);
+    counts.push_back(static_cast<int>(m) == plan_.beside ? ceil_div(extent, plan_.rows) : extent);
   }
   const std::vector<Ranged> numbers = deal_blocks(counts, device, kernel_.grid);
   for (size_t m = 0; m < part_.members.size(); ++m) {
@@ -93,8 +92,8 @@ void Writer::choose_grid(const Device& device) {
 void Writer::declare_registers() {
   for (const auto& [name, tensor] : plan_.tensors) {
     if (!is_held(tensor)) continue;
-    const int64_t vectors = tensor.of_elements ? divide_up(tensor.user->inner_size(), plan_.vector) : 1;
-    const int64_t elements = tensor.of_elements ? divide_up(vectors, plan_.lanes) * plan_.vector : 1;
+    const int64_t vectors = tensor.of_elements ? ceil_div(tensor.user->inner_size(), plan_.vector) : 1;
+    const int64_t elements = tensor.of_elements ? ceil_div(vectors, plan_.lanes) * plan_.vector : 1;
     registers_[name] = registers(names_.fresh(name + "_held"), places_.at(name).type, elements);
   }
 }

@@ -8,6 +8,7 @@
 
 #include "tc/gpu/statements.h"
 #include "tc/ir/specialise.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 
@@ -300,7 +301,7 @@ void Planner::choose_lanes() {
   const auto power = [](int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); };
   const int64_t limit = std::min(kMostLanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(
                                                  std::min(device_.threads_per_block, device_.block[0])))));
-  plan_.lanes = std::min(power((vectors + kVectorsInFlight - 1) / kVectorsInFlight), std::min(kBlockThreads, limit));
+  plan_.lanes = std::min(power(ceil_div(vectors, kVectorsInFlight)), std::min(kBlockThreads, limit));
   while (plan_.lanes < std::min(vectors, limit) && rows * plan_.lanes < device_.processors * kBusyThreads)
     plan_.lanes *= 2;
   const bool wished = !options_.map_to_threads.empty();

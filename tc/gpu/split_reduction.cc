@@ -16,6 +16,7 @@
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/rebuild.h"
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 namespace {
@@ -192,8 +193,8 @@ Result<SplitReduction> split_reduction(const poly::Scop& scop, const std::string
     return fail("cannot split the reduction over '{}' into {} parts: it has {} iterations", loop, count, extent);
   }
   // All parts but the last few are full, and none is empty.
-  const int64_t chunk = (extent + count - 1) / count;
-  const int64_t full = cyclic ? count : (extent + chunk - 1) / chunk;
+  const int64_t chunk = ceil_div(extent, count);
+  const int64_t full = cyclic ? count : ceil_div(extent, chunk);
   const bool in_front = !runs_along_reduction(*scop.program, reduction.statement);
   const Parts parts{reduction.index, full, chunk, in_front, cyclic};
   ir::Program program = *scop.program;

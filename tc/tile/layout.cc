@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 
 namespace tc::tile {
 namespace {
@@ -199,7 +200,7 @@ std::optional<Layout> complement(const Layout& layout, int64_t size) {
     if (mode.stride > reached) result.push_back({mode.stride / reached, reached});
     reached = mode.stride * mode.extent;
   }
-  const int64_t rest = (size + reached - 1) / reached;
+  const int64_t rest = ceil_div(size, reached);
   if (rest > 1) result.push_back({rest, reached});
   return coalesce(layout_of(result));
 }

@@ -1,5 +1,7 @@
 #include "tc/tile/program.h"
 
+#include "tc/support/round.h"
+
 namespace tc::tile {
 
 void for_each_node(const NodePtr& node, const std::function<void(const Node&)>& visit) {
@@ -27,7 +29,7 @@ std::vector<SharedTensor> Kernel::shared_tensors() const {
     if (!allocate || allocate->tensor.memory != Memory::kShared) return;
     result.push_back({&allocate->tensor, next});
     const int64_t bytes = allocate->tensor.elements() * element_bytes(allocate->tensor.type);
-    next += (bytes + kSharedAlignment - 1) / kSharedAlignment * kSharedAlignment;
+    next += round_up(bytes, kSharedAlignment);
   });
   return result;
 }

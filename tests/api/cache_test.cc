@@ -7,6 +7,7 @@
 #include "tc/cache/cache.h"
 #include "tc/cache/version.h"
 #include "tc/compile/cached.h"
+#include "tests/common/temporary_folder.h"
 
 namespace tc::api {
 namespace {
@@ -22,21 +23,6 @@ def mv(float(M,K) A,
   y(m) +=!   A(m, k) * x(k)
 }
 )";
-
-class Folder {
- public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tc-api-XXXXXX").string();
-    path_ = mkdtemp(name.data());
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(const char* name) const { return (path_ / name).string(); }
-
- private:
-  std::filesystem::path path_;
-};
 
 Request mv_of(int64_t m, int64_t k) { return {.entry = "mv", .sizes = {{"M", m}, {"K", k}}}; }
 
@@ -94,8 +80,8 @@ TEST(EngineCache, AScalarThatIsNotCompiledInIsNoOtherKernel) {
 }
 
 TEST(EngineCache, AFileServesAnotherEngine) {
-  const Folder folder;
-  const EngineOptions options{.cache = folder.file("c")};
+  const testing::TemporaryFolder folder;
+  const EngineOptions options{.cache = folder.path("c")};
   expect_product(value_of(value_of(Engine::create(kText, "tc", options)).compile(mv_of(9, 33))), 9, 33);
   const Engine engine = value_of(Engine::create(kText, "tc", options));
   const CompiledKernel kernel = value_of(engine.compile(mv_of(9, 33)));
@@ -117,8 +103,8 @@ TEST(EngineCache, AFileServesAnotherEngine) {
 }
 
 TEST(EngineCache, AnotherNameIsNotAnotherKernel) {
-  const Folder folder;
-  const EngineOptions options{.cache = folder.file("c")};
+  const testing::TemporaryFolder folder;
+  const EngineOptions options{.cache = folder.path("c")};
   (void)value_of(value_of(Engine::create(kText, "tc", options)).compile(mv_of(9, 33)));
   const char* renamed = "def product(float(P,Q) W, float(Q) v) -> (r) { r(i) +=! W(i,j) * v(j) }";
   const Engine engine = value_of(Engine::create(renamed, "tc", options));
@@ -131,8 +117,8 @@ TEST(EngineCache, AnotherNameIsNotAnotherKernel) {
 }
 
 TEST(EngineCache, AConstantOrAnOptionIsAnotherKernel) {
-  const Folder folder;
-  const EngineOptions options{.cache = folder.file("c")};
+  const testing::TemporaryFolder folder;
+  const EngineOptions options{.cache = folder.path("c")};
   const auto text = [](const char* constant) {
     return std::string("def f(float(N) a) -> (b) { b(n) = a(n) * ") + constant + " }";
   };
@@ -169,8 +155,8 @@ void measure(const std::string& path, const std::string& device) {
 std::string this_processor() { return value_of(compile::device_name({})); }
 
 TEST(EngineCache, BestKnownOptionsAreTaken) {
-  const Folder folder;
-  const EngineOptions options{.cache = folder.file("c")};
+  const testing::TemporaryFolder folder;
+  const EngineOptions options{.cache = folder.path("c")};
   Request unrolled = mv_of(8, 16);
   unrolled.options.unroll = 3;
   {
@@ -200,8 +186,8 @@ TEST(EngineCache, BestKnownOptionsAreTaken) {
 }
 
 TEST(EngineCache, NearestShape) {
-  const Folder folder;
-  EngineOptions options{.cache = folder.file("c")};
+  const testing::TemporaryFolder folder;
+  EngineOptions options{.cache = folder.path("c")};
   for (const auto& [k, unroll] : {std::pair(64, 2), std::pair(1024, 4)}) {
     Request request = mv_of(8, k);
     request.options.unroll = unroll;
@@ -222,14 +208,14 @@ TEST(EngineCache, NearestShape) {
 }
 
 TEST(EngineCache, Production) {
-  const Folder folder;
-  const EngineOptions options{.cache = folder.file("c")};
+  const testing::TemporaryFolder folder;
+  const EngineOptions options{.cache = folder.path("c")};
   {
     const Engine engine = value_of(Engine::create(kText, "tc", options));
     (void)value_of(engine.compile(mv_of(9, 33)));
-    ASSERT_TRUE(value_of(cache::Cache::open(options.cache))->export_to(folder.file("exported"), {}));
+    ASSERT_TRUE(value_of(cache::Cache::open(options.cache))->export_to(folder.path("exported"), {}));
   }
-  const Engine engine = value_of(Engine::production(folder.file("exported"), {.text = kSpacedText}));
+  const Engine engine = value_of(Engine::production(folder.path("exported"), {.text = kSpacedText}));
   expect_product(value_of(engine.compile(mv_of(9, 33))), 9, 33);
   EXPECT_EQ(value_of(engine.infer(mv_of(5, 6))).outputs[0].shape, (std::vector<int64_t>{5}));
   const auto missing = engine.compile(mv_of(9, 34));
@@ -237,17 +223,17 @@ TEST(EngineCache, Production) {
   EXPECT_NE(missing.error().to_string().find("has no kernel of 'mv' for 9x34 on x86-64-linux"), std::string::npos)
       << missing.error().to_string();
   const auto unknown =
-      Engine::production(folder.file("exported"), {.text = "def f(float(N) a) -> (b) { b(n) = a(n) }"});
+      Engine::production(folder.path("exported"), {.text = "def f(float(N) a) -> (b) { b(n) = a(n) }"});
   EXPECT_EQ(unknown.error().to_string(),
-            "error: the cache " + folder.file("exported") + " does not know the def 'f'\n");
+            "error: the cache " + folder.path("exported") + " does not know the def 'f'\n");
   const std::string both = std::string(kText) + "def f(float(N) a) -> (b) { b(n) = a(n) }";
-  const Engine partly = value_of(Engine::production(folder.file("exported"), {.text = both}));
+  const Engine partly = value_of(Engine::production(folder.path("exported"), {.text = both}));
   expect_product(value_of(partly.compile(mv_of(9, 33))), 9, 33);
   EXPECT_EQ(partly.compile({.entry = "f", .sizes = {{"N", 3}}}).error().to_string(), unknown.error().to_string());
   // Without a text: by the names in the file. The caller decides what a miss is.
   const Engine fallback = value_of(Engine::create(kText));
   const Engine lenient = value_of(
-      Engine::production(folder.file("exported"),
+      Engine::production(folder.path("exported"),
                          {.on_miss = [&](const Request& request, const Error&) { return fallback.compile(request); }}));
   EXPECT_EQ(lenient.entries(), (std::vector<std::string>{"mv", "scaled"}));
   expect_product(value_of(lenient.compile(mv_of(9, 34))), 9, 34);
@@ -256,8 +242,8 @@ TEST(EngineCache, Production) {
 }
 
 TEST(EngineCache, AnotherCompilersKernelIsProvedAgain) {
-  const Folder folder;
-  const EngineOptions options{.cache = folder.file("c")};
+  const testing::TemporaryFolder folder;
+  const EngineOptions options{.cache = folder.path("c")};
   (void)value_of(value_of(Engine::create(kText, "tc", options)).compile(mv_of(9, 33)));
   // As an older compiler would have left it.
   const auto age = [&](const char* proved_text) {
@@ -303,8 +289,8 @@ TEST(EngineCache, AnotherCompilersKernelIsProvedAgain) {
 }
 
 TEST(EngineCache, ADamagedEntryIsReportedAndCompiled) {
-  const Folder folder;
-  const EngineOptions options{.cache = folder.file("c")};
+  const testing::TemporaryFolder folder;
+  const EngineOptions options{.cache = folder.path("c")};
   (void)value_of(value_of(Engine::create(kText, "tc", options)).compile(mv_of(9, 33)));
   {
     // Somewhere in the machine code.

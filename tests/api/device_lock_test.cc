@@ -8,6 +8,8 @@
 #include <optional>
 #include <string>
 
+#include "tests/common/temporary_folder.h"
+
 namespace tc::api {
 namespace {
 
@@ -18,17 +20,11 @@ class DeviceLocks : public ::testing::Test {
  protected:
   void SetUp() override {
     if (const char* before = std::getenv("TMPDIR")) before_ = before;
-    std::string made = (std::filesystem::temp_directory_path() / "tensorc-lock-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(made.data()), nullptr);
-    folder_ = made;
-    ::setenv("TMPDIR", made.c_str(), 1);
+    ::setenv("TMPDIR", folder_.path().c_str(), 1);
   }
-  void TearDown() override {
-    before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR");
-    std::filesystem::remove_all(folder_);
-  }
+  void TearDown() override { before_ ? ::setenv("TMPDIR", before_->c_str(), 1) : ::unsetenv("TMPDIR"); }
 
-  std::filesystem::path folder_;
+  const testing::TemporaryFolder folder_;
 
  private:
   std::optional<std::string> before_;
@@ -48,16 +44,16 @@ TEST_F(DeviceLocks, OneAtATimeForEachDevice) {
 
 TEST_F(DeviceLocks, TheSimulatorHasNone) {
   EXPECT_FALSE(DeviceLock(Backend::kSimulator, 0).is_held());
-  EXPECT_TRUE(std::filesystem::is_empty(folder_));
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path()));
 }
 
 TEST_F(DeviceLocks, WithoutAFolderThereIsNoneAndNoFile) {
   const std::filesystem::path before = std::filesystem::current_path();
-  std::filesystem::current_path(folder_);
-  ::setenv("TMPDIR", (folder_ / "missing").c_str(), 1);
+  std::filesystem::current_path(folder_.path());
+  ::setenv("TMPDIR", folder_.path("missing").c_str(), 1);
   EXPECT_FALSE(DeviceLock(Backend::kCpu, 0, kShort).is_held());
   std::filesystem::current_path(before);
-  EXPECT_TRUE(std::filesystem::is_empty(folder_)) << "a file in the working directory";
+  EXPECT_TRUE(std::filesystem::is_empty(folder_.path())) << "a file in the working directory";
 }
 
 }  // namespace

@@ -14,6 +14,7 @@
 #include "tc/cache/cache.h"
 #include "tc/tune/messages.h"
 #include "tests/api/tensors.h"
+#include "tests/common/temporary_folder.h"
 
 namespace tc::api {
 namespace {
@@ -55,12 +56,6 @@ TuneProgram mm() { return {.text = kMm, .request = {.sizes = {{"M", 16}, {"N", 2
 
 class Tuning : public ::testing::Test {
  protected:
-  Tuning() {
-    std::string name = (std::filesystem::temp_directory_path() / "tensorc-tuning-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Tuning() override { std::filesystem::remove_all(folder_); }
-
   TuneConfig config() { return {.generations = 1, .population = 3, .threads = 1, .executor = executor_}; }
   /// How many kernels an engine with the cache compiles when it is asked for the tuned one.
   static int64_t compiled_with(const std::string& cache) {
@@ -70,13 +65,13 @@ class Tuning : public ::testing::Test {
   }
   static std::string error_of(const Result<tune::Tuned>& tuned) { return tuned ? "" : tuned.error().to_string(); }
 
-  std::filesystem::path folder_;
+  const testing::TemporaryFolder folder_;
   std::shared_ptr<InProcess> executor_ = std::make_shared<InProcess>();
 };
 
 TEST_F(Tuning, MeasuresOnTheCallersTensorsAndKeepsTheBest) {
   TuneConfig cached = config();
-  cached.cache = (folder_ / "c.tcc").string();
+  cached.cache = folder_.path("c.tcc");
   std::map<std::string, double> times;  // each that comes is faster than those before
   executor_->us = [&](const std::string& options, bool) {
     return times.try_emplace(options, 100.0 / static_cast<double>(1 + times.size())).first->second;
@@ -104,7 +99,7 @@ TEST_F(Tuning, MeasuresOnTheCallersTensorsAndKeepsTheBest) {
 /// On a busy machine what is slower may seem faster, until the last comparison. Who reads the cache is not told so.
 TEST_F(Tuning, KeepsNoTimesThatWereLuck) {
   TuneConfig cached = config();
-  cached.cache = (folder_ / "c.tcc").string();
+  cached.cache = folder_.path("c.tcc");
   std::optional<std::string> compilers;  // choice, which is measured first
   executor_->us = [&](const std::string& options, bool is_incumbent) {
     if (!compilers) compilers = options;
@@ -134,7 +129,7 @@ TEST(TuneProblem, IsTheSameForAWorker) {
 
 TEST_F(Tuning, PassesOverKernelsByHand) {
   TuneConfig cached = config();
-  cached.cache = (folder_ / "c.tcc").string();
+  cached.cache = folder_.path("c.tcc");
   ASSERT_TRUE(tune(mm(), {}, cached));
   const auto file = cache::Cache::open(cached.cache);
   ASSERT_TRUE(file) << file.error().to_string();
@@ -149,10 +144,10 @@ TEST_F(Tuning, PassesOverKernelsByHand) {
 
 TEST_F(Tuning, ComparesEveryResultWithTheOracles) {
   TuneConfig kept = config();
-  kept.folder = folder_.string();
+  kept.folder = folder_.path();
   ASSERT_EQ(error_of(tune(mm(), {}, kept)), "");
   // Another process's oracle has other results.
-  const std::filesystem::path expected = folder_ / "expected.bin";
+  const std::filesystem::path expected = folder_.path("expected.bin");
   ASSERT_EQ(std::filesystem::file_size(expected), 16 * 24 * 16);
   const std::string zeros(16 * 24 * 16, '\0');
   std::ofstream(expected, std::ios::binary) << zeros;

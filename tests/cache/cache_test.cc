@@ -48,7 +48,7 @@ TEST(Key, DistanceCountsDoublings) {
 
 TEST(Cache, KeepsWhatIsPut) {
   const Folder folder;
-  const std::string path = folder.file("c");
+  const std::string path = folder.path("c");
   {
     auto cache = value_of(Cache::open(path));
     for (int i = 0; i < 20; ++i) ASSERT_TRUE(cache->put(key_of(i), entry_of(i)));
@@ -69,7 +69,7 @@ TEST(Cache, KeepsWhatIsPut) {
 
 TEST(Cache, CpuEntries) {
   const Folder folder;
-  auto cache = value_of(Cache::open(folder.file("c")));
+  auto cache = value_of(Cache::open(folder.path("c")));
   Key key = key_of(0);
   key.problem.backend = Backend::kCpu;
   Entry entry;
@@ -84,7 +84,7 @@ TEST(Cache, CpuEntries) {
 
 TEST(Cache, BestAndNearest) {
   const Folder folder;
-  auto cache = value_of(Cache::open(folder.file("c")));
+  auto cache = value_of(Cache::open(folder.path("c")));
   EXPECT_FALSE(value_of(cache->best(problem_of(0))));
   const std::vector<Measurement> measurements = {
       measurement_of(0, 9, "a"), measurement_of(0, 5, "b"), measurement_of(0, 2, "c", "other GPU"),
@@ -123,7 +123,7 @@ Interface interface_of(const std::string& entry) {
 
 TEST(Cache, Interfaces) {
   const Folder folder;
-  auto cache = value_of(Cache::open(folder.file("c")));
+  auto cache = value_of(Cache::open(folder.path("c")));
   ASSERT_TRUE(cache->put(Digest::of("text"), interface_of("f")));
   EXPECT_EQ(value_of(cache->find_interface(Digest::of("text"))), interface_of("f"));
   EXPECT_FALSE(value_of(cache->find_interface(Digest::of("other text"))));
@@ -132,8 +132,8 @@ TEST(Cache, Interfaces) {
 
 TEST(Cache, MergeKeepsTheFaster) {
   const Folder folder;
-  auto a = value_of(Cache::open(folder.file("a")));
-  auto b = value_of(Cache::open(folder.file("b")));
+  auto a = value_of(Cache::open(folder.path("a")));
+  auto b = value_of(Cache::open(folder.path("b")));
   ASSERT_TRUE(a->put(key_of(0), entry_of(0)));
   ASSERT_TRUE(b->put(key_of(0), entry_of(0)));
   ASSERT_TRUE(b->put(key_of(1), entry_of(1)));
@@ -151,8 +151,8 @@ TEST(Cache, MergeKeepsTheFaster) {
 
 TEST(Cache, MergeJoinsCodeForArchitectures) {
   const Folder folder;
-  auto a = value_of(Cache::open(folder.file("a")));
-  auto b = value_of(Cache::open(folder.file("b")));
+  auto a = value_of(Cache::open(folder.path("a")));
+  auto b = value_of(Cache::open(folder.path("b")));
   ASSERT_TRUE(a->put(key_of(0), entry_of(0)));
   Entry with_more = entry_of(0);
   with_more.gpu.others = {{"sm_86", "for another"}};
@@ -165,7 +165,7 @@ TEST(Cache, MergeJoinsCodeForArchitectures) {
 
 TEST(Cache, PutKeepsCodeForOtherArchitectures) {
   const Folder folder;
-  auto cache = value_of(Cache::open(folder.file("c")));
+  auto cache = value_of(Cache::open(folder.path("c")));
   ASSERT_TRUE(cache->put(key_of(0), entry_of(0)));
   Entry again = entry_of(0);
   again.gpu.cubin = "newer code";
@@ -180,7 +180,7 @@ TEST(Cache, PutKeepsCodeForOtherArchitectures) {
   other.gpu.others = {};
   ASSERT_TRUE(cache->put(key_of(0), other));
   EXPECT_TRUE(value_of(cache->find(key_of(0)))->gpu.others.empty());
-  auto from = value_of(Cache::open(folder.file("from")));
+  auto from = value_of(Cache::open(folder.path("from")));
   ASSERT_TRUE(from->put(key_of(0), again));
   EXPECT_EQ(value_of(cache->merge(*from)).entries, 0);
   EXPECT_TRUE(value_of(cache->find(key_of(0)))->gpu.others.empty());
@@ -206,7 +206,7 @@ TEST(Cache, AnEntryHasCodeForSeveralArchitectures) {
 
 TEST(Cache, PruneRemovesWhatIsAskedFor) {
   const Folder folder;
-  auto cache = value_of(Cache::open(folder.file("c")));
+  auto cache = value_of(Cache::open(folder.path("c")));
   for (const char* options : {"", "x", "y", "z"}) ASSERT_TRUE(cache->put(key_of(0, options), entry_of(0)));
   ASSERT_TRUE(cache->put(key_of(5), entry_of(5)));
   ASSERT_TRUE(cache->add(measurement_of(0, 5, "x")));
@@ -226,17 +226,17 @@ TEST(Cache, PruneRemovesWhatIsAskedFor) {
 
 TEST(Cache, ExportIsReadOnlyAndInOneStep) {
   const Folder folder;
-  auto cache = value_of(Cache::open(folder.file("c")));
+  auto cache = value_of(Cache::open(folder.path("c")));
   ASSERT_TRUE(cache->put(Digest::of("text"), interface_of("f")));
   for (const char* options : {"", "x", "y"}) ASSERT_TRUE(cache->put(key_of(0, options), entry_of(0)));
   ASSERT_TRUE(cache->add(measurement_of(0, 5, "x")));
   ASSERT_TRUE(cache->add(measurement_of(0, 4, "y")));
-  const std::string path = folder.file("exported");
+  const std::string path = folder.path("exported");
   EXPECT_EQ(value_of(cache->export_to(path, {.entries = {"f"}, .targets = {"sm_90a"}})).entries, 2);
   EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0444));
   EXPECT_EQ(cache->export_to(path, {}).error().to_string(),
             "error: the file " + path + " cannot be made: File exists\n");
-  EXPECT_EQ(value_of(cache->export_to(folder.file("none"), {.targets = {"sm_80"}})).entries, 0);
+  EXPECT_EQ(value_of(cache->export_to(folder.path("none"), {.targets = {"sm_80"}})).entries, 0);
   auto exported = value_of(Cache::open(path, {.mode = Mode::kReadOnly}));
   EXPECT_TRUE(value_of(exported->find(key_of(0))));
   EXPECT_FALSE(value_of(exported->find(key_of(0, "x"))));
@@ -246,10 +246,10 @@ TEST(Cache, ExportIsReadOnlyAndInOneStep) {
     entry.gpu.others.push_back({"sm_86", "more"});
     return {};
   };
-  EXPECT_EQ(cache->export_to(folder.file("more"), {.best_only = false, .complete = complete}).error().to_string(),
+  EXPECT_EQ(cache->export_to(folder.path("more"), {.best_only = false, .complete = complete}).error().to_string(),
             "error: not that one\n");
-  ASSERT_TRUE(cache->export_to(folder.file("more"), {.complete = complete}));
-  auto completed = value_of(Cache::open(folder.file("more"), {.mode = Mode::kReadOnly}));
+  ASSERT_TRUE(cache->export_to(folder.path("more"), {.complete = complete}));
+  auto completed = value_of(Cache::open(folder.path("more"), {.mode = Mode::kReadOnly}));
   EXPECT_EQ(value_of(completed->find(key_of(0)))->gpu.others.back().bytes, "more");
   size_t files = 0;
   for (const auto& file : std::filesystem::directory_iterator(folder.path())) files += file.exists() ? 1 : 0;
@@ -258,18 +258,18 @@ TEST(Cache, ExportIsReadOnlyAndInOneStep) {
 
 TEST(Cache, OtherFilesAreRefused) {
   const Folder folder;
-  const std::string path = folder.file("c");
+  const std::string path = folder.path("c");
   EXPECT_EQ(Cache::open(path, {.mode = Mode::kReadOnly}).error().to_string(),
             "error: the cache " + path + ": it does not exist, or there is no right to open it\n");
   std::ofstream(path) << "def f(float(N) A) -> (B) { B(i) = A(i) } # longer than the header of a database ........";
   EXPECT_EQ(Cache::open(path).error().to_string(), "error: the cache " + path + ": it is not a cache\n");
   EXPECT_TRUE(is_unreadable(path));
-  EXPECT_FALSE(is_unreadable(folder.file("missing")));
+  EXPECT_FALSE(is_unreadable(folder.path("missing")));
   EXPECT_FALSE(is_unreadable(folder.path()));
-  ASSERT_TRUE(Cache::open(folder.file("good")));
-  EXPECT_FALSE(is_unreadable(folder.file("good")));
-  EXPECT_EQ(Cache::open(folder.file("no/folder")).error().to_string(),
-            "error: the cache " + folder.file("no/folder") + ": it does not exist, or there is no right to open it\n");
+  ASSERT_TRUE(Cache::open(folder.path("good")));
+  EXPECT_FALSE(is_unreadable(folder.path("good")));
+  EXPECT_EQ(Cache::open(folder.path("no/folder")).error().to_string(),
+            "error: the cache " + folder.path("no/folder") + ": it does not exist, or there is no right to open it\n");
 }
 
 }  // namespace

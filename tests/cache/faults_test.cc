@@ -101,14 +101,14 @@ Flips flip_bits(const std::string& path, const std::string& good, size_t first, 
 
 TEST(Faults, EverySingleBitFlip) {
   const Folder folder;
-  const std::string path = folder.file("c");
+  const std::string path = folder.path("c");
   const std::string good = small_cache(path);
   int64_t reports = 0;
   ASSERT_EQ(check_what_is_found(path, reports), kValues);
   ASSERT_EQ(reports, 0);
   Flips odd, even;
-  std::thread other([&] { odd = flip_bits(folder.file("odd"), good, 1, 2); });
-  even = flip_bits(folder.file("even"), good, 0, 2);
+  std::thread other([&] { odd = flip_bits(folder.path("odd"), good, 1, 2); });
+  even = flip_bits(folder.path("even"), good, 0, 2);
   other.join();
   EXPECT_EQ(odd.trials + even.trials, static_cast<int64_t>(good.size()) * 8);
   std::printf("%lld flips: %lld met nothing that is stored, %lld hid a row without a report\n",
@@ -118,7 +118,7 @@ TEST(Faults, EverySingleBitFlip) {
 
 TEST(Faults, TruncationAtEveryLength) {
   const Folder folder;
-  const std::string path = folder.file("c");
+  const std::string path = folder.path("c");
   const std::string good = small_cache(path);
   for (size_t length = good.size(); length-- > 0;) {
     ASSERT_EQ(truncate(path.c_str(), static_cast<off_t>(length)), 0);
@@ -142,7 +142,7 @@ TEST(Faults, TruncationAtEveryLength) {
 /// 1,000 times: a writer is killed at a random moment, and everything it acknowledged is there, and as it was put.
 TEST(Faults, KilledWhileWriting) {
   const Folder folder;
-  const std::string path = folder.file("c");
+  const std::string path = folder.path("c");
   std::srand(1);
   std::map<int, int> acknowledged;  // the last number put under each key
   int next = 0;
@@ -192,7 +192,7 @@ TEST(Faults, KilledWhileWriting) {
 /// Two processes write while four read, for a second, or for as many as TC_CACHE_SECONDS says.
 TEST(Faults, TwoWritersAndFourReaders) {
   const Folder folder;
-  const std::string path = folder.file("c");
+  const std::string path = folder.path("c");
   (void)value_of(Cache::open(path));
   const char* wanted = std::getenv("TC_CACHE_SECONDS");
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(wanted ? std::atoi(wanted) : 1);
@@ -235,7 +235,7 @@ TEST(Faults, TwoWritersAndFourReaders) {
 /// In a child: a file may not grow beyond what it has, as on a full disk.
 TEST(Faults, FullDisk) {
   const Folder folder;
-  const std::string path = folder.file("c");
+  const std::string path = folder.path("c");
   (void)small_cache(path);
   const pid_t child = fork();
   if (child == 0) {
@@ -273,7 +273,7 @@ TEST(Faults, FullDisk) {
 /// As somebody who may read only: the superuser may write anywhere.
 TEST(Faults, ReadOnlyFolder) {
   const Folder folder;
-  const std::string path = folder.file("c");
+  const std::string path = folder.path("c");
   (void)small_cache(path);
   chmod(path.c_str(), 0444);
   chmod(folder.path().c_str(), 0555);
@@ -286,7 +286,7 @@ TEST(Faults, ReadOnlyFolder) {
     if (!entry || !*entry) _exit(3);
     auto writer = Cache::open(path);
     if (writer && (*writer)->put(key_of(5), entry_of(5))) _exit(4);
-    auto made = Cache::open(folder.file("another"));
+    auto made = Cache::open(folder.path("another"));
     _exit(made ? 5 : 0);
   }
   int status = 0;

@@ -49,7 +49,7 @@ INSTANTIATE_TEST_SUITE_P(Lacking, RenameToNew,
 
 TEST_P(RenameToNew, ReplacesNothing) {
   const Folder folder;
-  const std::string from = folder.file("from"), to = folder.file("to");
+  const std::string from = folder.path("from"), to = folder.path("to");
   std::ofstream(from) << "first";
   ASSERT_TRUE(rename_to_new(from, to));
   EXPECT_EQ(text_of(to), "first");
@@ -62,21 +62,21 @@ TEST_P(RenameToNew, ReplacesNothing) {
 
 TEST_P(RenameToNew, SaysWhyItCannot) {
   const Folder folder;
-  const std::string from = folder.file("from"), to = folder.file("no/folder");
+  const std::string from = folder.path("from"), to = folder.path("no/folder");
   std::ofstream(from) << "text";
   EXPECT_EQ(rename_to_new(from, to).error().to_string(),
             "error: the file " + to + " cannot be made: No such file or directory\n");
   EXPECT_EQ(text_of(from), "text");
   // Where the last way fails half way, the name is free again.
-  EXPECT_FALSE(rename_to_new(folder.file("missing"), folder.file("to")));
-  EXPECT_FALSE(std::filesystem::exists(folder.file("to")));
+  EXPECT_FALSE(rename_to_new(folder.path("missing"), folder.path("to")));
+  EXPECT_FALSE(std::filesystem::exists(folder.path("to")));
 }
 
 TEST_P(RenameToNew, Exports) {
   const Folder folder;
-  auto cache = value_of(Cache::open(folder.file("c")));
+  auto cache = value_of(Cache::open(folder.path("c")));
   ASSERT_TRUE(cache->put(key_of(0), entry_of(0)));
-  const std::string path = folder.file("exported");
+  const std::string path = folder.path("exported");
   ASSERT_TRUE(cache->export_to(path, {}));
   EXPECT_FALSE(cache->export_to(path, {}));
   EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0444));

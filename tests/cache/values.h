@@ -8,31 +8,16 @@
 #include <vector>
 
 #include "tc/cache/cache.h"
+#include "tests/common/temporary_folder.h"
 
 /// Keys and values for tests, and a folder of their own.
 namespace tc::cache::test {
 
 /// In memory where the system has such a folder: tests write thousands of times, and each time until it is on the disk.
-class Folder {
+class Folder : public testing::TemporaryFolder {
  public:
-  Folder() {
-    const std::filesystem::path memory = "/dev/shm";
-    const bool usable = access(memory.c_str(), W_OK) == 0;
-    std::string name = ((usable ? memory : std::filesystem::temp_directory_path()) / "tc-cache-XXXXXX").string();
-    if (!mkdtemp(name.data())) throw std::runtime_error("no folder for temporary files");
-    path_ = name;
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  std::string file(const std::string& name) const { return (path_ / name).string(); }
-  std::string path() const { return path_.string(); }
-
- private:
-  std::filesystem::path path_;
+  Folder()
+      : TemporaryFolder(access("/dev/shm", W_OK) == 0 ? "/dev/shm" : std::filesystem::temp_directory_path().string()) {}
 };
 
 inline Problem problem_of(int number) {

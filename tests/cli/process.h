@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "tests/common/temporary_folder.h"
+
 /// The built tool as a process, in a folder of its own.
 namespace tc::testing {
 
@@ -21,21 +23,9 @@ struct Output {
   std::string err;
 };
 
-/// A folder that goes away with its test.
-class Folder {
+/// A folder to run the tool in.
+class Folder : public TemporaryFolder {
  public:
-  Folder() {
-    std::string name = (std::filesystem::temp_directory_path() / "tensorc-test-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~Folder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-
-  std::string path(const std::string& name) const { return (path_ / name).string(); }
   void write(const std::string& name, const std::string& bytes) const {
     std::ofstream(path(name), std::ios::binary) << bytes;
   }
@@ -46,8 +36,8 @@ class Folder {
   /// Names of all files, sorted; those in folders as "folder/name".
   std::vector<std::string> files() const {
     std::vector<std::string> names;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(path_)) {
-      if (entry.is_regular_file()) names.push_back(std::filesystem::relative(entry.path(), path_).string());
+    for (const auto& entry : std::filesystem::recursive_directory_iterator(path())) {
+      if (entry.is_regular_file()) names.push_back(std::filesystem::relative(entry.path(), path()).string());
     }
     std::sort(names.begin(), names.end());
     return names;
@@ -59,7 +49,7 @@ class Folder {
     pipes.write("in", input);
     const pid_t child = ::fork();
     if (child == 0) {
-      if (::chdir(path_.c_str()) != 0 || !std::freopen(pipes.path("in").c_str(), "r", stdin) ||
+      if (::chdir(path().c_str()) != 0 || !std::freopen(pipes.path("in").c_str(), "r", stdin) ||
           !std::freopen(pipes.path("out").c_str(), "w", stdout) ||
           !std::freopen(pipes.path("err").c_str(), "w", stderr)) {
         ::_exit(127);
@@ -74,9 +64,6 @@ class Folder {
     ::waitpid(child, &status, 0);
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), pipes.read("out"), pipes.read("err")};
   }
-
- private:
-  std::filesystem::path path_;
 };
 
 }  // namespace tc::testing

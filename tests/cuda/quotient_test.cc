@@ -10,6 +10,7 @@
 #include <random>
 
 #include "tc/cuda/prelude.h"
+#include "tests/common/temporary_folder.h"
 
 /// The CUDA text of quotient(), compiled for this machine: what it computes is IEEE's arithmetic, the same everywhere.
 namespace tc::cuda {
@@ -36,9 +37,7 @@ using Divide = void (*)(const float* a, const float* b, float* q, long n);
 class Quotient : public ::testing::Test {
  protected:
   void SetUp() override {
-    std::string folder = (std::filesystem::temp_directory_path() / "tensorc_quotient_XXXXXX").string();
-    ASSERT_NE(::mkdtemp(folder.data()), nullptr);
-    folder_ = folder;
+    const std::string folder = folder_.path();
     std::ofstream(folder + "/q.cc") << kBefore << prelude_text({Helper::kQuotient}) << kAfter;
     const std::string command =
         std::string(TC_CXX) + " -O2 -ffp-contract=off -fPIC -shared -o " + folder + "/q.so " + folder + "/q.cc";
@@ -51,7 +50,6 @@ class Quotient : public ::testing::Test {
 
   void TearDown() override {
     if (library_) ::dlclose(library_);
-    std::filesystem::remove_all(folder_);
   }
 
   /// How many quotients differ from a / b; more than by an ULP is a failure of its own.
@@ -71,7 +69,7 @@ class Quotient : public ::testing::Test {
   }
 
  private:
-  std::filesystem::path folder_;
+  const testing::TemporaryFolder folder_;
   void* library_ = nullptr;
   Divide divide_ = nullptr;
 };

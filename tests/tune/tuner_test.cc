@@ -12,6 +12,7 @@
 #include "tc/support/result.h"
 #include "tc/tune/messages.h"
 #include "tc/tune/worker_pool.h"
+#include "tests/common/temporary_folder.h"
 #include "tests/tune/landscape.h"
 
 namespace tc::tune {
@@ -241,13 +242,7 @@ TEST(Tuner, KeepsTheBestWhenItIsStopped) {
 
 class Workers : public ::testing::Test {
  protected:
-  Workers() {
-    std::string name = (std::filesystem::temp_directory_path() / "tensorc-tune-XXXXXX").string();
-    folder_ = ::mkdtemp(name.data());
-  }
-  ~Workers() override { std::filesystem::remove_all(folder_); }
-
-  std::string starts() const { return (folder_ / "starts").string(); }
+  std::string starts() const { return folder_.path("starts"); }
 
   /// The landscape with one more value of unroll.
   static Task with_unroll(const std::string& value) {
@@ -272,7 +267,7 @@ class Workers : public ::testing::Test {
     return tuned->history.back();
   }
 
-  std::filesystem::path folder_;
+  const tc::testing::TemporaryFolder folder_;
 };
 
 TEST_F(Workers, CompileAndMeasure) {
