@@ -89,7 +89,7 @@ Expr Converter::node(const lang::TypedExpr&, const lang::SizeRef& n) {
 Expr Converter::node(const lang::TypedExpr& e, const lang::ScalarRef& n) {
   const lang::Scalar& scalar = definition_.scalars[n.scalar];
   if (scalar.compiled_in) return cast_to(to_halide(e.type), index_variable(scalar.name));
-  return hi::Variable::make(to_halide(scalar.type), scalar.name);
+  return scalar_variable(to_halide(scalar.type), scalar.name);
 }
 
 Expr Converter::node(const lang::TypedExpr&, const lang::ExtentRef& n) {

@@ -11,6 +11,10 @@ namespace hi = Halide::Internal;
 
 Expr index_constant(int64_t value) { return hi::IntImm::make(index_type(), value); }
 
+Expr scalar_variable(Halide::Type type, const std::string& name) {
+  return hi::Variable::make(type, name, hi::Parameter(type, false, 0, name));
+}
+
 Expr index_variable(const std::string& name) { return hi::Variable::make(index_type(), name); }
 
 std::string extent_variable(const std::string& tensor, int dimension) {
@@ -54,7 +58,7 @@ class DataDependence : public hi::IRVisitor {
 
  private:
   using hi::IRVisitor::visit;
-  void visit(const hi::Variable* op) override { found = found || op->type != index_type(); }
+  void visit(const hi::Variable* op) override { found = found || op->type != index_type() || op->param.defined(); }
   void visit(const hi::Call* op) override {
     // The only pure calls of index arithmetic are ours and the choice; every other call reads a tensor or computes
     // with values.
@@ -129,9 +133,11 @@ std::optional<int64_t> integer_of(const Expr& e) {
 }
 
 /// By a negative constant: floor(a / b) = floor(-a / -b), and the remainder has the sign of the divisor, -(-a mod -b).
-/// For index arithmetic only, where -a does not overflow.
-std::optional<Expr> negative_divisor(const Expr& b, int64_t divisor) {
-  if (divisor >= 0 || divisor == std::numeric_limits<int64_t>::min() || b.type() != index_type()) return std::nullopt;
+/// For index arithmetic only: of data, -a may overflow.
+std::optional<Expr> negative_divisor(const Expr& a, int64_t divisor) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  if (divisor >= 0 || divisor == kLeast || a.type() != index_type() || is_data_dependent(a)) return std::nullopt;
+  if (const int64_t* value = hi::as_const_int(a); value && *value == kLeast) return std::nullopt;
   return index_constant(-divisor);
 }
 
@@ -152,7 +158,7 @@ Expr floor_div(const Expr& a, const Expr& b) {
   if (const auto divisor = integer_of(b)) {
     if (*divisor == 0) return hi::make_zero(a.type());
     if (*divisor > 0) return hi::Div::make(a, b);
-    if (const auto positive = negative_divisor(b, *divisor)) return hi::Div::make(hi::simplify(0 - a), *positive);
+    if (const auto positive = negative_divisor(a, *divisor)) return hi::Div::make(hi::simplify(0 - a), *positive);
   }
   return hi::Call::make(a.type(), "tc.floor_div", {a, b}, hi::Call::PureExtern);
 }
@@ -161,7 +167,7 @@ Expr floor_mod(const Expr& a, const Expr& b) {
   if (const auto divisor = integer_of(b)) {
     if (*divisor == 0) return hi::make_zero(a.type());
     if (*divisor > 0) return hi::Mod::make(a, b);
-    if (const auto positive = negative_divisor(b, *divisor)) return 0 - hi::Mod::make(hi::simplify(0 - a), *positive);
+    if (const auto positive = negative_divisor(a, *divisor)) return 0 - hi::Mod::make(hi::simplify(0 - a), *positive);
   }
   return hi::Call::make(a.type(), "tc.floor_mod", {a, b}, hi::Call::PureExtern);
 }

@@ -17,6 +17,8 @@ namespace tc::ir {
 
 Halide::Expr index_constant(int64_t value);
 Halide::Expr index_variable(const std::string& name);
+/// A scalar that is not compiled in (C11): of any value of its type, so that its arithmetic wraps as that of data.
+Halide::Expr scalar_variable(Halide::Type type, const std::string& name);
 
 /// The name of the variable that stands for the extent of a dimension that only the caller's tensor gives: "H.0".
 std::string extent_variable(const std::string& tensor, int dimension);

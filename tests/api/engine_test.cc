@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <thread>
 
 #include "tests/api/tensors.h"
@@ -311,6 +312,30 @@ TEST(Kernel, ScalarsThatDecideSubscriptsAreCompiledIn) {
   ASSERT_TRUE(kernel.run(inputs, outputs, three));
   EXPECT_EQ(elements_of<float>(outputs[0]), (std::vector<float>{0, 3}));
   EXPECT_EQ(error_of(kernel.run(inputs, outputs, two)), "error: scalar 's' is 2; the kernel was compiled for 3\n");
+}
+
+/// Data, and scalars that are not compiled in, may be the least number of their type, which has no opposite.
+TEST(Kernel, DividesTheLeastNumberByNegativeConstants) {
+  constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
+  const std::vector<int64_t> a = {kLeast, kLeast + 1, -7, 7, std::numeric_limits<int64_t>::max()};
+  const TensorSpec spec{.type = ScalarType::kInt64, .shape = {5}};
+  for (const int64_t by : {-2, -3, -7, -100}) {
+    const std::string text = fmt::format(
+        "def f(int64(N) A, int64 s) -> (q, r, t) {{ q(i) = A(i) / {0}\n r(i) = A(i) % {0}\n t(i) = s / {0} + A(i) * 0 "
+        "}}",
+        by);
+    const CompiledKernel kernel = take(compile(text, {.inputs = {spec}}));
+    std::vector<Tensor> inputs, outputs = take(kernel.allocate_outputs());
+    inputs.push_back(tensor_of<int64_t>(spec, a));
+    const std::vector<Scalar> scalars = {kLeast};
+    ASSERT_TRUE(kernel.run(inputs, outputs, scalars));
+    for (size_t i = 0; i < a.size(); ++i) {
+      const int64_t q = a[i] / by - (a[i] % by > 0 ? 1 : 0);
+      EXPECT_EQ(elements_of<int64_t>(outputs[0])[i], q) << a[i] << " / " << by;
+      EXPECT_EQ(elements_of<int64_t>(outputs[1])[i], a[i] - q * by) << a[i] << " % " << by;
+      EXPECT_EQ(elements_of<int64_t>(outputs[2])[i], kLeast / by) << by;
+    }
+  }
 }
 
 TEST(Kernel, InOutTensorsAreReadAndWrittenInPlace) {
