@@ -91,7 +91,7 @@ def test_arrays_of_rank_zero():
     double = tensorc.define("def double_(float(N) x) -> (s) { s +=! x(i) }").double_
     s = double(np.ones(3, "float32"))
     assert type(s) is np.ndarray and s.shape == () and s == 3
-    with pytest.raises(tensorc.Error, match="'x' has 1 dimensions in 'double_', but the tensor given has 0"):
+    with pytest.raises(tensorc.Error, match="'x' has 1 dimension in 'double_', but the tensor given has 0"):
         double(np.array(1, "float32"))
 
 

@@ -6,6 +6,7 @@
 
 #include "tc/api/elements.h"
 #include "tc/support/check.h"
+#include "tc/support/plural.h"
 #include "tc/support/result.h"
 
 namespace tc::api {
@@ -80,7 +81,7 @@ Error explain(const DLDevice& device, const TensorArgument& argument, const DLTe
   }
   const auto rank = static_cast<int>(spec.shape.size());
   if (tensor->ndim != rank) {
-    return Error(fmt::format("{} has {} dimensions; the kernel takes {}", name, tensor->ndim, rank));
+    return Error(fmt::format("{} has {}; the kernel takes {}", name, plural(tensor->ndim, "dimension"), rank));
   }
   const auto given = [rank](const int64_t* values) { return tuple_text({values, static_cast<size_t>(rank)}); };
   if (rank > 0 && !tensor->shape) return Error(fmt::format("{} has no shape", name));
@@ -152,7 +153,7 @@ Result<void> take_scalars(const CallPlan& plan, std::span<const Scalar> scalars,
 
 Result<void> check_counts(const CallPlan& plan, size_t inputs, size_t outputs, size_t scalars) {
   const auto wrong = [](const char* what, size_t given, size_t wanted) {
-    return fail("the call has {} {}{}; the kernel takes {}", given, what, given == 1 ? "" : "s", wanted);
+    return fail("the call has {}; the kernel takes {}", plural(static_cast<int64_t>(given), what), wanted);
   };
   if (inputs != plan.inputs.size()) return wrong("input", inputs, plan.inputs.size());
   if (outputs != plan.outputs.size()) return wrong("output", outputs, plan.outputs.size());

@@ -81,11 +81,13 @@ struct Def {
   ir::Program program;  ///< without statements, where it is known from a cache's file
   std::string digest;   ///< of the whole Program
 
-  Result<const compile::Compilation*> compilation(const compile::Compilation& front) const {
+  Result<const compile::Compilation*> compilation(const compile::Compilation& front,
+                                                  const options::Budget& budget) const {
     const std::lock_guard<std::mutex> lock(mutex);
     if (!made) {
       compile::Settings settings;
       settings.entry = program.name;
+      settings.budget = budget;
       compile::Compilation compilation = front;
       TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
       made = std::move(compilation);
@@ -107,6 +109,7 @@ struct Engine::Impl {
   std::optional<KernelStore> store;
   std::function<Result<CompiledKernel>(const Request&, const Error&)> on_miss;
   bool production = false;
+  options::Budget budget;
   mutable std::atomic<int64_t> memory_hits{0}, file_hits{0}, reproved{0}, compiled{0};
 
   Result<void> open_store(const EngineOptions& options);
@@ -179,6 +182,7 @@ Result<void> Engine::Impl::add_def(const std::string& entry) {
   if (!front.typed) TC_TRY_VOID(compile::run_passes(compile::Settings(), front, "analyse"));
   compile::Settings settings;
   settings.entry = entry;
+  settings.budget = budget;
   compile::Compilation compilation = front;
   TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
   Def& def = defs[entry];
@@ -237,6 +241,7 @@ Result<void> Engine::Impl::open_store(const EngineOptions& options) {
 Result<Engine> Engine::create(std::string_view text, std::string_view name, const EngineOptions& options) {
   return guarded([&]() -> Result<Engine> {
     auto impl = std::make_shared<Impl>();
+    impl->budget = options.budget;
     if (!options.cache.empty()) TC_TRY_VOID(impl->open_store(options));
     impl->front.source = std::make_shared<const Source>(std::string(name), std::string(text));
     // All defs are checked, also where the file knows one or the other.
@@ -301,7 +306,7 @@ Result<Specs> Engine::infer(const Request& request) const {
       TC_TRY(bindings, ir::bind(def->program, settings.given));
       return specs_of(def->program, bindings, settings.layouts);
     }
-    TC_TRY(front, def->compilation(impl_->front));
+    TC_TRY(front, def->compilation(impl_->front, impl_->budget));
     compile::Compilation compilation = *front;
     TC_TRY_VOID(compile::run_passes(settings, compilation, "specialise"));
     return specs_of(*compilation.specialised, settings.layouts);
@@ -312,7 +317,7 @@ Result<Specs> Engine::infer(const Request& request) const {
 
 Result<CompiledKernel> Engine::Impl::compile(const compile::Settings& settings, const Def& def,
                                              size_t& code_bytes) const {
-  TC_TRY(front, def.compilation(this->front));
+  TC_TRY(front, def.compilation(this->front, settings.budget));
   compile::Compilation compilation = *front;
   TC_TRY_VOID(compile::run_passes(settings, compilation));
   ++compiled;
@@ -333,7 +338,8 @@ Result<CompiledKernel> Engine::Impl::make(const Request& request, const Def& def
   const bool kept = request.backend != Backend::kSimulator;
   if (!kept && production) return fail("a cache keeps no kernels of the simulator; production compiles nothing");
   if (!store || !kept) return compile(settings, def, code_bytes);
-  TC_TRY(found, store->find(settings, {def.program, def.digest, [&] { return def.compilation(front); }}));
+  TC_TRY(found,
+         store->find(settings, {def.program, def.digest, [&] { return def.compilation(front, settings.budget); }}));
   if (found.kernel) {
     ++file_hits;
     if (found.reproved) ++reproved;
@@ -416,7 +422,7 @@ Result<std::string> Engine::emit(const Request& request, std::string_view stage,
     TC_TRY(settings, settings_of(of_stage, def->program));
     TC_TRY(gpu, compile::target_of_arch(std::string(arch)));
     settings.gpu = gpu;
-    TC_TRY(front, def->compilation(impl_->front));
+    TC_TRY(front, def->compilation(impl_->front, impl_->budget));
     compile::Compilation run = *front;
     TC_TRY(specialise, compile::find_pass("specialise", wanted.backend));
     TC_TRY(last, compile::find_pass(wanted.pass, wanted.backend));
@@ -430,7 +436,7 @@ Result<std::string> Engine::gradient(std::string_view entry) const {
   return guarded([&]() -> Result<std::string> {
     TC_TRY(def, impl_->find(std::string(entry)));
     if (impl_->production) return fail("production compiles nothing, and derives no gradient of '{}'", entry);
-    TC_TRY(front, def->compilation(impl_->front));
+    TC_TRY(front, def->compilation(impl_->front, impl_->budget));
     const auto& definitions = front->typed->definitions;
     const auto typed = std::ranges::find(definitions, front->program->name, &lang::TypedDefinition::name);
     TC_CHECK(typed != definitions.end(), "the def '{}' is not in its text", front->program->name);
@@ -439,7 +445,10 @@ Result<std::string> Engine::gradient(std::string_view entry) const {
 }
 
 Result<CompiledKernel> compile(std::string_view text, const Request& request) {
-  TC_TRY(engine, Engine::create(text));
+  // A budget out of bounds is an error of the request.
+  EngineOptions options;
+  if (request.budget.wall_clock_ms > 0) options.budget = request.budget;
+  TC_TRY(engine, Engine::create(text, "tc", options));
   return engine.compile(request);
 }
 

@@ -11,6 +11,7 @@
 #include "tc/ir/in_place.h"
 #include "tc/ir/index_expr.h"
 #include "tc/support/nearest.h"
+#include "tc/support/plural.h"
 
 namespace tc::api {
 namespace {
@@ -26,7 +27,8 @@ Result<void> take_tensor(const char* word, const ir::Tensor& tensor, const Tenso
   settings.given.shapes[tensor.name] = spec.shape;
   if (spec.strides.empty()) return {};
   if (spec.strides.size() != spec.shape.size()) {
-    return fail("{} has {} dimensions but {} strides", name, spec.shape.size(), spec.strides.size());
+    return fail("{} has {} but {}", name, plural(static_cast<int64_t>(spec.shape.size()), "dimension"),
+                plural(static_cast<int64_t>(spec.strides.size()), "stride"));
   }
   const TensorSpec full = with_strides(spec);
   if (is_dense(full.shape, full.strides)) return {};

@@ -48,7 +48,7 @@ namespace tc::api {
 using options::Backend;
 
 /// The value of a scalar argument. It is converted to the argument's type at the call: an integer argument takes
-/// integers in its range only, a float argument takes any number and rounds it.
+/// integers in its range only, a float argument any number that its type rounds to a finite one, infinities and NaN.
 class Scalar {
  public:
   template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
@@ -256,6 +256,8 @@ struct EngineOptions {
   /// legal for this one.
   bool nearest = false;
   bool keep_text = false;  ///< CUDA text is kept in the file too
+  /// For the proofs that each def needs when the engine is made: their time.
+  options::Budget budget{};
   /// Told what does not stop the engine: damaged entries, a file that cannot be written. From the calling thread.
   std::function<void(const std::string&)> on_warning{};
 };

@@ -10,6 +10,7 @@
 
 #include "tc/api/call.h"
 #include "tc/api/tc.h"
+#include "tc/support/plural.h"
 #include "tc/support/result.h"
 
 using tc::Result;
@@ -348,7 +349,7 @@ tc_status tc_run_on_stream(const tc_kernel* kernel, void* stream, const DLTensor
     if (num_outputs) TC_TRY_VOID(need(outputs, "the list of outputs"));
     if (num_scalars) TC_TRY_VOID(need(scalars, "the list of scalars"));
     if (num_scalars != kernel->scalars) {
-      return tc::fail("the call has {} scalar{}; the kernel takes {}", num_scalars, num_scalars == 1 ? "" : "s",
+      return tc::fail("the call has {}; the kernel takes {}", tc::plural(static_cast<int64_t>(num_scalars), "scalar"),
                       kernel->scalars);
     }
     // Room for as many as any kernel takes, of which only those of this call are made.

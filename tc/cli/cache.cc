@@ -14,6 +14,7 @@
 #include "tc/cli/flags.h"
 #include "tc/cli/prove.h"
 #include "tc/cpu/object.h"
+#include "tc/support/plural.h"
 #include "tc/support/result.h"
 
 namespace tc::cli {
@@ -35,14 +36,9 @@ Result<std::shared_ptr<cache::Cache>> open_existing(const std::string& path) {
   return open(path, cache::Mode::kReadWrite);
 }
 
-/// "1 kernel", "2 kernels".
-std::string counted(int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string merged_text(const cache::Merged& merged) {
-  return fmt::format("{}, {} and {}", counted(merged.entries, "kernel"), counted(merged.measurements, "measurement"),
-                     counted(merged.interfaces, "program"));
+  return fmt::format("{}, {} and {}", plural(merged.entries, "kernel"), plural(merged.measurements, "measurement"),
+                     plural(merged.interfaces, "program"));
 }
 
 /// A CPU's target lists all its features; what matters in a table is how wide its vectors are.
@@ -234,8 +230,8 @@ Result<void> run_cache_verify(const std::vector<std::string>& files) {
     }
   }
   if (!faults.empty()) return tl::unexpected(Error(nullptr, std::move(faults)));
-  print(fmt::format("{}: {}, all as written\n", files[0], counted(verified.rows, "row")));
-  if (FLAGS_reprove) print(fmt::format("{}: {} proved again\n", files[0], counted(proved, "kernel")));
+  print(fmt::format("{}: {}, all as written\n", files[0], plural(verified.rows, "row")));
+  if (FLAGS_reprove) print(fmt::format("{}: {} proved again\n", files[0], plural(proved, "kernel")));
   return {};
 }
 
@@ -251,9 +247,9 @@ Result<void> run_cache_prune(const std::vector<std::string>& files) {
   if (FLAGS_keep_best > 0) options.best_only = FLAGS_keep_best;
   if (FLAGS_other_compilers) options.other_compilers_than = cache::compiler_version();
   TC_TRY(pruned, cache->prune(options));
-  print(fmt::format("{}: {}, {}, {} and {} removed\n", files[0], counted(pruned.entries, "kernel"),
-                    counted(pruned.measurements, "measurement"), counted(pruned.interfaces, "program"),
-                    counted(pruned.damaged, "damaged row")));
+  print(fmt::format("{}: {}, {}, {} and {} removed\n", files[0], plural(pruned.entries, "kernel"),
+                    plural(pruned.measurements, "measurement"), plural(pruned.interfaces, "program"),
+                    plural(pruned.damaged, "damaged row")));
   return {};
 }
 

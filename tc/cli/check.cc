@@ -2,12 +2,14 @@
 
 #include "tc/cli/commands.h"
 #include "tc/cli/files.h"
+#include "tc/cli/flags.h"
 #include "tc/compile/pipeline.h"
 #include "tc/ir/print.h"
 
 namespace tc::cli {
 
 Result<void> run_check(const std::vector<std::string>& files) {
+  if (FLAGS_time_limit_ms <= 0) return fail("'--time_limit_ms' is {}; it must be at least 1", FLAGS_time_limit_ms);
   compile::Compilation front;
   TC_TRY(source, read_source(files[0]));
   front.source = source;
@@ -18,6 +20,7 @@ Result<void> run_check(const std::vector<std::string>& files) {
   for (const lang::TypedDefinition& definition : front.typed->definitions) {
     compile::Settings settings;
     settings.entry = definition.name;
+    settings.budget.wall_clock_ms = FLAGS_time_limit_ms;
     compile::Compilation compilation = front;
     const Result<void> done = compile::run_passes(settings, compilation, "program");
     if (done) {

@@ -7,11 +7,11 @@ namespace tc::cli {
 const std::vector<Command>& commands() {
   static const std::vector<Command> kCommands = {
       {"check",
-       "check FILE.tc",
+       "check FILE.tc [flags]",
        "Checks a program, and prints each def's shapes, index ranges and preconditions.",
        "Checks a program without compiling it. For each def, prints its signature with inferred shapes, the range of "
        "every index, and what a call must fulfil.",
-       {},
+       {"time_limit_ms"},
        {"tensorc check matmul.tc"},
        1,
        run_check},

@@ -30,6 +30,16 @@ std::string temporary_beside(const std::string& path) {
   return (target.parent_path() / fmt::format(".{}.{}.tmp", target.filename().string(), ::getpid())).string();
 }
 
+/// A folder that was made for files goes again if they do not come.
+struct NewFolder {
+  std::string path;
+
+  ~NewFolder() {
+    std::error_code not_empty;
+    if (!path.empty()) std::filesystem::remove(path, not_empty);
+  }
+};
+
 /// Removes files that are not to stay, whatever way the scope is left.
 class Temporaries {
  public:
@@ -99,10 +109,18 @@ Result<void> replace_file(const std::string& path, const std::string& text) {
   return {};
 }
 
+Result<void> print_all(const std::string& text) {
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail("cannot write to standard output");
+  return {};
+}
+
 Result<void> write_tensors(const std::string& folder,
-                           const std::vector<std::pair<std::string, const api::Tensor*>>& tensors) {
+                           const std::vector<std::pair<std::string, const api::Tensor*>>& tensors,
+                           const std::string& report) {
   std::error_code error;
-  std::filesystem::create_directories(folder, error);
+  NewFolder new_folder;
+  if (std::filesystem::create_directories(folder, error)) new_folder.path = folder;
   if (error) return fail("cannot create the folder '{}': {}", folder, error.message());
   Temporaries temporaries;
   std::vector<std::pair<std::string, std::string>> renames;
@@ -114,6 +132,7 @@ Result<void> write_tensors(const std::string& folder,
     TC_TRY_VOID(write_npy(temporary, *tensor));
     renames.emplace_back(temporary, target);
   }
+  TC_TRY_VOID(print_all(report));
   for (const auto& [from, to] : renames) {
     if (std::rename(from.c_str(), to.c_str()) != 0) return cannot("replace", to);
   }

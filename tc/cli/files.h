@@ -27,9 +27,13 @@ bool is_same_file(const std::string& a, const std::string& b);
 /// terminal, a pipe, a device) is written to. Errors quote the path.
 Result<void> replace_file(const std::string& path, const std::string& text);
 
-/// Writes each tensor to `folder`/NAME.npy, creating the folder. Each file appears whole or not at all, and none
-/// appears if one cannot be written. Errors quote the path.
+/// Prints a text and waits until it is out. Errors: standard output is full, or closed.
+Result<void> print_all(const std::string& text);
+
+/// Writes each tensor to `folder`/NAME.npy, creating the folder, and prints a report. Each file appears whole or not at
+/// all, and none appears if one cannot be written or the report cannot be printed. Errors quote the path.
 Result<void> write_tensors(const std::string& folder,
-                           const std::vector<std::pair<std::string, const api::Tensor*>>& tensors);
+                           const std::vector<std::pair<std::string, const api::Tensor*>>& tensors,
+                           const std::string& report);
 
 }  // namespace tc::cli

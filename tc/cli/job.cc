@@ -96,6 +96,8 @@ Result<compile::Compilation> open_def(const std::string& path) {
   compile::Settings settings;
   TC_TRY(entry, choose_entry(*compilation.typed));
   settings.entry = entry;
+  // A limit out of bounds is an error of the request.
+  if (FLAGS_time_limit_ms > 0) settings.budget.wall_clock_ms = FLAGS_time_limit_ms;
   TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
   return compilation;
 }

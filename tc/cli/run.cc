@@ -135,9 +135,7 @@ Result<void> run_run(const std::vector<std::string>& files) {
     run.cached = kernel;
   }
   TC_TRY(report, execute(run));
-  TC_TRY_VOID(write_results(run.arguments));
-  std::fwrite(report.data(), 1, report.size(), stdout);
-  return {};
+  return write_results(run.arguments, report);
 }
 
 }  // namespace tc::cli

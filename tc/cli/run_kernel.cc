@@ -126,13 +126,13 @@ std::string result_lines(const Arguments& arguments) {
   return lines;
 }
 
-Result<void> write_results(const Arguments& arguments) {
-  if (FLAGS_output_dir.empty()) return {};
+Result<void> write_results(const Arguments& arguments, const std::string& report) {
+  if (FLAGS_output_dir.empty()) return print_all(report);
   std::vector<std::pair<std::string, const api::Tensor*>> results;
   for (size_t o = 0; o < arguments.outputs.size(); ++o) {
     results.emplace_back(arguments.output_names[o], &arguments.outputs[o]);
   }
-  return write_tensors(FLAGS_output_dir, results);
+  return write_tensors(FLAGS_output_dir, results, report);
 }
 
 Result<CachedKernel> kernel_of_cache(const compile::Settings& settings, const compile::Compilation& def,
@@ -167,10 +167,7 @@ Result<void> run_production(const std::string& path, api::Backend backend) {
   TC_TRY(arguments, make_arguments(SubscriptRanges(), signature, specs, files, request, FLAGS_seed));
   TC_TRY_VOID(check_output_files(files, arguments));
   TC_TRY(time, run_kernel(kernel, backend, arguments));
-  TC_TRY_VOID(write_results(arguments));
-  const std::string report = result_lines(arguments) + cache_line(kernel.provenance(), "found") + time + "\n";
-  std::fwrite(report.data(), 1, report.size(), stdout);
-  return {};
+  return write_results(arguments, result_lines(arguments) + cache_line(kernel.provenance(), "found") + time + "\n");
 }
 
 }  // namespace tc::cli

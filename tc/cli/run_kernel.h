@@ -17,8 +17,8 @@ Result<std::string> run_kernel(const api::CompiledKernel& kernel, api::Backend b
 /// A line for each result.
 std::string result_lines(const Arguments& arguments);
 
-/// Writes the results to --output_dir, unless that is empty.
-Result<void> write_results(const Arguments& arguments);
+/// Writes the results to --output_dir, unless that is empty, and prints a report; neither, if either fails.
+Result<void> write_results(const Arguments& arguments, const std::string& report);
 
 /// A kernel by way of the cache of --cache, and a line about where it comes from.
 struct CachedKernel {

@@ -6,6 +6,7 @@
 
 #include "tc/api/tc.h"
 #include "tc/cli/command_line.h"
+#include "tc/cli/files.h"
 #include "tc/support/check.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
@@ -77,9 +78,7 @@ Result<void> dispatch(const std::vector<std::string>& words) {
     print(stdout, help_of(*command));
     return {};
   }
-  TC_TRY_VOID(command->run(files));
-  if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail("cannot write to standard output");
-  return {};
+  return command->run(files);
 }
 
 int report_fault(const std::string& what) {
@@ -93,7 +92,8 @@ int report_fault(const std::string& what) {
 
 int run_tool(const std::vector<std::string>& words) {
   try {
-    const Result<void> result = dispatch(words);
+    Result<void> result = dispatch(words);
+    if (result) result = print_all("");
     if (result) return kDone;
     std::fflush(stdout);
     if (result.error().kind() == ErrorKind::kInternal) return report_fault(result.error().diagnostics().at(0).message);

@@ -34,6 +34,10 @@ Error too_long(const Settings& settings, const char* where, const char* pass) {
       .with_kind(ErrorKind::kBudget);
 }
 
+ir::Deadline deadline_of(const Settings& settings) {
+  return ir::Deadline(settings.budget.wall_clock_ms, settings.cancel);
+}
+
 // --- parse: text to untyped tree --------------------------------------------------------------------------------
 
 Result<void> parse(const Settings&, Compilation& c) {
@@ -63,7 +67,7 @@ Result<std::string> dump_analyse(const Settings& settings, const Compilation& c)
 // --- program: ranges and shapes, over symbolic sizes ------------------------------------------------------------
 
 Result<void> program(const Settings& settings, Compilation& c) {
-  TC_TRY(program, ir::from_lang(*c.typed, settings.entry));
+  TC_TRY(program, ir::from_lang(*c.typed, settings.entry, deadline_of(settings)));
   c.program = std::make_shared<const ir::Program>(std::move(program));
   return {};
 }
@@ -74,7 +78,7 @@ Result<std::string> dump_program(const Settings&, const Compilation& c) { return
 
 Result<void> specialise(const Settings& settings, Compilation& c) {
   TC_TRY(bindings, ir::bind(*c.program, settings.given));
-  TC_TRY(specialised, ir::specialise(*c.program, bindings));
+  TC_TRY(specialised, ir::specialise(*c.program, bindings, deadline_of(settings)));
   c.specialised = std::make_shared<const ir::Program>(std::move(specialised));
   return {};
 }

@@ -7,6 +7,7 @@
 
 #include "tc/interp/scalar.h"
 #include "tc/support/check.h"
+#include "tc/support/plural.h"
 
 namespace tc::interp {
 namespace {
@@ -25,10 +26,6 @@ double share_of(double result, double oracle, double bound) {
   if (result == oracle || (std::isnan(result) && std::isnan(oracle))) return 0;
   if (!std::isfinite(result) || !std::isfinite(oracle) || bound == 0) return INFINITY;
   return std::fabs(result - oracle) / bound;
-}
-
-std::string plural(int64_t count, const char* noun) {
-  return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
 class Comparer {

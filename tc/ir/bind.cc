@@ -8,6 +8,7 @@
 #include "tc/ir/index_expr.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
+#include "tc/support/plural.h"
 
 namespace tc::ir {
 
@@ -86,7 +87,7 @@ Result<void> Binder::take_sizes() {
 
 Result<void> Binder::check_shape(const Tensor& tensor, const Shape& shape) const {
   if (static_cast<int>(shape.size()) != tensor.rank()) {
-    return fail("'{}' has {} dimensions in '{}', but the tensor given has {}", tensor.name, tensor.rank(),
+    return fail("'{}' has {} in '{}', but the tensor given has {}", tensor.name, plural(tensor.rank(), "dimension"),
                 program_.name, shape.size());
   }
   for (size_t d = 0; d < shape.size(); ++d) {

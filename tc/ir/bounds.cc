@@ -19,7 +19,8 @@ namespace {
 
 class BoundsProver {
  public:
-  explicit BoundsProver(Ranged ranged) : ranged_(std::move(ranged)), program_(ranged_.program), prover_(program_) {}
+  BoundsProver(Ranged ranged, const Deadline& deadline)
+      : ranged_(std::move(ranged)), program_(ranged_.program), prover_(program_, deadline) {}
 
   Result<Program> prove();
 
@@ -150,7 +151,9 @@ Result<Program> BoundsProver::prove() {
 
 }  // namespace
 
-Result<Program> prove_bounds(Ranged ranged) { return BoundsProver(std::move(ranged)).prove(); }
+Result<Program> prove_bounds(Ranged ranged, const Deadline& deadline) {
+  return BoundsProver(std::move(ranged), deadline).prove();
+}
 
 std::vector<RunTimeCheck> run_time_checks(const Program& program) {
   std::vector<RunTimeCheck> checks;

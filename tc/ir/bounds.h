@@ -12,7 +12,7 @@ namespace tc::ir {
 /// Proves with isl that every affine access stays inside its tensor, for all sizes that meet the preconditions.
 /// What holds for some sizes only becomes a precondition (R7); what holds for none is an error.
 /// Accesses through data-dependent subscripts are left to run_time_checks().
-Result<Program> prove_bounds(Ranged ranged);
+Result<Program> prove_bounds(Ranged ranged, const Deadline& deadline);
 
 /// A subscript that only a run can check (C8, --check_bounds): 0 <= subscript < extent, wherever `guard` holds.
 struct RunTimeCheck {

@@ -128,14 +128,14 @@ Statement convert_statement(const lang::TypedDefinition& definition, const lang:
 
 namespace {
 
-Result<Program> convert(const lang::TypedDefinition& definition, const SourcePtr& source) {
+Result<Program> convert(const lang::TypedDefinition& definition, const SourcePtr& source, const Deadline& deadline) {
   Program program = signature_of(definition, source);
   for (const lang::TypedStatement& statement : definition.statements) {
     program.statements.push_back(convert_statement(definition, statement));
   }
   program = fill_scattered(std::move(program));
-  TC_TRY(ranged, infer_ranges(std::move(program)));
-  TC_TRY(proved, prove_bounds(std::move(ranged)));
+  TC_TRY(ranged, infer_ranges(std::move(program), deadline));
+  TC_TRY(proved, prove_bounds(std::move(ranged), deadline));
   proved = fill_temporaries(widen_accumulators(snapshot_own_reads(std::move(proved))));
   for (size_t i = 0; i < proved.statements.size(); ++i) proved.statements[i].id = fmt::format("S{}", i);
   return proved;
@@ -143,19 +143,21 @@ Result<Program> convert(const lang::TypedDefinition& definition, const SourcePtr
 
 }  // namespace
 
-Result<Program> from_lang(const lang::TypedDefinition& definition, const SourcePtr& source) {
+Result<Program> from_lang(const lang::TypedDefinition& definition, const SourcePtr& source, const Deadline& deadline) {
   try {
-    return convert(definition, source);
+    return convert(definition, source, deadline);
+  } catch (const OutOfTime& out) {
+    return tl::unexpected(out.error);
   } catch (const Halide::Error& error) {
     throw InternalError(fmt::format("Halide: {}", error.what()));
   }
 }
 
-Result<Program> from_lang(const lang::TypedProgram& file, const std::string& entry) {
+Result<Program> from_lang(const lang::TypedProgram& file, const std::string& entry, const Deadline& deadline) {
   std::string names;
   for (const lang::TypedDefinition& definition : file.definitions) {
     const bool only = entry.empty() && file.definitions.size() == 1;
-    if (only || definition.name == entry) return from_lang(definition, file.source);
+    if (only || definition.name == entry) return from_lang(definition, file.source, deadline);
     names += fmt::format("{}'{}'", names.empty() ? "" : ", ", definition.name);
   }
   if (entry.empty())

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tc/ir/deadline.h"
 #include "tc/ir/program.h"
 #include "tc/lang/typed_ast.h"
 #include "tc/support/result.h"
@@ -14,10 +15,12 @@ namespace tc::ir {
 ///   - a fill `T(d0, ...) = identity` before one with op=! and data-dependent left subscripts, which then has op= ;
 ///   - `T_sum`, in which sums and products over narrow types accumulate (T3): see accumulators.h;
 ///   - a fill `T(d0, ...) = 0` of a temporary that is read where nothing may have written it (R5).
-/// Errors: ambiguous, empty and unbounded ranges, accesses out of bounds for all sizes.
-Result<Program> from_lang(const lang::TypedDefinition& definition, const SourcePtr& source);
+/// Errors: ambiguous, empty and unbounded ranges, accesses out of bounds for all sizes; the deadline is over.
+Result<Program> from_lang(const lang::TypedDefinition& definition, const SourcePtr& source,
+                          const Deadline& deadline = Deadline());
 
 /// The same for the def of that name; the only def, if `entry` is empty. Errors: no such def, or a choice to make.
-Result<Program> from_lang(const lang::TypedProgram& file, const std::string& entry);
+Result<Program> from_lang(const lang::TypedProgram& file, const std::string& entry,
+                          const Deadline& deadline = Deadline());
 
 }  // namespace tc::ir

@@ -251,7 +251,8 @@ std::vector<std::string> index_names(const Statement& statement) {
 
 }  // namespace
 
-Prover::Prover(const Program& program) : ctx_(isl_ctx_alloc()) {
+Prover::Prover(const Program& program, const Deadline& deadline)
+    : deadline_(deadline), owned_(isl_ctx_alloc()), ctx_(owned_.get()) {
   isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE);
   isl_ctx_set_max_operations(ctx_, kMaxOperations);
   Builder builder(*this, {});
@@ -269,12 +270,14 @@ Prover::Prover(const Program& program) : ctx_(isl_ctx_alloc()) {
     if (tensor.role != Role::kInput) continue;
     for (const Expr& extent : tensor.extents) assume(extent >= 0);
   }
+  watchdog_.emplace(ctx_, deadline.end);
+  forward_.emplace(deadline.cancel, Abort{ctx_});
 }
 
-Prover::~Prover() {
-  context_.reset();
-  positive_.reset();
-  isl_ctx_free(ctx_);
+/// After a failure of isl's: goes on with the next question, if there is time for one.
+void Prover::give_up() {
+  if (isl_ctx_aborted(ctx_)) throw OutOfTime(deadline_);
+  isl_ctx_reset_operations(ctx_);
 }
 
 void Prover::assume(const Expr& condition) {
@@ -282,7 +285,7 @@ void Prover::assume(const Expr& condition) {
     context_ = context_->intersect(Builder(*this, {}).holds(condition).params());
   } catch (const NotAffine&) {
   } catch (const isl::exception&) {
-    isl_ctx_reset_operations(ctx_);
+    give_up();
   }
 }
 
@@ -333,7 +336,7 @@ std::optional<Verdict> Prover::decide(const Expr& condition) {
     return verdict_of(where);
   } catch (const NotAffine&) {
   } catch (const isl::exception&) {
-    isl_ctx_reset_operations(ctx_);
+    give_up();
   }
   return std::nullopt;
 }
@@ -356,7 +359,7 @@ bool Prover::excludes(const Statement& statement, const Expr& guard, const Expr&
     return instances(statement, guard, condition).is_empty();
   } catch (const NotAffine&) {
   } catch (const isl::exception&) {
-    isl_ctx_reset_operations(ctx_);
+    give_up();
   }
   return false;
 }
@@ -370,7 +373,7 @@ std::optional<Verdict> Prover::within(const Statement& statement, const Expr& va
     return verdict_of(context_->subtract(bad.params()));
   } catch (const NotAffine&) {
   } catch (const isl::exception&) {
-    isl_ctx_reset_operations(ctx_);
+    give_up();
   }
   return std::nullopt;
 }
@@ -393,7 +396,7 @@ std::optional<Witness> Prover::outside(const Statement& statement, const Expr& v
     return witness;
   } catch (const NotAffine&) {
   } catch (const isl::exception&) {
-    isl_ctx_reset_operations(ctx_);
+    give_up();
   }
   return std::nullopt;
 }

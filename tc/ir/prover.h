@@ -3,11 +3,13 @@
 #include <isl/cpp.h>
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "tc/ir/deadline.h"
 #include "tc/ir/program.h"
 
 namespace tc::ir {
@@ -32,12 +34,11 @@ struct Witness {
 /// Decides index arithmetic exactly, with isl: integers, floor division, all sizes at once. Products of sizes and other
 /// terms that are not affine but free of indices stand for any integer.
 /// One isl context each; not for use by several threads. A question that is not affine, or too hard for a fixed budget
-/// of isl operations, has no answer.
+/// of isl operations, has no answer; each throws OutOfTime when the deadline is over.
 class Prover {
  public:
   /// Assumes that sizes and the extents of inputs are not negative.
-  explicit Prover(const Program& program);
-  ~Prover();
+  explicit Prover(const Program& program, const Deadline& deadline = Deadline());
   Prover(const Prover&) = delete;
   Prover& operator=(const Prover&) = delete;
 
@@ -66,13 +67,26 @@ class Prover {
   Halide::Expr to_expr(const isl::set& parameters);
   bool follows(const Halide::Expr& condition);
   void learn_signs();
+  void give_up();
 
-  isl_ctx* ctx_;
+  struct FreeContext {
+    void operator()(isl_ctx* ctx) const { isl_ctx_free(ctx); }
+  };
+  struct Abort {
+    isl_ctx* ctx;
+    void operator()() const { isl_ctx_abort(ctx); }
+  };
+
+  const Deadline deadline_;
+  const std::unique_ptr<isl_ctx, FreeContext> owned_;  // after all that is of it
+  isl_ctx* const ctx_;
   std::set<std::string> parameters_;            // sizes and specialised scalars: all that a condition may be about
   std::optional<isl::set> context_;             // [p] -> { : } what is assumed
   std::optional<isl::set> positive_;            // [p] -> { : } all sizes at least 1
   std::map<std::string, Halide::Expr> opaque_;  // by isl name
   std::set<std::string> not_negative_;          // names in opaque_ that context_ holds at least 0
+  std::optional<IslWatchdog> watchdog_;
+  std::optional<std::stop_callback<Abort>> forward_;
 };
 
 }  // namespace tc::ir

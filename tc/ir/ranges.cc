@@ -63,7 +63,7 @@ enum class Effort {
 
 class RangeSolver {
  public:
-  explicit RangeSolver(Program program) : program_(std::move(program)), prover_(program_) {}
+  RangeSolver(Program program, const Deadline& deadline) : program_(std::move(program)), prover_(program_, deadline) {}
 
   Result<Ranged> solve();
 
@@ -414,6 +414,8 @@ Result<Ranged> RangeSolver::solve() {
 
 }  // namespace
 
-Result<Ranged> infer_ranges(Program program) { return RangeSolver(std::move(program)).solve(); }
+Result<Ranged> infer_ranges(Program program, const Deadline& deadline) {
+  return RangeSolver(std::move(program), deadline).solve();
+}
 
 }  // namespace tc::ir

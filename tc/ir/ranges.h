@@ -3,6 +3,7 @@
 #include <set>
 #include <tuple>
 
+#include "tc/ir/deadline.h"
 #include "tc/ir/program.h"
 #include "tc/support/result.h"
 
@@ -36,6 +37,6 @@ struct Ranged {
 /// nothing determines.
 /// A range may be empty because a tensor is, but not because a window is larger than its tensor (R4), nor where a
 /// `where` says so (C10): those are the requirements.
-Result<Ranged> infer_ranges(Program program);
+Result<Ranged> infer_ranges(Program program, const Deadline& deadline);
 
 }  // namespace tc::ir

@@ -124,7 +124,8 @@ std::string with_values(const std::string& sentence, const Bindings& bindings) {
 
 class Specialisation {
  public:
-  Specialisation(const Program& program, const Bindings& bindings) : program_(program), bindings_(bindings) {
+  Specialisation(const Program& program, const Bindings& bindings, const Deadline& deadline)
+      : program_(program), bindings_(bindings), deadline_(deadline) {
     for (const auto& [name, value] : bindings.sizes) values_[name] = index_constant(value);
     for (const auto& [name, value] : bindings.scalars) values_[name] = index_constant(value);
   }
@@ -145,6 +146,7 @@ class Specialisation {
 
   Program program_;
   const Bindings& bindings_;
+  const Deadline deadline_;
   Substitution values_;
 };
 
@@ -283,7 +285,7 @@ Result<Program> Specialisation::run() {
   substitute_statements();
   program_.sizes.clear();
   program_.preconditions.clear();
-  Prover prover(program_);
+  Prover prover(program_, deadline_);
   for (Statement& statement : program_.statements) {
     TC_TRY_VOID(check_statement(statement, prover));
     statement.value = RelaxChoices(program_, statement, prover).mutate(statement.value);
@@ -293,9 +295,11 @@ Result<Program> Specialisation::run() {
 
 }  // namespace
 
-Result<Program> specialise(const Program& program, const Bindings& bindings) {
+Result<Program> specialise(const Program& program, const Bindings& bindings, const Deadline& deadline) {
   try {
-    return Specialisation(program, bindings).run();
+    return Specialisation(program, bindings, deadline).run();
+  } catch (const OutOfTime& out) {
+    return tl::unexpected(out.error);
   } catch (const Halide::Error& error) {
     throw InternalError(fmt::format("Halide: {}", error.what()));
   }

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/ir/deadline.h"
 #include "tc/ir/program.h"
 #include "tc/support/result.h"
 
@@ -39,8 +40,8 @@ Result<Bindings> bind_sizes(const Program& program, const std::map<std::string, 
 /// The Program for constant sizes and specialised scalars. All ranges, extents, subscripts and guards are over indices
 /// only; every access is proved in bounds, or is one of run_time_checks(). `sizes` and `preconditions` are empty.
 /// Errors: a precondition that does not hold, with the values; an access out of bounds, with an index where it is; an
-/// index used as a value beyond int32; a tensor of more than 2^47 bytes.
-Result<Program> specialise(const Program& program, const Bindings& bindings);
+/// index used as a value beyond int32; a tensor of more than 2^47 bytes; the deadline is over.
+Result<Program> specialise(const Program& program, const Bindings& bindings, const Deadline& deadline = Deadline());
 
 /// The extents of a tensor of a specialised Program.
 Shape constant_shape(const Tensor& tensor);

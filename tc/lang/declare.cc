@@ -4,6 +4,7 @@
 #include "tc/lang/literals.h"
 #include "tc/lang/scope.h"
 #include "tc/lang/walk.h"
+#include "tc/support/plural.h"
 
 namespace tc::lang {
 namespace {
@@ -150,7 +151,8 @@ class Declarations {
     const auto rank = static_cast<int>(statement.subscripts.size());
     if (rank != tensor.rank) {
       report_
-          .error(statement.left_range, "'{}' has {} but is indexed with {}", tensor.name, dimensions_of(tensor.rank),
+          .error(statement.left_range, "'{}' has {} but is indexed with {}", tensor.name,
+                 plural(tensor.rank, "dimension"),
                  rank)  // C9
           ->notes.push_back(scope_.declared_here(id));
       return false;
@@ -186,8 +188,6 @@ class Declarations {
       }
     }
   }
-
-  static std::string dimensions_of(int rank) { return fmt::format("{} dimension{}", rank, rank == 1 ? "" : "s"); }
 
   std::vector<TypedExprPtr> dimensions(const std::vector<ExprPtr>& exprs) {
     std::vector<TypedExprPtr> typed;

@@ -9,6 +9,7 @@
 
 #include "tc/lang/typed_text.h"
 #include "tc/lang/walk.h"
+#include "tc/support/plural.h"
 
 namespace tc::lang {
 namespace {
@@ -243,8 +244,8 @@ class StatementGradient {
       return both(first, fmt::format("({} * {} * pow({}, {} - 1.0))", adjoint, y, x, y), *call.arguments[1],
                   fmt::format("({} * log({}) * pow({}, {}))", adjoint, x, x, y));
     }
-    return refuse(expr, fmt::format("no derivative is known for '{}' of {} argument{}", call.name,
-                                    call.arguments.size(), call.arguments.size() == 1 ? "" : "s"));
+    return refuse(expr, fmt::format("no derivative is known for '{}' of {}", call.name,
+                                    plural(static_cast<int64_t>(call.arguments.size()), "argument")));
   }
 
   const TypedDefinition& definition_;

@@ -5,39 +5,11 @@
 #include <isl/version.h>
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
-#include <thread>
 
 #include "tc/poly/isl_ext.h"
 #include "tc/support/check.h"
 
 namespace tc::poly {
-
-/// Aborts the context when its time is up. isl looks at the flag at every step of its solvers.
-class Context::Watchdog {
- public:
-  Watchdog(isl_ctx* ctx, std::chrono::milliseconds limit) : thread_([this, ctx, limit] { watch(ctx, limit); }) {}
-  ~Watchdog() {
-    {
-      std::lock_guard lock(mutex_);
-      done_ = true;
-    }
-    changed_.notify_one();
-    thread_.join();
-  }
-
- private:
-  void watch(isl_ctx* ctx, std::chrono::milliseconds limit) {
-    std::unique_lock lock(mutex_);
-    if (!changed_.wait_for(lock, limit, [this] { return done_; })) isl_ctx_abort(ctx);
-  }
-
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool done_ = false;
-  std::thread thread_;  // last: started when all else is in place
-};
 
 namespace {
 
@@ -62,7 +34,8 @@ Context::Context(const options::Budget& budget) : budget_(budget), ctx_(isl_ctx_
   TC_CHECK(ctx_, "isl gives no context");
   isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE);
   isl_ctx_set_max_operations(ctx_, budget.isl_operations);
-  watchdog_ = std::make_unique<Watchdog>(ctx_, std::chrono::milliseconds(budget.wall_clock_ms));
+  watchdog_ = std::make_unique<ir::IslWatchdog>(
+      ctx_, std::chrono::steady_clock::now() + std::chrono::milliseconds(budget.wall_clock_ms));
 }
 
 Context::~Context() {

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/ir/deadline.h"
 #include "tc/ir/program.h"
 #include "tc/options/options.h"
 
@@ -30,11 +31,10 @@ class Context {
   bool cancelled() const { return cancelled_; }
 
  private:
-  class Watchdog;
   options::Budget budget_;
   std::atomic<bool> cancelled_ = false;
   isl_ctx* ctx_;
-  std::unique_ptr<Watchdog> watchdog_;
+  std::unique_ptr<ir::IslWatchdog> watchdog_;
 };
 
 /// A statement of the Scop: one per statement of the Program, preceded by an initialisation where that has op=!.

@@ -88,7 +88,7 @@ TEST(Engine, RefusesTensorsThatContradictTheText) {
             "error: input 'A' is of float64; the text says float32\n");
   EXPECT_EQ(compile_error({.inputs = {floats({1}), floats({1}), floats({1})}}),
             "error: 3 inputs are given; 'mv' has 2\n");
-  EXPECT_EQ(compile_error({.inputs = {floats({3, 4}, {1})}}), "error: input 'A' has 2 dimensions but 1 strides\n");
+  EXPECT_EQ(compile_error({.inputs = {floats({3, 4}, {1})}}), "error: input 'A' has 2 dimensions but 1 stride\n");
   EXPECT_EQ(compile_error({.inputs = {floats({3, -4})}}), "error: input 'A' has an extent of -4\n");
   EXPECT_EQ(
       compile_error({.inputs = {floats({3, 4}, {-4, 1})}}),

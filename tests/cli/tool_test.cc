@@ -106,7 +106,7 @@ TEST_F(Tool, CommandLinesThatAreWrong) {
   EXPECT_EQ(error({"chek", "mm.tc"}), "error: there is no command 'chek'; did you mean 'check'?\n");
   EXPECT_EQ(error({"frobnicate"}), "error: there is no command 'frobnicate'; 'tensorc help' lists the commands\n");
   EXPECT_EQ(error({"help", "runn"}), "error: there is no command 'runn'; did you mean 'run'?\n");
-  EXPECT_EQ(error({"check"}), "error: 'tensorc check' needs a file: tensorc check FILE.tc\n");
+  EXPECT_EQ(error({"check"}), "error: 'tensorc check' needs a file: tensorc check FILE.tc [flags]\n");
   EXPECT_EQ(error({"check", "mm.tc", "b.tc"}), "error: 'tensorc check' takes 1 file; 'b.tc' is one too many\n");
   EXPECT_EQ(error({"run", "mm.tc", "--size=M=1"}),
             "error: 'tensorc run' has no flag '--size'; did you mean '--sizes'?\n");
@@ -308,6 +308,29 @@ TEST_F(Tool, RunWritesNothingWhereItCannot) {
   folder_.write("results", "a file, not a folder");
   EXPECT_NE(error({"run", "mm.tc", "--sizes=M=3,N=4,K=5", "--output_dir=results"}).find("'results'"),
             std::string::npos);
+}
+
+TEST_F(Tool, AReportThatCannotBePrintedLeavesNothing) {
+  const auto full = [&](const std::string& words) {
+    return std::system(("cd " + folder_.path() + " && " TC_TOOL " " + words + " > /dev/full 2> err").c_str());
+  };
+  for (const char* words : {"run mm.tc --sizes=M=2,N=2,K=2 --output_dir=out", "check mm.tc", "--help", "run --help"}) {
+    EXPECT_EQ(WEXITSTATUS(full(words)), 1) << words;
+    EXPECT_EQ(folder_.read("err"), "error: cannot write to standard output\n") << words;
+  }
+  EXPECT_FALSE(std::filesystem::exists(folder_.path("out")));
+}
+
+/// The numbers that isl works with grow without a bound here.
+TEST_F(Tool, ProofsKeepToTheTimeLimit) {
+  folder_.write("hard.tc",
+                "def f(float(N,M) A) -> (O) {\n"
+                "  O(i) +=! (((i*3+j*7)/5)%3 < 2 && (i/2+j/3)%7 >= 1 && ((i*4+j*8+1)/6)%4 < 3 && (i/3+j/4)%8 >= 1) ?\n"
+                "    A((i*3+j)/5, (i+j*7)/11%3) : 0.0 where i in 0:N, j in 0:M\n}\n");
+  const std::string late = "error: this def needs more than the compile budget of 50 ms\n";
+  EXPECT_EQ(error({"run", "hard.tc", "--sizes=N=37,M=41", "--time_limit_ms=50"}), late);
+  EXPECT_EQ(error({"check", "hard.tc", "--time_limit_ms=50"}), late);
+  EXPECT_EQ(error({"check", "hard.tc", "--time_limit_ms=0"}), "error: '--time_limit_ms' is 0; it must be at least 1\n");
 }
 
 TEST_F(Tool, RunPrintsWithoutWriting) {

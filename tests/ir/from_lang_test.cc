@@ -79,6 +79,18 @@ TEST(FromLang, R5_WhatATemporaryLacksIsZeroAlsoToAnUpdate) {
             (Lines{"S0: T(i) max=! A(i)", "S1: T(i) max= A(i)", "S2: O(i) = A(i)"}));
 }
 
+TEST(FromLang, EndsWhenItIsAskedTo) {
+  const lang::TypedProgram file = *lang::analyse(
+      std::make_shared<const Source>("test.tc", "def f(float(M,N) A) -> (O) { O(i) +=! A(i,j) + A(i, N - 1 - j) }"));
+  std::stop_source stop;
+  ASSERT_TRUE(from_lang(file, "", Deadline(60'000, stop.get_token())));
+  stop.request_stop();
+  const Result<Program> stopped = from_lang(file, "", Deadline(60'000, stop.get_token()));
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().kind(), ErrorKind::kCancelled);
+  EXPECT_EQ(stopped.error().to_string(), "error: the compilation was cancelled\n");
+}
+
 TEST(FromLang, C10_LetsAreSubstituted) {
   EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { O(i) = x * x where x = A(i) + 1.0 }")),
             (Lines{"S0: O(i) = (A(i) + 1.0) * (A(i) + 1.0)"}));

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <isl/ctx.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <exception>
+#include <mutex>
+#include <stop_token>
+#include <thread>
+
+#include "tc/support/error.h"
+
+/// An end to what isl proves: a count of its operations is no bound on time, as its numbers may grow without one.
+namespace tc::ir {
+
+/// When the proofs for a def must have ended.
+struct Deadline {
+  explicit Deadline(int64_t limit_ms = 60'000, std::stop_token cancel = {})
+      : limit_ms(limit_ms),
+        end(std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_ms)),
+        cancel(cancel) {}
+
+  int64_t limit_ms;
+  std::chrono::steady_clock::time_point end;
+  std::stop_token cancel;
+};
+
+/// Thrown by a Prover whose deadline is over.
+struct OutOfTime : std::exception {
+  explicit OutOfTime(const Deadline& deadline);
+
+  Error error;  ///< of kind kBudget or kCancelled
+};
+
+/// Aborts an isl context at a time, from a thread of its own. isl looks at the flag at every step of its solvers.
+class IslWatchdog {
+ public:
+  IslWatchdog(isl_ctx* ctx, std::chrono::steady_clock::time_point end);
+  ~IslWatchdog();
+  IslWatchdog(const IslWatchdog&) = delete;
+  IslWatchdog& operator=(const IslWatchdog&) = delete;
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = false;
+  std::thread thread_;  // last: started when all else is in place
+};
+
+}  // namespace tc::ir
