@@ -86,6 +86,8 @@ class RangeSolver {
 
   std::vector<Diagnostic> failures();
   Diagnostic unbounded(Statement& statement, const Index& index);
+  std::optional<std::pair<Expr, Expr>> room_of(const std::string& index, const Statement& statement, const Access& of,
+                                               const Substitution& others) const;
   std::vector<Note> candidates(Statement& statement, const Access& access, int d);
   Diagnostic unknown_extent(const Tensor& tensor, int d);
 
@@ -319,10 +321,32 @@ bool RangeSolver::name_caller_extents() {
   return false;
 }
 
+/// Where an index may be so that `of` and all other reads but those behind a guard stay inside: [begin, end). None
+/// where a read's tensor has no extent yet, or the solver finds no interval.
+std::optional<std::pair<Expr, Expr>> RangeSolver::room_of(const std::string& index, const Statement& statement,
+                                                          const Access& of, const Substitution& others) const {
+  Expr begin = index_constant(0), end;
+  for (const Access& access : statement.accesses) {
+    if (access.is_write || (access.guard.defined() && &access != &of)) continue;
+    for (size_t d = 0; d < access.subscripts.size(); ++d) {
+      const Expr subscript = hi::simplify(substitute_variables(access.subscripts[d], others));
+      const Expr extent = program_.tensor(access.tensor).extents[d];
+      if (!mentions(subscript, index)) continue;
+      if (!extent.defined()) return std::nullopt;
+      const auto interval = solve_subscript(subscript, extent, index, ranges_of(statement));
+      if (!interval || !interval->upper.defined()) return std::nullopt;
+      const Expr after = interval->upper + 1;
+      end = end.defined() ? hi::Min::make(end, after) : after;
+      if (interval->lower.defined()) begin = hi::Max::make(begin, interval->lower);
+    }
+  }
+  if (!end.defined()) return std::nullopt;
+  return std::pair(simplify_index(begin, program_.sizes), simplify_index(end, program_.sizes));
+}
+
 /// Which ranges an ambiguous subscript would allow: each index as large as it can be, the others 0.
 std::vector<Note> RangeSolver::candidates(Statement& statement, const Access& access, int d) {
   std::vector<Note> notes;
-  const Expr extent = program_.tensor(access.tensor).extents[d];
   const std::vector<std::string> open = unsolved_in(statement, access.subscripts[d]);
   for (const std::string& index : open) {
     Substitution zeros;
@@ -332,12 +356,10 @@ std::vector<Note> RangeSolver::candidates(Statement& statement, const Access& ac
       zeros[other] = index_constant(0);
       others += fmt::format(", {} in 0:1", other);
     }
-    const Expr alone = hi::simplify(substitute_variables(access.subscripts[d], zeros));
-    if (!extent.defined()) continue;
-    const auto interval = solve_subscript(alone, extent, index, ranges_of(statement));
-    if (!interval || !interval->upper.defined()) continue;
-    const Expr end = simplify_index(interval->upper + 1, program_.sizes);
-    notes.push_back({std::nullopt, fmt::format("one choice is 'where {} in 0:{}{}'", index, to_text(end), others)});
+    if (const auto room = room_of(index, statement, access, zeros)) {
+      notes.push_back({std::nullopt, fmt::format("one choice is 'where {} in {}:{}{}'", index, to_text(room->first),
+                                                 to_text(room->second), others)});
+    }
   }
   return notes;
 }
