@@ -129,7 +129,7 @@ def chain(statements):
         f"  x{i + 1}(i,j) +=! x{i}(i,k) * x{i}(k,j)\n" for i in range(statements)) + f"  y(i,j) = x{statements}(i,j)\n}}"
 
 
-SLOW = chain(40)
+SLOW = chain(100)  # seconds: Ctrl-C comes after half of one
 INTERRUPTED = """
 import os, signal, sys, threading
 import numpy as np
@@ -171,7 +171,7 @@ class Interrupted(Exception):
 
 
 def test_an_interrupted_compilation_may_be_begun_again():
-    program = tensorc.define(chain(8))
+    program = tensorc.define(chain(40))
     x = np.zeros((8, 8), "float32")
 
     def interrupt():
@@ -197,7 +197,7 @@ def test_an_interrupted_compilation_may_be_begun_again():
 
 def test_who_waits_for_a_compilation_may_be_interrupted():
     """It stays that of the thread which compiles, and serves those who still wait."""
-    program = tensorc.define(chain(8))
+    program = tensorc.define(chain(40))
     x, results = np.zeros((8, 8), "float32"), []
     others = [threading.Thread(target=lambda: results.append(program.slow(x))) for _ in range(3)]
 
