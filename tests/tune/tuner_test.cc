@@ -332,7 +332,7 @@ TEST_F(Workers, AllFailuresTogetherLeaveTheGoodOnes) {
   std::map<Outcome, int> failed;
   all.on_progress = [&](const Progress& progress) { failed = progress.failed; };
   const Result<Tuned> tuned =
-      tune(all, {.generations = 2, .population = 30, .compile_slots = 3, .measure_limit = milliseconds(1000)}, pool);
+      tune(all, {.generations = 2, .population = 30, .compile_slots = 3, .measure_limit = milliseconds(3000)}, pool);
   ASSERT_TRUE(tuned) << tuned.error().to_string();
   EXPECT_EQ(tuned->history.size(), 24);
   EXPECT_EQ(failed, (std::map<Outcome, int>{{Outcome::kRefused, 3},
