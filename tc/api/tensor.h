@@ -48,7 +48,8 @@ class Tensor {
   static Result<Tensor> allocate(const TensorSpec& spec);
   /// A view of memory that the caller keeps alive; shape and strides are copied.
   static Tensor borrow(const DLTensor& tensor, bool read_only = false);
-  /// Takes over a tensor, not null, that another library hands out; its deleter is called with this tensor's destruction.
+  /// Takes over a tensor, not null, that another library hands out; its deleter is called with this tensor's
+  /// destruction.
   static Tensor adopt(DLManagedTensor* tensor);
   /// The same for DLPack 1.x. Honours the read-only flag. Errors: another major version than 1 (the tensor is then
   /// released, as DLPack demands).
