@@ -78,7 +78,7 @@ class Prover {
   };
 
   const Deadline deadline_;
-  const std::unique_ptr<isl_ctx, FreeContext> owned_;  // after all that is of it
+  const std::unique_ptr<isl_ctx, FreeContext> owned_;  // freed after the sets below, which live in it
   isl_ctx* const ctx_;
   std::set<std::string> parameters_;            // sizes and specialised scalars: all that a condition may be about
   std::optional<isl::set> context_;             // [p] -> { : } what is assumed
