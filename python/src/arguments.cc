@@ -153,9 +153,15 @@ void note_device(Arguments& arguments, DLDevice device) {
   if (device.device_type == kDLCUDAManaged) arguments.device.device_type = kDLCUDA;
 }
 
-void note(Arguments& arguments, const View& view) {
-  if (!arguments.framework) arguments.framework = &view.framework();
-  note_device(arguments, view.tensor.device);
+/// Calls `use` with each array of the caller's, in the order of the signature.
+template <typename Use>
+void for_each_array(const api::Signature& signature, const Given& given, Use use) {
+  for (size_t p = 0; p < given.parameters.size(); ++p) {
+    if (signature.parameters[p].role != api::Role::kScalar) use(given.parameters[p]);
+  }
+  for (const nb::object& array : given.results) {
+    if (array.is_valid()) use(array);
+  }
 }
 
 /// Reads the arrays that lend themselves without being told of a stream, or all others.
@@ -165,7 +171,7 @@ void read_arrays(Arguments& arguments, const Given& given, bool ordered) {
     const Framework& framework = framework_of(array);
     if ((framework.protocol == Protocol::kDlpack) != ordered) return;
     view.read(name, array, framework, arguments.stream);
-    note(arguments, view);
+    note_device(arguments, view.tensor.device);
   };
   size_t next = 0;
   for (size_t p = 0; p < given.parameters.size(); ++p) {
@@ -180,16 +186,16 @@ void read_arrays(Arguments& arguments, const Given& given, bool ordered) {
   }
 }
 
-/// The device of the first array that has to be asked, before the arrays are taken: the stream depends on it.
-void note_devices(Arguments& arguments, const Given& given) {
-  for (nb::handle array : given.parameters) {
-    if (!nb::hasattr(array, "__dlpack_device__")) continue;
+/// The library of the first array, and the devices of those that have to be asked: the stream, which they are then
+/// taken on, depends on both.
+void note_owners(Arguments& arguments, const Given& given) {
+  for_each_array(arguments.signature, given, [&](nb::handle array) {
     const Framework& framework = framework_of(array);
-    if (framework.protocol != Protocol::kDlpack) continue;
-    const auto [kind, number] = nb::cast<std::pair<int, int>>(array.attr("__dlpack_device__")());
     if (!arguments.framework) arguments.framework = &framework;
+    if (framework.protocol != Protocol::kDlpack) return;
+    const auto [kind, number] = nb::cast<std::pair<int, int>>(array.attr("__dlpack_device__")());
     note_device(arguments, {static_cast<DLDeviceType>(kind), number});
-  }
+  });
 }
 
 /// Invalid for what is no integer; PyTorch's and NumPy's arrays of one element say that only when they are asked.
@@ -237,9 +243,7 @@ void read_arguments(Arguments& arguments, nb::args args, nb::kwargs kwargs) {
     arguments.scalars.push_back(scalar_of(parameter.name, given.parameters[p]));
   }
   read_arrays(arguments, given, /*ordered=*/false);
-  size_t read = 0;
-  for (size_t i = 0; i < arguments.num_inputs; ++i) read += !arguments.inputs[i].empty();
-  if (read < arguments.num_inputs) note_devices(arguments, given);
+  note_owners(arguments, given);
   choose_stream(given, arguments);
   read_arrays(arguments, given, /*ordered=*/true);
 }

@@ -27,11 +27,11 @@ const ExchangeApi* exchange_of(nb::handle type) {
   return api && api->view_of_object ? api : nullptr;
 }
 
-bool is_numpys(nb::handle type) {
-  PyObject* const modules = PyImport_GetModuleDict();
-  PyObject* const numpy = PyDict_GetItemString(modules, "numpy");
-  if (!numpy) return false;
-  const int is = PyObject_IsSubclass(type.ptr(), nb::handle(numpy).attr("ndarray").ptr());
+/// Of a class of a module; false while nobody has imported that.
+bool is_subclass(nb::handle type, const char* module, const char* name) {
+  PyObject* const found = PyDict_GetItemString(PyImport_GetModuleDict(), module);
+  if (!found) return false;
+  const int is = PyObject_IsSubclass(type.ptr(), nb::handle(found).attr(name).ptr());
   if (is < 0) throw nb::python_error();
   return is == 1;
 }
@@ -41,9 +41,11 @@ Framework describe(nb::handle type) {
   const std::string module = nb::cast<std::string>(nb::str(nb::getattr(type, "__module__", nb::str(""))));
   framework.module = module.substr(0, module.find('.'));
   framework.exchange = exchange_of(type);
+  framework.torch = is_subclass(type, "torch", "Tensor");
+  if (is_subclass(type, "numpy.ma", "MaskedArray")) return framework;  // the mask would be lost
   if (framework.exchange) {
     framework.protocol = Protocol::kExchange;
-  } else if (is_numpys(type)) {
+  } else if (is_subclass(type, "numpy", "ndarray")) {
     framework.module = "numpy";
     framework.protocol = Protocol::kBuffer;
   } else if (nb::hasattr(type, "__dlpack__")) {
@@ -121,6 +123,25 @@ nb::object dtype_of(const nb::object& module, ScalarType type) {
                    " without the package ml_dtypes: pass an array for the result as out=");
 }
 
+/// Keeps the first line of what PyTorch says, which goes on with where in its sources it was thrown.
+[[noreturn]] void raise_unreadable(const std::string& name) {
+  nb::python_error error;
+  const std::string text = nb::cast<std::string>(nb::str(nb::object(nb::borrow(error.value()))));
+  const std::string sentence = "'" + name + "' cannot be read in memory: " + text.substr(0, text.find('\n'));
+  nb::raise_from(error, PyExc_TypeError, "%s", sentence.c_str());
+  throw nb::python_error();
+}
+
+/// PyTorch: negation of a view may be left to who reads it, which the view's memory does not show.
+void check_is_not_negated(const std::string& name, nb::handle array) {
+  static PyObject* const method = PyUnicode_InternFromString("is_neg");
+  const nb::object negated = nb::steal(PyObject_CallMethodNoArgs(array.ptr(), method));
+  if (!negated.is_valid()) throw nb::python_error();
+  if (negated.ptr() != Py_True) return;
+  raise_value_error("'" + name +
+                    "' is a view whose elements PyTorch negates as it reads them: pass tensor.resolve_neg()");
+}
+
 /// PyTorch: a call by hand would cut the graph that gradients flow along.
 void check_needs_no_gradient(const std::string& name, nb::handle array) {
   static PyObject* const attribute = PyUnicode_InternFromString("requires_grad");
@@ -167,13 +188,20 @@ void View::read(const std::string& name, nb::handle array, const Framework& fram
   switch (framework.protocol) {
     case Protocol::kExchange:
       check_needs_no_gradient(name, array);
-      if (framework.exchange->view_of_object(array.ptr(), &tensor) != 0) throw nb::python_error();
+      if (framework.torch) check_is_not_negated(name, array);
+      if (framework.exchange->view_of_object(array.ptr(), &tensor) != 0) raise_unreadable(name);
       return;
     case Protocol::kBuffer:
       return read_buffer();
     case Protocol::kDlpack:
       check_needs_no_gradient(name, array);
-      return read_dlpack(stream);
+      if (framework.torch) {
+        check_is_not_negated(name, array);
+        array_ = array.attr("detach")();  // without gradients PyTorch still lends none that could have one
+      }
+      read_dlpack(stream);
+      array_ = nb::borrow(array);
+      return;
     case Protocol::kCudaInterface:
       return read_cuda_interface(name);
     case Protocol::kNone:
@@ -283,7 +311,7 @@ Maker::Maker(const View& like, const api::TensorSpec& spec, bool zeroed) : frame
   shape_ = tuple_of(spec.shape);
   if (framework_->module == "numpy") {
     module = nb::module_::import_("numpy");
-  } else if (framework_->exchange && nb::hasattr(like.array(), "new_empty")) {
+  } else if (framework_->torch) {
     module = nb::module_::import_("torch");
     device_ = like.array().attr("device");
     if (!zeroed) {  // a third faster than empty
@@ -316,6 +344,11 @@ nb::object Maker::make() const {
   return nb::steal(made);
 }
 
+void note_written(const View& view) {
+  if (!view.framework().torch) return;
+  nb::module_::import_("torch").attr("autograd").attr("graph").attr("increment_version")(view.array());
+}
+
 void* current_stream(const Framework& framework, DLDevice device) {
   if (device.device_type != kDLCUDA) return nullptr;
   if (framework.exchange) {
@@ -324,6 +357,10 @@ void* current_stream(const Framework& framework, DLDevice device) {
       throw nb::python_error();
     }
     return stream;
+  }
+  if (framework.torch) {
+    const nb::object stream = nb::module_::import_("torch").attr("cuda").attr("current_stream")(device.device_id);
+    return reinterpret_cast<void*>(nb::cast<uintptr_t>(stream.attr("cuda_stream")));
   }
   if (framework.module == "cupy") {
     const nb::object stream = nb::module_::import_("cupy").attr("cuda").attr("get_current_stream")();

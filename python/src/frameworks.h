@@ -24,6 +24,7 @@ struct Framework {
   Protocol protocol = Protocol::kNone;
   std::string module;                     ///< top-level: "torch"
   const ExchangeApi* exchange = nullptr;  ///< of kExchange
+  bool torch = false;                     ///< PyTorch's; not all of its versions have an exchange
 };
 
 /// Of an object's type; remembered for each type.
@@ -83,6 +84,9 @@ class Maker {
   const Framework* framework_ = nullptr;
   nanobind::object function_, shape_, strides_, dtype_, device_, names_;  ///< invalid: not an argument
 };
+
+/// Tells a framework that keeps count of what is written to its arrays (PyTorch, for gradients) of a write to one.
+void note_written(const View& view);
 
 /// The stream that the framework's work of now goes to, on a device; null is the legacy default stream.
 void* current_stream(const Framework& framework, DLDevice device);

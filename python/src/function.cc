@@ -119,6 +119,9 @@ nb::object Compiled::run(const Arguments& arguments) {
     }
   }
   value_of(std::move(done));
+  for (size_t r = 0; r < num_results; ++r) {
+    if (!arguments.outputs[r].empty()) note_written(arguments.outputs[r]);
+  }
   if (num_results == 1) return std::move(results[0]);
   nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(num_results)));
   for (size_t r = 0; r < num_results; ++r) {

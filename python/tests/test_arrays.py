@@ -81,7 +81,8 @@ def test_a_result_of_a_type_that_numpy_does_not_have():
         copy_of(y.astype(ml_dtypes.float8_e4m3fn))
 
 
-@pytest.mark.parametrize("value", [np.float32(1), 1.0, None, "x", [1.0], object()])
+@pytest.mark.parametrize("value", [np.float32(1), 1.0, None, "x", [1.0], object(),
+                                   np.ma.masked_array(np.ones(3, "float32"), [1, 0, 0])])
 def test_what_is_no_array(negate, value):
     with pytest.raises(TypeError, match="'x' is a tensor, and takes an array"):
         negate(value)

@@ -55,6 +55,70 @@ class TestCalls:
             assert torch.equal(matmul(A, B), A @ B)
         assert torch.equal(matmul(A.detach(), B), A @ B)
 
+    def test_a_view_that_is_to_be_negated_is_refused(self):
+        """Its memory holds the numbers as they were."""
+        negate = tensorc.define("def negate(float(N) x) -> (y) { y(i) = -x(i) }").negate
+        view = torch.complex(small(3), small(3, seed=1)).conj().imag
+        for arguments in (dict(x=view), dict(x=small(3), out=view)):
+            with pytest.raises(ValueError, match=r"PyTorch negates as it reads them: pass tensor.resolve_neg\(\)"):
+                negate(**arguments)
+        assert torch.equal(negate(view.resolve_neg()), -view)
+        assert torch.equal(tensorc.torch.op("def negate(float(N) x) -> (y) { y(i) = -x(i) }")(view), -view)
+
+    @pytest.mark.skipif(not hasattr(torch.Tensor, "__dlpack_c_exchange_api__"), reason="this PyTorch has no exchange")
+    def test_what_has_no_memory_is_refused_in_a_line(self):
+        negate = tensorc.define("def negate(float(N) x) -> (y) { y(i) = -x(i) }").negate
+        for x in (torch.empty(3, device="meta"), small(3).to_sparse()):
+            with pytest.raises(TypeError, match="'x' cannot be read in memory: Cannot .*") as caught:
+                negate(x)
+            assert "\n" not in str(caught.value) and isinstance(caught.value.__cause__, RuntimeError | BufferError)
+        with pytest.raises(TypeError, match="'x' cannot be read in memory"):
+            torch.vmap(negate)(small(2, 3))
+
+    def test_autograd_sees_what_is_written(self):
+        negate = tensorc.define("def negate(float(N) x) -> (y) { y(i) = -x(i) }").negate
+        w, saved = small(3).requires_grad_(), small(3, seed=1)
+        total = (w * saved).sum()
+        negate(small(3), out=saved)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            total.backward()
+        with torch.inference_mode():
+            negate(small(3), out=torch.empty(3))
+
+    def test_tensors_of_versions_without_an_exchange(self, monkeypatch):
+        class Older(torch.Tensor):
+            __dlpack_c_exchange_api__ = None
+
+        matmul = tensorc.define(MATMUL).matmul
+        A, B = small(5, 6).as_subclass(Older), small(6, 7).as_subclass(Older)
+        C = matmul(A, B)
+        assert isinstance(C, torch.Tensor) and torch.equal(C, A @ B)
+        assert matmul(A, B, out=C) is C and C._version == 1
+        assert isinstance(matmul(A, B.numpy()), torch.Tensor), "the first array's library makes the result"
+        with torch.no_grad():
+            assert torch.equal(matmul(A.detach().requires_grad_(), B), C)
+        with pytest.raises(ValueError, match="'A' requires gradients"):
+            matmul(A.detach().requires_grad_(), B)
+        with pytest.raises(ValueError, match="resolve_neg"):
+            matmul(torch._neg_view(A), B)
+
+        class OnGpu(Older):
+            def __dlpack_device__(self):
+                return 2, 3
+
+            def __dlpack__(self, *, stream, **_):
+                raise LookupError(stream)
+
+        class Stream:
+            cuda_stream = 0x70
+
+        monkeypatch.setattr(torch.cuda, "current_stream", lambda device: {3: Stream}[device])
+        with pytest.raises(LookupError, match=str(0x70)):
+            matmul(small(5, 6).as_subclass(OnGpu), small(6, 7).as_subclass(OnGpu))
+        fill = tensorc.define("def fill(float a) -> (float(N) y) { y(i) = a }").fill
+        with pytest.raises(LookupError, match=str(0x70)):
+            fill(1.0, out=small(5).as_subclass(OnGpu))
+
     def test_tensors_of_one_element_are_scalars(self):
         scale = tensorc.define("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }").scale
         for a in (torch.tensor(2.5), torch.tensor(2), np.float32(2.5), np.array(2.5)):
