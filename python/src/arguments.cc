@@ -30,45 +30,60 @@ struct Given {
       : parameters(signature.parameters.size()), results(signature.results.size()) {}
 };
 
+/// None leaves it to be made.
+void take_result(const api::Signature& signature, size_t result, nb::handle array, Given& given) {
+  if (array.is_none()) return;
+  if (given.results[result].is_valid()) {
+    raise_type_error(signature.entry + "() is given '" + signature.results[result].name + "' twice");
+  }
+  given.results[result] = nb::borrow(array);
+}
+
 void take_out(const api::Signature& signature, nb::handle out, Given& given) {
   if (out.is_none()) return;
   if (given.results.size() == 1 && !PyTuple_Check(out.ptr()) && !PyList_Check(out.ptr())) {
-    given.results[0] = nb::borrow(out);
-    return;
+    return take_result(signature, 0, out, given);
   }
   if ((!PyTuple_Check(out.ptr()) && !PyList_Check(out.ptr())) || nb::len(out) != given.results.size()) {
     raise_type_error(signature.entry + "() has " + std::to_string(given.results.size()) +
-                     " results: out= takes as many arrays, None for those to be made");
+                     (given.results.size() == 1 ? " result" : " results") +
+                     ": out= takes as many arrays, None for those to be made");
   }
   for (size_t r = 0; r < given.results.size(); ++r) {
     const nb::handle array = PyTuple_Check(out.ptr()) ? PyTuple_GET_ITEM(out.ptr(), static_cast<Py_ssize_t>(r))
                                                       : PyList_GET_ITEM(out.ptr(), static_cast<Py_ssize_t>(r));
-    if (!array.is_none()) given.results[r] = nb::borrow(array);
+    take_result(signature, r, array, given);
   }
 }
 
+int64_t size_of(const std::string& name, nb::handle value) {
+  int64_t size = 0;
+  if (nb::try_cast<int64_t>(value, size)) return size;
+  raise_type_error("'" + name + "' is a size, and takes an integer, not " + nb::cast<std::string>(nb::repr(value)));
+}
+
+/// What the def itself names comes before `out` and `stream`.
 void take_keyword(const std::string& name, nb::handle value, Arguments& arguments, Given& given) {
   const api::Signature& signature = arguments.signature;
-  if (name == "out") return take_out(signature, value, given);
-  if (name == "stream") {
-    given.stream = value;
-    given.has_stream = !value.is_none();
-    return;
-  }
   for (size_t p = 0; p < signature.parameters.size(); ++p) {
     if (signature.parameters[p].name != name) continue;
     if (given.parameters[p].is_valid()) raise_type_error(signature.entry + "() is given '" + name + "' twice");
     given.parameters[p] = value;
     return;
   }
+  if (name == "out") return take_out(signature, value, given);
   for (size_t r = 0; r < signature.results.size(); ++r) {
     if (signature.results[r].name != name) continue;
-    given.results[r] = nb::borrow(value);
-    return;
+    return take_result(signature, r, value, given);
   }
   for (size_t s = 0; s < signature.sizes.size(); ++s) {
     if (signature.sizes[s] != name) continue;
-    arguments.sizes.emplace_back(s, nb::cast<int64_t>(value));
+    arguments.sizes.emplace_back(s, size_of(name, value));
+    return;
+  }
+  if (name == "stream") {
+    given.stream = value;
+    given.has_stream = !value.is_none();
     return;
   }
   raise_type_error(signature.entry + "() has no argument '" + name + "'; its parameters are " + names_of(signature));
@@ -224,10 +239,16 @@ api::Scalar scalar_of(const std::string& name, nb::handle value) {
     if (overflow == 0) return api::Scalar(int64_t{small});
     const unsigned long long large = PyLong_AsUnsignedLongLong(integer.ptr());
     if (!PyErr_Occurred()) return api::Scalar(uint64_t{large});
-    throw nb::python_error();
+    if (!PyErr_ExceptionMatches(PyExc_OverflowError)) throw nb::python_error();
+    PyErr_Clear();  // no integer type holds it, but a float may
   }
   const double number = PyFloat_AsDouble(value.ptr());
   if (number == -1.0 && PyErr_Occurred()) {
+    // PyTorch's for an array of several elements is a RuntimeError.
+    if (!PyErr_ExceptionMatches(PyExc_TypeError) && !PyErr_ExceptionMatches(PyExc_ValueError) &&
+        !PyErr_ExceptionMatches(PyExc_RuntimeError)) {
+      throw nb::python_error();
+    }
     PyErr_Clear();
     raise_type_error("'" + name + "' is a scalar, and takes a number, not a " +
                      nb::cast<std::string>(value.type().attr("__name__")));

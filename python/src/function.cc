@@ -60,6 +60,25 @@ const View& model_of(const Arguments& arguments) {
   raise_type_error(arguments.signature.entry + "() has no array among its arguments: pass its results as out=");
 }
 
+/// A kernel's sizes are those of its tensors, whatever a caller says.
+void check_sizes(const Arguments& arguments, const api::CompiledKernel& kernel) {
+  const api::Signature& signature = arguments.signature;
+  const auto compare = [&](const api::Argument& argument, const api::TensorSpec& spec) {
+    for (const auto& [size, value] : arguments.sizes) {
+      for (size_t d = 0; d < argument.shape.size(); ++d) {
+        if (argument.shape[d] != signature.sizes[size] || spec.shape[d] == value) continue;
+        raise_value_error("the size '" + signature.sizes[size] + "' is " + std::to_string(value) +
+                          "; the kernel was compiled for " + std::to_string(spec.shape[d]));
+      }
+    }
+  };
+  size_t next = 0;
+  for (const api::Argument& parameter : signature.parameters) {
+    if (parameter.role != api::Role::kScalar) compare(parameter, kernel.inputs()[next++]);
+  }
+  for (size_t r = 0; r < signature.results.size(); ++r) compare(signature.results[r], kernel.outputs()[r]);
+}
+
 /// A copy, since another thread may want arrays of another library while this one makes its own.
 Maker maker_of(Compiled& compiled, size_t result, const Arguments& arguments) {
   const View& model = model_of(arguments);
@@ -235,6 +254,7 @@ std::shared_ptr<Compiled> Function::compile(nb::args args, nb::kwargs kwargs) {
 nb::object Kernel::call(nb::args args, nb::kwargs kwargs) {
   Arguments arguments(compiled_->kernel->signature());
   read_arguments(arguments, args, kwargs);
+  check_sizes(arguments, *compiled_->kernel);
   return compiled_->run(arguments);
 }
 

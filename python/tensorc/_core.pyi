@@ -199,9 +199,9 @@ class Function:
     """A def as a function of arrays. Compiled once for each set of shapes, strides, types and devices.
 
     Arguments are the def's parameters in the order of the text, or by name. Results are new arrays of the first
-    array's library, or those of `out=` (an array, or a sequence with None for those to be made) or given by name.
+    array's library, or those of `out=` (an array, or a list or tuple with None for those to be made) or given by name.
     `stream=` is a stream of PyTorch or CuPy, or its address; by default the current one. Sizes that no array determines
-    are given by name.
+    are given by name. A def's own parameter of the name `out` or `stream` comes before these.
     """
 
     def __init__(self, engine: Engine, entry: str, backend: str | None, cpu: CpuOptions,

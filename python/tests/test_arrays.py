@@ -103,13 +103,22 @@ def test_numbers_of_every_kind():
     for a, n, f in ((np.float64(2), np.int8(3), np.True_), (np.float16(2), np.uint64(3), True), (2, 3, 1),
                     (np.array(2.0), np.array(3), np.array(True))):
         assert (scale(a, n, f, x) == 5).all()
-    for wrong, sentence in ((2 ** 31, "2147483648"), (2.5, "2.5")):
+    assert (scale(10 ** 30, 0, True, x) == np.float32(1e30)).all()
+    for wrong, sentence in ((2 ** 31, "2147483648"), (2.5, "2.5"), (2 ** 64, "1.8446744"), (-2 ** 64, "-1.8446744")):
         with pytest.raises(tensorc.Error, match=f"'n'.*{sentence}"):
             scale(2, wrong, True, x)
-    with pytest.raises(OverflowError):
-        scale(2, 2 ** 64, True, x)
     with pytest.raises(TypeError, match="'a' is a scalar, and takes a number, not a complex"):
         scale(2j, 3, True, x)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, ZeroDivisionError])
+def test_what_a_number_raises_is_raised(error):
+    class Number:
+        def __float__(self):
+            raise error
+
+    with pytest.raises(error):
+        tensorc.define("def scale(float a, float(N) x) -> (y) { y(i) = a * x(i) }").scale(Number(), np.ones(2, "float32"))
 
 
 def test_what_is_not_pickled_says_so(matmul):

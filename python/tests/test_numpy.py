@@ -142,6 +142,23 @@ def test_sizes_that_no_tensor_determines():
     assert iota(small(3) * 0 + 2, K=5).tolist() == [2.0] * 5
 
 
+def test_sizes_of_a_kernel_are_fixed():
+    kernel = tensorc.define("def iota(float(N) x) -> (float(K) y) { y(k) = x(0) where k in 0:K }").iota.compile(
+        small(3), K=5)
+    assert kernel(small(3)).shape == kernel(small(3), K=5, N=3).shape == (5,)
+    for size, known in (("K", 5), ("N", 3)):
+        with pytest.raises(ValueError, match=f"the size '{size}' is 7; the kernel was compiled for {known}"):
+            kernel(small(3), **{size: 7})
+
+
+def test_names_of_the_def_come_before_those_of_every_call():
+    add = tensorc.define("def add(float(N) out, float(N) stream) -> (y) { y(i) = out(i) + stream(i) }").add
+    assert (add(out=small(5), stream=small(5)) == 2 * small(5)).all()
+    same = tensorc.define("def same(float(N) x) -> (out) { out(i) = x(i) }").same
+    for given in (np.empty(5, "float32"), [np.empty(5, "float32")]):
+        assert (same(small(5), out=given) == small(5)).all()
+
+
 def test_no_array_is_copied_or_kept(matmul):
     class Traced(np.ndarray):
         pass
@@ -229,6 +246,17 @@ class TestErrors:
             matmul(small(3, 4), small(4, 5), D=1)
         with pytest.raises(TypeError, match=r"matmul\(\) is given 'A' twice"):
             matmul(small(3, 4), small(4, 5), A=small(3, 4))
+        C = small(3, 5)
+        with pytest.raises(TypeError, match=r"matmul\(\) is given 'C' twice"):
+            matmul(small(3, 4), small(4, 5), out=C, C=C.copy())
+        assert matmul(small(3, 4), small(4, 5), out=C, C=None) is C
+        with pytest.raises(TypeError, match=r"matmul\(\) has 1 result: out= takes as many arrays"):
+            matmul(small(3, 4), small(4, 5), out=[C, C])
+
+    @pytest.mark.parametrize("value", [5.0, "5", 2 ** 70, [5]])
+    def test_of_sizes(self, matmul, value):
+        with pytest.raises(TypeError, match="'M' is a size, and takes an integer, not "):
+            matmul(small(3, 4), small(4, 5), M=value)
 
     def test_of_read_only_results(self, matmul):
         C = np.empty((3, 5), "float32")
