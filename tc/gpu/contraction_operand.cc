@@ -29,6 +29,19 @@ Subscript within_block(Subscript s, const ContractionPlan& plan) {
   return s;
 }
 
+/// Whether neighbours on an axis, one of Subscript::parallel or ::reduction, read neighbours of a dimension: it counts
+/// there alone, and in no other, as it would along a diagonal.
+bool steps_alone(const Operand& operand, size_t dimension, std::vector<int64_t> Subscript::*axes, size_t axis,
+                 const ContractionPlan& plan) {
+  for (size_t d = 0; d < operand.subscripts.size(); ++d) {
+    Subscript s = within_block(operand.subscripts[d], plan);
+    if ((s.*axes)[axis] != (d == dimension ? 1 : 0)) return false;
+    (s.*axes)[axis] = 0;
+    if (d == dimension && !(all_zero(s.parallel) && all_zero(s.reduction))) return false;
+  }
+  return true;
+}
+
 /// The most elements such that every copy is aligned and lies within the tensor or outside as a whole.
 int64_t copy_vector(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
   const Subscript& s = operand.subscripts.back();
@@ -60,17 +73,12 @@ std::optional<size_t> turnable(const Contraction& c, const Operand& operand, con
   int64_t uses = 1;
   for (size_t axis = 0; axis < c.parallel.size(); ++axis) uses *= depends(operand, axis) ? 1 : plan.parallel[axis].tile;
   if (uses < kOften || operand.chosen_row) return {};
-  Subscript rest = within_block(operand.subscripts.back(), plan);
-  if (operand.type.bytes() < kCopied || rest.reduction[plan.main] != 1 || c.update.assign == ir::Assign::kSet)
-    return {};
-  rest.reduction[plan.main] = 0;
-  if (!all_zero(rest.reduction) || !all_zero(rest.parallel)) return {};
-  for (size_t d = operand.subscripts.size() - 1; d-- > 0;) {
+  const size_t last = operand.subscripts.size() - 1;
+  if (operand.type.bytes() < kCopied || c.update.assign == ir::Assign::kSet) return {};
+  if (!steps_alone(operand, last, &Subscript::reduction, plan.main, plan)) return {};
+  for (size_t d = last; d-- > 0;) {
     for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
-      Subscript other = within_block(operand.subscripts[d], plan);
-      if (other.parallel[axis] != 1) continue;
-      other.parallel[axis] = 0;
-      if (all_zero(other.parallel) && all_zero(other.reduction)) return d;
+      if (steps_alone(operand, d, &Subscript::parallel, axis, plan)) return d;
     }
   }
   return {};
@@ -98,27 +106,21 @@ OperandPlan operand_plan(const Contraction& c, const Operand& operand, const Con
   while (result.vector > 1 && result.vector / 2 >= result.box.back()) result.vector /= 2;
   result.box.back() = round_up(result.box.back(), result.vector);
   const int64_t whole = kVectorBytes / operand.type.bytes();
-  const Subscript last = within_block(operand.subscripts.back(), plan);
   result.pitch = operand.subscripts.size() == 1 ? result.box.back() : round_up(result.box.back(), whole);
   if (turn) {
     // Rows a vector apart modulo the banks: a warp's copies, of 8 elements of 4 rows of the tensor, meet in none.
     result.pitch = round_up(result.box[*turn], kLanes) + whole;
   }
-  Subscript rest = last;
-  rest.reduction[plan.main] = 0;
-  if (!turn && last.reduction[plan.main] == 1 && all_zero(rest.reduction) && all_zero(rest.parallel)) {
+  if (!turn && steps_alone(operand, result.innermost, &Subscript::reduction, plan.main, plan)) {
     result.along_main =
         plan.chunk[plan.main] % plan.groups == 0 && whole > 1 && plan.chunk[plan.main] / plan.groups % whole == 0;
     // Rows an odd number of vectors apart: threads that read different rows meet in no bank.
     if (operand.subscripts.size() > 1 && result.pitch / whole % 2 == 0) result.pitch += whole;
   }
   for (size_t axis : result.axes) {
-    Subscript other = within_block(operand.subscripts[result.innermost], plan);
-    const bool counts = other.parallel[axis] == 1;
-    other.parallel[axis] = 0;
-    const bool alone = counts && all_zero(other.parallel) && all_zero(other.reduction);
     const int64_t group = plan.parallel[axis].group;
-    if (alone && group > 1 && whole % group == 0) result.group_axis = static_cast<int>(axis);
+    if (group > 1 && whole % group == 0 && steps_alone(operand, result.innermost, &Subscript::parallel, axis, plan))
+      result.group_axis = static_cast<int>(axis);
   }
   const size_t merged = first_merged(c, operand, plan);
   const bool reduces = c.update.assign != ir::Assign::kSet;

@@ -310,6 +310,21 @@ TEST(Contraction, OfRandomShapesAgreeWithTheOracle) {
   EXPECT_GE(with_shared_memory, 20);
 }
 
+/// Neighbours along a diagonal are no neighbours in memory, though their index is alone in a subscript.
+TEST(Contraction, DiagonalsAreReadOneByOne) {
+  const Sizes sizes = {{"M", 16}, {"N", 132}, {"K", 24}};
+  const auto tiles = options::mapping_options_from_text("tile: [16, 64, 8] register_tile: [2, 4]");
+  ASSERT_TRUE(tiles);
+  const char* texts[] = {
+      "def f(float(M,M) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,m) * B(k,n) }",
+      "def f(float(K,M,M) A, float(K,N) B) -> (C) { C(m,n) +=! A(k,m,m) * B(k,n) }",
+      "def f(float(M,M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,m,k) * B(k,n) }",
+  };
+  for (const char* text : texts) EXPECT_EQ(difference(specialised_from(text, sizes), *tiles), "") << text;
+  const char* sums = "def f(float(M,K,K) A, float(N,K) B) -> (C) { C(m,n) +=! A(m,k,k) * B(n,k) }";
+  EXPECT_EQ(difference(specialised_from(sums, {{"M", 66}, {"N", 128}, {"K", 32}})), "");
+}
+
 /// What is read once is not worth a copy.
 TEST(Contraction, ReductionsWithoutReuseAreNone) {
   const Case cases[] = {
