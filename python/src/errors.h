@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
 #include <tc/support/error.h>
 
 #include <string>
@@ -19,6 +20,14 @@ void bind_errors(nanobind::module_& module);
 /// Throws a TypeError or a ValueError.
 [[noreturn]] void raise_type_error(const std::string& sentence);
 [[noreturn]] void raise_value_error(const std::string& sentence);
+
+/// A Python value as a T. Throws a TypeError that names the argument and shows the value.
+template <typename T>
+T cast_argument(const std::string& name, nanobind::handle value) {
+  T result{};
+  if (nanobind::try_cast<T>(value, result)) return result;
+  raise_type_error("'" + name + "' cannot be " + nanobind::cast<std::string>(nanobind::repr(value)));
+}
 
 template <typename T>
 T value_of(Result<T> result) {

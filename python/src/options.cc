@@ -32,9 +32,7 @@ struct Field {
 template <typename Options, typename Value>
 Field<Options> field(const char* name, Value Options::*member) {
   const auto set = [member, text = std::string(name)](Options& options, nb::handle value) {
-    if (!nb::try_cast<Value>(value, options.*member)) {
-      raise_type_error("'" + text + "' cannot be " + nb::cast<std::string>(nb::repr(value)));
-    }
+    options.*member = cast_argument<Value>(text, value);
   };
   return {name, [member](const Options& options) { return nb::cast(options.*member); }, set};
 }

@@ -35,25 +35,29 @@ api::Request request_of(nb::dict fields) {
   const auto take = [&](const char* name, auto use) {
     if (fields.contains(name) && !fields[name].is_none()) use(nb::object(fields[name]));
   };
-  take("entry", [&](nb::object value) { request.entry = nb::cast<std::string>(value); });
+  take("entry", [&](nb::object value) { request.entry = cast_argument<std::string>("entry", value); });
   take("inputs", [&](nb::object value) {
     for (nb::handle one : value) request.inputs.push_back(spec_of("inputs", one));
   });
   take("outputs", [&](nb::object value) {
     for (nb::handle one : value) request.outputs.push_back(spec_of("outputs", one));
   });
-  take("sizes", [&](nb::object value) { request.sizes = nb::cast<std::map<std::string, int64_t>>(value); });
+  take("sizes",
+       [&](nb::object value) { request.sizes = cast_argument<std::map<std::string, int64_t>>("sizes", value); });
   take("scalars", [&](nb::object value) {
     for (const auto& [key, scalar] : nb::cast<nb::dict>(value)) {
-      const auto name = nb::cast<std::string>(key);
+      const auto name = cast_argument<std::string>("scalars", key);
       request.scalars.emplace(name, scalar_of(name, scalar));
     }
   });
-  take("backend", [&](nb::object value) { request.backend = backend_of(nb::cast<std::string>(value)); });
-  take("device", [&](nb::object value) { request.device = nb::cast<int>(value); });
-  take("options", [&](nb::object value) { request.options = nb::cast<options::CpuOptions>(value); });
-  take("mapping", [&](nb::object value) { request.mapping = nb::cast<options::MappingOptions>(value); });
-  take("element_aligned", [&](nb::object value) { request.element_aligned = nb::cast<bool>(value); });
+  take("backend",
+       [&](nb::object value) { request.backend = backend_of(cast_argument<std::string>("backend", value)); });
+  take("device", [&](nb::object value) { request.device = cast_argument<int>("device", value); });
+  take("options", [&](nb::object value) { request.options = cast_argument<options::CpuOptions>("options", value); });
+  take("mapping",
+       [&](nb::object value) { request.mapping = cast_argument<options::MappingOptions>("mapping", value); });
+  take("element_aligned",
+       [&](nb::object value) { request.element_aligned = cast_argument<bool>("element_aligned", value); });
   return request;
 }
 

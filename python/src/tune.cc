@@ -86,9 +86,9 @@ std::vector<api::Tensor> data_of(nb::handle inputs, std::vector<View>& views) {
 api::TuneConfig config_of(nb::dict fields) {
   api::TuneConfig config;
   const auto take = [&](const char* name, auto& member) {
-    if (fields.contains(name)) member = nb::cast<std::decay_t<decltype(member)>>(fields[name]);
+    if (fields.contains(name)) member = cast_argument<std::decay_t<decltype(member)>>(name, fields[name]);
   };
-  const auto search = nb::cast<std::string>(fields["search"]);
+  const auto search = cast_argument<std::string>("search", fields["search"]);
   if (search != "genetic" && search != "random")
     raise_value_error("there is no search '" + search + "'; there are genetic and random");
   config.search = search == "random" ? tune::SearchKind::kRandom : tune::SearchKind::kGenetic;
@@ -97,7 +97,7 @@ api::TuneConfig config_of(nb::dict fields) {
   take("seed", config.seed);
   take("threads", config.threads);
   take("devices", config.devices);
-  take("time_limit_s", config.time_limit_s);
+  take("time_limit", config.time_limit_s);
   take("cache", config.cache);
   take("worker", config.worker);
   take("folder", config.folder);

@@ -15,12 +15,12 @@ Arrays are never copied. Results are new arrays of the caller's library, or thos
 """
 from __future__ import annotations
 
-import dataclasses
 import functools
 import os
 from typing import Any, Iterator, Mapping, Sequence
 
 from . import _core
+from ._cache import Cache, path_of
 from ._core import (Argument, BudgetError, CancelledError, CpuOptions, Error, Function, Fusion, InternalError, Kernel,
                     MappingOptions, Progress, Record, SchedulerOptions, Signature, TensorSpec)
 from ._tune import Tuned, tune
@@ -33,34 +33,29 @@ __all__ = [
 ]
 
 
-@dataclasses.dataclass(frozen=True)
-class Cache:
-    """A file of compiled kernels and measured times, made if it does not exist.
-
-    It is asked before anything is compiled, and gets what has been compiled. Options that are left to the compiler mean
-    the fastest that the file knows for the shape and device. `nearest`: where it knows none, those of the nearest
-    shape, proved legal for this one. `keep_text`: CUDA text is kept too. `production`: nothing is ever compiled, and a
-    shape that the file does not know is an error; neither LLVM nor NVRTC is used. Processes may share a file. What is
-    wrong with it is a RuntimeWarning, as long as work can go on.
-    """
-    path: str | os.PathLike[str]
-    read_only: bool = False
-    nearest: bool = False
-    keep_text: bool = False
-    production: bool = False
+def _typed(kind: type, **values: object) -> None:
+    for name, value in values.items():
+        if not isinstance(value, kind):
+            raise TypeError(f"'{name}' takes a {kind.__name__}, not {value!r}")
 
 
 def _engine(source: str, name: str, cache: Cache | str | os.PathLike[str] | None) -> _core.Engine:
+    _typed(str, source=source, name=name)
+    source.encode(), name.encode()  # half a character is no text
     if not isinstance(cache, Cache):
         cache = Cache("" if cache is None else cache)
-    path = os.fspath(cache.path)
+    path = path_of(cache)
     if cache.production:
         return _core.Engine.production(path, source, name)
     return _core.Engine(source, name, path, cache.read_only, cache.nearest, cache.keep_text)
 
 
 class Program:
-    """The defs of a text, each a function of arrays: as attributes, and by name (`program["matmul"]`)."""
+    """The defs of a text, each a function of arrays: as attributes, and by name (`program["matmul"]`).
+
+    By name only: a def that is called like one of this class's own attributes (source, statistics, infer, emit) or like
+    a word of Python's.
+    """
 
     def __init__(self, source: str, *, name: str = "tc", backend: str | None = None,
                  options: CpuOptions | None = None, mapping: MappingOptions | None = None,
@@ -69,9 +64,13 @@ class Program:
         self._arguments = dict(name=name, backend=backend, options=options, mapping=mapping,
                                element_aligned=element_aligned, cache=cache)
         self._engine = _engine(source, name, cache)
+        options = CpuOptions() if options is None else options
+        mapping = MappingOptions() if mapping is None else mapping
+        _typed(CpuOptions, options=options)
+        _typed(MappingOptions, mapping=mapping)
+        _typed(bool, element_aligned=element_aligned)
         self._functions = {
-            entry: Function(self._engine, entry, backend, options or CpuOptions(), mapping or MappingOptions(),
-                            element_aligned)
+            entry: Function(self._engine, entry, backend, options, mapping, element_aligned)
             for entry in self._engine.entries()
         }
 
@@ -82,7 +81,9 @@ class Program:
         raise AttributeError(f"the text has no def '{name}'; there are {', '.join(functions)}")
 
     def __getitem__(self, name: str) -> Function:
-        return self._functions[name]
+        if name in self._functions:
+            return self._functions[name]
+        raise KeyError(f"the text has no def '{name}'; there are {', '.join(self._functions)}")
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._functions)
@@ -121,6 +122,7 @@ class Program:
         `stage` is ast, program, schedule, stmt or object (assembly) for the CPU, tile, cuda, ptx or cubin for a GPU of
         the architecture `arch`; no GPU is needed. The other arguments are those of compile().
         """
+        _typed(str, stage=stage, arch=arch)
         request = _request(entry, inputs, outputs, sizes, scalars, options=options, mapping=mapping,
                            element_aligned=element_aligned)
         return self._engine.emit(request, stage, arch)

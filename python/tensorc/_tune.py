@@ -8,6 +8,7 @@ import sys
 from typing import Any, Callable, Mapping, Sequence
 
 from . import _core
+from ._cache import Cache, path_of
 from ._core import CpuOptions, MappingOptions, Progress, Record
 
 # Of the library's Executor: a job that has no reply since whoever had it is gone.
@@ -75,15 +76,15 @@ def _show(progress: Progress) -> None:
 def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
          sizes: Mapping[str, int] | None = None, scalars: Mapping[str, Any] | None = None, backend: str = "cpu",
          device: int = 0, options: CpuOptions | None = None, mapping: MappingOptions | None = None,
-         element_aligned: bool = False, cache: str | os.PathLike[str] | None = None, search: str = "genetic", generations: int = 10,
+         element_aligned: bool = False, cache: Cache | str | os.PathLike[str] | None = None, search: str = "genetic", generations: int = 10,
          population: int = 16, seed: int = 1, threads: int = 0, devices: Sequence[int] = (), time_limit: float = 0,
          executor: concurrent.futures.Executor | None = None, folder: str | os.PathLike[str] | None = None,
          progress: bool | Callable[[Progress], None] | None = None) -> Tuned:
     """Searches for the fastest options of a def, for fixed shapes.
 
     The first arguments are those of compile(). `inputs` in host memory are what candidates run on, otherwise random
-    data; every candidate is compared with the interpreter before it counts. `cache` is a file that gets all
-    measurements and the best kernel, and gives what it knows; define(..., cache=) then uses the best. `search` is
+    data; every candidate is compared with the interpreter before it counts. `cache`, a path or a Cache, is a file that gets
+    all measurements and the best kernel, and gives what it knows; define(..., cache=) then uses the best. `search` is
     "genetic" or "random"; `population` candidates are measured in each of `generations`. `threads` candidates compile
     at once (0: one for each core); `devices` are the GPUs that measure. `time_limit` is in seconds, 0 for none.
 
@@ -101,12 +102,13 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
                    scalars=dict(scalars or {}), backend=backend, device=device, options=options, mapping=mapping,
                    element_aligned=element_aligned)
     config: dict[str, Any] = dict(search=search, generations=generations, population=population, seed=seed,
-                                  threads=threads, devices=list(devices), time_limit_s=float(time_limit),
-                                  worker=_WORKER)
+                                  threads=threads, devices=list(devices), time_limit=time_limit, worker=_WORKER)
+    if isinstance(cache, Cache) and (cache.read_only or cache.production):
+        raise ValueError("a search writes to its cache, which is not to be written")
     if cache is not None:
-        config["cache"] = os.fspath(cache)
+        config["cache"] = path_of(cache)
     if folder is not None:
-        config["folder"] = os.fspath(folder)
+        config["folder"] = path_of(folder)
     if executor is not None:
         config["executor"] = _Futures(executor)
     if progress is None:

@@ -68,3 +68,15 @@ def test_a_file_that_is_no_cache_costs_a_warning_and_stays(tmp_path):
     assert path.read_text() == text
     with pytest.raises(tensorc.Error):
         tensorc.define(MATMUL, cache=tensorc.Cache(path, production=True))
+
+
+def test_paths_of_every_kind(tmp_path):
+    path = tmp_path / "kernels.db"
+    for one in (path, str(path), bytes(path)):
+        assert (tensorc.define(MATMUL, cache=one).matmul(A, B) == 10).all()
+    for wrong in (f"{tmp_path}/a\0b", b"a\0b"):
+        with pytest.raises(ValueError, match="null character in the path"):
+            tensorc.define(MATMUL, cache=tensorc.Cache(wrong))
+    assert [file.name for file in tmp_path.iterdir()] == ["kernels.db"]
+    with pytest.raises(TypeError, match="expected str, bytes or os.PathLike object, not int"):
+        tensorc.define(MATMUL, cache=5)

@@ -123,6 +123,29 @@ def test_programs_list_their_defs():
         program.sort
 
 
+@pytest.mark.parametrize("wrong", [dict(sizes={"M": 2.5}), dict(sizes={"M": "2"}), dict(sizes={1: 2}), dict(entry=1),
+                                   dict(device="cuda:0"), dict(options=tensorc.MappingOptions()), dict(backend=1),
+                                   dict(mapping=tensorc.CpuOptions()), dict(element_aligned="no"), dict(scalars={1: 2})])
+def test_arguments_of_another_type_are_named(wrong):
+    for function in (tensorc.compile, tensorc.tune):
+        with pytest.raises(TypeError, match=f"'{next(iter(wrong))}' cannot be "):
+            function(MATMUL, **wrong)
+
+
+def test_arguments_of_define_of_another_type_are_named():
+    for wrong in (dict(source=5), dict(name=5), dict(options=tensorc.MappingOptions()), dict(options={}),
+                  dict(mapping=tensorc.CpuOptions()), dict(mapping=()), dict(element_aligned=1)):
+        (name, ) = wrong
+        with pytest.raises(TypeError, match=f"'{name}' takes a "):
+            tensorc.define(**dict(dict(source=MATMUL), **wrong))
+    with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+        tensorc.check("def \udc80")
+    with pytest.raises(TypeError, match="'stage' takes a str, not 1"):
+        tensorc.emit(MATMUL, 1)
+    with pytest.raises(KeyError, match="the text has no def 'sort'; there are matmul"):
+        tensorc.define(MATMUL)["sort"]
+
+
 def chain(statements):
     """Statements that use each other's results; the more, the longer their scheduling."""
     return "def slow(float(N,N) x0) -> (y) {\n" + "".join(

@@ -124,3 +124,24 @@ def test_errors():
         tensorc.tune(MATMUL, sizes=SIZES, search="best")
     with pytest.raises(tensorc.Error, match="size 'K' of 'matmul' has no value"):
         tensorc.tune(MATMUL, sizes={"M": 4, "N": 4})
+    for wrong in (dict(generations="1"), dict(population=2.5), dict(seed=-1), dict(threads=None), dict(time_limit="1"),
+                  dict(devices=["cuda"]), dict(search=1)):
+        with pytest.raises(TypeError, match=f"'{next(iter(wrong))}' cannot be "):
+            tensorc.tune(MATMUL, sizes=SIZES, **wrong)
+    for wrong, sentence in ((dict(generations=-1), "-1 generations"), (dict(threads=-1), "-1 threads"),
+                            (dict(time_limit=-1), "a time limit of -1 s"),
+                            (dict(time_limit=float("nan")), "a time limit of nan s"),
+                            (dict(device=-1), "device -1: they are numbered from 0"),
+                            (dict(devices=[0, -1]), "device -1: they are numbered from 0")):
+        with pytest.raises(tensorc.Error, match=sentence):
+            tensorc.tune(MATMUL, sizes=SIZES, **wrong)
+
+
+def test_a_cache_is_given_as_elsewhere(tmp_path):
+    path = tmp_path / "kernels.db"
+    tensorc.tune(MATMUL, **SHORT, cache=tensorc.Cache(path))
+    A = np.ones((40, 40), "float32")
+    assert (tensorc.define(MATMUL, cache=tensorc.Cache(path, production=True)).matmul(A, A) == 40).all()
+    for cache in (tensorc.Cache(path, read_only=True), tensorc.Cache(path, production=True)):
+        with pytest.raises(ValueError, match="a search writes to its cache"):
+            tensorc.tune(MATMUL, **SHORT, cache=cache)

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -175,6 +176,15 @@ TEST_F(Tuning, SaysWhatIsWrong) {
   TuneConfig bad = config();
   bad.population = 0;
   EXPECT_EQ(error_of(tune(mm(), {}, bad)), "error: a population of 0\n");
+  bad = config();
+  bad.threads = -1;
+  EXPECT_EQ(error_of(tune(mm(), {}, bad)), "error: -1 threads\n");
+  bad = config();
+  bad.time_limit_s = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_EQ(error_of(tune(mm(), {}, bad)), "error: a time limit of nan s\n");
+  bad = config();
+  bad.devices = {0, -1};
+  EXPECT_EQ(error_of(tune(mm(), {}, bad)), "error: device -1: they are numbered from 0\n");
   std::vector<Tensor> one;
   one.push_back(*Tensor::allocate({.shape = {16, 32}}));
   EXPECT_EQ(error_of(tune(mm(), one, config())), "error: 1 inputs are given; the def has 2\n");
