@@ -10,11 +10,14 @@ on a GPU, on the current stream, in CUDA graphs, and in autograd with a gradient
 """
 from __future__ import annotations
 
+import functools
 import hashlib
 import keyword
+import threading
 from typing import Any, Callable
 
 import torch
+from torch.autograd import forward_ad
 
 from . import CpuOptions, Error, MappingOptions, Program, Signature, TensorSpec, __version__, _extents
 
@@ -23,6 +26,7 @@ __all__ = ["Operator", "op"]
 _NAMESPACE = "tensorc"
 _library = torch.library.Library(_NAMESPACE, "FRAGMENT")
 _operators: dict[str, "Operator"] = {}
+_registering = threading.RLock()
 _DTYPES = {
     "bool": torch.bool, "int8": torch.int8, "int16": torch.int16, "int32": torch.int32, "int64": torch.int64,
     "uint8": torch.uint8, "uint16": torch.uint16, "uint32": torch.uint32, "uint64": torch.uint64,
@@ -32,11 +36,14 @@ _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
 
 class Operator:
-    """A def as an operator of PyTorch: call it with the def's parameters, in the order of the text.
+    """A def as an operator of PyTorch: call it with the def's parameters, in the order of the text or by name.
 
     An in-out tensor is one more argument, after the parameters; the operator returns an updated copy of it. `overload`
-    is what torch.ops has.
+    is what torch.ops has. A pickled operator is registered anew where it arrives.
     """
+
+    digest = ""
+    _made_by: tuple[Any, ...] = ()
 
     def __init__(self, program: Program, entry: str, name: str, gradient: "_Gradient | str") -> None:
         self.program = program
@@ -46,6 +53,7 @@ class Operator:
         self._updated = [r for r in self.signature.results if r.role == "inout"]
         self._function = program[entry]
         self.arguments = [p.name for p in [*self.signature.parameters, *self._updated]]
+        self._words = {name: _word(name) for name in self.arguments}
         self.results = [r.name for r in self.signature.results]
         _library.define(name + self._schema(), tags=(torch.Tag.pt2_compliant_tag,))
         for key in ("CPU", "CUDA"):
@@ -55,8 +63,15 @@ class Operator:
                                         setup_context=_save(self, gradient), lib=_library)
         self.overload: Callable[..., Any] = getattr(getattr(torch.ops, _NAMESPACE), name).default
 
-    def __call__(self, *args: Any) -> Any:
-        return self.overload(*args)
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if not torch.compiler.is_compiling() and forward_ad._current_level >= 0:
+            _check_no_tangent([*args, *kwargs.values()], self.name)
+        return self.overload(*args, **{self._words.get(name, name): value for name, value in kwargs.items()})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if not self._made_by:
+            raise TypeError(f"cannot pickle {self.name}, the gradient of an operator: pickle that")
+        return self._made_by
 
     def __repr__(self) -> str:
         return f"<tensorc.torch.Operator {self.overload}>"
@@ -109,6 +124,12 @@ class Operator:
         return _extents.evaluate([r.shape for r in self.signature.results], values)
 
 
+def _check_no_tangent(values: list[Any], name: str) -> None:
+    """PyTorch would take the tangent of an operator's result for zero."""
+    if any(forward_ad.unpack_dual(v).tangent is not None for v in values if isinstance(v, torch.Tensor)):
+        raise RuntimeError(f"{name} has no derivative in forward mode (torch.func.jvp, torch.autograd.forward_ad)")
+
+
 class _Gradient:
     """A def that computes the gradients of another's parameters.
 
@@ -116,10 +137,9 @@ class _Gradient:
     results are d_NAME for the gradient of a parameter.
     """
 
-    def __init__(self, forward: Signature, backward: Operator) -> None:
-        self.backward = backward
-        self.parameters = [p.name for p in backward.signature.parameters]
-        self.results = [r.name for r in backward.signature.results]
+    def __init__(self, forward: Signature, backward: Signature, register: Callable[[], Operator]) -> None:
+        self.parameters = [p.name for p in backward.parameters]
+        self.results = [r.name for r in backward.results]
         known = [p.name for p in forward.parameters] + [r.name for r in forward.results]
         grads = [f"d_{r.name}" for r in forward.results]
         for name in self.parameters:
@@ -127,11 +147,13 @@ class _Gradient:
                 raise Error(f"the gradient '{backward.entry}' takes '{name}', which is neither a parameter nor a "
                             f"result of '{forward.entry}' ({', '.join(known)}), nor the gradient of a result "
                             f"({', '.join(grads)})")
+        _check_has_tensors(backward)
         wanted = [f"d_{p.name}" for p in forward.parameters if p.role != "scalar"]
         for name in self.results:
             if name not in wanted:
                 raise Error(f"the gradient '{backward.entry}' makes '{name}', which is not the gradient of a tensor "
                             f"parameter of '{forward.entry}' ({', '.join(wanted)})")
+        self.backward = register()
 
 
 def _save(forward: Operator, gradient: _Gradient | str) -> Callable[..., None]:
@@ -154,8 +176,7 @@ def _backward(forward: Operator, gradient: _Gradient | str) -> Callable[..., Any
     """The gradient, or why there is none."""
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
         if isinstance(gradient, str):
-            raise RuntimeError(f"{forward.name} has no gradient; give tensorc.torch.op() the TC that computes it, as "
-                               f"backward=. {gradient}")
+            raise RuntimeError(f"{forward.name} has no gradient; {gradient}")
         values = {**ctx.scalars, **dict(zip(ctx.tensors, ctx.saved_tensors))}
         values.update({f"d_{name}": grad.contiguous() for name, grad in zip(forward.results, grads)})
         made = gradient.backward(*[values[name] for name in gradient.parameters])
@@ -187,6 +208,11 @@ def _only_entry(program: Program, entry: str) -> str:
     raise Error(f"the text has {len(program)} defs; name one: {', '.join(program)}")
 
 
+def _check_has_tensors(signature: Signature) -> None:
+    if all(p.role == "scalar" for p in signature.parameters) and all(r.role != "inout" for r in signature.results):
+        raise Error(f"'{signature.entry}' takes no tensor: PyTorch would not know on which device its operator runs")
+
+
 def _gradient(program: Program, entry: str, name: str, backward: str | None, backward_entry: str,
               options: CpuOptions | None, mapping: MappingOptions | None) -> _Gradient | str:
     """That of the text given, or the derived one; or the sentence why none can be derived."""
@@ -197,9 +223,16 @@ def _gradient(program: Program, entry: str, name: str, backward: str | None, bac
     except Error as error:
         if backward is not None:
             raise
-        return str(error)
-    operator = Operator(derived, made, f"{name}_backward", "It is the gradient of another.")
-    return _Gradient(program[entry].signature, operator)
+        return f"give tensorc.torch.op() the TC that computes it, as backward=. {error}"
+    name = f"{name}_backward"
+
+    def register() -> Operator:
+        if name in _operators:
+            raise Error(f"there is an operator {_NAMESPACE}::{name} already, the name that this one's gradient needs")
+        _operators[name] = Operator(derived, made, name, "it is a gradient itself: there are no second derivatives.")
+        return _operators[name]
+
+    return _Gradient(program[entry].signature, derived[made].signature, register)
 
 
 def op(source: str, entry: str = "", *, backward: str | None = None, backward_entry: str = "",
@@ -209,21 +242,27 @@ def op(source: str, entry: str = "", *, backward: str | None = None, backward_en
     `backward` is the text of a def that computes gradients: its parameters are named like parameters or results of the
     first, or d_NAME for the gradient of a result; its results are d_NAME for the gradients of parameters. Without it the
     gradient is derived (tensorc.gradient); where it cannot be, a backward pass through the operator is an error that
-    says why. `name` is by default the def's with a digest of the text; the same
-    text and options give the same operator. Raises Error.
+    says why, as it is through a gradient: there are no second derivatives. `name` is by default the def's with a digest
+    of the text; the same text and options give the same operator. Raises Error.
     """
+    made_by = functools.partial(op, entry=entry, backward=backward, backward_entry=backward_entry, name=name,
+                                options=options, mapping=mapping), (source,)
     program = Program(source, name=name or "tc", options=options, mapping=mapping)
     entry = _only_entry(program, entry)
+    _check_has_tensors(program[entry].signature)
+    if name is not None and not name.isidentifier():
+        raise Error(f"an operator cannot be called {name!r}: letters, digits and underscores make a name")
     # PyTorch keeps compiled graphs on disk by the names of their operators: what changes one has to be in its name.
     parts = (__version__, source, entry, backward, backward_entry, options, mapping)
     digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
     full = name or f"{entry}_{digest}"
-    if full in _operators:
-        if _operators[full].digest != digest:
-            raise Error(f"there is an operator {_NAMESPACE}::{full} of another text already")
-        return _operators[full]
-    gradient = _gradient(program, entry, full, backward, backward_entry, options, mapping)
-    operator = Operator(program, entry, full, gradient)
-    operator.digest = digest
-    _operators[full] = operator
-    return operator
+    with _registering:
+        if full in _operators:
+            if _operators[full].digest != digest:
+                raise Error(f"there is an operator {_NAMESPACE}::{full} of another text already")
+            return _operators[full]
+        gradient = _gradient(program, entry, full, backward, backward_entry, options, mapping)
+        operator = Operator(program, entry, full, gradient)
+        operator.digest, operator._made_by = digest, made_by
+        _operators[full] = operator
+        return operator

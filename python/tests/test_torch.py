@@ -1,5 +1,10 @@
 """Calls with PyTorch's tensors on the CPU, and operators."""
 import concurrent.futures
+import copy
+import pickle
+import subprocess
+import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -140,6 +145,17 @@ class TestCalls:
         assert pad(torch.ones(4)).tolist() == [0, 1, 1, 1, 1]
 
 
+class Layer(torch.nn.Module):
+    """One that has an operator."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight, self.op = torch.nn.Parameter(small(6, 7)), tensorc.torch.op(MATMUL, backward=GRADIENT)
+
+    def forward(self, x):
+        return self.op(x, self.weight)
+
+
 class TestOperators:
     def test_is_registered(self):
         op = tensorc.torch.op(MATMUL)
@@ -159,6 +175,78 @@ class TestOperators:
             tensorc.torch.op(MATMUL + " ", name="named_matmul")
         keyword = tensorc.torch.op("def f(float(N) in, float self) -> (out) { out(i) = self * in(i) }")
         assert torch.equal(keyword(small(3), 2.0), 2 * small(3))
+
+    def test_names_that_cannot_be(self):
+        for name in ("a-b", "a::b", "1a", ""):
+            with pytest.raises(tensorc.Error, match="an operator cannot be called"):
+                tensorc.torch.op(MATMUL, name=name)
+        tensorc.torch.op(MATMUL, name="taken_backward")
+        with pytest.raises(tensorc.Error, match="there is an operator tensorc::taken_backward already"):
+            tensorc.torch.op(MATMUL, name="taken")
+        tensorc.torch.op(MATMUL, name="taker")
+        with pytest.raises(tensorc.Error, match="there is an operator tensorc::taker_backward of another text"):
+            tensorc.torch.op(MATMUL, name="taker_backward")
+
+    def test_what_fails_leaves_nothing_registered(self):
+        for wrong, sentence in (("def g(float(N) q) -> (d_x) { d_x(i) = q(i) }", "'q', which is neither"),
+                                ("def g(float(N) d_y) -> (z) { z(i) = d_y(i) }", "'z', which is not the gradient")):
+            with pytest.raises(tensorc.Error, match=sentence):
+                tensorc.torch.op("def f(float(N) x) -> (y) { y(i) = -x(i) }", name="again", backward=wrong)
+        op = tensorc.torch.op("def f(float(N) x) -> (y) { y(i) = -x(i) }", name="again",
+                              backward="def g(float(N) d_y) -> (d_x) { d_x(i) = -d_y(i) }")
+        assert torch.equal(op(small(3)), -small(3))
+
+    def test_a_def_without_tensors_is_refused(self):
+        with pytest.raises(tensorc.Error, match="'fill' takes no tensor: PyTorch would not know on which device"):
+            tensorc.torch.op("def fill(float a, int32 n) -> (y) { y(i) = a where i in 0:n }")
+
+    def test_arguments_by_name(self):
+        op, A, B = tensorc.torch.op(MATMUL), small(5, 6), small(6, 7)
+        assert torch.equal(op(A, B=B), A @ B) and torch.equal(op(B=B, A=A), A @ B)
+        keyword = tensorc.torch.op("def f(float(N) in, float self) -> (out) { out(i) = self * in(i) }")
+        assert torch.equal(keyword(**{"in": A[0], "self": 2.0}), 2 * A[0])
+        compiled = torch.compile(lambda A, B: op(A, B=B) + 1, fullgraph=True, dynamic=False)
+        assert torch.equal(compiled(A, B), A @ B + 1)
+
+    def test_modules_with_operators_are_copied_and_pickled(self):
+        layer, x = Layer(), small(5, 6)
+        for other in (copy.deepcopy(layer), pickle.loads(pickle.dumps(layer))):
+            assert other.op is layer.op and torch.equal(other(x), layer(x))
+        program = "import pickle, sys; op = pickle.load(sys.stdin.buffer); import torch; print(op(*[torch.ones(2, 2)] * 2))"
+        done = subprocess.run([sys.executable, "-c", program], input=pickle.dumps(layer.op), capture_output=True)
+        assert done.stdout.decode() == "tensor([[2., 2.],\n        [2., 2.]])\n", done.stderr.decode()
+
+    def test_many_threads_register_one(self):
+        text = "def threads(float(N) x) -> (y) { y(i) = 3.0 * x(i) }"
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            assert len({id(one) for one in pool.map(lambda _: tensorc.torch.op(text), range(32))}) == 1
+
+    def test_there_are_no_second_derivatives(self):
+        op = tensorc.torch.op("def square(double(N) x) -> (y) { y(i) = x(i) * x(i) }")
+        x = positive(4).requires_grad_()
+        assert torch.autograd.gradcheck(op, x)
+        (slope,) = torch.autograd.grad(op(x).sum(), x, create_graph=True)
+        with pytest.raises(RuntimeError, match="it is a gradient itself: there are no second derivatives"):
+            slope.sum().backward()
+
+    def test_forward_mode_is_refused(self):
+        """PyTorch alone would say that the tangent is zero."""
+        op, A, B = tensorc.torch.op(MATMUL), small(5, 6), small(6, 7)
+        with pytest.raises(RuntimeError, match="has no derivative in forward mode"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", FutureWarning)  # of PyTorch for itself
+            torch.func.jvp(op, (A, B), (A, B))
+        with torch.autograd.forward_ad.dual_level():
+            assert torch.equal(op(A, B), A @ B)
+            with pytest.raises(RuntimeError, match="has no derivative in forward mode"):
+                op(A, B=torch.autograd.forward_ad.make_dual(B, B))
+
+    def test_vmap_and_inference(self):
+        op, A, B = tensorc.torch.op(MATMUL), small(3, 5, 6), small(6, 7)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that it goes through the batch one by one
+            assert torch.equal(torch.vmap(op, (0, None))(A, B), A @ B)
+        with torch.inference_mode():
+            assert torch.equal(op(A[0], B), A[0] @ B)
 
     def test_compiles_without_a_break(self):
         op = tensorc.torch.op(MATMUL, backward=GRADIENT)
