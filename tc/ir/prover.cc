@@ -249,6 +249,16 @@ std::vector<std::string> index_names(const Statement& statement) {
   return names;
 }
 
+/// True if `value` is an index of the statement, and `lower <= value < upper` its very range: no question for isl.
+bool has_range(const Statement& statement, const Expr& value, const Expr& lower, const Expr& upper) {
+  const auto* variable = value.as<hi::Variable>();
+  return variable != nullptr &&
+         std::any_of(statement.indices.begin(), statement.indices.end(), [&](const Index& index) {
+           return index.name == variable->name && index.begin.defined() && index.end.defined() &&
+                  hi::equal(index.begin, lower) && hi::equal(index.end, upper);
+         });
+}
+
 }  // namespace
 
 Prover::Prover(const Program& program, const Deadline& deadline)
@@ -366,6 +376,7 @@ bool Prover::excludes(const Statement& statement, const Expr& guard, const Expr&
 
 std::optional<Verdict> Prover::within(const Statement& statement, const Expr& value, const Expr& lower,
                                       const Expr& upper, const Expr& guard) {
+  if (has_range(statement, value, lower, upper)) return Verdict{};
   isl_ctx_reset_operations(ctx_);
   try {
     const isl::set bad = instances(statement, guard, value < lower || value >= upper);

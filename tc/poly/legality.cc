@@ -2,6 +2,7 @@
 
 #include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/plain_equality.h"
 #include "tc/poly/promote.h"
 #include "tc/support/check.h"
 
@@ -54,7 +55,8 @@ isl::multi_union_pw_aff member_of(const isl::schedule_node_band& band, int posit
 /// Pairs of `dependences` in different iterations of a member.
 isl::union_map carried(const isl::schedule_node_band& band, int position, const isl::union_map& dependences) {
   const isl::multi_union_pw_aff member = member_of(band, position);
-  return lex_lt_at(dependences, member).unite(lex_gt_at(dependences, member));
+  const isl::union_map rest = split_plainly_equal(dependences, member).rest;
+  return lex_lt_at(rest, member).unite(lex_gt_at(rest, member));
 }
 
 /// Walks a tree with the ordered dependences that are still between instances the walk cannot tell apart.
@@ -96,12 +98,13 @@ class LegalityWalk {
   void visit_band(const isl::schedule_node_band& band, const isl::union_map& ordered) {
     if (ordered.is_empty()) return visit(band.child(0), ordered);
     const isl::multi_union_pw_aff partial = band.partial_schedule();
-    const isl::union_map backward = lex_gt_at(ordered, partial);
+    const auto [equal, rest] = split_plainly_equal(ordered, partial);
+    const isl::union_map backward = lex_gt_at(rest, partial);
     if (!backward.is_empty()) {
       found_ = describe(scop_, Violation::Kind::kOrder, backward);
       return;
     }
-    visit(band.child(0), ordered.eq_at(partial));
+    visit(band.child(0), equal.unite(rest.eq_at(partial)));
   }
 
   void visit_children(const isl::schedule_node& node, const isl::union_map& ordered) {
