@@ -14,7 +14,10 @@ from ._core import CpuOptions, MappingOptions, Progress, Record
 # Of the library's Executor: a job that has no reply since whoever had it is gone.
 _CRASHED = 1
 
-_WORKER = [sys.executable, "-m", "tensorc.worker"]
+# This package and no other, whatever the working directory is by then and wherever the caller found it.
+_WORKER = [sys.executable, "-P", "-c",
+           f"import sys; sys.path.insert(0, {os.path.dirname(os.path.dirname(os.path.abspath(__file__)))!r}); "
+           "from tensorc.worker import main; main()"]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -3,5 +3,11 @@ import sys
 
 from . import _core
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Serves until its standard input ends."""
     sys.exit(_core.serve_tune_jobs())
+
+
+if __name__ == "__main__":
+    main()

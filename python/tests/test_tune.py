@@ -1,5 +1,8 @@
 """Searches, short ones."""
 import concurrent.futures
+import os
+import pathlib
+import subprocess
 import sys
 import threading
 
@@ -145,3 +148,14 @@ def test_a_cache_is_given_as_elsewhere(tmp_path):
     for cache in (tensorc.Cache(path, read_only=True), tensorc.Cache(path, production=True)):
         with pytest.raises(ValueError, match="a search writes to its cache"):
             tensorc.tune(MATMUL, **SHORT, cache=cache)
+
+
+def test_workers_run_the_callers_package(tmp_path):
+    """Found through sys.path alone, and not in the working directory, where something else has its name."""
+    (tmp_path / "tensorc.py").write_text("raise SystemExit('not this one')")
+    home = pathlib.Path(tensorc.__file__).absolute().parent.parent
+    program = (f"import os, sys; sys.path.insert(0, os.path.relpath({str(home)!r})); import tensorc; os.chdir({str(tmp_path)!r})\n"
+               f"print(tensorc.tune({MATMUL!r}, sizes={SIZES}, generations=1, population=1, threads=1).ending)")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
+    assert done.stdout == "finished\n", done.stderr
