@@ -54,9 +54,11 @@ nb::list diagnostics_of(const Error& error) {
 }  // namespace
 
 void bind_errors(nb::module_& module) {
-  exceptions.error = add(module, "Error", PyExc_ValueError,
-                         "What is wrong with a text, its sizes, tensors or options. str() is the whole message, with "
-                         "the line and a marker under the place; `diagnostics` lists (line, column, sentence).");
+  exceptions.error =
+      add(module, "Error", PyExc_ValueError,
+          "What is wrong with a text, its sizes, tensors or options. str() is the whole message, with "
+          "the line and a marker under the place; `diagnostics` lists (line, column, sentence), the first two None "
+          "where there is no place.");
   exceptions.budget =
       add(module, "BudgetError", exceptions.error, "A compilation would take more than its budget allows.");
   exceptions.cancelled = add(module, "CancelledError", exceptions.error, "A compilation was asked to stop.");

@@ -37,6 +37,11 @@ nb::tuple tuple_of(const std::vector<int64_t>& values) {
   return nb::tuple(list);
 }
 
+std::string device_of(const api::CompiledKernel& kernel) {
+  const DLDevice device = kernel.device();
+  return device.device_type == kDLCUDA ? "cuda:" + std::to_string(device.device_id) : std::string("cpu");
+}
+
 const char* role_name(api::Role role) {
   switch (role) {
     case api::Role::kInput:
@@ -51,19 +56,59 @@ const char* role_name(api::Role role) {
   return "";
 }
 
+/// As the text would have it: "float32(M, K) A".
+std::string text_of(const api::Argument& argument) {
+  std::string text(name_of(argument.type));
+  for (size_t d = 0; d < argument.shape.size(); ++d) text += (d == 0 ? "(" : ", ") + argument.shape[d];
+  if (!argument.shape.empty()) text += ")";
+  return text + " " + argument.name;
+}
+
+/// "matmul(float32(M, K) A, float32(K, N) B) -> (float32(M, N) C)"
+std::string text_of(const api::Signature& signature) {
+  const auto list = [](const std::vector<api::Argument>& arguments) {
+    std::string text = "(";
+    for (const api::Argument& argument : arguments) text += (text.size() == 1 ? "" : ", ") + text_of(argument);
+    return text + ")";
+  };
+  return signature.entry + list(signature.parameters) + " -> " + list(signature.results);
+}
+
+/// "matmul(float32(4, 5), float32(5, 6)) -> (float32(4, 6)) on cpu"
+std::string text_of(const api::CompiledKernel& kernel) {
+  const auto list = [](const std::vector<api::TensorSpec>& specs) {
+    std::string text = "(";
+    for (const api::TensorSpec& spec : specs) text += (text.size() == 1 ? "" : ", ") + spec.to_string();
+    return text + ")";
+  };
+  return kernel.signature().entry + list(kernel.inputs()) + " -> " + list(kernel.outputs()) + " on " +
+         device_of(kernel);
+}
+
 void bind_signature(nb::module_& module) {
   nb::class_<api::Argument>(module, "Argument", "One argument of a def, as its text declares or implies it.")
-      .def_ro("name", &api::Argument::name)
-      .def_prop_ro("role", [](const api::Argument& self) { return role_name(self.role); })
-      .def_prop_ro("dtype", [](const api::Argument& self) { return std::string(name_of(self.type)); })
-      .def_ro("shape", &api::Argument::shape)
-      .def_ro("compiled_in", &api::Argument::compiled_in);
+      .def("__repr__", [](const api::Argument& self) { return "<tensorc.Argument " + text_of(self) + ">"; })
+      .def_ro("name", &api::Argument::name, "As the text has it.")
+      .def_prop_ro(
+          "role", [](const api::Argument& self) { return role_name(self.role); },
+          "\"input\", \"result\", \"inout\" (a result whose old elements are read) or \"scalar\".")
+      .def_prop_ro(
+          "dtype", [](const api::Argument& self) { return std::string(name_of(self.type)); },
+          "Of its elements: \"float32\", \"int8\", ...; as NumPy calls it.")
+      .def_ro("shape", &api::Argument::shape,
+              "Extents over names of sizes, outermost first: [\"N\", \"H - KH + 1\"]; [] of a scalar.")
+      .def_ro("compiled_in", &api::Argument::compiled_in,
+              "Of an integer scalar: its value decides a shape, a range or a subscript, and so what is compiled.");
   nb::class_<api::Signature>(module, "Signature", "The arguments of a def.")
-      .def_ro("entry", &api::Signature::entry)
-      .def_ro("parameters", &api::Signature::parameters)
-      .def_ro("results", &api::Signature::results)
-      .def_ro("sizes", &api::Signature::sizes);
-  nb::class_<api::TensorSpec>(module, "TensorSpec", "Type, shape and strides (in elements) of a tensor.")
+      .def("__repr__", [](const api::Signature& self) { return "<tensorc.Signature " + text_of(self) + ">"; })
+      .def_ro("entry", &api::Signature::entry, "The def's name.")
+      .def_ro("parameters", &api::Signature::parameters,
+              "What a call takes: inputs and scalars, in the order of the text.")
+      .def_ro("results", &api::Signature::results,
+              "What a call gives, or updates: results and in-outs, in the order of the text.")
+      .def_ro("sizes", &api::Signature::sizes, "Names of the sizes, in the order in which the text first has them.");
+  nb::class_<api::TensorSpec>(
+      module, "TensorSpec", "Type, shape and strides (in elements) of a tensor; without strides, dense and row-major.")
       .def(
           "__init__",
           [](api::TensorSpec* self, const std::string& dtype, std::vector<int64_t> shape,
@@ -72,9 +117,15 @@ void bind_signature(nb::module_& module) {
                 api::TensorSpec{.type = type_of(dtype), .shape = std::move(shape), .strides = std::move(strides)};
           },
           nb::arg("dtype"), nb::arg("shape"), nb::arg("strides") = std::vector<int64_t>())
-      .def_prop_ro("dtype", [](const api::TensorSpec& self) { return std::string(name_of(self.type)); })
-      .def_prop_ro("shape", [](const api::TensorSpec& self) { return tuple_of(self.shape); })
-      .def_prop_ro("strides", [](const api::TensorSpec& self) { return tuple_of(self.strides); })
+      .def_prop_ro(
+          "dtype", [](const api::TensorSpec& self) { return std::string(name_of(self.type)); },
+          "Of the elements: \"float32\", \"int8\", ...; as NumPy calls it.")
+      .def_prop_ro(
+          "shape", [](const api::TensorSpec& self) { return tuple_of(self.shape); },
+          "Extents, in elements, outermost first.")
+      .def_prop_ro(
+          "strides", [](const api::TensorSpec& self) { return tuple_of(self.strides); },
+          "From one element to the next along each dimension, in elements; () where it is dense and row-major.")
       .def("__eq__",
            [](const api::TensorSpec& self, nb::handle other) {
              return nb::isinstance<api::TensorSpec>(other) && self == nb::cast<const api::TensorSpec&>(other);
@@ -162,7 +213,18 @@ void bind_engine(nb::module_& module) {
 void bind_function(nb::module_& module) {
   nb::class_<Function>(
       module, "Function",
-      "A def as a function of arrays. Compiled once for each set of shapes, strides, types and devices.")
+      "A def as a function of arrays: it compiles once for each set of shapes, strides, types and devices.\n"
+      "\n"
+      "Arguments are the def's parameters in the order of the text, or by name. Results are new arrays of the first\n"
+      "array's library, or those of `out=` (an array, or a list or tuple with None for those to be made) or given by "
+      "name.\n"
+      "`stream=` is a stream of PyTorch or CuPy, or its address; by default the current one. Sizes that no array "
+      "determines\n"
+      "are given by name. A def's own parameter of the name `out` or `stream` comes before these.\n"
+      "\n"
+      "Raises TypeError for what is no array, number or argument, ValueError for an array that cannot be used where it "
+      "is,\n"
+      "and Error for types, shapes, devices and values that do not fit the def.")
       .def("__init__",
            [](Function* self, const api::Engine& engine, const std::string& entry, std::optional<std::string> backend,
               const options::CpuOptions& cpu, const options::MappingOptions& mapping, bool element_aligned) {
@@ -170,32 +232,46 @@ void bind_function(nb::module_& module) {
              if (backend) choices.backend = backend_of(*backend);
              new (self) Function(engine, value_of(engine.signature(entry)), std::move(choices));
            })
+      .def("__repr__", [](const Function& self) { return "<tensorc.Function " + text_of(self.signature()) + ">"; })
       .def("__call__", &Function::call, "Runs on arrays, in the order of the text or by name; out= takes the results.")
       .def(
           "compile",
           [](Function& self, nb::args args, nb::kwargs kwargs) { return Kernel(self.compile(args, kwargs)); },
           "The kernel that a call with these arguments runs.")
-      .def_prop_ro("signature", &Function::signature)
-      .def_prop_ro("kernels", &Function::kernels, "How many kernels are held.")
+      .def_prop_ro("signature", &Function::signature, "The def's parameters and results.")
+      .def_prop_ro("kernels", &Function::kernels, "How many kernels are held, with those that are being compiled.")
       .def("clear", &Function::clear, "Lets go of all kernels.");
-  nb::class_<Kernel>(module, "Kernel", "A def compiled for fixed shapes.")
+  nb::class_<Kernel>(
+      module, "Kernel",
+      "A def compiled for fixed shapes, called like a Function with arrays of just these shapes and types.\n"
+      "\n"
+      "Raises what a Function raises, and never compiles but for tensors of a GPU that are not aligned to its vectors.")
+      .def("__repr__", [](const Kernel& self) { return "<tensorc.Kernel " + text_of(self.get()) + ">"; })
       .def("__call__", &Kernel::call, "Runs on arrays of the shapes that were compiled for.")
-      .def_prop_ro("signature", [](const Kernel& self) { return self.get().signature(); })
-      .def_prop_ro("inputs", [](const Kernel& self) { return self.get().inputs(); })
-      .def_prop_ro("outputs", [](const Kernel& self) { return self.get().outputs(); })
-      .def_prop_ro("device",
-                   [](const Kernel& self) {
-                     const DLDevice device = self.get().device();
-                     return device.device_type == kDLCUDA ? "cuda:" + std::to_string(device.device_id)
-                                                          : std::string("cpu");
-                   })
-      .def("prepare",
-           [](const Kernel& self, uintptr_t stream) { value_of(self.get().prepare(reinterpret_cast<void*>(stream))); })
-      .def_prop_ro("pass_times", [](const Kernel& self) {
-        nb::list times;
-        for (const api::PassTime& time : self.get().pass_times()) times.append(nb::make_tuple(time.pass, time.ms));
-        return times;
-      });
+      .def_prop_ro(
+          "signature", [](const Kernel& self) { return self.get().signature(); }, "The def's parameters and results.")
+      .def_prop_ro(
+          "inputs", [](const Kernel& self) { return self.get().inputs(); },
+          "Types, shapes and strides of the tensor parameters that it takes.")
+      .def_prop_ro(
+          "outputs", [](const Kernel& self) { return self.get().outputs(); },
+          "Types, shapes and strides of the results that it writes.")
+      .def_prop_ro(
+          "device", [](const Kernel& self) { return device_of(self.get()); },
+          "Where it runs: \"cpu\" (that of the simulator too) or \"cuda:0\".")
+      .def(
+          "prepare",
+          [](const Kernel& self, uintptr_t stream) { value_of(self.get().prepare(reinterpret_cast<void*>(stream))); },
+          "Allocates what runs on a stream need, before the first that a graph captures; nothing on the CPU. The "
+          "stream is its address. Raises Error where there is no memory.")
+      .def_prop_ro(
+          "pass_times",
+          [](const Kernel& self) {
+            nb::list times;
+            for (const api::PassTime& time : self.get().pass_times()) times.append(nb::make_tuple(time.pass, time.ms));
+            return times;
+          },
+          "The passes of the compilation and their times in milliseconds; [] of one that a cache held.");
 }
 
 }  // namespace

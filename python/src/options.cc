@@ -25,24 +25,27 @@ using options::SchedulerOptions;
 template <typename Options>
 struct Field {
   std::string name;
+  std::string doc;
   std::function<nb::object(const Options&)> get;
   std::function<void(Options&, nb::handle)> set;
 };
 
 template <typename Options, typename Value>
-Field<Options> field(const char* name, Value Options::*member) {
+Field<Options> field(const char* name, Value Options::*member, const char* doc) {
   const auto set = [member, text = std::string(name)](Options& options, nb::handle value) {
     options.*member = cast_argument<Value>(text, value);
   };
-  return {name, [member](const Options& options) { return nb::cast(options.*member); }, set};
+  return {name, doc, [member](const Options& options) { return nb::cast(options.*member); }, set};
 }
 
 const std::vector<Field<SchedulerOptions>>& fields_of(const SchedulerOptions*) {
   using O = SchedulerOptions;
   static const auto* const fields = new std::vector<Field<O>>{
-      field("fusion", &O::fusion),
-      field("allow_skewing", &O::allow_skewing),
-      field("positive_orthant", &O::positive_orthant),
+      field("fusion", &O::fusion, "Which statements share loop nests; None: chosen."),
+      field("allow_skewing", &O::allow_skewing,
+            "Whether loops may run over sums of indices, so that a band becomes permutable."),
+      field("positive_orthant", &O::positive_orthant,
+            "Whether no loop runs against an index: the coefficients of schedules are not negative."),
   };
   return *fields;
 }
@@ -50,14 +53,17 @@ const std::vector<Field<SchedulerOptions>>& fields_of(const SchedulerOptions*) {
 const std::vector<Field<CpuOptions>>& fields_of(const CpuOptions*) {
   using O = CpuOptions;
   static const auto* const fields = new std::vector<Field<O>>{
-      field("scheduler", &O::scheduler),
-      field("tile", &O::tile),
-      field("vector_width", &O::vector_width),
-      field("unroll", &O::unroll),
-      field("parallel", &O::parallel),
-      field("promote", &O::promote),
-      field("strict", &O::strict),
-      field("check_bounds", &O::check_bounds),
+      field("scheduler", &O::scheduler, "Of the polyhedral scheduler."),
+      field("tile", &O::tile,
+            "Sizes of tiles of the outermost band, in iterations, outermost member first; []: chosen."),
+      field("vector_width", &O::vector_width, "Elements of a vector, a power of two; None: chosen."),
+      field("unroll", &O::unroll, "Iterations of the innermost loop laid out one after another; None: chosen."),
+      field("parallel", &O::parallel, "Whether loops are spread over the cores; None: chosen."),
+      field("promote", &O::promote, "Whether tiles of tensors are copied into buffers of their own; None: chosen."),
+      field("strict", &O::strict,
+            "Whether reductions keep the order of the text, without extra precision and without contraction to FMA."),
+      field("check_bounds", &O::check_bounds,
+            "Whether subscripts that data decide are checked at every run, which is an Error where one is outside."),
   };
   return *fields;
 }
@@ -65,26 +71,39 @@ const std::vector<Field<CpuOptions>>& fields_of(const CpuOptions*) {
 const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
   using O = MappingOptions;
   static const auto* const fields = new std::vector<Field<O>>{
-      field("outer_schedule_options", &O::outer_schedule_options),
-      field("intra_tile_schedule_options", &O::intra_tile_schedule_options),
-      field("fix_parameters_before_scheduling", &O::fix_parameters_before_scheduling),
-      field("tile", &O::tile),
-      field("unroll", &O::unroll),
-      field("match_library_calls", &O::match_library_calls),
-      field("map_to_threads", &O::map_to_threads),
-      field("map_to_blocks", &O::map_to_blocks),
-      field("use_shared_memory", &O::use_shared_memory),
-      field("use_private_memory", &O::use_private_memory),
-      field("unroll_copy_shared", &O::unroll_copy_shared),
-      field("max_shared_memory", &O::max_shared_memory),
-      field("use_readonly_cache", &O::use_readonly_cache),
-      field("shared_depth", &O::shared_depth),
-      field("private_depth", &O::private_depth),
-      field("register_tile", &O::register_tile),
-      field("copy_stages", &O::copy_stages),
-      field("split_reduction", &O::split_reduction),
-      field("max_gathered_memory", &O::max_gathered_memory),
-      field("strict", &O::strict),
+      field("outer_schedule_options", &O::outer_schedule_options, "Of the scheduler, for tiles."),
+      field("intra_tile_schedule_options", &O::intra_tile_schedule_options,
+            "Of the scheduler, for the points within a tile."),
+      field("fix_parameters_before_scheduling", &O::fix_parameters_before_scheduling,
+            "Whether the schedule is for the sizes at hand, not for all sizes; None: chosen."),
+      field("tile", &O::tile,
+            "Sizes of tiles of each kernel's outermost band, in iterations, outermost member first; []: chosen."),
+      field("unroll", &O::unroll, "The most instances of statements that unrolling a loop may lay out; None: chosen."),
+      field("match_library_calls", &O::match_library_calls,
+            "Whether a recipe is taken for work that there is one for; None: where it is the faster."),
+      field("map_to_threads", &O::map_to_threads,
+            "Threads of a block in x, y and z; x runs over the innermost loop; []: chosen."),
+      field("map_to_blocks", &O::map_to_blocks,
+            "Blocks of the grid in x, y and z; x runs over the outermost loop; []: chosen."),
+      field("use_shared_memory", &O::use_shared_memory,
+            "Whether what a block uses again is held in shared memory; None: chosen."),
+      field("use_private_memory", &O::use_private_memory,
+            "Whether what a thread works on by itself is held in registers; None: chosen."),
+      field("unroll_copy_shared", &O::unroll_copy_shared,
+            "Whether copies to and from shared memory are unrolled too; None: chosen."),
+      field("max_shared_memory", &O::max_shared_memory,
+            "Bytes of shared memory that a block may use; None: the device's limit."),
+      field("use_readonly_cache", &O::use_readonly_cache,
+            "Whether what no kernel of the def writes is read past the coherent cache; None: chosen."),
+      field("shared_depth", &O::shared_depth, "Band members above what is copied to shared memory; None: chosen."),
+      field("private_depth", &O::private_depth, "Band members above what is copied to registers; None: chosen."),
+      field("register_tile", &O::register_tile, "Results of each thread, by member of the outermost band; []: chosen."),
+      field("copy_stages", &O::copy_stages, "Buffers that asynchronous copies rotate through; None: chosen."),
+      field("split_reduction", &O::split_reduction,
+            "Parts of a reduction that blocks of their own work on; None: chosen."),
+      field("max_gathered_memory", &O::max_gathered_memory,
+            "Bytes of workspace that rows chosen by data may be copied to; None: chosen."),
+      field("strict", &O::strict, "Whether reductions keep the order of the text."),
   };
   return *fields;
 }
@@ -138,12 +157,16 @@ nb::class_<Options> bind(nb::module_& module, const char* type, const char* doc)
     new (self) Options(std::move(options));
   });
   for (const Field<Options>& one : fields_of(static_cast<const Options*>(nullptr))) {
-    bound.def_prop_ro(one.name.c_str(), [get = &one.get](const Options& self) { return (*get)(self); });
+    bound.def_prop_ro(
+        one.name.c_str(), [get = &one.get](const Options& self) { return (*get)(self); }, one.doc.c_str());
   }
-  bound.def("replace", [type](Options self, nb::kwargs values) {
-    assign(self, values, type);
-    return self;
-  });
+  bound.def(
+      "replace",
+      [type](Options self, nb::kwargs values) {
+        assign(self, values, type);
+        return self;
+      },
+      "A copy in which some options differ. Raises TypeError and Error as the constructor.");
   bound.def("__repr__", [type](const Options& self) { return repr_of(self, type); });
   bound.def("__eq__", [](const Options& self, nb::handle other) {
     return nb::isinstance<Options>(other) && self == nb::cast<const Options&>(other);
@@ -170,7 +193,9 @@ nb::class_<Options> bind(nb::module_& module, const char* type, const char* doc)
 template <typename Options>
 void bind_text(nb::class_<Options>& bound, Result<Options> (*read)(const std::string&, const std::string&)) {
   bound.def("__str__", [](const Options& self) { return options::to_text(self); });
-  bound.def_static("from_text", [read](const std::string& text) { return value_of(read(text, "options")); });
+  bound.def_static(
+      "from_text", [read](const std::string& text) { return value_of(read(text, "options")); },
+      "Of the text form, which str() gives. Raises Error with the place in the text.");
 }
 
 MappingOptions preset(const std::string& name) {
@@ -188,15 +213,19 @@ void bind_options(nb::module_& module) {
       .value("PRESERVE_3_COINCIDENT", Fusion::kPreserve3Coincident)
       .value("MIN", Fusion::kMin);
   bind<SchedulerOptions>(module, "SchedulerOptions", "Options of the polyhedral scheduler. Immutable.");
-  auto cpu = bind<CpuOptions>(
-      module, "CpuOptions", "How a def is compiled for the CPU. What is absent is chosen by the compiler. Immutable.");
+  auto cpu =
+      bind<CpuOptions>(module, "CpuOptions",
+                       "How a def is compiled for the CPU. What is absent is chosen by the compiler. Immutable. Raises "
+                       "TypeError for a name or type that no option has, Error for values out of their bounds.");
   bind_text<CpuOptions>(cpu, options::cpu_options_from_text);
   auto mapping = bind<MappingOptions>(
       module, "MappingOptions",
       "How a def is mapped to a GPU. What is absent is chosen by the compiler; what it cannot follow is an error. "
-      "Immutable.");
+      "Immutable. Raises TypeError for a name or type that no option has, Error for values out of their bounds.");
   bind_text<MappingOptions>(mapping, options::mapping_options_from_text);
-  mapping.def_static("preset", &preset);
+  mapping.def_static("preset", &preset,
+                     "A starting point by kind of program: naive, single_thread, pointwise, mlp, conv or group_conv. "
+                     "Raises ValueError.");
 }
 
 }  // namespace tc::python

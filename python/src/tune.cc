@@ -162,31 +162,52 @@ const char* name_of(tune::Ending ending) {
 }
 
 void bind_results(nb::module_& module) {
-  nb::class_<tune::Record>(module, "Record", "What has become of one candidate.")
-      .def_ro("generation", &tune::Record::generation)
-      .def_ro("options", &tune::Record::options)
-      .def_prop_ro("outcome", [](const tune::Record& self) { return tune::name_of(self.outcome); })
-      .def_ro("us", &tune::Record::us)
-      .def_ro("cold_us", &tune::Record::cold_us)
-      .def_ro("spread", &tune::Record::spread)
-      .def_ro("compile_ms", &tune::Record::compile_ms)
-      .def_ro("message", &tune::Record::message)
-      .def_ro("remembered", &tune::Record::remembered);
+  nb::class_<tune::Record>(module, "Record", "What has become of one candidate of a search.")
+      .def("__repr__",
+           [](const tune::Record& self) {
+             const std::string time = self.us > 0 ? " in " + std::to_string(self.us) + " us" : "";
+             return std::string("<tensorc.Record ") + tune::name_of(self.outcome) + time + ">";
+           })
+      .def_ro("generation", &tune::Record::generation, "In which it was drawn; 0: before the first.")
+      .def_ro("options", &tune::Record::options,
+              "As text, which CpuOptions.from_text() or MappingOptions.from_text() reads.")
+      .def_prop_ro(
+          "outcome", [](const tune::Record& self) { return tune::name_of(self.outcome); },
+          "\"done\"; \"hopeless\", too slow to be measured well; or why it has no time: \"refused\", \"wrong result\", "
+          "...")
+      .def_ro(
+          "us", &tune::Record::us,
+          "Microseconds of one run with its tensors in the cache; comparable between records; 0 where there is none.")
+      .def_ro("cold_us", &tune::Record::cold_us,
+              "Microseconds of one run with its tensors out of the cache; 0 where there is none.")
+      .def_ro("spread", &tune::Record::spread, "Of its runs: third quartile less first, by their median.")
+      .def_ro("compile_ms", &tune::Record::compile_ms, "Milliseconds of its compilation.")
+      .def_ro("message", &tune::Record::message, "Why it has no time; empty where it has one.")
+      .def_ro("remembered", &tune::Record::remembered, "Whether it is known from a cache, and was not measured now.");
   nb::class_<tune::Progress>(module, "Progress", "How far a search is.")
-      .def_ro("done", &tune::Progress::done)
-      .def_ro("planned", &tune::Progress::planned)
-      .def_ro("generation", &tune::Progress::generation)
-      .def_ro("default_us", &tune::Progress::default_us)
-      .def_ro("best_us", &tune::Progress::best_us)
-      .def_prop_ro("failed",
-                   [](const tune::Progress& self) {
-                     nb::dict failed;
-                     for (const auto& [outcome, count] : self.failed) failed[tune::name_of(outcome)] = count;
-                     return failed;
-                   })
-      .def_ro("rejected", &tune::Progress::rejected)
-      .def_ro("seconds_left", &tune::Progress::seconds_left);
-  nb::class_<tune::Tuned>(module, "Tuned", "The end of a search.")
+      .def("__repr__",
+           [](const tune::Progress& self) {
+             return "<tensorc.Progress " + std::to_string(self.done) + " of " + std::to_string(self.planned) + ">";
+           })
+      .def_ro("done", &tune::Progress::done, "Candidates that have ended, of `planned`.")
+      .def_ro("planned", &tune::Progress::planned, "Candidates of the whole search, at most.")
+      .def_ro("generation", &tune::Progress::generation, "The one at work.")
+      .def_ro("default_us", &tune::Progress::default_us,
+              "Microseconds of one run by what the compiler chooses; 0: not yet measured.")
+      .def_ro("best_us", &tune::Progress::best_us, "Microseconds of one run by the best so far; 0: none yet.")
+      .def_prop_ro(
+          "failed",
+          [](const tune::Progress& self) {
+            nb::dict failed;
+            for (const auto& [outcome, count] : self.failed) failed[tune::name_of(outcome)] = count;
+            return failed;
+          },
+          "How many candidates have no time, by Record.outcome.")
+      .def_ro("rejected", &tune::Progress::rejected,
+              "Candidates that were drawn and turned down before any compilation.")
+      .def_ro("seconds_left", &tune::Progress::seconds_left,
+              "An estimate of the time to the end, or what is left of the time limit; None: not known yet.");
+  nb::class_<tune::Tuned>(module, "Tuned", "The end of a search; tensorc.Tuned has the options as a value.")
       .def_prop_ro("ending", [](const tune::Tuned& self) { return name_of(self.ending); })
       .def_ro("best", &tune::Tuned::best)
       .def_ro("best_us", &tune::Tuned::best_us)

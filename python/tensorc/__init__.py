@@ -61,8 +61,8 @@ class Program:
                  options: CpuOptions | None = None, mapping: MappingOptions | None = None,
                  element_aligned: bool = False, cache: Cache | str | os.PathLike[str] | None = None) -> None:
         self.source = source
-        self._arguments = dict(name=name, backend=backend, options=options, mapping=mapping,
-                               element_aligned=element_aligned, cache=cache)
+        self._arguments: dict[str, Any] = dict(name=name, backend=backend, options=options, mapping=mapping,
+                                               element_aligned=element_aligned, cache=cache)
         self._engine = _engine(source, name, cache)
         options = CpuOptions() if options is None else options
         mapping = MappingOptions() if mapping is None else mapping
@@ -110,7 +110,12 @@ class Program:
     def infer(self, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
               sizes: Mapping[str, int] | None = None,
               scalars: Mapping[str, Any] | None = None) -> tuple[list[TensorSpec], list[TensorSpec]]:
-        """Types and shapes of all tensors, inputs and results, without compiling; arguments as those of compile()."""
+        """Types and shapes of all tensors, inputs and results, without compiling; arguments as those of compile().
+
+        >>> program = tensorc.define("def f(float(M,K) A) -> (s) { s(m) +=! A(m,k) }")
+        >>> program.infer(sizes={"M": 4, "K": 5})
+        ([TensorSpec(float32(4, 5))], [TensorSpec(float32(4))])
+        """
         return self._engine.infer(_request(entry, inputs, outputs, sizes, scalars))
 
     def emit(self, stage: str, entry: str = "", *, arch: str = "sm_90a", inputs: Sequence[Any] = (),
@@ -120,7 +125,7 @@ class Program:
         """The text of a stage of the compilation.
 
         `stage` is ast, program, schedule, stmt or object (assembly) for the CPU, tile, cuda, ptx or cubin for a GPU of
-        the architecture `arch`; no GPU is needed. The other arguments are those of compile().
+        the architecture `arch`; no GPU is needed. The other arguments are those of compile(). Raises Error.
         """
         _typed(str, stage=stage, arch=arch)
         request = _request(entry, inputs, outputs, sizes, scalars, options=options, mapping=mapping,
@@ -144,14 +149,22 @@ def define(source: str, *, name: str = "tc", backend: str | None = None, options
     they are mapped to a GPU. `element_aligned`: kernels of a GPU take tensors of any address that their elements can
     have; without it they may copy by vectors of up to 16 bytes, and the first call with other tensors (a slice x[1:])
     compiles a second kernel. `cache` is a file of kernels, by its path or as a Cache. Raises Error, whose text shows
-    the place.
+    the place, TypeError and ValueError for arguments that are not what they are called.
+
+    >>> import numpy as np
+    >>> tensorc.define("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }").scale(np.ones(3, "float32"), 2)
+    array([2., 2., 2.], dtype=float32)
     """
     return Program(source, name=name, backend=backend, options=options, mapping=mapping,
                    element_aligned=element_aligned, cache=cache)
 
 
 def check(source: str, *, name: str = "tc") -> list[Signature]:
-    """The signatures of a text's defs. Raises Error if there is something wrong with it."""
+    """The signatures of a text's defs. Raises Error if there is something wrong with it.
+
+    >>> tensorc.check("def f(float(M,K) A) -> (s) { s(m) +=! A(m,k) }")
+    [<tensorc.Signature f(float32(M, K) A) -> (float32(M) s)>]
+    """
     engine = _engine(source, name, None)
     return [engine.signature(entry) for entry in engine.entries()]
 
@@ -164,7 +177,11 @@ def compile(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs
 
     `inputs` (and `outputs`) are arrays, TensorSpecs, or None where the shape follows from `sizes`; `scalars` are values
     of at least those that decide a shape, a range or a subscript. `entry` may be empty if the text has one def.
-    `device` is the number of the GPU if `backend` is "cuda". `element_aligned` and `cache` are as in define().
+    `device` is the number of the GPU if `backend` is "cuda". `element_aligned` and `cache` are as in define(). Raises
+    Error, and TypeError for arguments that are not what they are called.
+
+    >>> tensorc.compile("def f(float(M,K) A) -> (s) { s(m) +=! A(m,k) }", sizes={"M": 4, "K": 5})
+    <tensorc.Kernel f(float32(4, 5)) -> (float32(4)) on cpu>
     """
     request = _request(entry, inputs, outputs, sizes, scalars, backend=backend, device=device, options=options,
                        mapping=mapping, element_aligned=element_aligned)
@@ -176,10 +193,17 @@ def gradient(source: str, entry: str = "") -> str:
 
     Its parameters are what it reads of the first's parameters and results, then d_R for the gradient of each float
     result R; its results are d_A for each float input A. Raises Error, which says what it cannot derive and where.
+
+    >>> tensorc.gradient("def f(float(N) x) -> (y) { y(i) = 3.0 * x(i) }").splitlines()
+    ['def f_gradient(float32(N) d_y) -> (float32(N) d_x) {', '  d_x(i) = d_y(i) * 3.0', '}']
     """
     return _engine(source, "tc", None).gradient(entry)
 
 
 def emit(source: str, stage: str, entry: str = "", **arguments: Any) -> str:
-    """The text of a stage of the compilation of a text's def: Program.emit()."""
+    """The text of a stage of the compilation of a text's def: Program.emit().
+
+    >>> tensorc.emit("def f(float(N) x) -> (y) { y(i) = 3.0 * x(i) }", "ast").splitlines()[0]
+    'definition f'
+    """
     return Program(source).emit(stage, entry, **arguments)

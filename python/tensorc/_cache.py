@@ -13,7 +13,10 @@ class Cache:
     the fastest that the file knows for the shape and device. `nearest`: where it knows none, those of the nearest
     shape, proved legal for this one. `keep_text`: CUDA text is kept too. `production`: nothing is ever compiled, and a
     shape that the file does not know is an error; neither LLVM nor NVRTC is used. Processes may share a file. What is
-    wrong with it is a RuntimeWarning, as long as work can go on.
+    wrong with it is a RuntimeWarning, as long as work can go on; a file that cannot be opened at all is an Error.
+
+    >>> tensorc.define("def f(float(N) x) -> (y) { y(i) = x(i) }", cache=tensorc.Cache("kernels.db", nearest=True))
+    <tensorc.Program of f>
     """
     path: str | os.PathLike[str]
     read_only: bool = False

@@ -38,46 +38,59 @@ class SchedulerOptions:
     def __init__(self, *, fusion: Fusion | None = None, allow_skewing: bool = False,
                  positive_orthant: bool = True) -> None: ...
     @property
-    def fusion(self) -> Fusion | None: ...
+    def fusion(self) -> Fusion | None:
+        """Which statements share loop nests; None: chosen."""
     @property
-    def allow_skewing(self) -> bool: ...
+    def allow_skewing(self) -> bool:
+        """Whether loops may run over sums of indices, so that a band becomes permutable."""
     @property
-    def positive_orthant(self) -> bool: ...
-    def replace(self, **options: Any) -> SchedulerOptions: ...
+    def positive_orthant(self) -> bool:
+        """Whether no loop runs against an index: the coefficients of schedules are not negative."""
+    def replace(self, **options: Any) -> SchedulerOptions:
+        """A copy in which some options differ. Raises TypeError and Error as the constructor."""
 
 
 class CpuOptions:
-    """How a def is compiled for the CPU. What is absent is chosen by the compiler. Immutable."""
+    """How a def is compiled for the CPU. What is absent is chosen by the compiler. Immutable. Raises TypeError for a name
+    or type that no option has, Error for values out of their bounds."""
 
     def __init__(self, *, scheduler: SchedulerOptions = ..., tile: Sequence[int] = (), vector_width: int | None = None,
                  unroll: int | None = None, parallel: bool | None = None, promote: bool | None = None,
                  strict: bool = False, check_bounds: bool = False) -> None: ...
     @property
-    def scheduler(self) -> SchedulerOptions: ...
+    def scheduler(self) -> SchedulerOptions:
+        """Of the polyhedral scheduler."""
     @property
-    def tile(self) -> list[int]: ...
+    def tile(self) -> list[int]:
+        """Sizes of tiles of the outermost band, in iterations, outermost member first; []: chosen."""
     @property
-    def vector_width(self) -> int | None: ...
+    def vector_width(self) -> int | None:
+        """Elements of a vector, a power of two; None: chosen."""
     @property
-    def unroll(self) -> int | None: ...
+    def unroll(self) -> int | None:
+        """Iterations of the innermost loop laid out one after another; None: chosen."""
     @property
-    def parallel(self) -> bool | None: ...
+    def parallel(self) -> bool | None:
+        """Whether loops are spread over the cores; None: chosen."""
     @property
-    def promote(self) -> bool | None: ...
+    def promote(self) -> bool | None:
+        """Whether tiles of tensors are copied into buffers of their own; None: chosen."""
     @property
-    def strict(self) -> bool: ...
+    def strict(self) -> bool:
+        """Whether reductions keep the order of the text, without extra precision and without contraction to FMA."""
     @property
-    def check_bounds(self) -> bool: ...
+    def check_bounds(self) -> bool:
+        """Whether subscripts that data decide are checked at every run, which is an Error where one is outside."""
     def replace(self, **options: Any) -> CpuOptions:
-        """A copy in which some options differ."""
+        """A copy in which some options differ. Raises TypeError and Error as the constructor."""
     @staticmethod
     def from_text(text: str) -> CpuOptions:
-        """Of the text form, which str() gives."""
+        """Of the text form, which str() gives. Raises Error with the place in the text."""
 
 
 class MappingOptions:
     """How a def is mapped to a GPU. What is absent is chosen by the compiler; what it cannot follow is an error.
-    Immutable."""
+    Immutable. Raises TypeError for a name or type that no option has, Error for values out of their bounds."""
 
     def __init__(self, *, outer_schedule_options: SchedulerOptions = ...,
                  intra_tile_schedule_options: SchedulerOptions = ...,
@@ -91,81 +104,109 @@ class MappingOptions:
                  split_reduction: int | None = None, max_gathered_memory: int | None = None,
                  strict: bool = False) -> None: ...
     @property
-    def outer_schedule_options(self) -> SchedulerOptions: ...
+    def outer_schedule_options(self) -> SchedulerOptions:
+        """Of the scheduler, for tiles."""
     @property
-    def intra_tile_schedule_options(self) -> SchedulerOptions: ...
+    def intra_tile_schedule_options(self) -> SchedulerOptions:
+        """Of the scheduler, for the points within a tile."""
     @property
-    def fix_parameters_before_scheduling(self) -> bool | None: ...
+    def fix_parameters_before_scheduling(self) -> bool | None:
+        """Whether the schedule is for the sizes at hand, not for all sizes; None: chosen."""
     @property
-    def tile(self) -> list[int]: ...
+    def tile(self) -> list[int]:
+        """Sizes of tiles of each kernel's outermost band, in iterations, outermost member first; []: chosen."""
     @property
-    def unroll(self) -> int | None: ...
+    def unroll(self) -> int | None:
+        """The most instances of statements that unrolling a loop may lay out; None: chosen."""
     @property
-    def match_library_calls(self) -> bool | None: ...
+    def match_library_calls(self) -> bool | None:
+        """Whether a recipe is taken for work that there is one for; None: where it is the faster."""
     @property
-    def map_to_threads(self) -> list[int]: ...
+    def map_to_threads(self) -> list[int]:
+        """Threads of a block in x, y and z; x runs over the innermost loop; []: chosen."""
     @property
-    def map_to_blocks(self) -> list[int]: ...
+    def map_to_blocks(self) -> list[int]:
+        """Blocks of the grid in x, y and z; x runs over the outermost loop; []: chosen."""
     @property
-    def use_shared_memory(self) -> bool | None: ...
+    def use_shared_memory(self) -> bool | None:
+        """Whether what a block uses again is held in shared memory; None: chosen."""
     @property
-    def use_private_memory(self) -> bool | None: ...
+    def use_private_memory(self) -> bool | None:
+        """Whether what a thread works on by itself is held in registers; None: chosen."""
     @property
-    def unroll_copy_shared(self) -> bool | None: ...
+    def unroll_copy_shared(self) -> bool | None:
+        """Whether copies to and from shared memory are unrolled too; None: chosen."""
     @property
-    def max_shared_memory(self) -> int | None: ...
+    def max_shared_memory(self) -> int | None:
+        """Bytes of shared memory that a block may use; None: the device's limit."""
     @property
-    def use_readonly_cache(self) -> bool | None: ...
+    def use_readonly_cache(self) -> bool | None:
+        """Whether what no kernel of the def writes is read past the coherent cache; None: chosen."""
     @property
-    def shared_depth(self) -> int | None: ...
+    def shared_depth(self) -> int | None:
+        """Band members above what is copied to shared memory; None: chosen."""
     @property
-    def private_depth(self) -> int | None: ...
+    def private_depth(self) -> int | None:
+        """Band members above what is copied to registers; None: chosen."""
     @property
-    def register_tile(self) -> list[int]: ...
+    def register_tile(self) -> list[int]:
+        """Results of each thread, by member of the outermost band; []: chosen."""
     @property
-    def copy_stages(self) -> int | None: ...
+    def copy_stages(self) -> int | None:
+        """Buffers that asynchronous copies rotate through; None: chosen."""
     @property
-    def split_reduction(self) -> int | None: ...
+    def split_reduction(self) -> int | None:
+        """Parts of a reduction that blocks of their own work on; None: chosen."""
     @property
-    def max_gathered_memory(self) -> int | None: ...
+    def max_gathered_memory(self) -> int | None:
+        """Bytes of workspace that rows chosen by data may be copied to; None: chosen."""
     @property
-    def strict(self) -> bool: ...
+    def strict(self) -> bool:
+        """Whether reductions keep the order of the text."""
     def replace(self, **options: Any) -> MappingOptions:
-        """A copy in which some options differ."""
+        """A copy in which some options differ. Raises TypeError and Error as the constructor."""
     @staticmethod
     def from_text(text: str) -> MappingOptions:
-        """Of the text form, which str() gives."""
+        """Of the text form, which str() gives. Raises Error with the place in the text."""
     @staticmethod
     def preset(name: str) -> MappingOptions:
-        """A starting point by kind of program: naive, single_thread, pointwise, mlp, conv or group_conv."""
+        """A starting point by kind of program: naive, single_thread, pointwise, mlp, conv or group_conv. Raises
+        ValueError."""
 
 
 class Argument:
     """One argument of a def, as its text declares or implies it."""
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """As the text has it."""
     @property
-    def role(self) -> Literal["input", "result", "inout", "scalar"]: ...
+    def role(self) -> Literal["input", "result", "inout", "scalar"]:
+        """"input", "result", "inout" (a result whose old elements are read) or "scalar"."""
     @property
-    def dtype(self) -> str: ...
+    def dtype(self) -> str:
+        """Of its elements: "float32", "int8", ...; as NumPy calls it."""
     @property
     def shape(self) -> list[str]:
-        """Extents over size names, outermost first."""
+        """Extents over names of sizes, outermost first: ["N", "H - KH + 1"]; [] of a scalar."""
     @property
     def compiled_in(self) -> bool:
-        """Of an integer scalar: its value decides a shape, a range or a subscript."""
+        """Of an integer scalar: its value decides a shape, a range or a subscript, and so what is compiled."""
 
 
 class Signature:
     """The arguments of a def."""
     @property
-    def entry(self) -> str: ...
+    def entry(self) -> str:
+        """The def's name."""
     @property
-    def parameters(self) -> list[Argument]: ...
+    def parameters(self) -> list[Argument]:
+        """What a call takes: inputs and scalars, in the order of the text."""
     @property
-    def results(self) -> list[Argument]: ...
+    def results(self) -> list[Argument]:
+        """What a call gives, or updates: results and in-outs, in the order of the text."""
     @property
-    def sizes(self) -> list[str]: ...
+    def sizes(self) -> list[str]:
+        """Names of the sizes, in the order in which the text first has them."""
 
 
 class TensorSpec:
@@ -173,11 +214,14 @@ class TensorSpec:
 
     def __init__(self, dtype: str, shape: Sequence[int], strides: Sequence[int] = ()) -> None: ...
     @property
-    def dtype(self) -> str: ...
+    def dtype(self) -> str:
+        """Of the elements: "float32", "int8", ...; as NumPy calls it."""
     @property
-    def shape(self) -> tuple[int, ...]: ...
+    def shape(self) -> tuple[int, ...]:
+        """Extents, in elements, outermost first."""
     @property
-    def strides(self) -> tuple[int, ...]: ...
+    def strides(self) -> tuple[int, ...]:
+        """From one element to the next along each dimension, in elements; () where it is dense and row-major."""
 
 
 class Engine:
@@ -196,12 +240,15 @@ class Engine:
 
 
 class Function:
-    """A def as a function of arrays. Compiled once for each set of shapes, strides, types and devices.
+    """A def as a function of arrays: it compiles once for each set of shapes, strides, types and devices.
 
     Arguments are the def's parameters in the order of the text, or by name. Results are new arrays of the first
     array's library, or those of `out=` (an array, or a list or tuple with None for those to be made) or given by name.
     `stream=` is a stream of PyTorch or CuPy, or its address; by default the current one. Sizes that no array determines
     are given by name. A def's own parameter of the name `out` or `stream` comes before these.
+
+    Raises TypeError for what is no array, number or argument, ValueError for an array that cannot be used where it is,
+    and Error for types, shapes, devices and values that do not fit the def.
     """
 
     def __init__(self, engine: Engine, entry: str, backend: str | None, cpu: CpuOptions,
@@ -210,80 +257,99 @@ class Function:
     def compile(self, *args: Any, **kwargs: Any) -> Kernel:
         """The kernel that a call with these arguments runs."""
     @property
-    def signature(self) -> Signature: ...
+    def signature(self) -> Signature:
+        """The def's parameters and results."""
     @property
     def kernels(self) -> int:
-        """How many kernels are held."""
+        """How many kernels are held, with those that are being compiled."""
     def clear(self) -> None:
         """Lets go of all kernels."""
 
 
 class Kernel:
-    """A def compiled for fixed shapes; called like a Function."""
+    """A def compiled for fixed shapes, called like a Function with arrays of just these shapes and types.
+
+    Raises what a Function raises, and never compiles but for tensors of a GPU that are not aligned to its vectors.
+    """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def prepare(self, stream: int) -> None:
-        """Allocates what runs on a stream need, before the first that a graph captures. The stream is its address."""
+        """Allocates what runs on a stream need, before the first that a graph captures; nothing on the CPU. The stream
+        is its address. Raises Error where there is no memory."""
     @property
-    def signature(self) -> Signature: ...
+    def signature(self) -> Signature:
+        """The def's parameters and results."""
     @property
-    def inputs(self) -> list[TensorSpec]: ...
+    def inputs(self) -> list[TensorSpec]:
+        """Types, shapes and strides of the tensor parameters that it takes."""
     @property
-    def outputs(self) -> list[TensorSpec]: ...
+    def outputs(self) -> list[TensorSpec]:
+        """Types, shapes and strides of the results that it writes."""
     @property
     def device(self) -> str:
-        """"cpu" or "cuda:0"."""
+        """Where it runs: "cpu" (that of the simulator too) or "cuda:0"."""
     @property
     def pass_times(self) -> list[tuple[str, float]]:
-        """The passes of the compilation and their times in milliseconds."""
+        """The passes of the compilation and their times in milliseconds; [] of one that a cache held."""
 
 
 class Record:
-    """What has become of one candidate. Times are of one run."""
+    """What has become of one candidate of a search."""
     @property
-    def generation(self) -> int: ...
+    def generation(self) -> int:
+        """In which it was drawn; 0: before the first."""
     @property
     def options(self) -> str:
-        """As text."""
+        """As text, which CpuOptions.from_text() or MappingOptions.from_text() reads."""
     @property
     def outcome(self) -> str:
-        """"done", or why it did not come to that."""
+        """"done"; "hopeless", too slow to be measured well; or why it has no time: "refused", "wrong result", ..."""
     @property
-    def us(self) -> float: ...
+    def us(self) -> float:
+        """Microseconds of one run with its tensors in the cache; comparable between records; 0 where there is none."""
     @property
-    def cold_us(self) -> float: ...
+    def cold_us(self) -> float:
+        """Microseconds of one run with its tensors out of the cache; 0 where there is none."""
     @property
-    def spread(self) -> float: ...
+    def spread(self) -> float:
+        """Of its runs: third quartile less first, by their median."""
     @property
-    def compile_ms(self) -> float: ...
+    def compile_ms(self) -> float:
+        """Milliseconds of its compilation."""
     @property
-    def message(self) -> str: ...
+    def message(self) -> str:
+        """Why it has no time; empty where it has one."""
     @property
     def remembered(self) -> bool:
-        """Known from a cache: not measured now."""
+        """Whether it is known from a cache, and was not measured now."""
 
 
 class Progress:
     """How far a search is."""
     @property
     def done(self) -> int:
-        """Candidates, of `planned`."""
+        """Candidates that have ended, of `planned`."""
     @property
-    def planned(self) -> int: ...
+    def planned(self) -> int:
+        """Candidates of the whole search, at most."""
     @property
-    def generation(self) -> int: ...
+    def generation(self) -> int:
+        """The one at work."""
     @property
-    def default_us(self) -> float: ...
+    def default_us(self) -> float:
+        """Microseconds of one run by what the compiler chooses; 0: not yet measured."""
     @property
-    def best_us(self) -> float: ...
+    def best_us(self) -> float:
+        """Microseconds of one run by the best so far; 0: none yet."""
     @property
     def failed(self) -> dict[str, int]:
-        """How many by reason."""
+        """How many candidates have no time, by Record.outcome."""
     @property
     def rejected(self) -> int:
-        """Drawn, and turned down before any compilation."""
+        """Candidates that were drawn and turned down before any compilation."""
     @property
-    def seconds_left(self) -> float | None: ...
+    def seconds_left(self) -> float | None:
+        """An estimate of the time to the end, or what is left of the time limit; None: not known yet."""
 
 
 class Tuned:

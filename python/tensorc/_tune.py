@@ -100,6 +100,10 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
     `progress` is called after each candidate; True shows a line on standard error, None does so on a terminal. What it
     raises, and Ctrl-C, ends the search; what has been measured is in `cache`, and a search with it goes on from there.
     Raises Error.
+
+    >>> text = "def f(float(M,K) A) -> (s) { s(m) +=! A(m,k) }"
+    >>> tuned = tensorc.tune(text, sizes={"M": 8, "K": 9}, generations=1, population=2, progress=False)
+    >>> program = tensorc.define(text, options=tuned.options)
     """
     request = dict(entry=entry, inputs=list(inputs), outputs=list(outputs), sizes=dict(sizes or {}),
                    scalars=dict(scalars or {}), backend=backend, device=device, options=options, mapping=mapping,

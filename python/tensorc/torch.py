@@ -244,6 +244,10 @@ def op(source: str, entry: str = "", *, backward: str | None = None, backward_en
     gradient is derived (tensorc.gradient); where it cannot be, a backward pass through the operator is an error that
     says why, as it is through a gradient: there are no second derivatives. `name` is by default the def's with a digest
     of the text; the same text and options give the same operator. Raises Error.
+
+    >>> import torch
+    >>> tensorc.torch.op("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }")(torch.ones(3), 2.0)
+    tensor([2., 2., 2.])
     """
     made_by = functools.partial(op, entry=entry, backward=backward, backward_entry=backward_entry, name=name,
                                 options=options, mapping=mapping), (source,)

@@ -1,0 +1,68 @@
+"""help() of every public name, and the stubs that editors and type checkers read beside it."""
+import ast
+import doctest
+import inspect
+import pathlib
+import re
+
+import pytest
+
+import tensorc
+from tensorc import _cache, _core, _tune
+
+STUBS = pathlib.Path(tensorc.__file__).with_name("_core.pyi")
+
+
+def text_of(thing):
+    """In words; nanobind puts a function's signature in a line above."""
+    return " ".join(re.sub(r"^\w+\(.*\) -> .*\n", "", inspect.getdoc(thing) or "").split())
+
+
+def public(thing):
+    return [name for name in vars(thing) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("name", tensorc.__all__)
+def test_every_public_name_has_help(name):
+    thing = getattr(tensorc, name)
+    assert text_of(thing)
+    if inspect.isclass(thing) and thing.__module__.startswith("tensorc") and thing is not tensorc.Fusion:
+        fields = getattr(thing, "__dataclass_fields__", ())
+        assert not [member for member in public(thing) if member not in fields and not text_of(getattr(thing, member))]
+
+
+def test_stubs_say_what_help_says():
+    classes = {node.name: node for node in ast.parse(STUBS.read_text()).body if isinstance(node, ast.ClassDef)}
+    for name, stub in classes.items():
+        thing = getattr(_core, name)
+        assert " ".join((ast.get_docstring(stub) or "").split()) == text_of(thing), name
+        if name in ("Engine", "Tuned", "Fusion"):  # no public names, or without members to describe
+            continue
+        stubs = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"}
+        assert sorted(stubs) == sorted(public(thing)), name
+        for member, node in stubs.items():
+            assert " ".join((ast.get_docstring(node) or "").split()) == text_of(getattr(thing, member)), (name, member)
+
+
+@pytest.mark.parametrize("module", [tensorc, _cache, _tune])
+def test_examples(module, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    failed, tried = doctest.testmod(module, extraglobs={"tensorc": tensorc})
+    assert failed == 0 and tried > 0
+
+
+def test_examples_of_operators():
+    pytest.importorskip("torch", reason="PyTorch is not installed for this Python")
+    import tensorc.torch
+    failed, tried = doctest.testmod(tensorc.torch, extraglobs={"tensorc": tensorc})
+    assert failed == 0 and tried > 0
+
+
+def test_values_show_themselves():
+    import numpy as np
+    function = tensorc.define("def f(float(M,K) A, int32 n) -> (s) { s(m) +=! A(m,k) }").f
+    assert repr(function) == "<tensorc.Function f(float32(M, K) A, int32 n) -> (float32(M) s)>"
+    assert repr(function.signature.parameters[1]) == "<tensorc.Argument int32 n>"
+    assert repr(function.signature) == "<tensorc.Signature f(float32(M, K) A, int32 n) -> (float32(M) s)>"
+    assert repr(function.compile(np.ones((4, 5), "float32"), 1)) == (
+        "<tensorc.Kernel f(float32(4, 5)) -> (float32(4)) on cpu>")
