@@ -6,19 +6,22 @@
 
 namespace tc::cache {
 
+std::vector<Cubin> GpuCode::newest_first() const {
+  std::vector<Cubin> all = {{arch, cubin}};
+  all.insert(all.end(), others.begin(), others.end());
+  std::ranges::stable_sort(all, std::greater<>(), [](const Cubin& one) {
+    const auto of_code = cuda::parse_arch(one.arch).value_or(cuda::Arch());
+    return std::pair(of_code.number, of_code.variant == 'a' ? 2 : of_code.variant == 'f' ? 1 : 0);
+  });
+  return all;
+}
+
 std::optional<Cubin> GpuCode::code_for(int device) const {
-  const Cubin* best = nullptr;
-  int newest = -1;
-  const Cubin first{arch, cubin};
-  const auto look_at = [&](const Cubin& one) {
+  for (Cubin& one : newest_first()) {
     const auto of_code = cuda::parse_arch(one.arch);
-    if (!of_code || !cuda::runs_on(*of_code, device) || of_code->number <= newest) return;
-    newest = of_code->number;
-    best = &one;
-  };
-  look_at(first);
-  for (const Cubin& other : others) look_at(other);
-  return best ? std::optional(*best) : std::nullopt;
+    if (of_code && cuda::runs_on(*of_code, device)) return std::move(one);
+  }
+  return std::nullopt;
 }
 
 std::optional<Entry> joined(Entry ours, const Entry& theirs) {

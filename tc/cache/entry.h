@@ -54,6 +54,8 @@ struct GpuCode {
   cuda::LaunchPlan plan{};
   std::string text{};  ///< CUDA, where it was asked to be kept
 
+  /// All of it, the newest architecture first; of one number, that with a variant (sm_90a before sm_90).
+  std::vector<Cubin> newest_first() const;
   /// The code that a device of this compute capability (90) runs: that of the newest architecture; none where there is
   /// none.
   std::optional<Cubin> code_for(int device) const;

@@ -10,6 +10,7 @@
 
 #include "tc/cache/version.h"
 #include "tc/cli/cache_text.h"
+#include "tc/cuda/arch.h"
 #include "tc/support/check.h"
 #include "tc/support/result.h"
 
@@ -254,7 +255,9 @@ typedef struct {
   uint64_t workspace;
 } @_kernels;
 
-/* All return 0 or a CUresult. Loads into the context that is current, where the two others have to be called too. */
+/* All return 0 or a CUresult. Loads into the context that is current, where the two others have to be called too: the
+ * code for the architecture of its device (CODE), else that for the newest older one of the same major number.
+ * CUDA_ERROR_NO_BINARY_FOR_GPU (209) if there is neither. */
 int @_load(@_kernels* kernels);
 /* Launches on a CUstream (null: the default one) and returns. Tensors are CUdeviceptr; none that is written overlaps
  * another. One whose address is no multiple of the bytes that the kernels copy at a time, 16 at the most, is refused
@@ -351,6 +354,8 @@ std::string alignment_text(const cache::Entry& entry, const Parameters& paramete
 }
 
 constexpr char kDriver[] = R"(/* The driver's own names: its header is not needed. */
+extern int cuCtxGetDevice(int* device);
+extern int cuDeviceGetAttribute(int* value, int attribute, int device);
 extern int cuModuleLoadData(void** module, const void* image);
 extern int cuModuleUnload(void* module);
 extern int cuModuleGetFunction(void** function, void* module, const char* name);
@@ -363,26 +368,48 @@ extern int cuMemFree_v2(uint64_t address);
 
 )";
 
-/// The code as arrays, one for each architecture, and a list of them.
+/// The code as arrays, one for each architecture, and a list of them in which the first that fits is the best.
 std::string cubins_text(const cache::GpuCode& code) {
   std::string text, list;
-  const auto add = [&](const std::string& arch, const std::string& bytes) {
-    text +=
-        fmt::format("/* For {0}. */\nstatic const unsigned char cubin_{0}[] = {{{1}\n}};\n\n", arch, array_text(bytes));
-    list += fmt::format("{}cubin_{}", list.empty() ? "" : ", ", arch);
-  };
-  add(code.arch, code.cubin);
-  for (const cache::Cubin& other : code.others) add(other.arch, other.bytes);
-  return text + fmt::format("static const unsigned char* const cubins[] = {{{}}};\n\n", list);
+  for (const cache::Cubin& one : code.newest_first()) {
+    const Result<cuda::Arch> arch = cuda::parse_arch(one.arch);
+    if (!arch) continue;  // of a later compiler, perhaps
+    text += fmt::format("/* For {0}. */\nstatic const unsigned char cubin_{0}[] = {{{1}\n}};\n\n", one.arch,
+                        array_text(one.bytes));
+    list += fmt::format("{}{{{}, {}, cubin_{}}}", list.empty() ? "" : ", ", arch->number, arch->variant == 'a' ? 0 : 1,
+                        one.arch);
+  }
+  return text + fmt::format(R"(/* The newest architecture first. */
+static const struct {{
+  int capability; /* 10 * major + minor */
+  int has_followers; /* runs on later ones of the same major number too */
+  const unsigned char* code;
+}} cubins[] = {{{}}};
+
+)",
+                            list);
 }
 
+constexpr char kLoad[] = R"(int @_load(@_kernels* kernels) {
+  int status, device = 0, major = 0, minor = 0;
+  size_t i;
+  kernels->workspace = 0;
+  status = cuCtxGetDevice(&device);
+  if (status == 0) status = cuDeviceGetAttribute(&major, 75, device);
+  if (status == 0) status = cuDeviceGetAttribute(&minor, 76, device);
+  if (status != 0) return status;
+  for (i = 0; i < sizeof cubins / sizeof *cubins; ++i) {
+    int code = cubins[i].capability;
+    if (code == 10 * major + minor) break;
+    if (cubins[i].has_followers && code / 10 == major && code < 10 * major + minor) break;
+  }
+  if (i == sizeof cubins / sizeof *cubins) return 209; /* CUDA_ERROR_NO_BINARY_FOR_GPU */
+  status = cuModuleLoadData(&kernels->module, cubins[i].code);
+  if (status != 0) return status;
+)";
+
 std::string load_text(const std::string& name, const cuda::LaunchPlan& plan) {
-  // 209: CUDA_ERROR_NO_BINARY_FOR_GPU.
-  std::string text = fmt::format(
-      "int {0}_load({0}_kernels* kernels) {{\n  int status = 209;\n  size_t i;\n  kernels->workspace = 0;\n"
-      "  for (i = 0; i < sizeof cubins / sizeof *cubins && status == 209; ++i) {{\n"
-      "    status = cuModuleLoadData(&kernels->module, cubins[i]);\n  }}\n  if (status != 0) return status;\n",
-      name);
+  std::string text = replaced(kLoad, name);
   for (size_t k = 0; k < plan.kernels.size(); ++k) {
     const cuda::KernelLaunch& launch = plan.kernels[k];
     text += fmt::format(
@@ -410,6 +437,9 @@ ExportedC export_gpu(const std::string& name, const Parameters& parameters, cons
   set("KERNELS", fmt::format("{}", std::max<size_t>(plan.kernels.size(), 1)));
   set("WORKSPACE", fmt::format("{}", plan.workspace_bytes()));
   set("LAUNCH", gpu_prototype(name, parameters));
+  std::vector<std::string> architectures;
+  for (const cache::Cubin& one : entry.gpu.newest_first()) architectures.push_back(one.arch);
+  set("CODE", fmt::format("{}", fmt::join(architectures, ", ")));
   exported.header = std::move(header);
   std::string source = fmt::format("#include \"{}.h\"\n\n#include <stddef.h>\n\n{}", name, kDriver);
   source += cubins_text(entry.gpu);

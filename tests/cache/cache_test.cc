@@ -202,6 +202,12 @@ TEST(Cache, AnEntryHasCodeForSeveralArchitectures) {
   EXPECT_EQ(bytes_for(103), "100f");
   EXPECT_EQ(bytes_for(75), "none");
   EXPECT_EQ(bytes_for(91), "none");
+  code.others.insert(code.others.begin(), {"sm_90", "90"});
+  EXPECT_EQ(bytes_for(90), "90a");
+  EXPECT_EQ(bytes_for(91), "90");
+  std::swap(code.arch, code.others[0].arch);
+  std::swap(code.cubin, code.others[0].bytes);
+  EXPECT_EQ(bytes_for(90), "90a") << "also where it is not the first";
 }
 
 TEST(Cache, PruneRemovesWhatIsAskedFor) {

@@ -7,14 +7,19 @@
 namespace tc::testing {
 namespace {
 
-/// A driver that writes down what it is asked for.
+/// A driver that writes down what it is asked for, of a device whose compute capability main.c says.
 constexpr char kDriver[] = R"(#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+extern int capability;
+int cuCtxGetDevice(int* device) { return *device = 3, 0; }
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+  if (device != 3 || (attribute != 75 && attribute != 76)) return 1;
+  return *value = attribute == 75 ? capability / 10 : capability % 10, 0;
+}
 int cuModuleLoadData(void** module, const void* image) {
   printf("load %s\n", (const char*)image);
-  *module = (void*)image;
-  return strcmp(image, "of another GPU") == 0 ? 209 : 0;
+  return *module = (void*)image, 0;
 }
 int cuModuleUnload(void* module) { return printf("unload %s\n", (const char*)module), 0; }
 int cuModuleGetFunction(void** function, void* module, const char* name) {
@@ -38,21 +43,29 @@ int cuMemFree_v2(uint64_t address) { return printf("free %d\n", (int)address), 0
 )";
 
 constexpr char kMain[] = R"(#include "f.h"
-int main(void) {
+#include <stdio.h>
+#include <stdlib.h>
+int capability;
+int main(int count, char** words) {
   f_kernels kernels;
-  if (f_load(&kernels) != 0) return 1;
+  int status;
+  (void)count;
+  capability = atoi(words[1]);
+  status = f_load(&kernels);
+  if (status != 0) return printf("status %d\n", status), 1;
   if (f_launch(&kernels, (void*)5, 1000, 2.5f, 2000) != 0) return 2;
   return f_unload(&kernels);
 }
 )";
 
-TEST(ExportC, AGpusKernelsNeedTheDriverOnly) {
+/// Three launches, one of no blocks, for five architectures.
+cache::Entry kernels() {
   using cuda::KernelArgument;
   using Slot = cache::Slot;
   cache::Entry entry;
   entry.gpu.arch = "sm_90a";
-  entry.gpu.cubin = std::string("of another GPU\0", 15);
-  entry.gpu.others = {{"sm_80", std::string("machine code\0", 13)}, {"sm_75", std::string("older\0", 6)}};
+  entry.gpu.cubin = std::string("90a\0", 4);
+  for (const std::string arch : {"sm_75", "sm_80", "sm_86", "sm_100f"}) entry.gpu.others.push_back({arch, arch + '\0'});
   cuda::LaunchPlan& plan = entry.gpu.plan;
   // The plan's order is not the text's: the result comes first.
   plan.tensors = {{"", 64, 4, true}, {"", 64, 4, false}};
@@ -72,29 +85,53 @@ TEST(ExportC, AGpusKernelsNeedTheDriverOnly) {
                           .arguments = {{KernelArgument::Kind::kTensor, 0},
                                         {KernelArgument::Kind::kTensor, 1},
                                         {KernelArgument::Kind::kScalar, 0}}});
-  const api::Signature signature{.entry = "f",
-                                 .parameters = {{.name = "a"}, {.name = "s", .role = api::Role::kScalar}},
-                                 .results = {{.name = "b", .role = api::Role::kResult}}};
-  const api::Specs specs{{{.shape = {16}, .strides = {1}}}, {{.shape = {16}, .strides = {1}}}};
-  const auto exported = cli::export_c("f", signature, specs, {}, {.problem = {.target = "sm_90a"}}, entry);
-  ASSERT_TRUE(exported) << exported.error().to_string();
-  const Folder folder;
-  folder.write("f.h", exported->header);
-  folder.write("f.c", exported->source);
-  folder.write("driver.c", kDriver);
-  folder.write("main.c", kMain);
-  const std::string command =
-      "cd " + folder.path(".") + " && cc -std=c99 -Wall -Wextra -Werror main.c f.c driver.c -o main && ./main >out";
-  ASSERT_EQ(std::system(command.c_str()), 0) << exported->source;
-  EXPECT_EQ(folder.read("out"),
-            "load of another GPU\n"
-            "load machine code\n"
+  return entry;
+}
+
+/// Compiles the exported function with the driver and the program above.
+class ExportC : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const api::Signature signature{.entry = "f",
+                                   .parameters = {{.name = "a"}, {.name = "s", .role = api::Role::kScalar}},
+                                   .results = {{.name = "b", .role = api::Role::kResult}}};
+    const api::Specs specs{{{.shape = {16}, .strides = {1}}}, {{.shape = {16}, .strides = {1}}}};
+    const auto exported = cli::export_c("f", signature, specs, {}, {.problem = {.target = "sm_90a"}}, kernels());
+    ASSERT_TRUE(exported) << exported.error().to_string();
+    folder_.write("f.h", exported->header);
+    folder_.write("f.c", exported->source);
+    folder_.write("driver.c", kDriver);
+    folder_.write("main.c", kMain);
+    ASSERT_EQ(run("cc -std=c99 -Wall -Wextra -Werror main.c f.c driver.c -o main"), 0) << exported->source;
+  }
+  int run(const std::string& command) const {
+    return std::system(("cd " + folder_.path(".") + " && " + command).c_str());
+  }
+
+  const Folder folder_;
+};
+
+TEST_F(ExportC, AGpusKernelsNeedTheDriverOnly) {
+  ASSERT_EQ(run("./main 80 >out"), 0);
+  EXPECT_EQ(folder_.read("out"),
+            "load sm_80\n"
             "set first 8 65536\n"
             "allocate 384\n"
             "launch first (3 2 1) (32 4 1) 65536 stream 5: 1000 7256 2.5\n"
             "launch second (1 1 1) (64 1 1) 0 stream 5: 2000 1000 2.5\n"
             "free 7000\n"
-            "unload machine code\n");
+            "unload sm_80\n");
+}
+
+/// That of the device's architecture, else of the newest older one of the same major number, else none.
+TEST_F(ExportC, TheCodeIsTheDevices) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"75", "load sm_75\n"}, {"80", "load sm_80\n"}, {"86", "load sm_86\n"},    {"89", "load sm_86\n"},
+      {"90", "load 90a\n"},   {"91", "status 209\n"}, {"100", "load sm_100f\n"}, {"103", "load sm_100f\n"}};
+  for (const auto& [capability, first_line] : cases) {
+    ASSERT_EQ(run(std::string("./main ") + capability + " | head -n 1 >out"), 0);
+    EXPECT_EQ(folder_.read("out"), first_line) << capability;
+  }
 }
 
 }  // namespace
