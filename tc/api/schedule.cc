@@ -160,7 +160,7 @@ Result<ReductionLoops> Schedule::split_reduction(const std::string& loop, int64_
     gpu::ReductionLoops made;
     TC_TRY(changed, impl_->schedule.split_reduction(loop, parts, part == Part::kCyclic, made));
     impl_ = impl_->with(std::move(changed));
-    return ReductionLoops{made.part, made.rest, made.together, made.partial};
+    return ReductionLoops{made.part, made.rest, made.together, made.partial, made.parts};
   });
 }
 

@@ -50,10 +50,11 @@ enum class Part {
   kCyclic,  ///< every n-th, of n parts
 };
 
-/// The loops that a reduction's is split into: over the parts, within one, and over the partial results; and the tensor
-/// of these.
+/// The loops that a reduction's is split into: over the parts, within one, and over the partial results; the tensor of
+/// these; and how many parts there are.
 struct ReductionLoops {
   std::string part, rest, together, partial;
+  int64_t parts = 1;
 };
 
 /// Work as the simulator counts it, over all launches.
@@ -101,6 +102,8 @@ class Schedule {
   /// Gives each of `parts` parts of a reduction a partial result in a temporary, which the statement then reduces:
   ///     s(i) +=! x(i,k)   ==>   s_parts(i,k_part) +=! x(i, k_part + parts * k_rest)    for Part::kCyclic
   ///                             s(i) +=! s_parts(i,k_part)
+  /// Parts of neighbours have ceil(extent / parts) iterations, but for the last; where fewer than `parts` already have
+  /// all, there are no more: of 10 iterations 7 parts become 5, of 2 each. Cyclic parts are as many as asked for.
   /// Iterations of the loop over parts may then be bound: to threads, with the temporary promoted to shared memory, or
   /// to blocks, with a launch of its own for what adds up. The loop runs over one whole index of one reduction, and no
   /// loop stands below it. Refused where the request is strict.

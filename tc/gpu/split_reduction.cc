@@ -192,7 +192,7 @@ Result<SplitReduction> split_reduction(const poly::Scop& scop, const std::string
   if (count < 1 || count > extent) {
     return fail("cannot split the reduction over '{}' into {} parts: it has {} iterations", loop, count, extent);
   }
-  // All parts but the last few are full, and none is empty.
+  // Parts of neighbours have one length: all but the last are full, and none is empty.
   const int64_t chunk = ceil_div(extent, count);
   const int64_t full = cyclic ? count : ceil_div(extent, chunk);
   const bool in_front = !runs_along_reduction(*scop.program, reduction.statement);
@@ -205,7 +205,7 @@ Result<SplitReduction> split_reduction(const poly::Scop& scop, const std::string
   program.statements.insert(at, made.of_parts);
   TC_TRY(after, poly::from_ir(std::make_shared<const ir::Program>(std::move(program)), scop.context));
   const ReductionLoops loops{fresh_loop_name(scop, loop + "_part"), fresh_loop_name(scop, loop + "_rest"),
-                             fresh_loop_name(scop, loop + "_together"), made.of_parts.tensor};
+                             fresh_loop_name(scop, loop + "_together"), made.of_parts.tensor, full};
   SplitReduction result{Splitter(scop, std::move(after), reduction, parts, made).run(ref, loops), loops};
   if (const std::optional<poly::Violation> violation = poly::find_violation(result.scop)) {
     return fail("cannot split the reduction over '{}': {}", loop, violation->sentence());

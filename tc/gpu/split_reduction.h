@@ -7,14 +7,15 @@
 
 namespace tc::gpu {
 
-/// The loops that take the place of a reduction's, and the tensor of the partial results.
+/// The loops that take the place of a reduction's, the tensor of the partial results, and how many parts there are.
 struct ReductionLoops {
   std::string part, rest, together, partial;
+  int64_t parts = 1;
 };
 
 /// Gives each of `count` parts of a reduction a partial result of its own, which a new statement adds up (rfactor:
 /// Suriana, Adams, Kamil: Parallel associative reductions in Halide, 2017). With `cyclic`, part p has every count-th
-/// iteration from the p-th on, else neighbours.
+/// iteration from the p-th on, else neighbours: as many parts of ceil(extent / count) iterations as that makes.
 ///     loop:k            loop:k_part
 ///       S0       ==>      S0_parts_init
 ///                         loop:k_rest

@@ -175,6 +175,22 @@ TEST(Schedule, ReductionSplitAcrossThreads) {
   }
 }
 
+/// Neighbours come in parts of one length: of 7 parts of 10 iterations, 5 have all.
+TEST(Schedule, PartsOfAReductionAsManyAsThereAre) {
+  const std::map<std::string, int64_t> sizes = {{"N", 3}, {"M", 10}};
+  for (const auto& [part, parts] : {std::pair(Part::kChunk, 5), std::pair(Part::kCyclic, 7)}) {
+    Schedule schedule = take(Schedule::create(kRowSum, {.sizes = sizes, .backend = Backend::kSimulator}));
+    const ReductionLoops made = take(schedule.split_reduction("k", 7, part));
+    EXPECT_EQ(made.parts, parts);
+    check(schedule.bind("i", Axis::kBlockX));
+    check(schedule.bind(made.part, Axis::kThreadX));
+    check(schedule.promote(made.partial, "i", Memory::kShared));
+    const std::string text = take(schedule.tile_text());
+    EXPECT_NE(text.find(fmt::format("block ({},1,1)", parts)), std::string::npos) << text;
+    expect_same(schedule, kRowSum, sizes);
+  }
+}
+
 /// Partial results by blocks of one launch, added up by those of another.
 TEST(Schedule, ReductionSplitAcrossBlocks) {
   const std::map<std::string, int64_t> sizes = {{"N", 20}, {"M", 50}};
