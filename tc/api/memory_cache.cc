@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "tc/cuda/device.h"
 #include "tc/options/mapping_fields.h"
 
 namespace tc::api {
@@ -90,6 +91,7 @@ std::string request_bytes(const Request& request, const ir::Program& program) {
   }
   bytes.add(request.backend);
   bytes.add(request.device);
+  if (request.backend == Backend::kCuda) bytes.add(cuda::Context::id_to_open(request.device));
   bytes.add(request.verify);
   if (request.backend == Backend::kCpu) {
     bytes.add(request.options);

@@ -12,7 +12,8 @@
 namespace tc::api {
 
 /// A request for a def as bytes: equal for requests that lead to the same kernel, made without the compiler's help. Two
-/// that say the same in other words (a size by its name, or by a tensor) may differ.
+/// that say the same in other words (a size by its name, or by a tensor) may differ. Of a GPU's kernel they tell the
+/// context too that the calling thread would have it loaded into.
 std::string request_bytes(const Request& request, const ir::Program& program);
 
 /// Kernels by the bytes of their requests, the recently used ones. Thread-safe.

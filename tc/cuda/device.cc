@@ -1,5 +1,7 @@
 #include "tc/cuda/device.h"
 
+#include <optional>
+
 namespace tc::cuda {
 namespace {
 
@@ -49,6 +51,26 @@ Result<DeviceInfo> describe(const Driver& driver, int ordinal) {
   return info;
 }
 
+/// The context of the device that is current in this thread.
+std::optional<Driver::Context> current_of(const Driver& driver, int ordinal) {
+  Driver::Context current = nullptr;
+  Driver::Device device = -1;
+  if (driver.current_context(&current) != 0 || !current) return std::nullopt;
+  if (driver.current_device(&device) != 0 || device != ordinal) return std::nullopt;
+  return current;
+}
+
+bool is_primary(const Driver& driver, Driver::Context context, int ordinal) {
+  unsigned flags = 0;
+  int is_active = 0;
+  // One that nobody has is not made to be asked for its handle.
+  if (driver.primary_state(ordinal, &flags, &is_active) != 0 || is_active == 0) return false;
+  Driver::Context primary = nullptr;
+  if (driver.retain_primary(&primary, ordinal) != 0) return false;
+  driver.release_primary(ordinal);
+  return primary == context;
+}
+
 }  // namespace
 
 Result<std::vector<DeviceInfo>> devices() {
@@ -72,16 +94,25 @@ Result<std::shared_ptr<const Context>> Context::open(int ordinal) {
   context->driver_ = driver;
   TC_TRY(info, describe(*driver, ordinal));
   context->device_ = std::move(info);
-  Driver::Context current = nullptr;
-  Driver::Device device = -1;
-  if (driver->current_context(&current) == 0 && current && driver->current_device(&device) == 0 && device == ordinal) {
-    context->handle_ = current;
+  if (const std::optional<Driver::Context> current = current_of(*driver, ordinal)) {
+    context->handle_ = *current;
     return context;
   }
   TC_TRY_VOID(
       driver->check(driver->retain_primary(&context->handle_, ordinal), "opening the device's primary context"));
   context->is_primary_ = true;
   return context;
+}
+
+uint64_t Context::id_to_open(int ordinal) {
+  const Result<const Driver*> got = Driver::get();
+  if (!got) return 0;
+  const Driver& driver = **got;
+  const std::optional<Driver::Context> current = current_of(driver, ordinal);
+  if (!current || is_primary(driver, *current, ordinal)) return 0;
+  unsigned long long id = 0;
+  if (driver.context_id && driver.context_id(*current, &id) == 0) return id;
+  return reinterpret_cast<uint64_t>(*current);
 }
 
 Context::~Context() {

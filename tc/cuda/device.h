@@ -37,6 +37,9 @@ Result<std::vector<DeviceInfo>> devices();
 class Context {
  public:
   static Result<std::shared_ptr<const Context>> open(int ordinal);
+  /// Tells the context that open() would open from all other ones of the device, also from those that are gone whose
+  /// handle it has. 0: the primary one, or none.
+  static uint64_t id_to_open(int ordinal);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

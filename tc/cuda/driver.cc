@@ -19,9 +19,11 @@ Result<void> bind_all(Driver& d, const Library& library) {
   TC_TRY_VOID(library.bind(d.device_attribute, "cuDeviceGetAttribute"));
   TC_TRY_VOID(library.bind(d.retain_primary, "cuDevicePrimaryCtxRetain"));
   TC_TRY_VOID(library.bind(d.release_primary, "cuDevicePrimaryCtxRelease_v2"));
+  TC_TRY_VOID(library.bind(d.primary_state, "cuDevicePrimaryCtxGetState"));
   TC_TRY_VOID(library.bind(d.current_context, "cuCtxGetCurrent"));
   TC_TRY_VOID(library.bind(d.set_context, "cuCtxSetCurrent"));
   TC_TRY_VOID(library.bind(d.current_device, "cuCtxGetDevice"));
+  d.context_id = reinterpret_cast<decltype(d.context_id)>(library.find("cuCtxGetId"));
   TC_TRY_VOID(library.bind(d.load_module, "cuModuleLoadData"));
   TC_TRY_VOID(library.bind(d.unload_module, "cuModuleUnload"));
   TC_TRY_VOID(library.bind(d.get_function, "cuModuleGetFunction"));

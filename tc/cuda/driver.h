@@ -36,9 +36,11 @@ struct Driver {
   Status (*device_attribute)(int*, int, Device);
   Status (*retain_primary)(Context*, Device);
   Status (*release_primary)(Device);
+  Status (*primary_state)(Device, unsigned* flags, int* is_active);
   Status (*current_context)(Context*);
   Status (*set_context)(Context);
   Status (*current_device)(Device*);
+  Status (*context_id)(Context, unsigned long long*);  ///< null before CUDA 12.0
   Status (*load_module)(Module*, const void*);
   Status (*unload_module)(Module);
   Status (*get_function)(Function*, Module, const char*);

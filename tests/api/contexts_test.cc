@@ -1,0 +1,93 @@
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <functional>
+
+#include "tc/api/device_tensors.h"
+#include "tc/api/tc.h"
+#include "tests/api/tensors.h"
+
+/// Kernels in the contexts of GPUs: with the driver and the NVRTC of tests/common/fake_cuda.c, which run nothing.
+namespace tc::api {
+namespace {
+
+using testing::error_of;
+using testing::floats;
+using testing::take;
+using testing::tensor_of;
+
+constexpr const char* kDouble = "def twice(float(N) x) -> (y) { y(i) = 2 * x(i) }";
+
+/// In a process of its own: the driver that one has opened it keeps.
+void expect_with_fake_gpus(const std::function<void(void* driver)>& work) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_EXIT(
+      {
+        ::setenv("TENSORC_NVRTC", TC_FAKE_CUDA, 1);
+        void* driver = ::dlopen(TC_FAKE_CUDA, RTLD_NOW);
+        if (driver) work(driver);
+        std::exit(driver && !::testing::Test::HasFailure() ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
+}
+
+/// Makes a context of the device, and makes it current.
+void* make_context(void* driver, int device) {
+  const auto make = reinterpret_cast<int (*)(void**, unsigned, int)>(::dlsym(driver, "cuCtxCreate_v2"));
+  void* context = nullptr;
+  EXPECT_EQ(make(&context, 0, device), 0);
+  return context;
+}
+
+/// Runs a kernel for 64 numbers on a stream of the context that is current.
+Result<void> run(const CompiledKernel& kernel, int device) {
+  TC_TRY(context, cuda::Context::open(device));
+  cuda::Stream stream = nullptr;
+  TC_TRY_VOID(context->driver().check(context->driver().create_stream(&stream, 0), "making a stream"));
+  DeviceTensors inputs, outputs;
+  const Tensor numbers = tensor_of<float>(floats({64}), std::vector<float>(64, 1));
+  TC_TRY_VOID(inputs.add(context, numbers));
+  TC_TRY_VOID(outputs.add(context, numbers));
+  const std::array<const DLTensor*, 1> from = {&inputs.views[0]};
+  const std::array<DLTensor*, 1> to = {&outputs.views[0]};
+  return kernel.run(from, to, {}, stream);
+}
+
+TEST(Contexts, EachHasKernelsOfItsOwn) {
+  expect_with_fake_gpus([](void* driver) {
+    const Engine engine = take(Engine::create(kDouble));
+    for (const int device : {0, 1}) {
+      const Request request{.sizes = {{"N", 64}}, .backend = Backend::kCuda, .device = device};
+      const EngineStatistics before = engine.statistics();
+      const CompiledKernel in_primary = take(engine.compile(request));
+      const void* const one = make_context(driver, device);
+      const CompiledKernel in_one = take(engine.compile(request));
+      EXPECT_TRUE(run(in_one, device));
+      EXPECT_NE(make_context(driver, device), one);
+      EXPECT_EQ(error_of(run(in_one, device)),
+                "error: launching 'twice_0': CUDA_ERROR_INVALID_HANDLE (of the fake driver); does the stream belong to "
+                "another device or context?\n");
+      for (int round = 0; round < 2; ++round) EXPECT_TRUE(run(take(engine.compile(request)), device));
+      EXPECT_EQ(engine.statistics().compiled - before.compiled, 3);
+      EXPECT_EQ(engine.statistics().memory_hits - before.memory_hits, 1);
+    }
+  });
+}
+
+/// Whether it is current or not.
+TEST(Contexts, ThePrimaryOneIsOne) {
+  expect_with_fake_gpus([](void*) {
+    const Engine engine = take(Engine::create(kDouble));
+    const Request request{.sizes = {{"N", 64}}, .backend = Backend::kCuda};
+    const CompiledKernel kernel = take(engine.compile(request));
+    const auto primary = take(cuda::Context::open(0));
+    const cuda::CurrentContext current(*primary);
+    EXPECT_TRUE(run(take(engine.compile(request)), 0));
+    EXPECT_EQ(engine.statistics().compiled, 1);
+    EXPECT_EQ(engine.statistics().memory_hits, 1);
+  });
+}
+
+}  // namespace
+}  // namespace tc::api
