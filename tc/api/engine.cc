@@ -403,7 +403,8 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
             Result<CompiledKernel> made = fail("not made");
             runner->beside([&] { made = guarded([&] { return impl->make_element_aligned(aligned, *def, options); }); });
             return made;
-          });
+          },
+          !impl_->production);
     }
     if (kernel) memory_->put(bytes, *kernel, code_bytes);
     return kernel;

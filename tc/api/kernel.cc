@@ -115,7 +115,7 @@ Result<void> CompiledKernel::Impl::run(std::span<const DLTensor* const> inputs, 
   CallFrame frame;
   if (auto prepared = prepare_call(plan, inputs, outputs, scalars, frame); !prepared) return prepared;
   if (runner->takes(frame) || !element_aligned.exists()) return runner->run(frame, stream);
-  if (!element_aligned.is_made()) {
+  if (!element_aligned.is_known()) {
     TC_TRY(captured, runner->is_captured(stream));
     if (captured) {
       return fail(
@@ -131,12 +131,10 @@ Result<void> CompiledKernel::Impl::run(std::span<const DLTensor* const> inputs, 
 
 Result<CompiledKernel> ElementAligned::get() {
   const std::lock_guard<std::mutex> lock(mutex_);
-  if (!kernel_) {
-    Result<CompiledKernel> made = make_();
-    if (!made) return made;
-    kernel_ = *std::move(made);
-  }
-  return *kernel_;
+  if (made_) return *made_;
+  Result<CompiledKernel> made = make_();
+  if (made || compiles_) made_ = made;
+  return made;
 }
 
 CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation) {

@@ -15,20 +15,26 @@ namespace tc::api {
 class ElementAligned {
  public:
   using Make = std::function<Result<CompiledKernel>()>;
-  /// Before anybody has the other kernel.
-  void made_by(Make make) { make_ = std::move(make); }
-  bool exists() const { return make_ != nullptr; }
-  bool is_made() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return kernel_.has_value();
+  /// Before anybody has the other kernel. One that compiles fails once and for all; one that only looks the kernel up
+  /// may find it later.
+  void made_by(Make make, bool compiles) {
+    make_ = std::move(make);
+    compiles_ = compiles;
   }
-  /// Made by the first call that succeeds.
+  bool exists() const { return make_ != nullptr; }
+  /// Whether get() answers without making anything.
+  bool is_known() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return made_.has_value();
+  }
+  /// Made by the first call, whose error is that of all calls if it has compiled.
   Result<CompiledKernel> get();
 
  private:
   Make make_;
+  bool compiles_ = false;
   mutable std::mutex mutex_;
-  std::optional<CompiledKernel> kernel_;
+  std::optional<Result<CompiledKernel>> made_;
 };
 
 /// A loaded kernel and all that a call needs to know of it. Immutable but for

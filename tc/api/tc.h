@@ -173,8 +173,9 @@ class CompiledKernel {
   /// into a graph, which from then on shares the temporaries of the stream that it was captured on. An error of an
   /// earlier kernel that has cost the device's context is reported as one. The first call with tensors that are not
   /// aligned to the kernel's vectors (a slice x[1:]) asks the engine for a kernel that takes them, and compiles it if
-  /// need be; it runs that one, as do later such calls. The first is refused on a stream that is being captured. In
-  /// production, without one in the file, such a call is an error.
+  /// need be; it runs that one, as do later such calls. The first is refused on a stream that is being captured. Such
+  /// calls are errors where the other kernel does not compile, which is not tried again, or, in production, is not in
+  /// the file.
   Result<void> run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
                    std::span<const Scalar> scalars = {}, void* stream = nullptr) const;
   /// The same on Tensors; an output that is read-only or empty is an error.

@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "tc/api/kernel.h"
 #include "tc/api/tc_c.h"
 #include "tc/cuda/device.h"
 #include "tests/api/tensors.h"
@@ -89,6 +90,20 @@ TEST(GpuKernel, TensorsThatAreNotAlignedToItsVectors) {
   EXPECT_NE(take(engine.emit(request, "cuda")).find("float4"), std::string::npos);
   request.element_aligned = true;
   EXPECT_EQ(take(engine.emit(request, "cuda")).find("float4"), std::string::npos);
+}
+
+/// Where compiling fails, it fails once; a look-up is tried again.
+TEST(GpuKernel, AnotherKernelThatCannotBeMade) {
+  for (const bool compiles : {true, false}) {
+    int calls = 0;
+    ElementAligned other;
+    other.made_by([&]() -> Result<CompiledKernel> { return fail("attempt {} fails", ++calls); }, compiles);
+    EXPECT_FALSE(other.is_known());
+    EXPECT_EQ(error_of(other.get()), "error: attempt 1 fails\n");
+    EXPECT_EQ(other.is_known(), compiles);
+    EXPECT_EQ(error_of(other.get()), compiles ? "error: attempt 1 fails\n" : "error: attempt 2 fails\n");
+    EXPECT_EQ(calls, compiles ? 1 : 2);
+  }
 }
 
 TEST(GpuKernel, TensorsWithoutElements) {
