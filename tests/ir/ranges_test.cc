@@ -53,6 +53,12 @@ TEST(Ranges, R1_WhereMayStartElsewhere) {
   EXPECT_EQ(ranges_of(p), "i in 1:N - 1, k in -1:2");
 }
 
+TEST(Ranges, R1_AReadShiftedAloneMayStartElsewhere) {
+  const Program p = program_from("def f(float(N) A) -> (O) { O(i) = A(i - 1) }");
+  EXPECT_EQ(ranges_of(p), "i in 1:N + 1");
+  EXPECT_EQ(shape_of(p, "O"), "(N + 1)");
+}
+
 TEST(Ranges, R1_NegativeWriteIsAnError) {
   EXPECT_EQ(error_of("def f(float(N) A) -> (O) { O(i) = 1.0 where i in -1:N }"),
             "'O' has extent N in dimension 0, but O(i) writes it at -1");
