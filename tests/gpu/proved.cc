@@ -5,16 +5,26 @@
 
 namespace tc::testing {
 
+std::string unproved(const tile::Program& program) {
+  std::string text;
+  const auto add = [&](const std::vector<std::string>& sentences) {
+    for (const std::string& sentence : sentences) text += sentence + "\n";
+  };
+  const tile::Verification verification = tile::verify(program);
+  add(verification.faults);
+  add(verification.unproved);
+  for (const tile::Kernel& kernel : program.kernels) {
+    const tile::Certificate certificate = tile::certify(kernel);
+    add(certificate.races);
+    add(certificate.unproved);
+  }
+  return text;
+}
+
 std::string faults_of(const ir::Program& program, const gpu::Device& device) {
   const Result<gpu::Mapping> mapping = mapped(program, {}, device);
   if (!mapping) return mapping.error().to_string();
-  const tile::Verification verification = tile::verify(mapping->program);
-  std::string text = fmt::format("{}{}", fmt::join(verification.faults, "\n"), fmt::join(verification.unproved, "\n"));
-  for (const tile::Kernel& kernel : mapping->program.kernels) {
-    const tile::Certificate certificate = tile::certify(kernel);
-    text += fmt::format("{}{}", fmt::join(certificate.races, "\n"), fmt::join(certificate.unproved, "\n"));
-  }
-  return text + difference(program, {}, 1, device);
+  return unproved(mapping->program) + difference(program, {}, 1, device);
 }
 
 }  // namespace tc::testing
