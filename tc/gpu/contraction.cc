@@ -460,21 +460,6 @@ std::optional<Contraction> rearrangement_of(const poly::Scop& scop) {
   return whole && whole->last == scop.statements.size() ? whole : std::nullopt;
 }
 
-bool reads_tensor(const Expr& value, const std::string& tensor) {
-  struct Search : hi::IRVisitor {
-    explicit Search(const std::string& n) : name(n) {}
-    const std::string& name;
-    bool found = false;
-    using hi::IRVisitor::visit;
-    void visit(const hi::Call* op) override {
-      found = found || op->name == name;
-      hi::IRVisitor::visit(op);
-    }
-  } search(tensor);
-  value.accept(&search);
-  return search.found;
-}
-
 std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement) {
   ir::Program alone = program;
   alone.statements = {statement};

@@ -67,7 +67,4 @@ std::optional<Contraction> contraction_of(const ir::Program& program, const ir::
 /// Its update sets, over a reduction axis of one value; what it reads across is in `operands`.
 std::optional<Contraction> rearrangement_of(const poly::Scop& scop);
 
-/// Whether a value reads a tensor.
-bool reads_tensor(const Halide::Expr& value, const std::string& tensor);
-
 }  // namespace tc::gpu

@@ -53,7 +53,7 @@ class ContractionBuilder {
 
   // The reduction.
   tile::NodePtr reduce();
-  tile::NodePtr pipelined(int64_t steps);
+  tile::NodePtr in_turn(int64_t steps);
   tile::NodePtr all_ahead(int64_t steps);
   std::vector<tile::NodePtr> one_step(const Halide::Expr& stage, const ReductionStep& step);
   ReductionStep step_at(const Halide::Expr& step) const;

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <numeric>
 
+#include "tc/gpu/statements.h"
 #include "tc/support/round.h"
 
 namespace tc::gpu {

@@ -70,7 +70,7 @@ NodePtr ContractionBuilder::reduce() {
   if (steps == 1) {
     parts = one_step(0, step_at(0));
   } else {
-    parts = {plan_.all_ahead ? all_ahead(steps) : pipelined(steps)};
+    parts = {plan_.all_ahead ? all_ahead(steps) : in_turn(steps)};
   }
   const int64_t left = c_.reduction[plan_.main].extent % plan_.chunk[plan_.main];
   if (left > 0) {
@@ -96,7 +96,7 @@ std::vector<NodePtr> ContractionBuilder::one_step(const Expr& stage, const Reduc
   return parts;
 }
 
-NodePtr ContractionBuilder::pipelined(int64_t steps) {
+NodePtr ContractionBuilder::in_turn(int64_t steps) {
   const auto stages = static_cast<int>(plan_.stages);
   const std::string name = names_.fresh("step");
   const Expr step = build::var(name);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tc/gpu/contraction_builder.h"
+#include "tc/gpu/statements.h"
 #include "tc/gpu/translate.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"

@@ -57,8 +57,7 @@ std::optional<ir::Statement> rows_of(const ir::Statement& statement, const hi::C
     if (extent == 0 || extent > most_bytes / bytes) return std::nullopt;
     bytes *= extent;
     index.is_reduction = false;
-    rows.subscripts.push_back(begin_of(index) == 0 ? index_variable(index.name)
-                                                   : index_variable(index.name) - index.begin);
+    rows.subscripts.push_back(subscript_of(index));
     rows.indices.push_back(std::move(index));
   }
   rows.id = names.fresh(statement.id + "_rows");
@@ -68,15 +67,6 @@ std::optional<ir::Statement> rows_of(const ir::Statement& statement, const hi::C
   rows.accumulator = read->type;
   rows.range = statement.range;
   return rows;
-}
-
-ir::Tensor tensor_of(const ir::Statement& rows) {
-  ir::Tensor tensor;
-  tensor.name = rows.tensor;
-  tensor.type = rows.accumulator;
-  tensor.role = ir::Role::kTemporary;
-  for (const ir::Index& index : rows.indices) tensor.extents.push_back(index_constant(extent_of(index)));
-  return tensor;
 }
 
 /// The program with all rows of one statement in temporaries, if that makes a contraction of it.
@@ -96,7 +86,7 @@ std::optional<ir::Program> gathered(const ir::Program& program, size_t at, int64
     if (std::any_of(all.begin(), all.end(), [&](const ir::Statement& s) { return hi::equal(s.value, read); })) continue;
     std::optional<ir::Statement> rows = rows_of(statement, read, most_bytes, names);
     if (!rows) return std::nullopt;
-    result.tensors.push_back(tensor_of(*rows));
+    result.tensors.push_back(temporary_over(rows->tensor, rows->accumulator, rows->indices));
     const Expr instead = hi::Call::make(read->type, rows->tensor, rows->subscripts, hi::Call::PureExtern);
     update.value = Replacer(read, instead).mutate(update.value);
     all.push_back(*std::move(rows));

@@ -15,15 +15,6 @@
 namespace tc::gpu {
 namespace {
 
-/// Of what stands below the band, and of nothing else.
-isl::union_pw_aff value_at(const isl::schedule_node_band& band) {
-  return band.partial_schedule().at(0).intersect_domain(poly::node_domain(band).universe());
-}
-
-isl::union_pw_aff value_of(const isl::schedule_node& mark) {
-  return value_at(mark.child(0).as<isl::schedule_node_band>());
-}
-
 /// What stands below a sequence without one child, and with another thing in place of a second one.
 isl::schedule siblings(const isl::schedule_node& sequence, int without, int place, const isl::schedule& there) {
   isl::schedule whole;
@@ -94,7 +85,7 @@ isl::schedule around(isl::schedule_node node, size_t depth, isl::schedule whole,
       whole = poly::insert_mark(whole, poly::mark_name(node));
     } else if (node.isa<isl::schedule_node_band>()) {
       const auto band = node.as<isl::schedule_node_band>();
-      isl::union_pw_aff value = value_at(band);
+      isl::union_pw_aff value = loop_value(band.parent());
       for (const isl::map& map : poly::maps_of(iterations)) {
         const isl::pw_multi_aff values = isl::manage(isl_pw_multi_aff_from_map(map.copy()));
         value = value.union_add(values.at(poly::schedule_depth(band) - outer).to_union_pw_aff());
@@ -141,7 +132,7 @@ Result<poly::Scop> merge_loops(const poly::Scop& scop, const std::string& first,
   }
   const isl::schedule_node one = poly::node_at(scop, ref), two = poly::node_at(scop, other);
   const isl::schedule both = poly::sequence(poly::subtree(one.child(0).child(0)), poly::subtree(two.child(0).child(0)));
-  const isl::schedule merged = under_loop(first, value_of(one).union_add(value_of(two)), both);
+  const isl::schedule merged = under_loop(first, loop_value(one).union_add(loop_value(two)), both);
   return proved(scop, {poly::path_of(ways->sequence)}, siblings(ways->sequence, ways->to, ways->from, merged), verb);
 }
 

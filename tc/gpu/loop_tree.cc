@@ -19,10 +19,6 @@ namespace {
 
 const poly::BandFlags kNoFlags{false, {false}};
 
-isl::union_pw_aff value_of(const isl::schedule_node& mark) {
-  return mark.child(0).as<isl::schedule_node_band>().partial_schedule().at(0);
-}
-
 poly::Scop with(const poly::Scop& scop, const poly::NodeRef& ref, const isl::schedule& part) {
   poly::Scop result = scop;
   result.schedule = poly::replace(scop.schedule, ref, part);
@@ -137,6 +133,11 @@ Result<poly::NodeRef> find_loop(const poly::Scop& scop, const std::string& name)
   return fail("there is no loop '{}'; there are {}", name, fmt::join(names, ", "));
 }
 
+isl::union_pw_aff loop_value(const isl::schedule_node& mark) {
+  const auto band = mark.child(0).as<isl::schedule_node_band>();
+  return band.partial_schedule().at(0).intersect_domain(poly::node_domain(band).universe());
+}
+
 std::string fresh_loop_name(const poly::Scop& scop, const std::string& name) {
   const std::vector<std::string> taken = loop_names(scop);
   std::string result = name;
@@ -146,7 +147,7 @@ std::string fresh_loop_name(const poly::Scop& scop, const std::string& name) {
 
 LoopRange loop_range(const poly::Scop& scop, const poly::NodeRef& loop) {
   const isl::schedule_node mark = poly::node_at(scop, loop);
-  const isl::union_map values = value_of(mark).as_union_map().intersect_domain(poly::node_domain(mark.child(0)));
+  const isl::union_map values = loop_value(mark).as_union_map().intersect_domain(poly::node_domain(mark.child(0)));
   LoopRange result{poly::band_info(scop, loop.below()).extents.at(0), INT64_MAX};
   for (const isl::map& map : poly::maps_of(values)) {
     result.first = std::min(result.first, poly::to_int64(map.range().dim_min_val(0)));
@@ -159,7 +160,7 @@ Result<poly::Scop> split_loop(const poly::Scop& scop, const std::string& name, i
   TC_TRY(ref, find_loop(scop, name));
   if (size < 1) return fail("cannot split '{}' by {}", name, size);
   const isl::schedule_node mark = poly::node_at(scop, ref);
-  const isl::union_pw_aff value = value_of(mark);
+  const isl::union_pw_aff value = loop_value(mark);
   const isl::val factor = poly::make_val(mark.ctx(), size);
   const isl::union_pw_aff quotient =
       isl::manage(isl_union_pw_aff_floor(isl_union_pw_aff_scale_down_val(value.copy(), factor.copy())));
@@ -177,14 +178,14 @@ Result<poly::Scop> fuse_loops(const poly::Scop& scop, const std::string& outer, 
   const isl::schedule_node mark = poly::node_at(scop, ref), inner_mark = poly::node_at(scop, inner_ref);
   int64_t first = INT64_MAX, last = INT64_MIN;
   const isl::union_map values =
-      value_of(inner_mark).as_union_map().intersect_domain(poly::node_domain(inner_mark.child(0)));
+      loop_value(inner_mark).as_union_map().intersect_domain(poly::node_domain(inner_mark.child(0)));
   for (const isl::map& map : poly::maps_of(values)) {
     first = std::min(first, poly::to_int64(map.range().dim_min_val(0)));
     last = std::max(last, poly::to_int64(map.range().dim_max_val(0)));
   }
   isl_union_pw_aff* value =
-      isl_union_pw_aff_scale_val(value_of(mark).release(), poly::make_val(mark.ctx(), last - first + 1).release());
-  isl_union_pw_aff* within = value_of(inner_mark).release();
+      isl_union_pw_aff_scale_val(loop_value(mark).release(), poly::make_val(mark.ctx(), last - first + 1).release());
+  isl_union_pw_aff* within = loop_value(inner_mark).release();
   isl_union_pw_aff* start = isl_union_pw_aff_val_on_domain(poly::node_domain(inner_mark.child(0)).release(),
                                                            poly::make_val(mark.ctx(), first).release());
   value = isl_union_pw_aff_add(value, isl_union_pw_aff_sub(within, start));
@@ -208,7 +209,7 @@ Result<poly::Scop> reorder_loops(const poly::Scop& scop, const std::vector<std::
     if (std::count(names.begin(), names.end(), here) == 0) {
       return fail("cannot reorder {}: '{}' stands between them", fmt::join(names, ", "), here);
     }
-    values.emplace(here, value_of(mark));
+    values.emplace(here, loop_value(mark));
     if (i + 1 == names.size()) break;
     const std::optional<isl::schedule_node> next = next_loop(mark);
     if (!next) return fail("cannot reorder {}: below '{}' stands no single loop", fmt::join(names, ", "), here);
@@ -230,7 +231,7 @@ Result<poly::Scop> distribute_loop(const poly::Scop& scop, const std::string& na
   const int count = static_cast<int>(parts.n_children());
   for (int i = 0; i < count; ++i) {
     const isl::schedule below = poly::subtree(parts.child(i));
-    const isl::union_pw_aff value = value_of(mark).intersect_domain(below.domain().universe());
+    const isl::union_pw_aff value = loop_value(mark).intersect_domain(below.domain().universe());
     std::string own = name;
     if (i + 1 < count) {
       own = fresh_loop_name(scop, fmt::format("{}_{}", name, poly::statements_at(scop, parts.child(i)).at(0)));

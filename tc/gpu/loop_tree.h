@@ -18,6 +18,9 @@ bool is_loop(const isl::schedule_node& node);
 std::string loop_name(const isl::schedule_node& mark);
 bool is_launch(const isl::schedule_node& node);
 
+/// The loop's iteration for each instance that stands below its mark, and for no other.
+isl::union_pw_aff loop_value(const isl::schedule_node& mark);
+
 /// Gives the loops of a tree names: those of their indices, and numbers where these are taken.
 ///     band [i, j]   ==>   loop:i band [i]; loop:j band [j]
 poly::Scop name_loops(const poly::Scop& scop);

@@ -223,12 +223,7 @@ class Merger {
         cut_(cut),
         sum_(program.statements[moments.sum]),
         squares_(program.statements[moments.squares]),
-        names_(program) {
-    for (const ir::Statement& s : program.statements) {
-      names_.add(s.id);
-      for (const ir::Index& i : s.indices) names_.add(i.name);
-    }
-  }
+        names_(Names::among_statements(program)) {}
 
   /// The ids of what goes over parts.
   std::vector<std::string> run();
@@ -237,7 +232,6 @@ class Merger {
   void cut_indices();
   ir::Statement over_parts(const std::string& suffix, const ir::Statement& of, bool reduces);
   ir::Statement merged(const ir::Statement& s, const std::vector<Expr>& subscripts, const Expr& value) const;
-  ir::Statement left_over(const ir::Statement& s);
   Expr number(int64_t n) const { return hi::make_const(sum_.accumulator, n); }
   Expr read(const ir::Statement& s) const {
     return hi::Call::make(sum_.accumulator, s.tensor, s.subscripts, hi::Call::PureExtern);
@@ -293,21 +287,16 @@ ir::Statement Merger::over_parts(const std::string& suffix, const ir::Statement&
   s.initialises = reduces;
   s.accesses.clear();
   s.subscripts.clear();
-  ir::Tensor tensor;
-  tensor.name = s.tensor = names_.fresh(of.tensor + suffix);
-  tensor.type = of.accumulator;
-  tensor.role = ir::Role::kTemporary;
+  s.tensor = names_.fresh(of.tensor + suffix);
   s.indices = in_order({outer_, maps_, number_});
-  for (const ir::Index& i : in_order({maps_, outer_, number_})) {
-    tensor.extents.push_back(index_constant(extent_of(i)));
-    s.subscripts.push_back(begin_of(i) == 0 ? index_variable(i.name) : index_variable(i.name) - i.begin);
-  }
+  const std::vector<ir::Index> dimensions = in_order({maps_, outer_, number_});
+  for (const ir::Index& i : dimensions) s.subscripts.push_back(subscript_of(i));
+  program_.tensors.push_back(temporary_over(s.tensor, of.accumulator, dimensions));
   if (reduces) {
     s.indices.insert(s.indices.end(), within_.begin(), within_.end());
   } else {
     s.assign = ir::Assign::kSet;
   }
-  program_.tensors.push_back(std::move(tensor));
   return s;
 }
 
@@ -321,20 +310,6 @@ ir::Statement Merger::merged(const ir::Statement& s, const std::vector<Expr>& su
     index.is_reduction = true;
     result.indices.push_back(index);
   }
-  result.accesses.clear();
-  return result;
-}
-
-/// What no part has.
-ir::Statement Merger::left_over(const ir::Statement& s) {
-  ir::Statement result = s;
-  result.id = names_.fresh(s.id + "_left");
-  result.initialises = false;
-  ir::Index& index = result.indices[cut_.index];
-  const Expr begin = hi::simplify(index_constant(cut_.count * cut_.chunk) + index.begin);
-  const int64_t left = extent_of(index) - cut_.count * cut_.chunk;
-  index = make_index(index.name, left, true);
-  result.value = hi::substitute(index.name, index_variable(index.name) + begin, s.value);
   result.accesses.clear();
   return result;
 }
@@ -360,16 +335,20 @@ std::vector<std::string> Merger::run() {
   parts.value = first.value * first.value;
 
   std::vector<ir::Statement> result;
-  const bool left = extent_of(sum_.indices[cut_.index]) > cut_.count * cut_.chunk;
+  const int64_t done = cut_.count * cut_.chunk;
+  const bool is_left = extent_of(sum_.indices[cut_.index]) > done;
+  const auto left = [&](const ir::Statement& s) {
+    return left_over(s, cut_.index, done, names_.fresh(s.id + "_left"));
+  };
   for (size_t i = 0; i < program_.statements.size(); ++i) {
     if (i == moments_.sum) {
       result.insert(result.end(), {sums, center, first, parts, merged(sum_, sum_.subscripts, read(sums))});
-      if (left) result.push_back(left_over(sum_));
+      if (is_left) result.push_back(left(sum_));
     } else if (i == moments_.squares) {
       std::vector<Expr> subscripts = squares_.subscripts;
       for (Expr& e : subscripts) e = hi::substitute(moments_.renamed, e);
       result.push_back(merged(squares_, subscripts, squares_of_all(center, first, parts)));
-      if (left) result.push_back(left_over(squares_));
+      if (is_left) result.push_back(left(squares_));
     } else {
       result.push_back(program_.statements[i]);
     }

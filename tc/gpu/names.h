@@ -18,6 +18,16 @@ class Names {
     taken_.insert(tile::kThread.begin(), tile::kThread.end());
   }
 
+  /// The same for what is put among a program's statements.
+  static Names among_statements(const ir::Program& program) {
+    Names names(program);
+    for (const ir::Statement& statement : program.statements) {
+      names.add(statement.id);
+      for (const ir::Index& index : statement.indices) names.add(index.name);
+    }
+    return names;
+  }
+
   void add(const std::string& name) { taken_.insert(name); }
 
   std::string fresh(const std::string& wish) {

@@ -15,12 +15,7 @@ namespace {
 class PartSplitter {
  public:
   PartSplitter(ir::Program& program, const ir::Statement& statement, const Parts& parts)
-      : program_(program), statement_(statement), parts_(parts), names_(program) {
-    for (const ir::Statement& s : program.statements) {
-      names_.add(s.id);
-      for (const ir::Index& i : s.indices) names_.add(i.name);
-    }
-  }
+      : program_(program), statement_(statement), parts_(parts), names_(Names::among_statements(program)) {}
 
   PartStatements run() {
     PartStatements result;
@@ -28,19 +23,15 @@ class PartSplitter {
     result.together = together(result.of_parts);
     result.part = part_.name;
     result.rest = rest_.name;
-    const int64_t left = extent_of(index()) - parts_.count * parts_.chunk;
-    if (left > 0) result.left = left_over(left);
+    const int64_t done = parts_.count * parts_.chunk;
+    if (done < extent_of(index())) {
+      result.left = left_over(statement_, parts_.index, done, names_.fresh(statement_.id + "_left"));
+    }
     return result;
   }
 
  private:
   const ir::Index& index() const { return statement_.indices[parts_.index]; }
-  /// The statement with another index in place of the one that is cut, whose value is then `at`.
-  void replace(ir::Statement& s, const ir::Index& by, const Expr& at) const {
-    s.indices[parts_.index] = by;
-    s.value = hi::substitute(index().name, at, statement_.value);
-    s.accesses.clear();
-  }
 
   ir::Statement of_parts() {
     ir::Statement s = statement_;
@@ -51,27 +42,23 @@ class PartSplitter {
     const Expr part = index_variable(part_.name), rest = index_variable(rest_.name);
     const Expr first = hi::simplify((parts_.cyclic ? part : part * index_constant(parts_.chunk)) + index().begin);
     const Expr at = (parts_.cyclic ? rest * index_constant(parts_.count) : rest) + first;
-    replace(s, rest_, at);
+    s.indices[parts_.index] = rest_;
+    s.value = hi::substitute(index().name, at, statement_.value);
+    s.accesses.clear();
     if (parts_.count * parts_.chunk > extent_of(index())) s.guard = hi::simplify(at < index().end);
-    ir::Tensor tensor;
-    tensor.name = s.tensor = names_.fresh(statement_.tensor + "_parts");
-    tensor.type = statement_.accumulator;
-    tensor.role = ir::Role::kTemporary;
+    s.tensor = names_.fresh(statement_.tensor + "_parts");
     s.subscripts.clear();
     std::vector<ir::Index> kept;
     for (const ir::Index& i : s.indices) {
       if (!i.is_reduction) kept.push_back(i);
     }
     kept.insert(parts_.in_front ? kept.begin() : kept.end(), part_);
-    for (const ir::Index& i : kept) {
-      tensor.extents.push_back(index_constant(extent_of(i)));
-      s.subscripts.push_back(begin_of(i) == 0 ? index_variable(i.name) : index_variable(i.name) - i.begin);
-    }
+    for (const ir::Index& i : kept) s.subscripts.push_back(subscript_of(i));
+    program_.tensors.push_back(temporary_over(s.tensor, statement_.accumulator, kept));
     for (const ir::Index& i : s.indices) {
       if (i.is_reduction) kept.push_back(i);
     }
     s.indices = kept;
-    program_.tensors.push_back(std::move(tensor));
     return s;
   }
 
@@ -82,15 +69,6 @@ class PartSplitter {
     s.indices.back().is_reduction = true;
     s.value = hi::Call::make(statement_.accumulator, parts.tensor, parts.subscripts, hi::Call::PureExtern);
     s.accesses.clear();
-    return s;
-  }
-
-  ir::Statement left_over(int64_t left) {
-    ir::Statement s = statement_;
-    s.id = names_.fresh(statement_.id + "_left");
-    s.initialises = false;
-    const Expr begin = hi::simplify(index_constant(parts_.count * parts_.chunk) + index().begin);
-    replace(s, make_index(index().name, left, true), index_variable(index().name) + begin);
     return s;
   }
 

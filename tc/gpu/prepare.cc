@@ -8,6 +8,7 @@
 #include "tc/gpu/gather_rows.h"
 #include "tc/gpu/limits.h"
 #include "tc/gpu/moments.h"
+#include "tc/gpu/names.h"
 #include "tc/gpu/parts.h"
 #include "tc/gpu/recompute.h"
 #include "tc/gpu/statements.h"
@@ -67,13 +68,7 @@ std::optional<Split> find_split(const ir::Program& program, const ir::Statement&
 class Splitter {
  public:
   Splitter(ir::Program& program, const ir::Statement& statement, const Split& split)
-      : program_(program), statement_(statement), split_(split) {
-    for (const ir::Tensor& t : program.tensors) taken_.insert(t.name);
-    for (const ir::Scalar& s : program.scalars) taken_.insert(s.name);
-    for (const ir::Statement& s : program.statements) {
-      taken_.insert(s.id);
-      for (const ir::Index& i : s.indices) taken_.insert(i.name);
-    }
+      : program_(program), statement_(statement), split_(split), names_(Names::among_statements(program)) {
     for (const ir::Index& i : statement.indices) {
       if (!i.is_reduction) kept_.push_back(i);
     }
@@ -84,16 +79,11 @@ class Splitter {
  private:
   ir::Statement lanes();
   ir::Statement stage(const std::string& suffix);
-  std::string fresh(const std::string& wish) {
-    std::string name = wish;
-    for (int i = 1; !taken_.insert(name).second; ++i) name = wish + "_" + std::to_string(i);
-    return name;
-  }
 
   ir::Program& program_;
   const ir::Statement& statement_;
   const Split& split_;
-  std::set<std::string> taken_;
+  Names names_;
   std::vector<ir::Index> kept_;  ///< dimensions of the partial results, but for the last
   std::vector<ir::Statement> done_;
 };
@@ -102,8 +92,8 @@ class Splitter {
 /// for what the caller adds to the statement's subscripts.
 ir::Statement Splitter::stage(const std::string& suffix) {
   ir::Statement result;
-  result.id = fresh(statement_.id + suffix);
-  result.tensor = fresh(statement_.tensor + suffix);
+  result.id = names_.fresh(statement_.id + suffix);
+  result.tensor = names_.fresh(statement_.tensor + suffix);
   result.assign = statement_.assign;
   result.initialises = true;
   result.accumulator = statement_.accumulator;
@@ -113,29 +103,23 @@ ir::Statement Splitter::stage(const std::string& suffix) {
   return result;
 }
 
-std::vector<Expr> extents_of(const std::vector<ir::Index>& indices) {
-  std::vector<Expr> extents;
-  for (const ir::Index& i : indices) extents.push_back(index_constant(extent_of(i)));
-  return extents;
-}
-
 /// The partial results, one for each lane of each part.
 ir::Statement Splitter::lanes() {
   const ir::Index& index = statement_.indices[split_.index];
   const int64_t extent = extent_of(index);
   const int64_t per_step = split_.lanes * split_.parts;
   const int64_t steps = ceil_div(extent, per_step);
-  const ir::Index step = make_index(fresh(index.name + "_step"), steps, true);
+  const ir::Index step = make_index(names_.fresh(index.name + "_step"), steps, true);
   Expr number = index_variable(step.name);
   if (split_.parts > 1) {
-    kept_.push_back(make_index(fresh(index.name + "_part"), split_.parts, false));
+    kept_.push_back(make_index(names_.fresh(index.name + "_part"), split_.parts, false));
     number = index_variable(kept_.back().name) * index_constant(steps) + number;
   }
-  const ir::Index lane = make_index(fresh(index.name + "_lane"), split_.lanes, false);
+  const ir::Index lane = make_index(names_.fresh(index.name + "_lane"), split_.lanes, false);
   ir::Statement result = stage("_lanes");
   result.indices.push_back(lane);
   result.subscripts.push_back(index_variable(lane.name));
-  std::vector<Expr> extents = extents_of(result.indices);
+  program_.tensors.push_back(temporary_over(result.tensor, statement_.accumulator, result.indices));
   for (size_t i = 0; i < statement_.indices.size(); ++i) {
     if (statement_.indices[i].is_reduction) result.indices.push_back(i == split_.index ? step : statement_.indices[i]);
   }
@@ -143,13 +127,6 @@ ir::Statement Splitter::lanes() {
   if (steps * per_step != extent) result.guard = offset < index_constant(extent);
   const Expr value = begin_of(index) == 0 ? offset : offset + index.begin;
   result.value = hi::substitute(index.name, value, statement_.value);
-
-  ir::Tensor tensor;
-  tensor.name = result.tensor;
-  tensor.type = statement_.accumulator;
-  tensor.extents = std::move(extents);
-  tensor.role = ir::Role::kTemporary;
-  program_.tensors.push_back(std::move(tensor));
   return result;
 }
 
@@ -166,25 +143,18 @@ std::vector<ir::Statement> Splitter::run() {
     const ir::Statement& last = done_.back();
     ir::Statement next = stage(suffix);
     std::vector<Expr> subscripts = next.subscripts;
-    std::vector<Expr> extents = extents_of(next.indices);
-    const ir::Index over = make_index(fresh(name + "_twig"), extent / left, true);
+    const ir::Index over = make_index(names_.fresh(name + "_twig"), extent / left, true);
     Expr at = index_variable(over.name);
     if (left > 1) {
-      const ir::Index branch = make_index(fresh(name + "_branch"), left, false);
+      const ir::Index branch = make_index(names_.fresh(name + "_branch"), left, false);
       next.indices.push_back(branch);
       next.subscripts.push_back(index_variable(branch.name));
-      extents.push_back(branch.end);
       at = at * index_constant(left) + index_variable(branch.name);
     }
+    program_.tensors.push_back(temporary_over(next.tensor, statement_.accumulator, next.indices));
     next.indices.push_back(over);
     subscripts.push_back(at);
     next.value = read(last, subscripts);
-    ir::Tensor tensor;
-    tensor.name = next.tensor;
-    tensor.type = statement_.accumulator;
-    tensor.extents = extents;
-    tensor.role = ir::Role::kTemporary;
-    program_.tensors.push_back(std::move(tensor));
     done_.push_back(std::move(next));
     extent = left;
   };
@@ -197,7 +167,7 @@ std::vector<ir::Statement> Splitter::run() {
   }
   ir::Statement result = statement_;
   result.indices = kept_;
-  const ir::Index over = make_index(fresh(name + "_last"), extent, true);
+  const ir::Index over = make_index(names_.fresh(name + "_last"), extent, true);
   result.indices.push_back(over);
   std::vector<Expr> subscripts;
   for (const ir::Index& i : kept_) subscripts.push_back(index_variable(i.name) - i.begin);

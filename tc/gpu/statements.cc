@@ -36,6 +36,31 @@ ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction)
   return index;
 }
 
+ir::Tensor temporary_over(const std::string& name, Halide::Type type, const std::vector<ir::Index>& indices) {
+  ir::Tensor tensor;
+  tensor.name = name;
+  tensor.type = type;
+  tensor.role = ir::Role::kTemporary;
+  for (const ir::Index& index : indices) tensor.extents.push_back(index_constant(extent_of(index)));
+  return tensor;
+}
+
+Expr subscript_of(const ir::Index& index) {
+  const Expr value = index_variable(index.name);
+  return begin_of(index) == 0 ? value : value - index.begin;
+}
+
+ir::Statement left_over(ir::Statement statement, size_t index, int64_t done, const std::string& id) {
+  ir::Index& cut = statement.indices[index];
+  const Expr begin = hi::simplify(index_constant(done) + cut.begin);
+  statement.id = id;
+  statement.initialises = false;
+  statement.value = hi::substitute(cut.name, index_variable(cut.name) + begin, statement.value);
+  statement.accesses.clear();
+  cut = make_index(cut.name, extent_of(cut) - done, true);
+  return statement;
+}
+
 bool reads(const Expr& expr, const std::function<bool(const hi::Call*)>& is_it) {
   class Finder : public hi::IRVisitor {
    public:
@@ -56,6 +81,10 @@ bool reads(const Expr& expr, const std::function<bool(const hi::Call*)>& is_it) 
 
 bool reads_tensor(const ir::Program& program, const Expr& expr) {
   return reads(expr, [&](const hi::Call* call) { return ir::is_tensor_read(program, call); });
+}
+
+bool reads_tensor(const Expr& expr, const std::string& tensor) {
+  return reads(expr, [&](const hi::Call* call) { return call->name == tensor; });
 }
 
 bool reads_chosen_row(const ir::Program& program, const hi::Call* read) {

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "tc/ir/program.h"
 
@@ -18,9 +19,17 @@ int64_t extent_of(const ir::Index& index);
 /// An index with the values [0, extent).
 ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction);
 
-/// Whether an expression reads a tensor that `is_it` accepts.
+/// A new temporary that has a dimension for each index, and where an index's value stands in its dimension.
+ir::Tensor temporary_over(const std::string& name, Halide::Type type, const std::vector<ir::Index>& indices);
+Halide::Expr subscript_of(const ir::Index& index);
+
+/// A reduction over what is left of one index behind its first `done` values; it adds to what is there.
+ir::Statement left_over(ir::Statement statement, size_t index, int64_t done, const std::string& id);
+
+/// Whether an expression reads a tensor that `is_it` accepts; any tensor; the tensor of a name.
 bool reads(const Halide::Expr& expr, const std::function<bool(const Halide::Internal::Call*)>& is_it);
 bool reads_tensor(const ir::Program& program, const Halide::Expr& expr);
+bool reads_tensor(const Halide::Expr& expr, const std::string& tensor);
 
 /// Whether a read is of a row that data choose, E(I(i), k): a tensor is read in some subscript, but not in the last.
 bool reads_chosen_row(const ir::Program& program, const Halide::Internal::Call* read);
