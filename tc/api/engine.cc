@@ -418,6 +418,7 @@ Result<std::string> Engine::emit(const Request& request, std::string_view stage,
     TC_TRY(wanted, find_stage(stage, concrete, request.backend));
     Request of_stage = request;
     of_stage.backend = wanted.backend;
+    of_stage.device = 0;  // none is needed
     TC_TRY(def, impl_->find(request.entry));
     if (impl_->production) return fail("production compiles nothing, and has no stages of '{}' to show", request.entry);
     TC_TRY(settings, settings_of(of_stage, def->program));

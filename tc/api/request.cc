@@ -95,6 +95,9 @@ std::vector<std::string> inputs_of(const ir::Program& program) {
 Result<compile::Settings> settings_of(const Request& request, const ir::Program& program) {
   if (auto valid = options::validate(request.options); !valid) return tl::unexpected(valid.error());
   if (auto valid = options::validate(request.mapping); !valid) return tl::unexpected(valid.error());
+  if (request.backend != Backend::kCuda && request.device != 0) {
+    return fail("device {} is asked for; only the backend cuda has several", request.device);
+  }
   if (request.budget.isl_operations == 0) return fail("a budget of 0 isl operations lets nothing compile");
   if (request.budget.wall_clock_ms <= 0) {
     return fail("a budget of {} ms lets nothing compile", request.budget.wall_clock_ms);

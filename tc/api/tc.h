@@ -113,7 +113,7 @@ struct Request {
   std::map<std::string, Scalar> scalars{};  ///< at least those that are compiled in; others are ignored
 
   Backend backend = Backend::kCpu;
-  int device = 0;                     ///< of kCuda: the GPU's number, as DLPack and the driver count them
+  int device = 0;                     ///< of kCuda: the GPU's number, as DLPack and the driver count them; else 0
   options::CpuOptions options{};      ///< of kCpu
   options::MappingOptions mapping{};  ///< of kCuda and kSimulator
   /// Of kCuda and kSimulator: a kernel for tensors of any address that their elements can have. One without it may copy

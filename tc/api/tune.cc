@@ -237,13 +237,17 @@ tune::TunerOptions tuner_options(const TuneConfig& config, const Request& reques
   return options;
 }
 
-Result<void> check(const TuneConfig& config, int device) {
+Result<void> check(const TuneConfig& config, const Request& request) {
   if (config.generations < 0) return fail("{} generations", config.generations);
   if (config.population < 1) return fail("a population of {}", config.population);
   if (config.threads < 0) return fail("{} threads", config.threads);
   if (!(config.time_limit_s >= 0)) return fail("a time limit of {} s", config.time_limit_s);
-  for (const int given : config.devices.empty() ? std::vector{device} : config.devices) {
+  for (const int given : config.devices.empty() ? std::vector{request.device} : config.devices) {
     if (given < 0) return fail("device {}: they are numbered from 0", given);
+    if (std::ranges::count(config.devices, given) > 1) return fail("device {} is given twice", given);
+  }
+  if (!config.devices.empty() && request.backend != Backend::kCuda) {
+    return fail("devices are given that measure; only the backend cuda has several");
   }
   if (config.crossover_rate < 0 || config.crossover_rate > 1)
     return fail("a crossover rate of {}", config.crossover_rate);
@@ -257,7 +261,7 @@ Result<void> check(const TuneConfig& config, int device) {
 
 Result<tune::Tuned> tune_guarded(const TuneProgram& program, std::span<const Tensor> inputs, const TuneConfig& config,
                                  const TuneCallback& callback) {
-  TC_TRY_VOID(check(config, program.request.device));
+  TC_TRY_VOID(check(config, program.request));
   TC_TRY(folder, Folder::make(config.folder));
   const TuneProblem problem{
       .program = program, .seed = config.seed, .folder = folder.path(), .data_given = !inputs.empty()};

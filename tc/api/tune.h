@@ -39,7 +39,7 @@ struct TuneConfig {
   double mutation_rate = 0.1;   ///< of each parameter of a child
   uint64_t seed = 1;            ///< of the search and of random data
   int threads = 0;              ///< compilations at once; 0: as many as there are cores
-  std::vector<int> devices{};   ///< GPUs, by number, that measure; empty: the request's
+  std::vector<int> devices{};   ///< GPUs, by number, each once, that measure; empty: the request's
   double time_limit_s = 0;      ///< 0: none
   double compile_limit_s = 60;  ///< of one candidate
   double measure_limit_s = 60;  ///< of one candidate; ten times that of the first, which waits for the oracle

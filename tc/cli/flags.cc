@@ -33,7 +33,7 @@ DEFINE_string(code_for, "",
 DEFINE_string(search, "genetic", "How tune searches: genetic, or random.");
 DEFINE_uint32(generations, 10, "Generations of candidates.");
 DEFINE_uint32(population, 16, "Candidates in a generation.");
-DEFINE_string(devices, "", "NUMBER,... GPUs to measure on. Empty: that of --device.");
+DEFINE_string(devices, "", "NUMBER,... GPUs to measure on, each once. Empty: that of --device.");
 DEFINE_uint32(time_limit, 0, "Seconds until the search ends with the best so far. 0: no limit.");
 DEFINE_uint32(measure_limit, 60,
               "Seconds that measuring one candidate may take; the first, which waits for the oracle, ten times that.");
@@ -48,7 +48,7 @@ DEFINE_string(
 DEFINE_string(part, "",
               "I/N: this process is the I-th, from 0, of N side by side. They share out the lines of --shapes; one "
               "problem they search from different seeds. Empty: as Open MPI or a Slurm array say, else 0/1.");
-DEFINE_int32(device, 0, "Number of the GPU to run on.");
+DEFINE_int32(device, 0, "Number of the GPU to run on. For the backend cuda; auto heeds it where it takes a GPU.");
 DEFINE_string(output_dir, ".", "Folder to write each result to, as NAME.npy. Empty: results are not written.");
 DEFINE_bool(check, false,
             "run: compare the results with the interpreter's, and fail if one is farther off than rounding explains. "

@@ -111,7 +111,11 @@ Result<api::Request> request_of_flags(const std::string& entry, const std::vecto
   api::Request request;
   request.entry = entry;
   request.backend = backend;
-  request.device = FLAGS_device;
+  if (backend == api::Backend::kCuda) {
+    request.device = FLAGS_device;
+  } else if (FLAGS_device != 0 && FLAGS_backend != "auto") {
+    return fail("'--device' is for the backend cuda");
+  }
   TC_TRY(sizes, parse_assignments("sizes", FLAGS_sizes));
   for (const auto& [name, text] : sizes) {
     TC_TRY_VOID(check_size_name(name, entry, size_names));

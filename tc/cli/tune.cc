@@ -84,6 +84,11 @@ Result<std::vector<Shape>> shapes_of_flags() {
 
 Result<std::vector<int>> devices_of_flags() {
   std::vector<int> devices;
+  TC_TRY(backend, backend_of_flags());
+  if (backend != api::Backend::kCuda) {
+    if (!FLAGS_devices.empty() && FLAGS_backend != "auto") return fail("'--devices' is for the backend cuda");
+    return devices;
+  }
   std::istringstream words(FLAGS_devices);
   for (std::string word; std::getline(words, word, ',');) {
     TC_TRY(device, parse_integer("devices", word));

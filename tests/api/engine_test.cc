@@ -107,6 +107,9 @@ TEST(Engine, RefusesOptionsAndBudgetsOutOfBounds) {
   request.options = {};
   request.budget.isl_operations = 0;
   EXPECT_EQ(error_of(engine.compile(request)), "error: a budget of 0 isl operations lets nothing compile\n");
+  request.device = 99;
+  EXPECT_EQ(error_of(engine.compile(request)), "error: device 99 is asked for; only the backend cuda has several\n");
+  request.device = 0;
   request.budget = {.isl_operations = 10, .wall_clock_ms = 1000};
   const Result<CompiledKernel> over = engine.compile(request);
   ASSERT_FALSE(over);

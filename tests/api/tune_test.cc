@@ -185,6 +185,11 @@ TEST_F(Tuning, SaysWhatIsWrong) {
   bad = config();
   bad.devices = {0, -1};
   EXPECT_EQ(error_of(tune(mm(), {}, bad)), "error: device -1: they are numbered from 0\n");
+  bad.devices = {1, 0, 1};
+  EXPECT_EQ(error_of(tune(mm(), {}, bad)), "error: device 1 is given twice\n");
+  bad.devices = {0};
+  EXPECT_EQ(error_of(tune(mm(), {}, bad)),
+            "error: devices are given that measure; only the backend cuda has several\n");
   std::vector<Tensor> one;
   one.push_back(*Tensor::allocate({.shape = {16, 32}}));
   EXPECT_EQ(error_of(tune(mm(), one, config())), "error: 1 inputs are given; the def has 2\n");

@@ -396,6 +396,10 @@ TEST_F(Tool, MappingOptionsAreForAGpu) {
             "error: '--check_bounds' is for the backend cpu\n");
   EXPECT_EQ(error({"run", "mm.tc", "--backend=sim", "--repeat=3"}),
             "error: '--repeat' is for the backends cpu and cuda\n");
+  for (const char* backend : {"cpu", "sim", "interp"}) {
+    EXPECT_EQ(error({"run", "mm.tc", std::string("--backend=") + backend, "--sizes=M=2,N=2,K=2", "--device=99"}),
+              "error: '--device' is for the backend cuda\n");
+  }
 }
 
 TEST_F(Tool, EmitShowsTheStagesOfAGpu) {
