@@ -12,6 +12,7 @@
 #include "tc/cli/cache_text.h"
 #include "tc/cuda/arch.h"
 #include "tc/support/check.h"
+#include "tc/support/cpp_words.h"
 #include "tc/support/result.h"
 
 namespace tc::cli {
@@ -205,13 +206,35 @@ std::string tensor_remark(const api::TensorSpec& spec) {
                      fmt::join(spec.strides, ", "));
 }
 
-Parameters parameters_of(const api::Signature& signature, const api::Specs& specs,
+/// Names that the exported functions use themselves; @ stands for the function's.
+constexpr const char* kOwnNames[] = {"arguments", "cuLaunchKernel", "fault",    "int16_t",  "int32_t",
+                                     "int64_t",   "int8_t",         "kernels",  "status",   "stream",
+                                     "uint16_t",  "uint32_t",       "uint64_t", "uint8_t",  "workspace",
+                                     "NULL",      "size_t",         "@",        "@_kernel", "@_kernels"};
+
+/// The name of a parameter of the function: the def's, or with lines behind it where C or the function has that name.
+std::string parameter_name(const std::string& name, const std::string& function, const api::Signature& signature) {
+  const auto is_taken = [&](const std::string& tried) {
+    const auto is_it = [&](const char* own) { return tried == replaced(own, function); };
+    const auto has_it = [&](const std::vector<api::Argument>& arguments) {
+      return std::ranges::find(arguments, tried, &api::Argument::name) != arguments.end();
+    };
+    return is_cpp_word(tried) || std::ranges::any_of(kOwnNames, is_it) ||
+           (tried != name && (has_it(signature.parameters) || has_it(signature.results)));
+  };
+  std::string tried = name;
+  while (is_taken(tried)) tried += '_';
+  return tried;
+}
+
+Parameters parameters_of(const std::string& function, const api::Signature& signature, const api::Specs& specs,
                          const std::map<std::string, int64_t>& compiled_in) {
   Parameters parameters;
   const auto add = [&](const api::Argument& argument, std::vector<size_t>& places, std::string remark) {
     places.push_back(parameters.list.size());
     const bool is_scalar = argument.role == api::Role::kScalar;
-    parameters.list.push_back({argument.name, argument.type, is_scalar, &places == &parameters.outputs, remark});
+    parameters.list.push_back({parameter_name(argument.name, function, signature), argument.type, is_scalar,
+                               &places == &parameters.outputs, remark});
   };
   for (const api::Argument& argument : signature.parameters) {
     if (argument.role != api::Role::kScalar) {
@@ -470,7 +493,7 @@ ExportedC export_gpu(const std::string& name, const Parameters& parameters, cons
 Result<ExportedC> export_c(const std::string& name, const api::Signature& signature, const api::Specs& specs,
                            const std::map<std::string, int64_t>& compiled_in, const cache::Key& key,
                            const cache::Entry& entry) {
-  const Parameters parameters = parameters_of(signature, specs, compiled_in);
+  const Parameters parameters = parameters_of(name, signature, specs, compiled_in);
   ExportedC exported;
   if (key.problem.backend == cache::Backend::kCpu) {
     TC_TRY(cpu, export_cpu(name, parameters, entry));

@@ -18,7 +18,8 @@ struct ExportedC {
 };
 
 /// The function `name` (a C identifier) that runs an entry. It takes the def's parameters, then its results that are
-/// not among them: tensors as addresses, scalars as values. Errors: a function of mathematics that C's library lacks.
+/// not among them: tensors as addresses, scalars as values, by the def's names but for those that C or the function has
+/// ("int" is "int_"). Errors: a function of mathematics that C's library lacks.
 Result<ExportedC> export_c(const std::string& name, const api::Signature& signature, const api::Specs& specs,
                            const std::map<std::string, int64_t>& compiled_in, const cache::Key& key,
                            const cache::Entry& entry);

@@ -3,122 +3,23 @@
 #include "tc/cuda/intrinsics.h"
 #include "tc/cuda/prelude.h"
 #include "tc/support/check.h"
+#include "tc/support/cpp_words.h"
 
 namespace tc::cuda {
 namespace {
 
-const std::set<std::string>& cpp_words() {
-  static const std::set<std::string> words = {"alignas",
-                                              "alignof",
-                                              "and",
-                                              "and_eq",
-                                              "asm",
-                                              "auto",
-                                              "bitand",
-                                              "bitor",
-                                              "bool",
-                                              "break",
-                                              "case",
-                                              "catch",
-                                              "char",
-                                              "char16_t",
-                                              "char32_t",
-                                              "class",
-                                              "compl",
-                                              "const",
-                                              "const_cast",
-                                              "constexpr",
-                                              "continue",
-                                              "decltype",
-                                              "default",
-                                              "delete",
-                                              "do",
-                                              "double",
-                                              "dynamic_cast",
-                                              "else",
-                                              "enum",
-                                              "explicit",
-                                              "export",
-                                              "extern",
-                                              "false",
-                                              "float",
-                                              "for",
-                                              "friend",
-                                              "goto",
-                                              "if",
-                                              "inline",
-                                              "int",
-                                              "long",
-                                              "mutable",
-                                              "namespace",
-                                              "new",
-                                              "noexcept",
-                                              "not",
-                                              "not_eq",
-                                              "nullptr",
-                                              "operator",
-                                              "or",
-                                              "or_eq",
-                                              "private",
-                                              "protected",
-                                              "public",
-                                              "register",
-                                              "reinterpret_cast",
-                                              "return",
-                                              "short",
-                                              "signed",
-                                              "sizeof",
-                                              "static",
-                                              "static_assert",
-                                              "static_cast",
-                                              "struct",
-                                              "switch",
-                                              "template",
-                                              "this",
-                                              "thread_local",
-                                              "throw",
-                                              "true",
-                                              "try",
-                                              "typedef",
-                                              "typeid",
-                                              "typename",
-                                              "union",
-                                              "unsigned",
-                                              "using",
-                                              "virtual",
-                                              "void",
-                                              "volatile",
-                                              "wchar_t",
-                                              "while",
-                                              "xor",
-                                              "xor_eq",
-                                              "threadIdx",
-                                              "blockIdx",
-                                              "blockDim",
-                                              "gridDim",
-                                              "warpSize",
-                                              "float2",
-                                              "float4",
-                                              "double2",
-                                              "int2",
-                                              "int4",
-                                              "uint2",
-                                              "uint4",
-                                              "longlong2",
-                                              "main",
-                                              "shared_memory",
-                                              "warp_lanes",
-                                              "min",
-                                              "max",
-                                              "asm_volatile",
-                                              "signbit",
-                                              "NULL"};
+/// What CUDA or the text around a kernel has.
+const std::set<std::string>& cuda_words() {
+  static const std::set<std::string> words = {
+      "threadIdx",     "blockIdx",   "blockDim", "gridDim", "warpSize",     "float2",    "float4",
+      "double2",       "int2",       "int4",     "uint2",   "uint4",        "longlong2", "main",
+      "shared_memory", "warp_lanes", "min",      "max",     "asm_volatile", "signbit",   "NULL"};
   return words;
 }
 
 bool is_reserved(const std::string& name) {
-  return cpp_words().count(name) || is_prelude_name(name) || is_device_function(name) || name.starts_with("__") ||
-         (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z');
+  return is_cpp_word(name) || cuda_words().count(name) || is_prelude_name(name) || is_device_function(name) ||
+         name.starts_with("__") || (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z');
 }
 
 std::string as_identifier(const std::string& name) {

@@ -210,6 +210,9 @@ int main(void) {
   EXPECT_EQ(std::system(compile.c_str()), 0);
   EXPECT_EQ(folder.files(), (std::vector<std::string>{"main.c", "mv.tc", "out/libsmall.a", "out/libtc_mv.a", "out/main",
                                                       "out/small.c", "out/small.h", "out/tc_mv.c", "out/tc_mv.h"}));
+  folder.write("names.tc", "def names(float(N) fault) -> (arguments) { arguments(i) = fault(i) }");
+  good({"export", "names.tc", "--sizes=N=8", "--output_dir=out"});
+  EXPECT_TRUE(has(folder.read("out/tc_names.h"), "int tc_names(const float* fault_, float* arguments_);"));
   EXPECT_EQ(error({"export", "mv.tc", "--sizes=M=8,K=16", "--name=1x"}), "error: '1x' is no name of a function of C\n");
   EXPECT_EQ(error({"export", "mv.tc", "--kind=d"}), "error: there is no kind 'd'; there is c\n");
 }

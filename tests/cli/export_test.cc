@@ -91,10 +91,12 @@ cache::Entry kernels() {
 /// Compiles the exported function with the driver and the program above.
 class ExportC : public ::testing::Test {
  protected:
-  void SetUp() override {
+  void SetUp() override { compile("a", "s", "b"); }
+  /// With these names of the tensor, the scalar and the result.
+  void compile(const char* a, const char* s, const char* b) {
     const api::Signature signature{.entry = "f",
-                                   .parameters = {{.name = "a"}, {.name = "s", .role = api::Role::kScalar}},
-                                   .results = {{.name = "b", .role = api::Role::kResult}}};
+                                   .parameters = {{.name = a}, {.name = s, .role = api::Role::kScalar}},
+                                   .results = {{.name = b, .role = api::Role::kResult}}};
     const api::Specs specs{{{.shape = {16}, .strides = {1}}}, {{.shape = {16}, .strides = {1}}}};
     const auto exported = cli::export_c("f", signature, specs, {}, {.problem = {.target = "sm_90a"}}, kernels());
     ASSERT_TRUE(exported) << exported.error().to_string();
@@ -121,6 +123,19 @@ TEST_F(ExportC, AGpusKernelsNeedTheDriverOnly) {
             "launch second (1 1 1) (64 1 1) 0 stream 5: 2000 1000 2.5\n"
             "free 7000\n"
             "unload sm_80\n");
+}
+
+/// The names of a def are not chosen with C in mind.
+TEST_F(ExportC, NamesThatCOrTheFunctionHas) {
+  ASSERT_EQ(run("./main 80 >as_usual"), 0);
+  for (const auto& [a, s, b] : {std::tuple("int", "int_", "arguments"),
+                                {"kernels", "stream", "workspace"},
+                                {"f_kernels", "status", "f"},
+                                {"cuLaunchKernel", "unix", "uint64_t"}}) {
+    compile(a, s, b);
+    ASSERT_EQ(run("c++ -fsyntax-only -x c++ f.h && ./main 80 >out"), 0) << a;
+    EXPECT_EQ(folder_.read("out"), folder_.read("as_usual"));
+  }
 }
 
 /// That of the device's architecture, else of the newest older one of the same major number, else none.
