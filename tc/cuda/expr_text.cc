@@ -209,6 +209,10 @@ ExprText::Text ExprText::arithmetic(Type type, char op, const Expr& a, const Exp
     const char* name = op == '+' ? "wrap_add" : op == '-' ? "wrap_sub" : "wrap_mul";
     return {fmt::format("{}({}, {})", name, print(a).text, print(b).text), kAtom};
   }
+  if (op == '*' && type == Halide::UInt(16)) {
+    // C++ would multiply two of them as int, which the product may overflow.
+    return narrowed(type, {fmt::format("1u * {} * {}", at(a, kProduct), at(b, kProduct + 1)), kProduct});
+  }
   const int level = op == '*' ? kProduct : kSum;
   // A sum of floats is no sum of its parts in another order: the right side keeps its parentheses.
   const int right = op == '+' && !type.is_float() ? level : level + 1;

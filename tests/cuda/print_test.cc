@@ -135,6 +135,14 @@ TEST(Expressions, IntegerValuesWrapAndIndicesDoNot) {
   EXPECT_EQ(w.value(read(w.f, {thread_x() / 16, thread_x() % 16})), "F[thread_x / 16 * 16 + thread_x % 16]");
 }
 
+TEST(Expressions, ProductsOfSixteenBitsAreNoInts) {
+  const Workbench k;
+  const auto element = [&](Halide::Type type) { return hi::Cast::make(type, read(k.i, {0})); };
+  const auto product = [&](Halide::Type type) { return k.value(hi::Mul::make(element(type), element(type))); };
+  EXPECT_EQ(product(UInt(16)), "uint16(1u * uint16(I[0]) * uint16(I[0]))");
+  EXPECT_EQ(product(Int(16)), "int16(int16(I[0]) * int16(I[0]))");
+}
+
 TEST(Expressions, DivisionRoundsDown) {
   const Workbench w;
   const Expr x = read(w.i, {0});
