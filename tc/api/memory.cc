@@ -6,6 +6,7 @@
 #include <array>
 #include <fstream>
 #include <limits>
+#include <sstream>
 
 namespace tc::api {
 namespace {
@@ -19,33 +20,51 @@ int64_t number_in(const std::string& path) {
   return file >> number ? number : kUnknown;
 }
 
-int64_t machine_bytes() {
-  std::ifstream file("/proc/meminfo");
-  std::string line;
-  constexpr std::string_view kField = "MemAvailable:";
-  while (std::getline(file, line)) {
-    if (line.starts_with(kField)) return std::stoll(line.substr(kField.size())) * 1024;
+/// The number behind a name that begins a line; kUnknown if there is none.
+int64_t number_of(const std::string& path, const std::string& name) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string first;
+    int64_t number = 0;
+    if (words >> first >> number && first == name) return number;
   }
   return kUnknown;
 }
 
-/// The limit of the process's control group, less what it uses: version 2, else version 1.
-int64_t group_bytes() {
-  constexpr std::array<std::array<const char*, 2>, 2> kFiles = {{
-      {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"},
-      {"/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"},
-  }};
-  for (const auto& [limit_file, usage_file] : kFiles) {
-    const int64_t limit = number_in(limit_file);
-    const int64_t usage = number_in(usage_file);
-    if (limit != kUnknown && usage != kUnknown) return std::max<int64_t>(0, limit - usage);
+int64_t machine_bytes(const std::string& root) {
+  const int64_t kibibytes = number_of(root + "/proc/meminfo", "MemAvailable:");
+  return kibibytes == kUnknown ? kUnknown : kibibytes * 1024;
+}
+
+/// Where a version of control groups says what a group may use, what it uses, and what of that is files' pages.
+struct GroupFiles {
+  const char *limit, *usage, *statistics, *active_file, *inactive_file;
+};
+constexpr GroupFiles kVersion2 = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current",
+                                  "/sys/fs/cgroup/memory.stat", "active_file", "inactive_file"};
+constexpr GroupFiles kVersion1 = {"/sys/fs/cgroup/memory/memory.limit_in_bytes",
+                                  "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat",
+                                  "total_active_file", "total_inactive_file"};
+
+/// The limit of the process's control group, less what it uses and could not drop: version 2, else version 1.
+int64_t group_bytes(const std::string& root) {
+  for (const GroupFiles& files : {kVersion2, kVersion1}) {
+    const int64_t limit = number_in(root + files.limit);
+    int64_t used = number_in(root + files.usage);
+    if (limit == kUnknown || used == kUnknown) continue;
+    for (const char* name : {files.active_file, files.inactive_file}) {
+      const int64_t pages = number_of(root + files.statistics, name);
+      if (pages != kUnknown) used -= pages;
+    }
+    return std::clamp<int64_t>(limit - used, 0, limit);
   }
   return kUnknown;
 }
 
 }  // namespace
 
-int64_t available_memory_bytes() { return std::min(machine_bytes(), group_bytes()); }
+int64_t available_memory_bytes(const std::string& root) { return std::min(machine_bytes(root), group_bytes(root)); }
 
 std::string human_bytes(int64_t bytes) {
   constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
