@@ -263,8 +263,9 @@ Result<tune::Tuned> tune_guarded(const TuneProgram& program, std::span<const Ten
                                  const TuneCallback& callback) {
   TC_TRY_VOID(check(config, program.request));
   TC_TRY(folder, Folder::make(config.folder));
-  const TuneProblem problem{
-      .program = program, .seed = config.seed, .folder = folder.path(), .data_given = !inputs.empty()};
+  forget_results(folder.path());
+  TuneProblem problem{.program = program, .seed = config.seed, .folder = folder.path(), .data_given = !inputs.empty()};
+  if (!config.devices.empty()) problem.program.request.device = config.devices.front();
   TC_TRY(setup, set_up(problem));
   if (!inputs.empty()) TC_TRY_VOID(write_data(folder.path(), setup.specs, inputs));
   TC_TRY(memory, Memory::open(setup, config.cache));

@@ -39,7 +39,7 @@ struct TuneConfig {
   double mutation_rate = 0.1;   ///< of each parameter of a child
   uint64_t seed = 1;            ///< of the search and of random data
   int threads = 0;              ///< compilations at once; 0: as many as there are cores
-  std::vector<int> devices{};   ///< GPUs, by number, each once, that measure; empty: the request's
+  std::vector<int> devices{};   ///< GPUs, each once, that measure, all like the first; empty: the request's
   double time_limit_s = 0;      ///< 0: none
   double compile_limit_s = 60;  ///< of one candidate
   double measure_limit_s = 60;  ///< of one candidate; ten times that of the first, which waits for the oracle
@@ -52,7 +52,7 @@ struct TuneConfig {
   std::vector<std::string> worker{};
   std::shared_ptr<tune::Executor> executor{};  ///< runs jobs in place of workers
   /// Where the oracle's results and the caller's tensors are put for workers to read; must exist, and be reachable from
-  /// wherever they run. Empty: a folder that is removed at the end.
+  /// wherever they run; one search at a time. Empty: a folder that is removed at the end.
   std::string folder{};
   std::stop_token stop{};  ///< the best so far is the result
 };

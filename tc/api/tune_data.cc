@@ -83,6 +83,8 @@ class Archive {
   size_t at_ = 0;
 };
 
+std::filesystem::path results_path(const std::string& folder) { return std::filesystem::path(folder) / "expected.bin"; }
+
 std::filesystem::path data_path(const std::string& folder, size_t input) {
   return std::filesystem::path(folder) / fmt::format("input-{}.bin", input);
 }
@@ -250,10 +252,15 @@ Result<void> write_data(const std::string& folder, const Specs& specs, std::span
 
 bool has_stand_in(const TuneSetup& setup) { return instances_of(*setup.compilation.specialised) > kMaxOracleInstances; }
 
+void forget_results(const std::string& folder) {
+  std::error_code ignored;
+  std::filesystem::remove(results_path(folder), ignored);
+}
+
 Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, const TuneData& data) {
   const std::vector<std::string> names = names_of(setup.signature.results);
   const std::string& folder = setup.problem.folder;
-  Archive archive(std::filesystem::path(folder) / "expected.bin");
+  Archive archive(results_path(folder));
   if (!folder.empty() && archive.read(bytes_of_expected(setup.specs))) {
     interp::BoundedEnvironment expected;
     for (size_t o = 0; o < names.size(); ++o) {

@@ -40,7 +40,8 @@ Result<Tensor> copy_of(const Tensor& tensor);
 bool has_stand_in(const TuneSetup& setup);
 
 /// What results have to be: the oracle's, or the stand-in's (tune.h). Kept in the problem's folder, where there is one,
-/// for the next worker. Errors: the oracle's.
+/// for the next worker, until another search takes the folder. Errors: the oracle's.
+void forget_results(const std::string& folder);
 Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, const TuneData& data);
 
 /// What is wrong with results, in a sentence; empty if nothing is.

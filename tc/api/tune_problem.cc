@@ -71,6 +71,7 @@ std::string to_bytes(const TuneProblem& problem) {
   }
   message.set_backend(static_cast<int>(request.backend));
   message.set_element_aligned(request.element_aligned);
+  message.set_device(request.device);
   message.set_arch(problem.arch);
   message.set_isl_operations(request.budget.isl_operations);
   message.set_compile_limit_ms(request.budget.wall_clock_ms);
@@ -102,6 +103,7 @@ std::optional<TuneProblem> tune_problem_from(const std::string& bytes) {
   }
   request.backend = static_cast<Backend>(message.backend());
   request.element_aligned = message.element_aligned();
+  request.device = message.device();
   request.budget = {.isl_operations = message.isl_operations(), .wall_clock_ms = message.compile_limit_ms()};
   return problem;
 }
