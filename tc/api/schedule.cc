@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "tc/api/call.h"
+#include "tc/api/elements.h"
 #include "tc/api/kernel.h"
+#include "tc/api/layout.h"
 #include "tc/api/request.h"
 #include "tc/cuda/print.h"
 #include "tc/gpu/schedule.h"
@@ -43,11 +46,25 @@ auto guarded(Work work) -> decltype(work()) {
 /// Passes that a schedule takes the place of begin here.
 constexpr char kLastPass[] = "scop";
 
-void add_tensor(tile::Arguments& arguments, const std::string& name, const Tensor& tensor) {
-  const TensorSpec& spec = tensor.spec();
-  size_t bytes = static_cast<size_t>(bytes_of(spec.type));
-  for (const int64_t extent : spec.shape) bytes *= static_cast<size_t>(extent);
-  arguments.tensors[name] = {static_cast<std::byte*>(const_cast<void*>(tensor.data())), bytes};
+Result<void> add_tensor(tile::Arguments& arguments, const std::string& name, const TensorSpec& spec,
+                        const Tensor& tensor) {
+  if (tensor.empty()) return fail("'{}' is empty", name);
+  const TensorSpec given = tensor.spec();
+  if (!(with_strides(given) == spec)) {
+    return fail("'{}' is {}; the def takes {}", name, given.to_string(), spec.to_string());
+  }
+  arguments.tensors[name] = {tensor.data_as<std::byte>(), static_cast<size_t>(spec.span_bytes())};
+  return {};
+}
+
+Result<void> add_scalar(tile::Arguments& arguments, const ir::Scalar& scalar, const Scalar& value) {
+  const ScalarType type = ir::from_halide(scalar.type);
+  const std::optional<int64_t> bits = scalar_bits(value, type);
+  if (!bits) return fail("scalar '{}' is {}; {}", scalar.name, value.to_string(), what_fits(type));
+  if (scalar.specialised) return {};
+  if (is_float(type)) arguments.scalars[scalar.name] = load_float(type, &*bits);
+  if (!is_float(type)) arguments.scalars[scalar.name] = load_integer(type, &*bits);
+  return {};
 }
 
 }  // namespace
@@ -70,6 +87,7 @@ Result<Schedule> Schedule::create(std::string_view text, const Request& request)
     settings.mapping.strict = true;
     TC_TRY_VOID(compile::run_passes(settings, compilation, kLastPass));
     settings.mapping = request.mapping;
+    settings.gpu.ordinal = request.device;
     TC_TRY(schedule, gpu::Schedule::create(*compilation.scop, settings.mapping.outer_schedule_options));
     return Schedule(
         std::make_shared<const Impl>(Impl{std::move(settings), std::move(compilation), std::move(schedule)}));
@@ -272,19 +290,14 @@ Result<Counters> Schedule::count(std::span<const Tensor> inputs, std::span<Tenso
                   program.scalars.size(), program.results.size());
     }
     tile::Arguments arguments;
-    for (size_t i = 0; i < names.size(); ++i) add_tensor(arguments, names[i], inputs[i]);
-    for (size_t i = 0; i < outputs.size(); ++i) add_tensor(arguments, program.results[i], outputs[i]);
-    for (size_t i = 0; i < scalars.size(); ++i) {
-      const Scalar& scalar = scalars[i];
-      if (program.scalars[i].specialised) continue;
-      if (program.scalars[i].type.is_float()) {
-        const bool is_float = scalar.kind() == Scalar::Kind::kFloat;
-        arguments.scalars[program.scalars[i].name] =
-            is_float ? scalar.floating() : static_cast<double>(scalar.integer());
-      } else {
-        arguments.scalars[program.scalars[i].name] = scalar.integer();
-      }
+    const Specs specs = specs_of(program, impl_->settings.layouts);
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      TC_TRY_VOID(add_tensor(arguments, names[i], specs.inputs[i], inputs[i]));
     }
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      TC_TRY_VOID(add_tensor(arguments, program.results[i], specs.outputs[i], outputs[i]));
+    }
+    for (size_t i = 0; i < scalars.size(); ++i) TC_TRY_VOID(add_scalar(arguments, program.scalars[i], scalars[i]));
     TC_TRY(report, tile::simulate(mapping.program, arguments));
     if (!report.findings.empty()) return fail("the simulator finds: {}", report.findings.front().sentence);
     Counters all;

@@ -175,6 +175,26 @@ TEST(Schedule, ReductionSplitAcrossThreads) {
   }
 }
 
+TEST(Schedule, CountsWhatARunDoes) {
+  const Schedule schedule =
+      take(Schedule::create("def f(int32 a, float b, float(N) x) -> (y) { y(i) = b * x(i) * float(a) }",
+                            {.sizes = {{"N", 4}}, .backend = Backend::kSimulator}));
+  std::vector<Tensor> inputs, outputs, wrong;
+  inputs.push_back(tensor_of<float>(floats({4}), {1, 2, 3, 4}));
+  outputs.push_back(tensor_of<float>(floats({4}), {0, 0, 0, 0}));
+  wrong.push_back(tensor_of<float>(floats({5}), {0, 0, 0, 0, 0}));
+  const std::vector<Scalar> scalars = {2.0, uint64_t{1} << 63};  // as a call takes them
+  const Counters counters = take(schedule.count(inputs, outputs, scalars));
+  EXPECT_EQ(counters.global_bytes_read, 16);
+  EXPECT_EQ(counters.global_bytes_written, 16);
+  EXPECT_EQ(elements_of<float>(outputs[0]), (std::vector<float>{0x1p64F, 0x1p65F, 0x1.8p65F, 0x1p66F}));
+  EXPECT_EQ(error_of(schedule.count(inputs, wrong, scalars)), "error: 'y' is float32(5); the def takes float32(4)\n");
+  EXPECT_EQ(error_of(schedule.count(inputs, outputs, std::vector<Scalar>{2.5, 1})),
+            "error: scalar 'a' is 2.5; int32 holds integers from -2147483648 to 2147483647\n");
+  const std::vector<Tensor> none(1);
+  EXPECT_EQ(error_of(schedule.count(none, outputs, scalars)), "error: 'x' is empty\n");
+}
+
 /// Neighbours come in parts of one length: of 7 parts of 10 iterations, 5 have all.
 TEST(Schedule, PartsOfAReductionAsManyAsThereAre) {
   const std::map<std::string, int64_t> sizes = {{"N", 3}, {"M", 10}};
