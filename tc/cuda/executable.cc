@@ -7,7 +7,8 @@
 namespace tc::cuda {
 namespace {
 
-constexpr int kMaxDynamicShared = 8;  // CUfunction_attribute
+constexpr int kMaxDynamicShared = 8;       // CUfunction_attribute
+constexpr uintptr_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
 
 /// CUpointer_attribute and CUmemorytype.
 constexpr int kMemoryType = 2, kIsManaged = 8, kOrdinal = 9;
@@ -95,17 +96,23 @@ Result<void> Executable::prepare(Stream stream) {
 
 Result<const Address*> Executable::workspace(Stream stream) {
   if (plan_.workspace.empty()) return nullptr;
+  const StreamOfThread of = StreamOfThread::of(stream);
   for (const std::unique_ptr<Workspace>& one : workspaces_) {
-    if (!one->stream) one->stream = stream;
-    if (*one->stream == stream) return one->addresses.data();
+    if (!one->stream) one->stream = of;
+    if (*one->stream == of) return one->addresses.data();
   }
   TC_TRY(captured, is_captured(context_->driver(), stream));
   if (captured) return fail("the stream is being captured, and its workspace is not prepared: call prepare() before");
-  TC_TRY_VOID(add_workspace(stream));
+  TC_TRY_VOID(add_workspace(of));
   return workspaces_.back()->addresses.data();
 }
 
-Result<void> Executable::add_workspace(std::optional<Stream> stream) {
+Executable::StreamOfThread Executable::StreamOfThread::of(Stream stream) {
+  const bool is_per_thread = reinterpret_cast<uintptr_t>(stream) == kPerThreadStream;
+  return {stream, is_per_thread ? std::this_thread::get_id() : std::thread::id()};
+}
+
+Result<void> Executable::add_workspace(std::optional<StreamOfThread> stream) {
   TC_TRY(buffer, Buffer::allocate(context_, plan_.workspace_bytes()));
   std::vector<Address> addresses;
   for (const WorkspaceBuffer& part : plan_.workspace) addresses.push_back(buffer.address() + part.byte_offset);

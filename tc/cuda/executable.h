@@ -6,6 +6,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tc/cuda/arch.h"
@@ -46,8 +47,16 @@ class Executable {
     Driver::Function function;
     const KernelLaunch* launch;
   };
+  /// A handle names one stream, but for that of each thread's own default stream.
+  struct StreamOfThread {
+    Stream stream = nullptr;
+    std::thread::id thread{};  ///< of such a stream
+
+    static StreamOfThread of(Stream stream);
+    bool operator==(const StreamOfThread&) const = default;
+  };
   struct Workspace {
-    std::optional<Stream> stream;  ///< none until one comes
+    std::optional<StreamOfThread> stream;  ///< none until one comes
     Buffer buffer;
     std::vector<Address> addresses;  ///< of the plan's buffers
   };
@@ -58,7 +67,7 @@ class Executable {
   Result<void> check_tensors(std::span<const Address> tensors);
   Result<void> check_overlap(std::span<const Address> tensors) const;
   Result<void> check_memory(size_t index, Address address);
-  Result<void> add_workspace(std::optional<Stream> stream);
+  Result<void> add_workspace(std::optional<StreamOfThread> stream);
   Result<const Address*> workspace(Stream stream);  ///< under mutex_
   Result<void> launch(const Kernel& kernel, bool early, Stream stream, std::span<const Address> tensors,
                       std::span<const void* const> scalars, const Address* workspace) const;

@@ -3,8 +3,10 @@
 
 #include <cstdlib>
 #include <functional>
+#include <thread>
 
 #include "tc/api/device_tensors.h"
+#include "tc/api/schedule.h"
 #include "tc/api/tc.h"
 #include "tests/api/tensors.h"
 
@@ -86,6 +88,33 @@ TEST(Contexts, ThePrimaryOneIsOne) {
     EXPECT_TRUE(run(take(engine.compile(request)), 0));
     EXPECT_EQ(engine.statistics().compiled, 1);
     EXPECT_EQ(engine.statistics().memory_hits, 1);
+  });
+}
+
+TEST(Contexts, AScheduleIsForItsDevice) {
+  expect_with_fake_gpus([](void*) {
+    const Request request{.sizes = {{"N", 64}}, .backend = Backend::kCuda, .device = 1};
+    EXPECT_EQ(take(take(Schedule::create(kDouble, request)).compile()).device().device_id, 1);
+  });
+}
+
+/// Two threads may run a kernel on this handle at once: each on its own default stream.
+TEST(Contexts, EveryThreadsDefaultStreamHasAWorkspace) {
+  expect_with_fake_gpus([](void* driver) {
+    const int& allocations = *static_cast<const int*>(::dlsym(driver, "fake_allocations"));
+    const CompiledKernel kernel = take(
+        compile("def sum(float(N) x) -> (s) { s +=! x(i) }", {.sizes = {{"N", 1 << 24}}, .backend = Backend::kCuda}));
+    EXPECT_EQ(allocations, 1);  // for the first stream that comes
+    void* const own = reinterpret_cast<void*>(uintptr_t{2});
+    const auto prepare = [&] {
+      for (int round = 0; round < 2; ++round) EXPECT_TRUE(kernel.prepare(own));
+    };
+    prepare();
+    EXPECT_EQ(allocations, 1);
+    std::thread(prepare).join();
+    EXPECT_EQ(allocations, 2);
+    prepare();
+    EXPECT_EQ(allocations, 2);
   });
 }
 

@@ -80,7 +80,11 @@ int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsign
   return stream && ((struct owned*)stream)->context != ((struct owned*)function)->context ? kInvalidHandle : 0;
 }
 
-int cuMemAlloc_v2(uint64_t* address, size_t bytes) { return *address = (uint64_t)(uintptr_t)malloc(bytes), 0; }
+int fake_allocations;
+int cuMemAlloc_v2(uint64_t* address, size_t bytes) {
+  ++fake_allocations;
+  return *address = (uint64_t)(uintptr_t)malloc(bytes), 0;
+}
 int cuMemFree_v2(uint64_t address) { return free((void*)(uintptr_t)address), 0; }
 int cuMemcpyHtoDAsync_v2(uint64_t to, const void* from, size_t bytes, void* stream) {
   return (void)stream, memcpy((void*)(uintptr_t)to, from, bytes), 0;
