@@ -139,6 +139,19 @@ def sterner(old, new):
     return min(old, new, key=order)
 
 
+def read(path):
+    """The document that run.py wrote to a file. Where it is none, that ends the command."""
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+        if document["machine"]["name"] and document["rows"] is not None:
+            return document
+    except OSError as fault:
+        sys.exit(f"{path}: {fault.strerror}")
+    except (ValueError, TypeError, KeyError):
+        pass
+    sys.exit(f"{path}: this is no file that run.py wrote")
+
+
 def joined(documents):
     """One document for each machine, its rows those of all files, of each the sternest."""
     machines = {}
@@ -337,7 +350,7 @@ def main():
     parser.add_argument("--markdown", type=pathlib.Path, help="file to write the tables to; otherwise they are printed")
     parser.add_argument("--pictures", type=pathlib.Path, help="beginning of the pictures' names, such as docs/board")
     arguments = parser.parse_args()
-    documents = joined([json.loads(path.read_text(encoding="utf-8")) for path in arguments.files])
+    documents = joined([read(path) for path in arguments.files])
     pictures = {}
     for document in documents if arguments.pictures else []:
         base = f"{arguments.pictures}-{machine_file(document)}"

@@ -57,6 +57,30 @@ class Settings:
             self.stream.synchronize()
 
 
+PEERS = ("eager", "compile", "cublasLt", "addmm_activation", "channels_last", "cuDNN", "FlashAttention", "Triton",
+         "CuPy", "OpenBLAS")
+
+
+def names(known):
+    """Reads names of a flag, separated by commas, all of them known."""
+
+    def read(text):
+        given = tuple(name.strip() for name in text.split(",") if name.strip())
+        for name in given:
+            if name not in known:
+                raise argparse.ArgumentTypeError(f"there is no '{name}'; there are {', '.join(known)}")
+        return given
+
+    return read
+
+
+def peaks(text):
+    try:
+        return {key: float(value) for key, value in (pair.split("=") for pair in text.split(",") if pair)}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is not like half=720e12,float=55e12") from None
+
+
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add = parser.add_argument
@@ -68,10 +92,13 @@ def parse():
         help="tuned: a kernel by the options of --cache too")
     add("--cache", default="", help="the file of tuned options that 'tensorc tune' left")
     add("--mapping", default="", help="options as text for one more kernel of ours, 'given'")
-    add("--peers", default="", help="only these peers, such as eager,cublasLt; default: all")
-    add("--without", default="", help="peers that stay away, such as compile, which tunes for tens of seconds a row")
+    add("--peers", type=names(PEERS), default="", help="only these peers, such as eager,cublasLt; default: all")
+    add("--without", type=names(PEERS), default="", help="peers that stay away, such as compile, which tunes for tens of seconds a row")
     add("--system", action="store_true", help="first measure what a launch and a compilation cost on the GPU")
-    add("--columns", default="hot,cold", help="hot, cold or both: whether the L2 cache holds the tensors")
+    add("--columns",
+        type=names(("hot", "cold")),
+        default="hot,cold",
+        help="hot, cold or both: whether the L2 cache holds the tensors")
     add("--compile_cache",
         default="",
         help="folder where torch.compile keeps what it has tuned, for the next run; default: PyTorch's own")
@@ -92,7 +119,7 @@ def parse():
     add("--output", default="", help="JSON file to write; default: board.json")
     add("--library", default="", help="libtensorc.so; default: beside the board or in build/")
     add("--bandwidth", type=float, default=0, help="of the memory, in bytes/s, for the floor")
-    add("--peak", default="", help="half=720e12,float=55e12,...: operations/s, for the floor")
+    add("--peak", type=peaks, default="", help="half=720e12,float=55e12,...: operations/s, for the floor")
     add("--list", action="store_true", help="list the rows")
     add("--show", action="store_true", help="print the programs of the rows")
     add("--resume", action="store_true", help="keep the rows that --output has, and run the others")
@@ -108,19 +135,21 @@ def plain(title):
 
 def chosen(arguments, device):
     rows = [entry.row() for entry in (board.CPU if device == "cpu" else board.GPU)]
-    for row in rows:
-        if row.title == arguments.rows:  # which may have commas
-            return [row]
+    whole = [row for row in rows if row.title == arguments.rows]  # which may have commas
+    whole = whole or [row for row in rows if plain(row.title) == plain(arguments.rows)]
+    if whole:
+        return whole
     wanted = [plain(text.strip()) for text in arguments.rows.split(",") if text.strip()]
     if not wanted:
         return rows
-    found = [
-        row for row in rows
-        if any(row.number.lower() == text or (" " in text and plain(row.title).startswith(text)) for text in wanted)
-    ]
-    if not found:
-        sys.exit(f"run.py: no row is called {arguments.rows}; --list says which there are")
-    return found
+
+    def is_called(row, text):
+        return row.number.lower() == text or (" " in text and plain(row.title).startswith(text))
+
+    for text in wanted:
+        if not any(is_called(row, text) for row in rows):
+            sys.exit(f"run.py: no row is called {text}; --list says which there are")
+    return [row for row in rows if any(is_called(row, text) for text in wanted)]
 
 
 def import_torch():
@@ -139,7 +168,7 @@ def open_run(arguments, device, torch):
     library = Library(arguments.library)
     facts = machine.gpu_facts(torch) if device == "cuda" else machine.cpu_facts()
     given = {"bandwidth": arguments.bandwidth} if arguments.bandwidth else {}
-    given |= {key: float(value) for key, value in (pair.split("=") for pair in arguments.peak.split(",") if pair)}
+    given |= arguments.peak
     best, source = machine.figures(device, facts["name"], torch, given)
     variants = {"ours": {}}
     if arguments.options == "tuned":
@@ -152,12 +181,12 @@ def open_run(arguments, device, torch):
                         torch=torch,
                         best=best,
                         stream=stream,
-                        columns=tuple(arguments.columns.split(",")) if device == "cuda" else ("hot", ),
+                        columns=(arguments.columns or ("hot", "cold")) if device == "cuda" else ("hot", ),
                         pairs=arguments.pairs,
                         seconds=arguments.seconds,
                         compile_s=arguments.compile_seconds,
-                        without=frozenset(arguments.without.split(",")),
-                        only=frozenset(filter(None, arguments.peers.split(","))),
+                        without=frozenset(arguments.without),
+                        only=frozenset(arguments.peers),
                         variants=variants)
     heading = {
         "device": device, "machine": facts, "versions": machine.versions() | {"tensorc": library.version}, "revision":
@@ -169,7 +198,7 @@ def open_run(arguments, device, torch):
 
 def resumed(path, heading):
     """The document of --output, which `heading` describes too: rows of two builds or machines do not share a file."""
-    document = json.loads(path.read_text(encoding="utf-8"))
+    document = report.read(path)
 
     def told(one):
         facts = {"machine": one["machine"]["name"]} | {key: one.get(key) for key in ("revision", "library", "options")}
@@ -280,7 +309,12 @@ def main():
     if arguments.options == "tuned" and not pathlib.Path(arguments.cache).is_file():
         sys.exit(f"run.py: --options=tuned needs --cache: there is no file '{arguments.cache}'")
     path = pathlib.Path(arguments.output or "board.json")
-    settings, document = open_run(arguments, device, torch)
+    if not os.access(path.parent, os.W_OK):
+        sys.exit(f"run.py: --output={path}: there is no folder {path.parent} to write to")
+    try:
+        settings, document = open_run(arguments, device, torch)
+    except OSError as fault:
+        sys.exit(f"run.py: {fault}")
     if arguments.resume and path.exists():
         document = resumed(path, document)
     signal.signal(signal.SIGTERM, signal.default_int_handler)

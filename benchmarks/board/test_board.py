@@ -606,6 +606,7 @@ def test_rows_are_chosen_as_keyboards_have_them():
     assert titles("5 gemm 1024, 20 window_sum") == ["5 gemm f32 1024³", "20 window sum f32 10⁸"]
     assert titles("7 group_conv C=F=32") == ["7 group conv f32 C=F=32 H=W=7"]
     assert titles("11 MLP chain f16 4096×128, 4 layers") == ["11 MLP chain f16 4096×128, 4 layers"]
+    assert titles("11 mlp chain 4096x128, 4 layers") == ["11 MLP chain f16 4096×128, 4 layers"]
     assert len(titles("1")) == 3 and len(titles("")) == len(rows.GPU)
     assert len(run.chosen(argparse.Namespace(rows="C1"), "cpu")) == 2
     with pytest.raises(SystemExit, match="no row is called 21"):
@@ -624,6 +625,32 @@ def test_commands_list_and_show():
     assert "# 20 copy f32 10⁸" in printed("--device=cuda", "--list", "--rows=20")
     shown = printed("--device=cuda", "--show", "--rows=11 MLP chain f16 4096×128, 4 layers")
     assert "half X3(b,n) = half(relu(S2(b,n) + bias(2,n)))" in shown
+
+
+def test_flags_that_say_nothing_known_end_the_run(tmp_path):
+    (tmp_path / "empty.json").write_text("[]")
+    for script, flags, sentence in (
+        ("run.py", ["--peers=eager,cublas"], "there is no 'cublas'; there are eager, compile, "),
+        ("run.py", ["--without=triton"], "there is no 'triton'; there are "),
+        ("run.py", ["--columns=warm"], "there is no 'warm'; there are hot, cold"),
+        ("run.py", ["--peak=half:3"], "'half:3' is not like half=720e12"),
+        ("run.py", ["--rows=C2,C7"], "no row is called c7"),
+        ("run.py", [f"--output={tmp_path}/none/board.json"], "there is no folder"),
+        ("run.py", [f"--output={tmp_path}/board.json", "--library=/none.so"], "/none.so: cannot open"),
+        ("report.py", [f"{tmp_path}/none.json"], "none.json: No such file"),
+        ("report.py", [f"{tmp_path}/empty.json"], "empty.json: this is no file that run.py wrote"),
+    ):
+        device = ["--device=cpu"] if script == "run.py" else []
+        done = subprocess.run([sys.executable, str(HERE / script), *device, *flags], capture_output=True, text=True)
+        assert done.returncode != 0 and sentence in done.stderr and "Traceback" not in done.stderr, done.stderr
+
+
+def test_flags_know_every_peer():
+    import run
+    _, peers = peers_on_cpu()
+    known = {name for entries, device in ((rows.GPU, "cuda"), (rows.CPU, "cpu"))
+             for entry in entries for name in peers.peers_of(entry.row(), device)}
+    assert known == set(run.PEERS)
 
 
 def peers_on_cpu():
