@@ -17,27 +17,27 @@ namespace {
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kLanes = 32;
 
-bool all_zero(const std::vector<int64_t>& values) {
-  return std::all_of(values.begin(), values.end(), [](int64_t v) { return v == 0; });
+/// A coefficient of a subscript, without what has one value in a block.
+int64_t parallel_within(const Subscript& s, size_t axis, const ContractionPlan& plan) {
+  return plan.parallel[axis].tile == 1 ? 0 : s.parallel[axis];
 }
 
-/// A subscript without what has one value in a block.
-Subscript within_block(Subscript s, const ContractionPlan& plan) {
-  for (size_t axis = 0; axis < s.parallel.size(); ++axis) {
-    if (plan.parallel[axis].tile == 1) s.parallel[axis] = 0;
+enum class Kind { kParallel, kReduction };
+
+/// Whether neighbours on an axis read neighbours of a dimension: it counts there alone, and in no other, as it would
+/// along a diagonal.
+bool steps_alone(const Operand& operand, size_t dimension, Kind kind, size_t axis, const ContractionPlan& plan) {
+  const Subscript& own = operand.subscripts[dimension];
+  for (size_t i = 0; i < own.parallel.size(); ++i) {
+    const int64_t wanted = kind == Kind::kParallel && i == axis ? 1 : 0;
+    if (parallel_within(own, i, plan) != wanted) return false;
   }
-  return s;
-}
-
-/// Whether neighbours on an axis, one of Subscript::parallel or ::reduction, read neighbours of a dimension: it counts
-/// there alone, and in no other, as it would along a diagonal.
-bool steps_alone(const Operand& operand, size_t dimension, std::vector<int64_t> Subscript::*axes, size_t axis,
-                 const ContractionPlan& plan) {
+  for (size_t r = 0; r < own.reduction.size(); ++r) {
+    if (own.reduction[r] != (kind == Kind::kReduction && r == axis ? 1 : 0)) return false;
+  }
   for (size_t d = 0; d < operand.subscripts.size(); ++d) {
-    Subscript s = within_block(operand.subscripts[d], plan);
-    if ((s.*axes)[axis] != (d == dimension ? 1 : 0)) return false;
-    (s.*axes)[axis] = 0;
-    if (d == dimension && !(all_zero(s.parallel) && all_zero(s.reduction))) return false;
+    const Subscript& s = operand.subscripts[d];
+    if (d != dimension && (kind == Kind::kParallel ? s.parallel[axis] : s.reduction[axis]) != 0) return false;
   }
   return true;
 }
@@ -75,10 +75,10 @@ std::optional<size_t> turnable(const Contraction& c, const Operand& operand, con
   if (uses < kOften || operand.chosen_row) return {};
   const size_t last = operand.subscripts.size() - 1;
   if (operand.type.bytes() < kCopied || c.update.assign == ir::Assign::kSet) return {};
-  if (!steps_alone(operand, last, &Subscript::reduction, plan.main, plan)) return {};
+  if (!steps_alone(operand, last, Kind::kReduction, plan.main, plan)) return {};
   for (size_t d = last; d-- > 0;) {
     for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
-      if (steps_alone(operand, d, &Subscript::parallel, axis, plan)) return d;
+      if (steps_alone(operand, d, Kind::kParallel, axis, plan)) return d;
     }
   }
   return {};
@@ -88,18 +88,25 @@ std::optional<size_t> turnable(const Contraction& c, const Operand& operand, con
 
 /// One operand is turned. Where two lie along the reduction, single copies of both took 11 % more than vectors of both
 /// as they lie, on an H200. Turning through registers took 3 % more than single copies.
-std::optional<size_t> turned(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
-  const auto can = [&](const Operand& other) { return turnable(c, other, plan).has_value(); };
-  return std::count_if(c.operands.begin(), c.operands.end(), can) == 1 ? turnable(c, operand, plan) : std::nullopt;
+Turned turned(const Contraction& c, const ContractionPlan& plan) {
+  std::optional<Turned> found;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    const std::optional<size_t> dimension = turnable(c, c.operands[i], plan);
+    if (!dimension) continue;
+    if (found) return {};
+    found = Turned{i, *dimension};
+  }
+  return found.value_or(Turned());
 }
 
-OperandPlan operand_plan(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
+OperandPlan operand_plan(const Contraction& c, size_t number, Turned turned, const ContractionPlan& plan) {
+  const Operand& operand = c.operands[number];
   OperandPlan result;
   for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
     if (depends(operand, axis)) result.axes.push_back(axis);
   }
   for (const Subscript& s : operand.subscripts) result.box.push_back(range(s, plan));
-  const std::optional<size_t> turn = turned(c, operand, plan);
+  const std::optional<size_t> turn = turned.of(number);
   result.innermost = turn.value_or(operand.subscripts.size() - 1);
   result.merged = operand.subscripts.size() - 1;
   result.vector = turn ? 1 : copy_vector(c, operand, plan);
@@ -111,7 +118,7 @@ OperandPlan operand_plan(const Contraction& c, const Operand& operand, const Con
     // Rows a vector apart modulo the banks: a warp's copies, of 8 elements of 4 rows of the tensor, meet in none.
     result.pitch = round_up(result.box[*turn], kLanes) + whole;
   }
-  if (!turn && steps_alone(operand, result.innermost, &Subscript::reduction, plan.main, plan)) {
+  if (!turn && steps_alone(operand, result.innermost, Kind::kReduction, plan.main, plan)) {
     result.along_main =
         plan.chunk[plan.main] % plan.groups == 0 && whole > 1 && plan.chunk[plan.main] / plan.groups % whole == 0;
     // Rows an odd number of vectors apart: threads that read different rows meet in no bank.
@@ -119,7 +126,7 @@ OperandPlan operand_plan(const Contraction& c, const Operand& operand, const Con
   }
   for (size_t axis : result.axes) {
     const int64_t group = plan.parallel[axis].group;
-    if (group > 1 && whole % group == 0 && steps_alone(operand, result.innermost, &Subscript::parallel, axis, plan))
+    if (group > 1 && whole % group == 0 && steps_alone(operand, result.innermost, Kind::kParallel, axis, plan))
       result.group_axis = static_cast<int>(axis);
   }
   const size_t merged = first_merged(c, operand, plan);

@@ -57,6 +57,7 @@ class Planner {
   bool has_threads(const ContractionPlan& plan) const;
   bool has_steps(const ContractionPlan& plan) const;
   bool has_blocks(const ContractionPlan& plan) const;
+  bool has_room(const ContractionPlan& plan) const;
   bool fits(const ContractionPlan& plan) const;
   /// False, for the reason that is given.
   bool no(std::string reason) const {
@@ -234,14 +235,16 @@ std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
     plan.parallel[axis].tile = shape.tiles.block[axis];
     plan.parallel[axis].registers = shape.tiles.thread[axis];
   }
-  if (!follow(plan)) return std::nullopt;
+  if (!follow(plan) || !has_room(plan)) return std::nullopt;
+  const Turned turns = turned(c_, plan);
   for (size_t axis : classes_.columns) plan.order.push_back(axis);
   for (size_t axis : classes_.rows) plan.order.push_back(axis);
   for (size_t axis = c_.parallel.size(); axis-- > 0;) {
     AxisPlan& a = plan.parallel[axis];
     a.blocks = ceil_div(c_.parallel[axis].extent, a.tile);
-    for (const Operand& operand : c_.operands) {
-      const std::optional<size_t> turn = turned(c_, operand, plan);
+    for (size_t i = 0; i < c_.operands.size(); ++i) {
+      const Operand& operand = c_.operands[i];
+      const std::optional<size_t> turn = turns.of(i);
       if (!is_last(operand, axis) && !(turn && operand.subscripts[*turn].parallel[axis] == 1)) continue;
       int64_t group = kVectorBytes / operand.type.bytes();
       while (a.registers % group != 0) group /= 2;
@@ -275,8 +278,10 @@ bool Planner::finish(ContractionPlan& plan) const {
   plan.asynchronous = true;
   plan.vector = kVectorBytes;
   bool any_along = false;
-  for (const Operand& operand : c_.operands) {
-    plan.operands.push_back(operand_plan(c_, operand, plan));
+  const Turned turns = turned(c_, plan);
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    const Operand& operand = c_.operands[i];
+    plan.operands.push_back(operand_plan(c_, i, turns, plan));
     OperandPlan& o = plan.operands.back();
     plan.asynchronous = plan.asynchronous && o.vector * operand.type.bytes() >= 4;
     if (o.along_main) plan.vector = std::min(plan.vector, kVectorBytes / operand.type.bytes());
@@ -430,24 +435,29 @@ bool Planner::has_blocks(const ContractionPlan& plan) const {
   return true;
 }
 
-bool Planner::fits(const ContractionPlan& plan) const {
-  constexpr int64_t kSparingRegisters = 200, kSparingOfAll = 49152;  // a quarter is left to spare
+/// Whether a block's threads and their sums fit, which is known first.
+bool Planner::has_room(const ContractionPlan& plan) const {
   constexpr int64_t kSparingThreads = 256;
   constexpr int64_t kSparingSums = 64;  // with more the assembler runs out of registers for what it reads ahead
+  const int64_t threads = std::min(device_.threads_per_block, device_.block[0]);
+  if (plan.threads() > threads) return no(fmt::format("a block has {} threads, of {}", plan.threads(), threads));
+  return !sparing_ || (plan.threads() <= kSparingThreads && plan.registers() <= kSparingSums);
+}
+
+bool Planner::fits(const ContractionPlan& plan) const {
+  constexpr int64_t kSparingRegisters = 200, kSparingOfAll = 49152;  // a quarter is left to spare
   constexpr int64_t kRegisters = 255, kAllRegisters = 65536;
   const int64_t shared = std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
-  const int64_t threads = std::min(device_.threads_per_block, device_.block[0]);
   const int64_t registers = registers_of_thread(c_, plan);
   const int64_t of_all = registers * round_up(plan.threads(), 4 * kLanes);
-  if (plan.threads() > threads) return no(fmt::format("a block has {} threads, of {}", plan.threads(), threads));
+  if (!has_room(plan)) return false;
   if (plan.shared_bytes(c_) > shared) {
     return no(fmt::format("a block needs {} bytes of shared memory, of {}", plan.shared_bytes(c_), shared));
   }
   if (registers > kRegisters) return no(fmt::format("a thread needs {} registers, of {}", registers, kRegisters));
   if (of_all > kAllRegisters) return no(fmt::format("a block needs {} registers, of {}", of_all, kAllRegisters));
   if (!has_blocks(plan)) return false;
-  return !sparing_ || (plan.threads() <= kSparingThreads && registers <= kSparingRegisters &&
-                       plan.registers() <= kSparingSums && of_all <= kSparingOfAll);
+  return !sparing_ || (registers <= kSparingRegisters && of_all <= kSparingOfAll);
 }
 
 /// What the options say and no plan does.
@@ -463,8 +473,10 @@ Result<void> Planner::fault() const {
 /// Keeps the best of what was found, in order, at most `count` and none twice.
 void keep_best(ContractionPlan plan, size_t count, std::vector<ContractionPlan>& found) {
   if (found.size() == count && found.back().cycles <= plan.cycles) return;
-  const options::MappingOptions options = options_of(plan);
-  if (std::any_of(found.begin(), found.end(), [&](const auto& other) { return options_of(other) == options; })) return;
+  const auto same = [&](const ContractionPlan& other) {
+    return other.cycles == plan.cycles && options_of(other) == options_of(plan);
+  };
+  if (std::any_of(found.begin(), found.end(), same)) return;
   const auto at = std::upper_bound(found.begin(), found.end(), plan,
                                    [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
   found.insert(at, std::move(plan));
