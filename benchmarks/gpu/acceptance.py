@@ -102,9 +102,10 @@ class Place:
         self.backend, self.tool, self.folder = arguments.backend, str(arguments.tool), pathlib.Path(folder)
         self.library, self.seconds = arguments.library, arguments.seconds
         self.environment = environment_of(self.tool)
-        # Commands run in the folder, and import what this process would from where it was started.
+        # Python's run in the folder, and import what this process would from where it was started, with the libraries
+        # that a package has of its own.
         paths = filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))
-        self.environment["PYTHONPATH"] = os.pathsep.join(os.path.abspath(path) for path in paths)
+        self.of_python = os.environ | {"PYTHONPATH": os.pathsep.join(os.path.abspath(path) for path in paths)}
         self.path("matmul.tc").write_text(MATMUL, encoding="utf-8")
 
     def path(self, name):
@@ -112,11 +113,14 @@ class Place:
 
     def run(self, *command, **environment):
         """What a command prints. Raises Failed with the last that it says if it ends with anything but 0."""
-        done = subprocess.run([str(word) for word in command], cwd=self.folder, env=self.environment | environment,
+        inherited = self.of_python if command[0] == sys.executable else self.environment
+        done = subprocess.run([str(word) for word in command], cwd=self.folder, env=inherited | environment,
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()[-1]
-            raise Failed(f"{pathlib.Path(str(command[0])).name} {command[1]} ends with {done.returncode}: {said}")
+            said = (done.stderr.strip() or done.stdout.strip() or "nothing").splitlines()
+            failed = [line for line in said if line.startswith(("FAILED ", "ERROR "))]  # of pytest
+            raise Failed(f"{pathlib.Path(str(command[0])).name} {command[1]} ends with {done.returncode}: "
+                         f"{'; '.join(failed or said[-1:])}")
         return done.stdout
 
     def tensorc(self, verb, *words, **environment):
@@ -147,7 +151,8 @@ def suite(place):
     """The package's tests: on a GPU with PyTorch, and with CuPy and JAX where they are."""
     need_modules("tensorc", "pytest", "numpy", *(["torch"] if place.backend == "cuda" else []))
     files = ["test_gpu.py"] if place.backend == "cuda" else ["test_numpy.py"]
-    said = place.run(sys.executable, "-m", "pytest", "-q", "-rs", "-p", "no:cacheprovider", *(TESTS / f for f in files))
+    said = place.run(sys.executable, "-m", "pytest", "-q", "-rfEs", "-p", "no:cacheprovider",
+                     *(TESTS / f for f in files))
     skipped = sorted(set(re.findall(r"SKIPPED \[\d+\] [^:]*:\d+: (.*)", said)))
     last = said.strip().splitlines()[-1].strip("= ")
     if " passed" not in last:
@@ -158,7 +163,7 @@ def suite(place):
 def overhead(place):
     """What calls from Python cost beyond the launch, by benchmarks/python/call_overhead.py; goal 4 us."""
     need_modules("tensorc", "numpy", *(["torch"] if place.backend == "cuda" else []))
-    place.run(sys.executable, OVERHEAD, f"--seconds={place.seconds}", f"--library={place.library}", "--output=us.json")
+    place.run(sys.executable, OVERHEAD, f"--seconds={place.seconds}", "--output=us.json")
     us = json.loads(place.path("us.json").read_text(encoding="utf-8"))
     figures = {"us": us, "goal_us": 4.0}
     if place.backend == "cuda":

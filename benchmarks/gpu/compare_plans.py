@@ -48,7 +48,7 @@ def transposition(m, n, type="float"):
     return Race(
         row, {
             "vectors, 256 threads": "map_to_threads: [8, 32, 1]", "vectors, 512 threads": "map_to_threads: [8, 64, 1]",
-            "elements": "map_to_threads: [32, 8, 1]"
+            "elements, 256 threads": "map_to_threads: [32, 8, 1]", "elements, 512 threads": "map_to_threads: [32, 16, 1]"
         })
 
 

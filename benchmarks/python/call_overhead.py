@@ -5,8 +5,8 @@
 
 For NumPy, PyTorch on the CPU and, where there is one, on a GPU (launches of a burst, waited for at its end): a call
 that makes its result, and one with out=; beside them the library's own addition and the making of a result. On a GPU
-also the same kernel launched by a loop in C, by the C interface of the library at --library (default: in build/): what
-a call takes beyond that is Python's share. Best and median time of a call over many bursts, in microseconds, in turn.
+also the same kernel launched by a loop in C, by the C interface of the library at --library: what a call takes beyond
+that is Python's share. Best and median time of a call over many bursts, in microseconds, in turn.
 """
 import argparse
 import json
@@ -98,10 +98,17 @@ def measure_all(add, arguments):
     return found
 
 
+def library_of_package():
+    """What a wheel brought: a process does not take two copies of the library."""
+    files = sorted((pathlib.Path(tensorc.__file__).parent / "lib").glob("libtensorc.so*"))
+    return str(files[0]) if files else ""
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=float, default=1.0, help="for each row")
-    parser.add_argument("--library", default="", help="libtensorc.so; default: in build/, or beside the bundle's files")
+    parser.add_argument("--library", default=library_of_package(),
+                        help="libtensorc.so; default: a wheel's own, else in build/, or beside the bundle's files")
     parser.add_argument("--output", type=pathlib.Path, help="file to write the figures to as well, as JSON")
     arguments = parser.parse_args()
     add = tensorc.define(ADD, options=tensorc.CpuOptions(parallel=False)).add
