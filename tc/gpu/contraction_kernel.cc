@@ -30,10 +30,9 @@ NodePtr ContractionBuilder::with_definitions(NodePtr body) const {
 /// Axes with several blocks take x, y and z, the fastest first; with more of them, or too many blocks, all share x.
 void ContractionBuilder::place_blocks(tile::Kernel& kernel) {
   constexpr int64_t kMostInYZ = 65535;
-  std::vector<size_t> axes, order = plan_.order;
+  std::vector<size_t> axes;
   bool fits = true;
-  if (plan_.blocks_across) std::swap(order[0], order[1]);
-  for (size_t axis : order) {
+  for (size_t axis : plan_.order) {
     if (plan_.parallel[axis].blocks == 1) continue;
     fits = fits && (axes.empty() || plan_.parallel[axis].blocks <= kMostInYZ);
     axes.push_back(axis);

@@ -46,7 +46,6 @@ struct OperandPlan {
 struct ContractionPlan {
   std::vector<AxisPlan> parallel;
   std::vector<size_t> order;    ///< parallel axes, that of the fastest threads and blocks first
-  bool blocks_across = false;   ///< neighbouring blocks go along the second of the order, not the first
   size_t main = 0;              ///< the reduction axis that steps go along
   std::vector<int64_t> chunk;   ///< of each reduction axis in a step: of others than main all or 1
   int64_t columns_threads = 1;  ///< of a group, along the axes that share the innermost one's operands

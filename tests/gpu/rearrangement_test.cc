@@ -102,19 +102,20 @@ TEST(Rearrangement, VectorsAreWholeSectors) {
   EXPECT_EQ(vectors.global_requests * 4, elements.global_requests);
 }
 
-/// What is chosen for floats that no cache holds, and nothing else; where rows are no whole vectors, single elements.
-TEST(Rearrangement, VectorsAreChosenForLargeFloats) {
+/// What is chosen for 16 bits that no cache holds, and nothing else; where rows are no whole vectors, single elements.
+TEST(Rearrangement, VectorsAreChosenForManyElementsOf16Bits) {
   const auto chosen = [](const std::string& text, const Sizes& sizes) {
     const Result<gpu::Mapping> mapping = mapped(specialised_from(text.c_str(), sizes));
     return mapping ? mapping->kernels.at(0).chosen.map_to_threads : std::vector<int64_t>();
   };
-  const std::vector<int64_t> vectors = {8, 32, 1}, elements = {32, 8, 1};
-  EXPECT_EQ(chosen(transposition("float"), {{"N", 8192}, {"M", 8192}}), vectors);
-  EXPECT_EQ(chosen(transposition("float"), {{"N", 8188}, {"M", 4100}}), vectors);
-  EXPECT_EQ(chosen(transposition("float"), {{"N", 8190}, {"M", 8192}}), elements);
-  EXPECT_EQ(chosen(transposition("float"), {{"N", 8192}, {"M", 8190}}), elements);
-  EXPECT_EQ(chosen(transposition("float"), {{"N", 2048}, {"M", 2048}}), elements);
-  EXPECT_EQ(chosen(transposition("half"), {{"N", 8192}, {"M", 8192}}), elements);
+  const std::vector<int64_t> vectors = {8, 32, 1}, elements = {32, 16, 1};
+  EXPECT_EQ(chosen(transposition("half"), {{"N", 8192}, {"M", 8192}}), vectors);
+  EXPECT_EQ(chosen(transposition("int16"), {{"N", 8184}, {"M", 8200}}), vectors);
+  EXPECT_EQ(chosen(transposition("half"), {{"N", 8188}, {"M", 8192}}), elements);
+  EXPECT_EQ(chosen(transposition("half"), {{"N", 8192}, {"M", 8188}}), elements);
+  EXPECT_EQ(chosen(transposition("half"), {{"N", 2048}, {"M", 2048}}), elements);
+  EXPECT_EQ(chosen(transposition("float"), {{"N", 8192}, {"M", 8192}}), elements);
+  EXPECT_EQ(chosen(transposition("float"), {{"N", 500}, {"M", 512}}), (std::vector<int64_t>{32, 8, 1}));
   EXPECT_EQ(chosen(kTwoResults, {{"N", 8192}, {"M", 8192}}), elements);
 }
 
@@ -126,7 +127,7 @@ TEST(Rearrangement, PlansComeBackFromTheirOptions) {
   const auto threads =
       std::find_if(open->begin(), open->end(), [](const gpu::Tunable& t) { return t.field == "map_to_threads"; });
   ASSERT_NE(threads, open->end());
-  for (const std::vector<int64_t>& value : std::vector<std::vector<int64_t>>{{32, 8, 1}, {8, 32, 1}, {8, 64, 1}}) {
+  for (const std::vector<int64_t>& value : std::vector<std::vector<int64_t>>{{32, 16, 1}, {8, 32, 1}, {8, 64, 1}}) {
     EXPECT_EQ(std::count(threads->values.begin(), threads->values.end(), value), 1) << fmt::format("{}", value);
     const Result<gpu::Mapping> once = mapped(program, {.map_to_threads = value});
     ASSERT_TRUE(once) << once.error().to_string();
@@ -135,14 +136,6 @@ TEST(Rearrangement, PlansComeBackFromTheirOptions) {
     ASSERT_TRUE(again) << again.error().to_string();
     EXPECT_EQ(tile::to_text(again->program), tile::to_text(once->program));
   }
-}
-
-/// Neighbouring blocks read neighbours: x goes along the rows of A.
-TEST(Rearrangement, BlocksGoAlongWhatIsRead) {
-  const ir::Program program = specialised_from(transposition("float").c_str(), {{"N", 128}, {"M", 640}});
-  const Result<gpu::Mapping> mapping = mapped(program, by_vectors(), small_device());
-  ASSERT_TRUE(mapping) << mapping.error().to_string();
-  EXPECT_EQ(mapping->program.kernels[0].grid, (std::array<int64_t, 3>{10, 2, 1}));
 }
 
 }  // namespace
