@@ -119,10 +119,12 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
     if executor is not None:
         config["executor"] = _Futures(executor)
     if progress is None:
-        progress = sys.stderr.isatty()
-    tuned = _core.tune(source, request, config, _show if progress is True else progress or None)
-    if progress is True:
-        print(file=sys.stderr)
+        progress = sys.stderr is not None and sys.stderr.isatty()
+    try:
+        tuned = _core.tune(source, request, config, _show if progress is True else progress or None)
+    finally:
+        if progress is True:
+            print(file=sys.stderr)
     read = CpuOptions.from_text if backend == "cpu" else MappingOptions.from_text
     return Tuned(read(tuned.best), tuned.best_us, tuned.best_cold_us, tuned.default_us, tuned.speedup, tuned.device,
                  tuned.ending, tuned.reference, tuned.rejected, tuned.history)

@@ -159,3 +159,20 @@ def test_workers_run_the_callers_package(tmp_path):
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, env=environment)
     assert done.stdout == "finished\n", done.stderr
+
+
+def test_the_shown_line_ends_however_the_search_does(monkeypatch, capsys):
+    def search(text, request, config, progress):
+        progress(Shown)
+        raise KeyboardInterrupt
+
+    class Shown:
+        done, planned, best_us, default_us, failed = 3, 17, 2.0, 3.0, {"refused": 1}
+
+    monkeypatch.setattr(_tune._core, "tune", search)
+    with pytest.raises(KeyboardInterrupt):
+        tensorc.tune(MATMUL, sizes=SIZES, progress=True)
+    assert capsys.readouterr().err == "\r3/17 best 2.0 us, 1.50x, 1 failed\033[K\n"
+    monkeypatch.undo()
+    monkeypatch.setattr(sys, "stderr", None)  # as where there is no console
+    assert tensorc.tune(MATMUL, sizes=SIZES, generations=0).ending == "finished"
