@@ -168,14 +168,14 @@ void note_device(Arguments& arguments, DLDevice device) {
   if (device.device_type == kDLCUDAManaged) arguments.device.device_type = kDLCUDA;
 }
 
-/// Calls `use` with each array of the caller's, in the order of the signature.
+/// Calls `use` with each of the caller's arrays, after its name, in the order of the signature.
 template <typename Use>
 void for_each_array(const api::Signature& signature, const Given& given, Use use) {
   for (size_t p = 0; p < given.parameters.size(); ++p) {
-    if (signature.parameters[p].role != api::Role::kScalar) use(given.parameters[p]);
+    if (signature.parameters[p].role != api::Role::kScalar) use(signature.parameters[p].name, given.parameters[p]);
   }
-  for (const nb::object& array : given.results) {
-    if (array.is_valid()) use(array);
+  for (size_t r = 0; r < given.results.size(); ++r) {
+    if (given.results[r].is_valid()) use(signature.results[r].name, given.results[r]);
   }
 }
 
@@ -204,12 +204,11 @@ void read_arrays(Arguments& arguments, const Given& given, bool ordered) {
 /// The library of the first array, and the devices of those that have to be asked: the stream, which they are then
 /// taken on, depends on both.
 void note_owners(Arguments& arguments, const Given& given) {
-  for_each_array(arguments.signature, given, [&](nb::handle array) {
+  for_each_array(arguments.signature, given, [&](const std::string& name, nb::handle array) {
     const Framework& framework = framework_of(array);
     if (!arguments.framework) arguments.framework = &framework;
     if (framework.protocol != Protocol::kDlpack) return;
-    const auto [kind, number] = nb::cast<std::pair<int, int>>(array.attr("__dlpack_device__")());
-    note_device(arguments, {static_cast<DLDeviceType>(kind), number});
+    note_device(arguments, dlpack_device_of(name, array));
   });
 }
 

@@ -124,8 +124,7 @@ nb::object dtype_of(const nb::object& module, ScalarType type) {
 }
 
 /// Keeps the first line of what PyTorch says, which goes on with where in its sources it was thrown.
-[[noreturn]] void raise_unreadable(const std::string& name) {
-  nb::python_error error;
+[[noreturn]] void raise_unreadable(const std::string& name, nb::python_error error) {
   const std::string text = nb::cast<std::string>(nb::str(nb::object(nb::borrow(error.value()))));
   const std::string sentence = "'" + name + "' cannot be read in memory: " + text.substr(0, text.find('\n'));
   nb::raise_from(error, PyExc_TypeError, "%s", sentence.c_str());
@@ -189,7 +188,7 @@ void View::read(const std::string& name, nb::handle array, const Framework& fram
     case Protocol::kExchange:
       check_needs_no_gradient(name, array);
       if (framework.torch) check_is_not_negated(name, array);
-      if (framework.exchange->view_of_object(array.ptr(), &tensor) != 0) raise_unreadable(name);
+      if (framework.exchange->view_of_object(array.ptr(), &tensor) != 0) raise_unreadable(name, nb::python_error());
       return;
     case Protocol::kBuffer:
       return read_buffer();
@@ -199,7 +198,7 @@ void View::read(const std::string& name, nb::handle array, const Framework& fram
         check_is_not_negated(name, array);
         array_ = array.attr("detach")();  // without gradients PyTorch still lends none that could have one
       }
-      read_dlpack(stream);
+      read_dlpack(name, stream);
       array_ = nb::borrow(array);
       return;
     case Protocol::kCudaInterface:
@@ -250,8 +249,8 @@ void View::read_buffer() {
   tensor.strides = strides;
 }
 
-void View::read_dlpack(void* stream) {
-  const auto [kind, device] = nb::cast<std::pair<int, int>>(array_.attr("__dlpack_device__")());
+void View::read_dlpack(const std::string& name, void* stream) {
+  const DLDeviceType kind = dlpack_device_of(name, array_).device_type;
   nb::dict keywords;
   // 1 is DLPack's word for CUDA's legacy default stream.
   if (kind == kDLCUDA) keywords["stream"] = stream ? nb::int_(reinterpret_cast<uintptr_t>(stream)) : nb::int_(1);
@@ -342,6 +341,16 @@ nb::object Maker::make() const {
       PyObject_Vectorcall(function_.ptr(), arguments + 1, positional | PY_VECTORCALL_ARGUMENTS_OFFSET, names_.ptr());
   if (!made) throw nb::python_error();
   return nb::steal(made);
+}
+
+DLDevice dlpack_device_of(const std::string& name, nb::handle array) {
+  try {
+    const auto [kind, number] = nb::cast<std::pair<int, int>>(array.attr("__dlpack_device__")());
+    return {static_cast<DLDeviceType>(kind), number};
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_AttributeError)) throw;
+    raise_unreadable(name, error);
+  }
 }
 
 void note_written(const View& view) {

@@ -54,7 +54,7 @@ class View {
   void release();
   DLDataType open_buffer();
   void read_buffer();
-  void read_dlpack(void* stream);
+  void read_dlpack(const std::string& name, void* stream);
   void read_cuda_interface(const std::string& name);
   /// Room for shape and strides of a rank.
   int64_t* extents(int rank);
@@ -87,6 +87,9 @@ class Maker {
 
 /// Tells a framework that keeps count of what is written to its arrays (PyTorch, for gradients) of a write to one.
 void note_written(const View& view);
+
+/// Of an array that is read by __dlpack__. Throws TypeError where it has no memory, as a tracer of JAX's.
+DLDevice dlpack_device_of(const std::string& name, nanobind::handle array);
 
 /// The stream that the framework's work of now goes to, on a device; null is the legacy default stream.
 void* current_stream(const Framework& framework, DLDevice device);

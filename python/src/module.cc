@@ -212,7 +212,7 @@ void bind_engine(nb::module_& module) {
 
 void bind_function(nb::module_& module) {
   nb::class_<Function>(
-      module, "Function",
+      module, "Function", nb::is_weak_referenceable(),
       "A def as a function of arrays: it compiles once for each set of shapes, strides, types and devices.\n"
       "\n"
       "Arguments are the def's parameters in the order of the text, or by name. Results are new arrays of the first\n"
@@ -242,7 +242,7 @@ void bind_function(nb::module_& module) {
       .def_prop_ro("kernels", &Function::kernels, "How many kernels are held, with those that are being compiled.")
       .def("clear", &Function::clear, "Lets go of all kernels.");
   nb::class_<Kernel>(
-      module, "Kernel",
+      module, "Kernel", nb::is_weak_referenceable(),
       "A def compiled for fixed shapes, called like a Function with arrays of just these shapes and types.\n"
       "\n"
       "Raises what a Function raises, and never compiles but for tensors of a GPU that are not aligned to its vectors.")

@@ -4,6 +4,7 @@ import multiprocessing
 import pickle
 import subprocess
 import sys
+import weakref
 
 import numpy as np
 import pytest
@@ -86,6 +87,33 @@ def test_a_result_of_a_type_that_numpy_does_not_have():
 def test_what_is_no_array(negate, value):
     with pytest.raises(TypeError, match="'x' is a tensor, and takes an array"):
         negate(value)
+
+
+def test_arrays_without_memory(negate):
+    """As the tracers of jax.jit and jax.grad are."""
+    class Tracer:
+        @property
+        def __dlpack_device__(self):
+            raise AttributeError("a tracer has no memory")
+
+        def __dlpack__(self, **_):
+            raise AssertionError
+
+    for arguments in ((Tracer(), None), (np.ones(3, "float32"), Tracer())):
+        with pytest.raises(TypeError, match="'[xy]' cannot be read in memory: a tracer has no memory"):
+            negate(arguments[0], out=arguments[1])
+    with pytest.raises(TypeError, match="'inputs' cannot be read in memory"):
+        tensorc.compile(NEGATE, inputs=[Tracer()])
+
+
+def test_functions_and_kernels_are_weakly_referenceable(negate):
+    """Caches of frameworks ask for that."""
+    kernel = negate.compile(np.ones(3, "float32"))
+    for one in (negate, kernel):
+        assert weakref.ref(one)() is one
+    gone = weakref.ref(kernel)
+    del one, kernel
+    assert gone() is None
 
 
 def test_arrays_of_rank_zero():
