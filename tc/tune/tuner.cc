@@ -227,7 +227,8 @@ class Tuner {
     const Scored scored{flight.candidate, is_timed ? std::optional(record.us) : std::nullopt};
     scored_.push_back(scored);
     last_.push_back(scored);
-    if (record.outcome == Outcome::kDone && (incumbent_.us == 0 || record.us < incumbent_.us)) {
+    if (record.outcome == Outcome::kDone && (!has_incumbent_ || record.us < incumbent_.us)) {
+      has_incumbent_ = true;
       incumbent_ = record;
       incumbent_artifact_ = std::move(flight.artifact);
       if (is_default_) default_artifact_ = incumbent_artifact_;
@@ -262,7 +263,7 @@ class Tuner {
   /// lucky before: it gets the time of this comparison, and the next best takes its place. So the best is always the
   /// fastest of the history, which is what those find who read a cache.
   Result<void> duel() {
-    result_.speedup = result_.default_us / result_.best_us;
+    result_.speedup = measured_speedup();
     while (result_.best != default_text_ && !abandoned_ && !over()) {
       TC_TRY(speedup, compare_with_default());
       if (!speedup) return {};  // what was measured before stands
@@ -308,8 +309,11 @@ class Tuner {
     result_.best = best->options;
     result_.best_us = best->us;
     result_.best_cold_us = best->cold_us;
-    result_.speedup = result_.default_us / result_.best_us;
+    result_.speedup = measured_speedup();
   }
+
+  /// Where nothing is to be done, nothing is faster.
+  double measured_speedup() const { return result_.best_us > 0 ? result_.default_us / result_.best_us : 1; }
 
   const Task& task_;
   Space space_;
@@ -323,6 +327,7 @@ class Tuner {
   std::set<std::string> texts_;  ///< of all that were seen: two candidates may be the same options
   std::vector<Scored> scored_;   ///< all
   std::vector<Scored> last_;     ///< of the generation
+  bool has_incumbent_ = false;
   Record incumbent_;
   std::string incumbent_artifact_;
   std::string default_text_;
