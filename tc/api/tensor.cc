@@ -2,12 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
 #include "tc/api/layout.h"
 #include "tc/api/memory.h"
 #include "tc/support/check.h"
+#include "tc/support/plural.h"
 #include "tc/support/result.h"
 
 namespace tc::api {
@@ -107,6 +109,12 @@ Tensor& Tensor::operator=(Tensor&& other) noexcept = default;
 Tensor::Tensor(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 Result<Tensor> Tensor::allocate(const TensorSpec& spec) {
+  const auto negative = std::ranges::find_if(spec.shape, [](int64_t extent) { return extent < 0; });
+  if (negative != spec.shape.end()) return fail("a tensor {} has an extent of {}", spec.to_string(), *negative);
+  if (!spec.strides.empty() && spec.strides.size() != spec.shape.size()) {
+    return fail("a tensor has {} but {}", plural(static_cast<int64_t>(spec.shape.size()), "dimension"),
+                plural(static_cast<int64_t>(spec.strides.size()), "stride"));
+  }
   const TensorSpec full = with_strides(spec);
   if (!elements_are_apart(full.shape, full.strides)) {
     return fail("the strides of a tensor {} put several of its elements at one address", spec.to_string());

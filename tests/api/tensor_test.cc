@@ -59,6 +59,8 @@ TEST(Tensor, IsAllocatedWithStrides) {
 TEST(Tensor, RefusesWhatCannotBeAllocated) {
   EXPECT_EQ(error_of(Tensor::allocate(floats({2, 3}, {1, 1}))),
             "error: the strides of a tensor float32(2, 3) strides (1, 1) put several of its elements at one address\n");
+  EXPECT_EQ(error_of(Tensor::allocate(floats({2, -3}))), "error: a tensor float32(2, -3) has an extent of -3\n");
+  EXPECT_EQ(error_of(Tensor::allocate(floats({2, 3}, {1}))), "error: a tensor has 2 dimensions but 1 stride\n");
   EXPECT_EQ(error_of(Tensor::allocate(floats({INT64_MAX}))),
             "error: a tensor float32(9223372036854775807) has more bytes than 64 bits can count\n");
   const std::string error = error_of(Tensor::allocate(floats({int64_t{1} << 58})));
