@@ -92,6 +92,7 @@ Result<std::vector<int>> devices_of_flags() {
   std::istringstream words(FLAGS_devices);
   for (std::string word; std::getline(words, word, ',');) {
     TC_TRY(device, parse_integer("devices", word));
+    if (device != static_cast<int>(device)) return fail("there is no GPU {}", device);
     devices.push_back(static_cast<int>(device));
   }
   return devices;

@@ -164,6 +164,10 @@ TEST_F(Tune, SaysWhatIsWrong) {
             "error: there is no search 'best'; there are genetic and random\n");
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--backend=interp", "--sizes=M=8,N=8,K=8"}),
             "error: the interpreter has nothing to tune; the backends are cpu, cuda and sim\n");
+  EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--backend=cpu", "--devices=0"}),
+            "error: '--devices' is for the backend cuda\n");
+  EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--backend=cuda", "--devices=4294967296"}),
+            "error: there is no GPU 4294967296\n");
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--part=3/3"}),
             "error: '--part' is 3/3; of N parts the first is 0/N\n");
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--sizes=M=8,N=8"}),
