@@ -223,7 +223,7 @@ class CompiledKernel {
 
 /// The CUDA context that is current in a thread. A kernel is loaded into the context of its device that is current
 /// where it is compiled, else into the primary one: who compiles in a thread of its own takes the caller's context
-/// along.
+/// along. A context outlives the engines that have compiled in it, and their kernels.
 class GpuContext {
  public:
   /// The calling thread's; none where there is no driver.
@@ -259,7 +259,8 @@ struct EngineOptions {
   bool keep_text = false;  ///< CUDA text is kept in the file too
   /// For the proofs that each def needs when the engine is made: their time.
   options::Budget budget{};
-  /// Told what does not stop the engine: damaged entries, a file that cannot be written. From the calling thread.
+  /// Told what does not stop the engine: damaged entries, a file that cannot be written. From the calling thread, in
+  /// the middle of a look-up: it does not call the engine.
   std::function<void(const std::string&)> on_warning{};
 };
 
