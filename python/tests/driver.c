@@ -9,6 +9,7 @@
 
 static char log_text[1 << 16];
 static void* captured = NULL;
+static int primary_uses = 0;
 static _Thread_local void* current = NULL;
 
 #define NOTE(...) snprintf(log_text + strlen(log_text), sizeof log_text - strlen(log_text), __VA_ARGS__)
@@ -42,8 +43,11 @@ int cuDeviceGetAttribute(int* value, int which, int device) {
   return 1;
 }
 
-int cuDevicePrimaryCtxRetain(void** context, int device) { return *context = PRIMARY, 0; }
-int cuDevicePrimaryCtxRelease_v2(int device) { return 0; }
+int cuDevicePrimaryCtxRetain(void** context, int device) { return ++primary_uses, *context = PRIMARY, 0; }
+int cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
+  return *flags = 0, *active = primary_uses > 0, 0;
+}
+int cuDevicePrimaryCtxRelease_v2(int device) { return --primary_uses, 0; }
 int cuCtxGetCurrent(void** context) { return *context = current, 0; }
 int cuCtxSetCurrent(void* context) { return current = context, 0; }
 int cuCtxGetDevice(int* device) { return *device = 0, current ? 0 : 201; }
