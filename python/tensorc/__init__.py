@@ -44,6 +44,10 @@ def _engine(source: str, name: str, cache: Cache | str | os.PathLike[str] | None
     source.encode(), name.encode()  # half a character is no text
     if not isinstance(cache, Cache):
         cache = Cache("" if cache is None else cache)
+    elif not os.fspath(cache.path):
+        raise ValueError("a Cache without a path")
+    _typed(bool, read_only=cache.read_only, nearest=cache.nearest, keep_text=cache.keep_text,
+           production=cache.production)
     path = path_of(cache)
     if cache.production:
         return _core.Engine.production(path, source, name)

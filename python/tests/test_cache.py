@@ -80,3 +80,11 @@ def test_paths_of_every_kind(tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["kernels.db"]
     with pytest.raises(TypeError, match="expected str, bytes or os.PathLike object, not int"):
         tensorc.define(MATMUL, cache=5)
+
+
+def test_flags_of_another_type_are_named(tmp_path):
+    for flag in ("read_only", "nearest", "keep_text", "production"):
+        with pytest.raises(TypeError, match=f"'{flag}' takes a bool, not 'no'"):
+            tensorc.define(MATMUL, cache=tensorc.Cache(tmp_path / "kernels.db", **{flag: "no"}))
+    with pytest.raises(ValueError, match="a Cache without a path"):
+        tensorc.define(MATMUL, cache=tensorc.Cache("", production=True))
