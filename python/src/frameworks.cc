@@ -355,7 +355,9 @@ DLDevice dlpack_device_of(const std::string& name, nb::handle array) {
 
 void note_written(const View& view) {
   if (!view.framework().torch) return;
-  nb::module_::import_("torch").attr("autograd").attr("graph").attr("increment_version")(view.array());
+  static const nb::handle increment =
+      nb::object(nb::module_::import_("torch.autograd.graph").attr("increment_version")).release();
+  increment(view.array());
 }
 
 void* current_stream(const Framework& framework, DLDevice device) {

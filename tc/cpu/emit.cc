@@ -23,6 +23,16 @@ V Emit::as_float(V x) {
   return b.CreateBitCast(x, shaped(element, x));
 }
 
+/// By bits: of the intrinsic LLVM 14 takes a narrowed sign as it was, float64, and ends the process when it has to
+/// scalarise that.
+V Emit::copysign(V magnitude, V sign) {
+  const V kept = as_integer(magnitude), taken = as_integer(sign);
+  const llvm::APInt top = llvm::APInt::getSignMask(kept->getType()->getScalarSizeInBits());
+  return b.CreateBitCast(b.CreateOr(b.CreateAnd(kept, llvm::ConstantInt::get(kept->getType(), ~top)),
+                                    b.CreateAnd(taken, llvm::ConstantInt::get(taken->getType(), top))),
+                         magnitude->getType());
+}
+
 V Emit::multiply_add(V x, V y, V z) {
   if (!target.has_fma) return b.CreateFAdd(b.CreateFMul(x, y), z);
   return b.CreateIntrinsic(llvm::Intrinsic::fma, {x->getType()}, {x, y, z});

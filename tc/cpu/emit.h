@@ -36,7 +36,7 @@ class Emit {
   V select(V condition, V a, V c) { return b.CreateSelect(condition, a, c); }
   V is_nan(V x) { return b.CreateFCmpUNO(x, x); }
   V absolute(V x) { return unary(llvm::Intrinsic::fabs, x); }
-  V copysign(V magnitude, V sign) { return b.CreateBinaryIntrinsic(llvm::Intrinsic::copysign, magnitude, sign); }
+  V copysign(V magnitude, V sign);
   V unary(llvm::Intrinsic::ID id, V x) { return b.CreateUnaryIntrinsic(id, x); }
   /// x * y + z: one rounding where the target has the instruction, two elsewhere.
   V multiply_add(V x, V y, V z);

@@ -418,7 +418,8 @@ Stmt Generator::tile_loop(const loops::For& loop, LoopKind kind, const Ranged& f
   unrolled_.erase(name);
   if (pads) padding_.pop_back();
   bool masked = partial && !pads;
-  if (masked && kind == LoopKind::kVector) {
+  const bool one_left = leaves_one_lane(body, extent, options_.vector_bits);
+  if (masked && kind == LoopKind::kVector && !one_left) {
     if (Stmt blend = blend_lanes(body, less_equal(value, last), name, buffers_for(extent)); blend.defined()) {
       Stmt lanes = hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, blend);
       const Expr any = less_equal(first, last);
@@ -430,7 +431,8 @@ Stmt Generator::tile_loop(const loops::For& loop, LoopKind kind, const Ranged& f
     if (Stmt reduced = reduce_lanes(body, name, static_cast<int>(extent)); reduced.defined()) return reduced;
     if (stores_to_one_place(body, name)) kind = LoopKind::kSerial;
   }
-  if (kind == LoopKind::kVector && has_condition_on(body, name) && !can_predicate(body, name, unrolled_)) {
+  if (kind == LoopKind::kVector && has_condition_on(body, name) &&
+      (one_left || !can_predicate(body, name, unrolled_))) {
     kind = LoopKind::kSerial;
   }
   if (masked && kind == LoopKind::kSerial) {

@@ -71,6 +71,27 @@ bool can_predicate(const Stmt& body, const std::string& lane, const std::set<std
   return finder.fits;
 }
 
+bool leaves_one_lane(const Stmt& body, int64_t lanes, int vector_bits) {
+  class Finder : public hi::IRVisitor {
+   public:
+    Finder(int64_t lanes, int vector_bits) : lanes_(lanes), vector_bits_(vector_bits) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Load* op) override { check(op->type), IRVisitor::visit(op); }
+    void visit(const hi::Store* op) override { check(op->value.type()), IRVisitor::visit(op); }
+    void check(const Halide::Type& type) {
+      const int64_t most = vector_bits_ / (8 * type.bytes());
+      found = found || (lanes_ > most && lanes_ % most == 1);
+    }
+    const int64_t lanes_;
+    const int vector_bits_;
+  } finder(lanes, vector_bits);
+  body.accept(&finder);
+  return finder.found;
+}
+
 bool stores_to_one_place(const Stmt& body, const std::string& lane) {
   class Finder : public hi::IRVisitor {
    public:

@@ -19,6 +19,10 @@ bool has_condition_on(const Halide::Internal::Stmt& body, const std::string& var
 /// move, and those that move by one element from where all constant indices are inside of the buffer.
 bool can_predicate(const Halide::Internal::Stmt& body, const std::string& lane, const std::set<std::string>& unrolled);
 
+/// True if Halide 14 would leave a single lane of some access: 9 lanes of 64 bits are 8 and 1 with vectors of 512 bits.
+/// Under a condition it gives LLVM a vector of one lane, and a scalar for its mask, which is no valid code.
+bool leaves_one_lane(const Halide::Internal::Stmt& body, int64_t lanes, int vector_bits);
+
 /// True if some store goes to the same element in all lanes.
 bool stores_to_one_place(const Halide::Internal::Stmt& body, const std::string& lane);
 
