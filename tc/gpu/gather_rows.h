@@ -6,7 +6,7 @@
 
 namespace tc::gpu {
 
-inline constexpr int64_t kGatheredBytes = int64_t{1} << 28;  ///< that options leave to a temporary
+inline constexpr int64_t kGatheredBytes = int64_t{1} << 28;  ///< of a temporary that a search tries
 
 /// Copies rows that an index tensor names, where a contraction uses each of them for many results, into a temporary of
 /// which loops know where its elements are (paper 2018, section 5.3, on indirect arrays, which stages them by blocks):
@@ -16,6 +16,6 @@ inline constexpr int64_t kGatheredBytes = int64_t{1} << 28;  ///< that options l
 /// Blocks hold boxes of the temporary in shared memory then, as of any operand. Where a temporary would take more than
 /// `most_bytes`, the statement stays as it is, and blocks copy its rows from where they are (contraction.h).
 /// On a specialised Program.
-ir::Program gather_rows(ir::Program program, int64_t most_bytes = kGatheredBytes);
+ir::Program gather_rows(ir::Program program, int64_t most_bytes);
 
 }  // namespace tc::gpu

@@ -206,7 +206,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   }
   program = recompute_temporaries(std::move(program), device.instances_of_launch / 4);
   if (takes_contractions(options)) {
-    program = gather_rows(std::move(program), options.max_gathered_memory.value_or(kGatheredBytes));
+    program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0));
   }
   program = collapse_dimensions(std::move(program));
   if (options.split_reduction) return split_into_parts(std::move(program), options, device);

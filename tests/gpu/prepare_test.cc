@@ -109,7 +109,7 @@ TEST(GatherRows, LeavesWhatIsUsedOnceOrChosen) {
                            "def f(float(V,K) E, int32(N) I, float(K,M) W) -> (Z) {"
                            "  Z(n,m) +=! (I(n) >= 0 ? E(I(n),k) : 0) * W(k,m) }"}) {
     const ir::Program program = sized(text);
-    EXPECT_EQ(gpu::gather_rows(program).statements.size(), program.statements.size()) << text;
+    EXPECT_EQ(gpu::gather_rows(program, gpu::kGatheredBytes).statements.size(), program.statements.size()) << text;
     EXPECT_EQ(difference(program), "");
   }
 }
