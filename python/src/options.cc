@@ -102,7 +102,7 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
       field("split_reduction", &O::split_reduction,
             "Parts of a reduction that blocks of their own work on; None: chosen."),
       field("max_gathered_memory", &O::max_gathered_memory,
-            "Bytes of workspace that rows chosen by data may be copied to; None: chosen."),
+            "Bytes of workspace that rows chosen by data may be copied to; None: 0."),
       field("strict", &O::strict, "Whether reductions keep the order of the text."),
   };
   return *fields;

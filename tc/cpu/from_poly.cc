@@ -418,7 +418,7 @@ Stmt Generator::tile_loop(const loops::For& loop, LoopKind kind, const Ranged& f
   unrolled_.erase(name);
   if (pads) padding_.pop_back();
   bool masked = partial && !pads;
-  const bool one_left = leaves_one_lane(body, extent, options_.vector_bits);
+  const bool one_left = kind == LoopKind::kVector && leaves_one_lane(body, extent, options_.vector_bits);
   if (masked && kind == LoopKind::kVector && !one_left) {
     if (Stmt blend = blend_lanes(body, less_equal(value, last), name, buffers_for(extent)); blend.defined()) {
       Stmt lanes = hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, blend);
