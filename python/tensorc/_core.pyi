@@ -159,7 +159,7 @@ class MappingOptions:
         """Parts of a reduction that blocks of their own work on; None: chosen."""
     @property
     def max_gathered_memory(self) -> int | None:
-        """Bytes of workspace that rows chosen by data may be copied to; None: chosen."""
+        """Bytes of workspace that rows chosen by data may be copied to; None: 0."""
     @property
     def strict(self) -> bool:
         """Whether reductions keep the order of the text."""
