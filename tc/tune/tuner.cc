@@ -99,6 +99,9 @@ class Tuner {
       }
     }
     for (const Candidate& candidate : result) seen_.insert(candidate);
+    // Drawn from in an order that does not hang on which of them ended first.
+    std::ranges::sort(last_, {}, &Scored::candidate);
+    std::ranges::sort(scored_, {}, &Scored::candidate);
     std::vector<Scored> parents = last_;
     for (Scored& elite : select(scored_, static_cast<size_t>(options_.elites))) parents.push_back(std::move(elite));
     std::vector<Candidate> bred = next_candidates(options_.search, space_, parents, seen_, is_new,

@@ -30,8 +30,8 @@ class LandscapeExecutor : public Executor {
     Reply reply{.device = "landscape"};
     if (const auto* measure = std::get_if<MeasureJob>(&value->work)) {
       ++measured_[value->options];
-      // The machine becomes ever slower, for both.
-      const double drift = takes_time_ ? 1 + 0.05 * static_cast<double>(++jobs_) : 0;
+      // The machine becomes ever slower, for both; by powers of two, which leave ratios what they are to the last bit.
+      const double drift = takes_time_ ? std::ldexp(1.0, ++jobs_ / 16) : 0;
       reply.hot_us = drift * testing::landscape_us(*candidate_of(space, value->options));
       if (measure->has_incumbent) {
         reply.incumbent_us = drift * testing::landscape_us(*candidate_of(space, measure->incumbent_options));
@@ -40,9 +40,13 @@ class LandscapeExecutor : public Executor {
     done_.push_back({job.id, Loss::kNone, to_bytes(reply)});
     return {};
   }
-  Result<std::vector<Done>> wait(milliseconds) override { return std::exchange(done_, {}); }
+  Result<std::vector<Done>> wait(milliseconds) override {
+    if (last_first_) std::ranges::reverse(done_);
+    return std::exchange(done_, {});
+  }
 
   bool takes_time_ = true;
+  bool last_first_ = false;
   int compiled_ = 0;
   int jobs_ = 0;
   std::map<std::string, int> measured_;
@@ -233,6 +237,22 @@ TEST(Tuner, GoesOnWhereARunThatWasKilledHasEnded) {
     const bool is_of_the_last_comparison = text == rest->best || text == rest->history[0].options;
     EXPECT_TRUE(is_of_the_last_comparison || !first.measured_.contains(text)) << text;
   }
+}
+
+TEST(Tuner, BreedsTheSameWhicheverEndsFirst) {
+  std::vector<std::set<std::string>> generations[2];
+  for (const bool last_first : {false, true}) {
+    LandscapeExecutor executor;
+    executor.last_first_ = last_first;
+    const Result<Tuned> tuned =
+        tune(task(), {.generations = 6, .population = 8, .seed = 3, .compile_slots = 4}, executor);
+    ASSERT_TRUE(tuned) << tuned.error().to_string();
+    generations[last_first].resize(7);
+    for (const Record& record : tuned->history) {
+      generations[last_first].at(static_cast<size_t>(record.generation)).insert(record.options);
+    }
+  }
+  EXPECT_EQ(generations[false], generations[true]);
 }
 
 TEST(Tuner, KeepsTheBestWhenItIsStopped) {
