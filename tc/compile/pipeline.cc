@@ -254,7 +254,7 @@ Result<void> run_passes(const Settings& settings, Compilation& compilation, std:
     TC_TRY(found, find_pass(last, settings.backend));
     end = found + 1;
   }
-  compilation.deadline = Clock::now() + std::chrono::milliseconds(settings.budget.wall_clock_ms);
+  compilation.deadline = ir::after(settings.budget.wall_clock_ms);
   while (compilation.done < end) {
     if (settings.cancel.stop_requested()) return tl::unexpected(cancelled());
     const Clock::time_point begin = Clock::now();

@@ -2,6 +2,7 @@
 
 #include <isl/ctx.h>
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
@@ -15,12 +16,16 @@
 /// An end to what isl proves: a count of its operations is no bound on time, as its numbers may grow without one.
 namespace tc::ir {
 
+/// So many milliseconds from now. A limit of years is none, and must not overflow.
+inline std::chrono::steady_clock::time_point after(int64_t limit_ms) {
+  constexpr int64_t kYears = 100'000'000'000;
+  return std::chrono::steady_clock::now() + std::chrono::milliseconds(std::min(limit_ms, kYears));
+}
+
 /// When the proofs for a def must have ended.
 struct Deadline {
   explicit Deadline(int64_t limit_ms = 60'000, std::stop_token cancel = {})
-      : limit_ms(limit_ms),
-        end(std::chrono::steady_clock::now() + std::chrono::milliseconds(limit_ms)),
-        cancel(cancel) {}
+      : limit_ms(limit_ms), end(after(limit_ms)), cancel(cancel) {}
 
   int64_t limit_ms;
   std::chrono::steady_clock::time_point end;

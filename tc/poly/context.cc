@@ -34,8 +34,7 @@ Context::Context(const options::Budget& budget) : budget_(budget), ctx_(isl_ctx_
   TC_CHECK(ctx_, "isl gives no context");
   isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE);
   isl_ctx_set_max_operations(ctx_, budget.isl_operations);
-  watchdog_ = std::make_unique<ir::IslWatchdog>(
-      ctx_, std::chrono::steady_clock::now() + std::chrono::milliseconds(budget.wall_clock_ms));
+  watchdog_ = std::make_unique<ir::IslWatchdog>(ctx_, ir::after(budget.wall_clock_ms));
 }
 
 Context::~Context() {

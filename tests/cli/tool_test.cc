@@ -331,6 +331,12 @@ TEST_F(Tool, ProofsKeepToTheTimeLimit) {
   EXPECT_EQ(error({"run", "hard.tc", "--sizes=N=37,M=41", "--time_limit_ms=400"}), late);
   EXPECT_EQ(error({"check", "hard.tc", "--time_limit_ms=400"}), late);
   EXPECT_EQ(error({"check", "hard.tc", "--time_limit_ms=0"}), "error: '--time_limit_ms' is 0; it must be at least 1\n");
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"check", "mm.tc"}, {"run", "mm.tc", "--sizes=M=2,N=2,K=2", "--output_dir="}}) {
+    std::vector<std::string> without_end = words;
+    without_end.emplace_back("--time_limit_ms=9223372036854775807");
+    EXPECT_EQ(folder_.run(without_end).code, 0) << folder_.run(without_end).err;
+  }
 }
 
 TEST_F(Tool, RunPrintsWithoutWriting) {
