@@ -217,6 +217,7 @@ void bind_results(nb::module_& module) {
       .def_ro("device", &tune::Tuned::device)
       .def_ro("reference", &tune::Tuned::reference)
       .def_ro("rejected", &tune::Tuned::rejected)
+      .def_ro("not_kept", &tune::Tuned::not_kept, "Why not all of it is in the cache; empty: it is, or there is none.")
       .def_ro("history", &tune::Tuned::history);
 }
 

@@ -374,6 +374,9 @@ class Tuned:
     @property
     def rejected(self) -> int: ...
     @property
+    def not_kept(self) -> str:
+        """Why not all of it is in the cache; empty: it is, or there is none."""
+    @property
     def history(self) -> list[Record]: ...
 
 

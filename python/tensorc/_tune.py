@@ -5,6 +5,7 @@ import concurrent.futures
 import dataclasses
 import os
 import sys
+import warnings
 from typing import Any, Callable, Mapping, Sequence
 
 from . import _core
@@ -125,6 +126,8 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
     finally:
         if progress is True:
             print(file=sys.stderr)
+    if tuned.not_kept:
+        warnings.warn(f"the search is done, but not all of it is in the cache: {tuned.not_kept}", stacklevel=2)
     read = CpuOptions.from_text if backend == "cpu" else MappingOptions.from_text
     return Tuned(read(tuned.best), tuned.best_us, tuned.best_cold_us, tuned.default_us, tuned.speedup, tuned.device,
                  tuned.ending, tuned.reference, tuned.rejected, tuned.history)

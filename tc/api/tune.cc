@@ -1,6 +1,8 @@
 #include "tc/api/tune.h"
 
 #include <dlfcn.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -106,12 +108,25 @@ Outcome outcome_of(State state) {
   TC_CHECK(false, "a state that does not exist");
 }
 
+constexpr double kYears = 1e8;  ///< in seconds: no limit, and ten times that are still a number of nanoseconds
+constexpr std::string_view kBetweenSeeds = "\n---\n";
+
+std::vector<std::string> split(std::string_view seeds) {
+  std::vector<std::string> list;
+  while (!seeds.empty()) {
+    const size_t end = seeds.find(kBetweenSeeds);
+    list.emplace_back(seeds.substr(0, end));
+    seeds = end == std::string_view::npos ? "" : seeds.substr(end + kBetweenSeeds.size());
+  }
+  return list;
+}
+
 /// What a cache's file knows of a problem, and gets to know.
 class Memory {
  public:
   static Result<Memory> open(const TuneSetup& setup, const std::string& path) {
     Memory memory(setup);
-    if (path.empty() || setup.settings.backend == Backend::kSimulator) return memory;
+    if (path.empty()) return memory;
     TC_TRY(file, cache::Cache::open(path));
     memory.file_ = std::move(file);
     TC_TRY(device, compile::device_name(setup.settings));
@@ -140,10 +155,28 @@ class Memory {
     return records;
   }
 
+  /// What a search begins with: the best known. One that was killed begins with what it had then, though more is known
+  /// by now: so it breeds the same candidates again, and goes on behind those that it has measured.
+  Result<std::vector<std::string>> seeds_of(const std::string& search) const {
+    if (!file_) return std::vector<std::string>();
+    TC_TRY(measurements, file_->measurements(problem_, device_));
+    for (const cache::Measurement& m : measurements) {
+      if (m.options == search && m.compiler == cache::compiler_version()) return split(m.remark);
+    }
+    TC_TRY(seeds, best_known());
+    TC_TRY_VOID(file_->add(cache::Measurement{.problem = problem_,
+                                              .options = search,
+                                              .device = device_,
+                                              .state = State::kRefused,
+                                              .date = static_cast<int64_t>(std::time(nullptr)),
+                                              .compiler = cache::compiler_version(),
+                                              .remark = fmt::format("{}", fmt::join(seeds, kBetweenSeeds))}));
+    return seeds;
+  }
+
   /// Options that did best here, then those of the shapes next to this one.
   Result<std::vector<std::string>> best_known() const {
     std::vector<std::string> texts;
-    if (!file_) return texts;
     const auto add = [&](const std::string& options) {
       if (const Result<std::string> text = full_text(options)) texts.push_back(*text);
     };
@@ -217,8 +250,17 @@ class Memory {
   std::string device_;
 };
 
+/// The search by what its first candidates hang on, as a text that is no options.
+std::string name_of(const TuneConfig& config) {
+  const bool is_genetic = config.search == tune::SearchKind::kGenetic;
+  return fmt::format("the first of a {} search: seed {}, population {}", is_genetic ? "genetic" : "random", config.seed,
+                     config.population);
+}
+
 tune::TunerOptions tuner_options(const TuneConfig& config, const Request& request) {
-  const auto ms = [](double s) { return std::chrono::milliseconds(static_cast<int64_t>(std::ceil(1000 * s))); };
+  const auto ms = [](double s) {
+    return std::chrono::milliseconds(static_cast<int64_t>(std::ceil(1000 * std::min(s, kYears))));
+  };
   tune::TunerOptions options{.search = config.search,
                              .generations = config.generations,
                              .population = config.population,
@@ -237,9 +279,15 @@ tune::TunerOptions tuner_options(const TuneConfig& config, const Request& reques
   return options;
 }
 
+constexpr int kMaxCandidates = 1'000'000'000;
+
 Result<void> check(const TuneConfig& config, const Request& request) {
   if (config.generations < 0) return fail("{} generations", config.generations);
   if (config.population < 1) return fail("a population of {}", config.population);
+  if (config.population > kMaxCandidates / std::max(config.generations, 1)) {
+    return fail("{} generations of {} are more than {} candidates", config.generations, config.population,
+                kMaxCandidates);
+  }
   if (config.threads < 0) return fail("{} threads", config.threads);
   if (!(config.time_limit_s >= 0)) return fail("a time limit of {} s", config.time_limit_s);
   for (const int given : config.devices.empty() ? std::vector{request.device} : config.devices) {
@@ -248,6 +296,9 @@ Result<void> check(const TuneConfig& config, const Request& request) {
   }
   if (!config.devices.empty() && request.backend != Backend::kCuda) {
     return fail("devices are given that measure; only the backend cuda has several");
+  }
+  if (!config.cache.empty() && request.backend == Backend::kSimulator) {
+    return fail("a cache is for the backends cpu and cuda");
   }
   if (config.crossover_rate < 0 || config.crossover_rate > 1)
     return fail("a crossover rate of {}", config.crossover_rate);
@@ -270,32 +321,34 @@ Result<tune::Tuned> tune_guarded(const TuneProgram& program, std::span<const Ten
   if (!inputs.empty()) TC_TRY_VOID(write_data(folder.path(), setup.specs, inputs));
   TC_TRY(memory, Memory::open(setup, config.cache));
   TC_TRY(known, memory.known());
-  TC_TRY(seeds, memory.best_known());
+  TC_TRY(seeds, memory.seeds_of(name_of(config)));
   TC_TRY(space, space_of(setup, static_cast<size_t>(config.population)));
   const bool is_cpu = program.request.backend == Backend::kCpu;
   seeds.push_back(is_cpu ? options::to_text(program.request.options) : options::to_text(program.request.mapping));
   seeds.insert(seeds.end(), space.seeds.begin(), space.seeds.end());
-  std::optional<Error> not_kept;
+  std::string not_kept;
+  const auto keep = [&](const Result<void>& kept) {
+    if (!kept && not_kept.empty()) not_kept = sentence_of(kept.error());
+  };
   const tune::Task task{.problem = to_bytes(problem),
                         .space = space.space,
                         .seeds = seeds,
                         .known = known,
                         .infeasible = space.infeasible,
                         .on_progress = [&](const tune::Progress& progress) {
-                          const Result<void> kept = memory.add(*progress.last);
-                          if (!kept && !not_kept) not_kept = kept.error();
+                          keep(memory.add(*progress.last));
                           if (callback) callback(progress);
                         }};
   tune::WorkerPool pool(config.worker.empty() ? default_worker() : config.worker);
   tune::Executor& executor = config.executor ? *config.executor : pool;
   TC_TRY(tuned, tune::tune(task, tuner_options(config, program.request), executor));
   for (const Record& record : tuned.history) {
-    if (record.corrected) TC_TRY_VOID(memory.add(record));
+    if (record.corrected) keep(memory.add(record));
   }
-  if (not_kept) return fail("the search is done, but not all of it is in the cache: {}", sentence_of(*not_kept));
   tuned.reference =
       has_stand_in(setup) ? "the CPU's strict kernel, as the interpreter would take minutes" : "the interpreter";
-  TC_TRY_VOID(memory.keep(tuned));
+  keep(memory.keep(tuned));
+  tuned.not_kept = std::move(not_kept);
   return tuned;
 }
 

@@ -109,6 +109,15 @@ Result<void> replace_file(const std::string& path, const std::string& text) {
   return {};
 }
 
+Result<void> check_replaceable(const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::exists(path, error) && !std::filesystem::is_regular_file(path, error)) return {};
+  const std::string temporary = temporary_beside(path);
+  Temporaries temporaries;
+  temporaries.add(temporary);
+  return write_to(temporary, "") ? Result<void>() : cannot("create", path);
+}
+
 Result<void> print_all(const std::string& text) {
   std::fwrite(text.data(), 1, text.size(), stdout);
   if (std::fflush(stdout) != 0 || std::ferror(stdout)) return fail("cannot write to standard output");

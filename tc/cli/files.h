@@ -27,6 +27,9 @@ bool is_same_file(const std::string& a, const std::string& b);
 /// terminal, a pipe, a device) is written to. Errors quote the path.
 Result<void> replace_file(const std::string& path, const std::string& text);
 
+/// Whether replace_file() would find a folder that it may write to: for what takes long before it has a text.
+Result<void> check_replaceable(const std::string& path);
+
 /// Prints a text and waits until it is out. Errors: standard output is full, or closed.
 Result<void> print_all(const std::string& text);
 

@@ -43,8 +43,8 @@ DEFINE_string(shapes, "",
               "these names have them, '-' for no sizes. What follows a # is a remark.");
 DEFINE_string(
     worker, "",
-    "Command that starts a worker, with its arguments: ssh, mpirun or srun and then tensorc worker on another "
-    "machine, say. Empty: this tool, on this machine.");
+    "Command that starts a worker, with its arguments, which blanks separate (quotes are no more than signs): ssh, "
+    "mpirun or srun and then tensorc worker on another machine, say. Empty: this tool, on this machine.");
 DEFINE_string(part, "",
               "I/N: this process is the I-th, from 0, of N side by side. They share out the lines of --shapes; one "
               "problem they search from different seeds. Empty: as Open MPI or a Slurm array say, else 0/1.");

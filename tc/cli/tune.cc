@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <sstream>
 
 #include "tc/api/request.h"
@@ -36,6 +37,18 @@ std::optional<int> number_in_environment(const char* name) {
   return value ? std::optional(static_cast<int>(*value)) : std::nullopt;
 }
 
+/// The tasks of an array have numbers from MIN on, STEP apart, unless they are listed one by one.
+Result<Part> part_of_array() {
+  const auto task = number_in_environment("SLURM_ARRAY_TASK_ID"), first = number_in_environment("SLURM_ARRAY_TASK_MIN"),
+             count = number_in_environment("SLURM_ARRAY_TASK_COUNT");
+  if (!task || !first || !count) return Part{};
+  const int step = std::max(number_in_environment("SLURM_ARRAY_TASK_STEP").value_or(1), 1);
+  const Part part{(*task - *first) / step, *count};
+  const bool is_even = (*task - *first) % step == 0 && part.number >= 0 && part.number < part.of;
+  if (!is_even) return fail("which part task {} of a Slurm array does is not known; '--part' says it", *task);
+  return part;
+}
+
 /// --part, or what Open MPI and Slurm's arrays tell their processes.
 Result<Part> part_of_flags() {
   if (!FLAGS_part.empty()) {
@@ -47,10 +60,7 @@ Result<Part> part_of_flags() {
   }
   const auto rank = number_in_environment("OMPI_COMM_WORLD_RANK"), size = number_in_environment("OMPI_COMM_WORLD_SIZE");
   if (rank && size) return Part{*rank, *size};
-  const auto task = number_in_environment("SLURM_ARRAY_TASK_ID"), first = number_in_environment("SLURM_ARRAY_TASK_MIN"),
-             count = number_in_environment("SLURM_ARRAY_TASK_COUNT");
-  if (task && first && count) return Part{*task - *first, *count};
-  return Part{};
+  return part_of_array();
 }
 
 /// One problem of a list of shapes: "ENTRY SIZES [SCALARS]".
@@ -107,6 +117,8 @@ std::vector<std::string> worker_of_flags() {
   return command;
 }
 
+int within_int(uint32_t value) { return static_cast<int>(std::min<uint32_t>(value, std::numeric_limits<int>::max())); }
+
 Result<api::TuneConfig> config_of_flags(const Part& part, bool shares_seed) {
   api::TuneConfig config;
   if (FLAGS_search == "random") {
@@ -114,10 +126,10 @@ Result<api::TuneConfig> config_of_flags(const Part& part, bool shares_seed) {
   } else if (FLAGS_search != "genetic") {
     return fail("there is no search '{}'; there are genetic and random", FLAGS_search);
   }
-  config.generations = static_cast<int>(FLAGS_generations);
-  config.population = static_cast<int>(FLAGS_population);
+  config.generations = within_int(FLAGS_generations);
+  config.population = within_int(FLAGS_population);
   config.seed = FLAGS_seed + (shares_seed ? 0 : static_cast<uint64_t>(part.number));
-  config.threads = static_cast<int>(FLAGS_threads);
+  config.threads = within_int(FLAGS_threads);
   TC_TRY(devices, devices_of_flags());
   config.devices = devices;
   config.time_limit_s = static_cast<double>(FLAGS_time_limit);
@@ -163,7 +175,8 @@ Result<void> tune_shape(const std::string& path, const Shape& shape, api::TuneCo
   const std::string report = tune_report(title, *backend, *tuned);
   std::fwrite(report.data(), 1, report.size(), stdout);
   std::fflush(stdout);
-  return {};
+  if (tuned->not_kept.empty()) return {};
+  return fail("the search is done, but not all of it is in the cache: {}", tuned->not_kept);
 }
 
 }  // namespace
@@ -174,6 +187,7 @@ Result<void> run_tune(const std::vector<std::string>& files) {
   // Processes side by side share out a list of shapes; one shape they search from different seeds.
   const bool is_list = !FLAGS_shapes.empty();
   TC_TRY(config, config_of_flags(part, is_list));
+  if (!FLAGS_history.empty()) TC_TRY_VOID(check_replaceable(FLAGS_history));
   const StopSignals stop;
   config.stop = stop.token();
   std::string history = history_header();

@@ -65,6 +65,7 @@ struct Tuned {
   int rejected = 0;         ///< as Progress
   /// What a worker made of the best options; empty where an earlier run had measured them, or others seemed better.
   std::string artifact{};
+  std::string not_kept{};         ///< why not all of it is in the caller's cache; empty: it is, or there is none
   std::vector<Record> history{};  ///< in the order of their ends; `known` ones that were met again are among them
 };
 

@@ -99,6 +99,45 @@ TEST_F(Tuning, MeasuresOnTheCallersTensorsAndKeepsTheBest) {
   EXPECT_EQ(again->best, tuned->best);
 }
 
+/// The cache knows more when a run that was killed starts again; what it tries first is what it tried then.
+TEST_F(Tuning, ARunThatWasKilledGoesTheSameWayAgain) {
+  std::map<std::string, double> times;  // each that comes is faster than those before
+  executor_->us = [&](const std::string& options, bool) {
+    return times.try_emplace(options, 100.0 / static_cast<double>(1 + times.size())).first->second;
+  };
+  const auto search = [&](const char* file, int generations, uint64_t seed) {
+    TuneConfig cached = config();
+    cached.cache = folder_.path(file);
+    cached.generations = generations;
+    cached.seed = seed;
+    const auto tuned = tune(mm(), {}, cached);
+    EXPECT_TRUE(tuned) << error_of(tuned);
+    return tuned ? tuned->history : std::vector<tune::Record>();
+  };
+  const auto at_once = search("whole.tcc", 2, 1);
+  const auto killed = search("c.tcc", 1, 1);
+  const auto again = search("c.tcc", 2, 1);
+  ASSERT_EQ(at_once.size(), 7);
+  ASSERT_EQ(again.size(), 7);
+  for (size_t i = 0; i < again.size(); ++i) {
+    EXPECT_EQ(again[i].options, at_once[i].options) << i;
+    EXPECT_EQ(again[i].remembered, i < killed.size()) << i;
+  }
+  // Another search begins with the best of this one.
+  EXPECT_EQ(search("c.tcc", 1, 2)[1].options, again.back().options);
+}
+
+/// What has been found is not lost where the cache cannot be written any more.
+TEST_F(Tuning, ACacheThatBreaksCostsNoResult) {
+  TuneConfig cached = config();
+  cached.cache = folder_.path("c.tcc");
+  executor_->before_job = [&] { std::ofstream(cached.cache) << std::string(4096, 'x'); };
+  const auto tuned = tune(mm(), {}, cached);
+  ASSERT_TRUE(tuned) << error_of(tuned);
+  EXPECT_EQ(tuned->history.size(), 4);
+  EXPECT_EQ(tuned->not_kept, "the cache " + cached.cache + ": it is not a cache");
+}
+
 /// On a busy machine what is slower may seem faster, until the last comparison. Who reads the cache is not told so.
 TEST_F(Tuning, KeepsNoTimesThatWereLuck) {
   TuneConfig cached = config();
@@ -140,6 +179,7 @@ TEST_F(Tuning, PassesOverKernelsByHand) {
   ASSERT_TRUE(file) << file.error().to_string();
   cache::Measurement by_hand = file.value()->all_measurements().value().front();
   by_hand.options = "by hand 0123456789ab";
+  by_hand.state = cache::Measurement::State::kOk;
   by_hand.time_us = 1e-3;
   ASSERT_TRUE(file.value()->add(by_hand));
   const auto again = tune(mm(), {}, cached);

@@ -159,6 +159,24 @@ TEST_F(Tune, TasksOfAnArrayJobMergeWhatTheyHaveFound) {
   }
 }
 
+/// --array=5-9:2 has the tasks 5, 7 and 9; of --array=1,2,7 the list is nowhere.
+TEST_F(Tune, ATaskOfAnArrayHasItsPartOfEveryStep) {
+  folder_.write("shapes", "mm M=8,N=8,K=8\nscale N=64 a=2\nmm M=8,N=16,K=8\n");
+  const auto part = [&](const char* task, const char* first, const char* step) {
+    ::setenv("SLURM_ARRAY_TASK_ID", task, 1);
+    ::setenv("SLURM_ARRAY_TASK_MIN", first, 1);
+    ::setenv("SLURM_ARRAY_TASK_STEP", step, 1);
+    ::setenv("SLURM_ARRAY_TASK_COUNT", "3", 1);
+    const Output output = folder_.run({"tune", "mm.tc", "--shapes=shapes", "--generations=0"});
+    for (const char* name : {"ID", "MIN", "STEP", "COUNT"}) {
+      ::unsetenv((std::string("SLURM_ARRAY_TASK_") + name).c_str());
+    }
+    return output;
+  };
+  EXPECT_TRUE(part("9", "5", "2").out.starts_with("mm M=8,N=16,K=8: "));
+  EXPECT_EQ(part("7", "1", "1").err, "error: which part task 7 of a Slurm array does is not known; '--part' says it\n");
+}
+
 TEST_F(Tune, SaysWhatIsWrong) {
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--search=best"}),
             "error: there is no search 'best'; there are genetic and random\n");
@@ -172,6 +190,15 @@ TEST_F(Tune, SaysWhatIsWrong) {
             "error: '--part' is 3/3; of N parts the first is 0/N\n");
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--sizes=M=8,N=8"}),
             "error: size 'K' of 'mm' has no value: no tensor that is given determines it\n");
+  const std::vector<std::string> words = {"tune", "mm.tc", "--entry=mm", "--sizes=M=8,N=8,K=8"};
+  for (const auto& [flags, message] : std::initializer_list<std::pair<std::vector<std::string>, const char*>>{
+           {{"--population=4294967295"}, "10 generations of 2147483647 are more than 1000000000 candidates"},
+           {{"--backend=sim", "--cache=c"}, "a cache is for the backends cpu and cuda"},
+           {{"--history=no/h.csv"}, "cannot create 'no/h.csv': No such file or directory"}}) {
+    std::vector<std::string> wrong = words;
+    wrong.insert(wrong.end(), flags.begin(), flags.end());
+    EXPECT_EQ(error(wrong), std::string("error: ") + message + "\n");
+  }
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=scale", "--sizes=N=8", "--generations=0"}),
             "error: scalar 'a' has no value\n");
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--sizes=M=8,N=8,K=8", "--worker=/nonexistent"}),
