@@ -1,6 +1,7 @@
 #include "tc/cache/database.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cstring>
 #include <map>
@@ -49,6 +50,11 @@ std::string sentence_of(sqlite3* database, int code) {
     default:
       return database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   }
+}
+
+bool has_no_write_right(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0;
 }
 
 }  // namespace
@@ -126,6 +132,10 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool w
   std::unique_ptr<Database> database(new Database());
   database->path_ = path;
   database->prepared_ = std::make_unique<Prepared>();
+  // To SQLite the empty name is a new file that goes away when it is closed.
+  if (path.empty()) return fail("a cache is a file; its name is empty");
+  // An export stays as it is, also for root, whom a file's rights do not stop.
+  if (writable && has_no_write_right(path)) writable = false;
   const int flags = writable ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
   const int code = sqlite3_open_v2(path.c_str(), &database->handle_, flags | SQLITE_OPEN_NOMUTEX, nullptr);
   if (code != SQLITE_OK) return tl::unexpected(database->error(code));

@@ -21,6 +21,7 @@ namespace tc::cli {
 namespace {
 
 constexpr size_t kIdDigits = 12;
+constexpr int64_t kDay = 24 * 3600;  ///< in seconds
 
 void print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
@@ -34,6 +35,16 @@ Result<std::shared_ptr<cache::Cache>> open_existing(const std::string& path) {
   TC_TRY(readable, cache::Cache::open(path, {.mode = cache::Mode::kReadOnly}));
   readable.reset();
   return open(path, cache::Mode::kReadWrite);
+}
+
+using Members = std::vector<std::pair<std::string, std::string>>;
+
+std::string json_number(int64_t number) { return fmt::format("{}", number); }
+
+Members json_members(const cache::Merged& merged) {
+  return {{"kernels", json_number(merged.entries)},
+          {"measurements", json_number(merged.measurements)},
+          {"programs", json_number(merged.interfaces)}};
 }
 
 std::string merged_text(const cache::Merged& merged) {
@@ -55,10 +66,9 @@ std::string time_of(const std::optional<cache::Measurement>& measured) {
   return measured ? fmt::format("{:.2f}", measured->time_us) : "";
 }
 
-std::string json_of(const cache::Listed& line) {
-  std::vector<std::pair<std::string, std::string>> members = {{"id", json_string(line.id)},
-                                                              {"def", json_string(line.entry)}};
-  for (auto& member : json_members(line.key.problem)) members.push_back(std::move(member));
+Members json_members(const cache::Listed& line) {
+  Members members = {{"id", json_string(line.id)}, {"def", json_string(line.entry)}};
+  for (auto& member : cli::json_members(line.key.problem)) members.push_back(std::move(member));
   members.emplace_back("options", json_string(line.key.options));
   members.emplace_back("machine", json_string(line.key.machine));
   members.emplace_back("compiler", json_string(line.key.compiler));
@@ -66,7 +76,22 @@ std::string json_of(const cache::Listed& line) {
   members.emplace_back("created", fmt::format("{}", line.created));
   members.emplace_back("bytes", fmt::format("{}", line.bytes));
   members.emplace_back("best", line.measured ? cli::json_of(*line.measured) : "null");
-  return json_object(members);
+  return members;
+}
+
+bool is_among(const std::vector<std::string>& list, const std::string& name) {
+  return std::ranges::find(list, name) != list.end();
+}
+
+/// Defs that --entries names are in the file.
+Result<void> check_entries(const std::string& file, const std::vector<std::string>& wanted,
+                           const std::vector<cache::Interface>& interfaces) {
+  for (const std::string& name : wanted) {
+    if (std::ranges::find(interfaces, name, &cache::Interface::entry) == interfaces.end()) {
+      return fail("{} has no def '{}'", file, name);
+    }
+  }
+  return {};
 }
 
 /// The line whose id begins so.
@@ -131,6 +156,44 @@ std::string shown(const cache::Listed& line, const cache::Entry& entry,
   return text + "\n" + table(rows);
 }
 
+std::string shown_json(const cache::Listed& line, const cache::Entry& entry,
+                       const std::vector<cache::Measurement>& measurements) {
+  Members members = json_members(line), code;
+  members.emplace_back("certificate", json_string(entry.certificate.statement));
+  const bool is_cpu = line.key.problem.backend == cache::Backend::kCpu;
+  code.emplace_back(line.key.problem.target, json_number(std::ssize(is_cpu ? entry.cpu.object : entry.gpu.cubin)));
+  for (const cache::Cubin& other : entry.gpu.others)
+    code.emplace_back(other.arch, json_number(std::ssize(other.bytes)));
+  members.emplace_back("code_bytes", json_object(code));
+  std::vector<std::string> launches, times;
+  for (const cuda::KernelLaunch& launch : entry.gpu.plan.kernels) {
+    launches.push_back(json_object({{"kernel", json_string(launch.symbol)},
+                                    {"grid", fmt::format("[{}]", fmt::join(launch.grid, ", "))},
+                                    {"block", fmt::format("[{}]", fmt::join(launch.block, ", "))},
+                                    {"dynamic_shared_bytes", json_number(launch.dynamic_shared_bytes)}}));
+  }
+  for (const cache::Measurement& one : measurements) times.push_back(cli::json_of(one));
+  members.emplace_back("launches", fmt::format("[{}]", fmt::join(launches, ", ")));
+  members.emplace_back("workspace_bytes", json_number(entry.gpu.plan.workspace_bytes()));
+  members.emplace_back("measurements", fmt::format("[{}]", fmt::join(times, ", ")));
+  return json_object(members) + "\n";
+}
+
+/// The targets that --targets names, as a problem has them: by that name, or by what the table of 'cache list' says.
+Result<std::vector<std::string>> targets_of_flags(const cache::Cache& cache) {
+  TC_TRY(lines, cache.list());
+  std::vector<std::string> targets;
+  for (const std::string& name : words_of(FLAGS_targets)) {
+    const size_t before = targets.size();
+    for (const cache::Listed& line : lines) {
+      const cache::Problem& problem = line.key.problem;
+      if (problem.target == name || short_target(problem) == name) targets.push_back(problem.target);
+    }
+    if (targets.size() == before) return fail("{} has no kernel for '{}'", cache.path(), name);
+  }
+  return targets;
+}
+
 }  // namespace
 
 Result<void> run_cache_list(const std::vector<std::string>& files) {
@@ -138,7 +201,7 @@ Result<void> run_cache_list(const std::vector<std::string>& files) {
   TC_TRY(lines, cache->list());
   if (FLAGS_json) {
     std::vector<std::string> values;
-    for (const cache::Listed& line : lines) values.push_back(json_of(line));
+    for (const cache::Listed& line : lines) values.push_back(json_object(json_members(line)));
     print(json_list(values));
     return {};
   }
@@ -167,7 +230,7 @@ Result<void> run_cache_show(const std::vector<std::string>& files) {
   TC_TRY(measurements, cache->measurements(line.key.problem));
   std::erase_if(measurements, [&](const cache::Measurement& one) { return one.options != line.key.options; });
   if (FLAGS_json) {
-    print(json_of(line) + "\n");
+    print(shown_json(line, *entry, measurements));
     return {};
   }
   print(shown(line, *entry, measurements));
@@ -179,8 +242,13 @@ Result<void> run_cache_best(const std::vector<std::string>& files) {
   TC_TRY(all, cache->all_measurements());
   TC_TRY(interfaces, cache->interfaces());
   std::map<std::string, std::string> names;
-  for (const cache::Interface& interface : interfaces) names[interface.program] = interface.entry;
   const std::vector<std::string> wanted = words_of(FLAGS_entries);
+  TC_TRY_VOID(check_entries(files[0], wanted, interfaces));
+  // A program may be known by several names; one that is asked for goes before others.
+  for (const cache::Interface& interface : interfaces) {
+    if (is_among(wanted, interface.entry)) names[interface.program] = interface.entry;
+    names.try_emplace(interface.program, interface.entry);
+  }
   std::vector<std::vector<std::string>> rows = {{"def", "sizes", "target", "device", "time us", "options"}};
   std::vector<std::string> values;
   std::set<std::string> seen;
@@ -188,7 +256,7 @@ Result<void> run_cache_best(const std::vector<std::string>& files) {
     const std::string name =
         names.contains(one.problem.program) ? names[one.problem.program] : one.problem.program.substr(0, kIdDigits);
     if (one.state != cache::Measurement::State::kOk) continue;
-    if (!wanted.empty() && std::ranges::find(wanted, name) == wanted.end()) continue;
+    if (!wanted.empty() && !is_among(wanted, name)) continue;
     if (!seen.insert(cache::canonical_text(one.problem) + one.device).second) continue;
     auto members = json_members(one.problem);
     members.insert(members.begin(), {"def", json_string(name)});
@@ -204,11 +272,16 @@ Result<void> run_cache_best(const std::vector<std::string>& files) {
 
 Result<void> run_cache_merge(const std::vector<std::string>& files) {
   TC_TRY(into, open(files[0], cache::Mode::kReadWrite));
+  std::vector<std::string> values;
   for (size_t i = 1; i < files.size(); ++i) {
     TC_TRY(from, open(files[i], cache::Mode::kReadOnly));
     TC_TRY(merged, into->merge(*from));
-    print(fmt::format("{}: {} added\n", files[i], merged_text(merged)));
+    if (!FLAGS_json) print(fmt::format("{}: {} added\n", files[i], merged_text(merged)));
+    Members members = json_members(merged);
+    members.insert(members.begin(), {"from", json_string(files[i])});
+    values.push_back(json_object(members));
   }
+  if (FLAGS_json) print(json_list(values));
   return {};
 }
 
@@ -216,7 +289,8 @@ Result<void> run_cache_verify(const std::vector<std::string>& files) {
   TC_TRY(cache, cache::Cache::open(files[0], {.mode = cache::Mode::kReadOnly}));
   TC_TRY(verified, cache->verify());
   std::vector<Diagnostic> faults;
-  for (const std::string& sentence : verified.damage) faults.push_back({std::nullopt, sentence, {}});
+  const auto add_fault = [&](std::string sentence) { faults.push_back({std::nullopt, std::move(sentence), {}}); };
+  for (const std::string& sentence : verified.damage) add_fault(sentence);
   int64_t proved = 0;
   if (FLAGS_reprove) {
     TC_TRY(proofs, prove_entries(*cache));
@@ -224,12 +298,20 @@ Result<void> run_cache_verify(const std::vector<std::string>& files) {
       if (proof.holds) ++proved;
       if (!proof.holds) {
         const std::string id = proof.id.substr(0, kIdDigits);
-        faults.push_back(
-            {std::nullopt, fmt::format("{}: the kernel {} is not proved: {}", files[0], id, proof.why), {}});
+        add_fault(fmt::format("{}: the kernel {} is not proved: {}", files[0], id, proof.why));
       }
     }
   }
+  if (FLAGS_json) {
+    std::vector<std::string> sentences;
+    for (const Diagnostic& fault : faults) sentences.push_back(json_string(fault.message));
+    print(json_object({{"rows", json_number(verified.rows)},
+                       {"proved", FLAGS_reprove ? json_number(proved) : "null"},
+                       {"faults", fmt::format("[{}]", fmt::join(sentences, ", "))}}) +
+          "\n");
+  }
   if (!faults.empty()) return tl::unexpected(Error(nullptr, std::move(faults)));
+  if (FLAGS_json) return {};
   print(fmt::format("{}: {}, all as written\n", files[0], plural(verified.rows, "row")));
   if (FLAGS_reprove) print(fmt::format("{}: {} proved again\n", files[0], plural(proved, "kernel")));
   return {};
@@ -242,11 +324,19 @@ Result<void> run_cache_prune(const std::vector<std::string>& files) {
   if (FLAGS_older_than_days > 0) {
     using std::chrono::system_clock;
     const auto now = std::chrono::duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch()).count();
-    options.older_than = now - FLAGS_older_than_days * 24 * 3600;
+    options.older_than = now - std::min<int64_t>(FLAGS_older_than_days, now / kDay) * kDay;
   }
   if (FLAGS_keep_best > 0) options.best_only = FLAGS_keep_best;
   if (FLAGS_other_compilers) options.other_compilers_than = cache::compiler_version();
   TC_TRY(pruned, cache->prune(options));
+  if (FLAGS_json) {
+    print(json_object({{"kernels", json_number(pruned.entries)},
+                       {"measurements", json_number(pruned.measurements)},
+                       {"programs", json_number(pruned.interfaces)},
+                       {"damaged", json_number(pruned.damaged)}}) +
+          "\n");
+    return {};
+  }
   print(fmt::format("{}: {}, {}, {} and {} removed\n", files[0], plural(pruned.entries, "kernel"),
                     plural(pruned.measurements, "measurement"), plural(pruned.interfaces, "program"),
                     plural(pruned.damaged, "damaged row")));
@@ -259,19 +349,17 @@ Result<void> run_cache_export(const std::vector<std::string>& files) {
     if (key.problem.backend == cache::Backend::kCpu) return {};
     return add_code_for(words_of(FLAGS_code_for), key, entry);
   };
+  TC_TRY(targets, targets_of_flags(*cache));
   const cache::Selection selection{.entries = words_of(FLAGS_entries),
                                    .programs = {},
-                                   .targets = words_of(FLAGS_targets),
+                                   .targets = targets,
                                    .best_only = !FLAGS_all_options,
                                    .complete = complete};
   TC_TRY(interfaces, cache->interfaces());
-  for (const std::string& name : selection.entries) {
-    if (std::ranges::none_of(interfaces, [&](const cache::Interface& one) { return one.entry == name; })) {
-      return fail("{} has no def '{}'", files[0], name);
-    }
-  }
+  TC_TRY_VOID(check_entries(files[0], selection.entries, interfaces));
   TC_TRY(written, cache->export_to(files[1], selection));
-  print(fmt::format("{}: {}\n", files[1], merged_text(written)));
+  print(FLAGS_json ? json_object(json_members(written)) + "\n"
+                   : fmt::format("{}: {}\n", files[1], merged_text(written)));
   return {};
 }
 

@@ -126,11 +126,11 @@ const std::vector<Command>& commands() {
        1,
        run_cache_best},
       {"cache merge",
-       "cache merge FILE FROM...",
+       "cache merge FILE FROM... [flags]",
        "Adds to a cache what others have.",
        "Adds to a cache what others have. Of two measurements of the same options for the same shape and device the "
        "faster one stays; a damaged row is replaced.",
-       {},
+       {"json"},
        {"tensorc cache merge all.tcc worker1.tcc worker2.tcc"},
        2,
        run_cache_merge,
@@ -140,7 +140,7 @@ const std::vector<Command>& commands() {
        "Reads every row of a cache and says what is damaged.",
        "Reads every row of a cache, checks its checksum, and checks the file's structure. --reprove also proves again "
        "that each kernel's schedule is legal. The exit code is 1 if anything is wrong.",
-       {"reprove"},
+       {"reprove", "json"},
        {"tensorc cache verify kernels.tcc", "tensorc cache verify kernels.tcc --reprove"},
        1,
        run_cache_verify},
@@ -148,7 +148,7 @@ const std::vector<Command>& commands() {
        "cache prune FILE [flags]",
        "Removes what is damaged, old or slow from a cache.",
        "Removes damaged rows and what the flags say from a cache, and makes the file as small as its contents.",
-       {"older_than_days", "keep_best", "other_compilers"},
+       {"older_than_days", "keep_best", "other_compilers", "json"},
        {"tensorc cache prune kernels.tcc --keep_best=1", "tensorc cache prune kernels.tcc --older_than_days=90"},
        1,
        run_cache_prune},
@@ -163,7 +163,7 @@ const std::vector<Command>& commands() {
        "it "
        "is taken where it is the fastest known for the shape.",
        {"entry", "sizes", "scalars", "seed", "backend", "device", "options", "preset", "cuda_text", "threads",
-        "check_bounds", "strict", "element_aligned", "isl_operations", "time_limit_ms", "repeat"},
+        "check_bounds", "strict", "element_aligned", "isl_operations", "time_limit_ms", "repeat", "json"},
        {"tensorc cache import kernels.tcc matmul.tc --sizes=M=128,N=64,K=32 --options=mine.txt",
         "tensorc cache import kernels.tcc matmul.tc --sizes=M=128,N=64,K=32 --backend=cuda --cuda_text=mine.cu"},
        2,
@@ -174,7 +174,7 @@ const std::vector<Command>& commands() {
        "Writes a part of a cache to a new, read-only file: of the chosen defs and targets, for each shape the best "
        "known "
        "options and those that the compiler chooses. 'tensorc run --production' and Engine::production() open it.",
-       {"entries", "targets", "all_options", "code_for"},
+       {"entries", "targets", "all_options", "code_for", "json"},
        {"tensorc cache export kernels.tcc production.tcc --entries=mlp1 --targets=sm_90a",
         "tensorc cache export kernels.tcc production.tcc --targets=sm_90a --code_for=sm_80,sm_86"},
        2,

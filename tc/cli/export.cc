@@ -10,6 +10,7 @@
 
 #include "tc/api/request.h"
 #include "tc/cache/cache.h"
+#include "tc/cache/version.h"
 #include "tc/cli/add_code.h"
 #include "tc/cli/arguments.h"
 #include "tc/cli/backend.h"
@@ -22,6 +23,7 @@
 #include "tc/compile/cached.h"
 #include "tc/ir/canonical.h"
 #include "tc/support/check.h"
+#include "tc/support/cpp_words.h"
 
 extern char** environ;
 
@@ -33,8 +35,23 @@ struct Kernel {
   cache::Entry entry;
 };
 
+/// Whether a kernel may be taken as it is: in production all may, else those of another version of the compiler are
+/// proved again, as engines do it.
+Result<bool> is_proved(const compile::Settings& settings, const compile::Compilation& front, const Kernel& kernel) {
+  using Origin = cache::Certificate::Origin;
+  if (FLAGS_production || kernel.key.compiler == cache::compiler_version()) return true;
+  if (kernel.entry.certificate.origin == Origin::kHand) return true;
+  TC_TRY(wanted, compile::with_options(settings, kernel.key.options));
+  const Result<bool> holds = compile::reprove(wanted, front, kernel.entry);
+  if (holds && *holds) return true;
+  std::fprintf(stderr, "warning: a kernel that compiler %s made cannot be proved again; another is taken\n",
+               kernel.key.compiler.c_str());
+  return false;
+}
+
 /// The best known kernel of the cache's file for these settings, if it has one.
-Result<std::optional<Kernel>> find_kernel(const compile::Settings& settings, const cache::Problem& problem) {
+Result<std::optional<Kernel>> find_kernel(const compile::Settings& settings, const cache::Problem& problem,
+                                          const compile::Compilation& front) {
   TC_TRY(cache, cache::Cache::open(FLAGS_cache, {.mode = cache::Mode::kReadOnly, .on_damage = [](const auto& sentence) {
                                                    std::fprintf(stderr, "warning: %s\n", sentence.c_str());
                                                  }}));
@@ -48,7 +65,10 @@ Result<std::optional<Kernel>> find_kernel(const compile::Settings& settings, con
     for (const cache::Key& key : keys) {
       if (key.options != wanted) continue;
       TC_TRY(entry, cache->find(key));
-      if (entry) return Kernel{key, std::move(*entry)};
+      if (!entry) continue;
+      Kernel kernel{key, std::move(*entry)};
+      TC_TRY(proved, is_proved(settings, front, kernel));
+      if (proved) return kernel;
     }
   }
   return std::nullopt;
@@ -57,9 +77,10 @@ Result<std::optional<Kernel>> find_kernel(const compile::Settings& settings, con
 /// Of the cache, or compiled up to machine code: nothing is loaded.
 Result<Kernel> kernel_of(const compile::Settings& settings, compile::Compilation& compilation) {
   TC_TRY(problem, compile::problem_of(settings, *compilation.program, ir::digest_of(*compilation.program).to_string()));
+  const compile::Compilation front = compilation;
   TC_TRY_VOID(compile::run_passes(settings, compilation, "specialise"));
   if (!FLAGS_cache.empty()) {
-    TC_TRY(found, find_kernel(settings, problem));
+    TC_TRY(found, find_kernel(settings, problem, front));
     if (found) return std::move(*found);
     if (FLAGS_production) return fail("the cache {} has no such kernel", FLAGS_cache);
   }
@@ -85,12 +106,16 @@ Result<void> run_program(const std::vector<std::string>& words) {
   return {};
 }
 
+std::string library_of(const std::string& base) {
+  const std::filesystem::path path(base);
+  return (path.parent_path() / fmt::format("lib{}.a", path.filename().string())).string();
+}
+
 /// libNAME.a of the C file and, on the CPU, of the kernel's object.
-Result<void> make_library(const std::string& base, const std::string& name, const cache::Entry& entry,
-                          const ExportedC& exported) {
+Result<void> make_library(const std::string& base, const cache::Entry& entry, const ExportedC& exported) {
   const char* chosen = std::getenv("CC");
   const std::string object = base + ".o", kernel = base + "_kernel.o";
-  const std::string library = (std::filesystem::path(base).parent_path() / ("lib" + name + ".a")).string();
+  const std::string library = library_of(base);
   TC_TRY_VOID(run_program({chosen && *chosen ? chosen : "cc", "-O2", "-fPIC", "-c", base + ".c", "-o", object}));
   std::vector<std::string> parts = {object};
   if (!entry.cpu.object.empty()) {
@@ -119,6 +144,7 @@ bool is_identifier(const std::string& name) {
 
 Result<void> run_export(const std::vector<std::string>& files) {
   if (FLAGS_kind != "c") return fail("there is no kind '{}'; there is c", FLAGS_kind);
+  if (FLAGS_production && FLAGS_cache.empty()) return fail("'--production' is about a cache; '--cache' says which");
   TC_TRY(chosen, backend_of_flags());
   if (!chosen || *chosen == api::Backend::kSimulator) return fail("'tensorc export' is for the backends cpu and cuda");
   TC_TRY(compilation, open_def(files[0]));
@@ -133,7 +159,7 @@ Result<void> run_export(const std::vector<std::string>& files) {
   TC_TRY(kernel, kernel_of(settings, compilation));
   if (settings.backend == api::Backend::kCuda) TC_TRY_VOID(add_code_for(architectures, kernel.key, kernel.entry));
   const std::string name = FLAGS_name.empty() ? "tc_" + compilation.program->name : FLAGS_name;
-  if (!is_identifier(name)) return fail("'{}' is no name of a function of C", name);
+  if (!is_identifier(name) || is_cpp_word(name)) return fail("'{}' is no name of a function of C", name);
   TC_TRY(exported, export_c(name, api::signature_of(*compilation.program),
                             api::specs_of(*compilation.specialised, settings.layouts), settings.given.scalars,
                             kernel.key, kernel.entry));
@@ -142,9 +168,8 @@ Result<void> run_export(const std::vector<std::string>& files) {
   const std::string base = (std::filesystem::path(FLAGS_output_dir) / name).string();
   TC_TRY_VOID(replace_file(base + ".h", exported.header));
   TC_TRY_VOID(replace_file(base + ".c", exported.source));
-  if (FLAGS_library) TC_TRY_VOID(make_library(base, name, kernel.entry, exported));
-  std::printf("%s.h, %s.c%s\n", base.c_str(), base.c_str(),
-              FLAGS_library ? fmt::format(", lib{}.a", name).c_str() : "");
+  if (FLAGS_library) TC_TRY_VOID(make_library(base, kernel.entry, exported));
+  std::printf("%s.h, %s.c%s\n", base.c_str(), base.c_str(), FLAGS_library ? (", " + library_of(base)).c_str() : "");
   return {};
 }
 

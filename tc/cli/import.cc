@@ -9,6 +9,7 @@
 #include "tc/cache/version.h"
 #include "tc/cli/arguments.h"
 #include "tc/cli/backend.h"
+#include "tc/cli/cache_text.h"
 #include "tc/cli/commands.h"
 #include "tc/cli/device_run.h"
 #include "tc/cli/files.h"
@@ -119,7 +120,7 @@ Result<std::pair<double, double>> validate(const api::CompiledKernel& kernel, co
     const interp::Environment environment = environment_of(arguments, specialised);
     TC_TRY(runs, run(kernel, arguments, std::max(FLAGS_repeat, kRuns)));
     TC_TRY(report, check_results(specialised, environment, arguments));
-    if (seed == 0) std::fwrite(report.data(), 1, report.size(), stdout);
+    if (seed == 0 && !FLAGS_json) std::fwrite(report.data(), 1, report.size(), stdout);
     times = std::move(runs);
   }
   std::ranges::sort(times);
@@ -167,6 +168,14 @@ Result<void> run_cache_import(const std::vector<std::string>& files) {
   TC_TRY_VOID(check_memory({kernel.inputs(), kernel.outputs()}, true));
   TC_TRY(time, validate(kernel, request, *compilation.specialised));
   TC_TRY_VOID(add(files[0], settings, compilation, candidate, time));
+  if (FLAGS_json) {
+    const std::string id = cache::digest_of(candidate.key).to_string();
+    return print_all(json_object({{"id", json_string(id)},
+                                  {"options", json_string(candidate.key.options)},
+                                  {"time_us", fmt::format("{}", time.first)},
+                                  {"spread_us", fmt::format("{}", time.second)}}) +
+                     "\n");
+  }
   std::printf("%s: added, %s\n", files[0].c_str(), time_text(time.first).c_str());
   return {};
 }

@@ -1,7 +1,6 @@
 #include "tc/cli/prove.h"
 
 #include <charconv>
-#include <map>
 
 #include "tc/compile/cached.h"
 #include "tc/ir/canonical.h"
@@ -81,15 +80,16 @@ Result<void> prove(const cache::Cache& cache, const cache::Key& key, const cache
 Result<std::vector<Proof>> prove_entries(const cache::Cache& cache) {
   TC_TRY(lines, cache.list());
   TC_TRY(interfaces, cache.interfaces());
-  std::map<std::string, const cache::Interface*> by_program;
-  for (const cache::Interface& interface : interfaces) by_program[interface.program] = &interface;
   std::vector<Proof> proofs;
   for (const cache::Listed& line : lines) {
     if (line.certificate.origin == cache::Certificate::Origin::kHand) continue;
     Proof proof{.id = line.id, .holds = true, .why = ""};
-    const auto interface = by_program.find(line.key.problem.program);
-    const Result<void> proved = interface == by_program.end() ? fail("the cache does not have its program")
-                                                              : prove(cache, line.key, *interface->second);
+    // A program may be there under several names, one of which the proved text has.
+    Result<void> proved = fail("the cache does not have its program");
+    for (const cache::Interface& interface : interfaces) {
+      if (proved || interface.program != line.key.problem.program) continue;
+      proved = prove(cache, line.key, interface);
+    }
     if (!proved) proof = {line.id, false, proved.error().diagnostics().at(0).message};
     proofs.push_back(std::move(proof));
   }

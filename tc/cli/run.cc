@@ -33,6 +33,10 @@ Result<void> check_flags(const std::optional<api::Backend>& backend) {
       if (given) return fail("'--{}' is about a cache; '--cache' says which", flag);
     }
   } else {
+    for (const auto& [flag, given] :
+         {std::pair("reprove", FLAGS_reprove), {"nearest", FLAGS_nearest}, {"keep_text", FLAGS_keep_text}}) {
+      if (FLAGS_production && given) return fail("'--production' and '--{}' exclude each other", flag);
+    }
     if (!FLAGS_stop_after.empty()) return fail("'--cache' and '--stop_after' exclude each other");
     if (FLAGS_time_passes) return fail("'--cache' and '--time_passes' exclude each other");
     if (!backend || backend == api::Backend::kSimulator) return fail("'--cache' is for the backends cpu and cuda");

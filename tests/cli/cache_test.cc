@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <csignal>
+#include <regex>
 
 #include "tc/cache/cache.h"
 #include "tests/cli/process.h"
@@ -69,6 +70,27 @@ TEST_F(CacheTool, ARunThatDisagreesWithTheOracleIsAnErrorAndWritesNothing) {
             "error: check: 'y' differs in 8 of 8 elements: at (2) it is -0.917076051235199, the oracle has "
             "-1.8341521370355975 with a bound of 4.2e-06\n");
   EXPECT_EQ(folder.files(), (std::vector<std::string>{"c", "halved", "halved.tc", "mv.tc"}));
+}
+
+/// As an engine does: a file whose code of another version would not be made again is passed over.
+TEST_F(CacheTool, ExportProvesWhatAnotherCompilerMade) {
+  run("M=8,K=16", {"--cache=c"});
+  {
+    const auto file = cache::Cache::open(folder.path("c")).value();
+    cache::Key key = file->list().value().at(0).key;
+    cache::Entry entry = file->find(key).value().value();
+    ASSERT_TRUE(file->remove(key).value());
+    key.compiler = "0.0.1-other";
+    entry.certificate.proved_text = "of other loops";
+    ASSERT_TRUE(file->put(key, entry));
+  }
+  const std::vector<std::string> words = {"export", "mv.tc", "--sizes=M=8,K=16", "--cache=c", "--nolibrary"};
+  const Output output = folder.run(words);
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(output.err, "warning: a kernel that compiler 0.0.1-other made cannot be proved again; another is taken\n");
+  std::vector<std::string> production = words;
+  production.emplace_back("--production");
+  EXPECT_EQ(folder.run(production).err, "");
 }
 
 /// Nothing of what the compiler is made of is asked for: the process would end.
@@ -146,6 +168,70 @@ TEST_F(CacheTool, ListShowVerifyMergePruneExport) {
             "error: the cache nothing: it does not exist, or there is no right to open it\n");
 }
 
+/// A program under two names has one key, and what is proved of its code has the names of the first.
+TEST_F(CacheTool, AProgramMayHaveTwoNames) {
+  folder.write("other.tc", "def matvec(float(M,K) B, float(K) x) -> (z) { z(i) +=! B(i,j) * x(j) }\n");
+  good({"cache", "import", "c", "mv.tc", "--sizes=M=8,K=16"});
+  EXPECT_TRUE(has(good({"run", "other.tc", "--sizes=M=8,K=16", "--cache=c", "--output_dir="}), "cache: found"));
+  EXPECT_TRUE(has(good({"cache", "verify", "c", "--reprove"}), "1 kernel proved again"));
+  for (const char* name : {"mv", "matvec"}) {
+    EXPECT_TRUE(has(good({"cache", "best", "c", std::string("--entries=") + name}), std::string("\n") + name + " "));
+  }
+  EXPECT_EQ(error({"cache", "best", "c", "--entries=mm"}), "error: c has no def 'mm'\n");
+}
+
+/// Whoever writes to what he has exported is told so, also root.
+TEST_F(CacheTool, AnExportStaysAsItIs) {
+  run("M=8,K=16", {"--cache=c"});
+  good({"cache", "export", "c", "out"});
+  const std::string before = folder.read("out");
+  const Output output = folder.run({"run", "mv.tc", "--sizes=M=9,K=16", "--cache=out", "--output_dir="});
+  EXPECT_EQ(output.code, 0) << output.err;
+  EXPECT_EQ(output.err, "warning: the cache out: there is no right to write to it\n");
+  EXPECT_EQ(error({"tune", "mv.tc", "--sizes=M=9,K=16", "--cache=out"}),
+            "error: the cache out: there is no right to write to it\n");
+  EXPECT_EQ(folder.read("out"), before);
+}
+
+TEST_F(CacheTool, RefusesWhatWouldDoNothing) {
+  run("M=8,K=16", {"--cache=c"});
+  EXPECT_EQ(error({"cache", "export", "c", "out", "--targets=sm_90a"}), "error: c has no kernel for 'sm_90a'\n");
+  const std::string target = std::regex_replace(good({"cache", "list", "c"}), std::regex("[^]*  (x86-64.*bits)  [^]*"),
+                                                "$1");  // as the table has it
+  EXPECT_EQ(good({"cache", "export", "c", "out", "--targets=" + target}),
+            "out: 1 kernel, 0 measurements and 1 program\n");
+  EXPECT_EQ(error({"cache", "merge", "", "c"}), "error: a cache is a file; its name is empty\n");
+  EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=8,K=16", "--cache=c", "--production", "--reprove"}),
+            "error: '--production' and '--reprove' exclude each other\n");
+  EXPECT_EQ(error({"export", "mv.tc", "--sizes=M=8,K=16", "--production"}),
+            "error: '--production' is about a cache; '--cache' says which\n");
+  // Days before the first second that a file can name are not after today.
+  EXPECT_EQ(good({"cache", "prune", "c", "--older_than_days=9223372036854775807"}),
+            "c: 0 kernels, 0 measurements, 0 programs and 0 damaged rows removed\n");
+}
+
+TEST_F(CacheTool, PrintsJson) {
+  run("M=8,K=16", {"--cache=c"});
+  const std::string imported = good({"cache", "import", "c", "mv.tc", "--sizes=M=8,K=16", "--json"});
+  ASSERT_TRUE(std::regex_match(imported, std::regex(R"(\{"id": "[0-9a-f]{64}", "options": "", "time_us": .*\}\n)")))
+      << imported;
+  const std::string shown = good({"cache", "show", "c", imported.substr(8, 12), "--json"});
+  EXPECT_TRUE(std::regex_match(
+      shown, std::regex(R"(\{"id": .*"certificate": "accesses in bounds, schedule legal; agrees with .*", )"
+                        R"("code_bytes": \{"x86-64-linux.*": [0-9]+\}, "launches": \[\], "workspace_bytes": 0, )"
+                        R"("measurements": \[\{"options": "", "device": ".*\}\]\}\n)")))
+      << shown;
+  EXPECT_EQ(good({"cache", "merge", "all", "c", "--json"}),
+            R"([{"from": "c", "kernels": 1, "measurements": 1, "programs": 1}])"
+            "\n");
+  EXPECT_EQ(good({"cache", "verify", "c", "--reprove", "--json"}), R"({"rows": 3, "proved": 1, "faults": []})"
+                                                                   "\n");
+  EXPECT_EQ(good({"cache", "export", "c", "out", "--json"}), R"({"kernels": 1, "measurements": 1, "programs": 1})"
+                                                             "\n");
+  EXPECT_EQ(good({"cache", "prune", "c", "--json"}), R"({"kernels": 0, "measurements": 0, "programs": 0, "damaged": 0})"
+                                                     "\n");
+}
+
 TEST_F(CacheTool, DamageIsReportedSkippedAndRemoved) {
   run("M=8,K=16", {"--cache=c"});
   std::string bytes = folder.read("c");
@@ -214,6 +300,8 @@ int main(void) {
   good({"export", "names.tc", "--sizes=N=8", "--output_dir=out"});
   EXPECT_TRUE(has(folder.read("out/tc_names.h"), "int tc_names(const float* fault_, float* arguments_);"));
   EXPECT_EQ(error({"export", "mv.tc", "--sizes=M=8,K=16", "--name=1x"}), "error: '1x' is no name of a function of C\n");
+  EXPECT_EQ(error({"export", "mv.tc", "--sizes=M=8,K=16", "--name=int"}),
+            "error: 'int' is no name of a function of C\n");
   EXPECT_EQ(error({"export", "mv.tc", "--kind=d"}), "error: there is no kind 'd'; there is c\n");
 }
 
