@@ -35,6 +35,13 @@ def test_by_workers_of_its_own(tmp_path):
     assert (again.matmul(A, A) == 40).all() and again.statistics["file_hits"] == 1
 
 
+def test_a_cache_that_breaks_costs_a_warning(tmp_path):
+    file = tmp_path / "kernels.db"
+    with pytest.warns(UserWarning, match="not all of it is in the cache: the cache .*: it is not a cache"):
+        tuned = tensorc.tune(MATMUL, **SHORT, cache=file, progress=lambda _: file.write_bytes(b"x" * 4096))
+    check(tuned, tmp_path)
+
+
 def test_by_an_executor(tmp_path):
     with concurrent.futures.ThreadPoolExecutor(1) as executor:
         check(tensorc.tune(MATMUL, **SHORT, executor=executor), tmp_path)

@@ -52,8 +52,14 @@ std::string sentence_of(sqlite3* database, int code) {
   }
 }
 
+/// SQLite opens devices and pipes too: it waits for a pipe's other end, and puts a journal beside a device.
+bool is_something_else(const std::string& path) {
+  struct stat status = {};
+  return ::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode);
+}
+
 bool has_no_write_right(const std::string& path) {
-  struct stat status {};
+  struct stat status = {};
   return ::stat(path.c_str(), &status) == 0 && (status.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0;
 }
 
@@ -134,6 +140,7 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool w
   database->prepared_ = std::make_unique<Prepared>();
   // To SQLite the empty name is a new file that goes away when it is closed.
   if (path.empty()) return fail("a cache is a file; its name is empty");
+  if (is_something_else(path)) return fail("the cache {}: it is no regular file", path);
   // An export stays as it is, also for root, whom a file's rights do not stop.
   if (writable && has_no_write_right(path)) writable = false;
   const int flags = writable ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
@@ -169,6 +176,7 @@ Result<void> Database::prepare_file(bool writable) {
 }
 
 bool Database::is_foreign(const std::string& path) {
+  if (is_something_else(path)) return false;
   Database database;
   database.path_ = path;
   database.prepared_ = std::make_unique<Prepared>();

@@ -181,8 +181,9 @@ std::string shown_json(const cache::Listed& line, const cache::Entry& entry,
 
 /// The targets that --targets names, as a problem has them: by that name, or by what the table of 'cache list' says.
 Result<std::vector<std::string>> targets_of_flags(const cache::Cache& cache) {
-  TC_TRY(lines, cache.list());
   std::vector<std::string> targets;
+  if (FLAGS_targets.empty()) return targets;
+  TC_TRY(lines, cache.list());
   for (const std::string& name : words_of(FLAGS_targets)) {
     const size_t before = targets.size();
     for (const cache::Listed& line : lines) {

@@ -37,7 +37,9 @@ DEFINE_string(devices, "", "NUMBER,... GPUs to measure on, each once. Empty: tha
 DEFINE_uint32(time_limit, 0, "Seconds until the search ends with the best so far. 0: no limit.");
 DEFINE_uint32(measure_limit, 60,
               "Seconds that measuring one candidate may take; the first, which waits for the oracle, ten times that.");
-DEFINE_string(history, "", "FILE to write what became of each candidate to, as CSV.");
+DEFINE_string(
+    history, "",
+    "FILE to write what became of each candidate to, as CSV. Each of processes side by side needs one of its own.");
 DEFINE_string(shapes, "",
               "FILE with a problem a line, which are tuned one after the other: ENTRY SIZES [SCALARS], as the flags of "
               "these names have them, '-' for no sizes. What follows a # is a remark.");

@@ -1,6 +1,7 @@
 #include "tc/cache/cache.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <fstream>
 
@@ -272,6 +273,14 @@ TEST(Cache, OtherFilesAreRefused) {
   EXPECT_TRUE(is_unreadable(path));
   EXPECT_FALSE(is_unreadable(folder.path("missing")));
   EXPECT_FALSE(is_unreadable(folder.path()));
+  // Nothing is waited for at a pipe, and nothing put beside a device.
+  ASSERT_EQ(mkfifo(folder.path("pipe").c_str(), 0600), 0);
+  for (const std::string& other : {folder.path("pipe"), folder.path("."), std::string("/dev/null")}) {
+    EXPECT_EQ(Cache::open(other).error().to_string(), "error: the cache " + other + ": it is no regular file\n");
+    EXPECT_FALSE(is_unreadable(other));
+  }
+  EXPECT_FALSE(std::filesystem::exists("/dev/null-journal"));
+  EXPECT_EQ(Cache::open("").error().to_string(), "error: a cache is a file; its name is empty\n");
   ASSERT_TRUE(Cache::open(folder.path("good")));
   EXPECT_FALSE(is_unreadable(folder.path("good")));
   EXPECT_EQ(Cache::open(folder.path("no/folder")).error().to_string(),

@@ -239,6 +239,9 @@ TEST_F(CacheTool, DamageIsReportedSkippedAndRemoved) {
   folder.write("c", bytes);
   EXPECT_TRUE(
       has(error({"cache", "verify", "c"}), "of entries is damaged (its checksum does not match); it is skipped"));
+  const Output exported = folder.run({"cache", "export", "c", "out"});
+  EXPECT_EQ(exported.out, "out: 0 kernels, 0 measurements and 1 program\n");
+  EXPECT_EQ(std::ranges::count(exported.err, '\n'), 1) << exported.err;
   EXPECT_TRUE(has(run("M=8,K=16", {"--cache=c"}), "cache: compiled and added"));
   EXPECT_EQ(good({"cache", "verify", "c"}), "c: 2 rows, all as written\n");
 }
