@@ -2,7 +2,7 @@
 """Measures plans of ours against those that the compiler chooses, on a GPU: what was built to be faster and waits for
 figures, or for a reason to become the default.
 
-    compare_plans.py [--sections=transpose,tbmm,gather,unroll] [--seconds=S] [--output=FILE.json] [--list]
+    compare_plans.py [--sections=transpose,tbmm,gather,atomics,unroll] [--seconds=S] [--output=FILE.json] [--list]
 
 Every result is compared with float64 first; what is wrong is not timed. Plans of a row take turns, each turn a CUDA
 graph between two events, as on the board. Prints for each plan the median of its turns, tensors in the L2 cache and not,
@@ -60,6 +60,21 @@ def gathered(v, n, k, m):
                       "through workspace": f"max_gathered_memory: {1 << 32}"})
 
 
+def total(name, text, shape, result, numpy):
+    """Sums of parts of a tensor: added up by another launch, or by atomic updates."""
+    row = w.row("20", name, "", "total", [w.Tensor("x", shape)], [w.Tensor("s", result)], numpy, text=text)
+    return Race(row, {"two stages": "atomic_reduction: false", "atomics": "atomic_reduction: true"})
+
+
+def split_product(number, m, n, k, **more):
+    """A matrix product whose reduction is cut into parts."""
+    row = w.gemm(number, f"{m}×{k}×{n} (M, K, N)", m, n, k, "float", **more)
+    return Race(row, {
+        f"{parts} parts, {name}": f"split_reduction: {parts} atomic_reduction: {value}"
+        for parts in (2, 4, 8, 16) for name, value in (("two stages", "false"), ("atomics", "true"))
+    })
+
+
 def product(number, m, n, k, shape, unrolls, **more):
     """A matrix product by one plan, of which more or less of a step is laid out."""
     row = w.gemm(number, f"{m}×{k}×{n} (M, K, N)", m, n, k, "float", **more)
@@ -89,6 +104,16 @@ def sections():
                       transposition(8192, 8192, "half"), transposition(2048, 2048)],
         "tbmm": [tbmm()],
         "gather": [gathered(100_000, 65_536, 256, 128), gathered(100_000, 1 << 20, 128, 64)],
+        "atomics": [
+            total("sum of 10⁸", "def total(float(N) x) -> (s) { s +=! x(i) }\n", (100_000_000, ), (),
+                  lambda xp, x: (x.sum(), )),
+            total("sums of 64 columns of 10⁶", "def total(float(N,M) x) -> (s) { s(m) +=! x(n,m) }\n", (1_000_000, 64),
+                  (64, ), lambda xp, x: (x.sum(0), )),
+            total("sums of 4096 columns of 4096", "def total(float(N,M) x) -> (s) { s(m) +=! x(n,m) }\n", (4096, 4096),
+                  (4096, ), lambda xp, x: (x.sum(0), )),
+            split_product("4", 128, 1024, 1024, transposed=True), split_product("4", 128, 256, 32, transposed=True),
+            split_product("4", 128, 16384, 4096, transposed=True), split_product("5", 1024, 1024, 1024),
+        ],
         "unroll": [product("4", 128, 16384, 4096,
                            tiles(tile=(128, 128, 32), registers=(8, 8), threads=(16, 16, 1), more="copy_stages: 3"),
                            (256, 512, 1024), transposed=True),

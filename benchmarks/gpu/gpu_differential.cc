@@ -68,6 +68,11 @@ options::MappingOptions random_options(Random& random) {
   if (random.chance(20)) options.max_shared_memory = random.range(0, 100'000);
   if (random.chance(20)) options.copy_stages = random.range(1, 5);
   if (random.chance(20)) options.use_readonly_cache = random.chance(50);
+  if (random.chance(30)) {
+    options.split_reduction = random.range(2, 8);
+    options.atomic_reduction = random.chance(70);
+    return options;
+  }
   if (random.chance(30)) return options;
   if (random.chance(60)) options.outer_schedule_options.fusion = static_cast<options::Fusion>(random.below(3));
   static constexpr int64_t kTiles[] = {1, 2, 3, 4, 7, 8, 16, 32};
@@ -85,6 +90,19 @@ options::MappingOptions random_options(Random& random) {
   if (random.chance(30)) options.use_private_memory = random.chance(50);
   options.strict = random.chance(20);
   return options;
+}
+
+/// Without parts where no reduction can be cut, which is refused.
+Result<OnDevice> compiled(const std::string& text, const ir::Program& program,
+                          const std::map<std::string, int64_t>& sizes, const std::map<std::string, int64_t>& scalars,
+                          options::MappingOptions options) {
+  if (options.split_reduction) {
+    Result<OnDevice> kernel = OnDevice::compile(text, program, sizes, scalars, options);
+    if (kernel) return kernel;
+    options.split_reduction = std::nullopt;
+    options.atomic_reduction = std::nullopt;
+  }
+  return OnDevice::compile(text, program, sizes, scalars, options);
 }
 
 std::string differences(const ir::Program& program, const OnDevice& kernel, uint64_t seed, int64_t elements_before) {
@@ -143,7 +161,7 @@ void run_example(const Example& example, int round, Counts& counts) {
   std::string described = example.entry;
   for (const auto& [name, value] : sizes) described += fmt::format(" {}={}", name, value);
   described += fmt::format("\n{}", options::to_text(options));
-  const Result<OnDevice> kernel = OnDevice::compile(example.text, *program, sizes, scalars, options);
+  const Result<OnDevice> kernel = compiled(example.text, *program, sizes, scalars, options);
   if (!kernel) return report_wrong(described + kernel.error().to_string(), counts);
   for (const int64_t elements_before : {0, 1}) {
     const std::string wrong = differences(*program, *kernel, static_cast<uint64_t>(round + 1), elements_before);
@@ -157,7 +175,7 @@ Backend device_backend(uint64_t seed) {
   const options::MappingOptions options = random_options(random);
   const int64_t elements_before = seed % 4 == 0 ? 1 : 0;
   const auto compile = [=](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
-    TC_TRY(kernel, OnDevice::compile(source.source(), program, source.sizes, source.compiled_in, options));
+    TC_TRY(kernel, compiled(source.source(), program, source.sizes, source.compiled_in, options));
     auto kept = std::make_shared<const OnDevice>(std::move(kernel));
     return [=](const interp::Environment& data) { return kept->run(data, elements_before); };
   };

@@ -103,6 +103,8 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
             "Parts of a reduction that blocks of their own work on; None: chosen."),
       field("max_gathered_memory", &O::max_gathered_memory,
             "Bytes of workspace that rows chosen by data may be copied to; None: 0."),
+      field("atomic_reduction", &O::atomic_reduction,
+            "Whether blocks combine what they have of a result by atomic updates; None: chosen."),
       field("strict", &O::strict, "Whether reductions keep the order of the text."),
   };
   return *fields;

@@ -102,7 +102,7 @@ class MappingOptions:
                  use_readonly_cache: bool | None = None, shared_depth: int | None = None,
                  private_depth: int | None = None, register_tile: Sequence[int] = (), copy_stages: int | None = None,
                  split_reduction: int | None = None, max_gathered_memory: int | None = None,
-                 strict: bool = False) -> None: ...
+                 atomic_reduction: bool | None = None, strict: bool = False) -> None: ...
     @property
     def outer_schedule_options(self) -> SchedulerOptions:
         """Of the scheduler, for tiles."""
@@ -160,6 +160,9 @@ class MappingOptions:
     @property
     def max_gathered_memory(self) -> int | None:
         """Bytes of workspace that rows chosen by data may be copied to; None: 0."""
+    @property
+    def atomic_reduction(self) -> bool | None:
+        """Whether blocks combine what they have of a result by atomic updates; None: chosen."""
     @property
     def strict(self) -> bool:
         """Whether reductions keep the order of the text."""

@@ -83,6 +83,37 @@ class KernelPrinter {
       }
     });
     collect_exchanges();
+    if (neighbours_.before) wait_ = first_touch(kernel_.body, touches());
+  }
+
+  /// What touches a tensor that kernels before this one touch, one of them writing it.
+  std::set<const tile::Node*> touches() const {
+    std::set<const tile::Node*> result;
+    for (const tile::Leaf& leaf : tile::flow_of(kernel_).leaves) {
+      const bool meets = std::any_of(leaf.accesses.begin(), leaf.accesses.end(), [&](const tile::ElementAccess& a) {
+        return a.tensor->memory == tile::Memory::kGlobal &&
+               (a.is_write ? neighbours_.touched : neighbours_.written).count(a.tensor->name) > 0;
+      });
+      if (meets) result.insert(leaf.node);
+    }
+    return result;
+  }
+
+  /// The first node with one of `touches` at or below it among those that every thread comes to, once.
+  static const tile::Node* first_touch(const tile::NodePtr& node, const std::set<const tile::Node*>& touches) {
+    if (!node) return nullptr;
+    if (touches.count(node.get()) > 0) return node.get();
+    if (const auto* sequence = std::get_if<tile::Sequence>(&node->node)) {
+      for (const tile::NodePtr& child : sequence->children) {
+        if (const tile::Node* found = first_touch(child, touches)) return found;
+      }
+      return nullptr;
+    }
+    if (const auto* let = std::get_if<tile::Let>(&node->node)) return first_touch(let->body, touches);
+    if (const auto* allocate = std::get_if<tile::Allocate>(&node->node)) return first_touch(allocate->body, touches);
+    bool below = false;
+    tile::for_each_node(node, [&](const tile::Node& n) { below = below || touches.count(&n) > 0; });
+    return below ? node.get() : nullptr;
   }
 
   /// What is read, and what is written both before and after some barrier.
@@ -121,7 +152,7 @@ class KernelPrinter {
 
   void overlap() {
     if (neighbours_.after) line("let_next_kernel_start();");
-    if (neighbours_.before) line("wait_for_kernels_before();");
+    if (neighbours_.before && !waits_) line("wait_for_kernels_before();");
     if (neighbours_.after || neighbours_.before) exprs_.need(Helper::kOverlap);
   }
 
@@ -186,6 +217,10 @@ class KernelPrinter {
   /// `tail`: nothing follows in the braces around.
   void write(const tile::NodePtr& node, bool tail) {
     if (!node) return;
+    if (node.get() == wait_ && !waits_) {
+      line("wait_for_kernels_before();");
+      waits_ = true;
+    }
     if (!node->comment.empty()) comment(node->comment);
     std::visit([&](const auto& n) { write(n, tail); }, node->node);
   }
@@ -315,10 +350,7 @@ class KernelPrinter {
     return true;
   }
 
-  void write(const tile::Atomic& atomic, bool) {
-    const tile::Tensor& tensor = exprs_.tensor(atomic.tensor);
-    TC_CHECK(tensor.memory != tile::Memory::kRegister, "an atomic update of the register tensor '{}'", tensor.name);
-    const Type type = tensor.type;
+  void need_atomics(Type type) {
     if (is_half(type)) {
       exprs_.need(type.is_bfloat() ? Helper::kAtomicBFloat16 : Helper::kAtomicFloat16);
     } else if (type.is_float()) {
@@ -326,13 +358,39 @@ class KernelPrinter {
     } else {
       exprs_.need(type.bits() < 32 ? Helper::kAtomicNarrow : Helper::kAtomicInteger);
     }
-    const char* op = atomic.op == tile::Atomic::Op::kAdd ? "add" : atomic.op == tile::Atomic::Op::kMin ? "min" : "max";
+  }
+
+  static const char* name_of(tile::Atomic::Op op) {
+    return op == tile::Atomic::Op::kAdd ? "add" : op == tile::Atomic::Op::kMin ? "min" : "max";
+  }
+
+  void write(const tile::Atomic& atomic, bool) {
+    const tile::Tensor& tensor = exprs_.tensor(atomic.tensor);
+    TC_CHECK(tensor.memory != tile::Memory::kRegister, "an atomic update of the register tensor '{}'", tensor.name);
+    need_atomics(tensor.type);
     const std::string value = exprs_.value(atomic.value);
-    line(fmt::format("atomic_{}(&{}, {});", op, exprs_.element(atomic.tensor, atomic.subscripts),
-                     type.is_bool() ? "uint8(" + value + ")" : value));
+    line(fmt::format("atomic_{}(&{}, {});", name_of(atomic.op), exprs_.element(atomic.tensor, atomic.subscripts),
+                     tensor.type.is_bool() ? "uint8(" + value + ")" : value));
+  }
+
+  /// Floats are added by vectors, which take the L2 cache the time of one; others one after the other.
+  void write_updates(const tile::Move& move) {
+    const tile::Tensor& tensor = exprs_.tensor(move.destination);
+    const Type type = tensor.type;
+    const bool vectors = tensor.memory == tile::Memory::kGlobal && type == Halide::Float(32) &&
+                         *move.update == tile::Atomic::Op::kAdd && move.elements > 1;
+    if (vectors) {
+      exprs_.need(Helper::kAtomicVector);
+      line(fmt::format("atomic_add_vector<{}>(&{}, &{});", move.elements,
+                       exprs_.element(move.destination, move.destination_subscripts),
+                       exprs_.element(move.source, move.source_subscripts)));
+      return;
+    }
+    for (const tile::Atomic& each : tile::updates_of(move, type)) write(each, false);
   }
 
   void write(const tile::Move& move, bool) {
+    if (move.update) return write_updates(move);
     const tile::Tensor& to = exprs_.tensor(move.destination);
     const tile::Tensor& from = exprs_.tensor(move.source);
     TC_CHECK(to.type == from.type, "a copy from '{}' to '{}', whose types differ", from.name, to.name);
@@ -382,6 +440,8 @@ class KernelPrinter {
   const tile::Kernel& kernel_;
   const PrintOptions& options_;
   const Neighbours& neighbours_;
+  const tile::Node* wait_ = nullptr;  ///< before it the kernel waits for those before; none: at once
+  bool waits_ = false;                ///< in the text so far
   ExprText exprs_;
   std::string text_;
   int depth_ = 0;

@@ -380,6 +380,25 @@ __device__ __forceinline__ void atomic_max(double* p, double x) {
 }
 )";
 
+constexpr std::string_view kAtomicVectorText =
+    R"(// To p[0] ... p[elements - 1], each by itself; p is aligned to all of them.
+template <int elements>
+__device__ __forceinline__ void atomic_add_vector(float* p, const float* x) {
+#if __CUDA_ARCH__ >= 900 && (__CUDACC_VER_MAJOR__ > 12 || (__CUDACC_VER_MAJOR__ == 12 && __CUDACC_VER_MINOR__ >= 1))
+  if (elements == 4) {
+    asm volatile("red.global.add.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(p)), "f"(x[0]),
+                 "f"(x[1]), "f"(x[elements / 2]), "f"(x[elements - 1]) : "memory");
+  } else {
+    asm volatile("red.global.add.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(p)), "f"(x[0]), "f"(x[1])
+                 : "memory");
+  }
+#else
+  #pragma unroll
+  for (int i = 0; i < elements; ++i) atomicAdd(p + i, x[i]);
+#endif
+}
+)";
+
 constexpr std::string_view kAtomicUpdateText = R"(// *p = update(*p), by compare and swap.
 template <typename Update>
 __device__ __forceinline__ void atomic_update(uint16* p, Update update) {
@@ -483,6 +502,7 @@ const std::vector<Definition>& definitions() {
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},
       {kAtomicInteger, {}, {"atomic_add", "atomic_min", "atomic_max"}, kAtomicIntegerText},
       {kAtomicFloat, {}, {}, kAtomicFloatText},
+      {kAtomicVector, {}, {"atomic_add_vector"}, kAtomicVectorText},
       {kAtomicUpdate, {}, {"atomic_update"}, kAtomicUpdateText},
       {kAtomicNarrow,
        {kAtomicUpdate},

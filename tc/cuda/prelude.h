@@ -26,6 +26,7 @@ enum class Helper {
   kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start
   kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits
   kAtomicFloat,    ///< of float and double
+  kAtomicVector,   ///< atomic_add_vector: of 2 or 4 floats that are neighbours
   kAtomicUpdate,   ///< atomic_update: compare and swap on 8 and 16 bits
   kAtomicNarrow,   ///< of integers of 8 and 16 bits
   kAtomicFloat16,

@@ -21,6 +21,8 @@ std::vector<Expr> behind(std::vector<Expr> subscripts, int dimension, int offset
   return subscripts;
 }
 
+}  // namespace
+
 NodePtr by_elements(const tile::Move& move, int64_t element_bytes) {
   constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
   std::vector<NodePtr> parts;
@@ -34,6 +36,8 @@ NodePtr by_elements(const tile::Move& move, int64_t element_bytes) {
   }
   return sequence(std::move(parts));
 }
+
+namespace {
 
 class Rewriter {
  public:

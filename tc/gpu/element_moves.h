@@ -4,6 +4,10 @@
 
 namespace tc::gpu {
 
+/// A copy of several elements as copies of one each; asynchronous ones of less than 4 bytes, of which there are none,
+/// become plain.
+tile::NodePtr by_elements(const tile::Move& move, int64_t element_bytes);
+
 /// The program for tensors that are aligned to their elements only: what it copied from or to the caller's memory by
 /// vectors it copies element by element.
 ///     A_shared(i, 0 to 3) = A(i, k to k + 3)   ==>   A_shared(i, 0) = A(i, k); ... A_shared(i, 3) = A(i, k + 3)

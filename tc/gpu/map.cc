@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "tc/gpu/atomic_sums.h"
 #include "tc/gpu/barriers.h"
 #include "tc/gpu/bind.h"
 #include "tc/gpu/contraction_kernel.h"
@@ -27,6 +28,10 @@
 
 namespace tc::gpu {
 namespace {
+
+std::string kernel_name(const poly::Scop& scop, size_t number) {
+  return fmt::format("{}_{}", scop.program->name, number);
+}
 
 /// Which launches run each statement.
 std::map<std::string, int> launch_of_statements(const std::vector<Kernel>& kernels) {
@@ -152,7 +157,7 @@ Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const op
     TC_TRY(launches, launches_of(part, options, device));
     for (const poly::Scop& one : launches) {
       Mapping& mapping = done.mapping;
-      const std::string name = fmt::format("{}_{}", scheduled.program->name, mapping.kernels.size());
+      const std::string name = kernel_name(scheduled, mapping.kernels.size());
       std::optional<Launch> launch = by_recipe(one, options, device, name, done, reasons);
       if (!launch) launch = classic(one, options, device, name);
       if (launch->backwards) done.backwards.insert(mapping.kernels.size());
@@ -165,7 +170,7 @@ Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const op
 
 void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piece,
                      const options::MappingOptions& options, const Device& device) {
-  const std::string name = fmt::format("{}_{}", scop.program->name, mapping.kernels.size());
+  const std::string name = kernel_name(scop, mapping.kernels.size());
   poly::Scop part = scop;
   part.schedule = piece.scop.schedule;
   Launch launch = launch_of(part, contraction_kernel(scop, *piece.contraction, *piece.plan, name), Recipe::kContraction,
@@ -173,6 +178,93 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
   launch.kernel.planned_us = piece.plan->cycles / (1e3 * device.gigahertz);
   mapping.program.kernels.push_back(std::move(launch.code));
   mapping.kernels.push_back(std::move(launch.kernel));
+}
+
+/// Some statements as launches of their own.
+Result<Mapping> mapped_alone(const poly::Scop& scop, const std::vector<std::string>& statements,
+                             const options::MappingOptions& options, const Device& device) {
+  Progress done;
+  if (statements.empty()) return std::move(done.mapping);
+  TC_TRY(scheduled, poly::schedule(restricted(scop, statements), options.outer_schedule_options));
+  poly::Scop part = scop;
+  part.schedule = scheduled.schedule;
+  Reasons reasons;
+  TC_TRY_VOID(add_scheduled(done, part, options, device, reasons));
+  return std::move(done.mapping);
+}
+
+void add_estimates(Mapping& mapping, const Device& device) {
+  mapping.estimates.clear();
+  for (size_t k = 0; k < mapping.kernels.size(); ++k) {
+    mapping.estimates.push_back(estimate(mapping.program.kernels[k], device, mapping.kernels[k].planned_us));
+  }
+}
+
+double total_us(const Mapping& mapping) {
+  double us = 0;
+  for (const Estimate& e : mapping.estimates) us += e.us;
+  return us;
+}
+
+/// The same with a pair of launches as AtomicSums says.
+Result<Mapping> with_atomic_sums(const Mapping& mapping, const AtomicSums& sums, const poly::Scop& scop,
+                                 const options::MappingOptions& options, const Device& device) {
+  Mapping result;
+  const auto add = [&](const Kernel& kernel, tile::Kernel code) {
+    code.name = kernel_name(scop, result.kernels.size());
+    result.kernels.push_back(kernel);
+    result.program.kernels.push_back(std::move(code));
+  };
+  const auto add_alone = [&](const std::vector<std::string>& statements) -> Result<void> {
+    TC_TRY(alone, mapped_alone(scop, statements, options, device));
+    for (size_t k = 0; k < alone.kernels.size(); ++k) add(alone.kernels[k], alone.program.kernels[k]);
+    return {};
+  };
+  result.program.name = mapping.program.name;
+  for (size_t k = 0; k < mapping.kernels.size(); ++k) {
+    Kernel kernel = mapping.kernels[k];
+    const tile::Kernel& code = mapping.program.kernels[k];
+    if (k == sums.last) {
+      TC_TRY_VOID(add_alone(sums.after));
+    } else if (k == sums.parts) {
+      TC_TRY_VOID(add_alone(sums.before));
+      std::vector<std::string> together;
+      for (const PartialSum& sum : sums.sums) together.push_back(sum.together);
+      kernel.scop.schedule = poly::sequence(kernel.scop.schedule, restricted(scop, together).schedule);
+      kernel.chosen.atomic_reduction = true;
+      add(kernel, with_updates(code, sums, *scop.program));
+    } else {
+      add(kernel, code);
+    }
+  }
+  add_estimates(result, device);
+  return result;
+}
+
+/// Lets blocks update results themselves where the options ask for it, or, if they are silent, where that is estimated
+/// to be worth results that differ in their last bits from run to run.
+Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
+                                  const options::MappingOptions& others, const Device& device) {
+  constexpr double kShare = 0.05, kLeastUs = 2;  // of what estimates tell apart
+  add_estimates(mapping, device);
+  bool any = false;
+  for (size_t last = 0; !options.strict && options.atomic_reduction.value_or(true) && last < mapping.kernels.size();) {
+    const std::optional<AtomicSums> sums = find_atomic_sums(scop, mapping.kernels, last);
+    ++last;
+    if (!sums) continue;
+    TC_TRY(changed, with_atomic_sums(mapping, *sums, scop, others, device));
+    const double saved = total_us(mapping) - total_us(changed);
+    if (!options.atomic_reduction && saved < std::max(kLeastUs, kShare * total_us(mapping))) continue;
+    mapping = std::move(changed);
+    any = true;
+    last = 0;
+  }
+  if (options.atomic_reduction.value_or(false) && !any) {
+    return fail("'atomic_reduction' is true, but {}",
+                options.strict ? "sums of strict kernels keep their order"
+                               : "no launch combines partial results that a recipe's launch stores");
+  }
+  return mapping;
 }
 
 Result<Mapping> map_within_budget(const poly::Scop& scop, const options::MappingOptions& options,
@@ -198,9 +290,8 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
     TC_TRY_VOID(add_scheduled(done, part, others, device, cut.reasons));
   }
   TC_TRY_VOID(check_followed(options, mapping.kernels, cut.reasons));
-  for (size_t k = 0; k < mapping.kernels.size(); ++k) {
-    mapping.estimates.push_back(estimate(mapping.program.kernels[k], device, mapping.kernels[k].planned_us));
-  }
+  TC_TRY(updated, update_by_atomics(std::move(mapping), scop, options, others, device));
+  mapping = std::move(updated);
   mapping.edges = edges_between(scop, mapping.kernels);
   mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
   return std::move(mapping);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tc/gpu/atomic_sums.h"
 #include "tc/gpu/body.h"
 #include "tc/gpu/emit.h"
 #include "tc/gpu/uses.h"
@@ -30,19 +31,6 @@ constexpr int64_t kWorthwhile = 64;        ///< instances
 constexpr int64_t kLongChain = 256;        ///< updates, one after the other, that cost more than another launch
 constexpr int64_t kTurns = 4;              ///< that a thread should at least have before there are more blocks
 constexpr int64_t kSharedBytes = 1 << 15;  ///< of a copy: several blocks of a processor have one
-
-std::optional<tile::Atomic::Op> atomic_of(ir::Assign assign) {
-  switch (assign) {
-    case ir::Assign::kAdd:
-      return tile::Atomic::Op::kAdd;
-    case ir::Assign::kMin:
-      return tile::Atomic::Op::kMin;
-    case ir::Assign::kMax:
-      return tile::Atomic::Op::kMax;
-    default:
-      return std::nullopt;
-  }
-}
 
 int64_t elements_of(const ir::Tensor& tensor) {
   int64_t elements = 1;

@@ -189,6 +189,10 @@ Result<std::vector<Tunable>> tunables(const ir::Program& program, const options:
   }
   if (takes_recipes(options) && !options.strict) {
     collector.add_all("split_reduction", {{1}, {2}, {4}, {8}, {16}, {32}});
+    const options::MappingOptions parts = with(options, "split_reduction", {2});
+    if (map_program(program, with(parts, "atomic_reduction", {1}), device)) {
+      collector.add_all("atomic_reduction", {{0}, {1}});
+    }
   }
   collector.add_all("use_readonly_cache", {{0}, {1}});
   if (takes_contractions(options) &&

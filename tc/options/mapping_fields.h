@@ -26,6 +26,7 @@ void visit_fields(Options& o, Visit visit) {
   visit("copy_stages", o.copy_stages);
   visit("split_reduction", o.split_reduction);
   visit("max_gathered_memory", o.max_gathered_memory);
+  visit("atomic_reduction", o.atomic_reduction);
   visit("strict", o.strict);
 }
 

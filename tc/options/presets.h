@@ -55,6 +55,7 @@ class MappingBuilder {
   MappingBuilder& copy_stages(int64_t to) { return set(options_.copy_stages, to); }
   MappingBuilder& split_reduction(int64_t parts) { return set(options_.split_reduction, parts); }
   MappingBuilder& max_gathered_memory(int64_t bytes) { return set(options_.max_gathered_memory, bytes); }
+  MappingBuilder& atomic_reduction(bool to) { return set(options_.atomic_reduction, to); }
   MappingBuilder& strict(bool to) { return set(options_.strict, to); }
 
   const MappingOptions& build() const { return options_; }

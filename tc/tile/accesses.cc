@@ -158,6 +158,7 @@ class FlowBuilder {
   int build(const Node& node, const Move& move, int from) {
     ElementAccess to{tensors_.at(move.destination), move.destination_subscripts, {}, true};
     to.asynchronous = move.asynchronous;
+    to.atomic = move.update.has_value();
     to.dimension = move.destination_dimension;
     to.elements = move.elements;
     ElementAccess source{tensors_.at(move.source), move.source_subscripts, {}};

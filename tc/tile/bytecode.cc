@@ -165,6 +165,7 @@ class KernelCompiler {
   }
 
   void visit(const Move& move) {
+    if (move.update) return update(move);
     const int destination =
         exprs_.access(move.destination, move.destination_subscripts, move.destination_dimension, move.elements);
     const int source = exprs_.access(move.source, move.source_subscripts, move.source_dimension, move.elements);
@@ -172,6 +173,15 @@ class KernelCompiler {
           .a = destination,
           .b = source,
           .immediate = move.elements});
+  }
+
+  void update(const Move& move) {
+    const auto source = std::find_if(code_.tensors.rbegin(), code_.tensors.rend(),
+                                     [&](const CodeTensor& t) { return t.tensor.name == move.source; });
+    for (const Atomic& each : updates_of(move, source->tensor.type)) {
+      updates_.push_back(each);
+      visit(each);
+    }
   }
 
   void visit(const CommitGroup&) { emit({.op = Op::kCommit}); }
@@ -191,6 +201,7 @@ class KernelCompiler {
 
   const Kernel& kernel_;
   Code code_;
+  std::vector<Atomic> updates_;  ///< expressions that are known by their addresses
   ExprCompiler exprs_;
 };
 

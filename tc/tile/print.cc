@@ -56,8 +56,9 @@ struct SpecText {
     return fmt::format("atomic {} {} {}", element_text(s.tensor, s.subscripts), name_of(s.op), ir::to_text(s.value));
   }
   std::string operator()(const Move& s) const {
-    return fmt::format("move{} {} = {}", s.asynchronous ? " async" : "",
+    return fmt::format("{}{} {} {} {}", s.update ? "atomic" : "move", s.asynchronous ? " async" : "",
                        vector_text(s.destination, s.destination_subscripts, s.destination_dimension, s.elements),
+                       s.update ? name_of(*s.update) : "=",
                        vector_text(s.source, s.source_subscripts, s.source_dimension, s.elements));
   }
   std::string operator()(const CommitGroup&) const { return "commit group"; }

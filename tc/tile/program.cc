@@ -4,6 +4,23 @@
 
 namespace tc::tile {
 
+std::vector<Atomic> updates_of(const Move& move, Halide::Type type) {
+  namespace hi = Halide::Internal;
+  const auto next = [](std::vector<Halide::Expr> subscripts, int dimension, int by) {
+    Halide::Expr& at = subscripts[static_cast<size_t>(dimension)];
+    at = hi::simplify(at + hi::make_const(at.type(), by));
+    return subscripts;
+  };
+  std::vector<Atomic> result;
+  for (int i = 0; i < move.elements; ++i) {
+    const Halide::Expr value =
+        hi::Call::make(type, move.source, next(move.source_subscripts, move.source_dimension, i), hi::Call::PureExtern);
+    result.push_back(
+        {move.destination, next(move.destination_subscripts, move.destination_dimension, i), *move.update, value});
+  }
+  return result;
+}
+
 void for_each_node(const NodePtr& node, const std::function<void(const Node&)>& visit) {
   if (!node) return;
   visit(*node);

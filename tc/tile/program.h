@@ -88,7 +88,8 @@ struct Atomic {
 };
 /// Copies `elements` (1, 2, 4, 8 or 16; at most 16 bytes) along the unit-stride dimension `dimension` of both, one per
 /// thread: ld/st of a vector, or cp.async (global to shared) into the current group. Both ends must be aligned to the
-/// vector.
+/// vector. With `update` each element of the destination, in global or shared memory, is combined with the source's
+/// atomically, as by an Atomic; not asynchronously.
 struct Move {
   std::string destination;
   std::vector<Halide::Expr> destination_subscripts;
@@ -98,7 +99,10 @@ struct Move {
   int source_dimension = 0;
   int elements = 1;
   bool asynchronous = false;
+  std::optional<Atomic::Op> update = {};
 };
+/// What a Move with `update` does to elements of the type, each by itself.
+std::vector<Atomic> updates_of(const Move& move, Halide::Type type);
 /// Closes the thread's group of asynchronous copies.
 struct CommitGroup {};
 /// Waits until at most `pending` of the thread's groups are unfinished.

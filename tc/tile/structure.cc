@@ -232,6 +232,9 @@ class Checker {
     const auto to = tensors_.find(move.destination);
     const auto from = tensors_.find(move.source);
     if (to == tensors_.end() || from == tensors_.end()) return;
+    if (move.update && (move.asynchronous || to->second->memory == Memory::kRegister)) {
+      fault("'{}' updates a register, or later", where);
+    }
     if (to->second->type != from->second->type) fault("'{}' is between two types", where);
     const int64_t bytes = move.elements * element_bytes(from->second->type);
     if (move.elements < 1 || !std::has_single_bit(static_cast<unsigned>(move.elements)) || bytes > 16) {

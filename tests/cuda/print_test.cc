@@ -285,6 +285,40 @@ TEST(Print, WhatIsWrittenOnBothSidesOfABarrierIsNotRestrict) {
   EXPECT_NE(text.find("k(\n    int* twice,\n    int* again,\n    int* __restrict__ once\n"), std::string::npos) << text;
 }
 
+/// Every thread comes there, and what it does before is of no concern to the kernels before.
+TEST(Print, AKernelWaitsWhereItFirstTouchesWhatThoseBeforeDo) {
+  const Tensor in = global("in", Int(32), Layout::row_major({64}));
+  const Tensor passed = global("passed", Int(32), Layout::row_major({64}), true);
+  const Tensor own = global("own", Int(32), Layout::row_major({64}), true);
+  const auto text_of_second = [&](const tile::NodePtr& body) {
+    tile::Program program;
+    program.kernels.resize(2);
+    for (tile::Kernel& kernel : program.kernels) kernel.block = {64, 1, 1};
+    program.kernels[0].name = "first";
+    program.kernels[0].tensors = {in, passed};
+    program.kernels[0].body = store(passed, {thread_x()}, read(in, {thread_x()}));
+    program.kernels[1].name = "second";
+    program.kernels[1].tensors = {in, passed, own};
+    program.kernels[1].body = body;
+    const std::string text = print(program);
+    return text.substr(text.find("int thread_x", text.find("second(")));
+  };
+  const tile::NodePtr before = store(own, {thread_x()}, read(in, {thread_x()}));
+  const tile::NodePtr update = atomic(passed, {var("i")}, tile::Atomic::Op::kAdd, 1);
+  EXPECT_EQ(text_of_second(sequence({before, for_loop("i", 0, thread_x(), update)})),
+            "int thread_x = int(threadIdx.x);\n"
+            "  own[thread_x] = in[thread_x];\n"
+            "  wait_for_kernels_before();\n"
+            "  for (int i = 0; i < thread_x; ++i) {\n"
+            "    atomic_add(&passed[i], 1);\n"
+            "  }\n"
+            "}\n");
+  const std::string in_let = text_of_second(let("i", read(passed, {thread_x()}), store(own, {thread_x()}, var("i"))));
+  EXPECT_LT(in_let.find("wait_for_kernels_before"), in_let.find("passed[")) << in_let;
+  const std::string none = text_of_second(before);
+  EXPECT_EQ(none.find("wait_for_kernels_before"), std::string::npos) << none;  // it stands above
+}
+
 TEST(Print, SiblingLetsOfOneNameDoNotMeet) {
   const Tensor out = global("out", Int(32), Layout::row_major({8}), true);
   tile::Program program;

@@ -5,6 +5,7 @@
 #include "tc/gpu/tunables.h"
 #include "tc/tile/print.h"
 #include "tests/common/program.h"
+#include "tests/gpu/proved.h"
 #include "tests/gpu/simulated.h"
 
 /// Options steer every recipe exactly, or are refused with the reason; what the compiler chose can be given back.
@@ -132,6 +133,33 @@ TEST(MappingOptions, ReductionsAreCutIntoAsManyPartsAsTheyAsk) {
   }
 }
 
+TEST(MappingOptions, PartsOfReductionsAreCombinedByAtomicUpdatesIfTheyAsk) {
+  const Def defs[] = {
+      {"def f(float(N) x) -> (s) { s +=! x(i) }", {{"N", 1003}}},
+      {"def f(int32(N,M) x) -> (s) { s(m) min=! x(n,m) }", {{"N", 100}, {"M", 17}}},
+      {"def f(double(N,M) x, double(M) b) -> (s,q) { s(m) = b(m)\n s(m) += x(n,m)\n q(m) max=! x(n,m) }",
+       {{"N", 100}, {"M", 17}}},
+      {"def f(float(M,K) A, float(K,N) B, float(N) b) -> (C) {\n"
+       " C(m,n) = b(n)\n C(m,n) += A(m,k) * B(k,n)\n C(m,n) = fmax(C(m,n), 0) }",
+       {{"M", 33}, {"K", 96}, {"N", 40}}},
+      {"def f(float(M,K) A, float(K,N) B) -> (C) { C(m+2,n) +=! A(m,k) * B(k,n) where m in 0:M, n in 3:N }",
+       {{"M", 32}, {"K", 96}, {"N", 40}}}};
+  for (const Def& def : defs) {
+    SCOPED_TRACE(def.text);
+    const ir::Program program = specialised_from(def.text, def.sizes);
+    for (const int64_t parts : {2, 3, 8}) {
+      const options::MappingOptions options{.split_reduction = parts, .atomic_reduction = true};
+      const Result<gpu::Mapping> mapping = mapped(program, options);
+      ASSERT_TRUE(mapping) << mapping.error().to_string();
+      EXPECT_TRUE(mapping->program.workspace.empty()) << gpu::report(*mapping);
+      for (uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(difference(program, options, seed), "");
+      EXPECT_EQ(unproved(mapping->program), "");
+      const options::MappingOptions two_stages{.split_reduction = parts, .atomic_reduction = false};
+      EXPECT_FALSE(mapped(program, two_stages)->program.workspace.empty());
+    }
+  }
+}
+
 std::string refusal(const Def& def, const options::MappingOptions& options, const gpu::Device& device = {}) {
   const Result<gpu::Mapping> mapping = mapped(specialised_from(def.text, def.sizes), options, device);
   return mapping ? "" : mapping.error().diagnostics().at(0).message;
@@ -157,6 +185,10 @@ TEST(MappingOptions, ThatNoKernelFollowsAreRefused) {
             "'split_reduction' is 1000, but no reduction has twice as many instances for a result to be cut");
   EXPECT_EQ(refusal(kDefs[0], MappingOptions{.split_reduction = 2, .strict = true}),
             "'split_reduction' is 2, but strict kernels cut no reduction into parts");
+  EXPECT_EQ(refusal(kDefs[0], MappingOptions{.atomic_reduction = true, .strict = true}),
+            "'atomic_reduction' is true, but sums of strict kernels keep their order");
+  EXPECT_EQ(refusal(kDefs[0], MappingOptions{.split_reduction = 1, .atomic_reduction = true}),
+            "'atomic_reduction' is true, but no launch combines partial results that a recipe's launch stores");
 }
 
 /// Also where nothing is worth a place in shared memory, and where a contraction has no copies at that depth.

@@ -39,6 +39,7 @@ options::MappingOptions random_mapping(uint64_t seed) {
   }
   if (random.chance(30)) options.copy_stages = random.range(1, 4);
   if (random.chance(30)) options.split_reduction = random.range(1, 4);
+  if (random.chance(30)) options.atomic_reduction = random.chance(70);
   if (random.chance(30)) options.unroll = random.range(1, 9);
   if (random.chance(10)) options.match_library_calls = random.chance(50);
   if (random.chance(10)) options.unroll_copy_shared = random.chance(50);
@@ -51,6 +52,7 @@ options::MappingOptions random_mapping(uint64_t seed) {
 options::MappingOptions without_sizes(options::MappingOptions options) {
   options.register_tile = {};
   options.split_reduction = options.unroll = options.private_depth = std::nullopt;
+  options.atomic_reduction = std::nullopt;
   return options;
 }
 

@@ -144,11 +144,24 @@ TEST(Parts, OfASingleRowAreAddedByOneBlock) {
 
 TEST(Parts, OfColumnsAreBesideEachOther) {
   const Result<gpu::Mapping> mapping =
-      mapped(specialised_from("def f(float(N,M) I) -> (r) { r(m) max=! I(n,m) }", {{"N", 100'000}, {"M", 1000}}));
+      mapped(specialised_from("def f(float(N,M) I) -> (r) { r(m) max=! I(n,m) }", {{"N", 100'000}, {"M", 1000}}),
+             options::MappingOptions{.atomic_reduction = false});
   ASSERT_TRUE(mapping);
   ASSERT_EQ(mapping->kernels.size(), 2U);
   const auto& first = mapping->kernels[0];
   EXPECT_GE(first.grid[0] * first.grid[1] * first.block[0] * first.block[1], 100'000);
+}
+
+/// Where many parts have few results, a launch that adds them up would have few threads, each with much to read.
+TEST(Parts, OfFewColumnsAreAddedByAtomicUpdates) {
+  const char* text = "def f(float(N,M) x) -> (s) { s(m) +=! x(n,m) }";
+  const auto workspace = [&](int64_t rows, int64_t columns) {
+    const Result<gpu::Mapping> mapping = mapped(specialised_from(text, {{"N", rows}, {"M", columns}}));
+    EXPECT_TRUE(mapping);
+    return mapping->program.workspace.size();
+  };
+  EXPECT_EQ(workspace(1'000'000, 64), 0U);
+  EXPECT_EQ(workspace(4096, 4096), 1U);
 }
 
 TEST(Rows, MoreThanTheGridHasBlocksAreMappedClassically) {

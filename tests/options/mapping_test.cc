@@ -34,6 +34,7 @@ MappingOptions every_field() {
           .copy_stages = 3,
           .split_reduction = 2,
           .max_gathered_memory = 4096,
+          .atomic_reduction = true,
           .strict = true};
 }
 
@@ -64,6 +65,7 @@ copy_stages: 3
 split_reduction: 2
 private_depth: 3
 max_gathered_memory: 4096
+atomic_reduction: true
 )");
   EXPECT_EQ(mapping_options_from_text(to_text(every_field())).value(), every_field());
   EXPECT_EQ(mapping_options_from_text("").value(), MappingOptions{});
@@ -152,6 +154,7 @@ TEST(MappingOptions, PrintAsCppReadyToPaste) {
     .copy_stages = 3,
     .split_reduction = 2,
     .max_gathered_memory = 4096,
+    .atomic_reduction = true,
     .strict = true,
 })");
 }
@@ -195,6 +198,7 @@ TEST(MappingBuilder, SetsEveryField) {
                                    .copy_stages(3)
                                    .split_reduction(2)
                                    .max_gathered_memory(4096)
+                                   .atomic_reduction(true)
                                    .strict(true);
   EXPECT_EQ(built, every_field());
   EXPECT_EQ(MappingBuilder().intra_tile_skewing(true).intra_tile_positive_orthant(false).build(),

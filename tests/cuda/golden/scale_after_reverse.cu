@@ -38,10 +38,10 @@ extern "C" __global__ void __launch_bounds__(100) scale(
     float* T,
     float alpha
 ) {
-  wait_for_kernels_before();
   const int block_x = int(blockIdx.x);
   const int thread_x = int(threadIdx.x);
   const int i = block_x * 100 + thread_x;
+  wait_for_kernels_before();
   if (i < 1000) {
     T[i] = alpha * X[i];
   }

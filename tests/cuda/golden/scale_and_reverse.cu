@@ -38,10 +38,10 @@ extern "C" __global__ void __launch_bounds__(100) reverse(
     const float* T,
     float* __restrict__ Y
 ) {
-  wait_for_kernels_before();
   const int block_x = int(blockIdx.x);
   const int thread_x = int(threadIdx.x);
   const int i = block_x * 100 + thread_x;
+  wait_for_kernels_before();
   if (i < 1000) {
     Y[i] = T[999 - i];
   }
