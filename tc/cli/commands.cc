@@ -159,7 +159,8 @@ const std::vector<Command>& commands() {
        "CUDA "
        "text of one's own in place of what it prints for them (--cuda_text). It is run on random data and compared "
        "with "
-       "the interpreter's results, and refused if one is farther off than rounding explains; then it is timed, so that "
+       "the interpreter's results (for large shapes those of the CPU's strict kernel), and refused if one is farther "
+       "off than rounding explains; then it is timed, so that "
        "it "
        "is taken where it is the fastest known for the shape.",
        {"entry", "sizes", "scalars", "seed", "backend", "device", "options", "preset", "cuda_text", "threads",

@@ -260,6 +260,16 @@ TEST_F(CacheTool, ImportedOptionsAreComparedTimedAndTaken) {
             "error: '--cuda_text' is for the backend cuda\n");
 }
 
+/// More than 2^29 instances, for which the interpreter would take minutes.
+TEST_F(CacheTool, ImportsOfLargeShapesAreComparedWithTheStrictKernel) {
+  folder.write("mm.tc", "def mm(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }\n");
+  const std::string text = good({"cache", "import", "c", "mm.tc", "--sizes=M=1024,N=1024,K=520"});
+  EXPECT_TRUE(text.starts_with("check: agrees with the CPU's strict kernel, as the interpreter would take minutes\n"))
+      << text;
+  const std::string id = good({"cache", "list", "c"}).substr(good({"cache", "list", "c"}).find('\n') + 1, 12);
+  EXPECT_TRUE(has(good({"cache", "show", "c", id}), "; agrees with the CPU's strict kernel on 3 random inputs\n"));
+}
+
 TEST_F(CacheTool, ItsCommandsHaveHelp) {
   const std::string group = good({"cache", "--help"});
   for (const char* command : {"list", "show", "best", "merge", "verify", "prune", "export", "import"}) {
