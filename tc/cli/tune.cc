@@ -167,7 +167,8 @@ Result<void> tune_shape(const std::string& path, const Shape& shape, api::TuneCo
   TC_TRY(request, request_of_flags(*def.program, *backend));
   TC_TRY(inputs, inputs_of_flags(def, request));
   const api::TuneProgram program{.text = std::string(def.source->text()), .name = path, .request = request};
-  const std::string title = FLAGS_sizes.empty() ? request.entry : fmt::format("{} {}", request.entry, FLAGS_sizes);
+  std::string title = request.entry;
+  for (const std::string& given : {FLAGS_sizes, FLAGS_scalars}) title += given.empty() ? "" : " " + given;
   TuneProgress progress(title);
   auto tuned = api::tune(program, inputs, config, [&](const tune::Progress& p) { progress.show(p); });
   if (!tuned) return tl::unexpected(tuned.error());

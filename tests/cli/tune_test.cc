@@ -115,9 +115,9 @@ TEST_F(Tune, TheSimulatedDeviceNeedsNoGpu) {
 TEST_F(Tune, TakesAListOfShapesOfWhichEachProcessTakesItsPart) {
   folder_.write("shapes", "# a model\nmm M=8,N=8,K=8\nscale N=64 a=2  # the last\n");
   const std::string all = good({"--shapes=shapes", "--generations=0"});
-  EXPECT_TRUE(std::regex_search(all, std::regex("^mm M=8,N=8,K=8: [^]*\nscale N=64: "))) << all;
+  EXPECT_TRUE(std::regex_search(all, std::regex("^mm M=8,N=8,K=8: [^]*\nscale N=64 a=2: "))) << all;
   const std::string second = good({"--shapes=shapes", "--generations=0", "--part=1/2"});
-  EXPECT_TRUE(second.starts_with("scale N=64: ")) << second;
+  EXPECT_TRUE(second.starts_with("scale N=64 a=2: ")) << second;
 }
 
 TEST_F(Tune, ASignalKeepsTheBestSoFar) {
