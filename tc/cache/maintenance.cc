@@ -292,8 +292,10 @@ Result<Merged> Cache::export_to(const std::string& path, const Selection& select
   std::error_code ignored;
   std::filesystem::remove(unfinished, ignored);
   Result<Merged> written = [&]() -> Result<Merged> {
-    TC_TRY(database, Database::open(unfinished, true, impl_->options.wait_ms));
-    return take_over(*database, contents);
+    auto database = Database::open(unfinished, true, impl_->options.wait_ms);
+    if (database) return take_over(**database, contents);
+    if (std::filesystem::exists(unfinished, ignored)) return tl::unexpected(database.error());
+    return fail("the file {} cannot be made: there is no such folder, or no right to write to it", path);
   }();
   if (written) {
     (void)chmod(unfinished.c_str(), 0444);  // some file systems know no rights

@@ -200,6 +200,8 @@ TEST_F(CacheTool, RefusesWhatWouldDoNothing) {
                                                 "$1");  // as the table has it
   EXPECT_EQ(good({"cache", "export", "c", "out", "--targets=" + target}),
             "out: 1 kernel, 0 measurements and 1 program\n");
+  EXPECT_EQ(error({"cache", "export", "c", "no/out"}),
+            "error: the file no/out cannot be made: there is no such folder, or no right to write to it\n");
   EXPECT_EQ(error({"cache", "merge", "", "c"}), "error: a cache is a file; its name is empty\n");
   EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=8,K=16", "--cache=c", "--production", "--reprove"}),
             "error: '--production' and '--reprove' exclude each other\n");
