@@ -92,6 +92,7 @@ class Generator {
   std::vector<KernelArgument> arguments() const;
   /// The buffers of this thread alone in which a vector may reach beyond the values.
   std::set<std::string> buffers_for(int64_t lanes) const;
+  OtherLanes lanes_behind(const loops::For& loop, const Ranged& value, const Ranged& last) const;
   LoopKind kind_of(const loops::For& loop);
   bool vectorizable(const loops::NodePtr& node) const;
   std::string loop_name(const loops::For& loop);
@@ -356,6 +357,49 @@ std::set<std::string> Generator::buffers_for(int64_t lanes) const {
   return result;
 }
 
+/// What a vector along a loop, at `value` in its lanes, stores behind the loop's last value: kNobodys only if that is
+/// proved to lie behind the end of a dimension of the tensor, and before the elements of other subscripts.
+OtherLanes Generator::lanes_behind(const loops::For& loop, const Ranged& value, const Ranged& last) const {
+  const auto* instance = std::get_if<loops::Instance>(&loop.body->value);
+  if (instance == nullptr) return OtherLanes::kElements;
+  const poly::Statement& statement = scop_.statement(instance->statement);
+  const Place& place = places_.at(statement.tensor).back();
+  if (statement.kind == poly::Statement::Kind::kUpdate || place.offset.empty()) return OtherLanes::kElements;
+  int along = -1;  // the dimension that the lanes go along
+  int64_t room = INT64_MAX;
+  Ranged subscript;
+  for (size_t i = 0; i < statement.indices.size(); ++i) {
+    if (poly::use_of(instance->indices[i], loop.variable) == poly::IteratorUse::kNone) continue;
+    for (int d = 0; d < place.rank(); ++d) {
+      const Expr& wanted = statement.subscripts[static_cast<size_t>(d)];
+      if (!hi::expr_uses_var(wanted, statement.indices[i])) continue;
+      if (along >= 0 || wanted.as<hi::Variable>() == nullptr) return OtherLanes::kElements;
+      along = d;
+      poly::Iterators here = iterators_;
+      here[loop.variable] = value;
+      subscript = poly::to_ranged(instance->indices[i], here);
+    }
+  }
+  for (int d = 0; d < place.rank(); ++d) {
+    const auto at = static_cast<size_t>(d);
+    const bool is_plain = place.tile.empty() || place.tile[at] == 0;
+    if (!is_plain || (d == along && place.strides[at] != 1)) return OtherLanes::kElements;
+    if (d != along && place.extents[at] > 1) room = std::min(room, place.strides[at]);
+  }
+  if (along < 0) return OtherLanes::kElements;
+  const auto at = static_cast<size_t>(along);
+  const int64_t* extent = hi::as_const_int(scop_.program->tensor(statement.tensor).extents[at]);
+  LoopFacts lanes = facts_;
+  lanes.assume(ranged(value.min).expr <= value.expr);
+  lanes.assume(value.expr <= ranged(value.max).expr);
+  const Ranged position = subscript - place.offset[at];
+  if (room != INT64_MAX && !lanes.imply(as_int64(position) <= hi::make_const(Halide::Int(64), room - 1))) {
+    return OtherLanes::kElements;
+  }
+  lanes.assume(as_int64(subscript) <= hi::make_const(Halide::Int(64), *extent - 1));
+  return lanes.imply(as_int64(value) <= as_int64(last)) ? OtherLanes::kNobodys : OtherLanes::kElements;
+}
+
 LoopKind Generator::kind_of(const loops::For& loop) {
   auto found = kinds_.find(loop.dimension);
   if (found == kinds_.end()) return LoopKind::kSerial;
@@ -420,7 +464,8 @@ Stmt Generator::tile_loop(const loops::For& loop, LoopKind kind, const Ranged& f
   bool masked = partial && !pads;
   const bool one_left = kind == LoopKind::kVector && leaves_one_lane(body, extent, options_.vector_bits);
   if (masked && kind == LoopKind::kVector && !one_left) {
-    if (Stmt blend = blend_lanes(body, less_equal(value, last), name, buffers_for(extent)); blend.defined()) {
+    const OtherLanes others = lanes_behind(loop, value, last);
+    if (Stmt blend = blend_lanes(body, less_equal(value, last), name, buffers_for(extent), others); blend.defined()) {
       Stmt lanes = hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, blend);
       const Expr any = less_equal(first, last);
       return facts_.imply(any) ? lanes : hi::IfThenElse::make(any, lanes);

@@ -132,8 +132,8 @@ Stmt reduce_lanes(const Stmt& body, const std::string& lane, int lanes) {
   return reduce.operator()<hi::Max>(hi::VectorReduce::Max);
 }
 
-Stmt blend_lanes(const Stmt& body, const Expr& condition, const std::string& lane,
-                 const std::set<std::string>& padded) {
+Stmt blend_lanes(const Stmt& body, const Expr& condition, const std::string& lane, const std::set<std::string>& padded,
+                 OtherLanes others) {
   class Mask : public hi::IRMutator {
    public:
     Mask(const Expr& condition, const std::string& lane, const std::set<std::string>& padded)
@@ -155,8 +155,9 @@ Stmt blend_lanes(const Stmt& body, const Expr& condition, const std::string& lan
   if (store == nullptr || padded.count(store->name) == 0 || lane_step(store->index, lane) != 1) return {};
   Expr value = mask.mutate(store->value);
   if (!mask.fits) return {};
-  Expr old_value = hi::Load::make(value.type(), store->name, store->index, {}, {}, store->predicate, store->alignment);
-  value = hi::Select::make(condition, value, old_value);
+  Expr other = hi::Load::make(value.type(), store->name, store->index, {}, {}, store->predicate, store->alignment);
+  if (others == OtherLanes::kNobodys) other = hi::make_zero(value.type());
+  value = hi::Select::make(condition, value, other);
   return hi::Store::make(store->name, value, store->index, store->param, store->predicate, store->alignment);
 }
 

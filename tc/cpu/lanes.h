@@ -31,9 +31,13 @@ Halide::Internal::Stmt reduce_lanes(const Halide::Internal::Stmt& body, const st
 
 /// A store into a padded buffer for those lanes for which a condition holds, as one for all lanes:
 ///     if (c) s[lane] = v   ==>   s[lane] = select(c, v, s[lane])
-/// so that the buffer may be a register. What v loads from other buffers is loaded where the condition holds.
+///                                s[lane] = select(c, v, 0) if the `others` are nobody's
+/// so that the buffer may be a register. What v loads from other buffers is loaded where the condition holds. Lanes
+/// that are nobody's get zeros, as what follows works on them too: what happens to be in memory or in a register is
+/// often a denormal number, which a division may take 40 ns for.
 /// Undefined if the body is something else, or loads what cannot be switched off lane by lane.
+enum class OtherLanes { kElements, kNobodys };
 Halide::Internal::Stmt blend_lanes(const Halide::Internal::Stmt& body, const Halide::Expr& condition,
-                                   const std::string& lane, const std::set<std::string>& padded);
+                                   const std::string& lane, const std::set<std::string>& padded, OtherLanes others);
 
 }  // namespace tc::cpu

@@ -22,15 +22,25 @@ hi::Stmt store(const std::string& buffer, const Expr& index, const Expr& value) 
 
 TEST(BlendLanes, StoresWholeVectorsAndMasksWhatLiesElsewhere) {
   const hi::Stmt body = store("s", lane() + 16, load("s", lane() + 16) + load("x", lane() + 96) * load("w", 3));
-  const hi::Stmt blend = blend_lanes(body, lane() < 4, "l", {"s"});
+  const hi::Stmt blend = blend_lanes(body, lane() < 4, "l", {"s"}, OtherLanes::kElements);
   ASSERT_TRUE(blend.defined());
   EXPECT_EQ(to_text(blend),
             "s[l + 16] = select(l < 4, (float32)s[l + 16] + (((float32)x[l + 96] if (l < 4))*(float32)w[3]), "
             "(float32)s[l + 16])\n");
 }
 
+/// What is in memory there may be a denormal number, with which what follows takes its time.
+TEST(BlendLanes, GivesLanesThatAreNobodysZeros) {
+  const hi::Stmt body = store("s", lane() + 16, load("x", lane() + 96));
+  const hi::Stmt blend = blend_lanes(body, lane() < 4, "l", {"s"}, OtherLanes::kNobodys);
+  ASSERT_TRUE(blend.defined());
+  EXPECT_EQ(to_text(blend), "s[l + 16] = select(l < 4, (float32)x[l + 96] if (l < 4), 0.000000f)\n");
+}
+
 TEST(BlendLanes, LeavesWhatHasNoRoomOrCannotBeSwitchedOff) {
-  const auto refuses = [](const hi::Stmt& body) { return !blend_lanes(body, lane() < 4, "l", {"s"}).defined(); };
+  const auto refuses = [](const hi::Stmt& body) {
+    return !blend_lanes(body, lane() < 4, "l", {"s"}, OtherLanes::kElements).defined();
+  };
   EXPECT_TRUE(refuses(store("y", lane(), load("x", lane()))));        // not padded
   EXPECT_TRUE(refuses(store("s", lane() * 2, load("x", lane()))));    // written with gaps
   EXPECT_TRUE(refuses(store("s", 5, load("x", lane()))));             // one element for all lanes

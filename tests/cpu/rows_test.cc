@@ -36,17 +36,33 @@ poly::test::ProgramPtr rows(int64_t length) {
       .build();
 }
 
-std::shared_ptr<const Loaded> build_for(const poly::test::ProgramPtr& program, const std::string& target, bool strict) {
-  const int bits = vector_bits(canonical_target(target).value());
+KernelStmt stmt_for(const poly::test::ProgramPtr& program, int bits, const options::CpuOptions& options) {
+  const bool strict = options.strict;
   auto prepared =
       std::make_shared<const ir::Program>(prepare(*program, {.layouts = {}, .vector_bits = bits, .strict = strict}));
   auto scop = poly::from_ir(prepared, std::make_shared<poly::Context>()).value();
-  options::CpuOptions options;
-  options.strict = strict;
   auto scheduled = schedule_for_cpu(scop, {.cpu = options, .layouts = {}, .vector_bits = bits, .verify = true}).value();
-  const KernelStmt stmt = from_poly(scheduled, {.layouts = {}, .vector_bits = bits});
+  return from_poly(scheduled, {.layouts = {}, .vector_bits = bits});
+}
+
+std::shared_ptr<const Loaded> build_for(const poly::test::ProgramPtr& program, const std::string& target, bool strict) {
+  const int bits = vector_bits(canonical_target(target).value());
+  const KernelStmt stmt = stmt_for(program, bits, {.strict = strict});
   return build({.name = "kernel", .arguments = stmt.arguments, .body = stmt.body, .no_alias = true},
                {.target = target, .strict = strict});
+}
+
+/// Whether what a buffer holds goes through a vector that sets others of its lanes.
+bool keeps_old_lanes(const KernelStmt& stmt, const std::string& buffer) {
+  return to_text(stmt.body).find(", " + buffer + "[") != std::string::npos;
+}
+
+/// The vector behind the 96th element of a row of 100 has lanes that nobody has set, unless zeros are in them. Where
+/// rows of 100 follow each other without a gap, they are the next row's.
+TEST(Rows, WhatNoElementIsInIsZero) {
+  EXPECT_FALSE(keeps_old_lanes(stmt_for(rows(100), 512, {}), "e_tile"));
+  EXPECT_FALSE(keeps_old_lanes(stmt_for(rows(100), 512, {.strict = true}), "e_tile"));
+  EXPECT_TRUE(keeps_old_lanes(stmt_for(rows(100), 512, {.tile = {kRows}, .strict = true}), "e_tile"));
 }
 
 /// Small integers; then only minus infinity, a NaN last, an infinity last, and only minus zero.
