@@ -32,6 +32,9 @@ constexpr int64_t kLineBytes = 64;
 /// foresees it.
 constexpr int64_t kRunBytes = 1024;
 constexpr int64_t kLargeTensorBytes = 4 << 20;
+/// Vectors of a row that units go over one after the other, from which on steps are of two vectors: with half as many
+/// instructions a row the processor gets to the next row's loads before it is done with this one's stores.
+constexpr int64_t kLongRow = 16;
 
 }  // namespace
 
@@ -265,6 +268,8 @@ UnitPlan plan_unit(const Analysis& analysis, const Unit& unit, const UnitOptions
   if (plan.vector >= 0) {
     columns = unit.dims[static_cast<size_t>(plan.vector)].rest;
     plan.lanes = options.vector_width > 0 ? options.vector_width : lanes_of(analysis, info, options);
+    const bool is_long = columns >= kLongRow * plan.lanes && options.vector_width == 0;
+    if (!reduces && is_long && options.follows_others) plan.lanes *= 2;
     plan.lanes = std::min(plan.lanes, columns);
     if (reduces) plan.rows = find_rows(unit, info, plan.vector);
     if (!reduces) choose_cache_tile(analysis, unit, info, plan);

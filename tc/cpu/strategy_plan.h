@@ -17,6 +17,7 @@ struct UnitOptions {
   std::vector<int64_t> register_tile = {};  ///< points of the first dimensions; the others' are chosen
   bool strict = false;                      ///< keep the order of reductions
   bool promote = true;                      ///< keep accumulators and temporaries in buffers of their own
+  bool follows_others = false;              ///< one of several units that go over a row one after the other
   int64_t accumulators = INT64_MAX;  ///< vectors of results that the tile of a product that is not large may have
 };
 

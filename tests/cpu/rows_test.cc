@@ -65,6 +65,15 @@ TEST(Rows, WhatNoElementIsInIsZero) {
   EXPECT_TRUE(keeps_old_lanes(stmt_for(rows(100), 512, {.tile = {kRows}, .strict = true}), "e_tile"));
 }
 
+TEST(Rows, LongOnesGoInStepsOfTwoVectors) {
+  const auto has = [](int64_t length, const options::CpuOptions& options, const std::string& loop) {
+    return to_text(stmt_for(rows(length), 512, options).body).find(loop) != std::string::npos;
+  };
+  EXPECT_TRUE(has(1024, {}, "vectorized (j, 0, 32)"));
+  EXPECT_FALSE(has(1024, {.vector_width = 16}, "vectorized (j, 0, 32)"));
+  EXPECT_FALSE(has(100, {}, "vectorized (j, 0, 32)"));
+}
+
 /// Small integers; then only minus infinity, a NaN last, an infinity last, and only minus zero.
 std::vector<float> data(int64_t length) {
   const float infinity = std::numeric_limits<float>::infinity();
@@ -85,7 +94,7 @@ void expect_same(float made, float wanted, const std::string& what) {
 TEST(Rows, OfAnyLengthOnEveryWidthOfVector) {
   for (const char* target : {"host", "x86-64-linux-avx2-fma-f16c-avx-sse41", "x86-64-linux-sse41"}) {
     if (!host_can_run(parse_target(target).value())) continue;
-    for (int64_t n : {1, 5, 17, 33, 100, 131}) {
+    for (int64_t n : {1, 5, 17, 33, 100, 131, 300}) {
       for (bool strict : {false, true}) {
         const std::vector<float> a = data(n);
         std::vector<float> top(kRows), low(kRows), s(kRows), y(a.size());
