@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cmath>
 #include <fstream>
@@ -48,34 +49,115 @@ double quota_cores() {
 
 }  // namespace
 
-/// One parallel loop while it runs; lives in its caller's frame.
+/// One parallel loop while it runs; lives in its caller's frame. Its iterations are in parts, one after the other: each
+/// thread begins with a part of its own, the same in every loop, so that what it has written stays in its cache, and
+/// then helps with those of others.
 struct ThreadPool::Loop {
-  std::atomic<int64_t> next;  // the first iteration that nobody has taken
-  const int64_t end;
+  /// Threads beyond that many begin with the parts of others.
+  static constexpr int kMostParts = 16;
+  struct alignas(64) Part {
+    std::atomic<int64_t> next{0};  // the first iteration that nobody has taken
+    int64_t end = 0;
+  };
+
   const int64_t chunk;
   const Body body;
   void* const context;
   uint8_t* const closure;
-  int helpers_wanted;
-  std::atomic<int> helpers_inside{0};
+  const int part_count;
+  alignas(64) std::atomic<int> helpers_awaited{0};  // that may be inside: offered the loop, and not done with it
   std::atomic<int> result{0};
+  std::array<Part, kMostParts> parts;
 
-  bool has_work() const { return next.load(std::memory_order_relaxed) < end; }
+  Loop(int64_t begin, int64_t extent, int threads, Body run, void* with, uint8_t* captured)
+      // Several chunks a thread even out what differs between iterations; few keep the shared counters quiet.
+      : chunk(std::max<int64_t>(1, extent / (8 * std::max(threads, 1)))),
+        body(run),
+        context(with),
+        closure(captured),
+        part_count(std::clamp(threads, 1, kMostParts)) {
+    for (int p = 0; p < part_count; ++p) {
+      parts[static_cast<size_t>(p)].next.store(begin + extent * p / part_count, std::memory_order_relaxed);
+      parts[static_cast<size_t>(p)].end = begin + extent * (p + 1) / part_count;
+    }
+  }
 
-  void work() {
+  /// All that nobody else takes, from the part of this number on.
+  void work(int first) {
+    for (int p = 0; p < part_count; ++p) {
+      if (!work(parts[static_cast<size_t>((first + p) % part_count)])) return;
+    }
+  }
+
+  /// False if the loop has failed.
+  bool work(Part& part) {
     while (true) {
-      int64_t from = next.fetch_add(chunk, std::memory_order_relaxed);
-      int64_t to = std::min(from + chunk, end);
+      const int64_t from = part.next.fetch_add(chunk, std::memory_order_relaxed);
+      const int64_t to = std::min(from + chunk, part.end);
       for (int64_t i = from; i < to; i++) {
         int code = body(context, static_cast<int>(i), closure);
         if (code == 0) continue;
         int none = 0;
         result.compare_exchange_strong(none, code, std::memory_order_relaxed);
-        next.store(end, std::memory_order_relaxed);
-        return;
+        for (Part& other : parts) other.next.store(other.end, std::memory_order_relaxed);
+        return false;
       }
-      if (to >= end) return;
+      if (to >= part.end) return true;
     }
+  }
+};
+
+/// A thread that helps. Its line of the cache is all that a caller touches of it.
+struct alignas(64) ThreadPool::Helper {
+  std::atomic<Loop*> offered{nullptr};  // by a caller, which takes it back unless the helper was faster
+  std::atomic<bool> asleep{false};
+  const int number;
+  std::mutex mutex;  // to fall asleep
+  std::condition_variable wake;
+
+  explicit Helper(int n) : number(n) {}
+
+  bool offer(Loop& loop) {
+    if (offered.load(std::memory_order_relaxed) != nullptr) return false;
+    loop.helpers_awaited.fetch_add(1, std::memory_order_relaxed);
+    Loop* none = nullptr;
+    if (!offered.compare_exchange_strong(none, &loop)) {
+      loop.helpers_awaited.fetch_sub(1, std::memory_order_relaxed);
+      return false;
+    }
+    if (asleep.load()) {
+      { std::lock_guard lock(mutex); }  // it has found nothing, and is now asleep
+      wake.notify_one();
+    }
+    return true;
+  }
+
+  void take_back(Loop& loop) {
+    if (offered.load(std::memory_order_relaxed) != &loop) return;
+    Loop* mine = &loop;
+    if (offered.compare_exchange_strong(mine, nullptr)) loop.helpers_awaited.fetch_sub(1, std::memory_order_relaxed);
+  }
+
+  Loop* wait_for_loop() {
+    while (true) {
+      if (spin_until([&] { return offered.load(std::memory_order_relaxed) != nullptr; })) {
+        if (Loop* loop = take()) return loop;
+        continue;
+      }
+      std::unique_lock lock(mutex);
+      asleep.store(true);
+      wake.wait(lock, [&] { return offered.load() != nullptr; });
+      asleep.store(false);
+    }
+  }
+
+  Loop* take() {
+    // Both will be read when the loop is ours, each a way to another core's cache.
+    if (const Loop* loop = offered.load(std::memory_order_relaxed)) {
+      __builtin_prefetch(loop);
+      __builtin_prefetch(&loop->parts[static_cast<size_t>(number % Loop::kMostParts)], 1);
+    }
+    return offered.exchange(nullptr);
   }
 };
 
@@ -101,84 +183,56 @@ void ThreadPool::set_thread_count(int count) {
 
 int ThreadPool::run(int begin, int end, Body body, void* context, uint8_t* closure) {
   int64_t extent = static_cast<int64_t>(end) - begin;
-  int threads = static_cast<int>(std::min<int64_t>(thread_count(), extent));
-  // Several chunks a thread even out what differs between iterations; few keep the shared counter quiet.
-  int64_t chunk = std::max<int64_t>(1, extent / (8 * std::max(threads, 1)));
-  Loop loop{begin, end, chunk, body, context, closure, threads - 1};
-  if (threads > 1) open(loop);
-  loop.work();
-  if (threads > 1) close_and_wait(loop);
+  int threads = static_cast<int>(std::min<int64_t>({thread_count(), extent, kMostHelpers + 1}));
+  Loop loop(begin, extent, threads, body, context, closure);
+  const int helpers = threads > 1 ? offer(loop, threads - 1) : 0;
+  loop.work(0);
+  if (helpers > 0) wait_for_helpers(loop, helpers);
   return loop.result.load(std::memory_order_relaxed);
 }
 
-void ThreadPool::open(Loop& loop) {
-  int wake;
-  {
-    std::lock_guard lock(mutex_);
-    start_helpers(loop.helpers_wanted);
-    loops_.push_back(&loop);
-    generation_.fetch_add(1, std::memory_order_relaxed);
-    wake = std::min(sleepers_, loop.helpers_wanted);
-  }
-  for (int i = 0; i < wake; i++) loop_opened_.notify_one();
+/// Offers a loop to so many helpers that have no offer. How many of all helpers were asked.
+int ThreadPool::offer(Loop& loop, int wanted) {
+  if (helper_count_.load(std::memory_order_acquire) < wanted) start_helpers(wanted);
+  const int count = helper_count_.load(std::memory_order_acquire);
+  int asked = 0;
+  while (asked < count && wanted > 0) wanted -= helpers_[static_cast<size_t>(asked++)]->offer(loop) ? 1 : 0;
+  return asked;
 }
 
-void ThreadPool::close_and_wait(Loop& loop) {
-  {
-    std::lock_guard lock(mutex_);
-    std::erase(loops_, &loop);
-  }
-  if (spin_until([&] { return loop.helpers_inside.load() == 0; })) return;
+void ThreadPool::wait_for_helpers(Loop& loop, int asked) {
+  const auto is_left = [&] { return loop.helpers_awaited.load() == 0; };
+  if (is_left()) return;
+  for (int h = 0; h < asked; ++h) helpers_[static_cast<size_t>(h)]->take_back(loop);
+  if (spin_until(is_left)) return;
   std::unique_lock lock(mutex_);
   waiters_.fetch_add(1);
-  helper_left_.wait(lock, [&] { return loop.helpers_inside.load() == 0; });
+  helper_left_.wait(lock, is_left);
   waiters_.fetch_sub(1);
 }
 
 /// The loop may be gone as soon as the count is down: only the pool is touched after that.
 void ThreadPool::leave(Loop& loop) {
-  if (loop.helpers_inside.fetch_sub(1) != 1 || waiters_.load() == 0) return;
+  if (loop.helpers_awaited.fetch_sub(1) != 1 || waiters_.load() == 0) return;
   { std::lock_guard lock(mutex_); }  // a waiter that has counted itself is now asleep
   helper_left_.notify_all();
 }
 
 void ThreadPool::start_helpers(int count) {
-  for (; helpers_ < count; helpers_++) std::thread([this] { help_forever(); }).detach();
+  std::lock_guard lock(mutex_);
+  for (int h = helper_count_.load(); h < count; ++h) {
+    // Never destroyed, as the pool.
+    helpers_[static_cast<size_t>(h)] = new Helper(h + 1);
+    std::thread([this, h] { help_forever(*helpers_[static_cast<size_t>(h)]); }).detach();
+    helper_count_.store(h + 1, std::memory_order_release);
+  }
 }
 
-void ThreadPool::help_forever() {
+void ThreadPool::help_forever(Helper& helper) {
   while (true) {
-    Loop* loop = wait_for_loop();
-    loop->work();
+    Loop* loop = helper.wait_for_loop();
+    loop->work(helper.number);
     leave(*loop);
-  }
-}
-
-ThreadPool::Loop* ThreadPool::joinable_loop() {
-  for (Loop* loop : loops_) {
-    if (loop->helpers_wanted == 0 || !loop->has_work()) continue;
-    loop->helpers_wanted--;
-    loop->helpers_inside.fetch_add(1);
-    return loop;
-  }
-  return nullptr;
-}
-
-ThreadPool::Loop* ThreadPool::wait_for_loop() {
-  while (true) {
-    uint64_t seen;
-    {
-      std::lock_guard lock(mutex_);
-      if (Loop* loop = joinable_loop()) return loop;
-      seen = generation_.load(std::memory_order_relaxed);
-    }
-    if (spin_until([&] { return generation_.load(std::memory_order_relaxed) != seen; })) continue;
-    std::unique_lock lock(mutex_);
-    if (Loop* loop = joinable_loop()) return loop;
-    sleepers_++;
-    loop_opened_.wait(lock);
-    sleepers_--;
-    if (Loop* loop = joinable_loop()) return loop;
   }
 }
 

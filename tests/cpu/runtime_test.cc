@@ -65,6 +65,22 @@ TEST_F(Runtime, SeveralThreadsTakePart) {
   EXPECT_LE(threads.size(), 4u);
 }
 
+/// So that what it writes in one loop is in its cache in the next.
+TEST_F(Runtime, AThreadBeginsWithThePartThatItHasInEveryLoop) {
+  set_thread_count(2);
+  for (int round = 0; round < 10; ++round) {
+    std::atomic<int> first = -1;
+    auto body = [&, caller = std::this_thread::get_id()](int i) {
+      int none = -1;
+      if (std::this_thread::get_id() != caller) return first.compare_exchange_strong(none, i), 0;
+      for (int ms = 0; first < 0 && ms < 60'000; ++ms) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      return 0;
+    };
+    EXPECT_EQ(in_parallel(0, 40, body), 0);
+    EXPECT_EQ(first, 20);
+  }
+}
+
 #ifndef __SANITIZE_THREAD__  // which allows a forked child no threads
 TEST_F(Runtime, AForkedChildHasThreadsOfItsOwn) {
   const auto count_threads = [] {
