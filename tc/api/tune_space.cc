@@ -73,26 +73,42 @@ std::function<std::string(const std::string&)> cpu_infeasible(const TuneSetup& s
   };
 }
 
-/// One step away from what the compiler chooses.
-std::vector<std::string> single_steps(const tune::Space& space) {
-  std::vector<std::string> texts;
-  for (const auto& [field, value] :
-       std::vector<std::pair<std::string, std::string>>{{"unroll", "4"},
-                                                        {"unroll", "2"},
-                                                        {"promote", "false"},
-                                                        {"scheduler.fusion_strategy", "MIN"},
-                                                        {"scheduler.fusion_strategy", "MAX"},
-                                                        {"vector_width", "8"},
-                                                        {"parallel", "false"},
-                                                        {"unroll", "1"}}) {
-    for (size_t p = 0; p < space.parameters.size(); ++p) {
-      const std::vector<std::string>& values = space.parameters[p].values;
-      const auto at = std::ranges::find(values, value);
-      if (space.parameters[p].field != field || at == values.end()) continue;
-      tune::Candidate step = first_candidate(space);
-      step[p] = static_cast<uint16_t>(at - values.begin());
-      if (const Result<std::string> text = text_of(space, step)) texts.push_back(*text);
+/// One step away from what the compiler chooses: what it weighs by estimates that may be wrong, threads first. Of a
+/// def that sums up no products, where rows are done one by one, also several at a time.
+std::vector<std::string> single_steps(const tune::Space& space, const cpu::Tunables& tunables) {
+  using Step = std::vector<std::pair<std::string, std::string>>;
+  std::vector<Step> steps = {{{"parallel", "true"}}};
+  if (tunables.register_tiles.empty()) {
+    for (const char* rows : {"2", "8"}) {
+      steps.push_back({{"tile", rows}, {"parallel", "true"}});
+      steps.push_back({{"tile", rows}});
     }
+  }
+  for (const Step& step : std::vector<Step>{{{"unroll", "4"}},
+                                            {{"unroll", "2"}},
+                                            {{"promote", "false"}},
+                                            {{"scheduler.fusion_strategy", "MIN"}},
+                                            {{"scheduler.fusion_strategy", "MAX"}},
+                                            {{"vector_width", "32"}},
+                                            {{"vector_width", "8"}},
+                                            {{"parallel", "false"}},
+                                            {{"unroll", "1"}}}) {
+    steps.push_back(step);
+  }
+  std::vector<std::string> texts;
+  for (const Step& step : steps) {
+    tune::Candidate candidate = first_candidate(space);
+    bool exists = true;
+    for (const auto& [field, value] : step) {
+      // Of a tile, the outermost size.
+      const auto parameter = std::ranges::find(space.parameters, field, &Parameter::field);
+      exists = exists && parameter != space.parameters.end() && std::ranges::count(parameter->values, value) > 0;
+      if (!exists) break;
+      const auto at = std::ranges::find(parameter->values, value) - parameter->values.begin();
+      candidate[static_cast<size_t>(parameter - space.parameters.begin())] = static_cast<uint16_t>(at);
+    }
+    const Result<std::string> text = text_of(space, candidate);
+    if (exists && text) texts.push_back(*text);
   }
   return texts;
 }
@@ -144,7 +160,7 @@ Result<TuneSpace> cpu_space(const TuneSetup& setup, size_t count) {
   TC_TRY(top, cpu::top(*compilation.scop, strategy, 2 * count));
   for (const cpu::Candidate& candidate : top) result.seeds.push_back(options::to_text(candidate.options));
   // Half of them, then what an estimate may be wrong about, then the others.
-  const std::vector<std::string> steps = single_steps(result.space);
+  const std::vector<std::string> steps = single_steps(result.space, tunables);
   result.seeds.insert(result.seeds.begin() + static_cast<std::ptrdiff_t>(std::min(count / 2, top.size())),
                       steps.begin(), steps.end());
   return result;

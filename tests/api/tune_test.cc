@@ -12,6 +12,7 @@
 #include <optional>
 
 #include "tc/api/tune_problem.h"
+#include "tc/api/tune_space.h"
 #include "tc/cache/cache.h"
 #include "tc/tune/messages.h"
 #include "tests/api/tensors.h"
@@ -169,6 +170,32 @@ TEST(TuneProblem, IsTheSameForAWorker) {
   EXPECT_TRUE(read->program.request.element_aligned);
   EXPECT_EQ(read->program.request.device, 3);
   EXPECT_EQ(to_bytes(*read), to_bytes(problem));
+}
+
+/// What an estimate may be wrong about is among the first that are tried: threads, and how many rows go together.
+TEST(TuneSpace, BeginsWithThreadsAndSeveralRowsAtATime) {
+  const testing::TemporaryFolder folder;
+  const char* softmax =
+      "def softmax(float(N,D) I) -> (O) { top(n) max=! I(n,d)  E(n,d) = exp(I(n,d) - top(n))  t(n) +=! E(n,d)"
+      "  O(n,d) = E(n,d) / t(n) }";
+  const TuneProblem problem{.program = {.text = softmax, .request = {.sizes = {{"N", 128}, {"D", 100}}}},
+                            .folder = folder.path()};
+  const TuneSetup setup = testing::take(set_up(problem));
+  const TuneSpace space = testing::take(space_of(setup, 16));
+  const auto place = [&](const options::CpuOptions& options) {
+    const auto found = std::ranges::find(space.seeds, options::to_text(options));
+    return found == space.seeds.end() ? PTRDIFF_MAX : found - space.seeds.begin();
+  };
+  EXPECT_LT(place({.parallel = true}), 10);
+  EXPECT_LT(place({.tile = {2}, .parallel = true}), 10);
+  EXPECT_LT(place({.tile = {8}, .parallel = true}), 10);
+  EXPECT_LT(place({.vector_width = 32}), 16);
+
+  const TuneSetup of_mm = testing::take(set_up({.program = mm(), .folder = folder.path()}));
+  EXPECT_EQ(
+      std::ranges::count(testing::take(space_of(of_mm, 16)).seeds, options::to_text(options::CpuOptions{.tile = {2}})),
+      0)
+      << "a product has blocks of its own";
 }
 
 TEST_F(Tuning, PassesOverKernelsByHand) {
