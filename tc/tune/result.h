@@ -36,7 +36,7 @@ struct Record {
   double compile_ms = 0;
   std::string message{};
   bool remembered = false;  ///< known from before: not measured now
-  bool corrected = false;   ///< seemed the best, and was not in the last comparison, which its time is of
+  bool corrected = false;   ///< seemed faster than it was in the last comparison, which its time is of
 };
 
 struct Progress {

@@ -14,6 +14,11 @@ using Clock = std::chrono::steady_clock;
 /// How often the loop looks whether it has been asked to stop.
 constexpr std::chrono::milliseconds kTick(100);
 
+/// The share of the speed-up that the search has measured which the last comparison has to confirm.
+constexpr double kAsFast = 0.9;
+/// How many of those that seem the best are asked for that; one that is faster than the default is the best then.
+constexpr int kComparisons = 10;
+
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
 /// A candidate on its way.
@@ -263,18 +268,21 @@ class Tuner {
   }
 
   /// The best and the compiler's own choice in turn, once more, for a speed-up that no drift is part of. What loses was
-  /// lucky before: it gets the time of this comparison, and the next best takes its place. So the best is always the
-  /// fastest of the history, which is what those find who read a cache.
+  /// lucky before, and so was what is not nearly as fast as it seemed: it gets the time of this comparison, and the
+  /// next best takes its place. So the best is always the fastest of the history, which is what those find who read a
+  /// cache.
   Result<void> duel() {
     result_.speedup = measured_speedup();
-    while (result_.best != default_text_ && !abandoned_ && !over()) {
+    for (int comparisons = 1; result_.best != default_text_ && !abandoned_ && !over(); ++comparisons) {
       TC_TRY(speedup, compare_with_default());
       if (!speedup) return {};  // what was measured before stands
-      if (*speedup >= 1) {
+      const bool is_as_fast = *speedup >= kAsFast * measured_speedup() || comparisons > kComparisons;
+      const std::string compared = result_.best;
+      if (*speedup < 1 || !is_as_fast) settle(result_.default_us / *speedup);
+      if (*speedup >= 1 && compared == result_.best) {
         result_.speedup = *speedup;
         return {};
       }
-      settle(result_.default_us / *speedup);
     }
     return {};
   }

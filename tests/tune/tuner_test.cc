@@ -103,7 +103,6 @@ void expect_the_fastest(const Tuned& tuned) {
   for (const Record& record : tuned.history) {
     EXPECT_TRUE(record.outcome != Outcome::kDone || record.us >= tuned.best_us) << record.us;
     EXPECT_TRUE(record.options != tuned.best || record.us == tuned.best_us) << record.us;
-    EXPECT_TRUE(!record.corrected || record.us > tuned.default_us) << record.us;
   }
 }
 
@@ -154,6 +153,42 @@ TEST(Tuner, WhatLosesTheLastComparisonIsNotTheBest) {
     corrected += static_cast<int>(std::ranges::count_if(tuned->history, &Record::corrected));
   }
   EXPECT_GT(corrected, 0) << "the noise is too small to mean anything";
+}
+
+/// What is measured in turn with a candidate that is not the default seems three times as fast, as on a machine that
+/// has become slower for some and not for others.
+class FlatteringExecutor : public LandscapeExecutor {
+ public:
+  Result<void> submit(Job job) override {
+    const auto value = job_from(job.bytes);
+    const auto* measure = std::get_if<MeasureJob>(&value->work);
+    TC_TRY_VOID(LandscapeExecutor::submit(std::move(job)));
+    TC_TRY(done, LandscapeExecutor::wait(milliseconds(0)));
+    if (measure && !measure->has_incumbent) default_ = value->options;
+    for (Done& one : done) {
+      Reply reply = *reply_from(one.text);
+      if (measure && value->options != default_) reply.hot_us /= 3;
+      one.text = to_bytes(reply);
+      done_.push_back(std::move(one));
+    }
+    return {};
+  }
+  Result<std::vector<Done>> wait(milliseconds) override { return std::exchange(done_, {}); }
+
+ private:
+  std::string default_;
+  std::vector<Done> done_;
+};
+
+TEST(Tuner, TheBestIsAsFastAsTheLastComparisonSays) {
+  FlatteringExecutor executor;
+  const Result<Tuned> tuned = tune(task(), {.generations = 1, .population = 4}, executor);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  expect_the_fastest(*tuned);
+  EXPECT_NEAR(tuned->best_us, tuned->default_us / tuned->speedup, 1e-9);
+  const double unit = tuned->default_us / us_of(tuned->history[0].options);
+  EXPECT_NEAR(tuned->best_us, us_of(tuned->best) * unit, 1e-9);
+  for (const Record& record : tuned->history) EXPECT_GE(us_of(record.options), us_of(tuned->best)) << record.options;
 }
 
 /// Does not answer when the best and the default are compared at the end.
