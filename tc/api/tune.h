@@ -65,9 +65,10 @@ using TuneCallback = std::function<void(const tune::Progress&)>;
 /// history's options and the best are text, with `strict` and `check_bounds`.
 ///
 /// The oracle is the interpreter, once; where that would take minutes (more than 2^29 instances of statements), the
-/// results of the CPU's strict kernel without tuned options stand for it, within a bound for the type.
-/// Errors: the program's or the request's; tensors that do not fit it; what the compiler chooses by itself does not
-/// work; the cache's; no worker starts. A cache that cannot be written any more costs no result: Tuned::not_kept.
+/// results of the CPU's strict kernel without tuned options stand for it, its sums accumulated in float64, within a
+/// bound for the type. Errors: the program's or the request's; tensors that do not fit it; what the compiler chooses by
+/// itself does not work; the cache's; no worker starts. A cache that cannot be written any more costs no result:
+/// Tuned::not_kept.
 Result<tune::Tuned> tune(const TuneProgram& program, std::span<const Tensor> inputs, const TuneConfig& config = {},
                          const TuneCallback& callback = {});
 

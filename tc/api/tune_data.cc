@@ -14,6 +14,7 @@
 #include "tc/api/random.h"
 #include "tc/api/request.h"
 #include "tc/interp/compare.h"
+#include "tc/ir/accumulators.h"
 #include "tc/support/result.h"
 
 namespace tc::api {
@@ -140,12 +141,14 @@ double tolerance_of(ScalarType type) {
   return type == ScalarType::kFloat32 ? 1e-4 : 1e-10;
 }
 
-/// The strict kernel of the CPU in place of the oracle.
+/// The strict kernel of the CPU in place of the oracle, whose sums are as exact.
 Result<interp::BoundedEnvironment> stand_in(const TuneSetup& setup, const TuneData& data) {
   compile::Settings settings = setup.settings;
   settings.backend = Backend::kCpu;
   settings.options = {.scheduler = {.fusion = options::Fusion::kMin}, .strict = true};
   compile::Compilation compilation = setup.compilation;
+  compilation.specialised =
+      std::make_shared<const ir::Program>(ir::accumulated_in_float64(*setup.compilation.specialised));
   TC_TRY_VOID(compile::run_passes(settings, compilation));
   std::vector<Tensor> outputs;
   for (const Tensor& output : data.outputs) {

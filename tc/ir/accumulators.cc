@@ -1,5 +1,7 @@
 #include "tc/ir/accumulators.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tc/ir/in_place.h"
@@ -104,6 +106,18 @@ Program widen_accumulators(Program program) {
     program.tensors.push_back(std::move(sums));
   }
   program.statements = std::move(statements);
+  return program;
+}
+
+Program accumulated_in_float64(Program program) {
+  const Halide::Type narrow = Halide::Float(32), wide = Halide::Float(64);
+  for (Statement& s : program.statements) {
+    if (!s.reduces() || s.accumulator != narrow || (s.assign != Assign::kAdd && s.assign != Assign::kMul)) continue;
+    s.accumulator = wide;
+    s.value = hi::Cast::make(wide, s.value);
+  }
+  program = widen_accumulators(std::move(program));
+  for (size_t i = 0; i < program.statements.size(); ++i) program.statements[i].id = fmt::format("S{}", i);
   return program;
 }
 

@@ -12,4 +12,8 @@ namespace tc::ir {
 /// its own left side; before fill_temporaries().
 Program widen_accumulators(Program program);
 
+/// The same for a specialised Program whose sums and products over float32 are to be accumulated in float64: of very
+/// many elements one after the other, float32 keeps but few digits.
+Program accumulated_in_float64(Program program);
+
 }  // namespace tc::ir

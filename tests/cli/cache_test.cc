@@ -272,6 +272,17 @@ TEST_F(CacheTool, ImportsOfLargeShapesAreComparedWithTheStrictKernel) {
   EXPECT_TRUE(has(good({"cache", "show", "c", id}), "; agrees with the CPU's strict kernel on 3 random inputs\n"));
 }
 
+/// Of as many positive numbers, each added to what float32 has of those before, the last hundreds of millions would
+/// change nothing.
+TEST_F(CacheTool, TheStrictKernelsLongSumsAreExact) {
+  folder.write("all.tc", "def all(float(M,K) A, float(N,K) B) -> (s) { s +=! fabs(A(m,k) * B(n,k)) }\n");
+  folder.write("many_sums", "unroll: 16");
+  const std::string text =
+      good({"cache", "import", "c", "all.tc", "--sizes=M=1024,N=1024,K=520", "--options=many_sums"});
+  EXPECT_TRUE(text.starts_with("check: agrees with the CPU's strict kernel, as the interpreter would take minutes\n"))
+      << text;
+}
+
 TEST_F(CacheTool, ItsCommandsHaveHelp) {
   const std::string group = good({"cache", "--help"});
   for (const char* command : {"list", "show", "best", "merge", "verify", "prune", "export", "import"}) {
