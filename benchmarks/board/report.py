@@ -6,7 +6,7 @@
 --markdown writes the page with all tables; --pictures draws each machine's rows to docs/board-MACHINE.svg and .png,
 which the page shows, and needs matplotlib. Files of one machine are joined; of a row that two have, one with
 torch.compile among the peers counts, else a tuned one, else the one that is worse for us: what PyTorch chooses differs
-from run to run.
+from run to run. Tuned rows that do not count for want of torch.compile have a table of their own.
 """
 import argparse
 import json
@@ -152,6 +152,33 @@ def read(path):
     sys.exit(f"{path}: this is no file that run.py wrote")
 
 
+def searched(document):
+    """Rows with tuned options of runs that do not count for the table, in its order."""
+    found = {}
+    for part in document["parts"]:
+        for result in part["rows"]:
+            if {"ours", "tuned"} <= result["us"].keys():
+                found[result["number"], result["name"]] = result
+    counted = [(row["number"], row["name"]) for row in document["rows"] if "tuned" not in row["us"]]
+    return [found[key] for key in counted if key in found]
+
+
+def searched_table(document):
+    columns = ["row", "workload", "ours", "tuned", "ours / tuned", "tuned, cold", "peer", "which", "peer / tuned"]
+    lines = ["| " + " | ".join(columns) + " |", "|" + "---|" * len(columns)]
+    for result in searched(document):
+        ours, tuned = (result["us"][name]["hot"]["median"] for name in ("ours", "tuned"))
+        cold = result["us"]["tuned"].get("cold")
+        peer = best_peer(result)
+        cells_of_row = [
+            result["number"], result["name"], number(ours), number(tuned), f"{ours / tuned:.2f}",
+            number(cold["median"]) if cold else "", number(peer[1]) if peer else "", peer[0] if peer else "",
+            f"{peer[1] / tuned:.2f}" if peer else ""
+        ]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells_of_row) + " |")
+    return lines
+
+
 def joined(documents):
     """One document for each machine, its rows those of all files, of each the sternest."""
     machines = {}
@@ -280,6 +307,9 @@ def machine_section(document, picture):
     if picture:
         lines += [f"![Ratio to the best peer and to the floor, {facts['name']}]({picture})", ""]
     lines += markdown_table(document)
+    if searched(document):
+        lines += ["", wrapped("Rows by options that a search found, in a run of their own, without torch.compile among "
+                              "the peers:", ""), "", *searched_table(document)]
     if document.get("system"):
         lines += ["", *system_table(document)]
     notes = remarks(document)

@@ -473,6 +473,19 @@ def test_table():
     assert third["ours"] == "wrong" and third["peer / ours"] == "" and third["goal"] == "≤ 9 µs, no"
 
 
+def test_tuned_rows_that_do_not_count_have_a_table_of_their_own():
+    tuned = a_document()
+    fast = tuned["rows"][0]
+    fast["us"]["tuned"] = {"hot": dict(fast["us"]["ours"]["hot"], median=80.0)}
+    fast["us"].pop("compile")
+    document, = report.joined([a_document(), tuned])
+    assert "tuned" not in document["rows"][2]["us"]
+    assert report.searched_table(document)[2:] == ["| 20 | copy f32 10⁸ | 100 | 80 | 1.25 |  | 150 | eager | 1.88 |"]
+    assert "by options that a search found" in report.markdown([document], {})
+    alone, = report.joined([tuned])
+    assert not report.searched(alone) and "by options that a search found, in" not in report.markdown([alone], {})
+
+
 def test_goals_need_what_they_compare():
     alone = a_result("copy f32 10⁸", 100.0, 150.0, ["ratio", 1.0])
     assert report.reached(alone) is True

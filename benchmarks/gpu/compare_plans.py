@@ -2,7 +2,8 @@
 """Measures plans of ours against those that the compiler chooses, on a GPU: what was built to be faster and waits for
 figures, or for a reason to become the default.
 
-    compare_plans.py [--sections=transpose,tbmm,gather,atomics,unroll] [--seconds=S] [--output=FILE.json] [--list]
+    compare_plans.py [--sections=transpose,tbmm,look-ups,gather,atomics,unroll] [--seconds=S] [--output=FILE.json]
+                     [--list]
 
 Every result is compared with float64 first; what is wrong is not timed. Plans of a row take turns, each turn a CUDA
 graph between two events, as on the board. Prints for each plan the median of its turns, tensors in the L2 cache and not,
@@ -75,6 +76,17 @@ def split_product(number, m, n, k, **more):
     })
 
 
+def look_ups():
+    """Two tables: more rows of a table in flight at once, or more of a row in each thread."""
+    return Race(w.lut("9", "2LUT batch 128", tables=2, entries=10_000_000, batch=128, looks=50), {
+        "one look-up at once, 2 elements": "unroll: 1 register_tile: [1, 2]",
+        "one look-up at once, 1 element": "unroll: 1 register_tile: [1, 1]",
+        "8 at once, 2 elements": "unroll: 8 register_tile: [1, 2]",
+        "16 at once, 2 elements": "unroll: 16 register_tile: [1, 2]",
+        "8 at once, 1 element": "unroll: 8 register_tile: [1, 1]",
+    })
+
+
 def product(number, m, n, k, shape, unrolls, **more):
     """A matrix product by one plan, of which more or less of a step is laid out."""
     row = w.gemm(number, f"{m}×{k}×{n} (M, K, N)", m, n, k, "float", **more)
@@ -103,6 +115,7 @@ def sections():
         "transpose": [transposition(8192, 8192), transposition(8192, 4096), transposition(8188, 8196),
                       transposition(8192, 8192, "half"), transposition(2048, 2048)],
         "tbmm": [tbmm()],
+        "look-ups": [look_ups()],
         "gather": [gathered(100_000, 65_536, 256, 128), gathered(100_000, 1 << 20, 128, 64)],
         "atomics": [
             total("sum of 10⁸", "def total(float(N) x) -> (s) { s +=! x(i) }\n", (100_000_000, ), (),
