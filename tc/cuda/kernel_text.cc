@@ -46,6 +46,7 @@ class KernelPrinter {
     collect();
     scopes_.push_back({});
     write(kernel_.body, true);
+    wait_once();  // the next kernel takes it that those before this one have ended when it has
     const std::string body = std::exchange(text_, "");
     depth_ = 0;
     signature();
@@ -152,7 +153,6 @@ class KernelPrinter {
 
   void overlap() {
     if (neighbours_.after) line("let_next_kernel_start();");
-    if (neighbours_.before && !waits_) line("wait_for_kernels_before();");
     if (neighbours_.after || neighbours_.before) exprs_.need(Helper::kOverlap);
   }
 
@@ -214,13 +214,15 @@ class KernelPrinter {
     }
   }
 
+  void wait_once() {
+    if (neighbours_.before && !waits_) line("wait_for_kernels_before();");
+    waits_ = true;
+  }
+
   /// `tail`: nothing follows in the braces around.
   void write(const tile::NodePtr& node, bool tail) {
     if (!node) return;
-    if (node.get() == wait_ && !waits_) {
-      line("wait_for_kernels_before();");
-      waits_ = true;
-    }
+    if (node.get() == wait_) wait_once();
     if (!node->comment.empty()) comment(node->comment);
     std::visit([&](const auto& n) { write(n, tail); }, node->node);
   }
@@ -440,7 +442,7 @@ class KernelPrinter {
   const tile::Kernel& kernel_;
   const PrintOptions& options_;
   const Neighbours& neighbours_;
-  const tile::Node* wait_ = nullptr;  ///< before it the kernel waits for those before; none: at once
+  const tile::Node* wait_ = nullptr;  ///< before it the kernel waits for those before; none: at its end
   bool waits_ = false;                ///< in the text so far
   ExprText exprs_;
   std::string text_;

@@ -21,8 +21,8 @@ struct Neighbours {
   std::set<std::string> written;  ///< that they write
 };
 
-/// A kernel with others before it waits, before it touches what they do, until they have ended; one with others after
-/// it lets the next start at once.
+/// A kernel with others before it waits until they have ended before it touches what they do, or at its end; one with
+/// others after it lets the next start at once.
 KernelText kernel_text(const tile::Kernel& kernel, const PrintOptions& options, const Neighbours& neighbours = {});
 
 }  // namespace tc::cuda

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "tc/gpu/rows_plan.h"
+#include "tc/gpu/statements.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/round.h"
 
@@ -25,6 +26,7 @@ constexpr int64_t kFlightBytes = 16;  ///< that a thread should have asked for a
 constexpr int64_t kThreadsOfProcessor = 2048;
 constexpr int64_t kHiddenLatency = 512;  ///< threads of a processor from which on they hide each other's latency
 constexpr int64_t kLongestUnrolled = 64;
+constexpr int64_t kWarp = 32;
 
 /// The member along which every statement writes; -1 if there is none.
 int member_written_along(const Part& part) {
@@ -206,10 +208,21 @@ int64_t value_at(const std::vector<int64_t>& values, int m) {
   return m >= 0 && static_cast<size_t>(m) < values.size() ? values[static_cast<size_t>(m)] : 0;
 }
 
+/// Whether rows are read that data choose: each waits for its number, and takes as long by vectors.
+bool looks_up_rows(const Part& part) {
+  const ir::Program& program = *part.scop->program;
+  return std::any_of(part.statements.begin(), part.statements.end(), [&](const PartStatement& s) {
+    const auto reads = reads_in(program, s.statement->value);
+    return std::any_of(reads.begin(), reads.end(), [&](const auto* read) { return reads_chosen_row(program, read); });
+  });
+}
+
 void choose(ElementsPlan& plan, const Part& part, const Neighbours& neighbours, int64_t inner, const Device& device) {
   const int64_t size = size_of(part);
+  const bool warps_stay = part.members[static_cast<size_t>(plan.along)].extent >= 2 * kWarp;
+  const int64_t least = inner > 1 && warps_stay && looks_up_rows(part) ? 2 : 1;
   plan.vector = widest_vector(neighbours);
-  while (plan.vector > 1 && size / plan.vector < device.processors * kThreadsOfProcessor / 4) plan.vector /= 2;
+  while (plan.vector > least && size / plan.vector < device.processors * kThreadsOfProcessor / 4) plan.vector /= 2;
   int64_t repeats = 1;
   if (inner == 1) {
     repeats = std::clamp<int64_t>(kFlightBytes / (plan.vector * neighbours.bytes), 1, 4);

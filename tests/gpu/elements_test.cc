@@ -62,6 +62,16 @@ TEST(Elements, AreCopiedAsVectorsWhereThatIsAligned) {
   EXPECT_EQ(widest_copy(shifted, {{"N", 100'000'000}}), 0);
 }
 
+/// Few threads wait for the numbers of rows: vectors cost no more time, as long as a row has a warp.
+TEST(Elements, OfChosenRowsAreReadAsVectorsByFewThreads) {
+  const std::string look_up =
+      "def f(float(E,D) T, int32(B,L) I) -> (O) { O(b,d) +=! T(I(b,l),d) where b in 0:B, l in 0:L }";
+  EXPECT_EQ(widest_copy(look_up, {{"E", 1000}, {"D", 64}, {"B", 128}, {"L", 50}}), 2);
+  EXPECT_EQ(widest_copy(look_up, {{"E", 1000}, {"D", 32}, {"B", 128}, {"L", 50}}), 0);
+  EXPECT_EQ(widest_copy(look_up, {{"E", 1000}, {"D", 64}, {"B", 65'536}, {"L", 50}}), 4);
+  EXPECT_EQ(difference(specialised_from(look_up, {{"E", 50}, {"D", 64}, {"B", 8}, {"L", 10}})), "");
+}
+
 TEST(Elements, OfWindowsAgreeWithTheOracle) {
   for (const char* text : {"def f(float(N) A) -> (B) { B(n) = A(n) + A(n + 1) * A(n + 2) }",
                            "def f(float16(N) A) -> (B) { B(n) = A(n + 3) + A(n) + A(n + 2) }",
