@@ -1,6 +1,7 @@
 #include "tc/cpu/statement_body.h"
 
 #include "tc/cpu/lanes.h"
+#include "tc/ir/combine.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -221,22 +222,6 @@ void BodyMutator::check_subscript(const std::string& tensor, int dimension, cons
   checks.push_back(
       hi::IfThenElse::make(outside, hi::Block::make({put(0, hi::make_const(Halide::Int(64), number)), put(1, value)})));
   checks.push_back(hi::AssertStmt::make(!outside, Expr(kOutOfBounds)));
-}
-
-Expr combine(ir::Assign assign, const Expr& old_value, const Expr& value) {
-  switch (assign) {
-    case ir::Assign::kSet:
-      return value;
-    case ir::Assign::kAdd:
-      return hi::Add::make(old_value, value);
-    case ir::Assign::kMul:
-      return hi::Mul::make(old_value, value);
-    case ir::Assign::kMin:
-      return hi::Min::make(old_value, value);
-    case ir::Assign::kMax:
-      return hi::Max::make(old_value, value);
-  }
-  TC_CHECK(false, "an operator that does not exist");
 }
 
 }  // namespace

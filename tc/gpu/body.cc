@@ -159,22 +159,6 @@ std::vector<Expr> position_in(const Place& place, const std::vector<Ranged>& sub
 
 Expr instance_value(const Expr& value, const BodyContext& context) { return BodyMutator(context).mutate(value); }
 
-Expr combine(ir::Assign assign, const Expr& old_value, const Expr& value) {
-  switch (assign) {
-    case ir::Assign::kSet:
-      return value;
-    case ir::Assign::kAdd:
-      return hi::Add::make(old_value, value);
-    case ir::Assign::kMul:
-      return hi::Mul::make(old_value, value);
-    case ir::Assign::kMin:
-      return hi::Min::make(old_value, value);
-    case ir::Assign::kMax:
-      return hi::Max::make(old_value, value);
-  }
-  TC_CHECK(false, "an operator that does not exist");
-}
-
 Expr statement_value(const poly::Statement& statement, const BodyContext& context) {
   return BodyMutator(context).mutate(statement.value);
 }

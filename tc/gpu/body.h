@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/ir/combine.h"
 #include "tc/poly/ranged.h"
 #include "tc/poly/scop.h"
 #include "tc/tile/program.h"
@@ -45,9 +46,6 @@ std::vector<Halide::Expr> written_position(const poly::Statement& statement, con
 
 /// A value over a statement's indices, at one instance.
 Halide::Expr instance_value(const Halide::Expr& value, const BodyContext& context);
-
-/// old `assign` value.
-Halide::Expr combine(ir::Assign assign, const Halide::Expr& old_value, const Halide::Expr& value);
 
 tile::NodePtr make_node(auto spec, std::string comment = "") {
   return std::make_shared<const tile::Node>(tile::Node{std::move(spec), std::move(comment)});

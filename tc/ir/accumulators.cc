@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
+#include "tc/ir/combine.h"
 #include "tc/ir/in_place.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/whole_tensor.h"
-#include "tc/support/check.h"
 
 namespace tc::ir {
 
@@ -15,11 +15,6 @@ using Halide::Expr;
 namespace hi = Halide::Internal;
 
 namespace {
-
-Expr combine(Assign assign, const Expr& a, const Expr& b) {
-  TC_CHECK(assign == Assign::kAdd || assign == Assign::kMul, "only sums and products are widened");
-  return assign == Assign::kAdd ? hi::Add::make(a, b) : hi::Mul::make(a, b);
-}
 
 /// tensor(map indices) = ..., over the instances' map indices.
 Statement store_of(const Statement& sum, const std::string& tensor, Halide::Type type) {
