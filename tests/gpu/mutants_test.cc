@@ -38,30 +38,25 @@ bool same(const interp::Environment& a, const interp::Environment& b) {
   });
 }
 
-class GpuMutants : public ::testing::TestWithParam<std::filesystem::path> {};
-
-TEST_P(GpuMutants, KernelsAreProvedAndNothingIsInVain) {
-  const Result<ir::Program> program = small_program(GetParam());
-  ASSERT_TRUE(program) << program.error().to_string();
-  const Result<gpu::Mapping> mapping = mapped(*program);
-  ASSERT_TRUE(mapping) << mapping.error().to_string();
-  const tile::Verification verification = tile::verify(mapping->program);
-  EXPECT_TRUE(verification.holds()) << verification.faults.at(0) << "\n" << tile::to_text(mapping->program);
-  for (const tile::Kernel& kernel : mapping->program.kernels) {
+/// Proves a mapping's kernels, and expects something to notice each of their mutants. How many there were.
+int expect_that_nothing_is_in_vain(const ir::Program& program, const gpu::Mapping& mapping) {
+  const tile::Verification verification = tile::verify(mapping.program);
+  EXPECT_TRUE(verification.holds()) << verification.faults.at(0) << "\n" << tile::to_text(mapping.program);
+  for (const tile::Kernel& kernel : mapping.program.kernels) {
     const tile::Certificate certificate = tile::certify(kernel);
     EXPECT_TRUE(certificate.races.empty()) << certificate.races.at(0) << "\n" << tile::to_text(kernel);
   }
-  const interp::Environment data = data_for(*program, 1);
-  const Result<interp::Environment> right = simulated(*program, *mapping, data);
-  ASSERT_TRUE(right) << right.error().to_string();
+  const interp::Environment data = data_for(program, 1);
+  const Result<interp::Environment> right = simulated(program, mapping, data);
+  EXPECT_TRUE(right) << right.error().to_string();
   int mutants = 0;
-  for (const tile::Mutant& mutant : tile::mutants(mapping->program)) {
+  for (const tile::Mutant& mutant : tile::mutants(mapping.program)) {
     ++mutants;
-    gpu::Mapping changed = *mapping;
+    gpu::Mapping changed = mapping;
     changed.program = mutant.program;
     bool caught = !tile::verify(changed.program).holds();
     if (!caught) {
-      const Result<interp::Environment> result = simulated(*program, changed, data);
+      const Result<interp::Environment> result = simulated(program, changed, data);
       caught = !result || !same(*result, *right);
     }
     for (size_t k = 0; k < changed.program.kernels.size() && !caught; ++k) {
@@ -69,7 +64,34 @@ TEST_P(GpuMutants, KernelsAreProvedAndNothingIsInVain) {
     }
     EXPECT_TRUE(caught) << "survives: " << mutant.what;
   }
-  RecordProperty("mutants", mutants);
+  return mutants;
+}
+
+class GpuMutants : public ::testing::TestWithParam<std::filesystem::path> {};
+
+TEST_P(GpuMutants, KernelsAreProvedAndNothingIsInVain) {
+  const Result<ir::Program> program = small_program(GetParam());
+  ASSERT_TRUE(program) << program.error().to_string();
+  const Result<gpu::Mapping> mapping = mapped(*program);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  RecordProperty("mutants", expect_that_nothing_is_in_vain(*program, *mapping));
+}
+
+/// Small integers, whose sums no order changes.
+TEST(AtomicSumMutants, KernelsAreProvedAndNothingIsInVain) {
+  using Sizes = std::map<std::string, int64_t>;
+  for (const auto& [text, sizes] :
+       {std::pair<const char*, Sizes>("def f(float(M,N) x) -> (s) { s(m) +=! x(m,n) }", {{"M", 3}, {"N", 301}}),
+        {"def f(float(N,M) x, float(M) b) -> (s) { s(m) = b(m)\n s(m) max= x(n,m) }", {{"M", 300}, {"N", 30}}},
+        {"def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
+         {{"M", 17}, {"K", 64}, {"N", 20}}}}) {
+    SCOPED_TRACE(text);
+    const ir::Program program = specialised_from(text, sizes);
+    const Result<gpu::Mapping> mapping =
+        mapped(program, options::MappingOptions{.split_reduction = 4, .atomic_reduction = true});
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_GT(expect_that_nothing_is_in_vain(program, *mapping), 0);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Examples, GpuMutants, ::testing::ValuesIn(examples()),
