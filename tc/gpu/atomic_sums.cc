@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "tc/gpu/body.h"
@@ -10,6 +11,7 @@
 #include "tc/gpu/uses.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/band_ref.h"
+#include "tc/tile/accesses.h"
 
 namespace tc::gpu {
 
@@ -97,22 +99,76 @@ struct Touched {
   }
 };
 
-/// Whether a recipe's launch stores each element of a tensor once and does not read it: one statement writes it, with
-/// its initialisation, and all sums are in registers.
-bool stores_once(const poly::Scop& scop, const Kernel& kernel, const std::string& tensor) {
-  if (kernel.recipe != Recipe::kContraction && kernel.recipe != Recipe::kRows && kernel.recipe != Recipe::kElements) {
-    return false;
+/// How often a thread stores an element of a tensor, at most, on a way through a kernel's text; loops count once if the
+/// elements differ from iteration to iteration.
+class Stores {
+ public:
+  explicit Stores(const std::string& tensor) : tensor_(tensor) {}
+
+  int most(const NodePtr& node) {
+    return node ? std::visit([&](const auto& spec) { return count(spec); }, node->node) : 0;
   }
-  int updates = 0, others = 0;
-  for (const std::string& id : statements_of(kernel)) {
-    const poly::Statement& statement = scop.statement(id);
-    if (statement.tensor == tensor) (statement.kind == poly::Statement::Kind::kInit ? others : updates)++;
+
+ private:
+  static constexpr int kMany = 2;
+
+  template <typename Spec>
+  int count(const Spec&) {
+    return 0;
   }
-  return updates == 1 && others == 1 &&
-         std::none_of(scop.accesses.begin(), scop.accesses.end(), [&](const poly::Access& access) {
-           return access.tensor == tensor && access.kind == poly::Access::Kind::kRead &&
-                  contains(statements_of(kernel), access.statement);
-         });
+  int count(const tile::Sequence& s) {
+    int result = 0;
+    for (const NodePtr& child : s.children) result += most(child);
+    return result;
+  }
+  int count(const tile::If& s) {
+    const int taken = most(s.then_case);
+    return std::max(taken, most(s.else_case));
+  }
+  int count(const tile::Let& s) {
+    lets_[s.name] = hi::substitute(lets_, s.value);
+    return most(s.body);
+  }
+  int count(const tile::Allocate& s) { return most(s.body); }
+  int count(const tile::For& s) {
+    loops_.push_back(s.variable);
+    const int result = most(s.body);
+    loops_.pop_back();
+    return result;
+  }
+  int count(const tile::Store& s) { return s.tensor == tensor_ ? of(s.subscripts) : 0; }
+  int count(const tile::Move& s) { return s.destination == tensor_ ? of(s.destination_subscripts) : 0; }
+
+  int of(const std::vector<Expr>& subscripts) const {
+    const bool differ = std::all_of(loops_.begin(), loops_.end(), [&](const std::string& loop) {
+      return std::any_of(subscripts.begin(), subscripts.end(), [&](const Expr& subscript) {
+        return hi::expr_uses_var(hi::substitute(lets_, subscript), loop);
+      });
+    });
+    return differ ? 1 : kMany;
+  }
+
+  const std::string& tensor_;
+  std::map<std::string, Expr> lets_;
+  std::vector<std::string> loops_;
+};
+
+/// Whether a tensor is read in a kernel's text.
+bool is_read(const tile::Kernel& code, const std::string& tensor) {
+  const tile::Flow flow = tile::flow_of(code);
+  return std::any_of(flow.leaves.begin(), flow.leaves.end(), [&](const tile::Leaf& leaf) {
+    return std::any_of(leaf.accesses.begin(), leaf.accesses.end(), [&](const tile::ElementAccess& access) {
+      return access.tensor->name == tensor && (!access.is_write || access.atomic);
+    });
+  });
+}
+
+/// Whether a recipe's launch stores each element of a tensor once, from registers: what threads store is not the same,
+/// or they would race.
+bool stores_once(const Kernel& kernel, const tile::Kernel& code, const std::string& tensor) {
+  const bool by_recipe =
+      kernel.recipe == Recipe::kContraction || kernel.recipe == Recipe::kRows || kernel.recipe == Recipe::kElements;
+  return by_recipe && !is_read(code, tensor) && Stores(tensor).most(code.body) == 1;
 }
 
 /// The one launch but `last` that touches a tensor.
@@ -258,7 +314,8 @@ std::optional<tile::Atomic::Op> atomic_of(ir::Assign assign) {
   }
 }
 
-std::optional<AtomicSums> find_atomic_sums(const poly::Scop& scop, const std::vector<Kernel>& kernels, size_t last) {
+std::optional<AtomicSums> find_atomic_sums(const poly::Scop& scop, const std::vector<Kernel>& kernels,
+                                           const std::vector<tile::Kernel>& codes, size_t last) {
   const ir::Program& program = *scop.program;
   AtomicSums found;
   found.last = last;
@@ -270,7 +327,7 @@ std::optional<AtomicSums> find_atomic_sums(const poly::Scop& scop, const std::ve
         statement == program.statements.end() ? std::nullopt : partial_sum(program, *statement);
     const std::optional<size_t> maker = sum ? maker_of(scop, kernels, last, sum->partial) : std::nullopt;
     if (!maker || *maker >= last || *maker != parts.value_or(*maker)) continue;
-    if (!stores_once(scop, kernels[*maker], sum->partial)) continue;
+    if (!stores_once(kernels[*maker], codes[*maker], sum->partial)) continue;
     parts = maker;
     found.sums.push_back(*sum);
   }

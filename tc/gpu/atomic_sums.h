@@ -45,7 +45,8 @@ struct AtomicSums {
 
 /// Of launch `last`; nothing unless a recipe stores each partial result once and nobody else uses it, what would run
 /// sooner than now is independent of what it passes, and atomics update elements of that type.
-std::optional<AtomicSums> find_atomic_sums(const poly::Scop& scop, const std::vector<Kernel>& kernels, size_t last);
+std::optional<AtomicSums> find_atomic_sums(const poly::Scop& scop, const std::vector<Kernel>& kernels,
+                                           const std::vector<tile::Kernel>& codes, size_t last);
 
 /// The code of the first launch with updates in place of its stores of partial results.
 tile::Kernel with_updates(tile::Kernel code, const AtomicSums& sums, const ir::Program& program);

@@ -249,7 +249,7 @@ Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const
   add_estimates(mapping, device);
   bool any = false;
   for (size_t last = 0; !options.strict && options.atomic_reduction.value_or(true) && last < mapping.kernels.size();) {
-    const std::optional<AtomicSums> sums = find_atomic_sums(scop, mapping.kernels, last);
+    const std::optional<AtomicSums> sums = find_atomic_sums(scop, mapping.kernels, mapping.program.kernels, last);
     ++last;
     if (!sums) continue;
     TC_TRY(changed, with_atomic_sums(mapping, *sums, scop, others, device));

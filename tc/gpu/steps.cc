@@ -13,6 +13,16 @@ constexpr int64_t kStep = 32;
 
 bool is_band(const isl::schedule_node& node) { return node.isa<isl::schedule_node_band>(); }
 
+/// Whether there is a node at the end of a path, and it is a band: what has been distributed may have fewer nodes.
+bool is_band_at(const poly::Scop& scop, const std::vector<int>& path) {
+  isl::schedule_node node = scop.schedule.root();
+  for (const int child : path) {
+    if (child >= static_cast<int>(node.n_children())) return false;
+    node = node.child(child);
+  }
+  return is_band(node);
+}
+
 /// The sizes of a step: innermost members whole as long as they fit.
 std::vector<int64_t> step_sizes(const std::vector<int64_t>& extents, std::span<const int64_t> given) {
   std::vector<int64_t> sizes(extents.size());
@@ -59,7 +69,7 @@ poly::Scop step_reductions(const poly::Scop& scop, const poly::BandRef& points, 
   for (int i = 0; i < static_cast<int>(below.n_children()); ++i) {
     poly::BandRef child = points;
     child.path.insert(child.path.end(), {i, 0});
-    if (!is_band(poly::node_at(result, child.below()))) continue;
+    if (!is_band_at(result, child.path) || !is_band_at(result, child.below().path)) continue;
     if (std::optional<poly::Scop> one = stepped(result, child, sizes)) {
       result = *std::move(one);
       any = true;

@@ -187,6 +187,12 @@ TEST(MappingOptions, ThatNoKernelFollowsAreRefused) {
             "'split_reduction' is 2, but strict kernels cut no reduction into parts");
   EXPECT_EQ(refusal(kDefs[0], MappingOptions{.atomic_reduction = true, .strict = true}),
             "'atomic_reduction' is true, but sums of strict kernels keep their order");
+  const Def in_memory = {
+      "def f(int32(N) A, int64(M) B) -> (T) {"
+      " int32 T(i,j) +=! (A(l) + A(i)) * int32(B(j) + B(k)) where i in 0:N, j in 3:N, k in 0:M, l in 0:N }",
+      {{"N", 7}, {"M", 8}}};
+  EXPECT_EQ(refusal(in_memory, MappingOptions{.split_reduction = 4, .atomic_reduction = true}),
+            "'atomic_reduction' is true, but no launch combines partial results that a recipe's launch stores");
   EXPECT_EQ(refusal(kDefs[0], MappingOptions{.split_reduction = 1, .atomic_reduction = true}),
             "'atomic_reduction' is true, but no launch combines partial results that a recipe's launch stores");
 }
