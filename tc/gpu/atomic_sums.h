@@ -32,8 +32,8 @@ struct PartialSum {
 ///     launch 2   s(m) = bias(m)             `before`
 ///                s(m) += s_parts(p, m)
 ///                r(m) = max(s(m), 0)        `after`
-/// Atomic updates need no partial results, nor time to read them again, but a launch for each of the others; which of
-/// them comes first is left to chance:
+/// Atomic updates need no partial results, nor time to read them again, but a launch for each of the others; which
+/// block's update comes first is left to chance:
 ///     launch 1   s(m) = bias(m)
 ///     launch 2   s(m) += ...                by as many blocks as there were parts
 ///     launch 3   r(m) = max(s(m), 0)

@@ -200,12 +200,6 @@ void add_estimates(Mapping& mapping, const Device& device) {
   }
 }
 
-double total_us(const Mapping& mapping) {
-  double us = 0;
-  for (const Estimate& e : mapping.estimates) us += e.us;
-  return us;
-}
-
 /// The same with a pair of launches as AtomicSums says.
 Result<Mapping> with_atomic_sums(const Mapping& mapping, const AtomicSums& sums, const poly::Scop& scop,
                                  const options::MappingOptions& options, const Device& device) {
@@ -253,8 +247,8 @@ Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const
     ++last;
     if (!sums) continue;
     TC_TRY(changed, with_atomic_sums(mapping, *sums, scop, others, device));
-    const double saved = total_us(mapping) - total_us(changed);
-    if (!options.atomic_reduction && saved < std::max(kLeastUs, kShare * total_us(mapping))) continue;
+    const double saved = estimated_us(mapping) - estimated_us(changed);
+    if (!options.atomic_reduction && saved < std::max(kLeastUs, kShare * estimated_us(mapping))) continue;
     mapping = std::move(changed);
     any = true;
     last = 0;
@@ -298,6 +292,12 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
 }
 
 }  // namespace
+
+double estimated_us(const Mapping& mapping) {
+  double us = 0;
+  for (const Estimate& estimate : mapping.estimates) us += estimate.us;
+  return us;
+}
 
 std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel>& kernels) {
   const std::map<std::string, int> launches = launch_of_statements(kernels);

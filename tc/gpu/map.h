@@ -47,6 +47,9 @@ std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel
 /// Temporaries that some launch keeps in global memory.
 std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector<tile::Kernel>& kernels);
 
+/// What all launches of a mapping are expected to take, in microseconds.
+double estimated_us(const Mapping& mapping);
+
 /// For each kernel what it runs, the estimate, and the options that ask for it; a line for each edge.
 ///     kernel mlp_0: grid (4, 1, 1), block (256, 1, 1), 2 barriers, runs S0, S1
 ///       estimate: 2.12 us, limited by instructions; 0.59 MB of memory, 16.8 MFLOP, 0.03 waves, 12 % of the threads

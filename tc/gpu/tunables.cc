@@ -208,12 +208,6 @@ Result<std::vector<Tunable>> tunables(const ir::Program& program, const options:
   return collector.found;
 }
 
-double estimated_us(const Mapping& mapping) {
-  double us = 0;
-  for (const Estimate& estimate : mapping.estimates) us += estimate.us;
-  return us;
-}
-
 Result<std::vector<Candidate>> top(const ir::Program& program, const options::MappingOptions& options,
                                    const Device& device, size_t count) {
   std::vector<options::MappingOptions> all = {options};

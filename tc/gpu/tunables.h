@@ -28,9 +28,6 @@ Result<std::vector<Tunable>> tunables(const ir::Program& program, const options:
 /// options are not legal here.
 Result<Mapping> map_program(const ir::Program& program, const options::MappingOptions& options, const Device& device);
 
-/// What all launches of a mapping are expected to take, in microseconds.
-double estimated_us(const Mapping& mapping);
-
 struct Candidate {
   options::MappingOptions options;
   double us = 0;  ///< estimated
