@@ -23,8 +23,13 @@ target_include_directories(tensorc_library INTERFACE
   $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}> $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
 target_compile_features(tensorc_library INTERFACE cxx_std_20)
 target_link_libraries(tensorc_library INTERFACE dlpack::dlpack tl::expected)
+# Each 0.x may change the ABI (docs/stability.md), so each has a soname of its own.
+set(abi_version ${PROJECT_VERSION_MAJOR})
+if(PROJECT_VERSION_MAJOR EQUAL 0)
+  set(abi_version 0.${PROJECT_VERSION_MINOR})
+endif()
 set_target_properties(tensorc_library PROPERTIES
-  OUTPUT_NAME tensorc EXPORT_NAME tensorc VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}
+  OUTPUT_NAME tensorc EXPORT_NAME tensorc VERSION ${PROJECT_VERSION} SOVERSION ${abi_version}
   LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/tensorc.map)
 target_link_options(tensorc_library PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/tensorc.map)
 
@@ -43,6 +48,8 @@ foreach(header IN LISTS public_headers)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/${folder})
 endforeach()
+install(FILES proto/options.proto DESTINATION ${CMAKE_INSTALL_DATADIR}/tensorc)
+install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/tensorc)
 install(EXPORT tensorc NAMESPACE tensorc:: FILE tensorc-targets.cmake DESTINATION ${package_dir})
 configure_package_config_file(cmake/tensorc-config.cmake.in tensorc-config.cmake INSTALL_DESTINATION ${package_dir})
@@ -51,4 +58,6 @@ install(FILES ${PROJECT_BINARY_DIR}/tensorc-config.cmake ${PROJECT_BINARY_DIR}/t
         DESTINATION ${package_dir})
 file(RELATIVE_PATH pkgconfig_to_prefix /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(cmake/tensorc.pc.in tensorc.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/tensorc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+configure_file(cmake/tensorc-cxx.pc.in tensorc-cxx.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/tensorc.pc ${PROJECT_BINARY_DIR}/tensorc-cxx.pc
+        DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -3,17 +3,54 @@ import math
 
 import numpy as np
 
-NUMPY_TYPES = {"float": np.float32, "half": np.float16, "int": np.int32, "bfloat16": np.uint16}
+NUMPY_TYPES = {"float": np.float32, "half": np.float16, "int": np.int32}
 
 
-def to_bfloat16(values):
-    """The upper halves of float32, rounded to the nearest, as bits."""
-    bits = values.astype(np.float32).view(np.uint32)
-    return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+class Bfloat16:
+    """NumPy has no bfloat16: arrays of its bits."""
+
+    bits, nan = np.uint16, 0x7FFF
+
+    @staticmethod
+    def encode(values):
+        """The upper halves of float32, rounded to the nearest."""
+        bits = values.astype(np.float32).view(np.uint32)
+        return ((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16).astype(np.uint16)
+
+    @staticmethod
+    def decode(bits):
+        return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+class Float8E4M3:
+    """NumPy has no 8-bit floats: arrays of the bits of e4m3fn (1 sign, 4 of exponent, 3 of fraction, no infinity)."""
+
+    bits, nan = np.uint8, 0x7F
+    # The 127 values that are not negative, in the order of their bits: subnormal numbers first. All ones is NaN.
+    VALUES = np.array([(m / 8 * 2.0**-6) if e == 0 else (1 + m / 8) * 2.0**(e - 7) for e in range(16)
+                       for m in range(8)][:127])
+
+    @classmethod
+    def encode(cls, values):
+        """The nearest value, the even one of two; beyond 448 the largest."""
+        size = np.minimum(abs(values), cls.VALUES[-1])
+        above = np.minimum(np.searchsorted(cls.VALUES, size), 126)
+        below = np.maximum(above - 1, 0)
+        to_above, to_below = cls.VALUES[above] - size, size - cls.VALUES[below]
+        code = np.where((to_above < to_below) | ((to_above == to_below) & (above % 2 == 0)), above, below)
+        return (code | np.where(values < 0, 0x80, 0)).astype(np.uint8)
+
+    @classmethod
+    def decode(cls, bits):
+        sizes = np.append(cls.VALUES, np.nan)[bits & 0x7F]
+        return np.where(bits & 0x80, -sizes, sizes)
+
+
+BITS = {"bfloat16": Bfloat16, "float8_e4m3": Float8E4M3}
 
 
 class NumpyArrays:
-    """On the CPU, without PyTorch. bfloat16 is kept as bits."""
+    """On the CPU, without PyTorch. Floats that NumPy lacks are kept as bits."""
 
     device, xp = (1, 0), np
 
@@ -25,17 +62,17 @@ class NumpyArrays:
             return self.random.integers(tensor.below, size=tensor.shape, dtype=np.int32)
         values = self.random.random(tensor.shape) if tensor.uniform else self.random.standard_normal(tensor.shape)
         values = np.asarray(values * tensor.scale)
-        return to_bfloat16(values) if tensor.type == "bfloat16" else values.astype(NUMPY_TYPES[tensor.type])
+        return BITS[tensor.type].encode(values) if tensor.type in BITS else values.astype(NUMPY_TYPES[tensor.type])
 
     def empty(self, tensor):
         """Filled with what no right result is: NaN."""
-        if tensor.type == "bfloat16":
-            return np.full(tensor.shape, 0x7FFF, np.uint16)
+        if tensor.type in BITS:
+            return np.full(tensor.shape, BITS[tensor.type].nan, BITS[tensor.type].bits)
         return np.full(tensor.shape, np.nan, NUMPY_TYPES[tensor.type])
 
     def exact(self, array, tensor):
-        if tensor.type == "bfloat16":
-            return (array.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+        if tensor.type in BITS:
+            return BITS[tensor.type].decode(array)
         return array if tensor.type == "int" else array.astype(np.float64)
 
 

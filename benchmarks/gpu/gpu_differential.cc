@@ -1,8 +1,9 @@
 // Runs every example and random programs on this machine's GPU, by the compiler's defaults and under random options,
 // and compares the results with the interpreter's: integers exactly, floats to the bound that it computes. Every
 // example, and every fourth random program, also with tensors that are aligned to their elements only.
-//     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--seed=S] [--seconds=S]
+//     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--seed=S] [--seconds=S]
 // --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
+// --choices: programs of either kind of tests/random/choices.h (default 200).
 // --seed: of the first random program. --seconds: after which no further program is started. Ends with 0 if nothing
 // was found wrong. All defs of the folder's *.tc are run; by default it is the program's own.
 #include <chrono>
@@ -16,6 +17,7 @@
 #include "tc/options/presets.h"
 #include "tests/common/program.h"
 #include "tests/gpu/simulated.h"
+#include "tests/random/choices.h"
 #include "tests/random/differential.h"
 #include "tests/random/random.h"
 
@@ -28,6 +30,7 @@ struct Arguments {
   fs::path examples;
   int rounds = 4;
   uint64_t random = 200;
+  uint64_t choices = 200;
   uint64_t seed = 1;
   double seconds = 1e9;
 };
@@ -193,6 +196,23 @@ void run_random(uint64_t seed, Counts& counts) {
   }
 }
 
+/// A def that chooses between inputs and what it writes, or works on parts of tensors.
+void run_text(const std::string& text, uint64_t seed, Counts& counts) {
+  Random random(seed);
+  const std::map<std::string, int64_t> sizes = {{"N", random.range(6, 40)}, {"M", random.range(6, 40)}};
+  const Result<ir::Program> program = try_specialised(text, sizes);
+  if (!program) {
+    ++counts.refused;
+    return;
+  }
+  const options::MappingOptions options = seed % 2 ? options::MappingOptions() : random_options(random);
+  const Result<OnDevice> kernel = compiled(text, *program, sizes, {}, options);
+  const std::string wrong = kernel ? differences(*program, *kernel, seed, 0) : kernel.error().to_string();
+  if (!wrong.empty())
+    return report_wrong(fmt::format("seed {}\n{}{}{}", seed, text, options::to_text(options), wrong), counts);
+  ++counts.agree;
+}
+
 int run(const Arguments& arguments) {
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
@@ -211,7 +231,14 @@ int run(const Arguments& arguments) {
   std::printf("random programs: %d agree, %d rejected, %d wrong, of the %llu from seed %llu on; %.0f s\n", random.agree,
               random.refused, random.wrong, static_cast<unsigned long long>(seed - arguments.seed),
               static_cast<unsigned long long>(arguments.seed), seconds());
-  return counts.wrong + random.wrong > 0 ? 1 : 0;
+  Counts choices;
+  for (seed = arguments.seed; seed < arguments.seed + arguments.choices && seconds() < arguments.seconds; ++seed) {
+    run_text(random_choices(seed), seed, choices);
+    run_text(random_parts(seed), seed, choices);
+  }
+  std::printf("choices and parts: %d agree, %d rejected, %d wrong; %.0f s\n", choices.agree, choices.refused,
+              choices.wrong, seconds());
+  return counts.wrong + random.wrong + choices.wrong > 0 ? 1 : 0;
 }
 
 /// The text behind "--name=", if the argument has it.
@@ -236,6 +263,8 @@ int main(int argc, char** argv) {
       arguments.rounds = std::stoi(*rounds);
     } else if (const auto random = value_of(argument, "random")) {
       arguments.random = std::stoull(*random);
+    } else if (const auto choices = value_of(argument, "choices")) {
+      arguments.choices = std::stoull(*choices);
     } else if (const auto seed = value_of(argument, "seed")) {
       arguments.seed = std::stoull(*seed);
     } else if (const auto seconds = value_of(argument, "seconds")) {

@@ -68,6 +68,8 @@ void bind_errors(nb::module_& module) {
 void raise(const Error& error) {
   std::string text = error.to_string();
   while (!text.empty() && text.back() == '\n') text.pop_back();
+  // Python prints the exception's name in front of a text that begins without a place.
+  if (constexpr std::string_view kPrefix = "error: "; text.starts_with(kPrefix)) text.erase(0, kPrefix.size());
   nb::object exception = nb::handle(type_of(error.kind()))(nb::str(text.c_str(), text.size()));
   exception.attr("diagnostics") = diagnostics_of(error);
   PyErr_SetObject(type_of(error.kind()), exception.ptr());

@@ -2,6 +2,7 @@
 
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <unordered_map>
@@ -101,7 +102,41 @@ DLDataType type_of_typestr(const std::string& text) {
   }
 }
 
+/// By the names of the package ml_dtypes. {0, 0, 0} for others.
+DLDataType type_of_ml_dtypes(const std::string& name) {
+  if (name == "bfloat16") return {kDLBfloat, 16, 1};
+  if (name == "float8_e4m3fn") return {TC_DLPACK_FLOAT8_E4M3FN, 8, 1};
+  if (name == "float8_e5m2") return {TC_DLPACK_FLOAT8_E5M2, 8, 1};
+  return {0, 0, 0};
+}
+
 std::string word_for_type(nb::handle object) { return nb::cast<std::string>(object.type().attr("__name__")); }
+
+/// What an array says of itself by __cuda_array_interface__, a dictionary that anybody may have filled.
+class CudaInterface {
+ public:
+  CudaInterface(const std::string& name, nb::handle array)
+      : name_(name), fields_(array.attr("__cuda_array_interface__")) {
+    if (!nb::isinstance<nb::dict>(fields_)) {
+      raise_type_error("'" + name_ + "' has a __cuda_array_interface__ that is no dictionary");
+    }
+  }
+
+  bool has(const char* field) const { return !fields_.attr("get")(field).is_none(); }
+
+  template <typename T>
+  T get(const char* field, const char* wanted) const {
+    const nb::object value = fields_.attr("get")(field);
+    T result;
+    if (nb::try_cast<T>(value, result)) return result;
+    raise_type_error("'" + name_ + "' has a __cuda_array_interface__ whose '" + field + "' is " +
+                     nb::cast<std::string>(nb::repr(value)) + ", not " + wanted);
+  }
+
+ private:
+  std::string name_;
+  nb::object fields_;
+};
 
 nb::tuple tuple_of(const std::vector<int64_t>& values) {
   nb::list list;
@@ -111,11 +146,12 @@ nb::tuple tuple_of(const std::vector<int64_t>& values) {
 
 /// A library's word for an element type.
 nb::object dtype_of(const nb::object& module, ScalarType type) {
-  const std::string name(name_of(type));
+  // Of PyTorch and ml_dtypes: the variant without infinities.
+  const std::string name(type == ScalarType::kFloat8E4M3 ? "float8_e4m3fn" : name_of(type));
   if (nb::hasattr(module, name.c_str())) return module.attr(name.c_str());
   if (type == ScalarType::kBool) return module.attr("bool_");
   try {
-    return nb::module_::import_("ml_dtypes").attr(name.c_str());  // bfloat16 for NumPy
+    return nb::module_::import_("ml_dtypes").attr(name.c_str());  // for NumPy
   } catch (nb::python_error& error) {
     if (!error.matches(PyExc_ImportError)) throw;
   }
@@ -212,12 +248,13 @@ void View::read(const std::string& name, nb::handle array, const Framework& fram
 /// The buffer's and its element type; type {0, 0, 0} for one that is not the language's.
 DLDataType View::open_buffer() {
   if (PyObject_GetBuffer(array_.ptr(), &buffer_, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
-    // Types that came to NumPy later have no letter: of ours bfloat16, of the package ml_dtypes.
+    // Types that came to NumPy later have no letter: of ours those of the package ml_dtypes.
     if (!PyErr_ExceptionMatches(PyExc_ValueError)) throw nb::python_error();
     PyErr_Clear();
-    if (nb::cast<std::string>(nb::str(nb::object(array_.attr("dtype")))) != "bfloat16") return {0, 0, 0};
+    const DLDataType type = type_of_ml_dtypes(nb::cast<std::string>(nb::str(nb::object(array_.attr("dtype")))));
+    if (type.bits == 0) return type;
     if (PyObject_GetBuffer(array_.ptr(), &buffer_, PyBUF_STRIDED_RO) != 0) throw nb::python_error();
-    return {kDLBfloat, 16, 1};
+    return type;
   }
   const char* format = buffer_.format ? buffer_.format : "B";
   if (*format == '@' || *format == '=' || *format == '<') ++format;
@@ -280,28 +317,29 @@ void View::read_dlpack(const std::string& name, void* stream) {
 }
 
 void View::read_cuda_interface(const std::string& name) {
-  const auto interface = nb::cast<nb::dict>(array_.attr("__cuda_array_interface__"));
-  tensor.dtype = type_of_typestr(nb::cast<std::string>(interface["typestr"]));
+  const CudaInterface interface(name, array_);
+  tensor.dtype = type_of_typestr(interface.get<std::string>("typestr", "a string"));
   if (tensor.dtype.bits == 0) raise_type_error("'" + name + "' has elements of no type of the language");
-  const auto data = nb::cast<nb::tuple>(interface["data"]);
-  tensor.data = reinterpret_cast<void*>(nb::cast<uintptr_t>(data[0]));
-  read_only_ = nb::cast<bool>(data[1]);
+  const auto [data, read_only] = interface.get<std::pair<uintptr_t, bool>>("data", "a tuple of an integer and a bool");
+  tensor.data = reinterpret_cast<void*>(data);
+  read_only_ = read_only;
   // 1 and 2, the default streams, are words of the driver's too.
-  const nb::object stream = interface.attr("get")("stream");
-  if (!stream.is_none()) stream_ = reinterpret_cast<void*>(nb::cast<uintptr_t>(stream));
+  if (interface.has("stream")) stream_ = reinterpret_cast<void*>(interface.get<uintptr_t>("stream", "an integer"));
   // The interface does not name the device; its makers keep to the current one.
   tensor.device = {kDLCUDA, 0};
-  const auto given = nb::cast<nb::tuple>(interface["shape"]);
+  const auto given = interface.get<std::vector<int64_t>>("shape", "a tuple of integers");
   tensor.ndim = static_cast<int>(given.size());
   int64_t* shape = extents(tensor.ndim);
-  for (int d = 0; d < tensor.ndim; ++d) shape[d] = nb::cast<int64_t>(given[static_cast<size_t>(d)]);
+  std::ranges::copy(given, shape);
   tensor.shape = shape;
-  const nb::object strides = interface.attr("get")("strides");
-  if (strides.is_none()) return;
-  tensor.strides = shape + tensor.ndim;
-  for (int d = 0; d < tensor.ndim; ++d) {
-    tensor.strides[d] = nb::cast<int64_t>(strides[static_cast<size_t>(d)]) / (tensor.dtype.bits / 8);
+  if (!interface.has("strides")) return;
+  const auto strides = interface.get<std::vector<int64_t>>("strides", "a tuple of integers");
+  if (strides.size() != given.size()) {
+    raise_type_error("'" + name + "' has a __cuda_array_interface__ of " + std::to_string(given.size()) +
+                     " dimensions and " + std::to_string(strides.size()) + " strides");
   }
+  tensor.strides = shape + tensor.ndim;
+  for (int d = 0; d < tensor.ndim; ++d) tensor.strides[d] = strides[static_cast<size_t>(d)] / (tensor.dtype.bits / 8);
 }
 
 Maker::Maker(const View& like, const api::TensorSpec& spec, bool zeroed) : framework_(&like.framework()) {

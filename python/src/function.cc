@@ -2,6 +2,9 @@
 
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
+#include <cctype>
+
 #include "errors.h"
 #include "gil.h"
 #include "interrupt.h"
@@ -29,9 +32,26 @@ void append(std::vector<int64_t>& key, const DLTensor& tensor) {
   if (!dense) key.insert(key.end(), tensor.strides, tensor.strides + tensor.ndim);
 }
 
-/// An output decides what is compiled if its extents are open or its strides are not what would be chosen.
-bool decides(const api::Argument& result, const View& view) {
-  return !view.empty() && (result.role == api::Role::kInOut || !is_dense(view.tensor));
+/// Whether a dimension, as the text writes it, has the name in it.
+bool mentions(const std::string& dimension, const std::string& name) {
+  const auto is_part = [&](size_t at) {
+    return at < dimension.size() && (std::isalnum(static_cast<unsigned char>(dimension[at])) || dimension[at] == '_');
+  };
+  for (size_t at = dimension.find(name); at != std::string::npos; at = dimension.find(name, at + 1)) {
+    if ((at == 0 || !is_part(at - 1)) && !is_part(at + name.size())) return true;
+  }
+  return false;
+}
+
+/// Whether a result's extents need a size that no input has as an extent: the result that is given then tells it.
+bool has_own_size(const api::Argument& result, const api::Signature& signature) {
+  return std::ranges::any_of(signature.sizes, [&](const std::string& size) {
+    const auto is_extent = [&](const api::Argument& parameter) {
+      return std::ranges::find(parameter.shape, size) != parameter.shape.end();
+    };
+    return std::ranges::none_of(signature.parameters, is_extent) &&
+           std::ranges::any_of(result.shape, [&](const std::string& dimension) { return mentions(dimension, size); });
+  });
 }
 
 api::TensorSpec spec_of(const View& view) {
@@ -95,7 +115,8 @@ nb::object make_result(Compiled& compiled, size_t result, const Arguments& argum
   const api::Argument& argument = arguments.signature.results[result];
   if (argument.role == api::Role::kInOut) {
     raise_type_error("'" + argument.name + "' of " + arguments.signature.entry +
-                     "() is read before it is written: pass the array that it updates as out=");
+                     "() is read before it is written: pass the array that it updates as out=, "
+                     "or write '+=!' instead of '+=' to begin at zero");
   }
   nb::object made = maker_of(compiled, result, arguments).make();
   view.read(argument.name, made, framework_of(made), arguments.stream);
@@ -150,7 +171,16 @@ nb::object Compiled::run(const Arguments& arguments) {
 }
 
 Function::Function(api::Engine engine, api::Signature signature, Choices choices)
-    : engine_(std::move(engine)), signature_(std::move(signature)), choices_(std::move(choices)) {}
+    : engine_(std::move(engine)), signature_(std::move(signature)), choices_(std::move(choices)) {
+  for (const api::Argument& result : signature_.results) {
+    is_open_.push_back(result.role == api::Role::kInOut || has_own_size(result, signature_));
+  }
+}
+
+/// An output decides what is compiled if its extents are open or its strides are not what would be chosen.
+bool Function::decides(size_t result, const View& view) const {
+  return !view.empty() && (is_open_[result] || !is_dense(view.tensor));
+}
 
 size_t Function::Hash::operator()(const std::vector<int64_t>& words) const {
   uint64_t hash = words.size();
@@ -166,7 +196,7 @@ void Function::make_key(const Arguments& arguments) {
   key_.push_back(int64_t{arguments.device.device_type} << 32 | int64_t{arguments.device.device_id});
   for (size_t i = 0; i < arguments.num_inputs; ++i) append(key_, arguments.inputs[i].tensor);
   for (size_t r = 0; r < signature_.results.size(); ++r) {
-    const bool deciding = decides(signature_.results[r], arguments.outputs[r]);
+    const bool deciding = decides(r, arguments.outputs[r]);
     key_.push_back(deciding);
     if (deciding) append(key_, arguments.outputs[r].tensor);
   }
@@ -189,7 +219,7 @@ api::Request Function::request_of(const Arguments& arguments) const {
   request.entry = signature_.entry;
   for (size_t i = 0; i < arguments.num_inputs; ++i) request.inputs.emplace_back(spec_of(arguments.inputs[i]));
   for (size_t r = 0; r < signature_.results.size(); ++r) {
-    if (decides(signature_.results[r], arguments.outputs[r])) {
+    if (decides(r, arguments.outputs[r])) {
       request.outputs.resize(r + 1);
       request.outputs[r] = spec_of(arguments.outputs[r]);
     }

@@ -70,6 +70,7 @@ class Function {
   struct Hash {
     size_t operator()(const std::vector<int64_t>& words) const;
   };
+  bool decides(size_t result, const View& view) const;
   void make_key(const Arguments& arguments);
   std::shared_ptr<Compiled> find(const Arguments& arguments);
   std::shared_ptr<Compiled> compile_for(const std::vector<int64_t>& key, const Arguments& arguments);
@@ -77,7 +78,8 @@ class Function {
   api::Engine engine_;
   api::Signature signature_;
   Choices choices_;
-  std::vector<int64_t> key_;  ///< of the call at hand; no Python code runs while it is used
+  std::vector<bool> is_open_;  ///< of each result: the inputs may not tell its extents
+  std::vector<int64_t> key_;   ///< of the call at hand; no Python code runs while it is used
   /// One without a kernel is being compiled by a thread, which removes it if it fails.
   std::unordered_map<std::vector<int64_t>, std::shared_ptr<Compiled>, Hash> kernels_;
 };

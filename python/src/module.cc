@@ -25,7 +25,7 @@ namespace tc::python {
 namespace {
 
 ScalarType type_of(const std::string& name) {
-  for (int i = 0; i <= static_cast<int>(ScalarType::kFloat64); ++i) {
+  for (int i = 0; i < kScalarTypes; ++i) {
     if (name_of(static_cast<ScalarType>(i)) == name) return static_cast<ScalarType>(i);
   }
   raise_value_error("there is no element type '" + name + "'");
@@ -58,7 +58,7 @@ const char* role_name(api::Role role) {
 
 /// As the text would have it: "float32(M, K) A".
 std::string text_of(const api::Argument& argument) {
-  std::string text(name_of(argument.type));
+  std::string text(argument.type_variable.empty() ? name_of(argument.type) : argument.type_variable);
   for (size_t d = 0; d < argument.shape.size(); ++d) text += (d == 0 ? "(" : ", ") + argument.shape[d];
   if (!argument.shape.empty()) text += ")";
   return text + " " + argument.name;
@@ -71,7 +71,13 @@ std::string text_of(const api::Signature& signature) {
     for (const api::Argument& argument : arguments) text += (text.size() == 1 ? "" : ", ") + text_of(argument);
     return text + ")";
   };
-  return signature.entry + list(signature.parameters) + " -> " + list(signature.results);
+  std::string variables;
+  for (const api::TypeVariable& variable : signature.type_variables) {
+    variables += (variables.empty() ? "<" : ", ") + variable.name;
+    if (!variable.restriction.empty()) variables += ": " + variable.restriction;
+  }
+  if (!variables.empty()) variables += ">";
+  return signature.entry + variables + list(signature.parameters) + " -> " + list(signature.results);
 }
 
 /// "matmul(float32(4, 5), float32(5, 6)) -> (float32(4, 6)) on cpu"
@@ -95,6 +101,8 @@ void bind_signature(nb::module_& module) {
       .def_prop_ro(
           "dtype", [](const api::Argument& self) { return std::string(name_of(self.type)); },
           "Of its elements: \"float32\", \"int8\", ...; as NumPy calls it.")
+      .def_ro("type_variable", &api::Argument::type_variable,
+              "Of a generic def's argument: the variable that is its type, which arrays decide; else empty.")
       .def_ro("shape", &api::Argument::shape,
               "Extents over names of sizes, outermost first: [\"N\", \"H - KH + 1\"]; [] of a scalar.")
       .def_ro("compiled_in", &api::Argument::compiled_in,
@@ -102,6 +110,16 @@ void bind_signature(nb::module_& module) {
   nb::class_<api::Signature>(module, "Signature", "The arguments of a def.")
       .def("__repr__", [](const api::Signature& self) { return "<tensorc.Signature " + text_of(self) + ">"; })
       .def_ro("entry", &api::Signature::entry, "The def's name.")
+      .def_prop_ro(
+          "type_variables",
+          [](const api::Signature& self) {
+            nb::dict variables;
+            for (const api::TypeVariable& variable : self.type_variables) {
+              variables[nb::str(variable.name.c_str())] = variable.restriction;
+            }
+            return variables;
+          },
+          "Of a generic def: its type variables, each with its restriction, \"float\", \"integer\" or \"\".")
       .def_ro("parameters", &api::Signature::parameters,
               "What a call takes: inputs and scalars, in the order of the text.")
       .def_ro("results", &api::Signature::results,
@@ -163,12 +181,16 @@ void bind_engine(nb::module_& module) {
       .def("__init__",
            [](api::Engine* self, const std::string& text, const std::string& name, const std::string& cache,
               bool read_only, bool nearest, bool keep_text) {
+             const std::stop_source stop;
              const api::EngineOptions options{.cache = cache,
                                               .read_only = read_only,
                                               .nearest = nearest,
                                               .keep_text = keep_text,
+                                              .cancel = stop.get_token(),
                                               .on_warning = on_warning};
-             new (self) api::Engine(made_by([&] { return api::Engine::create(text, name, options); }));
+             std::optional<Result<api::Engine>> made;
+             run_interruptibly(stop, [&] { made.emplace(api::Engine::create(text, name, options)); });
+             new (self) api::Engine(value_of(*std::move(made)));
            })
       .def_static("production",
                   [](const std::string& cache, const std::string& text, const std::string& name) {
@@ -210,6 +232,12 @@ void bind_engine(nb::module_& module) {
       });
 }
 
+/// For inspect.signature(). Imported when it is asked for: the package imports this module.
+nb::object shown_signature(nb::handle function) {
+  // Of the class itself there is none.
+  return nb::module_::import_("tensorc._signature").attr("signature_of")(function);
+}
+
 void bind_function(nb::module_& module) {
   nb::class_<Function>(
       module, "Function", nb::is_weak_referenceable(),
@@ -233,6 +261,7 @@ void bind_function(nb::module_& module) {
              new (self) Function(engine, value_of(engine.signature(entry)), std::move(choices));
            })
       .def("__repr__", [](const Function& self) { return "<tensorc.Function " + text_of(self.signature()) + ">"; })
+      .def_prop_ro("__signature__", [](nb::handle self) { return shown_signature(self); })
       .def("__call__", &Function::call, "Runs on arrays, in the order of the text or by name; out= takes the results.")
       .def(
           "compile",
@@ -247,6 +276,7 @@ void bind_function(nb::module_& module) {
       "\n"
       "Raises what a Function raises, and never compiles but for tensors of a GPU that are not aligned to its vectors.")
       .def("__repr__", [](const Kernel& self) { return "<tensorc.Kernel " + text_of(self.get()) + ">"; })
+      .def_prop_ro("__signature__", [](nb::handle self) { return shown_signature(self); })
       .def("__call__", &Kernel::call, "Runs on arrays of the shapes that were compiled for.")
       .def_prop_ro(
           "signature", [](const Kernel& self) { return self.get().signature(); }, "The def's parameters and results.")

@@ -106,6 +106,8 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
       field("atomic_reduction", &O::atomic_reduction,
             "Whether blocks combine what they have of a result by atomic updates; None: chosen."),
       field("strict", &O::strict, "Whether reductions keep the order of the text."),
+      field("check_bounds", &O::check_bounds,
+            "Whether data-dependent subscripts are checked at every run, which then waits for its kernels."),
   };
   return *fields;
 }

@@ -178,6 +178,8 @@ void bind_results(nb::module_& module) {
       .def_ro(
           "us", &tune::Record::us,
           "Microseconds of one run with its tensors in the cache; comparable between records; 0 where there is none.")
+      .def_ro("own_us", &tune::Record::own_us,
+              "The median of its own runs, in microseconds; `us` is this, corrected for a machine that became slower.")
       .def_ro("cold_us", &tune::Record::cold_us,
               "Microseconds of one run with its tensors out of the cache; 0 where there is none.")
       .def_ro("spread", &tune::Record::spread, "Of its runs: third quartile less first, by their median.")
@@ -214,6 +216,8 @@ void bind_results(nb::module_& module) {
       .def_ro("best_cold_us", &tune::Tuned::best_cold_us)
       .def_ro("default_us", &tune::Tuned::default_us)
       .def_ro("speedup", &tune::Tuned::speedup)
+      .def_ro("floor_us", &tune::Tuned::floor_us)
+      .def_ro("noise", &tune::Tuned::noise)
       .def_ro("device", &tune::Tuned::device)
       .def_ro("reference", &tune::Tuned::reference)
       .def_ro("rejected", &tune::Tuned::rejected)

@@ -20,6 +20,7 @@ import os
 from typing import Any, Iterator, Mapping, Sequence
 
 from . import _core
+from ._arguments import checking, typed
 from ._cache import Cache, path_of
 from ._core import (Argument, BudgetError, CancelledError, CpuOptions, Error, Function, Fusion, InternalError, Kernel,
                     MappingOptions, Progress, Record, SchedulerOptions, Signature, TensorSpec)
@@ -33,20 +34,21 @@ __all__ = [
 ]
 
 
-def _typed(kind: type, **values: object) -> None:
-    for name, value in values.items():
-        if not isinstance(value, kind):
-            raise TypeError(f"'{name}' takes a {kind.__name__}, not {value!r}")
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__file__", "__name__", "__version__", *(name for name in ("torch",) if name in globals())]
 
 
 def _engine(source: str, name: str, cache: Cache | str | os.PathLike[str] | None) -> _core.Engine:
-    _typed(str, source=source, name=name)
+    typed(str, source=source, name=name)
     source.encode(), name.encode()  # half a character is no text
+    if source.endswith(".tc") and "\n" not in source:
+        raise ValueError(f"{source!r} is the name of a file, and a text is expected: "
+                         f"define(open({source!r}).read())")
     if not isinstance(cache, Cache):
         cache = Cache("" if cache is None else cache)
     elif not os.fspath(cache.path):
         raise ValueError("a Cache without a path")
-    _typed(bool, read_only=cache.read_only, nearest=cache.nearest, keep_text=cache.keep_text,
+    typed(bool, read_only=cache.read_only, nearest=cache.nearest, keep_text=cache.keep_text,
            production=cache.production)
     path = path_of(cache)
     if cache.production:
@@ -63,16 +65,15 @@ class Program:
 
     def __init__(self, source: str, *, name: str = "tc", backend: str | None = None,
                  options: CpuOptions | None = None, mapping: MappingOptions | None = None,
-                 element_aligned: bool = False, cache: Cache | str | os.PathLike[str] | None = None) -> None:
+                 element_aligned: bool = False, cache: Cache | str | os.PathLike[str] | None = None,
+                 check_bounds: bool | None = None) -> None:
         self.source = source
         self._arguments: dict[str, Any] = dict(name=name, backend=backend, options=options, mapping=mapping,
-                                               element_aligned=element_aligned, cache=cache)
+                                               element_aligned=element_aligned, cache=cache,
+                                               check_bounds=check_bounds)
         self._engine = _engine(source, name, cache)
-        options = CpuOptions() if options is None else options
-        mapping = MappingOptions() if mapping is None else mapping
-        _typed(CpuOptions, options=options)
-        _typed(MappingOptions, mapping=mapping)
-        _typed(bool, element_aligned=element_aligned)
+        options, mapping = checking(options, mapping, check_bounds, cache)
+        typed(bool, element_aligned=element_aligned)
         self._functions = {
             entry: Function(self._engine, entry, backend, options, mapping, element_aligned)
             for entry in self._engine.entries()
@@ -131,7 +132,7 @@ class Program:
         `stage` is ast, program, schedule, stmt or object (assembly) for the CPU, tile, cuda, ptx or cubin for a GPU of
         the architecture `arch`; no GPU is needed. The other arguments are those of compile(). Raises Error.
         """
-        _typed(str, stage=stage, arch=arch)
+        typed(str, stage=stage, arch=arch)
         request = _request(entry, inputs, outputs, sizes, scalars, options=options, mapping=mapping,
                            element_aligned=element_aligned)
         return self._engine.emit(request, stage, arch)
@@ -145,14 +146,16 @@ def _request(entry: str, inputs: Sequence[Any], outputs: Sequence[Any], sizes: M
 
 def define(source: str, *, name: str = "tc", backend: str | None = None, options: CpuOptions | None = None,
            mapping: MappingOptions | None = None, element_aligned: bool = False,
-           cache: Cache | str | os.PathLike[str] | None = None) -> Program:
+           cache: Cache | str | os.PathLike[str] | None = None, check_bounds: bool | None = None) -> Program:
     """Reads and checks a text of one or more defs. Each is a function of arrays; see Program and Function.
 
     `name` stands for the text in messages. `backend` is "cpu", "cuda" or "sim" (a GPU's kernels, simulated on the
     CPU; slow, finds races); by default the arrays decide. `options` is how defs are compiled for the CPU, `mapping` how
     they are mapped to a GPU. `element_aligned`: kernels of a GPU take tensors of any address that their elements can
     have; without it they may copy by vectors of up to 16 bytes, and the first call with other tensors (a slice x[1:])
-    compiles a second kernel. `cache` is a file of kernels, by its path or as a Cache. Raises Error, whose text shows
+    compiles a second kernel. `cache` is a file of kernels, by its path or as a Cache. `check_bounds`: whether subscripts
+    that data choose, as in `x(at(i))`, are checked at each call; one outside is an Error, and nothing outside a tensor is
+    touched. By default kernels of the CPU check, and those of a GPU do not: a checked call waits for the GPU. Raises Error, whose text shows
     the place, TypeError and ValueError for arguments that are not what they are called.
 
     >>> import numpy as np
@@ -160,7 +163,7 @@ def define(source: str, *, name: str = "tc", backend: str | None = None, options
     array([2., 2., 2.], dtype=float32)
     """
     return Program(source, name=name, backend=backend, options=options, mapping=mapping,
-                   element_aligned=element_aligned, cache=cache)
+                   element_aligned=element_aligned, cache=cache, check_bounds=check_bounds)
 
 
 def check(source: str, *, name: str = "tc") -> list[Signature]:
@@ -176,17 +179,19 @@ def check(source: str, *, name: str = "tc") -> list[Signature]:
 def compile(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
             sizes: Mapping[str, int] | None = None, scalars: Mapping[str, Any] | None = None, backend: str = "cpu",
             device: int = 0, options: CpuOptions | None = None, mapping: MappingOptions | None = None,
-            element_aligned: bool = False, cache: Cache | str | os.PathLike[str] | None = None) -> Kernel:
+            element_aligned: bool = False, cache: Cache | str | os.PathLike[str] | None = None,
+            check_bounds: bool | None = None) -> Kernel:
     """Compiles a def for fixed shapes, without running it.
 
     `inputs` (and `outputs`) are arrays, TensorSpecs, or None where the shape follows from `sizes`; `scalars` are values
     of at least those that decide a shape, a range or a subscript. `entry` may be empty if the text has one def.
-    `device` is the number of the GPU if `backend` is "cuda". `element_aligned` and `cache` are as in define(). Raises
+    `device` is the number of the GPU if `backend` is "cuda". `element_aligned`, `cache` and `check_bounds` are as in define(). Raises
     Error, and TypeError for arguments that are not what they are called.
 
     >>> tensorc.compile("def f(float(M,K) A) -> (s) { s(m) +=! A(m,k) }", sizes={"M": 4, "K": 5})
     <tensorc.Kernel f(float32(4, 5)) -> (float32(4)) on cpu>
     """
+    options, mapping = checking(options, mapping, check_bounds, cache)
     request = _request(entry, inputs, outputs, sizes, scalars, backend=backend, device=device, options=options,
                        mapping=mapping, element_aligned=element_aligned)
     return _engine(source, "tc", cache).compile(request)
@@ -196,7 +201,8 @@ def gradient(source: str, entry: str = "") -> str:
     """The text of a def that computes the gradients of a def's float inputs from those of its results.
 
     Its parameters are what it reads of the first's parameters and results, then d_R for the gradient of each float
-    result R; its results are d_A for each float input A. Raises Error, which says what it cannot derive and where.
+    result R; its results are d_A for each float input A. An in-out tensor C is an input old_C too. Raises Error, which
+    says what it cannot derive and where.
 
     >>> tensorc.gradient("def f(float(N) x) -> (y) { y(i) = 3.0 * x(i) }").splitlines()
     ['def f_gradient(float32(N) d_y) -> (float32(N) d_x) {', '  d_x(i) = d_y(i) * 3.0', '}']

@@ -102,7 +102,8 @@ class MappingOptions:
                  use_readonly_cache: bool | None = None, shared_depth: int | None = None,
                  private_depth: int | None = None, register_tile: Sequence[int] = (), copy_stages: int | None = None,
                  split_reduction: int | None = None, max_gathered_memory: int | None = None,
-                 atomic_reduction: bool | None = None, strict: bool = False) -> None: ...
+                 atomic_reduction: bool | None = None, strict: bool = False,
+                 check_bounds: bool = False) -> None: ...
     @property
     def outer_schedule_options(self) -> SchedulerOptions:
         """Of the scheduler, for tiles."""
@@ -166,6 +167,9 @@ class MappingOptions:
     @property
     def strict(self) -> bool:
         """Whether reductions keep the order of the text."""
+    @property
+    def check_bounds(self) -> bool:
+        """Whether data-dependent subscripts are checked at every run, which then waits for its kernels."""
     def replace(self, **options: Any) -> MappingOptions:
         """A copy in which some options differ. Raises TypeError and Error as the constructor."""
     @staticmethod
@@ -189,6 +193,9 @@ class Argument:
     def dtype(self) -> str:
         """Of its elements: "float32", "int8", ...; as NumPy calls it."""
     @property
+    def type_variable(self) -> str:
+        """Of a generic def's argument: the variable that is its type, which arrays decide; else empty."""
+    @property
     def shape(self) -> list[str]:
         """Extents over names of sizes, outermost first: ["N", "H - KH + 1"]; [] of a scalar."""
     @property
@@ -201,6 +208,9 @@ class Signature:
     @property
     def entry(self) -> str:
         """The def's name."""
+    @property
+    def type_variables(self) -> dict[str, str]:
+        """Of a generic def: its type variables, each with its restriction, "float", "integer" or ""."""
     @property
     def parameters(self) -> list[Argument]:
         """What a call takes: inputs and scalars, in the order of the text."""
@@ -311,6 +321,9 @@ class Record:
     def us(self) -> float:
         """Microseconds of one run with its tensors in the cache; comparable between records; 0 where there is none."""
     @property
+    def own_us(self) -> float:
+        """The median of its own runs, in microseconds; `us` is this, corrected for a machine that became slower."""
+    @property
     def cold_us(self) -> float:
         """Microseconds of one run with its tensors out of the cache; 0 where there is none."""
     @property
@@ -369,6 +382,10 @@ class Tuned:
     def default_us(self) -> float: ...
     @property
     def speedup(self) -> float: ...
+    @property
+    def floor_us(self) -> float: ...
+    @property
+    def noise(self) -> str: ...
     @property
     def device(self) -> str: ...
     @property

@@ -9,6 +9,7 @@ import warnings
 from typing import Any, Callable, Mapping, Sequence
 
 from . import _core
+from ._arguments import checking
 from ._cache import Cache, path_of
 from ._core import CpuOptions, MappingOptions, Progress, Record
 
@@ -27,7 +28,9 @@ class Tuned:
 
     `speedup` is that of the best over what the compiler chooses, measured in turn. `ending` is "finished", "exhausted"
     (nothing new to try), "time limit" or "stopped". `reference` says what results were compared with; `rejected` counts
-    candidates that were turned down before any compilation; `history` has what became of all others.
+    candidates that were turned down before any compilation; `history` has what became of all others. `floor_us` is the
+    least that any code can take on this machine. `noise` says why the machine was too noisy to decide; it is empty if
+    it was not.
     """
     options: CpuOptions | MappingOptions
     best_us: float
@@ -39,6 +42,8 @@ class Tuned:
     reference: str
     rejected: int
     history: list[Record]
+    floor_us: float = 0.0
+    noise: str = ""
 
 
 def run_job(job: bytes, limit_s: float) -> tuple[int, bytes]:
@@ -80,8 +85,9 @@ def _show(progress: Progress) -> None:
 def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
          sizes: Mapping[str, int] | None = None, scalars: Mapping[str, Any] | None = None, backend: str = "cpu",
          device: int = 0, options: CpuOptions | None = None, mapping: MappingOptions | None = None,
-         element_aligned: bool = False, cache: Cache | str | os.PathLike[str] | None = None, search: str = "genetic", generations: int = 10,
-         population: int = 16, seed: int = 1, threads: int = 0, devices: Sequence[int] = (), time_limit: float = 0,
+         element_aligned: bool = False, cache: Cache | str | os.PathLike[str] | None = None,
+         check_bounds: bool | None = None, search: str = "genetic", generations: int = 10, population: int = 16,
+         seed: int = 1, threads: int = 0, devices: Sequence[int] = (), time_limit: float = 0,
          executor: concurrent.futures.Executor | None = None, folder: str | os.PathLike[str] | None = None,
          progress: bool | Callable[[Progress], None] | None = None) -> Tuned:
     """Searches for the fastest options of a def, for fixed shapes.
@@ -106,6 +112,7 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
     >>> tuned = tensorc.tune(text, sizes={"M": 8, "K": 9}, generations=1, population=2, progress=False)
     >>> program = tensorc.define(text, options=tuned.options)
     """
+    options, mapping = checking(options, mapping, check_bounds)
     request = dict(entry=entry, inputs=list(inputs), outputs=list(outputs), sizes=dict(sizes or {}),
                    scalars=dict(scalars or {}), backend=backend, device=device, options=options, mapping=mapping,
                    element_aligned=element_aligned)
@@ -130,4 +137,4 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
         warnings.warn(f"the search is done, but not all of it is in the cache: {tuned.not_kept}", stacklevel=2)
     read = CpuOptions.from_text if backend == "cpu" else MappingOptions.from_text
     return Tuned(read(tuned.best), tuned.best_us, tuned.best_cold_us, tuned.default_us, tuned.speedup, tuned.device,
-                 tuned.ending, tuned.reference, tuned.rejected, tuned.history)
+                 tuned.ending, tuned.reference, tuned.rejected, tuned.history, tuned.floor_us, tuned.noise)

@@ -12,7 +12,9 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import keyword
+import re
 import threading
 from typing import Any, Callable
 
@@ -23,6 +25,12 @@ from . import CpuOptions, Error, MappingOptions, Program, Signature, TensorSpec,
 
 __all__ = ["Operator", "op"]
 
+
+def __dir__() -> list[str]:
+    return [*__all__, "__doc__", "__file__", "__name__"]
+
+
+
 _NAMESPACE = "tensorc"
 _library = torch.library.Library(_NAMESPACE, "FRAGMENT")
 _operators: dict[str, "Operator"] = {}
@@ -30,7 +38,8 @@ _registering = threading.RLock()
 _DTYPES = {
     "bool": torch.bool, "int8": torch.int8, "int16": torch.int16, "int32": torch.int32, "int64": torch.int64,
     "uint8": torch.uint8, "uint16": torch.uint16, "uint32": torch.uint32, "uint64": torch.uint64,
-    "float16": torch.float16, "bfloat16": torch.bfloat16, "float32": torch.float32, "float64": torch.float64,
+    "float16": torch.float16, "bfloat16": torch.bfloat16,
+    "float8_e4m3": torch.float8_e4m3fn, "float8_e5m2": torch.float8_e5m2, "float32": torch.float32, "float64": torch.float64,
 }
 _NAMES = {dtype: name for name, dtype in _DTYPES.items()}
 
@@ -45,7 +54,7 @@ class Operator:
     digest = ""
     _made_by: tuple[Any, ...] = ()
 
-    def __init__(self, program: Program, entry: str, name: str, gradient: "_Gradient | str") -> None:
+    def __init__(self, program: Program, entry: str, name: str, gradient: "Callable[[], _Gradient | str]") -> None:
         self.program = program
         self.entry = entry
         self.name = f"{_NAMESPACE}::{name}"
@@ -54,6 +63,10 @@ class Operator:
         self._function = program[entry]
         self.arguments = [p.name for p in [*self.signature.parameters, *self._updated]]
         self._words = {name: _word(name) for name in self.arguments}
+        self.__signature__ = inspect.Signature([
+            inspect.Parameter(_word(p.name), inspect.Parameter.POSITIONAL_OR_KEYWORD,
+                              annotation=p.dtype if p.role == "scalar" else torch.Tensor)
+            for p in [*self.signature.parameters, *self._updated]])
         self.results = [r.name for r in self.signature.results]
         _library.define(name + self._schema(), tags=(torch.Tag.pt2_compliant_tag,))
         for key in ("CPU", "CUDA"):
@@ -77,7 +90,7 @@ class Operator:
         return f"<tensorc.torch.Operator {self.overload}>"
 
     def _schema(self) -> str:
-        words = {"scalar": lambda p: "bool" if p.dtype == "bool" else "float" if "float" in p.dtype else "int"}
+        words = {"scalar": lambda p: "Scalar" if p.type_variable else "bool" if p.dtype == "bool" else "float" if "float" in p.dtype else "int"}
         parameters = [f"{words.get(p.role, lambda _: 'Tensor')(p)} {_word(p.name)}"
                       for p in [*self.signature.parameters, *self._updated]]
         results = ", ".join("Tensor" for _ in self.signature.results)
@@ -95,11 +108,17 @@ class Operator:
 
     def _infer(self, *args: Any) -> Any:
         shapes = self._symbolic_shapes(args) or self._shapes(args)
+        types = self._types(args)
         like = next((a for a in args if isinstance(a, torch.Tensor)), None)
         device = like.device if like is not None else "cpu"
-        results = [torch.empty(shape, dtype=_DTYPES[r.dtype], device=device)
+        results = [torch.empty(shape, dtype=_DTYPES[types.get(r.type_variable, r.dtype)], device=device)
                    for r, shape in zip(self.signature.results, shapes)]
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _types(self, args: tuple[Any, ...]) -> dict[str, str]:
+        """Of a generic def's type variables, as the arguments decide them."""
+        arguments = zip([*self.signature.parameters, *self._updated], args)
+        return {p.type_variable: _NAMES[a.dtype] for p, a in arguments if p.type_variable and p.role != "scalar"}
 
     def _shapes(self, args: tuple[Any, ...]) -> list[tuple[int, ...]]:
         """As the compiler infers them, which also checks the arguments."""
@@ -134,36 +153,62 @@ class _Gradient:
     """A def that computes the gradients of another's parameters.
 
     Its parameters are named like parameters or results of the other, or d_NAME for the gradient of a result; its
-    results are d_NAME for the gradient of a parameter.
+    results are d_NAME for the gradient of a parameter. Of a tensor that the other updates, NAME is what it is
+    afterwards, old_NAME what it was before. The derived gradient of a def that has such names itself begins them with
+    d2_ (d3_, ...) and old2_.
     """
 
-    def __init__(self, forward: Signature, backward: Signature, register: Callable[[], Operator]) -> None:
+    def __init__(self, forward: Signature, backward: Signature, register: Callable[[], Operator],
+                 derived: bool) -> None:
         self.parameters = [p.name for p in backward.parameters]
         self.results = [r.name for r in backward.results]
-        known = [p.name for p in forward.parameters] + [r.name for r in forward.results]
-        grads = [f"d_{r.name}" for r in forward.results]
+        self.scalars = {p.name for p in backward.parameters if p.role == "scalar"}
+        self.derived = derived
+        inputs = [p.name for p in forward.parameters if p.role != "scalar"]
+        updated = [r.name for r in forward.results if r.role == "inout"]
+        results = [r.name for r in forward.results]
+        self.old = {name: _old_name(name, self.parameters + self.results, inputs) for name in updated}
+        known = [p.name for p in forward.parameters] + results + list(self.old.values())
+        sources = inputs + list(self.old.values())
+        self.prefix = next((prefix for prefix in ("d_", *(f"d{n}_" for n in range(2, 100))) if derived and all(
+            name.startswith(prefix) and name[len(prefix):] in sources for name in self.results)), "d_")
+        grads = [self.prefix + name for name in results]
         for name in self.parameters:
             if name not in known and name not in grads:
                 raise Error(f"the gradient '{backward.entry}' takes '{name}', which is neither a parameter nor a "
                             f"result of '{forward.entry}' ({', '.join(known)}), nor the gradient of a result "
                             f"({', '.join(grads)})")
         _check_has_tensors(backward)
-        wanted = [f"d_{p.name}" for p in forward.parameters if p.role != "scalar"]
+        wanted = [self.prefix + name for name in sources]
         for name in self.results:
             if name not in wanted:
                 raise Error(f"the gradient '{backward.entry}' makes '{name}', which is not the gradient of a tensor "
                             f"parameter of '{forward.entry}' ({', '.join(wanted)})")
         self.backward = register()
 
+    def of(self, name: str) -> str:
+        """What the gradient of an argument is called."""
+        return self.prefix + self.old.get(name, name)
 
-def _save(forward: Operator, gradient: _Gradient | str) -> Callable[..., None]:
+
+def _old_name(name: str, among: list[str], taken: list[str]) -> str:
+    """What an updated tensor's values before the call are called: old_NAME, or old2_NAME where the def has that, ..."""
+    pattern = re.compile(rf"(?:d\d*_)?(old\d*_{re.escape(name)})")
+    found = [match[1] for match in map(pattern.fullmatch, among) if match and match[1] not in taken]
+    return found[0] if found else f"old_{name}"
+
+
+def _save(forward: Operator, gradient: Callable[[], _Gradient | str]) -> Callable[..., None]:
     """Keeps what the gradient's def takes."""
-    wanted = gradient.parameters if isinstance(gradient, _Gradient) else []
-
     def save(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        made = gradient()
+        wanted = made.parameters if isinstance(made, _Gradient) else []
         outputs = output if isinstance(output, (tuple, list)) else (output,)
+        given = dict(zip(forward.arguments, inputs))
         # A result that is an updated argument has the argument's name; the gradient's def means the result.
-        values = {**dict(zip(forward.arguments, inputs)), **dict(zip(forward.results, outputs))}
+        values = {**given, **dict(zip(forward.results, outputs))}
+        if isinstance(made, _Gradient):
+            values.update({old: given[name] for name, old in made.old.items()})
         tensors = [name for name in wanted if isinstance(values.get(name), torch.Tensor)]
         ctx.save_for_backward(*[values[name] for name in tensors])
         ctx.tensors = tensors
@@ -172,22 +217,36 @@ def _save(forward: Operator, gradient: _Gradient | str) -> Callable[..., None]:
     return save
 
 
-def _backward(forward: Operator, gradient: _Gradient | str) -> Callable[..., Any]:
+def _backward(forward: Operator, gradient: Callable[[], _Gradient | str]) -> Callable[..., Any]:
     """The gradient, or why there is none."""
     def backward(ctx: Any, *grads: Any) -> tuple[Any, ...]:
-        if isinstance(gradient, str):
-            raise RuntimeError(f"{forward.name} has no gradient; {gradient}")
+        made = gradient()
+        if isinstance(made, str):
+            raise RuntimeError(f"{forward.name} has no gradient; {made}")
         values = {**ctx.scalars, **dict(zip(ctx.tensors, ctx.saved_tensors))}
-        values.update({f"d_{name}": grad.contiguous() for name, grad in zip(forward.results, grads)})
-        made = gradient.backward(*[values[name] for name in gradient.parameters])
-        by_name = dict(zip(gradient.results, made if isinstance(made, (tuple, list)) else (made,)))
+        values.update({made.prefix + name: grad.contiguous() for name, grad in zip(forward.results, grads)
+                       if made.prefix + name in made.parameters})
+        slopes = made.backward(*[_as_parameter(made, name, values[name]) for name in made.parameters])
+        by_name = dict(zip(made.results, slopes if isinstance(slopes, (tuple, list)) else (slopes,)))
         missing = [name for name, needed in zip(forward.arguments, ctx.needs_input_grad)
-                   if needed and f"d_{name}" not in by_name]
-        if missing:
-            raise RuntimeError(f"{gradient.backward.name} does not make the gradient of {', '.join(missing)}")
-        return tuple(by_name.get(f"d_{name}") for name in forward.arguments)
+                   if needed and made.of(name) not in by_name]
+        if missing and not made.derived:
+            raise RuntimeError(f"{made.backward.name} does not make the gradient of {', '.join(missing)}")
+        return tuple(by_name.get(made.of(name)) for name in forward.arguments)
 
     return backward
+
+
+def _as_parameter(gradient: _Gradient, name: str, value: Any) -> Any:
+    """A tensor without dimensions is one element for the gradient's def, whose scalars have no derivatives."""
+    if not isinstance(value, torch.Tensor) or value.dim() > 0:
+        return value
+    if name not in gradient.scalars:
+        return value.reshape(1)
+    if torch.is_grad_enabled() and value.requires_grad:
+        raise RuntimeError(f"{gradient.backward.name} takes '{name}' as a number, which has no derivative: declare it "
+                           f"as a tensor of one element, float(1) {name}")
+    return value
 
 
 def _word(name: str) -> str:
@@ -214,50 +273,60 @@ def _check_has_tensors(signature: Signature) -> None:
 
 
 def _gradient(program: Program, entry: str, name: str, backward: str | None, backward_entry: str,
-              options: CpuOptions | None, mapping: MappingOptions | None) -> _Gradient | str:
-    """That of the text given, or the derived one; or the sentence why none can be derived."""
+              how: dict[str, Any], advice: str) -> _Gradient | str:
+    """That of the text given, or the derived one; or the sentence why none can be derived, after the advice."""
     try:
         text = backward if backward is not None else program._engine.gradient(entry)
-        derived = Program(text, name=f"{name}_backward", options=options, mapping=mapping)
+        derived = Program(text, name=f"{name}_backward", **how)
         made = _only_entry(derived, backward_entry)
     except Error as error:
         if backward is not None:
             raise
-        return f"give tensorc.torch.op() the TC that computes it, as backward=. {error}"
+        return f"{advice} {error}"
     name = f"{name}_backward"
+
+    @functools.cache
+    def second() -> _Gradient | str:
+        # Derived when somebody differentiates the gradient, which most never do.
+        with _registering:
+            return _gradient(derived, made, name, None, "", how, "it is a gradient itself:")
 
     def register() -> Operator:
         if name in _operators:
             raise Error(f"there is an operator {_NAMESPACE}::{name} already, the name that this one's gradient needs")
-        _operators[name] = Operator(derived, made, name, "it is a gradient itself: there are no second derivatives.")
+        _operators[name] = Operator(derived, made, name, second)
         return _operators[name]
 
-    return _Gradient(program[entry].signature, derived[made].signature, register)
+    return _Gradient(program[entry].signature, derived[made].signature, register, derived=backward is None)
 
 
 def op(source: str, entry: str = "", *, backward: str | None = None, backward_entry: str = "",
-       name: str | None = None, options: CpuOptions | None = None, mapping: MappingOptions | None = None) -> Operator:
+       name: str | None = None, options: CpuOptions | None = None, mapping: MappingOptions | None = None,
+       check_bounds: bool | None = None) -> Operator:
     """Registers a def as an operator of PyTorch, torch.ops.tensorc.NAME.
 
     `backward` is the text of a def that computes gradients: its parameters are named like parameters or results of the
-    first, or d_NAME for the gradient of a result; its results are d_NAME for the gradients of parameters. Without it the
-    gradient is derived (tensorc.gradient); where it cannot be, a backward pass through the operator is an error that
-    says why, as it is through a gradient: there are no second derivatives. `name` is by default the def's with a digest
-    of the text; the same text and options give the same operator. Raises Error.
+    first, or d_NAME for the gradient of a result; its results are d_NAME for the gradients of parameters. Of a tensor C
+    that the first updates, C is what it becomes, old_C what it was, and d_old_C the gradient by that. Without `backward`
+    the gradient is derived (tensorc.gradient); where it cannot be, a backward pass through the operator is an error that
+    says why. Second derivatives are those of the gradient's def, derived when they are asked for (create_graph=True).
+    `name` is by default the def's with a digest of the text; the same text and options give the same operator.
+    `check_bounds` is as in tensorc.define(). Raises Error.
 
     >>> import torch
     >>> tensorc.torch.op("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }")(torch.ones(3), 2.0)
     tensor([2., 2., 2.])
     """
+    how = dict(options=options, mapping=mapping, check_bounds=check_bounds)
     made_by = functools.partial(op, entry=entry, backward=backward, backward_entry=backward_entry, name=name,
-                                options=options, mapping=mapping), (source,)
-    program = Program(source, name=name or "tc", options=options, mapping=mapping)
+                                **how), (source,)
+    program = Program(source, name=name or "tc", **how)
     entry = _only_entry(program, entry)
     _check_has_tensors(program[entry].signature)
     if name is not None and not name.isidentifier():
         raise Error(f"an operator cannot be called {name!r}: letters, digits and underscores make a name")
     # PyTorch keeps compiled graphs on disk by the names of their operators: what changes one has to be in its name.
-    parts = (__version__, source, entry, backward, backward_entry, options, mapping)
+    parts = (__version__, source, entry, backward, backward_entry, options, mapping, check_bounds)
     digest = hashlib.sha256(repr(parts).encode()).hexdigest()[:8]
     full = name or f"{entry}_{digest}"
     with _registering:
@@ -265,8 +334,9 @@ def op(source: str, entry: str = "", *, backward: str | None = None, backward_en
             if _operators[full].digest != digest:
                 raise Error(f"there is an operator {_NAMESPACE}::{full} of another text already")
             return _operators[full]
-        gradient = _gradient(program, entry, full, backward, backward_entry, options, mapping)
-        operator = Operator(program, entry, full, gradient)
+        gradient = _gradient(program, entry, full, backward, backward_entry, how,
+                             "give tensorc.torch.op() the TC that computes it, as backward=.")
+        operator = Operator(program, entry, full, lambda: gradient)
         operator.digest, operator._made_by = digest, made_by
         _operators[full] = operator
         return operator

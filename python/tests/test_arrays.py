@@ -78,8 +78,37 @@ def test_a_result_of_a_type_that_numpy_does_not_have():
     assert y.dtype == ml_dtypes.bfloat16 and y.tolist() == [1, 2, 3]
     copy_of = tensorc.define("def copy(bfloat16(N) x) -> (y) { y(i) = x(i) }").copy
     assert copy_of(y[::2]).tolist() == [1, 3]
-    with pytest.raises(TypeError, match="float8_e4m3fn is no type of the language"):
-        copy_of(y.astype(ml_dtypes.float8_e4m3fn))
+    with pytest.raises(TypeError, match="float8_e4m3b11fnuz is no type of the language"):
+        copy_of(y.astype(ml_dtypes.float8_e4m3b11fnuz))
+
+
+@pytest.mark.parametrize("name, of_numpy", [("float8_e4m3", "float8_e4m3fn"), ("float8_e5m2", "float8_e5m2")])
+def test_eight_bit_floats(name, of_numpy):
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    dtype = np.dtype(getattr(ml_dtypes, of_numpy))
+    codes = np.arange(256, dtype="uint8").view(dtype)
+    read = tensorc.define(f"def read({name}(N) A) -> (O) {{ O(i) = A(i) }}").read
+    assert np.array_equal(read(codes), codes.astype("float32"), equal_nan=True)
+    write = tensorc.define(f"def write(float(N) A) -> ({name}(N) O) {{ O(i) = A(i) }}").write
+    largest = float(ml_dtypes.finfo(dtype).max)
+    x = np.random.default_rng(0).uniform(-largest, largest, 10000).astype("float32")
+    x *= (2.0 ** np.random.default_rng(1).integers(-20, 0, 10000)).astype("float32")
+    written = write(x)
+    assert written.dtype == dtype and (written.view("uint8") == x.astype(dtype).view("uint8")).all()
+    beyond = np.array([1e9, -1e9, np.inf, -np.inf], "float32")
+    assert write(beyond).astype("float32").tolist() == [largest, -largest, largest, -largest]
+    with pytest.raises(tensorc.Error, match=f"is of uint8; the text says {name}"):
+        read(codes.view("uint8"))
+
+
+@pytest.mark.parametrize("field, value, wanted", [
+    ("shape", 3, "a tuple of integers"), ("shape", ("a",), "a tuple of integers"), ("typestr", 4, "a string"),
+    ("data", 0, "a tuple of an integer and a bool"), ("strides", "ab", "a tuple of integers"), ("stream", 1.5, "an integer")])
+def test_a_cuda_array_interface_with_fields_of_other_types(negate, field, value, wanted):
+    class Array:
+        __cuda_array_interface__ = {"typestr": "<f4", "shape": (3,), "data": (256, False), "version": 3, field: value}
+    with pytest.raises(TypeError, match=f"'x' has a __cuda_array_interface__ whose '{field}' is .*, not {wanted}"):
+        negate(Array())
 
 
 @pytest.mark.parametrize("value", [np.float32(1), 1.0, None, "x", [1.0], object(),

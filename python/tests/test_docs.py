@@ -58,6 +58,29 @@ def test_examples_of_operators():
     assert failed == 0 and tried > 0
 
 
+def test_functions_have_a_signature():
+    tc = tensorc.define("""
+def mv(float(M,K) A, float(K) x) -> (y) { y(m) +=! A(m,k) * x(k) }
+def two(float(N) in, float a) -> (y, z) { y(i) = a * in(i) z(i) = in(i) }""")
+    assert str(inspect.signature(tc.mv)) == "(A: 'float32(M, K)', x: 'float32(K)', *, out=None, stream=None) -> 'float32(M)'"
+    assert inspect.signature(tc.two).return_annotation == "tuple[float32(N), float32(N)]"
+    assert list(inspect.signature(tc.two).parameters) == ["in_", "a", "out", "stream"]  # `in` is a word of Python's
+    kernel = tensorc.compile("def f(float(N) x) -> (y) { y(i) = x(i) }", sizes={"N": 4})
+    assert list(inspect.signature(kernel).parameters) == ["x", "out", "stream"]
+
+
+def test_dir_has_public_names_only():
+    assert {name for name in dir(tensorc) if not name.startswith("_")} - {"torch"} == set(tensorc.__all__)
+
+
+def test_dir_of_operators_has_public_names_only():
+    pytest.importorskip("torch", reason="PyTorch is not installed for this Python")
+    import tensorc.torch
+    assert {name for name in dir(tensorc.torch) if not name.startswith("_")} == set(tensorc.torch.__all__)
+    op = tensorc.torch.op("def mv(float(M,K) A, float(K) x, float a) -> (y) { y(m) +=! a * A(m,k) * x(k) }")
+    assert str(inspect.signature(op)) == "(A: torch.Tensor, x: torch.Tensor, a: 'float32')"
+
+
 def test_values_show_themselves():
     import numpy as np
     function = tensorc.define("def f(float(M,K) A, int32 n) -> (s) { s(m) +=! A(m,k) }").f

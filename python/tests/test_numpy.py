@@ -47,6 +47,57 @@ def test_compiles_once_for_each_shape():
     assert function.kernels == 0
 
 
+SCALE_ANY = "def scale<T>(T(N) x, T a) -> (y) { y(i) = a * x(i) }"
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int8", "int32", "int64", "uint16"])
+def test_arrays_pick_the_instance_of_a_generic_def(dtype):
+    scale = tensorc.define(SCALE_ANY).scale
+    x = np.arange(5, dtype=dtype)
+    y = scale(x, 3)
+    assert y.dtype == x.dtype and (y == 3 * x).all()
+    assert scale.kernels == 1
+
+
+def test_a_result_that_is_read_before_all_of_it_is_written_starts_from_zero():
+    function = tensorc.define("""def f(float(N) A, float(N) B) -> (O, Q) {
+      O(i) = A(i) where i in 0:2
+      Q(i) = O(i) where i in 0:N
+      O(i) = B(i)
+    }""").f
+    for _ in range(10):
+        used = [np.full(1000, 7, "float32") for _ in range(4)]
+        del used
+        O, Q = function(np.ones(1000, "float32"), np.full(1000, 3, "float32"))
+        assert (O == 3).all() and (Q[:2] == 1).all() and not Q[2:].any()
+
+
+def test_a_generic_def_says_what_its_variables_are():
+    signature = tensorc.check("def norm<T: float>(T(N) x) -> (y) { y(i) = x(i) }")[0]
+    assert signature.type_variables == {"T": "float"}
+    assert [a.type_variable for a in [*signature.parameters, *signature.results]] == ["T", "T"]
+    assert repr(signature) == "<tensorc.Signature norm<T: float>(T(N) x) -> (T(N) y)>"
+
+
+def test_arrays_of_one_type_variable_agree():
+    add = tensorc.define("def add<T: float>(T(N) x, T(N) y) -> (z) { z(i) = x(i) + y(i) }").add
+    with pytest.raises(tensorc.Error, match="'x' is of float32 and 'y' of float64; both have the type 'T' of 'add'"):
+        add(np.zeros(3, "float32"), np.zeros(3, "float64"))
+    with pytest.raises(tensorc.Error, match="restricted to float types; 'x' is int32"):
+        add(np.zeros(3, "int32"), np.zeros(3, "int32"))
+    z = np.zeros(3)
+    assert add(np.ones(3), np.ones(3), out=z) is z and (z == 2).all()
+
+
+def test_the_gradient_of_a_generic_def_is_generic():
+    text = tensorc.gradient("def square<T: float>(T(N) x) -> (y) { y(i) = x(i) * x(i) }")
+    derived = tensorc.define(text).square_gradient
+    assert derived.signature.type_variables == {"T": "float"}
+    for dtype in ("float16", "float32", "float64"):
+        x = np.arange(4, dtype=dtype)
+        assert (derived(x, np.ones(4, dtype)) == 2 * x).all() and derived(x, x).dtype == x.dtype
+
+
 def test_strides_are_honoured(matmul):
     A, B = small(12, 10)[::2, ::2], small(8, 5, seed=2).T
     assert (matmul(A, B) == A @ B).all()
@@ -93,6 +144,18 @@ def test_several_results_and_several_outs():
     assert two(x, out=(None, given))[1] is given
     with pytest.raises(TypeError, match=r"two\(\) has 2 results: out= takes as many arrays"):
         two(x, out=given)
+
+
+def test_out_gives_a_size_that_no_input_has():
+    halves = tensorc.define("def halves(float(N) A) -> (float(K) T) { T(i/2) +=! A(i) where i in 0:N }").halves
+    x = small(8)
+    for size in (4, 6):
+        given = np.full(size, 9, "float32")
+        halves(x, out=given)
+        assert (given[:4] == x[::2] + x[1::2]).all() and (given[4:] == 9).all()
+    assert halves.kernels == 2
+    with pytest.raises(tensorc.Error, match="size 'K' of 'halves' has no value"):
+        halves(x)
 
 
 def test_scalars():
@@ -221,7 +284,8 @@ class TestErrors:
             matmul(small(3, 4), small(4, 5), out=np.empty((5, 3), "float32"))
 
     def test_of_types(self, matmul):
-        with pytest.raises(tensorc.Error, match="input 'A' is of float64; the text says float32"):
+        with pytest.raises(tensorc.Error, match=r"^input 'A' is of float64; the text says float32: cast it, or write "
+                                                r"'def \w+<T>\(T\(...\) A\)' for both$"):
             matmul(small(3, 4, dtype="float64"), small(4, 5))
         with pytest.raises(TypeError, match="complex64 is no type of the language"):
             matmul(small(3, 4, dtype="complex64"), small(4, 5))
@@ -273,3 +337,25 @@ class TestErrors:
         records = np.zeros((3, 4), dtype=[("a", "f4"), ("b", "i1")])["a"]
         with pytest.raises(ValueError, match="has to be copied first"):
             matmul(records, small(4, 5))
+
+
+def test_a_file_in_place_of_a_text():
+    with pytest.raises(ValueError) as caught:
+        tensorc.define("examples/softmax.tc")
+    assert str(caught.value) == ("'examples/softmax.tc' is the name of a file, and a text is expected: "
+                                 "define(open('examples/softmax.tc').read())")
+
+
+def test_an_update_that_was_meant_to_begin_at_zero():
+    total = tensorc.define("def total(float(N) x) -> (s) { s += x(i) }").total
+    with pytest.raises(TypeError) as caught:
+        total(np.ones(3, "float32"))
+    assert str(caught.value) == ("'s' of total() is read before it is written: pass the array that it updates as out=, "
+                                 "or write '+=!' instead of '+=' to begin at zero")
+
+
+def test_errors_do_not_say_error_twice():
+    mv = tensorc.define("def mv(float(M,K) A, float(K) x) -> (y) { y(m) +=! A(m,k) * x(k) }").mv
+    with pytest.raises(tensorc.Error) as caught:
+        mv(np.ones((3, 4), "float32"), np.ones(5, "float32"))
+    assert str(caught.value) == "dimension 0 of 'x' is 5, but it must be 4: 'K' is 4 by dimension 1 of 'A'"

@@ -221,13 +221,60 @@ class TestOperators:
         with concurrent.futures.ThreadPoolExecutor(8) as pool:
             assert len({id(one) for one in pool.map(lambda _: tensorc.torch.op(text), range(32))}) == 1
 
-    def test_there_are_no_second_derivatives(self):
-        op = tensorc.torch.op("def square(double(N) x) -> (y) { y(i) = x(i) * x(i) }")
+    def test_second_and_third_derivatives(self):
+        op = tensorc.torch.op("def wave(double(N) x, double(N) y) -> (z) { z(i) = sin(x(i)) * x(i) * y(i) }")
+        x, y = positive(4).requires_grad_(), positive(4, seed=1).requires_grad_()
+        assert torch.autograd.gradcheck(op, (x, y))
+        assert torch.autograd.gradgradcheck(op, (x, y))
+        slopes = []
+        for function in (op, lambda x, y: torch.sin(x) * x * y):
+            slope = function(x, y).sum()
+            for _ in range(3):
+                (slope,) = torch.autograd.grad(slope.sum(), x, create_graph=True)
+            slopes.append(slope.detach())
+        torch.testing.assert_close(*slopes)
+
+    def test_second_derivatives_through_results_that_are_kept(self):
+        """The gradient's def takes the result `m`, which depends on A itself."""
+        op = tensorc.torch.op("def lse(double(N,D) A) -> (m, y) { m(n) max=! A(n,d)\n s(n) +=! exp(A(n,d) - m(n))\n"
+                              " y(n) = log(s(n)) + m(n) }")
+        A = positive(3, 4).requires_grad_()
+        assert torch.autograd.gradgradcheck(lambda A: op(A)[1], A)
+
+    def test_second_derivatives_of_what_has_no_dimensions(self):
+        """As a number, the gradient of a loss would have no derivative."""
+        op = tensorc.torch.op("def cubes(double(N) x) -> (s) { s +=! x(i) * x(i) * x(i) }")
         x = positive(4).requires_grad_()
-        assert torch.autograd.gradcheck(op, x)
-        (slope,) = torch.autograd.grad(op(x).sum(), x, create_graph=True)
-        with pytest.raises(RuntimeError, match="it is a gradient itself: there are no second derivatives"):
-            slope.sum().backward()
+        assert torch.autograd.gradcheck(op, x) and torch.autograd.gradgradcheck(op, x)
+        updated = tensorc.torch.op("def f(double(N) x) -> (double s) { s += x(i) * x(i) * s }")
+        s = torch.tensor(0.7, dtype=torch.float64, requires_grad=True)
+        assert torch.autograd.gradcheck(updated, (x, s)) and torch.autograd.gradgradcheck(updated, (x, s))
+        given = tensorc.torch.op("def f(double(N) x) -> (s) { s +=! x(i) * x(i) }",
+                                 backward="def g(double(N) x, double d_s) -> (d_x) { d_x(i) = 2.0 * d_s * x(i) }")
+        assert torch.autograd.gradcheck(given, x)
+        slope = torch.tensor(1.0, dtype=torch.float64, requires_grad=True)
+        with pytest.raises(RuntimeError, match="takes 'd_s' as a number, which has no derivative: declare it"):
+            torch.autograd.grad(given(x), x, slope, create_graph=True)
+
+    def test_gradients_of_what_is_updated(self):
+        op = tensorc.torch.op("def step(double(N) x) -> (double(N) C) { C(i) = C(i) * C(i) * x(i)\n C(i) += x(i) }")
+        x, C = positive(4).requires_grad_(), positive(4, seed=1).requires_grad_()
+        torch.testing.assert_close(op(x, C), C * C * x + x)
+        assert torch.autograd.gradcheck(op, (x, C)) and torch.autograd.gradgradcheck(op, (x, C))
+        named = tensorc.torch.op("def f(double(N) old_C) -> (double(N) C) { C(i) = C(i) * C(i) * old_C(i) }")
+        assert torch.autograd.gradcheck(named, (x, C)) and torch.autograd.gradgradcheck(named, (x, C))
+        given = tensorc.torch.op("def f(double(N) x) -> (double(N) C) { C(i) = C(i) * x(i) }", backward="""
+            def g(double(N) x, double(N) old_C, double(N) d_C) -> (d_x, d_old_C) {
+              d_x(i) = d_C(i) * old_C(i)
+              d_old_C(i) = d_C(i) * x(i) }""")
+        assert torch.autograd.gradcheck(given, (x, C)) and torch.autograd.gradgradcheck(given, (x, C))
+
+    def test_a_parameter_that_only_chooses_has_no_slope(self):
+        op = tensorc.torch.op("def f(double(N) x, double(N) c) -> (y) { y(i) = c(i) > 0.7 ? x(i) * x(i) : x(i) }")
+        x, c = positive(4).requires_grad_(), positive(4, seed=1).requires_grad_()
+        of_x, of_c = torch.autograd.grad(op(x, c).sum(), (x, c), allow_unused=True)
+        assert of_c is None
+        assert torch.equal(of_x, torch.where(c > 0.7, 2 * x, 1.0))
 
     def test_forward_mode_is_refused(self):
         """PyTorch alone would say that the tangent is zero."""
@@ -293,7 +340,7 @@ class TestOperators:
         op = tensorc.torch.op("def f(float(N) x) -> (y) { y(i) = lgamma(x(i)) }")
         y = op(small(4).requires_grad_())
         with pytest.raises(RuntimeError, match="tensorc::f_[0-9a-f]{8} has no gradient; give (.|\n)*"
-                                               "no derivative is known for 'lgamma' of 1 argument"):
+                                               "no gradient is derived through 'lgamma'"):
             y.sum().backward()
 
     def test_gradients_have_to_fit(self):
@@ -399,6 +446,19 @@ def test_derived_gradients(name):
 
     for found, wanted in zip(gradients(op, inputs, weights), gradients(reference, inputs, weights)):
         torch.testing.assert_close(found, wanted, rtol=1e-10, atol=1e-10)
+
+
+def test_an_operator_of_a_generic_def():
+    op = tensorc.torch.op("def norm<T: float>(T(N,D) x) -> (y) { T s(n) +=! x(n,d) * x(n,d)\n"
+                          "  y(n,d) = T(x(n,d) * rsqrt(s(n) + T(0.5))) }")
+    for dtype in (torch.float32, torch.float64):
+        x = positive(3, 5).to(dtype).requires_grad_()
+        def reference(x):
+            return x * torch.rsqrt((x * x).sum(1, keepdim=True) + 0.5)
+        assert op(x).dtype == dtype and torch.compile(op, fullgraph=True)(x).dtype == dtype
+        torch.testing.assert_close(op(x), reference(x))
+        found, wanted = (torch.autograd.grad((f(x) * x.detach()).sum(), x)[0] for f in (op, reference))
+        torch.testing.assert_close(found, wanted)
 
 
 def test_the_largest_share_the_gradient():

@@ -203,7 +203,7 @@ Result<void> prepare_call(const CallPlan& plan, std::span<const DLTensor* const>
         frame.arguments[a] = &frame.scalars[slot.index];
         break;
       case CallPlan::Slot::Kind::kFault:
-        frame.arguments[a] = frame.fault;
+        frame.arguments[a] = &frame.fault[slot.index];
         break;
     }
   }

@@ -8,6 +8,7 @@
 
 #include "tc/api/layout.h"
 #include "tc/api/tc.h"
+#include "tc/ir/check_subscripts.h"
 
 /// What happens between a caller's arguments and a kernel's: every check of a run.
 namespace tc::api {
@@ -37,7 +38,8 @@ struct CallPlan {
   struct Slot {
     enum class Kind : uint8_t { kInput, kOutput, kScalar, kFault };
     Kind kind = Kind::kInput;
-    uint16_t index = 0;
+    uint16_t index =
+        0;  ///< among the arguments of its kind; of check c, 2 * c is the least subscript, 2 * c + 1 the greatest
   };
   DLDevice device{kDLCPU, 0};  ///< that the kernel runs on, and can reach the memory of
   std::vector<TensorArgument> inputs;
@@ -53,8 +55,8 @@ inline constexpr size_t kMaxCallArguments = 512;
 struct CallFrame {
   void* inputs[kMaxCallArguments];
   void* outputs[kMaxCallArguments];
-  int64_t scalars[kMaxCallArguments];  ///< bits of the scalar's type, in the low bytes
-  int64_t fault[2];                    ///< what a failed check of a subscript found
+  int64_t scalars[kMaxCallArguments];      ///< bits of the scalar's type, in the low bytes
+  int64_t fault[ir::kMaxSubscriptChecks];  ///< what checks of subscripts find, in the low bytes
   void* arguments[kMaxCallArguments];
 };
 

@@ -39,4 +39,8 @@ typedef struct DLManagedTensorVersioned {
 /* The code of bool in DLDataType (8 bits), which DLPack 0.6 does not name. */
 #define TC_DLPACK_BOOL 6
 
+/* The codes of 8-bit floats, which DLPack has from version 1.1 on: kDLFloat8_e4m3fn and kDLFloat8_e5m2. */
+#define TC_DLPACK_FLOAT8_E4M3FN 10
+#define TC_DLPACK_FLOAT8_E5M2 12
+
 #endif /* TC_API_DLPACK_VERSIONED_H_ */

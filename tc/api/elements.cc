@@ -7,6 +7,7 @@
 
 #include "tc/interp/scalar.h"
 #include "tc/support/check.h"
+#include "tc/support/float8.h"
 
 namespace tc::api {
 namespace {
@@ -53,6 +54,9 @@ uint16_t float16_bits(double value) {
 
 double load_float(ScalarType type, const void* element) {
   switch (type) {
+    case ScalarType::kFloat8E4M3:
+    case ScalarType::kFloat8E5M2:
+      return float8_from_bits(type, read<uint8_t>(element));
     case ScalarType::kFloat16:
       return float16_from_bits(read<uint16_t>(element));
     case ScalarType::kBFloat16:
@@ -67,8 +71,13 @@ double load_float(ScalarType type, const void* element) {
 }
 
 void store_float(ScalarType type, double value, void* element) {
-  const double rounded = interp::round_to(type, value);
+  // An element that is infinite stays so; only a conversion saturates (T8).
+  const bool infinite = type == ScalarType::kFloat8E5M2 && std::isinf(value);
+  const double rounded = infinite ? value : interp::round_to(type, value);
   switch (type) {
+    case ScalarType::kFloat8E4M3:
+    case ScalarType::kFloat8E5M2:
+      return write(float8_bits(type, rounded), element);
     case ScalarType::kFloat16:
       return write(float16_bits(rounded), element);
     case ScalarType::kBFloat16:

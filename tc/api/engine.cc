@@ -2,217 +2,16 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
 #include <new>
 
 #include "tc/api/emit.h"
+#include "tc/api/engine_impl.h"
 #include "tc/api/kernel.h"
-#include "tc/api/kernel_store.h"
 #include "tc/api/memory_cache.h"
 #include "tc/api/request.h"
-#include "tc/compile/interface.h"
-#include "tc/ir/canonical.h"
-#include "tc/ir/expr_text.h"
-#include "tc/lang/gradient.h"
-#include "tc/support/check.h"
-#include "tc/support/nearest.h"
+#include "tc/lang/generic_gradient.h"
 
 namespace tc::api {
-namespace {
-
-/// Our faults become errors here: none is thrown out of the library.
-template <typename Work>
-auto guarded(Work work) -> decltype(work()) {
-  try {
-    return work();
-  } catch (const InternalError& fault) {
-    return tl::unexpected(Error(fault.what()).with_kind(ErrorKind::kInternal));
-  }
-}
-
-Argument describe(const ir::Tensor& tensor) {
-  Argument argument{.name = tensor.name, .type = ir::from_halide(tensor.type)};
-  argument.role = tensor.role == ir::Role::kInput   ? Role::kInput
-                  : tensor.role == ir::Role::kInOut ? Role::kInOut
-                                                    : Role::kResult;
-  for (const Halide::Expr& extent : tensor.extents) argument.shape.push_back(ir::to_text(extent));
-  return argument;
-}
-
-/// The same index of the same statement, of which the Program may have made several.
-bool is_same(const ir::Index& index, const lang::Index& typed) {
-  return index.name == typed.name && index.range == (typed.given ? typed.given->range : typed.range);
-}
-
-/// The ranges of a statement's indices. The Program has statements of its own among the def's: fills, copies, stores of
-/// wider sums, which lack one of its indices or have what the statement has.
-std::vector<std::pair<std::string, std::string>> ranges_of(const ir::Program& program,
-                                                           const lang::TypedStatement& typed) {
-  for (const ir::Statement& statement : program.statements) {
-    if (statement.range != typed.range) continue;
-    std::vector<std::pair<std::string, std::string>> ranges;
-    for (const lang::Index& wanted : typed.indices) {
-      const auto index =
-          std::ranges::find_if(statement.indices, [&](const ir::Index& known) { return is_same(known, wanted); });
-      if (index != statement.indices.end()) ranges.emplace_back(ir::to_text(index->begin), ir::to_text(index->end));
-    }
-    if (ranges.size() == typed.indices.size()) return ranges;
-  }
-  TC_CHECK(false, "a statement of '{}' is not in the program", program.name);
-}
-
-/// What has been inferred for a typed def, as text.
-lang::InferredRanges ranges_of(const ir::Program& program, const lang::TypedDefinition& definition) {
-  lang::InferredRanges ranges;
-  for (const lang::Tensor& typed : definition.tensors) {
-    const auto tensor = std::ranges::find(program.tensors, typed.name, &ir::Tensor::name);
-    TC_CHECK(tensor != program.tensors.end(), "the tensor '{}' is not in the program", typed.name);
-    ranges.extents.push_back(describe(*tensor).shape);
-  }
-  for (const lang::TypedStatement& statement : definition.statements) {
-    ranges.indices.push_back(ranges_of(program, statement));
-  }
-  return ranges;
-}
-
-/// A def: what calls need to know of it at once, and its Compilation up to its Program when somebody asks.
-struct Def {
-  ir::Program program;  ///< without statements, where it is known from a cache's file
-  std::string digest;   ///< of the whole Program
-
-  Result<const compile::Compilation*> compilation(const compile::Compilation& front,
-                                                  const options::Budget& budget) const {
-    const std::lock_guard<std::mutex> lock(mutex);
-    if (!made) {
-      compile::Settings settings;
-      settings.entry = program.name;
-      settings.budget = budget;
-      compile::Compilation compilation = front;
-      TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
-      made = std::move(compilation);
-    }
-    return &*made;
-  }
-
-  mutable std::mutex mutex;
-  mutable std::optional<compile::Compilation> made;
-};
-
-}  // namespace
-
-struct Engine::Impl {
-  compile::Compilation front;  ///< the text, parsed; in production without a text: nothing
-  std::map<std::string, Def> defs;
-  std::vector<std::string> entries;
-  std::vector<std::string> absent;  ///< in production: defs of the text that the file does not know
-  std::optional<KernelStore> store;
-  std::function<Result<CompiledKernel>(const Request&, const Error&)> on_miss;
-  bool production = false;
-  options::Budget budget;
-  mutable std::atomic<int64_t> memory_hits{0}, file_hits{0}, reproved{0}, compiled{0};
-
-  Result<void> open_store(const EngineOptions& options);
-  Result<const Def*> find(const std::string& entry) const;
-  Result<void> add_defs();
-  Result<void> add_def(const std::string& entry);
-  Result<void> add_known(const cache::Interface& interface);
-  bool is_absent(const std::string& entry) const { return std::ranges::find(absent, entry) != absent.end(); }
-  tl::unexpected<Error> unknown(const std::string& entry) const;
-  Result<compile::Settings> settings(const Request& request, const Def& def) const;
-  Result<CompiledKernel> make(const Request& request, const Def& def, size_t& code_bytes) const;
-  Result<CompiledKernel> make_element_aligned(Request request, const Def& def, const std::string& options) const;
-  Result<CompiledKernel> compile(const compile::Settings& settings, const Def& def, size_t& code_bytes) const;
-};
-
-Signature signature_of(const ir::Program& program) {
-  Signature signature{.entry = program.name, .sizes = program.sizes};
-  for (const std::string& name : program.parameters) {
-    if (const ir::Scalar* scalar = program.find_scalar(name)) {
-      signature.parameters.push_back({.name = name,
-                                      .role = Role::kScalar,
-                                      .type = ir::from_halide(scalar->type),
-                                      .compiled_in = scalar->specialised});
-    } else {
-      signature.parameters.push_back(describe(program.tensor(name)));
-    }
-  }
-  for (const std::string& name : program.results) signature.results.push_back(describe(program.tensor(name)));
-  return signature;
-}
-
-// --- defs -------------------------------------------------------------------------------------------------------
-
-Result<const Def*> Engine::Impl::find(const std::string& entry) const {
-  if (entry.empty() && entries.size() == 1) return &defs.at(entries[0]);
-  if (entry.empty()) return fail("the text has {} defs; name one: {}", entries.size(), fmt::join(entries, ", "));
-  const auto found = defs.find(entry);
-  if (found != defs.end()) return &found->second;
-  if (is_absent(entry)) return unknown(entry);
-  const std::string meant = nearest(entry, entries);
-  if (!meant.empty()) return fail("there is no def '{}'; did you mean '{}'?", entry, meant);
-  return fail("there is no def '{}'; there are {}", entry, fmt::join(entries, ", "));
-}
-
-/// A def that the file knows by its interface.
-Result<void> Engine::Impl::add_known(const cache::Interface& interface) {
-  auto program = compile::program_of(interface);
-  if (!program)
-    return fail("the cache {}: the interface of '{}' cannot be read", store->file()->path(), interface.entry);
-  Def& def = defs[interface.entry];
-  def.program = std::move(*program);
-  def.digest = interface.program;
-  entries.push_back(interface.entry);
-  return {};
-}
-
-/// A def of the text: by its interface if the file knows it, else through the front end.
-Result<void> Engine::Impl::add_def(const std::string& entry) {
-  std::string text;
-  if (store) {
-    text = compile::source_of(*front.file, entry);
-    Result<std::optional<cache::Interface>> known = store->file()->find_interface(Digest::of(text));
-    if (!known) store->warn(known.error().diagnostics().at(0).message);
-    if (known && *known) return add_known(**known);
-    if (production) {
-      absent.push_back(entry);
-      return {};
-    }
-  }
-  if (!front.typed) TC_TRY_VOID(compile::run_passes(compile::Settings(), front, "analyse"));
-  compile::Settings settings;
-  settings.entry = entry;
-  settings.budget = budget;
-  compile::Compilation compilation = front;
-  TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
-  Def& def = defs[entry];
-  def.program = *compilation.program;
-  def.made = std::move(compilation);
-  entries.push_back(entry);
-  if (!store) return {};
-  def.digest = ir::digest_of(def.program).to_string();
-  const std::optional<cache::Interface> interface = compile::interface_of(def.program, text);
-  if (!interface || store->file()->mode() == cache::Mode::kReadOnly) return {};
-  if (auto written = store->file()->put(Digest::of(text), *interface); !written) {
-    store->warn(written.error().diagnostics().at(0).message);
-  }
-  return {};
-}
-
-Result<void> Engine::Impl::add_defs() {
-  for (const lang::Definition& definition : front.file->definitions) {
-    // Two defs of one name: the analysis says so.
-    if (defs.contains(definition.name.text)) return compile::run_passes(compile::Settings(), front, "analyse");
-    TC_TRY_VOID(add_def(definition.name.text));
-  }
-  if (entries.empty() && !absent.empty() && !on_miss) return unknown(absent[0]);
-  return {};
-}
-
-tl::unexpected<Error> Engine::Impl::unknown(const std::string& entry) const {
-  return fail("the cache {} does not know the def '{}'", store->file()->path(), entry);
-}
-
 // --- creating ---------------------------------------------------------------------------------------------------
 
 Engine::Engine(std::shared_ptr<const Impl> impl, size_t memory_bytes)
@@ -242,11 +41,13 @@ Result<Engine> Engine::create(std::string_view text, std::string_view name, cons
   return guarded([&]() -> Result<Engine> {
     auto impl = std::make_shared<Impl>();
     impl->budget = options.budget;
+    impl->cancel = options.cancel;
     if (!options.cache.empty()) TC_TRY_VOID(impl->open_store(options));
     impl->front.source = std::make_shared<const Source>(std::string(name), std::string(text));
     // All defs are checked, also where the file knows one or the other.
     TC_TRY_VOID(compile::run_passes(compile::Settings(), impl->front, impl->store ? "parse" : "analyse"));
     TC_TRY_VOID(impl->add_defs());
+    impl->cancel = {};
     return Engine(std::move(impl), options.memory_bytes);
   });
 }
@@ -266,10 +67,14 @@ Result<Engine> Engine::production(const std::string& cache, const ProductionOpti
     }
     TC_TRY(interfaces, impl->store->file()->interfaces());
     for (const cache::Interface& interface : interfaces) {
+      const bool is_instance =
+          std::ranges::any_of(interface.scalars, [](const cache::Interface::Scalar& s) { return s.value.has_value(); });
+      if (is_instance) continue;
       if (impl->defs.contains(interface.entry)) {
         return fail("the cache {} has several programs called '{}'; the text must say which", cache, interface.entry);
       }
-      TC_TRY_VOID(impl->add_known(interface));
+      TC_TRY_VOID(impl->fill_known(impl->defs[interface.entry], interface));
+      impl->entries.push_back(interface.entry);
     }
     if (impl->entries.empty()) return fail("the cache {} has no programs", cache);
     std::ranges::sort(impl->entries);
@@ -287,7 +92,10 @@ EngineStatistics Engine::statistics() const {
 
 Result<Signature> Engine::signature(std::string_view entry) const {
   return guarded([&]() -> Result<Signature> {
-    TC_TRY(def, impl_->find(std::string(entry)));
+    const std::string wanted = entry.empty() && impl_->entries.size() == 1 ? impl_->entries[0] : std::string(entry);
+    const lang::Definition* generic = impl_->generic(wanted);
+    if (generic && wanted == generic->name.text) return impl_->generic_signature(*generic);
+    TC_TRY(def, impl_->find(wanted));
     return signature_of(def->program);
   });
 }
@@ -300,14 +108,14 @@ Result<compile::Settings> Engine::Impl::settings(const Request& request, const D
 
 Result<Specs> Engine::infer(const Request& request) const {
   return guarded([&]() -> Result<Specs> {
-    TC_TRY(def, impl_->find(request.entry));
+    TC_TRY(def, impl_->find(request.entry, request));
     TC_TRY(settings, impl_->settings(request, *def));
     if (impl_->production) {
-      TC_TRY(bindings, ir::bind(def->program, settings.given));
-      return specs_of(def->program, bindings, settings.layouts);
+      TC_TRY(program, impl_->program_for(*def, settings));
+      TC_TRY(bindings, ir::bind(*program, settings.given));
+      return specs_of(*program, bindings, settings.layouts);
     }
-    TC_TRY(front, def->compilation(impl_->front, impl_->budget));
-    compile::Compilation compilation = *front;
+    TC_TRY(compilation, def->compilation(impl_->front, settings));
     TC_TRY_VOID(compile::run_passes(settings, compilation, "specialise"));
     return specs_of(*compilation.specialised, settings.layouts);
   });
@@ -317,11 +125,11 @@ Result<Specs> Engine::infer(const Request& request) const {
 
 Result<CompiledKernel> Engine::Impl::compile(const compile::Settings& settings, const Def& def,
                                              size_t& code_bytes) const {
-  TC_TRY(front, def.compilation(this->front, settings.budget));
-  compile::Compilation compilation = *front;
+  TC_TRY(compilation, def.compilation(this->front, settings));
   TC_TRY_VOID(compile::run_passes(settings, compilation));
   ++compiled;
   if (store && settings.backend != Backend::kSimulator) {
+    keep_instance(def, compilation);
     store->put(settings, {def.program, def.digest, {}}, compilation);
   }
   const CompiledKernel kernel = kernel_of(settings, compilation);
@@ -338,8 +146,8 @@ Result<CompiledKernel> Engine::Impl::make(const Request& request, const Def& def
   const bool kept = request.backend != Backend::kSimulator;
   if (!kept && production) return fail("a cache keeps no kernels of the simulator; production compiles nothing");
   if (!store || !kept) return compile(settings, def, code_bytes);
-  TC_TRY(found,
-         store->find(settings, {def.program, def.digest, [&] { return def.compilation(front, settings.budget); }}));
+  TC_TRY(program, program_for(def, settings));
+  TC_TRY(found, store->find(settings, {*program, def.digest, [&] { return def.compilation(front, settings); }}));
   if (found.kernel) {
     ++file_hits;
     if (found.reproved) ++reproved;
@@ -361,11 +169,12 @@ Result<CompiledKernel> Engine::Impl::make_element_aligned(Request request, const
                                                           const std::string& options) const {
   request.element_aligned = true;
   request.cancel = {};
-  const bool strict = request.mapping.strict;
+  const bool strict = request.mapping.strict, check_bounds = request.mapping.check_bounds;
   const options::MappingOptions asked = request.mapping;
   // Those that somebody wrote code for by hand are no options.
   if (auto mapping = options::mapping_options_from_text(options)) request.mapping = *std::move(mapping);
   request.mapping.strict = strict;
+  request.mapping.check_bounds = check_bounds;
   size_t code_bytes = 0;
   Result<CompiledKernel> kernel = make(request, def, code_bytes);
   if (!kernel && production) {
@@ -382,7 +191,7 @@ Result<CompiledKernel> Engine::Impl::make_element_aligned(Request request, const
 
 Result<CompiledKernel> Engine::compile(const Request& request) const {
   return guarded([&]() -> Result<CompiledKernel> {
-    const Result<const Def*> found = impl_->find(request.entry);
+    const Result<const Def*> found = impl_->find(request.entry, request);
     if (!found && impl_->on_miss && impl_->is_absent(request.entry)) return impl_->on_miss(request, found.error());
     TC_TRY(def, found);
     const std::string bytes = request_bytes(request, def->program);
@@ -394,6 +203,12 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
     }
     size_t code_bytes = 0;
     Result<CompiledKernel> kernel = impl_->make(request, *def, code_bytes);
+    if (!kernel && impl_->production) {
+      // A kernel that checks more than it was asked to serves, too.
+      Request checked = request;
+      checked.options.check_bounds = checked.mapping.check_bounds = true;
+      if (Result<CompiledKernel> other = impl_->make(checked, *def, code_bytes)) kernel = std::move(other);
+    }
     if (!kernel && impl_->production && impl_->on_miss) return impl_->on_miss(request, kernel.error());
     if (kernel && request.backend != Backend::kCpu && !request.element_aligned) {
       kernel->impl_->element_aligned.made_by(
@@ -419,13 +234,12 @@ Result<std::string> Engine::emit(const Request& request, std::string_view stage,
     Request of_stage = request;
     of_stage.backend = wanted.backend;
     of_stage.device = 0;  // none is needed
-    TC_TRY(def, impl_->find(request.entry));
+    TC_TRY(def, impl_->find(request.entry, request));
     if (impl_->production) return fail("production compiles nothing, and has no stages of '{}' to show", request.entry);
     TC_TRY(settings, settings_of(of_stage, def->program));
     TC_TRY(gpu, compile::target_of_arch(std::string(arch)));
     settings.gpu = gpu;
-    TC_TRY(front, def->compilation(impl_->front, impl_->budget));
-    compile::Compilation run = *front;
+    TC_TRY(run, def->compilation(impl_->front, settings));
     TC_TRY(specialise, compile::find_pass("specialise", wanted.backend));
     TC_TRY(last, compile::find_pass(wanted.pass, wanted.backend));
     if (last >= specialise) TC_TRY_VOID(check_sizes(settings, *run.program));
@@ -436,13 +250,17 @@ Result<std::string> Engine::emit(const Request& request, std::string_view stage,
 
 Result<std::string> Engine::gradient(std::string_view entry) const {
   return guarded([&]() -> Result<std::string> {
-    TC_TRY(def, impl_->find(std::string(entry)));
     if (impl_->production) return fail("production compiles nothing, and derives no gradient of '{}'", entry);
-    TC_TRY(front, def->compilation(impl_->front, impl_->budget));
-    const auto& definitions = front->typed->definitions;
-    const auto typed = std::ranges::find(definitions, front->program->name, &lang::TypedDefinition::name);
-    TC_CHECK(typed != definitions.end(), "the def '{}' is not in its text", front->program->name);
-    return lang::gradient(*typed, front->source, ranges_of(*front->program, *typed));
+    const std::string wanted = entry.empty() && impl_->entries.size() == 1 ? impl_->entries[0] : std::string(entry);
+    const lang::Definition* generic = impl_->generic(wanted);
+    if (generic && wanted == generic->name.text) {
+      return lang::generic_gradient(*generic, [&](const lang::TypeArguments& types) -> Result<std::string> {
+        TC_TRY(instance, impl_->find_instance(*generic, types));
+        return impl_->gradient(*instance);
+      });
+    }
+    TC_TRY(def, impl_->find(wanted));
+    return impl_->gradient(*def);
   });
 }
 

@@ -29,13 +29,15 @@ std::vector<TensorArgument> arguments_of(const std::vector<Argument>& arguments,
 }
 
 /// Where the kernel's argument of a name comes from.
-CallPlan::Slot slot_of(const std::string& name, const CallPlan& plan) {
+CallPlan::Slot slot_of(const std::string& name, const CallPlan& plan, const std::vector<ir::SubscriptCheck>& checks) {
   const auto place_in = [&](const auto& arguments, SlotKind kind) -> std::optional<CallPlan::Slot> {
     const auto found = std::ranges::find_if(arguments, [&](const auto& argument) { return argument.name == name; });
     if (found == arguments.end()) return std::nullopt;
     return CallPlan::Slot{kind, static_cast<uint16_t>(found - arguments.begin())};
   };
-  if (name == cpu::kFaultBuffer) return {SlotKind::kFault, 0};
+  for (size_t c = 0; c < checks.size(); ++c) {
+    if (name == checks[c].found) return {SlotKind::kFault, static_cast<uint16_t>(c)};
+  }
   if (const auto slot = place_in(plan.inputs, SlotKind::kInput)) return *slot;
   if (const auto slot = place_in(plan.outputs, SlotKind::kOutput)) return *slot;
   const auto slot = place_in(plan.scalars, SlotKind::kScalar);
@@ -81,7 +83,7 @@ void CompiledKernel::Impl::fill_plan(const compile::Settings& settings) {
 }
 
 CompiledKernel::Impl::Impl(const compile::Settings& settings, const compile::Compilation& compilation)
-    : signature(signature_of(*compilation.program)),
+    : signature(signature_of(compilation.concrete())),
       specs(specs_of(*compilation.specialised, settings.layouts)),
       provenance{.from_file = false,
                  .options = compile::options_text(settings),
@@ -91,7 +93,7 @@ CompiledKernel::Impl::Impl(const compile::Settings& settings, const compile::Com
   fill_plan(settings);
   const std::vector<std::string> names = runner->arguments();
   TC_CHECK(names.size() < kMaxCallArguments, "{} arguments", names.size());
-  for (const std::string& name : names) plan.slots.push_back(slot_of(name, plan));
+  for (const std::string& name : names) plan.slots.push_back(slot_of(name, plan, compilation.checks));
   for (const compile::PassTime& time : compilation.times) times.push_back({time.pass, time.ms});
   if (compilation.object) code_bytes = compilation.object->bytes.size();
   if (compilation.compiled) code_bytes = compilation.compiled->cubin.size();

@@ -180,7 +180,7 @@ Result<bool> KernelStore::prove(const Search& search, const cache::Key& key, con
   Result<bool> holds = false;
   if (settings) {
     TC_TRY(compilation, search.def.compilation());
-    holds = compile::reprove(*settings, *compilation, entry);
+    holds = compile::reprove(*settings, compilation, entry);
   }
   if (!holds && holds.error().kind() == ErrorKind::kCancelled) return holds;
   if (!holds || !*holds) {

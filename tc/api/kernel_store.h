@@ -30,7 +30,7 @@ class KernelStore {
     const ir::Program& program;  ///< symbolic; statements are not looked at
     const std::string& digest;
     /// The def's Compilation up to its Program, for proofs. Not called in production.
-    std::function<Result<const compile::Compilation*>()> compilation;
+    std::function<Result<compile::Compilation>()> compilation;
   };
 
   /// What a request leads to.

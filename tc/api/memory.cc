@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <fstream>
 #include <limits>
 #include <sstream>
+#include <thread>
 
 namespace tc::api {
 namespace {
@@ -53,7 +55,7 @@ int64_t group_bytes(const std::string& root) {
     const int64_t limit = number_in(root + files.limit);
     int64_t used = number_in(root + files.usage);
     if (limit == kUnknown || used == kUnknown) continue;
-    for (const char* name : {files.active_file, files.inactive_file}) {
+    for (const char* name : {files.active_file, files.inactive_file, "slab_reclaimable"}) {
       const int64_t pages = number_of(root + files.statistics, name);
       if (pages != kUnknown) used -= pages;
     }
@@ -62,9 +64,26 @@ int64_t group_bytes(const std::string& root) {
   return kUnknown;
 }
 
+/// How often, and how long apart, a figure of 0 is read again.
+constexpr int kReadings = 4;
+constexpr std::chrono::milliseconds kApart{30};
+
+/// The kernel writes a group's statistics later than its use. While files are read fast, all seems to be in use: a
+/// process that runs has some memory, so 0 is no figure, and is unknown where it stays.
+template <typename Read>
+int64_t settled(Read read) {
+  for (int reading = 0; reading < kReadings; ++reading) {
+    if (reading > 0) std::this_thread::sleep_for(kApart);
+    if (const int64_t bytes = read(); bytes > 0) return bytes;
+  }
+  return kUnknown;
+}
+
 }  // namespace
 
-int64_t available_memory_bytes(const std::string& root) { return std::min(machine_bytes(root), group_bytes(root)); }
+int64_t available_memory_bytes(const std::string& root) {
+  return std::min(settled([&] { return machine_bytes(root); }), settled([&] { return group_bytes(root); }));
+}
 
 std::string human_bytes(int64_t bytes) {
   constexpr std::array<const char*, 6> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};

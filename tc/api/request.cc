@@ -17,11 +17,14 @@ namespace tc::api {
 namespace {
 
 /// Notes one tensor that the caller describes.
-Result<void> take_tensor(const char* word, const ir::Tensor& tensor, const TensorSpec& spec,
+Result<void> take_tensor(const char* word, const std::string& def, const ir::Tensor& tensor, const TensorSpec& spec,
                          compile::Settings& settings) {
   const std::string name = fmt::format("{} '{}'", word, tensor.name);
   const ScalarType declared = ir::from_halide(tensor.type);
-  if (spec.type != declared) return fail("{} is of {}; the text says {}", name, name_of(spec.type), name_of(declared));
+  if (spec.type != declared) {
+    return fail("{} is of {}; the text says {}: cast it, or write 'def {}<T>(T(...) {})' for both", name,
+                name_of(spec.type), name_of(declared), def.substr(0, def.find('<')), tensor.name);
+  }
   const auto negative = std::ranges::find_if(spec.shape, [](int64_t extent) { return extent < 0; });
   if (negative != spec.shape.end()) return fail("{} has an extent of {}", name, *negative);
   settings.given.shapes[tensor.name] = spec.shape;
@@ -60,7 +63,8 @@ Result<void> take_tensors(const char* word, const std::vector<std::string>& name
   }
   for (size_t i = 0; i < specs.size(); ++i) {
     if (!specs[i]) continue;
-    if (auto taken = take_tensor(word, program.tensor(names[i]), *specs[i], settings); !taken) return taken;
+    if (auto taken = take_tensor(word, program.name, program.tensor(names[i]), *specs[i], settings); !taken)
+      return taken;
   }
   return {};
 }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <mutex>
 
 #include "tc/api/elements.h"
 #include "tc/api/request.h"
@@ -26,9 +27,18 @@ bool aligned(const CallFrame& frame, size_t tensors, AlignmentOf alignment_of) {
   return true;
 }
 
+/// The error of the first check whose subscript has left its tensor.
+Result<void> judge(const std::string& entry, const std::vector<ir::SubscriptCheck>& checks, const int64_t* found) {
+  for (size_t c = 0; c < checks.size(); ++c) {
+    const std::string sentence = ir::violation(checks[c], load_integer(checks[c].type, &found[c]));
+    if (!sentence.empty()) return fail("{} of '{}'", sentence, entry);
+  }
+  return {};
+}
+
 class CpuRunner : public Runner {
  public:
-  CpuRunner(std::string entry, std::vector<std::string> arguments, std::vector<cpu::BoundsCheck> checks,
+  CpuRunner(std::string entry, std::vector<std::string> arguments, std::vector<ir::SubscriptCheck> checks,
             std::shared_ptr<const cpu::Loaded> loaded)
       : entry_(std::move(entry)),
         arguments_(std::move(arguments)),
@@ -39,32 +49,30 @@ class CpuRunner : public Runner {
 
   Result<void> run(const CallFrame& frame, void*) const override {
     const int code = loaded_->call(const_cast<void**>(frame.arguments));  // the table itself is only read
-    if (code != 0) return tl::unexpected(failure(code, frame));
-    return {};
+    if (code != 0) return tl::unexpected(failure(code));
+    return judge(entry_, checks_, frame.fault);
   }
   Result<void> wait(void*) const override { return {}; }
   Result<void> prepare(void*) const override { return {}; }
 
  private:
-  Error failure(int code, const CallFrame& frame) const {
+  Error failure(int code) const {
     if (code == cpu::kOutOfMemory) return Error(fmt::format("'{}' ran out of memory for its temporaries", entry_));
-    if (code == cpu::kOutOfBounds && frame.fault[0] >= 0 && frame.fault[0] < static_cast<int64_t>(checks_.size())) {
-      const cpu::BoundsCheck& check = checks_[static_cast<size_t>(frame.fault[0])];
-      return Error(fmt::format("subscript {} of dimension {} of '{}' is outside [0, {}), in statement {} of '{}'",
-                               frame.fault[1], check.dimension, check.tensor, check.extent, check.statement, entry_));
-    }
     return Error(fmt::format("'{}' failed with code {}", entry_, code)).with_kind(ErrorKind::kInternal);
   }
 
   std::string entry_;
   std::vector<std::string> arguments_;
-  std::vector<cpu::BoundsCheck> checks_;
+  std::vector<ir::SubscriptCheck> checks_;
   std::shared_ptr<const cpu::Loaded> loaded_;
 };
 
 class CudaRunner : public Runner {
  public:
-  explicit CudaRunner(std::shared_ptr<cuda::Executable> executable) : executable_(std::move(executable)) {}
+  CudaRunner(std::string entry, std::vector<ir::SubscriptCheck> checks, std::shared_ptr<cuda::Executable> executable)
+      : entry_(std::move(entry)), checks_(std::move(checks)), executable_(std::move(executable)) {
+    for (const ir::SubscriptCheck& check : checks_) found_.push_back(executable_->plan().buffer(check.found));
+  }
 
   std::vector<std::string> arguments() const override {
     std::vector<std::string> names;
@@ -82,8 +90,21 @@ class CudaRunner : public Runner {
     const size_t tensors = executable_->plan().tensors.size();
     cuda::Address addresses[kMaxCallArguments];
     for (size_t i = 0; i < tensors; ++i) addresses[i] = reinterpret_cast<cuda::Address>(frame.arguments[i]);
-    return executable_->run(stream, {addresses, tensors},
-                            {frame.arguments + tensors, executable_->plan().scalars.size()});
+    const std::span<const void* const> scalars(frame.arguments + tensors, executable_->plan().scalars.size());
+    if (checks_.empty()) return executable_->run(stream, {addresses, tensors}, scalars);
+    TC_TRY(captured, is_captured(stream));
+    if (captured) {
+      return fail(
+          "a run of '{}' checks subscripts and waits for what it finds, which a stream that is being captured "
+          "cannot: capture a kernel without check_bounds",
+          entry_);
+    }
+    // What one run finds is read before another one writes there.
+    const std::lock_guard<std::mutex> lock(mutex_);
+    TC_TRY_VOID(executable_->run(stream, {addresses, tensors}, scalars));
+    std::vector<int64_t> found(found_.size());
+    TC_TRY_VOID(executable_->read_workspace(stream, found_, found));
+    return judge(entry_, checks_, found.data());
   }
 
   Result<void> wait(void* stream) const override {
@@ -105,13 +126,22 @@ class CudaRunner : public Runner {
   }
 
  private:
+  std::string entry_;
+  std::vector<ir::SubscriptCheck> checks_;
+  std::vector<int> found_;  ///< buffers of the workspace, one of each check
   std::shared_ptr<cuda::Executable> executable_;
+  mutable std::mutex mutex_;
 };
 
 class SimulatedRunner : public Runner {
  public:
-  explicit SimulatedRunner(const compile::Compilation& c) : program_(c.mapping->program) {
-    for (const ir::Tensor& tensor : c.specialised->tensors) {
+  explicit SimulatedRunner(const compile::Compilation& c)
+      : entry_(c.program->name), checks_(c.checks), program_(c.mapping->program) {
+    // What checks find is handed over as a result is, not kept in the workspace.
+    std::erase_if(program_.workspace, [&](const tile::Tensor& tensor) {
+      return std::ranges::find(checks_, tensor.name, &ir::SubscriptCheck::found) != checks_.end();
+    });
+    for (const ir::Tensor& tensor : c.checked->tensors) {
       if (tensor.role != ir::Role::kTemporary) tensors_.push_back({tensor.name, bytes_of_tensor(tensor)});
     }
     for (const ir::Scalar& scalar : c.specialised->scalars) {
@@ -152,7 +182,7 @@ class SimulatedRunner : public Runner {
       }
     }
     TC_TRY(report, tile::simulate(program_, arguments));
-    if (report.findings.empty()) return {};
+    if (report.findings.empty()) return judge(entry_, checks_, frame.fault);
     std::vector<Diagnostic> diagnostics;
     for (const tile::Finding& finding : report.findings) {
       diagnostics.push_back({std::nullopt, fmt::format("the simulator finds: {}", finding.sentence), {}});
@@ -169,6 +199,8 @@ class SimulatedRunner : public Runner {
     return static_cast<size_t>(bytes);
   }
 
+  std::string entry_;
+  std::vector<ir::SubscriptCheck> checks_;
   tile::Program program_;
   std::vector<std::pair<std::string, size_t>> tensors_;
   std::vector<std::pair<std::string, ScalarType>> scalars_;
@@ -176,27 +208,36 @@ class SimulatedRunner : public Runner {
 };
 
 /// The name of what stands in a slot of an entry.
-std::string name_of(const cache::Slot& slot, const ir::Program& program) {
+std::string name_of(const cache::Slot& slot, const cache::Entry& entry, const ir::Program& program) {
   using Kind = cache::Slot::Kind;
-  if (slot.kind == Kind::kFault) return cpu::kFaultBuffer;
   const auto index = static_cast<size_t>(slot.index);
+  if (slot.kind == Kind::kFault) return entry.checks[index].found;
   if (slot.kind == Kind::kOutput) return program.results[index];
   if (slot.kind == Kind::kInput) return inputs_of(program)[index];
   return program.scalars[index].name;
 }
 
+std::vector<ir::SubscriptCheck> checks_of(const cache::Entry& entry) {
+  std::vector<ir::SubscriptCheck> checks;
+  for (const cache::Check& check : entry.checks) {
+    checks.push_back({.statement = check.statement,
+                      .tensor = check.tensor,
+                      .dimension = check.dimension,
+                      .extent = check.extent,
+                      .type = check.type,
+                      .found = check.found});
+  }
+  return checks;
+}
+
 Result<std::unique_ptr<const Runner>> load_cpu(const ir::Program& program, const cache::Entry& entry) {
   std::vector<std::string> arguments;
-  for (const cache::Slot& slot : entry.slots) arguments.push_back(name_of(slot, program));
-  std::vector<cpu::BoundsCheck> checks;
-  for (const cache::CpuCode::Check& check : entry.cpu.checks) {
-    checks.push_back({check.statement, name_of(check.tensor, program), check.dimension, check.extent});
-  }
+  for (const cache::Slot& slot : entry.slots) arguments.push_back(name_of(slot, entry, program));
   TC_TRY(loaded, cpu::load_object({.name = entry.cpu.symbol,
                                    .target = entry.cpu.target,
                                    .bytes = entry.cpu.object,
                                    .arguments = static_cast<int>(arguments.size())}));
-  return std::make_unique<CpuRunner>(program.name, std::move(arguments), std::move(checks), std::move(loaded));
+  return std::make_unique<CpuRunner>(program.name, std::move(arguments), checks_of(entry), std::move(loaded));
 }
 
 Result<std::unique_ptr<const Runner>> load_cuda(const compile::Settings& settings, const ir::Program& program,
@@ -204,7 +245,7 @@ Result<std::unique_ptr<const Runner>> load_cuda(const compile::Settings& setting
   cuda::LaunchPlan plan = entry.gpu.plan;
   for (size_t i = 0; i < entry.slots.size(); ++i) {
     std::string& name = i < plan.tensors.size() ? plan.tensors[i].name : plan.scalars[i - plan.tensors.size()].name;
-    name = name_of(entry.slots[i], program);
+    name = name_of(entry.slots[i], entry, program);
   }
   TC_TRY(context, cuda::Context::open(settings.gpu.ordinal));
   const std::optional<cache::Cubin> code = entry.gpu.code_for(settings.gpu.arch.number);
@@ -213,7 +254,7 @@ Result<std::unique_ptr<const Runner>> load_cuda(const compile::Settings& setting
   cuda::ModuleCache modules;
   TC_TRY(executable,
          cuda::Executable::load(context, arch, code ? code->bytes : entry.gpu.cubin, std::move(plan), modules));
-  return std::make_unique<CudaRunner>(std::move(executable));
+  return std::make_unique<CudaRunner>(program.name, checks_of(entry), std::move(executable));
 }
 
 }  // namespace
@@ -223,12 +264,13 @@ bool fit_program(const cache::Entry& entry, const ir::Program& program) {
   const size_t inputs = inputs_of(program).size();
   const auto fits = [&](const cache::Slot& slot) {
     const auto index = static_cast<size_t>(slot.index);
-    return slot.kind == Kind::kFault || (slot.kind == Kind::kInput && index < inputs) ||
+    return (slot.kind == Kind::kFault && index < entry.checks.size()) ||
+           (slot.kind == Kind::kInput && index < inputs) ||
            (slot.kind == Kind::kOutput && index < program.results.size()) ||
            (slot.kind == Kind::kScalar && index < program.scalars.size());
   };
-  return entry.slots.size() < kMaxCallArguments && std::ranges::all_of(entry.slots, fits) &&
-         std::ranges::all_of(entry.cpu.checks, [&](const auto& check) { return fits(check.tensor); });
+  return entry.slots.size() < kMaxCallArguments && entry.checks.size() <= ir::kMaxSubscriptChecks &&
+         std::ranges::all_of(entry.slots, fits);
 }
 
 Result<std::unique_ptr<const Runner>> load_runner(const compile::Settings& settings, const ir::Program& program,
@@ -242,10 +284,10 @@ std::unique_ptr<const Runner> make_runner(const compile::Settings& settings, con
     case options::Backend::kCpu: {
       std::vector<std::string> arguments;
       for (const cpu::KernelArgument& argument : c.stmt->arguments) arguments.push_back(argument.name);
-      return std::make_unique<CpuRunner>(c.program->name, std::move(arguments), c.stmt->checks, c.loaded);
+      return std::make_unique<CpuRunner>(c.program->name, std::move(arguments), c.checks, c.loaded);
     }
     case options::Backend::kCuda:
-      return std::make_unique<CudaRunner>(c.executable);
+      return std::make_unique<CudaRunner>(c.program->name, c.checks, c.executable);
     case options::Backend::kSimulator:
       return std::make_unique<SimulatedRunner>(c);
   }

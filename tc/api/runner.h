@@ -15,7 +15,7 @@ namespace tc::api {
 class Runner {
  public:
   virtual ~Runner() = default;
-  /// Names of the arguments that it takes, in order: cpu::kFaultBuffer or those of the program.
+  /// Names of the arguments that it takes, in order: those of the program, and of the results of its checks.
   virtual std::vector<std::string> arguments() const = 0;
   /// Whether the tensors of a checked call are aligned as the code needs it.
   virtual bool takes(const CallFrame&) const { return true; }

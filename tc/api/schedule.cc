@@ -24,8 +24,11 @@ struct Schedule::Impl {
   std::shared_ptr<const Impl> with(gpu::Schedule changed) const {
     return std::make_shared<const Impl>(Impl{settings, compilation, std::move(changed)});
   }
-  Result<gpu::Mapping> mapping() const {
-    TC_TRY(mapping, schedule.lower(settings.gpu.device));
+  Result<gpu::Mapping> mapping() const { return mapping(settings); }
+  /// For the device of other settings.
+  Result<gpu::Mapping> mapping(const compile::Settings& target) const {
+    const bool readonly_cache = target.mapping.use_readonly_cache.value_or(true);
+    TC_TRY(mapping, schedule.lower(target.gpu.device, {.readonly_cache = readonly_cache}));
     mapping.program.header = gpu::report(mapping);
     return mapping;
   }
@@ -255,8 +258,7 @@ Result<std::string> Schedule::tile_text() const {
 Result<std::string> Schedule::cuda_text() const {
   return guarded([&]() -> Result<std::string> {
     TC_TRY(mapping, impl_->mapping());
-    const options::MappingOptions& options = impl_->settings.mapping;
-    return cuda::print(mapping.program, {.readonly_cache = options.use_readonly_cache.value_or(true)});
+    return cuda::print(mapping.program);
   });
 }
 
@@ -268,8 +270,7 @@ Result<CompiledKernel> Schedule::compile() const {
       settings.gpu = target;
     }
     compile::Compilation compilation = impl_->compilation;
-    TC_TRY(mapping, impl_->schedule.lower(settings.gpu.device));
-    mapping.program.header = gpu::report(mapping);
+    TC_TRY(mapping, impl_->mapping(settings));
     compilation.mapping = std::move(mapping);
     TC_TRY(tile_pass, compile::find_pass("tile", settings.backend));
     compilation.done = tile_pass + 1;

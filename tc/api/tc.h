@@ -88,14 +88,23 @@ struct Argument {
   std::string name{};
   Role role = Role::kInput;
   ScalarType type = ScalarType::kFloat32;
+  std::string type_variable{};  ///< in a generic def's signature: it decides the type, or is decided by it
   /// Of a tensor: extents over size names, as text. "C.0" is one that only a call decides.
   std::vector<std::string> shape{};
   bool compiled_in = false;  ///< of an integer scalar: its value decides a shape, a range or a subscript
 };
 
-/// The arguments of a def.
+/// A variable of a generic def (T7).
+struct TypeVariable {
+  std::string name{};
+  std::string restriction{};  ///< "float", "integer", or nothing
+};
+
+/// The arguments of a def. Of a generic one, types are those of its first instance without errors, and arguments that
+/// are declared with a variable name it.
 struct Signature {
   std::string entry{};
+  std::vector<TypeVariable> type_variables{};
   std::vector<Argument> parameters{};  ///< inputs and scalars, in the order of the text
   std::vector<Argument> results{};     ///< results and in-outs, in the order of the text
   std::vector<std::string> sizes{};    ///< names of symbolic sizes, in order of first appearance
@@ -103,7 +112,9 @@ struct Signature {
 
 /// What is compiled: an entry, specialised to types, shapes, strides and compiled-in scalars.
 struct Request {
-  std::string entry{};  ///< may be empty if the text has one def
+  std::string entry{};  ///< may be empty if the text has one def; an instance of a generic one: "softmax<float16>"
+  /// Types of a generic def's variables, by name, that no given tensor decides; others must agree.
+  std::map<std::string, ScalarType> types{};
   /// Tensor parameters in order. Absent (or beyond the end): dense, with extents that follow from the sizes.
   std::vector<std::optional<TensorSpec>> inputs{};
   /// Results in order. Absent (or beyond the end): dense, with inferred extents. One that is given must have the
@@ -259,6 +270,7 @@ struct EngineOptions {
   bool keep_text = false;  ///< CUDA text is kept in the file too
   /// For the proofs that each def needs when the engine is made: their time.
   options::Budget budget{};
+  std::stop_token cancel{};  ///< ends those proofs, from any thread: create() then returns an error
   /// Told what does not stop the engine: damaged entries, a file that cannot be written. From the calling thread, in
   /// the middle of a look-up: it does not call the engine.
   std::function<void(const std::string&)> on_warning{};
@@ -297,7 +309,8 @@ class Engine {
 
   std::vector<std::string> entries() const;  ///< in the order of the text
 
-  /// Errors here and below: an entry that the text does not have (with the nearest that it has).
+  /// Errors here and below: an entry that the text does not have (with the nearest that it has); types that do not
+  /// decide an instance of a generic def.
   Result<Signature> signature(std::string_view entry = {}) const;
 
   /// Extents of all tensors, without compiling. Errors: as compile(), as far as they concern shapes.
@@ -318,7 +331,9 @@ class Engine {
 
   /// The text of a def that computes the gradients of a def's float inputs, from those of its results: parameters are
   /// what it reads of the first's parameters and results, then d_R for each float result R; results are d_A for each
-  /// float input A. Errors: what cannot be derived, at its place (tc/lang/gradient.h).
+  /// float input A. An in-out tensor C is an input old_C too. docs/gradients.md has the conventions. Errors: what
+  /// cannot be derived, at its place. Of a generic def a generic one, of an instance ("softmax<float16>") one for its
+  /// types.
   Result<std::string> gradient(std::string_view entry = {}) const;
 
   EngineStatistics statistics() const;

@@ -67,7 +67,8 @@ size_t tc_engine_entries(const tc_engine* engine);
 /* The name of an entry, owned by the engine; NULL beyond the last. */
 const char* tc_engine_entry(const tc_engine* engine, size_t entry);
 
-/* A request for an entry (NULL or "" if the text has one). */
+/* A request for an entry (NULL or "" if the text has one). The tensors that are set decide the types of a generic def;
+ * where none does, the entry is an instance: "softmax<float16>". */
 tc_status tc_request_create(const char* entry, tc_request** request);
 void tc_request_destroy(tc_request* request);
 /* Type, shape and strides of a tensor parameter, or of a result, by position. One that is not set is dense, and its

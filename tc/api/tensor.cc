@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kAlignment = 64;
 
 std::optional<ScalarType> from_dlpack(DLDataType type) {
-  for (int i = 0; i <= static_cast<int>(ScalarType::kFloat64); ++i) {
+  for (int i = 0; i < kScalarTypes; ++i) {
     const auto candidate = static_cast<ScalarType>(i);
     const DLDataType known = to_dlpack(candidate);
     if (known.code == type.code && known.bits == type.bits && known.lanes == type.lanes) return candidate;
@@ -53,6 +53,8 @@ DLDataType to_dlpack(ScalarType type) {
   const auto bits = static_cast<uint8_t>(bits_of(type));
   if (type == ScalarType::kBool) return {TC_DLPACK_BOOL, 8, 1};
   if (type == ScalarType::kBFloat16) return {kDLBfloat, 16, 1};
+  if (type == ScalarType::kFloat8E4M3) return {TC_DLPACK_FLOAT8_E4M3FN, 8, 1};
+  if (type == ScalarType::kFloat8E5M2) return {TC_DLPACK_FLOAT8_E5M2, 8, 1};
   if (is_float(type)) return {kDLFloat, bits, 1};
   return {static_cast<uint8_t>(is_signed_integer(type) ? kDLInt : kDLUInt), bits, 1};
 }

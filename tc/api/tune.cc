@@ -149,6 +149,7 @@ class Memory {
       records.push_back({.options = *text,
                          .outcome = outcome_of(m.state),
                          .us = m.time_us,
+                         .own_us = m.time_us,
                          .spread = m.time_us > 0 ? 2 * m.spread_us / m.time_us : 0,
                          .message = m.remark});
     }
@@ -189,6 +190,8 @@ class Memory {
 
   Result<void> add(const Record& record) const {
     if (!file_ || (record.remembered && !record.corrected)) return {};
+    // That says something of the clock, and nothing of the options.
+    if (record.outcome == Outcome::kImpossible) return {};
     TC_TRY(options, key_text(record.options));
     return file_->add(cache::Measurement{.problem = problem_,
                                          .options = options,
@@ -222,15 +225,15 @@ class Memory {
     }
     const ir::Program& program = *setup_->compilation.program;
     const std::string text = compile::source_of(*setup_->compilation.file, program.name);
-    const std::optional<cache::Interface> interface = compile::interface_of(program, text);
-    return interface ? file_->put(Digest::of(text), *interface) : Result<void>();
+    return compile::keep_interfaces(*file_, program, setup_->compilation.concrete(), text);
   }
 
  private:
   explicit Memory(const TuneSetup& setup) : setup_(&setup), settings_(setup.settings) {
     settings_.options = {.strict = setup.problem.program.request.options.strict,
                          .check_bounds = setup.problem.program.request.options.check_bounds};
-    settings_.mapping = {.strict = setup.problem.program.request.mapping.strict};
+    settings_.mapping = {.strict = setup.problem.program.request.mapping.strict,
+                         .check_bounds = setup.problem.program.request.mapping.check_bounds};
   }
 
   /// A key's text has neither strict nor check_bounds, which are part of the problem.

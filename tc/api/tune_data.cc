@@ -138,6 +138,7 @@ interp::Environment environment_of(const TuneSetup& setup, const TuneData& data)
 double tolerance_of(ScalarType type) {
   if (type == ScalarType::kFloat16) return 1e-2;
   if (type == ScalarType::kBFloat16) return 5e-2;
+  if (is_float8(type)) return type == ScalarType::kFloat8E4M3 ? 0.1 : 0.2;
   return type == ScalarType::kFloat32 ? 1e-4 : 1e-10;
 }
 
@@ -149,6 +150,8 @@ Result<interp::BoundedEnvironment> stand_in(const TuneSetup& setup, const TuneDa
   compile::Compilation compilation = setup.compilation;
   compilation.specialised =
       std::make_shared<const ir::Program>(ir::accumulated_in_float64(*setup.compilation.specialised));
+  compilation.checked = compilation.specialised;
+  compilation.checks.clear();
   TC_TRY_VOID(compile::run_passes(settings, compilation));
   std::vector<Tensor> outputs;
   for (const Tensor& output : data.outputs) {
@@ -182,9 +185,9 @@ Result<TuneSetup> set_up(const TuneProblem& problem) {
   TuneSetup setup{.problem = problem};
   compile::Compilation& c = setup.compilation;
   c.source = std::make_shared<const Source>(problem.program.name, problem.program.text);
-  TC_TRY_VOID(compile::run_passes(compile::Settings(), c, "analyse"));
   compile::Settings front;
   front.entry = problem.program.request.entry;
+  TC_TRY_VOID(compile::run_passes(front, c, "analyse"));
   if (front.entry.empty() && c.typed->definitions.size() == 1) front.entry = c.typed->definitions[0].name;
   TC_TRY_VOID(compile::run_passes(front, c, "program"));
   TC_TRY(settings, settings_of(problem.program.request, *c.program));

@@ -183,7 +183,8 @@ std::string path_of(const std::string& field) {
 }
 
 Result<TuneSpace> gpu_space(const TuneSetup& setup, size_t count) {
-  const options::MappingOptions base{.strict = setup.problem.program.request.mapping.strict};
+  const options::MappingOptions base{.strict = setup.problem.program.request.mapping.strict,
+                                     .check_bounds = setup.problem.program.request.mapping.check_bounds};
   const auto program = setup.compilation.specialised;
   const gpu::Device& device = setup.settings.gpu.device;
   TuneSpace result;
@@ -201,8 +202,7 @@ Result<TuneSpace> gpu_space(const TuneSetup& setup, size_t count) {
       if (!options) return options.error().diagnostics().at(0).message;
       const Result<gpu::Mapping> mapping = gpu::map_program(*program, *options, device);
       if (!mapping) return mapping.error().diagnostics().at(0).message;
-      const bool readonly_cache = options->use_readonly_cache.value_or(true);
-      return distinct->complaint(tile::to_text(mapping->program) + (readonly_cache ? "" : "without that cache"));
+      return distinct->complaint(tile::to_text(mapping->program));
     });
   };
   (void)result.infeasible(result.space.base);  // nothing that makes what the compiler makes by itself

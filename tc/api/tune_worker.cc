@@ -4,6 +4,7 @@
 #include <map>
 
 #include "tc/api/device_lock.h"
+#include "tc/api/floor.h"
 #include "tc/api/kernel.h"
 #include "tc/api/tune.h"
 #include "tc/api/tune_bench.h"
@@ -102,7 +103,8 @@ class Workbench {
             .cold_us = timing->cold_us,
             .incumbent_us = timing->incumbent_us,
             .spread = timing->spread,
-            .device = device_};
+            .device = device_,
+            .floor_us = floor_us(*setup_.compilation.specialised, setup_.settings)};
   }
 
  private:
@@ -169,7 +171,7 @@ class Workbench {
       if (!stored) return fail("an artifact that cannot be read");
       entry = stored->entry;
     }
-    TC_TRY(kernel, kernel_of(settings, *setup_.compilation.program, entry, compile::options_text(settings)));
+    TC_TRY(kernel, kernel_of(settings, setup_.compilation.concrete(), entry, compile::options_text(settings)));
     candidate.kernel = kernel;
     return candidate;
   }

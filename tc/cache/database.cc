@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <cerrno>
 #include <cstring>
 #include <map>
 
@@ -35,8 +36,6 @@ std::string sentence_of(sqlite3* database, int code) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
       return "another process has held it locked for too long";
-    case SQLITE_CANTOPEN:
-      return "it does not exist, or there is no right to open it";
     case SQLITE_READONLY:
       return code == SQLITE_READONLY_ROLLBACK
                  ? "a write to it was cut short; open it for writing once, so that it can be undone"
@@ -50,6 +49,17 @@ std::string sentence_of(sqlite3* database, int code) {
     default:
       return database ? sqlite3_errmsg(database) : sqlite3_errstr(code);
   }
+}
+
+/// Why SQLite cannot open a file, which it does not tell.
+std::string why_not_open(const std::string& path) {
+  struct stat status = {};
+  if (::stat(path.c_str(), &status) != 0) {
+    if (errno == ENAMETOOLONG) return fmt::format("its name of {} bytes is too long for the file system", path.size());
+    if (errno == ELOOP) return "its name is a loop of links";
+    if (errno == ENOTDIR) return "a part of its path is no folder";
+  }
+  return "it does not exist, or there is no right to open it";
 }
 
 /// SQLite opens devices and pipes too: it waits for a pipe's other end, and puts a journal beside a device.
@@ -66,7 +76,8 @@ bool has_no_write_right(const std::string& path) {
 }  // namespace
 
 Error database_error(sqlite3* database, const std::string& path, int code) {
-  return Error(fmt::format("the cache {}: {}", path, sentence_of(database, code)));
+  const bool unopened = (code & 0xff) == SQLITE_CANTOPEN;
+  return Error(fmt::format("the cache {}: {}", path, unopened ? why_not_open(path) : sentence_of(database, code)));
 }
 
 bool is_damage(int code) {
@@ -140,6 +151,12 @@ Result<std::unique_ptr<Database>> Database::open(const std::string& path, bool w
   database->prepared_ = std::make_unique<Prepared>();
   // To SQLite the empty name is a new file that goes away when it is closed.
   if (path.empty()) return fail("a cache is a file; its name is empty");
+  if (path == ":memory:" || path.starts_with("file:")) {
+    return fail(
+        "the cache {}: to SQLite that is no file's name, and what it holds may be lost; write ./{} for a file "
+        "called so",
+        path, path);
+  }
   if (is_something_else(path)) return fail("the cache {}: it is no regular file", path);
   // An export stays as it is, also for root, whom a file's rights do not stop.
   if (writable && has_no_write_right(path)) writable = false;

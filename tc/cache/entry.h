@@ -14,7 +14,7 @@
 namespace tc::cache {
 
 /// Where an argument of a kernel comes from: the position in the text among tensor parameters, among results, among
-/// scalar parameters; or the buffer in which a failed check of a subscript is noted.
+/// scalar parameters; or the place for what a check of a subscript finds.
 struct Slot {
   enum class Kind : uint8_t { kInput, kOutput, kScalar, kFault };
   Kind kind = Kind::kInput;
@@ -22,20 +22,23 @@ struct Slot {
   bool operator==(const Slot&) const = default;
 };
 
+/// A subscript that the kernel checks, as ir::SubscriptCheck has it, by the names of the text that was compiled. Check
+/// number c fills the slot of kind kFault with the index c.
+struct Check {
+  int dimension = 0;
+  int64_t extent = 0;
+  std::string statement{};
+  std::string tensor{};
+  ScalarType type = ScalarType::kInt64;
+  std::string found{};  ///< what the result is called in the workspace of a GPU
+  bool operator==(const Check&) const = default;
+};
+
 /// A kernel for the CPU.
 struct CpuCode {
-  /// As cpu::BoundsCheck, the tensor by its slot.
-  struct Check {
-    Slot tensor{};
-    int dimension = 0;
-    int64_t extent = 0;
-    std::string statement{};
-    bool operator==(const Check&) const = default;
-  };
   std::string symbol{};  ///< of the kernel in the object
   std::string target{};  ///< canonical text
   std::string object{};  ///< a relocatable ELF file
-  std::vector<Check> checks{};
   bool operator==(const CpuCode&) const = default;
 };
 
@@ -81,6 +84,7 @@ struct Entry {
   std::vector<Slot> slots{};  ///< what the kernel takes, in order
   CpuCode cpu{};              ///< of Backend::kCpu
   GpuCode gpu{};              ///< of Backend::kCuda
+  std::vector<Check> checks{};
   Certificate certificate{};
   int64_t created = 0;  ///< seconds since 1970
 };
@@ -111,10 +115,12 @@ struct Measurement {
   bool operator==(const Measurement&) const = default;
 };
 
-/// An extent, a size or a constant as a tree in prefix notation: "(+ (* 2 N) -1)".
+/// An extent, a size or a constant as a tree in prefix notation: "(+ (* 2 N) -1)". "?" where it depends on scalars that
+/// have no value.
 using ExtentText = std::string;
 
-/// What a caller sees of a def: enough to find sizes and shapes without the compiler's front end.
+/// What a caller sees of a def: enough to find sizes and shapes without the compiler's front end. A def with
+/// compiled-in scalars has one without their values, and one for all values that something was compiled for.
 struct Interface {
   enum class Role : uint8_t { kInput, kResult, kInOut };
   struct Tensor {
@@ -128,6 +134,7 @@ struct Interface {
     std::string name{};
     ScalarType type = ScalarType::kInt32;
     bool compiled_in = false;
+    std::optional<int64_t> value{};  ///< the extents hold for this number in the place of the scalar
     bool operator==(const Scalar&) const = default;
   };
   std::string entry{};    ///< name of the def

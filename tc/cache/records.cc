@@ -63,23 +63,26 @@ void set(proto::CpuCode& message, const CpuCode& code) {
   message.set_symbol(code.symbol);
   message.set_target(code.target);
   message.set_object(code.object);
-  for (const CpuCode::Check& check : code.checks) {
-    proto::BoundsCheck& to = *message.add_checks();
-    set(*to.mutable_tensor(), check.tensor);
-    to.set_dimension(check.dimension);
-    to.set_extent(check.extent);
-    to.set_statement(check.statement);
-  }
 }
 
-bool get(const proto::CpuCode& message, CpuCode& code) {
-  code = {.symbol = message.symbol(), .target = message.target(), .object = message.object()};
-  for (const proto::BoundsCheck& check : message.checks()) {
-    const auto tensor = get(check.tensor());
-    if (!tensor) return false;
-    code.checks.push_back({*tensor, check.dimension(), check.extent(), check.statement()});
-  }
-  return true;
+void set(proto::BoundsCheck& message, const Check& check) {
+  message.set_dimension(check.dimension);
+  message.set_extent(check.extent);
+  message.set_statement(check.statement);
+  message.set_tensor(check.tensor);
+  message.set_type(static_cast<int>(check.type));
+  message.set_found(check.found);
+}
+
+std::optional<Check> get(const proto::BoundsCheck& message) {
+  const auto type = enumerator(message.type(), ScalarType::kFloat64);
+  if (!type || !is_integer(*type)) return std::nullopt;
+  return Check{.dimension = message.dimension(),
+               .extent = message.extent(),
+               .statement = message.statement(),
+               .tensor = message.tensor(),
+               .type = *type,
+               .found = message.found()};
 }
 
 void set(proto::LaunchPlan& message, const cuda::LaunchPlan& plan) {
@@ -187,6 +190,7 @@ std::string to_bytes(const Key& key, const Entry& entry) {
     set(*code.mutable_plan(), entry.gpu.plan);
     code.set_text(entry.gpu.text);
   }
+  for (const Check& check : entry.checks) set(*message.add_checks(), check);
   set(*message.mutable_certificate(), entry.certificate);
   message.set_created(entry.created);
   return bytes_of(message);
@@ -206,7 +210,14 @@ std::optional<StoredEntry> entry_from(const std::string& bytes) {
     if (!read) return std::nullopt;
     entry.slots.push_back(*read);
   }
-  if (message.has_cpu() && !get(message.cpu(), entry.cpu)) return std::nullopt;
+  for (const proto::BoundsCheck& check : message.checks()) {
+    const auto read = get(check);
+    if (!read) return std::nullopt;
+    entry.checks.push_back(*read);
+  }
+  if (message.has_cpu()) {
+    entry.cpu = {.symbol = message.cpu().symbol(), .target = message.cpu().target(), .object = message.cpu().object()};
+  }
   if (message.has_gpu()) {
     entry.gpu.arch = message.gpu().arch();
     entry.gpu.cubin = message.gpu().cubin();
@@ -274,6 +285,7 @@ std::string to_bytes(const std::string& source_digest, const Interface& interfac
     to.set_name(scalar.name);
     to.set_type(std::string(name_of(scalar.type)));
     to.set_compiled_in(scalar.compiled_in);
+    if (scalar.value) to.set_value(*scalar.value);
   }
   for (const std::string& name : interface.parameters) message.add_parameters(name);
   for (const std::string& name : interface.results) message.add_results(name);
@@ -300,7 +312,8 @@ std::optional<StoredInterface> interface_from(const std::string& bytes) {
   for (const proto::CacheInterface::Scalar& scalar : message.scalars()) {
     const auto type = scalar_type_from_name(scalar.type());
     if (!type) return std::nullopt;
-    interface.scalars.push_back({scalar.name(), *type, scalar.compiled_in()});
+    interface.scalars.push_back({scalar.name(), *type, scalar.compiled_in(), {}});
+    if (scalar.has_value()) interface.scalars.back().value = scalar.value();
   }
   interface.parameters.assign(message.parameters().begin(), message.parameters().end());
   interface.results.assign(message.results().begin(), message.results().end());

@@ -27,7 +27,7 @@ std::vector<std::string> names_of(const std::vector<api::Argument>& arguments, b
 /// A tensor of the run that comes from a file, checked against its spec (the file may have changed since its header
 /// was read).
 Result<api::Tensor> load(const std::string& path, const std::string& name, const api::TensorSpec& spec, bool dense) {
-  TC_TRY(tensor, read_npy(path));
+  TC_TRY(tensor, read_npy(path, spec.type));
   const api::TensorSpec found = tensor.spec();
   if (found.type != spec.type || found.shape != spec.shape) {
     return fail("'{}' holds {}; '{}' is {}", path, found.to_string(), name, spec.to_string());
@@ -67,13 +67,17 @@ Result<InputFiles> input_files_of_flags(const api::Signature& signature) {
 }
 
 Result<void> describe_files(const InputFiles& files, const api::Signature& signature, api::Request& request) {
+  std::map<std::string, ScalarType> types;
+  for (const auto* arguments : {&signature.parameters, &signature.results}) {
+    for (const api::Argument& argument : *arguments) types[argument.name] = argument.type;
+  }
   const auto describe = [&](const std::vector<std::string>& names, std::vector<std::optional<api::TensorSpec>>& specs,
                             bool dense) -> Result<void> {
     specs.resize(names.size());
     for (size_t i = 0; i < names.size(); ++i) {
       const auto file = files.find(names[i]);
       if (file == files.end()) continue;
-      TC_TRY(spec, read_npy_spec(file->second));
+      TC_TRY(spec, read_npy_spec(file->second, types.at(names[i])));
       if (dense) spec.strides.clear();
       specs[i] = std::move(spec);
     }

@@ -45,6 +45,7 @@ Result<options::MappingOptions> mapping_of_flags() {
     options = *preset;
   }
   options.strict = options.strict || FLAGS_strict;
+  options.check_bounds = options.check_bounds || FLAGS_check_bounds;
   return options;
 }
 

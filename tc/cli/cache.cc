@@ -225,6 +225,7 @@ Result<void> run_cache_show(const std::vector<std::string>& files) {
   if (!FLAGS_stage.empty()) {
     TC_TRY(bytes, stage_of(*entry));
     if (!FLAGS_output.empty()) return replace_file(FLAGS_output, bytes);
+    TC_TRY_VOID(check_printable(bytes));
     print(bytes);
     return {};
   }

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <set>
 
+#include "tc/cli/commands.h"
 #include "tc/support/check.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
@@ -158,7 +159,8 @@ std::string help_of(const Command& command) {
   for (const std::string& name : command.flags) {
     const gflags::CommandLineFlagInfo info = flag_info(name);
     text += info.type == "bool" ? fmt::format("  --{}\n", name) : fmt::format("  --{}={}\n", name, info.default_value);
-    text += wrap(info.description, 6, kWidth);
+    const std::string own = text_of_flag(command.name, name);
+    text += wrap(own.empty() ? info.description : own, 6, kWidth);
   }
   if (!command.examples.empty()) text += "\nexamples:\n";
   for (const std::string& example : command.examples) text += fmt::format("  {}\n", example);

@@ -1,5 +1,8 @@
 #include "tc/cli/commands.h"
 
+#include <map>
+#include <utility>
+
 #include "tc/cli/command_line.h"
 
 namespace tc::cli {
@@ -10,9 +13,12 @@ const std::vector<Command>& commands() {
        "check FILE.tc [flags]",
        "Checks a program, and prints each def's shapes, index ranges and preconditions.",
        "Checks a program without compiling it. For each def, prints its signature with inferred shapes, the range of "
-       "every index, and what a call must fulfil.",
-       {"time_limit_ms"},
-       {"tensorc check matmul.tc"},
+       "every index with the read, clause or declaration that sets it, and what a call must fulfil. With --scalars, "
+       "the numbers take the places of scalars that are compiled in. With --sizes, ranges and shapes are numbers too. "
+       "Of a generic def, that of one instance, and which others have errors; --types names one. With --json, each def "
+       "or instance is an object of a list, one with errors too.",
+       {"sizes", "scalars", "types", "json", "time_limit_ms"},
+       {"tensorc check matmul.tc", "tensorc check conv.tc --scalars=stride=2 --sizes=H=9,K=3 --json"},
        1,
        run_check},
       {"fmt",
@@ -29,10 +35,10 @@ const std::vector<Command>& commands() {
        "Compiles a def, runs it on .npy files or random data, and writes the results.",
        "Compiles a def and runs it. Prints a line for each result (name, type, shape, least and largest element, mean) "
        "and the time, and writes each result to a .npy file. Nothing is written if anything fails.",
-       {"entry",        "inputs",  "sizes",           "scalars",        "seed",          "backend",  "device",
-        "arch",         "options", "preset",          "output_dir",     "check",         "repeat",   "threads",
-        "check_bounds", "strict",  "element_aligned", "isl_operations", "time_limit_ms", "verify",   "time_passes",
-        "stop_after",   "cache",   "production",      "reprove",        "nearest",       "keep_text"},
+       {"entry",       "inputs",       "sizes",   "scalars",         "types",          "seed",          "backend",
+        "device",      "arch",         "options", "preset",          "output_dir",     "check",         "repeat",
+        "threads",     "check_bounds", "strict",  "element_aligned", "isl_operations", "time_limit_ms", "verify",
+        "time_passes", "stop_after",   "cache",   "production",      "reprove",        "nearest",       "keep_text"},
        {"tensorc run matmul.tc --sizes=M=128,N=64,K=32 --check --output_dir=",
         "tensorc run matmul.tc --inputs=A=a.npy,B=b.npy --output_dir=results",
         "tensorc run sgemm.tc --inputs=A=a.npy,B=b.npy,C=c.npy --scalars=a=2.5,b=0 --repeat=100",
@@ -49,10 +55,10 @@ const std::vector<Command>& commands() {
        "the "
        "search with the best so far. With --cache, everything measured is kept: a search that was ended goes on, and "
        "'run' with the same cache uses the best.",
-       {"entry",         "sizes",       "scalars",    "shapes",         "inputs",          "cache",        "search",
-        "threads",       "generations", "population", "seed",           "time_limit",      "backend",      "device",
-        "devices",       "options",     "preset",     "strict",         "element_aligned", "check_bounds", "history",
-        "measure_limit", "worker",      "part",       "isl_operations", "time_limit_ms"},
+       {"entry",   "sizes",         "scalars",     "types",      "shapes",         "inputs",          "cache",
+        "search",  "threads",       "generations", "population", "seed",           "time_limit",      "backend",
+        "device",  "devices",       "options",     "preset",     "strict",         "element_aligned", "check_bounds",
+        "history", "measure_limit", "worker",      "part",       "isl_operations", "time_limit_ms"},
        {"tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --cache=kernels.tcc",
         "tensorc tune model.tc --shapes=model.shapes --cache=kernels.tcc --backend=cuda --devices=0,1 --history=h.csv",
         "tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --worker='ssh node2 tensorc worker'",
@@ -73,9 +79,9 @@ const std::vector<Command>& commands() {
        "Prints what a stage of the compiler makes of a def.",
        "Compiles a def as far as a stage or a pass, and prints what that made. From the schedule on, all sizes and the "
        "scalars that are compiled in must have values.",
-       {"stage", "entry", "sizes", "scalars", "backend", "arch", "options", "preset", "output", "target", "threads",
-        "check_bounds", "strict", "element_aligned", "isl_operations", "time_limit_ms", "verify", "time_passes",
-        "stop_after"},
+       {"stage",           "entry",          "sizes",         "scalars", "types",       "backend",      "arch",
+        "options",         "preset",         "output",        "target",  "threads",     "check_bounds", "strict",
+        "element_aligned", "isl_operations", "time_limit_ms", "verify",  "time_passes", "stop_after"},
        {"tensorc emit matmul.tc --stage=program", "tensorc emit matmul.tc --stage=stmt --sizes=M=128,N=64,K=32",
         "tensorc emit matmul.tc --stage=cuda --arch=sm_90a --sizes=M=128,N=64,K=32",
         "tensorc emit matmul.tc --stop_after=scop --sizes=M=128,N=64,K=32 --time_passes"},
@@ -89,10 +95,10 @@ const std::vector<Command>& commands() {
        "the machine code and needs C's library only; loops are spread over the cores where NAME.c is compiled with "
        "OpenMP. For a GPU the C file has the cubin, and the library needs the driver (libcuda) only. With --cache, the "
        "best kernel that it knows for the sizes; no GPU is needed then, nor NVRTC.",
-       {"kind",           "name",          "library", "output_dir",      "entry",   "sizes",
-        "scalars",        "backend",       "arch",    "target",          "threads", "options",
-        "preset",         "check_bounds",  "strict",  "element_aligned", "cache",   "production",
-        "isl_operations", "time_limit_ms", "verify"},
+       {"kind",       "name",           "library",       "output_dir", "entry",           "sizes",
+        "scalars",    "types",          "backend",       "arch",       "target",          "threads",
+        "options",    "preset",         "check_bounds",  "strict",     "element_aligned", "cache",
+        "production", "isl_operations", "time_limit_ms", "verify"},
        {"tensorc export matmul.tc --kind=c --sizes=M=128,N=64,K=32 --output_dir=out",
         "tensorc export matmul.tc --kind=c --backend=cuda --arch=sm_90a,sm_80 --sizes=M=128,N=64,K=32 "
         "--name=matmul_128"},
@@ -163,7 +169,7 @@ const std::vector<Command>& commands() {
        "off than rounding explains; then it is timed, so that "
        "it "
        "is taken where it is the fastest known for the shape.",
-       {"entry", "sizes", "scalars", "seed", "backend", "device", "options", "preset", "cuda_text", "threads",
+       {"entry", "sizes", "scalars", "types", "seed", "backend", "device", "options", "preset", "cuda_text", "threads",
         "check_bounds", "strict", "element_aligned", "isl_operations", "time_limit_ms", "repeat", "json"},
        {"tensorc cache import kernels.tcc matmul.tc --sizes=M=128,N=64,K=32 --options=mine.txt",
         "tensorc cache import kernels.tcc matmul.tc --sizes=M=128,N=64,K=32 --backend=cuda --cuda_text=mine.cu"},
@@ -182,6 +188,39 @@ const std::vector<Command>& commands() {
        run_cache_export},
   };
   return kCommands;
+}
+
+std::string text_of_flag(const std::string& command, const std::string& flag) {
+  constexpr const char* kSizes = "NAME=NUMBER,... Values of symbolic sizes.";
+  constexpr const char* kTypes =
+      "VARIABLE=TYPE,... Types of a generic def's variables. '--entry' takes the name of an instance too: "
+      "--entry='softmax<float16>'.";
+  static const std::map<std::pair<std::string, std::string>, std::string> kTexts = {
+      {{"check", "sizes"}, kSizes},
+      {{"check", "types"}, "VARIABLE=TYPE,... Types of a generic def's variables."},
+      {{"fmt", "check"}, "Print nothing, and fail if the file is not in canonical form."},
+      {{"tune", "threads"}, "How many candidates are compiled at once. 0: one for each core of this process."},
+      {{"tune", "seed"},
+       "Seed of the search and of random tensors. The same seed and the same measurements give the same candidates."},
+      {{"emit", "sizes"}, kSizes},
+      {{"emit", "types"}, kTypes},
+      {{"emit", "backend"},
+       "What to compile for: cpu, cuda or sim. auto: cuda where there is a GPU, else cpu. A stage that only one "
+       "backend has needs no --backend."},
+      {{"export", "sizes"}, kSizes},
+      {{"export", "types"}, kTypes},
+      {{"export", "backend"}, "What to compile for: cpu or cuda. auto: cuda where there is a GPU, else cpu."},
+      {{"export", "output_dir"}, "Folder to write the files to."},
+      {{"export", "arch"},
+       "ARCH,... Architectures of NVIDIA's to compile for, where they are not that of a GPU at hand. The first decides "
+       "how loops are mapped, and the text is compiled for each."},
+      {{"cache show", "stage"},
+       "The part to print instead. cuda: the CUDA text. cubin: a GPU's machine code. object: a CPU's."},
+      {{"cache import", "sizes"}, kSizes},
+      {{"cache import", "types"}, kTypes},
+  };
+  const auto found = kTexts.find({command, flag});
+  return found == kTexts.end() ? "" : found->second;
 }
 
 }  // namespace tc::cli

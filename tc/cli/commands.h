@@ -24,4 +24,7 @@ Result<void> run_cache_export(const std::vector<std::string>& files);
 Result<void> run_tune(const std::vector<std::string>& files);
 Result<void> run_worker(const std::vector<std::string>& files);
 
+/// What a flag means to a command, where its general text would speak of another one; "" if the general text serves.
+std::string text_of_flag(const std::string& command, const std::string& flag);
+
 }  // namespace tc::cli

@@ -49,6 +49,7 @@ Result<void> run_emit(const std::vector<std::string>& files) {
   TC_TRY_VOID(run_to(settings, compilation, wanted.pass));
   TC_TRY(text, api::text_of(wanted, settings, compilation));
   if (!FLAGS_output.empty()) return replace_file(FLAGS_output, text);
+  TC_TRY_VOID(check_printable(text));
   std::fwrite(text.data(), 1, text.size(), stdout);
   return {};
 }

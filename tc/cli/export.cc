@@ -24,6 +24,7 @@
 #include "tc/ir/canonical.h"
 #include "tc/support/check.h"
 #include "tc/support/cpp_words.h"
+#include "tc/support/identifier.h"
 
 extern char** environ;
 
@@ -158,7 +159,7 @@ Result<void> run_export(const std::vector<std::string>& files) {
   settings.gpu = gpu;
   TC_TRY(kernel, kernel_of(settings, compilation));
   if (settings.backend == api::Backend::kCuda) TC_TRY_VOID(add_code_for(architectures, kernel.key, kernel.entry));
-  const std::string name = FLAGS_name.empty() ? "tc_" + compilation.program->name : FLAGS_name;
+  const std::string name = FLAGS_name.empty() ? "tc_" + identifier_of(compilation.program->name) : FLAGS_name;
   if (!is_identifier(name) || is_cpp_word(name)) return fail("'{}' is no name of a function of C", name);
   TC_TRY(exported, export_c(name, api::signature_of(*compilation.program),
                             api::specs_of(*compilation.specialised, settings.layouts), settings.given.scalars,

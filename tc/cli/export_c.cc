@@ -32,6 +32,8 @@ const char* c_type(ScalarType type) {
   switch (type) {
     case ScalarType::kBool:
     case ScalarType::kUInt8:
+    case ScalarType::kFloat8E4M3:
+    case ScalarType::kFloat8E5M2:
       return "uint8_t";
     case ScalarType::kInt8:
       return "int8_t";
@@ -207,23 +209,25 @@ std::string tensor_remark(const api::TensorSpec& spec) {
 }
 
 /// Names that the exported functions use themselves; @ stands for the function's.
-constexpr const char* kOwnNames[] = {"arguments", "cuLaunchKernel", "fault",    "int16_t",  "int32_t",
-                                     "int64_t",   "int8_t",         "kernels",  "status",   "stream",
-                                     "uint16_t",  "uint32_t",       "uint64_t", "uint8_t",  "workspace",
-                                     "NULL",      "size_t",         "@",        "@_kernel", "@_kernels"};
+constexpr const char* kOwnNames[] = {"arguments", "cuLaunchKernel", "int16_t", "int32_t",  "int64_t",  "int8_t",
+                                     "kernels",   "status",         "stream",  "uint16_t", "uint32_t", "uint64_t",
+                                     "uint8_t",   "workspace",      "NULL",    "size_t",   "@",        "@_kernel",
+                                     "@_kernels", "TENSORC_@_H_"};
 
-/// The name of a parameter of the function: the def's, or with lines behind it where C or the function has that name.
+/// The name of a parameter of the function: the def's, or another where C or the function has that name: with lines
+/// behind it, and `v_` before what looks like a macro.
 std::string parameter_name(const std::string& name, const std::string& function, const api::Signature& signature) {
   const auto is_taken = [&](const std::string& tried) {
     const auto is_it = [&](const char* own) { return tried == replaced(own, function); };
     const auto has_it = [&](const std::vector<api::Argument>& arguments) {
       return std::ranges::find(arguments, tried, &api::Argument::name) != arguments.end();
     };
-    return is_cpp_word(tried) || std::ranges::any_of(kOwnNames, is_it) ||
+    return is_cpp_word(tried) || is_c_macro(tried) || std::ranges::any_of(kOwnNames, is_it) ||
            (tried != name && (has_it(signature.parameters) || has_it(signature.results)));
   };
   std::string tried = name;
-  while (is_taken(tried)) tried += '_';
+  // What begins like a macro does so still with a line behind it.
+  while (is_taken(tried)) tried = is_c_macro(tried) ? "v_" + tried : tried + '_';
   return tried;
 }
 
@@ -293,7 +297,8 @@ int @_unload(@_kernels* kernels);
 std::string header_text(const std::string& name, const api::Signature& signature, const cache::Key& key,
                         const Parameters& parameters, const std::string& body) {
   return fmt::format(
-      "/* {} for {}, {}; options {}. Made by tensorc {}.\n *\n{}\n */\n#ifndef TENSORC_{}_H_\n#define TENSORC_{}_H_\n\n"
+      "/* SPDX-License-Identifier: Apache-2.0\n * {} for {}, {}; options {}. Made by tensorc {}.\n *\n{}\n */\n#ifndef "
+      "TENSORC_{}_H_\n#define TENSORC_{}_H_\n\n"
       "#include <stdint.h>\n\n#ifdef __cplusplus\nextern \"C\" {{\n#endif\n\n{}\n#ifdef "
       "__cplusplus\n}}\n#endif\n\n#endif\n",
       signature.entry, cache::instance_text(key.problem), key.problem.target, options_line(key.options),
@@ -316,20 +321,32 @@ Result<ExportedC> export_cpu(const std::string& name, const Parameters& paramete
   std::vector<std::string> arguments;
   for (const cache::Slot& slot : entry.slots) {
     if (slot.kind == cache::Slot::Kind::kFault) {
-      arguments.emplace_back("fault");
+      arguments.push_back(fmt::format("&tensorc_subscript_{}", slot.index));
       continue;
     }
     const Parameter& parameter = parameters.list[parameters.of(slot)];
     arguments.push_back(fmt::format("(void*){}{}", parameter.is_scalar ? "&" : "", parameter.name));
   }
+  std::string found, judge;  // what checks of subscripts find
+  for (size_t c = 0; c < entry.checks.size(); ++c) {
+    const cache::Check& check = entry.checks[c];
+    found += fmt::format("  {} tensorc_subscript_{}; /* {} of {} */\n", c_type(check.type), c, check.dimension,
+                         check.tensor);
+    judge +=
+        check.extent == 0
+            ? fmt::format("  if (tensorc_subscript_{} != 0) return {};\n", c, c + 1)
+            : fmt::format(
+                  "  if ((int64_t)tensorc_subscript_{0} < 0 || (int64_t)tensorc_subscript_{0} >= {1}) return {2};\n", c,
+                  check.extent, c + 1);
+  }
   std::string unused;
   for (const Parameter& parameter : parameters.list) unused += fmt::format("  (void){};\n", parameter.name);
   exported.source = fmt::format(
       "#include \"{0}.h\"\n\n#include <math.h>\n#include <stdlib.h>\n#include <string.h>\n\n{1}"
-      "int {2}(void* const* arguments);\n\n{3} {{\n  int64_t fault[2];\n  void* arguments[] = {{{4}}};\n{5}"
-      "  (void)fault;\n  return {2}(arguments);\n}}\n",
-      name, runtime.empty() ? "" : runtime + "\n", kernel, cpu_prototype(name, parameters), fmt::join(arguments, ", "),
-      unused);
+      "int {2}(void* const* arguments);\n\n{3} {{\n{4}  void* arguments[] = {{{5}}};\n{6}"
+      "  const int status = {2}(arguments);\n  if (status != 0) return status;\n{7}  return 0;\n}}\n",
+      name, runtime.empty() ? "" : runtime + "\n", kernel, cpu_prototype(name, parameters), found,
+      fmt::join(arguments, ", "), unused, judge);
   return exported;
 }
 
@@ -499,9 +516,15 @@ Result<ExportedC> export_c(const std::string& name, const api::Signature& signat
     TC_TRY(cpu, export_cpu(name, parameters, entry));
     exported = std::move(cpu);
   } else {
+    if (!entry.checks.empty()) {
+      return fail(
+          "a C function of a GPU's kernel does not wait for it, and so cannot check subscripts: leave out "
+          "'--check_bounds'");
+    }
     exported = export_gpu(name, parameters, entry);
   }
   exported.header = header_text(name, signature, key, parameters, exported.header);
+  exported.source = "/* SPDX-License-Identifier: Apache-2.0 */\n" + exported.source;
   return exported;
 }
 

@@ -91,6 +91,11 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return std::filesystem::equivalent(a, b, error) && !error;
 }
 
+Result<void> check_printable(const std::string& bytes) {
+  if (bytes.find('\0') == std::string::npos || ::isatty(STDOUT_FILENO) != 1) return {};
+  return fail("machine code is not for a terminal: '--output=FILE' writes it to a file");
+}
+
 Result<void> replace_file(const std::string& path, const std::string& text) {
   struct stat status = {};
   // A terminal, a pipe or a device is written to, and stays what it is.

@@ -30,6 +30,9 @@ Result<void> replace_file(const std::string& path, const std::string& text);
 /// Whether replace_file() would find a folder that it may write to: for what takes long before it has a text.
 Result<void> check_replaceable(const std::string& path);
 
+/// Refuses machine code, which has zero bytes, where standard output is a terminal.
+Result<void> check_printable(const std::string& bytes);
+
 /// Prints a text and waits until it is out. Errors: standard output is full, or closed.
 Result<void> print_all(const std::string& text);
 

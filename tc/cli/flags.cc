@@ -10,6 +10,10 @@ DEFINE_string(inputs, "",
               "in-outs that are not given are filled with random elements.");
 DEFINE_string(sizes, "", "NAME=NUMBER,... Symbolic sizes that no tensor of --inputs determines.");
 DEFINE_string(scalars, "", "NAME=NUMBER,... Values of scalar parameters.");
+DEFINE_string(
+    types, "",
+    "VARIABLE=TYPE,... Types of a generic def's variables that no tensor of --inputs decides. '--entry' takes "
+    "the name of an instance too: --entry='softmax<float16>'.");
 DEFINE_uint64(seed, 0,
               "Seed of random tensors. Floats are uniform in [-1, 1); integers in [-8, 8), or [0, 16) if unsigned, or "
               "within bounds where they are used as subscripts; a bool is true half of the time. The same seed gives "
@@ -21,16 +25,15 @@ DEFINE_string(
     "there is a GPU, else cpu.");
 DEFINE_string(options, "",
               "FILE with options of the compilation: the protobuf text form of tc.proto.CpuOptions or, for a GPU, of "
-              "tc.proto.MappingOptions, see proto/options.proto. Absent options are chosen by the compiler.");
+              "tc.proto.MappingOptions, see options.proto (share/tensorc of an installation, proto of the sources). "
+              "Absent options are chosen by the compiler.");
 DEFINE_string(preset, "",
               "Mapping options by name: naive, single_thread, pointwise, mlp, conv or group_conv. For a GPU.");
-DEFINE_string(arch, "sm_90a",
-              "Architecture of NVIDIA's to compile for, where it is not that of a GPU at hand. export takes several "
-              "(sm_90a,sm_80): the first decides how loops are mapped, and the text is compiled for each.");
+DEFINE_string(arch, "sm_90a", "Architecture of NVIDIA's to compile for, where it is not that of a GPU at hand.");
 DEFINE_string(code_for, "",
-              "ARCH,... Architectures for which the exported kernels get code, from their CUDA text (--keep_text) by "
-              "NVRTC, where they have none.");
-DEFINE_string(search, "genetic", "How tune searches: genetic, or random.");
+              "ARCH,... Architectures for which the exported kernels get code by NVRTC, where they have none. Their "
+              "CUDA text must be in the cache: 'tune' and 'run --keep_text' keep it.");
+DEFINE_string(search, "genetic", "How to search: genetic or random.");
 DEFINE_uint32(generations, 10, "Generations of candidates.");
 DEFINE_uint32(population, 16, "Candidates in a generation.");
 DEFINE_string(devices, "", "NUMBER,... GPUs to measure on, each once. Empty: that of --device.");
@@ -53,12 +56,9 @@ DEFINE_string(part, "",
 DEFINE_int32(device, 0, "Number of the GPU to run on. For the backend cuda; auto heeds it where it takes a GPU.");
 DEFINE_string(output_dir, ".", "Folder to write each result to, as NAME.npy. Empty: results are not written.");
 DEFINE_bool(check, false,
-            "run: compare the results with the interpreter's, and fail if one is farther off than rounding explains. "
-            "fmt: print nothing, and fail if the file is not in canonical form.");
+            "Compare the results with the interpreter's, and fail if one is farther off than rounding explains.");
 DEFINE_uint32(repeat, 1, "How often to run for the time. The results are those of the first run.");
-DEFINE_uint32(threads, 0,
-              "Threads that a kernel may use; of tune, how many candidates are compiled at once. 0: all cores of this "
-              "process.");
+DEFINE_uint32(threads, 0, "Threads that a kernel may use. 0: all cores of this process.");
 DEFINE_bool(check_bounds, false, "Check data-dependent subscripts when the kernel runs.");
 DEFINE_bool(strict, false, "No extra precision and a fixed order of reductions: the same bits on every run.");
 DEFINE_bool(

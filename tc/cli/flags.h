@@ -7,6 +7,7 @@ DECLARE_string(entry);
 DECLARE_string(inputs);
 DECLARE_string(sizes);
 DECLARE_string(scalars);
+DECLARE_string(types);
 DECLARE_uint64(seed);
 DECLARE_string(backend);
 DECLARE_string(options);

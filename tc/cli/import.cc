@@ -145,9 +145,7 @@ Result<void> add(const std::string& path, const compile::Settings& settings, con
   TC_TRY(cache, cache::Cache::open(path));
   TC_TRY(device, compile::device_name(settings));
   const std::string text = compile::source_of(*compilation.file, compilation.program->name);
-  if (const auto interface = compile::interface_of(*compilation.program, text)) {
-    TC_TRY_VOID(cache->put(Digest::of(text), *interface));
-  }
+  TC_TRY_VOID(compile::keep_interfaces(*cache, *compilation.program, compilation.concrete(), text));
   TC_TRY_VOID(cache->put(candidate.key, candidate.entry));
   return cache->add({.problem = candidate.key.problem,
                      .options = candidate.key.options,
@@ -177,7 +175,7 @@ Result<void> run_cache_import(const std::vector<std::string>& files) {
   TC_TRY_VOID(compile::run_passes(settings, compilation, "specialise"));
   TC_TRY(candidate,
          FLAGS_cuda_text.empty() ? compiled(settings, problem, compilation) : by_hand(settings, problem, compilation));
-  TC_TRY(kernel, api::kernel_of(settings, *compilation.program, candidate.entry, candidate.key.options));
+  TC_TRY(kernel, api::kernel_of(settings, compilation.concrete(), candidate.entry, candidate.key.options));
   TC_TRY_VOID(check_memory({kernel.inputs(), kernel.outputs()}, true));
   const api::TuneProgram program{.text = std::string(compilation.source->text()), .name = files[1], .request = request};
   TC_TRY(setup, api::set_up({.program = program}));

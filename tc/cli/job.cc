@@ -8,6 +8,7 @@
 #include "tc/cli/command_line.h"
 #include "tc/cli/files.h"
 #include "tc/cli/flags.h"
+#include "tc/cli/npy.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
 
@@ -15,18 +16,37 @@ namespace tc::cli {
 namespace {
 
 /// The --entry, checked against the file's defs.
-Result<std::string> choose_entry(const lang::TypedProgram& program) {
+Result<std::string> choose_entry(const lang::File& file) {
   std::vector<std::string> names;
-  for (const lang::TypedDefinition& definition : program.definitions) names.push_back(definition.name);
+  for (const lang::Definition& definition : file.definitions) names.push_back(definition.name.text);
   if (FLAGS_entry.empty()) {
     if (names.size() == 1) return names[0];
-    return fail("'{}' has {} defs; choose one by --entry: {}", program.source->name(), names.size(),
+    return fail("'{}' has {} defs; choose one by --entry: {}", file.source->name(), names.size(),
                 fmt::join(names, ", "));
   }
-  if (std::ranges::find(names, FLAGS_entry) != names.end()) return FLAGS_entry;
+  if (std::ranges::find(names, FLAGS_entry) != names.end() || lang::file_of_instance(file, FLAGS_entry)) {
+    return FLAGS_entry;
+  }
   const std::string meant = nearest(FLAGS_entry, names);
   if (!meant.empty()) return fail("there is no def '{}'; did you mean '{}'?", FLAGS_entry, meant);
   return fail("there is no def '{}'; there are {}", FLAGS_entry, fmt::join(names, ", "));
+}
+
+/// The name of the instance that --types and the files of --inputs decide (T7).
+Result<std::string> choose_instance(const lang::Definition& generic) {
+  std::map<std::string, ScalarType> tensors;
+  TC_TRY(files, parse_assignments("inputs", FLAGS_inputs));
+  for (const auto& [name, path] : files) {
+    TC_TRY(spec, read_npy_spec(path));
+    tensors[name] = spec.type;
+  }
+  TC_TRY(given, types_of_flags());
+  auto types = lang::decide_types(generic, tensors, given);
+  if (types) return lang::instance_name(generic, *types);
+  const bool complete = given.size() == generic.type_variables.size();
+  if (complete || !tensors.empty()) return tl::unexpected(types.error());
+  return fail("{}; give the type by --types={}=float32", types.error().diagnostics().at(0).message,
+              generic.type_variables[0].name.text);
 }
 
 /// A number as a Scalar: an integer if it is written as one.
@@ -88,14 +108,43 @@ struct PassTimes {
 
 }  // namespace
 
+Result<lang::TypeArguments> types_of_flags() {
+  TC_TRY(assignments, parse_assignments("types", FLAGS_types));
+  lang::TypeArguments types;
+  for (const auto& [name, text] : assignments) {
+    const std::optional<ScalarType> type = scalar_type_from_name(text);
+    if (!type) return fail("the type of '{}' is '{}', which is none; float32, float16 and int64 are types", name, text);
+    types[name] = *type;
+  }
+  return types;
+}
+
 Result<compile::Compilation> open_def(const std::string& path) {
   compile::Compilation compilation;
   TC_TRY(source, read_source(path));
   compilation.source = source;
   TC_TRY_VOID(compile::run_passes(compile::Settings(), compilation, "analyse"));
   compile::Settings settings;
-  TC_TRY(entry, choose_entry(*compilation.typed));
+  TC_TRY(entry, choose_entry(*compilation.file));
   settings.entry = entry;
+  const lang::Definition* generic = nullptr;
+  for (const lang::Definition& definition : compilation.file->definitions) {
+    if (lang::types_of_instance(definition, entry)) {
+      TC_TRY(given, types_of_flags());
+      TC_TRY_VOID(lang::with_types_of_name(definition, entry, given));
+    }
+    if (definition.name.text == entry && lang::is_generic(definition)) generic = &definition;
+  }
+  if (generic) {
+    TC_TRY(instance, choose_instance(*generic));
+    settings.entry = instance;
+  } else if (!FLAGS_types.empty() && entry.find('<') == std::string::npos) {
+    return fail("'{}' is not generic; '--types' is for generic defs", entry);
+  }
+  if (settings.entry.find('<') != std::string::npos) {
+    compilation = {};
+    compilation.source = source;
+  }
   // A limit out of bounds is an error of the request.
   if (FLAGS_time_limit_ms > 0) settings.budget.wall_clock_ms = FLAGS_time_limit_ms;
   TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
@@ -122,6 +171,8 @@ Result<api::Request> request_of_flags(const std::string& entry, const std::vecto
     TC_TRY(value, parse_integer(fmt::format("size '{}'", name), text));
     request.sizes[name] = value;
   }
+  TC_TRY(types, types_of_flags());
+  request.types = types;
   TC_TRY(scalars, parse_assignments("scalars", FLAGS_scalars));
   for (const auto& [name, text] : scalars) {
     TC_TRY(value, parse_scalar(name, text));
@@ -132,7 +183,6 @@ Result<api::Request> request_of_flags(const std::string& entry, const std::vecto
     request.options = options;
     if (FLAGS_element_aligned) return fail("'--element_aligned' is for the backends cuda and sim");
   } else {
-    if (FLAGS_check_bounds) return fail("'--check_bounds' is for the backend cpu");
     TC_TRY(mapping, mapping_of_flags());
     request.mapping = mapping;
     request.element_aligned = FLAGS_element_aligned;

@@ -5,6 +5,7 @@
 
 #include "tc/api/tc.h"
 #include "tc/compile/pipeline.h"
+#include "tc/lang/instantiate.h"
 
 /// What run and emit have in common: a compilation as the flags ask for it.
 namespace tc::cli {
@@ -12,6 +13,9 @@ namespace tc::cli {
 /// A def of the file, as a symbolic Program.
 /// Errors: the file's, no such entry (with the nearest), or several defs and no --entry.
 Result<compile::Compilation> open_def(const std::string& path);
+
+/// The types of --types, by variable. Errors: as parse_assignments; no such type.
+Result<lang::TypeArguments> types_of_flags();
 
 /// A request with what the flags say, but for tensors: entry, sizes, scalars, options, budget, verify.
 /// Errors: a flag's value; a flag that the backend has no use for.

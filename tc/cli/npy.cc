@@ -140,12 +140,20 @@ std::string_view descr_of(ScalarType type) {
       return "<f2";
     case ScalarType::kBFloat16:
       return "|V2";
+    case ScalarType::kFloat8E4M3:
+    case ScalarType::kFloat8E5M2:
+      return "|V1";
     case ScalarType::kFloat32:
       return "<f4";
     case ScalarType::kFloat64:
       return "<f8";
   }
   TC_CHECK(false, "no scalar type has the number {}", static_cast<int>(type));
+}
+
+/// '|V1' says how many bytes an element has, not which of the 8-bit floats it is.
+ScalarType type_of_bytes(ScalarType found, std::optional<ScalarType> wanted) {
+  return found == ScalarType::kFloat8E4M3 && wanted && is_float8(*wanted) ? *wanted : found;
 }
 
 Result<std::unique_ptr<File>> open_to_read(const std::string& path) {
@@ -156,16 +164,18 @@ Result<std::unique_ptr<File>> open_to_read(const std::string& path) {
 
 }  // namespace
 
-Result<api::TensorSpec> read_npy_spec(const std::string& path) {
+Result<api::TensorSpec> read_npy_spec(const std::string& path, std::optional<ScalarType> wanted) {
   TC_TRY(file, open_to_read(path));
   TC_TRY(header, read_header(*file, path));
+  header.spec.type = type_of_bytes(header.spec.type, wanted);
   TC_TRY_VOID(check_remaining(*file, path, header.spec));
   return header.spec;
 }
 
-Result<api::Tensor> read_npy(const std::string& path) {
+Result<api::Tensor> read_npy(const std::string& path, std::optional<ScalarType> wanted) {
   TC_TRY(file, open_to_read(path));
   TC_TRY(header, read_header(*file, path));
+  header.spec.type = type_of_bytes(header.spec.type, wanted);
   TC_TRY_VOID(check_remaining(*file, path, header.spec));
   TC_TRY(tensor, api::Tensor::allocate(header.spec));
   const int64_t bytes = header.spec.span_bytes();

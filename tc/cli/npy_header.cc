@@ -113,11 +113,12 @@ std::optional<ScalarType> type_of_descr(std::string_view descr) {
     std::string_view code;
     ScalarType type;
   };
-  constexpr Row kRows[] = {{"b1", ScalarType::kBool},    {"i1", ScalarType::kInt8},    {"i2", ScalarType::kInt16},
-                           {"i4", ScalarType::kInt32},   {"i8", ScalarType::kInt64},   {"u1", ScalarType::kUInt8},
-                           {"u2", ScalarType::kUInt16},  {"u4", ScalarType::kUInt32},  {"u8", ScalarType::kUInt64},
-                           {"f2", ScalarType::kFloat16}, {"f4", ScalarType::kFloat32}, {"f8", ScalarType::kFloat64},
-                           {"V2", ScalarType::kBFloat16}};
+  constexpr Row kRows[] = {
+      {"b1", ScalarType::kBool},     {"i1", ScalarType::kInt8},       {"i2", ScalarType::kInt16},
+      {"i4", ScalarType::kInt32},    {"i8", ScalarType::kInt64},      {"u1", ScalarType::kUInt8},
+      {"u2", ScalarType::kUInt16},   {"u4", ScalarType::kUInt32},     {"u8", ScalarType::kUInt64},
+      {"f2", ScalarType::kFloat16},  {"f4", ScalarType::kFloat32},    {"f8", ScalarType::kFloat64},
+      {"V2", ScalarType::kBFloat16}, {"V1", ScalarType::kFloat8E4M3}, {"f1", ScalarType::kFloat8E5M2}};
   for (const Row& row : kRows) {
     if (row.code == code) return row.type;
   }

@@ -34,6 +34,7 @@ Result<compile::Settings> settings_of(const cache::Key& key, const ir::Program& 
   settings.options.strict = problem.strict;
   settings.options.check_bounds = problem.check_bounds;
   settings.mapping.strict = problem.strict;
+  settings.mapping.check_bounds = problem.check_bounds;
   settings.element_aligned = problem.element_aligned;
   if (problem.backend == compile::Backend::kCpu) {
     settings.target = problem.target;

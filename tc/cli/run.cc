@@ -97,6 +97,21 @@ Result<std::string> execute(Run& run) {
   return result_lines(run.arguments) + report + time + "\n";
 }
 
+/// A line for each tensor that the def updates and no file gives: a '+=' meant as '+=!' adds to chance.
+std::string lines_of_random_in_outs(const Arguments& arguments, const InputFiles& files,
+                                    const api::Signature& signature) {
+  std::string lines;
+  for (size_t o = 0; o < signature.results.size(); ++o) {
+    const std::string& name = arguments.output_names[o];
+    if (signature.results[o].role != api::Role::kInOut || files.contains(name)) continue;
+    lines += fmt::format(
+        "note: '{0}' is updated, and began with random elements: --inputs={0}=FILE.npy has others, '+=!' "
+        "instead of '+=' begins at zero\n",
+        name);
+  }
+  return lines;
+}
+
 /// Prints the dump of the pass that --stop_after names.
 Result<void> print_stop(const Run& run) {
   TC_TRY(text, compile::dump(run.settings, run.compilation, FLAGS_stop_after));
@@ -139,7 +154,7 @@ Result<void> run_run(const std::vector<std::string>& files) {
     run.cached = kernel;
   }
   TC_TRY(report, execute(run));
-  return write_results(run.arguments, report);
+  return write_results(run.arguments, lines_of_random_in_outs(run.arguments, input_files, signature) + report);
 }
 
 }  // namespace tc::cli

@@ -139,6 +139,10 @@ std::string tune_report(const std::string& title, options::Backend backend, cons
                   time_text(tuned.best_us), tuned.device.empty() ? "this device" : tuned.device, tuned.speedup,
                   tuned.history.size(), tuned.history.size() - static_cast<size_t>(measured), failures_text(failed),
                   text_of(tuned.ending));
+  if (!tuned.noise.empty()) {
+    text += fmt::format("The machine was too noisy to decide: {}. Search again when it is idle.\n", tuned.noise);
+  }
+  if (tuned.floor_us > 0) text += fmt::format("No code can take less than {} here.\n", time_text(tuned.floor_us));
   text += fmt::format("Results were compared with those of {}; {} points of the space were turned down uncompiled.\n",
                       tuned.reference, tuned.rejected);
   if (tuned.best.empty()) return text + "The best options are those that the compiler chooses.\n";
@@ -151,16 +155,16 @@ std::string tune_report(const std::string& title, options::Backend backend, cons
 }
 
 std::string history_header() {
-  return "problem,candidate,generation,outcome,us,cold_us,spread,compile_ms,known_before,options,message\n";
+  return "problem,candidate,generation,outcome,us,own_us,cold_us,spread,compile_ms,known_before,options,message\n";
 }
 
 std::string history_rows(const std::string& title, const tune::Tuned& tuned) {
   std::string rows;
   int number = 0;
   for (const tune::Record& r : tuned.history) {
-    rows += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.4g},{:.4g},{},{},{}\n", field(title), number++, r.generation,
-                        name_of(r.outcome), r.us, r.cold_us, r.spread, r.compile_ms, r.remembered ? 1 : 0,
-                        field(in_a_line(r.options)), field(in_a_line(r.message)));
+    rows += fmt::format("{},{},{},{},{:.6g},{:.6g},{:.6g},{:.4g},{:.4g},{},{},{}\n", field(title), number++,
+                        r.generation, name_of(r.outcome), r.us, r.own_us, r.cold_us, r.spread, r.compile_ms,
+                        r.remembered ? 1 : 0, field(in_a_line(r.options)), field(in_a_line(r.message)));
   }
   return rows;
 }

@@ -9,7 +9,6 @@
 
 #include "tc/cache/version.h"
 #include "tc/cpu/runtime.h"
-#include "tc/cpu/statement_body.h"
 #include "tc/cuda/device.h"
 #include "tc/cuda/print.h"
 #include "tc/support/check.h"
@@ -20,11 +19,14 @@ namespace {
 /// Positions of a Program's arguments, as entries name them.
 class Slots {
  public:
-  explicit Slots(const ir::Program& program) : program_(program) {}
+  Slots(const ir::Program& program, const std::vector<ir::SubscriptCheck>& checks)
+      : program_(program), checks_(checks) {}
 
   cache::Slot of(const std::string& name) const {
     using Kind = cache::Slot::Kind;
-    if (name == cpu::kFaultBuffer) return {Kind::kFault, 0};
+    for (size_t c = 0; c < checks_.size(); ++c) {
+      if (name == checks_[c].found) return {Kind::kFault, static_cast<int>(c)};
+    }
     int tensors = 0, scalars = 0;
     for (const std::string& parameter : program_.parameters) {
       const bool is_scalar = program_.find_scalar(parameter) != nullptr;
@@ -39,6 +41,7 @@ class Slots {
 
  private:
   const ir::Program& program_;
+  const std::vector<ir::SubscriptCheck>& checks_;
 };
 
 /// The last text before somebody else's compiler: what legality was proved of.
@@ -92,12 +95,12 @@ Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& p
     TC_TRY(target, cpu::canonical_target(settings.target));
     problem.target = target;
     problem.strict = settings.options.strict;
-    problem.check_bounds = settings.options.check_bounds;
   } else {
     problem.target = cuda::to_string(settings.gpu.arch);
     problem.strict = settings.mapping.strict;
     problem.element_aligned = settings.element_aligned;
   }
+  problem.check_bounds = settings.checks_bounds();
   return problem;
 }
 
@@ -110,6 +113,7 @@ std::string options_text(const Settings& settings) {
   }
   options::MappingOptions options = settings.mapping;
   options.strict = false;
+  options.check_bounds = false;
   return options::to_text(options);
 }
 
@@ -122,6 +126,7 @@ Result<Settings> with_options(Settings settings, const std::string& text) {
   } else {
     TC_TRY(options, options::mapping_options_from_text(text));
     options.strict = settings.mapping.strict;
+    options.check_bounds = settings.mapping.check_bounds;
     settings.mapping = std::move(options);
   }
   return settings;
@@ -150,7 +155,7 @@ cache::Key key_of(const Settings& settings, const cache::Problem& problem) {
 }
 
 cache::Entry entry_of(const Settings& settings, const Compilation& c, bool keep_text) {
-  const Slots slots(*c.program);
+  const Slots slots(*c.program, c.checks);
   cache::Entry entry;
   entry.created = seconds_now();
   entry.certificate = {.origin = cache::Certificate::Origin::kCompiler,
@@ -158,12 +163,12 @@ cache::Entry entry_of(const Settings& settings, const Compilation& c, bool keep_
                        .proved_text = proved_text(settings.backend, c),
                        .statement = settings.verify ? "accesses in bounds, schedule legal, verified after every pass"
                                                     : "accesses in bounds, schedule legal"};
+  for (const ir::SubscriptCheck& check : c.checks) {
+    entry.checks.push_back({check.dimension, check.extent, check.statement, check.tensor, check.type, check.found});
+  }
   if (settings.backend == Backend::kCpu) {
-    entry.cpu = {.symbol = c.object->name, .target = c.object->target, .object = c.object->bytes, .checks = {}};
+    entry.cpu = {.symbol = c.object->name, .target = c.object->target, .object = c.object->bytes};
     for (const cpu::KernelArgument& argument : c.stmt->arguments) entry.slots.push_back(slots.of(argument.name));
-    for (const cpu::BoundsCheck& check : c.stmt->checks) {
-      entry.cpu.checks.push_back({slots.of(check.tensor), check.dimension, check.extent, check.statement});
-    }
     return entry;
   }
   TC_CHECK(settings.backend == Backend::kCuda && c.compiled, "only machine code is kept");

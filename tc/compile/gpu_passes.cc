@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <set>
+
 #include "tc/compile/interface.h"
 #include "tc/cuda/nvrtc.h"
 #include "tc/cuda/print.h"
@@ -19,7 +21,7 @@ namespace {
 // --- prepare: reductions as a GPU wants them --------------------------------------------------------------------
 
 Result<void> prepare(const Settings& settings, Compilation& c) {
-  TC_TRY(prepared, gpu::prepare(*c.specialised, settings.mapping, settings.gpu.device));
+  TC_TRY(prepared, gpu::prepare(*c.checked, settings.mapping, settings.gpu.device));
   c.prepared = std::make_shared<const ir::Program>(std::move(prepared.program));
   c.mapping_options = std::move(prepared.options);
   return {};
@@ -43,10 +45,22 @@ std::string header_of(const Settings& settings, const Compilation& c) {
   return source_of(*c.file, c.program->name) + shapes_of(*c.specialised) + alignment + gpu::report(*c.mapping);
 }
 
+/// What checks of subscripts find is nobody's tensor, but lives in the workspace.
+void keep_in_workspace(const std::vector<ir::SubscriptCheck>& checks, tile::Program& program) {
+  std::set<std::string> names;
+  for (const ir::SubscriptCheck& check : checks) names.insert(check.found);
+  for (const tile::Kernel& kernel : program.kernels) {
+    for (const tile::Tensor& tensor : kernel.tensors) {
+      if (names.erase(tensor.name) > 0) program.workspace.push_back(tensor);
+    }
+  }
+}
+
 Result<void> tile(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
   TC_TRY(mapping, gpu::map(*c.scop, c.mapping_options, settings.gpu.device));
   c.mapping = std::move(mapping);
+  keep_in_workspace(c.checks, c.mapping->program);
   if (settings.element_aligned) c.mapping->program = gpu::element_moves(std::move(c.mapping->program));
   for (const tile::Kernel& kernel : c.mapping->program.kernels) {
     TC_CHECK(kernel.shared_bytes() <= settings.gpu.device.shared_bytes,
@@ -72,9 +86,8 @@ Result<void> verify_tile(const Compilation& c) {
 
 // --- cuda: the same as text -------------------------------------------------------------------------------------
 
-Result<void> cuda(const Settings& settings, Compilation& c) {
-  const cuda::PrintOptions options{.readonly_cache = settings.mapping.use_readonly_cache.value_or(true)};
-  c.cuda_text = cuda::print(c.mapping->program, options);
+Result<void> cuda(const Settings&, Compilation& c) {
+  c.cuda_text = cuda::print(c.mapping->program);
   return {};
 }
 

@@ -1,5 +1,7 @@
 #include "tc/compile/interface.h"
 
+#include <fmt/format.h>
+
 #include <charconv>
 #include <map>
 #include <vector>
@@ -66,8 +68,11 @@ bool write_binary(const Expr& e, const char* name, std::string& text, bool& done
   return write_all(name, {node->a, node->b}, text);
 }
 
+constexpr char kUnknown[] = "?";
+
 /// Appends the prefix notation; false for a node that it does not have.
 bool write(const Expr& e, std::string& text) {
+  if (!e.defined()) return text += kUnknown, true;
   if (const auto* constant = e.as<hi::IntImm>()) return text += std::to_string(constant->value), true;
   if (const auto* variable = e.as<hi::Variable>()) return text += variable->name, true;
   if (const auto* op = e.as<hi::Not>()) return write_all("!", {op->a}, text);
@@ -172,9 +177,31 @@ std::optional<cache::Interface> interface_of(const ir::Program& program, const s
     }
   }
   for (const ir::Scalar& scalar : program.scalars) {
-    interface.scalars.push_back({scalar.name, ir::from_halide(scalar.type), scalar.specialised});
+    interface.scalars.push_back({scalar.name, ir::from_halide(scalar.type), scalar.specialised, scalar.value});
   }
   return interface;
+}
+
+Digest interface_key(const std::string& text, const std::map<std::string, int64_t>& scalars) {
+  std::string all = text;
+  for (const auto& [name, value] : scalars) all += fmt::format("# {} = {}\n", name, value);
+  return Digest::of(all);
+}
+
+Result<void> keep_interfaces(cache::Cache& file, const ir::Program& program, const ir::Program& instance,
+                             const std::string& text) {
+  const std::optional<cache::Interface> interface = interface_of(program, text);
+  if (!interface) return {};
+  TC_TRY_VOID(file.put(interface_key(text, {}), *interface));
+  std::map<std::string, int64_t> values;
+  for (const ir::Scalar& scalar : instance.scalars) {
+    if (scalar.value) values[scalar.name] = *scalar.value;
+  }
+  if (values.empty()) return {};
+  std::optional<cache::Interface> filled = interface_of(instance, text);
+  if (!filled) return {};
+  filled->program = interface->program;
+  return file.put(interface_key(text, values), *filled);
 }
 
 std::optional<ir::Program> program_of(const cache::Interface& interface) {
@@ -190,6 +217,11 @@ std::optional<ir::Program> program_of(const cache::Interface& interface) {
               : tensor.role == Role::kInOut ? ir::Role::kInOut
                                             : ir::Role::kResult;
     for (const std::string& extent : tensor.extents) {
+      if (extent == kUnknown) {
+        to.extents.emplace_back();
+        program.open = true;
+        continue;
+      }
       to.extents.push_back(Reader(extent).all());
       if (!to.extents.back().defined() || to.extents.back().type() != ir::index_type()) return std::nullopt;
     }
@@ -198,6 +230,7 @@ std::optional<ir::Program> program_of(const cache::Interface& interface) {
   for (const cache::Interface::Scalar& scalar : interface.scalars) {
     program.scalars.push_back(
         {.name = scalar.name, .type = ir::to_halide(scalar.type), .specialised = scalar.compiled_in, .declared = {}});
+    program.scalars.back().value = scalar.value;
   }
   return program;
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <new>
 
@@ -15,12 +16,14 @@
 #include "tc/ir/from_lang.h"
 #include "tc/ir/print.h"
 #include "tc/lang/format.h"
+#include "tc/lang/instantiate.h"
 #include "tc/lang/parser.h"
 #include "tc/lang/sema.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/support/check.h"
+#include "tc/support/identifier.h"
 #include "tc/support/nearest.h"
 
 namespace tc::compile {
@@ -34,14 +37,15 @@ Error too_long(const Settings& settings, const char* where, const char* pass) {
       .with_kind(ErrorKind::kBudget);
 }
 
-ir::Deadline deadline_of(const Settings& settings) {
-  return ir::Deadline(settings.budget.wall_clock_ms, settings.cancel);
+ir::Deadline deadline_of(const Settings& settings, const Compilation& c) {
+  return ir::Deadline(settings.budget.wall_clock_ms, c.deadline, settings.cancel);
 }
 
 // --- parse: text to untyped tree --------------------------------------------------------------------------------
 
-Result<void> parse(const Settings&, Compilation& c) {
+Result<void> parse(const Settings& settings, Compilation& c) {
   TC_TRY(file, lang::parse(c.source));
+  if (std::optional<lang::File> instance = lang::file_of_instance(file, settings.entry)) file = *std::move(instance);
   c.file = std::make_shared<const lang::File>(std::move(file));
   return {};
 }
@@ -66,20 +70,53 @@ Result<std::string> dump_analyse(const Settings& settings, const Compilation& c)
 
 // --- program: ranges and shapes, over symbolic sizes ------------------------------------------------------------
 
-Result<void> program(const Settings& settings, Compilation& c) {
-  TC_TRY(program, ir::from_lang(*c.typed, settings.entry, deadline_of(settings)));
-  c.program = std::make_shared<const ir::Program>(std::move(program));
+/// True for a Program that has in place what the settings say of its compiled-in scalars.
+bool fits(const ir::Program& program, const Settings& settings) {
+  return std::ranges::all_of(program.scalars, [&](const ir::Scalar& scalar) {
+    const auto given = settings.given.scalars.find(scalar.name);
+    return !scalar.specialised ||
+           (scalar.value && given != settings.given.scalars.end() && *scalar.value == given->second);
+  });
+}
+
+/// C11: the def with the numbers in the places of compiled-in scalars is another Program, inferred anew. Nothing is
+/// done where one of them has no value.
+Result<void> fill_in(const Settings& settings, Compilation& c) {
+  if (!c.program->waits_for_scalars()) {
+    c.instance = c.program;
+    return {};
+  }
+  const bool given = std::ranges::all_of(c.program->scalars, [&](const ir::Scalar& scalar) {
+    return !scalar.specialised || settings.given.scalars.contains(scalar.name);
+  });
+  if (!given || (c.instance && fits(*c.instance, settings))) return {};
+  TC_TRY(filled, ir::from_lang(*c.typed, c.program->name, deadline_of(settings, c), settings.given.scalars));
+  c.instance = std::make_shared<const ir::Program>(std::move(filled));
   return {};
 }
 
-Result<std::string> dump_program(const Settings&, const Compilation& c) { return ir::to_text(*c.program); }
+Result<void> program(const Settings& settings, Compilation& c) {
+  TC_TRY(program, ir::from_lang(*c.typed, settings.entry, deadline_of(settings, c)));
+  c.program = std::make_shared<const ir::Program>(std::move(program));
+  return fill_in(settings, c);
+}
+
+Result<std::string> dump_program(const Settings&, const Compilation& c) { return ir::to_text(c.concrete()); }
 
 // --- specialise: to the sizes of this compilation ---------------------------------------------------------------
 
 Result<void> specialise(const Settings& settings, Compilation& c) {
-  TC_TRY(bindings, ir::bind(*c.program, settings.given));
-  TC_TRY(specialised, ir::specialise(*c.program, bindings, deadline_of(settings)));
+  TC_TRY_VOID(fill_in(settings, c));
+  // Where a scalar has no value, bind() says so.
+  const ir::Program& program = c.concrete();
+  TC_TRY(bindings, ir::bind(program, settings.given));
+  TC_TRY(specialised, ir::specialise(program, bindings, deadline_of(settings, c)));
   c.specialised = std::make_shared<const ir::Program>(std::move(specialised));
+  c.checked = c.specialised;
+  if (!settings.checks_bounds()) return {};
+  TC_TRY(checked, ir::check_subscripts(*c.specialised));
+  c.checked = std::make_shared<const ir::Program>(std::move(checked.program));
+  c.checks = std::move(checked.checks);
   return {};
 }
 
@@ -94,7 +131,7 @@ Result<void> prepare(const Settings& settings, Compilation& c) {
                                     .threads = settings.threads > 0 ? settings.threads : cpu::thread_count(),
                                     .strict = settings.options.strict,
                                     .vector_width = settings.options.vector_width.value_or(0)};
-  c.prepared = std::make_shared<const ir::Program>(cpu::prepare(*c.specialised, options));
+  c.prepared = std::make_shared<const ir::Program>(cpu::prepare(*c.checked, options));
   return {};
 }
 
@@ -110,7 +147,7 @@ Result<void> while_cancellable(const Settings& settings, poly::Context& context,
 }
 
 Result<void> scop(const Settings& settings, Compilation& c) {
-  auto context = std::make_shared<poly::Context>(settings.budget);
+  auto context = std::make_shared<poly::Context>(settings.budget, c.deadline);
   return while_cancellable(settings, *context, [&]() -> Result<void> {
     TC_TRY(scop, poly::from_ir(c.prepared, context));
     c.scop = std::move(scop);
@@ -141,9 +178,7 @@ Result<std::string> dump_schedule(const Settings&, const Compilation& c) { retur
 
 Result<void> stmt(const Settings& settings, Compilation& c) {
   TC_TRY(target, cpu::canonical_target(settings.target));
-  const cpu::FromPolyOptions options{.layouts = settings.layouts,
-                                     .check_bounds = settings.options.check_bounds,
-                                     .vector_bits = cpu::vector_bits(target)};
+  const cpu::FromPolyOptions options{.layouts = settings.layouts, .vector_bits = cpu::vector_bits(target)};
   return while_cancellable(settings, *c.scop->context, [&] {
     return poly::within_budget(*c.scop->context, [&] { c.stmt = cpu::from_poly(*c.scop, options); });
   });
@@ -155,7 +190,10 @@ Result<std::string> dump_stmt(const Settings&, const Compilation& c) { return cp
 
 cpu::Kernel kernel_of(const Compilation& c) {
   // Two of the caller's tensors never overlap where one is written: tc/api checks it at every call.
-  return {.name = "tc_" + c.program->name, .arguments = c.stmt->arguments, .body = c.stmt->body, .no_alias = true};
+  return {.name = "tc_" + identifier_of(c.program->name),
+          .arguments = c.stmt->arguments,
+          .body = c.stmt->body,
+          .no_alias = true};
 }
 
 cpu::ObjectOptions object_options(const Settings& settings) {
@@ -254,18 +292,30 @@ Result<void> run_passes(const Settings& settings, Compilation& compilation, std:
     TC_TRY(found, find_pass(last, settings.backend));
     end = found + 1;
   }
-  compilation.deadline = ir::after(settings.budget.wall_clock_ms);
+  compilation.deadline = ir::after(settings.budget.wall_clock_ms) - compilation.spent;
   while (compilation.done < end) {
     if (settings.cancel.stop_requested()) return tl::unexpected(cancelled());
     const Clock::time_point begin = Clock::now();
     const Pass& pass = all[compilation.done];
     if (begin > compilation.deadline) return tl::unexpected(too_long(settings, "before", pass.name));
-    TC_TRY_VOID(run_pass(pass, settings, compilation));
+    Result<void> done = run_pass(pass, settings, compilation);
+    compilation.spent += Clock::now() - begin;
+    if (!done) {
+      return tl::unexpected(compilation.file ? lang::in_instance(done.error(), *compilation.file) : done.error());
+    }
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
     compilation.times.push_back({pass.name, ms});
     ++compilation.done;
   }
   return {};
+}
+
+Result<void> fill_in_scalars(const Settings& settings, Compilation& compilation) {
+  compilation.deadline = ir::after(settings.budget.wall_clock_ms) - compilation.spent;
+  const Clock::time_point begin = Clock::now();
+  const Result<void> filled = fill_in(settings, compilation);
+  compilation.spent += Clock::now() - begin;
+  return filled;
 }
 
 Result<std::string> dump(const Settings& settings, const Compilation& compilation, std::string_view pass) {

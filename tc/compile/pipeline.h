@@ -15,6 +15,7 @@
 #include "tc/cuda/executable.h"
 #include "tc/cuda/nvrtc.h"
 #include "tc/gpu/map.h"
+#include "tc/ir/check_subscripts.h"
 #include "tc/ir/specialise.h"
 #include "tc/lang/ast.h"
 #include "tc/lang/typed_ast.h"
@@ -44,6 +45,8 @@ struct Settings {
   std::string target = "host";  ///< as cpu::ObjectOptions::target
   int threads = 0;              ///< that the kernel is made for; 0: those that the runtime has
   bool verify = false;          ///< run each pass's verifier
+
+  bool checks_bounds() const { return backend == Backend::kCpu ? options.check_bounds : mapping.check_bounds; }
 };
 
 struct PassTime {
@@ -56,8 +59,11 @@ struct Compilation {
   SourcePtr source;
   std::shared_ptr<const lang::File> file;
   std::shared_ptr<const lang::TypedProgram> typed;
-  std::shared_ptr<const ir::Program> program;
+  std::shared_ptr<const ir::Program> program;   ///< for all sizes; for all values of scalars too, if there is one
+  std::shared_ptr<const ir::Program> instance;  ///< `program` for the values of the compiled-in scalars (C11)
   std::shared_ptr<const ir::Program> specialised;
+  std::shared_ptr<const ir::Program> checked;   ///< the same; with check_bounds it checks subscripts by itself
+  std::vector<ir::SubscriptCheck> checks;       ///< of `checked`
   std::shared_ptr<const ir::Program> prepared;  ///< with statements and temporaries that the caller did not write
   std::optional<poly::Scop> scop;               ///< refined by schedule
   std::optional<cpu::KernelStmt> stmt;
@@ -70,7 +76,11 @@ struct Compilation {
   std::optional<cuda::Compiled> compiled;
   std::shared_ptr<cuda::Executable> executable;
 
+  /// The Program of this compilation: the instance, once there is one.
+  const ir::Program& concrete() const { return instance ? *instance : *program; }
+
   std::chrono::steady_clock::time_point deadline{};  ///< of the passes that run now
+  std::chrono::steady_clock::duration spent{};       ///< by the passes before those
   size_t done = 0;                                   ///< how many passes have run
   std::vector<PassTime> times;                       ///< of those
 };
@@ -93,6 +103,10 @@ const std::vector<Pass>& passes(Backend backend = Backend::kCpu);
 /// InternalError that begins with the pass's name; whatever a library throws becomes one.
 /// Errors: the user's, by the pass that finds them; the budget; cancellation; no pass of that name.
 Result<void> run_passes(const Settings& settings, Compilation& compilation, std::string_view last = {});
+
+/// Makes the instance of a Program (C11) from the settings' values of compiled-in scalars. Leaves it as it is where one
+/// of them has no value.
+Result<void> fill_in_scalars(const Settings& settings, Compilation& compilation);
 
 /// The dump of a pass that has run last, or is one of those before. Errors: as run_passes for a name.
 Result<std::string> dump(const Settings& settings, const Compilation& compilation, std::string_view pass);

@@ -1,10 +1,15 @@
 #include "tc/cpu/codegen.h"
 
 #include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/InstIterator.h>
+#include <llvm/IR/IntrinsicInst.h>
 #include <llvm/IR/IntrinsicsX86.h>
 #include <llvm/IR/Verifier.h>
 
+#include <algorithm>
 #include <map>
+#include <numeric>
+#include <vector>
 
 #include "tc/cpu/math.h"
 #include "tc/cpu/moves.h"
@@ -254,6 +259,49 @@ void drop_alias_metadata(llvm::Module& module) {
   }
 }
 
+/// Widens masked accesses to a power of two of lanes, the others masked off: of other numbers of lanes LLVM 14 makes
+/// types without a size on processors that have masks ("Invalid size request on a scalable vector").
+void widen_masked_accesses(llvm::Module& module) {
+  std::vector<llvm::IntrinsicInst*> narrow;
+  for (llvm::Function& f : module) {
+    for (llvm::Instruction& instruction : llvm::instructions(f)) {
+      auto* access = llvm::dyn_cast<llvm::IntrinsicInst>(&instruction);
+      if (access == nullptr) continue;
+      const bool is_load = access->getIntrinsicID() == llvm::Intrinsic::masked_load;
+      if (!is_load && access->getIntrinsicID() != llvm::Intrinsic::masked_store) continue;
+      auto* type = llvm::cast<llvm::FixedVectorType>(is_load ? access->getType() : access->getArgOperand(0)->getType());
+      if (!llvm::isPowerOf2_32(type->getNumElements())) narrow.push_back(access);
+    }
+  }
+  for (llvm::IntrinsicInst* access : narrow) {
+    llvm::IRBuilder<> builder(access);
+    const bool is_load = access->getIntrinsicID() == llvm::Intrinsic::masked_load;
+    llvm::Value* value = access->getArgOperand(is_load ? 3 : 0);
+    auto* type = llvm::cast<llvm::FixedVectorType>(value->getType());
+    const auto lanes = static_cast<int>(type->getNumElements());
+    const auto wide_lanes = static_cast<int>(llvm::NextPowerOf2(lanes));
+    const auto widened = [&](llvm::Value* vector) {  // with lanes of zeros
+      std::vector<int> from(wide_lanes);
+      for (int lane = 0; lane < wide_lanes; ++lane) from[lane] = std::min(lane, lanes);
+      return builder.CreateShuffleVector(vector, llvm::Constant::getNullValue(vector->getType()), from);
+    };
+    auto* wide = llvm::FixedVectorType::get(type->getElementType(), wide_lanes);
+    llvm::Value* address = builder.CreatePointerCast(access->getArgOperand(is_load ? 0 : 1), wide->getPointerTo());
+    const auto* alignment = llvm::cast<llvm::ConstantInt>(access->getArgOperand(is_load ? 1 : 2));
+    llvm::Value* mask = widened(access->getArgOperand(is_load ? 2 : 3));
+    llvm::CallInst* made =
+        is_load ? builder.CreateMaskedLoad(wide, address, alignment->getAlignValue(), mask, widened(value))
+                : builder.CreateMaskedStore(widened(value), address, alignment->getAlignValue(), mask);
+    made->setAAMetadata(access->getAAMetadata());
+    if (is_load) {
+      std::vector<int> kept(lanes);
+      std::iota(kept.begin(), kept.end(), 0);
+      access->replaceAllUsesWith(builder.CreateShuffleVector(made, kept));
+    }
+    access->eraseFromParent();
+  }
+}
+
 /// Rule T5 holds because no instruction may assume anything of its operands.
 void check_no_fast_math(const llvm::Module& module) {
   for (const llvm::Function& f : module) {
@@ -277,6 +325,7 @@ std::unique_ptr<llvm::Module> generate_module(const Kernel& kernel, const Lowere
   KernelCodeGen generator(target, context);
   std::unique_ptr<llvm::Module> module = generator.generate(kernel, lowered, layout);
   if (!kernel.no_alias) drop_alias_metadata(*module);
+  widen_masked_accesses(*module);
   check_no_fast_math(*module);
   return module;
 }

@@ -2,6 +2,8 @@
 
 #include <llvm/IR/IntrinsicsX86.h>
 
+#include <cmath>
+
 namespace tc::cpu {
 namespace {
 
@@ -59,6 +61,8 @@ V to_half_in_software(Emit& e, V x) {
   return narrow_integers(e, e.b.CreateOr(sign, result));
 }
 
+V narrow_to_bytes(Emit& e, V bits) { return e.b.CreateTrunc(bits, Emit::shaped(e.b.getInt8Ty(), bits)); }
+
 V pad_to(Emit& e, V x, int lanes) {
   std::vector<int> mask(lanes);
   for (int i = 0; i < lanes; i++) mask[i] = i < Emit::lanes(x) ? i : 0;
@@ -86,6 +90,7 @@ V convert(Emit& e, V x, Halide::Type from, Halide::Type to) {
     return from.is_int() ? b.CreateSIToFP(x, type) : b.CreateUIToFP(x, type);
   }
   if (to.is_bool()) return b.CreateFCmpUNE(x, e.real(0, x));
+  if (!from.is_float()) return b.CreateIntCast(x, Emit::shaped(b.getIntNTy(to.bits()), x), from.is_int());
   return to_integer(e, x, to);
 }
 
@@ -105,6 +110,42 @@ V to_half(Emit& e, V x) {
   return in_eights(e, x, [&](V piece) {
     return e.b.CreateIntrinsic(llvm::Intrinsic::x86_vcvtps2ph_256, {}, {piece, e.b.getInt32(0)});
   });
+}
+
+V from_float8(Emit& e, V narrow, const Float8& format) {
+  V bits = widen_integers(e, narrow);
+  V sign = e.b.CreateShl(e.b.CreateAnd(bits, e.integer(0x80, bits)), 24);
+  V size = e.b.CreateAnd(bits, e.integer(0x7f, bits));
+  // As for float16: scaling moves the exponent to its place, subnormals included.
+  V magnitude = e.b.CreateShl(size, 23 - format.fraction_bits);
+  V scale = e.real(std::ldexp(1.0, 127 - format.bias), e.as_float(magnitude));
+  V scaled = e.as_integer(e.b.CreateFMul(e.as_float(magnitude), scale));
+  V special = e.b.CreateOr(magnitude, e.integer(0x7f800000, bits));
+  V is_special = e.b.CreateICmpUGT(size, e.integer(format.largest_finite, bits));
+  return e.as_float(e.b.CreateOr(sign, e.select(is_special, special, scaled)));
+}
+
+V to_float8(Emit& e, V x, const Float8& format) {
+  x = narrow_to_odd(e, x);
+  const int dropped = 23 - format.fraction_bits;
+  V bits = e.as_integer(x);
+  V sign = e.b.CreateAnd(e.b.CreateLShr(bits, 24), e.integer(0x80, bits));
+  V magnitude = e.b.CreateAnd(bits, e.integer(0x7fffffff, bits));
+  // Normal results: add half of the last place, ties to even, and drop the other bits.
+  V odd = e.b.CreateAnd(e.b.CreateLShr(magnitude, dropped), e.integer(1, bits));
+  const int64_t half = (int64_t{1} << (dropped - 1)) - 1;
+  V rounded = e.b.CreateAdd(e.b.CreateAdd(magnitude, odd), e.integer(half - (int64_t{127 - format.bias} << 23), bits));
+  V normal = e.b.CreateLShr(rounded, dropped);
+  // Subnormal results: an addition whose last place is that of the subnormals rounds them.
+  V base = e.real(std::ldexp(1.0, 24 - format.bias - format.fraction_bits), x);
+  V subnormal = e.b.CreateSub(e.as_integer(e.b.CreateFAdd(e.as_float(magnitude), base)), e.as_integer(base));
+  V smallest_normal = e.integer(int64_t{128 - format.bias} << 23, bits);
+  V result = e.select(e.b.CreateICmpULT(magnitude, smallest_normal), subnormal, normal);
+  // Too large: compared as numbers before rounding, whose carry might pass the end of the format.
+  V limit = e.integer((int64_t{127 - format.bias} << 23) + (int64_t{format.largest_finite} << dropped), bits);
+  result = e.select(e.b.CreateICmpUGE(magnitude, limit), e.integer(format.largest_finite, bits), result);
+  result = e.b.CreateOr(sign, result);
+  return narrow_to_bytes(e, e.select(e.is_nan(x), e.integer(0x7f, bits), result));
 }
 
 V to_bfloat(Emit& e, V x) {

@@ -94,7 +94,6 @@ class Generator {
   std::set<std::string> buffers_for(int64_t lanes) const;
   OtherLanes lanes_behind(const loops::For& loop, const Ranged& value, const Ranged& last) const;
   LoopKind kind_of(const loops::For& loop);
-  bool vectorizable(const loops::NodePtr& node) const;
   std::string loop_name(const loops::For& loop);
   std::string fresh(const std::string& wish);
   void need(const Expr& condition);
@@ -108,7 +107,6 @@ class Generator {
   std::set<std::string> shared_;                                            ///< buffers that threads share here
   std::map<int, LoopKind> kinds_;  ///< by schedule dimension, for loops not yet met
   std::set<std::string> names_;    ///< of loop variables and buffers in scope
-  std::vector<BoundsCheck> checks_;
   Tiles tiles_ = Tiles::kUnknown;
   FullTiles* full_ = nullptr;       ///< what full tiles need here, while tiles_ is kFull
   bool rare_ = false;               ///< tiles here are partial: full ones have code of their own
@@ -145,7 +143,6 @@ std::vector<KernelArgument> Generator::arguments() const {
     }
   }
   for (const std::string& name : program.results) add_tensor(name);
-  if (!checks_.empty()) result.push_back(buffer_argument(kFaultBuffer, Halide::Int(64), 2));
   return result;
 }
 
@@ -164,7 +161,6 @@ KernelStmt Generator::run() {
   KernelStmt result;
   result.body = body;
   result.arguments = arguments();
-  result.checks = std::move(checks_);
   return result;
 }
 
@@ -233,7 +229,6 @@ Stmt Generator::lower_mark(const loops::Mark& mark) {
 Stmt Generator::separate(const std::function<Stmt()>& make) {
   if (tiles_ != Tiles::kUnknown) return make();
   auto kinds = kinds_;
-  auto checks = checks_.size();
   FullTiles needs;
   full_ = &needs;
   tiles_ = Tiles::kFull;
@@ -242,7 +237,6 @@ Stmt Generator::separate(const std::function<Stmt()>& make) {
   tiles_ = Tiles::kUnknown;
   const std::optional<Expr> condition = needs.condition(facts_);  // nothing if it cannot be asked here
   if (condition && hi::is_const_one(*condition)) return full;
-  checks_.resize(checks);
   kinds_ = kinds;
   tiles_ = Tiles::kAny;
   rare_ = condition.has_value();
@@ -274,7 +268,6 @@ Stmt Generator::lower_instance(const loops::Instance& instance) {
   BodyContext context;
   context.program = scop_.program.get();
   context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor).back(); };
-  if (options_.check_bounds) context.checks = &checks_;
   context.indices = index_values(statement, instance.indices, iterators_, padding_.empty());
   if (!padding_.empty()) {
     poly::Iterators inside = iterators_;
@@ -404,18 +397,7 @@ LoopKind Generator::kind_of(const loops::For& loop) {
   auto found = kinds_.find(loop.dimension);
   if (found == kinds_.end()) return LoopKind::kSerial;
   LoopKind kind = found->second;
-  if (kind == LoopKind::kVector && !vectorizable(loop.body)) return LoopKind::kSerial;
   return kind;
-}
-
-/// A run-time check has to stop a loop at once, which a vector cannot do.
-bool Generator::vectorizable(const loops::NodePtr& node) const {
-  if (!options_.check_bounds) return true;
-  bool result = true;
-  poly::for_each_instance(node, [&](const loops::Instance& instance) {
-    result = result && !has_data_dependent_subscript(scop_.statement(instance.statement), *scop_.program);
-  });
-  return result;
 }
 
 Stmt Generator::lower_for(const loops::For& loop) {
@@ -457,7 +439,6 @@ Stmt Generator::tile_loop(const loops::For& loop, LoopKind kind, const Ranged& f
     padding_.push_back({loop.variable, last, vector ? name : ""});
   }
   if (kind == LoopKind::kUnrolled) unrolled_.insert(name);
-  const auto checks = checks_.size();
   Stmt body = body_with(loop, name, value, pads ? hi::const_true() : less_equal(value, last), false);
   unrolled_.erase(name);
   if (pads) padding_.pop_back();
@@ -474,16 +455,13 @@ Stmt Generator::tile_loop(const loops::For& loop, LoopKind kind, const Ranged& f
   if (masked) body = hi::IfThenElse::make(less_equal(value, last), body);
   if (kind == LoopKind::kVector) {
     if (Stmt reduced = reduce_lanes(body, name, static_cast<int>(extent)); reduced.defined()) return reduced;
-    if (stores_to_one_place(body, name)) kind = LoopKind::kSerial;
+    if (stores_to_one_place(body, name) || updates_may_collide(body, name)) kind = LoopKind::kSerial;
   }
   if (kind == LoopKind::kVector && has_condition_on(body, name) &&
       (one_left || !can_predicate(body, name, unrolled_))) {
     kind = LoopKind::kSerial;
   }
-  if (masked && kind == LoopKind::kSerial) {
-    checks_.resize(checks);
-    return counted_loop(loop, kind, first, last, 1);
-  }
+  if (masked && kind == LoopKind::kSerial) return counted_loop(loop, kind, first, last, 1);
   return hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, body);
 }
 

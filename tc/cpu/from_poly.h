@@ -22,17 +22,15 @@ inline constexpr char kPadMark[] = "pad";
 
 struct FromPolyOptions {
   Layouts layouts;
-  bool check_bounds = false;  ///< check data-dependent subscripts at run time (C8)
-  int vector_bits = 256;      ///< of the target's vector registers
+  int vector_bits = 256;  ///< of the target's vector registers
 };
 
-/// A scheduled Scop as loops, and what its run-time checks are.
+/// A scheduled Scop as loops.
 struct KernelStmt {
   Halide::Internal::Stmt body;
   /// Buffers and scalars in the order of the call: the def's parameters, then those results that are not
-  /// parameters, then the fault buffer if there are checks. Scalars that were specialised are not arguments.
+  /// parameters. Scalars that were specialised are not arguments.
   std::vector<KernelArgument> arguments;
-  std::vector<BoundsCheck> checks;
 };
 
 /// Turns a Scop whose schedule tree has been decided into loops, those of poly::generate_loops(): marks say which are

@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "tc/ir/program.h"
+
 namespace tc::cpu {
 
 using Halide::Expr;
@@ -110,6 +112,38 @@ bool stores_to_one_place(const Stmt& body, const std::string& lane) {
   return finder.found;
 }
 
+bool updates_may_collide(const Stmt& body, const std::string& lane) {
+  class Loads : public hi::IRVisitor {
+   public:
+    explicit Loads(const std::string& buffer) : buffer_(buffer) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Load* op) override {
+      found = found || op->name == buffer_;
+      IRVisitor::visit(op);
+    }
+    const std::string& buffer_;
+  };
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::string& lane) : lane_(lane) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Store* op) override {
+      Loads loads(op->name);
+      op->value.accept(&loads);
+      found = found || (loads.found && lane_step(op->index, lane_) == 0);
+    }
+    const std::string& lane_;
+  } finder(lane);
+  body.accept(&finder);
+  return finder.found;
+}
+
 Stmt reduce_lanes(const Stmt& body, const std::string& lane, int lanes) {
   const auto* store = body.as<hi::Store>();
   if (store == nullptr || hi::expr_uses_var(store->index, lane)) return {};
@@ -156,7 +190,8 @@ Stmt blend_lanes(const Stmt& body, const Expr& condition, const std::string& lan
   Expr value = mask.mutate(store->value);
   if (!mask.fits) return {};
   Expr other = hi::Load::make(value.type(), store->name, store->index, {}, {}, store->predicate, store->alignment);
-  if (others == OtherLanes::kNobodys) other = hi::make_zero(value.type());
+  // Halide has no number of 8-bit floats.
+  if (others == OtherLanes::kNobodys && !ir::is_float8(value.type())) other = hi::make_zero(value.type());
   value = hi::Select::make(condition, value, other);
   return hi::Store::make(store->name, value, store->index, store->param, store->predicate, store->alignment);
 }

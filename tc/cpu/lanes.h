@@ -26,6 +26,10 @@ bool leaves_one_lane(const Halide::Internal::Stmt& body, int64_t lanes, int vect
 /// True if some store goes to the same element in all lanes.
 bool stores_to_one_place(const Halide::Internal::Stmt& body, const std::string& lane);
 
+/// True if two lanes may update one element: some store whose value loads from the same buffer moves by no constant
+/// number of elements. All lanes would load before any of them stores.
+bool updates_may_collide(const Halide::Internal::Stmt& body, const std::string& lane);
+
 /// s = s op x[base + lane], for all lanes: one reduction of a vector. Undefined if the body is something else.
 Halide::Internal::Stmt reduce_lanes(const Halide::Internal::Stmt& body, const std::string& lane, int lanes);
 

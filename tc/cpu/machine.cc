@@ -12,8 +12,11 @@
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
 
+#include <algorithm>
 #include <mutex>
 
+#include "tc/cpu/block_size.h"
+#include "tc/cpu/interleaved_groups.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -27,16 +30,79 @@ void initialise_llvm() {
   });
 }
 
+/// The groups of nested passes in order, as LLVM's text for pipelines has them.
+enum class Manager { kModule, kFunction, kLoop, kLoopMemory };
+
+const char* text_of(Manager manager) {
+  switch (manager) {
+    case Manager::kModule:
+      return "";
+    case Manager::kFunction:
+      return "function<eager-inv>(";
+    case Manager::kLoop:
+      return "loop(";
+    case Manager::kLoopMemory:
+      return "loop-mssa(";
+  }
+  TC_CHECK(false, "a manager of passes that does not exist");
+}
+
+struct Optimisation {
+  OptimisationPass pass;
+  Manager manager;
+};
+
+constexpr char kForbidWrongGroups[] = "tc-forbid-wrong-groups";
+
+constexpr char kSroa[] = "Turns tiles on the stack into registers where each access is understood.";
+constexpr char kCse[] = "Reuses what is computed twice; what is read twice, where no store between may change it.";
+constexpr char kCombine[] = "Local rewriting. No instruction has a fast-math flag: NaNs, zeros and denormals stay.";
+constexpr char kLicm[] =
+    "Moves what is invariant; memory accesses by alias analysis, and only where they cannot fault.";
+constexpr char kCfg[] = "Joins blocks, and makes selects of branches whose values may be computed in any case.";
+
 /// What -O3 does in three times the time, less what serves other programs than loops over tensors: tiles become
 /// registers, subscripts are shared and moved out of loops, and what has no vectors yet gets them where that is easy.
-constexpr char kPasses[] =
-    "always-inline,"
-    "function<eager-inv>("
-    "sroa,early-cse,simplifycfg,instcombine,loop-mssa(licm),"
-    "loop(loop-idiom,indvars,loop-deletion,loop-unroll-full),"
-    "sroa,early-cse,instcombine,loop-mssa(licm),"
-    "loop-vectorize,simplifycfg),"
-    "globaldce";
+constexpr Optimisation kPasses[] = {
+    {{"always-inline", "Inlines our own helpers."}, Manager::kModule},
+    {{"sroa", kSroa}, Manager::kFunction},
+    {{"early-cse", kCse}, Manager::kFunction},
+    {{"simplifycfg", kCfg}, Manager::kFunction},
+    {{"instcombine", kCombine}, Manager::kFunction},
+    {{"licm", kLicm}, Manager::kLoopMemory},
+    {{"loop-idiom", "Makes memset and memcpy of loops that are one, by alias analysis."}, Manager::kLoop},
+    {{"indvars", "Rewrites counters, which are proved not to overflow."}, Manager::kLoop},
+    {{"loop-deletion", "Removes loops without effect; all of ours end."}, Manager::kLoop},
+    {{"loop-unroll-full", "Repeats the body in the loop's own order."}, Manager::kLoop},
+    {{"sroa", kSroa}, Manager::kFunction},
+    {{"early-cse", kCse}, Manager::kFunction},
+    {{"instcombine", kCombine}, Manager::kFunction},
+    {{"licm", kLicm}, Manager::kLoopMemory},
+    {{kForbidWrongGroups, "Ours: forbids vectors for which LLVM 14 would exchange accesses to one element."},
+     Manager::kFunction},
+    {{"loop-vectorize", "Proves dependences itself; right for the loops that the pass before leaves."},
+     Manager::kFunction},
+    {{"simplifycfg", kCfg}, Manager::kFunction},
+    {{"globaldce", "Removes functions that nothing calls."}, Manager::kModule},
+};
+
+/// "always-inline,function<eager-inv>(sroa,loop-mssa(licm)),globaldce"
+std::string pipeline_text() {
+  std::string text;
+  std::vector<Manager> open;  // managers around, outermost first
+  for (const auto& [pass, manager] : kPasses) {
+    std::vector<Manager> wanted;
+    if (manager != Manager::kModule) wanted.push_back(Manager::kFunction);
+    if (manager == Manager::kLoop || manager == Manager::kLoopMemory) wanted.push_back(manager);
+    size_t same = 0;
+    while (same < std::min(open.size(), wanted.size()) && open[same] == wanted[same]) ++same;
+    text += std::string(open.size() - same, ')') + (text.empty() ? "" : ",");
+    for (size_t i = same; i < wanted.size(); ++i) text += text_of(wanted[i]);
+    text += pass.name;
+    open = wanted;
+  }
+  return text + std::string(open.size(), ')');
+}
 
 /// The metadata of the code generator first: it tells buffers apart at once, where a look at addresses takes long.
 llvm::AAManager alias_analysis() {
@@ -77,6 +143,9 @@ std::string emit(llvm::Module& module, llvm::TargetMachine& target_machine, llvm
   config->setDisableVerify(true);
   // The first pass of functions: behind it, all others take one function after the other.
   config->insertPass(&llvm::AtomicExpandID, new StopBeforeFunction(stop));
+  // Behind all that joins blocks, and before what looks at the stack for the last time.
+  const std::unique_ptr<llvm::Pass> safe_stack(llvm::createSafeStackPass());
+  config->insertPass(safe_stack->getPassID(), create_split_large_blocks_pass());
   passes.add(config);
   passes.add(modules);
   const bool refused = config->addISelPasses();
@@ -104,6 +173,12 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const CodeTarget& targe
                                                                          llvm::CodeGenOpt::Aggressive));
 }
 
+std::vector<OptimisationPass> optimisation_passes() {
+  std::vector<OptimisationPass> result;
+  for (const Optimisation& optimisation : kPasses) result.push_back(optimisation.pass);
+  return result;
+}
+
 void optimise(llvm::Module& module, llvm::TargetMachine& machine, const std::function<bool()>& stop) {
   llvm::PipelineTuningOptions tuning;
   tuning.LoopInterleaving = false;
@@ -120,8 +195,14 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const std::fun
   builder.registerFunctionAnalyses(functions);
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, calls, modules);
+  builder.registerPipelineParsingCallback(
+      [](llvm::StringRef name, llvm::FunctionPassManager& passes, llvm::ArrayRef<llvm::PassBuilder::PipelineElement>) {
+        if (name != kForbidWrongGroups) return false;
+        passes.addPass(ForbidWrongGroups());
+        return true;
+      });
   llvm::ModulePassManager passes;
-  llvm::Error error = builder.parsePassPipeline(passes, kPasses);
+  llvm::Error error = builder.parsePassPipeline(passes, pipeline_text());
   TC_CHECK(!error, "LLVM does not know the passes: {}", llvm::toString(std::move(error)));
   passes.run(module, modules);
 }

@@ -6,6 +6,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "tc/cpu/target.h"
 
@@ -14,6 +15,14 @@ namespace tc::cpu {
 /// LLVM's description of the target. Floats are IEEE; unless `strict`, a multiplication whose only use is an addition
 /// is fused with it where the processor can.
 std::unique_ptr<llvm::TargetMachine> make_target_machine(const CodeTarget& target, bool strict);
+
+/// A pass that optimises, and why it is right for our modules.
+struct OptimisationPass {
+  const char* name;  ///< LLVM's
+  const char* reason;
+};
+/// All of them in order. docs/design/0010-checks-behind-the-proof.md has the same list.
+std::vector<OptimisationPass> optimisation_passes();
 
 /// Optimises in place, with a part of LLVM's -O3. Loops are not interleaved: vector code and unrolling come from the
 /// schedule. Passes are left out from where `stop` says true on.

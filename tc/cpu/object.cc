@@ -1,9 +1,13 @@
 #include "tc/cpu/object.h"
 
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+
 #include <sstream>
 
 #include "tc/cpu/code_size.h"
 #include "tc/cpu/codegen.h"
+#include "tc/cpu/llvm_thread.h"
 #include "tc/cpu/lower_stmt.h"
 #include "tc/cpu/machine.h"
 #include "tc/cpu/target.h"
@@ -23,6 +27,18 @@ auto without_halide_errors(const Kernel& kernel, Function&& function) {
   }
 }
 
+/// LLVM tells of code that it cannot make through its context, and ends the process if nobody listens.
+void collect_errors(llvm::LLVMContext& context, std::string& errors) {
+  context.setDiagnosticHandlerCallBack(
+      [](const llvm::DiagnosticInfo& info, void* to) {
+        if (info.getSeverity() != llvm::DS_Error) return;
+        llvm::raw_string_ostream stream(*static_cast<std::string*>(to));
+        llvm::DiagnosticPrinterRawOStream printer(stream);
+        info.print(printer);
+      },
+      &errors);
+}
+
 Error stopped() { return Error("the compilation was stopped").with_kind(ErrorKind::kCancelled); }
 
 Result<void> check_size(const Kernel& kernel) {
@@ -34,26 +50,36 @@ Result<void> check_size(const Kernel& kernel) {
                             .with_kind(ErrorKind::kBudget));
 }
 
-/// All steps up to the optimised module, then `finish(module, machine, stop)`.
-template <typename Finish>
-Result<std::string> generate(const Kernel& kernel, const CodeTarget& target, const ObjectOptions& options,
-                             Finish&& finish) {
-  TC_TRY_VOID(check_size(kernel));
-  auto stops = [&] { return options.stop && options.stop(); };
+using Finish = std::string (*)(llvm::Module& module, llvm::TargetMachine& machine, const Stop& stops);
+
+/// All steps up to the optimised module, then `finish`.
+Result<std::string> generate_here(const Kernel& kernel, const CodeTarget& target, bool strict, Finish finish,
+                                  const Stop& stops) {
   return without_halide_errors(kernel, [&]() -> Result<std::string> {
-    LoweredKernel lowered = lower_kernel(kernel, target.halide, options.strict);
+    LoweredKernel lowered = lower_kernel(kernel, target.halide, strict);
     if (stops()) return tl::unexpected(stopped());
-    std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target, options.strict);
+    std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target, strict);
     llvm::LLVMContext context;
+    std::string errors;
+    collect_errors(context, errors);
     std::unique_ptr<llvm::Module> module =
         generate_module(kernel, lowered, target, machine->createDataLayout(), context);
     if (stops()) return tl::unexpected(stopped());
     optimise(*module, *machine, stops);
     if (stops()) return tl::unexpected(stopped());
     std::string result = finish(*module, *machine, stops);
+    TC_CHECK(errors.empty(), "LLVM reports: {}", errors);
     if (stops()) return tl::unexpected(stopped());
     return result;
   });
+}
+
+Result<std::string> generate(const Kernel& kernel, const CodeTarget& target, const ObjectOptions& options,
+                             Finish finish) {
+  TC_TRY_VOID(check_size(kernel));
+  return on_llvm_thread<std::string>(
+      [=, strict = options.strict](const Stop& stops) { return generate_here(kernel, target, strict, finish, stops); },
+      options.stop);
 }
 
 }  // namespace
@@ -79,7 +105,7 @@ std::string to_text(const Halide::Internal::Stmt& stmt) {
 
 Result<std::string> lowered_text(const Kernel& kernel, const ObjectOptions& options) {
   TC_TRY(target, parse_target(options.target));
-  return without_halide_errors(kernel, [&] {
+  return without_halide_errors(kernel, [&]() -> Result<std::string> {
     std::string text;
     for (const auto& function : lower_kernel(kernel, target.halide, options.strict).functions) {
       text += fmt::format("function {}\n{}\n", function.name, to_text(function.body));

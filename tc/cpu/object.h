@@ -48,8 +48,9 @@ struct ObjectOptions {
   std::string target = "host";
   /// Rounds after each operation as its type says: no fused multiply-add, no float32 between float16 values.
   bool strict = false;
-  /// Asked between steps, the longest of which are LLVM's passes and the code generation of one function (a parallel
-  /// loop, or all that is around those): true stops.
+  /// Asked between steps, among them LLVM's passes and the code generation of one function, and every few milliseconds
+  /// besides, from several threads but never by two at once: true stops. A step that does not end soon is left alone
+  /// (llvm_thread.h).
   std::function<bool()> stop = nullptr;
 };
 

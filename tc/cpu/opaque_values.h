@@ -15,8 +15,10 @@ namespace tc::cpu {
 ///
 /// Every operation on floats, and every one on int32 and int64 values (not on subscripts, extents and conditions
 /// over loop variables, which the passes must understand), becomes a PureExtern call that only our code
-/// generator reads. float16 and bfloat16 disappear: they are uint16 in memory, float32 in expressions, rounded where
-/// the source casts to them (with `strict`, after each operation).
+/// generator reads. A condition of a statement that reads memory gets a name. An extremum that reads memory becomes a
+/// call. Otherwise the passes would assume that memory never changes. float16 and bfloat16 are uint16 in memory and
+/// float32 in expressions. They are rounded where the source casts to them (with `strict`, after each operation). 8-bit
+/// floats are uint8 wherever they are not cast.
 ///
 /// First of all passes, before anything simplifies.
 Halide::Internal::Stmt make_values_opaque(const Halide::Internal::Stmt& stmt, std::span<const KernelArgument> arguments,

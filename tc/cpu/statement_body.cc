@@ -12,24 +12,6 @@ namespace hi = Halide::Internal;
 
 namespace {
 
-bool reads_tensor(const Expr& expr, const ir::Program& program) {
-  class Finder : public hi::IRVisitor {
-   public:
-    explicit Finder(const ir::Program& program) : program_(program) {}
-    bool found = false;
-
-   private:
-    using IRVisitor::visit;
-    void visit(const hi::Call* call) override {
-      found = found || ir::is_tensor_read(program_, call);
-      IRVisitor::visit(call);
-    }
-    const ir::Program& program_;
-  } finder(program);
-  expr.accept(&finder);
-  return finder.found;
-}
-
 Ranged either(const Expr& condition, const Ranged& a, const Ranged& b) {
   auto [x, y] = matched(a, b);
   return ranged(hi::Select::make(condition, x, y), std::min(a.min, b.min), std::max(a.max, b.max));
@@ -54,7 +36,6 @@ class BodyMutator : public hi::IRMutator {
   Expr address(const std::string& tensor, const std::vector<Expr>& subscripts);
 
   /// Checks of subscripts met so far, in the order in which they must run.
-  std::vector<Stmt> checks;
 
  private:
   using IRMutator::visit;
@@ -77,7 +58,6 @@ class BodyMutator : public hi::IRMutator {
 
   Expr choice(const hi::Call* op);
   Ranged range_of_cast(const hi::Cast* op);
-  void check_subscript(const std::string& tensor, int dimension, const Ranged& subscript);
 
   const poly::Statement& statement_;
   const BodyContext& context_;
@@ -160,7 +140,7 @@ Expr BodyMutator::choice(const hi::Call* op) {
   guards_.push_back(condition);
   Expr true_value = mutate(op->args[1]);
   guards_.back() = !condition;
-  Expr false_value = op->args.size() > 2 ? mutate(op->args[2]) : hi::make_zero(op->type);
+  Expr false_value = op->args.size() > 2 ? mutate(op->args[2]) : ir::zero_of(op->type);
   guards_.pop_back();
   return hi::Select::make(condition, true_value, false_value);
 }
@@ -170,7 +150,7 @@ Expr BodyMutator::visit(const hi::Call* op) {
   if (!ir::is_tensor_read(*context_.program, op)) return IRMutator::visit(op);
   const Place& place = context_.place(op->name);
   // Nothing can be read from a tensor without elements: only a guard that never holds gets here.
-  if (place.span() == 0) return hi::make_zero(op->type);
+  if (place.span() == 0) return ir::zero_of(op->type);
   Expr index = address(op->name, op->args);
   if (!context_.safe.defined() || place.padded || hold_ || !hi::expr_uses_var(index, context_.lane)) {
     return place.load(index);
@@ -190,11 +170,7 @@ Expr BodyMutator::address(const std::string& tensor, const std::vector<Expr>& su
   std::vector<Ranged> inside;
   for (size_t d = 0; d < subscripts.size(); ++d) {
     Ranged subscript = range(subscripts[d]);
-    bool data_dependent = reads_tensor(subscripts[d], *context_.program);
     int64_t extent = place.extents[d];
-    if (data_dependent && context_.checks != nullptr) {
-      check_subscript(tensor, static_cast<int>(d), subscript);
-    }
     Ranged first = place.offset.empty() ? ranged(0) : place.offset[d];
     Ranged position = subscript - first;
     bool proved = position.min >= 0 && position.max < extent;
@@ -208,29 +184,11 @@ Expr BodyMutator::address(const std::string& tensor, const std::vector<Expr>& su
   return place.address(inside);
 }
 
-void BodyMutator::check_subscript(const std::string& tensor, int dimension, const Ranged& subscript) {
-  const int64_t extent = *hi::as_const_int(context_.program->tensor(tensor).extents[static_cast<size_t>(dimension)]);
-  auto number = static_cast<int64_t>(context_.checks->size());
-  context_.checks->push_back({statement_.id, tensor, dimension, extent});
-  Expr outside = less(subscript, ranged(0)) || less_equal(ranged(extent), subscript);
-  for (const Expr& guard : guards_) outside = guard && outside;
-  Expr value = as_int64(subscript);
-  auto put = [&](int64_t slot, const Expr& stored) {
-    return hi::Store::make(kFaultBuffer, stored, hi::make_const(Halide::Int(32), slot), {}, hi::const_true(), {});
-  };
-  // The assertion stands behind the report, not inside: of one that is plainly false Halide warns aloud.
-  checks.push_back(
-      hi::IfThenElse::make(outside, hi::Block::make({put(0, hi::make_const(Halide::Int(64), number)), put(1, value)})));
-  checks.push_back(hi::AssertStmt::make(!outside, Expr(kOutOfBounds)));
-}
-
 }  // namespace
 
 Stmt statement_body(const poly::Statement& statement, const BodyContext& context) {
   BodyMutator mutator(statement, context);
   Expr guard = statement.guard.defined() ? mutator.mutate(statement.guard) : Expr();
-  std::vector<Stmt> guard_checks = std::move(mutator.checks);
-  mutator.checks.clear();
 
   const Place& place = context.place(statement.tensor);
   Expr value = mutator.mutate(statement.value);
@@ -242,36 +200,8 @@ Stmt statement_body(const poly::Statement& statement, const BodyContext& context
   } else if (value.type() != place.type) {
     value = hi::Cast::make(place.type, value);
   }
-  std::vector<Stmt> parts = std::move(mutator.checks);
-  parts.push_back(place.store(address, value));
-  Stmt body = hi::Block::make(parts);
-  if (guard.defined()) body = hi::IfThenElse::make(guard, body);
-  guard_checks.push_back(body);
-  return hi::Block::make(guard_checks);
-}
-
-bool has_data_dependent_subscript(const poly::Statement& statement, const ir::Program& program) {
-  class Finder : public hi::IRVisitor {
-   public:
-    explicit Finder(const ir::Program& program) : program_(program) {}
-    bool found = false;
-
-   private:
-    using IRVisitor::visit;
-    void visit(const hi::Call* call) override {
-      if (ir::is_tensor_read(program_, call)) {
-        for (const Expr& subscript : call->args) found = found || reads_tensor(subscript, program_);
-      }
-      IRVisitor::visit(call);
-    }
-    const ir::Program& program_;
-  } finder(program);
-  statement.value.accept(&finder);
-  if (statement.guard.defined()) statement.guard.accept(&finder);
-  for (const Expr& subscript : statement.subscripts) {
-    finder.found = finder.found || reads_tensor(subscript, program);
-  }
-  return finder.found;
+  const Stmt store = place.store(address, value);
+  return guard.defined() ? hi::IfThenElse::make(guard, store) : store;
 }
 
 }  // namespace tc::cpu

@@ -15,20 +15,6 @@
 
 namespace tc::cpu {
 
-/// The buffer of two int64 into which a kernel with run-time checks writes what it found outside its tensor: the
-/// number of the check, and the subscript.
-inline constexpr char kFaultBuffer[] = "tc.fault";
-/// What such a kernel then returns.
-inline constexpr int kOutOfBounds = 1;
-
-/// One subscript that is checked at run time; its number is its place in the kernel's list.
-struct BoundsCheck {
-  std::string statement;
-  std::string tensor;
-  int dimension = 0;
-  int64_t extent = 0;
-};
-
 /// What a statement's body needs to know of its surroundings.
 struct BodyContext {
   const ir::Program* program = nullptr;
@@ -43,14 +29,9 @@ struct BodyContext {
   std::map<std::string, Ranged> held_indices;
   Halide::Expr safe;
   std::string lane;  ///< the variable of the vector's lanes
-  /// Where run-time checks are listed; null for none.
-  std::vector<BoundsCheck>* checks = nullptr;
 };
 
-/// One instance of a statement: its checks, its guard, and the store.
+/// One instance of a statement: its guard, and the store.
 Halide::Internal::Stmt statement_body(const poly::Statement& statement, const BodyContext& context);
-
-/// True if a subscript of the statement, or of a read in it, reads a tensor.
-bool has_data_dependent_subscript(const poly::Statement& statement, const ir::Program& program);
 
 }  // namespace tc::cpu

@@ -202,13 +202,15 @@ class UnitBuilder {
     return tree;
   }
 
-  /// True if the loop sums up the lanes of partial results, which one reduction of a vector does.
+  /// True if the loop sums up the lanes of partial results, which one reduction of a vector does. All lanes must update
+  /// the same element: in `T(i/2) += A(i)` only some of them do.
   bool combines_lanes(const StatementInfo& info, size_t index) const {
     const int64_t extent = info.extent[index];
     const auto* call = info.statement->value.as<Halide::Internal::Call>();
     if (options_.strict || call == nullptr || !ir::is_tensor_read(*analysis_.scop->program, call)) return false;
     if (extent > kMaxCombinedLanes || (extent & (extent - 1)) != 0 || info.references.size() != 2) return false;
     const std::string& name = info.statement->indices[index];
+    if (info.references[0].depends_on(name)) return false;
     return memory_step(*analysis_.scop->program, analysis_.layouts, info.references[1], name) == 1;
   }
 

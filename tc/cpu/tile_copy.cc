@@ -1,6 +1,7 @@
 #include "tc/cpu/tile_copy.h"
 
 #include <algorithm>
+#include <bit>
 #include <functional>
 
 #include "tc/support/check.h"
@@ -56,7 +57,7 @@ class Copy {
     if (level == order_.size()) return element(hi::const_true());
     size_t d = order_[level];
     bool innermost = level + 1 == order_.size();
-    int64_t lanes = std::min<int64_t>(options_.vector_lanes, buffer_.extents[d]);
+    int64_t lanes = lanes_along(d);
     bool vector = innermost && lanes > 1 && contiguous(d);
     if (options_.form == CopyForm::kGuarded) return guarded(level, vector ? lanes : 1);
     Ranged count = spans_[d].end - spans_[d].begin;
@@ -91,11 +92,18 @@ class Copy {
     return hi::Block::make(parts);
   }
 
+  /// Lanes of small elements are a power of two: LLVM 14 fails at vectors of 3 bytes, of which elements are read again.
+  int64_t lanes_along(size_t d) const {
+    const int64_t lanes = std::min<int64_t>(options_.vector_lanes, buffer_.extents[d]);
+    if (buffer_.type.bytes() >= 4 || lanes < 1) return lanes;
+    return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(lanes)));
+  }
+
   /// True if neighbours in the dimension are neighbours in both places.
   bool contiguous(size_t d) const {
     if (tensor_.strides[d] != 1 || (!tensor_.tile.empty() && tensor_.tile[d] > 0)) return false;
     if (buffer_.tile.empty() || buffer_.tile[d] == 0) return buffer_.strides[d] == 1;
-    bool aligned = buffer_.tile[d] % std::min<int64_t>(options_.vector_lanes, buffer_.extents[d]) == 0;
+    bool aligned = buffer_.tile[d] % lanes_along(d) == 0;
     return buffer_.tile_strides[d] == 1 && aligned && spans_[d].begin.is_constant() && spans_[d].begin.min == 0;
   }
 

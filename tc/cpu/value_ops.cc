@@ -202,8 +202,21 @@ V load_half(const Site& s) { return from_half(s.e, s[0]); }
 V load_bfloat(const Site& s) { return from_bfloat(s.e, s[0]); }
 V store_half(const Site& s) { return to_half(s.e, s[0]); }
 V store_bfloat(const Site& s) { return to_bfloat(s.e, s[0]); }
+V load_e4m3(const Site& s) { return from_float8(s.e, s[0], kE4M3); }
+V load_e5m2(const Site& s) { return from_float8(s.e, s[0], kE5M2); }
+V store_e4m3(const Site& s) { return to_float8(s.e, s[0], kE4M3); }
+V store_e5m2(const Site& s) { return to_float8(s.e, s[0], kE5M2); }
 V round_half(const Site& s) { return from_half(s.e, to_half(s.e, s[0])); }
 V round_bfloat(const Site& s) { return from_bfloat(s.e, to_bfloat(s.e, s[0])); }
+
+/// On the bits: half of the last place that is kept carries over, and away from zero where it is a tie. A NaN keeps a
+/// bit of its fraction.
+V tf32(const Site& s) {
+  Emit& e = s.e;
+  V bits = e.as_integer(s[0]);
+  V rounded = e.b.CreateAnd(e.b.CreateAdd(bits, e.integer(0x1000, bits)), e.integer(0xffffe000LL, bits));
+  return e.select(e.is_nan(s[0]), s[0], e.as_float(rounded));
+}
 
 // What processors have an instruction for.
 template <Id kId>
@@ -249,6 +262,10 @@ const std::unordered_map<std::string_view, Emitter>& emitters() {
       {"tc.from_bfloat", load_bfloat},
       {"tc.to_half", store_half},
       {"tc.to_bfloat", store_bfloat},
+      {"tc.from_e4m3", load_e4m3},
+      {"tc.from_e5m2", load_e5m2},
+      {"tc.to_e4m3", store_e4m3},
+      {"tc.to_e5m2", store_e5m2},
       {"tc.round_half", round_half},
       {"tc.round_bfloat", round_bfloat},
       {"abs", absolute},
@@ -282,6 +299,7 @@ const std::unordered_map<std::string_view, Emitter>& emitters() {
       {"sign", sign},
       {"signbit", sign_bit},
       {"sqrt", instruction<intrinsic::sqrt>},
+      {"tf32", tf32},
       {"trunc", instruction<intrinsic::trunc>},
   };
   return table;

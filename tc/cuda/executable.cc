@@ -1,5 +1,6 @@
 #include "tc/cuda/executable.h"
 
+#include <algorithm>
 #include <array>
 
 #include "tc/cuda/streams.h"
@@ -142,6 +143,20 @@ Result<void> Executable::run(Stream stream, std::span<const Address> tensors, st
     first = false;
   }
   return {};
+}
+
+Result<void> Executable::read_workspace(Stream stream, std::span<const int> buffers, std::span<int64_t> to) {
+  const CurrentContext current(*context_);
+  const std::lock_guard<std::mutex> lock(mutex_);
+  TC_TRY(addresses, workspace(stream));
+  const Driver& driver = context_->driver();
+  for (size_t i = 0; i < buffers.size(); ++i) {
+    const auto buffer = static_cast<size_t>(buffers[i]);
+    const auto bytes = static_cast<size_t>(std::min<int64_t>(plan_.workspace[buffer].bytes, 8));
+    to[i] = 0;
+    TC_TRY_VOID(driver.check(driver.copy_to_host(&to[i], addresses[buffer], bytes, stream), "reading the workspace"));
+  }
+  return driver.check(driver.synchronize_stream(stream), "waiting for the stream");
 }
 
 Driver::Status Executable::launch_early(const Kernel& kernel, Stream stream, void** arguments) const {

@@ -39,6 +39,9 @@ class Executable {
   /// misaligned, in host memory or on another device; a written tensor overlaps another.
   Result<void> run(Stream stream, std::span<const Address> tensors, std::span<const void* const> scalars = {});
 
+  /// Waits for what runs on a stream, and copies buffers of its workspace to the host, at most eight bytes of each.
+  Result<void> read_workspace(Stream stream, std::span<const int> buffers, std::span<int64_t> to);
+
  private:
   /// Driver arguments of one launch live on the stack of run().
   static constexpr size_t kMaxArguments = 64;

@@ -176,6 +176,7 @@ ExprText::Text ExprText::cast(const hi::Cast& c) {
   if (from == to) return print(c.value);
   if (to.is_bool()) return {at(c.value, kEqual + 1) + " != 0", kEqual};
   const std::string text = print(c.value).text;
+  if (is_float8(from) || is_float8(to)) return cast_float8(from, to, text);
   if (to.is_float()) return cast_to_float(from, to, text);
   if (from.is_float()) {
     need(Helper::kConvert);
@@ -183,6 +184,21 @@ ExprText::Text ExprText::cast(const hi::Cast& c) {
     return {fmt::format("convert_{}{}({})", sign, to.bits(), text), kAtom};
   }
   return {value_type(to) + "(" + text + ")", kAtom};
+}
+
+ExprText::Text ExprText::cast_float8(Type from, Type to, const std::string& text) {
+  need(Helper::kFloat8);
+  if (is_float8(from)) {
+    TC_CHECK(to == Halide::Float(32), "an 8-bit float becomes something else than a float32");
+    return {fmt::format("float_from_{}({})", from.is_bfloat() ? "e5m2" : "e4m3", text), kAtom};
+  }
+  TC_CHECK(from.is_float(), "an integer becomes an 8-bit float");
+  std::string single = text;
+  if (from.bits() == 64) {  // a second rounding is then as if there had been only one
+    need(Helper::kFloatOdd);
+    single = "float_odd(" + text + ")";
+  }
+  return {fmt::format("{}_from_float({})", to.is_bfloat() ? "e5m2" : "e4m3", single), kAtom};
 }
 
 ExprText::Text ExprText::cast_to_float(Type from, Type to, const std::string& text) {
@@ -260,7 +276,16 @@ ExprText::Text ExprText::extremum(Type type, const char* name, const Expr& a, co
     const bool is_min = name == std::string("min");
     return infix(is_min ? "&&" : "||", is_min ? kAnd : kOr, a, b);
   }
-  return narrowed(type, {fmt::format("{}({}, {})", name, print(a).text, print(b).text), kAtom});
+  const Text text = {fmt::format("{}({}, {})", name, print(a).text, print(b).text), kAtom};
+  return narrowed(type, type.is_int() ? opaque_one_of(a, b, text) : text);
+}
+
+/// An integer that is one of two, and that ptxas would compute wrongly as a part of a larger extremum (prelude.cc).
+/// It computes it right if one of the two is a constant.
+ExprText::Text ExprText::opaque_one_of(const Expr& a, const Expr& b, const Text& text) {
+  if (hi::is_const(a) || hi::is_const(b)) return text;
+  need(Helper::kOpaque);
+  return {"opaque(" + text.text + ")", kAtom};
 }
 
 ExprText::Text ExprText::infix(const char* op, int level, const Expr& a, const Expr& b) {
@@ -269,9 +294,12 @@ ExprText::Text ExprText::infix(const char* op, int level, const Expr& a, const E
 }
 
 ExprText::Text ExprText::choice(const Expr& c, const Expr& a, const Expr& b) {
-  const Text text = {fmt::format("{} ? {} : {}", at(c, kOr), at(a, kTernary + 1), at(b, kTernary)), kTernary};
+  const Type type = a.type();
+  Text text = {fmt::format("{} ? {} : {}", at(c, kOr), at(a, kTernary + 1), at(b, kTernary)), kTernary};
+  // NVVM turns choices into extrema where it can.
+  if (!type.is_float() && !type.is_bool()) text = opaque_one_of(a, b, text);
   // Both branches are narrow already, but C++ promotes what it chooses from.
-  return is_narrow(a.type()) ? narrowed(a.type(), text) : text;
+  return is_narrow(type) ? narrowed(type, text) : text;
 }
 
 std::string ExprText::arguments(const std::vector<Expr>& args) {
@@ -297,7 +325,7 @@ ExprText::Text ExprText::call(const hi::Call& c) {
 
 ExprText::Text ExprText::read(const hi::Call& c) {
   const tile::Tensor& source = tensor(c.name);
-  const std::string text = element(c.name, c.args);
+  const std::string text = loaded(c.name, c.args);
   if (is_half(source.type)) {
     need(source.type.is_bfloat() ? Helper::kBFloat16 : Helper::kFloat16);
     return {"to_float(" + text + ")", kAtom};
@@ -335,6 +363,10 @@ ExprText::Text ExprText::float_call(const hi::Call& c) {
   if (c.name == "fdivide") {
     return narrowed(type, {fmt::format("{} / {}", at(c.args[0], kProduct), at(c.args[1], kProduct + 1)), kProduct});
   }
+  if (c.name == "tf32") {
+    need(Helper::kTf32);
+    return {"round_tf32(" + arguments(c.args) + ")", kAtom};
+  }
   if (c.name == "sign" || c.name == "sigmoid") {
     need(c.name == "sign" ? Helper::kSign : Helper::kSigmoid);
     const std::string text = (c.name == "sign" ? "sign_of(" : "sigmoid(") + arguments(c.args) + ")";
@@ -366,14 +398,15 @@ std::string ExprText::value_in_memory(const Expr& e) {
     const auto is_element = [&](const hi::Call* c) { return c != nullptr && tensors_.count(c->name) > 0; };
     if (is_element(a) && is_element(b) && tensor(a->name).type == e.type() && tensor(b->name).type == e.type()) {
       need(e.type().is_bfloat() ? Helper::kMinMaxBFloat16 : Helper::kMinMaxFloat16);
-      return fmt::format("{}_nan({}, {})", least != nullptr ? "min" : "max", element(a->name, a->args),
-                         element(b->name, b->args));
+      return fmt::format("{}_nan({}, {})", least != nullptr ? "min" : "max", loaded(a->name, a->args),
+                         loaded(b->name, b->args));
     }
   }
-  return to_memory(e.type(), value(e));
+  return is_float8(e.type()) ? value(e) : to_memory(e.type(), value(e));
 }
 
 std::string ExprText::to_memory(Type type, const std::string& text) {
+  TC_CHECK(!is_float8(type), "an 8-bit float in memory that no cast has made");
   if (!is_half(type)) return text;
   need(type.is_bfloat() ? Helper::kBFloat16 : Helper::kFloat16);
   return fmt::format("to_{}({})", half_name(type), text);
@@ -426,6 +459,12 @@ Expr ExprText::offset(const tile::Tensor& tensor, const std::vector<Expr>& subsc
     sum = plus(sum, mode_offset(tensor.layout[d], subscript));
   }
   return sum.defined() ? sum : constant(type, 0);
+}
+
+std::string ExprText::loaded(const std::string& name, const std::vector<Expr>& subscripts) {
+  const std::string place = element(name, subscripts);
+  const tile::Tensor& source = tensor(name);
+  return source.read_only && !source.restricted ? "__ldg(&" + place + ")" : place;
 }
 
 std::string ExprText::element(const std::string& name, const std::vector<Expr>& subscripts) {

@@ -30,6 +30,8 @@ class ExprText {
   std::string index(const Halide::Expr& e);
   /// "A[m * 64 + k]".
   std::string element(const std::string& tensor, const std::vector<Halide::Expr>& subscripts);
+  /// The same as it is loaded: "__ldg(&A[m * 64 + k])" of a read-only tensor of which the compiler cannot tell so.
+  std::string loaded(const std::string& tensor, const std::vector<Halide::Expr>& subscripts);
   /// A value of an element's type as it stands in memory: "to_float16(x)".
   std::string to_memory(Halide::Type type, const std::string& text);
   /// A value that a statement stores, as it stands in memory.
@@ -65,11 +67,13 @@ class ExprText {
   Text float_literal(Halide::Type type, double value);
   Text variable(const Halide::Internal::Variable& v);
   Text cast(const Halide::Internal::Cast& c);
+  Text cast_float8(Halide::Type from, Halide::Type to, const std::string& text);
   Text cast_to_float(Halide::Type from, Halide::Type to, const std::string& text);
   Text arithmetic(Halide::Type type, char op, const Halide::Expr& a, const Halide::Expr& b);
   Text division(const Halide::Expr& e, const Halide::Expr& a, const Halide::Expr& b, bool modulo);
   bool divides_often(const Halide::Expr& a, const Halide::Expr& b) const;
   Text extremum(Halide::Type type, const char* name, const Halide::Expr& a, const Halide::Expr& b);
+  Text opaque_one_of(const Halide::Expr& a, const Halide::Expr& b, const Text& text);
   Text infix(const char* op, int level, const Halide::Expr& a, const Halide::Expr& b);
   Text choice(const Halide::Expr& c, const Halide::Expr& a, const Halide::Expr& b);
   Text call(const Halide::Internal::Call& c);

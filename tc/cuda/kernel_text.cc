@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include "tc/cuda/expr_text.h"
+#include "tc/cuda/launch_plan.h"
 #include "tc/cuda/types.h"
 #include "tc/support/check.h"
-#include "tc/tile/accesses.h"
 
 namespace tc::cuda {
 namespace {
@@ -38,20 +38,17 @@ std::string vector_type(Type element, int elements) {
 
 class KernelPrinter {
  public:
-  KernelPrinter(const tile::Kernel& kernel, const PrintOptions& options, const Neighbours& neighbours)
-      : kernel_(kernel), options_(options), neighbours_(neighbours), exprs_(kernel) {}
+  explicit KernelPrinter(const tile::Kernel& kernel) : kernel_(kernel), exprs_(kernel) {}
 
   KernelText print() {
     depth_ = 1;
     collect();
     scopes_.push_back({});
     write(kernel_.body, true);
-    wait_once();  // the next kernel takes it that those before this one have ended when it has
     const std::string body = std::exchange(text_, "");
     depth_ = 0;
     signature();
     depth_ = 1;
-    overlap();
     places();
     shared();
     text_ += body + "}\n";
@@ -80,80 +77,8 @@ class KernelPrinter {
         shuffles_ = true;
       } else if (const auto* barrier = std::get_if<tile::Barrier>(&node.node)) {
         shuffles_ = shuffles_ || barrier->scope == tile::Barrier::Scope::kWarp;
-        barriers_ = true;
       }
     });
-    collect_exchanges();
-    if (neighbours_.before) wait_ = first_touch(kernel_.body, touches());
-  }
-
-  /// What touches a tensor that kernels before this one touch, one of them writing it.
-  std::set<const tile::Node*> touches() const {
-    std::set<const tile::Node*> result;
-    for (const tile::Leaf& leaf : tile::flow_of(kernel_).leaves) {
-      const bool meets = std::any_of(leaf.accesses.begin(), leaf.accesses.end(), [&](const tile::ElementAccess& a) {
-        return a.tensor->memory == tile::Memory::kGlobal &&
-               (a.is_write ? neighbours_.touched : neighbours_.written).count(a.tensor->name) > 0;
-      });
-      if (meets) result.insert(leaf.node);
-    }
-    return result;
-  }
-
-  /// The first node with one of `touches` at or below it among those that every thread comes to, once.
-  static const tile::Node* first_touch(const tile::NodePtr& node, const std::set<const tile::Node*>& touches) {
-    if (!node) return nullptr;
-    if (touches.count(node.get()) > 0) return node.get();
-    if (const auto* sequence = std::get_if<tile::Sequence>(&node->node)) {
-      for (const tile::NodePtr& child : sequence->children) {
-        if (const tile::Node* found = first_touch(child, touches)) return found;
-      }
-      return nullptr;
-    }
-    if (const auto* let = std::get_if<tile::Let>(&node->node)) return first_touch(let->body, touches);
-    if (const auto* allocate = std::get_if<tile::Allocate>(&node->node)) return first_touch(allocate->body, touches);
-    bool below = false;
-    tile::for_each_node(node, [&](const tile::Node& n) { below = below || touches.count(&n) > 0; });
-    return below ? node.get() : nullptr;
-  }
-
-  /// What is read, and what is written both before and after some barrier.
-  void collect_exchanges() {
-    const tile::Flow flow = tile::flow_of(kernel_);
-    std::map<std::string, int> barriers_before;
-    int barriers = 0;
-    for (const tile::Leaf& leaf : flow.leaves) {
-      if (std::holds_alternative<tile::Barrier>(leaf.node->node)) ++barriers;
-      const bool again = std::any_of(leaf.path.loops.begin(), leaf.path.loops.end(), [&](const auto& loop) {
-        return flow.synchronising[static_cast<size_t>(loop.id)];
-      });
-      for (const tile::ElementAccess& access : leaf.accesses) {
-        const std::string& name = access.tensor->name;
-        if (!access.is_write || access.atomic) read_.insert(name);
-        if (!access.is_write) continue;
-        const int first = barriers_before.emplace(name, barriers).first->second;
-        if (again || first != barriers) rewritten_.insert(name);
-      }
-    }
-  }
-
-  /// Whether threads may read or overwrite what others have written: the compiler takes it that nothing but the
-  /// thread's own stores changes what a __restrict__ pointer points to, and then reads ahead of a barrier, or stores
-  /// behind it. Stores between the same two barriers are free of that: an element of theirs is one thread's, or the
-  /// kernel has a race.
-  bool is_exchanged(const tile::Tensor& tensor) const {
-    return tensor.written && barriers_ && (read_.count(tensor.name) > 0 || rewritten_.count(tensor.name) > 0);
-  }
-
-  /// Whether the kernels before this one make the tensor's values, or use them before this one changes them. A
-  /// __restrict__ pointer to it would let the compiler move an access ahead of the wait.
-  bool is_handed_on(const tile::Tensor& tensor) const {
-    return (tensor.written ? neighbours_.touched : neighbours_.written).count(tensor.name) > 0;
-  }
-
-  void overlap() {
-    if (neighbours_.after) line("let_next_kernel_start();");
-    if (neighbours_.after || neighbours_.before) exprs_.need(Helper::kOverlap);
   }
 
   void signature() {
@@ -165,10 +90,8 @@ class KernelPrinter {
         fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(", threads_of(kernel_), symbol_of(kernel_));
     std::vector<std::string> parameters;
     for (const tile::Tensor& tensor : kernel_.tensors) {
-      parameters.push_back(
-          fmt::format("{}{}*{} {}", tensor.written ? "" : "const ", memory_type(tensor.type),
-                      options_.readonly_cache && !is_exchanged(tensor) && !is_handed_on(tensor) ? " __restrict__" : "",
-                      exprs_.names().tensor(tensor.name)));
+      parameters.push_back(fmt::format("{}{}*{} {}", tensor.written ? "" : "const ", memory_type(tensor.type),
+                                       tensor.restricted ? " __restrict__" : "", exprs_.names().tensor(tensor.name)));
     }
     for (const tile::Scalar& scalar : kernel_.scalars) {
       parameters.push_back(memory_type(scalar.type) + " " + exprs_.names().variable(scalar.name));
@@ -214,15 +137,9 @@ class KernelPrinter {
     }
   }
 
-  void wait_once() {
-    if (neighbours_.before && !waits_) line("wait_for_kernels_before();");
-    waits_ = true;
-  }
-
   /// `tail`: nothing follows in the braces around.
   void write(const tile::NodePtr& node, bool tail) {
     if (!node) return;
-    if (node.get() == wait_) wait_once();
     if (!node->comment.empty()) comment(node->comment);
     std::visit([&](const auto& n) { write(n, tail); }, node->node);
   }
@@ -327,6 +244,16 @@ class KernelPrinter {
     line(barrier.scope == tile::Barrier::Scope::kBlock ? "__syncthreads();" : "__syncwarp(warp_lanes);");
   }
 
+  void write(const tile::WaitForKernels&, bool) {
+    exprs_.need(Helper::kOverlap);
+    line("wait_for_kernels_before();");
+  }
+
+  void write(const tile::StartNextKernel&, bool) {
+    exprs_.need(Helper::kOverlap);
+    line("let_next_kernel_start();");
+  }
+
   void write(const tile::Store& store, bool) {
     const tile::Tensor& tensor = exprs_.tensor(store.tensor);
     const std::string element = exprs_.element(store.tensor, store.subscripts);
@@ -380,7 +307,8 @@ class KernelPrinter {
     const tile::Tensor& tensor = exprs_.tensor(move.destination);
     const Type type = tensor.type;
     const bool vectors = tensor.memory == tile::Memory::kGlobal && type == Halide::Float(32) &&
-                         *move.update == tile::Atomic::Op::kAdd && move.elements > 1;
+                         *move.update == tile::Atomic::Op::kAdd && move.elements > 1 &&
+                         !exprs_.tensor(move.source).read_only;  // loads of that say so, each
     if (vectors) {
       exprs_.need(Helper::kAtomicVector);
       line(fmt::format("atomic_add_vector<{}>(&{}, &{});", move.elements,
@@ -403,13 +331,11 @@ class KernelPrinter {
       exprs_.need(Helper::kCopyAsync);
       line(fmt::format("copy_async<{}>(&{}, &{});", bytes, target, source));
     } else if (move.elements == 1) {
-      line(fmt::format("{} = {};", target, source));
+      line(fmt::format("{} = {};", target, exprs_.loaded(move.source, move.source_subscripts)));
     } else {
       const std::string type = vector_type(to.type, move.elements);
-      const bool readonly =
-          from.memory == tile::Memory::kGlobal && !from.written && options_.readonly_cache && !is_handed_on(from);
-      const std::string read =
-          readonly ? fmt::format("__ldg((const {}*)&{})", type, source) : fmt::format("*(const {}*)&{}", type, source);
+      const std::string read = from.read_only ? fmt::format("__ldg((const {}*)&{})", type, source)
+                                              : fmt::format("*(const {}*)&{}", type, source);
       line(fmt::format("*({}*)&{} = {};", type, target, read));
     }
   }
@@ -436,29 +362,20 @@ class KernelPrinter {
         fmt::format("__shfl{}_sync(warp_lanes, {}, {}, {})", kind, value, exprs_.index(shuffle.lane), shuffle.width);
     if (type.is_bool()) text += " != 0";
     line(fmt::format("{} = {};", exprs_.element(shuffle.tensor, shuffle.subscripts),
-                     exprs_.to_memory(tensor.type, text)));
+                     is_float8(tensor.type) ? text : exprs_.to_memory(tensor.type, text)));
   }
 
   const tile::Kernel& kernel_;
-  const PrintOptions& options_;
-  const Neighbours& neighbours_;
-  const tile::Node* wait_ = nullptr;  ///< before it the kernel waits for those before; none: at its end
-  bool waits_ = false;                ///< in the text so far
   ExprText exprs_;
   std::string text_;
   int depth_ = 0;
   std::vector<std::set<std::string>> scopes_;  ///< variables declared by lets, per open brace
   std::set<std::string> aligned_;
-  std::set<std::string> read_;
-  std::set<std::string> rewritten_;
   bool shuffles_ = false;
-  bool barriers_ = false;
 };
 
 }  // namespace
 
-KernelText kernel_text(const tile::Kernel& kernel, const PrintOptions& options, const Neighbours& neighbours) {
-  return KernelPrinter(kernel, options, neighbours).print();
-}
+KernelText kernel_text(const tile::Kernel& kernel) { return KernelPrinter(kernel).print(); }
 
 }  // namespace tc::cuda

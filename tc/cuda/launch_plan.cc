@@ -1,10 +1,12 @@
 #include "tc/cuda/launch_plan.h"
 
 #include <algorithm>
+#include <map>
 
 #include "tc/cuda/names.h"
 #include "tc/cuda/print.h"
 #include "tc/support/check.h"
+#include "tc/tile/accesses.h"
 
 namespace tc::cuda {
 namespace {
@@ -17,19 +19,25 @@ int index_of(const std::vector<Named>& list, const std::string& name) {
 
 int64_t bytes_of(const tile::Tensor& tensor) { return tensor.elements() * tile::element_bytes(tensor.type); }
 
-/// The bytes of the widest vector that one instruction copies to or from the tensor.
-int alignment_of(const tile::Kernel& kernel, const tile::Tensor& tensor) {
-  int elements = 1;
-  tile::for_each_node(kernel.body, [&](const tile::Node& node) {
-    const auto* move = std::get_if<tile::Move>(&node.node);
-    if (move && (move->source == tensor.name || move->destination == tensor.name)) {
-      elements = std::max(elements, move->elements);
+/// The bytes of the widest vector that one instruction copies to or from each global tensor.
+std::map<std::string, int> alignments_of(const tile::Flow& flow) {
+  std::map<std::string, int> result;
+  for (const tile::Leaf& leaf : flow.leaves) {
+    for (const tile::ElementAccess& access : leaf.accesses) {
+      int& bytes = result[access.tensor->name];
+      bytes = std::max(bytes, access.elements * static_cast<int>(tile::element_bytes(access.tensor->type)));
     }
-  });
-  return elements * static_cast<int>(tile::element_bytes(tensor.type));
+  }
+  return result;
 }
 
-KernelArgument tensor_argument(LaunchPlan& plan, const tile::Kernel& kernel, const tile::Tensor& tensor) {
+bool waits(const tile::Flow& flow) {
+  return std::any_of(flow.leaves.begin(), flow.leaves.end(), [](const tile::Leaf& leaf) {
+    return std::holds_alternative<tile::WaitForKernels>(leaf.node->node);
+  });
+}
+
+KernelArgument tensor_argument(LaunchPlan& plan, const tile::Tensor& tensor, int alignment) {
   if (const int in_workspace = index_of(plan.workspace, tensor.name); in_workspace >= 0) {
     TC_CHECK(bytes_of(tensor) <= plan.workspace[in_workspace].bytes, "'{}' outgrows its workspace buffer", tensor.name);
     return {KernelArgument::Kind::kWorkspace, in_workspace};
@@ -42,7 +50,7 @@ KernelArgument tensor_argument(LaunchPlan& plan, const tile::Kernel& kernel, con
   TensorArgument& argument = plan.tensors[index];
   argument.bytes = std::max(argument.bytes, bytes_of(tensor));
   argument.written |= tensor.written;
-  argument.alignment = std::max(argument.alignment, alignment_of(kernel, tensor));
+  argument.alignment = std::max({argument.alignment, alignment, static_cast<int>(tile::element_bytes(tensor.type))});
   return {KernelArgument::Kind::kTensor, index};
 }
 
@@ -69,10 +77,14 @@ LaunchPlan launch_plan(const tile::Program& program) {
     launch.symbol = symbol_of(kernel);
     launch.grid = kernel.grid;
     launch.block = kernel.block;
-    launch.waits = !plan.kernels.empty();
+    const tile::Flow flow = tile::flow_of(kernel);
+    launch.waits = waits(flow);
     const int64_t shared_bytes = kernel.shared_bytes();
     launch.dynamic_shared_bytes = shared_bytes > kStaticSharedLimit ? shared_bytes : 0;
-    for (const tile::Tensor& tensor : kernel.tensors) launch.arguments.push_back(tensor_argument(plan, kernel, tensor));
+    std::map<std::string, int> alignments = alignments_of(flow);
+    for (const tile::Tensor& tensor : kernel.tensors) {
+      launch.arguments.push_back(tensor_argument(plan, tensor, alignments[tensor.name]));
+    }
     for (const tile::Scalar& scalar : kernel.scalars) launch.arguments.push_back(scalar_argument(plan, scalar));
     plan.kernels.push_back(std::move(launch));
   }

@@ -52,6 +52,14 @@ struct LaunchPlan {
   std::vector<WorkspaceBuffer> workspace;
   std::vector<KernelLaunch> kernels;
 
+  /// The place of a buffer in the workspace; -1 if there is none of that name.
+  int buffer(const std::string& name) const {
+    for (size_t i = 0; i < workspace.size(); ++i) {
+      if (workspace[i].name == name) return static_cast<int>(i);
+    }
+    return -1;
+  }
+
   int64_t workspace_bytes() const {
     return workspace.empty() ? 0 : workspace.back().byte_offset + workspace.back().bytes;
   }

@@ -18,8 +18,9 @@ const std::set<std::string>& cuda_words() {
 }
 
 bool is_reserved(const std::string& name) {
-  return is_cpp_word(name) || cuda_words().count(name) || is_prelude_name(name) || is_device_function(name) ||
-         name.starts_with("__") || (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z');
+  return is_cpp_word(name) || is_c_macro(name) || cuda_words().count(name) || is_prelude_name(name) ||
+         is_device_function(name) || name.starts_with("__") ||
+         (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z');
 }
 
 std::string as_identifier(const std::string& name) {
@@ -29,7 +30,8 @@ std::string as_identifier(const std::string& name) {
     result += letter ? c : '_';
   }
   if (result.empty() || (result[0] >= '0' && result[0] <= '9')) result = "v" + result;
-  while (is_reserved(result)) result = result[0] == '_' ? "v" + result : result + "_";
+  // What begins like a macro does so still with a line behind it.
+  while (is_reserved(result)) result = result[0] == '_' || is_c_macro(result) ? "v" + result : result + "_";
   return result;
 }
 

@@ -25,6 +25,7 @@ typedef unsigned long long uint64;
 constexpr std::string_view kFloat16Text = R"(struct float16 {
   uint16 bits;
 };
+__device__ __forceinline__ float16 __ldg(const float16* p) { return {__ldg(&p->bits)}; }
 __device__ __forceinline__ float to_float(float16 x) {
   float result;
   asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(x.bits));
@@ -41,6 +42,7 @@ __device__ __forceinline__ float round_float16(float x) { return to_float(to_flo
 constexpr std::string_view kBFloat16Text = R"(struct bfloat16 {
   uint16 bits;
 };
+__device__ __forceinline__ bfloat16 __ldg(const bfloat16* p) { return {__ldg(&p->bits)}; }
 __device__ __forceinline__ float to_float(bfloat16 x) { return __uint_as_float(uint32(x.bits) << 16); }
 __device__ __forceinline__ bfloat16 to_bfloat16(float x) {
   bfloat16 result;
@@ -53,6 +55,63 @@ __device__ __forceinline__ bfloat16 to_bfloat16(float x) {
   return result;
 }
 __device__ __forceinline__ float round_bfloat16(float x) { return to_float(to_bfloat16(x)); }
+)";
+
+constexpr std::string_view kFloat8Text =
+    R"(// 8-bit floats by their bits. To nearest; what is too large becomes the largest finite number, a NaN stays one.
+__device__ __forceinline__ float float_from_half_bits(uint16 bits) {
+  float result;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(result) : "h"(bits));
+  return result;
+}
+__device__ __forceinline__ float float_from_e5m2(uint8 x) { return float_from_half_bits(uint16(x << 8)); }
+#if __CUDA_ARCH__ >= 890
+__device__ __forceinline__ float float_from_e4m3(uint8 x) {
+  uint32 halves;
+  asm("cvt.rn.f16x2.e4m3x2 %0, %1;" : "=r"(halves) : "h"(uint16(x)));
+  return float_from_half_bits(uint16(halves));
+}
+__device__ __forceinline__ uint8 e4m3_from_float(float x) {
+  uint16 pair;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+  return uint8(pair);
+}
+__device__ __forceinline__ uint8 e5m2_from_float(float x) {
+  uint16 pair;
+  asm("cvt.rn.satfinite.e5m2x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(0.0f), "f"(x));
+  return uint8(pair);
+}
+#else
+__device__ __forceinline__ float float_from_e4m3(uint8 x) {
+  const uint32 size = x & 127u;
+  const float scaled = __uint_as_float(size << 20) * __uint_as_float(0x7b800000u);
+  return __uint_as_float((x & 128u) << 24 | (size == 127u ? 0x7fc00000u : __float_as_uint(scaled)));
+}
+template <uint32 kFraction, uint32 kBias, uint32 kLargest>
+__device__ __forceinline__ uint8 float8_from_float(float x) {
+  constexpr uint32 dropped = 23 - kFraction;
+  constexpr uint32 rebias = (127 - kBias) << 23;
+  const uint32 bits = __float_as_uint(x);
+  const uint32 size = bits & 0x7fffffffu;
+  if (size > 0x7f800000u) return 127;
+  uint32 result = (size + ((size >> dropped) & 1u) + ((1u << (dropped - 1)) - 1u) - rebias) >> dropped;
+  // An addition whose last place is that of the subnormals rounds them.
+  const uint32 base = (151 - kBias - kFraction) << 23;
+  if (size < rebias + (1u << 23)) {
+    result = __float_as_uint(__fadd_rn(__uint_as_float(size), __uint_as_float(base))) - base;
+  }
+  if (size >= rebias + (kLargest << dropped)) result = kLargest;
+  return uint8(result | (bits >> 24 & 128u));
+}
+__device__ __forceinline__ uint8 e4m3_from_float(float x) { return float8_from_float<3, 7, 0x7e>(x); }
+__device__ __forceinline__ uint8 e5m2_from_float(float x) { return float8_from_float<2, 15, 0x7b>(x); }
+#endif
+)";
+
+constexpr std::string_view kTf32Text = R"(// To 11 significant bits, ties away from zero.
+__device__ __forceinline__ float round_tf32(float x) {
+  return x != x ? x : __uint_as_float((__float_as_uint(x) + 0x1000u) & 0xffffe000u);
+}
 )";
 
 constexpr std::string_view kFloatOddText =
@@ -164,6 +223,25 @@ __device__ __forceinline__ double sigmoid(double x) {
   const double e = exp(-fabs(x));
   return (x >= 0 ? 1.0 : e) / (1.0 + e);
 }
+)";
+
+constexpr std::string_view kOpaqueText =
+    R"(// The integer itself, but compilers cannot tell how it was computed. From sm_90 on, ptxas 12.9 to 13.2 make one
+// instruction of max(max(a, -b), c) and lose the minus. They don't where the inner maximum is opaque.
+__device__ __forceinline__ int opaque(int x) {
+#if __CUDA_ARCH__ >= 900
+  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
+#endif
+  return x;
+}
+__device__ __forceinline__ int64 opaque(int64 x) {
+#if __CUDA_ARCH__ >= 900
+  asm("mov.b64 %0, %0;" : "+l"(x));
+#endif
+  return x;
+}
+__device__ __forceinline__ uint32 opaque(uint32 x) { return uint32(opaque(int(x))); }
+__device__ __forceinline__ uint64 opaque(uint64 x) { return uint64(opaque(int64(x))); }
 )";
 
 constexpr std::string_view kMinMaxText = R"(// A NaN wins.
@@ -482,6 +560,12 @@ const std::vector<Definition>& definitions() {
       {kTypes, {}, {"int8", "int16", "int64", "uint8", "uint16", "uint32", "uint64"}, kTypesText},
       {kFloat16, {}, {"float16", "to_float", "to_float16", "round_float16"}, kFloat16Text},
       {kBFloat16, {}, {"bfloat16", "to_float", "to_bfloat16", "round_bfloat16"}, kBFloat16Text},
+      {kFloat8,
+       {},
+       {"float_from_half_bits", "float_from_e4m3", "float_from_e5m2", "e4m3_from_float", "e5m2_from_float",
+        "float8_from_float"},
+       kFloat8Text},
+      {kTf32, {}, {"round_tf32"}, kTf32Text},
       {kFloatOdd, {}, {"float_odd"}, kFloatOddText},
       {kConvert,
        {},
@@ -494,6 +578,7 @@ const std::vector<Definition>& definitions() {
       {kSign, {}, {"sign_of"}, kSignText},
       {kSigmoid, {}, {"sigmoid"}, kSigmoidText},
       {kMinMax, {}, {"min_nan", "max_nan"}, kMinMaxText},
+      {kOpaque, {}, {"opaque"}, kOpaqueText},
       {kMinMaxFloat16, {kFloat16, kMinMax}, {}, kMinMaxFloat16Text},
       {kMinMaxBFloat16, {kBFloat16, kMinMax}, {}, kMinMaxBFloat16Text},
       {kQuotient, {}, {"quotient"}, kQuotientText},

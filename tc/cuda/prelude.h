@@ -10,6 +10,8 @@ enum class Helper {
   kTypes,          ///< int8 ... uint64, by the language's names
   kFloat16,        ///< float16, to_float, to_float16, round_float16
   kBFloat16,       ///< bfloat16, to_float, to_bfloat16, round_bfloat16
+  kFloat8,         ///< float_from_e4m3, e4m3_from_float, float_from_e5m2, e5m2_from_float
+  kTf32,           ///< round_tf32
   kFloatOdd,       ///< float_odd: to float by rounding to odd, so that a second rounding to 16 bits is exact
   kConvert,        ///< convert_int8 ...: float to integer, toward zero, the nearest where it does not fit, NaN to 0
   kWrap,           ///< wrap_add, wrap_sub, wrap_mul, wrap_abs: signed arithmetic modulo 2^bits
@@ -18,6 +20,7 @@ enum class Helper {
   kSign,           ///< sign_of
   kSigmoid,        ///< sigmoid
   kMinMax,         ///< min_nan, max_nan: a NaN wins
+  kOpaque,         ///< opaque: an integer of which NVIDIA's compilers cannot tell how it was computed
   kMinMaxFloat16,  ///< min_nan, max_nan of two as they stand in memory
   kMinMaxBFloat16,
   kQuotient,       ///< quotient: a / b, cheap where many are divided by one b

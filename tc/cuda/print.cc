@@ -28,22 +28,15 @@ std::string as_comment(const std::string& text) {
 
 }  // namespace
 
-std::string print(const tile::Program& program, const PrintOptions& options) {
+std::string print(const tile::Program& program) {
   std::set<Helper> helpers;
   std::set<std::string> symbols;
   std::string kernels;
-  Neighbours neighbours;
   for (const tile::Kernel& kernel : program.kernels) {
     TC_CHECK(symbols.insert(symbol_of(kernel)).second, "two kernels are called '{}'", kernel.name);
-    neighbours.after = &kernel != &program.kernels.back();
-    KernelText text = kernel_text(kernel, options, neighbours);
+    KernelText text = kernel_text(kernel);
     helpers.merge(text.helpers);
     kernels += text.text;
-    neighbours.before = true;
-    for (const tile::Tensor& tensor : kernel.tensors) {
-      neighbours.touched.insert(tensor.name);
-      if (tensor.written) neighbours.written.insert(tensor.name);
-    }
   }
   std::string header = as_comment(program.header);
   if (!header.empty()) header += "\n";

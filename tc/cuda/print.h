@@ -7,18 +7,14 @@
 
 namespace tc::cuda {
 
-struct PrintOptions {
-  /// Tensors that no statement of a launch writes are read through the read-only data cache. Without it no pointer is
-  /// __restrict__: one that is tells the compiler enough to do so by itself.
-  bool readonly_cache = true;
-};
-
 /// CUDA C++ for all kernels of a program, in one translation unit that includes nothing. The same program gives the
-/// same text. Its pointers are __restrict__, but for those through which threads of a block, or kernels, pass values
-/// on: who launches makes sure that no written tensor overlaps another argument. From sm_90 on a kernel may start while
-/// those before it in the program still run, and waits for them ("Programmatic Dependent Launch" in the CUDA
-/// programming guide, griddepcontrol in PTX's).
-std::string print(const tile::Program& program, const PrintOptions& options = {});
+/// same text. What it promises to NVIDIA's compiler about memory and other kernels is what the program says
+/// (tile/promise.h): only restricted tensors have __restrict__ pointers, through which it infers read-only loads; other
+/// read_only tensors are loaded by __ldg, which it merges with no ordinary load. Whoever launches makes sure that no
+/// written tensor overlaps another argument. From sm_90 on a kernel that waits for those before it may start while they
+/// still run
+/// ("Programmatic Dependent Launch" in the CUDA programming guide, griddepcontrol in PTX's).
+std::string print(const tile::Program& program);
 
 /// How the printed kernels are launched.
 LaunchPlan launch_plan(const tile::Program& program);

@@ -13,6 +13,7 @@ std::string memory_type(Halide::Type type) {
 }
 
 std::string value_type(Halide::Type type) {
+  if (is_float8(type)) return "uint8";
   if (type.is_float()) return type.bits() == 64 ? "double" : "float";
   if (type.is_bool()) return "bool";
   TC_CHECK(type.is_int() || type.is_uint(), "a type that is no number in a tile program");

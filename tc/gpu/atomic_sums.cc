@@ -280,19 +280,23 @@ class Updates {
   NodePtr changed(const tile::Move& s, const NodePtr& node) const {
     const PartialSum* sum = find(s.destination);
     if (!sum) return node;
+    const ir::Tensor& result = program_.tensor(sum->result);
+    const int64_t bytes = tile::element_bytes(result.type);
+    const auto along = std::find_if(sum->subscripts.begin(), sum->subscripts.end(), [&](const auto& subscript) {
+      return subscript.dimension == s.destination_dimension;
+    });
+    const bool of_one_result = along == sum->subscripts.end();  // the vector runs along the parts
+    if (of_one_result && s.elements > 1) return run(by_elements(s, bytes));
     tile::Move copy = s;
     copy.destination = sum->result;
     copy.destination_subscripts = moved(*sum, s.destination_subscripts);
     copy.update = sum->op;
-    const auto along = std::find_if(sum->subscripts.begin(), sum->subscripts.end(), [&](const auto& subscript) {
-      return subscript.dimension == s.destination_dimension;
-    });
-    copy.destination_dimension = static_cast<int>(along - sum->subscripts.begin());
+    copy.destination_dimension = of_one_result ? 0 : static_cast<int>(along - sum->subscripts.begin());
+    if (s.elements == 1) return make_node(std::move(copy));
     // Vectors of the result are aligned where those of the partial results are.
-    const ir::Tensor& result = program_.tensor(sum->result);
     const bool aligned = along + 1 == sum->subscripts.end() && along->offset % s.elements == 0 &&
                          ir::constant_shape(result).back() % s.elements == 0;
-    return aligned ? make_node(std::move(copy)) : by_elements(copy, tile::element_bytes(result.type));
+    return aligned ? make_node(std::move(copy)) : by_elements(copy, bytes);
   }
 
   const AtomicSums& sums_;
@@ -339,9 +343,13 @@ std::optional<AtomicSums> find_atomic_sums(const poly::Scop& scop, const std::ve
 
 tile::Kernel with_updates(tile::Kernel code, const AtomicSums& sums, const ir::Program& program) {
   code.body = Updates(sums, program).run(code.body);
-  code.tensors.clear();
+  const std::vector<tile::Tensor> before = std::exchange(code.tensors, {});
   code.scalars.clear();
   declare_uses(code, program);
+  for (tile::Tensor& tensor : code.tensors) {
+    const auto same = std::find_if(before.begin(), before.end(), [&](const auto& t) { return t.name == tensor.name; });
+    if (same != before.end()) tensor.layout = same->layout;  // dimensions that are read as one run are one
+  }
   return code;
 }
 

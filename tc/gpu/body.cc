@@ -129,7 +129,7 @@ Expr BodyMutator::visit(const hi::Call* op) {
   const Place& place = context_.place(op->name);
   // Nothing can be read from a tensor without elements: only a choice that is never made gets here.
   for (int64_t extent : place.extents) {
-    if (extent == 0) return hi::make_zero(op->type);
+    if (extent == 0) return ir::zero_of(op->type);
   }
   return hi::Call::make(place.type, place.name, position(op->name, op->args), hi::Call::PureExtern);
 }

@@ -8,6 +8,7 @@ namespace tc::gpu {
 namespace {
 
 constexpr int64_t kLanes = 32;
+constexpr double kSchedulers = 4;  ///< of a processor: each issues one instruction of one of its warps in a cycle
 constexpr double kBarrierCycles = 100;
 constexpr double kAlike = 0.75;
 
@@ -82,8 +83,9 @@ bool reads_alike(const ContractionPlan& plan, const OperandPlan& operand, double
          std::find(operand.axes.begin(), operand.axes.end(), fastest) == operand.axes.end();
 }
 
-/// Of a processor for one block: what it issues, while shared memory gives what is read.
-double block_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+/// Of a processor for one block: what it issues, while shared memory gives what is read. `resident_warps` are those of
+/// all its blocks: a scheduler without a warp issues nothing.
+double block_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
   double reduction = 1;
   for (const Axis& axis : c.reduction) reduction *= static_cast<double>(axis.extent);
   // Groups that are part of a warp share it.
@@ -106,9 +108,12 @@ double block_cycles(const Contraction& c, const ContractionPlan& plan, const Dev
     const double dimensions = static_cast<double>(o.merged) + 1;
     if (windows) addresses += box / static_cast<double>(o.vector) / kLanes * 10 * dimensions;
   }
-  const double issued = (reduction * warps * (static_cast<double>(plan.registers()) + (windows ? 1 : 1.5) * reads) +
-                         addresses * static_cast<double>(plan.steps(c))) /
-                        4;
+  // A product of n factors is n - 1 instructions, the last with its addition; one factor is added alone.
+  const double products =
+      static_cast<double>(plan.registers()) * static_cast<double>(std::max<size_t>(c.operands.size(), 2) - 1);
+  const double issued =
+      (reduction * warps * (products + (windows ? 1 : 1.5) * reads) + addresses * static_cast<double>(plan.steps(c))) /
+      std::min(kSchedulers, resident_warps);
   const double shared = reduction * warps * wavefronts + copies * static_cast<double>(plan.steps(c));
   const double all_warps = warps * static_cast<double>(plan.groups);
   const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * all_warps + kBarrierCycles;
@@ -172,7 +177,7 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
     first += box * at_once * static_cast<double>(device.processors);
   }
   // Nothing hides the first step's copies, which all processors make at once.
-  const double processor = each * block_cycles(c, plan, device) / busy + first / kL2Bytes +
+  const double processor = each * block_cycles(c, plan, device, warps) / busy + first / kL2Bytes +
                            starts * (kStartCycles + rest + steps * step_cycles);
   bytes += points * static_cast<double>(c.update.accumulator.bytes());
   return together(processor, bytes / kL2Bytes + kStartCycles);

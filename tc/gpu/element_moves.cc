@@ -52,20 +52,7 @@ class Rewriter {
       return with_comment(by_elements(*move, tensor->second), *node);
     }
     tile::Node copy = *node;
-    if (auto* sequence = std::get_if<tile::Sequence>(&copy.node)) {
-      for (NodePtr& child : sequence->children) child = rewritten(child);
-    } else if (auto* loop = std::get_if<tile::For>(&copy.node)) {
-      loop->body = rewritten(loop->body);
-    } else if (auto* branch = std::get_if<tile::If>(&copy.node)) {
-      branch->then_case = rewritten(branch->then_case);
-      branch->else_case = rewritten(branch->else_case);
-    } else if (auto* let = std::get_if<tile::Let>(&copy.node)) {
-      let->body = rewritten(let->body);
-    } else if (auto* allocate = std::get_if<tile::Allocate>(&copy.node)) {
-      allocate->body = rewritten(allocate->body);
-    } else {
-      return node;
-    }
+    tile::change_children(copy, [&](NodePtr& child) { child = rewritten(child); });
     return std::make_shared<const tile::Node>(std::move(copy));
   }
 

@@ -49,31 +49,36 @@ class Counter {
  private:
   void visit(const tile::NodePtr& node, double times) {
     if (!node) return;
-    if (const auto* sequence = std::get_if<tile::Sequence>(&node->node)) return visit_all(*sequence, times);
-    if (const auto* loop = std::get_if<tile::For>(&node->node)) return visit_loop(*loop, times);
-    if (const auto* branch = std::get_if<tile::If>(&node->node)) {
-      work.instructions += times;
-      return visit(branch->then_case, times);
-    }
-    if (const auto* let = std::get_if<tile::Let>(&node->node)) {
-      lets_[let->name] = hi::substitute(lets_, let->value);
-      return visit(let->body, times);
-    }
-    if (const auto* allocate = std::get_if<tile::Allocate>(&node->node)) return visit(allocate->body, times);
-    if (std::holds_alternative<tile::Barrier>(node->node)) {
-      work.barriers += times;
-      waiting_ = false;
-      return;
-    }
-    visit_spec(*node, times);
+    std::visit([&](const auto& n) { visit(n, times); }, node->node);
   }
 
-  void visit_all(const tile::Sequence& sequence, double times) {
+  void visit(const tile::Sequence& sequence, double times) {
     for (const tile::NodePtr& child : sequence.children) visit(child, times);
   }
 
+  void visit(const tile::If& branch, double times) {
+    work.instructions += times;
+    visit(branch.then_case, times);
+  }
+
+  void visit(const tile::Let& let, double times) {
+    lets_[let.name] = hi::substitute(lets_, let.value);
+    visit(let.body, times);
+  }
+
+  void visit(const tile::Allocate& allocate, double times) { visit(allocate.body, times); }
+
+  void visit(const tile::Barrier&, double times) {
+    work.barriers += times;
+    waiting_ = false;
+  }
+
+  void visit(const tile::WaitForKernels&, double) {}
+  void visit(const tile::StartNextKernel&, double) {}
+  void visit(const tile::CommitGroup&, double) {}
+
   /// Reads of an unrolled loop are asked for at once; those of another wait for its turns.
-  void visit_loop(const tile::For& loop, double times) {
+  void visit(const tile::For& loop, double times) {
     const double trips = trips_of(loop);
     if (!loop.unrolled) {
       work.instructions += 2 * times * trips;
@@ -95,23 +100,28 @@ class Counter {
     return constant ? static_cast<double>(std::max<int64_t>(*constant, 0)) : kUnknownTrips;
   }
 
-  void visit_spec(const tile::Node& node, double times) {
-    if (const auto* store = std::get_if<tile::Store>(&node.node)) {
-      count(store->value, times);
-      access(store->tensor, store->subscripts, 1, times, false);
-    } else if (const auto* atomic = std::get_if<tile::Atomic>(&node.node)) {
-      count(atomic->value, times);
-      access(atomic->tensor, atomic->subscripts, 1, times, false);
-    } else if (const auto* move = std::get_if<tile::Move>(&node.node)) {
-      access(move->source, move->source_subscripts, move->elements, times, !move->asynchronous);
-      access(move->destination, move->destination_subscripts, move->elements, times, false);
-    } else if (const auto* shuffle = std::get_if<tile::Shuffle>(&node.node)) {
-      count(shuffle->value, times);
-      work.instructions += 2 * times;
-    } else if (std::holds_alternative<tile::WaitGroup>(node.node)) {
-      work.rounds += times / 3;  // most of it has been hidden by the steps before
-    }
+  void visit(const tile::Store& store, double times) {
+    count(store.value, times);
+    access(store.tensor, store.subscripts, 1, times, false);
   }
+
+  void visit(const tile::Atomic& atomic, double times) {
+    count(atomic.value, times);
+    access(atomic.tensor, atomic.subscripts, 1, times, false);
+  }
+
+  void visit(const tile::Move& move, double times) {
+    access(move.source, move.source_subscripts, move.elements, times, !move.asynchronous);
+    access(move.destination, move.destination_subscripts, move.elements, times, false);
+  }
+
+  void visit(const tile::Shuffle& shuffle, double times) {
+    count(shuffle.value, times);
+    work.instructions += 2 * times;
+  }
+
+  /// Most of it has been hidden by the steps before.
+  void visit(const tile::WaitGroup&, double times) { work.rounds += times / 3; }
 
   void count(const Expr& value, double times) {
     struct Visitor : hi::IRVisitor {

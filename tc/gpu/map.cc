@@ -25,12 +25,14 @@
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/schedule.h"
 #include "tc/support/check.h"
+#include "tc/support/identifier.h"
+#include "tc/tile/promise.h"
 
 namespace tc::gpu {
 namespace {
 
 std::string kernel_name(const poly::Scop& scop, size_t number) {
-  return fmt::format("{}_{}", scop.program->name, number);
+  return fmt::format("{}_{}", identifier_of(scop.program->name), number);
 }
 
 /// Which launches run each statement.
@@ -288,6 +290,8 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
   mapping = std::move(updated);
   mapping.edges = edges_between(scop, mapping.kernels);
   mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
+  mapping.program =
+      tile::promise(std::move(mapping.program), {.readonly_cache = options.use_readonly_cache.value_or(true)});
   return std::move(mapping);
 }
 

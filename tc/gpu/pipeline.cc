@@ -21,51 +21,13 @@ class Substitution {
 
   NodePtr run(const NodePtr& node) const {
     if (!node) return node;
-    return std::visit([&](auto spec) { return make_node(changed(std::move(spec)), node->comment); }, node->node);
+    tile::Node copy = *node;
+    tile::change_exprs(copy, [&](Expr& e) { e = hi::simplify(hi::substitute(variable_, value_, e)); });
+    tile::change_children(copy, [&](NodePtr& child) { child = run(child); });
+    return std::make_shared<const tile::Node>(std::move(copy));
   }
 
  private:
-  Expr in(const Expr& e) const { return hi::simplify(hi::substitute(variable_, value_, e)); }
-  void all(std::vector<Expr>& exprs) const {
-    for (Expr& e : exprs) e = in(e);
-  }
-
-  tile::Sequence changed(tile::Sequence s) const {
-    for (NodePtr& child : s.children) child = run(child);
-    return s;
-  }
-  tile::For changed(tile::For s) const {
-    return {s.variable, in(s.begin), in(s.end), in(s.step), s.unrolled, run(s.body)};
-  }
-  tile::If changed(tile::If s) const { return {in(s.condition), run(s.then_case), run(s.else_case)}; }
-  tile::Let changed(tile::Let s) const { return {s.name, in(s.value), run(s.body)}; }
-  tile::Allocate changed(tile::Allocate s) const { return {s.tensor, run(s.body)}; }
-  tile::Store changed(tile::Store s) const {
-    all(s.subscripts);
-    s.value = in(s.value);
-    return s;
-  }
-  tile::Atomic changed(tile::Atomic s) const {
-    all(s.subscripts);
-    s.value = in(s.value);
-    return s;
-  }
-  tile::Move changed(tile::Move s) const {
-    all(s.destination_subscripts);
-    all(s.source_subscripts);
-    return s;
-  }
-  tile::Shuffle changed(tile::Shuffle s) const {
-    all(s.subscripts);
-    s.value = in(s.value);
-    s.lane = in(s.lane);
-    return s;
-  }
-  template <typename Spec>
-  Spec changed(Spec s) const {
-    return s;
-  }
-
   const std::string& variable_;
   const Expr& value_;
 };

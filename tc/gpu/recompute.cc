@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
+#include <utility>
 
 #include "tc/ir/specialise.h"
 
@@ -70,8 +72,48 @@ bool is_definition(const ir::Program& program, const ir::Statement& s, int64_t l
   return elements >= large && look.cheap && look.reads.size() <= kFewReads;
 }
 
-/// Whether all that reads the tensor of statement `at` comes later, reads no element twice, and finds what the value is
-/// made of unchanged.
+/// Finds comparisons of floats that read a tensor. Two computations of one value may be rounded differently, which
+/// arithmetic bears and a comparison does not: of a maximum, no element might be left that equals it.
+class Compares : public hi::IRVisitor {
+ public:
+  explicit Compares(std::string tensor) : tensor_(std::move(tensor)) {}
+  bool found = false;
+
+ private:
+  using IRVisitor::visit;
+  void visit(const hi::Call* op) override {
+    found = found || (compared_ && op->name == tensor_);
+    IRVisitor::visit(op);
+  }
+  void visit(const hi::EQ* op) override { operands(op); }
+  void visit(const hi::NE* op) override { operands(op); }
+  void visit(const hi::LT* op) override { operands(op); }
+  void visit(const hi::LE* op) override { operands(op); }
+  void visit(const hi::GT* op) override { operands(op); }
+  void visit(const hi::GE* op) override { operands(op); }
+  template <typename Comparison>
+  void operands(const Comparison* op) {
+    const bool outer = compared_;
+    compared_ = compared_ || op->a.type().is_float();
+    op->a.accept(this);
+    op->b.accept(this);
+    compared_ = outer;
+  }
+
+  const std::string tensor_;
+  bool compared_ = false;
+};
+
+bool compares(const ir::Statement& statement, const std::string& tensor) {
+  Compares look(tensor);
+  statement.value.accept(&look);
+  for (const Expr& subscript : statement.subscripts) subscript.accept(&look);
+  if (statement.guard.defined()) statement.guard.accept(&look);
+  return look.found;
+}
+
+/// Whether all that reads the tensor of statement `at` comes later, reads no element twice, compares none, and finds
+/// what the value is made of unchanged.
 bool may_replace(const ir::Program& program, size_t at) {
   const ir::Statement& definition = program.statements[at];
   const std::vector<std::string> sources = reads_of(program, definition);
@@ -88,7 +130,7 @@ bool may_replace(const ir::Program& program, size_t at) {
     if (!reads_it) continue;
     int64_t instances = 1;
     for (const ir::Index& index : statement.indices) instances *= extent_of(index);
-    if (s <= at || changed || instances > elements) return false;
+    if (s <= at || changed || instances > elements || compares(statement, definition.tensor)) return false;
     read = true;
   }
   return read;

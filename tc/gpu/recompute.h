@@ -8,7 +8,8 @@ namespace tc::gpu {
 /// element no more than once:
 ///     centered(n,c) = I(n,c) - mean(c)
 ///     var(c) +=! centered(n,c) * centered(n,c)   ==>   var(c) +=! (I(n,c) - mean(c)) * (I(n,c) - mean(c))
-/// The memory that they took would be written and read again. Of a specialised Program.
+/// The memory that they took would be written and read again. A float that a reader compares stays: all of its readers
+/// are to see the same number. Of a specialised Program.
 ir::Program recompute_temporaries(ir::Program program, int64_t large = 1 << 16);
 
 }  // namespace tc::gpu

@@ -63,6 +63,14 @@ isl::set iterations_at(const isl::schedule_node& node) {
   return result;
 }
 
+/// The same of the loops above alone, whatever stands in them: copies are made in each of these, also where conditions
+/// leave nothing at the node.
+isl::set iterations_of_loops(isl::schedule_node node) {
+  const int depth = poly::schedule_depth(node);
+  while (node.has_parent() && poly::schedule_depth(node.parent()) == depth) node = node.parent();
+  return iterations_at(node);
+}
+
 /// Whether no loop around an instance can be empty: a buffer's copies run in each iteration of the loops above.
 bool domains_are_boxes(const isl::schedule_node& node) {
   for (const isl::set& set : poly::sets_of(poly::node_domain(node))) {
@@ -107,6 +115,38 @@ bool is_wanted_depth(const isl::schedule_node& node, std::optional<int64_t> dept
   return here == *depth || (here < *depth && !has_loop);
 }
 
+/// Whether a register that is written back in every iteration of the loops above puts back elements that the iteration
+/// does not write, and that something else in the launch touches: an update by another thread would be lost.
+bool puts_back_others(const poly::Scop& scop, const isl::schedule_node& node, const poly::Footprint& print,
+                      const std::string& tensor) {
+  const isl::map box = poly::box_elements(scop, print.offset, print.extents).intersect_domain(iterations_at(node));
+  const isl::map unwritten = box.subtract(poly::elements_touched(scop, node, tensor, poly::Touch::kMustWrite));
+  if (unwritten.is_empty()) return false;
+  const std::vector<std::string> below = poly::statements_at(scop, node);
+  const std::vector<std::string> launch = poly::statements_at(scop, scop.schedule.root());
+  for (const poly::Access& access : scop.accesses) {
+    const bool outside = std::count(launch.begin(), launch.end(), access.statement) > 0 &&
+                         std::count(below.begin(), below.end(), access.statement) == 0;
+    if (access.tensor != tensor || !outside) continue;
+    if (!access.relation.range().intersect(unwritten.range()).is_empty()) return true;
+  }
+  // { [prefix] -> [prefix'] : the second touches what the first puts back }
+  const isl::map meets = unwritten.apply_range(poly::elements_touched(scop, node, tensor, poly::Touch::kAny).reverse());
+  return !meets.subtract(meets.domain().identity()).is_empty();
+}
+
+/// Whether a buffer around the node writes a tensor back, also what nobody reads.
+bool is_put_back_above(const poly::Scop& scop, isl::schedule_node node, const std::string& tensor) {
+  for (; node.has_parent(); node = node.parent()) {
+    if (!node.isa<isl::schedule_node_mark>()) continue;
+    const std::string mark = poly::mark_name(node);
+    for (const poly::Promotion& p : scop.promotions) {
+      if (p.tensor == tensor && p.copy_out && mark == "promote:" + p.name) return true;
+    }
+  }
+  return false;
+}
+
 /// Promotes what it can at the node, and below it what it cannot there. A tensor's element must be touched in every
 /// iteration of the loops above: the copies are made in each.
 void hold_at(poly::Scop& scop, const Path& path, std::set<std::string> held, std::optional<int64_t> depth) {
@@ -119,12 +159,15 @@ void hold_at(poly::Scop& scop, const Path& path, std::set<std::string> held, std
       if (held.count(tensor) > 0 || !touched_again(scop, node, tensor)) continue;
       const std::optional<poly::Footprint> footprint = poly::footprint(scop, here, tensor);
       if (!footprint || footprint->box_elements() != 1) continue;
-      if (!iterations_at(node).is_subset(footprint->elements.domain())) continue;
+      if (!iterations_of_loops(node).is_subset(footprint->elements.domain())) continue;
       poly::PromoteOptions options;
       options.in_registers = true;
       options.max_elements = 1;
       Result<poly::Scop> promoted = poly::promote(scop, here, tensor, options);
       if (!promoted) continue;
+      const bool copy_out = promoted->promotions.back().copy_out;
+      if (copy_out && puts_back_others(scop, node, *footprint, tensor)) continue;
+      if (!copy_out && is_put_back_above(scop, node, tensor)) continue;
       scop = *std::move(promoted);
       held.insert(tensor);
       inner.push_back(0);

@@ -14,6 +14,7 @@
 #include "tc/gpu/vectorize.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/schedule.h"
+#include "tc/support/identifier.h"
 #include "tc/tile/certificate.h"
 #include "tc/tile/verify.h"
 
@@ -310,13 +311,14 @@ Result<std::vector<Kernel>> Schedule::decided(const Device& device) const {
   return kernels;
 }
 
-Result<Mapping> Schedule::lower(const Device& device) const {
+Result<Mapping> Schedule::lower(const Device& device, const tile::PromiseOptions& promises) const {
   return poly::within_budget(*scop_.context, [&]() -> Result<Mapping> {
     Mapping mapping;
     mapping.program.name = scop_.program->name;
     TC_TRY(kernels, decided(device));
     for (const Kernel& kernel : kernels) {
-      tile::Kernel code = translate(kernel, fmt::format("{}_{}", scop_.program->name, mapping.kernels.size()));
+      tile::Kernel code =
+          translate(kernel, fmt::format("{}_{}", identifier_of(scop_.program->name), mapping.kernels.size()));
       if (vectors_) {
         Names names = names_in(code, *scop_.program);
         code.body = gpu::vectorize(code.body, *scop_.program, names);
@@ -327,6 +329,7 @@ Result<Mapping> Schedule::lower(const Device& device) const {
     }
     mapping.edges = edges_between(scop_, mapping.kernels);
     mapping.program.workspace = workspace_of(scop_, mapping.program.kernels);
+    mapping.program = tile::promise(std::move(mapping.program), promises);
     TC_TRY_VOID(check_program(mapping.program, device));
     return mapping;
   });

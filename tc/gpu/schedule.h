@@ -8,6 +8,7 @@
 #include "tc/gpu/copies.h"
 #include "tc/gpu/map.h"
 #include "tc/gpu/split_reduction.h"
+#include "tc/tile/promise.h"
 
 namespace tc::gpu {
 
@@ -60,7 +61,7 @@ class Schedule {
 
   /// The launches, with barriers where they are needed, verified. Errors: limits of the device; dependences between
   /// blocks; what verifier or certificate do not accept, as a sentence of theirs.
-  Result<Mapping> lower(const Device& device) const;
+  Result<Mapping> lower(const Device& device, const tile::PromiseOptions& promises = {}) const;
 
  private:
   struct Hold {

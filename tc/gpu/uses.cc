@@ -61,6 +61,8 @@ class Uses : public hi::IRVisitor {
   void visit_spec(const tile::Sequence&) {}
   void visit_spec(const tile::Allocate&) {}
   void visit_spec(const tile::Barrier&) {}
+  void visit_spec(const tile::WaitForKernels&) {}
+  void visit_spec(const tile::StartNextKernel&) {}
   void visit_spec(const tile::CommitGroup&) {}
   void visit_spec(const tile::WaitGroup&) {}
 };

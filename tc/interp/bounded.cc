@@ -127,6 +127,8 @@ Bounded max(Bounded a, Bounded b) {
 }
 
 Bounded convert(ScalarType from, ScalarType to, Bounded a) {
+  // Rounded once and saturating on every backend, so the ends of the interval go to the ends of the result's.
+  if (is_float8(to) && a.known()) return hull(round_to(to, a.value), round_to(to, a.low()), round_to(to, a.high()));
   if (!a.known() || !std::isfinite(a.value)) return a;
   const bool widens =
       from == to || to == ScalarType::kFloat64 || (to == ScalarType::kFloat32 && from != ScalarType::kFloat64);
@@ -140,6 +142,7 @@ Bounded convert(ScalarType from, ScalarType to, Bounded a) {
 
 Bounded from_integer(ScalarType from, ScalarType to, Sure a) {
   if (!a.sure) return unknown();
+  if (is_float8(to)) return {integer_to_float(from, to, a.value), 0};
   const double value = integer_to_float(from, to, a.value);
   if (to == ScalarType::kFloat32 || to == ScalarType::kFloat64 || std::fabs(value) < 2048) return {value, 0};
   if (std::isinf(value)) return {value, 0};

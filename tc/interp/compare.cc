@@ -93,8 +93,9 @@ class Comparer {
                          element_text(oracle_.value), oracle_.errors[worst_]);
     }
     if (c.max_ulp == 0) return fmt::format("'{}' agrees exactly: {}{}", name_, all, left_out);
-    return fmt::format("'{}' agrees: {}{}, largest error {:.3g} ULP ({:.3g} relative), {:.3g} of the bound at ({})",
-                       name_, all, left_out, c.max_ulp, c.max_relative, c.largest_share, fmt::join(c.worst, ", "));
+    // Near zero an error of many ULP is within the bound, so the share of the bound comes first.
+    return fmt::format("'{}' agrees: {}{}, largest error {:.3g} of the bound at ({}): {:.3g} ULP, {:.3g} relative",
+                       name_, all, left_out, c.largest_share, fmt::join(c.worst, ", "), c.max_ulp, c.max_relative);
   }
 
   const std::string& name_;

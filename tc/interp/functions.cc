@@ -79,6 +79,14 @@ long double erfc_inverse_upper(long double y) {
   return x;
 }
 
+/// 10 bits of fraction with float32's exponents.
+double round_to_tf32(double x) {
+  if (!std::isfinite(x)) return x;
+  const int last_bit = std::max(x == 0 ? -126 : std::ilogb(x), -126) - 10;
+  const double rounded = std::ldexp(std::round(std::ldexp(x, -last_bit)), last_bit);
+  return std::fabs(rounded) < 0x1p128 ? rounded : std::copysign(INFINITY, x);
+}
+
 double erf_inverse(double y) {
   if (std::isnan(y) || std::fabs(y) > 1) return kNaN;
   if (std::fabs(y) == 1) return std::copysign(INFINITY, y);
@@ -204,6 +212,7 @@ const RealFunction kRealFunctions[] = {
     TC_UNARY("tan", kSmooth, kUlp, std::tan(x)),
     TC_UNARY("tanh", kMonotone, kUlp, std::tanh(x)),
     TC_UNARY("tgamma", kSmooth, kUlp, std::tgamma(x)),
+    TC_UNARY("tf32", kMonotone, kExact, round_to_tf32(x)),
     TC_UNARY("trunc", kMonotone, kExact, std::trunc(x)),
     TC_UNARY("y0", kSmooth, kUlp, static_cast<double>(::y0l(x))),
     TC_UNARY("y1", kSmooth, kUlp, static_cast<double>(::y1l(x))),

@@ -11,18 +11,23 @@ namespace {
 struct FloatFormat {
   int significand_bits;
   int largest_exponent;  // of 2^e * 1.xxx
+  int smallest_normal;   // its exponent
 };
 
 FloatFormat format_of(ScalarType type) {
   switch (type) {
+    case ScalarType::kFloat8E4M3:
+      return {4, 8, -6};
+    case ScalarType::kFloat8E5M2:
+      return {3, 15, -14};
     case ScalarType::kFloat16:
-      return {11, 15};
+      return {11, 15, -14};
     case ScalarType::kBFloat16:
-      return {8, 127};
+      return {8, 127, -126};
     case ScalarType::kFloat32:
-      return {24, 127};
+      return {24, 127, -126};
     case ScalarType::kFloat64:
-      return {53, 1023};
+      return {53, 1023, -1022};
     default:
       TC_CHECK(false, "'{}' is not a float type", name_of(type));
   }
@@ -30,8 +35,7 @@ FloatFormat format_of(ScalarType type) {
 
 // The exponent of the lowest bit that a value of this size can have in the format.
 int quantum_exponent(const FloatFormat& format, double value) {
-  const int smallest_normal = 1 - format.largest_exponent;
-  const int exponent = value == 0 ? smallest_normal : std::max(std::ilogb(value), smallest_normal);
+  const int exponent = value == 0 ? format.smallest_normal : std::max(std::ilogb(value), format.smallest_normal);
   return exponent - (format.significand_bits - 1);
 }
 
@@ -64,17 +68,21 @@ int64_t wrap(ScalarType type, int64_t value) {
 }
 
 double round_to(ScalarType type, double value) {
+  if (is_float8(type) && std::isinf(value)) return std::copysign(largest_finite(type), value);
   if (type == ScalarType::kFloat64 || !std::isfinite(value)) return value;
   if (type == ScalarType::kFloat32) return static_cast<float>(value);
   const FloatFormat format = format_of(type);
   const int quantum = quantum_exponent(format, value);
   // Scaling by a power of two is exact, and rint rounds ties to even.
   const double rounded = std::ldexp(std::rint(std::ldexp(value, -quantum)), quantum);
-  if (std::fabs(rounded) > largest_finite(type)) return std::copysign(INFINITY, value);
+  if (std::fabs(rounded) > largest_finite(type)) {
+    return std::copysign(is_float8(type) ? largest_finite(type) : INFINITY, value);
+  }
   return rounded;
 }
 
 double largest_finite(ScalarType type) {
+  if (type == ScalarType::kFloat8E4M3) return 448;  // the number after it would be the NaN
   const FloatFormat format = format_of(type);
   return std::ldexp(2 - std::ldexp(1.0, 1 - format.significand_bits), format.largest_exponent);
 }

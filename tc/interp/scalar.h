@@ -13,7 +13,8 @@ namespace tc::interp {
 /// The value modulo 2^bits, in the range of the type. bool: whether it is not zero.
 int64_t wrap(ScalarType type, int64_t value);
 
-/// To the nearest value of a float type, ties to even; too large becomes infinite; NaN stays NaN.
+/// To the nearest value of a float type, ties to even; NaN stays NaN. Too large becomes infinite, and the largest
+/// finite number of an 8-bit type, infinities too (T8).
 double round_to(ScalarType type, double value);
 
 /// Of a float type.

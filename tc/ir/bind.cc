@@ -63,9 +63,12 @@ Result<void> Binder::take_scalars() {
     if (!scalar->type.can_represent(value)) {
       return fail("the scalar '{}' is {}, which is not a value of {}", name, value, type_text(scalar->type));
     }
+    TC_CHECK(!scalar->value || *scalar->value == value, "'{}' is compiled in as {}, and given as {}", name,
+             *scalar->value, value);
     scalars_[name] = value;
   }
   for (const Scalar& scalar : program_.scalars) {
+    if (scalar.value) scalars_[scalar.name] = *scalar.value;
     if (scalar.specialised && !scalars_.contains(scalar.name)) {
       return fail("the scalar '{}' decides a range or a subscript of '{}' and must be given", scalar.name,
                   program_.name);
@@ -110,6 +113,7 @@ Result<void> Binder::check_shapes() const {
 
 /// One equation with at most one unknown size: extent = c * N + rest.
 Result<bool> Binder::solve_dimension(const Tensor& tensor, int d, int64_t extent) {
+  if (!tensor.extents[d].defined()) return false;
   const Expr dimension = hi::simplify(substitute_variables(tensor.extents[d], known()));
   const std::set<std::string> unknown = variables_of(dimension);
   if (unknown.size() != 1) return false;
@@ -146,6 +150,7 @@ Result<void> Binder::check_dimensions() const {
     const auto shape = given_.shapes.find(tensor.name);
     if (shape == given_.shapes.end()) continue;
     for (int d = 0; d < tensor.rank(); ++d) {
+      if (!tensor.extents[d].defined()) continue;
       const auto expected = constant_value(substitute_variables(tensor.extents[d], known()));
       if (expected == shape->second[d]) continue;
       std::string because;
@@ -166,6 +171,7 @@ Result<void> Binder::check_dimensions() const {
 Result<void> Binder::check_extents_of(const Tensor& missing) const {
   for (int d = 0; d < missing.rank(); ++d) {
     const Expr& dimension = missing.extents[d];
+    if (!dimension.defined()) continue;
     const auto extent = constant_value(substitute_variables(dimension, known()));
     if (extent && *extent >= 0) continue;
     std::string values;

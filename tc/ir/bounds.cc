@@ -4,10 +4,12 @@
 
 #include <set>
 
+#include "tc/ir/coverage.h"
 #include "tc/ir/expr_text.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/interval.h"
 #include "tc/ir/prover.h"
+#include "tc/ir/single_writes.h"
 #include "tc/support/check.h"
 
 namespace tc::ir {
@@ -20,7 +22,7 @@ namespace {
 class BoundsProver {
  public:
   BoundsProver(Ranged ranged, const Deadline& deadline)
-      : ranged_(std::move(ranged)), program_(ranged_.program), prover_(program_, deadline) {}
+      : ranged_(std::move(ranged)), program_(ranged_.program), deadline_(deadline), prover_(program_, deadline) {}
 
   Result<Program> prove();
 
@@ -28,13 +30,18 @@ class BoundsProver {
   void require(const Requirement& requirement);
   void check_access(size_t s, size_t a);
   void check_subscript(const Statement& statement, const Access& access, int d);
+  void check_single_writes(const Statement& statement);
   std::string place_outside(const Statement& statement, const Access& access, int d);
-  void add_precondition(const Expr& condition, const std::string& complaint, SourceRange range);
+  std::string sufficient_guard(const Statement& statement, const Access& access, int d);
+  void check_written_in_full(const Tensor& tensor);
+  void add_precondition(const Expr& condition, const std::string& complaint, SourceRange range,
+                        const std::string& remedy = {});
   std::string place_values(const Expr& condition) const;
   Ranges ranges_of(const Statement& statement) const;
 
   Ranged ranged_;
   Program& program_;
+  const Deadline deadline_;
   Prover prover_;
   std::vector<Diagnostic> errors_;
   std::set<std::string> known_;  ///< conditions that are preconditions already
@@ -58,11 +65,12 @@ std::string BoundsProver::place_values(const Expr& condition) const {
   return text;
 }
 
-void BoundsProver::add_precondition(const Expr& condition, const std::string& complaint, SourceRange range) {
+void BoundsProver::add_precondition(const Expr& condition, const std::string& complaint, SourceRange range,
+                                    const std::string& remedy) {
   const std::string text = to_text(condition);
   if (!known_.insert(text).second) return;
   program_.preconditions.push_back(
-      {condition, fmt::format("{}: it needs {}, but {}", complaint, text, place_values(condition)), range});
+      {condition, fmt::format("{}: it needs {}, but {}{}", complaint, text, place_values(condition), remedy), range});
   prover_.assume(condition);
 }
 
@@ -95,6 +103,18 @@ std::string BoundsProver::place_outside(const Statement& statement, const Access
   return to_text(end.defined() ? end : subscript);
 }
 
+/// R6: what a guard must say so that a read stays in bounds: "i + 1 < N".
+std::string BoundsProver::sufficient_guard(const Statement& statement, const Access& access, int d) {
+  const Expr& subscript = access.subscripts[d];
+  const Expr& extent = program_.tensor(access.tensor).extents[d];
+  std::string text;
+  if (!prover_.excludes(statement, access.guard, subscript < 0)) text = fmt::format("{} >= 0", to_text(subscript));
+  if (!prover_.excludes(statement, access.guard, subscript >= extent)) {
+    text += fmt::format("{}{} < {}", text.empty() ? "" : " && ", to_text(subscript), to_text(extent));
+  }
+  return text;
+}
+
 void BoundsProver::check_subscript(const Statement& statement, const Access& access, int d) {
   const Tensor& tensor = program_.tensor(access.tensor);
   const Expr& extent = tensor.extents[d];
@@ -113,11 +133,52 @@ void BoundsProver::check_subscript(const Statement& statement, const Access& acc
          fmt::format("'{}' has extent {} in dimension {}, but {} {} it at {}", tensor.name, to_text(extent), d, text,
                      access.is_write ? "writes" : "reads", place_outside(statement, access, d)),
          {{tensor.declared, fmt::format("'{}' is declared here", tensor.name)}}});
+    if (access.guard.defined()) {
+      errors_.back().notes.push_back(
+          {std::nullopt, fmt::format("add '{}' to its guard", sufficient_guard(statement, access, d))});
+    }
     return;
   }
+  const std::string remedy =
+      access.guard.defined() ? fmt::format("; add '{}' to its guard", sufficient_guard(statement, access, d)) : "";
   add_precondition(verdict->condition,
                    fmt::format("{} {} outside '{}'", text, access.is_write ? "writes" : "reads", tensor.name),
-                   access.range);
+                   access.range, remedy);
+}
+
+/// R10. Of several statements the first with an inferred range is named.
+void BoundsProver::check_written_in_full(const Tensor& tensor) {
+  const std::vector<InferredDimension> inferred = inferred_dimensions(program_, tensor);
+  if (inferred.empty()) return;
+  const auto [s, d] = inferred.front();
+  const Statement& statement = program_.statements[s];
+  const SourceRange range = statement.accesses.front().range;
+  const std::string text(program_.source->text(range));
+  const auto verdict = written_in_full(prover_, program_, tensor, inferred);
+  if (!verdict) {
+    const std::string later =
+        fmt::format("whether {} writes all of '{}' is decided when the sizes are known", text, tensor.name);
+    program_.preconditions.push_back({Expr(), later, range, tensor.name});
+    return;
+  }
+  if (verdict->kind == Verdict::Kind::kProved) return;
+  std::string ranges;
+  for (const Index& index : statement.indices) {
+    if (!mentions(statement.subscripts[d], index.name)) continue;
+    ranges +=
+        fmt::format("{}{} in {}:{}", ranges.empty() ? "" : ", ", index.name, to_text(index.begin), to_text(index.end));
+  }
+  const std::string complaint =
+      fmt::format("{} writes a part of '{}' only, as its reads give {}", text, tensor.name, ranges);
+  const std::string remedy = fmt::format("'where {}' if that is meant", ranges);
+  if (verdict->kind == Verdict::Kind::kSometimes) {
+    add_precondition(verdict->condition, complaint, range, "; write " + remedy);
+    return;
+  }
+  errors_.push_back(
+      {range,
+       fmt::format("{}, and dimension {} has extent {}: write {}", complaint, d, to_text(tensor.extents[d]), remedy),
+       {{tensor.declared, fmt::format("'{}' is declared here", tensor.name)}}});
 }
 
 void BoundsProver::check_access(size_t s, size_t a) {
@@ -131,6 +192,26 @@ void BoundsProver::check_access(size_t s, size_t a) {
   }
 }
 
+/// C7.
+void BoundsProver::check_single_writes(const Statement& statement) {
+  if (!may_set_twice(statement)) return;
+  const auto verdict = prover_.writes_once(statement);
+  if (verdict && verdict->kind == Verdict::Kind::kProved) return;
+  const Access& write = statement.accesses[0];
+  const std::string text(program_.source->text(write.range));
+  if (!verdict) {
+    const std::string later =
+        fmt::format("whether {} writes an element twice is decided when the sizes are known", text);
+    program_.preconditions.push_back({Expr(), later, write.range});
+    return;
+  }
+  if (verdict->kind == Verdict::Kind::kNever) {
+    errors_.push_back({write.range, written_twice(text, statement, prover_.collision(statement)), {}});
+    return;
+  }
+  add_precondition(verdict->condition, fmt::format("{} writes an element twice", text), write.range);
+}
+
 Result<Program> BoundsProver::prove() {
   for (const Requirement& requirement : ranged_.requirements) require(requirement);
   for (const Tensor& tensor : program_.tensors) {
@@ -142,7 +223,16 @@ Result<Program> BoundsProver::prove() {
   }
   if (errors_.empty()) {
     for (size_t s = 0; s < program_.statements.size(); ++s) {
-      for (size_t a = 0; a < program_.statements[s].accesses.size(); ++a) check_access(s, a);
+      for (size_t a = 0; a < program_.statements[s].accesses.size(); ++a) {
+        deadline_.check();
+        check_access(s, a);
+      }
+    }
+    for (const Statement& statement : program_.statements) check_single_writes(statement);
+  }
+  if (errors_.empty()) {
+    for (const Tensor& tensor : program_.tensors) {
+      if (tensor.annotated && tensor.role != Role::kInput) check_written_in_full(tensor);
     }
   }
   if (!errors_.empty()) return tl::unexpected(Error(program_.source, std::move(errors_)));

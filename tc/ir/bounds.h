@@ -9,8 +9,10 @@
 
 namespace tc::ir {
 
-/// Proves with isl that every affine access stays inside its tensor, for all sizes that meet the preconditions.
-/// What holds for some sizes only becomes a precondition (R7); what holds for none is an error.
+/// Proves with isl that every affine access stays inside its tensor, and that `=` writes no element twice (C7), for all
+/// sizes that meet the preconditions.
+/// What holds for some sizes only becomes a precondition (R7); what holds for none is an error. So is a result with
+/// declared extents of which inferred ranges write a part (R10).
 /// Accesses through data-dependent subscripts are left to run_time_checks().
 Result<Program> prove_bounds(Ranged ranged, const Deadline& deadline);
 

@@ -68,7 +68,20 @@ class Canonical {
                             expression(index.end, variables));
     }
     if (s.guard.defined()) result += fmt::format("  if {}\n", expression(s.guard, variables));
+    if (program_.waits_for_scalars()) result += inferred_from(s, variables);
     return result + fmt::format("  value {}\n", expression(s.value, variables));
+  }
+
+  /// What the ranges will be inferred from when the scalars have values.
+  std::string inferred_from(const Statement& s, const Names& variables) const {
+    std::string result;
+    for (const Index& index : s.indices) result += index.given ? "  given\n" : "  inferred\n";
+    for (const Access& a : s.accesses) {
+      result += fmt::format("  {} {}", a.exists_only ? "exists" : "access", replaced(tensors_, a.tensor));
+      for (const Expr& e : a.subscripts) result += fmt::format(" {}", expression(e, variables));
+      result += fmt::format(" if {}\n", a.guard.defined() ? expression(a.guard, variables) : "true");
+    }
+    return result;
   }
 
   const Program& program_;

@@ -1,5 +1,6 @@
 #include "tc/ir/convert.h"
 
+#include "tc/ir/fold_constant.h"
 #include "tc/ir/index_expr.h"
 #include "tc/support/check.h"
 
@@ -49,14 +50,29 @@ Expr arithmetic(lang::BinaryOp op, const Expr& a, const Expr& b) {
   TC_CHECK(false, "unknown operator");
 }
 
+/// The number that an operation on two integers is, as analysis has made of those in the text: a scalar's number may be
+/// one of them. The operation itself where it is no number.
+Expr folded(const Expr& operation, const Expr& left, const Expr& right) {
+  // Not what the simplifier makes of anything else: it holds x != x false, also of floats.
+  const bool are_integers = left.type().is_int_or_uint() && operation.type().is_int_or_uint();
+  return are_integers && hi::is_const(left) && hi::is_const(right) ? fold_constant(operation) : operation;
+}
+
 /// -x. Not 0 - x, which is +0 for x = +0.
 Expr negate(const Expr& x) {
   if (x.type().is_float()) return hi::Mul::make(x, hi::make_const(x.type(), -1));
-  if (const int64_t* value = hi::as_const_int(x)) return hi::make_const(x.type(), -*value);
-  return hi::Sub::make(hi::make_zero(x.type()), x);
+  const Expr negated = hi::Sub::make(hi::make_zero(x.type()), x);
+  return fold_constant(negated);
 }
 
-Expr cast_to(Type type, const Expr& e) { return e.type() == type ? e : hi::Cast::make(type, e); }
+Expr cast_to(Type type, const Expr& e) {
+  if (e.type() == type) return e;
+  // O(i) = float8_e4m3(x(i)): what has been rounded is not rounded again.
+  const auto* widened = is_float8(type) ? e.as<hi::Cast>() : nullptr;
+  if (widened && widened->value.type() == type && widened->value.as<hi::Cast>()) return widened->value;
+  const Expr cast = hi::Cast::make(type, e);
+  return type.is_bool() || e.type().is_bool() ? cast : fold_constant(cast);
+}
 
 /// T3's narrow types: what is summed in something wider.
 bool is_narrow(ScalarType type) { return (is_float(type) || is_integer(type)) && bits_of(type) < 32; }
@@ -86,9 +102,20 @@ Expr Converter::node(const lang::TypedExpr&, const lang::SizeRef& n) {
   return index_variable(definition_.sizes[n.size].name);
 }
 
+Expr Converter::compiled_in(const lang::TypedExpr& e, Type type) const {
+  const auto* scalar = std::get_if<lang::ScalarRef>(&e.node);
+  if (!scalar) return Expr();
+  const std::string& name = definition_.scalars[scalar->scalar].name;
+  if (!scalars_.names.contains(name)) return Expr();
+  const auto value = scalars_.values.find(name);
+  if (value == scalars_.values.end()) return cast_to(type, index_variable(name));
+  return hi::make_const(type, value->second);
+}
+
 Expr Converter::node(const lang::TypedExpr& e, const lang::ScalarRef& n) {
+  const Expr constant = compiled_in(e, to_halide(e.type));
+  if (constant.defined()) return constant;
   const lang::Scalar& scalar = definition_.scalars[n.scalar];
-  if (scalar.compiled_in) return cast_to(to_halide(e.type), index_variable(scalar.name));
   return scalar_variable(to_halide(scalar.type), scalar.name);
 }
 
@@ -115,7 +142,8 @@ Expr Converter::node(const lang::TypedExpr&, const lang::TypedUnary& n) {
 
 Expr Converter::node(const lang::TypedExpr&, const lang::TypedBinary& n) {
   const Expr left = convert(n.left);
-  return arithmetic(n.op, left, convert(n.right));
+  const Expr right = convert(n.right);
+  return folded(arithmetic(n.op, left, right), left, right);
 }
 
 template <typename Branch>
@@ -155,9 +183,9 @@ Expr Converter::node(const lang::TypedExpr& e, const lang::Intrinsic& n) {
 Expr Converter::node(const lang::TypedExpr& e, const lang::Cast& n) {
   const Type type = to_halide(e.type);
   const lang::TypedExpr& operand = without_lets(n.operand);
-  const auto* scalar = std::get_if<lang::ScalarRef>(&operand.node);
-  if (scalar && definition_.scalars[scalar->scalar].compiled_in && e.type == ScalarType::kInt64) {
-    return index_variable(definition_.scalars[scalar->scalar].name);
+  if (e.type == ScalarType::kInt64 || is_float(e.type)) {
+    const Expr constant = compiled_in(operand, type);
+    if (constant.defined() && (type == index_type() || constant.as<hi::FloatImm>())) return constant;
   }
   const Expr inner = convert(n.operand);
   if (n.implicit && e.type == ScalarType::kInt32 && operand.type == ScalarType::kInt64) {
@@ -172,9 +200,9 @@ Expr Converter::widen(const lang::TypedExprPtr& expr, Type accumulator) {
   const lang::TypedExpr& e = without_lets(expr);
   if (const auto* cast = std::get_if<lang::Cast>(&e.node); cast && cast->implicit) {
     const ScalarType from = without_lets(cast->operand).type;
-    if (is_narrow(from) && is_float(from) == accumulator.is_float()) return widen(cast->operand, accumulator);
+    if (is_narrow(from) && (accumulator.is_float() || !is_float(from))) return widen(cast->operand, accumulator);
   }
-  if (is_narrow(e.type) && is_float(e.type) == accumulator.is_float()) {
+  if (is_narrow(e.type) && (accumulator.is_float() || !is_float(e.type))) {
     if (const auto* unary = std::get_if<lang::TypedUnary>(&e.node)) return negate(widen(unary->operand, accumulator));
     if (const auto* select = std::get_if<lang::Select>(&e.node)) {
       return choice(*select, accumulator, [&](const lang::TypedExprPtr& branch) { return widen(branch, accumulator); });

@@ -2,10 +2,23 @@
 
 #include <Halide.h>
 
+#include <map>
+#include <set>
+#include <string>
+
 #include "tc/ir/program.h"
 #include "tc/lang/typed_ast.h"
 
 namespace tc::ir {
+
+/// Integer scalars by name, with the numbers that stand in their place.
+using ScalarValues = std::map<std::string, int64_t>;
+
+/// The scalars of a def that are compiled in (C11).
+struct CompiledIn {
+  std::set<std::string> names;
+  ScalarValues values;  ///< of some of them, or all
+};
 
 /// Turns the typed expressions of one statement into Halide expressions, and notes the accesses on the way.
 /// Lets are replaced, casts are explicit, `T.d` becomes the declared extent, or the variable extent_variable(T, d)
@@ -13,8 +26,8 @@ namespace tc::ir {
 class Converter {
  public:
   /// `statement` may be null: for dimensions of parameters and results.
-  Converter(const lang::TypedDefinition& definition, const lang::TypedStatement* statement)
-      : definition_(definition), statement_(statement) {}
+  Converter(const lang::TypedDefinition& definition, const lang::TypedStatement* statement, const CompiledIn& scalars)
+      : definition_(definition), statement_(statement), scalars_(scalars) {}
 
   Halide::Expr convert(const lang::TypedExprPtr& expr);
 
@@ -43,8 +56,12 @@ class Converter {
   template <typename Branch>
   Halide::Expr choice(const lang::Select& select, Halide::Type type, Branch branch);
 
+  /// A compiled-in scalar in a type: its number, or the variable of that name. Undefined for another expression.
+  Halide::Expr compiled_in(const lang::TypedExpr& e, Halide::Type type) const;
+
   const lang::TypedDefinition& definition_;
   const lang::TypedStatement* statement_;
+  const CompiledIn& scalars_;
   Halide::Expr guard_;  ///< of the `?:` around the expression at hand
 };
 

@@ -10,6 +10,10 @@ OutOfTime::OutOfTime(const Deadline& deadline)
                 : Error(fmt::format("this def needs more than the compile budget of {} ms", deadline.limit_ms))
                       .with_kind(ErrorKind::kBudget)) {}
 
+void Deadline::check() const {
+  if (is_over()) throw OutOfTime(*this);
+}
+
 IslWatchdog::IslWatchdog(isl_ctx* ctx, std::chrono::steady_clock::time_point end)
     : thread_([this, ctx, end] {
         std::unique_lock lock(mutex_);

@@ -27,12 +27,20 @@ struct Deadline {
   explicit Deadline(int64_t limit_ms = 60'000, std::stop_token cancel = {})
       : limit_ms(limit_ms), end(after(limit_ms)), cancel(cancel) {}
 
+  /// For the rest of a compilation that ends at `end`.
+  Deadline(int64_t limit_ms, std::chrono::steady_clock::time_point end, std::stop_token cancel)
+      : limit_ms(limit_ms), end(end), cancel(cancel) {}
+
+  bool is_over() const { return cancel.stop_requested() || std::chrono::steady_clock::now() > end; }
+  /// Throws OutOfTime if it is over. For loops that ask isl nothing.
+  void check() const;
+
   int64_t limit_ms;
   std::chrono::steady_clock::time_point end;
   std::stop_token cancel;
 };
 
-/// Thrown by a Prover whose deadline is over.
+/// Thrown where a deadline is over.
 struct OutOfTime : std::exception {
   explicit OutOfTime(const Deadline& deadline);
 

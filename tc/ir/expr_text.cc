@@ -114,7 +114,10 @@ class Writer : public hi::IRVisitor {
 
 }  // namespace
 
-std::string to_text(const Expr& expr, const TextStyle& style) { return Writer(style).write(expr).text; }
+std::string to_text(const Expr& expr, const TextStyle& style) {
+  if (!expr.defined()) return "?";
+  return Writer(style).write(expr).text;
+}
 
 std::string type_text(Halide::Type type) { return std::string(name_of(from_halide(type))); }
 

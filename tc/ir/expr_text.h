@@ -16,6 +16,7 @@ struct TextStyle {
 
 /// An expression of a Program in the notation of the language: `A(i + 1, k) * float32(n)`. int64 casts of index
 /// arithmetic are not shown; a choice that must not evaluate both branches is `c ? a : b`, any other `select(c, a, b)`.
+/// An undefined expression, of an extent that is not known yet, is "?".
 std::string to_text(const Halide::Expr& expr, const TextStyle& style = {});
 
 /// "float32", of a Halide type.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "tc/ir/index_expr.h"
+#include "tc/ir/prover.h"
 #include "tc/ir/whole_tensor.h"
 
 namespace tc::ir {
@@ -36,7 +37,7 @@ bool same_subscripts(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 }
 
 bool needs_snapshot(const Statement& s) {
-  const bool once = left_is_identity(s) && !s.initialises &&
+  const bool once = (left_is_identity(s) || s.assign == Assign::kSet) && !s.initialises &&
                     std::none_of(s.indices.begin(), s.indices.end(), [](const Index& i) { return i.is_reduction; });
   return std::any_of(s.accesses.begin(), s.accesses.end(), [&](const Access& a) {
     if (a.is_write || a.exists_only || a.tensor != s.tensor) return false;
@@ -56,25 +57,51 @@ bool covers(const Statement& s, const Tensor& tensor) {
   return s.assign == Assign::kSet || s.initialises;
 }
 
+/// True where the statement writes elements, without a look at what they hold, at places that no data decides.
+bool sets_elements(const Statement& s) {
+  return (s.assign == Assign::kSet || s.initialises) && !s.guard.defined() &&
+         std::none_of(s.subscripts.begin(), s.subscripts.end(), is_data_dependent) &&
+         std::all_of(s.indices.begin(), s.indices.end(), [](const Index& i) { return i.begin.defined(); });
+}
+
+/// True where several statements together write every element, whatever the sizes: halves that meet, odd and even
+/// places.
+bool cover(const Program& program, const std::vector<const Statement*>& writers, const Tensor& tensor,
+           const Deadline& deadline) {
+  return writers.size() >= 2 && Prover(program, deadline).write_all(writers, tensor.extents);
+}
+
 bool reads(const Statement& s, const std::string& tensor) {
   if (s.tensor == tensor && s.assign != Assign::kSet && !s.initialises) return true;
   return std::any_of(s.accesses.begin(), s.accesses.end(),
                      [&](const Access& a) { return !a.is_write && !a.exists_only && a.tensor == tensor; });
 }
 
-bool needs_fill(const Program& program, const Tensor& tensor) {
+/// True where every element is written before the first is read.
+bool written_before_read(const Program& program, const Tensor& tensor, const Deadline& deadline) {
+  std::vector<const Statement*> writers;
   for (const Statement& s : program.statements) {
-    if (reads(s, tensor.name)) return true;
-    if (s.tensor == tensor.name && covers(s, tensor)) return false;
+    if (reads(s, tensor.name)) return cover(program, writers, tensor, deadline);
+    if (s.tensor != tensor.name) continue;
+    if (covers(s, tensor)) return true;
+    if (sets_elements(s)) writers.push_back(&s);
   }
-  return false;
+  return cover(program, writers, tensor, deadline);
+}
+
+bool is_read(const Program& program, const Tensor& tensor) {
+  return std::any_of(program.statements.begin(), program.statements.end(),
+                     [&](const Statement& s) { return reads(s, tensor.name); });
 }
 
 }  // namespace
 
 bool writes_all(const Program& program, const std::string& tensor) {
-  return std::any_of(program.statements.begin(), program.statements.end(),
-                     [&](const Statement& s) { return s.tensor == tensor && covers(s, program.tensor(tensor)); });
+  try {
+    return written_before_read(program, program.tensor(tensor), Deadline());
+  } catch (const OutOfTime&) {
+    return false;
+  }
 }
 
 bool left_is_identity(const Statement& statement) {
@@ -126,12 +153,13 @@ Program snapshot_own_reads(Program program) {
   return program;
 }
 
-Program fill_temporaries(Program program) {
+Program fill_temporaries(Program program, const Deadline& deadline) {
   std::vector<Statement> fills;
   for (const Tensor& tensor : program.tensors) {
-    if (tensor.role != Role::kTemporary || !needs_fill(program, tensor)) continue;
+    if (tensor.role != Role::kTemporary || !is_read(program, tensor)) continue;
+    if (written_before_read(program, tensor, deadline)) continue;
     fills.push_back(whole_tensor_set(program, tensor, tensor.declared));
-    fills.back().value = hi::make_zero(tensor.type);
+    fills.back().value = zero_of(tensor.type);
   }
   program.statements.insert(program.statements.begin(), fills.begin(), fills.end());
   return program;

@@ -4,6 +4,8 @@
 
 #include <functional>
 
+#include "tc/ir/fold_constant.h"
+
 namespace tc::ir {
 
 using Halide::Expr;
@@ -158,7 +160,8 @@ Expr floor_div(const Expr& a, const Expr& b) {
   if (const auto divisor = integer_of(b)) {
     if (*divisor == 0) return hi::make_zero(a.type());
     if (*divisor > 0) return hi::Div::make(a, b);
-    if (const auto positive = negative_divisor(a, *divisor)) return hi::Div::make(hi::simplify(0 - a), *positive);
+    if (const auto positive = negative_divisor(a, *divisor))
+      return hi::Div::make(simplify_unless_overflow(0 - a), *positive);
   }
   return hi::Call::make(a.type(), "tc.floor_div", {a, b}, hi::Call::PureExtern);
 }
@@ -167,7 +170,8 @@ Expr floor_mod(const Expr& a, const Expr& b) {
   if (const auto divisor = integer_of(b)) {
     if (*divisor == 0) return hi::make_zero(a.type());
     if (*divisor > 0) return hi::Mod::make(a, b);
-    if (const auto positive = negative_divisor(a, *divisor)) return 0 - hi::Mod::make(hi::simplify(0 - a), *positive);
+    if (const auto positive = negative_divisor(a, *divisor))
+      return 0 - hi::Mod::make(simplify_unless_overflow(0 - a), *positive);
   }
   return hi::Call::make(a.type(), "tc.floor_mod", {a, b}, hi::Call::PureExtern);
 }

@@ -2,6 +2,8 @@
 
 #include <Halide.h>
 
+#include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +40,17 @@ std::optional<IndexInterval> solve_subscript(const Halide::Expr& subscript, cons
 /// the coefficient divides in the upper bound: the interval from 0 is empty where it is negative.
 IndexInterval solve_strided(const Halide::Expr& rest, const Halide::Expr& coefficient, const Halide::Expr& extent,
                             const Ranges& ranges, Halide::Expr& room);
+
+/// Values from `lower` to `upper`, of index arithmetic with constant sizes.
+struct ConstantInterval {
+  int64_t lower = 0;
+  int64_t upper = 0;
+};
+
+/// Bounds of an expression over indices with these values, by interval arithmetic; quotients and remainders by
+/// expressions too. None where it leaves 64 bits, or is not index arithmetic.
+std::optional<ConstantInterval> constant_bounds(const Halide::Expr& expr,
+                                                const std::map<std::string, ConstantInterval>& indices);
 
 /// Bounds of an expression for all values of the solved indices.
 IndexInterval bounds_of(const Halide::Expr& expr, const Ranges& ranges);

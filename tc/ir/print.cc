@@ -82,6 +82,19 @@ std::string scalar_text(const Scalar& scalar) { return fmt::format("{} {}", type
 /// "needs N <= M" without the values, which only a call has.
 std::string precondition_text(const Precondition& p) { return p.sentence.substr(0, p.sentence.find(", but ")); }
 
+/// "      h ends by I(h + kh) (R2)": which rule set each end of an inferred range. A start at 0 goes without saying.
+std::string index_text(const Program& program, const Statement& s, const Index& index) {
+  if (!index.begin.defined() || index.end_by.rule == RangeRule::kWholeTensor) return "";
+  const auto by = [&](const RangeEnd& end) {
+    return fmt::format("{} ({})", cause_text(program, s, end), rule_text(end.rule));
+  };
+  if (index.end_by.rule == RangeRule::kWhere)
+    return fmt::format("      {} is given by {}\n", index.name, by(index.end_by));
+  const bool starts_later = index.begin_by.rule != RangeRule::kStart;
+  return fmt::format("      {} {}ends by {}\n", index.name,
+                     starts_later ? fmt::format("starts by {}, ", by(index.begin_by)) : "", by(index.end_by));
+}
+
 }  // namespace
 
 std::string signature_text(const Program& program) {
@@ -102,7 +115,8 @@ std::string to_text(const Program& program) {
   std::string text = fmt::format("program {}\n", program.name);
   for (const std::string& size : program.sizes) text += fmt::format("  size {}\n", size);
   for (const Scalar& scalar : program.scalars) {
-    text += fmt::format("  {} {}\n", scalar.specialised ? "constant" : "scalar", scalar_text(scalar));
+    text += fmt::format("  {} {}{}\n", scalar.specialised ? "constant" : "scalar", scalar_text(scalar),
+                        scalar.value ? fmt::format(" = {}", *scalar.value) : "");
   }
   for (const Tensor& tensor : program.tensors) {
     text += fmt::format("  {} {}\n", role_text(tensor.role), tensor_text(tensor));
@@ -118,6 +132,65 @@ std::string to_text(const Program& program) {
   return text;
 }
 
+std::string rule_text(RangeRule rule) {
+  switch (rule) {
+    case RangeRule::kStart:
+      return "R1";
+    case RangeRule::kWhere:
+      return "C10";
+    case RangeRule::kReads:
+      return "R2";
+    case RangeRule::kGuardedReads:
+    case RangeRule::kBesideGuards:
+      return "R6";
+    case RangeRule::kAnnotation:
+    case RangeRule::kOtherExtent:
+      return "R3";
+    case RangeRule::kWholeTensor:
+      return "";
+  }
+  TC_CHECK(false, "unknown rule");
+}
+
+std::string cause_text(const Program& program, const Statement& statement, const RangeEnd& by) {
+  std::string reads;
+  for (const SourceRange& read : by.reads) {
+    reads += fmt::format("{}{}", reads.empty() ? "" : " and ", program.source->text(read));
+  }
+  switch (by.rule) {
+    case RangeRule::kStart:
+      return "the start of all indices";
+    case RangeRule::kWhere:
+      return "its 'where'";
+    case RangeRule::kReads:
+      return reads;
+    case RangeRule::kGuardedReads:
+      return reads.empty() ? "the guards of its reads" : fmt::format("the guard of {}", reads);
+    case RangeRule::kBesideGuards:
+      return reads.empty() ? "its reads without their guards" : fmt::format("{} without its guard", reads);
+    case RangeRule::kAnnotation:
+      return fmt::format("the declared extent of '{}'", statement.tensor);
+    case RangeRule::kOtherExtent:
+      return fmt::format("the extent of '{}'", statement.tensor);
+    case RangeRule::kWholeTensor:
+      return fmt::format("all of '{}'", statement.tensor);
+  }
+  TC_CHECK(false, "unknown rule");
+}
+
+namespace {
+
+/// What a call must fulfil, not the complaint of one that does not.
+std::string requirement_line(const Precondition& p) {
+  const std::string sentence = precondition_text(p);
+  constexpr std::string_view kNeeds = ": it needs ";
+  const size_t at = sentence.find(kNeeds);
+  if (at == std::string::npos) return fmt::format("  {}\n", sentence);
+  return fmt::format("  a call needs {}: otherwise {}\n", sentence.substr(at + kNeeds.size()), sentence.substr(0, at));
+}
+
+}  // namespace
+
 std::string report(const Program& program) {
   std::string text = signature_text(program) + "\n";
   for (const Tensor& tensor : program.tensors) {
@@ -125,11 +198,18 @@ std::string report(const Program& program) {
       text += fmt::format("  {} {}\n", role_text(tensor.role), tensor_text(tensor));
     }
   }
+  for (const Scalar& scalar : program.scalars) {
+    if (scalar.specialised && scalar.value) text += fmt::format("  {} is {}\n", scalar.name, *scalar.value);
+    if (scalar.specialised && !scalar.value && program.open) {
+      text += fmt::format("  the ranges depend on '{0}': give it with --scalars={0}=...\n", scalar.name);
+    }
+  }
   for (const Statement& s : program.statements) {
     const std::string ranges = ranges_text(s);
     text += fmt::format("  {} {} ...{}{}\n", left_text(s), assign_text(s), ranges.empty() ? "" : "  ", ranges);
+    for (const Index& index : s.indices) text += index_text(program, s, index);
   }
-  for (const Precondition& p : program.preconditions) text += fmt::format("  checked: {}\n", precondition_text(p));
+  for (const Precondition& p : program.preconditions) text += requirement_line(p);
   for (const RunTimeCheck& c : run_time_checks(program)) {
     text += fmt::format("  with --check_bounds: 0 <= {} < {} in {}\n", to_text(c.subscript), to_text(c.extent),
                         program.source->text(c.range));

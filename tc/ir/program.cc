@@ -14,6 +14,10 @@ Type to_halide(ScalarType type) {
   switch (type) {
     case ScalarType::kBool:
       return Halide::Bool();
+    case ScalarType::kFloat8E4M3:
+      return Halide::Float(8);
+    case ScalarType::kFloat8E5M2:
+      return Halide::BFloat(8);
     case ScalarType::kFloat16:
       return Halide::Float(16);
     case ScalarType::kBFloat16:
@@ -28,7 +32,7 @@ Type to_halide(ScalarType type) {
 }
 
 ScalarType from_halide(Type type) {
-  for (int i = 0; i <= static_cast<int>(ScalarType::kFloat64); ++i) {
+  for (int i = 0; i < kScalarTypes; ++i) {
     if (to_halide(static_cast<ScalarType>(i)) == type) return static_cast<ScalarType>(i);
   }
   TC_CHECK(false, "the language has no element type with {} bits and {} lanes", type.bits(), type.lanes());
@@ -47,6 +51,10 @@ const Tensor& Program::tensor(const std::string& wanted) const {
   return *found;
 }
 
+bool Program::waits_for_scalars() const {
+  return std::any_of(scalars.begin(), scalars.end(), [](const Scalar& s) { return s.specialised && !s.value; });
+}
+
 const Scalar* Program::find_scalar(const std::string& wanted) const {
   for (const Scalar& s : scalars) {
     if (s.name == wanted) return &s;
@@ -54,17 +62,24 @@ const Scalar* Program::find_scalar(const std::string& wanted) const {
   return nullptr;
 }
 
+Expr constant_of(Type type, double value) {
+  if (!is_float8(type)) return Halide::Internal::make_const(type, value);
+  return Halide::Internal::Cast::make(type, Halide::Internal::make_const(Halide::Float(32), value));
+}
+
+Expr zero_of(Type type) { return constant_of(type, 0); }
+
 Expr identity_of(Assign assign, Type type) {
   const double infinity = std::numeric_limits<double>::infinity();
   switch (assign) {
     case Assign::kAdd:
-      return Halide::Internal::make_zero(type);
+      return zero_of(type);
     case Assign::kMul:
-      return Halide::Internal::make_one(type);
+      return constant_of(type, 1);
     case Assign::kMin:
-      return type.is_float() ? Halide::Internal::make_const(type, infinity) : type.max();
+      return type.is_float() ? constant_of(type, infinity) : type.max();
     case Assign::kMax:
-      return type.is_float() ? Halide::Internal::make_const(type, -infinity) : type.min();
+      return type.is_float() ? constant_of(type, -infinity) : type.min();
     case Assign::kSet:
       break;
   }

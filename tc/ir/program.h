@@ -3,6 +3,7 @@
 #include <Halide.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,8 +13,10 @@
 
 namespace tc::ir {
 
-/// Halide's type of an element type; bool is UInt(1), stored in one byte.
+/// Halide's type of an element type; bool is UInt(1), stored in one byte. float8_e4m3 and float8_e5m2 are Float(8) and
+/// BFloat(8), which no operation takes: an expression of such a type is an element's bits, read, chosen or converted.
 Halide::Type to_halide(ScalarType type);
+inline bool is_float8(Halide::Type type) { return type.is_float() && type.bits() == 8; }
 ScalarType from_halide(Halide::Type type);
 
 /// Index variables, subscripts, extents and sizes are expressions of this type.
@@ -32,22 +35,42 @@ struct Tensor {
   Halide::Type type;
   std::vector<Halide::Expr> extents;  ///< Int(64) over size names; constants in a specialised Program
   Role role = Role::kInput;
-  SourceRange declared;  ///< for messages
+  SourceRange declared;    ///< for messages
+  bool annotated = false;  ///< its extents are declared in the text
 
   int rank() const { return static_cast<int>(extents.size()); }
 };
 
-/// A scalar argument: a value of one element type, given at each run. Integer scalars that decide a shape,
-/// a range or a subscript are `specialised`: constants of a compilation, like sizes.
+/// A scalar argument: a value of one element type, given at each run. Integer scalars that decide a shape, a range, a
+/// subscript or a guard that bounds a read are `specialised`: constants of a compilation, like sizes (C11).
 struct Scalar {
   std::string name;
   Halide::Type type;
   bool specialised = false;
   SourceRange declared;
+  std::optional<int64_t> value{};  ///< of a specialised one: the number that stands in its place everywhere
 };
 
 /// How a statement combines its value with what the element holds.
 enum class Assign { kSet, kAdd, kMul, kMin, kMax };
+
+/// The rule that set one end of a range.
+enum class RangeRule {
+  kStart,         ///< R1: indices start at 0
+  kWhere,         ///< C10: a `where` clause
+  kReads,         ///< R2: unguarded reads
+  kGuardedReads,  ///< R6: the guards of reads
+  kBesideGuards,  ///< R6: reads, as if they had no guard, because their guards bound nothing
+  kAnnotation,    ///< R3: the declared extent of the left side
+  kOtherExtent,   ///< R3: the extent that the left side has from other statements, or from the caller
+  kWholeTensor,   ///< a statement of the compiler's own, over all elements
+};
+
+/// What set one end of a range.
+struct RangeEnd {
+  RangeRule rule = RangeRule::kWholeTensor;
+  std::vector<SourceRange> reads{};  ///< the reads concerned, for the rules about reads
+};
 
 /// An iteration variable of one statement: all integers in [begin, end).
 struct Index {
@@ -57,6 +80,8 @@ struct Index {
   bool is_reduction = false;
   bool given = false;  ///< by a `where i in lo:hi`, so not inferred
   SourceRange range;   ///< first appearance, or the where clause
+  RangeEnd begin_by{};
+  RangeEnd end_by{};
 };
 
 /// One access of a statement to a tensor, kept beside the expression for proofs and messages.
@@ -113,6 +138,7 @@ struct Precondition {
   /// With {N}-like places for the values of sizes and scalars: "A(i + x) needs N <= M, but N is {N} and M is {M}".
   std::string sentence;
   SourceRange range;
+  std::string written_in_full{};  ///< R10: an undefined condition is about this result
 };
 
 /// One def: what every element of every tensor is, in the order of its statements.
@@ -126,11 +152,19 @@ struct Program {
   std::vector<Statement> statements;
   std::vector<Precondition> preconditions;
   SourcePtr source;
+  /// The ranges depend on specialised scalars that have no value yet: indices without a `where`, and extents that
+  /// nobody declares, are undefined.
+  bool open = false;
 
   const Tensor* find_tensor(const std::string& name) const;
   const Tensor& tensor(const std::string& name) const;  ///< TC_CHECKs that it exists
   const Scalar* find_scalar(const std::string& name) const;
+  /// True where a specialised scalar has no value yet.
+  bool waits_for_scalars() const;
 };
+
+/// 0 in any element type; Halide has no constants of 8-bit floats.
+Halide::Expr zero_of(Halide::Type type);
 
 /// The identity of a reducing operator in a type: 0, 1, +inf (or the largest integer), -inf (or the smallest).
 Halide::Expr identity_of(Assign assign, Halide::Type type);

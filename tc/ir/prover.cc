@@ -27,8 +27,13 @@ namespace {
 
 constexpr unsigned long kMaxOperations = 2'000'000;
 
-/// Not affine: the question has no answer here.
-struct NotAffine {};
+/// The value of a condition without variables.
+std::optional<bool> constant_truth(const Expr& e) {
+  const Expr simple = hi::simplify(e);
+  if (hi::is_const_one(simple)) return true;
+  if (hi::is_const_zero(simple)) return false;
+  return std::nullopt;
+}
 
 }  // namespace
 
@@ -65,6 +70,7 @@ class Prover::Builder {
     if (const auto* op = e.as<hi::Or>()) return holds(op->a).unite(holds(op->b));
     if (const auto* op = e.as<hi::Not>()) return universe().subtract(holds(op->a));
     if (const uint64_t* value = hi::as_const_uint(e)) return *value ? universe() : universe().subtract(universe());
+    if (const auto truth = constant_truth(e)) return *truth ? universe() : universe().subtract(universe());
     if (const auto* op = e.as<hi::EQ>()) return compare(op->a, op->b, [](auto a, auto b) { return a.eq_set(b); });
     if (const auto* op = e.as<hi::NE>()) return compare(op->a, op->b, [](auto a, auto b) { return a.ne_set(b); });
     if (const auto* op = e.as<hi::LT>()) return compare(op->a, op->b, [](auto a, auto b) { return a.lt_set(b); });
@@ -74,17 +80,35 @@ class Prover::Builder {
     throw NotAffine();
   }
 
-  /// All points where a guard may hold: what is not affine is left out.
+  /// All points where a guard may hold: what is not affine in it may hold anywhere. An undefined guard always holds.
   isl::set may_hold(const Expr& guard) {
-    isl::set result = universe();
-    for (const Expr& condition : conjuncts_of(guard)) {
-      try {
-        result = result.intersect(holds(condition));
-      } catch (const NotAffine&) {
-      }
+    if (!guard.defined()) return universe();
+    if (const auto* op = guard.as<hi::And>()) return may_hold(op->a).intersect(may_hold(op->b));
+    if (const auto* op = guard.as<hi::Or>()) return may_hold(op->a).unite(may_hold(op->b));
+    if (const auto* op = guard.as<hi::Not>()) return universe().subtract(must_hold(op->a));
+    try {
+      return holds(guard);
+    } catch (const NotAffine&) {
+      sizes_would_tell_ = sizes_would_tell_ || !is_data_dependent(guard);
+      return universe();
     }
-    return result;
   }
+
+  /// All points where a guard holds for certain.
+  isl::set must_hold(const Expr& guard) {
+    if (const auto* op = guard.as<hi::And>()) return must_hold(op->a).intersect(must_hold(op->b));
+    if (const auto* op = guard.as<hi::Or>()) return must_hold(op->a).unite(must_hold(op->b));
+    if (const auto* op = guard.as<hi::Not>()) return universe().subtract(may_hold(op->a));
+    try {
+      return holds(guard);
+    } catch (const NotAffine&) {
+      sizes_would_tell_ = sizes_would_tell_ || !is_data_dependent(guard);
+      return universe().subtract(universe());
+    }
+  }
+
+  /// True where a guard was not affine, and would be for constant sizes.
+  bool sizes_would_tell() const { return sizes_would_tell_; }
 
   isl::set universe() { return isl::manage(isl_set_universe(space(nullptr))); }
 
@@ -147,6 +171,7 @@ class Prover::Builder {
   }
 
   isl_ctx* ctx_;
+  bool sizes_would_tell_ = false;
   std::vector<std::string> indices_;
   const std::set<std::string>& parameters_;
   std::map<std::string, Expr>& opaque_;
@@ -352,10 +377,11 @@ std::optional<Verdict> Prover::decide(const Expr& condition) {
 }
 
 /// [p] -> { [i] : i is an instance, the guard may hold, and the condition does }
-isl::set Prover::instances(const Statement& statement, const Expr& guard, const Expr& condition) {
-  Builder builder(*this, index_names(statement));
+isl::set Prover::instances(Builder& builder, const Statement& statement, const Expr& guard, const Expr& condition,
+                           const std::string& free) {
   isl::set result = builder.may_hold(statement.guard);
   for (const Index& index : statement.indices) {
+    if (index.name == free) continue;
     const Expr i = index_variable(index.name);
     result = result.intersect(builder.holds(i >= (index.begin.defined() ? index.begin : index_constant(0))));
     if (index.end.defined()) result = result.intersect(builder.holds(i < index.end));
@@ -366,7 +392,8 @@ isl::set Prover::instances(const Statement& statement, const Expr& guard, const 
 bool Prover::excludes(const Statement& statement, const Expr& guard, const Expr& condition) {
   isl_ctx_reset_operations(ctx_);
   try {
-    return instances(statement, guard, condition).is_empty();
+    Builder builder(*this, index_names(statement));
+    return instances(builder, statement, guard, condition).is_empty();
   } catch (const NotAffine&) {
   } catch (const isl::exception&) {
     give_up();
@@ -379,8 +406,10 @@ std::optional<Verdict> Prover::within(const Statement& statement, const Expr& va
   if (has_range(statement, value, lower, upper)) return Verdict{};
   isl_ctx_reset_operations(ctx_);
   try {
-    const isl::set bad = instances(statement, guard, value < lower || value >= upper);
+    Builder builder(*this, index_names(statement));
+    const isl::set bad = instances(builder, statement, guard, value < lower || value >= upper);
     if (bad.is_empty()) return Verdict{};
+    if (builder.sizes_would_tell()) return std::nullopt;
     return verdict_of(context_->subtract(bad.params()));
   } catch (const NotAffine&) {
   } catch (const isl::exception&) {
@@ -393,7 +422,8 @@ std::optional<Witness> Prover::outside(const Statement& statement, const Expr& v
                                        const Expr& upper, const Expr& guard) {
   isl_ctx_reset_operations(ctx_);
   try {
-    const isl::set bad = instances(statement, guard, value < lower || value >= upper);
+    Builder builder(*this, index_names(statement));
+    const isl::set bad = instances(builder, statement, guard, value < lower || value >= upper);
     if (bad.is_empty()) return std::nullopt;
     const isl::point point = bad.lexmin().sample_point();
     Witness witness;
@@ -410,6 +440,221 @@ std::optional<Witness> Prover::outside(const Statement& statement, const Expr& v
     give_up();
   }
   return std::nullopt;
+}
+
+namespace {
+
+/// The statement with its indices primed: i', ...
+Statement primed(Statement statement) {
+  Substitution renamed;
+  for (Index& index : statement.indices) {
+    renamed[index.name] = index_variable(index.name + "'");
+    index.name += "'";
+  }
+  for (Expr& subscript : statement.subscripts) subscript = substitute_variables(subscript, renamed);
+  statement.guard = substitute_variables(statement.guard, renamed);
+  return statement;
+}
+
+Expr in_ranges(const Statement& statement) {
+  Expr all = hi::const_true();
+  for (const Index& index : statement.indices) {
+    const Expr i = index_variable(index.name);
+    all = all && i >= index.begin && i < index.end;
+  }
+  return all;
+}
+
+/// a comes before b in lexicographic order.
+Expr before(const std::vector<Index>& a, const std::vector<Index>& b) {
+  Expr result = hi::const_false();
+  for (size_t i = a.size(); i-- > 0;) {
+    const Expr x = index_variable(a[i].name), y = index_variable(b[i].name);
+    result = x < y || (x == y && result);
+  }
+  return result;
+}
+
+}  // namespace
+
+/// [p] -> { [i, i'] : i and i' are instances that write the same element, i before i' }
+isl::set Prover::collisions(const Statement& statement) {
+  const Statement other = primed(statement);
+  std::vector<std::string> names = index_names(statement);
+  for (const Index& index : other.indices) names.push_back(index.name);
+  Builder builder(*this, names);
+  isl::set result = builder.holds(in_ranges(statement)).intersect(builder.holds(in_ranges(other)));
+  for (size_t d = 0; d < statement.subscripts.size(); ++d) {
+    result = result.intersect(builder.holds(statement.subscripts[d] == other.subscripts[d]));
+  }
+  result = result.intersect(builder.may_hold(statement.guard)).intersect(builder.may_hold(other.guard));
+  return result.intersect(builder.holds(before(statement.indices, other.indices))).intersect_params(*context_);
+}
+
+/// [p] -> { : each index that may have several values has several }
+isl::set Prover::wide_sizes(const Statement& statement) {
+  isl::set result = context_->intersect(*positive_);
+  for (const Index& index : statement.indices) {
+    const isl::set several = Builder(*this, {}).holds(index.begin + 1 < index.end).params();
+    if (!result.intersect(several).is_empty()) result = result.intersect(several);
+  }
+  return result;
+}
+
+std::optional<Verdict> Prover::writes_once(const Statement& statement) {
+  isl_ctx_reset_operations(ctx_);
+  try {
+    const isl::set twice = collisions(statement).params();
+    if (twice.is_empty()) return Verdict{};
+    const isl::set once = context_->subtract(twice);
+    if (once.intersect(wide_sizes(statement)).is_empty()) return Verdict{Verdict::Kind::kNever, Expr()};
+    return verdict_of(once);
+  } catch (const NotAffine&) {
+  } catch (const isl::exception&) {
+    give_up();
+  }
+  return std::nullopt;
+}
+
+std::optional<Collision> Prover::collision(const Statement& statement) {
+  isl_ctx_reset_operations(ctx_);
+  try {
+    isl::set twice = collisions(statement);
+    const isl::set wide = twice.intersect_params(wide_sizes(statement));
+    if (!wide.is_empty()) twice = wide;
+    if (twice.is_empty()) return std::nullopt;
+    const auto parameters = static_cast<unsigned>(isl_set_dim(twice.get(), isl_dim_param));
+    Collision found;
+    std::vector<std::string> names;
+    for (unsigned p = 0; p < parameters; ++p) {
+      names.emplace_back(isl_set_get_dim_name(twice.get(), isl_dim_param, p));
+      if (opaque_.contains(names.back())) return std::nullopt;
+      twice = isl::manage(isl_set_lower_bound_si(twice.release(), isl_dim_param, p, 0));
+    }
+    twice = isl::manage(isl_set_move_dims(twice.release(), isl_dim_set, 0, isl_dim_param, 0, parameters));
+    const isl::point point = twice.lexmin().sample_point();
+    const auto coordinate = [&](size_t i) {
+      const isl::val v = isl::manage(isl_point_get_coordinate_val(point.get(), isl_dim_set, static_cast<int>(i)));
+      return isl_val_get_num_si(v.get());
+    };
+    Substitution at;
+    for (size_t p = 0; p < names.size(); ++p) {
+      found.sizes[names[p]] = coordinate(p);
+      at[names[p]] = index_constant(found.sizes[names[p]]);
+    }
+    const size_t count = statement.indices.size();
+    for (size_t i = 0; i < count; ++i) {
+      found.first.push_back(coordinate(names.size() + i));
+      found.second.push_back(coordinate(names.size() + count + i));
+      at[statement.indices[i].name] = index_constant(found.first.back());
+    }
+    for (const Expr& subscript : statement.subscripts) {
+      found.element.push_back(constant_value(substitute_variables(subscript, at)).value_or(0));
+    }
+    return found;
+  } catch (const NotAffine&) {
+  } catch (const isl::exception&) {
+    give_up();
+  }
+  return std::nullopt;
+}
+
+bool Prover::write_all(const std::vector<const Statement*>& statements, const std::vector<Expr>& extents) {
+  isl_ctx_reset_operations(ctx_);
+  std::vector<std::string> elements;
+  for (size_t d = 0; d < extents.size(); ++d) elements.push_back(fmt::format("element {}", d));
+  try {
+    Builder of_tensor(*this, elements);
+    isl::set unwritten = of_tensor.universe().intersect_params(*context_);
+    for (size_t d = 0; d < extents.size(); ++d) {
+      const Expr element = index_variable(elements[d]);
+      unwritten = unwritten.intersect(of_tensor.holds(element >= 0 && element < extents[d]));
+    }
+    for (const Statement* statement : statements) {
+      std::vector<std::string> names = index_names(*statement);
+      const auto indices = static_cast<unsigned>(names.size());
+      names.insert(names.end(), elements.begin(), elements.end());
+      Builder builder(*this, names);
+      isl::set written = builder.holds(in_ranges(*statement));
+      for (size_t d = 0; d < extents.size(); ++d) {
+        written = written.intersect(builder.holds(index_variable(elements[d]) == statement->subscripts[d]));
+      }
+      written = isl::manage(isl_set_project_out(written.release(), isl_dim_set, 0, indices));
+      unwritten = unwritten.subtract(written);
+    }
+    return unwritten.is_empty();
+  } catch (const NotAffine&) {
+  } catch (const isl::exception&) {
+    give_up();
+  }
+  return false;
+}
+
+namespace {
+
+/// Only the dimensions [first, first + count) of a set.
+isl::set dimensions(const isl::set& set, unsigned first, unsigned count) {
+  const unsigned all = set.tuple_dim();
+  isl_set* rest = isl_set_project_out(set.copy(), isl_dim_set, first + count, all - first - count);
+  return isl::manage(isl_set_project_out(rest, isl_dim_set, 0, first));
+}
+
+/// Not the name of an index.
+std::string element_name(int dimension) { return fmt::format("element.{}", dimension); }
+
+}  // namespace
+
+isl::set Prover::leaving(const Statement& statement, const std::string& index, const Expr& value, const Expr& extent,
+                         const Expr& guard) {
+  Builder builder(*this, index_names(statement));
+  const Expr outside = value < 0 || value >= extent;
+  const isl::set bad =
+      instances(builder, statement, guard, outside, index).intersect(builder.holds(index_variable(index) >= 0));
+  if (builder.sizes_would_tell() && !bad.is_empty()) throw NotAffine();
+  const std::vector<std::string> names = index_names(statement);
+  const auto position = static_cast<unsigned>(std::find(names.begin(), names.end(), index) - names.begin());
+  return dimensions(bad, position, 1);
+}
+
+isl::set Prover::written(const Statement& statement) {
+  std::vector<std::string> names = index_names(statement);
+  const auto indices = static_cast<unsigned>(names.size());
+  const int rank = static_cast<int>(statement.subscripts.size());
+  Expr at = hi::const_true();
+  for (int d = 0; d < rank; ++d) {
+    names.push_back(element_name(d));
+    at = hi::And::make(at, index_variable(names.back()) == statement.subscripts[d]);
+  }
+  Builder builder(*this, names);
+  if (statement.guard.defined()) at = hi::And::make(at, statement.guard);
+  const isl::set all = instances(builder, statement, Expr(), at);
+  if (builder.sizes_would_tell()) throw NotAffine();
+  return dimensions(all, indices, static_cast<unsigned>(rank));
+}
+
+isl::set Prover::elements(const std::vector<Expr>& extents) {
+  std::vector<std::string> names;
+  for (size_t d = 0; d < extents.size(); ++d) names.push_back(element_name(static_cast<int>(d)));
+  Builder builder(*this, names);
+  isl::set result = builder.universe().intersect_params(*context_);
+  for (size_t d = 0; d < extents.size(); ++d) {
+    const Expr e = index_variable(names[d]);
+    result = result.intersect(builder.holds(e >= 0)).intersect(builder.holds(e < extents[d]));
+  }
+  return result;
+}
+
+isl::set Prover::populated(const Statement& statement, const std::string& but) {
+  Builder builder(*this, index_names(statement));
+  return instances(builder, statement, Expr(), hi::const_true(), but).params().intersect(*positive_);
+}
+
+Expr Prover::to_expr(const isl::pw_aff& value, const isl::set& relevant) {
+  const isl::ast_build build = isl::ast_build::from_context(*context_);
+  isl::pw_aff simple = value.intersect_params(relevant).coalesce().gist_params(relevant).coalesce();
+  const isl::set negative = context_->subtract(isl::manage(isl_pw_aff_nonneg_set(simple.copy())));
+  if (!negative.is_empty()) simple = value.coalesce().gist_params(*context_).coalesce();
+  return FromAst(opaque_).convert(build.expr_from(simple));
 }
 
 }  // namespace tc::ir

@@ -31,6 +31,17 @@ struct Witness {
   int64_t value = 0;
 };
 
+/// Two instances of a statement that write the same element.
+struct Collision {
+  std::map<std::string, int64_t> sizes;  ///< and scalars, for which they do; none of a specialised Program
+  std::vector<int64_t> first;            ///< values of the indices
+  std::vector<int64_t> second;
+  std::vector<int64_t> element;
+};
+
+/// Not affine: a question has no answer here.
+struct NotAffine {};
+
 /// Decides index arithmetic exactly, with isl: integers, floor division, all sizes at once. Products of sizes and other
 /// terms that are not affine but free of indices stand for any integer.
 /// One isl context each; not for use by several threads. A question that is not affine, or too hard for a fixed budget
@@ -47,8 +58,8 @@ class Prover {
 
   std::optional<Verdict> decide(const Halide::Expr& condition);
 
-  /// Whether `lower <= value < upper` in all instances of the statement where `guard` holds. Conjuncts of the guard
-  /// that are not affine are taken to hold.
+  /// Whether `lower <= value < upper` in all instances of the statement where `guard` holds. What is not affine in the
+  /// guard may hold anywhere; no answer where that leaves the question open and sizes would decide it.
   std::optional<Verdict> within(const Statement& statement, const Halide::Expr& value, const Halide::Expr& lower,
                                 const Halide::Expr& upper, const Halide::Expr& guard);
 
@@ -56,14 +67,57 @@ class Prover {
   std::optional<Witness> outside(const Statement& statement, const Halide::Expr& value, const Halide::Expr& lower,
                                  const Halide::Expr& upper, const Halide::Expr& guard);
 
+  /// Whether no two instances of the statement write the same element (C7). kNever also where that holds only for
+  /// sizes that leave an index a single value, though it may have more.
+  std::optional<Verdict> writes_once(const Statement& statement);
+
+  /// The first two instances that write the same element, for the least sizes; none if there are none, or if the
+  /// subscripts are not affine.
+  std::optional<Collision> collision(const Statement& statement);
+
+  /// True if the statements together write each element of a tensor, whose extents are `extents`.
+  bool write_all(const std::vector<const Statement*>& statements, const std::vector<Halide::Expr>& extents);
+
   /// True if `condition` holds in no instance where `guard` does. Indices without a range are any integers from 0 on.
   bool excludes(const Statement& statement, const Halide::Expr& guard, const Halide::Expr& condition);
+
+  // Sets for questions of other files. To be called within attempt().
+
+  /// Runs `work`, which may ask isl. None where it is not affine, or too hard.
+  template <typename Work>
+  auto attempt(Work work) -> std::optional<decltype(work())> {
+    isl_ctx_reset_operations(ctx_);
+    try {
+      return work();
+    } catch (const NotAffine&) {
+    } catch (const isl::exception&) {
+      give_up();
+    }
+    return std::nullopt;
+  }
+  /// [p] -> { [i] : some instance with this value of `index` has its guard hold and `value` outside 0:extent }, of
+  /// i >= 0. An undefined guard always holds.
+  isl::set leaving(const Statement& statement, const std::string& index, const Halide::Expr& value,
+                   const Halide::Expr& extent, const Halide::Expr& guard);
+  /// [p] -> { [e0, e1, ...] : the statement writes this element }
+  isl::set written(const Statement& statement);
+  /// [p] -> { [e0, e1, ...] : this is an element of a tensor with these extents }
+  isl::set elements(const std::vector<Halide::Expr>& extents);
+  /// What is known of a condition over parameters: [p] -> { : }.
+  Verdict verdict_of(const isl::set& holds);
+  const isl::set& context() const { return *context_; }
+  /// [p] -> { : all sizes are positive, and all indices but one have values }
+  isl::set populated(const Statement& statement, const std::string& but);
+  /// An integer over parameters, as simple as it is where `relevant` holds, if that is not negative elsewhere.
+  Halide::Expr to_expr(const isl::pw_aff& value, const isl::set& relevant);
 
  private:
   class Builder;
 
-  isl::set instances(const Statement& statement, const Halide::Expr& guard, const Halide::Expr& condition);
-  Verdict verdict_of(const isl::set& holds);  // { [] : ... } over parameters
+  isl::set instances(Builder& builder, const Statement& statement, const Halide::Expr& guard,
+                     const Halide::Expr& condition, const std::string& free = {});
+  isl::set collisions(const Statement& statement);
+  isl::set wide_sizes(const Statement& statement);
   Halide::Expr to_expr(const isl::set& parameters);
   bool follows(const Halide::Expr& condition);
   void learn_signs();

@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <utility>
 
 #include "tc/ir/expr_text.h"
+#include "tc/ir/guarded_range.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/interval.h"
 #include "tc/ir/prover.h"
@@ -48,28 +50,44 @@ std::vector<std::string> unsolved_in(Statement& statement, const Expr& e) {
 struct Found {
   Expr lower = index_constant(0);  // R1
   Expr upper;                      ///< inclusive
-  Expr behind_guard;               ///< the upper bound that guards made unnecessary, inclusive
-  bool waits = false;              ///< also stands in a tensor whose extent is not known yet
+  RangeEnd lower_by{RangeRule::kStart};
+  RangeEnd upper_by{RangeRule::kReads};
+  bool waits = false;      ///< also stands in a tensor whose extent is not known yet
+  bool irregular = false;  ///< also stands in a subscript that goes up and down
   std::vector<Requirement> requirements;
   std::vector<std::tuple<size_t, size_t, int>> in_bounds;
 };
 
 /// Which bounds a round may use. Each effort is made only where the ones before it and R3 lead nowhere.
 enum class Effort {
-  kKnownReads,     ///< an index waits for the extents of all tensors that it is read in
-  kPartialReads,   ///< those whose extents are known
-  kThroughGuards,  ///< as if no `?:` were there: `j <= i ? A(j) : 0` gives j the extent of A
+  kKnownReads,    ///< an index waits for the extents of all tensors that it is read in
+  kPartialReads,  ///< those whose extents are known
+  kGuardedReads,  ///< R6: those behind a guard, of an index that nothing else bounds
+  kAnyGuarded,    ///< R6, of an index that also waits for an extent
+};
+constexpr size_t kEfforts = 4;
+
+/// What makes it worth while to examine a statement again: it has changed since each effort looked at it last.
+struct Changed {
+  bool by_effort[kEfforts] = {true, true, true, true};
+  bool left[2] = {true, true};  ///< for take_left_extents()
 };
 
 class RangeSolver {
  public:
-  RangeSolver(Program program, const Deadline& deadline) : program_(std::move(program)), prover_(program_, deadline) {}
+  RangeSolver(Program program, const Deadline& deadline)
+      : program_(std::move(program)), deadline_(deadline), prover_(program_, deadline) {}
 
   Result<Ranged> solve();
 
  private:
+  void note_uses();
+  void touch(size_t s) { changed_[s] = Changed(); }
+  void touch_users_of(const std::string& tensor);
   void take_given_ranges();
   bool run_round(Effort effort);
+  std::optional<Found> find(size_t s, const Index& index, Effort effort);
+  std::optional<Found> examine_exactly(size_t s, const std::string& index, bool guarded);
   bool take_left_extents(bool even_if_waiting);
   bool finish_extents(bool from_some_writers);
   bool names_unknown_extent(const Expr& e) const;
@@ -80,7 +98,6 @@ class RangeSolver {
   void examine_subscript(size_t s, size_t a, int d, const std::string& index, const Ranges& ranges, Found& found);
   void add_requirements(size_t s, size_t a, int d, const std::string& index, const Expr& stride, const Expr& fits,
                         Found& found);
-  void clip_to_guard(const Statement& statement, const Access& access, int d, IndexInterval& interval);
   void set_extent(Tensor& tensor, int d, Expr extent);
   Expr written_end(Statement& statement, int d);
 
@@ -92,9 +109,42 @@ class RangeSolver {
   Diagnostic unknown_extent(const Tensor& tensor, int d);
 
   Program program_;
+  const Deadline deadline_;
   Prover prover_;
   Ranged result_;
+  std::vector<Changed> changed_;                         ///< by statement
+  std::map<std::string, std::vector<size_t>> users_;     ///< statements that read or write a tensor
+  std::map<std::string, std::vector<size_t>> mentions_;  ///< statements that name a variable for an unknown extent
 };
+
+/// Which statements depend on which tensors.
+void RangeSolver::note_uses() {
+  changed_.assign(program_.statements.size(), Changed());
+  std::set<std::string> unknown;
+  for (const Tensor& tensor : program_.tensors) {
+    for (int d = 0; d < tensor.rank(); ++d) {
+      if (!tensor.extents[d].defined()) unknown.insert(extent_variable(tensor.name, d));
+    }
+  }
+  for (size_t s = 0; s < program_.statements.size(); ++s) {
+    deadline_.check();
+    std::set<std::string> tensors{program_.statements[s].tensor}, names;
+    for (const Access& access : program_.statements[s].accesses) tensors.insert(access.tensor);
+    for (const std::string& tensor : tensors) users_[tensor].push_back(s);
+    if (unknown.empty()) continue;
+    transform_expressions(program_.statements[s], [&](const Expr& e) {
+      names.merge(variables_of(e));
+      return e;
+    });
+    for (const std::string& name : names) {
+      if (unknown.contains(name)) mentions_[name].push_back(s);
+    }
+  }
+}
+
+void RangeSolver::touch_users_of(const std::string& tensor) {
+  for (size_t s : users_[tensor]) touch(s);
+}
 
 Ranges RangeSolver::ranges_of(const Statement& statement) const {
   Ranges ranges;
@@ -107,13 +157,18 @@ Ranges RangeSolver::ranges_of(const Statement& statement) const {
 
 void RangeSolver::set_extent(Tensor& tensor, int d, Expr extent) {
   tensor.extents[d] = simplify_index(extent, program_.sizes);
-  const Substitution known{{extent_variable(tensor.name, d), tensor.extents[d]}};
+  touch_users_of(tensor.name);
+  const std::string name = extent_variable(tensor.name, d);
+  const Substitution known{{name, tensor.extents[d]}};
+  const auto mentioned = mentions_.find(name);
+  if (mentioned == mentions_.end()) return;
   for (Tensor& t : program_.tensors) {
     for (Expr& e : t.extents) e = substitute_variables(e, known);
   }
   for (Requirement& r : result_.requirements) r.condition = substitute_variables(r.condition, known);
-  for (Statement& s : program_.statements) {
-    transform_expressions(s, [&](const Expr& e) { return substitute_variables(e, known); });
+  for (size_t s : mentioned->second) {
+    transform_expressions(program_.statements[s], [&](const Expr& e) { return substitute_variables(e, known); });
+    touch(s);
   }
 }
 
@@ -124,6 +179,7 @@ void RangeSolver::take_given_ranges() {
       if (!index.given) continue;
       index.begin = simplify_index(index.begin, program_.sizes);
       index.end = simplify_index(index.end, program_.sizes);
+      index.begin_by = index.end_by = {RangeRule::kWhere};
       result_.requirements.push_back(
           {index.begin < index.end,
            fmt::format("the range '{}' is empty or reversed", program_.source->text(index.range)), index.range});
@@ -131,13 +187,17 @@ void RangeSolver::take_given_ranges() {
   }
 }
 
-/// R6: a bound that the guard implies bounds nothing.
-void RangeSolver::clip_to_guard(const Statement& statement, const Access& access, int d, IndexInterval& interval) {
-  if (!access.guard.defined()) return;
-  const Expr& subscript = access.subscripts[d];
-  const Expr& extent = program_.tensor(access.tensor).extents[d];
-  if (prover_.excludes(statement, access.guard, subscript < 0)) interval.lower = Expr();
-  if (prover_.excludes(statement, access.guard, subscript >= extent)) interval.upper = Expr();
+/// An interval from 0 on for a subscript that is the index itself, which most are.
+std::optional<IndexInterval> plain_interval(const Expr& subscript, const Expr& extent) {
+  if (!subscript.as<hi::Variable>()) return std::nullopt;
+  return IndexInterval{index_constant(0), hi::simplify(extent - 1)};
+}
+
+/// Notes the read that gave one end `ours` where the reads before gave `old`, and both together `both`.
+void merge_end(RangeEnd& by, const Expr& old, const Expr& both, const Expr& ours, SourceRange read) {
+  if (old.defined() && hi::equal(old, both)) return;
+  if (by.rule != RangeRule::kReads || hi::equal(ours, both)) by = {RangeRule::kReads};
+  by.reads.push_back(read);
 }
 
 void RangeSolver::examine_subscript(size_t s, size_t a, int d, const std::string& index, const Ranges& ranges,
@@ -146,10 +206,14 @@ void RangeSolver::examine_subscript(size_t s, size_t a, int d, const std::string
   const Access& access = statement.accesses[a];
   const Expr& subscript = access.subscripts[d];
   const Expr extent = program_.tensor(access.tensor).extents[d];
-  if (!is_monotone(subscript, index_names(statement))) return;
+  if (is_data_dependent(subscript)) return;
   if (unsolved_in(statement, subscript) != std::vector<std::string>{index}) return;
   if (!extent.defined()) {
     found.waits = true;
+    return;
+  }
+  if (!is_monotone(subscript, index_names(statement))) {
+    found.irregular = true;
     return;
   }
   const Expr coefficient = coefficient_of(subscript, index);
@@ -161,29 +225,28 @@ void RangeSolver::examine_subscript(size_t s, size_t a, int d, const std::string
     const Expr rest = hi::simplify(hi::substitute(index, index_constant(0), subscript));
     interval = solve_strided(rest, coefficient, extent, ranges, room);
   } else {
-    interval = solve_subscript(subscript, extent, index, ranges);
+    interval = plain_interval(subscript, extent);
+    if (!interval) interval = solve_subscript(subscript, extent, index, ranges);
   }
   if (!interval) return;
   const Expr first = interval->lower.defined() ? interval->lower : index_constant(0);
   Expr fits = simplify_index(hi::Max::make(first, index_constant(0)) <= interval->upper, program_.sizes);
   if (strided && hi::is_const_zero(first)) fits = simplify_index(room >= 0, program_.sizes);
-  const Expr upper = interval->upper;
-  clip_to_guard(statement, access, d, *interval);
-  if (!interval->upper.defined()) {
-    found.behind_guard = found.behind_guard.defined() ? hi::Min::make(found.behind_guard, upper) : upper;
-  }
   add_requirements(s, a, d, index, strided ? coefficient : Expr(), interval->upper.defined() ? fits : Expr(), found);
   if (interval->lower.defined()) {
-    found.lower = simplify_index(hi::Max::make(found.lower, interval->lower), program_.sizes);
+    const Expr both = simplify_index(hi::Max::make(found.lower, interval->lower), program_.sizes);
+    merge_end(found.lower_by, found.lower, both, interval->lower, access.range);
+    found.lower = both;
   }
   if (interval->upper.defined()) {
-    found.upper = found.upper.defined() ? hi::Min::make(found.upper, interval->upper) : interval->upper;
-    found.upper = simplify_index(found.upper, program_.sizes);
+    Expr both = found.upper.defined() ? hi::Min::make(found.upper, interval->upper) : interval->upper;
+    both = simplify_index(both, program_.sizes);
+    merge_end(found.upper_by, found.upper, both, interval->upper, access.range);
+    found.upper = both;
   }
 }
 
-/// What the interval of one subscript takes for granted: a positive stride, and that a window fits (R4). `fits` is
-/// undefined where a guard takes the place of the upper bound.
+/// What the interval of one subscript takes for granted: a positive stride, and that a window fits (R4).
 void RangeSolver::add_requirements(size_t s, size_t a, int d, const std::string& index, const Expr& stride,
                                    const Expr& fits, Found& found) {
   const Statement& statement = program_.statements[s];
@@ -209,7 +272,7 @@ Found RangeSolver::examine(size_t s, const std::string& index) {
   const Ranges ranges = ranges_of(statement);
   for (size_t a = 0; a < statement.accesses.size(); ++a) {
     const Access& access = statement.accesses[a];
-    if (access.is_write) continue;
+    if (access.is_write || access.guard.defined()) continue;
     for (size_t d = 0; d < access.subscripts.size(); ++d) {
       examine_subscript(s, a, static_cast<int>(d), index, ranges, found);
     }
@@ -217,21 +280,70 @@ Found RangeSolver::examine(size_t s, const std::string& index) {
   return found;
 }
 
-/// One round of R2. All indices are examined before any takes its range.
-bool RangeSolver::run_round(Effort effort) {
-  std::vector<std::pair<Index*, Found>> solved;
-  for (size_t s = 0; s < program_.statements.size(); ++s) {
-    for (Index& index : program_.statements[s].indices) {
-      if (is_solved(index)) continue;
-      Found found = examine(s, index.name);
-      if (!found.upper.defined() && effort == Effort::kThroughGuards) found.upper = found.behind_guard;
-      if (!found.upper.defined() || (found.waits && effort == Effort::kKnownReads)) continue;
-      solved.emplace_back(&index, std::move(found));
+/// The range by all reads without a guard, or the one that guards leave an index that nothing else bounds (R6).
+std::optional<Found> RangeSolver::examine_exactly(size_t s, const std::string& index, bool guarded) {
+  Statement& statement = program_.statements[s];
+  std::vector<GuardedSubscript> subscripts;
+  std::vector<SourceRange> reads;
+  for (const Access& access : statement.accesses) {
+    if (access.is_write || access.guard.defined() != guarded) continue;
+    for (size_t d = 0; d < access.subscripts.size(); ++d) {
+      const Expr& subscript = access.subscripts[d];
+      const Expr& extent = program_.tensor(access.tensor).extents[d];
+      if (!extent.defined() || is_data_dependent(subscript)) continue;
+      if (unsolved_in(statement, subscript) != std::vector<std::string>{index}) continue;
+      subscripts.push_back({subscript, extent, access.guard});
+      reads.push_back(access.range);
     }
   }
-  for (auto& [index, found] : solved) {
+  if (subscripts.empty()) return std::nullopt;
+  const auto range = guarded_range(prover_, statement, index, subscripts);
+  if (!range) return std::nullopt;
+  Found found;
+  const RangeRule rule = guarded ? RangeRule::kGuardedReads : RangeRule::kReads;
+  found.lower = simplify_index(range->begin, program_.sizes);
+  found.upper = simplify_index(range->end - 1, program_.sizes);
+  if (range->begin_by < reads.size()) found.lower_by = {rule, {reads[range->begin_by]}};
+  found.upper_by = {guarded && range->beside_guards ? RangeRule::kBesideGuards : rule, {}};
+  if (range->end_by < reads.size()) found.upper_by.reads.push_back(reads[range->end_by]);
+  return found;
+}
+
+std::optional<Found> RangeSolver::find(size_t s, const Index& index, Effort effort) {
+  Found found = examine(s, index.name);
+  if (effort == Effort::kAnyGuarded || (effort == Effort::kGuardedReads && !found.waits)) {
+    return examine_exactly(s, index.name, true);
+  }
+  if (effort == Effort::kGuardedReads || (found.waits && effort == Effort::kKnownReads)) return std::nullopt;
+  if (found.irregular) {
+    if (auto exact = examine_exactly(s, index.name, false)) return exact;
+  }
+  if (!found.upper.defined()) return std::nullopt;
+  return found;
+}
+
+/// One round of R2. All indices are examined before any takes its range.
+bool RangeSolver::run_round(Effort effort) {
+  struct Solved {
+    size_t statement;
+    Index* index;
+    Found found;
+  };
+  std::vector<Solved> solved;
+  for (size_t s = 0; s < program_.statements.size(); ++s) {
+    if (!std::exchange(changed_[s].by_effort[static_cast<size_t>(effort)], false)) continue;
+    for (Index& index : program_.statements[s].indices) {
+      deadline_.check();
+      if (is_solved(index)) continue;
+      if (auto found = find(s, index, effort)) solved.push_back({s, &index, *std::move(found)});
+    }
+  }
+  for (auto& [s, index, found] : solved) {
+    touch(s);
     index->begin = found.lower;
     index->end = simplify_index(found.upper + 1, program_.sizes);
+    index->begin_by = std::move(found.lower_by);
+    index->end_by = std::move(found.upper_by);
     if (constant_value(found.lower) != 0) {
       found.requirements.push_back({simplify_index(index->begin <= index->end, program_.sizes),
                                     fmt::format("the range of '{}' is reversed", index->name), index->range});
@@ -246,15 +358,20 @@ bool RangeSolver::run_round(Effort effort) {
 bool RangeSolver::take_left_extents(bool even_if_waiting) {
   bool progress = false;
   for (size_t s = 0; s < program_.statements.size(); ++s) {
+    if (!std::exchange(changed_[s].left[even_if_waiting], false)) continue;
     Statement& statement = program_.statements[s];
     const Tensor& tensor = program_.tensor(statement.tensor);
     for (int d = 0; d < tensor.rank(); ++d) {
+      deadline_.check();
       const auto* variable = statement.subscripts[d].as<hi::Variable>();
       Index* index = variable ? find_index(statement, variable->name) : nullptr;
       if (!index || is_solved(*index) || !tensor.extents[d].defined()) continue;
       if (!even_if_waiting && examine(s, index->name).waits) continue;
       index->begin = index_constant(0);
       index->end = tensor.extents[d];
+      index->begin_by = {RangeRule::kStart};
+      index->end_by = {tensor.annotated ? RangeRule::kAnnotation : RangeRule::kOtherExtent};
+      touch(s);
       progress = true;
     }
   }
@@ -268,7 +385,7 @@ Expr RangeSolver::written_end(Statement& statement, int d) {
   if (const auto* variable = subscript.as<hi::Variable>()) {
     if (const Index* index = find_index(statement, variable->name)) return index->end;
   }
-  const Expr largest = bounds_of(subscript, ranges_of(statement)).upper;
+  const Expr largest = bounds_of(hi::simplify(subscript), ranges_of(statement)).upper;
   return largest.defined() ? simplify_index(hi::Max::make(largest + 1, index_constant(0)), program_.sizes) : Expr();
 }
 
@@ -290,9 +407,11 @@ bool RangeSolver::finish_extents(bool from_some_writers) {
   for (Tensor& tensor : program_.tensors) {
     for (int d = 0; d < tensor.rank(); ++d) {
       if (tensor.extents[d].defined()) continue;
+      deadline_.check();
       Expr extent;
       bool all = true;
-      for (Statement& s : program_.statements) {
+      for (size_t user : users_[tensor.name]) {
+        Statement& s = program_.statements[user];
         if (s.tensor != tensor.name || is_data_dependent(s.subscripts[d])) continue;
         const Expr end = written_end(s, d);
         all = all && end.defined();
@@ -315,6 +434,7 @@ bool RangeSolver::name_caller_extents() {
       if (tensor.extents[d].defined()) continue;
       program_.sizes.push_back(extent_variable(tensor.name, d));
       tensor.extents[d] = index_variable(program_.sizes.back());
+      touch_users_of(tensor.name);
       return true;
     }
   }
@@ -365,13 +485,6 @@ std::vector<Note> RangeSolver::candidates(Statement& statement, const Access& ac
 }
 
 Diagnostic RangeSolver::unbounded(Statement& statement, const Index& index) {
-  // The fill of a scattered tensor is not the user's: its extent is what is missing.
-  if (index.range == statement.range) {
-    const Tensor& tensor = program_.tensor(statement.tensor);
-    for (int d = 0; d < tensor.rank(); ++d) {
-      if (!tensor.extents[d].defined()) return unknown_extent(tensor, d);
-    }
-  }
   for (const Access& access : statement.accesses) {
     if (access.is_write) continue;
     for (size_t d = 0; d < access.subscripts.size(); ++d) {
@@ -423,10 +536,11 @@ std::vector<Diagnostic> RangeSolver::failures() {
 }
 
 Result<Ranged> RangeSolver::solve() {
+  note_uses();
   take_given_ranges();
   while (run_round(Effort::kKnownReads) || finish_extents(false) || take_left_extents(false) || finish_extents(true) ||
-         take_left_extents(true) || run_round(Effort::kPartialReads) || name_caller_extents() ||
-         run_round(Effort::kThroughGuards)) {
+         take_left_extents(true) || run_round(Effort::kPartialReads) || run_round(Effort::kGuardedReads) ||
+         name_caller_extents() || run_round(Effort::kAnyGuarded)) {
   }
   std::vector<Diagnostic> errors = failures();
   if (!errors.empty()) return tl::unexpected(Error(program_.source, std::move(errors)));

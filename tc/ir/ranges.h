@@ -28,10 +28,13 @@ struct Ranged {
 /// Finds the range of every index that no `where` gives, and the extents of every tensor that nobody declares.
 ///
 /// In rounds (R2): an index that stands alone, or with indices that have a range, in a subscript takes the largest
-/// interval, by Halide's interval solver, for which all its reads stay inside for all values of the others, from 0
-/// on (R1). A read guarded by `?:` counts only as far as the guard reaches (R6). When no round helps, an index of
-/// the left side takes the extent of its tensor (R3): declared, or from the statements that have their ranges. What is
-/// left of an in-out tensor's extents becomes a size of its own, "H.0", that the caller's tensor gives.
+/// interval, by Halide's interval solver, for which all its unguarded reads stay inside for all values of the others,
+/// from 0 on (R1). When no round helps, an index of the left side takes the extent of its tensor (R3): declared, or
+/// from the statements that have their ranges. What is left of an in-out tensor's extents becomes a size of its own,
+/// "H.0", that the caller's tensor gives. An index that is still open is bounded by guarded reads only, and takes the
+/// largest range in which each guard implies its read's bounds (R6), by isl.
+///
+/// A statement is examined again only where something that it depends on has changed.
 ///
 /// Errors (R4): an index that nothing bounds; indices that appear only together, with the candidates; an extent that
 /// nothing determines.

@@ -4,10 +4,13 @@
 
 #include <limits>
 
+#include "tc/ir/coverage.h"
 #include "tc/ir/expr_text.h"
+#include "tc/ir/fold_constant.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/interval.h"
 #include "tc/ir/prover.h"
+#include "tc/ir/single_writes.h"
 #include "tc/support/check.h"
 
 namespace tc::ir {
@@ -25,6 +28,12 @@ class Specialiser : public hi::IRMutator {
  public:
   explicit Specialiser(const Substitution& values) : values_(values) {}
 
+  using hi::IRMutator::mutate;
+  Expr mutate(const Expr& e) override {
+    const Expr result = hi::IRMutator::mutate(e);
+    return result.type().is_bool() ? result : fold_constant(result);
+  }
+
  private:
   using hi::IRMutator::visit;
 
@@ -41,7 +50,9 @@ class Specialiser : public hi::IRMutator {
   }
 
   /// Index arithmetic that reads no tensor is simplified as a whole.
-  static Expr folded(const Expr& e) { return e.type() == index_type() && !is_data_dependent(e) ? hi::simplify(e) : e; }
+  static Expr folded(const Expr& e) {
+    return e.type() == index_type() && !is_data_dependent(e) ? simplify_unless_overflow(e) : e;
+  }
 
   const Substitution& values_;
 };
@@ -135,12 +146,15 @@ class Specialisation {
  private:
   void check_complete() const;
   Result<void> check_preconditions() const;
+  std::vector<Note> colliding_instances(SourceRange range) const;
+  Result<void> check_written_in_full(const std::vector<Precondition>& undecided, Prover& prover) const;
   Result<Shape> extents_of(const Tensor& tensor) const;
   Result<void> substitute_tensors();
   void substitute_statements();
   Result<void> check_statement(const Statement& statement, Prover& prover) const;
   Result<void> check_subscript(const Statement& s, const Access& a, int d, Prover& prover) const;
   Result<void> check_index_value(const Statement& s, const IndexValue& v, Prover& prover) const;
+  Result<void> check_single_writes(const Statement& s, Prover& prover) const;
   std::string instance_text(const Statement& s, const Witness& witness) const;
   bool interval_inside(const Statement& s, const Expr& e, const Expr& lower, const Expr& upper) const;
 
@@ -155,6 +169,7 @@ void Specialisation::check_complete() const {
   for (const Scalar& s : program_.scalars) {
     TC_CHECK(!s.specialised || values_.contains(s.name), "no value for the scalar '{}'", s.name);
   }
+  TC_CHECK(!program_.open, "the ranges of '{}' wait for the values of its scalars", program_.name);
 }
 
 Result<void> Specialisation::check_preconditions() const {
@@ -162,10 +177,35 @@ Result<void> Specialisation::check_preconditions() const {
   for (const Precondition& p : program_.preconditions) {
     if (!p.condition.defined()) continue;
     const Expr holds = hi::simplify(Specialiser(values_).mutate(p.condition));
-    if (!hi::is_const_one(holds)) errors.push_back({p.range, with_values(p.sentence, bindings_), {}});
+    if (hi::is_const_one(holds)) continue;
+    errors.push_back({p.range, with_values(p.sentence, bindings_), colliding_instances(p.range)});
   }
   if (!errors.empty()) return tl::unexpected(Error(program_.source, std::move(errors)));
   return {};
+}
+
+/// Two instances that write one element, if `range` is the left side of a statement that has such (C7).
+std::vector<Note> Specialisation::colliding_instances(SourceRange range) const {
+  Specialisation specialised(program_, bindings_, deadline_);
+  specialised.substitute_statements();
+  specialised.program_.sizes.clear();
+  for (const Statement& s : specialised.program_.statements) {
+    if (!may_set_twice(s) || s.accesses[0].range != range) continue;
+    const auto collision = Prover(specialised.program_, deadline_).collision(s);
+    if (!collision) continue;
+    return {{range, fmt::format("{} {}", program_.source->text(range), collision_text(s, collision))}};
+  }
+  return {};
+}
+
+/// C7.
+Result<void> Specialisation::check_single_writes(const Statement& s, Prover& prover) const {
+  if (!may_set_twice(s)) return {};
+  const auto verdict = prover.writes_once(s);
+  if (verdict && verdict->kind == Verdict::Kind::kProved) return {};
+  const SourceRange left = s.accesses[0].range;
+  const std::string text = written_twice(program_.source->text(left), s, prover.collision(s));
+  return tl::unexpected(Error(program_.source, left, text));
 }
 
 Result<Shape> Specialisation::extents_of(const Tensor& tensor) const {
@@ -205,7 +245,7 @@ void Specialisation::substitute_statements() {
     transform_expressions(s, [&](const Expr& e) {
       const Expr constant = specialiser.mutate(e);
       const bool index_like = constant.type() == index_type() && !is_data_dependent(constant);
-      return index_like ? hi::simplify(constant) : constant;
+      return index_like ? simplify_unless_overflow(constant) : constant;
     });
   }
 }
@@ -220,14 +260,27 @@ std::string Specialisation::instance_text(const Statement& s, const Witness& wit
 
 bool Specialisation::interval_inside(const Statement& s, const Expr& e, const Expr& lower, const Expr& upper) const {
   Ranges ranges;
+  std::map<std::string, ConstantInterval> indices;
   for (const Index& i : s.indices) {
     const Expr last = hi::simplify(i.end - 1);
     if (hi::is_const_one(hi::simplify(last < i.begin))) return true;
     ranges.solved.push(i.name, hi::Interval(i.begin, last));
+    if (hi::as_const_int(i.begin) && hi::as_const_int(last)) {
+      indices[i.name] = {*hi::as_const_int(i.begin), *hi::as_const_int(last)};
+    }
   }
+  const auto constant = constant_bounds(e, indices);
+  const int64_t *least = hi::as_const_int(lower), *end = hi::as_const_int(upper);
+  if (constant && least && end && constant->lower >= *least && constant->upper < *end) return true;
   const IndexInterval reach = bounds_of(e, ranges);
   return reach.lower.defined() && reach.upper.defined() && hi::is_const_one(hi::simplify(reach.lower >= lower)) &&
          hi::is_const_one(hi::simplify(reach.upper < upper));
+}
+
+/// As the source has it: the sums of 'T' in another type (T3) and a copy of it (C3) are 'T' there.
+std::string name_in_source(const Program& program, const Tensor& tensor) {
+  const std::string_view declared = program.source->text(tensor.declared);
+  return tensor.role == Role::kTemporary && !declared.empty() ? std::string(declared) : tensor.name;
 }
 
 Result<void> Specialisation::check_subscript(const Statement& s, const Access& a, int d, Prover& prover) const {
@@ -243,12 +296,13 @@ Result<void> Specialisation::check_subscript(const Statement& s, const Access& a
     return tl::unexpected(Error(program_.source, a.range,
                                 fmt::format("{} cannot be proved to stay inside '{}', whose extent in dimension {} is "
                                             "{}: guard it with '?:'",
-                                            text, tensor.name, d, to_text(extent))));
+                                            text, name_in_source(program_, tensor), d, to_text(extent))));
   }
   return tl::unexpected(
       Error(program_.source, a.range,
-            fmt::format("'{}' has extent {} in dimension {}, but {} {} it at {}{}", tensor.name, to_text(extent), d,
-                        text, a.is_write ? "writes" : "reads", witness->value, instance_text(s, *witness))));
+            fmt::format("'{}' has extent {} in dimension {}, but {} {} it at {}{}", name_in_source(program_, tensor),
+                        to_text(extent), d, text, a.is_write ? "writes" : "reads", witness->value,
+                        instance_text(s, *witness))));
 }
 
 Result<void> Specialisation::check_index_value(const Statement& s, const IndexValue& v, Prover& prover) const {
@@ -267,6 +321,7 @@ Result<void> Specialisation::check_index_value(const Statement& s, const IndexVa
 Result<void> Specialisation::check_statement(const Statement& statement, Prover& prover) const {
   for (const Access& access : statement.accesses) {
     if (access.exists_only) continue;
+    deadline_.check();
     for (size_t d = 0; d < access.subscripts.size(); ++d) {
       if (is_data_dependent(access.subscripts[d])) continue;
       TC_TRY_VOID(check_subscript(statement, access, static_cast<int>(d), prover));
@@ -275,17 +330,38 @@ Result<void> Specialisation::check_statement(const Statement& statement, Prover&
   for (const IndexValue& value : statement.index_values) {
     TC_TRY_VOID(check_index_value(statement, value, prover));
   }
+  return check_single_writes(statement, prover);
+}
+
+/// R10 for results of which only constant sizes decide it.
+Result<void> Specialisation::check_written_in_full(const std::vector<Precondition>& undecided, Prover& prover) const {
+  for (const Precondition& p : undecided) {
+    if (p.written_in_full.empty()) continue;
+    const Tensor& tensor = program_.tensor(p.written_in_full);
+    const auto verdict = written_in_full(prover, program_, tensor, inferred_dimensions(program_, tensor));
+    if (verdict && verdict->kind == Verdict::Kind::kProved) continue;
+    return tl::unexpected(
+        Error(program_.source, p.range,
+              fmt::format("{} writes a part of '{}' only, whose shape is {}: give the ranges of its "
+                          "indices with 'where' if that is meant",
+                          program_.source->text(p.range), tensor.name, shape_text(constant_shape(tensor)))));
+  }
   return {};
 }
 
 Result<Program> Specialisation::run() {
   check_complete();
   TC_TRY_VOID(check_preconditions());
+  const std::vector<Precondition> preconditions = program_.preconditions;
   TC_TRY_VOID(substitute_tensors());
   substitute_statements();
   program_.sizes.clear();
   program_.preconditions.clear();
+  for (Scalar& scalar : program_.scalars) {
+    if (scalar.specialised) scalar.value = bindings_.scalars.at(scalar.name);
+  }
   Prover prover(program_, deadline_);
+  TC_TRY_VOID(check_written_in_full(preconditions, prover));
   for (Statement& statement : program_.statements) {
     TC_TRY_VOID(check_statement(statement, prover));
     statement.value = RelaxChoices(program_, statement, prover).mutate(statement.value);

@@ -67,4 +67,16 @@ bool is_logic(BinaryOp op) { return op == BinaryOp::kOr || op == BinaryOp::kAnd;
 bool is_reducing(AssignOp op) { return op != AssignOp::kSet; }
 bool starts_from_identity(AssignOp op) { return op >= AssignOp::kSumInit; }
 
+std::string_view name_of(TypeVariable::Restriction restriction) {
+  switch (restriction) {
+    case TypeVariable::Restriction::kNone:
+      return "";
+    case TypeVariable::Restriction::kFloat:
+      return "float";
+    case TypeVariable::Restriction::kInteger:
+      return "integer";
+  }
+  TC_CHECK(false, "no restriction has the number {}", static_cast<int>(restriction));
+}
+
 }  // namespace tc::lang

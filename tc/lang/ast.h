@@ -45,7 +45,7 @@ struct Name {
 struct IntegerLiteral {
   int64_t value;
 };
-/// 1.5e-3: the spelling, and its value as the nearest float64 (finite).
+/// 1.5e-3, or the name of a constant: the spelling, and its value as the nearest float64.
 struct FloatLiteral {
   double value;
   std::string spelling;
@@ -83,6 +83,7 @@ struct Conditional {
 struct CastTo {
   ScalarType type;
   ExprPtr operand;
+  std::string type_variable{};  ///< in place of `type`, if not empty (T7)
 };
 
 struct Expr {
@@ -90,7 +91,7 @@ struct Expr {
       std::variant<IntegerLiteral, FloatLiteral, NameUse, Apply, ExtentUse, Unary, Binary, Conditional, CastTo>;
   Node node;
   SourceRange range;
-  int height = 1;  ///< of the tree; at most kMaxDepth
+  int height = 1;  ///< of the tree; at most kMaxHeight
 };
 
 /// ID 'in' low ':' high, half-open
@@ -115,6 +116,7 @@ struct Clause {
 
 struct Statement {
   std::optional<ScalarType> type;  ///< `float f(i) = ...`
+  std::string type_variable{};     ///< in place of `type`, if not empty (T7)
   Name tensor;
   std::vector<ExprPtr> subscripts;  ///< empty for a tensor without dimensions
   AssignOp op;
@@ -127,6 +129,7 @@ struct Statement {
 
 struct Parameter {
   ScalarType type;
+  std::string type_variable{};                     ///< in place of `type`, if not empty (T7)
   std::optional<std::vector<ExprPtr>> dimensions;  ///< none for a scalar
   Name name;
   SourceRange range;
@@ -135,13 +138,25 @@ struct Parameter {
 /// Any part of the annotation may be missing: (O), (float O), (float(N) O).
 struct ResultDeclaration {
   std::optional<ScalarType> type;
+  std::string type_variable{};  ///< in place of `type`, if not empty (T7)
   std::optional<std::vector<ExprPtr>> dimensions;
   Name name;
   SourceRange range;
 };
 
+/// A type that the tensors of a call decide (T7).
+struct TypeVariable {
+  enum class Restriction : uint8_t { kNone, kFloat, kInteger };
+  Name name;
+  Restriction restriction = Restriction::kNone;
+};
+
+/// "float", "integer", or nothing.
+std::string_view name_of(TypeVariable::Restriction restriction);
+
 struct Definition {
   Name name;
+  std::vector<TypeVariable> type_variables{};  ///< none: the def is not generic
   std::vector<Parameter> parameters;
   std::vector<ResultDeclaration> results;
   std::vector<Statement> statements;

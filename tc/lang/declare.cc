@@ -2,8 +2,10 @@
 
 #include "tc/lang/intrinsics.h"
 #include "tc/lang/literals.h"
+#include "tc/lang/numbers.h"
 #include "tc/lang/scope.h"
 #include "tc/lang/walk.h"
+#include "tc/support/nearest.h"
 #include "tc/support/plural.h"
 
 namespace tc::lang {
@@ -84,6 +86,11 @@ class Declarations {
   void declare_parameter(const Parameter& parameter) {
     const Name& name = parameter.name;
     if (!free_name(name, parameter.dimensions ? "tensor" : "scalar", parameter.dimensions.has_value())) return;
+    if (!parameter.dimensions && is_float8(parameter.type)) {
+      report_.error(parameter.range, "the scalar '{}' cannot be {}, which is a type of tensors: declare it float",
+                    name.text, name_of(parameter.type));  // T8
+      return;
+    }
     if (!parameter.dimensions) {
       const int id = static_cast<int>(scope_.definition.scalars.size());
       scope_.scalars.emplace(name.text, id);
@@ -174,7 +181,14 @@ class Declarations {
     for (const Statement& statement : scope_.source->statements) {
       if (statement.tensor.text == tensors()[id].name) return;
     }
-    report_.error(tensors()[id].range, "the result '{}' is never written", tensors()[id].name);  // C5
+    Diagnostic* error =
+        report_.error(tensors()[id].range, "the result '{}' is never written", tensors()[id].name);  // C5
+    std::vector<std::string> written;
+    for (const Statement& statement : scope_.source->statements) written.push_back(statement.tensor.text);
+    if (const std::string near = nearest(tensors()[id].name, written); !near.empty()) {
+      error->notes.push_back(
+          {std::nullopt, fmt::format("did you mean '{}' where '{}' is written?", tensors()[id].name, near)});
+    }
   }
 
   /// A size gets its value where it stands alone: from a tensor of the caller's, or from the range of a result.
@@ -222,6 +236,11 @@ class Declarations {
       TypedExprPtr left = type_dimension(*binary->left);
       TypedExprPtr right = type_dimension(*binary->right);
       return left && right ? node(TypedBinary{binary->op, left, right}) : nullptr;
+    }
+    if (find_constant(report_.source()->text(expr.range))) {
+      report_.error(expr.range, "'{}' is a constant, so it cannot be a size",
+                    report_.source()->text(expr.range));  // C9
+      return nullptr;
     }
     report_.error(expr.range, "a dimension is made of size names and integers with + - * / and parentheses");
     return nullptr;

@@ -30,7 +30,7 @@ class Guess {
       const IndexClass index_class = names_.classify(*let->value);
       let_types_.push_back(of(*let->value));
       names_.let_ids.try_emplace(let->name.text, names_.lets.size());
-      names_.lets.push_back({let, index_class});
+      names_.lets.push_back({let, index_class, names_.classify(*let->value, true)});
     }
   }
 
@@ -52,7 +52,7 @@ class Guess {
                           [&](const Conditional& conditional) {
                             return join_all({conditional.if_true, conditional.if_false}, 0);
                           },
-                          [](const CastTo& cast) -> MaybeType { return cast.type; },
+                          [](const CastTo& cast) -> MaybeType { return as_value(cast.type); },
                       },
                       expr.node);
   }
@@ -66,7 +66,7 @@ class Guess {
       case NameKind::kScalar:
         return scope_.definition.scalars[resolved.id].type;
       case NameKind::kTensor:
-        return scope_.facts[resolved.id].type;
+        return as_value(scope_.facts[resolved.id].type);
       default:
         return ScalarType::kInt32;
     }
@@ -74,7 +74,7 @@ class Guess {
 
   MaybeType of_apply(const Apply& apply) const {
     if (auto tensor = scope_.tensors.find(apply.name.text); tensor != scope_.tensors.end()) {
-      return scope_.facts[tensor->second].type;
+      return as_value(scope_.facts[tensor->second].type);
     }
     const IntrinsicInfo* intrinsic = find_intrinsic(apply.name.text);
     if (!intrinsic) return std::nullopt;
@@ -90,6 +90,8 @@ class Guess {
         return ScalarType::kInt32;
       case Signature::kShift:
         return of(*arguments[0]);
+      case Signature::kFloat32:
+        return ScalarType::kFloat32;
       case Signature::kFloatInt32:
         return floating(of(*arguments[0]));
       case Signature::kInt32Float:
@@ -117,12 +119,26 @@ class Guess {
     return unknown ? all : join(all, of_literals);
   }
 
+  /// T8: the value of an 8-bit float is a float32.
+  static MaybeType as_value(MaybeType type) { return type && is_float8(*type) ? ScalarType::kFloat32 : type; }
+
   static MaybeType floating(MaybeType type) { return type && !is_float(*type) ? ScalarType::kFloat32 : type; }
 
   const Scope& scope_;
   StatementScope names_;
   std::vector<MaybeType> let_types_;
 };
+
+/// The type that a statement alone gives to its tensor: T2, T6, T8.
+MaybeType type_of(const Scope& scope, const Statement& statement) {
+  const MaybeType type = Guess(scope, statement).of(*statement.right);
+  const auto* cast = std::get_if<CastTo>(&statement.right->node);
+  if (statement.op == AssignOp::kSet && cast && is_float8(cast->type)) return cast->type;
+  const bool sums = statement.op == AssignOp::kSum || statement.op == AssignOp::kSumInit ||
+                    statement.op == AssignOp::kProduct || statement.op == AssignOp::kProductInit;
+  if (!sums || !type || !is_integer(*type) || bits_of(*type) >= 32) return type;
+  return is_signed_integer(*type) ? ScalarType::kInt32 : ScalarType::kUInt32;
+}
 
 /// The statements that write a tensor decide together: the first right side with a type of its own, and the literals
 /// before it, which only tell integers from floats (T2).
@@ -131,7 +147,7 @@ MaybeType type_from_statements(const Scope& scope, int tensor) {
   for (size_t s = 0; s < scope.written.size(); ++s) {
     if (scope.written[s] != tensor) continue;
     const Statement& statement = scope.source->statements[s];
-    const MaybeType type = Guess(scope, statement).of(*statement.right);
+    const MaybeType type = type_of(scope, statement);
     if (is_literal(*statement.right)) {
       literals = join(literals, type);
       continue;

@@ -44,19 +44,27 @@ std::string binary(const Binary& node) {
   return fmt::format("{} {} {}", operand(*node.left, left), spelling_of(node.op), operand(*node.right, own + 1));
 }
 
-std::string type_with_dimensions(ScalarType type, const std::optional<std::vector<ExprPtr>>& dimensions) {
-  std::string out(name_of(type));
+/// A type, or the variable in its place.
+std::string_view type_text(ScalarType type, const std::string& variable) {
+  return variable.empty() ? name_of(type) : variable;
+}
+
+std::string type_with_dimensions(std::string_view type, const std::optional<std::vector<ExprPtr>>& dimensions) {
+  std::string out(type);
   if (dimensions) out += fmt::format("({})", list(*dimensions));
   return out;
 }
 
 std::string one_line(const Parameter& parameter) {
-  return fmt::format("{} {}", type_with_dimensions(parameter.type, parameter.dimensions), parameter.name.text);
+  return fmt::format("{} {}",
+                     type_with_dimensions(type_text(parameter.type, parameter.type_variable), parameter.dimensions),
+                     parameter.name.text);
 }
 
 std::string one_line(const ResultDeclaration& result) {
   if (!result.type) return result.name.text;
-  return fmt::format("{} {}", type_with_dimensions(*result.type, result.dimensions), result.name.text);
+  return fmt::format("{} {}", type_with_dimensions(type_text(*result.type, result.type_variable), result.dimensions),
+                     result.name.text);
 }
 
 std::string one_line(const Clause& clause) {
@@ -68,6 +76,11 @@ std::string one_line(const Clause& clause) {
                         [](const ExistsClause& c) { return fmt::format("exists {}", format(*c.expression)); },
                     },
                     clause.node);
+}
+
+std::string one_line(const TypeVariable& variable) {
+  if (variable.restriction == TypeVariable::Restriction::kNone) return variable.name.text;
+  return fmt::format("{}: {}", variable.name.text, name_of(variable.restriction));
 }
 
 template <typename Item>
@@ -82,12 +95,27 @@ std::string joined(const std::vector<Item>& items) {
 
 // Lines.
 
+/// The space at which a line of `room` characters ends: in its second half, the last one inside the fewest brackets.
+size_t place_to_break(std::string_view line, size_t room) {
+  size_t best = std::string_view::npos;
+  int depth = 0, best_depth = 0;
+  for (size_t at = 0; at <= room; ++at) {
+    if (line[at] == '(') ++depth;
+    if (line[at] == ')') --depth;
+    if (line[at] != ' ') continue;
+    if (best < room / 2 || best == std::string_view::npos || depth <= best_depth) {
+      best = at;
+      best_depth = depth;
+    }
+  }
+  return best == std::string_view::npos ? line.find(' ') : best;
+}
+
 /// Breaks a line at spaces, of which any may be a newline. Continuations are indented.
 std::string wrapped(std::string_view line, std::string_view indent) {
   std::string out(indent);
   while (indent.size() + line.size() > kWidth) {
-    size_t space = line.rfind(' ', kWidth - indent.size());
-    if (space == std::string_view::npos) space = line.find(' ');
+    const size_t space = place_to_break(line, kWidth - indent.size());
     if (space == std::string_view::npos) break;
     out += line.substr(0, space);
     out += '\n';
@@ -101,7 +129,7 @@ std::string wrapped(std::string_view line, std::string_view indent) {
 
 std::string format_statement(const Statement& statement) {
   std::string line;
-  if (statement.type) line += fmt::format("{} ", name_of(*statement.type));
+  if (statement.type) line += fmt::format("{} ", type_text(*statement.type, statement.type_variable));
   line += statement.tensor.text;
   if (!statement.subscripts.empty()) line += fmt::format("({})", list(statement.subscripts));
   line += fmt::format(" {} {}", spelling_of(statement.op), format(*statement.right));
@@ -199,13 +227,13 @@ class Printer {
   }
 
   void print_header(const Definition& definition, size_t brace) {
-    const std::string line = fmt::format("def {}({}) -> ({}) {{", definition.name.text, joined(definition.parameters),
-                                         joined(definition.results));
+    const std::string line = fmt::format("def {}({}) -> ({}) {{", header_name(definition),
+                                         joined(definition.parameters), joined(definition.results));
     if (line.size() <= kWidth && !comment_before(brace)) {
       out_ += line;
       return;
     }
-    out_ += fmt::format("def {}(\n", definition.name.text);
+    out_ += fmt::format("def {}(\n", header_name(definition));
     const auto& parameters = definition.parameters;
     for (size_t i = 0; i < parameters.size(); ++i) {
       const bool last = i + 1 == parameters.size();
@@ -244,9 +272,16 @@ std::string format(const Expr& expr) {
             return fmt::format("{} ? {} : {}", operand(*node.condition, 1), format(*node.if_true),
                                format(*node.if_false));
           },
-          [](const CastTo& cast) { return fmt::format("{}({})", name_of(cast.type), format(*cast.operand)); },
+          [](const CastTo& cast) {
+            return fmt::format("{}({})", type_text(cast.type, cast.type_variable), format(*cast.operand));
+          },
       },
       expr.node);
+}
+
+std::string header_name(const Definition& definition) {
+  if (definition.type_variables.empty()) return definition.name.text;
+  return fmt::format("{}<{}>", definition.name.text, joined(definition.type_variables));
 }
 
 std::string format(const File& file) { return Printer(file).run(); }

@@ -11,6 +11,9 @@ namespace tc::lang {
 /// same tree but for positions, and formatting it changes nothing.
 std::string format(const File& file);
 
+/// "softmax", or "softmax<T: float>".
+std::string header_name(const Definition& definition);
+
 /// One expression, on one line.
 std::string format(const Expr& expr);
 

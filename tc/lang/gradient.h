@@ -16,15 +16,10 @@ namespace tc::lang {
 ///                                        d_B(k,n) +=! d_O(m,n) * A(m,k)
 ///
 /// A read whose subscripts are not all of the statement's indices becomes a sum, one with computed subscripts a sum
-/// into computed places. Statements that read what others write are gone through from the last to the first; the
-/// temporaries that their derivatives read are computed again. Of a maximum or a minimum the elements that are the
-/// best share its gradient alike. A branch that is not chosen (by ?:, relu, or max and min of two) gets 0, whatever its
-/// slope is there. Of float16 and bfloat16, sums and products of elements are summed as T3 has it; everything else is
-/// computed, and summed, in float32 and rounded once to the type of the tensor that it belongs to.
+/// into computed places. Each state of a tensor is a tensor (single_assignment.h); temporaries that derivatives read
+/// are computed again. docs/gradients.md has the conventions: ties, zeros, branches, narrow floats, names.
 ///
-/// Errors, at their place: a result that is updated from the caller's values, is overwritten in part, or is reduced by
-/// another operator than +=! max=! min=! ; a maximum of something else than an input's elements; a function whose
-/// derivative is not known; no float input.
+/// Errors, at their place: a function whose derivative the language cannot express; no float input, no float result.
 Result<std::string> gradient(const TypedDefinition& definition, const SourcePtr& source, InferredRanges inferred);
 
 }  // namespace tc::lang

@@ -103,6 +103,7 @@ constexpr IntrinsicInfo kIntrinsics[] = {
     {"sqrt", 1, 1, Signature::kFloat, "square root"},
     {"tan", 1, 1, Signature::kFloat, "tangent"},
     {"tanh", 1, 1, Signature::kFloat, "hyperbolic tangent"},
+    {"tf32", 1, 1, Signature::kFloat32, "x rounded to 11 significant bits, ties away from zero"},
     {"tgamma", 1, 1, Signature::kFloat, "gamma function"},
     {"trunc", 1, 1, Signature::kFloat, "nearest whole number toward zero"},
     {"y0", 1, 1, Signature::kFloat, "Bessel function of the second kind, order 0"},

@@ -18,6 +18,7 @@ enum class Signature : uint8_t {
   kInteger,         ///< integers that meet by T1 to an integer of that type: bitwise_and
   kShift,           ///< integers; the result has the type of the first: shift_left
   kIntegerToInt32,  ///< popcount
+  kFloat32,         ///< a number that float32 holds to a float32: tf32
   kSelect,          ///< select(c, a, b), which becomes Select
 };
 

@@ -66,6 +66,7 @@ constexpr std::array kHabits = {
     Habit{"|", "'|' is not an operator: write '||' for bools, bitwise_or(a, b) for integers"},
     Habit{"^", "'^' is not an operator: write pow(x, y), or bitwise_xor(a, b) for integers"},
     Habit{"\xEF\xBB\xBF", "a byte order mark has no meaning here: save the file as UTF-8 without one"},
+    Habit{"@", "'@' is not an operator: a product is C(m,n) +=! A(m,k) * B(k,n)"},
     Habit{"~", "'~' is not an operator: write '!' for bools, bitwise_not(a) for integers"},
 };
 
@@ -153,7 +154,10 @@ class Lexer {
       if (!looking_at(habit.text) || looking_at("&&") || looking_at("||")) continue;
       const uint32_t begin = at_;
       at_ += static_cast<uint32_t>(habit.text.size());
-      report_.error({begin, at_}, "{}", habit.advice);
+      // Brackets come in pairs, and where one is there are more: said once.
+      const bool bracket = habit.text == "[" || habit.text == "]";
+      if (!bracket || !bracket_reported_) report_.error({begin, at_}, "{}", habit.advice);
+      bracket_reported_ |= bracket;
       if (habit.text == "//") {
         skip_line();
       } else if (habit.text != ";") {
@@ -197,6 +201,7 @@ class Lexer {
   std::string_view text_;
   Report& report_;
   uint32_t at_ = 0;
+  bool bracket_reported_ = false;
   Tokens out_;
 };
 

@@ -58,12 +58,6 @@ std::optional<LiteralValue> compute(BinaryOp op, const LiteralValue& a, const Li
   return compute(op, as_double(a), as_double(b));
 }
 
-std::optional<int64_t> truncate(double value) {
-  const double whole = std::trunc(value);
-  if (!(whole >= -0x1p63 && whole < 0x1p63)) return std::nullopt;
-  return static_cast<int64_t>(whole);
-}
-
 }  // namespace
 
 bool is_literal(const Expr& expr) {
@@ -132,13 +126,15 @@ TypedExprPtr make_constant(const LiteralValue& value, ScalarType type, bool cast
                  name_of(type));  // T2
     return nullptr;
   }
-  const auto* floating = std::get_if<double>(&value);
-  const auto integer = floating ? truncate(*floating) : std::optional(std::get<int64_t>(value));
-  if (!integer || !holds(type, *integer)) {
+  if (const auto* floating = std::get_if<double>(&value)) {
+    return constant(IntegerConstant{saturated(type, *floating)});  // T6
+  }
+  const int64_t integer = std::get<int64_t>(value);
+  if (!holds(type, integer)) {
     report.error(range, "{} does not fit {}", text, name_of(type));
     return nullptr;
   }
-  return constant(IntegerConstant{*integer});
+  return constant(IntegerConstant{integer});
 }
 
 }  // namespace tc::lang

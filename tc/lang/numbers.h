@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -14,8 +15,17 @@ namespace tc::lang {
 /// sentence that says what is wrong with it.
 std::variant<IntegerLiteral, FloatLiteral, std::string> read_number(std::string_view text);
 
-/// `value` rounded to a float type (to nearest, ties to even); infinite where it is too large.
+/// `value` rounded to a float type (to nearest, ties to even); infinite where it is too large, but the largest finite
+/// number of an 8-bit type (T8).
 double round_to(ScalarType type, double value);
+
+/// T6: the value without its fraction; the nearest of an integer type where it does not fit, 0 for a NaN. Of uint64 the
+/// bits.
+int64_t saturated(ScalarType type, double value);
+
+/// The value of a reserved name: `inf`, `nan` or `pi`.
+std::optional<double> find_constant(std::string_view name);
+inline constexpr std::array<std::string_view, 3> kConstantNames = {"inf", "nan", "pi"};
 
 /// Whether an integer type (or bool: 0 and 1) holds the value.
 bool holds(ScalarType type, int64_t value);

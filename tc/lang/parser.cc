@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tc/lang/advice.h"
 #include "tc/lang/lexer.h"
 #include "tc/lang/limits.h"
 #include "tc/lang/numbers.h"
@@ -10,6 +11,8 @@
 
 namespace tc::lang {
 namespace {
+
+constexpr std::string_view kClause = "a clause: 'i in low:high', 'x = value' or 'exists expression'";
 
 /// Recursive descent. A function that fails has reported why and returns nothing; the statement or def that it was
 /// in is given up, and parsing goes on at the next one.
@@ -46,6 +49,12 @@ class Parser {
   bool at_word(std::string_view word, size_t ahead = 0) const {
     return at(TokenKind::kName, ahead) && text(token(ahead)) == word;
   }
+  bool is_variable(const Token& token) const {
+    return token.kind == TokenKind::kName &&
+           std::any_of(variables_.begin(), variables_.end(), [&](const auto& v) { return v.name.text == text(token); });
+  }
+  /// A type, or a variable of the def in its place (T7).
+  bool at_type(size_t ahead = 0) const { return at(TokenKind::kType, ahead) || is_variable(token(ahead)); }
   bool adjacent(size_t ahead) const { return token(ahead).range.end == token(ahead + 1).range.begin; }
   void advance() { next_ = std::min(next_ + 1, tokens_.size() - 1); }
   bool accept(TokenKind kind) {
@@ -64,9 +73,24 @@ class Parser {
     return fmt::format("'{}'", text(token));
   }
   /// Silent at a token that the lexer has reported.
-  std::nullopt_t expected(std::string_view what) {
-    if (!at(TokenKind::kBad) && !stopped_) report_.error(token().range, "expected {}, not {}", what, describe(token()));
+  std::nullopt_t expected(std::string_view what, std::string_view advice = {}) {
+    if (at(TokenKind::kBad) || stopped_) return std::nullopt;
+    Diagnostic* error = report_.error(token().range, "expected {}, not {}", what, describe(token()));
+    const std::string_view near = advice_near();
+    if (!near.empty()) advice = near;
+    if (!advice.empty()) error->notes.push_back({std::nullopt, std::string(advice)});
     return std::nullopt;
+  }
+  /// For the word of another language that an error is probably about: it, the one before, or the statement's first.
+  std::string_view advice_near() const {
+    std::vector<size_t> places = {next_};
+    if (next_ > 0) places.push_back(next_ - 1);
+    if (statement_ > 0) places.insert(places.end(), {statement_, statement_ - 1});
+    for (const size_t place : places) {
+      if (place >= tokens_.size() || tokens_[place].kind != TokenKind::kName) continue;
+      if (const auto advice = advice_for_word(text(tokens_[place])); !advice.empty()) return advice;
+    }
+    return {};
   }
   bool expect(TokenKind kind, std::string_view what) {
     if (accept(kind)) return true;
@@ -88,7 +112,8 @@ class Parser {
 
   // What stands here?
   bool at_definition() const {
-    return at_word("def") && at(TokenKind::kName, 1) && (at(TokenKind::kOpen, 2) || at(TokenKind::kEnd, 2));
+    const bool generic = at(TokenKind::kBinary, 2) && token(2).binary == BinaryOp::kLt;
+    return at_word("def") && at(TokenKind::kName, 1) && (at(TokenKind::kOpen, 2) || at(TokenKind::kEnd, 2) || generic);
   }
   /// The assignment operator at `ahead`, as a number of tokens; 0 when there is none.
   size_t assignment_length(size_t ahead) const {
@@ -101,7 +126,7 @@ class Parser {
   bool at_statement() const {
     constexpr size_t kTokens = 500;
     constexpr int kNesting = 16;
-    size_t ahead = at(TokenKind::kType) ? 1 : 0;
+    size_t ahead = at_type() ? 1 : 0;
     if (!at(TokenKind::kName, ahead)) return false;
     if (at(TokenKind::kOpen, ++ahead)) {
       for (int depth = 0;; ++ahead) {
@@ -121,19 +146,85 @@ class Parser {
 
   std::optional<Name> parse_name(std::string_view what) {
     if (!at(TokenKind::kName)) return expected(what);
+    if (is_variable(token())) {
+      report_.error(token().range, "'{}' is a type variable, so nothing else can be called so", text(token()));  // C9
+      return std::nullopt;
+    }
     Name name{std::string(text(token())), token().range};
+    // Parsing goes on: the name has been reported, and all else can still be checked.
+    if (find_constant(name.text))
+      report_.error(name.range, "'{}' is a constant, so it cannot be a name", name.text);  // C9
     advance();
     return name;
   }
 
-  // def := 'def' ID '(' [ param {',' param} ] ')' arrow '(' result {',' result} ')' '{' { stmt } '}'
+  struct TypeUse {
+    ScalarType type;
+    std::string variable;
+  };
+  /// At a type: reads it. Of a variable the type itself is left open.
+  TypeUse parse_type() {
+    const auto type = scalar_type_from_name(text(token()));
+    TypeUse use{type.value_or(ScalarType::kFloat32), type ? "" : std::string(text(token()))};
+    advance();
+    return use;
+  }
+
+  // '<' var {',' var} '>' with var := ID [':' ('float' | 'integer')]
+  bool parse_type_variables(Definition& definition) {
+    advance();
+    do {
+      if (at(TokenKind::kType)) {
+        expected("the name of a type variable");
+        return false;
+      }
+      const SourceRange range = token().range;
+      if (is_variable(token())) report_.error(range, "there are two type variables called '{}'", text(token()));  // C9
+      if (!at(TokenKind::kName)) {
+        expected("the name of a type variable");
+        return false;
+      }
+      TypeVariable variable{{std::string(text(token())), range}};
+      advance();
+      if (accept(TokenKind::kColon) && !parse_restriction(variable)) return false;
+      variables_.push_back(std::move(variable));
+    } while (accept(TokenKind::kComma));
+    if (!at_binary(BinaryOp::kGt)) {
+      expected("',' or '>' after a type variable");
+      return false;
+    }
+    advance();
+    if (variables_.size() > kMaxTypeVariables) {
+      report_.error(definition.name.range, "def '{}' has {} type variables: at most {} are allowed",
+                    definition.name.text, variables_.size(), kMaxTypeVariables);
+    }
+    definition.type_variables = variables_;
+    return true;
+  }
+
+  bool parse_restriction(TypeVariable& variable) {
+    const bool is_float = at(TokenKind::kType) && text(token()) == "float";
+    if (!is_float && !at_word("integer")) {
+      expected("'float' or 'integer', which restrict a type variable");
+      return false;
+    }
+    variable.restriction = is_float ? TypeVariable::Restriction::kFloat : TypeVariable::Restriction::kInteger;
+    advance();
+    return true;
+  }
+
+  // def := 'def' ID [ '<' var {',' var} '>' ] '(' [ param {',' param} ] ')' arrow '(' result {',' result} ')' '{' {
+  // stmt } '}'
   std::optional<Definition> parse_definition() {
     Definition definition;
     const uint32_t start = begin();
+    variables_.clear();
+    statement_ = 0;
     advance();
     auto name = parse_name("the name of the def");
     if (!name) return std::nullopt;
     definition.name = std::move(*name);
+    if (at_binary(BinaryOp::kLt) && !parse_type_variables(definition)) return std::nullopt;
     if (!expect(TokenKind::kOpen, "'('")) return std::nullopt;
     if (!at(TokenKind::kClose)) {
       do {
@@ -171,6 +262,7 @@ class Parser {
                                                definition.name.text, kMaxStatements));
       }
       const size_t first = next_;
+      statement_ = first;
       if (auto statement = parse_statement()) {
         definition.statements.push_back(std::move(*statement));
       } else {
@@ -208,9 +300,10 @@ class Parser {
   std::optional<Parameter> parse_parameter() {
     Parameter parameter;
     const uint32_t start = begin();
-    if (!at(TokenKind::kType)) return expected("a parameter's type");
-    parameter.type = *scalar_type_from_name(text(token()));
-    advance();
+    if (!at_type()) return expected("a parameter's type", kTypesAdvice);
+    TypeUse type = parse_type();
+    parameter.type = type.type;
+    parameter.type_variable = std::move(type.variable);
     if (!parse_dimensions(parameter.dimensions)) return std::nullopt;
     auto name = parse_name("a parameter's name");
     if (!name) return std::nullopt;
@@ -223,9 +316,10 @@ class Parser {
   std::optional<ResultDeclaration> parse_result() {
     ResultDeclaration result;
     const uint32_t start = begin();
-    if (at(TokenKind::kType)) {
-      result.type = scalar_type_from_name(text(token()));
-      advance();
+    if (at_type()) {
+      TypeUse type = parse_type();
+      result.type = type.type;
+      result.type_variable = std::move(type.variable);
       if (!parse_dimensions(result.dimensions)) return std::nullopt;
     }
     auto name = parse_name("a result's name");
@@ -239,11 +333,13 @@ class Parser {
   std::optional<Statement> parse_statement() {
     Statement statement;
     const uint32_t start = begin();
-    if (at(TokenKind::kType)) {
-      statement.type = scalar_type_from_name(text(token()));
-      advance();
+    if (at_type()) {
+      TypeUse type = parse_type();
+      statement.type = type.type;
+      statement.type_variable = std::move(type.variable);
     }
     const uint32_t left = begin();
+    if (at(TokenKind::kComma)) return expected("a statement or '}'", "clauses stand behind 'where': 'where k in 0:K'");
     auto name = parse_name(statement.type ? "a tensor's name" : "a statement or '}'");
     if (!name) return std::nullopt;
     statement.tensor = std::move(*name);
@@ -255,6 +351,10 @@ class Parser {
     if (!parse_assignment(statement)) return std::nullopt;
     statement.right = parse_expr();
     if (!statement.right) return std::nullopt;
+    if (at_word("where") && at(TokenKind::kNumber, 1)) {
+      advance();
+      return expected(kClause, kRangeAdvice);
+    }
     if (at_where()) {
       advance();
       if (!parse_clauses(statement.clauses)) return std::nullopt;
@@ -307,7 +407,7 @@ class Parser {
       if (!expression) return std::nullopt;
       return Clause{ExistsClause{std::move(expression)}, since(start)};
     }
-    auto name = parse_name("a clause: 'i in low:high', 'x = value' or 'exists expression'");
+    auto name = parse_name(kClause);
     if (!name) return std::nullopt;
     if (let) {
       advance();
@@ -315,10 +415,11 @@ class Parser {
       if (!value) return std::nullopt;
       return Clause{LetClause{std::move(*name), std::move(value)}, since(start)};
     }
-    if (!range) return expected(fmt::format("'in' or '=' after '{}'", name->text));
+    if (!range) return expected(fmt::format("'in' or '=' after '{}'", name->text), kRangeAdvice);
     advance();
     ExprPtr low = parse_expr();
-    if (!low || !expect(TokenKind::kColon, "':' between the bounds of a range")) return std::nullopt;
+    if (!low) return std::nullopt;
+    if (!accept(TokenKind::kColon)) return expected("':' between the bounds of a range", kRangeAdvice);
     ExprPtr high = parse_expr();
     if (!high) return std::nullopt;
     return Clause{RangeClause{std::move(*name), std::move(low), std::move(high)}, since(start)};
@@ -347,8 +448,10 @@ class Parser {
     return finish(std::move(node), start, height);
   }
   ExprPtr finish(Expr::Node node, uint32_t start, int height_below) {
-    if (height_below >= kMaxDepth) {
-      stop_too_deep({start, start + 1});
+    if (height_below >= kMaxHeight) {
+      stop({start, start + 1}, fmt::format("this expression is a chain of too many operators: at most {} are allowed; "
+                                           "compute a part of it in a statement of its own",
+                                           kMaxHeight));
       return nullptr;
     }
     return std::make_shared<const Expr>(Expr{std::move(node), since(start), height_below + 1});
@@ -421,7 +524,7 @@ class Parser {
       case TokenKind::kType:
         return parse_cast();
       case TokenKind::kName:
-        return parse_use();
+        return is_variable(token()) ? parse_cast() : parse_use();
       case TokenKind::kOpen: {
         advance();
         ExprPtr inner = parse_expr();
@@ -429,7 +532,9 @@ class Parser {
         return inner;
       }
       default:
-        expected("an expression");
+        expected("an expression", at(TokenKind::kColon) || at(TokenKind::kDot)
+                                      ? "every dimension has an index of its own: A(m, k)"
+                                      : "");
         return nullptr;
     }
   }
@@ -449,15 +554,28 @@ class Parser {
 
   ExprPtr parse_cast() {
     const uint32_t start = begin();
-    const ScalarType type = *scalar_type_from_name(text(token()));
-    advance();
+    if (at(TokenKind::kName) && !at(TokenKind::kOpen, 1)) {
+      report_.error(token().range, "'{0}' is a type variable and has no value: '{0}(...)' is a cast", text(token()));
+      return nullptr;
+    }
+    TypeUse type = parse_type();
     if (!expect(TokenKind::kOpen, "'(': a type in an expression is a cast")) return nullptr;
     ExprPtr operand = parse_expr();
     if (!operand || !expect(TokenKind::kClose, "an operator or ')'")) return nullptr;
-    return make(CastTo{type, operand}, start, {&operand});
+    return make(CastTo{type.type, operand, std::move(type.variable)}, start, {&operand});
+  }
+
+  /// `inf`, `nan` or `pi`: a number with a name.
+  ExprPtr parse_constant() {
+    const uint32_t start = begin();
+    std::string spelling(text(token()));
+    const double value = *find_constant(spelling);
+    advance();
+    return make(FloatLiteral{value, std::move(spelling)}, start, {});
   }
 
   ExprPtr parse_use() {
+    if (find_constant(text(token())) && !at(TokenKind::kOpen, 1) && !at(TokenKind::kDot, 1)) return parse_constant();
     const uint32_t start = begin();
     Name name = *parse_name("a name");
     if (accept(TokenKind::kOpen)) {
@@ -480,7 +598,8 @@ class Parser {
         return make(ExtentUse{std::move(name), dimension->value}, start, {});
       }
     }
-    expected(fmt::format("the number of a dimension after '{}.'", name.text));
+    expected(fmt::format("the number of a dimension after '{}.'", name.text),
+             at(TokenKind::kName) ? advice_for_member(name.text, text(token())) : "");
     return nullptr;
   }
 
@@ -488,8 +607,10 @@ class Parser {
   Report& report_;
   std::vector<Token> tokens_;
   size_t next_ = 0;
+  size_t statement_ = 0;  ///< the first token of the statement at hand; 0 outside of bodies
   int depth_ = 0;
   bool stopped_ = false;
+  std::vector<TypeVariable> variables_;  ///< of the def at hand
   File file_;
 };
 

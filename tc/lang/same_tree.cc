@@ -28,7 +28,9 @@ bool same(const Binary& a, const Binary& b) { return a.op == b.op && same(a.left
 bool same(const Conditional& a, const Conditional& b) {
   return same(a.condition, b.condition) && same(a.if_true, b.if_true) && same(a.if_false, b.if_false);
 }
-bool same(const CastTo& a, const CastTo& b) { return a.type == b.type && same(a.operand, b.operand); }
+bool same(const CastTo& a, const CastTo& b) {
+  return a.type == b.type && a.type_variable == b.type_variable && same(a.operand, b.operand);
+}
 
 bool same(const RangeClause& a, const RangeClause& b) {
   return a.index.text == b.index.text && same(a.low, b.low) && same(a.high, b.high);
@@ -52,17 +54,23 @@ bool same_alternative(const Variant& a, const Variant& b) {
 bool same(const ExprPtr& a, const ExprPtr& b) { return same_alternative(a->node, b->node); }
 
 bool same(const Statement& a, const Statement& b) {
-  return a.type == b.type && a.tensor.text == b.tensor.text && a.op == b.op && same(a.subscripts, b.subscripts) &&
-         same(a.right, b.right) &&
+  return a.type == b.type && a.type_variable == b.type_variable && a.tensor.text == b.tensor.text && a.op == b.op &&
+         same(a.subscripts, b.subscripts) && same(a.right, b.right) &&
          std::equal(a.clauses.begin(), a.clauses.end(), b.clauses.begin(), b.clauses.end(),
                     [](const Clause& x, const Clause& y) { return same_alternative(x.node, y.node); });
 }
 
 bool same(const Parameter& a, const Parameter& b) {
-  return a.type == b.type && a.name.text == b.name.text && same(a.dimensions, b.dimensions);
+  return a.type == b.type && a.type_variable == b.type_variable && a.name.text == b.name.text &&
+         same(a.dimensions, b.dimensions);
 }
 bool same(const ResultDeclaration& a, const ResultDeclaration& b) {
-  return a.type == b.type && a.name.text == b.name.text && same(a.dimensions, b.dimensions);
+  return a.type == b.type && a.type_variable == b.type_variable && a.name.text == b.name.text &&
+         same(a.dimensions, b.dimensions);
+}
+
+bool same(const TypeVariable& a, const TypeVariable& b) {
+  return a.name.text == b.name.text && a.restriction == b.restriction;
 }
 
 bool same(const Definition& a, const Definition& b);
@@ -73,7 +81,8 @@ bool same_items(const std::vector<Item>& a, const std::vector<Item>& b) {
 }
 
 bool same(const Definition& a, const Definition& b) {
-  return a.name.text == b.name.text && same_items(a.parameters, b.parameters) && same_items(a.results, b.results) &&
+  return a.name.text == b.name.text && same_items(a.type_variables, b.type_variables) &&
+         same_items(a.parameters, b.parameters) && same_items(a.results, b.results) &&
          same_items(a.statements, b.statements);
 }
 

@@ -33,7 +33,9 @@ IndexClass StatementScope::classify(const Expr& expr, bool with_scalars) const {
   if (std::holds_alternative<ExtentUse>(expr.node)) return IndexClass::kIndex;
   if (const auto* use = std::get_if<NameUse>(&expr.node)) {
     const Resolved name = resolve(use->name);
-    if (name.kind == NameKind::kLet) return lets[name.id].index_class;
+    if (name.kind == NameKind::kLet) {
+      return with_scalars ? lets[name.id].index_class_with_scalars : lets[name.id].index_class;
+    }
     if (name.kind == NameKind::kScalar && with_scalars) {
       const ScalarType type = scope.definition.scalars[name.id].type;
       return is_integer(type) && type != ScalarType::kUInt64 ? IndexClass::kLiteral : IndexClass::kNone;

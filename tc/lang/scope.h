@@ -2,6 +2,7 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,9 +23,10 @@ struct TensorFacts {
 /// The names that hold for a whole def. Filled by declare_names; the ids are those of TypedDefinition.
 struct Scope {
   const Definition* source = nullptr;
-  TypedDefinition definition;      ///< under construction: sizes, scalars, tensors, arguments, results
-  std::vector<TensorFacts> facts;  ///< of each tensor
-  std::vector<int> written;        ///< the tensor of each statement; -1 for a statement already in error
+  std::set<std::string, std::less<>> defs;  ///< the names of the file's other defs
+  TypedDefinition definition;               ///< under construction: sizes, scalars, tensors, arguments, results
+  std::vector<TensorFacts> facts;           ///< of each tensor
+  std::vector<int> written;                 ///< the tensor of each statement; -1 for a statement already in error
 
   std::map<std::string, int, std::less<>> sizes;
   std::map<std::string, int, std::less<>> scalars;
@@ -53,8 +55,9 @@ enum class IndexClass : uint8_t {
 struct LetFacts {
   const LetClause* clause;
   IndexClass index_class = IndexClass::kNone;
-  int height = 1;    ///< of its tree, lets replaced
-  size_t nodes = 1;  ///< of its tree, lets replaced
+  IndexClass index_class_with_scalars = IndexClass::kNone;  ///< integer scalars counted as literals
+  int height = 1;                                           ///< of its tree, lets replaced
+  size_t nodes = 1;                                         ///< of its tree, lets replaced
   bool used = false;
 };
 

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "tc/lang/instantiate.h"
 #include "tc/lang/parser.h"
 #include "tc/lang/scope.h"
 #include "tc/lang/statement.h"
@@ -10,9 +11,11 @@
 namespace tc::lang {
 namespace {
 
-TypedDefinition analyse_definition(const Definition& definition, Report& report) {
+/// A definition of a file, or an instance of one.
+TypedDefinition analyse_definition(const Definition& definition, const File& file, Report& report) {
   Scope scope;
   scope.source = &definition;
+  for (const Definition& other : file.definitions) scope.defs.insert(other.name.text);
   declare_names(scope, report);
   find_roles(scope, report);
   const std::vector<int> untyped = find_element_types(scope);
@@ -48,6 +51,28 @@ std::string_view name_of(Role role) {
   TC_CHECK(false, "no role has the number {}", static_cast<int>(role));
 }
 
+namespace {
+
+/// T7: a generic def has an instance without errors; else the errors of the first.
+void check_generic(const File& file, const Definition& generic, Report& report) {
+  const size_t errors_before = report.size();
+  check_type_variables(generic, report);
+  if (report.size() > errors_before) return;
+  std::optional<Error> first;
+  for (const TypeArguments& types : instances_of(generic)) {
+    Report of_instance(file.source);
+    const File instance = instance_file(file, generic, types);
+    analyse_definition(instance.definitions[0], file, of_instance);
+    if (of_instance.empty()) return;
+    if (!first) first = in_instance(of_instance.take(), instance);
+  }
+  for (const Diagnostic& diagnostic : first->diagnostics()) {
+    *report.error(*diagnostic.range, "{}", diagnostic.message) = diagnostic;
+  }
+}
+
+}  // namespace
+
 Result<TypedProgram> analyse(const File& file) {
   Report report(file.source);
   TypedProgram program{file.source, {}};
@@ -59,7 +84,11 @@ Result<TypedProgram> analyse(const File& file) {
           .error(definition.name.range, "there are two defs called '{}'", definition.name.text)  // C9
           ->notes.push_back({first->second, "the first one is here"});
     }
-    program.definitions.push_back(analyse_definition(definition, report));
+    if (is_generic(definition)) {
+      check_generic(file, definition, report);
+    } else {
+      program.definitions.push_back(analyse_definition(definition, file, report));
+    }
   }
   if (!report.empty()) return tl::unexpected(report.take());
   return program;

@@ -7,7 +7,8 @@
 namespace tc::lang {
 
 /// Resolves names, gives types and roles, and checks every rule of docs/language.md that needs neither ranges
-/// nor sizes. Reports up to kMaxErrors errors at once.
+/// nor sizes. Generic defs are checked, and left out (T7): their instances are defs of other files
+/// (tc/lang/instantiate.h). Reports up to kMaxErrors errors at once.
 Result<TypedProgram> analyse(const File& file);
 
 /// parse, then analyse.

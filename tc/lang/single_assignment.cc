@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <array>
+#include <string_view>
 
 #include "tc/lang/typed_text.h"
 #include "tc/lang/walk.h"
@@ -47,10 +47,222 @@ class Renaming {
 };
 
 void collect_reads(const TypedExpr& expr, std::set<int>& tensors) {
-  const auto each = [&](const TypedExprPtr& child) { collect_reads(*child, tensors); };
+  for_each_read(expr, [&](const Read& read) { tensors.insert(read.tensor); });
+}
+
+/// PREFIX_NAME, or PREFIX2_NAME where the def has that name, ...
+std::string fresh_name(const TypedDefinition& definition, const std::string& prefix, const std::string& name) {
+  const std::set<std::string> taken = names_in(definition);
+  std::string fresh = fmt::format("{}_{}", prefix, name);
+  for (int n = 2; taken.contains(fresh); ++n) fresh = fmt::format("{}{}_{}", prefix, n, name);
+  return fresh;
+}
+
+/// Follows the statements in order.
+class Versions {
+ public:
+  Versions(TypedDefinition definition, InferredRanges& inferred)
+      : definition_(std::move(definition)), inferred_(inferred) {}
+
+  SingleAssignment run() {
+    number();
+    std::map<int, int> current;
+    const size_t tensors = definition_.tensors.size();
+    for (size_t t = 0; t < tensors; ++t) {
+      if (definition_.tensors[t].role == Role::kInOut) current[static_cast<int>(t)] = old_values(static_cast<int>(t));
+    }
+    for (size_t s = 0; s < definition_.statements.size(); ++s) {
+      TypedStatement& statement = definition_.statements[s];
+      const Renaming rename(current);
+      rename.rename(statement.right);
+      rename.rename(statement.subscripts);
+      rename.rename(statement.exists);
+      const int tensor = statement.tensor;
+      const bool first = s == histories_[tensor].first_of[static_cast<size_t>(state_of_[s])];
+      const auto held = current.find(tensor);
+      const int state = state_of_[s] == histories_[tensor].last() ? tensor : earlier(tensor, state_of_[s]);
+      if (first && held != current.end() && keeps_[s]) before_[state] = held->second;
+      definition_.statements[s].tensor = state;
+      current[tensor] = state;
+    }
+    return {std::move(definition_), std::move(before_)};
+  }
+
+ private:
+  struct History {
+    std::vector<size_t> first_of = {0};  ///< for each state, its first statement; the caller's values come before
+    std::vector<size_t> writers;         ///< of the last state
+    int last() const { return static_cast<int>(first_of.size()) - 1; }
+  };
+
+  /// Which state of its tensor each statement leaves.
+  void number() {
+    std::set<int> read;  // since their states began
+    for (size_t s = 0; s < definition_.statements.size(); ++s) {
+      const TypedStatement& statement = definition_.statements[s];
+      collect_reads(*statement.right, read);
+      for (const TypedExprPtr& subscript : statement.subscripts) collect_reads(*subscript, read);
+      History& history = histories_[statement.tensor];
+      if (history.last() == 0 || read.contains(statement.tensor) || !goes_on(s, history)) {
+        history.first_of.push_back(s);
+        history.writers.clear();
+        read.erase(statement.tensor);
+      }
+      history.writers.push_back(s);
+      state_of_.push_back(history.last());
+      keeps_.push_back(!replaces_all(s));
+    }
+  }
+
+  Access left_of(size_t s) const {
+    const TypedStatement& statement = definition_.statements[s];
+    return {definition_, s, statement.tensor, statement.subscripts};
+  }
+
+  bool starts_afresh(size_t s) const {
+    const AssignOp op = definition_.statements[s].op;
+    return op == AssignOp::kSet || starts_from_identity(op);
+  }
+
+  /// Whether a statement adds to the state that the one before it left.
+  bool goes_on(size_t s, const History& history) const {
+    const auto is_sum = [&](size_t writer) {
+      const AssignOp op = definition_.statements[writer].op;
+      return op == AssignOp::kSet || op == AssignOp::kSumInit || op == AssignOp::kSum;
+    };
+    if (!is_sum(s) || !std::ranges::all_of(history.writers, is_sum)) return false;
+    if (definition_.statements[s].op == AssignOp::kSum) return true;
+    return std::ranges::all_of(history.writers,
+                               [&](size_t writer) { return are_apart(left_of(writer), left_of(s), inferred_); });
+  }
+
+  /// Whether nothing of the state before is left (C2: where data choose the elements, all begin anew).
+  bool replaces_all(size_t s) const {
+    const TypedStatement& statement = definition_.statements[s];
+    if (!starts_afresh(s)) return false;
+    const bool data_chooses =
+        std::ranges::any_of(statement.subscripts, [](const TypedExprPtr& e) { return reads_elements(*e); });
+    return data_chooses || covers(left_of(s), inferred_);
+  }
+
+  /// The tensor that stands for an earlier state; made when it is first asked for.
+  int earlier(int tensor, int state) {
+    const auto [place, fresh] = made_.try_emplace({tensor, state}, static_cast<int>(definition_.tensors.size()));
+    if (!fresh) return place->second;
+    std::string name = fmt::format("{}_{}", definition_.tensors[static_cast<size_t>(tensor)].name, state);
+    const std::set<std::string> taken = names_in(definition_);
+    while (taken.contains(name)) name += "_";
+    return add(tensor, name, Role::kTemporary);
+  }
+
+  /// The caller's values of a tensor that the def updates.
+  int old_values(int tensor) {
+    Tensor& updated = definition_.tensors[static_cast<size_t>(tensor)];
+    updated.role = Role::kResult;
+    const int old = add(tensor, fresh_name(definition_, "old", updated.name), Role::kInput);
+    definition_.arguments.push_back({false, old});
+    return old;
+  }
+
+  int add(int like, const std::string& name, Role role) {
+    Tensor tensor = definition_.tensors[static_cast<size_t>(like)];
+    tensor.name = name;
+    tensor.role = role;
+    tensor.dimensions.reset();
+    definition_.tensors.push_back(std::move(tensor));
+    inferred_.extents.push_back(inferred_.extents[static_cast<size_t>(like)]);
+    return static_cast<int>(definition_.tensors.size()) - 1;
+  }
+
+  TypedDefinition definition_;
+  InferredRanges& inferred_;
+  std::map<int, History> histories_;
+  std::vector<int> state_of_;                ///< that a statement leaves its tensor in
+  std::vector<bool> keeps_;                  ///< whether a statement leaves elements as they were, or uses them
+  std::map<std::pair<int, int>, int> made_;  ///< tensors for earlier states
+  std::map<int, int> before_;
+};
+
+bool is_reducing_by_order(AssignOp op) {
+  return op == AssignOp::kMax || op == AssignOp::kMaxInit || op == AssignOp::kMin || op == AssignOp::kMinInit;
+}
+
+/// Gives what maxima, minima and products reduce a tensor of its own.
+class NamedValues {
+ public:
+  NamedValues(TypedDefinition& definition, InferredRanges& inferred) : definition_(definition), inferred_(inferred) {}
+
+  void run() {
+    for (size_t s = 0; s < definition_.statements.size(); ++s) {
+      if (needs_name(definition_.statements[s])) name_value(s++);
+    }
+  }
+
+ private:
+  bool needs_name(const TypedStatement& statement) const {
+    const bool ordered = is_reducing_by_order(statement.op);
+    const ScalarType type = definition_.tensors[static_cast<size_t>(statement.tensor)].type;
+    if (!is_float(type)) return false;
+    if (!ordered && statement.op != AssignOp::kProduct && statement.op != AssignOp::kProductInit) return false;
+    if (ordered && is_exact(definition_, *statement.right)) return false;
+    const bool is_read = std::holds_alternative<Read>(statement.right->node);
+    return !is_read || (ordered && is_narrow_float(type));
+  }
+
+  void name_value(size_t s) {
+    TypedStatement value = definition_.statements[s];
+    const Tensor& reduced = definition_.tensors[static_cast<size_t>(value.tensor)];
+    const ScalarType type = is_narrow_float(reduced.type) ? ScalarType::kFloat32 : reduced.type;
+    Tensor tensor{fresh_name(definition_, "v", reduced.name),
+                  type,
+                  static_cast<int>(value.indices.size()),
+                  Role::kTemporary,
+                  std::nullopt,
+                  reduced.range};
+    value.tensor = static_cast<int>(definition_.tensors.size());
+    value.op = AssignOp::kSet;
+    value.map_indices = static_cast<int>(value.indices.size());
+    value.subscripts.clear();
+    for (size_t i = 0; i < value.indices.size(); ++i) {
+      value.indices[i].kind = IndexKind::kMap;
+      value.subscripts.push_back(std::make_shared<const TypedExpr>(
+          TypedExpr{IndexRef{static_cast<int>(i)}, ScalarType::kInt64, value.left_range}));
+    }
+    TypedExprPtr read =
+        std::make_shared<const TypedExpr>(TypedExpr{Read{value.tensor, value.subscripts}, type, value.right->range});
+    const auto cast_to = [](ScalarType to, const TypedExprPtr& expr, bool implicit) {
+      return expr->type == to ? expr
+                              : std::make_shared<const TypedExpr>(TypedExpr{Cast{expr, implicit}, to, expr->range});
+    };
+    definition_.statements[s].right = cast_to(reduced.type, read, false);
+    value.right = cast_to(type, value.right, true);
+    std::vector<std::string> extents;
+    for (const auto& range : inferred_.indices[s]) extents.push_back(range.second);
+    inferred_.extents.push_back(std::move(extents));
+    inferred_.indices.insert(inferred_.indices.begin() + static_cast<long>(s), inferred_.indices[s]);
+    definition_.tensors.push_back(std::move(tensor));
+    definition_.statements.insert(definition_.statements.begin() + static_cast<long>(s), std::move(value));
+  }
+
+  TypedDefinition& definition_;
+  InferredRanges& inferred_;
+};
+
+/// Functions that round nothing.
+bool is_exact_function(const std::string& name) {
+  static constexpr std::array<std::string_view, 17> kNames = {
+      "abs",  "fabs",  "max",  "min",       "fmax",  "fmin",  "relu",     "clamp", "sign",
+      "ceil", "floor", "rint", "nearbyint", "round", "trunc", "copysign", "select"};
+  return std::ranges::find(kNames, name) != kNames.end();
+}
+
+}  // namespace
+
+void for_each_read(const TypedExpr& expr, const std::function<void(const Read&)>& visit) {
+  const auto each = [&](const TypedExprPtr& child) { for_each_read(*child, visit); };
   std::visit(Overloaded{
                  [&](const Read& read) {
-                   tensors.insert(read.tensor);
+                   visit(read);
                    std::ranges::for_each(read.subscripts, each);
                  },
                  [&](const TypedUnary& unary) { each(unary.operand); },
@@ -64,107 +276,40 @@ void collect_reads(const TypedExpr& expr, std::set<int>& tensors) {
              expr.node);
 }
 
-/// Follows the statements in order.
-class Versions {
- public:
-  Versions(TypedDefinition definition, const SourcePtr& source, InferredRanges& inferred)
-      : definition_(std::move(definition)), source_(source), inferred_(inferred) {}
-
-  Result<TypedDefinition> run() {
-    if (auto done = number(); !done) return tl::unexpected(done.error());
-    std::map<int, int> current;
-    for (size_t s = 0; s < definition_.statements.size(); ++s) {
-      TypedStatement& statement = definition_.statements[s];
-      const Renaming rename(current);
-      rename.rename(statement.right);
-      rename.rename(statement.subscripts);
-      rename.rename(statement.exists);
-      const int tensor = statement.tensor;
-      statement.tensor = state_of_[s] == states_[tensor] ? tensor : earlier(tensor, state_of_[s]);
-      current[tensor] = statement.tensor;
-    }
-    return std::move(definition_);
-  }
-
- private:
-  /// Which state of its tensor each statement leaves.
-  Result<void> number() {
-    std::set<int> read;  // since they were last overwritten
-    for (size_t s = 0; s < definition_.statements.size(); ++s) {
-      const TypedStatement& statement = definition_.statements[s];
-      collect_reads(*statement.right, read);
-      for (const TypedExprPtr& subscript : statement.subscripts) collect_reads(*subscript, read);
-      const bool sums = statement.op == AssignOp::kSum;
-      const auto refuse = [&](const char* why) {
-        return tl::unexpected(Error(
-            source_, statement.left_range,
-            fmt::format("no gradient is derived through '{}', {}", definition_.tensors[statement.tensor].name, why)));
-      };
-      int& state = states_[statement.tensor];
-      if (state > 0 && !sums && !meets_all(statement.tensor, statement.subscripts, inferred_, s))
-        return refuse("which several statements write");
-      if (state > 0 && sums && begun_by_[statement.tensor] != AssignOp::kSet &&
-          begun_by_[statement.tensor] != AssignOp::kSumInit)
-        return refuse("which is no sum when it is summed into");
-      if (state > 0 && sums && read.contains(statement.tensor)) return refuse("which is read between sums into it");
-      if (state == 0 || !sums) {
-        ++state;
-        begun_by_[statement.tensor] = statement.op;
-        read.erase(statement.tensor);
-      }
-      state_of_.push_back(state);
-    }
-    return {};
-  }
-
-  /// The tensor that stands for an earlier state; made when it is first asked for.
-  int earlier(int tensor, int state) {
-    const auto [place, fresh] = made_.try_emplace({tensor, state}, static_cast<int>(definition_.tensors.size()));
-    if (!fresh) return place->second;
-    Tensor temporary = definition_.tensors[tensor];
-    const std::set<std::string> taken = names_in(definition_);
-    std::string name = fmt::format("{}_{}", temporary.name, state);
-    while (taken.contains(name)) name += "_";
-    temporary.name = name;
-    temporary.role = Role::kTemporary;
-    temporary.dimensions.reset();
-    definition_.tensors.push_back(std::move(temporary));
-    inferred_.extents.push_back(inferred_.extents[tensor]);
-    return place->second;
-  }
-
-  TypedDefinition definition_;
-  const SourcePtr& source_;
-  InferredRanges& inferred_;
-  std::map<int, int> states_;                ///< how many each tensor goes through
-  std::map<int, AssignOp> begun_by_;         ///< the statement that begins its latest state
-  std::vector<int> state_of_;                ///< that a statement leaves its tensor in
-  std::map<std::pair<int, int>, int> made_;  ///< tensors for earlier states
-};
-
-}  // namespace
-
 std::set<int> tensors_read(const TypedExpr& expr) {
   std::set<int> tensors;
   collect_reads(expr, tensors);
   return tensors;
 }
 
-bool meets_all(int tensor, const std::vector<TypedExprPtr>& subscripts, const InferredRanges& inferred,
-               size_t statement) {
-  std::set<int> seen;
-  for (size_t d = 0; d < subscripts.size(); ++d) {
-    const auto* index = std::get_if<IndexRef>(&subscripts[d]->node);
-    if (!index || !seen.insert(index->index).second) return false;
-    const auto& [low, high] = inferred.indices[statement][static_cast<size_t>(index->index)];
-    if (low != "0" || high != inferred.extents[static_cast<size_t>(tensor)][d]) return false;
-  }
-  return true;
+bool is_exact(const TypedDefinition& definition, const TypedExpr& expr) {
+  const auto each = [&](const TypedExprPtr& child) { return is_exact(definition, *child); };
+  const auto rounds = [](const TypedBinary& binary) {
+    return is_float(binary.left->type) && !is_comparison(binary.op);
+  };
+  return std::visit(
+      Overloaded{
+          [&](const Read& read) {
+            const Tensor& tensor = definition.tensors[static_cast<size_t>(read.tensor)];
+            return tensor.role == Role::kInput && std::ranges::all_of(read.subscripts, each);
+          },
+          [&](const TypedUnary& unary) { return each(unary.operand); },
+          [&](const TypedBinary& binary) { return !rounds(binary) && each(binary.left) && each(binary.right); },
+          [&](const Select& select) { return each(select.condition) && each(select.if_true) && each(select.if_false); },
+          [&](const Intrinsic& call) {
+            return (!is_float(expr.type) || is_exact_function(call.name)) && std::ranges::all_of(call.arguments, each);
+          },
+          [&](const Cast& cast) { return each(cast.operand); },
+          [&](const LetRef& let) { return each(let.value); },
+          [](const auto&) { return true; },
+      },
+      expr.node);
 }
 
-Result<TypedDefinition> single_assignment(TypedDefinition definition, const SourcePtr& source,
-                                          InferredRanges& inferred) {
-  return Versions(std::move(definition), source, inferred).run();
+SingleAssignment single_assignment(TypedDefinition definition, InferredRanges& inferred) {
+  SingleAssignment single = Versions(std::move(definition), inferred).run();
+  NamedValues(single.definition, inferred).run();
+  return single;
 }
 
 }  // namespace tc::lang

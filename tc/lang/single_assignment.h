@@ -1,37 +1,41 @@
 #pragma once
 
+#include <functional>
+#include <map>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
+#include "tc/lang/inferred_ranges.h"
 #include "tc/lang/typed_ast.h"
-#include "tc/support/result.h"
 
 namespace tc::lang {
 
-/// What range inference knows of a def, as text over size names.
-struct InferredRanges {
-  std::vector<std::vector<std::string>> extents;  ///< of each tensor
-  /// Of each statement's indices: [low, high).
-  std::vector<std::vector<std::pair<std::string, std::string>>> indices;
-};
-
-/// Whether an access of statement number `statement` meets every element of a tensor: its subscripts are indices, each
-/// once, over whole extents.
-bool meets_all(int tensor, const std::vector<TypedExprPtr>& subscripts, const InferredRanges& inferred,
-               size_t statement);
+/// Calls `visit` with each read of a value, those in subscripts and in lets too.
+void for_each_read(const TypedExpr& expr, const std::function<void(const Read&)>& visit);
 
 /// The tensors that a value is made of, those in subscripts too.
 std::set<int> tensors_read(const TypedExpr& expr);
 
-/// The same def with a tensor for each state that a tensor is read in: a statement that overwrites all of a tensor
-/// writes one of its own, and what is read before it is a temporary NAME_1, NAME_2, ... Several statements may write a
-/// tensor if all but the first are sums into it. `inferred` gets the extents of the new tensors.
+/// Whether a value is the same bit for bit wherever it is computed: no float in it is rounded, and none is read of a
+/// tensor that is not an input.
+bool is_exact(const TypedDefinition& definition, const TypedExpr& expr);
+
+/// A def with a tensor for each state that a tensor goes through.
+struct SingleAssignment {
+  TypedDefinition definition;
+  /// Of a tensor, the one that is its state before: it keeps those elements that its first statement does not write,
+  /// and that statement's operator combines with them.
+  std::map<int, int> before;
+};
+
+/// The same def in which a statement that overwrites a tensor writes one of its own, and the tensor's earlier states
+/// are temporaries NAME_1, NAME_2, ...
 ///     O(n) = exp(I(n));  O(n) = O(n) / 2   ==>   O_1(n) = exp(I(n));  O(n) = O_1(n) / 2
-/// Errors: a part of a tensor is overwritten; a tensor is read between sums into it; a minimum, maximum or product is
-/// summed into.
-Result<TypedDefinition> single_assignment(TypedDefinition definition, const SourcePtr& source,
-                                          InferredRanges& inferred);
+/// The caller's values of an in-out tensor C are an input `old_C`, and C is a result. Several statements write one
+/// state if nothing reads it between them, and all but the first are sums into it or write elements of their own.
+/// What a maximum, minimum or product reduces is a tensor or exact: other values become temporaries v_NAME. They are
+/// of float32 where the tensor is narrower.
+///     m(i) max=! 2 * x(i,k)   ==>   v_m(i,k) = 2 * x(i,k);  m(i) max=! v_m(i,k)
+/// `inferred` gets what belongs to the new tensors and statements.
+SingleAssignment single_assignment(TypedDefinition definition, InferredRanges& inferred);
 
 }  // namespace tc::lang

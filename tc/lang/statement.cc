@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <set>
 
+#include "tc/lang/advice.h"
 #include "tc/lang/intrinsics.h"
+#include "tc/lang/numbers.h"
 #include "tc/lang/typing.h"
 #include "tc/lang/walk.h"
+#include "tc/support/nearest.h"
 
 namespace tc::lang {
 namespace {
@@ -87,7 +90,7 @@ class StatementAnalysis {
             .error(expr.range, "the let '{}' is used before it has a value", use->name)  // C10
             ->notes.push_back({later.at(use->name), fmt::format("'{}' is named here", use->name)});
       });
-      LetFacts facts{let, names_.classify(*let->value)};
+      LetFacts facts{let, names_.classify(*let->value), names_.classify(*let->value, true)};
       facts.height = 1 + measure(*let->value, facts.nodes);
       if (const auto index = scope_.index_names.find(let->name.text); index != scope_.index_names.end()) {
         report_
@@ -123,7 +126,7 @@ class StatementAnalysis {
       }
     }
     for_each_child(expr, [&](const Expr& child) { height = std::max(height, measure(child, nodes)); });
-    return std::min(height, 2 * kMaxDepth) + 1;
+    return std::min(height, 2 * kMaxHeight) + 1;
   }
 
   /// Lets can multiply a statement: each use counts in full.
@@ -135,11 +138,11 @@ class StatementAnalysis {
       height = std::max(height, let.height);
       nodes = std::max(nodes, let.nodes);
     }
-    if (height > kMaxDepth) {
+    if (height > kMaxHeight) {
       report_.error(source_.left_range,
                     "this statement is nested too deeply when its lets are replaced: at most {} levels "
                     "are allowed",
-                    kMaxDepth);
+                    kMaxHeight);
     } else if (nodes > kMaxNodes) {
       report_.error(source_.left_range,
                     "this statement is too large when its lets are replaced: at most {} operations are "
@@ -211,7 +214,7 @@ class StatementAnalysis {
     }
   }
 
-  /// C7. Every index of a left side with `=` names its dimension.
+  /// C7. With `=` the left side reads no tensor.
   void check_left() {
     if (is_reducing(source_.op)) {
       if (scope_.definition.tensors[typed_.tensor].type == ScalarType::kBool) {
@@ -221,13 +224,55 @@ class StatementAnalysis {
       return;
     }
     for (const ExprPtr& subscript : source_.subscripts) {
-      const auto* use = std::get_if<NameUse>(&subscript->node);
-      if (use && names_.resolve(use->name).kind == NameKind::kIndex) continue;
+      if (is_left_arithmetic(*subscript)) continue;
+      if (find_constant(report_.source()->text(subscript->range))) {
+        report_.error(subscript->range, "'{}' is a constant, so it cannot be an index",
+                      report_.source()->text(subscript->range));  // C9
+        continue;
+      }
       report_.error(subscript->range,
-                    "with '=' the left side takes names of indices, and '{}' is none: an expression needs a "
-                    "reducing operator such as '+='",
+                    "with '=' a subscript on the left is made of indices, sizes, integer scalars and numbers, and '{}' "
+                    "is not: it needs a reducing operator such as '+='",
                     report_.source()->text(subscript->range));  // C7
     }
+  }
+
+  /// Indices, sizes, extents, integer scalars and integer numbers with + - * / and %, lets of these too.
+  bool is_left_arithmetic(const Expr& expr) const {
+    if (const auto* use = std::get_if<NameUse>(&expr.node)) {
+      const Resolved name = names_.resolve(use->name);
+      if (name.kind == NameKind::kLet) return is_left_arithmetic(*names_.lets[name.id].clause->value);
+      return name.kind == NameKind::kIndex || name.kind == NameKind::kSize ||
+             (name.kind == NameKind::kScalar && is_integer(scope_.definition.scalars[name.id].type));
+    }
+    if (const auto* unary = std::get_if<Unary>(&expr.node)) {
+      return unary->op == UnaryOp::kNegate && is_left_arithmetic(*unary->operand);
+    }
+    if (const auto* binary = std::get_if<Binary>(&expr.node)) {
+      return !is_logic(binary->op) && !is_comparison(binary->op) && is_left_arithmetic(*binary->left) &&
+             is_left_arithmetic(*binary->right);
+    }
+    return std::holds_alternative<IntegerLiteral>(expr.node) || std::holds_alternative<ExtentUse>(expr.node);
+  }
+
+  /// A call of `sum` is why there is a reduction; else the name may be misspelt.
+  std::string reduction_note() const {
+    std::string note = "a name that is not declared is an index";
+    walk(*source_.right, [&](const Expr& expr) {
+      const auto* apply = std::get_if<Apply>(&expr.node);
+      if (!apply || scope_.tensors.contains(apply->name.text) || find_intrinsic(apply->name.text)) return;
+      if (const auto advice = advice_for_function(apply->name.text); !advice.empty()) note = advice;
+    });
+    // Short names are near to too many: the size of an index 'k' is often 'K'.
+    const std::string& index = typed_.indices[typed_.map_indices].name;
+    std::vector<std::string> declared;
+    for (const auto* names : {&scope_.sizes, &scope_.scalars, &scope_.tensors}) {
+      for (const auto& [name, id] : *names) declared.push_back(name);
+    }
+    if (const std::string near = nearest(index, declared); index.size() > 2 && !near.empty()) {
+      note += fmt::format("; did you mean '{}'?", near);
+    }
+    return note;
   }
 
   /// C1.
@@ -243,7 +288,7 @@ class StatementAnalysis {
                "'=' cannot reduce over {} {}, which {} not on the left: write "
                "'+=!' or another reducing operator",
                many ? "the indices" : "the index", names, many ? "are" : "is")  // C1
-        ->notes.push_back({std::nullopt, "a name that is not declared is an index"});
+        ->notes.push_back({std::nullopt, reduction_note()});
   }
 
   void check_lets_are_used() {
@@ -311,7 +356,8 @@ class StatementAnalysis {
     for (const ExprPtr& subscript : source_.subscripts) {
       typed_.subscripts.push_back(typing.index(*subscript, "a subscript"));
     }
-    const ScalarType type = scope_.definition.tensors[typed_.tensor].type;
+    ScalarType type = scope_.definition.tensors[typed_.tensor].type;
+    if (is_float8(type) && is_reducing(source_.op)) type = ScalarType::kFloat32;  // T3
     typed_.right = typing.value_of_type(*source_.right, type, typed_.tensor);
     for (const Clause& clause : source_.clauses) {
       if (const auto* range = std::get_if<RangeClause>(&clause.node)) {

@@ -2,41 +2,18 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <cmath>
 
 #include <algorithm>
+#include <optional>
 #include <ranges>
-#include <set>
 
+#include "tc/lang/derivatives.h"
 #include "tc/lang/typed_text.h"
 #include "tc/lang/walk.h"
-#include "tc/support/plural.h"
 
 namespace tc::lang {
 namespace {
-
-/// f'(x), where {x} is the argument and {t} the name of its type, which inexact constants carry.
-const std::map<std::string, std::string>& derivatives() {
-  static const std::map<std::string, std::string> known = {
-      {"exp", "exp({x})"},
-      {"expm1", "exp({x})"},
-      {"exp2", "(exp2({x}) * {t}(0.6931471805599453))"},
-      {"log", "(1.0 / {x})"},
-      {"log1p", "(1.0 / (1.0 + {x}))"},
-      {"log2", "(1.0 / ({x} * {t}(0.6931471805599453)))"},
-      {"sqrt", "(0.5 / sqrt({x}))"},
-      {"rsqrt", "(-0.5 * rsqrt({x}) / {x})"},
-      {"sin", "cos({x})"},
-      {"cos", "(-sin({x}))"},
-      {"sinh", "cosh({x})"},
-      {"cosh", "sinh({x})"},
-      {"tanh", "(1.0 - tanh({x}) * tanh({x}))"},
-      {"atan", "(1.0 / (1.0 + {x} * {x}))"},
-      {"sigmoid", "(sigmoid({x}) * (1.0 - sigmoid({x})))"},
-      {"erf", "({t}(1.1283791670955126) * exp(-({x} * {x})))"},
-      {"abs", "sign({x})"},
-  };
-  return known;
-}
 
 /// A choice around what is differentiated.
 struct Guard {
@@ -50,26 +27,25 @@ struct Guard {
   }
 };
 
-/// Whether an index depends on data.
-bool reads_elements(const TypedExpr& expr) {
-  return std::visit(
-      Overloaded{
-          [](const Read&) { return true; },
-          [](const TypedUnary& unary) { return reads_elements(*unary.operand); },
-          [](const TypedBinary& binary) { return reads_elements(*binary.left) || reads_elements(*binary.right); },
-          [](const Select& select) {
-            return reads_elements(*select.condition) || reads_elements(*select.if_true) ||
-                   reads_elements(*select.if_false);
-          },
-          [](const Intrinsic& call) {
-            return std::ranges::any_of(call.arguments, [](const auto& a) { return reads_elements(*a); });
-          },
-          [](const Cast& cast) { return reads_elements(*cast.operand); },
-          [](const LetRef& let) { return reads_elements(*let.value); },
-          [](const auto&) { return false; },
-      },
-      expr.node);
+}  // namespace
+
+bool changes_with(const TypedExpr& expr, const Adjoints& adjoints) {
+  if (!is_float(expr.type)) return false;
+  const auto changes = [&](const TypedExprPtr& part) { return changes_with(*part, adjoints); };
+  return std::visit(Overloaded{
+                        [&](const Read& read) { return adjoints.contains(read.tensor); },
+                        [&](const TypedUnary& unary) { return changes(unary.operand); },
+                        [&](const TypedBinary& binary) { return changes(binary.left) || changes(binary.right); },
+                        [&](const Select& select) { return changes(select.if_true) || changes(select.if_false); },
+                        [&](const Intrinsic& call) { return std::ranges::any_of(call.arguments, changes); },
+                        [&](const Cast& cast) { return changes(cast.operand); },
+                        [&](const LetRef& let) { return changes(let.value); },
+                        [](const auto&) { return false; },
+                    },
+                    expr.node);
 }
+
+namespace {
 
 class StatementGradient {
  public:
@@ -83,17 +59,7 @@ class StatementGradient {
         adjoints_(adjoints),
         widened_(widened) {}
 
-  Result<std::vector<Contribution>> run() {
-    const std::string subscripts = subscripts_text(definition_, statement_, statement_.subscripts);
-    std::string adjoint = adjoints_.names.at(statement_.tensor) + subscripts;
-    if (widened_ && is_narrow_float(definition_.tensors[statement_.tensor].type))
-      adjoint = fmt::format("float32({})", adjoint);
-    if (statement_.op == AssignOp::kMaxInit || statement_.op == AssignOp::kMinInit) {
-      // Those that are the best share alike, as in PyTorch's amax.
-      const std::string& name = definition_.tensors[statement_.tensor].name;
-      adjoint = fmt::format("({} == {}{} ? {} / {}{}{} : 0.0)", text(*statement_.right), name, subscripts, adjoint,
-                            adjoints_.counts, name, subscripts);
-    }
+  Result<std::vector<Contribution>> run(const std::string& adjoint) {
     if (auto done = differentiate(*statement_.right, adjoint); !done) return tl::unexpected(done.error());
     return std::move(contributions_);
   }
@@ -101,27 +67,19 @@ class StatementGradient {
  private:
   std::string text(const TypedExpr& expr) const { return typed_text(definition_, statement_, expr, widened_); }
 
+  /// Text of a function's argument, which keeps its type where the other arguments are not at hand.
+  std::string argument_text(const TypedExpr& expr) const {
+    const auto* cast = std::get_if<Cast>(&expr.node);
+    if (!cast || !cast->implicit || !is_float(expr.type)) return text(expr);
+    const ScalarType type = widened_ && is_narrow_float(expr.type) ? ScalarType::kFloat32 : expr.type;
+    return fmt::format("{}({})", name_of(type), text(*cast->operand));
+  }
+
   tl::unexpected<Error> refuse(const TypedExpr& expr, const std::string& sentence) const {
     return tl::unexpected(Error(source_, expr.range, sentence));
   }
 
-  /// Whether the value changes with an element whose gradient is wanted.
-  bool depends(const TypedExpr& expr) const {
-    const auto any = [&](const std::vector<TypedExprPtr>& items) {
-      return std::ranges::any_of(items, [&](const TypedExprPtr& item) { return depends(*item); });
-    };
-    return std::visit(Overloaded{
-                          [&](const Read& read) { return adjoints_.names.contains(read.tensor); },
-                          [&](const TypedUnary& unary) { return depends(*unary.operand); },
-                          [&](const TypedBinary& binary) { return depends(*binary.left) || depends(*binary.right); },
-                          [&](const Select& select) { return depends(*select.if_true) || depends(*select.if_false); },
-                          [&](const Intrinsic& call) { return any(call.arguments); },
-                          [&](const Cast& cast) { return is_float(expr.type) && depends(*cast.operand); },
-                          [&](const LetRef& let) { return depends(*let.value); },
-                          [](const auto&) { return false; },
-                      },
-                      expr.node);
-  }
+  bool depends(const TypedExpr& expr) const { return changes_with(expr, adjoints_); }
 
   /// Hands the adjoint of an expression on to what it is made of.
   Result<void> differentiate(const TypedExpr& expr, const std::string& adjoint) {
@@ -165,18 +123,20 @@ class StatementGradient {
   Result<void> take(const Read& read, std::string adjoint) {
     for (const Guard& guard : guards_ | std::views::reverse) adjoint = guard.of(adjoint, "0.0");
     const std::string subscripts = subscripts_of(read);
-    std::set<int> plain;
-    for (const TypedExprPtr& subscript : read.subscripts) {
-      if (const auto* index = std::get_if<IndexRef>(&subscript->node)) plain.insert(index->index);
-    }
-    const bool once = plain.size() == read.subscripts.size() && plain.size() == statement_.indices.size();
+    const Access access{definition_, number_, read.tensor, read.subscripts};
+    const bool plain = is_plain(read.subscripts);
     for (Contribution& known : contributions_) {
       if (known.tensor != read.tensor || known.subscripts != subscripts) continue;
       known.value += " + " + adjoint;
       return {};
     }
-    const bool all = meets_all(read.tensor, read.subscripts, inferred_, number_);
-    contributions_.push_back({read.tensor, subscripts, adjoint, once, all, widened_});
+    Contribution made{read.tensor, subscripts, adjoint};
+    made.once = plain && read.subscripts.size() == statement_.indices.size();
+    made.all = (plain || std::ranges::none_of(guards_, &Guard::is_read)) && covers(access, inferred_);
+    made.scattered =
+        std::ranges::any_of(read.subscripts, [](const TypedExprPtr& subscript) { return reads_elements(*subscript); });
+    made.wide = widened_;
+    contributions_.push_back(std::move(made));
     return {};
   }
 
@@ -221,31 +181,87 @@ class StatementGradient {
   }
 
   Result<void> of_call(const TypedExpr& expr, const Intrinsic& call, const std::string& adjoint) {
-    const TypedExpr& first = *call.arguments[0];
-    const std::string x = text(first);
-    if (const auto known = derivatives().find(call.name); known != derivatives().end()) {
-      const ScalarType type = is_narrow_float(expr.type) ? ScalarType::kFloat32 : expr.type;
-      const std::string slope =
-          fmt::format(fmt::runtime(known->second), fmt::arg("x", x), fmt::arg("t", name_of(type)));
-      return differentiate(first, fmt::format("({} * {})", adjoint, slope));
+    if (call.name == "relu") return where({text(*call.arguments[0]) + " > 0.0"}, *call.arguments[0], adjoint);
+    if (call.name == "max" || call.name == "fmax") return of_best(call, ">", adjoint);
+    if (call.name == "min" || call.name == "fmin") return of_best(call, "<", adjoint);
+    if (call.name == "clamp") return of_clamp(call, adjoint);
+    if (call.name == "pow") return of_power(call, adjoint);
+    std::vector<std::string> arguments;
+    for (const TypedExprPtr& argument : call.arguments) arguments.push_back(argument_text(*argument));
+    const ScalarType type = is_narrow_float(expr.type) ? ScalarType::kFloat32 : expr.type;
+    const auto slopes = partial_derivatives(call.name, arguments, std::string(name_of(type)));
+    if (!slopes) {
+      return refuse(expr, fmt::format("no gradient is derived through '{}': its derivative is no function of the "
+                                      "language; give the gradient as a def of your own",
+                                      call.name));
     }
-    if (call.name == "relu") return where({x + " > 0.0"}, first, adjoint);
-    const bool is_max = call.name == "max" || call.name == "fmax";
-    if ((is_max || call.name == "min" || call.name == "fmin") && call.arguments.size() == 2) {
-      const std::string y = text(*call.arguments[1]);
-      const char* const better = is_max ? ">" : "<";
-      // Of equal operands each gets half, as PyTorch has it.
-      const std::string share = fmt::format("(({} == {} ? 0.5 : 1.0) * {})", x, y, adjoint);
-      if (auto done = where({fmt::format("{} {}= {}", x, better, y)}, first, share); !done) return done;
-      return where({fmt::format("{} {}= {}", y, better, x)}, *call.arguments[1], share);
+    for (size_t a = 0; a < slopes->size(); ++a) {
+      if ((*slopes)[a].empty()) continue;
+      const bool is_one = (*slopes)[a] == "1.0";
+      auto done = differentiate(*call.arguments[a], is_one ? adjoint : fmt::format("({} * {})", adjoint, (*slopes)[a]));
+      if (!done) return done;
     }
-    if (call.name == "pow") {
-      const std::string y = text(*call.arguments[1]);
-      return both(first, fmt::format("({} * {} * pow({}, {} - 1.0))", adjoint, y, x, y), *call.arguments[1],
-                  fmt::format("({} * log({}) * pow({}, {}))", adjoint, x, x, y));
+    return {};
+  }
+
+  /// Of equal operands each gets the same share, as in PyTorch's maximum.
+  Result<void> of_best(const Intrinsic& call, const char* better, const std::string& adjoint) {
+    const bool skips_nan = call.name == "fmax" || call.name == "fmin";
+    for (size_t a = 0; a < call.arguments.size(); ++a) {
+      if (!depends(*call.arguments[a])) continue;
+      const std::string x = text(*call.arguments[a]);
+      std::vector<std::string> wins, ties;
+      for (size_t b = 0; b < call.arguments.size(); ++b) {
+        if (b == a) continue;
+        const std::string y = text(*call.arguments[b]);
+        const auto* constant = std::get_if<FloatConstant>(&call.arguments[b]->node);
+        const bool may_be_nan = skips_nan && !(constant && !std::isnan(constant->value));
+        wins.push_back(may_be_nan ? fmt::format("({0} {2}= {1} || isnan({1}))", x, y, better)
+                                  : fmt::format("{} {}= {}", x, better, y));
+        ties.push_back(fmt::format("{} == {}", x, y));
+      }
+      std::string share = fmt::format("(({} ? 0.5 : 1.0) * {})", ties[0], adjoint);
+      if (ties.size() > 1)
+        share = fmt::format("({} / (1.0 + ({} ? 1.0 : 0.0)))", adjoint, fmt::join(ties, " ? 1.0 : 0.0) + ("));
+      auto done = where({fmt::format("{}", fmt::join(wins, " && "))}, *call.arguments[a], share);
+      if (!done) return done;
     }
-    return refuse(expr, fmt::format("no derivative is known for '{}' of {}", call.name,
-                                    plural(static_cast<int64_t>(call.arguments.size()), "argument")));
+    return {};
+  }
+
+  /// min(max(x, lo), hi); between equal bounds, and on them, x gets it all, as in PyTorch's clamp.
+  Result<void> of_clamp(const Intrinsic& call, const std::string& adjoint) {
+    const std::string x = text(*call.arguments[0]), lo = text(*call.arguments[1]), hi = text(*call.arguments[2]);
+    const auto in = where({fmt::format("({0} >= {1} && {0} <= {2})", x, lo, hi)}, *call.arguments[0], adjoint);
+    if (!in) return in;
+    const auto below = where({fmt::format("({} < {} && {} <= {})", x, lo, lo, hi)}, *call.arguments[1], adjoint);
+    if (!below) return below;
+    return where({fmt::format("({} > {} || {} > {})", x, hi, lo, hi)}, *call.arguments[2], adjoint);
+  }
+
+  /// The value of a number, behind an implicit conversion too.
+  static std::optional<double> number(const TypedExpr& expr) {
+    if (const auto* cast = std::get_if<Cast>(&expr.node); cast && cast->implicit) return number(*cast->operand);
+    const auto* constant = std::get_if<FloatConstant>(&expr.node);
+    return constant ? std::optional(constant->value) : std::nullopt;
+  }
+
+  Result<void> of_power(const Intrinsic& call, const std::string& adjoint) {
+    const TypedExpr &base = *call.arguments[0], &power = *call.arguments[1];
+    const std::string x = argument_text(base), y = argument_text(power);
+    std::string slope;
+    if (const std::optional<double> exponent = number(power)) {
+      if (*exponent == 0) return {};
+      TypedExpr less = power;
+      less.node = FloatConstant{*exponent - 1};
+      slope = fmt::format("({} * {} * pow({}, {}))", adjoint, text(power), x, text(less));
+    } else {
+      slope = fmt::format("({1} == 0.0 ? 0.0 : {0} * {1} * pow({2}, {1} - 1.0))", adjoint, y, x);
+    }
+    // Of 0 to the y, with y > 0, the slope by y is 0, though the logarithm is infinite.
+    std::string by_power = fmt::format("({0} * log({1}) * pow({1}, {2}))", adjoint, x, y);
+    if (number(base).value_or(0) == 0) by_power = fmt::format("({} == 0.0 && {} >= 0.0 ? 0.0 : {})", x, y, by_power);
+    return both(base, slope, power, by_power);
   }
 
   const TypedDefinition& definition_;
@@ -263,8 +279,9 @@ class StatementGradient {
 
 Result<std::vector<Contribution>> statement_gradient(const TypedDefinition& definition, size_t number,
                                                      const SourcePtr& source, const InferredRanges& inferred,
-                                                     const Adjoints& adjoints, bool widened) {
-  return StatementGradient(definition, number, source, inferred, adjoints, widened).run();
+                                                     const Adjoints& adjoints, const std::string& adjoint,
+                                                     bool widened) {
+  return StatementGradient(definition, number, source, inferred, adjoints, widened).run(adjoint);
 }
 
 }  // namespace tc::lang

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tc/lang/ast.h"
+#include "tc/support/error.h"
 #include "tc/support/scalar_type.h"
 #include "tc/support/source.h"
 
@@ -53,7 +54,8 @@ struct ExtentRef {
   int tensor;
   int dimension;
 };
-/// A read of TypedDefinition::tensors[tensor]; one int64 subscript for each dimension.
+/// A read of TypedDefinition::tensors[tensor]; one int64 subscript for each dimension. Of an 8-bit float it is the
+/// operand of an implicit Cast to float32 (T8), and so is a Cast to one.
 struct Read {
   int tensor;
   std::vector<TypedExprPtr> subscripts;
@@ -160,8 +162,8 @@ struct Let {
 struct TypedStatement {
   int tensor;  ///< written
   AssignOp op;
-  std::vector<TypedExprPtr> subscripts;  ///< of the left side; int64. IndexRef each, unless `op` reduces (C7)
-  TypedExprPtr right;                    ///< of the tensor's type
+  std::vector<TypedExprPtr> subscripts;  ///< of the left side; int64. With kSet they read no tensor (C7)
+  TypedExprPtr right;                    ///< of the tensor's type; float32 where `op` reduces 8-bit floats
   std::vector<Index> indices;            ///< map indices, then reduction indices, each by first appearance
   int map_indices;                       ///< how many of `indices` are map indices
   std::vector<Let> lets;
@@ -179,6 +181,7 @@ struct TypedDefinition {
   std::vector<Argument> arguments;
   std::vector<int> results;  ///< into tensors, in the order of the signature; kResult or kInOut
   std::vector<TypedStatement> statements;
+  std::vector<Note> remarks;  ///< what `check` tells of a def that means something else than it may seem to
 };
 
 struct TypedProgram {

@@ -1,10 +1,12 @@
 #include "tc/lang/typing.h"
 
+#include "tc/lang/advice.h"
+#include "tc/lang/format.h"
 #include "tc/lang/intrinsics.h"
-#include "tc/lang/literals.h"
-#include "tc/lang/suggest.h"
+#include "tc/lang/numbers.h"
 #include "tc/lang/types.h"
 #include "tc/lang/walk.h"
+#include "tc/support/nearest.h"
 
 namespace tc::lang {
 
@@ -48,13 +50,20 @@ TypedExprPtr Typing::value(const Expr& expr) {
 }
 
 TypedExprPtr Typing::value_of_type(const Expr& expr, ScalarType type, int tensor) {
+  if (is_float8(type)) {  // T8
+    TypedExprPtr typed = value_of_type(expr, ScalarType::kFloat32, tensor);
+    return typed ? widen(std::move(typed), type) : nullptr;
+  }
   if (is_literal(expr)) {
     const auto literal = evaluate_literal(expr, report_);
+    if (literal) note_whole_quotients(expr, type);
     return literal ? make_constant(*literal, type, false, expr.range, report_) : nullptr;
   }
   TypedExprPtr typed = value(expr);
-  if (!typed || widens(typed->type, type)) return typed ? widen(std::move(typed), type) : nullptr;
+  if (!typed) return nullptr;
+  if (widens(typed->type, type)) return promote(std::move(typed), type, expr);
   const std::string& name = scope_.definition.tensors[tensor].name;
+  type = scope_.definition.tensors[tensor].type;
   const bool logic = typed->type == ScalarType::kBool || type == ScalarType::kBool;
   Diagnostic* error =
       logic ? report_.error(expr.range, "'{}' is {} and its right side is {}: a conversion needs a cast, {}(...)", name,
@@ -106,13 +115,30 @@ std::nullptr_t Typing::undefined(const Name& name) {
     report_.error(name.range, "'{}' is a {}, so it has no elements and no dimensions", name.text, kind);  // C9
     return nullptr;
   }
-  Diagnostic* error = report_.error(name.range, "'{}' is neither a tensor nor an intrinsic", name.text);  // C9
-  std::vector<std::string_view> candidates;
-  for (const Tensor& tensor : scope_.definition.tensors) candidates.push_back(tensor.name);
-  for (const IntrinsicInfo& info : all_intrinsics()) candidates.push_back(info.name);
-  if (auto near = nearest(name.text, candidates)) {
-    error->notes.push_back({std::nullopt, fmt::format("did you mean '{}'?", *near)});
+  if (scope_.defs.contains(name.text)) {
+    report_.error(name.range, "'{}' is a def, and a def cannot call another: write its statements in this one",
+                  name.text);  // C9
+    return nullptr;
   }
+  Diagnostic* error = report_.error(name.range, "'{}' is neither a tensor nor an intrinsic", name.text);  // C9
+  if (const auto advice = advice_for_function(name.text); !advice.empty()) {
+    error->notes.push_back({std::nullopt, std::string(advice)});
+    return nullptr;
+  }
+  std::vector<std::string> candidates;
+  for (const Tensor& tensor : scope_.definition.tensors) candidates.push_back(tensor.name);
+  for (const IntrinsicInfo& info : all_intrinsics()) candidates.emplace_back(info.name);
+  if (const std::string near = nearest(name.text, candidates); !near.empty()) {
+    error->notes.push_back({std::nullopt, fmt::format("did you mean '{}'?", near)});
+    return nullptr;
+  }
+  constexpr size_t kFew = 8;
+  const std::vector<Tensor>& tensors = scope_.definition.tensors;
+  std::string list;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    list += fmt::format("{}'{}'", i == 0 ? "" : i + 1 == tensors.size() ? " and " : ", ", tensors[i].name);
+  }
+  if (tensors.size() <= kFew) error->notes.push_back({std::nullopt, fmt::format("the tensors here are {}", list)});
   return nullptr;
 }
 
@@ -131,7 +157,9 @@ TypedExprPtr Typing::read(int tensor, const std::vector<ExprPtr>& subscripts, co
     read.subscripts.push_back(index(*subscript, "a subscript"));
     complete &= read.subscripts.back() != nullptr;
   }
-  return complete ? make(std::move(read), declared.type, at) : nullptr;
+  if (!complete) return nullptr;
+  TypedExprPtr element = make(std::move(read), declared.type, at);
+  return is_float8(declared.type) ? widen(std::move(element), ScalarType::kFloat32) : element;  // T8
 }
 
 TypedExprPtr Typing::condition(const Expr& expr, std::string_view of) {
@@ -185,7 +213,7 @@ TypedExprPtr Typing::binary(const Binary& binary, const Expr& at) {
     report_.error(at.range, "'%' takes integers: write fmod(x, y) for floats");  // R8
     return nullptr;
   }
-  return make(TypedBinary{binary.op, widen(left, type), widen(right, type)}, type, at);
+  return make(TypedBinary{binary.op, promote(left, type, *binary.left), promote(right, type, *binary.right)}, type, at);
 }
 
 TypedExprPtr Typing::compare(const Binary& binary, const Expr& at) {
@@ -213,7 +241,8 @@ TypedExprPtr Typing::compare(const Binary& binary, const Expr& at) {
     return nullptr;
   }
   const ScalarType type = meet(left->type, right->type);
-  return make(TypedBinary{binary.op, widen(left, type), widen(right, type)}, ScalarType::kBool, at);
+  return make(TypedBinary{binary.op, promote(left, type, *binary.left), promote(right, type, *binary.right)},
+              ScalarType::kBool, at);
 }
 
 TypedExprPtr Typing::select(const Expr& condition_expr, const Expr& if_true, const Expr& if_false, const Expr& at,
@@ -228,19 +257,78 @@ TypedExprPtr Typing::select(const Expr& condition_expr, const Expr& if_true, con
     return nullptr;
   }
   const ScalarType type = left->type == ScalarType::kBool ? left->type : meet(left->type, right->type);  // T4
-  return make(Select{chosen, widen(left, type), widen(right, type)}, type, at);
+  return make(Select{chosen, promote(left, type, if_true), promote(right, type, if_false)}, type, at);
 }
 
 TypedExprPtr Typing::cast(const CastTo& cast, const Expr& at) {
   if (is_literal(*cast.operand)) {
     const auto literal = evaluate_literal(*cast.operand, report_);
+    if (literal && is_float8(cast.type)) return float8_constant(*literal, cast);
     return literal ? make_constant(*literal, cast.type, true, cast.operand->range, report_) : nullptr;
   }
   const bool exact = cast.type == ScalarType::kInt64 && names_.classify(*cast.operand) == IndexClass::kIndex;
   if (exact) return index(*cast.operand, "an index");
   TypedExprPtr operand = value(*cast.operand);
   if (!operand || operand->type == cast.type) return operand;
-  return make(Cast{operand, false}, cast.type, at);
+  if (!is_float8(cast.type)) return make(Cast{operand, false}, cast.type, at);
+  // T8: the value is that of an element, read again. An integer that float32 cannot hold saturates anyway.
+  if (!is_float(operand->type)) operand = make(Cast{operand, true}, ScalarType::kFloat32, at);
+  return widen(make(Cast{operand, false}, cast.type, at), ScalarType::kFloat32);
+}
+
+/// T8: rounded once, to a number that float32 holds.
+TypedExprPtr Typing::float8_constant(const LiteralValue& value, const CastTo& cast) {
+  const double exact = std::visit([](auto v) { return static_cast<double>(v); }, value);
+  return make_constant(round_to(cast.type, exact), ScalarType::kFloat32, true, cast.operand->range, report_);
+}
+
+TypedExprPtr Typing::promote(TypedExprPtr typed, ScalarType type, const Expr& expr) {
+  if (is_integer(typed->type)) note_whole_quotients(expr, type);
+  return widen(std::move(typed), type);
+}
+
+/// T6. What stands in a cast is meant, as float(i / 2) is.
+void Typing::note_whole_quotients(const Expr& expr, ScalarType type) {
+  if (!is_float(type)) return;
+  if (const auto* unary = std::get_if<Unary>(&expr.node)) return note_whole_quotients(*unary->operand, type);
+  if (const auto* choice = std::get_if<Conditional>(&expr.node)) {
+    note_whole_quotients(*choice->if_true, type);
+    return note_whole_quotients(*choice->if_false, type);
+  }
+  const auto* binary = std::get_if<Binary>(&expr.node);
+  if (!binary || binary->op < BinaryOp::kAdd) return;
+  note_whole_quotients(*binary->left, type);
+  note_whole_quotients(*binary->right, type);
+  if (binary->op != BinaryOp::kDiv || !loses_a_fraction(*binary)) return;
+  const std::string divisor = std::holds_alternative<Binary>(binary->right->node)
+                                  ? fmt::format("({})", format(*binary->right))
+                                  : format(*binary->right);
+  const auto* number = std::get_if<IntegerLiteral>(&binary->left->node);
+  const std::string dividend =
+      number ? fmt::format("{}.0", number->value)
+             : fmt::format("{}({})", type == ScalarType::kFloat64 ? "double" : "float", format(*binary->left));
+  const std::string quotient = format(expr);
+  scope_.definition.remarks.push_back(
+      {expr.range,
+       fmt::format("'{0}' divides integers, so it is rounded down before it becomes {1}: write {2} / {3}, or "
+                   "{1}({0}) if that is meant",
+                   quotient, name_of(type), dividend, divisor)});
+}
+
+/// False for numbers whose quotient is whole, and for a quotient of floats.
+bool Typing::loses_a_fraction(const Binary& quotient) {
+  const Expr* const sides[] = {quotient.left.get(), quotient.right.get()};
+  std::vector<LiteralValue> numbers;
+  for (const Expr* side : sides) {
+    if (!is_literal(*side)) continue;
+    Report ignored(report_.source());
+    const auto value = evaluate_literal(*side, ignored);
+    if (!value || !std::holds_alternative<int64_t>(*value)) return false;
+    numbers.push_back(*value);
+  }
+  if (numbers.size() < 2) return true;
+  const int64_t divisor = std::get<int64_t>(numbers[1]);
+  return divisor == 0 || floor_modulo(std::get<int64_t>(numbers[0]), divisor == -1 ? 1 : divisor) != 0;
 }
 
 TypedExprPtr Typing::intrinsic(const Apply& apply, const Expr& at) {
@@ -294,10 +382,14 @@ TypedExprPtr Typing::call(const IntrinsicInfo& info, const Apply& apply, std::ve
     case Signature::kInteger:
     case Signature::kIntegerToInt32:
       break;
+    case Signature::kFloat32:
+      if (type == ScalarType::kFloat64) return wrong(0, "a float32");
+      type = ScalarType::kFloat32;
+      break;
     default:
       type = floating(type);
   }
-  for (TypedExprPtr& argument : arguments) argument = widen(std::move(argument), type);
+  for (size_t i = 0; i <= last; ++i) arguments[i] = promote(std::move(arguments[i]), type, *apply.arguments[i]);
   ScalarType result = type;
   if (info.signature == Signature::kFloatToBool) result = ScalarType::kBool;
   if (info.signature == Signature::kFloatToInt64) result = ScalarType::kInt64;
@@ -353,6 +445,10 @@ TypedExprPtr Typing::integer_value(const Expr& expr, std::string_view what) {
   TypedExprPtr typed = value(expr);
   if (!typed) return nullptr;
   if (is_integer(typed->type)) return widen(std::move(typed), ScalarType::kInt64);
+  if (find_constant(text(expr))) {
+    report_.error(expr.range, "'{}' is a constant, so it cannot be an index", text(expr));  // C9
+    return nullptr;
+  }
   report_.error(expr.range, "{} must be an integer, and '{}' is {}", what, text(expr), name_of(typed->type));  // C8
   return nullptr;
 }
@@ -365,7 +461,7 @@ TypedExprPtr Typing::index_name(const NameUse& use, const Expr& at, std::string_
     case NameKind::kSize:
       return make(SizeRef{resolved.id}, ScalarType::kInt64, at);
     case NameKind::kLet: {
-      TypedExprPtr& typed = index_lets_[resolved.id];
+      TypedExprPtr& typed = index_lets_[compiles_in_ ? 1 : 0][resolved.id];
       if (!typed) typed = index(*names_.lets[resolved.id].clause->value, what);
       return typed ? make(LetRef{resolved.id, typed}, ScalarType::kInt64, at) : nullptr;
     }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "tc/lang/intrinsics.h"
+#include "tc/lang/literals.h"
 #include "tc/lang/scope.h"
 
 namespace tc::lang {
@@ -14,7 +15,7 @@ class Typing {
         names_(statement),
         report_(report),
         value_lets_(statement.lets.size()),
-        index_lets_(value_lets_) {}
+        index_lets_{value_lets_, value_lets_} {}
 
   /// As a value.
   TypedExprPtr value(const Expr& expr);
@@ -28,6 +29,11 @@ class Typing {
  private:
   TypedExprPtr make(TypedExpr::Node node, ScalarType type, const Expr& at) const;
   TypedExprPtr widen(TypedExprPtr expr, ScalarType type) const;
+  /// widen() where a number of the source meets another; looks for quotients that lose their fraction.
+  TypedExprPtr promote(TypedExprPtr typed, ScalarType type, const Expr& expr);
+  /// Adds a remark for each quotient of integers in `expr`, which is about to become a float.
+  void note_whole_quotients(const Expr& expr, ScalarType type);
+  bool loses_a_fraction(const Binary& quotient);
   std::string_view text(const Expr& expr) const { return report_.source()->text(expr.range); }
 
   TypedExprPtr name(const NameUse& use, const Expr& at);
@@ -37,6 +43,7 @@ class Typing {
   TypedExprPtr binary(const Binary& binary, const Expr& at);
   TypedExprPtr compare(const Binary& binary, const Expr& at);
   TypedExprPtr cast(const CastTo& cast, const Expr& at);
+  TypedExprPtr float8_constant(const LiteralValue& value, const CastTo& cast);
   TypedExprPtr select(const Expr& condition, const Expr& if_true, const Expr& if_false, const Expr& at,
                       std::string_view of);
   TypedExprPtr intrinsic(const Apply& apply, const Expr& at);
@@ -61,7 +68,7 @@ class Typing {
   Report& report_;
   bool compiles_in_ = true;  ///< index arithmetic compiles its scalars in (C11)
   std::vector<TypedExprPtr> value_lets_;
-  std::vector<TypedExprPtr> index_lets_;
+  std::vector<TypedExprPtr> index_lets_[2];  ///< those whose scalars stay values, and those that compile them in
 };
 
 }  // namespace tc::lang

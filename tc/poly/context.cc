@@ -29,12 +29,15 @@ void check_library() {
 
 }  // namespace
 
-Context::Context(const options::Budget& budget) : budget_(budget), ctx_(isl_ctx_alloc()) {
+Context::Context(const options::Budget& budget) : Context(budget, ir::after(budget.wall_clock_ms)) {}
+
+Context::Context(const options::Budget& budget, std::chrono::steady_clock::time_point end)
+    : budget_(budget), ctx_(isl_ctx_alloc()) {
   check_library();
   TC_CHECK(ctx_, "isl gives no context");
   isl_options_set_on_error(ctx_, ISL_ON_ERROR_CONTINUE);
   isl_ctx_set_max_operations(ctx_, budget.isl_operations);
-  watchdog_ = std::make_unique<ir::IslWatchdog>(ctx_, ir::after(budget.wall_clock_ms));
+  watchdog_ = std::make_unique<ir::IslWatchdog>(ctx_, end);
 }
 
 Context::~Context() {

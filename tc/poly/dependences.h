@@ -36,8 +36,9 @@ Violation first_pair(const Scop& scop, const isl::union_map& pairs);
 /// The exact legality test: nothing, or a pair of instances that shows what is wrong. A schedule is legal if
 ///   - every ordered dependence { x -> y } runs forward: S(x) < S(y), and
 ///   - no ordered or reduction dependence is between two iterations of a loop marked "parallel", and
-///   - no ordered dependence is between two iterations of a loop marked "vector": a reduction dependence there makes it
-///     a reduction vector (see carries_reduction), which the code generator must sum up at the end.
+///   - no ordered dependence is between two iterations of a loop marked "vector", and
+///   - of the updates of a statement that such a loop runs at once, all are of one element, which makes it a reduction
+///     vector (see carries_reduction), or no two are.
 /// Every domain instance must be scheduled.
 std::optional<Violation> find_violation(const Scop& scop);
 
@@ -55,6 +56,10 @@ bool carries(const isl::schedule_node_band& band, int position, const isl::union
 
 /// Whether any of `dependences` leads from a later iteration of the member to an earlier one.
 bool runs_backward(const isl::schedule_node_band& band, int position, const isl::union_map& dependences);
+
+/// Pairs of updates of one element that a vector along the band's member would run at once, although it runs updates of
+/// other elements of the same statement, too: one update of each such element would be lost. Empty for a legal mark.
+isl::union_map colliding_lanes(const Scop& scop, const isl::schedule_node_band& band);
 
 /// Whether the band's member runs updates of one element in several iterations: the query for reduction vectors.
 bool carries_reduction(const Scop& scop, const isl::schedule_node_band& band, int position);

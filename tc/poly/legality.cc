@@ -59,6 +59,20 @@ isl::union_map carried(const isl::schedule_node_band& band, int position, const 
   return lex_lt_at(rest, member).unite(lex_gt_at(rest, member));
 }
 
+/// Pairs of instances of one statement that a vector along the band's member runs at once, the first in the earlier
+/// lane: equal in the prefix, and in what is scheduled below.
+isl::map at_once(const isl::schedule_node_band& band, const isl::set& instances) {
+  isl::union_map pairs = isl::manage(isl_map_from_domain_and_range(instances.copy(), instances.copy()));
+  if (schedule_depth(band) > 0) pairs = pairs.eq_at(band.prefix_schedule_multi_union_pw_aff());
+  const isl::schedule_node below = band.child(0);
+  if (isl_schedule_node_get_type(below.get()) != isl_schedule_node_leaf) {
+    const isl::union_map later = isl::manage(isl_schedule_node_get_subtree_schedule_union_map(below.get()));
+    pairs = pairs.intersect(later.apply_range(later.reverse()));
+  }
+  pairs = lex_lt_at(pairs, member_of(band, 0));
+  return pairs.is_empty() ? isl::map::empty(instances.space().map_from_set()) : maps_of(pairs).front();
+}
+
 /// Walks a tree with the ordered dependences that are still between instances the walk cannot tell apart.
 class LegalityWalk {
  public:
@@ -66,6 +80,7 @@ class LegalityWalk {
 
   std::optional<Violation> run() {
     TC_CHECK(scop_.domain.is_subset(scop_.schedule.domain()), "the schedule leaves out instances");
+    TC_CHECK(scop_.schedule.domain().is_subset(scop_.domain), "the schedule runs instances that the program has not");
     visit(scop_.schedule.root().child(0), scop_.dependences.ordered());
     return found_;
   }
@@ -114,6 +129,8 @@ class LegalityWalk {
     for (unsigned i = 0; i < node.n_children(); ++i) {
       const isl::schedule_node child = node.child(i);
       const isl::union_set filter = child.as<isl::schedule_node_filter>().filter().gist(scop_.domain);
+      const bool once = seen.is_disjoint(filter) || seen.intersect(filter).intersect(scop_.domain).is_empty();
+      TC_CHECK(once, "the schedule runs instances more than once");
       const isl::union_map into = ordered.intersect_range(filter);
       seen = seen.unite(filter);
       const isl::union_map backward = into.subtract_domain(in_order ? seen : filter);
@@ -134,7 +151,8 @@ class LegalityWalk {
     const auto band = node.child(0).as<isl::schedule_node_band>();
     isl::union_map forbidden = ordered;
     if (mark == "parallel") forbidden = forbidden.unite(active_dependences(band, scop_.dependences.reduction));
-    const isl::union_map wrong = carried(band, 0, forbidden);
+    isl::union_map wrong = carried(band, 0, forbidden);
+    if (wrong.is_empty() && mark == "vector") wrong = colliding_lanes(scop_, band);
     if (wrong.is_empty()) return;
     found_ = describe(scop_, Violation::Kind::kParallel, wrong);
     found_->member = mark;
@@ -175,6 +193,26 @@ isl::union_map active_dependences(const isl::schedule_node& node, const isl::uni
   const isl::union_map inside = all.intersect_domain(here).intersect_range(here);
   if (inside.is_empty() || schedule_depth(node) == 0) return inside;
   return inside.eq_at(node.prefix_schedule_multi_union_pw_aff());
+}
+
+isl::union_map colliding_lanes(const Scop& scop, const isl::schedule_node_band& band) {
+  isl::union_map result = isl::union_map::empty(band.ctx());
+  const isl::union_map updates = active_dependences(band, scop.dependences.reduction);
+  if (updates.is_empty()) return result;
+  for (const isl::map& self : maps_of(updates)) {
+    const std::string id = domain_name(self);
+    for (const isl::set& instances : sets_of(node_domain(band).gist(scop.domain).intersect(scop.domain))) {
+      if (tuple_name(instances) != id) continue;
+      const isl::map lanes = at_once(band, instances);
+      for (const Access& access : scop.accesses) {
+        if (access.statement != id || !access.writes()) continue;
+        const isl::map same = lanes.intersect(access.relation.apply_range(access.relation.reverse()));
+        const bool one_element = access.kind == Access::Kind::kWrite && lanes.is_subset(same);
+        if (!one_element) result = result.unite(same);
+      }
+    }
+  }
+  return result;
 }
 
 bool carries(const isl::schedule_node_band& band, int position, const isl::union_map& dependences) {

@@ -11,19 +11,18 @@ using Wide = __int128;
 
 namespace {
 
-int64_t saturate(Wide value) { return static_cast<int64_t>(std::clamp<Wide>(value, INT64_MIN, INT64_MAX)); }
-
 bool fits_int32(int64_t min, int64_t max) { return min >= INT32_MIN && max <= INT32_MAX; }
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
 bool is_value(const Ranged& a, int64_t value) { return a.min == value && a.max == value; }
 
-/// The result of an operation on `a` and `b` whose values lie in [min, max].
+/// The result of an operation on `a` and `b` whose values lie in [min, max], or anywhere if they may wrap.
 template <typename Operation>
 Ranged combine(const Ranged& a, const Ranged& b, Wide min, Wide max, Operation operation) {
-  int64_t low = saturate(min);
-  int64_t high = saturate(max);
+  const bool wraps = min < INT64_MIN || max > INT64_MAX;
+  const int64_t low = wraps ? INT64_MIN : static_cast<int64_t>(min);
+  const int64_t high = wraps ? INT64_MAX : static_cast<int64_t>(max);
   if (low == high) return ranged(low);
   if (a.is_narrow() && b.is_narrow() && fits_int32(low, high)) {
     return {operation(a.expr, b.expr), low, high};

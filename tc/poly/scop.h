@@ -20,6 +20,8 @@ namespace tc::poly {
 class Context {
  public:
   explicit Context(const options::Budget& budget = {});
+  /// For the rest of a compilation that ends at `end`.
+  Context(const options::Budget& budget, std::chrono::steady_clock::time_point end);
   ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;

@@ -16,6 +16,9 @@ struct Note {
   std::string text;
 };
 
+/// As printed to a terminal: "file:1:2: note: ...", the source line and a marker, one after the other.
+std::string to_string(const SourcePtr& source, const std::vector<Note>& notes);
+
 /// One error of the user's: a sentence that quotes the names and numbers involved, where it is, and notes.
 /// Errors without a place in a source (a wrong shape at a call, a missing file) have no range.
 struct Diagnostic {

@@ -58,6 +58,12 @@ void append(std::string& out, const Source* source, const std::optional<SourceRa
 
 }  // namespace
 
+std::string to_string(const SourcePtr& source, const std::vector<Note>& notes) {
+  std::string out;
+  for (const Note& note : notes) append(out, source.get(), note.range, "note", note.text);
+  return out;
+}
+
 std::string Error::to_string() const {
   std::string out;
   for (const Diagnostic& d : diagnostics_) {

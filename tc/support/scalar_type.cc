@@ -13,7 +13,7 @@ struct Row {
   enum { kBoolean, kSigned, kUnsigned, kFloating } kind;
 };
 
-constexpr std::array<Row, 13> kRows = {{
+constexpr std::array<Row, kScalarTypes> kRows = {{
     {"bool", 8, Row::kBoolean},
     {"int8", 8, Row::kSigned},
     {"int16", 16, Row::kSigned},
@@ -27,6 +27,8 @@ constexpr std::array<Row, 13> kRows = {{
     {"bfloat16", 16, Row::kFloating},
     {"float32", 32, Row::kFloating},
     {"float64", 64, Row::kFloating},
+    {"float8_e4m3", 8, Row::kFloating},
+    {"float8_e5m2", 8, Row::kFloating},
 }};
 
 const Row& row(ScalarType type) {
@@ -52,6 +54,7 @@ std::optional<ScalarType> scalar_type_from_name(std::string_view name) {
 }
 
 bool is_float(ScalarType type) { return row(type).kind == Row::kFloating; }
+bool is_float8(ScalarType type) { return is_float(type) && bits_of(type) == 8; }
 bool is_integer(ScalarType type) { return row(type).kind == Row::kSigned || row(type).kind == Row::kUnsigned; }
 bool is_signed_integer(ScalarType type) { return row(type).kind == Row::kSigned; }
 int bits_of(ScalarType type) { return row(type).bits; }

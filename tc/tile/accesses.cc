@@ -169,10 +169,11 @@ class FlowBuilder {
     add_reads(move.source_subscripts, accesses);
     return leaf(node, std::move(accesses), from);
   }
-  template <typename Synchronisation>
-  int build(const Node& node, const Synchronisation&, int from) {
-    return leaf(node, {}, from);
-  }
+  int build(const Node& node, const Barrier&, int from) { return leaf(node, {}, from); }
+  int build(const Node& node, const WaitForKernels&, int from) { return leaf(node, {}, from); }
+  int build(const Node& node, const StartNextKernel&, int from) { return leaf(node, {}, from); }
+  int build(const Node& node, const CommitGroup&, int from) { return leaf(node, {}, from); }
+  int build(const Node& node, const WaitGroup&, int from) { return leaf(node, {}, from); }
 
   int writes(const Node& node, const ElementAccess& write, const std::vector<Expr>& values, int from) {
     std::vector<ElementAccess> accesses = {write};

@@ -52,6 +52,8 @@ NodePtr let(const std::string& name, Expr value, NodePtr body) {
 }
 NodePtr allocate(Tensor tensor, NodePtr body) { return node(Allocate{std::move(tensor), std::move(body)}); }
 NodePtr barrier(Barrier::Scope scope) { return node(Barrier{scope}); }
+NodePtr wait_for_kernels() { return node(WaitForKernels{}); }
+NodePtr start_next_kernel() { return node(StartNextKernel{}); }
 NodePtr store(const Tensor& tensor, std::vector<Expr> subscripts, Expr value) {
   return node(Store{tensor.name, std::move(subscripts), std::move(value)});
 }

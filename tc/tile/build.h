@@ -33,6 +33,8 @@ NodePtr if_then(Expr condition, NodePtr then_case, NodePtr else_case = nullptr);
 NodePtr let(const std::string& name, Expr value, NodePtr body);
 NodePtr allocate(Tensor tensor, NodePtr body);
 NodePtr barrier(Barrier::Scope scope = Barrier::Scope::kBlock);
+NodePtr wait_for_kernels();
+NodePtr start_next_kernel();
 NodePtr store(const Tensor& tensor, std::vector<Expr> subscripts, Expr value);
 NodePtr atomic(const Tensor& tensor, std::vector<Expr> subscripts, Atomic::Op op, Expr value);
 /// Both ends contiguous along their last dimension.

@@ -152,6 +152,12 @@ class KernelCompiler {
     emit({.op = barrier.scope == Barrier::Scope::kBlock ? Op::kBlockBarrier : Op::kWarpBarrier, .a = exprs_.site()});
   }
 
+  void visit(const WaitForKernels&) {
+    code_.waits = true;
+    emit({.op = Op::kWaitForKernels});
+  }
+  void visit(const StartNextKernel&) {}  // kernels run one after the other here; what is too early is a finding
+
   void visit(const Store& store) {
     const int value = exprs_.compile(store.value);
     const int access = exprs_.access(store.tensor, store.subscripts);
@@ -209,7 +215,7 @@ class KernelCompiler {
 
 Representation representation_of(ScalarType type) {
   if (type == ScalarType::kFloat64) return Representation::kDouble;
-  return is_float(type) ? Representation::kFloat : Representation::kInteger;
+  return is_float(type) && !is_float8(type) ? Representation::kFloat : Representation::kInteger;
 }
 
 Code compile(const Kernel& kernel) { return KernelCompiler(kernel).compile(); }

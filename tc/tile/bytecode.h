@@ -25,7 +25,7 @@ struct alignas(64) Lanes {
   };
 };
 
-/// How lanes hold a type.
+/// How lanes hold a type. An 8-bit float, which no operation takes, is an integer: its bits.
 enum class Representation : uint8_t { kInteger, kFloat, kDouble };
 Representation representation_of(ScalarType type);
 
@@ -80,6 +80,7 @@ enum class Op : uint8_t {
   kLoopNext,  ///< dst += a; jumps
   kBlockBarrier,
   kWarpBarrier,
+  kWaitForKernels,
   kHalt,
   // Memory. a, b: indices of accesses.
   kLoad,    ///< dst = [a]
@@ -144,6 +145,7 @@ struct Code {
   std::vector<std::string> sites;  ///< the text of each spec
   int register_elements = 0;       ///< of all register tensors, per thread
   int64_t shared_bytes = 0;
+  bool waits = false;  ///< for the kernels before it
 };
 
 Code compile(const Kernel& kernel);

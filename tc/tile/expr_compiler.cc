@@ -179,8 +179,8 @@ int ExprCompiler::make(const Expr& e) {
     case hi::IRNodeType::Cast: {
       const int a = compile(e.as<hi::Cast>()->value);
       Instruction named{.type = ir::from_halide(e.type()), .from = ir::from_halide(e.as<hi::Cast>()->value.type())};
-      if (representation_of(named.type) == Representation::kInteger &&
-          representation_of(named.from) == Representation::kInteger) {
+      const bool of_float = is_float(named.type) || is_float(named.from);
+      if (!of_float) {
         return named.type == ScalarType::kBool
                    ? negate(integer_arithmetic(Op::kEqual, named.type, a, integer_constant(0)))
                    : wrapped(named.type, a);
@@ -267,7 +267,7 @@ int ExprCompiler::integer_arithmetic(Op op, ScalarType type, int a, int b) {
   const Range& x = values_[a].range;
   const Range& y = values_[b].range;
   const Range result = range_of(op, x, y);
-  if (result.known && result.low == result.high) return integer_constant(result.low);
+  if (result.known && result.low == result.high) return integer_constant(interp::wrap(type, result.low));
   const auto is = [](const Range& range, int64_t value) { return range.within(value, value); };
   if (is(y, 0) && op != Op::kMultiply) return a;
   if (is(x, 0) && op == Op::kAdd) return b;

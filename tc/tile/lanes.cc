@@ -7,6 +7,7 @@
 #include "tc/interp/functions.h"
 #include "tc/interp/scalar.h"
 #include "tc/support/check.h"
+#include "tc/support/float8.h"
 
 namespace tc::tile {
 namespace {
@@ -75,10 +76,17 @@ void set_real(Lanes& lanes, ScalarType type, int l, double value) {
 void convert(const Instruction& n, Lanes* r) {
   Lanes& to = r[n.dst];
   const Lanes& a = r[n.a];
-  const bool from_integer = representation_of(n.from) == Representation::kInteger;
-  const bool to_integer = representation_of(n.type) == Representation::kInteger;
+  const bool from_integer = !is_float(n.from);
+  const bool to_integer = !is_float(n.type);
   for (int l = 0; l < kLanes; ++l) {
-    if (from_integer) {
+    if (is_float8(n.from)) {
+      const double value = float8_from_bits(n.from, static_cast<uint8_t>(a.i[l]));
+      TC_CHECK(n.type == ScalarType::kFloat32, "an 8-bit float becomes {}", name_of(n.type));
+      set_real(to, n.type, l, value);
+    } else if (is_float8(n.type)) {
+      TC_CHECK(!from_integer, "{} becomes an 8-bit float", name_of(n.from));
+      to.i[l] = float8_bits(n.type, interp::round_to(n.type, real_at(a, n.from, l)));
+    } else if (from_integer) {
       set_real(to, n.type, l, interp::integer_to_float(n.from, n.type, a.i[l]));
     } else if (to_integer) {
       to.i[l] = interp::float_to_integer(n.type, real_at(a, n.from, l));

@@ -27,9 +27,10 @@ bool is_control(Op op) { return op >= Op::kEnter && op < Op::kLoad; }
 
 }  // namespace
 
-Machine::Machine(const Kernel& kernel, std::map<std::string, GlobalBuffer>& globals, const Arguments& arguments,
-                 const SimulatorOptions& options, Findings& findings)
+Machine::Machine(const Kernel& kernel, const KernelsBefore& before, std::map<std::string, GlobalBuffer>& globals,
+                 const Arguments& arguments, const SimulatorOptions& options, Findings& findings)
     : kernel_(kernel),
+      before_(before),
       globals_(globals),
       arguments_(arguments),
       options_(options),
@@ -59,6 +60,8 @@ void Machine::set_up_tensors() {
       state.data = buffer.data;
       if (options_.check && !buffer.defined.empty()) state.defined = &buffer.defined;
     }
+    state.waits_to_read = code_.waits && state.is_global && before_.written.count(tensor.name) > 0;
+    state.waits_to_write = code_.waits && state.is_global && before_.touched.count(tensor.name) > 0;
     state.watched = options_.check && (tensor.memory == Memory::kShared || (state.is_global && tensor.written));
     if (state.watched) state.shadow.resize(static_cast<size_t>(tensor.elements()));
   }
@@ -114,6 +117,7 @@ void Machine::start_block(const std::array<int64_t, 3>& block) {
   for (Warp& warp : warps_) {
     warp.state = State::kReady;
     warp.mask = warp.existing;
+    warp.waited = 0;
     warp.saved.clear();
     warp.pc = 0;
     warp.epoch = ++epoch_;
@@ -246,7 +250,17 @@ bool Machine::control(Warp& warp, const Instruction& n) {
         warp.barrier_site = n.a;
       }
       return false;
+    case Op::kWaitForKernels:
+      warp.waited |= warp.mask;
+      return false;
     default:
+      if (code_.waits && warp.waited != warp.existing) {
+        report(Finding::Kind::kEarly, -1, [&] {
+          const int lane = std::countr_zero(warp.existing & ~warp.waited);
+          return fmt::format("{}: thread {} of block {} ends without having waited for the kernels before",
+                             kernel_.name, thread_text(warp.index * kLanes + lane), block_text());
+        });
+      }
       warp.state = State::kDone;
       return false;
   }

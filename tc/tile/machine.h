@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tc/tile/bytecode.h"
+#include "tc/tile/promise.h"
 #include "tc/tile/shadow.h"
 #include "tc/tile/simulate.h"
 
@@ -38,8 +39,9 @@ class Findings {
 /// Executes one launch.
 class Machine {
  public:
-  Machine(const Kernel& kernel, std::map<std::string, GlobalBuffer>& globals, const Arguments& arguments,
-          const SimulatorOptions& options, Findings& findings);
+  /// `before`: what the kernels before this one do to global tensors; they may still run until it waits for them.
+  Machine(const Kernel& kernel, const KernelsBefore& before, std::map<std::string, GlobalBuffer>& globals,
+          const Arguments& arguments, const SimulatorOptions& options, Findings& findings);
   Counters run();
 
  private:
@@ -48,7 +50,9 @@ class Machine {
     std::byte* data = nullptr;
     int bytes = 0;
     bool is_global = false;
-    bool watched = false;  ///< for races: shared, or written in this launch
+    bool watched = false;         ///< for races: shared, or written in this launch
+    bool waits_to_read = false;   ///< until the kernels before have ended
+    bool waits_to_write = false;  ///< likewise
     std::vector<Shadow> shadow;
     std::vector<uint8_t>* defined = nullptr;  ///< null: all are
   };
@@ -68,6 +72,7 @@ class Machine {
     State state = State::kReady;
     uint32_t existing = 0;  ///< lanes that are threads of the block
     uint32_t mask = 0;      ///< active lanes
+    uint32_t waited = 0;    ///< lanes that have waited for the kernels before
     std::vector<uint32_t> saved;
     size_t pc = 0;
     uint32_t epoch = 0;
@@ -101,6 +106,7 @@ class Machine {
   void load_elements(Warp& warp, int access, int64_t step, uint32_t mask, Lanes& to);
   void store_elements(Warp& warp, int access, int64_t step, const Lanes& value, uint32_t mask);
   uint32_t in_bounds(Warp& warp, const Access& access, uint32_t mask, int elements, const char* verb);
+  void check_waited(Warp& warp, const Access& access, uint32_t mask, bool writes);
   void check_alignment(Warp& warp, const Access& access, uint32_t mask, int64_t elements);
   void check_read(Warp& warp, const Access& access, TensorState& tensor, int lane, int64_t offset);
   void check_write(Warp& warp, const Access& access, TensorState& tensor, int lane, int64_t offset, uint8_t flags);
@@ -119,6 +125,7 @@ class Machine {
   void report_race(Warp& warp, const Access& access, int lane, const Shadow& shadow, bool now_writes, bool then_wrote);
 
   const Kernel& kernel_;
+  const KernelsBefore& before_;
   std::map<std::string, GlobalBuffer>& globals_;
   const Arguments& arguments_;
   const SimulatorOptions& options_;

@@ -53,6 +53,8 @@ void load_lane(ScalarType type, const std::byte* from, Lanes& to, int l) {
       to.i[l] = read_as<int8_t>(from);
       return;
     case ScalarType::kUInt8:
+    case ScalarType::kFloat8E4M3:
+    case ScalarType::kFloat8E5M2:
       to.i[l] = read_as<uint8_t>(from);
       return;
     case ScalarType::kInt16:
@@ -86,6 +88,8 @@ void store_lane(ScalarType type, std::byte* to, const Lanes& from, int l) {
     case ScalarType::kBool:
     case ScalarType::kInt8:
     case ScalarType::kUInt8:
+    case ScalarType::kFloat8E4M3:
+    case ScalarType::kFloat8E5M2:
       return write_as(to, static_cast<uint8_t>(from.i[l]));
     case ScalarType::kInt16:
     case ScalarType::kUInt16:
@@ -166,6 +170,20 @@ uint32_t Machine::in_bounds(Warp& warp, const Access& access, uint32_t mask, int
                      length, code_.sites[access.site], to_string(tensors_[access.tensor].code->tensor.layout))});
   }
   return inside;
+}
+
+void Machine::check_waited(Warp& warp, const Access& access, uint32_t mask, bool writes) {
+  const TensorState& tensor = tensors_[access.tensor];
+  const uint32_t early = mask & ~warp.waited;
+  if (early == 0 || !(writes ? tensor.waits_to_write : tensor.waits_to_read)) return;
+  report(Finding::Kind::kEarly, access.site, [&] {
+    const int lane = std::countr_zero(early);
+    return fmt::format(
+        "{}: thread {} of block {} {} {} in '{}' before it has waited for the kernels before, which {} it",
+        kernel_.name, thread_text(warp.index * kLanes + lane), block_text(), writes ? "writes" : "reads",
+        element_text(warp, access, lane), code_.sites[access.site],
+        before_.written.count(tensor.code->tensor.name) > 0 ? "write" : "read");
+  });
 }
 
 void Machine::check_alignment(Warp& warp, const Access& access, uint32_t mask, int64_t elements) {
@@ -287,6 +305,7 @@ void Machine::load(Warp& warp, const Instruction& n) {
       return;
     }
   }
+  check_waited(warp, access, mask, false);
   count(warp, access, mask, 1, false);
   load_elements(warp, n.a, 0, mask, to);
 }
@@ -301,6 +320,7 @@ void Machine::store(Warp& warp, int index, const Lanes& value, uint32_t active) 
     warp.element_defined[element] |= mask;
     return;
   }
+  check_waited(warp, access, mask, true);
   count(warp, access, mask, 1, true);
   store_elements(warp, index, 0, value, mask);
 }
@@ -310,6 +330,7 @@ void Machine::atomic(Warp& warp, const Instruction& n) {
   TensorState& tensor = tensors_[access.tensor];
   const ScalarType type = tensor.code->type;
   const uint32_t mask = in_bounds(warp, access, warp.mask, 1, "updates");
+  check_waited(warp, access, mask, true);
   count(warp, access, mask, 1, true);
   const auto op = static_cast<Atomic::Op>(n.immediate);
   std::array<int, kLanes> order;
@@ -351,6 +372,8 @@ void Machine::move(Warp& warp, const Instruction& n) {
   mask = in_bounds(warp, to, mask, elements, "writes");
   check_alignment(warp, from, mask, elements);
   check_alignment(warp, to, mask, elements);
+  check_waited(warp, from, mask, false);
+  check_waited(warp, to, mask, true);
   count(warp, from, mask, elements, false);
   count(warp, to, mask, elements, true);
   std::array<Lanes, 16> values;
@@ -366,6 +389,8 @@ void Machine::copy_async(Warp& warp, const Instruction& n) {
   mask = in_bounds(warp, to, mask, elements, "writes");
   check_alignment(warp, from, mask, elements);
   check_alignment(warp, to, mask, elements);
+  check_waited(warp, from, mask, false);
+  check_waited(warp, to, mask, true);
   count(warp, from, mask, elements, false);
   count(warp, to, mask, elements, true);
   TensorState& source = tensors_[from.tensor];

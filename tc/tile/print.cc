@@ -70,10 +70,13 @@ struct SpecText {
   std::string operator()(const Barrier& s) const {
     return s.scope == Barrier::Scope::kBlock ? "barrier" : "barrier warp";
   }
-  template <typename Other>
-  std::string operator()(const Other&) const {
-    return "";
-  }
+  std::string operator()(const WaitForKernels&) const { return "wait for kernels before"; }
+  std::string operator()(const StartNextKernel&) const { return "start next kernel"; }
+  std::string operator()(const Sequence&) const { return ""; }
+  std::string operator()(const For&) const { return ""; }
+  std::string operator()(const If&) const { return ""; }
+  std::string operator()(const Let&) const { return ""; }
+  std::string operator()(const Allocate&) const { return ""; }
 };
 
 class Writer {
@@ -120,10 +123,15 @@ class Writer {
                      to_text(allocate.tensor)));
     write(allocate.body);
   }
-  template <typename Spec>
-  void write(const Node& node, const Spec&) {
-    line(spec_text(node));
-  }
+  void write(const Node& node, const Barrier&) { line(spec_text(node)); }
+  void write(const Node& node, const WaitForKernels&) { line(spec_text(node)); }
+  void write(const Node& node, const StartNextKernel&) { line(spec_text(node)); }
+  void write(const Node& node, const Store&) { line(spec_text(node)); }
+  void write(const Node& node, const Atomic&) { line(spec_text(node)); }
+  void write(const Node& node, const Move&) { line(spec_text(node)); }
+  void write(const Node& node, const CommitGroup&) { line(spec_text(node)); }
+  void write(const Node& node, const WaitGroup&) { line(spec_text(node)); }
+  void write(const Node& node, const Shuffle&) { line(spec_text(node)); }
 
   std::string text_;
   int depth_ = 0;
@@ -146,7 +154,8 @@ std::string to_text(const Kernel& kernel) {
   Writer writer;
   writer.line(fmt::format("kernel {} grid {} block {}", kernel.name, triple(kernel.grid), triple(kernel.block)));
   for (const Tensor& tensor : kernel.tensors) {
-    writer.line(fmt::format("  global {}{}", to_text(tensor), tensor.written ? " written" : ""));
+    writer.line(fmt::format("  global {}{}{}{}", to_text(tensor), tensor.written ? " written" : "",
+                            tensor.read_only ? " read_only" : "", tensor.restricted ? " restricted" : ""));
   }
   for (const Scalar& scalar : kernel.scalars) {
     writer.line(fmt::format("  scalar {} {}", ir::type_text(scalar.type), scalar.name));

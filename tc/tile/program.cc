@@ -21,21 +21,66 @@ std::vector<Atomic> updates_of(const Move& move, Halide::Type type) {
   return result;
 }
 
+namespace {
+
+template <typename Like, typename Kind>
+using Of = std::conditional_t<std::is_const_v<Like>, const Kind, Kind>&;
+
+/// The one place that says which kinds of nodes have children.
+template <typename AnyNode, typename F>
+void visit_children(AnyNode& node, F&& f) {
+  std::visit(Overloaded{[&](Of<AnyNode, Sequence> n) {
+                          for (auto& child : n.children) f(child);
+                        },
+                        [&](Of<AnyNode, For> n) { f(n.body); },
+                        [&](Of<AnyNode, If> n) {
+                          f(n.then_case);
+                          f(n.else_case);
+                        },
+                        [&](Of<AnyNode, Let> n) { f(n.body); }, [&](Of<AnyNode, Allocate> n) { f(n.body); },
+                        [](const Barrier&) {}, [](const WaitForKernels&) {}, [](const StartNextKernel&) {},
+                        [](const Store&) {}, [](const Atomic&) {}, [](const Move&) {}, [](const CommitGroup&) {},
+                        [](const WaitGroup&) {}, [](const Shuffle&) {}},
+             node.node);
+}
+
+}  // namespace
+
+void change_children(Node& node, const std::function<void(NodePtr&)>& change) { visit_children(node, change); }
+
+void change_exprs(Node& node, const std::function<void(Halide::Expr&)>& change) {
+  const auto all = [&](std::vector<Halide::Expr>& exprs) {
+    for (Halide::Expr& e : exprs) change(e);
+  };
+  const auto update = [&](auto& n) {
+    all(n.subscripts);
+    change(n.value);
+  };
+  std::visit(Overloaded{[](Sequence&) {},
+                        [&](For& n) {
+                          change(n.begin);
+                          change(n.end);
+                          change(n.step);
+                        },
+                        [&](If& n) { change(n.condition); }, [&](Let& n) { change(n.value); }, [](Allocate&) {},
+                        [](Barrier&) {}, [](WaitForKernels&) {}, [](StartNextKernel&) {}, [&](Store& n) { update(n); },
+                        [&](Atomic& n) { update(n); },
+                        [&](Move& n) {
+                          all(n.destination_subscripts);
+                          all(n.source_subscripts);
+                        },
+                        [](CommitGroup&) {}, [](WaitGroup&) {},
+                        [&](Shuffle& n) {
+                          update(n);
+                          change(n.lane);
+                        }},
+             node.node);
+}
+
 void for_each_node(const NodePtr& node, const std::function<void(const Node&)>& visit) {
   if (!node) return;
   visit(*node);
-  if (const auto* sequence = std::get_if<Sequence>(&node->node)) {
-    for (const NodePtr& child : sequence->children) for_each_node(child, visit);
-  } else if (const auto* loop = std::get_if<For>(&node->node)) {
-    for_each_node(loop->body, visit);
-  } else if (const auto* branch = std::get_if<If>(&node->node)) {
-    for_each_node(branch->then_case, visit);
-    for_each_node(branch->else_case, visit);
-  } else if (const auto* let = std::get_if<Let>(&node->node)) {
-    for_each_node(let->body, visit);
-  } else if (const auto* allocate = std::get_if<Allocate>(&node->node)) {
-    for_each_node(allocate->body, visit);
-  }
+  visit_children(*node, [&](const NodePtr& child) { for_each_node(child, visit); });
 }
 
 std::vector<SharedTensor> Kernel::shared_tensors() const {

@@ -26,7 +26,12 @@ struct Tensor {
   Memory memory = Memory::kGlobal;
   Layout layout;
   std::optional<Swizzle> swizzle;
-  bool written = false;  ///< in this launch; global tensors that are not may be read through the read-only path
+  bool written = false;  ///< in this launch
+
+  // What the printer may promise of a global tensor (promise.h decides, promise_faults.h proves).
+  bool read_only = false;   ///< nobody writes it while the launch runs: read past the coherent cache
+  bool restricted = false;  ///< no other pointer, and no other thread, changes what the thread sees in it; and none of
+                            ///< its loads can be merged with one of a tensor that is written
 
   int rank() const { return layout.rank(); }
   int64_t elements() const { return layout.cosize(); }
@@ -70,6 +75,12 @@ struct Allocate {
 struct Barrier {
   enum class Scope { kBlock, kWarp } scope = Scope::kBlock;
 };
+
+/// Waits until the kernels of the program before this one have ended; what they wrote is seen after it. A kernel that
+/// holds one starts while they may still run, and every thread of it comes to one.
+struct WaitForKernels {};
+/// Lets the next kernel of the program start, if it holds a WaitForKernels.
+struct StartNextKernel {};
 
 // Specs. Each is executed by every thread that reaches it, with its own values of the variables.
 
@@ -119,10 +130,26 @@ struct Shuffle {
   int width = 32;     ///< lanes that exchange: a power of two
 };
 
+/// A new kind must be handled wherever nodes are visited: no visitor has a case for "all others".
 struct Node {
-  std::variant<Sequence, For, If, Let, Allocate, Barrier, Store, Atomic, Move, CommitGroup, WaitGroup, Shuffle> node;
+  std::variant<Sequence, For, If, Let, Allocate, Barrier, WaitForKernels, StartNextKernel, Store, Atomic, Move,
+               CommitGroup, WaitGroup, Shuffle>
+      node;
   std::string comment;  ///< printed above it
 };
+
+/// Cases for std::visit.
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+template <typename... Cases>
+Overloaded(Cases...) -> Overloaded<Cases...>;
+
+/// Calls `change` for each child of a node, in order of the text; a branch may have none (null).
+void change_children(Node& node, const std::function<void(NodePtr&)>& change);
+/// Calls `change` for each expression of the node itself: bounds, conditions, values, subscripts.
+void change_exprs(Node& node, const std::function<void(Halide::Expr&)>& change);
 
 /// Calls `visit` for a node and all below it, outermost first, in order of the text.
 void for_each_node(const NodePtr& node, const std::function<void(const Node&)>& visit);

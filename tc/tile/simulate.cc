@@ -59,6 +59,25 @@ Result<void> check_arguments(const Kernel& kernel, const Arguments& arguments, G
   return {};
 }
 
+/// As whoever launches on a GPU: a written tensor overlaps no other argument.
+Result<void> check_overlap(const Program& program, const Arguments& arguments) {
+  std::set<std::string> written;
+  for (const Kernel& kernel : program.kernels) {
+    for (const Tensor& tensor : kernel.tensors) {
+      if (tensor.written) written.insert(tensor.name);
+    }
+  }
+  for (const auto& [name, bytes] : arguments.tensors) {
+    if (written.count(name) == 0) continue;
+    for (const auto& [other, others] : arguments.tensors) {
+      const bool apart = bytes.data() + bytes.size() <= others.data() || others.data() + others.size() <= bytes.data();
+      if (name == other || bytes.empty() || others.empty() || apart) continue;
+      return fail("the buffer of '{}', which is written, overlaps that of '{}'", name, other);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<Report> simulate(const Program& program, const Arguments& arguments, const SimulatorOptions& options) {
@@ -66,9 +85,12 @@ Result<Report> simulate(const Program& program, const Arguments& arguments, cons
   Globals globals(program, arguments);
   Findings findings(report.findings, options.findings);
   for (const Kernel& kernel : program.kernels) TC_TRY_VOID(check_arguments(kernel, arguments, globals));
+  TC_TRY_VOID(check_overlap(program, arguments));
+  KernelsBefore before;
   for (const Kernel& kernel : program.kernels) {
-    Machine machine(kernel, globals.buffers(), arguments, options, findings);
+    Machine machine(kernel, before, globals.buffers(), arguments, options, findings);
     report.counters.push_back(machine.run());
+    before.add(kernel);
   }
   return report;
 }

@@ -38,6 +38,7 @@ struct Finding {
     kPending,        ///< an asynchronous copy has not been waited for
     kDivergence,     ///< a barrier or shuffle that not all threads reach
     kMisaligned,     ///< of a vector
+    kEarly,          ///< touches what the kernels before may still touch, or ends before they have
   };
   Kind kind;
   std::string kernel;

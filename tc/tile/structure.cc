@@ -247,8 +247,11 @@ class Checker {
     check_contiguous(*to->second, move.destination_dimension, move.elements, where);
     check_contiguous(*from->second, move.source_dimension, move.elements, where);
   }
-  template <typename Synchronisation>
-  void visit(const Node&, const Synchronisation&) {}
+  void visit(const Node&, const Barrier&) {}
+  void visit(const Node&, const WaitForKernels&) {}
+  void visit(const Node&, const StartNextKernel&) {}
+  void visit(const Node&, const CommitGroup&) {}
+  void visit(const Node&, const WaitGroup&) {}
 
   void check_contiguous(const Tensor& tensor, int dimension, int elements, const std::string& where) {
     if (elements == 1) return;

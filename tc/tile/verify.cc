@@ -8,6 +8,7 @@
 
 #include "tc/ir/expr_text.h"
 #include "tc/tile/affine.h"
+#include "tc/tile/promise_faults.h"
 #include "tc/tile/structure.h"
 
 namespace tc::tile {
@@ -189,14 +190,18 @@ class Prover {
 
 Verification verify(const Program& program, const Limits& limits) {
   Verification result;
+  bool is_program = true;
   for (const Kernel& kernel : program.kernels) {
     std::vector<std::string> faults = structure_faults(kernel, limits);
     if (faults.empty()) {
       Prover(kernel, result).run();
     } else {
+      is_program = false;
       result.faults.insert(result.faults.end(), faults.begin(), faults.end());
     }
   }
+  if (!is_program) return result;
+  for (std::string& fault : promise_faults(program)) result.faults.push_back(std::move(fault));
   return result;
 }
 

@@ -29,7 +29,8 @@ struct Verification {
 ///  - all threads of a block (warp) reach a barrier (a shuffle or a warp's barrier) together;
 ///  - grid, block and shared memory keep the limits;
 ///  - vectors are contiguous, aligned, and of a size that there is an instruction for;
-///  - every access lies in its tensor.
+///  - every access lies in its tensor;
+///  - what the text promises to the compiler behind it holds (promise_faults.h).
 /// With the synchronisation certificate: certify().
 Verification verify(const Program& program, const Limits& limits = {});
 

@@ -25,6 +25,8 @@ const char* name_of(Outcome outcome) {
       return "hang";
     case Outcome::kGarbage:
       return "garbage";
+    case Outcome::kImpossible:
+      return "impossible time";
   }
   TC_CHECK(false, "an outcome that does not exist");
 }
@@ -76,6 +78,7 @@ std::string to_bytes(const Reply& reply) {
   message.set_cold_us(reply.cold_us);
   message.set_incumbent_us(reply.incumbent_us);
   message.set_spread(reply.spread);
+  message.set_floor_us(reply.floor_us);
   message.set_device(reply.device);
   return message.SerializeAsString();
 }
@@ -93,7 +96,8 @@ std::optional<Reply> reply_from(const std::string& bytes) {
                .cold_us = message.cold_us(),
                .incumbent_us = message.incumbent_us(),
                .spread = message.spread(),
-               .device = message.device()};
+               .device = message.device(),
+               .floor_us = message.floor_us()};
 }
 
 }  // namespace tc::tune

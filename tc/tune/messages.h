@@ -35,6 +35,7 @@ struct Reply {
   double incumbent_us = 0;
   double spread = 0;
   std::string device{};
+  double floor_us = 0;
 };
 
 std::string to_bytes(const Job& job);

@@ -12,15 +12,16 @@ enum class SearchKind { kGenetic, kRandom };
 
 /// How a candidate ended.
 enum class Outcome {
-  kDone,      ///< compiled, or measured and right
-  kRefused,   ///< the compiler or the launch refuses the options
-  kFault,     ///< an internal error of the compiler
-  kWrong,     ///< a result is not the oracle's
-  kHopeless,  ///< stopped early; its time is rough
-  kUnusable,  ///< the problem itself is at fault: no options would help
-  kCrash,     ///< its worker ended
-  kHang,      ///< it took longer than its limit
-  kGarbage,   ///< its worker wrote what is no reply
+  kDone,        ///< compiled, or measured and right
+  kRefused,     ///< the compiler or the launch refuses the options
+  kFault,       ///< an internal error of the compiler
+  kWrong,       ///< a result is not the oracle's
+  kHopeless,    ///< stopped early; its time is rough
+  kUnusable,    ///< the problem itself is at fault: no options would help
+  kCrash,       ///< its worker ended
+  kHang,        ///< it took longer than its limit
+  kGarbage,     ///< its worker wrote what is no reply
+  kImpossible,  ///< its time is below the least that the machine can take: the clock is wrong
 };
 /// "done", "refused", "fault", "wrong result", ...
 const char* name_of(Outcome outcome);
@@ -30,7 +31,10 @@ struct Record {
   int generation = 0;
   std::string options{};
   Outcome outcome = Outcome::kDone;
-  double us = 0;  ///< of one run, hot; comparable between records: measured in turn with the best of its time
+  /// Of one run, hot. Corrected for drift by what the incumbent took in the same rounds, by a factor of kMostDrift at
+  /// most (tuner.h); so a repeated run confirms it within that factor.
+  double us = 0;
+  double own_us = 0;  ///< the median of its own runs, not corrected
   double cold_us = 0;
   double spread = 0;
   double compile_ms = 0;
@@ -59,7 +63,9 @@ struct Tuned {
   double best_us = 0;
   double best_cold_us = 0;
   double default_us = 0;  ///< of the space's first candidate
+  double floor_us = 0;    ///< the least that one run can take on the device; 0: not known
   double speedup = 1;     ///< default over best, measured in turn at the end; at least 1
+  std::string noise{};    ///< why the machine was too noisy to decide; empty: it was not
   std::string device{};
   std::string reference{};  ///< what results were compared with
   int rejected = 0;         ///< as Progress

@@ -1,5 +1,7 @@
 #include "tc/tune/tuner.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <deque>
 
@@ -14,10 +16,18 @@ using Clock = std::chrono::steady_clock;
 /// How often the loop looks whether it has been asked to stop.
 constexpr std::chrono::milliseconds kTick(100);
 
+/// How often a measurement that cannot be believed is repeated.
+constexpr int kRepeats = 2;
+
 /// The share of the speed-up that the search has measured which the last comparison has to confirm.
 constexpr double kAsFast = 0.9;
+/// The share of unsteady measurements above which a search says that the machine was too noisy.
+constexpr double kMostUnsteady = 0.25;
 /// How many of those that seem the best are asked for that; one that is faster than the default is the best then.
 constexpr int kComparisons = 10;
+
+/// Whether two times of one kernel can be of one machine in one state.
+bool agree(double a_us, double b_us) { return a_us <= kMostDrift * b_us && b_us <= kMostDrift * a_us; }
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
 
@@ -28,6 +38,15 @@ struct Flight {
   std::string artifact{};
   int device = -1;    ///< that it is being measured on; -1: it is being compiled
   bool wins = false;  ///< it has beaten the best, and is measured once more, in turn with the default
+  int repeats = 0;    ///< measurements that could not be believed
+};
+
+/// The best and the default, measured in turn.
+struct Comparison {
+  double best_us = 0;
+  double default_us = 0;
+
+  double speedup() const { return default_us / best_us; }
 };
 
 Outcome outcome_of(Loss loss) {
@@ -124,7 +143,9 @@ class Tuner {
       Flight flight{.candidate = candidate, .record = {.generation = progress_.generation, .options = text}};
       const auto found = known_.find(text);
       // What the compiler chooses is tried again where an earlier run had no luck with it: all else hangs on it.
-      if (found != known_.end() && (!is_default_ || found->second.outcome == Outcome::kDone)) {
+      const bool is_possible =
+          found == known_.end() || found->second.us >= result_.floor_us || found->second.outcome != Outcome::kDone;
+      if (found != known_.end() && is_possible && (!is_default_ || found->second.outcome == Outcome::kDone)) {
         flight.record = found->second;
         flight.record.generation = progress_.generation;
         flight.record.remembered = true;
@@ -214,19 +235,46 @@ class Tuner {
       return {};
     }
     if (!reply->device.empty()) result_.device = reply->device;
+    result_.floor_us = reply->floor_us;
     const double partner_us = flight.wins ? result_.default_us : incumbent_.us;
-    const double scale = reply->incumbent_us > 0 ? partner_us / reply->incumbent_us : 1;
-    flight.record.us = reply->hot_us * scale;
-    flight.record.cold_us = reply->cold_us * scale;
-    flight.record.spread = reply->spread;
+    if (!take_times(*reply, partner_us, flight)) {
+      to_measure_.push_front(std::move(flight));
+      return {};
+    }
     // A chain of ratios, each of which was picked because it was small, would drift away from any time there is. So the
     // time of what becomes the best hangs on the default's alone.
-    if (!flight.wins && !is_default_ && reply->outcome == Outcome::kDone && flight.record.us < incumbent_.us) {
+    if (!flight.wins && !is_default_ && flight.record.outcome == Outcome::kDone && flight.record.us < incumbent_.us) {
       flight.wins = true;
       to_measure_.push_front(std::move(flight));
       return {};
     }
     return finish(std::move(flight));
+  }
+
+  /// Gives a candidate the times of a reply: its own, corrected by what the incumbent took in the same rounds, which
+  /// was measured with `partner_us` before. False if the times cannot be believed, and the candidate is to be measured
+  /// again: where they are below the floor, or where the incumbent takes neither nearly as long as before. After
+  /// kRepeats the candidate's own time stands, or it is impossible.
+  bool take_times(const Reply& reply, double partner_us, Flight& flight) {
+    const bool is_possible = reply.hot_us >= reply.floor_us;
+    double drift = reply.incumbent_us > 0 ? partner_us / reply.incumbent_us : 1;
+    const bool is_steady = reply.incumbent_us <= 0 || agree(partner_us, reply.incumbent_us);
+    const bool is_timed = reply.outcome == Outcome::kDone;
+    if (is_timed && (!is_possible || !is_steady) && flight.repeats++ < kRepeats) return false;
+    if (is_timed) ++timed_;
+    if (is_timed && (!is_possible || !is_steady)) ++unsteady_;
+    if (!is_steady || reply.hot_us * drift < reply.floor_us) drift = 1;
+    flight.record.us = reply.hot_us * drift;
+    flight.record.own_us = reply.hot_us;
+    flight.record.cold_us = reply.cold_us * drift;
+    flight.record.spread = reply.spread;
+    if (is_timed && !is_possible) {
+      flight.record.outcome = Outcome::kImpossible;
+      flight.record.message = fmt::format("{:.3g} us were measured, but this machine needs {:.3g} us at least",
+                                          reply.hot_us, reply.floor_us);
+      flight.record.us = flight.record.own_us = flight.record.cold_us = 0;
+    }
+    return true;
   }
 
   Result<void> finish(Flight flight) {
@@ -274,21 +322,44 @@ class Tuner {
   Result<void> duel() {
     result_.speedup = measured_speedup();
     for (int comparisons = 1; result_.best != default_text_ && !abandoned_ && !over(); ++comparisons) {
-      TC_TRY(speedup, compare_with_default());
-      if (!speedup) return {};  // what was measured before stands
-      const bool is_as_fast = *speedup >= kAsFast * measured_speedup() || comparisons > kComparisons;
-      const std::string compared = result_.best;
-      if (*speedup < 1 || !is_as_fast) settle(result_.default_us / *speedup);
-      if (*speedup >= 1 && compared == result_.best) {
-        result_.speedup = *speedup;
-        return {};
+      TC_TRY(compared, steady_comparison());
+      if (!compared) break;  // what was measured before stands
+      const double speedup = compared->speedup();
+      const bool is_as_fast = speedup >= kAsFast * measured_speedup() || comparisons > kComparisons;
+      const std::string best = result_.best;
+      const bool is_steady = agree(compared->default_us, result_.default_us);
+      // Ratios of times that are none of this machine's usual ones say nothing: then the best's own time stands.
+      const double us = is_steady ? result_.default_us / speedup : compared->best_us;
+      if (speedup < 1 || !is_as_fast || !agree(compared->best_us, result_.best_us)) settle(us);
+      if (best != result_.best && (is_steady || comparisons <= kComparisons)) continue;
+      if (!is_steady) {
+        result_.noise = fmt::format("the default took {:.3g} us at the start, and {:.3g} us in the last comparison",
+                                    result_.default_us, compared->default_us);
+        result_.speedup = std::max(1.0, std::min(speedup, measured_speedup()));
+      } else if (speedup >= 1) {
+        result_.speedup = speedup;
+      } else {
+        continue;
       }
+      break;
+    }
+    if (result_.noise.empty() && unsteady_ > kMostUnsteady * timed_) {
+      result_.noise = fmt::format("{} of {} times could not be repeated", unsteady_, timed_);
     }
     return {};
   }
 
-  /// How much faster the best is than the default; nothing where the measurement fails.
-  Result<std::optional<double>> compare_with_default() {
+  /// A comparison in which the default takes about as long as at the start; after kRepeats any. Nothing where the
+  /// measurement fails.
+  Result<std::optional<Comparison>> steady_comparison() {
+    for (int repeats = 0;; ++repeats) {
+      TC_TRY(compared, compare_with_default());
+      if (!compared || repeats == kRepeats || agree(compared->default_us, result_.default_us)) return compared;
+    }
+  }
+
+  /// The best and the default in turn; nothing where the measurement fails.
+  Result<std::optional<Comparison>> compare_with_default() {
     const bool has_artifact = result_.best == incumbent_.options;
     Job job{.problem = task_.problem, .options = default_text_};
     job.work = MeasureJob{.device = options_.devices.front(),
@@ -304,7 +375,8 @@ class Tuner {
         if (end.id != id) continue;
         const std::optional<Reply> reply = end.loss == Loss::kNone ? reply_from(end.text) : std::nullopt;
         const bool is_timed = reply && reply->outcome == Outcome::kDone && reply->hot_us > 0 && reply->incumbent_us > 0;
-        return is_timed ? std::optional(reply->hot_us / reply->incumbent_us) : std::nullopt;
+        if (!is_timed || std::min(reply->hot_us, reply->incumbent_us) < reply->floor_us) return std::nullopt;
+        return Comparison{.best_us = reply->incumbent_us, .default_us = reply->hot_us};
       }
     }
     return std::nullopt;
@@ -344,6 +416,8 @@ class Tuner {
   std::string default_text_;
   std::string default_artifact_;
   bool is_default_ = false;
+  int timed_ = 0;           ///< measurements that gave a time
+  int unsteady_ = 0;        ///< of them, those that disagreed with others however often they were repeated
   bool abandoned_ = false;  ///< jobs are under way whose ends nobody waits for
 
   std::deque<Flight> to_compile_, to_measure_;

@@ -13,6 +13,10 @@
 
 namespace tc::tune {
 
+/// The greatest drift of a machine that measurements are corrected for; what differs by more is measured again, and is
+/// then taken as it is. So a time can be confirmed by running the kernel alone, within this factor.
+inline constexpr double kMostDrift = 1.5;
+
 struct TunerOptions {
   SearchKind search = SearchKind::kGenetic;
   int generations = 10;

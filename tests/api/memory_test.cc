@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "tests/common/temporary_folder.h"
 
@@ -42,6 +44,27 @@ TEST_F(Memory, IsWhatTheControlGroupHasLeft) {
   EXPECT_EQ(available(), 8000);
   write("/sys/fs/cgroup/memory.current", "12000\n");
   EXPECT_EQ(available(), 5000);
+}
+
+/// Under load the statistics come later than the use.
+TEST_F(Memory, IsReadAgainWhereNothingSeemsLeft) {
+  write("/sys/fs/cgroup/memory.max", "10000\n");
+  write("/sys/fs/cgroup/memory.current", "10000\n");
+  write("/sys/fs/cgroup/memory.stat", "active_file 0\ninactive_file 0\n");
+  std::thread kernel([this] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    write("/sys/fs/cgroup/memory.stat", "active_file 3000\ninactive_file 4000\nslab_reclaimable 500\n");
+  });
+  EXPECT_EQ(available(), 7500);
+  kernel.join();
+}
+
+TEST_F(Memory, IsNotKnownWhereNothingSeemsLeftForLong) {
+  write("/sys/fs/cgroup/memory.max", "10000\n");
+  write("/sys/fs/cgroup/memory.current", "12000\n");
+  EXPECT_EQ(available(), INT64_MAX);
+  write("/proc/meminfo", "MemAvailable: 64 kB\n");
+  EXPECT_EQ(available(), 64 * 1024);
 }
 
 TEST_F(Memory, OfTheFirstVersionOfControlGroups) {

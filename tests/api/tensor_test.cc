@@ -130,7 +130,7 @@ TEST(Tensor, GoesThroughVersionedDlpackAndBack) {
 }
 
 TEST(Dlpack, EveryElementTypeHasACode) {
-  for (int i = 0; i <= static_cast<int>(ScalarType::kFloat64); ++i) {
+  for (int i = 0; i < kScalarTypes; ++i) {
     const auto type = static_cast<ScalarType>(i);
     int64_t shape[1] = {3};
     const DLTensor tensor = {.data = nullptr,

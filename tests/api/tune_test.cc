@@ -100,6 +100,14 @@ TEST_F(Tuning, MeasuresOnTheCallersTensorsAndKeepsTheBest) {
   EXPECT_EQ(again->best, tuned->best);
 }
 
+/// The text of mm() has symbolic sizes.
+TEST_F(Tuning, AFloorIsThatOfTheRequestedSizes) {
+  executor_->us = [](const std::string&, bool) { return 100.0; };
+  const auto tuned = tune(mm(), {}, config());
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  EXPECT_GT(tuned->floor_us, 0);
+}
+
 /// The cache knows more when a run that was killed starts again; what it tries first is what it tried then.
 TEST_F(Tuning, ARunThatWasKilledGoesTheSameWayAgain) {
   std::map<std::string, double> times;  // each that comes is faster than those before

@@ -75,10 +75,8 @@ TEST(Cache, CpuEntries) {
   key.problem.backend = Backend::kCpu;
   Entry entry;
   entry.slots = {{Slot::Kind::kOutput, 1}, {Slot::Kind::kFault, 0}};
-  entry.cpu = {.symbol = "tc_f",
-               .target = "x86-64-linux",
-               .object = std::string("\0\1\2", 3),
-               .checks = {{{Slot::Kind::kInput, 2}, 1, 64, "S0"}}};
+  entry.cpu = {.symbol = "tc_f", .target = "x86-64-linux", .object = std::string("\0\1\2", 3)};
+  entry.checks = {{1, 64, "S0", "X", ScalarType::kInt32, "found"}};
   ASSERT_TRUE(cache->put(key, entry));
   expect_equal(*value_of(cache->find(key)), entry);
 }
@@ -281,6 +279,21 @@ TEST(Cache, OtherFilesAreRefused) {
   }
   EXPECT_FALSE(std::filesystem::exists("/dev/null-journal"));
   EXPECT_EQ(Cache::open("").error().to_string(), "error: a cache is a file; its name is empty\n");
+  for (const std::string name : {":memory:", "file:x?mode=memory"}) {
+    EXPECT_EQ(Cache::open(name).error().to_string(), "error: the cache " + name +
+                                                         ": to SQLite that is no file's name, and what it holds may be "
+                                                         "lost; write ./" +
+                                                         name + " for a file called so\n");
+  }
+  const std::string long_name = folder.path(std::string(300, 'x'));
+  EXPECT_EQ(Cache::open(long_name).error().to_string(), "error: the cache " + long_name + ": its name of " +
+                                                            std::to_string(long_name.size()) +
+                                                            " bytes is too long for the file system\n");
+  std::filesystem::create_symlink("loop", folder.path("loop"));
+  EXPECT_EQ(Cache::open(folder.path("loop")).error().to_string(),
+            "error: the cache " + folder.path("loop") + ": its name is a loop of links\n");
+  EXPECT_EQ(Cache::open(path + "/x").error().to_string(),
+            "error: the cache " + path + "/x: a part of its path is no folder\n");
   ASSERT_TRUE(Cache::open(folder.path("good")));
   EXPECT_FALSE(is_unreadable(folder.path("good")));
   EXPECT_EQ(Cache::open(folder.path("no/folder")).error().to_string(),

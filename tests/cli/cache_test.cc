@@ -66,9 +66,10 @@ TEST_F(CacheTool, ARunThatDisagreesWithTheOracleIsAnErrorAndWritesNothing) {
   const Output output = folder.run({"run", "mv.tc", "--sizes=M=8,K=16", "--cache=c", "--check", "--output_dir=out"});
   EXPECT_EQ(output.code, 1);
   EXPECT_EQ(output.out, "");
-  EXPECT_EQ(output.err,
-            "error: check: 'y' differs in 8 of 8 elements: at (2) it is -0.917076051235199, the oracle has "
-            "-1.8341521370355975 with a bound of 4.2e-06\n");
+  // What follows depends on the order in which the processor's vectors sum.
+  EXPECT_TRUE(output.err.starts_with("error: check: 'y' differs in 8 of 8 elements: at (2) it is -0.91707"))
+      << output.err;
+  EXPECT_TRUE(output.err.ends_with(", the oracle has -1.8341521370355975 with a bound of 4.2e-06\n")) << output.err;
   EXPECT_EQ(folder.files(), (std::vector<std::string>{"c", "halved", "halved.tc", "mv.tc"}));
 }
 
@@ -272,10 +273,11 @@ TEST_F(CacheTool, ImportsOfLargeShapesAreComparedWithTheStrictKernel) {
   EXPECT_TRUE(has(good({"cache", "show", "c", id}), "; agrees with the CPU's strict kernel on 3 random inputs\n"));
 }
 
-/// Of as many positive numbers, each added to what float32 has of those before, the last hundreds of millions would
+/// Of as many ones, each added to what float32 has of those before, the last hundreds of millions would
 /// change nothing.
 TEST_F(CacheTool, TheStrictKernelsLongSumsAreExact) {
-  folder.write("all.tc", "def all(float(M,K) A, float(N,K) B) -> (s) { s +=! fabs(A(m,k) * B(n,k)) }\n");
+  folder.write("all.tc",
+               "def all(float(M,K) A, float(N,K) B) -> (s) { s +=! fabs(A(m,k) * B(n,k)) > 0.5 ? 1.0 : 0.0 }\n");
   folder.write("many_sums", "unroll: 16");
   const std::string text =
       good({"cache", "import", "c", "all.tc", "--sizes=M=1024,N=1024,K=520", "--options=many_sums"});
@@ -324,7 +326,9 @@ int main(void) {
                                                       "out/small.c", "out/small.h", "out/tc_mv.c", "out/tc_mv.h"}));
   folder.write("names.tc", "def names(float(N) fault) -> (arguments) { arguments(i) = fault(i) }");
   good({"export", "names.tc", "--sizes=N=8", "--output_dir=out"});
-  EXPECT_TRUE(has(folder.read("out/tc_names.h"), "int tc_names(const float* fault_, float* arguments_);"));
+  EXPECT_TRUE(has(folder.read("out/tc_names.h"), "int tc_names(const float* fault, float* arguments_);"));
+  EXPECT_TRUE(folder.read("out/tc_names.h").starts_with("/* SPDX-License-Identifier: Apache-2.0\n"));
+  EXPECT_TRUE(folder.read("out/tc_names.c").starts_with("/* SPDX-License-Identifier: Apache-2.0 */\n"));
   EXPECT_EQ(error({"export", "mv.tc", "--sizes=M=8,K=16", "--name=1x"}), "error: '1x' is no name of a function of C\n");
   EXPECT_EQ(error({"export", "mv.tc", "--sizes=M=8,K=16", "--name=int"}),
             "error: 'int' is no name of a function of C\n");

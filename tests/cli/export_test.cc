@@ -131,9 +131,17 @@ TEST_F(ExportC, NamesThatCOrTheFunctionHas) {
   for (const auto& [a, s, b] : {std::tuple("int", "int_", "arguments"),
                                 {"kernels", "stream", "workspace"},
                                 {"f_kernels", "status", "f"},
-                                {"cuLaunchKernel", "unix", "uint64_t"}}) {
+                                {"cuLaunchKernel", "unix", "uint64_t"},
+                                {"NAN", "INFINITY", "M_PI"},
+                                {"__LINE__", "_Bool", "SIZE_MAX"},
+                                {"TENSORC_f_H_", "__func__", "__linux__"},
+                                {"_Complex", "_Static_assert", "RAND_MAX"},
+                                {"INT8_MAX", "HUGE_VAL", "math_errhandling"}}) {
     compile(a, s, b);
-    ASSERT_EQ(run("c++ -fsyntax-only -x c++ f.h && ./main 80 >out"), 0) << a;
+    ASSERT_EQ(run("c++ -fsyntax-only -include math.h -include stdlib.h -x c++ f.h && cc -fsyntax-only -include math.h "
+                  "f.c && ./main 80 >out"),
+              0)
+        << a;
     EXPECT_EQ(folder_.read("out"), folder_.read("as_usual"));
   }
 }

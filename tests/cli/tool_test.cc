@@ -81,6 +81,32 @@ TEST_F(Tool, HelpListsTheCommands) {
   }
 }
 
+TEST_F(Tool, RunSaysThatAnUpdateBeganWithRandomElements) {
+  folder_.write("sum.tc", "def sum(float(N) x) -> (float(N) s) { s(i) += x(i) }");
+  const std::string note =
+      "note: 's' is updated, and began with random elements: --inputs=s=FILE.npy has others, '+=!' instead of '+=' "
+      "begins at zero\n";
+  EXPECT_NE(good({"run", "sum.tc", "--sizes=N=4", "--output_dir="}).find(note), std::string::npos);
+  write_floats("s.npy", {4}, {1, 2, 3, 4});
+  EXPECT_EQ(good({"run", "sum.tc", "--inputs=s=s.npy", "--output_dir="}).find("note:"), std::string::npos);
+}
+
+TEST_F(Tool, MachineCodeDoesNotGoToATerminal) {
+  folder_.write("f.tc", "def f(float(N) x) -> (y) { y(i) = x(i) }");
+  folder_.run({"run", "f.tc", "--sizes=N=8", "--cache=f.tcc", "--output_dir="});
+  const std::string list = good({"cache", "list", "f.tcc", "--json"});
+  const size_t id = list.find("\"id\": \"") + 7;
+  const std::string show =
+      fmt::format("cd {} && script -qec '{} cache show f.tcc {} --stage=object' out </dev/null >/dev/null",
+                  folder_.path(), TC_TOOL, list.substr(id, 12));
+  EXPECT_NE(std::system(show.c_str()), 0);
+  const std::string printed = folder_.read("out");
+  EXPECT_NE(printed.find("error: machine code is not for a terminal: '--output=FILE' writes it to a file"),
+            std::string::npos)
+      << printed;
+  EXPECT_EQ(printed.find("ELF"), std::string::npos);
+}
+
 TEST_F(Tool, HelpOfACommandHasItsFlagsAndNoOthers) {
   EXPECT_EQ(good({"fmt", "--help"}), R"(usage: tensorc fmt FILE.tc [flags]
 
@@ -91,8 +117,7 @@ flags:
   --in_place
       Write the canonical form to the file itself. Also -i.
   --check
-      run: compare the results with the interpreter's, and fail if one is farther off than rounding
-      explains. fmt: print nothing, and fail if the file is not in canonical form.
+      Print nothing, and fail if the file is not in canonical form.
 
 examples:
   tensorc fmt matmul.tc
@@ -145,8 +170,39 @@ TEST_F(Tool, ErrorsOfTheTextHaveTheirPlace) {
 TEST_F(Tool, CheckPrintsShapesAndRanges) {
   EXPECT_EQ(good({"check", "mm.tc"}), R"(def mm(float32(M,K) A, float32(K,N) B) -> (float32(M,N) C)
   C(m, n) +=! ...  map m in 0:M, n in 0:N; reduce k in 0:K
+      m ends by A(m,k) (R2)
+      n ends by B(k,n) (R2)
+      k ends by A(m,k) (R2)
 )");
   EXPECT_EQ(good({"check", "-"}, kMm), good({"check", "mm.tc"}));
+}
+
+constexpr const char* kDilated =
+    "def dilated(int d, float(T) X, float(K) W) -> (O) {\n"
+    "  O(t) +=! (t >= d * k ? X(t - d * k) : 0.0) * W(k)\n}\n";
+
+TEST_F(Tool, CheckSaysThatRangesWaitForScalars) {
+  folder_.write("dilated.tc", kDilated);
+  EXPECT_EQ(good({"check", "dilated.tc"}), R"(def dilated(int32 d, float32(T) X, float32(K) W) -> (float32(?) O)
+  the ranges depend on 'd': give it with --scalars=d=...
+  O(t) +=! ...  map t in ?:?; reduce k in ?:?
+)");
+  EXPECT_EQ(good({"check", "dilated.tc", "--scalars=d=2"}),
+            R"(def dilated(int32 d, float32(T) X, float32(K) W) -> (float32(T) O)
+  d is 2
+  O(t) +=! ...  map t in 0:T; reduce k in 0:K
+      t ends by the guard of X(t - d * k) (R6)
+      k ends by W(k) (R2)
+)");
+}
+
+TEST_F(Tool, CheckAsJsonJudgesEachDefOnItsOwn) {
+  folder_.write("two.tc", std::string(kDilated) + "def g(float(N) x) -> (y) { y(i) +=! x(i + j) }\n");
+  const std::string json = good({"check", "two.tc", "--json", "--scalars=d=2", "--sizes=T=9,K=3,N=4"});
+  EXPECT_NE(json.find(R"("end": "T", "end_value": 9)"), std::string::npos) << json;
+  EXPECT_NE(json.find("the guard of X(t - d * k)"), std::string::npos) << json;
+  EXPECT_NE(json.find(R"("shape": [9])"), std::string::npos) << json;
+  EXPECT_NE(json.find("the range of 'i' is ambiguous"), std::string::npos) << json;
 }
 
 TEST_F(Tool, CheckReportsErrorsOfAllDefs) {
@@ -245,7 +301,9 @@ TEST_F(Tool, RandomSubscriptsStayInside) {
   const std::string out = good({"run", "gather.tc", "--sizes=N=5,A=40,B=30", "--check", "--check_bounds"});
   EXPECT_NE(out.find("check: 'Z' agrees"), std::string::npos) << out;
   folder_.write("shift.tc", "def shift(float(N) X, uint8(A) I) -> (Z) { Z(i) = X(2 * int64(I(i)) + 3) }");
-  good({"run", "shift.tc", "--sizes=N=16,A=400", "--check", "--check_bounds"});
+  for (const char* backend : {"--backend=cpu", "--backend=sim"}) {
+    good({"run", "shift.tc", "--sizes=N=16,A=400", "--check", "--check_bounds", backend});
+  }
 }
 
 TEST_F(Tool, RunRefusesWrongSizes) {
@@ -282,7 +340,8 @@ TEST_F(Tool, RunRefusesWrongInputs) {
   EXPECT_EQ(input_error("weights=a.npy"), "error: 'mm' has no tensor 'weights'; it has A, B, C\n");
   EXPECT_EQ(input_error("A=short.npy"), "error: 'short.npy' has 12 bytes of data; float32(2, 3) takes 24\n");
   EXPECT_EQ(input_error("A=text.npy"), "error: 'text.npy' is not a .npy file\n");
-  EXPECT_EQ(input_error("A=int.npy"), "error: input 'A' is of int32; the text says float32\n");
+  EXPECT_EQ(input_error("A=int.npy"),
+            "error: input 'A' is of int32; the text says float32: cast it, or write 'def mm<T>(T(...) A)' for both\n");
   EXPECT_EQ(input_error("A=vector.npy"), "error: 'A' has 2 dimensions in 'mm', but the tensor given has 1\n");
   EXPECT_EQ(input_error("A=a.npy,B=b.npy"),
             "error: dimension 0 of 'B' is 4, but it must be 3: 'K' is 3 by dimension 1 of 'A'\n");
@@ -398,8 +457,6 @@ TEST_F(Tool, MappingOptionsAreForAGpu) {
             "error: there is no preset 'fast'; there are naive, single_thread, pointwise, mlp, conv, group_conv\n");
   EXPECT_EQ(error({"run", "mm.tc", "--backend=sim", "--preset=mlp", "--options=o"}),
             "error: '--options' and '--preset' exclude each other\n");
-  EXPECT_EQ(error({"run", "mm.tc", "--backend=sim", "--check_bounds"}),
-            "error: '--check_bounds' is for the backend cpu\n");
   EXPECT_EQ(error({"run", "mm.tc", "--backend=sim", "--repeat=3"}),
             "error: '--repeat' is for the backends cpu and cuda\n");
   for (const char* backend : {"cpu", "sim", "interp"}) {
@@ -490,6 +547,44 @@ TEST_F(Tool, TimesOfPassesGoToStandardError) {
   EXPECT_EQ(output.out, good({"emit", "mm.tc", "--stage=ast"}));
   EXPECT_EQ(output.err.substr(0, 6), "parse ");
   EXPECT_NE(output.err.find("\ntotal "), std::string::npos);
+}
+
+TEST_F(Tool, T7_InstancesOfGenericDefs) {
+  folder_.write("scale.tc", "def scale<T>(T(N) x) -> (y) { y(i) = x(i) + x(i) }\n");
+  EXPECT_EQ(
+      good({"check", "scale.tc"}),
+      "def scale<float32>(float32(N) x) -> (float32(N) y)\n"
+      "  y(i) = ...  map i in 0:N\n"
+      "      i ends by x(i) (R2)\n"
+      "  instances of scale<T> without errors: scale<float32>, scale<float64>, scale<float16>, scale<bfloat16>, "
+      "scale<int32>, scale<int64>, scale<int16>, scale<int8>, scale<uint8>, scale<uint16>, scale<uint32>, "
+      "scale<uint64>\n"
+      "  instances with errors: scale<bool>; the first has: '+' takes numbers, and 'x(i)' is a bool: write a cast, "
+      "as in int32(x(i))\n");
+  EXPECT_EQ(good({"check", "scale.tc", "--types=T=int8"}),
+            "def scale<int8>(int8(N) x) -> (int8(N) y)\n"
+            "  y(i) = ...  map i in 0:N\n"
+            "      i ends by x(i) (R2)\n");
+  const std::vector<std::string> run = {"run", "scale.tc", "--sizes=N=4", "--check", "--output_dir="};
+  const auto with = [&](const std::string& word) {
+    std::vector<std::string> words = run;
+    words.push_back(word);
+    return words;
+  };
+  EXPECT_TRUE(good(with("--types=T=float64")).starts_with("y  float64(4)"));
+  EXPECT_TRUE(good(with("--entry=scale<int16>")).starts_with("y  int16(4)"));
+  EXPECT_EQ(
+      error(run),
+      "error: nothing decides the type variable 'T' of 'scale': no tensor of that type is given (x); give the type "
+      "by --types=T=float32\n");
+  EXPECT_EQ(error(with("--types=T=float17")),
+            "error: the type of 'T' is 'float17', which is none; float32, float16 and int64 are types\n");
+  EXPECT_EQ(error(with("--types=U=float32")), "error: 'scale' has no type variable 'U'; it has 'T'\n");
+  EXPECT_EQ(error({"run", "mm.tc", "--sizes=M=2,N=2,K=2", "--types=T=float32"}),
+            "error: 'mm' is not generic; '--types' is for generic defs\n");
+  // A file decides by its type.
+  good({"run", "scale.tc", "--types=T=int64", "--sizes=N=3", "--output_dir=out"});
+  EXPECT_TRUE(good({"run", "scale.tc", "--inputs=x=out/y.npy", "--output_dir="}).starts_with("y  int64(3)"));
 }
 
 }  // namespace

@@ -89,7 +89,8 @@ TEST_F(Tune, FindsOptionsAndRemembersThem) {
       << first;
   const std::vector<std::string> rows = lines_of(folder_.read("h.csv"));
   ASSERT_EQ(rows.size(), 5);
-  EXPECT_EQ(rows[0], "problem,candidate,generation,outcome,us,cold_us,spread,compile_ms,known_before,options,message");
+  EXPECT_EQ(rows[0],
+            "problem,candidate,generation,outcome,us,own_us,cold_us,spread,compile_ms,known_before,options,message");
   EXPECT_TRUE(rows[1].starts_with("\"mm M=24,N=32,K=40\",0,0,done,")) << rows[1];
   const std::string again = good(small({"--cache=c.tcc"}));
   EXPECT_NE(again.find("4 candidates, 4 known before; "), std::string::npos) << again;

@@ -15,14 +15,16 @@
 namespace tc::testing {
 
 /// The def `entry` of a text (the only one, if empty) with its ranges inferred, or the errors on the way.
-inline Result<ir::Program> try_program(const std::string& text, const std::string& entry = "") {
+inline Result<ir::Program> try_program(const std::string& text, const std::string& entry = "",
+                                       const ir::ScalarValues& scalars = {}) {
   TC_TRY(file, lang::analyse(std::make_shared<const Source>("test.tc", text)));
-  return ir::from_lang(file, entry);
+  return ir::from_lang(file, entry, ir::Deadline(), scalars);
 }
 
 /// The same of a text without errors: one fails the test.
-inline ir::Program program_from(const std::string& text, const std::string& entry = "") {
-  Result<ir::Program> program = try_program(text, entry);
+inline ir::Program program_from(const std::string& text, const std::string& entry = "",
+                                const ir::ScalarValues& scalars = {}) {
+  Result<ir::Program> program = try_program(text, entry, scalars);
   if (program) return *std::move(program);
   ADD_FAILURE() << program.error().to_string();
   return {};
@@ -32,7 +34,7 @@ inline ir::Program program_from(const std::string& text, const std::string& entr
 inline Result<ir::Program> try_specialised(const std::string& text, const std::map<std::string, int64_t>& sizes,
                                            const std::map<std::string, int64_t>& scalars = {},
                                            const std::string& entry = "") {
-  TC_TRY(program, try_program(text, entry));
+  TC_TRY(program, try_program(text, entry, scalars));
   TC_TRY(bindings, ir::bind_sizes(program, sizes, scalars));
   return ir::specialise(program, bindings);
 }

@@ -27,8 +27,7 @@ struct Compiled {
   std::shared_ptr<const Loaded> loaded;
 };
 
-Compiled compile(const ProgramPtr& program, const options::CpuOptions& cpu = {}, const Layouts& layouts = {},
-                 bool check_bounds = false) {
+Compiled compile(const ProgramPtr& program, const options::CpuOptions& cpu = {}, const Layouts& layouts = {}) {
   const int bits = vector_bits("host");
   PrepareOptions prepare_options{.layouts = layouts, .vector_bits = bits, .threads = 2, .strict = cpu.strict};
   Compiled result;
@@ -39,7 +38,7 @@ Compiled compile(const ProgramPtr& program, const options::CpuOptions& cpu = {},
       schedule_for_cpu(*scop, {.cpu = cpu, .layouts = layouts, .vector_bits = bits, .threads = 2, .verify = true});
   if (!scheduled) throw std::runtime_error(scheduled.error().to_string());
   result.scop = *scheduled;
-  result.stmt = from_poly(result.scop, {.layouts = layouts, .check_bounds = check_bounds, .vector_bits = bits});
+  result.stmt = from_poly(result.scop, {.layouts = layouts, .vector_bits = bits});
   result.loaded =
       build({.name = "kernel", .arguments = result.stmt.arguments, .body = result.stmt.body, .no_alias = true});
   return result;
@@ -354,26 +353,6 @@ TEST(FromPoly, HonoursStrides) {
     for (size_t j = 0; j < 7; ++j) EXPECT_EQ(y[i * 20 + j * 2], x[i + j * 5]);
     for (size_t gap = 14; gap < 20; ++gap) EXPECT_EQ(y[i * 20 + gap], -1);
   }
-}
-
-TEST(FromPoly, ReportsASubscriptOutOfBounds) {  // C8
-  ProgramBuilder b("gather");
-  b.input("X", {4}).tensor("I", {6}, ir::Role::kInput, Halide::Int(32)).result("Z", {6});
-  b.set("Z", {index("i")}, {{"i", 6}}, b.at("X", {Halide::cast<int64_t>(b.at("I", {index("i")}))}));
-  Compiled kernel = compile(b.build(), {}, {}, true);
-  ASSERT_EQ(kernel.stmt.checks.size(), 1u);
-  EXPECT_EQ(kernel.stmt.checks[0].tensor, "X");
-  EXPECT_EQ(kernel.stmt.checks[0].extent, 4);
-  std::vector<float> x{1, 2, 3, 4}, z(6);
-  std::vector<int32_t> i{0, 1, 2, 3, 7, 0};
-  int64_t fault[2] = {-1, -1};
-  void* arguments[] = {x.data(), i.data(), z.data(), fault};
-  EXPECT_EQ(kernel.loaded->call(arguments), kOutOfBounds);
-  EXPECT_EQ(fault[0], 0);
-  EXPECT_EQ(fault[1], 7);
-  i[4] = 3;
-  EXPECT_EQ(kernel.loaded->call(arguments), 0);
-  EXPECT_EQ(z[4], 4);
 }
 
 TEST(FromPoly, RunsPastTwoToTheThirtyFirst) {  // R9

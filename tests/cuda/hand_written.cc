@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "tc/tile/build.h"
+#include "tc/tile/promise.h"
 
 namespace tc::cuda::hand_written {
 namespace {
@@ -25,7 +26,7 @@ Program program_of(const std::string& name, std::vector<Kernel> kernels) {
   Program program;
   program.name = name;
   program.kernels = std::move(kernels);
-  return program;
+  return tile::promise(std::move(program));
 }
 
 Kernel kernel_of(const std::string& name, std::array<int64_t, 3> grid, std::array<int64_t, 3> block,
@@ -130,7 +131,9 @@ Program scatter(int64_t n, int64_t bins) {
   return program_of("scatter", {kernel_of("scatter", {(n + 255) / 256, 1, 1}, {256, 1, 1}, {where, x, h, l}, body)});
 }
 
-Program scale_and_reverse(int64_t n) {
+namespace {
+
+Program scale_and_reverse(int64_t n, bool swapped) {
   const Tensor x = global("X", Float(32), line(n));
   const Tensor t_written = global("T", Float(32), line(n), true);
   const Tensor t = global("T", Float(32), line(n));
@@ -146,10 +149,16 @@ Program scale_and_reverse(int64_t n) {
   scale.scalars.push_back({"alpha", Float(32)});
   const Kernel reverse =
       kernel_of("reverse", grid, {100, 1, 1}, {t, y}, each(store(y, {i}, read(t, {static_cast<int>(n - 1) - i}))));
-  Program program = program_of("scale_and_reverse", {scale, reverse});
+  Program program =
+      swapped ? program_of("scale_after_reverse", {reverse, scale}) : program_of("scale_and_reverse", {scale, reverse});
   program.workspace.push_back(t);
   return program;
 }
+
+}  // namespace
+
+Program scale_and_reverse(int64_t n) { return scale_and_reverse(n, false); }
+Program scale_after_reverse(int64_t n) { return scale_and_reverse(n, true); }
 
 Program large_shared() {
   constexpr int kElements = 16384;

@@ -19,6 +19,8 @@ tile::Program matmul(int64_t m, int64_t n, int64_t k);
 tile::Program scatter(int64_t n, int64_t bins);
 /// Two launches through a workspace: T(i) = alpha X(i), then Y(i) = T(n - 1 - i).
 tile::Program scale_and_reverse(int64_t n);
+/// The same launches in the other order: what the first reads the second writes.
+tile::Program scale_after_reverse(int64_t n);
 /// More shared memory than may be static: Y = X through a buffer of 64 KiB.
 tile::Program large_shared();
 /// Y(i) = f(X(i), ...) for an intrinsic of so many arguments, all of one type, on n elements.

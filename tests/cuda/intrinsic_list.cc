@@ -41,6 +41,9 @@ std::vector<IntrinsicUse> all_intrinsic_uses() {
         add(kFloats, same, itself);
         add(kIntegers, same, itself);
         break;
+      case lang::Signature::kFloat32:
+        add({Halide::Float(32)}, same, itself);
+        break;
       case lang::Signature::kFloatToBool:
         add(kFloats, same, fixed(Halide::UInt(1)));
         break;

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "tc/cuda/print.h"
+#include "tc/tile/promise.h"
 #include "tests/cuda/hand_written.h"
 #include "tests/cuda/intrinsic_list.h"
 
@@ -88,11 +89,10 @@ TEST(Nvrtc, HandWrittenKernels) {
 TEST(Nvrtc, WhatThePtxMustHold) {
   const Nvrtc* compiler = nvrtc();
   if (!compiler) return;
-  const auto ptx = [&](const tile::Program& program, const PrintOptions& options = {}) {
-    return compiler->compile(print(program, options), {80, '\0'})->ptx;
-  };
+  const auto ptx = [&](const tile::Program& program) { return compiler->compile(print(program), {80, '\0'})->ptx; };
   EXPECT_NE(ptx(hand_written::vector_add(4096)).find("ld.global.nc.v4"), std::string::npos);
-  EXPECT_EQ(ptx(hand_written::vector_add(4096), {.readonly_cache = false}).find("ld.global.nc"), std::string::npos);
+  EXPECT_EQ(ptx(tile::promise(hand_written::vector_add(4096), {.readonly_cache = false})).find("ld.global.nc"),
+            std::string::npos);
   EXPECT_NE(ptx(hand_written::row_sum(64, 1000)).find("ld.global.nc.f32"), std::string::npos);
   const std::string matmul = ptx(hand_written::matmul(128, 192, 256));
   EXPECT_NE(matmul.find("cp.async.cg.shared.global"), std::string::npos);

@@ -125,6 +125,23 @@ TEST(Contraction, SmallDevicesGetSmallBlocks) {
 }
 
 /// Every barrier, wait and guard is needed, and somebody notices that it is gone.
+/// No reduction axis is long, but each result has thousands of products. An H200 has 132 processors.
+TEST(Contraction, OfSeveralShortReductionsKeepsTheDeviceBusy) {
+  const std::string bilinear =
+      "def f(float(B,I) X, float(O,I,J) W, float(B,J) Y) -> (Z) { Z(b,o) +=! X(b,i) * W(o,i,j) * Y(b,j) }";
+  const std::string mttkrp =
+      "def f(float(I,J,K) T, float(J,R) U, float(K,R) V) -> (Z) { Z(i,r) +=! T(i,j,k) * U(j,r) * V(k,r) }";
+  for (const auto& [text, sizes] :
+       {std::pair{bilinear, std::map<std::string, int64_t>{{"B", 512}, {"I", 64}, {"J", 64}, {"O", 32}}},
+        std::pair{mttkrp, std::map<std::string, int64_t>{{"I", 128}, {"J", 128}, {"K", 128}, {"R", 16}}}}) {
+    const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes));
+    ASSERT_TRUE(mapping);
+    const gpu::Kernel& product = mapping->kernels.front();
+    const int64_t warps = product.grid[0] * product.grid[1] * product.grid[2] * product.block[0] / 32;
+    EXPECT_GT(warps, 3 * 132) << gpu::report(*mapping);
+  }
+}
+
 TEST(Contraction, EveryBarrierAndGuardIsNeeded) {
   const Case cases[] = {
       {kMatmul, {{"M", 40}, {"N", 40}, {"K", 80}}},      {kMatmul, {{"M", 33}, {"N", 35}, {"K", 131}}},

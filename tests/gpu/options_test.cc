@@ -160,6 +160,48 @@ TEST(MappingOptions, PartsOfReductionsAreCombinedByAtomicUpdatesIfTheyAsk) {
   }
 }
 
+/// The contraction reads the dimensions of W as one.
+TEST(MappingOptions, AtomicUpdatesLeaveOperandsAsTheirKernelReadsThem) {
+  const ir::Program program = specialised_from(
+      "def bilinear(float(B,I) X, float(O,I,J) W, float(B,J) Y) -> (Z) { Z(b,o) +=! X(b,i) * W(o,i,j) * Y(b,j) }",
+      {{"B", 64}, {"I", 8}, {"J", 64}, {"O", 16}});
+  const options::MappingOptions options{.tile = {4, 32, 4, 8, 16},
+                                        .map_to_threads = {1, 8, 8},
+                                        .register_tile = {4, 4, 4},
+                                        .copy_stages = 1,
+                                        .split_reduction = 4,
+                                        .atomic_reduction = true};
+  const Result<gpu::Mapping> mapping = mapped(program, options);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  const std::vector<tile::Tensor>& tensors = mapping->program.kernels.back().tensors;
+  const auto w = std::find_if(tensors.begin(), tensors.end(), [](const auto& t) { return t.name == "W"; });
+  ASSERT_NE(w, tensors.end());
+  EXPECT_EQ(w->rank(), 1);
+  EXPECT_EQ(difference(program, options), "");
+  EXPECT_EQ(unproved(mapping->program), "");
+}
+
+/// A thread has two parts of one result, beside each other.
+TEST(MappingOptions, AtomicUpdatesTakeVectorsOfPartsApart) {
+  const ir::Program program = specialised_from(
+      "def bilinear(float(B,I) X, float(O,I,J) W, float(B,J) Y) -> (Z) { Z(b,o) +=! X(b,i) * W(o,i,j) * Y(b,j) }",
+      {{"B", 4}, {"I", 16}, {"J", 4}, {"O", 64}});
+  const options::MappingOptions options{
+      .map_to_threads = {4, 16, 2}, .copy_stages = 2, .split_reduction = 8, .atomic_reduction = true};
+  ASSERT_TRUE(mapped(program, options));
+  EXPECT_EQ(difference(program, options), "");
+  EXPECT_EQ(unproved(mapped(program, options)->program), "");
+}
+
+/// A row of t in shared memory is written back whole, so nothing of it is held in registers alone.
+TEST(MappingOptions, WhatIsWrittenBackIsWritten) {
+  const ir::Program program = specialised_from(
+      "def f() -> (float(2,2) T) {\n T(i,j) = 9.0 where i in 0:2, j in 0:1\n"
+      " uint64 t(i,j) +=! uint64(0) where i in 0:2, j in 0:4\n t(i,i) +=! t(0,i) where i in 0:2 }",
+      {});
+  EXPECT_EQ(difference(program, {}), "");
+}
+
 std::string refusal(const Def& def, const options::MappingOptions& options, const gpu::Device& device = {}) {
   const Result<gpu::Mapping> mapping = mapped(specialised_from(def.text, def.sizes), options, device);
   return mapping ? "" : mapping.error().diagnostics().at(0).message;

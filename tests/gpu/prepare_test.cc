@@ -121,7 +121,10 @@ TEST(Recompute, KeepsWhatChangesOrIsReadOften) {
         // Each element is read by 256 others.
         "def f(float(N,D) I, float(D) m) -> (O) { t(n,d) = I(n,d) - m(d)  O(n,e) +=! t(n,d) * m(e) where e in 0:256 }",
         // It is not cheap.
-        "def f(float(N,D) I) -> (O) { t(n,d) = exp(I(n,d))  O(n,d) = t(n,d) * 2 }"}) {
+        "def f(float(N,D) I) -> (O) { t(n,d) = exp(I(n,d))  O(n,d) = t(n,d) * 2 }",
+        // It is compared with a maximum of its elements, which has to equal one of them.
+        "def f(float(N,D) I) -> (O) { t(n,d) = I(n,d) * 3.0 + 1.0  m(n) max=! t(n,d)"
+        "  O(n,d) = t(n,d) == m(n) ? 1.0 : 0.0 }"}) {
     SCOPED_TRACE(text);
     const ir::Program program = specialised_from(text, {{"N", 256}, {"D", 256}});
     EXPECT_NE(gpu::recompute_temporaries(program).find_tensor("t"), nullptr);

@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "tests/gpu/simulated.h"
+#include "tests/random/constants.h"
 #include "tests/random/differential.h"
 #include "tests/random/random.h"
 
@@ -84,6 +85,13 @@ TEST(GpuRandom, TheSimulatorAgreesWithTheOracle) {
   const uint64_t begin = first ? std::stoull(first) : 1;
   for (uint64_t seed = begin; seed < begin + programs; ++seed) {
     const Outcome outcome = run_one(seed, simulator(seed));
+    EXPECT_EQ(outcome.verdict, Outcome::Verdict::kAgrees) << outcome.report;
+  }
+}
+
+TEST(GpuRandom, TheSimulatorWrapsConstantsAsTheOracleDoes) {
+  for (const RandomProgram& program : constant_programs()) {
+    const Outcome outcome = run_program(program, simulator(program.seed));
     EXPECT_EQ(outcome.verdict, Outcome::Verdict::kAgrees) << outcome.report;
   }
 }

@@ -8,6 +8,7 @@
 #include "tc/interp/scalar.h"
 #include "tc/ir/bounds.h"
 #include "tc/ir/specialise.h"
+#include "tc/support/float8.h"
 #include "tc/tile/print.h"
 #include "tc/tile/simulate.h"
 
@@ -28,6 +29,9 @@ T get(const std::byte* at) {
 
 void put_float(ScalarType type, double value, std::byte* at) {
   switch (type) {
+    case ScalarType::kFloat8E4M3:
+    case ScalarType::kFloat8E5M2:
+      return put(at, float8_bits(type, value));
     case ScalarType::kFloat16:
       return put(at, Halide::float16_t(value).to_bits());
     case ScalarType::kBFloat16:
@@ -41,6 +45,9 @@ void put_float(ScalarType type, double value, std::byte* at) {
 
 double get_float(ScalarType type, const std::byte* at) {
   switch (type) {
+    case ScalarType::kFloat8E4M3:
+    case ScalarType::kFloat8E5M2:
+      return float8_from_bits(type, get<uint8_t>(at));
     case ScalarType::kFloat16:
       return static_cast<double>(Halide::float16_t::make_from_bits(get<uint16_t>(at)));
     case ScalarType::kBFloat16:

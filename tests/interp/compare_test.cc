@@ -250,8 +250,7 @@ TEST(Compare, SaysWhereAndHowMuch) {
   EXPECT_TRUE(c.agrees);
   EXPECT_EQ(c.max_ulp, 1);
   EXPECT_EQ(c.worst, (std::vector<int64_t>{1, 0}));
-  EXPECT_EQ(c.sentence,
-            "'O' agrees: 4 elements, largest error 1 ULP (7.95e-08 relative), 0.238 of the bound at (1, 0)");
+  EXPECT_EQ(c.sentence, "'O' agrees: 4 elements, largest error 0.238 of the bound at (1, 0): 1 ULP, 7.95e-08 relative");
   c = compare("O", floats(kF32, {2, 2}, {1, 2.5, 3, 4.1}), oracle);
   EXPECT_FALSE(c.agrees);
   EXPECT_EQ(c.mismatches, 2);

@@ -4,6 +4,7 @@
 
 #include "tc/ir/expr_text.h"
 #include "tc/ir/in_place.h"
+#include "tc/ir/index_expr.h"
 #include "tc/ir/print.h"
 #include "tests/common/program.h"
 
@@ -51,6 +52,20 @@ TEST(FromLang, C3_ReductionsReadASnapshot) {
             (Lines{"S0: O(i) = A(i)", "S1: O_old(d0) = O(d0)", "S2: O(i) +=! O_old(i)"}));
 }
 
+TEST(FromLang, C3_TheSnapshotIsTakenBeforeTheIdentityIsStored) {
+  EXPECT_EQ(statements(program_from("def f(int(N) I) -> (float(N) H) { H(I(i)) +=! H(i) }")),
+            (Lines{"S0: H_old(d0) = H(d0)", "S1: H(d0) = 0.0", "S2: H(I(i)) += H_old(i)"}));
+  EXPECT_EQ(statements(program_from("def f(int(N) A) -> (int(N) H) { H(H(i)) +=! A(i) }")),
+            (Lines{"S0: H_old(d0) = H(d0)", "S1: H(d0) = 0", "S2: H(H_old(i)) += A(i)"}));
+}
+
+TEST(FromLang, C7_AnAffineLeftSideReadsItsOwnElementInPlace) {
+  EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { O(2*i+1) = A(i)\n O(2*i+1) = O(2*i+1) * A(i) }")),
+            (Lines{"S0: O(2 * i + 1) = A(i)", "S1: O(2 * i + 1) = O(2 * i + 1) * A(i)"}));
+  EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { O(2*i) = A(i)\n O(i) = O(2*i) where i in 0:N }")),
+            (Lines{"S0: O(2 * i) = A(i)", "S1: O_old(d0) = O(d0)", "S2: O(i) = O_old(2 * i)"}));
+}
+
 TEST(FromLang, C3_SnapshotNamesAreFresh) {
   const Program p = program_from("def f(float(N,N) O_old) -> (O) { O(i,j) = O_old(i,j)\n O(i,j) = O(j,i) }");
   EXPECT_TRUE(p.find_tensor("O_old_"));
@@ -89,6 +104,17 @@ TEST(FromLang, EndsWhenItIsAskedTo) {
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().kind(), ErrorKind::kCancelled);
   EXPECT_EQ(stopped.error().to_string(), "error: the compilation was cancelled\n");
+}
+
+TEST(FromLang, R5_TheProofThatATemporaryIsWrittenEndsInTime) {
+  Program program = program_from("def f(float(N) A, float(N) B) -> (O) { T(i) = A(i)  T(i) = B(i)  O(i) = T(i) }");
+  std::stop_source stop;
+  EXPECT_NO_THROW(fill_temporaries(program, Deadline(60'000, stop.get_token())));
+  for (Statement& s : program.statements) {
+    for (Index& i : s.indices) i.begin = index_constant(1);
+  }
+  stop.request_stop();
+  EXPECT_THROW(fill_temporaries(program, Deadline(60'000, stop.get_token())), OutOfTime);
 }
 
 TEST(FromLang, C10_LetsAreSubstituted) {
@@ -181,6 +207,34 @@ TEST(FromLang, EntryIsFoundByName) {
   EXPECT_EQ(program_from(two, "g").name, "g");
   EXPECT_EQ(try_program(two).error().to_string(), "error: 'test.tc' has 2 defs ('f', 'g'): name one\n");
   EXPECT_EQ(try_program(two, "h").error().to_string(), "error: 'test.tc' has no def 'h', only 'f', 'g'\n");
+}
+
+bool writes_all_of(const std::string& text, const std::map<std::string, int64_t>& sizes) {
+  return writes_all(specialised_from(text, sizes), "O");
+}
+
+TEST(FromLang, R5_SeveralStatementsMayWriteAllElements) {
+  const std::string two = "def f(float(N) A, float(M) B) -> (O) { O(i) = A(i)\n O(N + i) = B(i) }";
+  EXPECT_TRUE(writes_all_of(two, {{"N", 3}, {"M", 5}}));
+  EXPECT_TRUE(writes_all_of(two, {{"N", 0}, {"M", 5}}));
+  EXPECT_TRUE(writes_all_of("def f(float(N) A) -> (O) { O(2*i) = A(i)\n O(2*i + 1) = A(i) }", {{"N", 4}}));
+  EXPECT_FALSE(writes_all_of("def f(float(N) A) -> (O) { O(3*i) = A(i)\n O(3*i + 1) = A(i) }", {{"N", 4}}));
+  EXPECT_FALSE(writes_all_of(
+      "def f(float(N) A) -> (float(2*N) O) { O(i) = A(i) where i in 0:N\n O(N + 1 + i) = A(i) where i in 0:N-1 }",
+      {{"N", 4}}));
+}
+
+TEST(FromLang, R5_WhatIsReadBeforeAllIsWrittenStartsFromZero) {
+  EXPECT_FALSE(writes_all_of(
+      "def f(float(N) A) -> (O, Q) { O(i) = A(i) where i in 0:2\n Q(i) = O(i) where i in 0:N\n O(i) = A(i) }",
+      {{"N", 4}}));
+  EXPECT_TRUE(writes_all_of("def f(float(N) A) -> (O, Q) { O(i) = A(i)\n Q(i) = O(i) where i in 0:N\n O(i) = A(i) }",
+                            {{"N", 4}}));
+}
+
+TEST(FromLang, R5_TemporariesThatSeveralStatementsWriteNeedNoFill) {
+  EXPECT_EQ(statements(program_from("def f(float(N) A) -> (O) { T(2*i) = A(i)\n T(2*i + 1) = A(i)\n O(i) = T(i) }")),
+            (Lines{"S0: T(2 * i) = A(i)", "S1: T(2 * i + 1) = A(i)", "S2: O(i) = T(i)"}));
 }
 
 }  // namespace

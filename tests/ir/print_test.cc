@@ -34,8 +34,13 @@ TEST(Print, Report) {
       "}");
   EXPECT_EQ(report(p), R"(def f(float32(B,N) A, int32(M) I, float32(K) W) -> (float32(B,N - K + 1) O)
   O(b, i) +=! ...  map b in 0:B, i in 0:N - K + 1; reduce k in 0:K
+      b ends by A(b, i + k) (R2)
+      i ends by A(b, i + k) (R2)
+      k ends by W(k) (R2)
   O(b, i) = ...  map b in 0:B, i in 0:min(N - K + 1, M)
-  checked: no value of 'i' keeps A(b, i + k) inside 'A': it needs K <= N
+      b ends by O(b,i) (R2)
+      i ends by O(b,i) and I(i) (R2)
+  a call needs K <= N: otherwise no value of 'i' keeps A(b, i + k) inside 'A'
   with --check_bounds: 0 <= I(i) < N in A(b, I(i))
 )");
 }

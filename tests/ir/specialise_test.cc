@@ -24,6 +24,13 @@ TEST(Bind, SizesComeFromShapes) {
   EXPECT_EQ(bindings->sizes, (std::map<std::string, int64_t>{{"K", 3}, {"M", 2}, {"N", 4}}));
 }
 
+TEST(Specialise, T3_AnErrorNamesTheTensorOfTheSource) {
+  const auto p = try_specialised("def f(int8(N) A) -> (int8(N) T) { T(i * i % 7) += A(i) }", {{"N", 6}});
+  ASSERT_FALSE(p.has_value());
+  EXPECT_EQ(p.error().diagnostics()[0].message,
+            "T(i * i % 7) cannot be proved to stay inside 'T', whose extent in dimension 0 is 6: guard it with '?:'");
+}
+
 TEST(Bind, ConflictsQuoteBothDimensions) {
   EXPECT_EQ(bind_error(program_from(kMatmul), {{{"A", {2, 3}}, {"B", {5, 4}}}, {}, {}}),
             "dimension 0 of 'B' is 5, but it must be 3: 'K' is 3 by dimension 1 of 'A'");
@@ -113,6 +120,53 @@ TEST(Specialise, SeveralPreconditionsFailTogether) {
                                  {{"H", 1}, {"W", 1}, {"K", 2}, {"L", 3}});
   ASSERT_FALSE(p.has_value());
   EXPECT_EQ(p.error().diagnostics().size(), 2u);
+}
+
+std::string first_error(const Result<Program>& program) { return program ? "no error" : program.error().to_string(); }
+
+TEST(Specialise, C7_InstancesThatWriteOneElementAreShown) {
+  const char* const text = "def f(float(N,M) A) -> (O) { O(i + 2 * j) = A(i,j) }";
+  EXPECT_EQ(first_error(try_specialised(text, {{"N", 2}, {"M", 4}})), "no error");
+  EXPECT_EQ(
+      first_error(try_specialised(text, {{"N", 3}, {"M", 4}})),
+      "test.tc:1:30: error: O(i + 2 * j) writes an element twice: it needs 2 <= M && N <= 2 || M == 1, but N is 3 "
+      "and M is 4\n"
+      "    def f(float(N,M) A) -> (O) { O(i + 2 * j) = A(i,j) }\n"
+      "                                 ^~~~~~~~~~~~\n"
+      "test.tc:1:30: note: O(i + 2 * j) writes O(2) twice, for i = 0, j = 1 and for i = 2, j = 0\n"
+      "    def f(float(N,M) A) -> (O) { O(i + 2 * j) = A(i,j) }\n"
+      "                                 ^~~~~~~~~~~~\n");
+}
+
+TEST(Specialise, C7_WhatIsNotAffineIsDecidedForTheSizes) {
+  const char* const text = "def f(float(N,M) A, float(S) B) -> (O) { O(i * S + j) = A(i,j) + B(i) }";
+  EXPECT_EQ(first_error(try_specialised(text, {{"N", 3}, {"M", 4}, {"S", 4}})), "no error");
+  EXPECT_EQ(
+      first_error(try_specialised(text, {{"N", 3}, {"M", 4}, {"S", 3}})),
+      "test.tc:1:42: error: with '=' each element is written once, but O(i * S + j) writes O(3) twice, for i = 0, "
+      "j = 3 and for i = 1, j = 0: write '+=!' to sum, or leave instances out with 'where'\n"
+      "    def f(float(N,M) A, float(S) B) -> (O) { O(i * S + j) = A(i,j) + B(i) }\n"
+      "                                             ^~~~~~~~~~~~\n");
+}
+
+/// The number of a scalar is in place before anything is proved (C11), so the proof is for all sizes.
+TEST(Specialise, C7_AStrideThatIsAScalarIsANumber) {
+  const char* const text = "def f(float(N,M) A, int32 s) -> (O) { O(i * s + j) = A(i,j) }";
+  EXPECT_EQ(first_error(try_specialised(text, {{"N", 3}, {"M", 4}}, {{"s", 4}})), "no error");
+  const auto wrong = try_specialised(text, {{"N", 3}, {"M", 4}}, {{"s", 3}});
+  ASSERT_FALSE(wrong.has_value());
+  EXPECT_EQ(wrong.error().diagnostics()[0].message,
+            "O(i * s + j) writes an element twice: it needs M <= 3 || N == 1, but N is 3 and M is 4");
+}
+
+/// Quotients and remainders by expressions are no larger than their operands.
+TEST(Specialise, IndexValuesDividedByIndicesFitInt32) {
+  for (const char* value : {"i % (i + 1)", "i / (i + 1)", "0 % (i - 1)", "(i - 9) / (i - 3)", "-i % (2 * i - 5)"}) {
+    const std::string text = fmt::format("def f(int32(N) A) -> (int32(N) O) {{ O(i) = A(i) + ({}) }}", value);
+    EXPECT_EQ(first_error(try_specialised(text, {{"N", 20}})), "no error") << value;
+  }
+  const std::string reads = "def f(int32(N) A) -> (O) { O(i) = A(i % (i + 1)) where i in 0:N }";
+  EXPECT_EQ(first_error(try_specialised(reads, {{"N", 20}})), "no error");
 }
 
 }  // namespace

@@ -94,11 +94,11 @@ TEST(Format, BreaksLongLines) {
 /// A byte, a token or a line changed, dropped or doubled here and there.
 std::string mutated(std::string text, std::mt19937& random) {
   static const std::vector<std::string> kPieces = {
-      "(",      ")",      "{",       "}", ",",  "+=!",   "min=!", "=",
-      "where ", " in ",   "exists ", "?", ":",  "1e400", "0.5",   "9223372036854775807",
-      "!",      "-",      "/",       "%", "&&", "==",    "->",    "def ",
-      "float ", "int64(", "T.0",     "#", "\n", "\xff",  "i",     "A(i)",
-      ".",      "'"};
+      "(",      ")",      "{",       "}",          ",",  "+=!",   "min=!",    "=",
+      "where ", " in ",   "exists ", "?",          ":",  "1e400", "0.5",      "9223372036854775807",
+      "!",      "-",      "/",       "%",          "&&", "==",    "->",       "def ",
+      "float ", "int64(", "T.0",     "#",          "\n", "\xff",  "i",        "A(i)",
+      ".",      "'",      "<T>",     "<T: float>", "T ", "T(",    ": integer"};
   const auto pick = [&](size_t n) { return std::uniform_int_distribution<size_t>(0, n - 1)(random); };
   for (size_t edits = 1 + pick(4); edits > 0 && !text.empty(); --edits) {
     const size_t at = pick(text.size());
@@ -127,6 +127,9 @@ TEST(Fuzz, MutatedExamplesParseOrFailCleanly) {
   std::mt19937 random(20260101);
   std::vector<std::string> texts;
   for (const auto& path : testing::tc_files("examples")) texts.push_back(testing::read_text(path));
+  texts.emplace_back(
+      "def softmax<T: float, I: integer>(T(N,D) x, I(N) at, T a) -> (T(N) y) {\n"
+      "  T m(n) max=! x(n,d)\n  I k(n) = I(2) * at(n)\n  y(n) = T(exp(x(n,at(n)) - m(n)) * a) where exists k(n)\n}\n");
   int accepted = 0;
   for (int i = 0; i < 4000; ++i) {
     const std::string text = mutated(texts[i % texts.size()], random);

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "tc/lang/intrinsics.h"
 #include "tests/errors/error_files.h"
 
@@ -132,11 +134,14 @@ TEST(Sema, C7_AReducingLeftSideMayReadTensors) {
   EXPECT_EQ(scatter.subscripts[0]->type, ScalarType::kInt64);
 }
 
-TEST(Sema, C7_AssignmentTakesNamesOfIndices) {
+TEST(Sema, C7_AssignmentTakesIndexArithmeticThatReadsNoTensor) {
+  const auto definition = accepted("def f(float(N) A, int32 s) -> (O) { O(2 * i + x, A.0 - s) = A(i) where x = N }");
+  EXPECT_EQ(definition.statements[0].map_indices, 1);
+  EXPECT_TRUE(definition.scalars[0].compiled_in);
   EXPECT_EQ(
-      rejected("def f(float(N) A) -> (O) { O(2 * i) = A(i) }"),
-      "with '=' the left side takes names of indices, and '2 * i' is none: an expression needs a reducing operator "
-      "such as '+='");
+      rejected("def f(float(N) A, int(N) I) -> (O) { O(I(i)) = A(i) }"),
+      "with '=' a subscript on the left is made of indices, sizes, integer scalars and numbers, and 'I(i)' is not: "
+      "it needs a reducing operator such as '+='");
 }
 
 TEST(Sema, C8_SubscriptsMayReadTensors) {
@@ -259,6 +264,93 @@ TEST(Sema, T3_ASumKeepsTheTypeOfItsTensor) {
 TEST(Sema, T3_AWiderTermIsNotNarrowedBySumming) {
   EXPECT_EQ(rejected("def f(half(N) A) -> (half s) { s +=! A(i) * 0.5 }"),
             "'s' is float16 and its right side is float32: narrowing needs a cast, float16(...)");
+}
+
+TEST(Sema, T6_UntypedSumsOfNarrowIntegersAreOf32Bits) {
+  const auto type = [](const std::string& body) {
+    return name_of(
+        tensor(accepted("def f(int8(N) A, uint16(N) B, int64(N) C, half(N) H) -> (O) { " + body + " }"), "O").type);
+  };
+  EXPECT_EQ(type("O +=! A(i)"), "int32");
+  EXPECT_EQ(type("O *=! A(i) * A(i)"), "int32");
+  EXPECT_EQ(type("O +=! B(i)"), "uint32");
+  EXPECT_EQ(type("O = 0  O += A(i)"), "int32");
+  EXPECT_EQ(type("O +=! C(i)"), "int64");
+  EXPECT_EQ(type("O +=! H(i)"), "float16");
+  EXPECT_EQ(type("O max=! A(i)"), "int8");
+  EXPECT_EQ(type("O(i) = A(i)  O(i) += A(i)"), "int8");
+  EXPECT_EQ(type("int8 O +=! A(i)"), "int8");
+}
+
+TEST(Sema, T6_LiteralsThatAreCastSaturate) {
+  const auto value = [](const std::string& text) {
+    const auto definition = accepted("def f(float(N) A) -> (O) { O(i) = " + text + " where i in 0:N }");
+    return std::get<IntegerConstant>(definition.statements[0].right->node).value;
+  };
+  EXPECT_EQ(value("int8(1e9)"), 127);
+  EXPECT_EQ(value("int8(-1e9)"), -128);
+  EXPECT_EQ(value("uint16(-0.9)"), 0);
+  EXPECT_EQ(value("int64(-inf)"), INT64_MIN);
+  EXPECT_EQ(value("int64(9.3e18)"), INT64_MAX);
+  EXPECT_EQ(static_cast<uint64_t>(value("uint64(inf)")), UINT64_MAX);
+  EXPECT_EQ(value("int(nan)"), 0);
+  EXPECT_EQ(value("int(-2.75)"), -2);
+}
+
+TEST(Sema, T6_QuotientsOfIntegersInAFloatsPlaceAreRemarked) {
+  const auto remarks = [](const std::string& body) {
+    std::string text;
+    for (const Note& note : accepted("def f(float(N) x, int(N) k) -> (float(N) O) { " + body + " }").remarks) {
+      text += note.text + "\n";
+    }
+    return text;
+  };
+  const auto remark = [](const char* quotient, const char* instead) {
+    return fmt::format(
+        "'{0}' divides integers, so it is rounded down before it becomes float32: write {1}, or "
+        "float32({0}) if that is meant\n",
+        quotient, instead);
+  };
+  EXPECT_EQ(remarks("O(i) = (1 / N) * x(i)"), remark("1 / N", "1.0 / N"));
+  EXPECT_EQ(remarks("O(i) = 3 / 2 where i in 0:N"), remark("3 / 2", "3.0 / 2"));
+  EXPECT_EQ(remarks("O(i) = x(i) + k(i) / (N - 1)"), remark("k(i) / (N - 1)", "float(k(i)) / (N - 1)"));
+  EXPECT_EQ(remarks("O(i) = x(i) > 0.0 ? x(i) : -(i / 2)"), remark("i / 2", "float(i) / 2"));
+  EXPECT_EQ(remarks("O(i) = sqrt(i / 2) where i in 0:N"), remark("i / 2", "float(i) / 2"));
+  EXPECT_EQ(remarks("O(i) = y * x(i) where y = 1 / N"), "");  // a let is an int32 of its own, with a name
+  EXPECT_EQ(remarks("O(i) = x(i / 2) + x(i) / 2 + float(i / 2) + 4 / 2"), "");
+}
+
+TEST(Sema, T8_EightBitFloatsAreReadAsFloat32) {
+  const auto definition =
+      accepted("def f(float8_e4m3(N) A) -> (O, P, Q) { O(i) = A(i)  P(i) = float8_e5m2(A(i))  Q +=! A(i) }");
+  EXPECT_EQ(tensor(definition, "A").type, ScalarType::kFloat8E4M3);
+  EXPECT_EQ(tensor(definition, "O").type, ScalarType::kFloat32);
+  EXPECT_EQ(tensor(definition, "P").type, ScalarType::kFloat8E5M2);
+  EXPECT_EQ(tensor(definition, "Q").type, ScalarType::kFloat32);
+  EXPECT_EQ(tensor(accepted("def f(float(N) A) -> (O) { O(i) = 2.0 * float8_e5m2(A(i)) }"), "O").type,
+            ScalarType::kFloat32);
+  accepted("def f(half(N) A, int8(N) B) -> (float8_e4m3(N) O, float8_e5m2(N) P) { O(i) = A(i)  P(i) = B(i) }");
+  EXPECT_EQ(rejected("def f(double(N) A) -> (float8_e4m3(N) O) { O(i) = A(i) }"),
+            "'O' is float8_e4m3 and its right side is float64: narrowing needs a cast, float8_e4m3(...)");
+}
+
+TEST(Sema, T8_Tf32TakesAFloat32) {
+  EXPECT_EQ(tensor(accepted("def f(half(N) A) -> (O) { O(i) = tf32(A(i)) }"), "O").type, ScalarType::kFloat32);
+  EXPECT_EQ(rejected("def f(double(N) A) -> (O) { O(i) = tf32(A(i)) }"),
+            "'tf32' takes a float32 here, and 'A(i)' is float64");
+}
+
+TEST(Sema, ConstantsTakeTheTypeOfTheirPlace) {
+  const auto value = [](const std::string& type, const std::string& text) {
+    const auto definition = accepted("def f(float(N) A) -> (" + type + "(N) O) { O(i) = " + text + " where i in 0:N }");
+    return std::get<FloatConstant>(definition.statements[0].right->node).value;
+  };
+  EXPECT_EQ(value("float", "pi"), static_cast<float>(3.14159265358979323846));
+  EXPECT_EQ(value("double", "double(pi)"), 3.14159265358979323846);
+  EXPECT_EQ(value("half", "-inf"), -std::numeric_limits<double>::infinity());
+  EXPECT_TRUE(std::isnan(value("float", "nan")));
+  EXPECT_EQ(type_of("h(i) * pi"), "float32");
+  accepted("def f(float(N) info, float(N) nanmask, float(N) pix) -> (O) { O(i) = info(i) + nanmask(i) + pix(i) }");
 }
 
 TEST(Sema, T4_BranchesMeetAndComparisonsAreBool) {

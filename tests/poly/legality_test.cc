@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <sstream>
 
 #include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
@@ -56,10 +57,60 @@ TEST(Legality, AReductionMayRunBackwards) {
   EXPECT_FALSE(find_violation(backwards));
 }
 
+/// T(target) += A(i,j), all in one loop nest, with a mark by hand above the loop over j.
+Scop updates_with_a_vector(const Expr& target, int64_t extent) {
+  const ProgramPtr program = ProgramBuilder("updates")
+                                 .input("A", {4, 8})
+                                 .tensor("T", {extent}, ir::Role::kInOut)
+                                 .statement("T", {target}, ir::Assign::kAdd, false, {{"i", 4}, {"j", 8}}, {},
+                                            ProgramBuilder("").input("A", {4, 8}).at("A", {index("i"), index("j")}))
+                                 .build();
+  return with_schedule(scop_of(program), R"({ domain: "{ S0[i,j] : 0 <= i < 4 and 0 <= j < 8 }",
+      child: { schedule: "[{ S0[i,j] -> [(i)] }]", child: { mark: "vector",
+        child: { schedule: "[{ S0[i,j] -> [(j)] }]" } } } })");
+}
+
+TEST(Legality, LanesMayUpdateOneElementOrEachItsOwn) {
+  EXPECT_FALSE(find_violation(updates_with_a_vector(index("i"), 4))) << "all lanes the same";
+  EXPECT_FALSE(find_violation(updates_with_a_vector(index("j"), 8))) << "each its own";
+  EXPECT_FALSE(find_violation(updates_with_a_vector(index("i") + index("j"), 11)));
+}
+
+TEST(Legality, LanesOfWhichSomeMeetAreCaught) {
+  for (const auto& [target, extent] : std::vector<std::pair<Expr, int64_t>>{{index("j") / 2, 4},
+                                                                            {index("j") % 4, 4},
+                                                                            {(index("i") + index("j")) / 2, 6},
+                                                                            {index("j") / 4 + index("i"), 5}}) {
+    const std::optional<Violation> violation = find_violation(updates_with_a_vector(target, extent));
+    ASSERT_TRUE(violation) << target;
+    EXPECT_EQ(violation->kind, Violation::Kind::kParallel);
+    EXPECT_EQ(violation->dependence, "reduction");
+    EXPECT_EQ(violation->member, "vector");
+  }
+  EXPECT_EQ(find_violation(updates_with_a_vector(index("j") / 2, 4))->sentence(),
+            "S0[i = 0, j = 0] and S0[i = 0, j = 1] must not run at once (reduction dependence), and a mark 'vector' "
+            "lets them");
+}
+
 TEST(Legality, AScheduleThatForgetsInstancesIsAFault) {
   const Scop scop = scop_of(gather(5, 4, 3));
   const Scop partial = with_schedule(scop, R"({ domain: "{ S0[i,j] : 0 <= i < 4 and 0 <= j < 2 }" })");
   EXPECT_THROW(find_violation(partial), InternalError);
+}
+
+TEST(Legality, AScheduleThatRunsOtherInstancesIsAFault) {
+  const Scop scop = scop_of(gather(5, 4, 3));
+  EXPECT_THROW(find_violation(with_schedule(scop, R"({ domain: "{ S0[i,j] : 0 <= i < 50 and 0 <= j < 50 }" })")),
+               InternalError);
+}
+
+TEST(Legality, AScheduleThatRunsInstancesTwiceIsAFault) {
+  const Scop scop = scop_of(gather(5, 4, 3));
+  std::ostringstream domain;
+  domain << scop.domain;
+  EXPECT_THROW(find_violation(with_schedule(scop, R"({ domain: ")" + domain.str() + R"(", child: { sequence: [
+                     { filter: "{ S0[i,j] }" }, { filter: "{ S0[i,j] : i <= 1 }" } ] } })")),
+               InternalError);
 }
 
 TEST(Legality, CheckLegalNamesThePass) {

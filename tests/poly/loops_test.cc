@@ -218,6 +218,40 @@ TEST(BoxLoops, AreLeftToIslWhereLoopsWouldBeOthers) {
       << "two statements in one leaf, of different ranges";
 }
 
+/// Two statements under one skewed band: the instances that the domain has, each once, in the order of their times.
+TEST(Loops, OfASkewedScheduleRunEachInstanceOnceAndInOrder) {
+  for (uint32_t seed = 0; seed < 100; ++seed) {
+    Random random(seed);
+    std::vector<std::string> domain, rows[2];
+    std::map<std::string, std::vector<int64_t>> expected;  // the times of the instances
+    for (const char* name : {"S", "T"}) {
+      const int64_t rows_of = random.between(1, 7), columns = random.between(1, 7), skew = random.between(-2, 2);
+      const int64_t shift = random.between(-3, 3), flip = random.one_in(2) ? 1 : -1, bound = random.between(3, 12);
+      domain.push_back(
+          fmt::format("{}[i, j] : 0 <= i < {} and 0 <= j < {} and i + j <= {}", name, rows_of, columns, bound));
+      rows[0].push_back(fmt::format("{}[i, j] -> [(i + {} * j + {})]", name, skew, shift));
+      rows[1].push_back(fmt::format("{}[i, j] -> [({} * j)]", name, flip));
+      for (int64_t i = 0; i < rows_of; ++i) {
+        for (int64_t j = 0; j < columns && i + j <= bound; ++j) {
+          expected[fmt::format("{}[{}, {}]", name, i, j)] = {i + skew * j + shift, flip * j};
+        }
+      }
+    }
+    std::vector<std::string> bands;
+    for (const auto& row : rows) bands.push_back(fmt::format("{{ {} }}", fmt::join(row, "; ")));
+    const Scop scop = scop_of(fmt::format("{{ {} }}", fmt::join(domain, "; ")), bands);
+    std::vector<std::vector<int64_t>> times;
+    for (const std::string& instance : trace_of(generate_loops(scop))) {
+      const auto found = expected.find(instance.substr(0, instance.find(" at ")));
+      ASSERT_NE(found, expected.end()) << instance << " of seed " << seed << " runs twice, or is none";
+      times.push_back(found->second);
+      expected.erase(found);
+    }
+    EXPECT_TRUE(expected.empty()) << "seed " << seed << " leaves out " << expected.begin()->first;
+    EXPECT_TRUE(std::is_sorted(times.begin(), times.end())) << "seed " << seed;
+  }
+}
+
 TEST(Loops, OfATopLevelSequenceComeFromEitherPartByPart) {
   Scop scop;
   scop.context = std::make_shared<Context>();

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <llvm/IR/LLVMContext.h>
 
 #include <algorithm>
 #include <cstddef>
@@ -9,6 +10,9 @@
 #include "tc/api/elements.h"
 #include "tc/api/layout.h"
 #include "tc/compile/pipeline.h"
+#include "tc/cpu/codegen.h"
+#include "tc/cpu/lower_stmt.h"
+#include "tc/cpu/machine.h"
 #include "tc/support/check.h"
 #include "tests/random/differential.h"
 #include "tests/random/random.h"
@@ -121,6 +125,23 @@ Result<interp::Environment> run_compiled(const compile::Compilation& compilation
   return results;
 }
 
+/// The module is made for this processor, optimised for the other, and translated for this one.
+Result<cpu::Object> object_optimised_for(const cpu::Kernel& kernel, const std::string& target) {
+  TC_TRY(here, cpu::parse_target("host"));
+  TC_TRY(there, cpu::parse_target(target));
+  const auto never = [] { return false; };
+  const auto machine = cpu::make_target_machine(here, false);
+  llvm::LLVMContext context;
+  const cpu::LoweredKernel lowered = cpu::lower_kernel(kernel, here.halide, false);
+  const auto module = cpu::generate_module(kernel, lowered, here, machine->createDataLayout(), context);
+  for (llvm::Function& function : *module) {
+    for (const char* attribute : {"target-cpu", "target-features", "tune-cpu"}) function.removeFnAttr(attribute);
+  }
+  cpu::optimise(*module, *cpu::make_target_machine(there, false), never);
+  return cpu::Object{kernel.name, here.halide.to_string(), cpu::emit_object(*module, *machine, never),
+                     static_cast<int>(kernel.arguments.size())};
+}
+
 }  // namespace
 
 Backend cpu_backend(const options::CpuOptions& options, std::optional<uint64_t> strides) {
@@ -142,6 +163,27 @@ Backend cpu_backend(const options::CpuOptions& options, std::optional<uint64_t> 
     };
   };
   return {compile, options::to_text(options) + (strides ? fmt::format("strides of seed {}\n", *strides) : "")};
+}
+
+Backend cpu_backend_optimised_for(const std::string& target, const options::CpuOptions& options) {
+  const auto compile = [target, options](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
+    compile::Settings settings;
+    settings.given = source.given();
+    for (const ir::Tensor& tensor : program.tensors) {
+      if (tensor.role != ir::Role::kTemporary) settings.given.shapes[tensor.name] = ir::constant_shape(tensor);
+    }
+    settings.options = options;
+    settings.verify = true;
+    auto compilation = std::make_shared<compile::Compilation>();
+    compilation->source = std::make_shared<const Source>("random.tc", source.source());
+    TC_TRY_VOID(compile::run_passes(settings, *compilation, "stmt"));
+    const cpu::Kernel kernel{"f", compilation->stmt->arguments, compilation->stmt->body, true};
+    TC_TRY(object, object_optimised_for(kernel, target));
+    TC_TRY(loaded, cpu::load_object(object));
+    compilation->loaded = std::move(loaded);
+    return [compilation](const interp::Environment& data) { return run_compiled(*compilation, {}, data); };
+  };
+  return {compile, options::to_text(options) + "optimised for " + target + "\n"};
 }
 
 options::CpuOptions random_cpu_options(uint64_t seed) {

@@ -12,7 +12,7 @@ double random_float(Random& random, ScalarType type, DataKind kind) {
   if (kind == DataKind::kSpecials && random.chance(8)) {
     const double infinity = std::numeric_limits<double>::infinity();
     const double specials[] = {infinity, -infinity, std::numeric_limits<double>::quiet_NaN()};
-    return specials[random.below(3)];
+    return interp::round_to(type, specials[random.below(3)]);
   }
   return interp::round_to(type, random.normal());
 }

@@ -5,11 +5,12 @@
 namespace tc::testing {
 
 std::string Expressions::literal(Kind kind) {
-  static constexpr const char* kFloats[] = {"0.5", "2.0", "1.0", "0.0", "3.0", "0.25", "1.5", "-1.0", "4.0"};
+  static constexpr const char* kFloats[] = {"0.5", "2.0",  "1.0", "0.0", "3.0", "0.25",
+                                            "1.5", "-1.0", "4.0", "pi",  "inf"};
   static constexpr const char* kIntegers[] = {"0", "1", "2", "3", "5", "7", "(-1)", "(-3)", "100"};
   switch (kind) {
     case Kind::kFloat: {
-      const std::string text = kFloats[scope_.random.below(9)];
+      const std::string text = kFloats[scope_.random.below(std::size(kFloats))];
       return text[0] == '-' ? fmt::format("({})", text) : text;
     }
     case Kind::kInteger:
@@ -157,7 +158,7 @@ std::string Expressions::float_expression(int depth) {
   static constexpr const char* kPositive[] = {"log", "log2", "log10", "log1p", "rsqrt", "lgamma", "rcbrt"};
   static constexpr const char* kBinary[] = {"min", "max", "fmin", "fmax", "atan2", "hypot", "copysign", "fdim"};
   static constexpr const char* kTernary[] = {"fma", "max", "clamp", "norm3d"};
-  switch (scope_.random.below(16)) {
+  switch (scope_.random.below(17)) {
     case 0:
     case 1:
       return fmt::format("({} + {})", operand(), operand());
@@ -179,11 +180,14 @@ std::string Expressions::float_expression(int depth) {
     case 10:
       return fmt::format("({} ? {} : {})", expression(Kind::kBool, depth), operand(), operand());
     case 11:
-      return fmt::format("{}({})", name_of(scope_.random_float()), expression(Kind::kInteger, depth));
+      return fmt::format("{}({})", name_of(scope_.random_float()),
+                         expression(scope_.random.chance(70) ? Kind::kInteger : Kind::kFloat, depth));
     case 12:
       return fmt::format("clamp({}, -2.0, 2.0)", operand());
     case 13:
       return fmt::format("{}(abs({}) + 0.5)", kPositive[scope_.random.below(std::size(kPositive))], operand());
+    case 15:
+      return fmt::format("tf32(float32({}))", operand());
     case 14:
       return fmt::format("pow(abs({}) + 0.5, clamp({}, -2.0, 2.0))", operand(), operand());
     default:

@@ -72,7 +72,7 @@ class Generator {
       scope_.add_parameter({scope_.new_input_name(), random_type(), declared_shape(random_.range(1, 3))});
     }
     for (int64_t n = random_.range(0, 2); n > 0; --n) {
-      const ScalarType type = random_.chance(70) ? scope_.random_float() : scope_.random_integer();
+      const ScalarType type = random_.chance(70) ? scope_.random_float_of_scalar() : scope_.random_integer();
       const RandomTensor scalar{fmt::format("s{}", n), type, {}};
       scope_.program.parameters.push_back(fmt::format("{} {}", name_of(type), scalar.name));
       scope_.scalars.push_back(scalar);
@@ -105,8 +105,10 @@ class Generator {
       make_scatter();
     } else if (choice < 90) {
       make_update_in_place();
-    } else {
+    } else if (choice < 95) {
       make_padded();
+    } else {
+      make_placed();
     }
   }
 
@@ -252,10 +254,17 @@ class Generator {
     scope_.indices[index].anchored = true;
     RandomTensor target{
         new_tensor_name(), random_.chance(50) ? ScalarType::kFloat32 : scope_.random_integer(), {{extent.text, bound}}};
-    const std::string value = value_of_type(target.type, 2);
+    std::string value = value_of_type(target.type, 2);
     static constexpr const char* kOperators[] = {"+=", "+=", "max=", "min="};
-    finish(target, true, fmt::format("({}({}))", subscripts.name, scope_.indices[index].name),
-           kOperators[random_.below(4)], value);
+    std::string op = kOperators[random_.below(4)];
+    if (random_.chance(25)) {
+      // It reads itself, at the same places or at others (C3); with `!` after every element got the identity (C2).
+      const std::string own = random_.chance(50) ? fmt::format("{}({})", subscripts.name, scope_.indices[index].name)
+                                                 : fmt::format("{}", random_.range(0, bound - 1));
+      value = cast(target.type, fmt::format("{}({}) {} {}", target.name, own, random_.chance(50) ? "+" : "-", value));
+      if (random_.chance(60)) op += "!";
+    }
+    finish(target, true, fmt::format("({}({}))", subscripts.name, scope_.indices[index].name), op, value);
     scope_.program.results[target.name] =
         fmt::format("{}{} {}", name_of(target.type), shape_text(target.shape), target.name);
   }
@@ -297,6 +306,35 @@ class Generator {
     const std::string zero = cast(target.type, expressions_.literal(kind_of(target.type)));
     const std::string guard = fmt::format("i0 >= 1 && i0 <= {}", inner.text);
     finish(target, true, "(i0)", "=", fmt::format("({}) ? {} : {}", guard, read, zero));
+  }
+
+  // T(2 * i + 1) = value: the left side says where (C7). Now and then a second statement fills gaps, and a third reads
+  // the tensor that it writes.
+  void make_placed() {
+    const int index = add_index(random_.chance(50));
+    const RandomIndex range = scope_.indices[index];
+    if (range.end == 0) {
+      scope_.indices.clear();
+      return make_pointwise();
+    }
+    const bool backward = random_.chance(25);
+    const int64_t step = backward ? 1 : random_.range(1, 3);
+    const int64_t offset = random_.range(0, 3);
+    RandomTensor target{new_tensor_name(), random_type(), {}};
+    const auto place = [&](int64_t at) {
+      if (backward) return fmt::format("{} + {} - {}", range.end_text, at, range.name);
+      return fmt::format("{} * {} + {}", step, range.name, at);
+    };
+    target.shape.push_back(backward ? Extent{fmt::format("{} + {}", range.end_text, offset + 1 - range.begin),
+                                             range.end + offset + 1 - range.begin}
+                                    : Extent{fmt::format("{} * ({} - 1) + {}", step, range.end_text, offset + 1),
+                                             step * (range.end - 1) + offset + 1});
+    const std::string value = value_of_type(target.type, 2);
+    finish(target, true, fmt::format("({})", place(offset)), "=", value);
+    if (random_.chance(50) || offset == 0 || target.type == ScalarType::kBool) return;
+    const std::string lower = place(random_.range(0, offset - 1));
+    const std::string again = cast(target.type, fmt::format("{} + {}({})", value, target.name, place(offset)));
+    finish(target, false, fmt::format("({})", lower), random_.chance(70) ? "=" : "+=", again);
   }
 
   // ---- expressions

@@ -8,8 +8,9 @@
 namespace tc::testing {
 namespace {
 
-constexpr ScalarType kFloatTypes[] = {ScalarType::kFloat32, ScalarType::kFloat64, ScalarType::kFloat16,
-                                      ScalarType::kBFloat16};
+/// The last two are types of tensors and casts only (T8).
+constexpr ScalarType kFloatTypes[] = {ScalarType::kFloat32,  ScalarType::kFloat64,    ScalarType::kFloat16,
+                                      ScalarType::kBFloat16, ScalarType::kFloat8E4M3, ScalarType::kFloat8E5M2};
 constexpr ScalarType kIntegerTypes[] = {ScalarType::kInt32,  ScalarType::kInt8,  ScalarType::kInt16,
                                         ScalarType::kInt64,  ScalarType::kUInt8, ScalarType::kUInt16,
                                         ScalarType::kUInt32, ScalarType::kUInt64};
@@ -21,7 +22,10 @@ Kind kind_of(ScalarType type) {
   return type == ScalarType::kBool ? Kind::kBool : Kind::kInteger;
 }
 
-ScalarType Scope::random_float() { return random.chance(60) ? ScalarType::kFloat32 : kFloatTypes[random.below(4)]; }
+ScalarType Scope::random_float() { return random.chance(60) ? ScalarType::kFloat32 : kFloatTypes[random.below(6)]; }
+ScalarType Scope::random_float_of_scalar() {
+  return random.chance(60) ? ScalarType::kFloat32 : kFloatTypes[random.below(4)];
+}
 ScalarType Scope::random_integer() { return random.chance(40) ? ScalarType::kInt32 : kIntegerTypes[random.below(8)]; }
 
 std::string Scope::new_input_name() { return fmt::format("A{}", inputs++); }

@@ -60,6 +60,7 @@ struct Scope {
   int inputs = 0;
 
   ScalarType random_float();
+  ScalarType random_float_of_scalar();
   ScalarType random_integer();
   /// "A0", and so on.
   std::string new_input_name();

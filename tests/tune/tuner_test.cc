@@ -20,6 +20,9 @@ namespace {
 
 using std::chrono::milliseconds;
 
+/// How much slower a machine becomes that has one drift only.
+constexpr double kSlowest = 1.4;
+
 /// Runs jobs in this process, one at a time: times are those of the landscape.
 class LandscapeExecutor : public Executor {
  public:
@@ -30,8 +33,8 @@ class LandscapeExecutor : public Executor {
     Reply reply{.device = "landscape"};
     if (const auto* measure = std::get_if<MeasureJob>(&value->work)) {
       ++measured_[value->options];
-      // The machine becomes ever slower, for both; by powers of two, which leave ratios what they are to the last bit.
-      const double drift = takes_time_ ? std::ldexp(1.0, ++jobs_ / 16) : 0;
+      // The machine becomes ever slower, for both.
+      const double drift = takes_time_ ? std::pow(slowest_, std::min(1.0, ++jobs_ / 300.0)) : 0;
       reply.hot_us = drift * testing::landscape_us(*candidate_of(space, value->options));
       if (measure->has_incumbent) {
         reply.incumbent_us = drift * testing::landscape_us(*candidate_of(space, measure->incumbent_options));
@@ -46,6 +49,7 @@ class LandscapeExecutor : public Executor {
   }
 
   bool takes_time_ = true;
+  double slowest_ = kSlowest;
   bool last_first_ = false;
   int compiled_ = 0;
   int jobs_ = 0;
@@ -106,16 +110,18 @@ void expect_the_fastest(const Tuned& tuned) {
   }
 }
 
-/// Every time is off by up to a factor of two, as on a machine that others use.
-class NoisyExecutor : public Executor {
+/// Says something else of measurements than the landscape does.
+class ChangingExecutor : public LandscapeExecutor {
  public:
-  explicit NoisyExecutor(uint64_t seed) : random_(seed) {}
   Result<void> submit(Job job) override {
-    TC_TRY_VOID(landscape_.submit(std::move(job)));
-    TC_TRY(done, landscape_.wait(milliseconds(0)));
+    const auto value = job_from(job.bytes);
+    const auto* measure = std::get_if<MeasureJob>(&value->work);
+    TC_TRY_VOID(LandscapeExecutor::submit(std::move(job)));
+    TC_TRY(done, LandscapeExecutor::wait(milliseconds(0)));
+    if (measure && !measure->has_incumbent) default_ = value->options;
     for (Done& one : done) {
       Reply reply = *reply_from(one.text);
-      reply.hot_us *= std::exp2(noise_(random_));
+      if (measure) change(reply, *measure, value->options == default_);
       one.text = to_bytes(reply);
       done_.push_back(std::move(one));
     }
@@ -124,10 +130,22 @@ class NoisyExecutor : public Executor {
   Result<std::vector<Done>> wait(milliseconds) override { return std::exchange(done_, {}); }
 
  private:
-  LandscapeExecutor landscape_;
+  virtual void change(Reply& reply, const MeasureJob& job, bool is_default) = 0;
+
+  std::string default_;
+  std::vector<Done> done_;
+};
+
+/// Every time is off by up to a factor of two, as on a machine that others use.
+class NoisyExecutor : public ChangingExecutor {
+ public:
+  explicit NoisyExecutor(uint64_t seed) : random_(seed) {}
+
+ private:
+  void change(Reply& reply, const MeasureJob&, bool) override { reply.hot_us *= std::exp2(noise_(random_)); }
+
   std::mt19937_64 random_;
   std::uniform_real_distribution<double> noise_{-1, 1};
-  std::vector<Done> done_;
 };
 
 TEST(Tuner, NoiseDoesNotAddUp) {
@@ -157,27 +175,10 @@ TEST(Tuner, WhatLosesTheLastComparisonIsNotTheBest) {
 
 /// What is measured in turn with a candidate that is not the default seems three times as fast, as on a machine that
 /// has become slower for some and not for others.
-class FlatteringExecutor : public LandscapeExecutor {
- public:
-  Result<void> submit(Job job) override {
-    const auto value = job_from(job.bytes);
-    const auto* measure = std::get_if<MeasureJob>(&value->work);
-    TC_TRY_VOID(LandscapeExecutor::submit(std::move(job)));
-    TC_TRY(done, LandscapeExecutor::wait(milliseconds(0)));
-    if (measure && !measure->has_incumbent) default_ = value->options;
-    for (Done& one : done) {
-      Reply reply = *reply_from(one.text);
-      if (measure && value->options != default_) reply.hot_us /= 3;
-      one.text = to_bytes(reply);
-      done_.push_back(std::move(one));
-    }
-    return {};
+class FlatteringExecutor : public ChangingExecutor {
+  void change(Reply& reply, const MeasureJob&, bool is_default) override {
+    if (!is_default) reply.hot_us /= 3;
   }
-  Result<std::vector<Done>> wait(milliseconds) override { return std::exchange(done_, {}); }
-
- private:
-  std::string default_;
-  std::vector<Done> done_;
 };
 
 TEST(Tuner, TheBestIsAsFastAsTheLastComparisonSays) {
@@ -189,6 +190,87 @@ TEST(Tuner, TheBestIsAsFastAsTheLastComparisonSays) {
   const double unit = tuned->default_us / us_of(tuned->history[0].options);
   EXPECT_NEAR(tuned->best_us, us_of(tuned->best) * unit, 1e-9);
   for (const Record& record : tuned->history) EXPECT_GE(us_of(record.options), us_of(tuned->best)) << record.options;
+}
+
+/// A clock that lies: one measurement of a candidate in so many is a thousandth of what it took.
+class LyingExecutor : public ChangingExecutor {
+ public:
+  explicit LyingExecutor(int period) : period_(period) {}
+
+ private:
+  void change(Reply& reply, const MeasureJob& job, bool) override {
+    reply.floor_us = 0.9;
+    const bool lies = job.has_incumbent && ++measurements_ % period_ == 0;
+    if (lies) reply.hot_us /= 1000;
+  }
+
+  int period_;
+  int measurements_ = 0;
+};
+
+void expect_possible(const Tuned& tuned) {
+  for (const Record& record : tuned.history) {
+    if (record.outcome != Outcome::kDone) continue;
+    EXPECT_GE(record.us, 0.9) << record.options;
+    EXPECT_GE(record.us * kMostDrift * kSlowest, us_of(record.options)) << record.options;
+  }
+}
+
+TEST(Tuner, ATimeBelowTheFloorIsMeasuredAgain) {
+  LyingExecutor executor(4);
+  const Result<Tuned> tuned = tune(task(), {.generations = 4, .population = 16}, executor);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  expect_possible(*tuned);
+  expect_the_fastest(*tuned);
+  EXPECT_EQ(tuned->floor_us, 0.9);
+  for (const Record& record : tuned->history) EXPECT_NE(record.outcome, Outcome::kImpossible);
+}
+
+TEST(Tuner, WhatStaysBelowTheFloorIsNoCandidate) {
+  LyingExecutor executor(1);
+  const Result<Tuned> tuned = tune(task(), {.generations = 1, .population = 4}, executor);
+  ASSERT_TRUE(tuned) << tuned.error().to_string();
+  EXPECT_EQ(tuned->best, tuned->history[0].options);
+  for (size_t i = 1; i < tuned->history.size(); ++i) {
+    EXPECT_EQ(tuned->history[i].outcome, Outcome::kImpossible);
+    EXPECT_EQ(tuned->history[i].us, 0);
+    EXPECT_NE(tuned->history[i].message.find("this machine needs 0.9 us at least"), std::string::npos)
+        << tuned->history[i].message;
+  }
+}
+
+/// Whatever is measured in turn with a candidate takes thirty times as long for a while: it waits for a thread that
+/// another program keeps from running.
+class ContendedExecutor : public ChangingExecutor {
+ public:
+  explicit ContendedExecutor(bool always) : always_(always) {}
+
+ private:
+  void change(Reply& reply, const MeasureJob& job, bool is_default) override {
+    if (!job.has_incumbent || !(always_ || ++measurements_ % 3 == 0)) return;
+    (is_default ? reply.hot_us : reply.incumbent_us) *= 30;
+  }
+
+  bool always_;
+  int measurements_ = 0;
+};
+
+TEST(Tuner, TimesAreConfirmedByRunsWithoutAPartner) {
+  for (const bool always : {false, true}) {
+    ContendedExecutor executor(always);
+    const Result<Tuned> tuned = tune(task(), {.generations = 4, .population = 16}, executor);
+    ASSERT_TRUE(tuned) << tuned.error().to_string();
+    expect_the_fastest(*tuned);
+    for (const Record& record : tuned->history) {
+      const double us = us_of(record.options);
+      EXPECT_GE(record.us, us / kMostDrift / kSlowest) << record.options;
+      EXPECT_LE(record.us, us * kMostDrift * kSlowest) << record.options;
+      EXPECT_LE(record.own_us, record.us * kMostDrift);
+    }
+    // A speed-up of thirty that is the other program's doing is not reported.
+    EXPECT_LE(tuned->speedup, kMostDrift * tuned->default_us / us_of(tuned->best));
+    EXPECT_EQ(tuned->noise.empty(), !always) << tuned->noise;
+  }
 }
 
 /// Does not answer when the best and the default are compared at the end.
@@ -279,6 +361,7 @@ TEST(Tuner, BreedsTheSameWhicheverEndsFirst) {
   for (const bool last_first : {false, true}) {
     LandscapeExecutor executor;
     executor.last_first_ = last_first;
+    executor.slowest_ = 1;  // ratios of drifting times are not the same to the last bit
     const Result<Tuned> tuned =
         tune(task(), {.generations = 6, .population = 8, .seed = 3, .compile_slots = 4}, executor);
     ASSERT_TRUE(tuned) << tuned.error().to_string();

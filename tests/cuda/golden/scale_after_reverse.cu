@@ -23,9 +23,9 @@ extern "C" __global__ void __launch_bounds__(100) reverse(
     const float* __restrict__ T,
     float* __restrict__ Y
 ) {
-  let_next_kernel_start();
   const int block_x = int(blockIdx.x);
   const int thread_x = int(threadIdx.x);
+  let_next_kernel_start();
   const int i = block_x * 100 + thread_x;
   if (i < 1000) {
     Y[i] = T[999 - i];

@@ -24,9 +24,9 @@ extern "C" __global__ void __launch_bounds__(100) scale(
     float* __restrict__ T,
     float alpha
 ) {
-  let_next_kernel_start();
   const int block_x = int(blockIdx.x);
   const int thread_x = int(threadIdx.x);
+  let_next_kernel_start();
   const int i = block_x * 100 + thread_x;
   if (i < 1000) {
     T[i] = alpha * X[i];

@@ -1,0 +1,201 @@
+#include "tc/tile/promise.h"
+
+#include <algorithm>
+#include <map>
+
+#include "tc/support/check.h"
+#include "tc/tile/accesses.h"
+#include "tc/tile/build.h"
+
+namespace tc::tile {
+namespace {
+
+/// Tensors through which threads may pass values on: read or overwritten behind a barrier, or repeatedly in a loop that
+/// holds one. Stores between the same two barriers pass nothing on: an element of theirs is one thread's, or the kernel
+/// has a race.
+std::set<std::string> exchanged_tensors(const Flow& flow) {
+  std::set<std::string> read, rewritten;
+  std::map<std::string, int> barriers_before;
+  int barriers = 0;
+  for (const Leaf& leaf : flow.leaves) {
+    if (std::holds_alternative<Barrier>(leaf.node->node)) ++barriers;
+    const bool again = std::any_of(leaf.path.loops.begin(), leaf.path.loops.end(), [&](const EnclosingLoop& loop) {
+      return flow.synchronising[static_cast<size_t>(loop.id)];
+    });
+    for (const ElementAccess& access : leaf.accesses) {
+      const std::string& name = access.tensor->name;
+      if (!access.is_write || access.atomic) read.insert(name);
+      if (!access.is_write) continue;
+      const int first = barriers_before.emplace(name, barriers).first->second;
+      if (again || first != barriers) rewritten.insert(name);
+    }
+  }
+  if (barriers == 0) return {};
+  std::set<std::string> result = rewritten;
+  for (const auto& [name, first] : barriers_before) {
+    if (read.count(name) > 0) result.insert(name);
+  }
+  return result;
+}
+
+/// What touches a tensor that kernels before touch, one of them or it writing.
+std::set<const Node*> touches_of(const Flow& flow, const KernelsBefore& before) {
+  std::set<const Node*> result;
+  for (const Leaf& leaf : flow.leaves) {
+    const bool meets = std::any_of(leaf.accesses.begin(), leaf.accesses.end(), [&](const ElementAccess& access) {
+      return access.tensor->memory == Memory::kGlobal &&
+             (access.is_write ? before.touched : before.written).count(access.tensor->name) > 0;
+    });
+    if (meets) result.insert(leaf.node);
+  }
+  return result;
+}
+
+bool holds_any(const NodePtr& node, const std::set<const Node*>& wanted) {
+  bool found = false;
+  for_each_node(node, [&](const Node& n) { found = found || wanted.count(&n) > 0; });
+  return found;
+}
+
+NodePtr remade(Node node) { return std::make_shared<const Node>(std::move(node)); }
+
+/// The body with a wait before the first of `touches`, or before the loop or branch around it, which some threads may
+/// not enter. Null if there is none of them.
+NodePtr waiting(const NodePtr& node, const std::set<const Node*>& touches) {
+  if (!holds_any(node, touches)) return nullptr;
+  const bool every_thread_enters = std::holds_alternative<Sequence>(node->node) ||
+                                   std::holds_alternative<Let>(node->node) ||
+                                   std::holds_alternative<Allocate>(node->node);
+  if (!every_thread_enters || touches.count(node.get()) > 0) return build::sequence({build::wait_for_kernels(), node});
+  Node changed = *node;
+  bool done = false;
+  change_children(changed, [&](NodePtr& child) {
+    const NodePtr with = done ? nullptr : waiting(child, touches);
+    if (!with) return;
+    child = with;
+    done = true;
+  });
+  return remade(std::move(changed));
+}
+
+void promise(Kernel& kernel, const KernelsBefore& before, const PromiseOptions& options) {
+  const bool first = before.touched.empty();
+  const std::set<std::string> exchanged = exchanged_tensors(flow_of(kernel));
+  for (Tensor& tensor : kernel.tensors) {
+    const bool alone = (tensor.written ? before.touched : before.written).count(tensor.name) == 0;
+    tensor.read_only = options.readonly_cache && alone && !tensor.written;
+    tensor.restricted = options.readonly_cache && alone && exchanged.count(tensor.name) == 0;
+  }
+  const PlainLoads loads = plain_loads(kernel);
+  for (Tensor& tensor : kernel.tensors) tensor.restricted &= loads.merged_with(tensor.name).empty();
+  if (first) return;
+  const NodePtr with = waiting(kernel.body, touches_of(flow_of(kernel), before));
+  kernel.body = with ? with : build::sequence({kernel.body, build::wait_for_kernels()});
+}
+
+using TensorsByName = std::map<std::string, const Tensor*>;
+
+/// Whether a value is chosen by a condition: where it is not, what it was computed from may go unread.
+class ValueChoices : public Halide::Internal::IRVisitor {
+ public:
+  explicit ValueChoices(const TensorsByName& tensors) : tensors_(tensors) {}
+  bool found = false;
+
+ private:
+  using IRVisitor::visit;
+  void visit(const Halide::Internal::Select*) override { found = true; }
+  void visit(const Halide::Internal::And*) override { found = true; }
+  void visit(const Halide::Internal::Or*) override { found = true; }
+  void visit(const Halide::Internal::Call* op) override {
+    const bool is_choice = op->is_intrinsic(Halide::Internal::Call::if_then_else) || op->name == "select";
+    found = found || is_choice || (!op->type.is_float() && tensors_.count(op->name) == 0);
+    IRVisitor::visit(op);
+  }
+  void visit(const Halide::Internal::Div* op) override { divide(op); }
+  void visit(const Halide::Internal::Mod* op) override { divide(op); }
+  template <typename Division>
+  void divide(const Division* op) {
+    found = found || (!op->type.is_float() && !Halide::Internal::is_const(op->b));  // by zero it is 0
+    IRVisitor::visit(op);
+  }
+  const TensorsByName& tensors_;
+};
+
+/// Looks for two places of a kernel of which one may run where the other does not.
+class Choices {
+ public:
+  explicit Choices(const Kernel& kernel) : tensors_(tensors_of(kernel)), values_(tensors_) { visit(kernel.body); }
+  bool found() const { return found_ || values_.found; }
+
+ private:
+  /// Whether what the node holds runs under a condition of its own.
+  bool visit(const NodePtr& node) {
+    if (!node) return false;
+    Node copy = *node;
+    const bool decides = std::holds_alternative<If>(copy.node);
+    change_exprs(copy, [&](const Halide::Expr& e) {
+      if (!decides || !reads_in(e, tensors_).empty()) e.accept(&values_);
+    });
+    int conditional = 0;
+    change_children(copy, [&](const NodePtr& child) { conditional += visit(child) || (decides && child) ? 1 : 0; });
+    found_ = found_ || conditional > 1;
+    const auto* loop = std::get_if<For>(&copy.node);
+    const bool may_be_empty =
+        loop && !Halide::Internal::is_const_one(Halide::Internal::simplify(loop->begin < loop->end));
+    return conditional > 0 || may_be_empty;
+  }
+
+  TensorsByName tensors_;
+  ValueChoices values_;
+  bool found_ = false;
+};
+
+}  // namespace
+
+void KernelsBefore::add(const Kernel& kernel) {
+  for (const Tensor& tensor : kernel.tensors) {
+    touched.insert(tensor.name);
+    if (tensor.written) written.insert(tensor.name);
+  }
+}
+
+PlainLoads plain_loads(const Kernel& kernel) {
+  PlainLoads result;
+  result.exclusive = Choices(kernel).found();
+  for (const Leaf& leaf : flow_of(kernel).leaves) {
+    for (const ElementAccess& access : leaf.accesses) {
+      const Tensor& tensor = *access.tensor;
+      if (tensor.memory != Memory::kGlobal || (access.is_write && !access.atomic)) continue;
+      if (tensor.read_only && access.elements > 1) continue;
+      result.of[tensor.name].insert(access.elements * element_bytes(tensor.type));
+      if (!tensor.read_only) result.coherent.insert(tensor.name);
+    }
+  }
+  return result;
+}
+
+std::string PlainLoads::merged_with(const std::string& tensor) const {
+  const auto own = of.find(tensor);
+  if (own == of.end() || !exclusive) return "";
+  for (const std::string& other : coherent) {
+    if (other == tensor) continue;
+    for (const int64_t bytes : of.at(other)) {
+      if (own->second.count(bytes) > 0) return other;
+    }
+  }
+  return "";
+}
+
+Program promise(Program program, const PromiseOptions& options) {
+  KernelsBefore before;
+  for (Kernel& kernel : program.kernels) {
+    promise(kernel, before, options);
+    if (&kernel != &program.kernels.back()) {
+      kernel.body = build::sequence({build::start_next_kernel(), kernel.body});
+    }
+    before.add(kernel);
+  }
+  return program;
+}
+
+}  // namespace tc::tile

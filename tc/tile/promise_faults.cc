@@ -1,0 +1,151 @@
+#include "tc/tile/promise_faults.h"
+
+#include <fmt/format.h>
+
+#include <deque>
+#include <set>
+
+#include "tc/tile/accesses.h"
+#include "tc/tile/promise.h"
+
+namespace tc::tile {
+namespace {
+
+class Checker {
+ public:
+  Checker(const Kernel& kernel, const KernelsBefore& before)
+      : kernel_(kernel), before_(before), flow_(flow_of(kernel)) {
+    for (const Leaf& leaf : flow_.leaves) waits_ |= std::holds_alternative<WaitForKernels>(leaf.node->node);
+  }
+
+  std::vector<std::string> check() {
+    for (const Tensor& tensor : kernel_.tensors) {
+      check_read_only(tensor);
+      if (tensor.restricted) check_restricted(tensor);
+    }
+    for_each_node(kernel_.body, [&](const Node& node) {
+      const auto* allocate = std::get_if<Allocate>(&node.node);
+      if (allocate && (allocate->tensor.read_only || allocate->tensor.restricted)) {
+        fault("'{}' is promised to be read only or restricted, but is no argument", allocate->tensor.name);
+      }
+    });
+    if (waits_) check_waits();
+    return std::move(faults_);
+  }
+
+ private:
+  template <typename... Args>
+  void fault(fmt::format_string<Args...> format, Args&&... args) {
+    faults_.push_back(fmt::format("{}: {}", kernel_.name, fmt::format(format, std::forward<Args>(args)...)));
+  }
+
+  const Leaf* leaf_at(int point) const {
+    const int leaf = flow_.points[static_cast<size_t>(point)].leaf;
+    return leaf < 0 ? nullptr : &flow_.leaves[static_cast<size_t>(leaf)];
+  }
+
+  /// Whether kernels before may still run when the kernel does, and what they do conflicts with what it does.
+  bool meets_kernels_before(const Tensor& tensor, bool writes) const {
+    return waits_ && (writes ? before_.touched : before_.written).count(tensor.name) > 0;
+  }
+
+  void check_read_only(const Tensor& tensor) {
+    if (!tensor.read_only) return;
+    if (tensor.written) fault("'{}' is promised to be read only, but the kernel writes it", tensor.name);
+    if (meets_kernels_before(tensor, false)) {
+      fault("'{}' is promised to be read only, but a kernel before writes it, and may still run", tensor.name);
+    }
+  }
+
+  void check_restricted(const Tensor& tensor) {
+    if (meets_kernels_before(tensor, tensor.written)) {
+      fault("'{}' is promised to be restricted, but a kernel before touches it, and may still run", tensor.name);
+    }
+    if (const std::string other = plain_loads(kernel_).merged_with(tensor.name); !other.empty()) {
+      fault("'{}' is promised to be restricted, but its loads may be merged with those of '{}'", tensor.name, other);
+    }
+    for (size_t p = 0; p < flow_.points.size(); ++p) {
+      const Leaf* leaf = leaf_at(static_cast<int>(p));
+      if (!leaf || !touches(*leaf, tensor, true)) continue;
+      if (const Leaf* later = met_behind_barrier(static_cast<int>(p), tensor)) {
+        fault(
+            "'{}' is promised to be restricted, but '{}' may see or replace what another thread's '{}' wrote before "
+            "a barrier",
+            tensor.name, later->text(), leaf->text());
+        return;
+      }
+    }
+  }
+
+  static bool touches(const Leaf& leaf, const Tensor& tensor, bool writes_only) {
+    for (const ElementAccess& access : leaf.accesses) {
+      if (access.tensor->name == tensor.name && (access.is_write || !writes_only)) return true;
+    }
+    return false;
+  }
+
+  /// What touches the tensor on some way from a point that leads over a barrier.
+  const Leaf* met_behind_barrier(int from, const Tensor& tensor) const {
+    std::set<std::pair<int, bool>> seen;
+    std::deque<std::pair<int, bool>> queue = {{from, false}};
+    while (!queue.empty()) {
+      auto [point, behind] = queue.front();
+      queue.pop_front();
+      if (const Leaf* leaf = leaf_at(point)) {
+        if (behind && touches(*leaf, tensor, false)) return leaf;
+        behind |= std::holds_alternative<Barrier>(leaf->node->node);
+      }
+      for (const Flow::Edge& edge : flow_.points[static_cast<size_t>(point)].next) {
+        if (seen.insert({edge.to, behind}).second) queue.emplace_back(edge.to, behind);
+      }
+    }
+    return nullptr;
+  }
+
+  /// On every way a wait comes before what meets the kernels before, and before the end.
+  void check_waits() {
+    std::set<int> seen = {0};
+    std::deque<int> queue = {0};
+    while (!queue.empty()) {
+      const int point = queue.front();
+      queue.pop_front();
+      const Leaf* leaf = leaf_at(point);
+      if (leaf && std::holds_alternative<WaitForKernels>(leaf->node->node)) continue;
+      if (leaf) check_early(*leaf);
+      const auto& next = flow_.points[static_cast<size_t>(point)].next;
+      if (next.empty()) fault("some thread ends without having waited for the kernels before");
+      for (const Flow::Edge& edge : next) {
+        if (seen.insert(edge.to).second) queue.push_back(edge.to);
+      }
+    }
+  }
+
+  void check_early(const Leaf& leaf) {
+    for (const ElementAccess& access : leaf.accesses) {
+      if (access.tensor->memory != Memory::kGlobal || !meets_kernels_before(*access.tensor, access.is_write)) continue;
+      fault("'{}' {} '{}' before it has waited for the kernels before, which {} it", leaf.text(),
+            access.is_write ? "writes" : "reads", access.tensor->name,
+            before_.written.count(access.tensor->name) > 0 ? "write" : "read");
+    }
+  }
+
+  const Kernel& kernel_;
+  const KernelsBefore& before_;
+  Flow flow_;
+  bool waits_ = false;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace
+
+std::vector<std::string> promise_faults(const Program& program) {
+  std::vector<std::string> faults;
+  KernelsBefore before;
+  for (const Kernel& kernel : program.kernels) {
+    for (std::string& fault : Checker(kernel, before).check()) faults.push_back(std::move(fault));
+    before.add(kernel);
+  }
+  return faults;
+}
+
+}  // namespace tc::tile

@@ -1,0 +1,133 @@
+#include <gtest/gtest.h>
+
+#include "tests/api/tensors.h"
+#include "tests/common/temporary_folder.h"
+
+/// T7: an engine finds the instance of a generic def that a request decides.
+namespace tc::testing {
+namespace {
+
+constexpr const char* kScale =
+    "def scale<T>(T(N) x, T a) -> (y) { y(i) = x(i) * a }\n"
+    "def plain(float(N) x) -> (y) { y(i) = x(i) }\n";
+
+api::Request request_of(ScalarType type, int64_t n = 5) {
+  return {.entry = "scale", .inputs = {api::TensorSpec{.type = type, .shape = {n}}}};
+}
+
+template <typename T>
+std::vector<T> scaled(const api::Engine& engine, ScalarType type, api::Backend backend = api::Backend::kCpu) {
+  api::Request request = request_of(type, 3);
+  request.backend = backend;
+  const api::CompiledKernel kernel = take(engine.compile(request));
+  std::vector<api::Tensor> inputs;
+  inputs.push_back(tensor_of<T>({.type = type, .shape = {3}}, {T(1), T(2), T(3)}));
+  std::vector<api::Tensor> outputs = take(kernel.allocate_outputs());
+  const std::vector<api::Scalar> scalars = {api::Scalar(3)};
+  const Result<void> done = kernel.run(inputs, outputs, scalars);
+  EXPECT_TRUE(done) << done.error().to_string();
+  EXPECT_EQ(outputs[0].spec().type, type);
+  return elements_of<T>(outputs[0]);
+}
+
+TEST(Generic, T7_TensorsPickTheInstance) {
+  const api::Engine engine = take(api::Engine::create(kScale));
+  EXPECT_EQ(engine.entries(), (std::vector<std::string>{"scale", "plain"}));
+  for (const api::Backend backend : {api::Backend::kCpu, api::Backend::kSimulator}) {
+    EXPECT_EQ(scaled<float>(engine, ScalarType::kFloat32, backend), (std::vector<float>{3, 6, 9}));
+    EXPECT_EQ(scaled<double>(engine, ScalarType::kFloat64, backend), (std::vector<double>{3, 6, 9}));
+    EXPECT_EQ(scaled<int64_t>(engine, ScalarType::kInt64, backend), (std::vector<int64_t>{3, 6, 9}));
+    EXPECT_EQ(scaled<int8_t>(engine, ScalarType::kInt8, backend), (std::vector<int8_t>{3, 6, 9}));
+  }
+  EXPECT_EQ(take(engine.compile(request_of(ScalarType::kFloat16))).signature().entry, "scale<float16>");
+}
+
+TEST(Generic, T7_EachInstanceIsCompiledOnce) {
+  const api::Engine engine = take(api::Engine::create(kScale));
+  for (int i = 0; i < 2; ++i) {
+    take(engine.compile(request_of(ScalarType::kFloat32)));
+    take(engine.compile(request_of(ScalarType::kFloat64)));
+  }
+  EXPECT_EQ(engine.statistics().compiled, 2);
+  EXPECT_EQ(engine.statistics().memory_hits, 2);
+}
+
+TEST(Generic, T7_ASignatureNamesTheVariables) {
+  const api::Signature signature = take(take(api::Engine::create(kScale)).signature("scale"));
+  EXPECT_EQ(signature.entry, "scale");
+  ASSERT_EQ(signature.type_variables.size(), 1U);
+  EXPECT_EQ(signature.type_variables[0].name, "T");
+  EXPECT_EQ(signature.type_variables[0].restriction, "");
+  EXPECT_EQ(signature.parameters[0].type_variable, "T");
+  EXPECT_EQ(signature.parameters[1].type_variable, "T");
+  EXPECT_EQ(signature.parameters[0].shape, std::vector<std::string>{"N"});
+}
+
+TEST(Generic, T7_TypesMayBeNamed) {
+  const api::Engine engine = take(api::Engine::create(kScale));
+  api::Request request{.entry = "scale", .types = {{"T", ScalarType::kInt16}}, .sizes = {{"N", 4}}};
+  EXPECT_EQ(take(engine.infer(request)).inputs[0].type, ScalarType::kInt16);
+  request = {.entry = "scale<uint8>", .sizes = {{"N", 4}}};
+  EXPECT_EQ(take(engine.infer(request)).outputs[0].type, ScalarType::kUInt8);
+  EXPECT_NE(take(engine.emit(request, "cuda")).find("scale_uint8_0("), std::string::npos) << "names are C's";
+}
+
+TEST(Generic, T7_ErrorsOfRequests) {
+  const api::Engine engine = take(api::Engine::create(kScale));
+  EXPECT_EQ(error_of(engine.infer({.entry = "scale", .sizes = {{"N", 4}}})),
+            "error: nothing decides the type variable 'T' of 'scale': no tensor of that type is given (x)\n");
+  EXPECT_EQ(error_of(engine.infer({.entry = "scale<int>x", .sizes = {{"N", 4}}})),
+            "error: 'scale<int>x' is no instance of 'scale<T>'\n");
+  EXPECT_EQ(error_of(engine.infer({.entry = "plain", .types = {{"T", ScalarType::kInt8}}, .sizes = {{"N", 4}}})),
+            "error: 'plain' has no type variable 'T'\n");
+  // The body has a meaning for numbers only.
+  const std::string text = error_of(engine.infer(request_of(ScalarType::kBool)));
+  EXPECT_NE(text.find("'*' takes numbers"), std::string::npos) << text;
+  EXPECT_NE(text.find("note: in the instance scale<bool>"), std::string::npos) << text;
+}
+
+TEST(Generic, T7_ACachesFileKnowsInstances) {
+  const TemporaryFolder folder;
+  const std::string file = folder.path("kernels.tcc");
+  {
+    const api::Engine engine = take(api::Engine::create(kScale, "tc", {.cache = file}));
+    EXPECT_EQ(scaled<double>(engine, ScalarType::kFloat64), (std::vector<double>{3, 6, 9}));
+    EXPECT_EQ(engine.statistics().compiled, 1);
+  }
+  const api::Engine again = take(api::Engine::create(kScale, "tc", {.cache = file}));
+  EXPECT_EQ(scaled<double>(again, ScalarType::kFloat64), (std::vector<double>{3, 6, 9}));
+  EXPECT_EQ(again.statistics().file_hits, 1);
+  for (const char* text : {kScale, ""}) {
+    const api::Engine production = take(api::Engine::production(file, {.text = text}));
+    EXPECT_EQ(scaled<double>(production, ScalarType::kFloat64), (std::vector<double>{3, 6, 9})) << text;
+    EXPECT_FALSE(production.compile(request_of(ScalarType::kFloat32, 3)).has_value()) << text;
+  }
+}
+
+TEST(Generic, T7_TheGradientOfAGenericDefIsGeneric) {
+  const char* const text =
+      "def norm<T: float>(T(N,M) x, T(M) w) -> (T(N,M) y) {\n"
+      "  T s(i) +=! x(i,j) * x(i,j)\n"
+      "  y(i,j) = T(x(i,j) * w(j) * rsqrt(s(i) + T(0.1)))\n"
+      "}\n";
+  const api::Engine engine = take(api::Engine::create(text));
+  const std::string gradient = take(engine.gradient("norm"));
+  EXPECT_NE(gradient.find("def norm_gradient<T: float>(T(N, M) x, T(M) w, T(N, M) d_y)"), std::string::npos)
+      << gradient;
+  const api::Engine derived = take(api::Engine::create(gradient));
+  for (const char* type : {"float32", "float64"}) {
+    const std::string of_instance = take(engine.gradient(std::string("norm<") + type + ">"));
+    const api::Request request{.sizes = {{"N", 4}, {"M", 6}}};
+    api::Request of_generic = request;
+    of_generic.entry = std::string("norm_gradient<") + type + ">";
+    EXPECT_EQ(take(derived.emit(of_generic, "stmt")),
+              take(take(api::Engine::create(of_instance)).emit(request, "stmt")))
+        << gradient << of_instance;
+  }
+  for (const char* type : {"float16", "bfloat16"}) {
+    take(derived.compile({.entry = std::string("norm_gradient<") + type + ">", .sizes = {{"N", 4}, {"M", 6}}}));
+  }
+}
+
+}  // namespace
+}  // namespace tc::testing

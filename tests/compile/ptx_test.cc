@@ -1,0 +1,177 @@
+#include "tests/compile/ptx.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "tc/cuda/nvrtc.h"
+#include "tc/cuda/print.h"
+#include "tc/tile/promise.h"
+#include "tests/common/examples.h"
+#include "tests/compile/programs.h"
+#include "tests/random/choices.h"
+#include "tests/random/random.h"
+
+/// The PTX that NVIDIA's compiler makes of the text. No load through the read-only path can read what its kernel
+/// writes, or what a kernel writes that may still run. No two integer extrema can become the instruction that ptxas
+/// gets wrong.
+namespace tc::compile {
+namespace {
+
+using testing::Random;
+
+/// The process's NVRTC; says why and gives null where there is none.
+const cuda::Nvrtc* nvrtc() {
+  const Result<const cuda::Nvrtc*> found = cuda::Nvrtc::get();
+  if (found) return *found;
+  std::printf("not compiled: %s\n", found.error().to_string().c_str());
+  return nullptr;
+}
+
+/// A def up to its CUDA text, all sizes `extent` (of windows: 3) and all scalars that are compiled in 1.
+Result<Compilation> printed(const std::string& text, int64_t extent, const options::MappingOptions& mapping = {}) {
+  Settings settings = testing::settings_for({});
+  settings.backend = Backend::kCuda;
+  settings.mapping = mapping;
+  Compilation compilation = testing::compilation_of(text);
+  TC_TRY_VOID(run_passes(settings, compilation, "program"));
+  for (const std::string& size : compilation.program->sizes) {
+    settings.given.sizes[size] = size.starts_with("K") && size.size() == 2 ? 3 : extent;
+  }
+  for (const ir::Scalar& scalar : compilation.program->scalars) {
+    if (!scalar.type.is_float()) settings.given.scalars[scalar.name] = 1;
+  }
+  TC_TRY_VOID(run_passes(settings, compilation, "cuda"));
+  return compilation;
+}
+
+/// What is wrong with the PTX of a compilation, a line each.
+std::string faults_of(const Compilation& compilation, int* loads = nullptr) {
+  const Result<cuda::Compiled> compiled = nvrtc()->compile(compilation.cuda_text, {90, 'a'});
+  if (!compiled) return compiled.error().to_string();
+  std::string text;
+  for (const std::string& fault : testing::stale_loads(compiled->ptx)) text += fault + "\n";
+  for (const std::string& fault : testing::joined_extrema(compiled->ptx)) text += fault + "\n";
+  const auto kernels = testing::kernels_of_ptx(compiled->ptx);
+  tile::KernelsBefore before;
+  for (const tile::Kernel& kernel : compilation.mapping->program.kernels) {
+    for (const testing::ReadOnlyLoad& load : kernels.at(kernel.name).read_only_loads) {
+      if (loads) ++*loads;
+      for (const int parameter : load.parameters) {
+        if (parameter >= static_cast<int>(kernel.tensors.size())) continue;
+        const std::string& name = kernel.tensors[static_cast<size_t>(parameter)].name;
+        if (before.written.count(name) == 0) continue;
+        text += fmt::format("{}: '{}' may read '{}', which a kernel before writes\n", kernel.name, load.text, name);
+      }
+    }
+    before.add(kernel);
+  }
+  return text.empty() ? text : text + compilation.cuda_text;
+}
+
+constexpr const char* kMerged = R"(
+def f(int32(N,M) A, int32(N,M) B) -> (int32(N,M) T0) {
+  T0(i,j) max= (j <= i ? (T0(i,j) + (B(i,j) - T0(i,j))) : T0(N-1-i,j)) where i in 0:N, j in 0:M
+  T0(i,j) max=! min(int32(1),A(i,j-2)) where i in 1:N, j in 4:M, k in 0:N-1
+  T0(i,j) = (T0(i,j) * (i <= i ? (int32(3) * int32(3)) : (int32(1) - T0((j*1+1)%N,j/2)))) where i in 2:N, j in 0:M
+})";
+
+TEST(Ptx, AChoiceOfAnInputAndAWrittenTensorReadsBothAsTheyAre) {
+  if (!nvrtc()) return;
+  const Result<Compilation> compilation = printed(kMerged, 5);
+  ASSERT_TRUE(compilation) << compilation.error().to_string();
+  EXPECT_EQ(faults_of(*compilation), "");
+}
+
+/// The test above fails where the text promises what it did once.
+TEST(Ptx, WithoutTheCureTheReaderOfPtxSeesTheFault) {
+  if (!nvrtc()) return;
+  Result<Compilation> compilation = printed(kMerged, 5);
+  ASSERT_TRUE(compilation) << compilation.error().to_string();
+  for (tile::Tensor& tensor : compilation->mapping->program.kernels.at(0).tensors) tensor.restricted = true;
+  compilation->cuda_text = cuda::print(compilation->mapping->program);
+  EXPECT_NE(faults_of(*compilation).find("which the kernel writes"), std::string::npos) << compilation->cuda_text;
+}
+
+/// Each maximum or minimum below would be joined with the next one: in a line, over a loop, through memory, and where
+/// NVVM finds it in a choice.
+constexpr const char* kExtrema[] = {
+    "def f(int32(1) J) -> (int32(2,2) T0) { T0(J(0),(i + i) / 2) max=! 0 - T0(j,i) where i in 0:2, j in 0:2 }",
+    "def f(int32(8) A) -> (int32 T0) { T0 min= T0 - T0 - A(i) where i in 0:4 }",
+    "def f(int32(N) A, int32(N) B, int32(N) C) -> (T) { T(i) = max(max(A(i), -B(i)), C(i)) }",
+    "def f(int16(N) A, int16(N) B, int16(N) C) -> (T) { T(i) = max(max(A(i), -B(i)), C(i)) }",
+    "def f(int32(N) A, int32(N) B, int32(N) C) -> (T) { T(i) = max(int32(max(int64(A(i)), int64(-B(i)))), C(i)) }",
+    "def f(int32(N) A, int32(N) B, int32(N) C) -> (T) { T(i) = max(A(i) > -B(i) ? A(i) : -B(i), C(i)) }",
+    "def f(uint32(N) A) -> (int32(N) T) { T(i) = max(int32(int32(A(i)) > int32(-A(0)) ? A(i) : -A(0)), int32(A(1))) }",
+    "def f(int32(N) A, int32(N) B) -> (T) { T(i) = max(abs(A(i)), max(B(i), -abs(B(i)))) }",
+};
+
+TEST(Ptx, NoExtremumOfSignedIntegersIsAnOperandOfAnother) {
+  if (!nvrtc()) return;
+  for (const char* text : kExtrema) {
+    const Result<Compilation> compilation = printed(text, 8);
+    ASSERT_TRUE(compilation) << compilation.error().to_string();
+    EXPECT_EQ(faults_of(*compilation), "") << text;
+  }
+}
+
+/// The test above fails where the text hides nothing.
+TEST(Ptx, TheReaderOfPtxSeesExtremaThatAreJoined) {
+  if (!nvrtc()) return;
+  for (const char* text : kExtrema) {
+    Result<Compilation> compilation = printed(text, 8);
+    ASSERT_TRUE(compilation) << compilation.error().to_string();
+    std::string& cuda = compilation->cuda_text;
+    for (size_t at = cuda.find("  asm("); at != std::string::npos; at = cuda.find("  asm(")) {
+      cuda.erase(at, cuda.find('\n', at) - at);
+    }
+    EXPECT_NE(faults_of(*compilation).find("takes what"), std::string::npos) << cuda;
+  }
+}
+
+options::MappingOptions random_options(uint64_t seed) {
+  Random random(seed);
+  options::MappingOptions options;
+  if (seed % 2 == 0) return options;
+  if (random.chance(50)) options.outer_schedule_options.fusion = static_cast<options::Fusion>(random.below(3));
+  if (random.chance(50)) options.map_to_threads = {random.range(1, 8)};
+  if (random.chance(50)) options.map_to_blocks = {random.range(1, 4)};
+  if (random.chance(30)) options.use_private_memory = false;
+  if (random.chance(30)) options.use_shared_memory = false;
+  return options;
+}
+
+TEST(Ptx, RandomChoices) {
+  if (!nvrtc()) return;
+  const char* count = std::getenv("TC_RANDOM_PROGRAMS");
+  const uint64_t programs = count ? std::stoull(count) : 40;
+  uint64_t done = 0;
+  int loads = 0;
+  for (uint64_t seed = 1; seed <= programs; ++seed) {
+    const std::string text = testing::random_choices(seed);
+    const Result<Compilation> compilation = printed(text, seed % 3 == 0 ? 33 : 6, random_options(seed));
+    if (!compilation) continue;
+    ++done;
+    EXPECT_EQ(faults_of(*compilation, &loads), "") << text;
+  }
+  EXPECT_GE(done, programs * 8 / 10);
+  EXPECT_GT(loads, static_cast<int>(done));
+}
+
+TEST(Ptx, Examples) {
+  if (!nvrtc()) return;
+  int done = 0, loads = 0;
+  for (const auto& file : testing::examples()) {
+    const Result<Compilation> compilation = printed(testing::text_of(file), 16);
+    if (!compilation) continue;
+    ++done;
+    EXPECT_EQ(faults_of(*compilation, &loads), "") << file;
+  }
+  EXPECT_GE(done, 15);
+  EXPECT_GE(loads, 60);
+}
+
+}  // namespace
+}  // namespace tc::compile
