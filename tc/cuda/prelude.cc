@@ -228,17 +228,25 @@ __device__ __forceinline__ double sigmoid(double x) {
 constexpr std::string_view kOpaqueText =
     R"(// The integer itself, but compilers cannot tell how it was computed. From sm_90 on, ptxas 12.9 to 13.2 make one
 // instruction of max(max(a, -b), c) and lose the minus. They don't where the inner maximum is opaque.
+// It reads one register and writes another: where it does both to one ("+r"), NVVM 12.9 to 13.5 lose what a choice
+// put there.
 __device__ __forceinline__ int opaque(int x) {
 #if __CUDA_ARCH__ >= 900
-  asm("prmt.b32 %0, %0, 0, 0x3210;" : "+r"(x));
-#endif
+  int same;
+  asm("prmt.b32 %0, %1, 0, 0x3210;" : "=r"(same) : "r"(x));
+  return same;
+#else
   return x;
+#endif
 }
 __device__ __forceinline__ int64 opaque(int64 x) {
 #if __CUDA_ARCH__ >= 900
-  asm("mov.b64 %0, %0;" : "+l"(x));
-#endif
+  int64 same;
+  asm("mov.b64 %0, %1;" : "=l"(same) : "l"(x));
+  return same;
+#else
   return x;
+#endif
 }
 __device__ __forceinline__ uint32 opaque(uint32 x) { return uint32(opaque(int(x))); }
 __device__ __forceinline__ uint64 opaque(uint64 x) { return uint64(opaque(int64(x))); }
