@@ -168,7 +168,7 @@ class MakeOpaque : public IRMutator {
     if (!from.is_float() && !to.is_float()) {
       const Expr inner = mutate(op->value);
       // Halide may find that an unsigned value is its type's greatest, and calls its cast an overflow.
-      const bool may_overflow = from.is_uint() && to.is_int() && to.bits() >= 32 && to.bits() <= from.bits();
+      const bool may_overflow = from.is_uint() && to.is_int() && to.bits() <= from.bits();
       if (may_overflow && in_value_ && !is_const(inner)) return opaque(to, "tc.cast", {inner});
       return Cast::make(to, inner);
     }

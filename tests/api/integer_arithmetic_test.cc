@@ -119,6 +119,12 @@ TEST(IntegerArithmetic, OfConstantsWraps) {
         cases.push_back({fmt::format("int64({}({}))", right.name(), text_of(left, a)), {right.wrap(a)}});
         const std::string negated = fmt::format("int64({}(-{}))", right.name(), text_of(left, a));
         cases.push_back({negated, {right.wrap(left.wrap(-a))}});
+        // What is known of a choice is known of its cast.
+        const std::string text = text_of(left, a);
+        cases.push_back({fmt::format("int64({}(i < 2 ? {} : {}))", right.name(), text, text), {right.wrap(a)}});
+        const std::string chosen = fmt::format("int64({}(int8(3) >= int8(2) ? {} : {}))", right.name(), text,
+                                               text_of(left, 1));
+        cases.push_back({chosen, {right.wrap(a)}});
       }
     }
   }
