@@ -228,7 +228,7 @@ __device__ __forceinline__ double sigmoid(double x) {
 constexpr std::string_view kOpaqueText =
     R"(// The integer itself, but compilers cannot tell how it was computed. From sm_90 on, ptxas 12.9 to 13.2 make one
 // instruction of max(max(a, -b), c) and lose the minus. They don't where the inner maximum is opaque.
-// It reads one register and writes another: where it does both to one ("+r"), NVVM 12.9 to 13.5 lose what a choice
+// It reads one register and writes another: where it does both to one, NVVM 12.9 to 13.5 lose what a choice
 // put there.
 __device__ __forceinline__ int opaque(int x) {
 #if __CUDA_ARCH__ >= 900

@@ -194,17 +194,6 @@ std::vector<std::string> joined_extrema(const std::string& ptx) {
   return {result.begin(), result.end()};
 }
 
-std::vector<std::string> lost_operands(const std::string& ptx) {
-  std::vector<std::string> result;
-  for (const auto& [name, instructions] : instructions_of_kernels(ptx)) {
-    for (const Instruction& one : instructions) {
-      if (!starts_with_any(one.opcode, {"mov.", "prmt."}) || one.targets != one.sources) continue;
-      result.push_back(fmt::format("{}: '{}' reads what it writes", name, one.text));
-    }
-  }
-  return result;
-}
-
 std::vector<std::string> stale_loads(const std::string& ptx) {
   std::vector<std::string> result;
   for (const auto& [name, kernel] : kernels_of_ptx(ptx)) {

@@ -31,7 +31,4 @@ std::vector<std::string> stale_loads(const std::string& ptx);
 /// operand.
 std::vector<std::string> joined_extrema(const std::string& ptx);
 
-/// Moves and permutations of a register to itself: what assembly was to read is not there. A sentence each.
-std::vector<std::string> lost_operands(const std::string& ptx);
-
 }  // namespace tc::testing

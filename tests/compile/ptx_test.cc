@@ -54,7 +54,8 @@ std::string faults_of(const Compilation& compilation, int* loads = nullptr) {
   std::string text;
   for (const std::string& fault : testing::stale_loads(compiled->ptx)) text += fault + "\n";
   for (const std::string& fault : testing::joined_extrema(compiled->ptx)) text += fault + "\n";
-  for (const std::string& fault : testing::lost_operands(compiled->ptx)) text += fault + "\n";
+  // NVVM 12.9 to 13.5 lose what a choice puts into a register that assembly reads and writes.
+  if (compilation.cuda_text.find("\"+") != std::string::npos) text += "assembly reads and writes one register\n";
   const auto kernels = testing::kernels_of_ptx(compiled->ptx);
   tile::KernelsBefore before;
   for (const tile::Kernel& kernel : compilation.mapping->program.kernels) {
@@ -132,32 +133,17 @@ TEST(Ptx, TheReaderOfPtxSeesExtremaThatAreJoined) {
   }
 }
 
-/// NVVM 12.9 to 13.5 lost the values of the inner choice where opaque() read and wrote one register: an address was summed.
-constexpr const char* kChoices = R"(
-def f(uint64(K,M) A, uint64(M,M) B) -> (uint64(K) T) {
-  T(i) += uint64(3) < T(K - 1 - i) ? B(0,0) * T(j) : (0 <= i - 3 ? A(i - 3,0) : T(j)) where i in 0:K, j in 0:K
-})";
-
+/// What the inner choice loads was lost where opaque() read and wrote one register: an address was summed.
 TEST(Ptx, ChoicesInChoicesKeepWhatTheyLoad) {
   if (!nvrtc()) return;
-  const Result<Compilation> compilation = printed(kChoices, 33);
+  const Result<Compilation> compilation = printed(R"(
+def f(uint64(K,M) A, uint64(M,M) B) -> (uint64(K) T) {
+  T(i) += uint64(3) < T(K - 1 - i) ? B(0,0) * T(j) : (0 <= i - 3 ? A(i - 3,0) : T(j)) where i in 0:K, j in 0:K
+})",
+                                                  33);
   ASSERT_TRUE(compilation) << compilation.error().to_string();
+  ASSERT_NE(compilation->cuda_text.find("opaque(0 <="), std::string::npos) << compilation->cuda_text;
   EXPECT_EQ(faults_of(*compilation), "");
-}
-
-/// The test above fails where opaque() reads and writes one register.
-TEST(Ptx, TheReaderOfPtxSeesOperandsThatAreLost) {
-  if (!nvrtc()) return;
-  Result<Compilation> compilation = printed(kChoices, 33);
-  ASSERT_TRUE(compilation) << compilation.error().to_string();
-  std::string& cuda = compilation->cuda_text;
-  const std::string separate = R"("=l"(same) : "l"(x))";
-  const size_t at = cuda.find(separate);
-  ASSERT_NE(at, std::string::npos) << cuda;
-  cuda.replace(at, separate.size(), R"("+l"(same))");
-  cuda.replace(cuda.rfind("int64 same;", at), 11, "int64 same = x;");
-  cuda.replace(cuda.find("mov.b64 %0, %1"), 14, "mov.b64 %0, %0");
-  EXPECT_NE(faults_of(*compilation).find("reads what it writes"), std::string::npos) << cuda;
 }
 
 options::MappingOptions random_options(uint64_t seed) {
