@@ -97,7 +97,8 @@ Result<std::string> dump_cuda(const Settings&, const Compilation& c) { return c.
 
 Result<void> cubin(const Settings& settings, Compilation& c) {
   TC_TRY(nvrtc, cuda::Nvrtc::get());
-  TC_TRY(compiled, nvrtc->compile(c.cuda_text, settings.gpu.arch, {.strict = settings.mapping.strict}));
+  const cuda::CompileOptions options = {.strict = settings.mapping.strict, .stop = stop_of(settings, c)};
+  TC_TRY(compiled, nvrtc->compile(c.cuda_text, settings.gpu.arch, options));
   c.compiled = std::move(compiled);
   return {};
 }

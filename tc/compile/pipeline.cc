@@ -202,13 +202,9 @@ cpu::ObjectOptions object_options(const Settings& settings) {
 
 Result<void> object(const Settings& settings, Compilation& c) {
   cpu::ObjectOptions options = object_options(settings);
-  options.stop = [&] { return settings.cancel.stop_requested() || Clock::now() > c.deadline; };
-  auto object = cpu::compile_object(kernel_of(c), options);
-  if (!object && object.error().kind() == ErrorKind::kCancelled && !settings.cancel.stop_requested()) {
-    return tl::unexpected(too_long(settings, "in", "object"));
-  }
-  TC_TRY(made, std::move(object));
-  c.object = std::move(made);
+  options.stop = stop_of(settings, c);
+  TC_TRY(object, cpu::compile_object(kernel_of(c), options));
+  c.object = std::move(object);
   return {};
 }
 
@@ -235,7 +231,12 @@ Error cancelled() { return Error("the compilation was cancelled").with_kind(Erro
 /// Runs one pass. Whatever it throws, but for a lack of memory, is a fault of ours, and says in which pass.
 Result<void> run_pass(const Pass& pass, const Settings& settings, Compilation& compilation) {
   try {
-    TC_TRY_VOID(pass.run(settings, compilation));
+    const Result<void> done = pass.run(settings, compilation);
+    // Compilers of others know of a request to stop, and not of its reason.
+    if (!done && done.error().kind() == ErrorKind::kCancelled && !settings.cancel.stop_requested()) {
+      return tl::unexpected(too_long(settings, "in", pass.name));
+    }
+    TC_TRY_VOID(done);
     if (settings.verify && pass.verify) TC_TRY_VOID(pass.verify(compilation));
     return {};
   } catch (const std::bad_alloc&) {
@@ -246,6 +247,10 @@ Result<void> run_pass(const Pass& pass, const Settings& settings, Compilation& c
 }
 
 }  // namespace
+
+Stop stop_of(const Settings& settings, const Compilation& compilation) {
+  return [&settings, &compilation] { return settings.cancel.stop_requested() || Clock::now() > compilation.deadline; };
+}
 
 const std::vector<Pass>& passes(Backend backend) {
   static const std::vector<Pass> kFront = {

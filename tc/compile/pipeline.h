@@ -85,6 +85,9 @@ struct Compilation {
   std::vector<PassTime> times;                       ///< of those
 };
 
+/// Whether a compilation is cancelled, or behind its deadline. Holds references to both.
+Stop stop_of(const Settings& settings, const Compilation& compilation);
+
 /// One step. Its name is also the name of its dump, of its timer, of --stop_after and of its golden file.
 struct Pass {
   const char* name;

@@ -1,170 +1,44 @@
 #include "tc/cpu/llvm_thread.h"
 
 #include <llvm/Support/ErrorHandling.h>
-#include <pthread.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <chrono>
-#include <condition_variable>
 #include <cstdio>
 #include <exception>
 #include <mutex>
-#include <string>
-#include <thread>
 
 #include "tc/support/check.h"
 
 namespace tc::cpu {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr milliseconds kPoll{20};
-/// How long the process waits at its end for threads that were left alone.
-constexpr milliseconds kExitGrace{1000};
-
-/// What a thread and the one that waits for it share.
-struct Job {
-  std::mutex mutex;
-  std::condition_variable changed;
-  Stop stop;               ///< the caller's: null once the caller does not wait any more
-  bool stopped = false;    ///< `stop` has said yes
-  bool abandoned = false;  ///< nobody waits
-  bool finished = false;
-  bool failed = false;       ///< in LLVM, with this message
-  std::string message;       ///< LLVM's
-  std::exception_ptr error;  ///< thrown by the work
-
-  /// With the mutex held.
-  bool ask() {
-    if (!abandoned && !stopped && stop) stopped = stop();
-    return abandoned || stopped;
-  }
-};
-
-thread_local Job* current = nullptr;
-
-/// Threads that were left alone and still run. LLVM's globals are destroyed when the process ends.
-class Abandoned {
- public:
-  ~Abandoned() {
-    const auto end = std::chrono::steady_clock::now() + kExitGrace;
-    while (count_ > 0 && getpid() == process_ && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
-  }
-  void add() {
-    if (process_.exchange(getpid()) != getpid()) count_ = 0;  // a fork has none of them
-    ++count_;
-  }
-  void remove() { --count_; }
-
- private:
-  std::atomic<int> count_ = 0;
-  std::atomic<pid_t> process_ = 0;
-};
-Abandoned& abandoned_threads() {
-  static Abandoned result;
-  return result;
-}
-
 /// LLVM ends the process if this returns, and may not be left by an exception: it is compiled without.
 void on_fatal_error(void*, const char* reason, bool) {
-  Job* job = current;
-  if (job == nullptr) {  // of another user of the library, on a thread that is not ours: as without a handler
+  if (!on_abandonable_thread()) {  // of another user of the library: as without a handler
     std::fprintf(stderr, "LLVM ERROR: %s\n", reason);
     return;
   }
-  {
-    const std::lock_guard lock(job->mutex);
-    job->failed = true;
-    job->message = reason;
-    if (job->abandoned) abandoned_threads().remove();
-    job->changed.notify_all();
-  }
-  for (;;) pause();
-}
-
-void run_work(const std::shared_ptr<Job>& job, std::function<void(const Stop&)> work) {
-  current = job.get();
-  std::exception_ptr error;
   try {
-    work([&job] {
-      const std::lock_guard lock(job->mutex);
-      return job->ask();
-    });
+    TC_CHECK(false, "LLVM reports: {}", reason);
   } catch (...) {
-    error = std::current_exception();
+    abandon_work(std::current_exception());
   }
-  current = nullptr;
-  work = nullptr;  // what it holds is gone before anybody knows of the end
-  const std::lock_guard lock(job->mutex);
-  job->error = error;
-  job->finished = true;
-  if (job->abandoned) abandoned_threads().remove();
-  job->changed.notify_all();
 }
 
-/// Starts a thread of its own. Halide's passes call themselves once for each statement of a sequence, of which unrolled
-/// loops make hundreds of thousands; what of a stack is not used takes addresses only.
-void start_thread(std::function<void()> work) {
-  auto owned = std::make_unique<std::function<void()>>(std::move(work));
-  const auto run = [](void* work) -> void* {
-    (*std::unique_ptr<std::function<void()>>(static_cast<std::function<void()>*>(work)))();
-    return nullptr;
-  };
-  constexpr size_t kMegabyte = size_t{1} << 20;
-  for (const size_t stack_bytes : {1024 * kMegabyte, 256 * kMegabyte, 64 * kMegabyte, 8 * kMegabyte}) {
-    pthread_attr_t attributes;
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    pthread_attr_setstacksize(&attributes, stack_bytes);
-    pthread_t thread;
-    const int error = pthread_create(&thread, &attributes, run, owned.get());
-    pthread_attr_destroy(&attributes);
-    if (error == 0) {
-      owned.release();
-      return;
-    }
-  }
-  TC_CHECK(false, "the system grants no thread to compile on");
-}
-
-/// Waits; true if the thread has ended or failed.
-bool wait(Job& job, std::unique_lock<std::mutex>& lock) {
-  const auto done = [&job] { return job.finished || job.failed; };
-  if (!job.stop) {
-    job.changed.wait(lock, done);
-    return true;
-  }
-  while (!job.changed.wait_for(lock, kPoll, done)) {
-    if (job.ask()) return job.changed.wait_for(lock, milliseconds(kStopGraceMs), done);
-  }
-  return true;
-}
+std::mutex mutex;
+int living = 0;  ///< handlers; those of work that LLVM has ended live for ever
 
 }  // namespace
 
-bool run_on_llvm_thread(std::function<void(const Stop& stops)> work, const Stop& stop) {
-  abandoned_threads();                 // made before a thread runs: destroyed before LLVM's globals
+LlvmFaultHandler::LlvmFaultHandler() {
+  const std::lock_guard lock(mutex);
+  if (living++ > 0) return;
   llvm::remove_fatal_error_handler();  // installing one over another is an error of LLVM's debug builds
   llvm::install_fatal_error_handler(on_fatal_error);
-  auto job = std::make_shared<Job>();
-  job->stop = stop;
-  // A thread that sleeps for ever keeps `job` and `work`.
-  start_thread([job, work = std::move(work)]() mutable { run_work(job, std::move(work)); });
-  std::unique_lock lock(job->mutex);
-  const bool ended = wait(*job, lock);
-  job->stop = nullptr;
-  if (!ended) {
-    job->abandoned = true;
-    abandoned_threads().add();
-    return false;
-  }
-  if (job->error) std::rethrow_exception(job->error);
-  TC_CHECK(!job->failed, "LLVM reports: {}", job->message);
-  return true;
+}
+
+LlvmFaultHandler::~LlvmFaultHandler() {
+  const std::lock_guard lock(mutex);
+  --living;
 }
 
 }  // namespace tc::cpu

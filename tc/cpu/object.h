@@ -3,10 +3,10 @@
 #include <Halide.h>
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <vector>
 
+#include "tc/support/abandonable_thread.h"
 #include "tc/support/result.h"
 
 namespace tc::cpu {
@@ -50,8 +50,8 @@ struct ObjectOptions {
   bool strict = false;
   /// Asked between steps, among them LLVM's passes and the code generation of one function, and every few milliseconds
   /// besides, from several threads but never by two at once: true stops. A step that does not end soon is left alone
-  /// (llvm_thread.h).
-  std::function<bool()> stop = nullptr;
+  /// (abandonable_thread.h).
+  Stop stop = nullptr;
 };
 
 /// Machine code of one kernel: position-independent, relocatable ELF, with undefined symbols that the loader

@@ -63,6 +63,7 @@ struct Nvrtc::Functions {
   Status (*cubin)(Handle, char*);
   Status (*log_size)(Handle, size_t*);
   Status (*log)(Handle, char*);
+  Status (*set_flow_callback)(Handle, int (*)(void*, void*), void*) = nullptr;  ///< since 12.8
 
   Result<void> bind(const Library& library) {
     TC_TRY_VOID(library.bind(version, "nvrtcVersion"));
@@ -78,6 +79,7 @@ struct Nvrtc::Functions {
     TC_TRY_VOID(library.bind(cubin, "nvrtcGetCUBIN"));
     TC_TRY_VOID(library.bind(log_size, "nvrtcGetProgramLogSize"));
     TC_TRY_VOID(library.bind(log, "nvrtcGetProgramLog"));
+    (void)library.bind(set_flow_callback, "nvrtcSetFlowCallback");
     return {};
   }
 
@@ -137,21 +139,17 @@ Result<const Nvrtc*> Nvrtc::get() {
   return &*nvrtc;
 }
 
-Result<Compiled> Nvrtc::compile(const std::string& text, Arch arch, const CompileOptions& options) const {
-  if (!std::binary_search(architectures_.begin(), architectures_.end(), arch.number)) {
-    return fail("NVRTC {}.{} does not compile for {}; it knows sm_{}", version_.first, version_.second, to_string(arch),
-                fmt::join(architectures_, ", sm_"));
-  }
-  std::vector<std::string> flags = {"--gpu-architecture=" + to_string(arch), "--std=c++17", "--ptxas-options=-v",
-                                    options.strict ? "--fmad=false" : "--fmad=true"};
-  if (options.line_info) flags.push_back("--generate-line-info");
-  if (options.max_registers > 0) flags.push_back(fmt::format("--maxrregcount={}", options.max_registers));
+Result<Compiled> Nvrtc::compile_here(const std::string& text, Arch arch, const std::vector<std::string>& flags,
+                                     const Stop& stops) const {
   std::vector<const char*> arguments;
   for (const std::string& flag : flags) arguments.push_back(flag.c_str());
-
   Handle program = nullptr;
   if (const Status status = functions_->create(&program, text.c_str(), "tensorc.cu", 0, nullptr, nullptr)) {
     return fail("NVRTC: {}", functions_->error_string(status));
+  }
+  if (functions_->set_flow_callback != nullptr) {
+    const auto asks = [](void* stops, void*) -> int { return (*static_cast<const Stop*>(stops))() ? 1 : 0; };
+    functions_->set_flow_callback(program, asks, const_cast<Stop*>(&stops));
   }
   const Status status = functions_->compile(program, static_cast<int>(arguments.size()), arguments.data());
   Compiled result;
@@ -163,12 +161,30 @@ Result<Compiled> Nvrtc::compile(const std::string& text, Arch arch, const Compil
     result.resources = parse_resources(result.log);
   }
   functions_->destroy(&program);
+  if (status != kSuccess && stops()) {
+    return tl::unexpected(Error("the compilation was stopped").with_kind(ErrorKind::kCancelled));
+  }
   if (status == kCompilationFailed) return fail("NVRTC refuses the text for {}:\n{}", to_string(arch), result.log);
   if (status != kSuccess) {
     return fail("NVRTC: {}{}{}", functions_->error_string(status), result.log.empty() ? "" : "\n", result.log);
   }
   if (result.cubin.empty()) return fail("NVRTC gave no code for {}", to_string(arch));
   return result;
+}
+
+Result<Compiled> Nvrtc::compile(const std::string& text, Arch arch, const CompileOptions& options) const {
+  if (!std::binary_search(architectures_.begin(), architectures_.end(), arch.number)) {
+    return fail("NVRTC {}.{} does not compile for {}; it knows sm_{}", version_.first, version_.second, to_string(arch),
+                fmt::join(architectures_, ", sm_"));
+  }
+  std::vector<std::string> flags = {"--gpu-architecture=" + to_string(arch), "--std=c++17", "--ptxas-options=-v",
+                                    options.strict ? "--fmad=false" : "--fmad=true"};
+  if (options.line_info) flags.push_back("--generate-line-info");
+  if (options.max_registers > 0) flags.push_back(fmt::format("--maxrregcount={}", options.max_registers));
+  // A thread that is left alone may outlive this object, when the process ends.
+  return abandonable<Compiled>(
+      [nvrtc = *this, text, arch, flags](const Stop& stops) { return nvrtc.compile_here(text, arch, flags, stops); },
+      options.stop);
 }
 
 }  // namespace tc::cuda

@@ -6,6 +6,7 @@
 
 #include "tc/cuda/arch.h"
 #include "tc/cuda/resources.h"
+#include "tc/support/abandonable_thread.h"
 #include "tc/support/result.h"
 
 namespace tc::cuda {
@@ -14,6 +15,7 @@ struct CompileOptions {
   bool strict = false;     ///< no contraction of products and sums into FMA
   bool line_info = false;  ///< source lines for profilers
   int max_registers = 0;   ///< per thread; 0: the compiler's choice
+  Stop stop = nullptr;     ///< asked every few milliseconds: yes ends the compilation with an error of kind kCancelled
 };
 
 /// A compiled translation unit.
@@ -46,6 +48,8 @@ class Nvrtc {
  private:
   struct Functions;
   static Result<Nvrtc> open();
+  Result<Compiled> compile_here(const std::string& text, Arch arch, const std::vector<std::string>& flags,
+                                const Stop& stops) const;
   Nvrtc() = default;
 
   const Functions* functions_ = nullptr;

@@ -122,8 +122,8 @@ TEST(IntegerArithmetic, OfConstantsWraps) {
         // What is known of a choice is known of its cast.
         const std::string text = text_of(left, a);
         cases.push_back({fmt::format("int64({}(i < 2 ? {} : {}))", right.name(), text, text), {right.wrap(a)}});
-        const std::string chosen = fmt::format("int64({}(int8(3) >= int8(2) ? {} : {}))", right.name(), text,
-                                               text_of(left, 1));
+        const std::string chosen =
+            fmt::format("int64({}(int8(3) >= int8(2) ? {} : {}))", right.name(), text, text_of(left, 1));
         cases.push_back({chosen, {right.wrap(a)}});
       }
     }

@@ -31,12 +31,15 @@ std::string message_of(const std::function<void()>& work) {
 }
 
 void fail_in_llvm() {
-  run_on_llvm_thread([](const Stop&) { llvm::report_fatal_error("a fault on purpose", false); });
+  (void)on_llvm_thread<int>([](const Stop&) -> Result<int> {
+    llvm::report_fatal_error("a fault on purpose", false);
+    return 0;
+  });
 }
 
 TEST(LlvmThread, AFatalErrorOfLlvmIsOursAndNotTheEndOfTheProcess) {
   EXPECT_NE(message_of(fail_in_llvm).find("LLVM reports: a fault on purpose"), std::string::npos);
-  EXPECT_EQ(run_on_llvm_thread([](const Stop&) {}), true) << "and the next one runs";
+  EXPECT_EQ(on_llvm_thread<int>([](const Stop&) { return 7; }).value(), 7) << "and the next one runs";
 }
 
 TEST(LlvmThread, FatalErrorsOfManyThreadsAreEachTheirOwn) {
@@ -59,7 +62,7 @@ TEST(LlvmThread, FatalErrorsOfManyThreadsAreEachTheirOwn) {
 }
 
 TEST(LlvmThread, WhatTheWorkThrowsIsThrownToTheCaller) {
-  EXPECT_THROW(run_on_llvm_thread([](const Stop&) { throw std::out_of_range("x"); }), std::out_of_range);
+  EXPECT_THROW(run_abandonable([](const Stop&) { throw std::out_of_range("x"); }), std::out_of_range);
 }
 
 TEST(LlvmThread, WorkThatAsksIsStopped) {

@@ -1,7 +1,9 @@
 #include "tc/cuda/nvrtc.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 
@@ -105,6 +107,29 @@ TEST(Nvrtc, StrictDoesNotContract) {
   if (!compiler) return;
   const std::string text = print(hand_written::matmul(128, 192, 256));
   EXPECT_EQ(compiler->compile(text, {80, '\0'}, {.strict = true})->ptx.find("fma.rn.f32"), std::string::npos);
+}
+
+/// Minutes of work for NVRTC: nothing of it is known before it runs.
+std::string slow_text() {
+  std::string text = "extern \"C\" __global__ void f(float* a, int n) {\n";
+  for (int i = 0; i < 60'000; ++i) {
+    text += fmt::format("  a[n * {} % 977] += a[n * {} % 1009] * a[{}];\n", i + 1, i + 7, i % 4096);
+  }
+  return text + "}\n";
+}
+
+TEST(Nvrtc, ACompilationStopsWhenAsked) {
+  const Nvrtc* compiler = nvrtc();
+  if (!compiler) return;
+  using Clock = std::chrono::steady_clock;
+  const auto begin = Clock::now();
+  const auto seconds = [begin] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
+  const Result<Compiled> stopped =
+      compiler->compile(slow_text(), {80, '\0'}, {.stop = [&seconds] { return seconds() > 0.2; }});
+  EXPECT_LT(seconds(), 1.2);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().kind(), ErrorKind::kCancelled) << stopped.error().to_string();
+  EXPECT_TRUE(compiler->compile(print(hand_written::vector_add(4096)), {80, '\0'})) << "and the next one is made";
 }
 
 /// Every intrinsic, on every type that it takes, in a few translation units.
