@@ -5,7 +5,7 @@ The language of a block says what happens to it:
     tc       is checked by 'tensorc check'
     sh       is run by bash, in a folder that looks like the repository
     console  the same for the lines that begin with '$ '; the others are what the command prints
-    python   is run; a page's blocks share their names
+    python   is run; a page's blocks share one interpreter
     cpp      is compiled; if it has a main(), it is linked and run
     cmake    is the end of a CMakeLists.txt that configures against the installed library
     text     is not run, and says why
@@ -21,8 +21,10 @@ A comment in the line above changes that. Each has a reason or a name behind the
 import ast
 import functools
 import os
+import json
 import pathlib
 import re
+import select
 import shlex
 import subprocess
 import sys
@@ -36,6 +38,23 @@ TOOL = BUILD / "tensorc"
 LANGUAGES = {"tc", "sh", "console", "python", "cpp", "cmake", "text"}
 MARKS = {"parsed only", "file", "run with", "not run", "quoted from"}
 SECONDS = 120
+
+# Runs the blocks of a page: a JSON string a line comes in, and a line goes out, empty or what was raised.
+INTERPRETER = """
+import json, linecache, os, sys, traceback
+answers = os.fdopen(os.dup(1), "w")
+os.dup2(2, 1)
+names = {"__name__": "__main__"}
+for line in sys.stdin:
+    name, text = json.loads(line)
+    linecache.cache[name] = len(text), None, text.splitlines(True), name
+    try:
+        exec(compile(text, name, "exec"), names)
+        raised = ""
+    except BaseException:
+        raised = traceback.format_exc()
+    print(json.dumps(raised), file=answers, flush=True)
+"""
 
 by_page = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 
@@ -54,6 +73,7 @@ class Folder:
         self.environment = {**os.environ, "PATH": f"{path / 'bin'}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1",
                             "PYTHONPATH": str(BUILD / "python")}
         self.files = set()  # that the page made
+        self.interpreter = None
 
     def write(self, name, text):
         target = self.path / name
@@ -65,6 +85,24 @@ class Folder:
     def run(self, words, **kind):
         return subprocess.run(words, cwd=self.path, env=self.environment, capture_output=True, text=True,
                               timeout=SECONDS, stdin=subprocess.DEVNULL, **kind)
+
+    def python(self, block):
+        """Runs a block in the page's interpreter, which starts with the first one."""
+        if not self.interpreter:
+            self.interpreter = subprocess.Popen([sys.executable, "-c", INTERPRETER], cwd=self.path, env=self.environment,
+                                                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        print(json.dumps([block.name, block.text]), file=self.interpreter.stdin, flush=True)
+        ready, _, _ = select.select([self.interpreter.stdout], [], [], SECONDS)
+        assert ready, f"{block.name}: not done after {SECONDS} s"
+        answer = self.interpreter.stdout.readline()
+        assert answer, f"{block.name}: the interpreter died with exit code {self.interpreter.wait()}"
+        raised = json.loads(answer)
+        assert not raised, f"{block.name}:\n{raised}"
+
+    def close(self):
+        if self.interpreter:
+            self.interpreter.kill()
+            self.interpreter.communicate()
 
     def must(self, block, words):
         done = self.run(words)
@@ -160,16 +198,21 @@ def run_console(block, folder):
         assert missing is None, f"{block.name}: '{command}' does not print '{missing}', but\n{printed}"
 
 
+@functools.cache
+def has_torch():
+    return subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode == 0
+
+
 def run_python(block, folder):
     ast.parse(block.text)
     if "parsed only" in block.marks:
-        return
+        return None
     if not list((BUILD / "python/tensorc").glob("_core.*.so")):
-        pytest.skip("the Python package is not built (scripts/test_python builds it)")
-    folder.python = getattr(folder, "python", "") + block.text
-    if "torch" in block.text:
-        pytest.importorskip("torch", reason="PyTorch is not installed for this Python")
-    folder.must(block, [sys.executable, "-c", folder.python])
+        return "the Python package is not built (scripts/test_python builds it)"
+    if "torch" in block.text and not has_torch():
+        return "PyTorch is not installed for this Python"
+    folder.python(block)
+    return None
 
 
 def run_cpp(block, folder):
@@ -209,12 +252,18 @@ def test_marks_and_languages():
 
 @by_page
 def test_blocks(page, tmp_path):
-    """The page from top to bottom."""
-    folder = Folder(tmp_path)
-    for block in blocks_of(page):
-        globals()[f"run_{block.language}"](block, folder)
-        if "file" in block.marks:
-            folder.write(block.marks["file"], block.text)
+    """The page from top to bottom. A block that cannot run here does not stop those below it."""
+    folder, skipped = Folder(tmp_path), []
+    try:
+        for block in blocks_of(page):
+            if reason := globals()[f"run_{block.language}"](block, folder):
+                skipped.append(f"{block.name}: {reason}")
+            if "file" in block.marks:
+                folder.write(block.marks["file"], block.text)
+    finally:
+        folder.close()
+    if skipped:
+        pytest.skip("; ".join(skipped))
 
 
 # Names in a page's text that look like files of the repository.
