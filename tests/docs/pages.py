@@ -19,7 +19,7 @@ class Block:
     line: int  # of the fence
     language: str
     text: str
-    marks: dict  # of the comments above: "parsed only", "file", "run with", "not run", "quoted from"
+    marks: dict  # of the comments above: "parsed only", "file", "fails", "run with", "not run", "quoted from"
 
     @property
     def name(self):

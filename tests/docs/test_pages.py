@@ -14,6 +14,7 @@ A comment in the line above changes that. Each has a reason or a name behind the
 
     <!-- parsed only: REASON -->   the syntax, the tool's flags and the names of files are checked
     <!-- file: NAME -->            the block is this file, which later commands of the page read
+    <!-- fails: REASON -->         of tc, sh and console: the tool ends with exit code 1, an error of the user's
     <!-- run with: FLAGS -->       'tensorc tune' gets these flags too, so that it ends in seconds
     <!-- not run: REASON -->       of a text: what it is
     <!-- tests/golden/... -->      of a text: the file that holds it line by line
@@ -36,7 +37,7 @@ from pages import PAGES, ROOT, blocks_of, commands_of, prose_of
 BUILD = pathlib.Path(os.environ.get("TC_BUILD", ROOT / "build"))
 TOOL = BUILD / "tensorc"
 LANGUAGES = {"tc", "sh", "console", "python", "cpp", "cmake", "text"}
-MARKS = {"parsed only", "file", "run with", "not run", "quoted from"}
+MARKS = {"parsed only", "file", "fails", "run with", "not run", "quoted from"}
 SECONDS = 120
 
 # Runs the blocks of a page: a JSON string a line comes in, and a line goes out, empty or what was raised.
@@ -106,7 +107,8 @@ class Folder:
 
     def must(self, block, words):
         done = self.run(words)
-        assert done.returncode == 0, f"{block.name}: exit code {done.returncode} of {words}\n{done.stdout}{done.stderr}"
+        expected = 1 if "fails" in block.marks else 0
+        assert done.returncode == expected, f"{block.name}: exit code {done.returncode} of {words}\n{done.stdout}{done.stderr}"
         return done.stdout + done.stderr
 
 
