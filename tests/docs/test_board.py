@@ -1,0 +1,45 @@
+"""Holds the README's table of speeds against the board: each row names the board's rows whose ratios it sums up."""
+import re
+
+import pytest
+
+from pages import ROOT
+
+PEERS = {"eager": "PyTorch", "channels_last": "PyTorch", "addmm_activation": "PyTorch", "compile": "torch.compile",
+         "cublasLt": "cuBLAS"}
+
+
+def tables(page):
+    """The tables of a page, each a list of rows; a row maps the head's cells to its own."""
+    head, rows = None, []
+    for line in page.read_text().splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else None
+        if cells is None:
+            if rows:
+                yield rows
+            head, rows = None, []
+        elif head is None:
+            head = cells
+        elif not set(line) <= set("|-: "):
+            rows.append(dict(zip(head, cells)))
+
+
+BOARD = [row for table in tables(ROOT / "docs/board.md") for row in table if row.get("peer / ours") and "row" in row]
+SPEEDS = [row for table in tables(ROOT / "README.md") for row in table if row.get("rows of the board")]
+
+
+@pytest.mark.parametrize("row", SPEEDS, ids=lambda row: row["work"].replace(" ", "_"))
+def test_speeds_are_the_boards(row):
+    numbers = row["rows of the board"].split(", ")
+    found = [other for other in BOARD if other["row"] in numbers]
+    assert {other["row"] for other in found} == set(numbers), "the board has no such row"
+    ratios = [float(other["peer / ours"]) for other in found]
+    assert row["ratio"] == f"{min(ratios):.2f} to {max(ratios):.2f}"
+    peers = {PEERS.get(other["which"], other["which"]) for other in found}
+    assert set(row["fastest peers"].split(", ")) == peers
+    for quoted in re.findall(r"\d+\.\d\d", row["work"]):
+        assert float(quoted) in ratios
+
+
+def test_the_table_has_rows():
+    assert len(SPEEDS) >= 10 and len(BOARD) >= 60
