@@ -378,7 +378,7 @@ std::optional<ContractionPlan> Planner::rearranged_by_vectors(int64_t tile, int6
 }
 
 /// Elements of 16 bits that no cache holds, in rows of whole vectors, rearranged and nothing else: what was measured,
-/// on an H200 (docs/measurements.md).
+/// on an H200 (docs/lab/measurements.md).
 bool Planner::prefers_vectors() const {
   if (wish_.columns > 0) return wish_.columns == kAcross;
   constexpr int64_t kVector = 8, kBytes = 2;
