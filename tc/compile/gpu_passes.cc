@@ -7,7 +7,6 @@
 #include "tc/compile/interface.h"
 #include "tc/cuda/nvrtc.h"
 #include "tc/cuda/print.h"
-#include "tc/gpu/element_moves.h"
 #include "tc/gpu/prepare.h"
 #include "tc/ir/print.h"
 #include "tc/support/check.h"
@@ -58,10 +57,9 @@ void keep_in_workspace(const std::vector<ir::SubscriptCheck>& checks, tile::Prog
 
 Result<void> tile(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
-  TC_TRY(mapping, gpu::map(*c.scop, c.mapping_options, settings.gpu.device));
+  TC_TRY(mapping, gpu::map(*c.scop, c.mapping_options, settings.gpu.device, settings.element_aligned));
   c.mapping = std::move(mapping);
   keep_in_workspace(c.checks, c.mapping->program);
-  if (settings.element_aligned) c.mapping->program = gpu::element_moves(std::move(c.mapping->program));
   for (const tile::Kernel& kernel : c.mapping->program.kernels) {
     TC_CHECK(kernel.shared_bytes() <= settings.gpu.device.shared_bytes,
              "{} takes {} bytes of shared memory, of {} that the device has", kernel.name, kernel.shared_bytes(),

@@ -11,7 +11,8 @@ tile::NodePtr by_elements(const tile::Move& move, int64_t element_bytes);
 /// The program for tensors that are aligned to their elements only: what it copied from or to the caller's memory by
 /// vectors it copies element by element.
 ///     A_shared(i, 0 to 3) = A(i, k to k + 3)   ==>   A_shared(i, 0) = A(i, k); ... A_shared(i, 3) = A(i, k + 3)
-/// Vectors between its own buffers stay. After the mapping; launches, barriers and results are the same.
+/// Vectors between its own buffers stay; launches, barriers and results are the same. Before promise(), since a
+/// promise rests on the widths of loads.
 tile::Program element_moves(tile::Program program);
 
 }  // namespace tc::gpu

@@ -9,6 +9,7 @@
 #include "tc/gpu/bind.h"
 #include "tc/gpu/contraction_kernel.h"
 #include "tc/gpu/cut.h"
+#include "tc/gpu/element_moves.h"
 #include "tc/gpu/elements.h"
 #include "tc/gpu/limits.h"
 #include "tc/gpu/part.h"
@@ -263,8 +264,8 @@ Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const
   return mapping;
 }
 
-Result<Mapping> map_within_budget(const poly::Scop& scop, const options::MappingOptions& options,
-                                  const Device& device) {
+Result<Mapping> map_within_budget(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
+                                  bool element_aligned) {
   Progress done;
   Mapping& mapping = done.mapping;
   mapping.program.name = scop.program->name;
@@ -290,6 +291,7 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
   mapping = std::move(updated);
   mapping.edges = edges_between(scop, mapping.kernels);
   mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
+  if (element_aligned) mapping.program = element_moves(std::move(mapping.program));
   mapping.program =
       tile::promise(std::move(mapping.program), {.readonly_cache = options.use_readonly_cache.value_or(true)});
   return std::move(mapping);
@@ -328,9 +330,10 @@ std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector
   return result;
 }
 
-Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
+Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
+                    bool element_aligned) {
   TC_TRY_VOID(check_limits(options, device));
-  return poly::within_budget(*scop.context, [&] { return map_within_budget(scop, options, device); });
+  return poly::within_budget(*scop.context, [&] { return map_within_budget(scop, options, device, element_aligned); });
 }
 
 namespace {

@@ -36,10 +36,12 @@ struct Mapping {
 ///
 /// The parts of the schedule that share no loop become launches of their own, in order, where they have blocks; parts
 /// that one block runs join the launch before them, if that is one block's too. Temporaries that are not held in
-/// registers are workspace. Tensors are dense and row-major.
+/// registers are workspace. Tensors are dense and row-major; with `element_aligned` they are aligned to their elements
+/// only, and no vector goes from or to the caller's (element_moves.h).
 /// `scop` is that of from_ir(). Errors: options out of the device's limits, or that no kernel follows; the context's
 /// budget.
-Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device = {});
+Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device = {},
+                    bool element_aligned = false);
 
 /// What later launches read of earlier ones.
 std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel>& kernels);

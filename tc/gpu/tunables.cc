@@ -169,9 +169,10 @@ options::MappingOptions with(options::MappingOptions options, const std::string&
   return options;
 }
 
-Result<Mapping> map_program(const ir::Program& program, const options::MappingOptions& options, const Device& device) {
+Result<Mapping> map_program(const ir::Program& program, const options::MappingOptions& options, const Device& device,
+                            bool element_aligned) {
   TC_TRY(before, prelude(program, options, device));
-  return map(before.scop, before.options, device);
+  return map(before.scop, before.options, device, element_aligned);
 }
 
 Result<std::vector<Tunable>> tunables(const ir::Program& program, const options::MappingOptions& options,

@@ -26,7 +26,8 @@ Result<std::vector<Tunable>> tunables(const ir::Program& program, const options:
 
 /// Maps a specialised def as a compilation would, up to the tile program: some milliseconds. The error says why these
 /// options are not legal here.
-Result<Mapping> map_program(const ir::Program& program, const options::MappingOptions& options, const Device& device);
+Result<Mapping> map_program(const ir::Program& program, const options::MappingOptions& options, const Device& device,
+                            bool element_aligned = false);
 
 struct Candidate {
   options::MappingOptions options;

@@ -89,8 +89,8 @@ interp::Value unpacked(const std::vector<std::byte>& bytes, interp::Value value)
 }  // namespace
 
 Result<gpu::Mapping> mapped(const ir::Program& program, const options::MappingOptions& options,
-                            const gpu::Device& device) {
-  return gpu::map_program(program, options, device);
+                            const gpu::Device& device, bool element_aligned) {
+  return gpu::map_program(program, options, device, element_aligned);
 }
 
 Result<interp::Environment> simulated(const ir::Program& program, const gpu::Mapping& mapping,

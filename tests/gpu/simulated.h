@@ -11,7 +11,7 @@ namespace tc::testing {
 
 /// The Mapping of a specialised program.
 Result<gpu::Mapping> mapped(const ir::Program& program, const options::MappingOptions& options = {},
-                            const gpu::Device& device = {});
+                            const gpu::Device& device = {}, bool element_aligned = false);
 
 /// Runs a mapping's tile program on inputs, in-outs, scalars and initial results; results and in-outs, or an Error
 /// that quotes what the simulator found wrong.
