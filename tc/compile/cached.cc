@@ -11,6 +11,7 @@
 #include "tc/cpu/runtime.h"
 #include "tc/cuda/device.h"
 #include "tc/cuda/print.h"
+#include "tc/ir/bounds.h"
 #include "tc/support/check.h"
 
 namespace tc::compile {
@@ -100,7 +101,8 @@ Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& p
     problem.strict = settings.mapping.strict;
     problem.element_aligned = settings.element_aligned;
   }
-  problem.check_bounds = settings.checks_bounds();
+  // A def without data-dependent subscripts is the same kernel either way.
+  problem.check_bounds = settings.checks_bounds() && !ir::run_time_checks(program).empty();
   return problem;
 }
 

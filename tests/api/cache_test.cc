@@ -93,6 +93,10 @@ TEST(EngineCache, AFileServesAnotherEngine) {
   EXPECT_EQ(kernel.inputs()[0].shape, (std::vector<int64_t>{9, 33}));
   EXPECT_EQ(kernel.outputs()[0].shape, (std::vector<int64_t>{9}));
   expect_product(kernel, 9, 33);
+  // No subscript depends on data, so that the check of such subscripts changes nothing.
+  Request checked = mv_of(9, 33);
+  checked.options.check_bounds = true;
+  EXPECT_TRUE(value_of(value_of(Engine::create(kText, "tc", options)).compile(checked)).provenance().from_file);
   // The same kernel for tensors in place of sizes, and for the text in other words.
   const Request by_shapes{.entry = "mv", .inputs = {TensorSpec{.shape = {9, 33}}, TensorSpec{.shape = {33}}}};
   (void)value_of(engine.compile(by_shapes));
