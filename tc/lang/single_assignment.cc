@@ -259,21 +259,9 @@ bool is_exact_function(const std::string& name) {
 }  // namespace
 
 void for_each_read(const TypedExpr& expr, const std::function<void(const Read&)>& visit) {
-  const auto each = [&](const TypedExprPtr& child) { for_each_read(*child, visit); };
-  std::visit(Overloaded{
-                 [&](const Read& read) {
-                   visit(read);
-                   std::ranges::for_each(read.subscripts, each);
-                 },
-                 [&](const TypedUnary& unary) { each(unary.operand); },
-                 [&](const TypedBinary& binary) { each(binary.left), each(binary.right); },
-                 [&](const Select& select) { each(select.condition), each(select.if_true), each(select.if_false); },
-                 [&](const Intrinsic& call) { std::ranges::for_each(call.arguments, each); },
-                 [&](const Cast& cast) { each(cast.operand); },
-                 [&](const LetRef& let) { each(let.value); },
-                 [](const auto&) {},
-             },
-             expr.node);
+  walk(expr, [&](const TypedExpr& e) {
+    if (const auto* read = std::get_if<Read>(&e.node)) visit(*read);
+  });
 }
 
 std::set<int> tensors_read(const TypedExpr& expr) {

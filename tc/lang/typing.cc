@@ -429,7 +429,24 @@ TypedExprPtr Typing::index(const Expr& expr, std::string_view what) {
       c && c->type == ScalarType::kInt64 && names_.classify(*c->operand) == IndexClass::kIndex) {
     return index(*c->operand, what);
   }
-  return integer_value(expr, what);
+  TypedExprPtr typed = integer_value(expr, what);
+  if (typed && compiles_in_) compile_in(*typed);
+  return typed;
+}
+
+/// Compiles in (C11) the scalars of a value in a subscript, such as a cast of one, unless data decide it anyway.
+void Typing::compile_in(const TypedExpr& value) {
+  std::vector<int> scalars;
+  bool data_decide = false;
+  walk(value, [&](const TypedExpr& e) {
+    data_decide |= std::holds_alternative<Read>(e.node);
+    const auto* ref = std::get_if<ScalarRef>(&e.node);
+    if (ref == nullptr) return;
+    data_decide |= !is_integer(scope_.definition.scalars[ref->scalar].type);
+    scalars.push_back(ref->scalar);
+  });
+  if (data_decide) return;
+  for (const int scalar : scalars) scope_.definition.scalars[scalar].compiled_in = true;
 }
 
 TypedExprPtr Typing::index_select(const Expr& condition_expr, const Expr& if_true, const Expr& if_false, const Expr& at,
@@ -467,7 +484,7 @@ TypedExprPtr Typing::index_name(const NameUse& use, const Expr& at, std::string_
     }
     case NameKind::kScalar: {
       TypedExprPtr scalar = integer_value(at, what);
-      if (scalar && compiles_in_) scope_.definition.scalars[resolved.id].compiled_in = true;  // C11
+      if (scalar && compiles_in_) compile_in(*scalar);
       return scalar;
     }
     default:

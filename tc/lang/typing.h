@@ -60,6 +60,7 @@ class Typing {
   TypedExprPtr extent(const ExtentUse& use, const Expr& at);
   /// A value inside index arithmetic: an integer, which becomes int64.
   TypedExprPtr integer_value(const Expr& expr, std::string_view what);
+  void compile_in(const TypedExpr& value);
 
   std::nullptr_t undefined(const Name& name);
 

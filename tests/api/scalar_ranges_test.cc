@@ -107,6 +107,26 @@ TEST(ScalarRanges, PaddedStridedConvolution) {
   }
 }
 
+/// A cast of a scalar in a subscript is compiled in as the scalar is: its value is proved to stay inside.
+TEST(ScalarRanges, CastsInSubscripts) {
+  const std::vector<float> x = counting(8), w = counting(1);
+  for (const char* cast :
+       {"int64(d)", "int32(d)", "int16(d)", "uint8(d)", "int32(int64(d))", "int64(d + 0)", "abs(d)"}) {
+    const std::string text = fmt::format("def f(int d, float(N) X, float(M) W) -> (O) {{ O(i) = X({}) + X(i) }}", cast);
+    EXPECT_EQ(run(text, x, w, {{"d", 3}}), (std::vector<float>{5, 6, 7, 8, 9, 10, 11, 12})) << cast;
+    Request request;
+    request.inputs = {floats({8}), floats({1})};
+    request.scalars.emplace("d", Scalar(int64_t{100}));
+    const std::string error = error_of(take(Engine::create(text)).compile(request));
+    EXPECT_NE(error.find("it needs 101 <= N, but N is 8"), std::string::npos) << cast << ": " << error;
+    const std::string end =
+        fmt::format("def f(int d, float(N) X, float(M) W) -> (O) {{ O(i) = X(i) where i in 0:{} }}", cast);
+    EXPECT_EQ(run(end, x, w, {{"d", 3}}), (std::vector<float>{1, 2, 3})) << cast;
+  }
+  const char* left = "def f(int d, float(N) X, float(M) W) -> (O) { O(i + int64(d)) +=! X(i) where i in 0:3 }";
+  EXPECT_EQ(run(left, x, w, {{"d", 0}}), (std::vector<float>{1, 2, 3}));
+}
+
 TEST(ScalarRanges, ShapesOfEachValueComeFromOneEngine) {
   const Engine engine = take(Engine::create(
       "def f(int d, float(T) X, float(K) W) -> (O) { O(t) +=! t >= d * k && W(k) > 0.0 ? X(t - d * k) : 0.0 }"));
