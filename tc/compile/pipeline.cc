@@ -8,6 +8,7 @@
 
 #include "tc/compile/ast_text.h"
 #include "tc/compile/gpu_passes.h"
+#include "tc/compile/index_functions.h"
 #include "tc/compile/scop_text.h"
 #include "tc/compile/strategy_options.h"
 #include "tc/cpu/prepare.h"
@@ -111,6 +112,7 @@ Result<void> specialise(const Settings& settings, Compilation& c) {
   const ir::Program& program = c.concrete();
   TC_TRY(bindings, ir::bind(program, settings.given));
   TC_TRY(specialised, ir::specialise(program, bindings, deadline_of(settings, c)));
+  TC_TRY_VOID(check_index_functions(specialised));
   c.specialised = std::make_shared<const ir::Program>(std::move(specialised));
   c.checked = c.specialised;
   if (!settings.checks_bounds()) return {};

@@ -109,9 +109,50 @@ bool has_instances(const Statement& statement) {
   });
 }
 
+/// Whether an expression reads a tensor, or a scalar that is not compiled in.
+class FindData : public hi::IRVisitor {
+ public:
+  explicit FindData(const Program& program) : program_(program) {}
+  bool in(const Expr& e) {
+    found_ = false;
+    if (e.defined()) e.accept(this);
+    return found_;
+  }
+
+ private:
+  using IRVisitor::visit;
+  void visit(const hi::Call* call) override {
+    found_ |= is_tensor_read(program_, call);
+    IRVisitor::visit(call);
+  }
+  void visit(const hi::Variable* op) override { found_ |= program_.find_scalar(op->name) != nullptr; }
+
+  const Program& program_;
+  bool found_ = false;
+};
+
 class SubscriptChecker {
  public:
   explicit SubscriptChecker(Program program) : source_(std::move(program)), clamp_(source_) {}
+
+  CheckedProgram run_without_data() {
+    FindData data(source_);
+    std::vector<RunTimeCheck> checks;
+    for (RunTimeCheck& check : run_time_checks(source_)) {
+      if (data.in(check.subscript)) continue;
+      if (data.in(check.guard)) check.guard = Expr();
+      checks.push_back(std::move(check));
+    }
+    result_.program = source_;
+    result_.program.statements.clear();
+    result_.program.tensors.clear();
+    result_.program.parameters.clear();
+    result_.program.results.clear();
+    for (const Statement& statement : source_.statements) {
+      if (has_instances(statement)) add_checks(statement, checks);
+    }
+    return std::move(result_);
+  }
 
   Result<CheckedProgram> run() {
     result_.program = source_;
@@ -122,22 +163,42 @@ class SubscriptChecker {
       add_checked(statement);
     }
     if (result_.checks.size() > kMaxSubscriptChecks) {
-      return fail("'{}' has {} data-dependent subscripts; up to {} can be checked when the kernel runs", source_.name,
-                  result_.checks.size(), kMaxSubscriptChecks);
+      return fail(
+          "'{}' has {} data-dependent subscripts; up to {} can be checked when the kernel runs, which check_bounds "
+          "asks "
+          "for",
+          source_.name, result_.checks.size(), kMaxSubscriptChecks);
     }
     return std::move(result_);
   }
 
  private:
+  struct Known {
+    Expr value, guard;  ///< no guard: undefined
+    int64_t extent;
+  };
+  static bool same(const Expr& a, const Expr& b) {
+    return a.defined() == b.defined() && (!a.defined() || hi::graph_equal(a, b));
+  }
+
+  /// A subscript that several accesses have in common is checked once.
   void add_checks(const Statement& statement, const std::vector<RunTimeCheck>& checks) {
+    std::vector<Known> known;
     for (const RunTimeCheck& check : checks) {
       if (check.statement != statement.id) continue;
       const int64_t extent = extent_of(source_, check.tensor, static_cast<size_t>(check.dimension));
       if (fits_by_type(check.subscript, extent)) continue;
-      SubscriptCheck found{
-          .statement = statement.id, .tensor = check.tensor, .dimension = check.dimension, .extent = extent};
+      SubscriptCheck found{.statement = statement.id,
+                           .tensor = check.tensor,
+                           .dimension = check.dimension,
+                           .extent = extent,
+                           .range = check.range};
       const Expr value = clamp_.mutate(data_of(check.subscript));
       const Expr guard = check.guard.defined() ? clamp_.mutate(check.guard) : Expr();
+      const bool is_known = std::ranges::any_of(
+          known, [&](const Known& k) { return k.extent == extent && same(k.value, value) && same(k.guard, guard); });
+      if (is_known) continue;
+      known.push_back({value, guard, extent});
       found.type = from_halide(value.type());
       found.found = add_result(statement, extent, value, guard);
       result_.checks.push_back(std::move(found));
@@ -210,6 +271,10 @@ class SubscriptChecker {
 };
 
 }  // namespace
+
+CheckedProgram checks_without_data(const Program& specialised) {
+  return SubscriptChecker(specialised).run_without_data();
+}
 
 Result<CheckedProgram> check_subscripts(Program specialised) { return SubscriptChecker(std::move(specialised)).run(); }
 

@@ -15,6 +15,7 @@ struct SubscriptCheck {
   int dimension = 0;
   int64_t extent = 0;                    ///< the subscript has to be in [0, extent)
   ScalarType type = ScalarType::kInt64;  ///< of the subscript
+  SourceRange range;                     ///< of the access
   /// The result: a scalar of the type's width, the greatest of all values taken as unsigned, in which order every value
   /// outside comes behind those inside.
   std::string found;
@@ -36,8 +37,12 @@ inline constexpr size_t kMaxSubscriptChecks = 64;
 /// Whatever data hold, nothing outside a tensor is touched: reads are clamped into their tensors, and an update that
 /// would leave its tensor updates an element inside by the operator's identity. Results are those of the Program if
 /// violation() finds nothing; otherwise they mean nothing.
-/// Errors: more than kMaxSubscriptChecks subscripts.
+/// Errors: more than kMaxSubscriptChecks different subscripts.
 Result<CheckedProgram> check_subscripts(Program specialised);
+
+/// The checks alone of subscripts that compute with indices and need no data, by intrinsics of which nothing is proved:
+/// bitwise_xor(i, 1). Running it decides whether they stay inside. Conditions that need data count as true.
+CheckedProgram checks_without_data(const Program& specialised);
 
 /// The sentence for a check whose subscript has left its tensor, from the bits of its result; "" if it has not.
 std::string violation(const SubscriptCheck& check, int64_t found);

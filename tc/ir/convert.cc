@@ -176,6 +176,10 @@ Expr Converter::node(const lang::TypedExpr& e, const lang::Intrinsic& n) {
     return result;
   }
   if (n.name == "clamp") return hi::Min::make(hi::Max::make(arguments[0], arguments[1]), arguments[2]);
+  // Of an index it stays index arithmetic, of which bounds are proved.
+  if (n.name == "abs" && type == index_type() && !is_data_dependent(arguments[0])) {
+    return hi::Max::make(arguments[0], negate(arguments[0]));
+  }
   if (n.name == "relu") return hi::Max::make(arguments[0], hi::make_zero(type));
   return hi::Call::make(type, n.name, arguments, hi::Call::PureExtern);
 }

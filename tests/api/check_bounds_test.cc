@@ -176,5 +176,59 @@ TEST(CheckBounds, TensorsWithoutElements) {
   }
 }
 
+/// A subscript that accesses have in common is one check, of which a kernel takes up to 64.
+TEST(CheckBounds, EqualSubscriptsAreCheckedOnce) {
+  const auto text = [](int reads, const char* subscript) {
+    std::string sum;
+    for (int r = 0; r < reads; ++r) {
+      sum += fmt::format("{}x({},{})", r > 0 ? " + " : "", r, fmt::format(fmt::runtime(subscript), r));
+    }
+    return fmt::format("def sum(float({},N) x, int32(K) at) -> (y) {{ y(k) = {} }}", reads, sum);
+  };
+  Request request{.inputs = {floats({70, 4}), integers({3})}};
+  request.options.check_bounds = true;
+  const CompiledKernel kernel = take(compile(text(70, "at(k)"), request));
+  std::vector<Tensor> inputs, outputs = take(kernel.allocate_outputs());
+  inputs.push_back(tensor_of<float>(floats({70, 4}), std::vector<float>(280, 1)));
+  inputs.push_back(tensor_of<int32_t>(integers({3}), {3, 0, 2}));
+  ASSERT_TRUE(kernel.run(inputs, outputs));
+  EXPECT_EQ(elements_of<float>(outputs[0]), (std::vector<float>{70, 70, 70}));
+  inputs[1].data_as<int32_t>()[1] = 4;
+  EXPECT_EQ(error_of(kernel.run(inputs, outputs)), fault(4, 1, "x", 4, "S0 of 'sum'"));
+  EXPECT_EQ(error_of(compile(text(70, "at(k) + {}"), request)),
+            "error: 'sum' has 70 data-dependent subscripts; up to 64 can be checked when the kernel runs, which "
+            "check_bounds asks for\n");
+}
+
+/// Subscripts of indices alone are no data, whatever intrinsics make of them: none needs a check at run time.
+TEST(CheckBounds, FunctionsOfIndices) {
+  const auto compiled = [](const std::string& subscript, const std::string& range, int64_t n) {
+    const std::string text =
+        fmt::format("def f(float(N) X, int32(M) B) -> (O) {{ O(i) = {} where i in {} }}", subscript, range);
+    return compile(text, {.inputs = {floats({n}), integers({1})}});
+  };
+  const auto run = [&](const std::string& subscript, const std::string& range, std::vector<float> x) {
+    const CompiledKernel kernel = take(compiled(subscript, range, std::ssize(x)));
+    std::vector<Tensor> inputs, outputs = take(kernel.allocate_outputs());
+    inputs.push_back(tensor_of<float>(kernel.inputs()[0], x));
+    inputs.push_back(tensor_of<int32_t>(kernel.inputs()[1], {1}));
+    EXPECT_TRUE(kernel.run(inputs, outputs));
+    return elements_of<float>(outputs[0]);
+  };
+  EXPECT_EQ(run("X(bitwise_xor(i,1))", "0:N", {1, 2, 3, 4}), (std::vector<float>{2, 1, 4, 3}));
+  EXPECT_EQ(run("X(abs(i - 3))", "0:6", {1, 2, 3, 4}), (std::vector<float>{4, 3, 2, 1, 2, 3}));
+  EXPECT_EQ(run("bitwise_xor(i,1) < N ? X(bitwise_xor(i,1)) : 0.0", "0:N", {1, 2, 3}), (std::vector<float>{2, 1, 0}));
+  EXPECT_EQ(run("X(popcount(i))", "0:7", {1, 2, 3}), (std::vector<float>{1, 2, 2, 3, 2, 3, 3}));
+  EXPECT_NE(error_of(compiled("X(bitwise_xor(i,1))", "0:N", 3))
+                .find("'X' has extent 3 in dimension 0, but "
+                      "X(bitwise_xor(i,1)) is at 3"),
+            std::string::npos);
+  EXPECT_NE(error_of(compiled("X(bitwise_xor(i,-2))", "0:N", 3)).find("is at -1"), std::string::npos);
+  EXPECT_TRUE(compiled("X(popcount(i) + B(0))", "0:N", 3)) << "data decide: the user's promise";
+  EXPECT_NE(error_of(compiled("X(abs(i - 100))", "0:8", 8)).find("it needs 101 <= N, but N is 8"), std::string::npos);
+  EXPECT_NE(error_of(compiled("X(bitwise_and(i,3))", "0:5000000", 8)).find("takes more than 4194304 values"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace tc::api
