@@ -41,13 +41,11 @@ Result<Engine> Engine::create(std::string_view text, std::string_view name, cons
   return guarded([&]() -> Result<Engine> {
     auto impl = std::make_shared<Impl>();
     impl->budget = options.budget;
-    impl->cancel = options.cancel;
     if (!options.cache.empty()) TC_TRY_VOID(impl->open_store(options));
     impl->front.source = std::make_shared<const Source>(std::string(name), std::string(text));
     // All defs are checked, also where the file knows one or the other.
     TC_TRY_VOID(compile::run_passes(compile::Settings(), impl->front, impl->store ? "parse" : "analyse"));
-    TC_TRY_VOID(impl->add_defs());
-    impl->cancel = {};
+    TC_TRY_VOID(impl->add_defs({options.budget, options.cancel}));
     return Engine(std::move(impl), options.memory_bytes);
   });
 }
@@ -62,7 +60,7 @@ Result<Engine> Engine::production(const std::string& cache, const ProductionOpti
     if (!options.text.empty()) {
       impl->front.source = std::make_shared<const Source>(options.name, options.text);
       TC_TRY_VOID(compile::run_passes(compile::Settings(), impl->front, "parse"));
-      TC_TRY_VOID(impl->add_defs());
+      TC_TRY_VOID(impl->add_defs({}));
       return Engine(std::move(impl), options.memory_bytes);
     }
     TC_TRY(interfaces, impl->store->file()->interfaces());
@@ -94,7 +92,7 @@ Result<Signature> Engine::signature(std::string_view entry) const {
   return guarded([&]() -> Result<Signature> {
     const std::string wanted = entry.empty() && impl_->entries.size() == 1 ? impl_->entries[0] : std::string(entry);
     const lang::Definition* generic = impl_->generic(wanted);
-    if (generic && wanted == generic->name.text) return impl_->generic_signature(*generic);
+    if (generic && wanted == generic->name.text) return impl_->generic_signatures.at(wanted);
     TC_TRY(def, impl_->find(wanted));
     return signature_of(def->program);
   });
@@ -192,7 +190,9 @@ Result<CompiledKernel> Engine::Impl::make_element_aligned(Request request, const
 Result<CompiledKernel> Engine::compile(const Request& request) const {
   return guarded([&]() -> Result<CompiledKernel> {
     const Result<const Def*> found = impl_->find(request.entry, request);
-    if (!found && impl_->on_miss && impl_->is_absent(request.entry)) return impl_->on_miss(request, found.error());
+    // Of a generic def the file may lack the instance.
+    const bool may_lack = impl_->is_absent(request.entry) || impl_->generic(request.entry) != nullptr;
+    if (!found && impl_->on_miss && may_lack) return impl_->on_miss(request, found.error());
     TC_TRY(def, found);
     const std::string bytes = request_bytes(request, def->program);
     if (!request.cancel.stop_requested()) {
@@ -255,7 +255,7 @@ Result<std::string> Engine::gradient(std::string_view entry) const {
     const lang::Definition* generic = impl_->generic(wanted);
     if (generic && wanted == generic->name.text) {
       return lang::generic_gradient(*generic, [&](const lang::TypeArguments& types) -> Result<std::string> {
-        TC_TRY(instance, impl_->find_instance(*generic, types));
+        TC_TRY(instance, impl_->find_instance(*generic, types, {.budget = impl_->budget, .cancel = {}}));
         return impl_->gradient(*instance);
       });
     }

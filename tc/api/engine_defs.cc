@@ -112,44 +112,30 @@ const lang::Definition* Engine::Impl::generic(const std::string& entry) const {
 /// The instance that a request decides (T7).
 Result<const Def*> Engine::Impl::find_generic(const lang::Definition& generic, const std::string& entry,
                                               const Request& request) const {
-  lang::TypeArguments given = request.types;
-  if (entry != generic.name.text) {
-    TC_TRY(all, lang::with_types_of_name(generic, entry, std::move(given)));
-    given = std::move(all);
-  }
-  std::map<std::string, ScalarType> tensors;
-  size_t next = 0;
-  for (const lang::Parameter& parameter : generic.parameters) {
-    if (!parameter.dimensions) continue;
-    if (next < request.inputs.size() && request.inputs[next]) tensors[parameter.name.text] = request.inputs[next]->type;
-    ++next;
-  }
-  for (size_t r = 0; r < std::min(generic.results.size(), request.outputs.size()); ++r) {
-    if (request.outputs[r]) tensors[generic.results[r].name.text] = request.outputs[r]->type;
-  }
-  TC_TRY(types, lang::decide_types(generic, tensors, given));
-  return find_instance(generic, types);
+  TC_TRY(types, types_of(request, generic, entry));
+  return find_instance(generic, types, {request.budget, request.cancel});
 }
 
-Result<const Def*> Engine::Impl::find_instance(const lang::Definition& generic,
-                                               const lang::TypeArguments& types) const {
+Result<const Def*> Engine::Impl::find_instance(const lang::Definition& generic, const lang::TypeArguments& types,
+                                               const Limits& limits) const {
   const std::string name = lang::instance_name(generic, types);
-  const std::lock_guard<std::mutex> lock(instances_mutex);
-  const auto [place, fresh] = instances.try_emplace(name);
-  if (!fresh) return &place->second;
+  Instance* instance = nullptr;
+  {
+    const std::lock_guard<std::mutex> lock(instances_mutex);
+    instance = &instances[name];
+  }
+  const std::lock_guard<std::mutex> lock(instance->mutex);
+  if (instance->def) return instance->def.get();
   compile::Compilation parsed;
   parsed.source = front.source;
   parsed.file = std::make_shared<const lang::File>(lang::instance_file(*front.file, generic, types));
   parsed.done = 1;
-  Def& def = place->second;
-  Result<bool> filled = fill(def, name, parsed);
-  if (filled && *filled) {
-    def.instance = std::move(parsed);
-    return &def;
-  }
-  instances.erase(place);
-  if (!filled) return tl::unexpected(filled.error());
-  return unknown(name);
+  auto def = std::make_unique<Def>();
+  TC_TRY(known, fill(*def, name, parsed, limits));
+  if (!known) return unknown(name);
+  def->instance = std::move(parsed);
+  instance->def = std::move(def);
+  return instance->def.get();
 }
 
 /// In production without a text: the only instance that the file knows for these tensors; null if there is none.
@@ -182,7 +168,8 @@ Result<void> Engine::Impl::fill_known(Def& def, const cache::Interface& interfac
 
 /// A def of the text `parsed`: by its interface if the file knows it, else through the front end. False in production,
 /// if the file does not know it.
-Result<bool> Engine::Impl::fill(Def& def, const std::string& entry, compile::Compilation& parsed) const {
+Result<bool> Engine::Impl::fill(Def& def, const std::string& entry, compile::Compilation& parsed,
+                                const Limits& limits) const {
   std::string text;
   if (store) {
     text = compile::source_of(*parsed.file, entry);
@@ -197,8 +184,8 @@ Result<bool> Engine::Impl::fill(Def& def, const std::string& entry, compile::Com
   if (!parsed.typed) TC_TRY_VOID(compile::run_passes(compile::Settings(), parsed, "analyse"));
   compile::Settings settings;
   settings.entry = entry;
-  settings.budget = budget;
-  settings.cancel = cancel;
+  settings.budget = limits.budget;
+  settings.cancel = limits.cancel;
   compile::Compilation compilation = parsed;
   TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
   def.text = text;
@@ -214,9 +201,9 @@ Result<bool> Engine::Impl::fill(Def& def, const std::string& entry, compile::Com
   return true;
 }
 
-Result<void> Engine::Impl::add_def(const std::string& entry) {
+Result<void> Engine::Impl::add_def(const std::string& entry, const Limits& limits) {
   const auto place = defs.try_emplace(entry).first;
-  TC_TRY(known, fill(place->second, entry, front));
+  TC_TRY(known, fill(place->second, entry, front, limits));
   if (known) {
     entries.push_back(entry);
   } else {
@@ -267,7 +254,7 @@ Result<std::shared_ptr<const ir::Program>> Engine::Impl::program_for(const Def& 
   return compilation.instance;
 }
 
-Result<void> Engine::Impl::add_defs() {
+Result<void> Engine::Impl::add_defs(const Limits& limits) {
   for (const lang::Definition& definition : front.file->definitions) {
     // Two defs of one name: the analysis says so.
     const std::string& name = definition.name.text;
@@ -275,11 +262,14 @@ Result<void> Engine::Impl::add_defs() {
     const bool twice = std::ranges::count_if(front.file->definitions, is_same) > 1;
     if (twice) return compile::run_passes(compile::Settings(), front, "analyse");
     if (!lang::is_generic(definition)) {
-      TC_TRY_VOID(add_def(name));
+      TC_TRY_VOID(add_def(name, limits));
       continue;
     }
-    // Its instances come when they are asked for.
+    // Its instances come when they are asked for, but for those that its signature is read from.
     if (!production && !front.typed) TC_TRY_VOID(compile::run_passes(compile::Settings(), front, "analyse"));
+    const auto signature = generic_signatures.emplace(name, generic_signature(definition, limits)).first;
+    // No error of a text that is used by its instances only.
+    if (!signature->second && signature->second.error().ended_early()) return tl::unexpected(signature->second.error());
     entries.push_back(name);
   }
   if (entries.empty() && !absent.empty() && !on_miss) return unknown(absent[0]);
@@ -292,14 +282,15 @@ tl::unexpected<Error> Engine::Impl::unknown(const std::string& entry) const {
 
 /// A result without a declared type has a variable's type if it has so in two instances that differ in that variable.
 void Engine::Impl::name_result_types(const lang::Definition& generic, const lang::TypeArguments& types,
-                                     Signature& signature) const {
+                                     const Limits& limits, Signature& signature) const {
   for (const lang::TypeVariable& variable : generic.type_variables) {
     const std::string& name = variable.name.text;
     for (const lang::TypeArguments& others : lang::instances_of(generic)) {
       lang::TypeArguments changed = types;
       changed[name] = others.at(name);
       if (changed == types) continue;
-      const Result<const Def*> def = find_instance(generic, changed);
+      const Result<const Def*> def = find_instance(generic, changed, limits);
+      if (!def && def.error().ended_early()) return;
       if (!def) continue;
       const Signature other = signature_of((*def)->program);
       for (size_t i = 0; i < signature.results.size(); ++i) {
@@ -313,11 +304,12 @@ void Engine::Impl::name_result_types(const lang::Definition& generic, const lang
 }
 
 /// That of the first instance without errors.
-Result<Signature> Engine::Impl::generic_signature(const lang::Definition& generic) const {
+Result<Signature> Engine::Impl::generic_signature(const lang::Definition& generic, const Limits& limits) const {
   std::optional<Error> first;
   for (const lang::TypeArguments& types : lang::instances_of(generic)) {
-    const Result<const Def*> def = find_instance(generic, types);
+    const Result<const Def*> def = find_instance(generic, types, limits);
     if (!def) {
+      if (def.error().ended_early()) return tl::unexpected(def.error());
       if (!first) first = def.error();
       continue;
     }
@@ -332,7 +324,7 @@ Result<Signature> Engine::Impl::generic_signature(const lang::Definition& generi
     for (size_t i = 0; i < generic.results.size(); ++i) {
       signature.results[i].type_variable = generic.results[i].type_variable;
     }
-    name_result_types(generic, types, signature);
+    name_result_types(generic, types, limits, signature);
     return signature;
   }
   return tl::unexpected(*first);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <functional>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -68,18 +69,30 @@ struct Def {
   mutable std::map<ir::ScalarValues, std::shared_ptr<const ir::Program>> programs;  ///< by the values of scalars
 };
 
+/// How much a front end may do for a request that needs an instance first.
+struct Limits {
+  options::Budget budget;
+  std::stop_token cancel;
+};
+
+/// An instance of a generic def: made by whoever asks first, while others who ask for the same wait.
+struct Instance {
+  std::mutex mutex;
+  std::unique_ptr<const Def> def;  ///< null until it is made
+};
+
 struct Engine::Impl {
   compile::Compilation front;  ///< the text, parsed; in production without a text: nothing
   std::map<std::string, Def> defs;
   std::vector<std::string> entries;
   mutable std::mutex instances_mutex;
-  mutable std::map<std::string, Def> instances;  ///< of generic defs that somebody has asked for, by name
+  mutable std::map<std::string, Instance> instances;  ///< of generic defs that somebody has asked for, by name
+  std::map<std::string, Result<Signature>> generic_signatures;
   std::vector<std::string> absent;               ///< in production: defs of the text that the file does not know
   std::optional<KernelStore> store;
   std::function<Result<CompiledKernel>(const Request&, const Error&)> on_miss;
   bool production = false;
   options::Budget budget;
-  std::stop_token cancel;  ///< while the engine is made
   mutable std::atomic<int64_t> memory_hits{0}, file_hits{0}, reproved{0}, compiled{0};
 
   Result<void> open_store(const EngineOptions& options);
@@ -87,14 +100,16 @@ struct Engine::Impl {
   const lang::Definition* generic(const std::string& entry) const;
   Result<const Def*> find_generic(const lang::Definition& generic, const std::string& entry,
                                   const Request& request) const;
-  Result<const Def*> find_instance(const lang::Definition& generic, const lang::TypeArguments& types) const;
+  Result<const Def*> find_instance(const lang::Definition& generic, const lang::TypeArguments& types,
+                                   const Limits& limits) const;
   Result<const Def*> find_known_instance(const std::string& entry, const Request& request) const;
-  Result<Signature> generic_signature(const lang::Definition& generic) const;
-  void name_result_types(const lang::Definition& generic, const lang::TypeArguments& types, Signature& signature) const;
+  Result<Signature> generic_signature(const lang::Definition& generic, const Limits& limits) const;
+  void name_result_types(const lang::Definition& generic, const lang::TypeArguments& types, const Limits& limits,
+                         Signature& signature) const;
   Result<std::string> gradient(const Def& def) const;
-  Result<void> add_defs();
-  Result<void> add_def(const std::string& entry);
-  Result<bool> fill(Def& def, const std::string& entry, compile::Compilation& parsed) const;
+  Result<void> add_defs(const Limits& limits);
+  Result<void> add_def(const std::string& entry, const Limits& limits);
+  Result<bool> fill(Def& def, const std::string& entry, compile::Compilation& parsed, const Limits& limits) const;
   Result<void> fill_known(Def& def, const cache::Interface& interface) const;
   Result<std::shared_ptr<const ir::Program>> program_for(const Def& def, const compile::Settings& settings) const;
   void keep_instance(const Def& def, const compile::Compilation& compilation) const;

@@ -128,6 +128,26 @@ Result<compile::Settings> settings_of(const Request& request, const ir::Program&
   return settings;
 }
 
+Result<lang::TypeArguments> types_of(const Request& request, const lang::Definition& generic,
+                                     const std::string& entry) {
+  lang::TypeArguments given = request.types;
+  if (entry != generic.name.text) {
+    TC_TRY(all, lang::with_types_of_name(generic, entry, std::move(given)));
+    given = std::move(all);
+  }
+  std::map<std::string, ScalarType> tensors;
+  size_t next = 0;
+  for (const lang::Parameter& parameter : generic.parameters) {
+    if (!parameter.dimensions) continue;
+    if (next < request.inputs.size() && request.inputs[next]) tensors[parameter.name.text] = request.inputs[next]->type;
+    ++next;
+  }
+  for (size_t r = 0; r < std::min(generic.results.size(), request.outputs.size()); ++r) {
+    if (request.outputs[r]) tensors[generic.results[r].name.text] = request.outputs[r]->type;
+  }
+  return lang::decide_types(generic, tensors, given);
+}
+
 Result<void> check_sizes(const compile::Settings& settings, const ir::Program& program) {
   std::set<std::string> known;
   for (const auto& [name, value] : settings.given.sizes) known.insert(name);

@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <set>
 
@@ -53,10 +54,11 @@ Numbers those_of(const Numbers& numbers, const std::set<std::string>& names) {
   return result;
 }
 
-/// Checks a def, or an instance of a generic one, from what is known of its text.
-Checked check(compile::Compilation compilation, const std::string& entry, const Numbers& sizes,
-              const Numbers& scalars) {
+/// Checks a def, or an instance of a generic one, from what is known of its text. All of them share the time limit.
+Checked check(compile::Compilation compilation, const std::string& entry, const Numbers& sizes, const Numbers& scalars,
+              std::chrono::steady_clock::time_point began) {
   Checked checked{.compilation = std::move(compilation)};
+  checked.compilation.spent = std::chrono::steady_clock::now() - began;
   compile::Settings settings;
   settings.entry = entry;
   settings.budget.wall_clock_ms = FLAGS_time_limit_ms;
@@ -237,6 +239,7 @@ Result<void> run_check(const std::vector<std::string>& files) {
   if (FLAGS_time_limit_ms <= 0) return fail("'--time_limit_ms' is {}; it must be at least 1", FLAGS_time_limit_ms);
   TC_TRY(sizes, numbers_of("sizes", FLAGS_sizes));
   TC_TRY(scalars, numbers_of("scalars", FLAGS_scalars));
+  const auto began = std::chrono::steady_clock::now();
   compile::Compilation front;
   TC_TRY(source, read_source(files[0]));
   front.source = source;
@@ -259,7 +262,9 @@ Result<void> run_check(const std::vector<std::string>& files) {
       names = instances;
     }
     std::vector<Checked> checked;
-    for (const std::string& name : names) checked.push_back(check(is_generic ? unread : front, name, sizes, scalars));
+    for (const std::string& name : names) {
+      checked.push_back(check(is_generic ? unread : front, name, sizes, scalars, began));
+    }
     if (FLAGS_json) {
       for (size_t i = 0; i < names.size(); ++i) list.push_back(json_of(names[i], checked[i]));
       continue;

@@ -160,7 +160,8 @@ Result<std::pair<TypeArguments, std::string>> first_gradient(const Definition& g
   for (const TypeArguments& types : instances_of(generic)) {
     Result<std::string> text = gradient_of(types);
     if (text) return std::pair(types, *text);
-    if (!first) first = text.error();
+    if (!first || text.error().ended_early()) first = text.error();
+    if (first->ended_early()) break;
   }
   return tl::unexpected(*first);
 }

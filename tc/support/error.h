@@ -52,6 +52,8 @@ class Error {
     return std::move(*this);
   }
   ErrorKind kind() const { return kind_; }
+  /// Whether the work ended early, and says nothing of its subject.
+  bool ended_early() const { return kind_ == ErrorKind::kBudget || kind_ == ErrorKind::kCancelled; }
   const std::vector<Diagnostic>& diagnostics() const { return diagnostics_; }
   const SourcePtr& source() const { return source_; }
 

@@ -52,6 +52,24 @@ TEST(Generic, T7_EachInstanceIsCompiledOnce) {
   EXPECT_EQ(engine.statistics().memory_hits, 2);
 }
 
+TEST(Generic, T7_AnInstanceKeepsTheRequestsLimits) {
+  const api::Engine engine = take(api::Engine::create(kScale));
+  std::stop_source stop;
+  stop.request_stop();
+  api::Request request = request_of(ScalarType::kInt8);
+  request.cancel = stop.get_token();
+  for (const auto& error : {engine.compile(request).error(), engine.infer(request).error()}) {
+    EXPECT_EQ(error.kind(), ErrorKind::kCancelled) << error.to_string();
+  }
+  request.cancel = {};
+  EXPECT_TRUE(engine.compile(request)) << "a request that was stopped leaves nothing behind";
+  api::EngineOptions options;
+  options.cancel = stop.get_token();
+  const auto stopped = api::Engine::create(kScale, "tc", options);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().kind(), ErrorKind::kCancelled) << stopped.error().to_string();
+}
+
 TEST(Generic, T7_ASignatureNamesTheVariables) {
   const api::Signature signature = take(take(api::Engine::create(kScale)).signature("scale"));
   EXPECT_EQ(signature.entry, "scale");
