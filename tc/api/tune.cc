@@ -333,7 +333,7 @@ Result<tune::Tuned> tune_guarded(const TuneProgram& program, std::span<const Ten
   const auto keep = [&](const Result<void>& kept) {
     if (!kept && not_kept.empty()) not_kept = sentence_of(kept.error());
   };
-  const tune::Task task{.problem = to_bytes(problem),
+  const tune::Task task{.problem = to_bytes(setup.problem),
                         .space = space.space,
                         .seeds = seeds,
                         .known = known,

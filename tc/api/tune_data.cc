@@ -15,6 +15,7 @@
 #include "tc/api/request.h"
 #include "tc/interp/compare.h"
 #include "tc/ir/accumulators.h"
+#include "tc/lang/parser.h"
 #include "tc/support/result.h"
 
 namespace tc::api {
@@ -181,14 +182,28 @@ size_t bytes_of_expected(const Specs& specs) {
 
 }  // namespace
 
+/// The request's entry; of a generic def the instance that the request decides.
+Result<std::string> entry_of(const TuneProgram& program) {
+  TC_TRY(file, lang::parse(std::make_shared<const Source>(program.name, program.text)));
+  std::string entry = program.request.entry;
+  if (entry.empty() && file.definitions.size() == 1) entry = file.definitions[0].name.text;
+  for (const lang::Definition& definition : file.definitions) {
+    if (!lang::is_generic(definition) || definition.name.text != entry.substr(0, entry.find('<'))) continue;
+    TC_TRY(types, types_of(program.request, definition, entry));
+    return lang::instance_name(definition, types);
+  }
+  return entry;
+}
+
 Result<TuneSetup> set_up(const TuneProblem& problem) {
   TuneSetup setup{.problem = problem};
   compile::Compilation& c = setup.compilation;
   c.source = std::make_shared<const Source>(problem.program.name, problem.program.text);
   compile::Settings front;
-  front.entry = problem.program.request.entry;
+  TC_TRY(entry, entry_of(problem.program));
+  front.entry = entry;
+  setup.problem.program.request.entry = entry;  // workers are told no types
   TC_TRY_VOID(compile::run_passes(front, c, "analyse"));
-  if (front.entry.empty() && c.typed->definitions.size() == 1) front.entry = c.typed->definitions[0].name;
   TC_TRY_VOID(compile::run_passes(front, c, "program"));
   TC_TRY(settings, settings_of(problem.program.request, *c.program));
   setup.settings = std::move(settings);

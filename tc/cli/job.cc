@@ -38,7 +38,8 @@ Result<std::string> choose_instance(const lang::Definition& generic) {
   TC_TRY(files, parse_assignments("inputs", FLAGS_inputs));
   for (const auto& [name, path] : files) {
     TC_TRY(spec, read_npy_spec(path));
-    tensors[name] = spec.type;
+    TC_TRY(other, read_npy_spec(path, ScalarType::kFloat8E5M2));
+    if (spec.type == other.type) tensors[name] = spec.type;  // else the file does not say which 8-bit float it holds
   }
   TC_TRY(given, types_of_flags());
   auto types = lang::decide_types(generic, tensors, given);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "tc/lang/format.h"
 #include "tc/lang/intrinsics.h"
@@ -217,11 +218,12 @@ std::vector<TypeArguments> single_changes(const Definition& generic) {
   return instances;
 }
 
-std::vector<TypeArguments> combinations(const Definition& generic) {
+/// All combinations of the types, or the first ones.
+std::vector<TypeArguments> combinations(const Definition& generic, std::span<const ScalarType> candidates) {
   std::vector<TypeArguments> instances = {{}};
   for (const TypeVariable& variable : generic.type_variables) {
     std::vector<TypeArguments> longer;
-    for (const ScalarType type : kCandidates) {
+    for (const ScalarType type : candidates) {
       if (!allows(variable, type)) continue;
       for (TypeArguments types : instances) {
         types[variable.name.text] = type;
@@ -237,14 +239,20 @@ std::vector<TypeArguments> combinations(const Definition& generic) {
 }  // namespace
 
 std::vector<TypeArguments> instances_of(const Definition& generic) {
-  std::vector<TypeArguments> instances = combinations(generic);
+  std::vector<TypeArguments> instances = combinations(generic, kCandidates);
   if (instances.size() < kMaxInstances) return instances;
   // Cut: the last variables have one type only.
   std::vector<TypeArguments> chosen = single_changes(generic);
-  for (TypeArguments& types : instances) {
-    if (std::ranges::find(chosen, types) == chosen.end()) chosen.push_back(std::move(types));
-  }
-  chosen.resize(std::max(single_changes(generic).size(), kMaxInstances));
+  const auto add = [&](std::vector<TypeArguments> others) {
+    for (TypeArguments& types : others) {
+      if (std::ranges::find(chosen, types) == chosen.end()) chosen.push_back(std::move(types));
+    }
+  };
+  constexpr ScalarType kKinds[] = {ScalarType::kFloat32, ScalarType::kInt32};
+  add(combinations(generic, kKinds));
+  const size_t wanted = std::max(chosen.size(), kMaxInstances);
+  add(std::move(instances));
+  chosen.resize(wanted);
   return chosen;
 }
 

@@ -100,6 +100,20 @@ TEST_F(Tuning, MeasuresOnTheCallersTensorsAndKeepsTheBest) {
   EXPECT_EQ(again->best, tuned->best);
 }
 
+TEST_F(Tuning, TensorsPickTheInstanceOfAGenericDef) {
+  TuneProgram program{.text = "def sum<T>(T(M,K) v) -> (H) { H(i) +=! v(i,k) }"};
+  program.request.inputs = {TensorSpec{.type = ScalarType::kFloat64, .shape = {60, 60}}};
+  std::vector<Tensor> inputs;
+  inputs.push_back(*Tensor::allocate({.type = ScalarType::kFloat64, .shape = {60, 60}}));
+  std::fill_n(inputs[0].data_as<double>(), 3600, 1.0);
+  EXPECT_EQ(error_of(tune(program, inputs, config())), "");
+  program.request.inputs = {std::nullopt};
+  program.request.sizes = {{"M", 60}, {"K", 60}};
+  EXPECT_NE(error_of(tune(program, {}, config())).find("nothing decides the type variable 'T'"), std::string::npos);
+  program.request.types = {{"T", ScalarType::kInt64}};
+  EXPECT_EQ(error_of(tune(program, {}, config())), "");
+}
+
 /// The text of mm() has symbolic sizes.
 TEST_F(Tuning, AFloorIsThatOfTheRequestedSizes) {
   executor_->us = [](const std::string&, bool) { return 100.0; };

@@ -585,6 +585,15 @@ TEST_F(Tool, T7_InstancesOfGenericDefs) {
   // A file decides by its type.
   good({"run", "scale.tc", "--types=T=int64", "--sizes=N=3", "--output_dir=out"});
   EXPECT_TRUE(good({"run", "scale.tc", "--inputs=x=out/y.npy", "--output_dir="}).starts_with("y  int64(3)"));
+  // That of an 8-bit float does not say which of the two it is.
+  folder_.write("cast.tc", "def cast<T>(T(N) x) -> (y) { y(i) = float(x(i)) }\n");
+  folder_.write("to.tc", "def to(float(N) x) -> (y) { y(i) = float8_e5m2(x(i)) }\n");
+  good({"run", "to.tc", "--sizes=N=3", "--output_dir=out"});
+  const std::vector<std::string> bytes = {"run", "cast.tc", "--inputs=x=out/y.npy", "--output_dir="};
+  EXPECT_NE(error(bytes).find("nothing decides the type variable 'T' of 'cast'"), std::string::npos);
+  std::vector<std::string> named = bytes;
+  named.push_back("--types=T=float8_e5m2");
+  EXPECT_TRUE(good(named).starts_with("y  float32(3)"));
 }
 
 }  // namespace

@@ -124,6 +124,9 @@ TEST(Instantiate, T7_AtMost64InstancesAreTried) {
   EXPECT_EQ(instances_of(file.definitions[0]).size(), 64U);
   const File one = parsed("def f<A: integer>(A(N) a) -> (O) { O(i) = a(i) }");
   EXPECT_EQ(instances_of(one.definitions[0]).size(), 8U);
+  // Of several variables some may have to be integers.
+  const File mixed = parsed("def f<A, B, C>(A(N) a, B(N) b, C(M) c) -> (O) { O(i) = shift_left(a(c(i)), b(c(i))) }");
+  EXPECT_TRUE(analyse(mixed)) << analyse(mixed).error().to_string();
 }
 
 }  // namespace
