@@ -162,11 +162,15 @@ void check_conditions(const Stmt& s) {
   s.accept(&conditions);
 }
 
-Stmt lower_loops(Stmt s, Arguments arguments) {
+/// An undefined Stmt: stopped.
+Stmt lower_loops(Stmt s, Arguments arguments, const Stop& stop) {
   HiddenAllocations allocations;
   s = allocations.hide(s);
   check_conditions(s);
-  for (const Lowering& lowering : kSteps) s = lowering.run(s, arguments);
+  for (const Lowering& lowering : kSteps) {
+    if (stop && stop()) return Stmt();
+    s = lowering.run(s, arguments);
+  }
   return remove_dead_allocations(allocations.restore(s));
 }
 
@@ -231,10 +235,12 @@ std::vector<LoweringStep> lowering_steps() {
   return result;
 }
 
-LoweredKernel lower_kernel(const Kernel& named, const Halide::Target& target, bool strict) {
+std::optional<LoweredKernel> lower_kernel(const Kernel& named, const Halide::Target& target, bool strict,
+                                          const Stop& stop) {
   const Kernel kernel = without_halides_names(named);
   Stmt body = uniquify_variable_names(kernel.body);
-  body = lower_loops(make_values_opaque(body, kernel.arguments, strict), kernel.arguments);
+  body = lower_loops(make_values_opaque(body, kernel.arguments, strict), kernel.arguments, stop);
+  if (!body.defined()) return std::nullopt;
   LoweredKernel result;
   body = lower_parallel_tasks(body, result.functions, kernel.name, target);
   result.functions.emplace_back(kernel.name, passed_arguments(kernel.arguments), body, Halide::LinkageType::External);

@@ -2,6 +2,7 @@
 
 #include <Halide.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,9 @@ struct LoweringStep {
 std::vector<LoweringStep> lowering_steps();
 
 /// Takes a kernel's Stmt to what the code generator accepts: serial loops only, vectors explicit, values opaque to
-/// Halide (opaque_values.h), parallel loops outlined into functions of their own.
-LoweredKernel lower_kernel(const Kernel& kernel, const Halide::Target& target, bool strict);
+/// Halide (opaque_values.h), parallel loops outlined into functions of their own. Asks `stop` between steps; none if it
+/// says yes.
+std::optional<LoweredKernel> lower_kernel(const Kernel& kernel, const Halide::Target& target, bool strict,
+                                          const Stop& stop = nullptr);
 
 }  // namespace tc::cpu

@@ -56,14 +56,14 @@ using Finish = std::string (*)(llvm::Module& module, llvm::TargetMachine& machin
 Result<std::string> generate_here(const Kernel& kernel, const CodeTarget& target, bool strict, Finish finish,
                                   const Stop& stops) {
   return without_halide_errors(kernel, [&]() -> Result<std::string> {
-    LoweredKernel lowered = lower_kernel(kernel, target.halide, strict);
-    if (stops()) return tl::unexpected(stopped());
+    const std::optional<LoweredKernel> lowered = lower_kernel(kernel, target.halide, strict, stops);
+    if (!lowered || stops()) return tl::unexpected(stopped());
     std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target, strict);
     llvm::LLVMContext context;
     std::string errors;
     collect_errors(context, errors);
     std::unique_ptr<llvm::Module> module =
-        generate_module(kernel, lowered, target, machine->createDataLayout(), context);
+        generate_module(kernel, *lowered, target, machine->createDataLayout(), context);
     if (stops()) return tl::unexpected(stopped());
     optimise(*module, *machine, stops);
     if (stops()) return tl::unexpected(stopped());
@@ -107,7 +107,7 @@ Result<std::string> lowered_text(const Kernel& kernel, const ObjectOptions& opti
   TC_TRY(target, parse_target(options.target));
   return without_halide_errors(kernel, [&]() -> Result<std::string> {
     std::string text;
-    for (const auto& function : lower_kernel(kernel, target.halide, options.strict).functions) {
+    for (const auto& function : lower_kernel(kernel, target.halide, options.strict)->functions) {
       text += fmt::format("function {}\n{}\n", function.name, to_text(function.body));
     }
     return text;

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kPoll{20};
 /// How long the process waits at its end for threads that were left alone.
-constexpr milliseconds kExitGrace{1000};
+constexpr milliseconds kExitGrace{500};
 
 /// What a thread and the one that waits for it share.
 struct Job {

@@ -132,7 +132,7 @@ Result<cpu::Object> object_optimised_for(const cpu::Kernel& kernel, const std::s
   const auto never = [] { return false; };
   const auto machine = cpu::make_target_machine(here, false);
   llvm::LLVMContext context;
-  const cpu::LoweredKernel lowered = cpu::lower_kernel(kernel, here.halide, false);
+  const cpu::LoweredKernel lowered = *cpu::lower_kernel(kernel, here.halide, false);
   const auto module = cpu::generate_module(kernel, lowered, here, machine->createDataLayout(), context);
   for (llvm::Function& function : *module) {
     for (const char* attribute : {"target-cpu", "target-features", "tune-cpu"}) function.removeFnAttr(attribute);
