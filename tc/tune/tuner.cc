@@ -235,7 +235,7 @@ class Tuner {
       return {};
     }
     if (!reply->device.empty()) result_.device = reply->device;
-    result_.floor_us = reply->floor_us;
+    if (reply->floor_us > 0) result_.floor_us = reply->floor_us;  // one without a time has none
     const double partner_us = flight.wins ? result_.default_us : incumbent_.us;
     if (!take_times(*reply, partner_us, flight)) {
       to_measure_.push_front(std::move(flight));
