@@ -28,35 +28,6 @@ std::string table(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-std::string json_string(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      quoted += '\\';
-      quoted += c;
-    } else if (c == '\n') {
-      quoted += "\\n";
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      quoted += fmt::format("\\u{:04x}", static_cast<unsigned>(c));
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + '"';
-}
-
-std::string json_object(const std::vector<std::pair<std::string, std::string>>& members) {
-  std::string text;
-  for (const auto& [name, value] : members) {
-    text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", json_string(name), value);
-  }
-  return "{" + text + "}";
-}
-
-std::string json_list(const std::vector<std::string>& values) {
-  return values.empty() ? "[]\n" : fmt::format("[{}]\n", fmt::join(values, ",\n "));
-}
-
 const char* name_of(cache::Measurement::State state) {
   using State = cache::Measurement::State;
   switch (state) {

@@ -4,20 +4,13 @@
 #include <vector>
 
 #include "tc/cache/cache.h"
+#include "tc/support/json.h"
 
 /// What `tensorc cache` prints.
 namespace tc::cli {
 
 /// Lines of columns, each as wide as its longest cell; numbers are set to the right. The first row is the heading.
 std::string table(const std::vector<std::vector<std::string>>& rows);
-
-/// A text as a JSON string, with its quotes.
-std::string json_string(const std::string& text);
-
-/// {"name": value, ...} of pairs of names and JSON values.
-std::string json_object(const std::vector<std::pair<std::string, std::string>>& members);
-/// A list of JSON values, one a line.
-std::string json_list(const std::vector<std::string>& values);
 
 /// Members of an object that tells all of a problem, of a measurement.
 std::vector<std::pair<std::string, std::string>> json_members(const cache::Problem& problem);

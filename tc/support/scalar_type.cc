@@ -3,6 +3,7 @@
 #include <array>
 
 #include "tc/support/check.h"
+#include "tc/support/scalar_type_names.h"
 
 namespace tc {
 namespace {
@@ -31,6 +32,14 @@ constexpr std::array<Row, kScalarTypes> kRows = {{
     {"float8_e5m2", 8, Row::kFloating},
 }};
 
+constexpr std::array<ScalarTypeName, 5> kAliases = {{
+    {"float", ScalarType::kFloat32},
+    {"double", ScalarType::kFloat64},
+    {"half", ScalarType::kFloat16},
+    {"int", ScalarType::kInt32},
+    {"uint", ScalarType::kUInt32},
+}};
+
 const Row& row(ScalarType type) {
   const auto i = static_cast<size_t>(type);
   TC_CHECK(i < kRows.size(), "no scalar type has the number {}", i);
@@ -45,12 +54,17 @@ std::optional<ScalarType> scalar_type_from_name(std::string_view name) {
   for (size_t i = 0; i < kRows.size(); ++i) {
     if (kRows[i].name == name) return static_cast<ScalarType>(i);
   }
-  if (name == "float") return ScalarType::kFloat32;
-  if (name == "double") return ScalarType::kFloat64;
-  if (name == "half") return ScalarType::kFloat16;
-  if (name == "int") return ScalarType::kInt32;
-  if (name == "uint") return ScalarType::kUInt32;
+  for (const ScalarTypeName& alias : kAliases) {
+    if (alias.name == name) return alias.type;
+  }
   return std::nullopt;
+}
+
+std::vector<ScalarTypeName> all_scalar_type_names() {
+  std::vector<ScalarTypeName> names;
+  for (size_t i = 0; i < kRows.size(); ++i) names.push_back({kRows[i].name, static_cast<ScalarType>(i)});
+  names.insert(names.end(), kAliases.begin(), kAliases.end());
+  return names;
 }
 
 bool is_float(ScalarType type) { return row(type).kind == Row::kFloating; }
