@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "tc/lang/words.h"
+
 namespace tc::lang {
 namespace {
 
@@ -208,5 +210,11 @@ class Lexer {
 }  // namespace
 
 Tokens lex(const Source& source, Report& report) { return Lexer(source, report).run(); }
+
+std::vector<std::string_view> all_symbols() {
+  std::vector<std::string_view> symbols;
+  for (const Symbol& symbol : kSymbols) symbols.push_back(symbol.text);
+  return symbols;
+}
 
 }  // namespace tc::lang

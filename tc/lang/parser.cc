@@ -7,6 +7,7 @@
 #include "tc/lang/limits.h"
 #include "tc/lang/numbers.h"
 #include "tc/lang/precedence.h"
+#include "tc/lang/words.h"
 #include "tc/support/check.h"
 
 namespace tc::lang {
@@ -27,7 +28,7 @@ class Parser {
 
   File run() {
     while (!at(TokenKind::kEnd)) {
-      if (!at_word("def")) {
+      if (!at_word(Keyword::kDef)) {
         expected("'def'");
         skip_to_definition();
       } else if (auto definition = parse_definition()) {
@@ -46,8 +47,8 @@ class Parser {
   bool at(TokenKind kind, size_t ahead = 0) const { return token(ahead).kind == kind; }
   bool at_binary(BinaryOp op) const { return at(TokenKind::kBinary) && token().binary == op; }
   std::string_view text(const Token& token) const { return source_->text(token.range); }
-  bool at_word(std::string_view word, size_t ahead = 0) const {
-    return at(TokenKind::kName, ahead) && text(token(ahead)) == word;
+  bool at_word(Keyword word, size_t ahead = 0) const {
+    return at(TokenKind::kName, ahead) && text(token(ahead)) == spelling_of(word);
   }
   bool is_variable(const Token& token) const {
     return token.kind == TokenKind::kName &&
@@ -113,12 +114,14 @@ class Parser {
   // What stands here?
   bool at_definition() const {
     const bool generic = at(TokenKind::kBinary, 2) && token(2).binary == BinaryOp::kLt;
-    return at_word("def") && at(TokenKind::kName, 1) && (at(TokenKind::kOpen, 2) || at(TokenKind::kEnd, 2) || generic);
+    return at_word(Keyword::kDef) && at(TokenKind::kName, 1) &&
+           (at(TokenKind::kOpen, 2) || at(TokenKind::kEnd, 2) || generic);
   }
   /// The assignment operator at `ahead`, as a number of tokens; 0 when there is none.
   size_t assignment_length(size_t ahead) const {
     if (at(TokenKind::kAssign, ahead)) return 1;
-    if ((!at_word("min", ahead) && !at_word("max", ahead)) || !at(TokenKind::kAssign, ahead + 1)) return 0;
+    if ((!at_word(Keyword::kMin, ahead) && !at_word(Keyword::kMax, ahead)) || !at(TokenKind::kAssign, ahead + 1))
+      return 0;
     if (token(ahead + 1).assign != AssignOp::kSet || !adjacent(ahead)) return 0;
     return at(TokenKind::kNot, ahead + 2) && adjacent(ahead + 1) ? 3 : 2;
   }
@@ -141,7 +144,8 @@ class Parser {
   }
   /// `where` begins the clauses where a tensor of this name would not be assigned to.
   bool at_where() const {
-    return at_word("where") && (at(TokenKind::kName, 1) || at(TokenKind::kType, 1)) && assignment_length(1) == 0;
+    return at_word(Keyword::kWhere) && (at(TokenKind::kName, 1) || at(TokenKind::kType, 1)) &&
+           assignment_length(1) == 0;
   }
 
   std::optional<Name> parse_name(std::string_view what) {
@@ -204,7 +208,7 @@ class Parser {
 
   bool parse_restriction(TypeVariable& variable) {
     const bool is_float = at(TokenKind::kType) && text(token()) == "float";
-    if (!is_float && !at_word("integer")) {
+    if (!is_float && !at_word(Keyword::kInteger)) {
       expected("'float' or 'integer', which restrict a type variable");
       return false;
     }
@@ -282,7 +286,7 @@ class Parser {
   }
 
   bool at_clause_begin(size_t token) const {
-    return tokens_[token].kind == TokenKind::kComma || text(tokens_[token]) == "where";
+    return tokens_[token].kind == TokenKind::kComma || text(tokens_[token]) == spelling_of(Keyword::kWhere);
   }
 
   // type [ '(' dim {',' dim} ')' ]
@@ -351,7 +355,7 @@ class Parser {
     if (!parse_assignment(statement)) return std::nullopt;
     statement.right = parse_expr();
     if (!statement.right) return std::nullopt;
-    if (at_word("where") && at(TokenKind::kNumber, 1)) {
+    if (at_word(Keyword::kWhere) && at(TokenKind::kNumber, 1)) {
       advance();
       return expected(kClause, kRangeAdvice);
     }
@@ -369,7 +373,7 @@ class Parser {
       expected(fmt::format("'=', '+=!' or another assignment after '{}'", source_->text(statement.left_range)));
       return false;
     }
-    const bool min = at_word("min");
+    const bool min = at_word(Keyword::kMin);
     statement.op_range = {begin(), token(length - 1).range.end};
     if (length == 1) {
       statement.op = token().assign;
@@ -400,8 +404,8 @@ class Parser {
     const uint32_t start = begin();
     const bool let = at(TokenKind::kAssign, 1) && token(1).assign == AssignOp::kSet;
     // `exists in(i)` asks for a read of a tensor called `in`; `exists in 0:2` gives a range to `exists`.
-    const bool range = at_word("in", 1) && !(at_word("exists") && at(TokenKind::kOpen, 2));
-    if (at_word("exists") && !let && !range) {
+    const bool range = at_word(Keyword::kIn, 1) && !(at_word(Keyword::kExists) && at(TokenKind::kOpen, 2));
+    if (at_word(Keyword::kExists) && !let && !range) {
       advance();
       ExprPtr expression = parse_expr();
       if (!expression) return std::nullopt;
