@@ -15,8 +15,9 @@ const std::vector<Command>& commands() {
        "Checks a program without compiling it. For each def, prints its signature with inferred shapes, the range of "
        "every index with the read, clause or declaration that sets it, and what a call must fulfil. With --scalars, "
        "the numbers take the places of scalars that are compiled in. With --sizes, ranges and shapes are numbers too. "
-       "Of a generic def, that of one instance, and which others have errors; --types names one. With --json, each def "
-       "or instance is an object of a list, one with errors too.",
+       "Of a generic def, that of one instance, and which others have errors; --types names one. With --json, standard "
+       "output has one JSON object with all errors, notes, types and ranges and their places in the text "
+       "(docs/editors.md); standard error and the exit code are those without it.",
        {"sizes", "scalars", "types", "json", "time_limit_ms"},
        {"tensorc check matmul.tc", "tensorc check conv.tc --scalars=stride=2 --sizes=H=9,K=3 --json"},
        1,

@@ -198,11 +198,25 @@ TEST_F(Tool, CheckSaysThatRangesWaitForScalars) {
 
 TEST_F(Tool, CheckAsJsonJudgesEachDefOnItsOwn) {
   folder_.write("two.tc", std::string(kDilated) + "def g(float(N) x) -> (y) { y(i) +=! x(i + j) }\n");
-  const std::string json = good({"check", "two.tc", "--json", "--scalars=d=2", "--sizes=T=9,K=3,N=4"});
+  const std::vector<std::string> words = {"check", "two.tc", "--scalars=d=2", "--sizes=T=9,K=3,N=4"};
+  std::vector<std::string> as_json = words;
+  as_json.emplace_back("--json");
+  const Output output = folder_.run(as_json);
+  EXPECT_EQ(output.code, 1);
+  EXPECT_EQ(output.err, folder_.run(words).err);
+  const std::string& json = output.out;
   EXPECT_NE(json.find(R"("end": "T", "end_value": 9)"), std::string::npos) << json;
   EXPECT_NE(json.find("the guard of X(t - d * k)"), std::string::npos) << json;
   EXPECT_NE(json.find(R"("shape": [9])"), std::string::npos) << json;
   EXPECT_NE(json.find("the range of 'i' is ambiguous"), std::string::npos) << json;
+}
+
+TEST_F(Tool, CheckAsJsonOfAGoodFilePrintsNothingElse) {
+  const Output output = folder_.run({"check", "mm.tc", "--json"});
+  EXPECT_EQ(output.code, 0);
+  EXPECT_EQ(output.err, "");
+  EXPECT_EQ(output.out.find("{\"version\": 1,\n \"file\": \"mm.tc\",\n \"ok\": true,\n \"diagnostics\": [],"), 0u)
+      << output.out;
 }
 
 TEST_F(Tool, CheckReportsErrorsOfAllDefs) {

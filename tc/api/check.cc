@@ -1,0 +1,126 @@
+#include "tc/api/check.h"
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "tc/api/engine_impl.h"
+#include "tc/lang/instantiate.h"
+#include "tc/support/check.h"
+
+namespace tc::api {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Numbers = std::map<std::string, int64_t>;
+
+/// Those that a def has: a text may have several defs.
+Numbers those_of(const Numbers& numbers, const std::set<std::string>& names) {
+  Numbers result;
+  for (const auto& [name, value] : numbers) {
+    if (names.contains(name)) result[name] = value;
+  }
+  return result;
+}
+
+/// Goes on from what is known of a def's text.
+Result<void> check_def(CheckedDef& checked, const CheckOptions& options, Clock::time_point start) {
+  compile::Settings settings;
+  settings.entry = checked.name;
+  settings.budget.wall_clock_ms = options.time_limit_ms;
+  settings.cancel = options.cancel;
+  compile::Compilation& compilation = checked.compilation;
+  compilation.spent = Clock::now() - start;  // by the defs before, too
+  TC_TRY_VOID(compile::run_passes(settings, compilation, "analyse"));
+  const auto& definitions = compilation.typed->definitions;
+  const auto definition = std::ranges::find(definitions, checked.name, &lang::TypedDefinition::name);
+  TC_CHECK(definition != definitions.end(), "the def '{}' is not in its text", checked.name);
+  std::set<std::string> size_names, scalar_names;
+  for (const lang::Size& size : definition->sizes) size_names.insert(size.name);
+  for (const lang::Scalar& scalar : definition->scalars) scalar_names.insert(scalar.name);
+  checked.sizes = those_of(options.sizes, size_names);
+  checked.scalars = those_of(options.scalars, scalar_names);
+  settings.given.scalars = checked.scalars;
+  settings.given.sizes = checked.sizes;
+  // Sizes of in-outs that only the caller's tensor gives are none of the def's names.
+  const bool specialise = !options.sizes.empty() || (size_names.empty() && !options.scalars.empty());
+  return compile::run_passes(settings, compilation, specialise ? "specialise" : "program");
+}
+
+/// The text after its parser, or after the analysis of all its defs.
+compile::Compilation parsed(const SourcePtr& source, std::shared_ptr<const lang::File> file) {
+  compile::Compilation compilation;
+  compilation.source = source;
+  compilation.file = std::move(file);
+  compilation.done = 1;
+  return compilation;
+}
+
+Result<std::vector<lang::TypeArguments>> instances_of(const lang::Definition& generic, const CheckOptions& options) {
+  if (options.types.empty()) return lang::instances_of(generic);
+  TC_TRY(types, lang::decide_types(generic, {}, options.types));
+  return std::vector{types};
+}
+
+}  // namespace
+
+const CheckedDef* CheckedDefinition::good() const {
+  const auto found = std::ranges::find_if(instances, [](const CheckedDef& def) { return def.done.has_value(); });
+  return found == instances.end() ? nullptr : &*found;
+}
+
+bool CheckedText::ok() const {
+  return !error && std::ranges::all_of(definitions, [](const CheckedDefinition& d) { return d.good() != nullptr; });
+}
+
+Result<CheckedText> check_text(SourcePtr source, const CheckOptions& options) {
+  const Clock::time_point start = Clock::now();
+  if (options.time_limit_ms <= 0) return fail("the time limit is {} ms; it must be at least 1", options.time_limit_ms);
+  CheckedText checked{.source = source};
+  compile::Compilation front;
+  front.source = source;
+  Result<void> read = guarded([&] { return compile::run_passes(compile::Settings(), front, "analyse"); });
+  if (!read) checked.error = read.error();
+  checked.file = front.file;
+  if (!front.file) return checked;
+  const auto& definitions = front.file->definitions;
+  if (!options.types.empty() && std::ranges::none_of(definitions, lang::is_generic)) {
+    return fail("types are given for generic defs, and '{}' has none", source->name());
+  }
+  for (const lang::Definition& definition : definitions) {
+    CheckedDefinition all{.definition = &definition};
+    const auto add = [&](CheckedDef def) {
+      def.done = guarded([&] { return check_def(def, options, start); });
+      all.instances.push_back(std::move(def));
+      return !options.cancel.stop_requested();
+    };
+    bool go_on = true;
+    if (lang::is_generic(definition)) {
+      TC_TRY(instances, instances_of(definition, options));
+      for (const lang::TypeArguments& types : instances) {
+        auto file = std::make_shared<const lang::File>(lang::instance_file(*front.file, definition, types));
+        go_on = add({.name = lang::instance_name(definition, types),
+                     .types = types,
+                     .compilation = parsed(source, std::move(file))});
+        if (!go_on || (options.first_instance && all.good())) break;
+      }
+    } else if (checked.error) {
+      // The others may be right: each is analysed alone.
+      lang::File alone = *front.file;
+      alone.definitions = {definition};
+      go_on = add({.name = definition.name.text,
+                   .compilation = parsed(source, std::make_shared<const lang::File>(std::move(alone)))});
+    } else {
+      go_on = add({.name = definition.name.text, .compilation = front});
+    }
+    if (!go_on) return tl::unexpected(Error("the check was cancelled").with_kind(ErrorKind::kCancelled));
+    // Errors of the analysis are those of the whole text.
+    const bool is_known = checked.error && std::ranges::all_of(all.instances, [](const CheckedDef& def) {
+                            return !def.done && !def.compilation.typed;
+                          });
+    if (!is_known) checked.definitions.push_back(std::move(all));
+  }
+  return checked;
+}
+
+}  // namespace tc::api
