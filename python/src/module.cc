@@ -8,6 +8,7 @@
 #include <nanobind/stl/vector.h>
 #include <tc/api/tc.h>
 
+#include "editor.h"
 #include "errors.h"
 #include "function.h"
 #include "gil.h"
@@ -317,4 +318,5 @@ NB_MODULE(_core, module) {
   tc::python::bind_engine(module);
   tc::python::bind_function(module);
   tc::python::bind_tune(module);
+  tc::python::bind_editor(module);
 }

@@ -16,6 +16,7 @@ Arrays are never copied. Results are new arrays of the caller's library, or thos
 from __future__ import annotations
 
 import functools
+import json
 import os
 from typing import Any, Iterator, Mapping, Sequence
 
@@ -29,8 +30,8 @@ from ._tune import Tuned, tune
 __version__ = _core.__version__
 __all__ = [
     "Argument", "BudgetError", "Cache", "CancelledError", "CpuOptions", "Error", "Function", "Fusion", "InternalError", "Kernel",
-    "MappingOptions", "Program", "Progress", "Record", "SchedulerOptions", "Signature", "TensorSpec", "Tuned", "check", "compile", "define", "emit",
-    "gradient", "tune",
+    "MappingOptions", "Program", "Progress", "Record", "SchedulerOptions", "Signature", "TensorSpec", "Tuned", "check", "compile", "define", "diagnose",
+    "emit", "format", "gradient", "tune",
 ]
 
 
@@ -174,6 +175,35 @@ def check(source: str, *, name: str = "tc") -> list[Signature]:
     """
     engine = _engine(source, name, None)
     return [engine.signature(entry) for entry in engine.entries()]
+
+
+def diagnose(source: str, *, name: str = "tc", sizes: Mapping[str, int] | None = None,
+             scalars: Mapping[str, int] | None = None, types: Mapping[str, str] | None = None,
+             time_limit_ms: int = 60_000) -> dict[str, Any]:
+    """What a check finds in a text, errors too: what `tensorc check --json` prints, as a dict.
+
+    Each error and note has its range, each index its range and what bounds it, each tensor its type and extents;
+    docs/editors.md describes all keys. `sizes` and `scalars` are numbers to put in their places, `types` names one
+    instance of generic defs. `time_limit_ms` bounds the whole check. Raises Error for arguments that fit no def.
+
+    >>> tensorc.diagnose("def f(float(N) x) -> (y) { y(i) = z(i) }")["diagnostics"][0]["message"]
+    "'z' is neither a tensor nor an intrinsic"
+    """
+    typed(str, source=source, name=name)
+    source.encode(), name.encode()
+    return json.loads(_core.check(source, name, dict(sizes or {}), dict(scalars or {}), dict(types or {}), False,
+                                  time_limit_ms))
+
+
+def format(source: str, *, name: str = "tc") -> str:
+    """A text in canonical form, as `tensorc fmt` prints it. Raises Error where its syntax is wrong.
+
+    >>> tensorc.format("def f(float(N) x)->(y){y(i)=2*x(i)}")
+    'def f(float32(N) x) -> (y) {\\n  y(i) = 2 * x(i)\\n}\\n'
+    """
+    typed(str, source=source, name=name)
+    source.encode(), name.encode()
+    return _core.format(source, name)
 
 
 def compile(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
