@@ -239,6 +239,11 @@ nb::object shown_signature(nb::handle function) {
   return nb::module_::import_("tensorc._signature").attr("signature_of")(function);
 }
 
+/// For notebooks.
+nb::object html_of(const char* what, nb::handle shown) {
+  return nb::module_::import_("tensorc._notebook").attr(what)(shown);
+}
+
 void bind_function(nb::module_& module) {
   nb::class_<Function>(
       module, "Function", nb::is_weak_referenceable(),
@@ -263,6 +268,7 @@ void bind_function(nb::module_& module) {
            })
       .def("__repr__", [](const Function& self) { return "<tensorc.Function " + text_of(self.signature()) + ">"; })
       .def_prop_ro("__signature__", [](nb::handle self) { return shown_signature(self); })
+      .def("_repr_html_", [](nb::handle self) { return html_of("html_of_function", self); })
       .def("__call__", &Function::call, "Runs on arrays, in the order of the text or by name; out= takes the results.")
       .def(
           "compile",
@@ -278,6 +284,7 @@ void bind_function(nb::module_& module) {
       "Raises what a Function raises, and never compiles but for tensors of a GPU that are not aligned to its vectors.")
       .def("__repr__", [](const Kernel& self) { return "<tensorc.Kernel " + text_of(self.get()) + ">"; })
       .def_prop_ro("__signature__", [](nb::handle self) { return shown_signature(self); })
+      .def("_repr_html_", [](nb::handle self) { return html_of("html_of_kernel", self); })
       .def("__call__", &Kernel::call, "Runs on arrays of the shapes that were compiled for.")
       .def_prop_ro(
           "signature", [](const Kernel& self) { return self.get().signature(); }, "The def's parameters and results.")

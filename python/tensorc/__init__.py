@@ -107,6 +107,10 @@ class Program:
     def __repr__(self) -> str:
         return f"<tensorc.Program of {', '.join(self._functions)}>"
 
+    def _repr_html_(self) -> str:
+        from ._notebook import html_of_program
+        return html_of_program(self)
+
     @property
     def statistics(self) -> dict[str, int]:
         """How many kernels came from memory (memory_hits), from the cache's file (file_hits; reproved of these), and
@@ -165,6 +169,12 @@ def define(source: str, *, name: str = "tc", backend: str | None = None, options
     """
     return Program(source, name=name, backend=backend, options=options, mapping=mapping,
                    element_aligned=element_aligned, cache=cache, check_bounds=check_bounds)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """Adds the cell magic %%tc: `%load_ext tensorc` in a notebook."""
+    from ._notebook import register
+    register(shell)
 
 
 def check(source: str, *, name: str = "tc") -> list[Signature]:

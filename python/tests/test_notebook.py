@@ -1,0 +1,134 @@
+"""Programs and kernels in notebooks, and the cell magic."""
+import html.parser
+
+import numpy as np
+import pytest
+
+import tensorc
+from tensorc import _notebook
+
+MATMUL = "def matmul(float(M,K) A, float(K,N) B) -> (C) { # A & B\n  C(m,n) +=! A(m,k) * B(k,n)\n}"
+
+
+class Checked(html.parser.HTMLParser):
+    """The text of HTML; every tag has to be closed in its place."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.text = [], ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text += data
+
+
+def text_of(thing):
+    return Checked(thing._repr_html_()).text
+
+
+def test_program_shows_text_and_ranges():
+    text = text_of(tensorc.define(MATMUL))
+    assert MATMUL in text
+    assert "k" + "reduced" + "0:K" + "A(m,k) (R2)" in text
+    assert "Cresultfloat32(M, N)" in text
+
+
+def test_generic_program_shows_an_instance():
+    text = text_of(tensorc.define("def f<T: float>(T(N) x) -> (y) { y(i) = T(2) * x(i) }"))
+    assert "f<T: float> (ranges of f<float32>)" in text
+
+
+def test_program_with_requirements_and_notes():
+    text = text_of(tensorc.define("def f(float(N) x, float(M) k) -> (y) { y(i) +=! x(i + j) * k(j) }"))
+    assert "a call needs: " in text
+
+
+def test_function_shows_arguments():
+    text = text_of(tensorc.define("def f(float(M,K) A, int32 n) -> (s) { s(m) +=! A(m,k) }").f)
+    assert "Ainputfloat32(M, K)" in text and "nscalarint32" in text and "sresultfloat32(M)" in text
+
+
+def test_kernel_shows_shapes_and_passes():
+    function = tensorc.define(MATMUL).matmul
+    text = text_of(function.compile(np.ones((4, 5), "float32"), np.ones((5, 6), "float32")))
+    assert "matmul on cpu" in text and "Binputfloat32(5, 6)(6, 1)" in text and "Cresultfloat32(4, 6)" in text
+    assert "compiled in " in text and "schedule" in text
+
+
+def test_kernel_of_a_cache(tmp_path):
+    make = lambda: tensorc.compile(MATMUL, sizes={"M": 4, "K": 5, "N": 6}, cache=tmp_path / "k.tcc")  # noqa: E731
+    assert "compiled in" in text_of(make())
+    assert "from a cache" in text_of(make())
+
+
+def test_production_program(tmp_path):
+    tensorc.compile(MATMUL, sizes={"M": 4, "K": 5, "N": 6}, cache=tmp_path / "k.tcc")
+    program = tensorc.define("", cache=tensorc.Cache(tmp_path / "k.tcc", production=True))
+    assert text_of(program) == "<tensorc.Program of matmul>"
+
+
+def test_text_is_escaped():
+    text = "def f(float(N) x) -> (y) { # <script>alert(1)</script> &amp;\n  y(i) = x(i) < 1 ? x(i) : 0 }"
+    shown = tensorc.define(text)._repr_html_()
+    assert "<script>" not in shown and text in Checked(shown).text
+
+
+@pytest.mark.parametrize("text", ["", "exp", "exp(x) where in", "min max=! 1.5e-3 # é", "def\n\n", "a.0 < b && c"])
+def test_colours_keep_the_text(text):
+    assert Checked(_notebook.coloured(text)).text == text
+    assert ("</span>" in _notebook.coloured("exp(x)")) and "</span>" not in _notebook.coloured("exp")
+
+
+# --- the cell magic ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def shell():
+    pytest.importorskip("IPython", reason="IPython is not installed for this Python")
+    from IPython.core.interactiveshell import InteractiveShell
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "tensorc")
+    yield shell
+    shell.run_line_magic("reset", "-f")
+
+
+def test_magic_defines_functions(shell):
+    done = shell.run_cell(f"%%tc\n{MATMUL}\ndef twice(float(N) x) -> (y) {{ y(i) = 2 * x(i) }}")
+    assert done.success and "matmul" in text_of(done.result)
+    done = shell.run_cell("import numpy as np\nmatmul(np.ones((4, 5), 'float32'), np.ones((5, 6), 'float32')).sum() + "
+                          "twice(np.ones(1, 'float32'))[0]")
+    assert done.success and done.result == 4 * 5 * 6 + 2
+    html_text = shell.display_formatter.format(shell.user_ns["matmul"])[0]["text/html"]
+    assert "Ainputfloat32(M, K)" in Checked(html_text).text
+
+
+def test_magic_names_a_program(shell):
+    assert shell.run_cell(
+        f"%%tc linear --backend=cpu --nocheck_bounds\n{MATMUL}").success
+    assert list(shell.user_ns["linear"]) == ["matmul"] and "matmul" not in shell.user_ns
+
+
+@pytest.mark.parametrize("cell, told", [
+    ("%%tc\ndef f(float(N) x) -> (y) { y(i) = z(i) }", "tc:1:35: error: 'z' is neither a tensor nor an intrinsic"),
+    ("%%tc\ndef sum(float(N) x) -> (y) { y +=! x(i) }", "'sum' is a word of Python's: name the program"),
+    ("%%tc lambda\ndef f(float(N) x) -> (y) { y +=! x(i) }", "'lambda' cannot name a program in Python"),
+    ("%%tc --backend=tpu\ndef f(float(N) x) -> (y) { y +=! x(i) }", "invalid choice: 'tpu'"),
+    ("%%tc a b\ndef f(float(N) x) -> (y) { y +=! x(i) }", "unrecognized arguments: b"),
+    ("%%tc 'a\ndef f(float(N) x) -> (y) { y +=! x(i) }", "No closing quotation"),
+    ("%%tc --cache=/no/such/folder/k.tcc\ndef f(float(N) x) -> (y) { y +=! x(i) }", "/no/such/folder/k.tcc"),
+    ("%%tc\n# nothing", "expected 'def'"),
+])
+def test_magic_says_what_is_wrong_without_a_traceback(shell, capfd, cell, told):
+    done = shell.run_cell(cell)
+    out, error = capfd.readouterr()
+    assert not done.success and told in out + error, out + error
+    assert "Traceback" not in out + error
+    assert not {"f", "sum", "a"} & set(shell.user_ns)
