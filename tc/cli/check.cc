@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -63,9 +64,12 @@ Result<std::string> text_of_generic(const api::CheckedDefinition& checked) {
 
 /// What is said of all defs. Errors of all of them are reported together.
 Result<std::string> text_of(const api::CheckedText& checked) {
-  if (checked.error) return tl::unexpected(*checked.error);
   std::string report;
   std::vector<Diagnostic> diagnostics;
+  if (checked.error) {
+    if (checked.error->kind() != ErrorKind::kUser) return tl::unexpected(*checked.error);
+    diagnostics = checked.error->diagnostics();
+  }
   for (const api::CheckedDefinition& definition : checked.definitions) {
     const bool is_generic = lang::is_generic(*definition.definition);
     const Result<std::string> one = is_generic ? text_of_generic(definition) : text_of(definition.instances.at(0));
@@ -78,8 +82,9 @@ Result<std::string> text_of(const api::CheckedText& checked) {
       diagnostics.insert(diagnostics.end(), one.error().diagnostics().begin(), one.error().diagnostics().end());
     }
   }
-  if (!diagnostics.empty()) return tl::unexpected(Error(checked.source, std::move(diagnostics)));
-  return report;
+  if (diagnostics.empty()) return report;
+  std::ranges::stable_sort(diagnostics, {}, [](const Diagnostic& d) { return d.range ? d.range->begin : 0; });
+  return tl::unexpected(Error(checked.source, std::move(diagnostics)));
 }
 
 /// What is told of defs that mean something else than they may seem to.

@@ -219,6 +219,15 @@ TEST_F(Tool, CheckAsJsonOfAGoodFilePrintsNothingElse) {
       << output.out;
 }
 
+TEST_F(Tool, CheckReportsErrorsOfNamesAndOfRangesTogether) {
+  folder_.write("two.tc",
+                "def f(float(N) x) -> (y) { y(i) +=! x(i + j) }\n"
+                "def g(float(N) x) -> (y) { y(i) = z(i) }\n");
+  const std::string errors = error({"check", "two.tc"});
+  EXPECT_EQ(errors.find("two.tc:1:30: error: the range of 'i' is ambiguous"), 0u) << errors;
+  EXPECT_NE(errors.find("two.tc:2:35: error: 'z' is neither a tensor nor an intrinsic"), std::string::npos) << errors;
+}
+
 TEST_F(Tool, CheckReportsErrorsOfAllDefs) {
   folder_.write("two.tc",
                 "def f(float(N) x) -> (y) { y(i) +=! x(i + j) }\n"
