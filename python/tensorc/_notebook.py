@@ -1,19 +1,24 @@
-"""Programs and kernels in notebooks: as HTML, and by the cell magic %%tc."""
+"""Programs, kernels and searches in notebooks: as HTML, and by the cell magic %%tc."""
 from __future__ import annotations
 
 import argparse
 import builtins
+import collections
 import html
+import itertools
 import json
 import keyword
+import math
 import re
 import shlex
+import sys
 from typing import TYPE_CHECKING, Any, Iterable, Sequence
 
 from . import _core, _editor
 
 if TYPE_CHECKING:
     from . import Program
+    from ._tune import Tuned
 
 TIME_LIMIT_MS = 2000  # of the check behind a display
 PIECES = re.compile(r"(?P<comment>#[^\n]*)|(?P<name>[A-Za-z_]\w*)|(?P<number>(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.A)
@@ -108,6 +113,81 @@ def html_of_kernel(kernel: _core.Kernel) -> str:
         "<p>from a cache</p>"
     return (f"<code>{html.escape(signature.entry)}</code> on {html.escape(kernel.device)}"
             f"{table(['argument', 'role', 'type', 'shape', 'strides'], rows)}{compiled}")
+
+
+# --- searches ---------------------------------------------------------------------------------------------------
+
+
+class Bar:
+    """A search's progress below a notebook's cell."""
+
+    def __init__(self, shown: Any) -> None:
+        self.shown = shown  # IPython's handle of what is displayed
+
+    @staticmethod
+    def of_notebook() -> Bar | None:
+        """None outside of notebooks: in a terminal's IPython too."""
+        ipython = sys.modules.get("IPython")
+        shell = ipython and ipython.get_ipython()
+        if not shell or not hasattr(shell, "kernel"):
+            return None
+        return Bar(ipython.display.display(Html("", ""), display_id=True))
+
+    def show(self, progress: _core.Progress) -> None:
+        from ._tune import progress_text
+        text = progress_text(progress)
+        left = progress.seconds_left
+        rest = "" if left is None else f", {left:.0f} s left"
+        self.shown.update(Html(
+            f'<progress value="{progress.done}" max="{max(progress.planned, 1)}"></progress> {html.escape(text + rest)}',
+            text + rest))
+
+
+class Html:
+    """What is shown as HTML where that can be, else as text."""
+
+    def __init__(self, shown: str, text: str) -> None:
+        self.shown, self.text = shown, text
+
+    def _repr_html_(self) -> str:
+        return self.shown
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+def plot(times_us: Sequence[float]) -> str:
+    """Times of candidates in their order as dots, the best so far as a line; upwards is slower, by factors."""
+    width, height, edge = 480, 120, 6
+    least, most = min(times_us), max(times_us)
+    span = math.log(most / least) or 1.0
+
+    def x(number: int) -> float:
+        return edge + (width - 2 * edge) * number / max(len(times_us) - 1, 1)
+
+    def y(us: float) -> float:
+        return height - edge - (height - 2 * edge) * math.log(us / least) / span
+
+    dots = "".join(f'<circle cx="{x(number):.1f}" cy="{y(us):.1f}" r="2" fill="currentColor" opacity="0.4">'
+                   f"<title>{us:.2f} us</title></circle>" for number, us in enumerate(times_us))
+    best = itertools.accumulate(times_us, min)
+    line = " ".join(f"{x(number):.1f},{y(us):.1f}" for number, us in enumerate(best))
+    return (f'<svg width="{width}" height="{height}" role="img">{dots}'
+            f'<polyline points="{line}" fill="none" stroke="#0b7285" stroke-width="1.5"></polyline></svg>')
+
+
+def html_of_search(tuned: Tuned) -> str:
+    """The best and what it is compared with, each candidate's time, and the options."""
+    times = [record.us for record in tuned.history if record.us > 0]
+    outcomes = collections.Counter(record.outcome for record in tuned.history)
+    rows = [("best", f"{tuned.best_us:.2f} us"), ("chosen by the compiler", f"{tuned.default_us:.2f} us"),
+            ("speed-up", f"{tuned.speedup:.2f}x"), ("device", tuned.device), ("ending", tuned.ending),
+            ("candidates", ", ".join(f"{count} {outcome}" for outcome, count in sorted(outcomes.items())) or "none")]
+    if tuned.noise:
+        rows.append(("noise", tuned.noise))
+    options = str(tuned.options) or "the compiler's own"
+    return (table(["search", ""], rows) + (plot(times) if times else "") +
+            f"<details><summary>options</summary><pre>{html.escape(options)}</pre></details>")
 
 
 # --- the cell magic ---------------------------------------------------------------------------------------------

@@ -45,6 +45,10 @@ class Tuned:
     floor_us: float = 0.0
     noise: str = ""
 
+    def _repr_html_(self) -> str:
+        from ._notebook import html_of_search
+        return html_of_search(self)
+
 
 def run_job(job: bytes, limit_s: float) -> tuple[int, bytes]:
     """Does a job of a search in a worker process of this thread's: how it was lost, or 0, and the reply."""
@@ -76,10 +80,14 @@ class _Futures:
             return number, _CRASHED, f"{type(error).__name__}: {error}".encode()
 
 
-def _show(progress: Progress) -> None:
+def progress_text(progress: Progress) -> str:
     failed = sum(progress.failed.values())
     best = f"best {progress.best_us:.1f} us, {progress.default_us / progress.best_us:.2f}x" if progress.best_us else ""
-    print(f"\r{progress.done}/{progress.planned} {best}, {failed} failed\033[K", end="", file=sys.stderr, flush=True)
+    return f"{progress.done}/{progress.planned} {best}, {failed} failed"
+
+
+def _show(progress: Progress) -> None:
+    print(f"\r{progress_text(progress)}\033[K", end="", file=sys.stderr, flush=True)
 
 
 def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
@@ -104,9 +112,9 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
     `client.get_executor(pure=False)` of workers with one thread each; one over Ray is a class whose
     `submit(function, *arguments)` returns `ray.remote(function).remote(*arguments).future()`.
 
-    `progress` is called after each candidate; True shows a line on standard error, None does so on a terminal. What it
-    raises, and Ctrl-C, ends the search; what has been measured is in `cache`, and a search with it goes on from there.
-    Raises Error.
+    `progress` is called after each candidate; True shows a line on standard error, or a bar in a notebook; None does so
+    on a terminal and in a notebook. What it raises, and Ctrl-C, ends the search; what has been measured is in `cache`,
+    and a search with it goes on from there. Raises Error.
 
     >>> text = "def f(float(M,K) A) -> (s) { s(m) +=! A(m,k) }"
     >>> tuned = tensorc.tune(text, sizes={"M": 8, "K": 9}, generations=1, population=2, progress=False)
@@ -126,12 +134,17 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
         config["folder"] = path_of(folder)
     if executor is not None:
         config["executor"] = _Futures(executor)
+    bar = None
+    if (progress is None or progress is True) and "IPython" in sys.modules:
+        from ._notebook import Bar
+        bar = Bar.of_notebook()
     if progress is None:
-        progress = sys.stderr is not None and sys.stderr.isatty()
+        progress = bar is not None or sys.stderr is not None and sys.stderr.isatty()
+    show = bar.show if bar else _show
     try:
-        tuned = _core.tune(source, request, config, _show if progress is True else progress or None)
+        tuned = _core.tune(source, request, config, show if progress is True else progress or None)
     finally:
-        if progress is True:
+        if progress is True and not bar:
             print(file=sys.stderr)
     if tuned.not_kept:
         warnings.warn(f"the search is done, but not all of it is in the cache: {tuned.not_kept}", stacklevel=2)

@@ -1,5 +1,6 @@
 """Programs and kernels in notebooks, and the cell magic."""
 import html.parser
+import re
 
 import numpy as np
 import pytest
@@ -32,6 +33,16 @@ class Checked(html.parser.HTMLParser):
 
 def text_of(thing):
     return Checked(thing._repr_html_()).text
+
+
+@pytest.fixture
+def shell():
+    pytest.importorskip("IPython", reason="IPython is not installed for this Python")
+    from IPython.core.interactiveshell import InteractiveShell
+    shell = InteractiveShell()
+    shell.run_line_magic("load_ext", "tensorc")
+    yield shell
+    shell.run_line_magic("reset", "-f")
 
 
 def test_program_shows_text_and_ranges():
@@ -87,17 +98,50 @@ def test_colours_keep_the_text(text):
     assert ("</span>" in _notebook.coloured("exp(x)")) and "</span>" not in _notebook.coloured("exp")
 
 
+SHORT = dict(sizes={"M": 8, "K": 9, "N": 10}, generations=1, population=3, threads=1)
+
+
+def test_search_shows_times_and_options():
+    tuned = tensorc.tune(MATMUL, **SHORT, progress=False)
+    shown = tuned._repr_html_()
+    text = Checked(shown).text
+    assert f"best{tuned.best_us:.2f} us" in text and "speed-up" in text and str(tuned.options) in text
+    assert shown.count("<circle") == sum(record.us > 0 for record in tuned.history)
+
+
+@pytest.mark.parametrize("times", [[1.0], [2.0, 2.0], [5.0, 3.0, 4.0]])
+def test_plot_stays_within_its_frame(times):
+    shown = _notebook.plot(times)
+    Checked(shown)
+    points = [tuple(map(float, point.split(","))) for point in re.search('points="(.*?)"', shown)[1].split()]
+    assert len(points) == len(times) and all(0 <= x <= 480 and 0 <= y <= 120 for x, y in points)
+    assert [y for _, y in points] == sorted(y for _, y in points)  # the best so far goes down only
+
+
+def test_progress_is_a_bar_in_notebooks(shell, monkeypatch, capsys):
+    import IPython
+    shown = []
+
+    class Handle:
+        def update(self, thing):
+            shown.append(thing)
+
+    shell.kernel = object()
+    monkeypatch.setattr(IPython, "get_ipython", lambda: shell)
+    monkeypatch.setattr(IPython.display, "display", lambda thing, display_id: Handle())
+    tensorc.tune(MATMUL, **SHORT)
+    assert shown and "<progress value=" in shown[-1]._repr_html_() and " failed" in repr(shown[-1])
+    assert Checked(shown[-1]._repr_html_()).text.strip() == repr(shown[-1])
+    assert capsys.readouterr().err == ""
+
+
+def test_no_bar_in_a_terminal(shell, monkeypatch):
+    import IPython
+    monkeypatch.setattr(IPython, "get_ipython", lambda: shell)
+    assert _notebook.Bar.of_notebook() is None
+
+
 # --- the cell magic ---------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def shell():
-    pytest.importorskip("IPython", reason="IPython is not installed for this Python")
-    from IPython.core.interactiveshell import InteractiveShell
-    shell = InteractiveShell()
-    shell.run_line_magic("load_ext", "tensorc")
-    yield shell
-    shell.run_line_magic("reset", "-f")
 
 
 def test_magic_defines_functions(shell):
