@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "tc/gpu/loop_tree.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/loop_tree.h"
 #include "tc/poly/rebuild.h"
 
 namespace tc::gpu {
@@ -20,10 +20,10 @@ class LoopBinder {
 
   Result<Kernel> run() {
     for (const auto& [name, dealt] : bound_) {
-      TC_TRY(ref, find_loop(scop_, name));
+      TC_TRY(ref, poly::find_loop(scop_, name));
       std::array<int64_t, 3>& counts = dealt.to == Dealt::To::kBlocks ? kernel_.grid : kernel_.block;
       int64_t& count = counts[static_cast<size_t>(dealt.axis)];
-      count = std::max(count, loop_range(scop_, ref).extent);
+      count = std::max(count, poly::loop_range(scop_, ref).extent);
     }
     TC_TRY(schedule, build(scop_.schedule.root().child(0), {}));
     kernel_.scop.schedule = std::move(schedule);
@@ -34,15 +34,15 @@ class LoopBinder {
   using Axes = std::set<int>;  ///< of blocks that loops above are dealt out to
 
   const Dealt* dealt_of(const isl::schedule_node& mark) const {
-    const auto found = bound_.find(loop_name(mark));
+    const auto found = bound_.find(poly::loop_name(mark));
     return found == bound_.end() ? nullptr : &found->second;
   }
 
-  bool is_by_warp(const isl::schedule_node& mark) const { return by_warp_.count(loop_name(mark)) > 0; }
+  bool is_by_warp(const isl::schedule_node& mark) const { return by_warp_.count(poly::loop_name(mark)) > 0; }
 
   /// Whether some loop at or below is dealt out.
   bool deals(const isl::schedule_node& node) const {
-    if (is_loop(node) && (dealt_of(node) != nullptr || is_by_warp(node))) return true;
+    if (poly::is_loop(node) && (dealt_of(node) != nullptr || is_by_warp(node))) return true;
     for (unsigned i = 0; i < node.n_children(); ++i) {
       if (deals(node.child(static_cast<int>(i)))) return true;
     }
@@ -56,7 +56,7 @@ class LoopBinder {
 
   Result<isl::schedule> build(const isl::schedule_node& node, const Axes& blocks) {
     if (!deals(node)) return region(node, blocks);
-    if (is_loop(node)) return loop(node, blocks);
+    if (poly::is_loop(node)) return loop(node, blocks);
     if (node.isa<isl::schedule_node_filter>()) return build(node.child(0), blocks);
     isl::schedule whole;
     for (unsigned i = 0; i < node.n_children(); ++i) {
@@ -72,7 +72,7 @@ class LoopBinder {
     if (dealt != nullptr && dealt->to == Dealt::To::kThreads) return threads(mark, blocks);
     const auto band = mark.child(0).as<isl::schedule_node_band>();
     if (dealt != nullptr && !blocks.insert(dealt->axis).second) {
-      return fail("'{}' and a loop above it are on the same axis of blocks", loop_name(mark));
+      return fail("'{}' and a loop above it are on the same axis of blocks", poly::loop_name(mark));
     }
     TC_TRY(below, build(band.child(0), blocks));
     isl::schedule whole = poly::under_band(band.partial_schedule(), poly::flags_of(band), below);
@@ -87,14 +87,14 @@ class LoopBinder {
     std::string names;
     Axes axes;
     isl::schedule_node node = top;
-    while (is_loop(node) && dealt_of(node) != nullptr && dealt_of(node)->to == Dealt::To::kThreads) {
+    while (poly::is_loop(node) && dealt_of(node) != nullptr && dealt_of(node)->to == Dealt::To::kThreads) {
       const Dealt dealt = *dealt_of(node);
       if (!axes.insert(dealt.axis).second)
-        return fail("'{}' and a loop above it are on the same axis of threads", loop_name(node));
+        return fail("'{}' and a loop above it are on the same axis of threads", poly::loop_name(node));
       binding.members.emplace_back(dealt);
       values = values.add(node.child(0).as<isl::schedule_node_band>().partial_schedule().at(0));
       if (!names.empty()) names += ",";
-      names += loop_name(node);
+      names += poly::loop_name(node);
       node = node.child(0).child(0);
     }
     if (deals(node)) return fail("below '{}' stands another loop on blocks or threads, not right below it", names);
@@ -104,17 +104,17 @@ class LoopBinder {
         isl::space::unit(top.ctx()).add_unnamed_tuple(members).multi_union_pw_aff(values);
     const poly::BandFlags flags{false, std::vector<bool>(members, false)};
     const isl::schedule band = poly::under_band(partial, flags, poly::subtree(node));
-    return poly::insert_mark(marked(band, std::move(binding)), kLoopMark + names);
+    return poly::insert_mark(marked(band, std::move(binding)), poly::kLoopMark + names);
   }
 
   /// A reduction of which all lanes of the first warp have a part.
   Result<isl::schedule> shared_by_warp(const isl::schedule_node& mark, const Axes& blocks) {
     constexpr int64_t kWarp = 32;
     TC_TRY_VOID(check_blocks(mark, blocks));
-    if (deals(mark.child(0))) return fail("below '{}' stands a loop on blocks or threads", loop_name(mark));
+    if (deals(mark.child(0))) return fail("below '{}' stands a loop on blocks or threads", poly::loop_name(mark));
     if (kernel_.block[0] % kWarp != 0) {
-      return fail("no warp has '{}': a block has {} threads in x, no multiple of {}", loop_name(mark), kernel_.block[0],
-                  kWarp);
+      return fail("no warp has '{}': a block has {} threads in x, no multiple of {}", poly::loop_name(mark),
+                  kernel_.block[0], kWarp);
     }
     return marked(poly::insert_mark(poly::subtree(mark), kWarpMark), {Dealt::To::kThreads, {}, true});
   }

@@ -64,15 +64,9 @@ inline constexpr char kBindMark[] = "bind:";
 /// Above a part of the tree before which all threads of the block meet.
 inline constexpr char kBarrierMark[] = "barrier";
 
-/// Above the first of what a launch of its own runs, at the top of the tree.
-inline constexpr char kLaunchMark[] = "launch";
-
 /// What makes a kernel: a contraction (contraction_kernel.h), threads with elements of their own (elements.h), rows
 /// that threads share (rows.h), updates that threads make atomically (scatter.h), or the classic strategy.
 enum class Recipe { kContraction, kElements, kRows, kScatter, kClassic };
-
-/// Above a band whose members have names: "loop:i_outer,j_outer".
-inline constexpr char kLoopMark[] = "loop:";
 
 /// A launch, decided: the part of the schedule that it runs, with its marks.
 ///

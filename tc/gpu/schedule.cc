@@ -5,14 +5,14 @@
 #include "tc/gpu/barriers.h"
 #include "tc/gpu/bind_loops.h"
 #include "tc/gpu/estimate.h"
-#include "tc/gpu/loop_fusion.h"
-#include "tc/gpu/loop_tree.h"
 #include "tc/gpu/names.h"
 #include "tc/gpu/registers.h"
 #include "tc/gpu/thread_tile.h"
 #include "tc/gpu/translate.h"
 #include "tc/gpu/vectorize.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/loop_fusion.h"
+#include "tc/poly/loop_tree.h"
 #include "tc/poly/schedule.h"
 #include "tc/support/identifier.h"
 #include "tc/tile/certificate.h"
@@ -34,7 +34,7 @@ Names names_in(const tile::Kernel& kernel, const ir::Program& program) {
 
 /// The place below a loop's band; an error where threads run the loop by themselves.
 Result<poly::NodeRef> below_loop(const Kernel& kernel, const std::string& loop) {
-  const std::optional<poly::NodeRef> mark = poly::find_mark(kernel.scop, kLoopMark + loop);
+  const std::optional<poly::NodeRef> mark = poly::find_mark(kernel.scop, poly::kLoopMark + loop);
   const auto refuse = [&] { return fail("'{}' is run by threads; a buffer stands above what is on threads", loop); };
   if (!mark) return refuse();
   poly::NodeRef ref = *mark;
@@ -93,10 +93,10 @@ Result<void> check_program(const tile::Program& program, const Device& device) {
 
 Result<Schedule> Schedule::create(const poly::Scop& scop, const options::SchedulerOptions& options) {
   TC_TRY(scheduled, poly::schedule(scop, options));
-  return poly::within_budget(*scop.context, [&] { return Schedule(name_loops(scheduled)); });
+  return poly::within_budget(*scop.context, [&] { return Schedule(poly::name_loops(scheduled)); });
 }
 
-std::vector<std::string> Schedule::loops() const { return loop_names(scop_); }
+std::vector<std::string> Schedule::loops() const { return poly::loop_names(scop_); }
 
 Schedule Schedule::with(poly::Scop scop) const {
   Schedule result = *this;
@@ -105,7 +105,7 @@ Schedule Schedule::with(poly::Scop scop) const {
 }
 
 Result<void> Schedule::check_free(const std::string& loop) const {
-  TC_TRY_VOID(find_loop(scop_, loop));
+  TC_TRY_VOID(poly::find_loop(scop_, loop));
   if (bound_.count(loop) > 0) return fail("'{}' is bound; its loop stays as it is", loop);
   if (by_warp_.count(loop) > 0) return fail("a warp shares '{}'; its loop stays as it is", loop);
   if (std::any_of(holds_.begin(), holds_.end(), [&](const Hold& hold) { return hold.loop == loop; })) {
@@ -118,7 +118,8 @@ Result<Schedule> Schedule::split(const std::string& loop, int64_t size, const st
                                  const std::string& inner) const {
   TC_TRY_VOID(check_free(loop));
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY(scop, split_loop(scop_, loop, size, fresh_loop_name(scop_, outer), fresh_loop_name(scop_, inner)));
+    TC_TRY(scop, poly::split_loop(scop_, loop, size, poly::fresh_loop_name(scop_, outer),
+                                  poly::fresh_loop_name(scop_, inner)));
     return with(std::move(scop));
   });
 }
@@ -127,7 +128,7 @@ Result<Schedule> Schedule::fuse(const std::string& outer, const std::string& inn
   TC_TRY_VOID(check_free(outer));
   TC_TRY_VOID(check_free(inner));
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY(scop, fuse_loops(scop_, outer, inner, fresh_loop_name(scop_, fused)));
+    TC_TRY(scop, poly::fuse_loops(scop_, outer, inner, poly::fresh_loop_name(scop_, fused)));
     return with(std::move(scop));
   });
 }
@@ -135,7 +136,7 @@ Result<Schedule> Schedule::fuse(const std::string& outer, const std::string& inn
 Result<Schedule> Schedule::reorder(const std::vector<std::string>& loops) const {
   for (const std::string& loop : loops) TC_TRY_VOID(check_free(loop));
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY(scop, reorder_loops(scop_, loops));
+    TC_TRY(scop, poly::reorder_loops(scop_, loops));
     return with(std::move(scop));
   });
 }
@@ -143,7 +144,7 @@ Result<Schedule> Schedule::reorder(const std::vector<std::string>& loops) const 
 Result<Schedule> Schedule::distribute(const std::string& loop) const {
   TC_TRY_VOID(check_free(loop));
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY(scop, distribute_loop(scop_, loop));
+    TC_TRY(scop, poly::distribute_loop(scop_, loop));
     return with(std::move(scop));
   });
 }
@@ -151,8 +152,8 @@ Result<Schedule> Schedule::distribute(const std::string& loop) const {
 /// With another tree, in which what has been bound, shared by warps and promoted is asked again.
 Result<Schedule> Schedule::settled(poly::Scop scop) const {
   Schedule result = with(std::move(scop));
-  for (const auto& [loop, dealt] : bound_) TC_TRY_VOID(check_parallel(result.scop_, loop));
-  for (const std::string& loop : by_warp_) TC_TRY_VOID(check_reduction(result.scop_, loop));
+  for (const auto& [loop, dealt] : bound_) TC_TRY_VOID(poly::check_parallel(result.scop_, loop));
+  for (const std::string& loop : by_warp_) TC_TRY_VOID(poly::check_reduction(result.scop_, loop));
   if (!holds_.empty()) TC_TRY_VOID(result.decided(Device{}));
   return result;
 }
@@ -161,21 +162,21 @@ Result<Schedule> Schedule::merge(const std::string& first, const std::string& se
   TC_TRY_VOID(check_free(first));
   TC_TRY_VOID(check_free(second));
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY(scop, merge_loops(scop_, first, second));
+    TC_TRY(scop, poly::merge_loops(scop_, first, second));
     return settled(std::move(scop));
   });
 }
 
 Result<Schedule> Schedule::sink(const std::string& name, const std::string& loop) const {
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY(scop, sink_below(scop_, name, loop));
+    TC_TRY(scop, poly::sink_below(scop_, name, loop));
     return settled(std::move(scop));
   });
 }
 
 Result<Schedule> Schedule::launch(const std::string& name) const {
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY(scop, begin_launch(scop_, name));
+    TC_TRY(scop, poly::begin_launch(scop_, name));
     return with(std::move(scop));
   });
 }
@@ -193,7 +194,7 @@ Result<Schedule> Schedule::split_reduction(const std::string& loop, int64_t coun
 Result<Schedule> Schedule::bind(const std::string& loop, Dealt::To to, int axis) const {
   TC_TRY_VOID(check_free(loop));
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY_VOID(check_parallel(scop_, loop));
+    TC_TRY_VOID(poly::check_parallel(scop_, loop));
     Schedule result = *this;
     result.bound_[loop] = Dealt{to, axis, 1};
     return result;
@@ -204,7 +205,7 @@ Result<Schedule> Schedule::reduce_by_warp(const std::string& loop) const {
   TC_TRY_VOID(check_free(loop));
   if (unrolled_.count(loop) > 0) return fail("no warp shares '{}': it is unrolled", loop);
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY_VOID(check_reduction(scop_, loop));
+    TC_TRY_VOID(poly::check_reduction(scop_, loop));
     Schedule result = *this;
     result.by_warp_.insert(loop);
     return result;
@@ -226,7 +227,7 @@ Result<Schedule> Schedule::vectorize(const std::string& loop) const {
 
 Result<Schedule> Schedule::promote(const std::string& tensor, const std::string& loop, Buffer buffer,
                                    const CopyOptions& options) const {
-  TC_TRY_VOID(find_loop(scop_, loop));
+  TC_TRY_VOID(poly::find_loop(scop_, loop));
   const auto& tensors = scop_.program->tensors;
   if (std::none_of(tensors.begin(), tensors.end(), [&](const ir::Tensor& t) { return t.name == tensor; })) {
     return fail("there is no tensor '{}'", tensor);
@@ -240,7 +241,7 @@ Result<Schedule> Schedule::promote(const std::string& tensor, const std::string&
 }
 
 Result<Schedule> Schedule::stage(const std::string& tensor, const std::string& loop, int64_t stages) const {
-  TC_TRY_VOID(find_loop(scop_, loop));
+  TC_TRY_VOID(poly::find_loop(scop_, loop));
   if (stages < 2 || stages > options::kMaxCopyStages) {
     return fail("cannot stage '{}': {} stages; there may be 2 to {}", tensor, stages, options::kMaxCopyStages);
   }
@@ -264,12 +265,12 @@ Result<Schedule> Schedule::stage(const std::string& tensor, const std::string& l
 
 Result<Kernel> Schedule::bound(const poly::Scop& launch, const Device& device) const {
   std::map<std::string, Dealt> here;
-  for (const std::string& loop : loop_names(launch)) {
+  for (const std::string& loop : poly::loop_names(launch)) {
     if (const auto found = bound_.find(loop); found != bound_.end()) here.insert(*found);
   }
   std::set<std::string> by_warp;
   for (const std::string& loop : by_warp_) {
-    if (poly::find_mark(launch, kLoopMark + loop)) by_warp.insert(loop);
+    if (poly::find_mark(launch, poly::kLoopMark + loop)) by_warp.insert(loop);
   }
   TC_TRY(kernel, bind_loops(launch, here, by_warp));
   TC_TRY_VOID(check_limits_of(kernel, device));
@@ -281,7 +282,7 @@ Result<Kernel> Schedule::bound(const poly::Scop& launch, const Device& device) c
 /// With buffers and barriers.
 Result<Kernel> Schedule::decided(const poly::Scop& launch, const Device& device) const {
   TC_TRY(kernel, bound(launch, device));
-  const std::vector<std::string> loops = loop_names(launch);
+  const std::vector<std::string> loops = poly::loop_names(launch);
   const auto is_here = [&](const Hold& hold) { return std::count(loops.begin(), loops.end(), hold.loop) > 0; };
   for (const Hold& hold : holds_) {
     if (hold.buffer != Buffer::kShared || !is_here(hold)) continue;
@@ -302,7 +303,7 @@ Result<Kernel> Schedule::decided(const poly::Scop& launch, const Device& device)
 
 Result<std::vector<Kernel>> Schedule::decided(const Device& device) const {
   std::vector<Kernel> kernels;
-  for (const isl::schedule& part : launches_of(scop_)) {
+  for (const isl::schedule& part : poly::launches_of(scop_)) {
     poly::Scop launch = scop_;
     launch.schedule = part;
     TC_TRY(kernel, decided(launch, device));

@@ -26,14 +26,14 @@ class Schedule {
 
   std::vector<std::string> loops() const;
 
-  /// The verbs of loop_tree.h. A loop that is bound or that a buffer stands below is refused.
+  /// The verbs of poly/loop_tree.h. A loop that is bound or that a buffer stands below is refused.
   Result<Schedule> split(const std::string& loop, int64_t size, const std::string& outer,
                          const std::string& inner) const;
   Result<Schedule> fuse(const std::string& outer, const std::string& inner, const std::string& fused) const;
   Result<Schedule> reorder(const std::vector<std::string>& loops) const;
   Result<Schedule> distribute(const std::string& loop) const;
 
-  /// The verbs of loop_fusion.h. Loops on blocks or threads stay legal there, or refuse.
+  /// The verbs of poly/loop_fusion.h. Loops on blocks or threads stay legal there, or refuse.
   Result<Schedule> merge(const std::string& first, const std::string& second) const;
   Result<Schedule> sink(const std::string& name, const std::string& loop) const;
 

@@ -8,12 +8,12 @@
 #include <algorithm>
 #include <map>
 
-#include "tc/gpu/loop_tree.h"
 #include "tc/gpu/part_statements.h"
 #include "tc/gpu/statements.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/loop_tree.h"
 #include "tc/poly/rebuild.h"
 #include "tc/support/check.h"
 #include "tc/support/round.h"
@@ -40,14 +40,14 @@ Result<Reduction> reduction_at(const poly::Scop& scop, const poly::NodeRef& ref,
   if (found == statements.end()) return fail("'{}' is no loop of a reduction", loop);
   const auto at = std::find_if(found->indices.begin(), found->indices.end(),
                                [&](const ir::Index& i) { return i.name == index && i.is_reduction; });
-  const bool whole = at != found->indices.end() && loop_range(scop, ref).extent == extent_of(*at);
+  const bool whole = at != found->indices.end() && poly::loop_range(scop, ref).extent == extent_of(*at);
   if (!whole) return fail("'{}' does not run over a whole index that {} reduces over", loop, below[0]);
   if (!may_be_cut(*scop.program, *found)) {
     return fail("cannot split the reduction over '{}': what {} writes hangs on data", loop, below[0]);
   }
   poly::Scop inner = scop;
   inner.schedule = poly::subtree(poly::node_at(scop, ref.below(2)));
-  if (const std::vector<std::string> loops = loop_names(inner); !loops.empty()) {
+  if (const std::vector<std::string> loops = poly::loop_names(inner); !loops.empty()) {
     return fail("cannot split the reduction over '{}': the loops {} stand below it; reorder them first", loop,
                 fmt::join(loops, ", "));
   }
@@ -96,11 +96,11 @@ class Splitter {
     isl_schedule* pulled = isl_schedule_pullback_union_pw_multi_aff(before_.schedule.copy(), places().release());
     const isl::schedule placed = isl::manage(isl_schedule_intersect_domain(pulled, after_.domain.copy()));
     const isl::schedule below = poly::subtree(poly::node_at(placed, ref.below(2).path));
-    const isl::schedule rest = under_loop(loops.rest, value_of(of_parts, made_.rest), only(below, of_parts));
+    const isl::schedule rest = poly::under_loop(loops.rest, value_of(of_parts, made_.rest), only(below, of_parts));
     const isl::schedule each = poly::sequence(only(below, init), rest);
     const isl::union_pw_aff part = value_of(of_parts, made_.part).union_add(value_of(init, made_.part));
-    const isl::schedule all = under_loop(loops.together, value_of(together, made_.part), only(below, together));
-    after_.schedule = put(placed, ref, under_loop(loops.part, part, each), all);
+    const isl::schedule all = poly::under_loop(loops.together, value_of(together, made_.part), only(below, together));
+    after_.schedule = put(placed, ref, poly::under_loop(loops.part, part, each), all);
     return after_;
   }
 
@@ -186,7 +186,7 @@ class Splitter {
 }  // namespace
 
 Result<SplitReduction> split_reduction(const poly::Scop& scop, const std::string& loop, int64_t count, bool cyclic) {
-  TC_TRY(ref, find_loop(scop, loop));
+  TC_TRY(ref, poly::find_loop(scop, loop));
   TC_TRY(reduction, reduction_at(scop, ref, loop));
   const int64_t extent = extent_of(reduction.statement.indices[reduction.index]);
   if (count < 1 || count > extent) {
@@ -204,8 +204,8 @@ Result<SplitReduction> split_reduction(const poly::Scop& scop, const std::string
   *at = made.together;
   program.statements.insert(at, made.of_parts);
   TC_TRY(after, poly::from_ir(std::make_shared<const ir::Program>(std::move(program)), scop.context));
-  const ReductionLoops loops{fresh_loop_name(scop, loop + "_part"), fresh_loop_name(scop, loop + "_rest"),
-                             fresh_loop_name(scop, loop + "_together"), made.of_parts.tensor, full};
+  const ReductionLoops loops{poly::fresh_loop_name(scop, loop + "_part"), poly::fresh_loop_name(scop, loop + "_rest"),
+                             poly::fresh_loop_name(scop, loop + "_together"), made.of_parts.tensor, full};
   SplitReduction result{Splitter(scop, std::move(after), reduction, parts, made).run(ref, loops), loops};
   if (const std::optional<poly::Violation> violation = poly::find_violation(result.scop)) {
     return fail("cannot split the reduction over '{}': {}", loop, violation->sentence());

@@ -14,6 +14,7 @@
 #include "tc/gpu/uses.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/loop_tree.h"
 #include "tc/poly/loops.h"
 #include "tc/support/check.h"
 
@@ -87,9 +88,9 @@ NodePtr Translator::lower_if(const loops::If& branch) {
 NodePtr Translator::lower_mark(const loops::Mark& mark) {
   if (mark.name == kBarrierMark) return sequence({make_node(tile::Barrier{}), lower(mark.child)});
   if (mark.name == kWarpMark) return by_warp(mark.child, mark.depth);
-  if (mark.name.starts_with(kLoopMark)) {
+  if (mark.name.starts_with(poly::kLoopMark)) {
     name_loops(mark);
-    const std::string name = mark.name.substr(sizeof(kLoopMark) - 1);
+    const std::string name = mark.name.substr(sizeof(poly::kLoopMark) - 1);
     return kernel_.staged.count(name) > 0 ? once(mark.child) : lower(mark.child);
   }
   if (mark.name.starts_with(kBindMark)) return lower_binding(kernel_.binding(mark.name), mark);
@@ -102,7 +103,7 @@ NodePtr Translator::lower_mark(const loops::Mark& mark) {
 
 /// Notes the names of a band's loops: "loop:i_outer,j_outer".
 void Translator::name_loops(const loops::Mark& mark) {
-  std::istringstream names(mark.name.substr(sizeof(kLoopMark) - 1));
+  std::istringstream names(mark.name.substr(sizeof(poly::kLoopMark) - 1));
   std::string name;
   for (int depth = mark.depth; std::getline(names, name, ','); ++depth) named_[depth] = name;
 }

@@ -1,4 +1,4 @@
-#include "tc/gpu/loop_tree.h"
+#include "tc/poly/loop_tree.h"
 
 #include <isl/schedule_node.h>
 #include <isl/union_map.h>
@@ -14,19 +14,19 @@
 #include "tc/support/check.h"
 #include "tc/support/nearest.h"
 
-namespace tc::gpu {
+namespace tc::poly {
 namespace {
 
-const poly::BandFlags kNoFlags{false, {false}};
+const BandFlags kNoFlags{false, {false}};
 
-poly::Scop with(const poly::Scop& scop, const poly::NodeRef& ref, const isl::schedule& part) {
-  poly::Scop result = scop;
-  result.schedule = poly::replace(scop.schedule, ref, part);
+Scop with(const Scop& scop, const NodeRef& ref, const isl::schedule& part) {
+  Scop result = scop;
+  result.schedule = replace(scop.schedule, ref, part);
   return result;
 }
 
-Result<poly::Scop> proved(poly::Scop scop, const std::string& verb) {
-  if (const std::optional<poly::Violation> violation = poly::find_violation(scop)) {
+Result<Scop> proved(Scop scop, const std::string& verb) {
+  if (const std::optional<Violation> violation = find_violation(scop)) {
     return fail("cannot {}: {}", verb, violation->sentence());
   }
   return scop;
@@ -35,20 +35,19 @@ Result<poly::Scop> proved(poly::Scop scop, const std::string& verb) {
 /// Rebuilds a tree with a mark and a name for each loop.
 class Namer {
  public:
-  explicit Namer(const poly::Scop& scop) : scop_(scop) {}
+  explicit Namer(const Scop& scop) : scop_(scop) {}
 
   isl::schedule run(const isl::schedule_node& node) {
-    if (node.isa<isl::schedule_node_leaf>()) return isl::schedule::from_domain(poly::node_domain(node));
+    if (node.isa<isl::schedule_node_leaf>()) return isl::schedule::from_domain(node_domain(node));
     if (node.isa<isl::schedule_node_band>()) return loops(node.as<isl::schedule_node_band>());
     isl::schedule whole = run(node.child(0));
-    for (unsigned i = 1; i < node.n_children(); ++i)
-      whole = poly::sequence(whole, run(node.child(static_cast<int>(i))));
+    for (unsigned i = 1; i < node.n_children(); ++i) whole = sequence(whole, run(node.child(static_cast<int>(i))));
     return whole;
   }
 
  private:
   isl::schedule loops(const isl::schedule_node_band& band) {
-    const poly::BandInfo info = poly::band_info(scop_, {poly::path_of(band)});
+    const BandInfo info = band_info(scop_, {path_of(band)});
     std::vector<std::string> names;
     for (const std::vector<std::string>& indices : info.indices) {
       const auto named = std::find_if(indices.begin(), indices.end(), [](const std::string& i) { return !i.empty(); });
@@ -63,7 +62,7 @@ class Namer {
     return whole;
   }
 
-  const poly::Scop& scop_;
+  const Scop& scop_;
   std::map<std::string, int> taken_;
 };
 
@@ -99,34 +98,34 @@ std::optional<isl::schedule_node> next_loop(const isl::schedule_node& mark) {
 }  // namespace
 
 bool is_loop(const isl::schedule_node& node) {
-  return node.isa<isl::schedule_node_mark>() && poly::mark_name(node).starts_with(kLoopMark);
+  return node.isa<isl::schedule_node_mark>() && mark_name(node).starts_with(kLoopMark);
 }
 
-std::string loop_name(const isl::schedule_node& mark) { return poly::mark_name(mark).substr(sizeof(kLoopMark) - 1); }
+std::string loop_name(const isl::schedule_node& mark) { return mark_name(mark).substr(sizeof(kLoopMark) - 1); }
 
 bool is_launch(const isl::schedule_node& node) {
-  return node.isa<isl::schedule_node_mark>() && poly::mark_name(node) == kLaunchMark;
+  return node.isa<isl::schedule_node_mark>() && mark_name(node) == kLaunchMark;
 }
 
 isl::schedule under_loop(const std::string& name, const isl::union_pw_aff& value, const isl::schedule& below) {
-  const isl::schedule band = poly::under_band(isl::multi_union_pw_aff(value), kNoFlags, below);
-  return poly::insert_mark(band, kLoopMark + name);
+  const isl::schedule band = under_band(isl::multi_union_pw_aff(value), kNoFlags, below);
+  return insert_mark(band, kLoopMark + name);
 }
 
-poly::Scop name_loops(const poly::Scop& scop) {
-  poly::Scop result = scop;
+Scop name_loops(const Scop& scop) {
+  Scop result = scop;
   result.schedule = Namer(scop).run(scop.schedule.root().child(0));
   return result;
 }
 
-std::vector<std::string> loop_names(const poly::Scop& scop) {
+std::vector<std::string> loop_names(const Scop& scop) {
   std::vector<std::string> names;
   collect(scop.schedule.root(), names);
   return names;
 }
 
-Result<poly::NodeRef> find_loop(const poly::Scop& scop, const std::string& name) {
-  if (const std::optional<poly::NodeRef> found = poly::find_mark(scop, kLoopMark + name)) return *found;
+Result<NodeRef> find_loop(const Scop& scop, const std::string& name) {
+  if (const std::optional<NodeRef> found = find_mark(scop, kLoopMark + name)) return *found;
   const std::vector<std::string> names = loop_names(scop);
   const std::string meant = nearest(name, names);
   if (!meant.empty()) return fail("there is no loop '{}'; did you mean '{}'?", name, meant);
@@ -135,74 +134,74 @@ Result<poly::NodeRef> find_loop(const poly::Scop& scop, const std::string& name)
 
 isl::union_pw_aff loop_value(const isl::schedule_node& mark) {
   const auto band = mark.child(0).as<isl::schedule_node_band>();
-  return band.partial_schedule().at(0).intersect_domain(poly::node_domain(band).universe());
+  return band.partial_schedule().at(0).intersect_domain(node_domain(band).universe());
 }
 
-std::string fresh_loop_name(const poly::Scop& scop, const std::string& name) {
+std::string fresh_loop_name(const Scop& scop, const std::string& name) {
   const std::vector<std::string> taken = loop_names(scop);
   std::string result = name;
   for (int i = 1; std::count(taken.begin(), taken.end(), result) > 0; ++i) result = fmt::format("{}_{}", name, i);
   return result;
 }
 
-LoopRange loop_range(const poly::Scop& scop, const poly::NodeRef& loop) {
-  const isl::schedule_node mark = poly::node_at(scop, loop);
-  const isl::union_map values = loop_value(mark).as_union_map().intersect_domain(poly::node_domain(mark.child(0)));
-  LoopRange result{poly::band_info(scop, loop.below()).extents.at(0), INT64_MAX};
-  for (const isl::map& map : poly::maps_of(values)) {
-    result.first = std::min(result.first, poly::to_int64(map.range().dim_min_val(0)));
+LoopRange loop_range(const Scop& scop, const NodeRef& loop) {
+  const isl::schedule_node mark = node_at(scop, loop);
+  const isl::union_map values = loop_value(mark).as_union_map().intersect_domain(node_domain(mark.child(0)));
+  LoopRange result{band_info(scop, loop.below()).extents.at(0), INT64_MAX};
+  for (const isl::map& map : maps_of(values)) {
+    result.first = std::min(result.first, to_int64(map.range().dim_min_val(0)));
   }
   return result;
 }
 
-Result<poly::Scop> split_loop(const poly::Scop& scop, const std::string& name, int64_t size, const std::string& outer,
-                              const std::string& inner) {
+Result<Scop> split_loop(const Scop& scop, const std::string& name, int64_t size, const std::string& outer,
+                        const std::string& inner) {
   TC_TRY(ref, find_loop(scop, name));
   if (size < 1) return fail("cannot split '{}' by {}", name, size);
-  const isl::schedule_node mark = poly::node_at(scop, ref);
+  const isl::schedule_node mark = node_at(scop, ref);
   const isl::union_pw_aff value = loop_value(mark);
-  const isl::val factor = poly::make_val(mark.ctx(), size);
+  const isl::val factor = make_val(mark.ctx(), size);
   const isl::union_pw_aff quotient =
       isl::manage(isl_union_pw_aff_floor(isl_union_pw_aff_scale_down_val(value.copy(), factor.copy())));
   const isl::union_pw_aff rest = isl::manage(isl_union_pw_aff_mod_val(value.copy(), factor.copy()));
-  const isl::schedule below = poly::subtree(mark.child(0).child(0));
+  const isl::schedule below = subtree(mark.child(0).child(0));
   return with(scop, ref, under_loop(outer, quotient, under_loop(inner, rest, below)));
 }
 
-Result<poly::Scop> fuse_loops(const poly::Scop& scop, const std::string& outer, const std::string& inner,
-                              const std::string& fused) {
+Result<Scop> fuse_loops(const Scop& scop, const std::string& outer, const std::string& inner,
+                        const std::string& fused) {
   TC_TRY(ref, find_loop(scop, outer));
   TC_TRY(inner_ref, find_loop(scop, inner));
   if (ref.below(2) != inner_ref)
     return fail("cannot fuse '{}' and '{}': the second does not stand right below the first", outer, inner);
-  const isl::schedule_node mark = poly::node_at(scop, ref), inner_mark = poly::node_at(scop, inner_ref);
+  const isl::schedule_node mark = node_at(scop, ref), inner_mark = node_at(scop, inner_ref);
   int64_t first = INT64_MAX, last = INT64_MIN;
   const isl::union_map values =
-      loop_value(inner_mark).as_union_map().intersect_domain(poly::node_domain(inner_mark.child(0)));
-  for (const isl::map& map : poly::maps_of(values)) {
-    first = std::min(first, poly::to_int64(map.range().dim_min_val(0)));
-    last = std::max(last, poly::to_int64(map.range().dim_max_val(0)));
+      loop_value(inner_mark).as_union_map().intersect_domain(node_domain(inner_mark.child(0)));
+  for (const isl::map& map : maps_of(values)) {
+    first = std::min(first, to_int64(map.range().dim_min_val(0)));
+    last = std::max(last, to_int64(map.range().dim_max_val(0)));
   }
   isl_union_pw_aff* value =
-      isl_union_pw_aff_scale_val(loop_value(mark).release(), poly::make_val(mark.ctx(), last - first + 1).release());
+      isl_union_pw_aff_scale_val(loop_value(mark).release(), make_val(mark.ctx(), last - first + 1).release());
   isl_union_pw_aff* within = loop_value(inner_mark).release();
-  isl_union_pw_aff* start = isl_union_pw_aff_val_on_domain(poly::node_domain(inner_mark.child(0)).release(),
-                                                           poly::make_val(mark.ctx(), first).release());
+  isl_union_pw_aff* start =
+      isl_union_pw_aff_val_on_domain(node_domain(inner_mark.child(0)).release(), make_val(mark.ctx(), first).release());
   value = isl_union_pw_aff_add(value, isl_union_pw_aff_sub(within, start));
-  const isl::schedule below = poly::subtree(inner_mark.child(0).child(0));
+  const isl::schedule below = subtree(inner_mark.child(0).child(0));
   return with(scop, ref, under_loop(fused, isl::manage(value), below));
 }
 
-Result<poly::Scop> reorder_loops(const poly::Scop& scop, const std::vector<std::string>& names) {
-  std::vector<poly::NodeRef> places;
+Result<Scop> reorder_loops(const Scop& scop, const std::vector<std::string>& names) {
+  std::vector<NodeRef> places;
   for (const std::string& name : names) {
     TC_TRY(ref, find_loop(scop, name));
     places.push_back(ref);
   }
   if (names.empty()) return scop;
-  const poly::NodeRef top = *std::min_element(
-      places.begin(), places.end(), [](const auto& a, const auto& b) { return a.path.size() < b.path.size(); });
-  isl::schedule_node mark = poly::node_at(scop, top);
+  const NodeRef top = *std::min_element(places.begin(), places.end(),
+                                        [](const auto& a, const auto& b) { return a.path.size() < b.path.size(); });
+  isl::schedule_node mark = node_at(scop, top);
   std::map<std::string, isl::union_pw_aff> values;
   for (size_t i = 0; i < names.size(); ++i) {
     const std::string here = loop_name(mark);
@@ -217,35 +216,35 @@ Result<poly::Scop> reorder_loops(const poly::Scop& scop, const std::vector<std::
   }
   if (values.size() != names.size())
     return fail("cannot reorder {}: one of them is named twice", fmt::join(names, ", "));
-  isl::schedule whole = poly::subtree(mark.child(0).child(0));
+  isl::schedule whole = subtree(mark.child(0).child(0));
   for (auto name = names.rbegin(); name != names.rend(); ++name) whole = under_loop(*name, values.at(*name), whole);
   return proved(with(scop, top, whole), fmt::format("reorder {}", fmt::join(names, ", ")));
 }
 
-Result<poly::Scop> distribute_loop(const poly::Scop& scop, const std::string& name) {
+Result<Scop> distribute_loop(const Scop& scop, const std::string& name) {
   TC_TRY(ref, find_loop(scop, name));
-  const isl::schedule_node mark = poly::node_at(scop, ref), parts = mark.child(0).child(0);
+  const isl::schedule_node mark = node_at(scop, ref), parts = mark.child(0).child(0);
   if (!parts.isa<isl::schedule_node_sequence>())
     return fail("cannot distribute '{}': below it stands no sequence", name);
   isl::schedule whole;
   const int count = static_cast<int>(parts.n_children());
   for (int i = 0; i < count; ++i) {
-    const isl::schedule below = poly::subtree(parts.child(i));
+    const isl::schedule below = subtree(parts.child(i));
     const isl::union_pw_aff value = loop_value(mark).intersect_domain(below.domain().universe());
     std::string own = name;
     if (i + 1 < count) {
-      own = fresh_loop_name(scop, fmt::format("{}_{}", name, poly::statements_at(scop, parts.child(i)).at(0)));
+      own = fresh_loop_name(scop, fmt::format("{}_{}", name, statements_at(scop, parts.child(i)).at(0)));
     }
     const isl::schedule part = under_loop(own, value, below);
-    whole = whole.is_null() ? part : poly::sequence(whole, part);
+    whole = whole.is_null() ? part : sequence(whole, part);
   }
   return proved(with(scop, ref, whole), fmt::format("distribute '{}'", name));
 }
 
-Result<poly::Scop> begin_launch(const poly::Scop& scop, const std::string& name) {
+Result<Scop> begin_launch(const Scop& scop, const std::string& name) {
   std::optional<isl::schedule_node> place;
   for_each_top(scop.schedule.root().child(0), [&](const isl::schedule_node& node) {
-    const std::vector<std::string> statements = poly::statements_at(scop, node);
+    const std::vector<std::string> statements = statements_at(scop, node);
     const bool is_loop_of_that_name = is_loop(node) && loop_name(node) == name;
     const bool is_statement = statements == std::vector<std::string>{name};
     if (!place && (is_loop_of_that_name || is_statement)) place = node;
@@ -253,55 +252,55 @@ Result<poly::Scop> begin_launch(const poly::Scop& scop, const std::string& name)
   if (!place) {
     std::vector<std::string> names;
     for_each_top(scop.schedule.root().child(0), [&](const isl::schedule_node& node) {
-      names.push_back(is_loop(node) ? loop_name(node) : poly::statements_at(scop, node).at(0));
+      names.push_back(is_loop(node) ? loop_name(node) : statements_at(scop, node).at(0));
     });
     return fail("no launch can begin at '{}'; at the top stand {}", name, fmt::join(names, ", "));
   }
-  poly::Scop result = scop;
-  result.schedule = place->insert_mark(poly::make_id(place->ctx(), kLaunchMark)).schedule();
+  Scop result = scop;
+  result.schedule = place->insert_mark(make_id(place->ctx(), kLaunchMark)).schedule();
   return result;
 }
 
-std::vector<isl::schedule> launches_of(const poly::Scop& scop) {
+std::vector<isl::schedule> launches_of(const Scop& scop) {
   std::vector<isl::schedule> result;
   for_each_top(scop.schedule.root().child(0), [&](const isl::schedule_node& node) {
-    const isl::schedule part = poly::subtree(node);
+    const isl::schedule part = subtree(node);
     if (result.empty() || begins_launch(node)) {
       result.push_back(part);
     } else {
-      result.back() = poly::sequence(result.back(), part);
+      result.back() = sequence(result.back(), part);
     }
   });
   return result;
 }
 
-Result<void> check_reduction(const poly::Scop& scop, const std::string& name) {
+Result<void> check_reduction(const Scop& scop, const std::string& name) {
   TC_TRY(ref, find_loop(scop, name));
-  const isl::schedule_node mark = poly::node_at(scop, ref);
-  const std::vector<std::string> below = poly::statements_at(scop, mark);
-  const poly::Statement& first = scop.statement(below.at(0));
-  const std::optional<poly::Footprint> print = poly::footprint(scop, ref, first.tensor);
-  const bool updates = below.size() == 1 && first.kind == poly::Statement::Kind::kUpdate && !first.guard.defined();
+  const isl::schedule_node mark = node_at(scop, ref);
+  const std::vector<std::string> below = statements_at(scop, mark);
+  const Statement& first = scop.statement(below.at(0));
+  const std::optional<Footprint> print = footprint(scop, ref, first.tensor);
+  const bool updates = below.size() == 1 && first.kind == Statement::Kind::kUpdate && !first.guard.defined();
   if (!updates || !print || print->box_elements() != 1) {
     return fail("'{}' is no reduction to one element", name);
   }
-  const isl::union_map ordered = poly::active_dependences(mark, scop.dependences.ordered())
-                                     .intersect_domain(poly::node_domain(mark))
-                                     .intersect_range(poly::node_domain(mark));
+  const isl::union_map ordered = active_dependences(mark, scop.dependences.ordered())
+                                     .intersect_domain(node_domain(mark))
+                                     .intersect_range(node_domain(mark));
   if (ordered.is_empty()) return {};
-  return fail("cannot reduce '{}' in another order: {}", name, poly::first_pair(scop, ordered).sentence());
+  return fail("cannot reduce '{}' in another order: {}", name, first_pair(scop, ordered).sentence());
 }
 
-Result<void> check_parallel(const poly::Scop& scop, const std::string& name) {
+Result<void> check_parallel(const Scop& scop, const std::string& name) {
   TC_TRY(ref, find_loop(scop, name));
-  const isl::schedule_node band = poly::node_at(scop, ref.below());
-  poly::Scop marked = scop;
-  marked.schedule = band.insert_mark(poly::make_id(band.ctx(), "parallel")).schedule();
-  if (const std::optional<poly::Violation> violation = poly::find_violation(marked)) {
+  const isl::schedule_node band = node_at(scop, ref.below());
+  Scop marked = scop;
+  marked.schedule = band.insert_mark(make_id(band.ctx(), "parallel")).schedule();
+  if (const std::optional<Violation> violation = find_violation(marked)) {
     return fail("cannot run iterations of '{}' at once: {} and {} must not ({} dependence)", name, violation->earlier,
                 violation->later, violation->dependence);
   }
   return {};
 }
 
-}  // namespace tc::gpu
+}  // namespace tc::poly

@@ -1,4 +1,4 @@
-#include "tc/gpu/loop_fusion.h"
+#include "tc/poly/loop_fusion.h"
 
 #include <isl/map.h>
 #include <isl/schedule_node.h>
@@ -7,12 +7,12 @@
 #include <algorithm>
 #include <map>
 
-#include "tc/gpu/loop_tree.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/loop_tree.h"
 #include "tc/poly/rebuild.h"
 
-namespace tc::gpu {
+namespace tc::poly {
 namespace {
 
 /// What stands below a sequence without one child, and with another thing in place of a second one.
@@ -20,28 +20,27 @@ isl::schedule siblings(const isl::schedule_node& sequence, int without, int plac
   isl::schedule whole;
   for (int i = 0; i < static_cast<int>(sequence.n_children()); ++i) {
     if (i == without) continue;
-    const isl::schedule part = i == place ? there : poly::subtree(sequence.child(i).child(0));
+    const isl::schedule part = i == place ? there : subtree(sequence.child(i).child(0));
     whole = whole.is_null() ? part : poly::sequence(whole, part);
   }
   return whole;
 }
 
-Result<poly::Scop> proved(const poly::Scop& scop, const poly::NodeRef& ref, const isl::schedule& part,
-                          const std::string& verb) {
-  poly::Scop result = scop;
-  result.schedule = poly::replace(scop.schedule, ref, part);
-  if (const auto violation = poly::find_violation(result)) return fail("cannot {}: {}", verb, violation->sentence());
+Result<Scop> proved(const Scop& scop, const NodeRef& ref, const isl::schedule& part, const std::string& verb) {
+  Scop result = scop;
+  result.schedule = replace(scop.schedule, ref, part);
+  if (const auto violation = find_violation(result)) return fail("cannot {}: {}", verb, violation->sentence());
   return result;
 }
 
 /// A loop by its name, or what a sequence has of one statement alone.
-Result<poly::NodeRef> find_part(const poly::Scop& scop, const std::string& name) {
-  std::optional<poly::NodeRef> found = poly::find_mark(scop, kLoopMark + name);
+Result<NodeRef> find_part(const Scop& scop, const std::string& name) {
+  std::optional<NodeRef> found = find_mark(scop, kLoopMark + name);
   if (found) return *found;
   scop.schedule.root().foreach_descendant_top_down([&](const isl::schedule_node& node) {
     const bool is_part = node.has_parent() && node.parent().isa<isl::schedule_node_filter>();
-    if (!found && is_part && poly::statements_at(scop, node) == std::vector<std::string>{name}) {
-      found = poly::NodeRef{poly::path_of(node)};
+    if (!found && is_part && statements_at(scop, node) == std::vector<std::string>{name}) {
+      found = NodeRef{path_of(node)};
     }
     return !found;
   });
@@ -50,9 +49,9 @@ Result<poly::NodeRef> find_part(const poly::Scop& scop, const std::string& name)
 }
 
 /// Refused where a launch begins at the place: what moves away would take the launch along, or leave it to others.
-Result<void> check_begins_no_launch(const poly::Scop& scop, const poly::NodeRef& part, const std::string& verb,
+Result<void> check_begins_no_launch(const Scop& scop, const NodeRef& part, const std::string& verb,
                                     const std::string& name) {
-  const isl::schedule_node node = poly::node_at(scop, part);
+  const isl::schedule_node node = node_at(scop, part);
   const bool begins = is_launch(node) || (node.has_parent() && is_launch(node.parent()));
   if (begins) return fail("cannot {}: a launch begins with '{}'", verb, name);
   return {};
@@ -64,11 +63,11 @@ struct Ways {
   int from = 0, to = 0;  ///< children of the sequence
 };
 
-std::optional<Ways> ways_of(const poly::Scop& scop, const poly::NodeRef& part, const poly::NodeRef& loop) {
-  const isl::schedule_node node = poly::node_at(scop, part);
+std::optional<Ways> ways_of(const Scop& scop, const NodeRef& part, const NodeRef& loop) {
+  const isl::schedule_node node = node_at(scop, part);
   if (!node.has_parent() || !node.parent().isa<isl::schedule_node_filter>()) return std::nullopt;
   const isl::schedule_node sequence = node.parent().parent();
-  const std::vector<int> path = poly::path_of(sequence);
+  const std::vector<int> path = path_of(sequence);
   if (loop.path.size() <= path.size() || !std::equal(path.begin(), path.end(), loop.path.begin())) return std::nullopt;
   const Ways ways{sequence, static_cast<int>(node.parent().child_position()), loop.path[path.size()]};
   if (ways.from == ways.to) return std::nullopt;
@@ -79,20 +78,20 @@ std::optional<Ways> ways_of(const poly::Scop& scop, const poly::NodeRef& part, c
 /// values of `iterations` { S[i] -> [values of the loops] } there.
 isl::schedule around(isl::schedule_node node, size_t depth, isl::schedule whole, const isl::union_map& iterations,
                      int outer) {
-  while (poly::path_of(node).size() > depth) {
+  while (path_of(node).size() > depth) {
     node = node.parent();
     if (node.isa<isl::schedule_node_mark>()) {
-      whole = poly::insert_mark(whole, poly::mark_name(node));
+      whole = insert_mark(whole, mark_name(node));
     } else if (node.isa<isl::schedule_node_band>()) {
       const auto band = node.as<isl::schedule_node_band>();
       isl::union_pw_aff value = loop_value(band.parent());
-      for (const isl::map& map : poly::maps_of(iterations)) {
+      for (const isl::map& map : maps_of(iterations)) {
         const isl::pw_multi_aff values = isl::manage(isl_pw_multi_aff_from_map(map.copy()));
-        value = value.union_add(values.at(poly::schedule_depth(band) - outer).to_union_pw_aff());
+        value = value.union_add(values.at(schedule_depth(band) - outer).to_union_pw_aff());
       }
       const isl::space space = isl::space::unit(node.ctx()).add_unnamed_tuple(1);
       const isl::union_pw_aff_list one(value);
-      whole = poly::under_band(space.multi_union_pw_aff(one), poly::flags_of(band), whole);
+      whole = under_band(space.multi_union_pw_aff(one), flags_of(band), whole);
     } else if (node.isa<isl::schedule_node_filter>()) {
       whole = siblings(node.parent(), -1, static_cast<int>(node.child_position()), whole);
       node = node.parent();
@@ -102,16 +101,16 @@ isl::schedule around(isl::schedule_node node, size_t depth, isl::schedule whole,
 }
 
 /// { instance of the part -> iteration of the loops above the place that it goes to }
-isl::union_map iterations_for(const poly::Scop& scop, const Ways& ways, const isl::schedule_node& below) {
-  const isl::union_set part = poly::node_domain(ways.sequence.child(ways.from));
+isl::union_map iterations_for(const Scop& scop, const Ways& ways, const isl::schedule_node& below) {
+  const isl::union_set part = node_domain(ways.sequence.child(ways.from));
   const bool in_front = ways.from < ways.to;
-  const isl::union_map all = poly::active_dependences(ways.sequence, scop.dependences.ordered());
+  const isl::union_map all = active_dependences(ways.sequence, scop.dependences.ordered());
   const isl::union_map needs =  // { of the part -> below the loop }
-      (in_front ? all : all.reverse()).intersect_domain(part).intersect_range(poly::node_domain(below));
+      (in_front ? all : all.reverse()).intersect_domain(part).intersect_range(node_domain(below));
   const isl::union_map met = needs.apply_range(below.prefix_schedule_union_map());
-  const int outer = poly::schedule_depth(ways.sequence);
+  const int outer = schedule_depth(ways.sequence);
   isl::union_map result = isl::union_map::empty(part.ctx());
-  for (const isl::map& map : poly::maps_of(met)) {
+  for (const isl::map& map : maps_of(met)) {
     const isl::map own = isl::manage(isl_map_project_out(map.copy(), isl_dim_out, 0, static_cast<unsigned>(outer)));
     result = result.unite(own.to_union_map());
   }
@@ -120,7 +119,7 @@ isl::union_map iterations_for(const poly::Scop& scop, const Ways& ways, const is
 
 }  // namespace
 
-Result<poly::Scop> merge_loops(const poly::Scop& scop, const std::string& first, const std::string& second) {
+Result<Scop> merge_loops(const Scop& scop, const std::string& first, const std::string& second) {
   TC_TRY(ref, find_loop(scop, first));
   TC_TRY(other, find_loop(scop, second));
   const std::string verb = fmt::format("merge '{}' and '{}'", first, second);
@@ -130,31 +129,31 @@ Result<poly::Scop> merge_loops(const poly::Scop& scop, const std::string& first,
   if (!ways || ways->to != ways->from + 1 || other.path.size() != ref.path.size()) {
     return fail("cannot {}: the second does not stand right behind the first", verb);
   }
-  const isl::schedule_node one = poly::node_at(scop, ref), two = poly::node_at(scop, other);
-  const isl::schedule both = poly::sequence(poly::subtree(one.child(0).child(0)), poly::subtree(two.child(0).child(0)));
+  const isl::schedule_node one = node_at(scop, ref), two = node_at(scop, other);
+  const isl::schedule both = sequence(subtree(one.child(0).child(0)), subtree(two.child(0).child(0)));
   const isl::schedule merged = under_loop(first, loop_value(one).union_add(loop_value(two)), both);
-  return proved(scop, {poly::path_of(ways->sequence)}, siblings(ways->sequence, ways->to, ways->from, merged), verb);
+  return proved(scop, {path_of(ways->sequence)}, siblings(ways->sequence, ways->to, ways->from, merged), verb);
 }
 
-Result<poly::Scop> sink_below(const poly::Scop& scop, const std::string& name, const std::string& loop) {
+Result<Scop> sink_below(const Scop& scop, const std::string& name, const std::string& loop) {
   TC_TRY(part, find_part(scop, name));
   TC_TRY(target, find_loop(scop, loop));
   const std::string verb = fmt::format("sink '{}' below '{}'", name, loop);
   TC_TRY_VOID(check_begins_no_launch(scop, part, verb, name));
   const std::optional<Ways> ways = ways_of(scop, part, target);
   if (!ways) return fail("cannot {}: it does not stand beside that loop in a sequence", verb);
-  const isl::schedule_node below = poly::node_at(scop, target.below(2));
+  const isl::schedule_node below = node_at(scop, target.below(2));
   const isl::union_map iterations = iterations_for(scop, *ways, below);
-  const isl::union_set alone = poly::node_domain(ways->sequence.child(ways->from)).subtract(iterations.domain());
+  const isl::union_set alone = node_domain(ways->sequence.child(ways->from)).subtract(iterations.domain());
   if (!alone.is_empty()) {
-    return fail("cannot {}: {} has nothing to do with it", verb, poly::first_pair(scop, alone.identity()).earlier);
+    return fail("cannot {}: {} has nothing to do with it", verb, first_pair(scop, alone.identity()).earlier);
   }
   const bool in_front = ways->from < ways->to;
-  const isl::schedule moved = poly::subtree(ways->sequence.child(ways->from).child(0)), there = poly::subtree(below);
-  const isl::schedule whole = in_front ? poly::sequence(moved, there) : poly::sequence(there, moved);
-  const size_t depth = poly::path_of(ways->sequence).size() + 2;  // of what stands below the filter
-  const isl::schedule sunk = around(below, depth, whole, iterations, poly::schedule_depth(ways->sequence));
-  return proved(scop, {poly::path_of(ways->sequence)}, siblings(ways->sequence, ways->from, ways->to, sunk), verb);
+  const isl::schedule moved = subtree(ways->sequence.child(ways->from).child(0)), there = subtree(below);
+  const isl::schedule whole = in_front ? sequence(moved, there) : sequence(there, moved);
+  const size_t depth = path_of(ways->sequence).size() + 2;  // of what stands below the filter
+  const isl::schedule sunk = around(below, depth, whole, iterations, schedule_depth(ways->sequence));
+  return proved(scop, {path_of(ways->sequence)}, siblings(ways->sequence, ways->from, ways->to, sunk), verb);
 }
 
-}  // namespace tc::gpu
+}  // namespace tc::poly

@@ -4,14 +4,20 @@
 #include <string>
 #include <vector>
 
-#include "tc/gpu/kernel.h"
 #include "tc/poly/band_ref.h"
+#include "tc/poly/scop.h"
 #include "tc/support/result.h"
 
-namespace tc::gpu {
+namespace tc::poly {
 
 // A schedule tree whose loops have names: each band has one member and stands below the mark "loop:<name>". All take
 // and return a Scop; a loop that does not exist is an error, with the nearest that does.
+
+/// Above a band whose members have names: "loop:i_outer,j_outer".
+inline constexpr char kLoopMark[] = "loop:";
+
+/// Above the first of what a launch of its own runs, at the top of the tree.
+inline constexpr char kLaunchMark[] = "launch";
 
 /// Whether a node is the mark of a loop, and its name; whether one is that of a launch.
 bool is_loop(const isl::schedule_node& node);
@@ -23,37 +29,36 @@ isl::union_pw_aff loop_value(const isl::schedule_node& mark);
 
 /// Gives the loops of a tree names: those of their indices, and numbers where these are taken.
 ///     band [i, j]   ==>   loop:i band [i]; loop:j band [j]
-poly::Scop name_loops(const poly::Scop& scop);
+Scop name_loops(const Scop& scop);
 
 /// The names, outermost first, in the order of execution.
-std::vector<std::string> loop_names(const poly::Scop& scop);
+std::vector<std::string> loop_names(const Scop& scop);
 
 /// The place of a loop's mark.
-Result<poly::NodeRef> find_loop(const poly::Scop& scop, const std::string& name);
+Result<NodeRef> find_loop(const Scop& scop, const std::string& name);
 
 /// The name if it is no loop's; else the name with a number.
-std::string fresh_loop_name(const poly::Scop& scop, const std::string& name);
+std::string fresh_loop_name(const Scop& scop, const std::string& name);
 
 /// How many iterations the loop has, at most; they count from `first` if that is the same for all.
 struct LoopRange {
   int64_t extent = 1;
   int64_t first = 0;
 };
-LoopRange loop_range(const poly::Scop& scop, const poly::NodeRef& loop);
+LoopRange loop_range(const Scop& scop, const NodeRef& loop);
 
 /// What stands below a new loop, whose iteration for each instance is the value.
 isl::schedule under_loop(const std::string& name, const isl::union_pw_aff& value, const isl::schedule& below);
 
 /// loop:i   ==>   loop:i_outer [floor(i/size)]; loop:i_inner [i%size]. Always legal.
-Result<poly::Scop> split_loop(const poly::Scop& scop, const std::string& name, int64_t size, const std::string& outer,
-                              const std::string& inner);
+Result<Scop> split_loop(const Scop& scop, const std::string& name, int64_t size, const std::string& outer,
+                        const std::string& inner);
 
 /// loop:i; loop:j   ==>   loop:i_j [i * extent of j + j]. Always legal where j stands right below i.
-Result<poly::Scop> fuse_loops(const poly::Scop& scop, const std::string& outer, const std::string& inner,
-                              const std::string& fused);
+Result<Scop> fuse_loops(const Scop& scop, const std::string& outer, const std::string& inner, const std::string& fused);
 
 /// Puts loops that stand right below each other into another order. Refused with a pair of instances in wrong order.
-Result<poly::Scop> reorder_loops(const poly::Scop& scop, const std::vector<std::string>& names);
+Result<Scop> reorder_loops(const Scop& scop, const std::vector<std::string>& names);
 
 /// Gives each part of the sequence below the loop a loop of its own, named with the part's first statement but for the
 /// last part's, which keeps the name. Refused with a pair of instances in wrong order.
@@ -62,19 +67,19 @@ Result<poly::Scop> reorder_loops(const poly::Scop& scop, const std::vector<std::
 ///         S0_init  ==>      S0_init
 ///         S0              loop:i
 ///                           S0
-Result<poly::Scop> distribute_loop(const poly::Scop& scop, const std::string& name);
+Result<Scop> distribute_loop(const Scop& scop, const std::string& name);
 
 /// Puts the mark "launch" above a loop, or a statement, that stands below no loop. Errors: it does.
-Result<poly::Scop> begin_launch(const poly::Scop& scop, const std::string& name);
+Result<Scop> begin_launch(const Scop& scop, const std::string& name);
 
 /// What the launches run, in order, without the marks: the schedule up to the first mark, and from each on.
-std::vector<isl::schedule> launches_of(const poly::Scop& scop);
+std::vector<isl::schedule> launches_of(const Scop& scop);
 
 /// Refused unless all that stands below the loop is a reduction to one element, in any order; with a pair of instances
 /// where some must come first.
-Result<void> check_reduction(const poly::Scop& scop, const std::string& name);
+Result<void> check_reduction(const Scop& scop, const std::string& name);
 
 /// Refused with a pair of instances where iterations of the loop may not run at once.
-Result<void> check_parallel(const poly::Scop& scop, const std::string& name);
+Result<void> check_parallel(const Scop& scop, const std::string& name);
 
-}  // namespace tc::gpu
+}  // namespace tc::poly
