@@ -12,6 +12,7 @@
 #include "tc/gpu/vectorize.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/loop_fusion.h"
+#include "tc/poly/loop_text.h"
 #include "tc/poly/loop_tree.h"
 #include "tc/poly/schedule.h"
 #include "tc/support/identifier.h"
@@ -97,6 +98,25 @@ Result<Schedule> Schedule::create(const poly::Scop& scop, const options::Schedul
 }
 
 std::vector<std::string> Schedule::loops() const { return poly::loop_names(scop_); }
+
+std::string Schedule::to_text() const {
+  poly::LoopNotes notes;
+  for (const std::string& loop : unrolled_) notes.loops[loop] = vectors_.count(loop) > 0 ? "vector" : "unrolled";
+  for (const std::string& loop : by_warp_) notes.loops[loop] = "a warp";
+  for (const auto& [loop, dealt] : bound_) {
+    const char* to = dealt.to == Dealt::To::kBlocks ? "block" : "thread";
+    const std::string note = fmt::format("{}.{}", to, static_cast<char>('x' + dealt.axis));
+    std::string& all = notes.loops[loop];
+    all = all.empty() ? note : fmt::format("{}, {}", note, all);
+  }
+  for (const Hold& hold : holds_) {
+    std::string text = fmt::format("buffer {} in {}", poly::buffer_text(scop_, hold.tensor, hold.loop),
+                                   hold.buffer == Buffer::kShared ? "shared memory" : "registers");
+    if (hold.options.stages > 1) text += fmt::format(", {} stages", hold.options.stages);
+    notes.buffers[hold.loop].push_back(std::move(text));
+  }
+  return poly::loop_text(scop_, notes);
+}
 
 Schedule Schedule::with(poly::Scop scop) const {
   Schedule result = *this;
@@ -221,7 +241,7 @@ Result<Schedule> Schedule::unroll(const std::string& loop) const {
 
 Result<Schedule> Schedule::vectorize(const std::string& loop) const {
   TC_TRY(result, unroll(loop));
-  result.vectors_ = true;
+  result.vectors_.insert(loop);
   return result;
 }
 
@@ -320,7 +340,7 @@ Result<Mapping> Schedule::lower(const Device& device, const tile::PromiseOptions
     for (const Kernel& kernel : kernels) {
       tile::Kernel code =
           translate(kernel, fmt::format("{}_{}", identifier_of(scop_.program->name), mapping.kernels.size()));
-      if (vectors_) {
+      if (!vectors_.empty()) {
         Names names = names_in(code, *scop_.program);
         code.body = gpu::vectorize(code.body, *scop_.program, names);
       }

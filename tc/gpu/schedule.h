@@ -25,6 +25,9 @@ class Schedule {
   static Result<Schedule> create(const poly::Scop& scop, const options::SchedulerOptions& options = {});
 
   std::vector<std::string> loops() const;
+  const poly::Scop& scop() const { return scop_; }
+  /// The loop nest, with what is bound and with buffers.
+  std::string to_text() const;
 
   /// The verbs of poly/loop_tree.h. A loop that is bound or that a buffer stands below is refused.
   Result<Schedule> split(const std::string& loop, int64_t size, const std::string& outer,
@@ -81,7 +84,7 @@ class Schedule {
   std::map<std::string, Dealt> bound_;
   std::set<std::string> by_warp_;
   std::set<std::string> unrolled_;
-  bool vectors_ = false;
+  std::set<std::string> vectors_;  ///< of the unrolled ones
   std::vector<Hold> holds_;
 };
 

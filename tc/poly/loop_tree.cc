@@ -291,11 +291,11 @@ Result<void> check_reduction(const Scop& scop, const std::string& name) {
   return fail("cannot reduce '{}' in another order: {}", name, first_pair(scop, ordered).sentence());
 }
 
-Result<void> check_parallel(const Scop& scop, const std::string& name) {
+Result<void> check_at_once(const Scop& scop, const std::string& name, bool as_lanes) {
   TC_TRY(ref, find_loop(scop, name));
   const isl::schedule_node band = node_at(scop, ref.below());
   Scop marked = scop;
-  marked.schedule = band.insert_mark(make_id(band.ctx(), "parallel")).schedule();
+  marked.schedule = band.insert_mark(make_id(band.ctx(), as_lanes ? "vector" : "parallel")).schedule();
   if (const std::optional<Violation> violation = find_violation(marked)) {
     return fail("cannot run iterations of '{}' at once: {} and {} must not ({} dependence)", name, violation->earlier,
                 violation->later, violation->dependence);

@@ -79,7 +79,11 @@ std::vector<isl::schedule> launches_of(const Scop& scop);
 /// where some must come first.
 Result<void> check_reduction(const Scop& scop, const std::string& name);
 
-/// Refused with a pair of instances where iterations of the loop may not run at once.
-Result<void> check_parallel(const Scop& scop, const std::string& name);
+/// Refused with a pair of instances where iterations of the loop may not run at once: on cores, in blocks or threads;
+/// with `as_lanes` in the lanes of a vector, which may reduce to one element.
+Result<void> check_at_once(const Scop& scop, const std::string& name, bool as_lanes);
+inline Result<void> check_parallel(const Scop& scop, const std::string& name) {
+  return check_at_once(scop, name, false);
+}
 
 }  // namespace tc::poly
