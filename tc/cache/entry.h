@@ -68,7 +68,7 @@ struct GpuCode {
 struct Certificate {
   enum class Origin : uint8_t {
     kCompiler,  ///< compiled: every pass proved what it did
-    kHand,      ///< CUDA text by hand: compared with the oracle before it was accepted
+    kHand,      ///< CUDA text or a schedule by hand: compared with the oracle before it was accepted
   };
   Origin origin = Origin::kCompiler;
   std::string compiler{};  ///< that made or compared it

@@ -38,7 +38,8 @@ struct Problem {
 /// Which kernel: a problem and all else that decides what the compiler makes of it.
 struct Key {
   Problem problem{};
-  /// The options' text form; "": all chosen by the compiler; "by hand ...": CUDA text that somebody wrote.
+  /// The options' text form; "": all chosen by the compiler; "by hand ...": CUDA text or a schedule that somebody
+  /// wrote.
   std::string options{};
   std::string machine{};   ///< what the compiler's choices depend on beyond the target: "132 processors, ..."
   std::string compiler{};  ///< compiler_version() of the one that made it

@@ -26,7 +26,8 @@ const Def kDefs[] = {
 
 class RandomVerbs {
  public:
-  RandomVerbs(Schedule& schedule, uint64_t seed) : schedule_(schedule), random_(seed) {}
+  RandomVerbs(Schedule& schedule, Backend backend, uint64_t seed)
+      : schedule_(schedule), on_cpu_(backend == Backend::kCpu), random_(seed) {}
 
   /// What was done, or what was said against it.
   std::string step() {
@@ -43,9 +44,10 @@ class RandomVerbs {
       case 4:
         return said(fmt::format("distribute {}", a), schedule_.distribute(a));
       case 5:
+        if (on_cpu_) return said(fmt::format("parallelize {}", a), schedule_.parallelize(a));
         return said(fmt::format("bind {}", a), schedule_.bind(a, static_cast<Axis>(number(6))));
       case 6:
-        if (number(3) == 0) return said(fmt::format("reduce by warp {}", a), schedule_.reduce_by_warp(a));
+        if (!on_cpu_ && number(3) == 0) return said(fmt::format("reduce by warp {}", a), schedule_.reduce_by_warp(a));
         return said(fmt::format("unroll {}", a), number(2) == 0 ? schedule_.unroll(a) : schedule_.vectorize(a));
       case 7:
         return said(fmt::format("merge {} {}", a, b), schedule_.merge(a, b));
@@ -55,7 +57,7 @@ class RandomVerbs {
         return said(fmt::format("split the reduction {}", a),
                     schedule_.split_reduction(a, 1 + number(4), static_cast<Part>(number(2))));
       case 10:
-        return number(4) > 0 ? step() : said(fmt::format("launch {}", a), schedule_.launch(a));
+        return on_cpu_ || number(4) > 0 ? step() : said(fmt::format("launch {}", a), schedule_.launch(a));
       default:
         return hold(a);
     }
@@ -82,9 +84,10 @@ class RandomVerbs {
   std::string hold(const std::string& loop) {
     constexpr const char* kTensors[] = {"A", "B", "C", "T", "x", "s"};
     const std::string tensor = kTensors[number(6)];
-    const auto memory = static_cast<Memory>(number(2));
+    const auto memory = static_cast<Memory>(number(2) + (on_cpu_ ? 1 : 0));  // of a CPU: registers or the cache
     const std::string result =
         said(fmt::format("promote {}", tensor), schedule_.promote(tensor, loop, memory, static_cast<Fetch>(number(3))));
+    if (on_cpu_) return result;
     return fmt::format("{}{}", result,
                        said(fmt::format("stage {}", tensor), schedule_.stage(tensor, loop, 2 + number(2))));
   }
@@ -97,11 +100,12 @@ class RandomVerbs {
   }
 
   Schedule& schedule_;
+  const bool on_cpu_;
   std::mt19937_64 random_;
   uint64_t done_ = 0;
 };
 
-TEST(RandomSchedules, AreRightOrRefused) {
+void expect_right_or_refused(Backend backend) {
   const char* count = std::getenv("TC_RANDOM_SCHEDULES");
   const uint64_t schedules = count ? std::stoull(count) : 12;
   const char* first = std::getenv("TC_RANDOM_SEED");
@@ -110,10 +114,13 @@ TEST(RandomSchedules, AreRightOrRefused) {
   for (const Def& def : kDefs) {
     const CompiledKernel plain = take(compile(def.text, {.sizes = def.sizes}));
     for (uint64_t seed = begin; seed < begin + schedules; ++seed) {
-      Request request{.sizes = def.sizes, .backend = Backend::kSimulator};
-      if (seed % 3 == 0) request.mapping.outer_schedule_options.fusion = options::Fusion::kMin;
+      Request request{.sizes = def.sizes, .backend = backend};
+      if (seed % 3 == 0) {
+        request.mapping.outer_schedule_options.fusion = options::Fusion::kMin;
+        request.options.scheduler.fusion = options::Fusion::kMin;
+      }
       Schedule schedule = take(Schedule::create(def.text, request));
-      RandomVerbs verbs(schedule, seed);
+      RandomVerbs verbs(schedule, backend, seed);
       std::string steps = fmt::format("{}\nseed {}\n", def.text, seed);
       for (int i = 0; i < 12; ++i) steps += verbs.step();
       SCOPED_TRACE(steps);
@@ -128,6 +135,10 @@ TEST(RandomSchedules, AreRightOrRefused) {
   EXPECT_GE(done, 6 * schedules);
   EXPECT_GE(compiled, schedules);
 }
+
+TEST(RandomSchedules, AreRightOrRefused) { expect_right_or_refused(Backend::kSimulator); }
+
+TEST(RandomSchedules, OfACpuAreRightOrRefused) { expect_right_or_refused(Backend::kCpu); }
 
 }  // namespace
 }  // namespace tc::api

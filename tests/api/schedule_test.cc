@@ -86,11 +86,6 @@ TEST(Schedule, AnOrderThatADependenceForbidsIsRefused) {
             "dependence)\n");
 }
 
-TEST(Schedule, ACpuHasNoBlocks) {
-  EXPECT_EQ(error_of(Schedule::create(kMatmul, {.sizes = {{"M", 4}, {"N", 4}, {"K", 4}}})),
-            "error: a schedule of blocks and threads is for a GPU or the simulator\n");
-}
-
 /// Blocks of 8 x 16 results that go through k in steps of 8.
 void tile_and_bind(Schedule& schedule) {
   take(schedule.tile({"i", "j"}, {8, 16}));

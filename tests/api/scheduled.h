@@ -30,7 +30,7 @@ inline void expect_same(const api::Schedule& schedule, const api::CompiledKernel
   check(kernel.run(inputs, outputs));
   check(plain.run(inputs, expected));
   for (size_t i = 0; i < outputs.size(); ++i) {
-    EXPECT_EQ(elements_of<float>(outputs[i]), elements_of<float>(expected[i])) << take(schedule.tile_text());
+    EXPECT_EQ(elements_of<float>(outputs[i]), elements_of<float>(expected[i])) << take(schedule.to_text());
   }
 }
 
