@@ -15,6 +15,7 @@
 #include "interrupt.h"
 #include "options.h"
 #include "request.h"
+#include "schedule.h"
 #include "tune.h"
 #include "warnings.h"
 
@@ -326,4 +327,5 @@ NB_MODULE(_core, module) {
   tc::python::bind_function(module);
   tc::python::bind_tune(module);
   tc::python::bind_editor(module);
+  tc::python::bind_schedule(module);
 }

@@ -25,13 +25,14 @@ from ._arguments import checking, typed
 from ._cache import Cache, path_of
 from ._core import (Argument, BudgetError, CancelledError, CpuOptions, Error, Function, Fusion, InternalError, Kernel,
                     MappingOptions, Progress, Record, SchedulerOptions, Signature, TensorSpec)
+from ._schedule import ReductionLoops, Schedule
 from ._tune import Tuned, tune
 
 __version__ = _core.__version__
 __all__ = [
     "Argument", "BudgetError", "Cache", "CancelledError", "CpuOptions", "Error", "Function", "Fusion", "InternalError", "Kernel",
-    "MappingOptions", "Program", "Progress", "Record", "SchedulerOptions", "Signature", "TensorSpec", "Tuned", "check", "compile", "define", "diagnose",
-    "emit", "format", "gradient", "tune",
+    "MappingOptions", "Program", "Progress", "Record", "ReductionLoops", "Schedule", "SchedulerOptions", "Signature",
+    "TensorSpec", "Tuned", "check", "compile", "define", "diagnose", "emit", "format", "gradient", "tune",
 ]
 
 

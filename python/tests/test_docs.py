@@ -8,7 +8,7 @@ import re
 import pytest
 
 import tensorc
-from tensorc import _cache, _core, _tune
+from tensorc import _cache, _core, _schedule, _tune
 
 STUBS = pathlib.Path(tensorc.__file__).with_name("_core.pyi")
 
@@ -36,7 +36,7 @@ def test_stubs_say_what_help_says():
     for name, stub in classes.items():
         thing = getattr(_core, name)
         assert " ".join((ast.get_docstring(stub) or "").split()) == text_of(thing), name
-        if name in ("Engine", "Tuned", "Fusion"):  # no public names, or without members to describe
+        if name in ("Engine", "Schedule", "Tuned", "Fusion"):  # no public names, or without members to describe
             continue
         stubs = {node.name: node for node in stub.body if isinstance(node, ast.FunctionDef) and node.name[0] != "_"}
         assert sorted(stubs) == sorted(public(thing)), name
@@ -44,7 +44,7 @@ def test_stubs_say_what_help_says():
             assert " ".join((ast.get_docstring(node) or "").split()) == text_of(getattr(thing, member)), (name, member)
 
 
-@pytest.mark.parametrize("module", [tensorc, _cache, _tune])
+@pytest.mark.parametrize("module", [tensorc, _cache, _schedule, _tune])
 def test_examples(module, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testmod(module, extraglobs={"tensorc": tensorc})
