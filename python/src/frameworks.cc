@@ -37,7 +37,8 @@ bool is_subclass(nb::handle type, const char* module, const char* name) {
   return is == 1;
 }
 
-Framework describe(nb::handle type) {
+Framework describe(nb::handle object) {
+  const nb::handle type = object.type();
   Framework framework;
   const std::string module = nb::cast<std::string>(nb::str(nb::getattr(type, "__module__", nb::str(""))));
   framework.module = module.substr(0, module.find('.'));
@@ -53,6 +54,8 @@ Framework describe(nb::handle type) {
     framework.protocol = Protocol::kDlpack;
   } else if (nb::hasattr(type, "__cuda_array_interface__")) {
     framework.protocol = Protocol::kCudaInterface;
+  } else if (PyObject_CheckBuffer(object.ptr()) && !is_subclass(type, "numpy", "generic")) {
+    framework.protocol = Protocol::kBuffer;  // memoryview, array.array, ctypes; numbers of NumPy are none
   }
   return framework;
 }
@@ -159,6 +162,16 @@ nb::object dtype_of(const nb::object& module, ScalarType type) {
                    " without the package ml_dtypes: pass an array for the result as out=");
 }
 
+/// NumPy, which makes the results for its own arrays and for buffers.
+nb::object numpy_for(const std::string& module) {
+  try {
+    return nb::module_::import_("numpy");
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
+  }
+  raise_type_error("there is no NumPy to make an array beside one of " + module + "'s: pass one as out=");
+}
+
 /// Keeps the first line of what PyTorch says, which goes on with where in its sources it was thrown.
 [[noreturn]] void raise_unreadable(const std::string& name, nb::python_error error) {
   const std::string text = nb::cast<std::string>(nb::str(nb::object(nb::borrow(error.value()))));
@@ -200,7 +213,7 @@ const Framework& framework_of(nb::handle object) {
   PyTypeObject* type = Py_TYPE(object.ptr());
   const auto found = known->find(type);
   if (found != known->end()) return found->second;
-  Framework described = describe(nb::handle(reinterpret_cast<PyObject*>(type)));
+  Framework described = describe(object);
   Py_INCREF(type);
   return known->emplace(type, std::move(described)).first->second;
 }
@@ -227,7 +240,7 @@ void View::read(const std::string& name, nb::handle array, const Framework& fram
       if (framework.exchange->view_of_object(array.ptr(), &tensor) != 0) raise_unreadable(name, nb::python_error());
       return;
     case Protocol::kBuffer:
-      return read_buffer();
+      return read_buffer(name);
     case Protocol::kDlpack:
       check_needs_no_gradient(name, array);
       if (framework.torch) {
@@ -241,7 +254,7 @@ void View::read(const std::string& name, nb::handle array, const Framework& fram
       return read_cuda_interface(name);
     case Protocol::kNone:
       raise_type_error("'" + name + "' is a tensor, and takes an array of NumPy, PyTorch, CuPy, JAX or anything with " +
-                       "__dlpack__, not a " + word_for_type(array));
+                       "__dlpack__ or a buffer, not a " + word_for_type(array));
   }
 }
 
@@ -249,7 +262,7 @@ void View::read(const std::string& name, nb::handle array, const Framework& fram
 DLDataType View::open_buffer() {
   if (PyObject_GetBuffer(array_.ptr(), &buffer_, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) {
     // Types that came to NumPy later have no letter: of ours those of the package ml_dtypes.
-    if (!PyErr_ExceptionMatches(PyExc_ValueError)) throw nb::python_error();
+    if (!PyErr_ExceptionMatches(PyExc_ValueError) || framework_->module != "numpy") throw nb::python_error();
     PyErr_Clear();
     const DLDataType type = type_of_ml_dtypes(nb::cast<std::string>(nb::str(nb::object(array_.attr("dtype")))));
     if (type.bits == 0) return type;
@@ -261,8 +274,12 @@ DLDataType View::open_buffer() {
   return *format != '\0' && format[1] == '\0' ? type_of_letter(*format, buffer_.itemsize) : DLDataType{0, 0, 0};
 }
 
-void View::read_buffer() {
+void View::read_buffer(const std::string& name) {
   tensor.dtype = open_buffer();
+  if (tensor.dtype.bits == 0 && framework_->module != "numpy") {
+    raise_type_error("'" + name + "' has a buffer of the format '" + buffer_.format +
+                     "', which is no type of the language");
+  }
   if (tensor.dtype.bits == 0) {
     raise_type_error("NumPy's " + nb::cast<std::string>(nb::str(nb::object(array_.attr("dtype")))) +
                      " is no type of the language");
@@ -273,8 +290,10 @@ void View::read_buffer() {
   read_only_ = buffer_.readonly != 0;
   int64_t* shape = extents(buffer_.ndim);
   int64_t* strides = shape + buffer_.ndim;
+  tensor.shape = shape;
+  for (int d = 0; d < buffer_.ndim; ++d) shape[d] = buffer_.shape[d];
+  if (!buffer_.strides) return;  // dense: ctypes says no more, whatever it is asked for
   for (int d = 0; d < buffer_.ndim; ++d) {
-    shape[d] = buffer_.shape[d];
     strides[d] = buffer_.strides[d] / buffer_.itemsize;
     if (buffer_.strides[d] % buffer_.itemsize != 0 && shape[d] > 1) {
       raise_value_error("an array with strides of " + std::to_string(buffer_.strides[d]) +
@@ -282,7 +301,6 @@ void View::read_buffer() {
                         " do not divide, has to be copied first");
     }
   }
-  tensor.shape = shape;
   tensor.strides = strides;
 }
 
@@ -346,8 +364,8 @@ Maker::Maker(const View& like, const api::TensorSpec& spec, bool zeroed) : frame
   nb::object module;
   const char* verb = zeroed ? "zeros" : "empty";
   shape_ = tuple_of(spec.shape);
-  if (framework_->module == "numpy") {
-    module = nb::module_::import_("numpy");
+  if (framework_->protocol == Protocol::kBuffer) {
+    module = numpy_for(framework_->module);
   } else if (framework_->torch) {
     module = nb::module_::import_("torch");
     device_ = like.array().attr("device");

@@ -15,7 +15,7 @@ namespace tc::python {
 enum class Protocol {
   kNone,           ///< no array
   kExchange,       ///< DLPack's C functions (PyTorch)
-  kBuffer,         ///< Python's buffers (NumPy)
+  kBuffer,         ///< Python's buffers (NumPy, memoryview, array.array, ctypes)
   kDlpack,         ///< __dlpack__ (CuPy, JAX)
   kCudaInterface,  ///< __cuda_array_interface__ (Numba)
 };
@@ -53,7 +53,7 @@ class View {
  private:
   void release();
   DLDataType open_buffer();
-  void read_buffer();
+  void read_buffer(const std::string& name);
   void read_dlpack(const std::string& name, void* stream);
   void read_cuda_interface(const std::string& name);
   /// Room for shape and strides of a rank.

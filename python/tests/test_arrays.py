@@ -1,5 +1,7 @@
 """Arrays of every kind that a caller may come with, and processes that do more than call."""
+import array
 import copy
+import ctypes
 import multiprocessing
 import pickle
 import subprocess
@@ -99,6 +101,25 @@ def test_eight_bit_floats(name, of_numpy):
     assert write(beyond).astype("float32").tolist() == [largest, -largest, largest, -largest]
     with pytest.raises(tensorc.Error, match=f"is of uint8; the text says {name}"):
         read(codes.view("uint8"))
+
+
+def test_anything_with_a_buffer(negate):
+    x = np.arange(6, dtype="float32")
+    single = (ctypes.c_float * 6)(*range(6))
+    for buffer in (memoryview(x), array.array("f", range(6)), single):
+        y = negate(buffer)
+        assert isinstance(y, np.ndarray) and (y == -x).all()
+        taken = array.array("f", bytes(24))
+        assert negate(buffer, out=taken) is taken and list(taken) == list(-x)
+    bytes_of = tensorc.define("def bytes_of(uint8(M,N) x) -> (y) { y(i,j) = x(i,j) }").bytes_of
+    assert bytes_of(memoryview(b"abcdef").cast("B", (2, 3))).tolist() == [[97, 98, 99], [100, 101, 102]]
+    with pytest.raises(ValueError, match="'y' is written, and the array for it is read-only"):
+        negate(x, out=memoryview(bytes(24)).cast("f"))
+    with pytest.raises(TypeError, match="'x' has a buffer of the format 'c', which is no type of the language"):
+        negate(memoryview(b"abc").cast("c"))
+    with pytest.raises(tensorc.Error, match="is of uint8; the text says float32"):
+        negate(bytearray(b"abc"))
+    assert tensorc.compile(NEGATE, inputs=[array.array("f", [1, 2])]).inputs[0].shape == (2,)
 
 
 @pytest.mark.parametrize("field, value, wanted", [
