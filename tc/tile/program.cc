@@ -23,74 +23,147 @@ std::vector<Atomic> updates_of(const Move& move, Halide::Type type) {
 
 namespace {
 
-template <typename Like, typename Kind>
-using Of = std::conditional_t<std::is_const_v<Like>, const Kind, Kind>&;
-
 /// The one place that says which kinds of nodes have children.
 template <typename AnyNode, typename F>
-void visit_children(AnyNode& node, F&& f) {
-  std::visit(Overloaded{[&](Of<AnyNode, Sequence> n) {
-                          for (auto& child : n.children) f(child);
-                        },
-                        [&](Of<AnyNode, For> n) { f(n.body); },
-                        [&](Of<AnyNode, If> n) {
-                          f(n.then_case);
-                          f(n.else_case);
-                        },
-                        [&](Of<AnyNode, Let> n) { f(n.body); }, [&](Of<AnyNode, Allocate> n) { f(n.body); },
-                        [](const Barrier&) {}, [](const WaitForKernels&) {}, [](const StartNextKernel&) {},
-                        [](const Store&) {}, [](const Atomic&) {}, [](const Move&) {}, [](const CommitGroup&) {},
-                        [](const WaitGroup&) {}, [](const Shuffle&) {}},
-             node.node);
+void visit_children(AnyNode& node, F f) {
+  match(
+      node,
+      [&](OneOf<Sequence> auto& n) {
+        for (auto& child : n.children) f(child);
+      },
+      [&](OneOf<For, Let, Allocate> auto& n) { f(n.body); },
+      [&](OneOf<If> auto& n) {
+        f(n.then_case);
+        f(n.else_case);
+      },
+      [](const Synchronisation auto&) {}, [](const Spec auto&) {});
+}
+
+/// The one place that says which expressions a node has.
+template <typename AnyNode, typename F>
+void visit_exprs(AnyNode& node, F f) {
+  const auto all = [&](auto& exprs) {
+    for (auto& e : exprs) f(e);
+  };
+  match(
+      node, [](const OneOf<Sequence, Allocate> auto&) {},
+      [&](OneOf<For> auto& n) {
+        f(n.begin);
+        f(n.end);
+        f(n.step);
+      },
+      [&](OneOf<If> auto& n) { f(n.condition); }, [&](OneOf<Let> auto& n) { f(n.value); },
+      [](const Synchronisation auto&) {},
+      [&](OneOf<Store, Atomic> auto& n) {
+        all(n.subscripts);
+        f(n.value);
+      },
+      [&](OneOf<Move> auto& n) {
+        all(n.destination_subscripts);
+        all(n.source_subscripts);
+      },
+      [&](OneOf<Shuffle> auto& n) {
+        all(n.subscripts);
+        f(n.value);
+        f(n.lane);
+      });
 }
 
 }  // namespace
 
 void change_children(Node& node, const std::function<void(NodePtr&)>& change) { visit_children(node, change); }
+void change_exprs(Node& node, const std::function<void(Halide::Expr&)>& change) { visit_exprs(node, change); }
 
-void change_exprs(Node& node, const std::function<void(Halide::Expr&)>& change) {
-  const auto all = [&](std::vector<Halide::Expr>& exprs) {
-    for (Halide::Expr& e : exprs) change(e);
-  };
-  const auto update = [&](auto& n) {
-    all(n.subscripts);
-    change(n.value);
-  };
-  std::visit(Overloaded{[](Sequence&) {},
-                        [&](For& n) {
-                          change(n.begin);
-                          change(n.end);
-                          change(n.step);
-                        },
-                        [&](If& n) { change(n.condition); }, [&](Let& n) { change(n.value); }, [](Allocate&) {},
-                        [](Barrier&) {}, [](WaitForKernels&) {}, [](StartNextKernel&) {}, [&](Store& n) { update(n); },
-                        [&](Atomic& n) { update(n); },
-                        [&](Move& n) {
-                          all(n.destination_subscripts);
-                          all(n.source_subscripts);
-                        },
-                        [](CommitGroup&) {}, [](WaitGroup&) {},
-                        [&](Shuffle& n) {
-                          update(n);
-                          change(n.lane);
-                        }},
-             node.node);
+void for_each_child(const Node& node, const std::function<void(const NodePtr&)>& visit) { visit_children(node, visit); }
+
+NodePtr map_children(const NodePtr& node, const std::function<NodePtr(const NodePtr&)>& map) {
+  Node copy = *node;
+  bool same = true;
+  visit_children(copy, [&](NodePtr& child) {
+    NodePtr mapped = map(child);
+    same = same && mapped == child;
+    child = std::move(mapped);
+  });
+  return same ? node : std::make_shared<const Node>(std::move(copy));
+}
+
+void for_each_expr(const Node& node, const std::function<void(const Halide::Expr&)>& visit) {
+  visit_exprs(node, visit);
+}
+
+NodePtr map_exprs(const NodePtr& node, const std::function<Halide::Expr(const Halide::Expr&)>& map) {
+  Node copy = *node;
+  bool same = true;
+  visit_exprs(copy, [&](Halide::Expr& e) {
+    Halide::Expr mapped = map(e);
+    same = same && mapped.same_as(e);
+    e = std::move(mapped);
+  });
+  return same ? node : std::make_shared<const Node>(std::move(copy));
+}
+
+void for_each_access(const Node& node, const std::function<void(const NodeAccess&)>& visit) {
+  match(
+      node, [](const Structure auto&) {}, [](const Synchronisation auto&) {},
+      [&](const OneOf<Store, Shuffle> auto& n) {
+        visit({.tensor = n.tensor, .subscripts = n.subscripts, .is_write = true});
+      },
+      [&](const Atomic& n) {
+        visit({.tensor = n.tensor, .subscripts = n.subscripts, .is_write = true, .atomic = true});
+      },
+      [&](const Move& n) {
+        visit({.tensor = n.destination,
+               .subscripts = n.destination_subscripts,
+               .is_write = true,
+               .atomic = n.update.has_value(),
+               .asynchronous = n.asynchronous,
+               .dimension = n.destination_dimension,
+               .elements = n.elements});
+        visit({.tensor = n.source,
+               .subscripts = n.source_subscripts,
+               .dimension = n.source_dimension,
+               .elements = n.elements});
+      });
+}
+
+const Tensor* allocated_tensor(const Node& node) {
+  const Tensor* tensor = nullptr;
+  match(
+      node, [&](const Allocate& n) { tensor = &n.tensor; }, [](const OneOf<Sequence, For, If, Let> auto&) {},
+      [](const Synchronisation auto&) {}, [](const Spec auto&) {});
+  return tensor;
+}
+
+const std::string* bound_variable(const Node& node) {
+  const std::string* name = nullptr;
+  match(
+      node, [&](const For& n) { name = &n.variable; }, [&](const Let& n) { name = &n.name; },
+      [](const OneOf<Sequence, If, Allocate> auto&) {}, [](const Synchronisation auto&) {}, [](const Spec auto&) {});
+  return name;
+}
+
+Order order_of(const Node& node) {
+  return match(
+      node, [](const Structure auto&) { return Order::kNone; }, [](const Spec auto&) { return Order::kNone; },
+      [](const Barrier& n) { return n.scope == Barrier::Scope::kBlock ? Order::kBlock : Order::kWarp; },
+      [](const OneOf<CommitGroup, WaitGroup> auto&) { return Order::kCopies; },
+      [](const WaitForKernels&) { return Order::kKernels; }, [](const StartNextKernel&) { return Order::kNone; });
 }
 
 void for_each_node(const NodePtr& node, const std::function<void(const Node&)>& visit) {
   if (!node) return;
   visit(*node);
-  visit_children(*node, [&](const NodePtr& child) { for_each_node(child, visit); });
+  for_each_child(*node, [&](const NodePtr& child) { for_each_node(child, visit); });
 }
 
 std::vector<SharedTensor> Kernel::shared_tensors() const {
   std::vector<SharedTensor> result;
   int64_t next = 0;
   for_each_node(body, [&](const Node& node) {
-    const auto* allocate = std::get_if<Allocate>(&node.node);
-    if (!allocate || allocate->tensor.memory != Memory::kShared) return;
-    result.push_back({&allocate->tensor, next});
-    const int64_t bytes = allocate->tensor.elements() * element_bytes(allocate->tensor.type);
+    const Tensor* tensor = allocated_tensor(node);
+    if (!tensor || tensor->memory != Memory::kShared) return;
+    result.push_back({tensor, next});
+    const int64_t bytes = tensor->elements() * element_bytes(tensor->type);
     next += round_up(bytes, kSharedAlignment);
   });
   return result;

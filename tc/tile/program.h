@@ -3,11 +3,14 @@
 #include <Halide.h>
 
 #include <array>
+#include <concepts>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -130,7 +133,6 @@ struct Shuffle {
   int width = 32;     ///< lanes that exchange: a power of two
 };
 
-/// A new kind must be handled wherever nodes are visited: no visitor has a case for "all others".
 struct Node {
   std::variant<Sequence, For, If, Let, Allocate, Barrier, WaitForKernels, StartNextKernel, Store, Atomic, Move,
                CommitGroup, WaitGroup, Shuffle>
@@ -138,7 +140,19 @@ struct Node {
   std::string comment;  ///< printed above it
 };
 
-/// Cases for std::visit.
+/// A case for some kinds names them: [](const OneOf<CommitGroup, WaitGroup> auto&) {}.
+template <typename Kind, typename... Kinds>
+concept OneOf = (std::same_as<std::remove_const_t<Kind>, Kinds> || ...);
+/// Kinds that hold nodes and touch no element but by their expressions.
+template <typename Kind>
+concept Structure = OneOf<Kind, Sequence, For, If, Let, Allocate>;
+/// Kinds that order threads and copies. They hold neither nodes nor expressions, and touch no element.
+template <typename Kind>
+concept Synchronisation = OneOf<Kind, Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup>;
+/// Kinds that touch elements and hold no node.
+template <typename Kind>
+concept Spec = OneOf<Kind, Store, Atomic, Move, Shuffle>;
+
 template <typename... Cases>
 struct Overloaded : Cases... {
   using Cases::operator()...;
@@ -146,10 +160,64 @@ struct Overloaded : Cases... {
 template <typename... Cases>
 Overloaded(Cases...) -> Overloaded<Cases...>;
 
+/// A kind that no node has. A case that takes it would take any new kind unseen.
+struct UnknownKind {};
+
+template <typename Visitor, typename AnyNode, typename... Kinds>
+auto takes_each_of(const std::variant<Kinds...>&) -> std::bool_constant<
+    (std::invocable<Visitor&, std::conditional_t<std::is_const_v<AnyNode>, const Kinds, Kinds>&> && ...)>;
+/// Whether a visitor has a case for each kind of node, and none for "all others".
+template <typename Visitor, typename AnyNode = const Node>
+inline constexpr bool is_exhaustive = decltype(takes_each_of<Visitor, AnyNode>(Node().node))() &&
+                                      !std::invocable<Visitor&, UnknownKind&>;
+
+/// Calls the case for the node's kind. This is the one way to tell kinds apart: a new kind does not compile until each
+/// match has decided about it. A class of visit() functions is called by [&](const auto& n) -> decltype(visit(n)).
+template <typename AnyNode, typename... Cases>
+requires OneOf<AnyNode, Node>
+decltype(auto) match(AnyNode& node, Cases... cases) {
+  Overloaded visitor{std::move(cases)...};
+  static_assert(is_exhaustive<decltype(visitor), AnyNode>,
+                "each kind of node needs a case, and no case may take all kinds");
+  return std::visit(visitor, node.node);
+}
+
 /// Calls `change` for each child of a node, in order of the text; a branch may have none (null).
 void change_children(Node& node, const std::function<void(NodePtr&)>& change);
-/// Calls `change` for each expression of the node itself: bounds, conditions, values, subscripts.
+/// Calls `change` for each expression of the node itself.
 void change_exprs(Node& node, const std::function<void(Halide::Expr&)>& change);
+
+/// Calls `visit` for each child of a node, in order of the text; a branch may have none (null).
+void for_each_child(const Node& node, const std::function<void(const NodePtr&)>& visit);
+/// The node with others in the place of its children; itself if they are the same.
+NodePtr map_children(const NodePtr& node, const std::function<NodePtr(const NodePtr&)>& map);
+/// Calls `visit` for each expression of the node itself: bounds, conditions, subscripts, values.
+void for_each_expr(const Node& node, const std::function<void(const Halide::Expr&)>& visit);
+/// The node with others in the place of its own expressions.
+NodePtr map_exprs(const NodePtr& node, const std::function<Halide::Expr(const Halide::Expr&)>& map);
+
+/// An access that a node makes besides the reads in its expressions.
+struct NodeAccess {
+  const std::string& tensor;
+  const std::vector<Halide::Expr>& subscripts;  ///< of its first element
+  bool is_write = false;
+  bool atomic = false;        ///< reads and writes at once
+  bool asynchronous = false;  ///< arrives later
+  int dimension = -1;         ///< that a vector runs along
+  int elements = 1;
+};
+/// Calls `visit` for each access of the node itself; what it writes is first.
+void for_each_access(const Node& node, const std::function<void(const NodeAccess&)>& visit);
+
+/// The tensor that a node allocates, or null.
+const Tensor* allocated_tensor(const Node& node);
+/// The variable that a node binds in its body, or null.
+const std::string* bound_variable(const Node& node);
+
+/// What a node puts in order: accesses of a warp's threads, or a block's; asynchronous copies; kernels.
+enum class Order { kNone, kWarp, kBlock, kCopies, kKernels };
+Order order_of(const Node& node);
+inline bool is_barrier(const Node& node) { return order_of(node) == Order::kWarp || order_of(node) == Order::kBlock; }
 
 /// Calls `visit` for a node and all below it, outermost first, in order of the text.
 void for_each_node(const NodePtr& node, const std::function<void(const Node&)>& visit);
