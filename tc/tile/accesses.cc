@@ -192,7 +192,7 @@ std::string Leaf::text() const {
   if (const auto* loop = std::get_if<For>(&node->node)) return "for " + loop->variable;
   if (const auto* branch = std::get_if<If>(&node->node)) return "if " + ir::to_text(branch->condition);
   if (const auto* let = std::get_if<Let>(&node->node)) return "let " + let->name;
-  return spec_text(*node);
+  return node_text(*node);
 }
 
 std::map<std::string, const Tensor*> tensors_of(const Kernel& kernel) {

@@ -68,23 +68,11 @@ class KernelCompiler {
 
   void node(const NodePtr& pointer) {
     if (!pointer) return;
-    const Node& n = *pointer;
-    if (!holds_structure(n)) {
-      code_.sites.push_back(spec_text(n));
+    if (const std::string text = node_text(*pointer); !text.empty()) {
+      code_.sites.push_back(text);
       exprs_.set_site(static_cast<int>(code_.sites.size()) - 1);
     }
-    std::visit([&](const auto& alternative) { visit(alternative); }, n.node);
-  }
-
-  static bool holds_structure(const Node& n) {
-    return std::holds_alternative<Sequence>(n.node) || std::holds_alternative<For>(n.node) ||
-           std::holds_alternative<If>(n.node) || std::holds_alternative<Let>(n.node) ||
-           std::holds_alternative<Allocate>(n.node);
-  }
-
-  void name_site(const std::string& text) {
-    code_.sites.push_back(text);
-    exprs_.set_site(static_cast<int>(code_.sites.size()) - 1);
+    match(*pointer, [&](const auto& n) -> decltype(visit(n)) { visit(n); });
   }
 
   void visit(const Sequence& sequence) {
@@ -92,7 +80,6 @@ class KernelCompiler {
   }
 
   void visit(const For& loop) {
-    name_site("for " + loop.variable);
     const int begin = exprs_.compile(loop.begin);
     const int end = exprs_.compile(loop.end);
     const int step = exprs_.compile(loop.step);
@@ -117,14 +104,12 @@ class KernelCompiler {
   }
 
   void visit(const If& branch) {
-    name_site("if " + ir::to_text(branch.condition));
     const int condition = exprs_.compile(branch.condition);
     exprs_.branch(
         condition, [&] { node(branch.then_case); }, [&] { node(branch.else_case); }, branch.else_case != nullptr);
   }
 
   void visit(const Let& let) {
-    name_site("let " + let.name);
     const int value = exprs_.compile(let.value);
     if (!exprs_.impure(value)) {
       const int hidden = exprs_.rebind(let.name, value);

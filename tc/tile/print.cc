@@ -48,37 +48,6 @@ const char* name_of(Shuffle::Kind kind) {
   return "";
 }
 
-struct SpecText {
-  std::string operator()(const Store& s) const {
-    return fmt::format("{} = {}", element_text(s.tensor, s.subscripts), ir::to_text(s.value));
-  }
-  std::string operator()(const Atomic& s) const {
-    return fmt::format("atomic {} {} {}", element_text(s.tensor, s.subscripts), name_of(s.op), ir::to_text(s.value));
-  }
-  std::string operator()(const Move& s) const {
-    return fmt::format("{}{} {} {} {}", s.update ? "atomic" : "move", s.asynchronous ? " async" : "",
-                       vector_text(s.destination, s.destination_subscripts, s.destination_dimension, s.elements),
-                       s.update ? name_of(*s.update) : "=",
-                       vector_text(s.source, s.source_subscripts, s.source_dimension, s.elements));
-  }
-  std::string operator()(const CommitGroup&) const { return "commit group"; }
-  std::string operator()(const WaitGroup& s) const { return fmt::format("wait group {}", s.pending); }
-  std::string operator()(const Shuffle& s) const {
-    return fmt::format("{} = shuffle {}({}, {}) width {}", element_text(s.tensor, s.subscripts), name_of(s.kind),
-                       ir::to_text(s.value), ir::to_text(s.lane), s.width);
-  }
-  std::string operator()(const Barrier& s) const {
-    return s.scope == Barrier::Scope::kBlock ? "barrier" : "barrier warp";
-  }
-  std::string operator()(const WaitForKernels&) const { return "wait for kernels before"; }
-  std::string operator()(const StartNextKernel&) const { return "start next kernel"; }
-  std::string operator()(const Sequence&) const { return ""; }
-  std::string operator()(const For&) const { return ""; }
-  std::string operator()(const If&) const { return ""; }
-  std::string operator()(const Let&) const { return ""; }
-  std::string operator()(const Allocate&) const { return ""; }
-};
-
 class Writer {
  public:
   std::string take() { return std::move(text_); }
@@ -94,44 +63,36 @@ class Writer {
   void write(const NodePtr& node) {
     if (!node) return;
     if (!node->comment.empty()) line("# " + node->comment);
-    std::visit([&](const auto& alternative) { write(*node, alternative); }, node->node);
+    match(
+        *node, [&](const Sequence&) { for_each_child(*node, [&](const NodePtr& child) { write(child); }); },
+        [&](const OneOf<For, If, Let, Allocate> auto& n) { write(n); },
+        [&](const Synchronisation auto&) { line(node_text(*node)); },
+        [&](const Spec auto&) { line(node_text(*node)); });
   }
 
  private:
-  void write(const Node&, const Sequence& sequence) {
-    for (const NodePtr& child : sequence.children) write(child);
-  }
-  void write(const Node&, const For& loop) {
+  void write(const For& loop) {
     const bool unit = Halide::Internal::is_const_one(loop.step);
     line(fmt::format("for {} in {}:{}{}{}", loop.variable, ir::to_text(loop.begin), ir::to_text(loop.end),
                      unit ? "" : " step " + ir::to_text(loop.step), loop.unrolled ? " unrolled" : ""));
     inside(loop.body);
   }
-  void write(const Node&, const If& branch) {
+  void write(const If& branch) {
     line("if " + ir::to_text(branch.condition));
     inside(branch.then_case);
     if (!branch.else_case) return;
     line("else");
     inside(branch.else_case);
   }
-  void write(const Node&, const Let& let) {
+  void write(const Let& let) {
     line(fmt::format("let {} = {}", let.name, ir::to_text(let.value)));
     write(let.body);
   }
-  void write(const Node&, const Allocate& allocate) {
+  void write(const Allocate& allocate) {
     line(fmt::format("{} {}", allocate.tensor.memory == Memory::kShared ? "shared" : "register",
                      to_text(allocate.tensor)));
     write(allocate.body);
   }
-  void write(const Node& node, const Barrier&) { line(spec_text(node)); }
-  void write(const Node& node, const WaitForKernels&) { line(spec_text(node)); }
-  void write(const Node& node, const StartNextKernel&) { line(spec_text(node)); }
-  void write(const Node& node, const Store&) { line(spec_text(node)); }
-  void write(const Node& node, const Atomic&) { line(spec_text(node)); }
-  void write(const Node& node, const Move&) { line(spec_text(node)); }
-  void write(const Node& node, const CommitGroup&) { line(spec_text(node)); }
-  void write(const Node& node, const WaitGroup&) { line(spec_text(node)); }
-  void write(const Node& node, const Shuffle&) { line(spec_text(node)); }
 
   std::string text_;
   int depth_ = 0;
@@ -143,7 +104,32 @@ std::string triple(const std::array<int64_t, 3>& extents) {
 
 }  // namespace
 
-std::string spec_text(const Node& node) { return std::visit(SpecText{}, node.node); }
+std::string node_text(const Node& node) {
+  return match(
+      node, [](const OneOf<Sequence, Allocate> auto&) -> std::string { return ""; },
+      [](const For& n) { return "for " + n.variable; }, [](const If& n) { return "if " + ir::to_text(n.condition); },
+      [](const Let& n) { return "let " + n.name; },
+      [](const Store& n) { return fmt::format("{} = {}", element_text(n.tensor, n.subscripts), ir::to_text(n.value)); },
+      [](const Atomic& n) {
+        return fmt::format("atomic {} {} {}", element_text(n.tensor, n.subscripts), name_of(n.op),
+                           ir::to_text(n.value));
+      },
+      [](const Move& n) {
+        return fmt::format("{}{} {} {} {}", n.update ? "atomic" : "move", n.asynchronous ? " async" : "",
+                           vector_text(n.destination, n.destination_subscripts, n.destination_dimension, n.elements),
+                           n.update ? name_of(*n.update) : "=",
+                           vector_text(n.source, n.source_subscripts, n.source_dimension, n.elements));
+      },
+      [](const Shuffle& n) {
+        return fmt::format("{} = shuffle {}({}, {}) width {}", element_text(n.tensor, n.subscripts), name_of(n.kind),
+                           ir::to_text(n.value), ir::to_text(n.lane), n.width);
+      },
+      [](const Barrier& n) -> std::string { return n.scope == Barrier::Scope::kBlock ? "barrier" : "barrier warp"; },
+      [](const CommitGroup&) -> std::string { return "commit group"; },
+      [](const WaitGroup& n) { return fmt::format("wait group {}", n.pending); },
+      [](const WaitForKernels&) -> std::string { return "wait for kernels before"; },
+      [](const StartNextKernel&) -> std::string { return "start next kernel"; });
+}
 
 std::string to_text(const Tensor& tensor) {
   const std::string swizzle = tensor.swizzle ? fmt::format("{} o ", to_string(*tensor.swizzle)) : "";

@@ -11,8 +11,8 @@ namespace tc::tile {
 std::string to_text(const Program& program);
 std::string to_text(const Kernel& kernel);
 
-/// One spec on one line: "A_s(thread_y, thread_x) = A(m, k)".
-std::string spec_text(const Node& node);
+/// A node on one line, without its children: "A_s(thread_y, thread_x) = A(m, k)", "for k".
+std::string node_text(const Node& node);
 
 /// "float32 A_s Sw<3,4,3> o (8,64):(64,1)".
 std::string to_text(const Tensor& tensor);

@@ -204,19 +204,19 @@ class Checker {
     visit(allocate.body);
   }
   void visit(const Node& node, const Store& store) {
-    check_written(store.tensor, store.subscripts, spec_text(node));
-    check_value(store.tensor, store.value, spec_text(node));
+    check_written(store.tensor, store.subscripts, node_text(node));
+    check_value(store.tensor, store.value, node_text(node));
   }
   void visit(const Node& node, const Atomic& atomic) {
-    check_written(atomic.tensor, atomic.subscripts, spec_text(node));
-    check_value(atomic.tensor, atomic.value, spec_text(node));
+    check_written(atomic.tensor, atomic.subscripts, node_text(node));
+    check_value(atomic.tensor, atomic.value, node_text(node));
     const auto found = tensors_.find(atomic.tensor);
     if (found != tensors_.end() && found->second->memory == Memory::kRegister) {
-      fault("'{}' updates a register", spec_text(node));
+      fault("'{}' updates a register", node_text(node));
     }
   }
   void visit(const Node& node, const Shuffle& shuffle) {
-    const std::string where = spec_text(node);
+    const std::string where = node_text(node);
     check_written(shuffle.tensor, shuffle.subscripts, where);
     check_value(shuffle.tensor, shuffle.value, where);
     check(shuffle.lane, where);
@@ -225,7 +225,7 @@ class Checker {
     }
   }
   void visit(const Node& node, const Move& move) {
-    const std::string where = spec_text(node);
+    const std::string where = node_text(node);
     check_written(move.destination, move.destination_subscripts, where);
     for (const Expr& e : move.source_subscripts) check(e, where);
     check_access(move.source, move.source_subscripts, where);

@@ -53,9 +53,9 @@ class Dropper {
     } else if (auto* allocate = std::get_if<Allocate>(&made.node)) {
       allocate->body = copy(allocate->body);
     } else if (std::holds_alternative<Barrier>(made.node) || std::holds_alternative<WaitGroup>(made.node)) {
-      if (drops(spec_text(made))) made.node = Sequence{};
+      if (drops(node_text(made))) made.node = Sequence{};
     } else if (auto* store = std::get_if<Store>(&made.node)) {
-      store->value = copy_expr(store->value, spec_text(*node));
+      store->value = copy_expr(store->value, node_text(*node));
     }
     return std::make_shared<const Node>(std::move(made));
   }
