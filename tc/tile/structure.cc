@@ -140,101 +140,81 @@ class Checker {
     return visitor.constant;
   }
 
-  void check_written(const std::string& name, const std::vector<Expr>& subscripts, const std::string& where) {
-    for (const Expr& e : subscripts) check(e, where);
-    check_access(name, subscripts, where);
-    const auto found = tensors_.find(name);
-    if (found != tensors_.end() && found->second->memory == Memory::kGlobal && !found->second->written) {
-      fault("'{}' is written by '{}', but is not marked as written", name, where);
+  void check_own(const NodeAccess& access, const std::string& where) {
+    check_access(access.tensor, access.subscripts, where);
+    const auto found = tensors_.find(access.tensor);
+    if (found == tensors_.end()) return;
+    if (access.is_write && found->second->memory == Memory::kGlobal && !found->second->written) {
+      fault("'{}' is written by '{}', but is not marked as written", access.tensor, where);
     }
+    if (access.atomic && found->second->memory == Memory::kRegister) fault("'{}' updates a register", where);
+    check_contiguous(*found->second, access.dimension, access.elements, where);
   }
 
   void check_value(const std::string& name, const Expr& value, const std::string& where) {
-    check(value, where);
     const auto found = tensors_.find(name);
     if (found == tensors_.end() || !value.defined() || found->second->type == value.type()) return;
     fault("'{}' stores {} in '{}', which is {}", where, ir::type_text(value.type()), name,
           ir::type_text(found->second->type));
   }
 
+  /// What holds for nodes of every kind, then what each kind adds.
   void visit(const NodePtr& node) {
-    if (node) std::visit([&](const auto& n) { visit(*node, n); }, node->node);
+    if (!node) return;
+    const std::string where = node_text(*node);
+    for_each_expr(*node, [&](const Expr& e) { check(e, where); });
+    for_each_access(*node, [&](const NodeAccess& access) { check_own(access, where); });
+    match(
+        *node, [&](const Sequence&) { visit_children(*node); },
+        [&](const OneOf<For, If, Let, Allocate> auto& n) { visit(*node, n); }, [](const Synchronisation auto&) {},
+        [&](const OneOf<Store, Atomic> auto& n) { check_value(n.tensor, n.value, where); },
+        [&](const OneOf<Shuffle, Move> auto& n) { check(n, where); });
   }
-  void visit(const Node&, const Sequence& sequence) {
-    for (const NodePtr& child : sequence.children) visit(child);
+  void visit_children(const Node& node) {
+    for_each_child(node, [&](const NodePtr& child) { visit(child); });
   }
-  void visit(const Node&, const For& loop) {
-    const std::string where = "for " + loop.variable;
-    check(loop.begin, where);
-    check(loop.end, where);
-    check(loop.step, where);
+  /// The children see a name, which is a constant once loops are unrolled or not.
+  void visit_children(const Node& node, const std::string& name, bool constant) {
+    const bool fresh = declare(name);
+    if (constant) unrolled_.insert(name);
+    visit_children(node);
+    if (constant) unrolled_.erase(name);
+    if (fresh) names_.erase(name);
+  }
+  void visit(const Node& node, const For& loop) {
     const int64_t* step = hi::as_const_int(loop.step);
     if (step && *step <= 0) fault("the loop over '{}' steps by {}", loop.variable, *step);
     const Expr trips = hi::simplify(loop.end - loop.begin);
     if (loop.unrolled && (!step || !hi::is_const(trips))) {
       fault("the loop over '{}' is to be unrolled, but has no constant trip count", loop.variable);
     }
-    const bool fresh = declare(loop.variable);
-    const bool constant = loop.unrolled && constant_once_unrolled(loop.begin);
-    if (constant) unrolled_.insert(loop.variable);
-    visit(loop.body);
-    if (constant) unrolled_.erase(loop.variable);
-    if (fresh) names_.erase(loop.variable);
+    visit_children(node, loop.variable, loop.unrolled && constant_once_unrolled(loop.begin));
   }
-  void visit(const Node&, const If& branch) {
-    check(branch.condition, "if");
+  void visit(const Node& node, const If& branch) {
     if (branch.condition.defined() && !branch.condition.type().is_bool()) {
       fault("the condition '{}' is {}", ir::to_text(branch.condition), ir::type_text(branch.condition.type()));
     }
-    visit(branch.then_case);
-    visit(branch.else_case);
+    visit_children(node);
   }
-  void visit(const Node&, const Let& let) {
-    check(let.value, "let " + let.name);
-    const bool fresh = declare(let.name);
-    const bool constant = let.value.defined() && constant_once_unrolled(let.value);
-    if (constant) unrolled_.insert(let.name);
-    visit(let.body);
-    if (constant) unrolled_.erase(let.name);
-    if (fresh) names_.erase(let.name);
+  void visit(const Node& node, const Let& let) {
+    visit_children(node, let.name, let.value.defined() && constant_once_unrolled(let.value));
   }
-  void visit(const Node&, const Allocate& allocate) {
+  void visit(const Node& node, const Allocate& allocate) {
     if (allocate.tensor.memory == Memory::kGlobal) fault("'{}' is allocated in global memory", allocate.tensor.name);
     declare(allocate.tensor);  // for the whole kernel: what is gone keeps its name
-    visit(allocate.body);
+    visit_children(node);
   }
-  void visit(const Node& node, const Store& store) {
-    check_written(store.tensor, store.subscripts, node_text(node));
-    check_value(store.tensor, store.value, node_text(node));
-  }
-  void visit(const Node& node, const Atomic& atomic) {
-    check_written(atomic.tensor, atomic.subscripts, node_text(node));
-    check_value(atomic.tensor, atomic.value, node_text(node));
-    const auto found = tensors_.find(atomic.tensor);
-    if (found != tensors_.end() && found->second->memory == Memory::kRegister) {
-      fault("'{}' updates a register", node_text(node));
-    }
-  }
-  void visit(const Node& node, const Shuffle& shuffle) {
-    const std::string where = node_text(node);
-    check_written(shuffle.tensor, shuffle.subscripts, where);
+  void check(const Shuffle& shuffle, const std::string& where) {
     check_value(shuffle.tensor, shuffle.value, where);
-    check(shuffle.lane, where);
     if (shuffle.width < 1 || shuffle.width > 32 || !std::has_single_bit(static_cast<unsigned>(shuffle.width))) {
       fault("'{}' is over {} lanes", where, shuffle.width);
     }
   }
-  void visit(const Node& node, const Move& move) {
-    const std::string where = node_text(node);
-    check_written(move.destination, move.destination_subscripts, where);
-    for (const Expr& e : move.source_subscripts) check(e, where);
-    check_access(move.source, move.source_subscripts, where);
+  void check(const Move& move, const std::string& where) {
     const auto to = tensors_.find(move.destination);
     const auto from = tensors_.find(move.source);
     if (to == tensors_.end() || from == tensors_.end()) return;
-    if (move.update && (move.asynchronous || to->second->memory == Memory::kRegister)) {
-      fault("'{}' updates a register, or later", where);
-    }
+    if (move.update && move.asynchronous) fault("'{}' updates asynchronously", where);
     if (to->second->type != from->second->type) fault("'{}' is between two types", where);
     const int64_t bytes = move.elements * element_bytes(from->second->type);
     if (move.elements < 1 || !std::has_single_bit(static_cast<unsigned>(move.elements)) || bytes > 16) {
@@ -244,14 +224,7 @@ class Checker {
     if (move.asynchronous && (!from_global || bytes < 4)) {
       fault("'{}' is no copy of 4, 8 or 16 bytes from global to shared memory", where);
     }
-    check_contiguous(*to->second, move.destination_dimension, move.elements, where);
-    check_contiguous(*from->second, move.source_dimension, move.elements, where);
   }
-  void visit(const Node&, const Barrier&) {}
-  void visit(const Node&, const WaitForKernels&) {}
-  void visit(const Node&, const StartNextKernel&) {}
-  void visit(const Node&, const CommitGroup&) {}
-  void visit(const Node&, const WaitGroup&) {}
 
   void check_contiguous(const Tensor& tensor, int dimension, int elements, const std::string& where) {
     if (elements == 1) return;
