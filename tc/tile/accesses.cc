@@ -1,6 +1,5 @@
 #include "tc/tile/accesses.h"
 
-#include "tc/ir/expr_text.h"
 #include "tc/tile/print.h"
 
 namespace tc::tile {
@@ -50,17 +49,8 @@ class ReadCollector : public hi::IRVisitor {
 
 bool synchronises(const NodePtr& node) {
   bool found = false;
-  for_each_node(node, [&](const Node& n) {
-    found |= std::holds_alternative<Barrier>(n.node) || std::holds_alternative<CommitGroup>(n.node) ||
-             std::holds_alternative<WaitGroup>(n.node);
-  });
+  for_each_node(node, [&](const Node& n) { found = found || is_barrier(n) || order_of(n) == Order::kCopies; });
   return found;
-}
-
-/// True unless the loop is known to run.
-bool may_be_empty(const For& loop) {
-  const Expr runs = hi::simplify(loop.begin < loop.end);
-  return !hi::is_const_one(runs);
 }
 
 class FlowBuilder {
@@ -82,34 +72,27 @@ class FlowBuilder {
   /// Adds the node behind a point; returns the point where it ends.
   int build(const NodePtr& node, int from) {
     if (!node) return from;
-    return std::visit([&](const auto& n) { return build(*node, n, from); }, node->node);
+    return match(
+        *node, [&](const Spec auto&) { return leaf(*node, from); },
+        [&](const Synchronisation auto&) { return leaf(*node, from); },
+        [&](const OneOf<Sequence, Allocate> auto&) { return children(*node, from); },
+        [&](const OneOf<For, If, Let> auto& n) { return build(n, evaluates(*node, from)); });
   }
 
-  int leaf(const Node& node, std::vector<ElementAccess> accesses, int from) {
-    flow.leaves.push_back({&node, path_, std::move(accesses)});
+  int leaf(const Node& node, int from) {
+    flow.leaves.push_back({&node, path_, accesses_of(node, tensors_)});
     const int made = point(static_cast<int>(flow.leaves.size()) - 1);
     edge(from, made);
     return made;
   }
+  int evaluates(const Node& node, int from) { return accesses_of(node, tensors_).empty() ? from : leaf(node, from); }
 
-  void add_reads(const std::vector<Expr>& exprs, std::vector<ElementAccess>& to) const {
-    for (const Expr& e : exprs) {
-      for (ElementAccess& read : reads_in(e, tensors_)) to.push_back(std::move(read));
-    }
-  }
-  int evaluates(const Node& node, const std::vector<Expr>& exprs, int from) {
-    std::vector<ElementAccess> reads;
-    add_reads(exprs, reads);
-    return reads.empty() ? from : leaf(node, std::move(reads), from);
-  }
-
-  int build(const Node&, const Sequence& sequence, int from) {
-    for (const NodePtr& child : sequence.children) from = build(child, from);
+  int children(const Node& node, int from) {
+    for_each_child(node, [&](const NodePtr& child) { from = build(child, from); });
     return from;
   }
 
-  int build(const Node& node, const For& loop, int from) {
-    from = evaluates(node, {loop.begin, loop.end, loop.step}, from);
+  int build(const For& loop, int from) {
     const int id = static_cast<int>(flow.synchronising.size());
     flow.synchronising.push_back(synchronises(loop.body));
     const bool ordered = flow.synchronising.back();
@@ -125,8 +108,7 @@ class FlowBuilder {
     return after;
   }
 
-  int build(const Node& node, const If& branch, int from) {
-    from = evaluates(node, {branch.condition}, from);
+  int build(const If& branch, int from) {
     const int after = point(-1);
     path_.conditions.push_back(branch.condition);
     edge(build(branch.then_case, from), after);
@@ -136,50 +118,11 @@ class FlowBuilder {
     return after;
   }
 
-  int build(const Node& node, const Let& let, int from) {
-    from = evaluates(node, {let.value}, from);
+  int build(const Let& let, int from) {
     path_.lets[let.name] = let.value;
     from = build(let.body, from);
     path_.lets.erase(let.name);
     return from;
-  }
-
-  int build(const Node&, const Allocate& allocate, int from) { return build(allocate.body, from); }
-
-  int build(const Node& node, const Store& store, int from) {
-    return writes(node, {tensors_.at(store.tensor), store.subscripts, {}, true}, {store.value}, from);
-  }
-  int build(const Node& node, const Atomic& atomic, int from) {
-    return writes(node, {tensors_.at(atomic.tensor), atomic.subscripts, {}, true, true}, {atomic.value}, from);
-  }
-  int build(const Node& node, const Shuffle& s, int from) {
-    return writes(node, {tensors_.at(s.tensor), s.subscripts, {}, true}, {s.value, s.lane}, from);
-  }
-  int build(const Node& node, const Move& move, int from) {
-    ElementAccess to{tensors_.at(move.destination), move.destination_subscripts, {}, true};
-    to.asynchronous = move.asynchronous;
-    to.atomic = move.update.has_value();
-    to.dimension = move.destination_dimension;
-    to.elements = move.elements;
-    ElementAccess source{tensors_.at(move.source), move.source_subscripts, {}};
-    source.dimension = move.source_dimension;
-    source.elements = move.elements;
-    std::vector<ElementAccess> accesses = {to, source};
-    add_reads(move.destination_subscripts, accesses);
-    add_reads(move.source_subscripts, accesses);
-    return leaf(node, std::move(accesses), from);
-  }
-  int build(const Node& node, const Barrier&, int from) { return leaf(node, {}, from); }
-  int build(const Node& node, const WaitForKernels&, int from) { return leaf(node, {}, from); }
-  int build(const Node& node, const StartNextKernel&, int from) { return leaf(node, {}, from); }
-  int build(const Node& node, const CommitGroup&, int from) { return leaf(node, {}, from); }
-  int build(const Node& node, const WaitGroup&, int from) { return leaf(node, {}, from); }
-
-  int writes(const Node& node, const ElementAccess& write, const std::vector<Expr>& values, int from) {
-    std::vector<ElementAccess> accesses = {write};
-    add_reads(write.subscripts, accesses);
-    add_reads(values, accesses);
-    return leaf(node, std::move(accesses), from);
   }
 
   std::map<std::string, const Tensor*> tensors_;
@@ -188,18 +131,13 @@ class FlowBuilder {
 
 }  // namespace
 
-std::string Leaf::text() const {
-  if (const auto* loop = std::get_if<For>(&node->node)) return "for " + loop->variable;
-  if (const auto* branch = std::get_if<If>(&node->node)) return "if " + ir::to_text(branch->condition);
-  if (const auto* let = std::get_if<Let>(&node->node)) return "let " + let->name;
-  return node_text(*node);
-}
+std::string Leaf::text() const { return node_text(*node); }
 
 std::map<std::string, const Tensor*> tensors_of(const Kernel& kernel) {
   std::map<std::string, const Tensor*> result;
   for (const Tensor& tensor : kernel.tensors) result[tensor.name] = &tensor;
   for_each_node(kernel.body, [&](const Node& node) {
-    if (const auto* allocate = std::get_if<Allocate>(&node.node)) result[allocate->tensor.name] = &allocate->tensor;
+    if (const Tensor* tensor = allocated_tensor(node)) result[tensor->name] = tensor;
   });
   return result;
 }
@@ -208,6 +146,18 @@ std::vector<ElementAccess> reads_in(const Expr& expr, const std::map<std::string
   ReadCollector collector(tensors);
   expr.accept(&collector);
   return std::move(collector.reads);
+}
+
+std::vector<ElementAccess> accesses_of(const Node& node, const std::map<std::string, const Tensor*>& tensors) {
+  std::vector<ElementAccess> result;
+  for_each_access(node, [&](const NodeAccess& a) {
+    result.push_back(
+        {tensors.at(a.tensor), a.subscripts, {}, a.is_write, a.atomic, a.asynchronous, a.dimension, a.elements});
+  });
+  for_each_expr(node, [&](const Expr& e) {
+    for (ElementAccess& read : reads_in(e, tensors)) result.push_back(std::move(read));
+  });
+  return result;
 }
 
 Flow flow_of(const Kernel& kernel) { return std::move(FlowBuilder(kernel).flow); }

@@ -47,6 +47,9 @@ std::map<std::string, const Tensor*> tensors_of(const Kernel& kernel);
 /// The reads in an expression, with the conditions under which it makes them.
 std::vector<ElementAccess> reads_in(const Halide::Expr& expr, const std::map<std::string, const Tensor*>& tensors);
 
+/// The accesses of a node: its own, what it writes first, and the reads in its expressions.
+std::vector<ElementAccess> accesses_of(const Node& node, const std::map<std::string, const Tensor*>& tensors);
+
 /// How control can flow between the leaves of a kernel. Loops that hold no barrier, commit or wait have no way back
 /// and are not named by edges: nothing orders what different threads do in them.
 struct Flow {

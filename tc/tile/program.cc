@@ -4,6 +4,10 @@
 
 namespace tc::tile {
 
+bool may_be_empty(const For& loop) {
+  return !Halide::Internal::is_const_one(Halide::Internal::simplify(loop.begin < loop.end));
+}
+
 std::vector<Atomic> updates_of(const Move& move, Halide::Type type) {
   namespace hi = Halide::Internal;
   const auto next = [](std::vector<Halide::Expr> subscripts, int dimension, int by) {

@@ -59,6 +59,8 @@ struct For {
   bool unrolled = false;  ///< printed with #pragma unroll; its trip count is constant
   NodePtr body;
 };
+/// True unless the loop is known to run.
+bool may_be_empty(const For& loop);
 struct If {
   Halide::Expr condition;
   NodePtr then_case, else_case;

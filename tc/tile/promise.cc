@@ -18,7 +18,7 @@ std::set<std::string> exchanged_tensors(const Flow& flow) {
   std::map<std::string, int> barriers_before;
   int barriers = 0;
   for (const Leaf& leaf : flow.leaves) {
-    if (std::holds_alternative<Barrier>(leaf.node->node)) ++barriers;
+    if (is_barrier(*leaf.node)) ++barriers;
     const bool again = std::any_of(leaf.path.loops.begin(), leaf.path.loops.end(), [&](const EnclosingLoop& loop) {
       return flow.synchronising[static_cast<size_t>(loop.id)];
     });
@@ -57,25 +57,21 @@ bool holds_any(const NodePtr& node, const std::set<const Node*>& wanted) {
   return found;
 }
 
-NodePtr remade(Node node) { return std::make_shared<const Node>(std::move(node)); }
-
 /// The body with a wait before the first of `touches`, or before the loop or branch around it, which some threads may
 /// not enter. Null if there is none of them.
 NodePtr waiting(const NodePtr& node, const std::set<const Node*>& touches) {
   if (!holds_any(node, touches)) return nullptr;
-  const bool every_thread_enters = std::holds_alternative<Sequence>(node->node) ||
-                                   std::holds_alternative<Let>(node->node) ||
-                                   std::holds_alternative<Allocate>(node->node);
+  const bool every_thread_enters = match(
+      *node, [](const OneOf<Sequence, Let, Allocate> auto&) { return true; },
+      [](const OneOf<For, If> auto&) { return false; }, [](const Synchronisation auto&) { return false; },
+      [](const Spec auto&) { return false; });
   if (!every_thread_enters || touches.count(node.get()) > 0) return build::sequence({build::wait_for_kernels(), node});
-  Node changed = *node;
   bool done = false;
-  change_children(changed, [&](NodePtr& child) {
+  return map_children(node, [&](const NodePtr& child) {
     const NodePtr with = done ? nullptr : waiting(child, touches);
-    if (!with) return;
-    child = with;
-    done = true;
+    done = done || with;
+    return with ? with : child;
   });
-  return remade(std::move(changed));
 }
 
 void promise(Kernel& kernel, const KernelsBefore& before, const PromiseOptions& options) {
@@ -131,18 +127,17 @@ class Choices {
   /// Whether what the node holds runs under a condition of its own.
   bool visit(const NodePtr& node) {
     if (!node) return false;
-    Node copy = *node;
-    const bool decides = std::holds_alternative<If>(copy.node);
-    change_exprs(copy, [&](const Halide::Expr& e) {
+    bool decides = false, may_skip = false;
+    match(
+        *node, [&](const If&) { decides = true; }, [&](const For& n) { may_skip = may_be_empty(n); },
+        [](const OneOf<Sequence, Let, Allocate> auto&) {}, [](const Synchronisation auto&) {}, [](const Spec auto&) {});
+    for_each_expr(*node, [&](const Halide::Expr& e) {
       if (!decides || !reads_in(e, tensors_).empty()) e.accept(&values_);
     });
     int conditional = 0;
-    change_children(copy, [&](const NodePtr& child) { conditional += visit(child) || (decides && child) ? 1 : 0; });
+    for_each_child(*node, [&](const NodePtr& child) { conditional += visit(child) || (decides && child) ? 1 : 0; });
     found_ = found_ || conditional > 1;
-    const auto* loop = std::get_if<For>(&copy.node);
-    const bool may_be_empty =
-        loop && !Halide::Internal::is_const_one(Halide::Internal::simplify(loop->begin < loop->end));
-    return conditional > 0 || may_be_empty;
+    return conditional > 0 || may_skip;
   }
 
   TensorsByName tensors_;
