@@ -146,19 +146,29 @@ class Walk {
     if (way.relation.level >= level) way.relation = {};
   }
 
+  /// What a node does to the progress, and whether nothing beyond it is met.
+  bool ends_at(const Node& node, Progress& progress) const {
+    return match(
+        node,
+        [&](const Barrier& n) {
+          const bool counts = warp_barriers_ || n.scope == Barrier::Scope::kBlock;
+          return counts && (!asynchronous_ || progress.waited);
+        },
+        [&](const CommitGroup&) {
+          if (asynchronous_) progress.commits = std::min(progress.commits + 1, Relation::kAny);
+          return false;
+        },
+        [&](const WaitGroup& n) {
+          progress.waited |= asynchronous_ && progress.commits > n.pending;
+          return false;
+        },
+        [](const OneOf<WaitForKernels, StartNextKernel> auto&) { return false; },
+        [](const Structure auto&) { return false; }, [](const Spec auto&) { return false; });
+  }
+
   void visit(State state, bool first) {
     const int leaf = flow_.points[state.point].leaf;
-    if (leaf >= 0) {
-      const auto& node = flow_.leaves[leaf].node->node;
-      if (const auto* barrier = std::get_if<Barrier>(&node)) {
-        const bool counts = warp_barriers_ || barrier->scope == Barrier::Scope::kBlock;
-        if (counts && (!asynchronous_ || state.progress.waited)) return;
-      } else if (std::holds_alternative<CommitGroup>(node)) {
-        state.progress.commits = asynchronous_ ? std::min(state.progress.commits + 1, Relation::kAny) : 0;
-      } else if (const auto* wait = std::get_if<WaitGroup>(&node)) {
-        state.progress.waited |= asynchronous_ && state.progress.commits > wait->pending;
-      }
-    }
+    if (leaf >= 0 && ends_at(*flow_.leaves[leaf].node, state.progress)) return;
     if (!first && !seen_.insert(state).second) return;
     if (leaf >= 0 && !flow_.leaves[leaf].accesses.empty()) {
       meetings_.insert({leaf, state.way, !asynchronous_ || state.progress.waited});
@@ -215,10 +225,7 @@ class Certifier {
     for (const Leaf& leaf : flow_.leaves) {
       views_.push_back(std::make_unique<AffineView>(context_.get(), kernel, leaf.path));
     }
-    for (const Leaf& leaf : flow_.leaves) {
-      const auto* barrier = std::get_if<Barrier>(&leaf.node->node);
-      has_warp_barriers_ |= barrier && barrier->scope == Barrier::Scope::kWarp;
-    }
+    for (const Leaf& leaf : flow_.leaves) has_warp_barriers_ |= order_of(*leaf.node) == Order::kWarp;
   }
 
   Certificate certify() {

@@ -15,7 +15,7 @@ class Checker {
  public:
   Checker(const Kernel& kernel, const KernelsBefore& before)
       : kernel_(kernel), before_(before), flow_(flow_of(kernel)) {
-    for (const Leaf& leaf : flow_.leaves) waits_ |= std::holds_alternative<WaitForKernels>(leaf.node->node);
+    for (const Leaf& leaf : flow_.leaves) waits_ |= order_of(*leaf.node) == Order::kKernels;
   }
 
   std::vector<std::string> check() {
@@ -24,9 +24,9 @@ class Checker {
       if (tensor.restricted) check_restricted(tensor);
     }
     for_each_node(kernel_.body, [&](const Node& node) {
-      const auto* allocate = std::get_if<Allocate>(&node.node);
-      if (allocate && (allocate->tensor.read_only || allocate->tensor.restricted)) {
-        fault("'{}' is promised to be read only or restricted, but is no argument", allocate->tensor.name);
+      const Tensor* tensor = allocated_tensor(node);
+      if (tensor && (tensor->read_only || tensor->restricted)) {
+        fault("'{}' is promised to be read only or restricted, but is no argument", tensor->name);
       }
     });
     if (waits_) check_waits();
@@ -93,7 +93,7 @@ class Checker {
       queue.pop_front();
       if (const Leaf* leaf = leaf_at(point)) {
         if (behind && touches(*leaf, tensor, false)) return leaf;
-        behind |= std::holds_alternative<Barrier>(leaf->node->node);
+        behind |= is_barrier(*leaf->node);
       }
       for (const Flow::Edge& edge : flow_.points[static_cast<size_t>(point)].next) {
         if (seen.insert({edge.to, behind}).second) queue.emplace_back(edge.to, behind);
@@ -110,7 +110,7 @@ class Checker {
       const int point = queue.front();
       queue.pop_front();
       const Leaf* leaf = leaf_at(point);
-      if (leaf && std::holds_alternative<WaitForKernels>(leaf->node->node)) continue;
+      if (leaf && order_of(*leaf->node) == Order::kKernels) continue;
       if (leaf) check_early(*leaf);
       const auto& next = flow_.points[static_cast<size_t>(point)].next;
       if (next.empty()) fault("some thread ends without having waited for the kernels before");

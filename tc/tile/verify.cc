@@ -38,15 +38,14 @@ class Prover {
 
  private:
   void check(const Leaf& leaf) {
-    const auto* barrier = std::get_if<Barrier>(&leaf.node->node);
-    const bool shuffles = std::holds_alternative<Shuffle>(leaf.node->node);
-    if (barrier || shuffles) check_uniform(leaf, shuffles || barrier->scope == Barrier::Scope::kWarp);
+    match(
+        *leaf.node, [&](const Barrier& n) { check_uniform(leaf, n.scope == Barrier::Scope::kWarp); },
+        [&](const Shuffle&) { check_uniform(leaf, true); },
+        [](const OneOf<CommitGroup, WaitGroup, WaitForKernels, StartNextKernel> auto&) {}, [](const Structure auto&) {},
+        [](const OneOf<Store, Atomic, Move> auto&) {});
     const AffineView view(context_.get(), kernel_, leaf.path);
     for (const ElementAccess& access : leaf.accesses) check_bounds(leaf, view, access);
-    if (std::holds_alternative<Move>(leaf.node->node)) {
-      check_alignment(leaf, view, leaf.accesses[0]);
-      check_alignment(leaf, view, leaf.accesses[1]);
-    }
+    for (const ElementAccess& access : leaf.accesses) check_alignment(leaf, view, access);
   }
 
   /// The path's conditions and trip counts are the same for all threads of a block, or warp.
