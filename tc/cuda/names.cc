@@ -44,11 +44,10 @@ Names::Names(const tile::Kernel& kernel) {
   for (const tile::Tensor& tensor : kernel.tensors) add(tensors_, tensor.name);
   for (const tile::Scalar& scalar : kernel.scalars) add(variables_, scalar.name);
   tile::for_each_node(kernel.body, [&](const tile::Node& node) {
-    if (const auto* allocate = std::get_if<tile::Allocate>(&node.node)) add(tensors_, allocate->tensor.name);
+    if (const tile::Tensor* tensor = tile::allocated_tensor(node)) add(tensors_, tensor->name);
   });
   tile::for_each_node(kernel.body, [&](const tile::Node& node) {
-    if (const auto* loop = std::get_if<tile::For>(&node.node)) add(variables_, loop->variable);
-    if (const auto* let = std::get_if<tile::Let>(&node.node)) add(variables_, let->name);
+    if (const std::string* variable = tile::bound_variable(node)) add(variables_, *variable);
   });
 }
 

@@ -26,9 +26,8 @@ namespace {
 Names names_in(const tile::Kernel& kernel, const ir::Program& program) {
   Names names(program);
   tile::for_each_node(kernel.body, [&](const tile::Node& node) {
-    if (const auto* loop = std::get_if<tile::For>(&node.node)) names.add(loop->variable);
-    if (const auto* let = std::get_if<tile::Let>(&node.node)) names.add(let->name);
-    if (const auto* allocate = std::get_if<tile::Allocate>(&node.node)) names.add(allocate->tensor.name);
+    if (const std::string* variable = tile::bound_variable(node)) names.add(*variable);
+    if (const tile::Tensor* tensor = tile::allocated_tensor(node)) names.add(tensor->name);
   });
   return names;
 }

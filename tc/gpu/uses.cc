@@ -16,7 +16,11 @@ class Uses : public hi::IRVisitor {
   std::set<std::string> written;
 
   void add(const tile::Node& node) {
-    std::visit([this](const auto& spec) { visit_spec(spec); }, node.node);
+    tile::for_each_access(node, [&](const tile::NodeAccess& access) {
+      names.insert(access.tensor);
+      if (access.is_write) written.insert(access.tensor);
+    });
+    tile::for_each_expr(node, [&](const Expr& e) { e.accept(this); });
   }
 
  private:
@@ -26,45 +30,6 @@ class Uses : public hi::IRVisitor {
     IRVisitor::visit(op);
   }
   void visit(const hi::Variable* op) override { names.insert(op->name); }
-
-  void all(const std::vector<Expr>& exprs) {
-    for (const Expr& e : exprs) e.accept(this);
-  }
-  void write(const std::string& tensor, const std::vector<Expr>& subscripts) {
-    names.insert(tensor);
-    written.insert(tensor);
-    all(subscripts);
-  }
-
-  void visit_spec(const tile::For& s) { all({s.begin, s.end, s.step}); }
-  void visit_spec(const tile::If& s) { s.condition.accept(this); }
-  void visit_spec(const tile::Let& s) { s.value.accept(this); }
-  void visit_spec(const tile::Store& s) {
-    write(s.tensor, s.subscripts);
-    s.value.accept(this);
-  }
-  void visit_spec(const tile::Atomic& s) {
-    write(s.tensor, s.subscripts);
-    s.value.accept(this);
-  }
-  void visit_spec(const tile::Shuffle& s) {
-    write(s.tensor, s.subscripts);
-    s.value.accept(this);
-    s.lane.accept(this);
-  }
-  void visit_spec(const tile::Move& s) {
-    write(s.destination, s.destination_subscripts);
-    names.insert(s.source);
-    all(s.source_subscripts);
-  }
-  // Neither expressions nor tensors of their own.
-  void visit_spec(const tile::Sequence&) {}
-  void visit_spec(const tile::Allocate&) {}
-  void visit_spec(const tile::Barrier&) {}
-  void visit_spec(const tile::WaitForKernels&) {}
-  void visit_spec(const tile::StartNextKernel&) {}
-  void visit_spec(const tile::CommitGroup&) {}
-  void visit_spec(const tile::WaitGroup&) {}
 };
 
 }  // namespace
@@ -83,8 +48,7 @@ void declare_uses(tile::Kernel& kernel, const ir::Program& program) {
 
 int count_barriers(const tile::Kernel& kernel) {
   int count = 0;
-  tile::for_each_node(kernel.body,
-                      [&](const tile::Node& node) { count += std::holds_alternative<tile::Barrier>(node.node); });
+  tile::for_each_node(kernel.body, [&](const tile::Node& node) { count += tile::is_barrier(node) ? 1 : 0; });
   return count;
 }
 
