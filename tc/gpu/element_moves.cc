@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tc/gpu/body.h"
+#include "tc/tile/build.h"
 
 namespace tc::gpu {
 
@@ -45,22 +46,21 @@ class Rewriter {
 
   NodePtr rewritten(const NodePtr& node) const {
     if (!node) return node;
-    if (const auto* move = std::get_if<tile::Move>(&node->node)) {
-      auto tensor = element_bytes_.find(move->source);
-      if (tensor == element_bytes_.end()) tensor = element_bytes_.find(move->destination);
-      if (move->elements == 1 || tensor == element_bytes_.end()) return node;
-      return with_comment(by_elements(*move, tensor->second), *node);
-    }
-    tile::Node copy = *node;
-    tile::change_children(copy, [&](NodePtr& child) { child = rewritten(child); });
-    return std::make_shared<const tile::Node>(std::move(copy));
+    return tile::match(
+        *node, [&](const tile::Move& move) { return rewritten(node, move); },
+        [&](const tile::Structure auto&) {
+          return tile::map_children(node, [&](const NodePtr& child) { return rewritten(child); });
+        },
+        [&](const tile::Synchronisation auto&) { return node; },
+        [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Shuffle> auto&) { return node; });
   }
 
  private:
-  static NodePtr with_comment(const NodePtr& node, const tile::Node& from) {
-    tile::Node copy = *node;
-    copy.comment = from.comment;
-    return std::make_shared<const tile::Node>(std::move(copy));
+  NodePtr rewritten(const NodePtr& node, const tile::Move& move) const {
+    auto tensor = element_bytes_.find(move.source);
+    if (tensor == element_bytes_.end()) tensor = element_bytes_.find(move.destination);
+    if (move.elements == 1 || tensor == element_bytes_.end()) return node;
+    return tile::build::with_comment(node->comment, by_elements(move, tensor->second));
   }
 
   std::map<std::string, int64_t> element_bytes_;

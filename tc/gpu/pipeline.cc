@@ -14,23 +14,12 @@ namespace build = tile::build;
 
 namespace {
 
-/// Rewrites the expressions of a node and all below it.
-class Substitution {
- public:
-  Substitution(const std::string& variable, const Expr& value) : variable_(variable), value_(value) {}
-
-  NodePtr run(const NodePtr& node) const {
-    if (!node) return node;
-    tile::Node copy = *node;
-    tile::change_exprs(copy, [&](Expr& e) { e = hi::simplify(hi::substitute(variable_, value_, e)); });
-    tile::change_children(copy, [&](NodePtr& child) { child = run(child); });
-    return std::make_shared<const tile::Node>(std::move(copy));
-  }
-
- private:
-  const std::string& variable_;
-  const Expr& value_;
-};
+NodePtr substitute(const std::string& variable, const Expr& value, const NodePtr& node) {
+  if (!node) return node;
+  const NodePtr made =
+      tile::map_exprs(node, [&](const Expr& e) { return hi::simplify(hi::substitute(variable, value, e)); });
+  return tile::map_children(made, [&](const NodePtr& child) { return substitute(variable, value, child); });
+}
 
 }  // namespace
 
@@ -41,7 +30,7 @@ NodePtr pipelined(const Steps& steps, bool again) {
     return hi::simplify(value + loop.step * hi::make_const(loop.step.type(), ahead));
   };
   const auto fetch = [&](const Expr& at) {
-    return guarded(hi::simplify(at < loop.end), Substitution(loop.variable, at).run(copies));
+    return guarded(hi::simplify(at < loop.end), substitute(loop.variable, at, copies));
   };
   std::vector<NodePtr> parts, body;
   if (again) parts.push_back(build::barrier());
