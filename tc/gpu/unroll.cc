@@ -22,58 +22,33 @@ class Unroller {
 
   Result run(const NodePtr& node) const {
     if (!node) return {node};
-    return std::visit([&](const auto& spec) { return visit(spec, node); }, node->node);
+    Result all;
+    all.node = tile::map_children(node, [&](const NodePtr& child) {
+      const Result one = run(child);
+      all.copies = std::max(all.copies, one.copies);
+      all.has_loop = all.has_loop || one.has_loop;
+      return one.node;
+    });
+    tile::match(
+        *all.node, [&](const tile::For& loop) { decide(loop, all); },
+        [](const tile::OneOf<tile::Sequence, tile::If, tile::Let, tile::Allocate> auto&) {},
+        [](const tile::Synchronisation auto&) {}, [](const tile::Spec auto&) {});
+    return all;
   }
 
  private:
-  template <typename Spec>
-  Result visit(const Spec&, const NodePtr& node) const {
-    return {node};
-  }
-  Result visit(const tile::Sequence& s, const NodePtr& node) const {
-    Result all;
-    tile::Sequence copy;
-    for (const NodePtr& child : s.children) {
-      const Result one = run(child);
-      copy.children.push_back(one.node);
-      all.copies = std::max(all.copies, one.copies);
-      all.has_loop = all.has_loop || one.has_loop;
-    }
-    return with(all, std::move(copy), node);
-  }
-  Result visit(const tile::If& s, const NodePtr& node) const {
-    const Result a = run(s.then_case), b = run(s.else_case);
-    return with({nullptr, std::max(a.copies, b.copies), a.has_loop || b.has_loop},
-                tile::If{s.condition, a.node, b.node}, node);
-  }
-  Result visit(const tile::Let& s, const NodePtr& node) const {
-    const Result one = run(s.body);
-    return with(one, tile::Let{s.name, s.value, one.node}, node);
-  }
-  Result visit(const tile::Allocate& s, const NodePtr& node) const {
-    const Result one = run(s.body);
-    return with(one, tile::Allocate{s.tensor, one.node}, node);
-  }
-  Result visit(const tile::For& s, const NodePtr& node) const {
-    Result one = run(s.body);
-    tile::For copy = s;
-    copy.body = one.node;
-    const auto length = hi::simplify(s.end - s.begin);
-    const int64_t *extent = hi::as_const_int(length), *step = hi::as_const_int(s.step);
+  void decide(tile::For loop, Result& result) const {
+    const auto length = hi::simplify(loop.end - loop.begin);
+    const int64_t *extent = hi::as_const_int(length), *step = hi::as_const_int(loop.step);
     const int64_t trips = extent && step ? std::max<int64_t>((*extent + *step - 1) / *step, 1) : most_ + 1;
-    const bool fits = !one.has_loop && trips <= most_ / one.copies;
-    if (fits || s.unrolled) {
-      copy.unrolled = true;
-      one.copies *= trips;
-    } else {
-      one.has_loop = true;
+    const bool fits = !result.has_loop && trips <= most_ / result.copies;
+    if (!fits && !loop.unrolled) {
+      result.has_loop = true;
+      return;
     }
-    return with(one, std::move(copy), node);
-  }
-
-  static Result with(Result result, auto spec, const NodePtr& node) {
-    result.node = make_node(std::move(spec), node->comment);
-    return result;
+    loop.unrolled = true;
+    result.copies *= trips;
+    result.node = make_node(std::move(loop), result.node->comment);
   }
 
   int64_t most_;
