@@ -80,15 +80,20 @@ class Loop {
 };
 
 bool Loop::collect(const NodePtr& node) {
-  if (const auto* sequence = std::get_if<tile::Sequence>(&node->node)) {
-    return std::all_of(sequence->children.begin(), sequence->children.end(),
-                       [this](const NodePtr& child) { return collect(child); });
-  }
-  const auto* store = std::get_if<tile::Store>(&node->node);
-  if (store == nullptr) return false;
-  stores_.push_back(store);
-  written_.insert(store->tensor);
-  return true;
+  return tile::match(
+      *node,
+      [&](const tile::Sequence& n) {
+        return std::all_of(n.children.begin(), n.children.end(),
+                           [this](const NodePtr& child) { return collect(child); });
+      },
+      [&](const tile::Store& n) {
+        stores_.push_back(&n);
+        written_.insert(n.tensor);
+        return true;
+      },
+      [](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate> auto&) { return false; },
+      [](const tile::OneOf<tile::Atomic, tile::Move, tile::Shuffle> auto&) { return false; },
+      [](const tile::Synchronisation auto&) { return false; });
 }
 
 /// Whether an element's offset is a multiple of the vector.
@@ -252,41 +257,33 @@ class Vectorizer {
   Vectorizer(const ir::Program& program, Names& names) : program_(program), names_(names) {}
 
   NodePtr run(const NodePtr& node) {
-    return node ? std::visit([&](const auto& spec) { return visit(spec, node); }, node->node) : node;
+    if (!node) return node;
+    return tile::match(
+        *node, [&](const tile::For& n) { return visit(n, node); }, [&](const tile::Let& n) { return visit(n, node); },
+        [&](const tile::OneOf<tile::Sequence, tile::If, tile::Allocate> auto&) { return children(node); },
+        [&](const tile::Synchronisation auto&) { return node; }, [&](const tile::Spec auto&) { return node; });
   }
 
  private:
-  template <typename Spec>
-  NodePtr visit(const Spec&, const NodePtr& node) {
-    return node;
+  NodePtr children(const NodePtr& node) {
+    return tile::map_children(node, [&](const NodePtr& child) { return run(child); });
   }
-  NodePtr visit(const tile::Sequence& s, const NodePtr&) {
-    std::vector<NodePtr> children;
-    for (const NodePtr& child : s.children) children.push_back(run(child));
-    return sequence(std::move(children));
-  }
-  NodePtr visit(const tile::For& s, const NodePtr&) {
+  NodePtr visit(const tile::For& s, const NodePtr& node) {
     int64_t elements = 0;
     if (is_vector_loop(s, elements)) {
       if (NodePtr result = Loop(s, elements, program_, multiples_, names_).run()) return result;
     }
-    tile::For changed = s;
     const int64_t* step = hi::as_const_int(s.step);
     const hi::ModulusRemainder begin = hi::modulus_remainder(s.begin, multiples_);
     const int64_t modulus = step == nullptr ? 1 : std::gcd(*step, begin.modulus);
     const hi::ScopedBinding<hi::ModulusRemainder> known(multiples_, s.variable,
                                                         {modulus, modulus == 0 ? 0 : begin.remainder % modulus});
-    changed.body = run(s.body);
-    return make_node(std::move(changed));
+    return children(node);
   }
-  NodePtr visit(const tile::If& s, const NodePtr&) {
-    return make_node(tile::If{s.condition, run(s.then_case), run(s.else_case)});
-  }
-  NodePtr visit(const tile::Let& s, const NodePtr&) {
+  NodePtr visit(const tile::Let& s, const NodePtr& node) {
     const hi::ScopedBinding<hi::ModulusRemainder> known(multiples_, s.name, hi::modulus_remainder(s.value, multiples_));
-    return make_node(tile::Let{s.name, s.value, run(s.body)});
+    return children(node);
   }
-  NodePtr visit(const tile::Allocate& s, const NodePtr&) { return make_node(tile::Allocate{s.tensor, run(s.body)}); }
 
   const ir::Program& program_;
   Names& names_;
