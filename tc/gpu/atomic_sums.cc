@@ -106,38 +106,35 @@ class Stores {
   explicit Stores(const std::string& tensor) : tensor_(tensor) {}
 
   int most(const NodePtr& node) {
-    return node ? std::visit([&](const auto& spec) { return count(spec); }, node->node) : 0;
+    if (!node) return 0;
+    int result = 0;
+    const auto add = [&](const NodePtr& child) { result += most(child); };
+    tile::match(
+        *node, [&](const tile::OneOf<tile::Sequence, tile::Allocate> auto&) { tile::for_each_child(*node, add); },
+        [&](const tile::If& n) {
+          result = most(n.then_case);
+          result = std::max(result, most(n.else_case));
+        },
+        [&](const tile::Let& n) {
+          lets_[n.name] = hi::substitute(lets_, n.value);
+          add(n.body);
+        },
+        [&](const tile::For& n) {
+          loops_.push_back(n.variable);
+          add(n.body);
+          loops_.pop_back();
+        },
+        [](const tile::Synchronisation auto&) {},
+        [&](const tile::Spec auto&) {
+          tile::for_each_access(*node, [&](const tile::NodeAccess& access) {
+            if (access.is_write && access.tensor == tensor_) result += of(access.subscripts);
+          });
+        });
+    return result;
   }
 
  private:
   static constexpr int kMany = 2;
-
-  template <typename Spec>
-  int count(const Spec&) {
-    return 0;
-  }
-  int count(const tile::Sequence& s) {
-    int result = 0;
-    for (const NodePtr& child : s.children) result += most(child);
-    return result;
-  }
-  int count(const tile::If& s) {
-    const int taken = most(s.then_case);
-    return std::max(taken, most(s.else_case));
-  }
-  int count(const tile::Let& s) {
-    lets_[s.name] = hi::substitute(lets_, s.value);
-    return most(s.body);
-  }
-  int count(const tile::Allocate& s) { return most(s.body); }
-  int count(const tile::For& s) {
-    loops_.push_back(s.variable);
-    const int result = most(s.body);
-    loops_.pop_back();
-    return result;
-  }
-  int count(const tile::Store& s) { return s.tensor == tensor_ ? of(s.subscripts) : 0; }
-  int count(const tile::Move& s) { return s.destination == tensor_ ? of(s.destination_subscripts) : 0; }
 
   int of(const std::vector<Expr>& subscripts) const {
     const bool differ = std::all_of(loops_.begin(), loops_.end(), [&](const std::string& loop) {
@@ -230,7 +227,13 @@ class Updates {
 
   NodePtr run(const NodePtr& node) const {
     if (!node) return node;
-    return std::visit([&](const auto& spec) { return changed(spec, node); }, node->node);
+    return tile::match(
+        *node, [&](const tile::OneOf<tile::Store, tile::Move> auto& n) { return changed(n, node); },
+        [&](const tile::Structure auto&) {
+          return tile::map_children(node, [&](const NodePtr& child) { return run(child); });
+        },
+        [&](const tile::Synchronisation auto&) { return node; },
+        [&](const tile::OneOf<tile::Atomic, tile::Shuffle> auto&) { return node; });
   }
 
  private:
@@ -250,29 +253,6 @@ class Updates {
     return subscripts;
   }
 
-  template <typename Spec>
-  NodePtr changed(const Spec&, const NodePtr& node) const {
-    return node;
-  }
-  NodePtr changed(const tile::Sequence& s, const NodePtr& node) const {
-    tile::Sequence copy = s;
-    for (NodePtr& child : copy.children) child = run(child);
-    return make_node(std::move(copy), node->comment);
-  }
-  NodePtr changed(const tile::For& s, const NodePtr& node) const {
-    tile::For copy = s;
-    copy.body = run(s.body);
-    return make_node(std::move(copy), node->comment);
-  }
-  NodePtr changed(const tile::If& s, const NodePtr& node) const {
-    return make_node(tile::If{s.condition, run(s.then_case), run(s.else_case)}, node->comment);
-  }
-  NodePtr changed(const tile::Let& s, const NodePtr& node) const {
-    return make_node(tile::Let{s.name, s.value, run(s.body)}, node->comment);
-  }
-  NodePtr changed(const tile::Allocate& s, const NodePtr& node) const {
-    return make_node(tile::Allocate{s.tensor, run(s.body)}, node->comment);
-  }
   NodePtr changed(const tile::Store& s, const NodePtr& node) const {
     const PartialSum* sum = find(s.tensor);
     return sum ? make_node(tile::Atomic{sum->result, moved(*sum, s.subscripts), sum->op, s.value}) : node;
