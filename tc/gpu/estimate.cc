@@ -32,11 +32,11 @@ class Counter {
   explicit Counter(const tile::Kernel& kernel) : threads_(static_cast<double>(kernel.block[0])) {
     for (const tile::Tensor& tensor : kernel.tensors) tensors_[tensor.name] = &tensor;
     tile::for_each_node(kernel.body, [&](const tile::Node& node) {
-      if (const auto* allocate = std::get_if<tile::Allocate>(&node.node)) {
-        tensors_[allocate->tensor.name] = &allocate->tensor;
-        if (allocate->tensor.memory == tile::Memory::kRegister) {
-          registers += static_cast<double>(allocate->tensor.elements()) * allocate->tensor.type.bytes() / 4;
-        }
+      const tile::Tensor* tensor = tile::allocated_tensor(node);
+      if (!tensor) return;
+      tensors_[tensor->name] = tensor;
+      if (tensor->memory == tile::Memory::kRegister) {
+        registers += static_cast<double>(tensor->elements()) * tensor->type.bytes() / 4;
       }
     });
     visit(kernel.body, 1);
@@ -49,7 +49,14 @@ class Counter {
  private:
   void visit(const tile::NodePtr& node, double times) {
     if (!node) return;
-    std::visit([&](const auto& n) { visit(n, times); }, node->node);
+    tile::match(
+        *node, [&](const tile::Structure auto& n) { visit(n, times); },
+        [&](const tile::OneOf<tile::Move, tile::Shuffle, tile::Barrier, tile::WaitGroup> auto& n) { visit(n, times); },
+        [&](const tile::OneOf<tile::Store, tile::Atomic> auto& n) {
+          count(n.value, times);
+          access(n.tensor, n.subscripts, 1, times, false);
+        },
+        [](const tile::OneOf<tile::WaitForKernels, tile::StartNextKernel, tile::CommitGroup> auto&) {});
   }
 
   void visit(const tile::Sequence& sequence, double times) {
@@ -73,10 +80,6 @@ class Counter {
     waiting_ = false;
   }
 
-  void visit(const tile::WaitForKernels&, double) {}
-  void visit(const tile::StartNextKernel&, double) {}
-  void visit(const tile::CommitGroup&, double) {}
-
   /// Reads of an unrolled loop are asked for at once; those of another wait for its turns.
   void visit(const tile::For& loop, double times) {
     const double trips = trips_of(loop);
@@ -98,16 +101,6 @@ class Counter {
     const Expr trips = hi::simplify((loop.end - loop.begin + loop.step - 1) / loop.step);
     const int64_t* constant = hi::as_const_int(trips);
     return constant ? static_cast<double>(std::max<int64_t>(*constant, 0)) : kUnknownTrips;
-  }
-
-  void visit(const tile::Store& store, double times) {
-    count(store.value, times);
-    access(store.tensor, store.subscripts, 1, times, false);
-  }
-
-  void visit(const tile::Atomic& atomic, double times) {
-    count(atomic.value, times);
-    access(atomic.tensor, atomic.subscripts, 1, times, false);
   }
 
   void visit(const tile::Move& move, double times) {
