@@ -67,17 +67,20 @@ class KernelPrinter {
     for (const tile::Tensor& tensor : kernel_.tensors) need_type(tensor.type);
     for (const tile::Scalar& scalar : kernel_.scalars) need_type(scalar.type);
     tile::for_each_node(kernel_.body, [&](const tile::Node& node) {
-      if (const auto* allocate = std::get_if<tile::Allocate>(&node.node)) {
-        need_type(allocate->tensor.type);
-        exprs_.declare(allocate->tensor);
-      } else if (const auto* move = std::get_if<tile::Move>(&node.node); move && move->elements > 1) {
-        aligned_.insert(move->destination);
-        aligned_.insert(move->source);
-      } else if (std::holds_alternative<tile::Shuffle>(node.node)) {
-        shuffles_ = true;
-      } else if (const auto* barrier = std::get_if<tile::Barrier>(&node.node)) {
-        shuffles_ = shuffles_ || barrier->scope == tile::Barrier::Scope::kWarp;
-      }
+      tile::match(
+          node,
+          [&](const tile::Allocate& n) {
+            need_type(n.tensor.type);
+            exprs_.declare(n.tensor);
+          },
+          [&](const tile::Move& n) {
+            if (n.elements > 1) aligned_.insert({n.destination, n.source});
+          },
+          [&](const tile::Shuffle&) { shuffles_ = true; },
+          [&](const tile::Barrier& n) { shuffles_ |= n.scope == tile::Barrier::Scope::kWarp; },
+          [](const tile::OneOf<tile::Sequence, tile::For, tile::If, tile::Let, tile::Store, tile::Atomic> auto&) {},
+          [](const tile::OneOf<tile::CommitGroup, tile::WaitGroup, tile::WaitForKernels, tile::StartNextKernel> auto&) {
+          });
     });
   }
 
@@ -141,7 +144,7 @@ class KernelPrinter {
   void write(const tile::NodePtr& node, bool tail) {
     if (!node) return;
     if (!node->comment.empty()) comment(node->comment);
-    std::visit([&](const auto& n) { write(n, tail); }, node->node);
+    tile::match(*node, [&](const auto& n) -> decltype(write(n, true)) { write(n, tail); });
   }
 
   void comment(const std::string& text) {

@@ -32,9 +32,8 @@ std::map<std::string, int> alignments_of(const tile::Flow& flow) {
 }
 
 bool waits(const tile::Flow& flow) {
-  return std::any_of(flow.leaves.begin(), flow.leaves.end(), [](const tile::Leaf& leaf) {
-    return std::holds_alternative<tile::WaitForKernels>(leaf.node->node);
-  });
+  return std::any_of(flow.leaves.begin(), flow.leaves.end(),
+                     [](const tile::Leaf& leaf) { return tile::order_of(*leaf.node) == tile::Order::kKernels; });
 }
 
 KernelArgument tensor_argument(LaunchPlan& plan, const tile::Tensor& tensor, int alignment) {
