@@ -75,9 +75,6 @@ void visit_exprs(AnyNode& node, F f) {
 
 }  // namespace
 
-void change_children(Node& node, const std::function<void(NodePtr&)>& change) { visit_children(node, change); }
-void change_exprs(Node& node, const std::function<void(Halide::Expr&)>& change) { visit_exprs(node, change); }
-
 void for_each_child(const Node& node, const std::function<void(const NodePtr&)>& visit) { visit_children(node, visit); }
 
 NodePtr map_children(const NodePtr& node, const std::function<NodePtr(const NodePtr&)>& map) {

@@ -184,11 +184,6 @@ decltype(auto) match(AnyNode& node, Cases... cases) {
   return std::visit(visitor, node.node);
 }
 
-/// Calls `change` for each child of a node, in order of the text; a branch may have none (null).
-void change_children(Node& node, const std::function<void(NodePtr&)>& change);
-/// Calls `change` for each expression of the node itself.
-void change_exprs(Node& node, const std::function<void(Halide::Expr&)>& change);
-
 /// Calls `visit` for each child of a node, in order of the text; a branch may have none (null).
 void for_each_child(const Node& node, const std::function<void(const NodePtr&)>& visit);
 /// The node with others in the place of its children; itself if they are the same.
