@@ -7,7 +7,6 @@
 namespace tc::gpu {
 namespace {
 
-namespace hi = Halide::Internal;
 using tile::NodePtr;
 
 class Unroller {
@@ -38,9 +37,7 @@ class Unroller {
 
  private:
   void decide(tile::For loop, Result& result) const {
-    const auto length = hi::simplify(loop.end - loop.begin);
-    const int64_t *extent = hi::as_const_int(length), *step = hi::as_const_int(loop.step);
-    const int64_t trips = extent && step ? std::max<int64_t>((*extent + *step - 1) / *step, 1) : most_ + 1;
+    const int64_t trips = std::max<int64_t>(tile::constant_trips(loop).value_or(most_ + 1), 1);
     const bool fits = !result.has_loop && trips <= most_ / result.copies;
     if (!fits && !loop.unrolled) {
       result.has_loop = true;

@@ -97,15 +97,6 @@ class Walk {
     return found == loops_.end() ? -1 : static_cast<int>(found - loops_.begin());
   }
 
-  /// None if it is not the same number always, or too large to count to.
-  static std::optional<int> constant_trips(const For& loop) {
-    const int64_t* step = Halide::Internal::as_const_int(loop.step);
-    const Halide::Expr length = Halide::Internal::simplify(loop.end - loop.begin);
-    const int64_t* values = Halide::Internal::as_const_int(length);
-    if (!step || *step <= 0 || !values || *values <= 0) return std::nullopt;
-    return static_cast<int>(std::min<int64_t>((*values - 1) / *step + 1, Relation::kAny + 1));
-  }
-
   /// Whether a loop that the way has entered may go on, or end, after this many iterations.
   bool is_possible(const State& state, const Flow::Edge& edge) const {
     const int loop = edge.back >= 0 ? edge.back : edge.exits;
@@ -180,7 +171,7 @@ class Walk {
   bool asynchronous_;
   bool warp_barriers_;
   std::vector<int> loops_;
-  std::map<int, std::optional<int>> trips_;
+  std::map<int, std::optional<int64_t>> trips_;  ///< of loops by id
   std::deque<State> queue_;
   std::set<State> seen_;
   std::set<Meeting> meetings_;

@@ -1,11 +1,20 @@
 #include "tc/tile/program.h"
 
+#include <algorithm>
+
 #include "tc/support/round.h"
 
 namespace tc::tile {
 
 bool may_be_empty(const For& loop) {
   return !Halide::Internal::is_const_one(Halide::Internal::simplify(loop.begin < loop.end));
+}
+
+std::optional<int64_t> constant_trips(const For& loop) {
+  const Halide::Expr length = Halide::Internal::simplify(loop.end - loop.begin);
+  const int64_t *values = Halide::Internal::as_const_int(length), *step = Halide::Internal::as_const_int(loop.step);
+  if (!values || !step || *step <= 0) return std::nullopt;
+  return std::max<int64_t>(ceil_div(*values, *step), 0);
 }
 
 std::vector<Atomic> updates_of(const Move& move, Halide::Type type) {

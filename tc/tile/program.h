@@ -61,6 +61,8 @@ struct For {
 };
 /// True unless the loop is known to run.
 bool may_be_empty(const For& loop);
+/// How often the loop runs, if that is a constant.
+std::optional<int64_t> constant_trips(const For& loop);
 struct If {
   Halide::Expr condition;
   NodePtr then_case, else_case;
