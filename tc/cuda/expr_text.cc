@@ -68,7 +68,8 @@ bool ExprText::reads(const Expr& e) const {
     bool found = false;
     using hi::IRVisitor::visit;
     void visit(const hi::Call* c) override {
-      found |= c->call_type == hi::Call::PureExtern && c->name != "tc.floor_div" && c->name != "tc.floor_mod";
+      const bool divides = c->name == "tc.floor_div" || c->name == "tc.floor_mod" || c->name == tile::kQuotient;
+      found |= c->call_type == hi::Call::PureExtern && !divides;
       hi::IRVisitor::visit(c);
     }
   } finder;
@@ -240,10 +241,6 @@ ExprText::Text ExprText::division(const Expr& e, const Expr& a, const Expr& b, b
   const char* op = modulo ? "%" : "/";
   if (type.is_float()) {
     TC_CHECK(!modulo, "the remainder of floats has no CUDA text but fmod");
-    if (type == Halide::Float(32) && divides_often(a, b)) {
-      need(Helper::kQuotient);
-      return {fmt::format("quotient({}, {})", print(a).text, print(b).text), kAtom};
-    }
     return narrowed(type, {fmt::format("{} / {}", at(a, kProduct), at(b, kProduct + 1)), kProduct});
   }
   const std::optional<Bounds> dividend = bounds_of(a, bounds_);
@@ -256,15 +253,6 @@ ExprText::Text ExprText::division(const Expr& e, const Expr& a, const Expr& b, b
   return {
       fmt::format("{}<{}>({}, {})", modulo ? "floor_mod" : "floor_div", value_type(type), print(a).text, print(b).text),
       kAtom};
-}
-
-/// Whether loops that are laid out divide at least four values by the same one.
-bool ExprText::divides_often(const Expr& a, const Expr& b) const {
-  int64_t values = 1;
-  for (const auto& [variable, count] : unrolled_) {
-    if (hi::expr_uses_var(a, variable) && !hi::expr_uses_var(b, variable)) values *= count;
-  }
-  return values >= 4;
 }
 
 ExprText::Text ExprText::extremum(Type type, const char* name, const Expr& a, const Expr& b) {
@@ -360,6 +348,10 @@ ExprText::Text ExprText::integer_call(const hi::Call& c) {
 
 ExprText::Text ExprText::float_call(const hi::Call& c) {
   const Type type = c.args[0].type().is_float() ? c.args[0].type() : c.args.back().type();
+  if (c.name == tile::kQuotient) {
+    need(Helper::kQuotient);
+    return {"quotient(" + arguments(c.args) + ")", kAtom};
+  }
   if (c.name == "fdivide") {
     return narrowed(type, {fmt::format("{} / {}", at(c.args[0], kProduct), at(c.args[1], kProduct + 1)), kProduct});
   }

@@ -5,7 +5,6 @@
 #include <map>
 #include <set>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tc/cuda/bounds.h"
@@ -37,10 +36,6 @@ class ExprText {
   /// A value that a statement stores, as it stands in memory.
   std::string value_in_memory(const Halide::Expr& e);
 
-  /// What is printed until leave_unrolled() is laid out for so many values of the variable.
-  void enter_unrolled(const std::string& variable, int64_t values) { unrolled_.emplace_back(variable, values); }
-  void leave_unrolled() { unrolled_.pop_back(); }
-
   void declare(const std::string& variable, Halide::Type type, std::optional<Bounds> bounds);
   void declare(const tile::Tensor& tensor) { tensors_[tensor.name] = &tensor; }
 
@@ -71,7 +66,6 @@ class ExprText {
   Text cast_to_float(Halide::Type from, Halide::Type to, const std::string& text);
   Text arithmetic(Halide::Type type, char op, const Halide::Expr& a, const Halide::Expr& b);
   Text division(const Halide::Expr& e, const Halide::Expr& a, const Halide::Expr& b, bool modulo);
-  bool divides_often(const Halide::Expr& a, const Halide::Expr& b) const;
   Text extremum(Halide::Type type, const char* name, const Halide::Expr& a, const Halide::Expr& b);
   Text opaque_one_of(const Halide::Expr& a, const Halide::Expr& b, const Text& text);
   Text infix(const char* op, int level, const Halide::Expr& a, const Halide::Expr& b);
@@ -93,7 +87,6 @@ class ExprText {
   VariableBounds bounds_;
   std::set<Helper> helpers_;
   std::set<std::string> places_;
-  std::vector<std::pair<std::string, int64_t>> unrolled_;
   bool wraps_ = false;
 };
 

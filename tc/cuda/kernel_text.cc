@@ -185,17 +185,8 @@ class KernelPrinter {
     exprs_.declare(loop.variable, type, values);
     if (loop.unrolled) line("#pragma unroll");
     line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", value_type(type), name, begin, name, end, step));
-    if (loop.unrolled) exprs_.enter_unrolled(loop.variable, values_of(loop));
     block(loop.body);
-    if (loop.unrolled) exprs_.leave_unrolled();
     line("}");
-  }
-
-  static int64_t values_of(const tile::For& loop) {
-    const Expr length = Halide::Internal::simplify(loop.end - loop.begin);
-    const int64_t *extent = Halide::Internal::as_const_int(length), *step = Halide::Internal::as_const_int(loop.step);
-    TC_CHECK(extent != nullptr && step != nullptr, "the trip count of '{}' is not constant", loop.variable);
-    return (*extent + *step - 1) / *step;
   }
 
   void write(const tile::If& branch, bool) {

@@ -28,6 +28,7 @@
 #include "tc/support/check.h"
 #include "tc/support/identifier.h"
 #include "tc/tile/promise.h"
+#include "tc/tile/shared_divisors.h"
 
 namespace tc::gpu {
 namespace {
@@ -292,6 +293,7 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
   mapping.edges = edges_between(scop, mapping.kernels);
   mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
   if (element_aligned) mapping.program = element_moves(std::move(mapping.program));
+  mapping.program = tile::share_divisors(std::move(mapping.program));
   mapping.program =
       tile::promise(std::move(mapping.program), {.readonly_cache = options.use_readonly_cache.value_or(true)});
   return std::move(mapping);

@@ -17,6 +17,7 @@
 #include "tc/poly/schedule.h"
 #include "tc/support/identifier.h"
 #include "tc/tile/certificate.h"
+#include "tc/tile/shared_divisors.h"
 #include "tc/tile/verify.h"
 
 namespace tc::gpu {
@@ -349,7 +350,7 @@ Result<Mapping> Schedule::lower(const Device& device, const tile::PromiseOptions
     }
     mapping.edges = edges_between(scop_, mapping.kernels);
     mapping.program.workspace = workspace_of(scop_, mapping.program.kernels);
-    mapping.program = tile::promise(std::move(mapping.program), promises);
+    mapping.program = tile::promise(tile::share_divisors(std::move(mapping.program)), promises);
     TC_TRY_VOID(check_program(mapping.program, device));
     return mapping;
   });

@@ -394,6 +394,7 @@ int ExprCompiler::choose(const Expr& condition, const Expr& if_true, const Expr&
 int ExprCompiler::call(const hi::Call* op) {
   if (tensors_.count(op->name)) return load(op);
   if (op->is_intrinsic(hi::Call::if_then_else)) return choose(op->args.at(0), op->args.at(1), op->args.at(2));
+  if (op->name == kQuotient) return arithmetic(Op::kDivide, Op::kDivideFloat, op->args.at(0), op->args.at(1));
   const ScalarType type = ir::from_halide(op->type);
   if (op->name == "select") {
     const int condition = compile(op->args.at(0));

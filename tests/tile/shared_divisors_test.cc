@@ -1,0 +1,82 @@
+#include "tc/tile/shared_divisors.h"
+
+#include <gtest/gtest.h>
+
+#include "kernels.h"
+#include "tc/tile/print.h"
+#include "tc/tile/verify.h"
+
+namespace tc::tile {
+namespace {
+
+using namespace build;
+
+/// y(i, t) = value in a loop over i that is unrolled `extent` times, by 32 threads.
+Program loop_of(const Expr& value, int extent, bool lay_out = true) {
+  const Tensor x = global("x", Halide::Float(32), Layout::row_major({extent, 32}));
+  const Tensor z = global("z", Halide::Float(32), Layout::row_major({32}));
+  const Tensor y = global("y", value.type(), Layout::row_major({extent, 32}), true);
+  Kernel kernel;
+  kernel.name = "divide";
+  kernel.block = {32, 1, 1};
+  kernel.tensors = {x, z, y};
+  const NodePtr body = store(y, {var("i"), thread_x()}, value);
+  kernel.body = lay_out ? unrolled("i", 0, extent, body) : for_loop("i", 0, extent, body);
+  return {"divide", {kernel}, {}, ""};
+}
+
+/// The statements of a program, one a line.
+std::string statements(const Program& program) {
+  std::string text;
+  for_each_node(program.kernels[0].body, [&](const Node& node) {
+    match(
+        node, [&](const Store&) { text += node_text(node) + "\n"; }, [](const OneOf<Atomic, Move, Shuffle> auto&) {},
+        [](const Structure auto&) {}, [](const Synchronisation auto&) {});
+  });
+  return text;
+}
+
+class SharedDivisors : public ::testing::Test {
+ protected:
+  Tensor x_ = global("x", Halide::Float(32), Layout::row_major({8, 32}));
+  Tensor z_ = global("z", Halide::Float(32), Layout::row_major({32}));
+  Expr own_ = read(x_, {var("i"), thread_x()});
+  Expr shared_ = read(z_, {thread_x()});
+  const std::string divided_ = "y(i, thread_x) = x(i, thread_x) / z(thread_x)\n";
+};
+
+TEST_F(SharedDivisors, FourUnrolledValuesShareOne) {
+  EXPECT_EQ(statements(share_divisors(loop_of(own_ / shared_, 4))),
+            "y(i, thread_x) = tc.quotient(x(i, thread_x), z(thread_x))\n");
+  EXPECT_EQ(statements(share_divisors(loop_of(own_ / shared_, 3))), divided_);
+  EXPECT_EQ(statements(share_divisors(loop_of(own_ / shared_, 8, false))), divided_) << "a loop stays one";
+}
+
+TEST_F(SharedDivisors, NotADivisorOfEachValue) {
+  EXPECT_EQ(statements(share_divisors(loop_of(shared_ / own_, 8))), "y(i, thread_x) = z(thread_x) / x(i, thread_x)\n");
+  EXPECT_EQ(statements(share_divisors(loop_of(shared_ / 3.0f, 8))), "y(i, thread_x) = z(thread_x) / 3.0\n");
+}
+
+TEST_F(SharedDivisors, OnlyOfSinglePrecision) {
+  const Expr wide = Halide::cast(Halide::Float(64), own_) / Halide::cast(Halide::Float(64), shared_);
+  const Program program = loop_of(wide, 8);
+  EXPECT_EQ(statements(share_divisors(program)), statements(program));
+}
+
+/// The simulator divides, the verifier knows the call, and nothing but the division is another.
+TEST_F(SharedDivisors, IsTheDivision) {
+  const Program plain = loop_of(own_ / shared_ + 1.0f, 8), shared = share_divisors(plain);
+  EXPECT_NE(statements(shared), statements(plain));
+  EXPECT_EQ(verify(shared).faults, std::vector<std::string>{});
+  Sample sample{shared, {}, "y", {}};
+  for (int i = 0; i < 32; ++i) sample.inputs["z"].push_back(static_cast<float>(i) + 0.3f);
+  for (int i = 0; i < 8 * 32; ++i) {
+    const float x = static_cast<float>(i) - 77.0f;
+    sample.inputs["x"].push_back(x);
+    sample.expected.push_back(x / sample.inputs["z"][static_cast<size_t>(i % 32)] + 1.0f);
+  }
+  EXPECT_EQ(complaint(sample), "");
+}
+
+}  // namespace
+}  // namespace tc::tile
