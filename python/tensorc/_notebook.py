@@ -78,7 +78,9 @@ def html_of_program(program: Program) -> str:
         report = json.loads(_core.check(program.source, "tc", {}, {}, {}, True, TIME_LIMIT_MS)) if known else {}
     except _core.Error:
         report = {}
-    for definition in _editor.defs_of(report):
+    shown_defs = list(_editor.defs_of(report))
+    is_open = " open" if len(shown_defs) <= 2 else ""
+    for definition in shown_defs:
         name = definition["generic"] or definition["def"]
         shown = "" if not definition["generic"] else f" (ranges of <code>{html.escape(definition['def'])}</code>)"
         tensors = table(["tensor", "role", "type", "shape"],
@@ -86,7 +88,7 @@ def html_of_program(program: Program) -> str:
                          for tensor in definition["tensors"]])
         ranges = table(["statement", "index", "", "range", "ends by"], range_rows(definition))
         needs = "".join(f"<li>a call needs: {html.escape(one['sentence'])}</li>" for one in definition["preconditions"])
-        parts.append(f"<details><summary><code>{html.escape(name)}</code>{shown}</summary>{tensors}{ranges}"
+        parts.append(f"<details{is_open}><summary><code>{html.escape(name)}</code>{shown}</summary>{tensors}{ranges}"
                      f"{f'<ul>{needs}</ul>' if needs else ''}</details>")
     for one in report.get("diagnostics", ()):
         parts.append(f"<p>{html.escape(one['severity'])}: {html.escape(one['message'])}</p>")
