@@ -21,7 +21,7 @@ from typing import Any, Callable
 import torch
 from torch.autograd import forward_ad
 
-from . import CpuOptions, Error, MappingOptions, Program, Signature, TensorSpec, __version__, _extents
+from . import CpuOptions, Error, MappingOptions, Program, Signature, TensorSpec, __version__, _batch, _extents
 
 __all__ = ["Operator", "op"]
 
@@ -54,7 +54,8 @@ class Operator:
     digest = ""
     _made_by: tuple[Any, ...] = ()
 
-    def __init__(self, program: Program, entry: str, name: str, gradient: "Callable[[], _Gradient | str]") -> None:
+    def __init__(self, program: Program, entry: str, name: str, gradient: "Callable[[], _Gradient | str]",
+                 has_derived_gradient: bool = True) -> None:
         self.program = program
         self.entry = entry
         self.name = f"{_NAMESPACE}::{name}"
@@ -71,7 +72,13 @@ class Operator:
         _library.define(name + self._schema(), tags=(torch.Tag.pt2_compliant_tag,))
         for key in ("CPU", "CUDA"):
             _library.impl(name, self._run, key)
+        for key in ("AutocastCPU", "AutocastCUDA"):
+            _library.impl(name, functools.partial(self._run_cast, torch._C.DispatchKeySet(getattr(torch._C.DispatchKey, key))),
+                          key)
         torch.library.register_fake(self.name, self._infer, lib=_library)
+        if has_derived_gradient:  # a gradient that is given is of the def without a batch
+            self._batched: dict[frozenset[str], tuple[Operator, set[str]]] = {}
+            torch.library.register_vmap(self.name, self._run_batch, lib=_library)
         torch.library.register_autograd(self.name, _backward(self, gradient),
                                         setup_context=_save(self, gradient), lib=_library)
         self.overload: Callable[..., Any] = getattr(getattr(torch.ops, _NAMESPACE), name).default
@@ -105,6 +112,46 @@ class Operator:
         copies = {p.name: a.clone(memory_format=torch.contiguous_format)
                   for p, a in zip(self._updated, given[count:])}
         return self._function(*given[:count], out=[copies.get(r.name) for r in self.signature.results])
+
+    def _run_cast(self, keys: Any, *args: Any) -> Any:
+        """Under torch.autocast: with floating arguments of the types that the text says, and of one type for each type
+        variable. Those of float64 stay as they are, as PyTorch's own operators leave them."""
+        with torch._C._ExcludeDispatchKeyGuard(keys):
+            return self.overload(*self._cast(args))
+
+    def _cast(self, args: tuple[Any, ...]) -> list[Any]:
+        arguments = list(zip([*self.signature.parameters, *self._updated], args))
+        floating = [isinstance(a, torch.Tensor) and a.is_floating_point() and a.dtype != torch.float64
+                    for _, a in arguments]
+        widest: dict[str, torch.dtype] = {}
+        for (p, a), is_cast in zip(arguments, floating):
+            if is_cast and p.type_variable:
+                widest[p.type_variable] = torch.promote_types(a.dtype, widest.get(p.type_variable, a.dtype))
+        return [a.to(widest.get(p.type_variable, _DTYPES[p.dtype])) if is_cast and _DTYPES[p.dtype].is_floating_point else a
+                for (p, a), is_cast in zip(arguments, floating)]
+
+    def _run_batch(self, info: Any, in_dims: tuple[int | None, ...], *args: Any) -> Any:
+        """Under torch.vmap: the operator of the def that has one index more."""
+        moved = [a if d is None else a.movedim(d, 0) for a, d in zip(args, in_dims)]
+        operator, wide = self._over_batch(frozenset(
+            name for name, d in zip(self.arguments, in_dims) if d is not None))
+        # What an update makes is of the whole batch.
+        moved = [a.expand(info.batch_size, *a.shape) if d is None and name in wide else a
+                 for name, a, d in zip(self.arguments, moved, in_dims)]
+        dims = tuple(0 if name in wide else None for name in self.results)
+        return operator.overload(*moved), dims if len(dims) > 1 else dims[0]
+
+    def _over_batch(self, names: frozenset[str]) -> "tuple[Operator, set[str]]":
+        with _registering:
+            if names not in self._batched:
+                text, wide = _batch.batched(self.program.source, self.entry, names)
+                # Options are for shapes without a batch.
+                given = self.program._arguments
+                strict = [given[kind] is not None and given[kind].strict for kind in ("options", "mapping")]
+                operator = op(text, self.entry, options=CpuOptions(strict=strict[0]),
+                              mapping=MappingOptions(strict=strict[1]), check_bounds=given["check_bounds"])
+                self._batched[names] = operator, wide
+            return self._batched[names]
 
     def _infer(self, *args: Any) -> Any:
         shapes = self._symbolic_shapes(args) or self._shapes(args)
@@ -311,7 +358,11 @@ def op(source: str, entry: str = "", *, backward: str | None = None, backward_en
     the gradient is derived (tensorc.gradient); where it cannot be, a backward pass through the operator is an error that
     says why. Second derivatives are those of the gradient's def, derived when they are asked for (create_graph=True).
     `name` is by default the def's with a digest of the text; the same text and options give the same operator.
-    `check_bounds` is as in tensorc.define(). Raises Error.
+    `check_bounds` is as in tensorc.define().
+
+    Under torch.autocast, floating arguments are cast to the types that the text says, and those of one type variable to
+    the widest of them. torch.vmap runs the def with one index more, which is another operator; one with `backward=` runs
+    for one element of the batch after the other. Raises Error.
 
     >>> import torch
     >>> tensorc.torch.op("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }")(torch.ones(3), 2.0)
@@ -336,7 +387,7 @@ def op(source: str, entry: str = "", *, backward: str | None = None, backward_en
             return _operators[full]
         gradient = _gradient(program, entry, full, backward, backward_entry, how,
                              "give tensorc.torch.op() the TC that computes it, as backward=.")
-        operator = Operator(program, entry, full, lambda: gradient)
+        operator = Operator(program, entry, full, lambda: gradient, backward is None)
         operator.digest, operator._made_by = digest, made_by
         _operators[full] = operator
         return operator
