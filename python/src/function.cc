@@ -8,6 +8,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "interrupt.h"
+#include "request.h"
 
 namespace nb = nanobind;
 
@@ -255,12 +256,20 @@ std::shared_ptr<Compiled> Function::find(const Arguments& arguments) {
   }
 }
 
+void Function::make(Compiled& compiled, const Arguments& arguments) const {
+  const api::Request request = request_of(arguments);
+  if (!choices_.maker.is_valid()) return compiled.compile(engine_, request);
+  const nb::object made = choices_.maker(fields_of(request));
+  if (!nb::isinstance<Kernel>(made)) raise_type_error("what makes the kernels of " + signature_.entry + "() made none");
+  compiled.kernel = nb::cast<const Kernel&>(made).get();
+}
+
 /// With the GIL until others see that the kernel is being compiled.
 std::shared_ptr<Compiled> Function::compile_for(const std::vector<int64_t>& key, const Arguments& arguments) {
   const auto compiled = std::make_shared<Compiled>();
   kernels_.emplace(key, compiled);
   try {
-    compiled->compile(engine_, request_of(arguments));
+    make(*compiled, arguments);
   } catch (...) {
     const auto entry = kernels_.find(key);
     if (entry != kernels_.end() && entry->second == compiled) kernels_.erase(entry);

@@ -20,6 +20,8 @@ struct Choices {
   options::CpuOptions cpu;
   options::MappingOptions mapping;
   bool element_aligned = false;
+  /// Of Python's: given a request's fields (request.h), it makes the Kernel for it; absent: the engine does.
+  nanobind::object maker{};
 };
 
 /// The arguments of a call, sorted: those of the signature's parameters, and arrays for results.
@@ -73,6 +75,7 @@ class Function {
   bool decides(size_t result, const View& view) const;
   void make_key(const Arguments& arguments);
   std::shared_ptr<Compiled> find(const Arguments& arguments);
+  void make(Compiled& compiled, const Arguments& arguments) const;
   std::shared_ptr<Compiled> compile_for(const std::vector<int64_t>& key, const Arguments& arguments);
 
   api::Engine engine_;

@@ -247,7 +247,7 @@ nb::object html_of(const char* what, nb::handle shown) {
 
 void bind_function(nb::module_& module) {
   nb::class_<Function>(
-      module, "Function", nb::is_weak_referenceable(),
+      module, "Function", nb::is_weak_referenceable(), nb::dynamic_attr(),
       "A def as a function of arrays: it compiles once for each set of shapes, strides, types and devices.\n"
       "\n"
       "Arguments are the def's parameters in the order of the text, or by name. Results are new arrays of the first\n"
@@ -260,13 +260,18 @@ void bind_function(nb::module_& module) {
       "Raises TypeError for what is no array, number or argument, ValueError for an array that cannot be used where it "
       "is,\n"
       "and Error for types, shapes, devices and values that do not fit the def.")
-      .def("__init__",
-           [](Function* self, const api::Engine& engine, const std::string& entry, std::optional<std::string> backend,
-              const options::CpuOptions& cpu, const options::MappingOptions& mapping, bool element_aligned) {
-             Choices choices{.backend = {}, .cpu = cpu, .mapping = mapping, .element_aligned = element_aligned};
-             if (backend) choices.backend = backend_of(*backend);
-             new (self) Function(engine, value_of(engine.signature(entry)), std::move(choices));
-           })
+      .def(
+          "__init__",
+          [](Function* self, const api::Engine& engine, const std::string& entry, std::optional<std::string> backend,
+             const options::CpuOptions& cpu, const options::MappingOptions& mapping, bool element_aligned,
+             nb::object maker) {
+            Choices choices{.backend = {}, .cpu = cpu, .mapping = mapping, .element_aligned = element_aligned};
+            if (backend) choices.backend = backend_of(*backend);
+            if (!maker.is_none()) choices.maker = std::move(maker);
+            new (self) Function(engine, value_of(engine.signature(entry)), std::move(choices));
+          },
+          nb::arg("engine"), nb::arg("entry"), nb::arg("backend").none(), nb::arg("cpu"), nb::arg("mapping"),
+          nb::arg("element_aligned"), nb::arg("maker").none() = nb::none())
       .def("__repr__", [](const Function& self) { return "<tensorc.Function " + text_of(self.signature()) + ">"; })
       .def_prop_ro("__signature__", [](nb::handle self) { return shown_signature(self); })
       .def("_repr_html_", [](nb::handle self) { return html_of("html_of_function", self); })
@@ -304,6 +309,12 @@ void bind_function(nb::module_& module) {
           "Allocates what runs on a stream need, before the first that a graph captures; nothing on the CPU. The "
           "stream is its address. Raises Error where there is no memory.")
       .def_prop_ro(
+          "options", [](const Kernel& self) { return self.get().provenance().options; },
+          "The options that it was made with, as text; \"\": chosen by the compiler; \"by hand ...\": none made it.")
+      .def_prop_ro(
+          "from_cache", [](const Kernel& self) { return self.get().provenance().from_file; },
+          "Whether it was read from a cache's file rather than compiled.")
+      .def_prop_ro(
           "pass_times",
           [](const Kernel& self) {
             nb::list times;
@@ -325,7 +336,7 @@ NB_MODULE(_core, module) {
   tc::python::bind_signature(module);
   tc::python::bind_engine(module);
   tc::python::bind_function(module);
+  tc::python::bind_schedule(module);
   tc::python::bind_tune(module);
   tc::python::bind_editor(module);
-  tc::python::bind_schedule(module);
 }

@@ -23,6 +23,11 @@ std::optional<api::TensorSpec> spec_of(const std::string& name, nb::handle given
 
 }  // namespace
 
+static const char* name_of(api::Backend backend) {
+  if (backend == api::Backend::kCpu) return "cpu";
+  return backend == api::Backend::kCuda ? "cuda" : "sim";
+}
+
 api::Backend backend_of(const std::string& name) {
   if (name == "cpu") return api::Backend::kCpu;
   if (name == "cuda") return api::Backend::kCuda;
@@ -59,6 +64,31 @@ api::Request request_of(nb::dict fields) {
   take("element_aligned",
        [&](nb::object value) { request.element_aligned = cast_argument<bool>("element_aligned", value); });
   return request;
+}
+
+nb::dict fields_of(const api::Request& request) {
+  const auto list = [](const std::vector<std::optional<api::TensorSpec>>& specs) {
+    nb::list result;
+    for (const std::optional<api::TensorSpec>& spec : specs) result.append(spec ? nb::cast(*spec) : nb::none());
+    return result;
+  };
+  nb::dict scalars;
+  for (const auto& [name, value] : request.scalars) {
+    const bool is_float = value.kind() == api::Scalar::Kind::kFloat;
+    const bool is_signed = value.kind() == api::Scalar::Kind::kSigned;
+    scalars[nb::str(name.c_str())] = is_float    ? nb::cast(value.floating())
+                                     : is_signed ? nb::cast(value.integer())
+                                                 : nb::cast(static_cast<uint64_t>(value.integer()));
+  }
+  nb::dict fields;
+  fields["entry"] = request.entry;
+  fields["inputs"] = list(request.inputs);
+  fields["outputs"] = list(request.outputs);
+  fields["sizes"] = request.sizes;
+  fields["scalars"] = scalars;
+  fields["backend"] = name_of(request.backend);
+  fields["device"] = request.device;
+  return fields;
 }
 
 }  // namespace tc::python

@@ -13,4 +13,7 @@ api::Request request_of(nanobind::dict fields);
 /// "cpu", "cuda" or "sim". Throws ValueError.
 api::Backend backend_of(const std::string& name);
 
+/// The same fields of a request: those that a call decides.
+nanobind::dict fields_of(const api::Request& request);
+
 }  // namespace tc::python

@@ -25,14 +25,17 @@ from ._arguments import checking, typed
 from ._cache import Cache, path_of
 from ._core import (Argument, BudgetError, CancelledError, CpuOptions, Error, Function, Fusion, InternalError, Kernel,
                     MappingOptions, Progress, Record, SchedulerOptions, Signature, TensorSpec)
+from ._defaults import Defaults, defaults
+from ._kernel import kernel
 from ._schedule import ReductionLoops, Schedule
 from ._tune import Tuned, tune
 
 __version__ = _core.__version__
 __all__ = [
-    "Argument", "BudgetError", "Cache", "CancelledError", "CpuOptions", "Error", "Function", "Fusion", "InternalError", "Kernel",
-    "MappingOptions", "Program", "Progress", "Record", "ReductionLoops", "Schedule", "SchedulerOptions", "Signature",
-    "TensorSpec", "Tuned", "check", "compile", "define", "diagnose", "emit", "format", "gradient", "tune",
+    "Argument", "BudgetError", "Cache", "CancelledError", "CpuOptions", "Defaults", "Error", "Function", "Fusion",
+    "InternalError", "Kernel", "MappingOptions", "Program", "Progress", "Record", "ReductionLoops", "Schedule",
+    "SchedulerOptions", "Signature", "TensorSpec", "Tuned", "check", "compile", "defaults", "define", "diagnose", "emit",
+    "format", "gradient", "kernel", "tune",
 ]
 
 
@@ -46,6 +49,7 @@ def _engine(source: str, name: str, cache: Cache | str | os.PathLike[str] | None
     if source.endswith(".tc") and "\n" not in source:
         raise ValueError(f"{source!r} is the name of a file, and a text is expected: "
                          f"define(open({source!r}).read())")
+    cache = defaults._chosen(cache)
     if not isinstance(cache, Cache):
         cache = Cache("" if cache is None else cache)
     elif not os.fspath(cache.path):
@@ -74,7 +78,8 @@ class Program:
                                                element_aligned=element_aligned, cache=cache,
                                                check_bounds=check_bounds)
         self._engine = _engine(source, name, cache)
-        options, mapping = checking(options, mapping, check_bounds, cache)
+        options, mapping = checking(options, mapping, check_bounds, defaults._chosen(cache))
+        self._options, self._mapping = options, mapping
         typed(bool, element_aligned=element_aligned)
         self._functions = {
             entry: Function(self._engine, entry, backend, options, mapping, element_aligned)
@@ -159,10 +164,11 @@ def define(source: str, *, name: str = "tc", backend: str | None = None, options
     CPU; slow, finds races); by default the arrays decide. `options` is how defs are compiled for the CPU, `mapping` how
     they are mapped to a GPU. `element_aligned`: kernels of a GPU take tensors of any address that their elements can
     have; without it they may copy by vectors of up to 16 bytes, and the first call with other tensors (a slice x[1:])
-    compiles a second kernel. `cache` is a file of kernels, by its path or as a Cache. `check_bounds`: whether subscripts
-    that data choose, as in `x(at(i))`, are checked at each call; one outside is an Error, and nothing outside a tensor is
-    touched. By default kernels of the CPU check, and those of a GPU do not: a checked call waits for the GPU. Raises Error, whose text shows
-    the place, TypeError and ValueError for arguments that are not what they are called.
+    compiles a second kernel. `cache` is a file of kernels, by its path or as a Cache; None is that of tensorc.defaults,
+    "" none. `check_bounds`: whether subscripts that data choose, as in `x(at(i))`, are checked at each call; one outside
+    is an Error, and nothing outside a tensor is touched. By default kernels of the CPU check, and those of a GPU do not:
+    a checked call waits for the GPU. Raises Error, whose text shows the place, TypeError and ValueError for arguments
+    that are not what they are called.
 
     >>> import numpy as np
     >>> tensorc.define("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }").scale(np.ones(3, "float32"), 2)
@@ -184,7 +190,7 @@ def check(source: str, *, name: str = "tc") -> list[Signature]:
     >>> tensorc.check("def f(float(M,K) A) -> (s) { s(m) +=! A(m,k) }")
     [<tensorc.Signature f(float32(M, K) A) -> (float32(M) s)>]
     """
-    engine = _engine(source, name, None)
+    engine = _engine(source, name, "")
     return [engine.signature(entry) for entry in engine.entries()]
 
 
@@ -232,7 +238,7 @@ def compile(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs
     >>> tensorc.compile("def f(float(M,K) A) -> (s) { s(m) +=! A(m,k) }", sizes={"M": 4, "K": 5})
     <tensorc.Kernel f(float32(4, 5)) -> (float32(4)) on cpu>
     """
-    options, mapping = checking(options, mapping, check_bounds, cache)
+    options, mapping = checking(options, mapping, check_bounds, defaults._chosen(cache))
     request = _request(entry, inputs, outputs, sizes, scalars, backend=backend, device=device, options=options,
                        mapping=mapping, element_aligned=element_aligned)
     return _engine(source, "tc", cache).compile(request)
@@ -248,7 +254,7 @@ def gradient(source: str, entry: str = "") -> str:
     >>> tensorc.gradient("def f(float(N) x) -> (y) { y(i) = 3.0 * x(i) }").splitlines()
     ['def f_gradient(float32(N) d_y) -> (float32(N) d_x) {', '  d_x(i) = d_y(i) * 3.0', '}']
     """
-    return _engine(source, "tc", None).gradient(entry)
+    return _engine(source, "tc", "").gradient(entry)
 
 
 def emit(source: str, stage: str, entry: str = "", **arguments: Any) -> str:
@@ -257,4 +263,4 @@ def emit(source: str, stage: str, entry: str = "", **arguments: Any) -> str:
     >>> tensorc.emit("def f(float(N) x) -> (y) { y(i) = 3.0 * x(i) }", "ast").splitlines()[0]
     'definition f'
     """
-    return Program(source).emit(stage, entry, **arguments)
+    return Program(source, cache="").emit(stage, entry, **arguments)

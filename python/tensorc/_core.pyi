@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import enum
-from typing import Any, Literal, Sequence
+from typing import Any, Callable, Literal, Sequence
 
 __version__: str
 
@@ -264,8 +264,14 @@ class Function:
     and Error for types, shapes, devices and values that do not fit the def.
     """
 
+    # What tensorc.kernel() adds:
+    text: str
+    program: Any
+    tuned: list[Any]
+
     def __init__(self, engine: Engine, entry: str, backend: str | None, cpu: CpuOptions,
-                 mapping: MappingOptions, element_aligned: bool) -> None: ...
+                 mapping: MappingOptions, element_aligned: bool,
+                 maker: Callable[[dict[str, Any]], Kernel] | None = None) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def compile(self, *args: Any, **kwargs: Any) -> Kernel:
         """The kernel that a call with these arguments runs."""
@@ -301,6 +307,12 @@ class Kernel:
     @property
     def device(self) -> str:
         """Where it runs: "cpu" (that of the simulator too) or "cuda:0"."""
+    @property
+    def options(self) -> str:
+        """The options that it was made with, as text; "": chosen by the compiler; "by hand ...": none made it."""
+    @property
+    def from_cache(self) -> bool:
+        """Whether it was read from a cache's file rather than compiled."""
     @property
     def pass_times(self) -> list[tuple[str, float]]:
         """The passes of the compilation and their times in milliseconds; [] of one that a cache held."""
@@ -400,24 +412,6 @@ class Tuned:
     def history(self) -> list[Record]: ...
 
 
-def tune(text: str, request: dict[str, Any], config: dict[str, Any], progress: Any) -> Tuned: ...
-def run_tune_job(job: bytes, limit_s: float, worker: Sequence[str]) -> tuple[int, bytes]: ...
-def serve_tune_jobs() -> int: ...
-
-
-class Cancellation:
-    """Ends checks that it was given to, from any thread."""
-
-    def __init__(self) -> None: ...
-    def cancel(self) -> None:
-        """Ends them: each raises CancelledError."""
-
-
-def check(text: str, name: str, sizes: dict[str, int], scalars: dict[str, int], types: dict[str, str],
-          first_instance: bool, time_limit_ms: int, cancellation: Cancellation | None = None) -> str: ...
-def format(text: str, name: str) -> str: ...
-def words() -> str: ...
-
 class Schedule:
     """The loops of a def; tensorc.Schedule has the verbs' words."""
 
@@ -449,3 +443,20 @@ class Schedule:
     def stage(self, tensor: str, loop: str, stages: int) -> None: ...
 
 
+def tune(text: str, request: dict[str, Any], config: dict[str, Any], progress: Any) -> Tuned: ...
+def run_tune_job(job: bytes, limit_s: float, worker: Sequence[str]) -> tuple[int, bytes]: ...
+def serve_tune_jobs() -> int: ...
+
+
+class Cancellation:
+    """Ends checks that it was given to, from any thread."""
+
+    def __init__(self) -> None: ...
+    def cancel(self) -> None:
+        """Ends them: each raises CancelledError."""
+
+
+def check(text: str, name: str, sizes: dict[str, int], scalars: dict[str, int], types: dict[str, str],
+          first_instance: bool, time_limit_ms: int, cancellation: Cancellation | None = None) -> str: ...
+def format(text: str, name: str) -> str: ...
+def words() -> str: ...

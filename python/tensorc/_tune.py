@@ -12,6 +12,7 @@ from . import _core
 from ._arguments import checking
 from ._cache import Cache, path_of
 from ._core import CpuOptions, MappingOptions, Progress, Record
+from ._defaults import defaults
 
 # Of the library's Executor: a job that has no reply since whoever had it is gone.
 _CRASHED = 1
@@ -126,6 +127,7 @@ def tune(source: str, entry: str = "", *, inputs: Sequence[Any] = (), outputs: S
                    element_aligned=element_aligned)
     config: dict[str, Any] = dict(search=search, generations=generations, population=population, seed=seed,
                                   threads=threads, devices=list(devices), time_limit=time_limit, worker=_WORKER)
+    cache = defaults._chosen(cache)
     if isinstance(cache, Cache) and (cache.read_only or cache.production):
         raise ValueError("a search writes to its cache, which is not to be written")
     if cache is not None:

@@ -8,7 +8,7 @@ import re
 import pytest
 
 import tensorc
-from tensorc import _cache, _core, _schedule, _tune
+from tensorc import _cache, _core, _defaults, _kernel, _schedule, _tune
 
 STUBS = pathlib.Path(tensorc.__file__).with_name("_core.pyi")
 
@@ -44,7 +44,7 @@ def test_stubs_say_what_help_says():
             assert " ".join((ast.get_docstring(node) or "").split()) == text_of(getattr(thing, member)), (name, member)
 
 
-@pytest.mark.parametrize("module", [tensorc, _cache, _schedule, _tune])
+@pytest.mark.parametrize("module", [tensorc, _cache, _defaults, _kernel, _schedule, _tune])
 def test_examples(module, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testmod(module, extraglobs={"tensorc": tensorc})
