@@ -173,7 +173,7 @@ Result<void> add_scalar(tile::Arguments& arguments, const ir::Scalar& scalar, co
 /// What is done to a program before it is scheduled is the user's to do here, but for what its meaning asks for.
 Result<void> prepare(const compile::Settings& settings, compile::Compilation& compilation) {
   if (settings.backend == Backend::kCpu) {
-    compilation.prepared = std::make_shared<const ir::Program>(cpu::widen_accumulators(*compilation.checked));
+    compilation.prepared = compilation.checked;
     return {};
   }
   compile::Settings strict = settings;

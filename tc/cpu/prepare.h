@@ -17,11 +17,6 @@ struct PrepareOptions {
 /// passes the results are tensors and statements like any other. First of the CPU's passes, on a specialised Program.
 ir::Program prepare(const ir::Program& program, const PrepareOptions& options);
 
-/// Sums and products in a type wider than the tensor's (T3) go to a temporary of that type, and are converted once:
-///     C(m, n) +=! e      ==>   C_sum(m, n) +=! e;  C(m, n) = float16(C_sum(m, n))
-///     C(m, n) += e       ==>   C_sum(m, n) = float32(C(m, n));  C_sum(m, n) += e;  C(m, n) = float16(C_sum(m, n))
-ir::Program widen_accumulators(ir::Program program);
-
 /// An operand of a contraction that is costly to read as it is, and is used often, is made once, ahead of it. What
 /// moves by more than one element along the dimension of the vectors is brought into their order:
 ///     C(m, n) +=! A(m, k) * B(n, k)       ==>   B_t(k, n) = B(n, k);  C(m, n) +=! A(m, k) * B_t(k, n)
