@@ -3,43 +3,14 @@
 #include <algorithm>
 #include <set>
 
-#include "tc/support/check.h"
-
 namespace tc::cpu {
 
 using Halide::Expr;
 namespace hi = Halide::Internal;
 
-namespace {
-
-int64_t constant(const Expr& expr) {
-  const int64_t* value = hi::as_const_int(expr);
-  TC_CHECK(value != nullptr, "a range of a specialised program is not constant");
-  return *value;
-}
-
-}  // namespace
-
-Expr index_constant(int64_t value) { return hi::make_const(ir::index_type(), value); }
-
-Expr index_variable(const std::string& name) { return hi::Variable::make(ir::index_type(), name); }
-
 Expr read(const ir::Tensor& tensor, const std::vector<Expr>& subscripts) {
   return hi::Call::make(tensor.type, tensor.name, subscripts, hi::Call::PureExtern);
 }
-
-ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction) {
-  ir::Index index;
-  index.name = name;
-  index.begin = index_constant(0);
-  index.end = index_constant(extent);
-  index.is_reduction = is_reduction;
-  return index;
-}
-
-int64_t begin_of(const ir::Index& index) { return constant(index.begin); }
-
-int64_t extent_of(const ir::Index& index) { return constant(index.end) - constant(index.begin); }
 
 bool has_plain_subscripts(const ir::Statement& statement) {
   return std::all_of(statement.subscripts.begin(), statement.subscripts.end(),

@@ -6,22 +6,20 @@
 #include <string>
 #include <vector>
 
+#include "tc/ir/index_expr.h"
 #include "tc/ir/program.h"
 
 /// What the passes on a specialised Program share that add statements and temporaries.
 namespace tc::cpu {
 
-Halide::Expr index_constant(int64_t value);
-Halide::Expr index_variable(const std::string& name);
+using ir::begin_of;
+using ir::extent_of;
+using ir::index_constant;
+using ir::index_variable;
+using ir::make_index;
 
 /// tensor(subscripts), read.
 Halide::Expr read(const ir::Tensor& tensor, const std::vector<Halide::Expr>& subscripts);
-
-/// An index over [0, extent).
-ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction);
-
-int64_t begin_of(const ir::Index& index);
-int64_t extent_of(const ir::Index& index);
 
 /// True if every subscript of the left side is an index.
 bool has_plain_subscripts(const ir::Statement& statement);

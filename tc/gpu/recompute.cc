@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "tc/ir/index_expr.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -16,8 +17,6 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int kFewReads = 3;
-
-int64_t extent_of(const ir::Index& index) { return *hi::as_const_int(index.end) - *hi::as_const_int(index.begin); }
 
 /// What a value reads, and whether arithmetic is all that it does with it.
 class Look : public hi::IRVisitor {

@@ -4,37 +4,11 @@
 #include <cstdlib>
 
 #include "tc/ir/specialise.h"
-#include "tc/support/check.h"
 
 namespace tc::gpu {
 
 using Halide::Expr;
 namespace hi = Halide::Internal;
-
-Expr index_constant(int64_t value) { return hi::make_const(ir::index_type(), value); }
-
-Expr index_variable(const std::string& name) { return hi::Variable::make(ir::index_type(), name); }
-
-int64_t begin_of(const ir::Index& index) {
-  const int64_t* value = hi::as_const_int(index.begin);
-  TC_CHECK(value != nullptr, "a range of a specialised program is not constant");
-  return *value;
-}
-
-int64_t extent_of(const ir::Index& index) {
-  const int64_t* end = hi::as_const_int(index.end);
-  TC_CHECK(end != nullptr, "a range of a specialised program is not constant");
-  return *end - begin_of(index);
-}
-
-ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction) {
-  ir::Index index;
-  index.name = name;
-  index.begin = index_constant(0);
-  index.end = index_constant(extent);
-  index.is_reduction = is_reduction;
-  return index;
-}
 
 ir::Tensor temporary_over(const std::string& name, Halide::Type type, const std::vector<ir::Index>& indices) {
   ir::Tensor tensor;

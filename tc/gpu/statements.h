@@ -4,20 +4,17 @@
 #include <string>
 #include <vector>
 
+#include "tc/ir/index_expr.h"
 #include "tc/ir/program.h"
 
 /// What passes over a specialised Program ask of its statements, and make them of.
 namespace tc::gpu {
 
-Halide::Expr index_constant(int64_t value);
-Halide::Expr index_variable(const std::string& name);
-
-/// Of an index of a specialised program.
-int64_t begin_of(const ir::Index& index);
-int64_t extent_of(const ir::Index& index);
-
-/// An index with the values [0, extent).
-ir::Index make_index(const std::string& name, int64_t extent, bool is_reduction);
+using ir::begin_of;
+using ir::extent_of;
+using ir::index_constant;
+using ir::index_variable;
+using ir::make_index;
 
 /// A new temporary that has a dimension for each index, and where an index's value stands in its dimension.
 ir::Tensor temporary_over(const std::string& name, Halide::Type type, const std::vector<ir::Index>& indices);

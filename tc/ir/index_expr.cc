@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "tc/ir/fold_constant.h"
+#include "tc/support/check.h"
 
 namespace tc::ir {
 
@@ -21,6 +22,27 @@ Expr index_variable(const std::string& name) { return hi::Variable::make(index_t
 
 std::string extent_variable(const std::string& tensor, int dimension) {
   return fmt::format("{}.{}", tensor, dimension);
+}
+
+int64_t begin_of(const Index& index) {
+  const int64_t* value = hi::as_const_int(index.begin);
+  TC_CHECK(value != nullptr, "a range of a specialised program is not constant");
+  return *value;
+}
+
+int64_t extent_of(const Index& index) {
+  const int64_t* end = hi::as_const_int(index.end);
+  TC_CHECK(end != nullptr, "a range of a specialised program is not constant");
+  return *end - begin_of(index);
+}
+
+Index make_index(const std::string& name, int64_t extent, bool is_reduction) {
+  Index index;
+  index.name = name;
+  index.begin = index_constant(0);
+  index.end = index_constant(extent);
+  index.is_reduction = is_reduction;
+  return index;
 }
 
 std::optional<int64_t> constant_value(const Expr& expr) {

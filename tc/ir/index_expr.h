@@ -17,6 +17,13 @@ namespace tc::ir {
 
 Halide::Expr index_constant(int64_t value);
 Halide::Expr index_variable(const std::string& name);
+
+/// Of an index of a specialised program.
+int64_t begin_of(const Index& index);
+int64_t extent_of(const Index& index);
+/// An index with the values [0, extent).
+Index make_index(const std::string& name, int64_t extent, bool is_reduction);
+
 /// A scalar that is not compiled in (C11): of any value of its type, so that its arithmetic wraps as that of data.
 Halide::Expr scalar_variable(Halide::Type type, const std::string& name);
 
