@@ -47,7 +47,7 @@ std::optional<poly::Scop> stepped(const poly::Scop& scop, const poly::BandRef& p
   const int outer = poly::band_info(scop, points).members(), steps = reduction.members();
   std::vector<int> order(static_cast<size_t>(outer + steps));
   for (int m = 0; m < outer + steps; ++m) order[static_cast<size_t>(m)] = m < steps ? outer + m : m - steps;
-  const Result<poly::Scop> turned = poly::reorder(poly::merge(*tiled, points), points, order);
+  const Result<poly::Scop> turned = poly::reorder(poly::fuse(*tiled, points), points, order);
   if (!turned) return std::nullopt;
   return poly::split(*turned, points, steps);
 }

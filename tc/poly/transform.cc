@@ -87,7 +87,7 @@ Scop split(const Scop& scop, const BandRef& ref, int position) {
   return with_schedule(scop, band.split(position).schedule());
 }
 
-Scop merge(const Scop& scop, const BandRef& ref) {
+Scop fuse(const Scop& scop, const BandRef& ref) {
   const isl::schedule_node_band outer = band_at(scop, ref), inner = band_at(scop, ref.below());
   const isl::multi_union_pw_aff both = outer.partial_schedule().flat_range_product(inner.partial_schedule());
   const auto band = delete_node(delete_node(outer)).insert_partial_schedule(both).as<isl::schedule_node_band>();
@@ -128,13 +128,13 @@ Result<Scop> distribute(const Scop& scop, const BandRef& ref) {
   return proved(scop, replace(scop.schedule, ref, whole), "distribute a band");
 }
 
-Result<Scop> fuse(const Scop& scop, const NodeRef& ref, int first) {
+Result<Scop> merge(const Scop& scop, const NodeRef& ref, int first) {
   const isl::schedule_node node = node_at(scop, ref);
   TC_CHECK(node.isa<isl::schedule_node_sequence>() && first >= 0 && first + 1 < static_cast<int>(node.n_children()),
-           "no neighbours to fuse at {}", first);
+           "no neighbours to merge at {}", first);
   auto band_of = [&](int child) {
     const isl::schedule_node below = node.child(child).child(0);
-    TC_CHECK(below.isa<isl::schedule_node_band>(), "a child to fuse that does not begin with a band");
+    TC_CHECK(below.isa<isl::schedule_node_band>(), "a child to merge that does not begin with a band");
     return below.as<isl::schedule_node_band>();
   };
   isl::schedule_node_band one = band_of(first), two = band_of(first + 1);
@@ -150,11 +150,11 @@ Result<Scop> fuse(const Scop& scop, const NodeRef& ref, int first) {
         i == first ? under_band(both, {false, std::vector<bool>(members, false)}, inner) : subtree(node.child(i));
     whole = whole.is_null() ? part : sequence(whole, part);
   }
-  TC_TRY(fused, proved(scop, replace(scop.schedule, ref, whole), "fuse two bands"));
+  TC_TRY(merged, proved(scop, replace(scop.schedule, ref, whole), "merge two bands"));
   BandRef made = ref;
   if (node.n_children() > 2) made.path.insert(made.path.end(), {first, 0});
-  const isl::schedule_node_band band = band_at(fused, made);
-  return with_schedule(fused, with_flags(band, exact_flags(fused, band)).schedule());
+  const isl::schedule_node_band band = band_at(merged, made);
+  return with_schedule(merged, with_flags(band, exact_flags(merged, band)).schedule());
 }
 
 namespace {

@@ -25,8 +25,8 @@ Result<Scop> strip_mine(const Scop& scop, const BandRef& band, int member, int64
 /// band [m, n, k]   ==>   band [m]; band [n, k]          (position 1). Always legal; 0 < position < members.
 Scop split(const Scop& scop, const BandRef& band, int position);
 
-/// Makes one band of a band and the band that is its only child: the order stays, the flags are found anew.
-Scop merge(const Scop& scop, const BandRef& band);
+/// Fuses a band and the band that is its only child into one: the order stays, the flags are found anew.
+Scop fuse(const Scop& scop, const BandRef& band);
 
 /// Puts the members into another order: the new member p is the old member permutation[p].
 Result<Scop> reorder(const Scop& scop, const BandRef& band, std::span<const int> permutation);
@@ -42,13 +42,13 @@ Result<Scop> sink(const Scop& scop, const BandRef& band);
 /// stands at `band`, and the copies at the children of its filters.
 Result<Scop> distribute(const Scop& scop, const BandRef& band);
 
-/// Fuses two neighbours of a sequence, children `first` and `first` + 1, which must each begin with a band: the
+/// Merges two neighbours of a sequence, children `first` and `first` + 1, which must each begin with a band: the
 /// outermost members that both have become one band, in order.
 ///     sequence                            sequence
 ///       S0: band [i, j]       ==>           band [i, j]
 ///       S1: band [i, j]                       sequence S0, S1
-/// What is fused stands at the sequence's child `first`; where the sequence had two children, in its place.
-Result<Scop> fuse(const Scop& scop, const NodeRef& sequence, int first);
+/// What is merged stands at the sequence's child `first`; where the sequence had two children, in its place.
+Result<Scop> merge(const Scop& scop, const NodeRef& sequence, int first);
 
 /// Marks the band (whose ref then is band.below()): its outermost member's iterations run at once.
 /// Refused where any dependence, reductions included, is between two of them.

@@ -170,7 +170,7 @@ Result<Scop> random_step(const Scop& scop, std::mt19937& random) {
     case 5:
       return !marked && band.child(0).isa<isl::schedule_node_sequence>() ? distribute(scop, ref) : Result<Scop>(scop);
     case 6:
-      return band.child(0).isa<isl::schedule_node_band>() ? merge(scop, ref) : Result<Scop>(scop);
+      return band.child(0).isa<isl::schedule_node_band>() ? fuse(scop, ref) : Result<Scop>(scop);
     default: {
       return marked ? Result<Scop>(scop) : mark_parallel(scop, ref);
     }

@@ -60,32 +60,32 @@ TEST(Transform, StripMineSplitReorderAndMerge) {
   EXPECT_EQ(band_info(strips, update.below(1)).extents, (Sizes{3}));
   EXPECT_EQ(band_info(strips, update.below(2)).extents, (Sizes{4}));
   EXPECT_EQ(band_info(strips, update.below(3)).extents, (Sizes{10}));
-  const Scop back = merge(split(scop, update, 2), update);
+  const Scop back = fuse(split(scop, update, 2), update);
   EXPECT_EQ(tree(back), tree(scop));
   const Scop kij = *reorder(scop, update, std::vector<int>{2, 0, 1});
   EXPECT_EQ(band_info(kij, update).extents, (Sizes{10, 8, 9}));
   EXPECT_EQ(band_info(kij, update).coincident, (std::vector<bool>{false, true, true}));
 }
 
-TEST(Transform, DistributeAndFuseAreInverse) {
+TEST(Transform, DistributeAndMergeAreInverse) {
   const Scop fused = scheduled(sgemm(8, 9, 10), Fusion::kMax);
   const Result<Scop> apart = distribute(fused, kOutermost);
   ASSERT_TRUE(apart) << apart.error().to_string();
   EXPECT_FALSE(shared_band(*apart, {"S0", "S1"}));
-  const Result<Scop> again = fuse(*apart, kOutermost, 0);
+  const Result<Scop> again = merge(*apart, kOutermost, 0);
   ASSERT_TRUE(again) << again.error().to_string();
   EXPECT_EQ(tree(*again), tree(fused));
 }
 
-TEST(Transform, AnIllegalFusionIsRefusedWithAPair) {
+TEST(Transform, AnIllegalMergeIsRefusedWithAPair) {
   const Scop scop = scheduled(producer_conv1d(20, 3), Fusion::kMin);
-  const Result<Scop> first = fuse(scop, kOutermost, 0);  // T with the init of O: nothing in common
+  const Result<Scop> first = merge(scop, kOutermost, 0);  // T with the init of O: nothing in common
   ASSERT_TRUE(first) << first.error().to_string();
-  const Result<Scop> second = fuse(*first, kOutermost, 0);
+  const Result<Scop> second = merge(*first, kOutermost, 0);
   ASSERT_FALSE(second);
   EXPECT_EQ(
       second.error().diagnostics().front().message,
-      "cannot fuse two bands: S0[i = 1] must run before S1[i = 0, k = 1] (flow dependence), and the schedule does "
+      "cannot merge two bands: S0[i = 1] must run before S1[i = 0, k = 1] (flow dependence), and the schedule does "
       "not see to it");
 }
 
