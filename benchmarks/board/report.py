@@ -277,16 +277,20 @@ def summary_line(document):
 
 
 HOW = """\
-Rows of `benchmarks/board`, written by its `report.py` from what its `run.py` measured; do not edit. Times are medians
-in µs; *ours* by the compiler's defaults, *tuned* by options that a search found; ratios and goals are of the faster
-one. Ours and the peers take turns; *peer* is the fastest of them, and *peer / ours* above 1 means that ours is faster.
-On a GPU each turn is a CUDA graph, all launches of which take the same tensors; in the two *cold* columns they go
-around more than 120 MB of them, which no L2 cache holds. On a CPU a turn is the least time of some calls. *floor* is
-the larger of bytes / bandwidth and operations / peak, and *of floor* the part of ours that it is: more than all where
-tensors stay in a cache, or where ours is faster than what the machine's figures were measured by. *spread* is the
-distance of the quartiles of our turns. Every result was compared with float64 before it was timed; what is wrong is not
-timed. *goal* is what the project asks of the row, and whether it has it; * says that the goal is a ratio to the best
-peer, and that torch.compile was not there to be it."""
+`benchmarks/board/report.py` writes this page from the measurements of `run.py`; do not edit it.
+
+- Times are medians in µs. *ours* has the compiler's default options, *tuned* has options that a search found. Ratios and
+  goals use the faster one.
+- tensorc and its peers run in turn. *peer* is the fastest of them, *which* its name. *peer / ours* above 1 means that
+  tensorc is faster.
+- On a GPU each turn is a CUDA graph whose launches all take the same tensors. In the two *cold* columns they take turns
+  through more than 120 MB of tensors, which no L2 cache holds. On a CPU a turn is the least time of some calls.
+- *floor* is the larger of bytes / bandwidth and operations / peak. *of floor* is floor / ours; above 100 % means cache hits,
+  or a peak that was measured too low.
+- *spread* is the distance of the quartiles of tensorc's turns.
+- *goal* is the project's goal for the row, and whether it is reached. * marks a goal reached only because torch.compile was
+  not among the peers.
+- Every result was compared with float64 before it was timed. A wrong one is not timed."""
 
 
 def machine_section(document, picture):
