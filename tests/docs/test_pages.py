@@ -327,3 +327,18 @@ def test_examples_of_help_have_known_flags(command):
             name = f"tensorc {command} --help"
 
         check_tool_words(Help, words[at + 1:])
+
+
+def anchors_of(page):
+    """What the headings of a page are called in links, as GitHub makes it."""
+    headings = re.findall(r"^#+ +(.*)$", prose_of(page), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@by_page
+def test_anchors_exist(page):
+    """A link to a heading, here or in another page, names one that is there."""
+    for target, anchor in re.findall(r"\]\(([^)#\s]*)#([^)\s]+)\)", prose_of(page)):
+        if not target.startswith("http"):
+            other = (page.parent / target).resolve() if target else page
+            assert anchor in anchors_of(other), f"{page.relative_to(ROOT)}: {other.name} has no heading '#{anchor}'"
