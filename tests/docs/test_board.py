@@ -41,5 +41,7 @@ def test_speeds_are_the_boards(row):
         assert float(quoted) in ratios
 
 
-def test_the_table_has_rows():
-    assert len(SPEEDS) >= 10 and len(BOARD) >= 60
+def test_the_table_has_every_row_of_the_board_once():
+    summed_up = [number for row in SPEEDS for number in row["rows of the board"].split(", ")]
+    assert len(BOARD) >= 60
+    assert sorted(summed_up) == sorted({row["row"] for row in BOARD})
