@@ -179,7 +179,7 @@ std::string help_of_group(const std::string& word) {
     if (std::string_view(command.name).starts_with(word + " ")) lines += line_of(command);
   }
   if (lines.empty()) return lines;
-  return fmt::format("commands:\n{}\n'tensorc {} COMMAND --help' tells all about one.\n", lines, word);
+  return fmt::format("commands:\n{}\n'tensorc {} COMMAND --help' describes one.\n", lines, word);
 }
 
 std::string help_of_tool() {
@@ -190,8 +190,8 @@ std::string help_of_tool() {
       "commands:\n";
   for (const Command& command : commands()) text += line_of(command);
   text +=
-      "\n'tensorc COMMAND --help' tells all about a command. A FILE.tc may be '-': standard input.\n"
-      "Exit code: 0 done; 1 the input or the command line is wrong; 2 a fault of tensorc's.\n";
+      "\n'tensorc COMMAND --help' describes a command. A FILE.tc may be '-': standard input.\n"
+      "Exit code: 0 done; 1 the input or the command line is wrong; 2 a bug in tensorc.\n";
   return text;
 }
 

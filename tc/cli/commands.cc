@@ -13,11 +13,11 @@ const std::vector<Command>& commands() {
        "check FILE.tc [flags]",
        "Checks a program, and prints each def's shapes, index ranges and preconditions.",
        "Checks a program without compiling it. For each def, prints its signature with inferred shapes, the range of "
-       "every index with the read, clause or declaration that sets it, and what a call must fulfil. With --scalars, "
-       "the numbers take the places of scalars that are compiled in. With --sizes, ranges and shapes are numbers too. "
-       "Of a generic def, that of one instance, and which others have errors; --types names one. With --json, standard "
-       "output has one JSON object with all errors, notes, types and ranges and their places in the text "
-       "(docs/editors.md); standard error and the exit code are those without it.",
+       "every index with the read, clause or declaration that sets it, and what a call must fulfil. --scalars gives "
+       "values to compiled-in scalars, --sizes makes ranges and shapes numbers. For a generic def, one instance is "
+       "shown, and the errors of the others are listed; --types chooses the instance. With --json, standard output has "
+       "one JSON object with all errors, notes, types and ranges and their places in the text (docs/editors.md). "
+       "Standard error and the exit code do not change.",
        {"sizes", "scalars", "types", "json", "time_limit_ms"},
        {"tensorc check matmul.tc", "tensorc check conv.tc --scalars=stride=2 --sizes=H=9,K=3 --json"},
        1,
@@ -49,13 +49,11 @@ const std::vector<Command>& commands() {
       {"tune",
        "tune FILE.tc [flags]",
        "Searches for the fastest options of a def.",
-       "Searches for the fastest options of a def, for its sizes, on this machine's processor or GPU. Each candidate "
-       "is "
-       "compiled and measured by a worker process and compared with the interpreter: one that crashes, hangs or "
-       "computes something else costs nothing but itself. Prints the best options, ready for --options. Ctrl-C ends "
-       "the "
-       "search with the best so far. With --cache, everything measured is kept: a search that was ended goes on, and "
-       "'run' with the same cache uses the best.",
+       "Searches for the fastest options of a def, for its sizes, on this machine's processor or GPU. Worker processes "
+       "compile and measure each candidate and compare it with the interpreter: a candidate that crashes, hangs or is "
+       "wrong costs only itself. Prints the best options, ready for --options. Ctrl-C ends the search with the best so "
+       "far. With --cache, all measurements are kept: an interrupted search continues, and 'run' with the same cache "
+       "uses the best.",
        {"entry",   "sizes",         "scalars",     "types",      "shapes",         "inputs",          "cache",
         "search",  "threads",       "generations", "population", "seed",           "time_limit",      "backend",
         "device",  "devices",       "options",     "preset",     "strict",         "element_aligned", "check_bounds",
@@ -69,17 +67,17 @@ const std::vector<Command>& commands() {
       {"worker",
        "worker",
        "Compiles and measures for a tuner, over standard input and output.",
-       "Compiles and measures candidates for 'tensorc tune', with which it speaks over standard input and output "
-       "(proto/tune.proto). Not for use by hand: --worker of tune says where workers run.",
+       "Compiles and measures candidates for 'tensorc tune', which sends them over standard input (proto/tune.proto). "
+       "Not for use by hand: 'tensorc tune --worker' starts workers.",
        {},
        {"tensorc tune matmul.tc --sizes=M=512,N=512,K=512 --worker='mpirun -n 1 --host node2 tensorc worker'"},
        0,
        run_worker},
       {"emit",
        "emit FILE.tc --stage=STAGE [flags]",
-       "Prints what a stage of the compiler makes of a def.",
-       "Compiles a def as far as a stage or a pass, and prints what that made. From the schedule on, all sizes and the "
-       "scalars that are compiled in must have values.",
+       "Prints the result of a stage of the compiler.",
+       "Compiles a def as far as a stage or a pass, and prints the result. From the schedule on, all sizes and "
+       "compiled-in scalars need values.",
        {"stage",           "entry",          "sizes",         "scalars", "types",       "backend",      "arch",
         "options",         "preset",         "output",        "target",  "threads",     "check_bounds", "strict",
         "element_aligned", "isl_operations", "time_limit_ms", "verify",  "time_passes", "stop_after"},
@@ -91,11 +89,10 @@ const std::vector<Command>& commands() {
       {"export",
        "export FILE.tc --kind=c [flags]",
        "Compiles a def to a C function with its header and a static library.",
-       "Compiles a def for constant sizes to a function of C: NAME.h, NAME.c and libNAME.a. For the CPU the library "
-       "has "
-       "the machine code and needs C's library only; loops are spread over the cores where NAME.c is compiled with "
-       "OpenMP. For a GPU the C file has the cubin, and the library needs the driver (libcuda) only. With --cache, the "
-       "best kernel that it knows for the sizes; no GPU is needed then, nor NVRTC.",
+       "Compiles a def for constant sizes to a C function: NAME.h, NAME.c and libNAME.a. For the CPU the library has "
+       "the machine code and needs only the C library; loops use several cores if NAME.c is compiled with OpenMP. For "
+       "a GPU the C file has the cubin, and the library needs only the driver (libcuda). With --cache, the best known "
+       "kernel for the sizes is exported; that needs neither a GPU nor NVRTC.",
        {"kind",       "name",           "library",       "output_dir", "entry",           "sizes",
         "scalars",    "types",          "backend",       "arch",       "target",          "threads",
         "options",    "preset",         "check_bounds",  "strict",     "element_aligned", "cache",
@@ -116,8 +113,9 @@ const std::vector<Command>& commands() {
        run_cache_list},
       {"cache show",
        "cache show FILE ID [flags]",
-       "Shows all that a cache has of one kernel.",
-       "Shows all that a cache has of one kernel: its key, options, launches, certificate and measurements. ID is the "
+       "Shows everything that a cache has about one kernel.",
+       "Shows everything that a cache has about one kernel: its key, options, launches, certificate and measurements. "
+       "ID is the "
        "beginning of an id that 'cache list' prints. --stage=cuda|cubin|object prints that part of it instead, if the "
        "cache has it.",
        {"json", "stage", "output"},
@@ -134,9 +132,10 @@ const std::vector<Command>& commands() {
        run_cache_best},
       {"cache merge",
        "cache merge FILE FROM... [flags]",
-       "Adds to a cache what others have.",
-       "Adds to a cache what others have. Of two measurements of the same options for the same shape and device the "
-       "faster one stays; a damaged row is replaced.",
+       "Adds the rows of other caches to a cache.",
+       "Adds the rows of other caches to a cache. Of two measurements of the same options for the same shape and "
+       "device the "
+       "faster one stays. A damaged row is replaced.",
        {"json"},
        {"tensorc cache merge all.tcc worker1.tcc worker2.tcc"},
        2,
@@ -144,7 +143,7 @@ const std::vector<Command>& commands() {
        true},
       {"cache verify",
        "cache verify FILE [flags]",
-       "Reads every row of a cache and says what is damaged.",
+       "Checks every row of a cache for damage.",
        "Reads every row of a cache, checks its checksum, and checks the file's structure. --reprove also proves again "
        "that each kernel's schedule is legal. The exit code is 1 if anything is wrong.",
        {"reprove", "json"},
@@ -153,8 +152,8 @@ const std::vector<Command>& commands() {
        run_cache_verify},
       {"cache prune",
        "cache prune FILE [flags]",
-       "Removes what is damaged, old or slow from a cache.",
-       "Removes damaged rows and what the flags say from a cache, and makes the file as small as its contents.",
+       "Removes damaged, old or slow rows from a cache.",
+       "Removes damaged rows and those that the flags choose, and shrinks the file.",
        {"older_than_days", "keep_best", "other_compilers", "json"},
        {"tensorc cache prune kernels.tcc --keep_best=1", "tensorc cache prune kernels.tcc --older_than_days=90"},
        1,
@@ -162,14 +161,10 @@ const std::vector<Command>& commands() {
       {"cache import",
        "cache import FILE PROGRAM.tc [flags]",
        "Adds a kernel by hand to a cache: options, or CUDA text.",
-       "Adds a kernel by hand to a cache, for the sizes given: what the compiler makes of --options, or, for a GPU, "
-       "CUDA "
-       "text of one's own in place of what it prints for them (--cuda_text). It is run on random data and compared "
-       "with "
-       "the interpreter's results (for large shapes those of the CPU's strict kernel), and refused if one is farther "
-       "off than rounding explains; then it is timed, so that "
-       "it "
-       "is taken where it is the fastest known for the shape.",
+       "Adds a kernel by hand to a cache, for the sizes given: one compiled with --options or, for a GPU, CUDA text of "
+       "your own (--cuda_text). It is run on random data and compared with the interpreter's results (for large "
+       "shapes, with those of the CPU's strict kernel). A wrong one is refused. Then it is timed, so that it is used "
+       "if it is the fastest known.",
        {"entry", "sizes", "scalars", "types", "seed", "backend", "device", "options", "preset", "cuda_text", "threads",
         "check_bounds", "strict", "element_aligned", "isl_operations", "time_limit_ms", "repeat", "json"},
        {"tensorc cache import kernels.tcc matmul.tc --sizes=M=128,N=64,K=32 --options=mine.txt",
@@ -179,9 +174,8 @@ const std::vector<Command>& commands() {
       {"cache export",
        "cache export FILE OUT [flags]",
        "Writes a part of a cache to a new, read-only file for production.",
-       "Writes a part of a cache to a new, read-only file: of the chosen defs and targets, for each shape the best "
-       "known "
-       "options and those that the compiler chooses. 'tensorc run --production' and Engine::production() open it.",
+       "Writes a part of a cache to a new, read-only file: for the chosen defs and targets, the best known options of "
+       "each shape and the compiler's own choice. 'tensorc run --production' and Engine::production() open it.",
        {"entries", "targets", "all_options", "code_for", "json"},
        {"tensorc cache export kernels.tcc production.tcc --entries=mlp1 --targets=sm_90a",
         "tensorc cache export kernels.tcc production.tcc --targets=sm_90a --code_for=sm_80,sm_86"},
@@ -206,14 +200,14 @@ std::string text_of_flag(const std::string& command, const std::string& flag) {
       {{"emit", "sizes"}, kSizes},
       {{"emit", "types"}, kTypes},
       {{"emit", "backend"},
-       "What to compile for: cpu, cuda or sim. auto: cuda where there is a GPU, else cpu. A stage that only one "
+       "What to compile for: cpu, cuda or sim. auto: cuda if there is a GPU, else cpu. A stage that only one "
        "backend has needs no --backend."},
       {{"export", "sizes"}, kSizes},
       {{"export", "types"}, kTypes},
-      {{"export", "backend"}, "What to compile for: cpu or cuda. auto: cuda where there is a GPU, else cpu."},
+      {{"export", "backend"}, "What to compile for: cpu or cuda. auto: cuda if there is a GPU, else cpu."},
       {{"export", "output_dir"}, "Folder to write the files to."},
       {{"export", "arch"},
-       "ARCH,... Architectures of NVIDIA's to compile for, where they are not that of a GPU at hand. The first decides "
+       "ARCH,... NVIDIA architectures to compile for. The first one decides "
        "how loops are mapped, and the text is compiled for each."},
       {{"cache show", "stage"},
        "The part to print instead. cuda: the CUDA text. cubin: a GPU's machine code. object: a CPU's."},
