@@ -88,7 +88,7 @@ struct Engine::Impl {
   mutable std::mutex instances_mutex;
   mutable std::map<std::string, Instance> instances;  ///< of generic defs that somebody has asked for, by name
   std::map<std::string, Result<Signature>> generic_signatures;
-  std::vector<std::string> absent;               ///< in production: defs of the text that the file does not know
+  std::vector<std::string> absent;  ///< in production: defs of the text that the file does not know
   std::optional<KernelStore> store;
   std::function<Result<CompiledKernel>(const Request&, const Error&)> on_miss;
   bool production = false;

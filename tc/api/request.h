@@ -12,8 +12,8 @@ namespace tc::api {
 /// (with the nearest) or that its type cannot hold; options or a budget out of bounds.
 Result<compile::Settings> settings_of(const Request& request, const ir::Program& program);
 
-/// The types that a request decides for a generic def (T7): those it gives, those in the name of an instance that is its
-/// entry, those of its tensors. Errors: none or several for one variable.
+/// The types that a request decides for a generic def (T7): those it gives, those in the name of an instance that is
+/// its entry, those of its tensors. Errors: none or several for one variable.
 Result<lang::TypeArguments> types_of(const Request& request, const lang::Definition& generic, const std::string& entry);
 
 /// Holds if every size of the def has a value, or stands in an extent of a tensor that is given. The error names the
