@@ -390,7 +390,10 @@ class DefGradient {
                      [&](const std::string& at) { return fmt::format("{}{} * {}{}", own, at, reduced.product, at); });
     } else {
       begin(*before, own);
-      if (s.op != AssignOp::kSum) clear_written(number, *before);
+      // Other statements of this state may overwrite elements, too.
+      for (size_t later = number; later < definition_.statements.size(); ++later) {
+        if (statement(later).tensor == s.tensor && overwrites(statement(later).op)) clear_written(later, *before);
+      }
     }
   }
 

@@ -119,11 +119,6 @@ class Versions {
     return {definition_, s, statement.tensor, statement.subscripts};
   }
 
-  bool starts_afresh(size_t s) const {
-    const AssignOp op = definition_.statements[s].op;
-    return op == AssignOp::kSet || starts_from_identity(op);
-  }
-
   /// Whether a statement adds to the state that the one before it left.
   bool goes_on(size_t s, const History& history) const {
     const auto is_sum = [&](size_t writer) {
@@ -136,13 +131,14 @@ class Versions {
                                [&](size_t writer) { return are_apart(left_of(writer), left_of(s), inferred_); });
   }
 
+  bool data_choose(size_t s) const {
+    return std::ranges::any_of(definition_.statements[s].subscripts,
+                               [](const TypedExprPtr& subscript) { return reads_elements(*subscript); });
+  }
+
   /// Whether nothing of the state before is left (C2: where data choose the elements, all begin anew).
   bool replaces_all(size_t s) const {
-    const TypedStatement& statement = definition_.statements[s];
-    if (!starts_afresh(s)) return false;
-    const bool data_chooses =
-        std::ranges::any_of(statement.subscripts, [](const TypedExprPtr& e) { return reads_elements(*e); });
-    return data_chooses || covers(left_of(s), inferred_);
+    return overwrites(definition_.statements[s].op) && (data_choose(s) || covers(left_of(s), inferred_));
   }
 
   /// The tensor that stands for an earlier state; made when it is first asked for.
@@ -293,6 +289,8 @@ bool is_exact(const TypedDefinition& definition, const TypedExpr& expr) {
       },
       expr.node);
 }
+
+bool overwrites(AssignOp op) { return op == AssignOp::kSet || starts_from_identity(op); }
 
 SingleAssignment single_assignment(TypedDefinition definition, InferredRanges& inferred) {
   SingleAssignment single = Versions(std::move(definition), inferred).run();

@@ -19,6 +19,9 @@ std::set<int> tensors_read(const TypedExpr& expr);
 /// tensor that is not an input.
 bool is_exact(const TypedDefinition& definition, const TypedExpr& expr);
 
+/// Whether an operator uses nothing of what its elements held.
+bool overwrites(AssignOp op);
+
 /// A def with a tensor for each state that a tensor goes through.
 struct SingleAssignment {
   TypedDefinition definition;

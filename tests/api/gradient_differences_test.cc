@@ -1,0 +1,150 @@
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+#include <random>
+
+#include "tc/interp/interpreter.h"
+#include "tests/api/tensors.h"
+#include "tests/common/program.h"
+
+/// Derived gradients of tensors that several statements write, against differences. All is computed by the
+/// interpreter in float64, so that what differs is the text of the gradient.
+namespace tc::api {
+namespace {
+
+using interp::Environment;
+using interp::Value;
+using testing::take;
+
+constexpr double kStep = 1e-6;
+
+/// The only def of a text, for the shapes of some values. An in-out tensor C takes its values from old_C.
+class Def {
+ public:
+  Def(const std::string& text, const Environment& values) {
+    const ir::Program program = testing::program_from(text);
+    ir::Given given;
+    for (const auto& [name, value] : inputs_of(program, values)) given.shapes[name] = value.shape;
+    program_ = take(ir::specialise(program, take(ir::bind(program, given))));
+  }
+
+  Environment operator()(const Environment& values) const {
+    return take(interp::run(program_, inputs_of(program_, values)));
+  }
+
+ private:
+  static Environment inputs_of(const ir::Program& program, const Environment& values) {
+    Environment inputs;
+    for (const ir::Tensor& tensor : program.tensors) {
+      if (tensor.role == ir::Role::kInput) inputs[tensor.name] = values.at(tensor.name);
+      if (tensor.role == ir::Role::kInOut) inputs[tensor.name] = values.at("old_" + tensor.name);
+    }
+    return inputs;
+  }
+
+  ir::Program program_;
+};
+
+/// Numbers of both signs, none near 0.
+Value numbers(std::vector<int64_t> shape, std::mt19937_64& engine) {
+  Value value = Value::zeros(ScalarType::kFloat64, std::move(shape));
+  for (double& x : value.floats)
+    x = (engine() % 2 ? 1 : -1) * (0.3 + 1e-9 * static_cast<double>(engine() % 1400000000));
+  return value;
+}
+
+double sum_of_products(const Value& a, const Value& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.floats.size(); ++i) sum += a.floats[i] * b.floats[i];
+  return sum;
+}
+
+/// d_, or d2_ of the gradient of a gradient: what its results have before the names of inputs.
+std::string prefix_of(const std::string& gradient, const Environment& inputs) {
+  const std::vector<std::string> results = testing::program_from(gradient).results;
+  for (const char* prefix : {"d_", "d2_"}) {
+    const auto fits = [&](const std::string& name) {
+      return name.starts_with(prefix) && inputs.contains(name.substr(std::string_view(prefix).size()));
+    };
+    if (std::ranges::all_of(results, fits)) return prefix;
+  }
+  ADD_FAILURE() << "no prefix fits\n" << gradient;
+  return "d_";
+}
+
+/// Holds a def's gradient against differences in a random direction for each input, and if `order` is more than 1 that
+/// of the gradient's def, too.
+void check(const std::string& text, const Environment& values, int order) {
+  SCOPED_TRACE(text);
+  const std::string derived = take(take(Engine::create(text)).gradient());
+  const std::string prefix = prefix_of(derived, values);
+  std::mt19937_64 engine(1);
+  const Def def(text, values);
+  Environment given = values, weights;
+  for (const auto& [name, result] : def(values)) {
+    given[name] = result;
+    weights[name] = given[prefix + name] = numbers(result.shape, engine);
+    for (const double x : result.floats) ASSERT_TRUE(std::isfinite(x)) << name;
+  }
+  const auto loss = [&](const std::string& input, const Value& direction, double step) {
+    Environment moved = values;
+    for (size_t i = 0; i < direction.floats.size(); ++i) moved[input].floats[i] += step * direction.floats[i];
+    double sum = 0;
+    for (const auto& [name, result] : def(moved)) sum += sum_of_products(result, weights[name]);
+    return sum;
+  };
+  const Environment made = Def(derived, given)(given);
+  for (const auto& [name, value] : values) {
+    if (!is_float(value.type)) continue;
+    const Value direction = numbers(value.shape, engine);
+    const double wanted = (loss(name, direction, kStep) - loss(name, direction, -kStep)) / (2 * kStep);
+    const auto slope = made.find(prefix + name);
+    const double found = slope == made.end() ? 0 : sum_of_products(slope->second, direction);
+    EXPECT_NEAR(found, wanted, 1e-6 * std::max(1.0, std::abs(wanted))) << name << "\n" << derived;
+  }
+  if (order > 1 && !::testing::Test::HasFailure()) check(derived, given, order - 1);
+}
+
+/// What the programs take: eight numbers each, and eight places twice each in a random order.
+Environment values_of(uint64_t seed) {
+  std::mt19937_64 engine(seed);
+  Environment values;
+  for (const char* name : {"x", "y", "z", "old_O"}) values[name] = numbers({8}, engine);
+  values["A"] = numbers({8, 2}, engine);
+  Value at = Value::zeros(ScalarType::kInt32, {8, 2});
+  for (size_t i = 0; i < 16; ++i) at.integers[i] = static_cast<int64_t>(i) / 2;
+  std::ranges::shuffle(at.integers, engine);
+  values["at"] = at;
+  return values;
+}
+
+std::string def_of(const std::string& statements) {
+  return "def f(double(8) x, double(8) y, double(8) z, double(8,2) A, int32(8,2) at) -> (double(8) O) {\n" +
+         statements + "}\n";
+}
+
+/// Of part of a state that a later statement overwrites, the state before has no gradient.
+TEST(GradientDifferences, OfStatesThatSeveralStatementsWrite) {
+  for (const char* statements : {
+           "O(i) = x(i) * x(i) where i in 0:8\n O(2*i) = y(i) where i in 0:4\n O(2*i + 1) = z(i) * y(i) where i in "
+           "0:4\n",
+           "O(2*i) += x(i) where i in 0:4\n O(2*i + 1) = y(i) where i in 0:4\n",
+           "O(i) += x(i) * y(i) where i in 0:3\n O(i + 3) +=! A(i,k) where i in 0:5, k in 0:2\n",
+           "O(i) = O(i) * x(i) where i in 0:8\n O(0) = y(0)\n O(7) = z(7)\n O(i) += O(7 - i) * z(i) where i in 0:8\n",
+           "O(i) = y(i) where i in 0:3\n O(7 - i) = z(i) * x(i) where i in 0:3\n O(i) += x(i) * x(i) where i in 0:8\n",
+           "O(2*i) = x(i) where i in 0:4\n O(i) *= x(i) * y(i) where i in 0:8\n O(2*i) = z(i) where i in 0:4\n"
+           " O(2*i + 1) +=! A(2*i + 1,k) * y(i) where i in 0:4, k in 0:2\n",
+           "T(i) = O(i) * x(i) where i in 0:8\n T(1) = y(1)\n T(2) = y(2) * y(2)\n O(i) = T(i) * T(7 - i) where i in "
+           "0:8\n",
+           "T(i) = x(i) where i in 0:8\n T(i + 6) = y(i) where i in 0:2\n T(i) = z(i) where i in 0:2\n"
+           " T(i) += x(i) * x(i) where i in 1:7\n O(i) = T(i) * T(i) where i in 0:8\n",
+       }) {
+    check(def_of(statements), values_of(1), 2);
+  }
+}
+
+}  // namespace
+}  // namespace tc::api
