@@ -126,6 +126,11 @@ class DefGradient {
     return found != before_.end() && begins_state(number) ? std::optional(found->second) : std::nullopt;
   }
 
+  /// The same if the statement's operator combines with it.
+  std::optional<int> combined_with(size_t number) const {
+    return overwrites(statement(number).op) ? std::nullopt : state_before(number);
+  }
+
   std::set<ScalarType> float_types() const {
     std::set<ScalarType> types;
     for (const Tensor& t : definition_.tensors) {
@@ -422,7 +427,7 @@ class DefGradient {
   Reduced share_among_best(size_t number) {
     const TypedStatement& s = statement(number);
     const Tensor& own = tensor(s.tensor);
-    const std::optional<int> before = state_before(number);
+    const std::optional<int> before = combined_with(number);
     const bool exact = is_exact(definition_, *s.right) && (!before || tensor(*before).role == Role::kInput);
     const bool again = own.role == Role::kTemporary && !is_narrow_float(own.type);
     const std::string value = text_of(number, compared(*s.right));
@@ -438,7 +443,7 @@ class DefGradient {
     reduced.condition = fmt::format("{} == {}{}", value, reduced.best, place);
     reduced.factor = fmt::format(" / {}{}", reduced.count, place);
     const std::string counted = fmt::format("({} ? 1.0 : 0.0)", reduced.condition);
-    if (before && !starts_from_identity(s.op)) {
+    if (before) {
       lines_ += everywhere(s.tensor, [&](const std::string& at) {
         return fmt::format("float32 {0}{1} = {2}{1} == {3}{1} ? 1.0 : 0.0", reduced.count, at, reference_text(*before),
                            reduced.best);
@@ -466,10 +471,10 @@ class DefGradient {
     const TypedStatement& s = statement(number);
     const Tensor& own = tensor(s.tensor);
     const std::string type = wide_type_of(s.tensor);
-    const std::optional<int> before = state_before(number);
+    const std::optional<int> before = combined_with(number);
     Reduced reduced;
     const std::string place = left_of(number);
-    if (before && !starts_from_identity(s.op)) {
+    if (before) {
       reduced.factor += fmt::format(" * {}{}", reference_text(*before), place);
       if (adjoints_.contains(*before)) {
         reduced.product = unused("p") + own.name;

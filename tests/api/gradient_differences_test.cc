@@ -146,5 +146,21 @@ TEST(GradientDifferences, OfStatesThatSeveralStatementsWrite) {
   }
 }
 
+/// A maximum that starts from the identity takes nothing of what the elements held.
+TEST(GradientDifferences, OfMaximaAndMinimaOfParts) {
+  for (const char* statements : {
+           "O(i) = 10.0 * x(i) * x(i) + 20.0 where i in 0:8\n O(i) max=! A(i,k) where i in 2:5, k in 0:2\n",
+           "O(i) = x(i) - 20.0 where i in 0:8\n O(2*i + 1) min=! A(i,k) * y(i) where i in 0:4, k in 0:2\n",
+           "O(i) max=! A(i,k) * x(i) where i in 1:3, k in 0:2\n O(i) = O(i) * y(i) where i in 0:8\n",
+           "O(i) max= A(i,k) * x(i) where i in 1:6, k in 0:2\n O(i) min=! O(7 - i) * A(i,k) where i in 2:4, k in 0:2\n",
+           "T(i) = x(i) + 9.0 where i in 0:8\n T(i) max=! A(i,k) * x(k) where i in 2:5, k in 0:2\n"
+           " T(i) max= y(i) where i in 1:4\n O(i) = T(i) * T(7 - i) where i in 0:8\n",
+           "O(i) = x(i) * y(i) where i in 0:8\n O(i) *=! A(i,k) * x(i) where i in 2:5, k in 0:2\n"
+           " O(i) *= z(i) * A(i,k) where i in 4:7, k in 0:2\n",
+       }) {
+    check(def_of(statements), values_of(2), 2);
+  }
+}
+
 }  // namespace
 }  // namespace tc::api
