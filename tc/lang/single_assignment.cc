@@ -127,6 +127,7 @@ class Versions {
     };
     if (!is_sum(s) || !std::ranges::all_of(history.writers, is_sum)) return false;
     if (definition_.statements[s].op == AssignOp::kSum) return true;
+    if (data_choose(s)) return false;  // C2: all elements begin anew
     return std::ranges::all_of(history.writers,
                                [&](size_t writer) { return are_apart(left_of(writer), left_of(s), inferred_); });
   }

@@ -162,5 +162,85 @@ TEST(GradientDifferences, OfMaximaAndMinimaOfParts) {
   }
 }
 
+/// C2: where data choose the places, all elements begin anew.
+TEST(GradientDifferences, OfSumsIntoChosenPlacesOfAPart) {
+  check(
+      "def f(double(8) x, double(4) y, int32(8) at) -> (double(2,4) O) {\n"
+      " O(0,i) = y(i) where i in 0:4\n O(1,at(i)) +=! x(i) * x(i) where i in 0:8\n}",
+      [] {
+        Environment values = values_of(3);
+        values["y"].shape = {4};
+        values["y"].floats.resize(4);
+        values["at"] = {ScalarType::kInt32, {8}, {}, {3, 0, 0, 2, 1, 3, 3, 1}};
+        return values;
+      }(),
+      2);
+}
+
+/// Statements over 0:8 in random order: parts that lie apart or overlap, of every operator.
+class Statements {
+ public:
+  explicit Statements(uint64_t seed) : engine_(seed) {}
+
+  std::string make() {
+    std::string text;
+    const int count = 3 + pick(4);
+    for (int s = 0; s < count; ++s) text += statement(s + 1 == count ? "O" : pick(3) ? "O" : "T");
+    return text;
+  }
+
+ private:
+  int pick(int below) { return static_cast<int>(engine_() % static_cast<uint64_t>(below)); }
+  std::string one_of(const std::vector<std::string>& texts) {
+    return texts[static_cast<size_t>(pick(static_cast<int>(texts.size())))];
+  }
+
+  std::string statement(const std::string& to) {
+    if (to == "T" && !has_t_) {
+      const std::string first = " double T(i) = " + value(false) + " where i in 0:8\n";
+      has_t_ = true;
+      return first;
+    }
+    const bool sets = pick(2) == 0;
+    const std::string op = sets ? "=" : one_of(kOperators);
+    std::string text;
+    if (sets || pick(4) > 0) {
+      const int first = pick(4), last = first + 1 + pick(8 - first);
+      const std::vector<std::string> whole = {"i", "7 - i"}, half = {"2*i", "2*i + 1", "i + 4"};
+      const bool halves = pick(2) == 0;
+      const int end = halves ? std::min(last, 4) : last;
+      text = fmt::format("{}({}) {} {} where i in {}:{}", to, one_of(halves ? half : whole), op, value(!sets),
+                         std::min(first, end - 1), end);
+      if (!sets) text += ", k in 0:2";
+    } else {
+      const std::string place = one_of({"at(i,k)", "i / 2", "(i + 3*k) % 8"});
+      text = fmt::format("{}({}) {} {} where i in 0:8, k in 0:2", to, place, op, value(true));
+    }
+    return " " + text + "\n";
+  }
+
+  std::string value(bool reduces) {
+    std::vector<std::string> factors = {"x(i)", "y(7 - i)", "z(i)", "sin(y(i))", "(1.5 - x(i))", "O(i)", "O(7 - i)"};
+    if (has_t_) factors.insert(factors.end(), {"T(i)", "(i >= 2 ? T(i - 2) : x(i))"});
+    std::string text = one_of(factors);
+    if (reduces) text = pick(2) ? "A(i,k)" : "A(i,k) * " + text;
+    const int more = pick(3);
+    for (int m = 0; m < more; ++m) text += (pick(2) ? " * " : " - ") + one_of(factors);
+    return text;
+  }
+
+  const std::vector<std::string> kOperators = {"+=", "+=", "+=!", "*=", "*=!", "max=", "max=!", "min=", "min=!"};
+  std::mt19937_64 engine_;
+  bool has_t_ = false;
+};
+
+TEST(GradientDifferences, OfRandomMixtures) {
+  const auto first = static_cast<uint64_t>(GTEST_FLAG_GET(random_seed)) * 1000000;
+  for (uint64_t seed = first; seed < first + 40; ++seed) {
+    SCOPED_TRACE(seed);
+    check(def_of(Statements(seed).make()), values_of(seed), 1);
+  }
+}
+
 }  // namespace
 }  // namespace tc::api
