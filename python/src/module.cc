@@ -13,6 +13,7 @@
 #include "function.h"
 #include "gil.h"
 #include "interrupt.h"
+#include "jax.h"
 #include "options.h"
 #include "request.h"
 #include "schedule.h"
@@ -336,6 +337,7 @@ NB_MODULE(_core, module) {
   tc::python::bind_signature(module);
   tc::python::bind_engine(module);
   tc::python::bind_function(module);
+  tc::python::bind_jax(module);
   tc::python::bind_schedule(module);
   tc::python::bind_tune(module);
   tc::python::bind_editor(module);

@@ -40,7 +40,8 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    return [*__all__, "__doc__", "__file__", "__name__", "__version__", *(name for name in ("torch",) if name in globals())]
+    imported = [name for name in ("jax", "torch") if name in globals()]
+    return [*__all__, "__doc__", "__file__", "__name__", "__version__", *imported]
 
 
 def _engine(source: str, name: str, cache: Cache | str | os.PathLike[str] | None) -> _core.Engine:

@@ -20,6 +20,8 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
+    # JAX starts threads that last, and other tests fork.
+    items.sort(key=lambda item: item.path.name == "test_jax.py")
     if has_gpu():
         return
     skip = pytest.mark.skip(reason="there is no GPU that PyTorch can use")

@@ -70,7 +70,7 @@ def two(float(N) in, float a) -> (y, z) { y(i) = a * in(i) z(i) = in(i) }""")
 
 
 def test_dir_has_public_names_only():
-    assert {name for name in dir(tensorc) if not name.startswith("_")} - {"torch"} == set(tensorc.__all__)
+    assert {name for name in dir(tensorc) if not name.startswith("_")} - {"jax", "torch"} == set(tensorc.__all__)
 
 
 def test_dir_of_operators_has_public_names_only():
