@@ -1,5 +1,6 @@
 """What editors ask of a text: diagnose(), format(), places, hovers."""
 import pathlib
+import re
 import threading
 import time
 
@@ -181,3 +182,35 @@ def test_every_word_has_a_hover():
         assert _editor.word_hover(name).startswith("```tc\n")
     assert _editor.word_hover("nothing") is None
     assert _editor.word_hover("fma").startswith("```tc\nfma(x, y, z)\n```")
+
+
+def keys_in_page(heading):
+    """The keys of the table below a heading of docs/editors.md, and those that its cells name."""
+    page = (ROOT / "docs/editors.md").read_text().split("### The schema", 1)[1]
+    rows = [line for line in page.split(heading, 1)[1].lstrip().split("\n\n")[0].splitlines() if line.startswith("| `")]
+    keys = {key for row in rows for key in re.findall(r"`(\w+)`", row.split("|")[1])}
+    named = {key: set(re.findall(r"`(\w+)`", row.split("|", 2)[2])) for row in rows
+             for key in re.findall(r"`(\w+)`", row.split("|")[1])}
+    return keys, named
+
+
+def test_the_page_has_all_keys():
+    text = ("def f<T: float>(T(N) x, int(M) at, int s, float a) -> (y) {\n"
+            "  y(i) +=! v * x(at(i)) * x(s * i + j) where v = T(a), j in 0:2 }\n"
+            "def g(float(N) x) -> (y) { y(i) = z(i) }")
+    report = tensorc.diagnose(text)
+    one = report["defs"][0]
+    top, _ = keys_in_page("the end is behind the last character.")
+    assert top == set(report)
+    diagnostic, _ = keys_in_page("A *diagnostic*:")
+    assert diagnostic == set(report["diagnostics"][0]) and set(report["diagnostics"][0]["notes"][0]) == {"message", "range"}
+    of_def, named = keys_in_page("A *def*:")
+    assert of_def == set(one)
+    for key in ("symbols", "tensors", "preconditions", "run_time_checks"):
+        assert one[key] or key == "preconditions", key
+        assert {part for thing in one[key] for part in thing} <= named[key], key
+    of_statement, named = keys_in_page("A *statement*:")
+    assert of_statement == set(one["statements"][0])
+    index = one["statements"][0]["indices"][0]
+    assert set(index) <= named["indices"] and set(one["statements"][0]["lets"][0]) <= named["lets"]
+    assert set(index["end_by"]) == {"rule", "cause", "reads"}
