@@ -1,6 +1,7 @@
 """Programs and kernels in notebooks, and the cell magic."""
 import html.parser
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -36,7 +37,8 @@ def text_of(thing):
 
 
 @pytest.fixture
-def shell():
+def shell(monkeypatch):
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])  # the shell puts its own module there
     pytest.importorskip("IPython", reason="IPython is not installed for this Python")
     from IPython.core.interactiveshell import InteractiveShell
     shell = InteractiveShell()
