@@ -72,7 +72,8 @@ class Folder:
                 (path / entry.name).symlink_to(entry)
         (path / "build").symlink_to(BUILD)
         self.environment = {**os.environ, "PATH": f"{path / 'bin'}:{os.environ['PATH']}", "PYTHONDONTWRITEBYTECODE": "1",
-                            "PYTHONPATH": str(BUILD / "python")}
+                            "PYTHONPATH": str(BUILD / "python"),
+                            "TORCHINDUCTOR_COMPILE_THREADS": "1"}  # else each is a process that imports PyTorch
         self.files = set()  # that the page made
         self.interpreter = None
 
