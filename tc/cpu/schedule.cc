@@ -19,6 +19,9 @@ namespace {
 /// Of a loop that is laid out, or whose iterations are lanes: more fill no registers, and LLVM takes long over them.
 constexpr int64_t kMaxLaidOut = 64;
 
+/// Of a statement, by all unrolled loops around it: more take LLVM minutes.
+constexpr int64_t kMaxCopies = 512;
+
 /// The place of a loop's band, below its marks.
 poly::NodeRef band_of(const poly::Scop& scop, const std::string& loop) {
   poly::NodeRef ref = poly::find_mark(scop, poly::kLoopMark + loop)->below();
@@ -114,6 +117,7 @@ Result<Schedule> Schedule::settled(poly::Scop scop) const {
   Schedule result = with(std::move(scop));
   for (const auto& [loop, mark] : marked_) {
     if (mark != Mark::kUnrolled) TC_TRY_VOID(poly::check_at_once(result.scop_, loop, mark == Mark::kVector));
+    if (mark == Mark::kUnrolled) TC_TRY_VOID(result.check_copies(loop));
   }
   if (!holds_.empty()) TC_TRY_VOID(result.lower());
   return result;
@@ -166,12 +170,32 @@ Result<void> Schedule::check_few_iterations(const std::string& loop, const char*
   return fail("cannot {} '{}': it has {} iterations, and may have {}; split it first", verb, loop, extent, kMaxLaidOut);
 }
 
+/// Refused where the unrolled loops around a statement lay it out too often.
+Result<void> Schedule::check_copies(const std::string& loop) const {
+  std::map<std::string, int64_t> copies;
+  for (const auto& [unrolled, mark] : marked_) {
+    if (mark != Mark::kUnrolled) continue;
+    TC_TRY(ref, poly::find_loop(scop_, unrolled));
+    const int64_t extent = poly::loop_range(scop_, ref).extent;
+    for (const std::string& statement : poly::statements_at(scop_, poly::node_at(scop_, ref))) {
+      int64_t& all = copies.try_emplace(statement, 1).first->second;
+      all *= extent;
+      if (all > kMaxCopies) {
+        return fail("cannot unroll '{}': {} would be laid out {} times, and may be {}", loop, statement, all,
+                    kMaxCopies);
+      }
+    }
+  }
+  return {};
+}
+
 Result<Schedule> Schedule::unroll(const std::string& loop) const {
   TC_TRY_VOID(check_free(loop));
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
     TC_TRY_VOID(check_few_iterations(loop, "unroll"));
     Schedule result = *this;
     result.marked_[loop] = Mark::kUnrolled;
+    TC_TRY_VOID(result.check_copies(loop));
     return result;
   });
 }

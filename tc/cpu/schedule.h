@@ -39,7 +39,7 @@ class Schedule {
 
   /// Shares the iterations of a loop among the cores.
   Result<Schedule> parallelize(const std::string& loop) const;
-  /// Lays all iterations of a loop out, at most 64.
+  /// Lays all iterations of a loop out, at most 64; with other such loops around, a statement at most 512 times.
   Result<Schedule> unroll(const std::string& loop) const;
   /// Makes the iterations of an innermost loop, at most 64, the lanes of a vector.
   Result<Schedule> vectorize(const std::string& loop) const;
@@ -63,6 +63,7 @@ class Schedule {
   Schedule with(poly::Scop scop) const;
   Result<Schedule> settled(poly::Scop scop) const;
   Result<void> check_free(const std::string& loop) const;
+  Result<void> check_copies(const std::string& loop) const;
   Result<void> check_few_iterations(const std::string& loop, const char* verb) const;
 
   poly::Scop scop_;

@@ -76,6 +76,11 @@ TEST(CpuSchedule, RefusalsNameTwoInstancesAndChangeNothing) {
             "error: cannot vectorize 'j': the loops k stand below it; reorder them first\n");
   EXPECT_EQ(error_of(schedule.unroll("i")),
             "error: cannot unroll 'i': it has 100 iterations, and may have 64; split it first\n");
+  Schedule large = schedule_of(kMatmul, {{"M", 8}, {"N", 64}, {"K", 64}});
+  check(large.unroll("i"));
+  check(large.unroll("j"));
+  EXPECT_EQ(error_of(large.unroll("k")),
+            "error: cannot unroll 'k': S0 would be laid out 32768 times, and may be 512\n");
   EXPECT_EQ(error_of(schedule.promote("D", "i", Memory::kCache)), "error: there is no tensor 'D'\n");
   EXPECT_EQ(schedule.loops(), (std::vector<std::string>{"i", "j", "k"}));
   check(schedule.parallelize("i"));
