@@ -38,32 +38,34 @@ class Dropper {
 
   NodePtr copy(const NodePtr& node) {
     if (!node) return nullptr;
-    Node made = *node;
-    if (auto* sequence = std::get_if<Sequence>(&made.node)) {
-      for (NodePtr& child : sequence->children) child = copy(child);
-    } else if (auto* loop = std::get_if<For>(&made.node)) {
-      loop->body = copy(loop->body);
-    } else if (auto* branch = std::get_if<If>(&made.node)) {
-      if (drops("guard if " + condition_text(*branch))) return copy(branch->then_case);
-      branch->then_case = copy(branch->then_case);
-      branch->else_case = copy(branch->else_case);
-    } else if (auto* let = std::get_if<Let>(&made.node)) {
-      let->value = copy_expr(let->value, "let " + let->name);
-      let->body = copy(let->body);
-    } else if (auto* allocate = std::get_if<Allocate>(&made.node)) {
-      allocate->body = copy(allocate->body);
-    } else if (std::holds_alternative<Barrier>(made.node) || std::holds_alternative<WaitGroup>(made.node)) {
-      if (drops(node_text(made))) made.node = Sequence{};
-    } else if (auto* store = std::get_if<Store>(&made.node)) {
-      store->value = copy_expr(store->value, node_text(*node));
-    }
-    return std::make_shared<const Node>(std::move(made));
+    return match(
+        *node, [&](const OneOf<Sequence, For, Allocate> auto&) { return children(node); },
+        [&](const If& n) { return drops("guard if " + condition_text(n)) ? copy(n.then_case) : children(node); },
+        [&](const Let& n) {
+          Let changed = n;
+          changed.value = copy_expr(n.value, "let " + n.name);
+          return children(made(std::move(changed), *node));
+        },
+        [&](const OneOf<Barrier, WaitGroup> auto&) { return drops(node_text(*node)) ? made(Sequence{}, *node) : node; },
+        [&](const Store& n) {
+          Store changed = n;
+          changed.value = copy_expr(n.value, node_text(*node));
+          return made(std::move(changed), *node);
+        },
+        [&](const OneOf<CommitGroup, WaitForKernels, StartNextKernel> auto&) { return node; },
+        [&](const OneOf<Atomic, Move, Shuffle> auto&) { return node; });
   }
 
   bool done() const { return !what.empty(); }
   std::string what;
 
  private:
+  NodePtr children(const NodePtr& node) {
+    return map_children(node, [&](const NodePtr& child) { return copy(child); });
+  }
+  static NodePtr made(auto kind, const Node& from) {
+    return std::make_shared<const Node>(Node{std::move(kind), from.comment});
+  }
   static std::string condition_text(const If& branch) {
     Node shown;
     shown.node = Let{"condition", branch.condition, nullptr};
