@@ -155,17 +155,21 @@ class Operator:
 
     def _infer(self, *args: Any) -> Any:
         shapes = self._symbolic_shapes(args) or self._shapes(args)
-        types = self._types(args)
         like = next((a for a in args if isinstance(a, torch.Tensor)), None)
         device = like.device if like is not None else "cpu"
-        results = [torch.empty(shape, dtype=_DTYPES[types.get(r.type_variable, r.dtype)], device=device)
-                   for r, shape in zip(self.signature.results, shapes)]
+        results = [torch.empty(shape, dtype=dtype, device=device)
+                   for dtype, shape in zip(self._dtypes(args), shapes)]
         return results[0] if len(results) == 1 else tuple(results)
 
-    def _types(self, args: tuple[Any, ...]) -> dict[str, str]:
-        """Of a generic def's type variables, as the arguments decide them."""
-        arguments = zip([*self.signature.parameters, *self._updated], args)
-        return {p.type_variable: _NAMES[a.dtype] for p, a in arguments if p.type_variable and p.role != "scalar"}
+    def _dtypes(self, args: tuple[Any, ...]) -> list[torch.dtype]:
+        """Of the results: those of a generic def are its instance's, which the arguments decide."""
+        signature = self.signature
+        if signature.type_variables:
+            arguments = zip([*signature.parameters, *self._updated], args)
+            types = {p.type_variable: _NAMES[a.dtype] for p, a in arguments if p.role != "scalar"}
+            instance = f"{self.entry}<{','.join(types[variable] for variable in signature.type_variables)}>"
+            signature = self.program._engine.signature(instance)
+        return [_DTYPES[r.dtype] for r in signature.results]
 
     def _shapes(self, args: tuple[Any, ...]) -> list[tuple[int, ...]]:
         """As the compiler infers them, which also checks the arguments."""

@@ -79,6 +79,13 @@ def test_a_generic_def_says_what_its_variables_are():
     assert repr(signature) == "<tensorc.Signature norm<T: float>(T(N) x) -> (T(N) y)>"
 
 
+def test_a_generic_def_has_no_variable_for_a_result_that_differs_from_it():
+    function = tensorc.define("def f<T>(T(N) x) -> (y) { y(i) = x(i) * 1.5 }").f
+    assert function.signature.results[0].type_variable == ""
+    for dtype, wanted in ("float16", "float32"), ("int64", "float32"), ("float64", "float64"):
+        assert function(np.ones(3, dtype)).dtype == wanted
+
+
 def test_arrays_of_one_type_variable_agree():
     add = tensorc.define("def add<T: float>(T(N) x, T(N) y) -> (z) { z(i) = x(i) + y(i) }").add
     with pytest.raises(tensorc.Error, match="'x' is of float32 and 'y' of float64; both have the type 'T' of 'add'"):

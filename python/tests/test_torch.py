@@ -461,6 +461,15 @@ def test_an_operator_of_a_generic_def():
         torch.testing.assert_close(found, wanted)
 
 
+def test_the_results_of_a_generic_def_have_the_types_of_its_instance():
+    op = tensorc.torch.op("def f<T>(T(N) x) -> (y) { y(i) = x(i) * 1.5 }")
+    for dtype, wanted in ((torch.float16, torch.float32), (torch.int64, torch.float32), (torch.float64, torch.float64)):
+        x = torch.ones(3, dtype=dtype)
+        with torch._subclasses.FakeTensorMode() as mode:
+            assert op(mode.from_tensor(x)).dtype == wanted
+        assert op(x).dtype == wanted
+
+
 def test_the_largest_share_the_gradient():
     op = tensorc.torch.op("def f(float(N,D) A) -> (m) { m(n) max=! A(n,d) }")
     A = torch.tensor([[1.0, 3, 3], [2, 0, 1], [5, 5, 5]], requires_grad=True)

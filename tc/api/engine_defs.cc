@@ -10,6 +10,7 @@
 #include "tc/ir/from_lang.h"
 #include "tc/lang/format.h"
 #include "tc/lang/gradient.h"
+#include "tc/lang/sema.h"
 #include "tc/support/nearest.h"
 
 namespace tc::api {
@@ -280,25 +281,26 @@ tl::unexpected<Error> Engine::Impl::unknown(const std::string& entry) const {
   return fail("the cache {} does not know the def '{}'", store->file()->path(), entry);
 }
 
-/// A result without a declared type has a variable's type if it has so in two instances that differ in that variable.
-void Engine::Impl::name_result_types(const lang::Definition& generic, const lang::TypeArguments& types,
-                                     const Limits& limits, Signature& signature) const {
+/// A result without a declared type names a variable if it has its type in every instance without errors. The analysis
+/// knows all types, without ranges.
+void Engine::Impl::name_result_types(const lang::Definition& generic, Signature& signature) const {
+  std::vector<std::pair<lang::TypeArguments, lang::TypedProgram>> instances;
+  for (const lang::TypeArguments& types : lang::instances_of(generic)) {
+    Result<lang::TypedProgram> typed = lang::analyse(lang::instance_file(*front.file, generic, types));
+    if (typed) instances.emplace_back(types, *std::move(typed));
+  }
   for (const lang::TypeVariable& variable : generic.type_variables) {
-    const std::string& name = variable.name.text;
-    for (const lang::TypeArguments& others : lang::instances_of(generic)) {
-      lang::TypeArguments changed = types;
-      changed[name] = others.at(name);
-      if (changed == types) continue;
-      const Result<const Def*> def = find_instance(generic, changed, limits);
-      if (!def && def.error().ended_early()) return;
-      if (!def) continue;
-      const Signature other = signature_of((*def)->program);
-      for (size_t i = 0; i < signature.results.size(); ++i) {
-        Argument& result = signature.results[i];
-        const bool follows = result.type == types.at(name) && other.results[i].type == changed.at(name);
-        if (result.type_variable.empty() && follows) result.type_variable = name;
-      }
-      break;
+    const auto type_in = [&](const auto& instance) { return instance.first.at(variable.name.text); };
+    // One type alone says nothing: a result of float32 would follow it, too.
+    const auto differs = [&](const auto& instance) { return type_in(instance) != type_in(instances[0]); };
+    if (std::ranges::none_of(instances, differs)) continue;
+    for (size_t r = 0; r < signature.results.size(); ++r) {
+      const auto follows = [&](const auto& instance) {
+        const lang::TypedDefinition& definition = instance.second.definitions.at(0);
+        return definition.tensors[static_cast<size_t>(definition.results[r])].type == type_in(instance);
+      };
+      std::string& name = signature.results[r].type_variable;
+      if (name.empty() && std::ranges::all_of(instances, follows)) name = variable.name.text;
     }
   }
 }
@@ -324,7 +326,7 @@ Result<Signature> Engine::Impl::generic_signature(const lang::Definition& generi
     for (size_t i = 0; i < generic.results.size(); ++i) {
       signature.results[i].type_variable = generic.results[i].type_variable;
     }
-    name_result_types(generic, types, limits, signature);
+    name_result_types(generic, signature);
     return signature;
   }
   return tl::unexpected(*first);

@@ -101,7 +101,8 @@ struct TypeVariable {
 };
 
 /// The arguments of a def. Of a generic one, types are those of its first instance without errors, and arguments that
-/// are declared with a variable name it.
+/// are declared with a variable name it. So does a result without a declared type if it has the variable's type in
+/// every instance without errors, those of 8-bit floats apart.
 struct Signature {
   std::string entry{};
   std::vector<TypeVariable> type_variables{};

@@ -81,6 +81,18 @@ TEST(Generic, T7_ASignatureNamesTheVariables) {
   EXPECT_EQ(signature.parameters[0].shape, std::vector<std::string>{"N"});
 }
 
+TEST(Generic, T7_ASignatureNamesAnUndeclaredResultsVariableIfAllInstancesHaveIt) {
+  const auto variable_of = [](const char* text) {
+    return take(take(api::Engine::create(text)).signature()).results.at(0).type_variable;
+  };
+  EXPECT_EQ(variable_of("def f<T>(T(N) x) -> (y) { y(i) = x(i) }"), "T");
+  EXPECT_EQ(variable_of("def f<T: float>(T(N) x) -> (y) { y(i) = x(i) * x(i) }"), "T");
+  // float16 and integers meet a number of float32; two variables meet at the wider type.
+  EXPECT_EQ(variable_of("def f<T>(T(N) x) -> (y) { y(i) = x(i) * 1.5 }"), "");
+  EXPECT_EQ(variable_of("def f<T: float, U: float>(T(N) x, U(N) z) -> (y) { y(i) = x(i) * z(i) }"), "");
+  EXPECT_EQ(variable_of("def f<T: integer>(T(N) x) -> (s) { s +=! x(i) }"), "");
+}
+
 TEST(Generic, T7_TypesMayBeNamed) {
   const api::Engine engine = take(api::Engine::create(kScale));
   api::Request request{.entry = "scale", .types = {{"T", ScalarType::kInt16}}, .sizes = {{"N", 4}}};
