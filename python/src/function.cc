@@ -55,6 +55,14 @@ bool has_own_size(const api::Argument& result, const api::Signature& signature) 
   });
 }
 
+/// Whether a result's type is a variable that no input decides: the result that is given then does.
+bool has_own_type(const api::Argument& result, const api::Signature& signature) {
+  const auto decides = [&](const api::Argument& parameter) {
+    return parameter.role != api::Role::kScalar && parameter.type_variable == result.type_variable;
+  };
+  return !result.type_variable.empty() && std::ranges::none_of(signature.parameters, decides);
+}
+
 api::TensorSpec spec_of(const View& view) {
   api::TensorSpec spec = value_of(api::spec_of(view.tensor));
   if (is_dense(view.tensor)) spec.strides.clear();
@@ -174,11 +182,12 @@ nb::object Compiled::run(const Arguments& arguments) {
 Function::Function(api::Engine engine, api::Signature signature, Choices choices)
     : engine_(std::move(engine)), signature_(std::move(signature)), choices_(std::move(choices)) {
   for (const api::Argument& result : signature_.results) {
-    is_open_.push_back(result.role == api::Role::kInOut || has_own_size(result, signature_));
+    is_open_.push_back(result.role == api::Role::kInOut || has_own_size(result, signature_) ||
+                       has_own_type(result, signature_));
   }
 }
 
-/// An output decides what is compiled if its extents are open or its strides are not what would be chosen.
+/// An output decides what is compiled if its extents or its type are open, or its strides are not what would be chosen.
 bool Function::decides(size_t result, const View& view) const {
   return !view.empty() && (is_open_[result] || !is_dense(view.tensor));
 }

@@ -81,7 +81,7 @@ class Function {
   api::Engine engine_;
   api::Signature signature_;
   Choices choices_;
-  std::vector<bool> is_open_;  ///< of each result: the inputs may not tell its extents
+  std::vector<bool> is_open_;  ///< of each result: the inputs may not tell its extents or its type
   std::vector<int64_t> key_;   ///< of the call at hand; no Python code runs while it is used
   /// One without a kernel is being compiled by a thread, which removes it if it fails.
   std::unordered_map<std::vector<int64_t>, std::shared_ptr<Compiled>, Hash> kernels_;

@@ -318,6 +318,16 @@ def _only_entry(program: Program, entry: str) -> str:
     raise Error(f"the text has {len(program)} defs; name one: {', '.join(program)}")
 
 
+def _check_types_are_decided(signature: Signature) -> None:
+    """PyTorch makes the results: it has to know their types from the arguments."""
+    arguments = [p for p in signature.parameters if p.role != "scalar"]
+    arguments += [r for r in signature.results if r.role == "inout"]
+    for variable in signature.type_variables:
+        if all(a.type_variable != variable for a in arguments):
+            raise Error(f"no argument of '{signature.entry}' decides its type variable '{variable}', which is the type "
+                        "of results only: write a type in its place")
+
+
 def _check_has_tensors(signature: Signature) -> None:
     if all(p.role == "scalar" for p in signature.parameters) and all(r.role != "inout" for r in signature.results):
         raise Error(f"'{signature.entry}' takes no tensor: PyTorch would not know on which device its operator runs")
@@ -378,6 +388,7 @@ def op(source: str, entry: str = "", *, backward: str | None = None, backward_en
     program = Program(source, name=name or "tc", **how)
     entry = _only_entry(program, entry)
     _check_has_tensors(program[entry].signature)
+    _check_types_are_decided(program[entry].signature)
     if name is not None and not name.isidentifier():
         raise Error(f"an operator cannot be called {name!r}: letters, digits and underscores make a name")
     # PyTorch keeps compiled graphs on disk by the names of their operators: what changes one has to be in its name.

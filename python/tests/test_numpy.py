@@ -86,6 +86,17 @@ def test_a_generic_def_has_no_variable_for_a_result_that_differs_from_it():
         assert function(np.ones(3, dtype)).dtype == wanted
 
 
+def test_a_result_decides_a_type_that_no_input_has():
+    cast = tensorc.define("def cast<T>(float(N) x) -> (T(N) y) { y(i) = T(x(i)) }").cast
+    x = np.array([1.5, 2.5, -3.5], "float32")
+    for dtype in ("float64", "int32", "float64"):
+        y = np.zeros(3, dtype)
+        assert cast(x, out=y) is y and (y == x.astype(dtype)).all()
+    assert cast.kernels == 2
+    with pytest.raises(tensorc.Error, match="nothing decides the type variable 'T' of 'cast'"):
+        cast(x)
+
+
 def test_arrays_of_one_type_variable_agree():
     add = tensorc.define("def add<T: float>(T(N) x, T(N) y) -> (z) { z(i) = x(i) + y(i) }").add
     with pytest.raises(tensorc.Error, match="'x' is of float32 and 'y' of float64; both have the type 'T' of 'add'"):

@@ -470,6 +470,12 @@ def test_the_results_of_a_generic_def_have_the_types_of_its_instance():
         assert op(x).dtype == wanted
 
 
+def test_an_operator_has_to_know_the_types_of_its_results():
+    with pytest.raises(tensorc.Error, match="no argument of 'cast' decides its type variable 'T', which is the type of "
+                                            "results only: write a type in its place"):
+        tensorc.torch.op("def cast<T>(float(N) x) -> (T(N) y) { y(i) = T(x(i)) }")
+
+
 def test_the_largest_share_the_gradient():
     op = tensorc.torch.op("def f(float(N,D) A) -> (m) { m(n) max=! A(n,d) }")
     A = torch.tensor([[1.0, 3, 3], [2, 0, 1], [5, 5, 5]], requires_grad=True)
