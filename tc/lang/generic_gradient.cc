@@ -186,8 +186,10 @@ Result<std::string> generic_gradient(const Definition& generic, const InstanceGr
       return fail("the gradients of {} and {} differ in more than types; derive that of an instance",
                   instance_name(generic, types), instance_name(generic, wider));
     }
-    const bool is_type = std::ranges::any_of(
-        merged.parameters, [&](const Parameter& p) { return p.dimensions && p.type_variable == variable.name.text; });
+    const auto has_it = [&](const auto& tensor) { return tensor.type_variable == variable.name.text; };
+    const bool is_type =
+        std::ranges::any_of(merged.parameters, [&](const Parameter& p) { return p.dimensions && has_it(p); }) ||
+        std::ranges::any_of(merged.results, has_it);
     if (!is_type) continue;
     merged.type_variables.push_back(variable);
     merged.type_variables.back().restriction =

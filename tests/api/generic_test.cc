@@ -134,6 +134,17 @@ TEST(Generic, T7_ACachesFileKnowsInstances) {
   }
 }
 
+TEST(Generic, T7_AGradientDeclaresTheVariableOfItsResultsOnly) {
+  const char* const text = "def f<T: float>(T(N) x) -> (float(N) y) { y(i) = float(x(i)) * 2.0 }";
+  const std::string gradient = take(take(api::Engine::create(text)).gradient());
+  EXPECT_EQ(gradient,
+            "def f_gradient<T: float>(float32(N) d_y) -> (T(N) d_x) {\n"
+            "  d_x(i) = T(d_y(i) * 2.0)\n"
+            "}\n");
+  const api::Request request{.types = {{"T", ScalarType::kFloat64}}, .sizes = {{"N", 4}}};
+  EXPECT_EQ(take(take(api::Engine::create(gradient)).infer(request)).outputs.at(0).type, ScalarType::kFloat64);
+}
+
 TEST(Generic, T7_TheGradientOfAGenericDefIsGeneric) {
   const char* const text =
       "def norm<T: float>(T(N,M) x, T(M) w) -> (T(N,M) y) {\n"
