@@ -277,6 +277,11 @@ def _backward(forward: Operator, gradient: Callable[[], _Gradient | str]) -> Cal
         values = {**ctx.scalars, **dict(zip(ctx.tensors, ctx.saved_tensors))}
         values.update({made.prefix + name: grad.contiguous() for name, grad in zip(forward.results, grads)
                        if made.prefix + name in made.parameters})
+        # A gradient that is merged of two instances has T where a result of narrow inputs is wider than they are.
+        tensors = [p for p in made.backward.signature.parameters if p.role != "scalar" and p.type_variable]
+        types = {p.type_variable: values[p.name].dtype for p in tensors if p.name in ctx.tensors}
+        for p in tensors:
+            values[p.name] = values[p.name].to(types.get(p.type_variable, values[p.name].dtype))
         slopes = made.backward(*[_as_parameter(made, name, values[name]) for name in made.parameters])
         by_name = dict(zip(made.results, slopes if isinstance(slopes, (tuple, list)) else (slopes,)))
         missing = [name for name, needed in zip(forward.arguments, ctx.needs_input_grad)
@@ -340,6 +345,7 @@ def _gradient(program: Program, entry: str, name: str, backward: str | None, bac
         text = backward if backward is not None else program._engine.gradient(entry)
         derived = Program(text, name=f"{name}_backward", **how)
         made = _only_entry(derived, backward_entry)
+        _check_types_are_decided(derived[made].signature)
     except Error as error:
         if backward is not None:
             raise

@@ -470,6 +470,14 @@ def test_the_results_of_a_generic_def_have_the_types_of_its_instance():
         assert op(x).dtype == wanted
 
 
+def test_the_gradient_of_a_generic_def_whose_result_is_wider_than_its_inputs():
+    op = tensorc.torch.op("def f<T: float>(T(N) x) -> (y) { y(i) = x(i) * x(i) * 1.5 }")
+    for dtype in (torch.float16, torch.float32, torch.float64):
+        x = torch.tensor([1.0, 2, 3], dtype=dtype, requires_grad=True)
+        (found,) = torch.autograd.grad(op(x).sum(), x)
+        assert torch.equal(found, torch.tensor([3.0, 6, 9], dtype=dtype))
+
+
 def test_an_operator_has_to_know_the_types_of_its_results():
     with pytest.raises(tensorc.Error, match="no argument of 'cast' decides its type variable 'T', which is the type of "
                                             "results only: write a type in its place"):
