@@ -321,7 +321,7 @@ class KernelPrinter {
     const std::string target = exprs_.element(move.destination, move.destination_subscripts);
     const std::string source = exprs_.element(move.source, move.source_subscripts);
     const int64_t bytes = tile::element_bytes(to.type) * move.elements;
-    if (move.asynchronous && bytes >= 4) {
+    if (move.asynchronous) {
       exprs_.need(Helper::kCopyAsync);
       line(fmt::format("copy_async<{}>(&{}, &{});", bytes, target, source));
     } else if (move.elements == 1) {
