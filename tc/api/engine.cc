@@ -191,7 +191,9 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
   return guarded([&]() -> Result<CompiledKernel> {
     const Result<const Def*> found = impl_->find(request.entry, request);
     // Of a generic def the file may lack the instance.
-    const bool may_lack = impl_->is_absent(request.entry) || impl_->generic(request.entry) != nullptr;
+    const bool is_only = request.entry.empty() && impl_->entries.size() == 1;
+    const std::string& entry = is_only ? impl_->entries[0] : request.entry;
+    const bool may_lack = impl_->is_absent(entry) || impl_->generic(entry) != nullptr;
     if (!found && impl_->on_miss && may_lack) return impl_->on_miss(request, found.error());
     TC_TRY(def, found);
     const std::string bytes = request_bytes(request, def->program);

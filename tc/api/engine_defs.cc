@@ -283,9 +283,13 @@ tl::unexpected<Error> Engine::Impl::unknown(const std::string& entry) const {
 
 /// A result without a declared type names a variable if it has its type in every instance without errors. The analysis
 /// knows all types, without ranges.
-void Engine::Impl::name_result_types(const lang::Definition& generic, Signature& signature) const {
+void Engine::Impl::name_result_types(const lang::Definition& generic, const Limits& limits,
+                                     Signature& signature) const {
+  const auto is_declared = [](const auto& result) { return result.type || !result.type_variable.empty(); };
+  if (std::ranges::all_of(generic.results, is_declared)) return;
   std::vector<std::pair<lang::TypeArguments, lang::TypedProgram>> instances;
   for (const lang::TypeArguments& types : lang::instances_of(generic)) {
+    if (limits.cancel.stop_requested()) return;
     Result<lang::TypedProgram> typed = lang::analyse(lang::instance_file(*front.file, generic, types));
     if (typed) instances.emplace_back(types, *std::move(typed));
   }
@@ -326,7 +330,7 @@ Result<Signature> Engine::Impl::generic_signature(const lang::Definition& generi
     for (size_t i = 0; i < generic.results.size(); ++i) {
       signature.results[i].type_variable = generic.results[i].type_variable;
     }
-    name_result_types(generic, signature);
+    name_result_types(generic, limits, signature);
     return signature;
   }
   return tl::unexpected(*first);

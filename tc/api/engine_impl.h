@@ -104,7 +104,7 @@ struct Engine::Impl {
                                    const Limits& limits) const;
   Result<const Def*> find_known_instance(const std::string& entry, const Request& request) const;
   Result<Signature> generic_signature(const lang::Definition& generic, const Limits& limits) const;
-  void name_result_types(const lang::Definition& generic, Signature& signature) const;
+  void name_result_types(const lang::Definition& generic, const Limits& limits, Signature& signature) const;
   Result<std::string> gradient(const Def& def) const;
   Result<void> add_defs(const Limits& limits);
   Result<void> add_def(const std::string& entry, const Limits& limits);
