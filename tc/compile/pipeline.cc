@@ -112,7 +112,7 @@ Result<void> specialise(const Settings& settings, Compilation& c) {
   const ir::Program& program = c.concrete();
   TC_TRY(bindings, ir::bind(program, settings.given));
   TC_TRY(specialised, ir::specialise(program, bindings, deadline_of(settings, c)));
-  TC_TRY_VOID(check_index_functions(specialised));
+  TC_TRY_VOID(check_index_functions(specialised, settings.checks_bounds(), deadline_of(settings, c)));
   c.specialised = std::make_shared<const ir::Program>(std::move(specialised));
   c.checked = c.specialised;
   if (!settings.checks_bounds()) return {};

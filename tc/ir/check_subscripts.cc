@@ -109,7 +109,8 @@ bool has_instances(const Statement& statement) {
   });
 }
 
-/// Whether an expression reads a tensor, or a scalar that is not compiled in.
+/// Whether an expression reads a tensor, or a scalar that is not compiled in, or computes with floats, in which
+/// backends differ in the last bits.
 class FindData : public hi::IRVisitor {
  public:
   explicit FindData(const Program& program) : program_(program) {}
@@ -122,8 +123,12 @@ class FindData : public hi::IRVisitor {
  private:
   using IRVisitor::visit;
   void visit(const hi::Call* call) override {
-    found_ |= is_tensor_read(program_, call);
+    found_ |= is_tensor_read(program_, call) || call->type.is_float();
     IRVisitor::visit(call);
+  }
+  void visit(const hi::Cast* cast) override {
+    found_ |= cast->value.type().is_float() || cast->type.is_float();
+    IRVisitor::visit(cast);
   }
   void visit(const hi::Variable* op) override { found_ |= program_.find_scalar(op->name) != nullptr; }
 
@@ -140,7 +145,15 @@ class SubscriptChecker {
     std::vector<RunTimeCheck> checks;
     for (RunTimeCheck& check : run_time_checks(source_)) {
       if (data.in(check.subscript)) continue;
-      if (data.in(check.guard)) check.guard = Expr();
+      Expr all, own;  // conditions that need no data; of those the ones with no other index than the subscript's
+      const std::set<std::string> known = variables_of(check.subscript);
+      for (const Expr& condition : conjuncts_of(check.guard)) {
+        if (data.in(condition)) continue;
+        all = conjunction(all, condition);
+        if (std::ranges::includes(known, variables_of(condition))) own = conjunction(own, condition);
+      }
+      check.guard = all;
+      if (values_of(check) > kMaxIndexValues) check.guard = own;
       checks.push_back(std::move(check));
     }
     result_.program = source_;
@@ -148,6 +161,7 @@ class SubscriptChecker {
     result_.program.tensors.clear();
     result_.program.parameters.clear();
     result_.program.results.clear();
+    result_.program.scalars.clear();  // those that are compiled in have their values in the expressions
     for (const Statement& statement : source_.statements) {
       if (has_instances(statement)) add_checks(statement, checks);
     }
@@ -173,6 +187,23 @@ class SubscriptChecker {
   }
 
  private:
+  /// How many values the indices of a check take together; more than kMaxIndexValues: at least so many.
+  int64_t values_of(const RunTimeCheck& check) const {
+    std::set<std::string> names = variables_of(check.subscript);
+    names.merge(variables_of(check.guard));
+    int64_t values = 1;
+    for (const Statement& statement : source_.statements) {
+      if (statement.id != check.statement) continue;
+      for (const Index& index : statement.indices) {
+        const auto begin = constant_value(index.begin), end = constant_value(index.end);
+        if (!names.contains(index.name) || !begin || !end) continue;
+        if (__builtin_mul_overflow(values, *end - *begin, &values)) return kMaxIndexValues + 1;
+        values = std::min(values, kMaxIndexValues + 1);
+      }
+    }
+    return values;
+  }
+
   struct Known {
     Expr value, guard;  ///< no guard: undefined
     int64_t extent;

@@ -40,8 +40,12 @@ inline constexpr size_t kMaxSubscriptChecks = 64;
 /// Errors: more than kMaxSubscriptChecks different subscripts.
 Result<CheckedProgram> check_subscripts(Program specialised);
 
+/// How many values of the indices are tried at most.
+inline constexpr int64_t kMaxIndexValues = int64_t{1} << 22;
+
 /// The checks alone of subscripts that compute with indices and need no data, by intrinsics of which nothing is proved:
-/// bitwise_xor(i, 1). Running it decides whether they stay inside. Conditions that need data count as true.
+/// bitwise_xor(i, 1). Running it decides whether they stay inside. Conditions that need data count as true, and those
+/// with other indices than the subscript's where these would make more than kMaxIndexValues values.
 CheckedProgram checks_without_data(const Program& specialised);
 
 /// The sentence for a check whose subscript has left its tensor, from the bits of its result; "" if it has not.

@@ -1,6 +1,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
+
 #include "tests/api/tensors.h"
 
 /// C8: data-dependent subscripts that are checked at run time, on the CPU and on a GPU's kernels.
@@ -225,9 +227,30 @@ TEST(CheckBounds, FunctionsOfIndices) {
             std::string::npos);
   EXPECT_NE(error_of(compiled("X(bitwise_xor(i,-2))", "0:N", 3)).find("is at -1"), std::string::npos);
   EXPECT_TRUE(compiled("X(popcount(i) + B(0))", "0:N", 3)) << "data decide: the user's promise";
+  EXPECT_TRUE(compiled("X(int32(sqrt(float(i)) + 9.0))", "0:N", 3)) << "no proof by floats, in which backends differ";
   EXPECT_NE(error_of(compiled("X(abs(i - 100))", "0:8", 8)).find("it needs 101 <= N, but N is 8"), std::string::npos);
+  // A condition that needs no data holds beside one that does.
+  EXPECT_EQ(run("bitwise_xor(i,1) < N && B(0) > 0 ? X(bitwise_xor(i,1)) : 0.0", "0:N", {1, 2, 3}),
+            (std::vector<float>{2, 1, 0}));
+  // Scalars that are not compiled in have nothing to do with it.
+  EXPECT_TRUE(compile("def f(float a, float(N) X) -> (Y) { Y(i) = a * X(bitwise_xor(i,1)) where i in 0:N }",
+                      {.inputs = {floats({4})}}));
+  Request late{.inputs = {floats({4194304}), integers({1})}};
+  late.budget.wall_clock_ms = 200;
+  const auto begin = std::chrono::steady_clock::now();
+  const auto stopped = compile(
+      "def f(float(N) X, int32(M) B) -> (O) { O(i) = X(popcount(i)) + X(popcount(i) + 1) + "
+      "X(popcount(i) + 2) + X(popcount(i) + 3) where i in 0:N }",
+      late);
+  ASSERT_FALSE(stopped);
+  EXPECT_EQ(stopped.error().kind(), ErrorKind::kBudget) << stopped.error().to_string();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(1200));
   EXPECT_NE(error_of(compiled("X(bitwise_and(i,3))", "0:5000000", 8)).find("takes more than 4194304 values"),
             std::string::npos);
+  Request checked{.inputs = {floats({8}), integers({1})}};
+  checked.options.check_bounds = true;
+  EXPECT_TRUE(
+      compile("def f(float(N) X, int32(M) B) -> (O) { O(i) = X(bitwise_and(i,3)) where i in 0:5000000 }", checked));
 }
 
 }  // namespace
