@@ -1,7 +1,9 @@
 #include "jax.h"
 
+#include <cstdint>
 #include <cstring>
 #include <mutex>
+#include <random>
 #include <unordered_map>
 
 #include "errors.h"
@@ -19,12 +21,13 @@ struct Registered {
   std::vector<api::Scalar> scalars;
 };
 
-/// Kernels stay: XLA does not say when it has forgotten a program that calls one.
+/// Kernels stay: XLA does not say when it has forgotten a program that calls one. Numbers begin at a random one, so that
+/// a program of another process finds none.
 class Registry {
  public:
   int64_t add(Registered kernel) {
     const std::lock_guard lock(mutex_);
-    const auto number = static_cast<int64_t>(kernels_.size());
+    const auto number = first_ + static_cast<int64_t>(kernels_.size());
     kernels_.emplace(number, std::make_shared<const Registered>(std::move(kernel)));
     return number;
   }
@@ -35,6 +38,12 @@ class Registry {
   }
 
  private:
+  static int64_t random_number() {
+    std::random_device random;
+    return (int64_t{random()} << 31 ^ int64_t{random()}) & INT64_MAX >> 1;
+  }
+
+  const int64_t first_ = random_number();
   mutable std::mutex mutex_;
   std::unordered_map<int64_t, std::shared_ptr<const Registered>> kernels_;
 };

@@ -39,6 +39,8 @@ class Autotuner:
             known = self._engine.compile(wanted)
             if known.from_cache and known.options:
                 return known
+            if isinstance(self._cache, Cache) and self._cache.production:
+                return known  # nothing is compiled there, so nothing is searched
         search: dict[str, Any] = {"cache": "" if self._cache is None else self._cache, **self._search}
         found = tune(self._source, **wanted, **search)
         self.tuned.append(found)

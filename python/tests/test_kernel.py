@@ -186,3 +186,11 @@ class TestDefaults:
         with pytest.raises(AttributeError):
             tensorc.defaults.cash = "kernels.tcc"
         assert repr(tensorc.defaults) == "<tensorc.defaults cache=None>"
+
+
+def test_production_searches_nothing(tmp_path):
+    path = str(tmp_path / "kernels.tcc")
+    x = np.ones(4, "float32")
+    tensorc.define(SCALE, cache=path).scale(x, 2)
+    scale = tensorc.kernel(autotune=QUICK, cache=tensorc.Cache(path, production=True))(lambda: SCALE)
+    np.testing.assert_array_equal(scale(x, 2), 2 * x)
