@@ -84,7 +84,7 @@ def html_of_program(program: Program) -> str:
         name = definition["generic"] or definition["def"]
         shown = "" if not definition["generic"] else f" (ranges of <code>{html.escape(definition['def'])}</code>)"
         tensors = table(["tensor", "role", "type", "shape"],
-                        [(tensor["name"], tensor["role"], tensor["type"], f"({', '.join(tensor['extents'] or ['?'])})")
+                        [(tensor["name"], tensor["role"], tensor["type"], f"({', '.join(['?'] if tensor['extents'] is None else tensor['extents'])})")
                          for tensor in definition["tensors"]])
         ranges = table(["statement", "index", "", "range", "ends by"], range_rows(definition))
         needs = "".join(f"<li>a call needs: {html.escape(one['sentence'])}</li>" for one in definition["preconditions"])

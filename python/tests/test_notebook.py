@@ -59,6 +59,11 @@ def test_generic_program_shows_an_instance():
     assert "f<T: float> (ranges of f<float32>)" in text
 
 
+def test_program_shows_a_result_without_dimensions():
+    text = text_of(tensorc.define("def f(float(N) x) -> (s) { s +=! x(i) }"))
+    assert "xinputfloat32(N)" in text and "sresultfloat32()" in text
+
+
 def test_program_with_requirements_and_notes():
     text = text_of(tensorc.define("def f(float(N) x, float(M) k) -> (y) { y(i) +=! x(i + j) * k(j) }"))
     assert "a call needs: " in text
