@@ -269,6 +269,16 @@ def test_blocks(page, tmp_path):
         pytest.skip("; ".join(skipped))
 
 
+def test_the_table_of_ranges():
+    """The tool finds the range that the table gives, of each example that is a statement with a read."""
+    rows = re.findall(r"^\|[^|]*\| `(y\(i\) = [^`]*x\([^`]*)` \| ([^|]*?) \|$", (ROOT / "docs/ranges.md").read_text(), re.M)
+    assert len(rows) == 3
+    for statement, wanted in rows:
+        text = f"def f(float(N) x) -> (y) {{ {statement} }}"
+        done = subprocess.run([TOOL, "check", "-"], input=text, capture_output=True, text=True, timeout=SECONDS)
+        assert f"map i in {wanted}\n" in done.stdout, f"{statement}\n{done.stdout}{done.stderr}"
+
+
 # Names in a page's text that look like files of the repository.
 NAMED = re.compile(r"`((?:tc|docs|scripts|tests|python|examples|benchmarks|proto|cmake|third_party)/[^`\s]*)")
 
