@@ -110,8 +110,7 @@ Result<void> run_check(const std::vector<std::string>& files) {
     std::fwrite(json.data(), 1, json.size(), stdout);
   }
   TC_TRY(report, text_of(checked));
-  if (FLAGS_json) return {};
-  std::fwrite(report.data(), 1, report.size(), stdout);
+  if (!FLAGS_json) std::fwrite(report.data(), 1, report.size(), stdout);
   const std::string remarks = remarks_of(checked);
   std::fwrite(remarks.data(), 1, remarks.size(), stderr);
   return {};

@@ -219,6 +219,16 @@ TEST_F(Tool, CheckAsJsonOfAGoodFilePrintsNothingElse) {
       << output.out;
 }
 
+TEST_F(Tool, CheckAsJsonKeepsItsNotesOnStandardError) {
+  folder_.write("half.tc", "def f(float(N) x, int n) -> (y) { y(i) = x(i) * (n / 2) }\n");
+  const Output output = folder_.run({"check", "half.tc"});
+  const Output as_json = folder_.run({"check", "half.tc", "--json"});
+  EXPECT_NE(output.err.find("note: 'n / 2' divides integers"), std::string::npos) << output.err;
+  EXPECT_EQ(as_json.err, output.err);
+  EXPECT_EQ(as_json.code, output.code);
+  EXPECT_EQ(as_json.out.find("map i in"), std::string::npos) << as_json.out;
+}
+
 TEST_F(Tool, CheckReportsErrorsOfNamesAndOfRangesTogether) {
   folder_.write("two.tc",
                 "def f(float(N) x) -> (y) { y(i) +=! x(i + j) }\n"
