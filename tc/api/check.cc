@@ -1,5 +1,8 @@
 #include "tc/api/check.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <chrono>
 #include <set>
@@ -62,6 +65,57 @@ Result<std::vector<lang::TypeArguments>> instances_of(const lang::Definition& ge
   return std::vector{types};
 }
 
+/// The defs and instances of a text, one after the other until one ends early.
+class Check {
+ public:
+  Check(const CheckOptions& options, Clock::time_point start, const SourcePtr& source)
+      : options_(options), start_(start), source_(source) {}
+
+  /// False after cancellation.
+  bool def(CheckedDefinition& all, CheckedDef def) {
+    if (is_over()) {
+      const lang::Name& name = all.definition->name;
+      def.done = tl::unexpected(
+          Error(source_, name.range,
+                fmt::format("the time limit of {} ms ended the check before '{}'", options_.time_limit_ms, def.name))
+              .with_kind(ErrorKind::kBudget));
+    } else {
+      def.done = guarded([&] { return check_def(def, options_, start_); });
+      ended_early_ = !def.done && def.done.error().ended_early();
+    }
+    all.instances.push_back(std::move(def));
+    return !options_.cancel.stop_requested();
+  }
+
+  /// The same for the instances of a generic def.
+  bool generic(CheckedDefinition& all, const lang::File& file, const std::vector<lang::TypeArguments>& instances) {
+    all.wanted = instances.size();
+    for (const lang::TypeArguments& types : instances) {
+      std::string name = lang::instance_name(*all.definition, types);
+      if (!all.instances.empty() && is_over()) {
+        all.unchecked.push_back(std::move(name));
+        continue;
+      }
+      auto alone = std::make_shared<const lang::File>(lang::instance_file(file, *all.definition, types));
+      if (!def(all, {.name = name, .types = types, .compilation = parsed(source_, std::move(alone))})) return false;
+      if (ended_early_) all.unchecked.push_back(std::move(name));
+      if (options_.first_instance && all.good()) break;
+    }
+    return true;
+  }
+
+ private:
+  bool is_over() {
+    ended_early_ = ended_early_ || Clock::now() - start_ >= std::chrono::milliseconds(options_.time_limit_ms);
+    return ended_early_;
+  }
+
+  const CheckOptions& options_;
+  Clock::time_point start_;
+  SourcePtr source_;
+  bool ended_early_ = false;
+};
+
 }  // namespace
 
 const CheckedDef* CheckedDefinition::good() const {
@@ -69,14 +123,23 @@ const CheckedDef* CheckedDefinition::good() const {
   return found == instances.end() ? nullptr : &*found;
 }
 
+Error CheckedDefinition::out_of_time(const SourcePtr& source, int64_t limit_ms) const {
+  return Error(source, definition->name.range,
+               fmt::format("the time limit of {} ms left {} of {} instances unchecked: {}", limit_ms, unchecked.size(),
+                           wanted, fmt::join(unchecked, ", ")))
+      .with_kind(ErrorKind::kBudget);
+}
+
 bool CheckedText::ok() const {
-  return !error && std::ranges::all_of(definitions, [](const CheckedDefinition& d) { return d.good() != nullptr; });
+  return !error && std::ranges::all_of(definitions, [](const CheckedDefinition& d) {
+    return d.good() != nullptr && d.unchecked.empty();
+  });
 }
 
 Result<CheckedText> check_text(SourcePtr source, const CheckOptions& options) {
   const Clock::time_point start = Clock::now();
   if (options.time_limit_ms <= 0) return fail("the time limit is {} ms; it must be at least 1", options.time_limit_ms);
-  CheckedText checked{.source = source};
+  CheckedText checked{.source = source, .time_limit_ms = options.time_limit_ms};
   compile::Compilation front;
   front.source = source;
   Result<void> read = guarded([&] { return compile::run_passes(compile::Settings(), front, "analyse"); });
@@ -87,36 +150,26 @@ Result<CheckedText> check_text(SourcePtr source, const CheckOptions& options) {
   if (!options.types.empty() && std::ranges::none_of(definitions, lang::is_generic)) {
     return fail("types are given for generic defs, and '{}' has none", source->name());
   }
+  Check check(options, start, source);
   for (const lang::Definition& definition : definitions) {
     CheckedDefinition all{.definition = &definition};
-    const auto add = [&](CheckedDef def) {
-      def.done = guarded([&] { return check_def(def, options, start); });
-      all.instances.push_back(std::move(def));
-      return !options.cancel.stop_requested();
-    };
     bool go_on = true;
     if (lang::is_generic(definition)) {
       TC_TRY(instances, instances_of(definition, options));
-      for (const lang::TypeArguments& types : instances) {
-        auto file = std::make_shared<const lang::File>(lang::instance_file(*front.file, definition, types));
-        go_on = add({.name = lang::instance_name(definition, types),
-                     .types = types,
-                     .compilation = parsed(source, std::move(file))});
-        if (!go_on || (options.first_instance && all.good())) break;
-      }
+      go_on = check.generic(all, *front.file, instances);
     } else if (checked.error) {
       // The others may be right: each is analysed alone.
       lang::File alone = *front.file;
       alone.definitions = {definition};
-      go_on = add({.name = definition.name.text,
-                   .compilation = parsed(source, std::make_shared<const lang::File>(std::move(alone)))});
+      go_on = check.def(all, {.name = definition.name.text,
+                              .compilation = parsed(source, std::make_shared<const lang::File>(std::move(alone)))});
     } else {
-      go_on = add({.name = definition.name.text, .compilation = front});
+      go_on = check.def(all, {.name = definition.name.text, .compilation = front});
     }
     if (!go_on) return tl::unexpected(Error("the check was cancelled").with_kind(ErrorKind::kCancelled));
     // Errors of the analysis are those of the whole text.
     const bool is_known = checked.error && std::ranges::all_of(all.instances, [](const CheckedDef& def) {
-                            return !def.done && !def.compilation.typed;
+                            return !def.done && !def.done.error().ended_early() && !def.compilation.typed;
                           });
     if (!is_known) checked.definitions.push_back(std::move(all));
   }

@@ -29,9 +29,15 @@ struct CheckedDef {
 struct CheckedDefinition {
   const lang::Definition* definition;  ///< in CheckedText::file
   std::vector<CheckedDef> instances;   ///< one if it is not generic
+  /// Of a generic def, the instances that the time limit left unchecked, and how many there are in all. The first of
+  /// them is also in `instances` if its check had begun, or if there is no other.
+  std::vector<std::string> unchecked{};
+  size_t wanted = 1;
 
   /// The instance that stands for all: the first without errors. Null if there is none.
   const CheckedDef* good() const;
+  /// The error that the time limit is, at the def's name. Only if `unchecked` has any.
+  Error out_of_time(const SourcePtr& source, int64_t limit_ms) const;
 };
 
 struct CheckedText {
@@ -40,11 +46,13 @@ struct CheckedText {
   /// Errors that need neither ranges nor sizes. `definitions` then has the defs without such errors.
   std::optional<Error> error{};
   std::vector<CheckedDefinition> definitions{};
+  int64_t time_limit_ms = 0;
 
   bool ok() const;
 };
 
 /// Checks all defs of a text, each as far as it is without errors. The time limit is that of all of them together.
+/// After the first def or instance that ends early, the others are not checked.
 /// Errors: options that fit no def of the text. Errors of the text are in the result.
 Result<CheckedText> check_text(SourcePtr source, const CheckOptions& options);
 

@@ -116,20 +116,21 @@ Finding finding_of_instances(const lang::Definition& definition, const std::vect
           .notes = notes};
 }
 
-void add_findings(std::vector<Finding>& findings, const CheckedDefinition& checked) {
+void add_findings(std::vector<Finding>& findings, const CheckedText& text, const CheckedDefinition& checked) {
   const lang::Definition& definition = *checked.definition;
+  const auto add = [&](const Error& error) {
+    for (Finding& f : findings_of(error, definition.name.text, definition.name.range)) findings.push_back(std::move(f));
+  };
+  const bool is_generic = lang::is_generic(definition);
   std::vector<const CheckedDef*> bad;
   for (const CheckedDef& def : checked.instances) {
-    if (!def.done) bad.push_back(&def);
+    if (!def.done && !(is_generic && def.done.error().ended_early())) bad.push_back(&def);
   }
+  if (!checked.unchecked.empty()) add(checked.out_of_time(text.source, text.time_limit_ms));
   const CheckedDef* good = checked.good();
-  if (!good) {
-    for (Finding& f : findings_of(bad[0]->done.error(), definition.name.text, definition.name.range)) {
-      findings.push_back(std::move(f));
-    }
-    return;
-  }
+  if (!good && checked.unchecked.empty()) return add(bad[0]->done.error());
   if (!bad.empty()) findings.push_back(finding_of_instances(definition, bad));
+  if (!good) return;
   for (const lang::TypedDefinition& typed : good->compilation.typed->definitions) {
     if (typed.name != good->name) continue;
     for (const Note& remark : typed.remarks) {
@@ -147,7 +148,7 @@ std::string diagnostics_json(const CheckedText& checked) {
       findings.push_back(std::move(f));
     }
   }
-  for (const CheckedDefinition& definition : checked.definitions) add_findings(findings, definition);
+  for (const CheckedDefinition& definition : checked.definitions) add_findings(findings, checked, definition);
   std::ranges::stable_sort(findings, {}, [](const Finding& f) { return f.range ? f.range->begin : 0; });
   std::vector<std::string> list;
   for (const Finding& f : findings) list.push_back("\n  " + json_of(checked.source, f));

@@ -43,7 +43,8 @@ Result<std::string> text_of(const api::CheckedDef& checked) {
 }
 
 /// Of the instance of --types; else of the first without errors, with a list of the others (T7).
-Result<std::string> text_of_generic(const api::CheckedDefinition& checked) {
+Result<std::string> text_of_generic(const api::CheckedText& text, const api::CheckedDefinition& checked) {
+  if (!checked.unchecked.empty()) return tl::unexpected(checked.out_of_time(text.source, text.time_limit_ms));
   if (!FLAGS_types.empty()) return text_of(checked.instances.at(0));
   std::vector<std::string> good, bad;
   const api::CheckedDef* first = nullptr;
@@ -72,7 +73,8 @@ Result<std::string> text_of(const api::CheckedText& checked) {
   }
   for (const api::CheckedDefinition& definition : checked.definitions) {
     const bool is_generic = lang::is_generic(*definition.definition);
-    const Result<std::string> one = is_generic ? text_of_generic(definition) : text_of(definition.instances.at(0));
+    const Result<std::string> one =
+        is_generic ? text_of_generic(checked, definition) : text_of(definition.instances.at(0));
     if (one) {
       if (!report.empty()) report += '\n';
       report += *one;

@@ -41,6 +41,31 @@ TEST(Editor, CheckStopsAtItsTimeLimit) {
   EXPECT_TRUE(has(*json, R"("kind": "budget", "def": "f", "message": "this def needs more than the compile budget)" +
                              std::string(R"( of 300 ms", "range": {"begin": {"offset": 4,)")))
       << *json;
+  EXPECT_TRUE(has(*json, R"("def": "g", "message": "the time limit of 300 ms ended the check before 'g'")")) << *json;
+}
+
+TEST(Editor, CheckCountsTheInstancesThatItsTimeLimitLeaves) {
+  const char* hard =
+      "def f<T: float>(T(N,M) A) -> (O) {\n"
+      "  O(i) +=! (((i*3+j*7)/5)%3 < 2 && (i/2+j/3)%7 >= 1 && ((i*4+j*8+1)/6)%4 < 3 && (i/3+j/4)%8 >= 1) ?\n"
+      "    A((i*3+j)/5, (i+j*7)/11%3) : T(0.0) where i in 0:N, j in 0:M\n}\n";
+  const Result<std::string> json = check(hard, "hard.tc", {.time_limit_ms = 300});
+  ASSERT_TRUE(json);
+  EXPECT_TRUE(has(*json, R"({"severity": "error", "kind": "budget", "def": "f", "message": "the time limit of 300 )" +
+                             std::string("ms left 4 of 4 instances unchecked: f<float32>, f<float64>, f<float16>, ")))
+      << *json;
+  EXPECT_FALSE(has(*json, "instances with errors")) << *json;
+
+  std::string many = "def f<A, B>(A(N) x, B(N) y) -> (float(N) z) {\n";
+  for (int i = 0; i < 100; ++i) many += "  z(i) = float(x(i)) + float(y(i))\n";
+  const auto start = std::chrono::steady_clock::now();
+  const Result<std::string> some = check(many + "}", "many.tc", {.time_limit_ms = 20});
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(20));
+  ASSERT_TRUE(some);
+  EXPECT_TRUE(has(*some, R"("ok": false,)")) << *some;
+  EXPECT_TRUE(has(*some, R"("message": "the time limit of 20 ms left )")) << *some;
+  EXPECT_TRUE(has(*some, " of 64 instances unchecked: ")) << *some;
+  EXPECT_FALSE(has(*some, "instances with errors")) << *some;
 }
 
 TEST(Editor, CheckIsCancelled) {

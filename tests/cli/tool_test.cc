@@ -247,6 +247,14 @@ TEST_F(Tool, CheckReportsErrorsOfAllDefs) {
   EXPECT_NE(errors.find("two.tc:2:"), std::string::npos) << errors;
 }
 
+TEST_F(Tool, CheckHasTheExitCodeOfAnErrorIfItsTimeIsOver) {
+  std::string text = "def f<A, B>(A(N) x, B(N) y) -> (float(N) z) {\n";
+  for (int i = 0; i < 100; ++i) text += "  z(i) = float(x(i)) + float(y(i))\n";
+  folder_.write("many.tc", text + "}\n");
+  const std::string message = error({"check", "many.tc", "--time_limit_ms=20"});
+  EXPECT_EQ(message.find("many.tc:1:5: error: the time limit of 20 ms left "), 0u) << message;
+}
+
 TEST_F(Tool, FmtPrintsCanonicalSource) {
   const std::string canonical =
       "def mm(float32(M, K) A, float32(K, N) B) -> (C) {\n"
