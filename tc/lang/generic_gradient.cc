@@ -180,6 +180,7 @@ Result<std::string> generic_gradient(const Definition& generic, const InstanceGr
     TC_TRY(of_other, gradient_of(wider));
     TC_TRY(second, parsed(of_other));
     Definition& merged = file.definitions.at(0);
+    const std::string before = format(file);
     try {
       Merge(one, other, variable.name.text)(merged, second.definitions.at(0));
     } catch (const Different&) {
@@ -190,7 +191,13 @@ Result<std::string> generic_gradient(const Definition& generic, const InstanceGr
     const bool is_type =
         std::ranges::any_of(merged.parameters, [&](const Parameter& p) { return p.dimensions && has_it(p); }) ||
         std::ranges::any_of(merged.results, has_it);
-    if (!is_type) continue;
+    if (!is_type && format(file) == before) continue;
+    if (!is_type) {
+      return fail(
+          "the gradient of '{}' has no tensor of the type variable '{}', so no call would decide it; derive "
+          "that of an instance, such as {}",
+          generic.name.text, variable.name.text, instance_name(generic, types));
+    }
     merged.type_variables.push_back(variable);
     merged.type_variables.back().restriction =
         is_float(one) ? TypeVariable::Restriction::kFloat : TypeVariable::Restriction::kInteger;

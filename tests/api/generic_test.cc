@@ -145,6 +145,26 @@ TEST(Generic, T7_AGradientDeclaresTheVariableOfItsResultsOnly) {
   EXPECT_EQ(take(take(api::Engine::create(gradient)).infer(request)).outputs.at(0).type, ScalarType::kFloat64);
 }
 
+TEST(Generic, T7_AGradientWithoutATensorOfItsVariableIsThatOfAnInstance) {
+  for (const char* factor : {"a", "T(b)"}) {
+    const api::Engine engine =
+        take(api::Engine::create("def f<T: integer>(T(N) k, T a, int16 b, float(N) x) -> (y) { y(i) = x(i) * float(" +
+                                 std::string(factor) + ") + float(k(i)) }"));
+    const Result<std::string> gradient = engine.gradient();
+    ASSERT_FALSE(gradient) << *gradient;
+    EXPECT_EQ(gradient.error().to_string(),
+              "error: the gradient of 'f' has no tensor of the type variable 'T', so no call would decide it; derive "
+              "that of an instance, such as f<int32>\n");
+    take(api::Engine::create(take(engine.gradient("f<int64>"))));
+  }
+  // A gradient that no type of the variable changes has no need of it.
+  const char* const unused = "def g<T: integer>(T(N) k, float(N) x) -> (y) { y(i) = x(i) * 2.0 + float(k(i)) }";
+  EXPECT_EQ(take(take(api::Engine::create(unused)).gradient()),
+            "def g_gradient(float32(N) d_y) -> (float32(N) d_x) {\n"
+            "  d_x(i) = d_y(i) * 2.0\n"
+            "}\n");
+}
+
 TEST(Generic, T7_TheGradientOfAGenericDefIsGeneric) {
   const char* const text =
       "def norm<T: float>(T(N,M) x, T(M) w) -> (T(N,M) y) {\n"
