@@ -136,6 +136,11 @@ class Operator:
             gradient, prefix = self._gradient
             values = {**dict(zip(self._tensors(), tensors)), **dict(zip(names, results)), **scalars,
                       **{prefix + name: slope for name, slope in zip(names, slopes)}}
+            # A gradient that is merged of two instances has T where a result of narrow inputs is wider than they are.
+            generic = [p for p in gradient.signature.parameters if p.role != "scalar" and p.type_variable]
+            types = {p.type_variable: values[p.name].dtype for p in generic if p.name in self._tensors()}
+            for p in generic:
+                values[p.name] = values[p.name].astype(types.get(p.type_variable, values[p.name].dtype))
             made = gradient(*(_as(p, values[p.name]) for p in gradient.signature.parameters))
             found = dict(zip((r.name for r in gradient.signature.results), made if isinstance(made, tuple) else (made,)))
             return tuple(found.get(prefix + name) for name in self._tensors())

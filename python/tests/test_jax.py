@@ -54,6 +54,13 @@ def test_gradients_to_the_second_order():
     assert jax.grad(lambda x: gather(x, at).sum())(jnp.ones(3)).tolist() == [1, 2, 0]
 
 
+def test_the_gradient_of_a_generic_def_whose_result_is_wider_than_its_inputs():
+    op = tensorc.jax.op("def f<T: float>(T(N) x) -> (y) { y(i) = x(i) * x(i) * 1.5 }")
+    for dtype in ("float16", "bfloat16", "float32"):
+        found = jax.jit(jax.grad(lambda x: op(x).sum()))(jnp.array([1, 2, 3], dtype))
+        assert found.dtype == dtype and found.tolist() == [3, 6, 9]
+
+
 @pytest.mark.parametrize("dims, equation", [((None, 0), "mk,bk->bm"), ((1, 0), "mbk,bk->bm"), ((2, None), "mkb,k->bm")])
 def test_batches(dims, equation):
     extents = {"m": 3, "k": 5, "b": 7}
