@@ -11,6 +11,8 @@ A compiled program calls the kernel through XLA's foreign-function interface, wi
 from __future__ import annotations
 
 import functools
+import numbers
+import struct
 import threading
 from typing import Any, Callable, Sequence
 
@@ -41,6 +43,19 @@ def _target(backend: str) -> str:
 def _spec(array: Any) -> TensorSpec:
     names = {jaxs: ours for ours, jaxs in _FLOAT8.items()}
     return TensorSpec(names.get(array.dtype.name, array.dtype.name), array.shape)
+
+
+def _number(name: str, value: Any) -> Any:
+    """A number of Python's, also of an array of NumPy's or JAX's without dimensions."""
+    value = value.item() if getattr(value, "ndim", None) == 0 else value
+    if not isinstance(value, numbers.Number):
+        raise TypeError(f"'{name}' is a scalar, and takes a number, not a {type(value).__name__}")
+    return value
+
+
+def _key(value: Any) -> Any:
+    """What is equal for numbers that compile to the same: 0.0 == -0.0 do not, and a NaN does with itself."""
+    return struct.pack("d", value) if isinstance(value, float) else (type(value), value)
 
 
 class Operator:
@@ -79,6 +94,7 @@ class Operator:
             if isinstance(value, jax.core.Tracer):
                 raise TypeError(f"'{name}' is a number of what is compiled, and is traced here: pass a number of "
                                 "Python's, make it a static argument, or declare it as a tensor of one element")
+        scalars = {name: _number(name, value) for name, value in scalars.items()}
         tensors = [jax.numpy.asarray(values[p.name]) for p in parameters if p.role != "scalar"]
         results = self._differentiable(scalars, sizes)(*tensors)
         return results[0] if len(results) == 1 else results
@@ -90,7 +106,8 @@ class Operator:
                 sizes: dict[str, int]) -> tuple[str, int, list[TensorSpec]]:
         """The handler's name, the kernel's number and its results."""
         backend = "cpu" if jax.default_backend() == "cpu" else "cuda"
-        key = (backend, tuple(specs), tuple(sorted(scalars.items())), tuple(sorted(sizes.items())))
+        key = (backend, tuple(specs), tuple(sorted((n, _key(v)) for n, v in scalars.items())),
+               tuple(sorted(sizes.items())))
         with _lock:
             if key not in self._numbers:
                 kernel = self.program._engine.compile(dict(

@@ -71,6 +71,15 @@ def test_batches(dims, equation):
     assert jnp.array_equal(found, jax.grad(lambda x: jnp.einsum(equation, A, x).sum())(x))
 
 
+def test_scalars_are_told_apart_by_their_bits():
+    scale = tensorc.jax.op("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }")
+    assert [str(scale(jnp.ones(1), a)[0]) for a in (0.0, -0.0)] == ["0.0", "-0.0"]
+    for a in (2.0, np.float32(2), np.array(2.0), jnp.float32(2), jnp.bfloat16(2)):
+        assert scale(jnp.ones(2), a).tolist() == [2, 2]
+    assert jnp.isnan(scale(jnp.ones(1), float("nan"))).all() and jnp.isnan(scale(jnp.ones(1), np.float32("nan"))).all()
+    assert len(scale._numbers) == 4  # of 0.0, -0.0, 2.0 and NaN
+
+
 def test_types():
     copy = tensorc.jax.op("def copy<T>(T(N) x) -> (T(N) y) { y(i) = x(i) }")
     for dtype in ("float32", "float16", "bfloat16", "int32", "int8", "uint8", "bool", "float8_e4m3fn", "float8_e5m2"):
@@ -82,6 +91,9 @@ def test_errors():
     mv = tensorc.jax.op(MV)
     with pytest.raises(tensorc.Error, match="'K'|extent"):
         mv(small(4, 5), small(6))
+    scale = tensorc.jax.op("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }")
+    with pytest.raises(TypeError, match="'a' is a scalar, and takes a number, not a list"):
+        scale(jnp.ones(1), [2.0])
     with pytest.raises(TypeError, match=r"mv\(\) takes A, x"):
         mv(small(4, 5))
     with pytest.raises(tensorc.Error, match="'f' updates 'C', and JAX's arrays do not change"):
