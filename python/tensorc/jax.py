@@ -135,7 +135,15 @@ class Operator:
                                       check_bounds=self.program._arguments["check_bounds"], cache="")
                     self._batched[names] = Operator(program, self.entry), wide
                 operator, wide = self._batched[names]
-            return operator._plain(scalars, sizes)(*tensors), tuple(r.name in wide for r in self.signature.results)
+            is_wide = tuple(r.name in wide for r in self.signature.results)
+            if extent > 0:
+                return operator._plain(scalars, sizes)(*tensors), is_wide
+            # No range of a def is empty: the elements that are missing are zeros here.
+            elements = [jax.numpy.zeros(t.shape[1:], t.dtype) if n in names else t
+                        for n, t in zip(self._tensors(), tensors)]
+            plain = self._plain(scalars, sizes)
+            made = jax.eval_shape(plain, *elements) if all(is_wide) else plain(*elements)
+            return tuple(jax.numpy.zeros((0, *m.shape), m.dtype) if w else m for m, w in zip(made, is_wide)), is_wide
 
         return call
 

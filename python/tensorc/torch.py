@@ -135,11 +135,27 @@ class Operator:
         moved = [a if d is None else a.movedim(d, 0) for a, d in zip(args, in_dims)]
         operator, wide = self._over_batch(frozenset(
             name for name, d in zip(self.arguments, in_dims) if d is not None))
+        dims = tuple(0 if name in wide else None for name in self.results)
+        if info.batch_size == 0:
+            results = self._run_no_batch(moved, in_dims, dims)
+            return (results, dims) if len(dims) > 1 else (results[0], dims[0])
         # What an update makes is of the whole batch.
         moved = [a.expand(info.batch_size, *a.shape) if d is None and name in wide else a
                  for name, a, d in zip(self.arguments, moved, in_dims)]
-        dims = tuple(0 if name in wide else None for name in self.results)
         return operator.overload(*moved), dims if len(dims) > 1 else dims[0]
+
+    def _run_no_batch(self, args: list[Any], in_dims: tuple[int | None, ...],
+                      dims: tuple[int | None, ...]) -> tuple[Any, ...]:
+        """The results over a batch of 0 elements, in whose place zeros stand here: no range of a def is empty."""
+        elements = [a if d is None else a.new_zeros(a.shape[1:]) for a, d in zip(args, in_dims)]
+        made = self.overload(*elements) if None in dims else self._infer(*elements)
+        # Nothing is added to nothing, and each argument has a gradient of zeros.
+        parts = [a.flatten()[:0].sum() for a in args if isinstance(a, torch.Tensor) and a.requires_grad]
+        results = []
+        for result, dim in zip(made if isinstance(made, tuple) else (made,), dims):
+            none = result if dim is None else result.new_empty((0, *result.shape))
+            results.append(none + sum(parts) if dim is not None and parts and result.is_floating_point() else none)
+        return tuple(results)
 
     def _over_batch(self, names: frozenset[str]) -> "tuple[Operator, set[str]]":
         with _registering:

@@ -71,6 +71,16 @@ def test_batches(dims, equation):
     assert jnp.array_equal(found, jax.grad(lambda x: jnp.einsum(equation, A, x).sum())(x))
 
 
+def test_batches_of_none():
+    mv = jax.vmap(tensorc.jax.op(MV), (None, 0))
+    A, x = small(4, 5), small(0, 5)
+    assert mv(A, x).shape == jax.jit(mv)(A, x).shape == (0, 4)
+    assert jax.grad(lambda A: mv(A, x).sum())(A).tolist() == jnp.zeros((4, 5)).tolist()
+    two = jax.vmap(tensorc.jax.op("def two(float(N) x, float(N) z) -> (y, s) { y(i) = x(i)  s +=! z(i) }"), (0, None))
+    y, s = two(small(0, 3), jnp.ones(3))
+    assert y.shape == (0, 3) and s.shape == (0,)
+
+
 def test_scalars_are_told_apart_by_their_bits():
     scale = tensorc.jax.op("def scale(float(N) x, float a) -> (y) { y(i) = a * x(i) }")
     assert [str(scale(jnp.ones(1), a)[0]) for a in (0.0, -0.0)] == ["0.0", "-0.0"]

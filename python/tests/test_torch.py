@@ -295,6 +295,17 @@ class TestOperators:
         with torch.inference_mode():
             assert torch.equal(op(A[0], B), A[0] @ B)
 
+    def test_vmap_of_none(self):
+        op, A, B = tensorc.torch.op(MATMUL), small(0, 5, 6), small(6, 7).requires_grad_()
+        C = torch.vmap(op, (0, None))(A, B)
+        assert C.shape == (0, 5, 7) and C.dtype == torch.float32
+        assert torch.autograd.grad(C.sum(), B)[0].equal(torch.zeros(6, 7))
+        two = tensorc.torch.op("def two(float(N) x, float(N) z) -> (y, s) { y(i) = x(i)  s +=! z(i) }")
+        y, s = torch.vmap(two, (0, None))(small(0, 3), torch.ones(3))
+        assert y.shape == (0, 3) and s.shape == (0,)
+        add = tensorc.torch.op("def add(float(N) x) -> (y) { y(i) += x(i) }")
+        assert torch.vmap(add)(small(0, 3), small(0, 3)).shape == (0, 3)
+
     def test_compiles_without_a_break(self):
         op = tensorc.torch.op(MATMUL, backward=GRADIENT)
 
