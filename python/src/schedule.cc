@@ -6,10 +6,12 @@
 
 #include <array>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "errors.h"
 #include "function.h"
+#include "gil.h"
 #include "interrupt.h"
 #include "request.h"
 
@@ -57,6 +59,15 @@ class Schedule {
  public:
   Schedule(api::Schedule schedule, std::shared_ptr<std::mutex> mutex)
       : schedule_(std::move(schedule)), mutex_(std::move(mutex)) {}
+  Schedule(Schedule&&) = default;
+  Schedule& operator=(Schedule&&) = delete;
+  /// It waits for the steps of copies: isl counts references without atomics.
+  ~Schedule() {
+    if (!mutex_) return;
+    const GilReleased released;
+    const std::lock_guard lock(*mutex_);
+    schedule_.reset();
+  }
 
   static Schedule create(const std::string& text, nb::dict fields) {
     std::stop_source stop;
@@ -74,7 +85,7 @@ class Schedule {
     std::optional<std::invoke_result_t<Work, api::Schedule&, std::stop_token>> made;
     run_interruptibly(stop, [&] {
       const std::lock_guard lock(*mutex_);
-      made.emplace(work(schedule_, stop.get_token()));
+      made.emplace(work(*schedule_, stop.get_token()));
     });
     return *std::move(made);
   }
@@ -100,7 +111,7 @@ class Schedule {
   }
 
  private:
-  api::Schedule schedule_;
+  std::optional<api::Schedule> schedule_;
   std::shared_ptr<std::mutex> mutex_;
 };
 

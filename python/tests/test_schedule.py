@@ -160,6 +160,29 @@ def test_threads_may_share_a_schedule():
     assert not failed
 
 
+def test_schedules_end_while_copies_step_in_another_thread():
+    s = tiled()
+    ended, failed = threading.Event(), []
+
+    def step():
+        try:
+            while not ended.is_set():
+                str(s)
+        except BaseException as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=step)
+    thread.start()
+    for _ in range(30):
+        copies = [s.copy() for _ in range(5)]
+        for copy in copies:
+            copy.split("k", 5)
+        del copies, copy
+    ended.set()
+    thread.join()
+    assert not failed
+
+
 def test_arguments_that_are_none():
     with pytest.raises(TypeError, match="'source' takes a str"):
         tensorc.Schedule(3)
