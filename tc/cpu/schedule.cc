@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/cpu/from_poly.h"
+#include "tc/cpu/program_edit.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
@@ -242,7 +243,8 @@ Result<poly::Scop> Schedule::lower() const {
     }
     for (const Hold& hold : holds_) {
       const poly::NodeRef place = band_of(scop, hold.loop).below();
-      const poly::PromoteOptions options{.name = hold.tensor + "_tile", .in_registers = hold.in_registers};
+      const poly::PromoteOptions options{.name = fresh(*scop_.program, hold.tensor + "_tile"),
+                                         .in_registers = hold.in_registers};
       TC_TRY(held, poly::promote(scop, place, hold.tensor, options));
       scop = hold.in_registers ? marked(held, place, kSeparateMark) : std::move(held);
     }

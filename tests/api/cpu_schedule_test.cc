@@ -203,5 +203,13 @@ TEST(CpuSchedule, IsKeptInACache) {
   EXPECT_EQ(take(production.compile({.entry = "mm", .sizes = sizes})).provenance().options, saved.options);
 }
 
+TEST(CpuSchedule, NamesBuffersUnlikeParameters) {
+  Schedule schedule = schedule_of("def f(float(N) A, float(N) A_tile) -> (y) { y(i) = A(i) + A_tile(i) }", {{"N", 16}});
+  take(schedule.split("i", 8));
+  check(schedule.promote("A", "i_outer", Memory::kCache));
+  check(schedule.promote("A_tile", "i_outer", Memory::kCache));
+  check(schedule.check());
+}
+
 }  // namespace
 }  // namespace tc::api
