@@ -18,6 +18,7 @@
 #include "tc/cpu/schedule.h"
 #include "tc/cuda/print.h"
 #include "tc/gpu/schedule.h"
+#include "tc/ir/bounds.h"
 #include "tc/ir/canonical.h"
 #include "tc/ir/print.h"
 #include "tc/poly/from_ir.h"
@@ -491,9 +492,12 @@ Result<Saved> Schedule::save(const std::string& path) const {
                       timing.spread * timing.hot_us / 2};
     TC_TRY(problem,
            compile::problem_of(settings, *compilation.program, ir::digest_of(*compilation.program).to_string()));
-    // What has no subscripts to check serves requests that ask for checks, and those that do not.
+    // What has no subscripts to check serves requests that ask for checks, and those that do not. Where this request
+    // asks for none, a def without checks may have such subscripts.
     std::set<bool> checks_bounds = {problem.check_bounds};
-    if (compilation.checks.empty()) checks_bounds = {false, true};
+    const bool has_none_to_check =
+        settings.checks_bounds() ? compilation.checks.empty() : ir::run_time_checks(*compilation.program).empty();
+    if (has_none_to_check) checks_bounds = {false, true};
     for (const bool checks : checks_bounds) {
       cache::Key key = compile::key_of(settings, problem);
       key.problem.check_bounds = checks;
