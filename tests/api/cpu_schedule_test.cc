@@ -5,6 +5,7 @@
 
 #include "tc/api/schedule.h"
 #include "tests/api/scheduled.h"
+#include "tests/common/temporary_folder.h"
 
 /// Schedules of a CPU.
 namespace tc::api {
@@ -209,6 +210,22 @@ TEST(CpuSchedule, NamesBuffersUnlikeParameters) {
   check(schedule.promote("A", "i_outer", Memory::kCache));
   check(schedule.promote("A_tile", "i_outer", Memory::kCache));
   check(schedule.check());
+}
+
+/// A request that asks for checks takes no kernel that was saved without them.
+TEST(CpuSchedule, IsKeptApartWhereItChecksNoSubscripts) {
+  constexpr const char* kGather = "def gather(float(N) x, int(M) at) -> (y) { y(i) = x(at(i)) }";
+  const testing::TemporaryFolder folder;
+  const std::string cache = folder.path("kernels.tcc");
+  const std::map<std::string, int64_t> sizes = {{"N", 3}, {"M", 4}};
+  take(schedule_of(kGather, sizes).save(cache));
+  // The second engine knows the def from the file alone.
+  for (int engines = 0; engines < 2; ++engines) {
+    const Engine engine = take(Engine::create(kGather, "tc", {.cache = cache}));
+    EXPECT_TRUE(take(engine.compile({.sizes = sizes})).provenance().from_file);
+  }
+  const Engine engine = take(Engine::create(kGather, "tc", {.cache = cache}));
+  EXPECT_FALSE(take(engine.compile({.sizes = sizes, .options = {.check_bounds = true}})).provenance().from_file);
 }
 
 }  // namespace
