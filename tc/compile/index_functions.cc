@@ -36,7 +36,7 @@ int64_t subscript_of(uint64_t found, ScalarType type) {
 /// The greatest subscript of a check in the order of violation(), by runs of so many values that the deadline is kept.
 Result<int64_t> greatest(ir::Program program, const ir::SubscriptCheck& check, ir::Statement statement,
                          const ir::Deadline& deadline) {
-  constexpr int64_t kValuesOfRun = 1 << 16;
+  constexpr int64_t kValuesOfRun = 1 << 14;
   const auto extent = [](const ir::Index& index) {
     return *ir::constant_value(index.end) - *ir::constant_value(index.begin);
   };
