@@ -21,8 +21,8 @@ struct Registered {
   std::vector<api::Scalar> scalars;
 };
 
-/// Kernels stay: XLA does not say when it has forgotten a program that calls one. Numbers begin at a random one, so that
-/// a program of another process finds none.
+/// Kernels stay: XLA does not say when it has forgotten a program that calls one. Numbers begin at a random one, so
+/// that a program of another process finds none.
 class Registry {
  public:
   int64_t add(Registered kernel) {
