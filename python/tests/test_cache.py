@@ -32,6 +32,23 @@ def test_production_compiles_nothing(tmp_path):
         tensorc.define(MATMUL, cache=tensorc.Cache(tmp_path / "none.db", production=True))
 
 
+def test_a_program_that_checks_takes_no_kernel_without_checks(tmp_path):
+    path = tmp_path / "kernels.db"
+    text = "def gather(float(N) x, int(M) at) -> (y) { y(i) = x(at(i)) }"
+    x, good, bad = np.ones(3, "float32"), np.array([0, 1, 2, 2], "int32"), np.array([0, 1, 2, 70], "int32")
+    for how, counted in ((False, "compiled"), (True, "compiled"), (True, "file_hits"), (False, "file_hits")):
+        tc = tensorc.define(text, cache=path, check_bounds=how)
+        assert (tc.gather(x, good) == 1).all()
+        assert tc.statistics[counted] == 1, (how, counted)
+        if how:
+            with pytest.raises(tensorc.Error, match="subscript 70 of dimension 0 of 'x'"):
+                tc.gather(x, bad)
+    for how in (True, False):  # nothing to check: one kernel serves both
+        matmul = tensorc.define(MATMUL, cache=path, check_bounds=how)
+        assert (matmul.matmul(A, B) == 10).all()
+    assert matmul.statistics["file_hits"] == 1
+
+
 def test_elements_that_nobody_writes_are_zero_from_a_file_too(tmp_path):
     text = "def pad(float(H) I) -> (P) { P(h) = I(h - 1) where h in 1:H+1 }"
     for _ in range(2):

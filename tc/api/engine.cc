@@ -128,7 +128,7 @@ Result<CompiledKernel> Engine::Impl::compile(const compile::Settings& settings, 
   ++compiled;
   if (store && settings.backend != Backend::kSimulator) {
     keep_instance(def, compilation);
-    store->put(settings, {def.program, def.digest, {}}, compilation);
+    store->put(settings, {def.program, def.digest, def.has_run_time_checks, {}}, compilation);
   }
   const CompiledKernel kernel = kernel_of(settings, compilation);
   code_bytes = kernel.impl_->code_bytes;
@@ -145,7 +145,8 @@ Result<CompiledKernel> Engine::Impl::make(const Request& request, const Def& def
   if (!kept && production) return fail("a cache keeps no kernels of the simulator; production compiles nothing");
   if (!store || !kept) return compile(settings, def, code_bytes);
   TC_TRY(program, program_for(def, settings));
-  TC_TRY(found, store->find(settings, {*program, def.digest, [&] { return def.compilation(front, settings); }}));
+  TC_TRY(found, store->find(settings, {*program, def.digest, def.has_run_time_checks,
+                                       [&] { return def.compilation(front, settings); }}));
   if (found.kernel) {
     ++file_hits;
     if (found.reproved) ++reproved;

@@ -5,6 +5,7 @@
 
 #include "tc/api/engine_impl.h"
 #include "tc/api/request.h"
+#include "tc/ir/bounds.h"
 #include "tc/ir/canonical.h"
 #include "tc/ir/expr_text.h"
 #include "tc/ir/from_lang.h"
@@ -164,6 +165,7 @@ Result<void> Engine::Impl::fill_known(Def& def, const cache::Interface& interfac
   def.program = std::move(*program);
   def.digest = interface.program;
   def.text = interface.text;
+  def.has_run_time_checks = interface.has_run_time_checks;
   return {};
 }
 
@@ -191,6 +193,7 @@ Result<bool> Engine::Impl::fill(Def& def, const std::string& entry, compile::Com
   TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
   def.text = text;
   def.program = *compilation.program;
+  def.has_run_time_checks = !ir::run_time_checks(def.program).empty();
   def.made = std::move(compilation);
   if (!store) return true;
   def.digest = ir::digest_of(def.program).to_string();

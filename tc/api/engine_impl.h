@@ -35,6 +35,7 @@ struct Def {
   ir::Program program;                           ///< without statements, where it is known from a cache's file
   std::string text;                              ///< in canonical format; with a file only
   std::string digest;                            ///< of the whole Program
+  bool has_run_time_checks = true;               ///< data-dependent subscripts
   std::optional<compile::Compilation> instance;  ///< of a generic def: its text, parsed, with types for the variables
 
   /// The Compilation without values of scalars, or with those of the settings. The values used last are remembered.

@@ -32,7 +32,7 @@ struct KernelStore::Search {
 };
 
 Result<KernelStore::Found> KernelStore::find(const compile::Settings& settings, const Def& def) const {
-  TC_TRY(problem, compile::problem_of(settings, def.program, def.digest));
+  TC_TRY(problem, compile::problem_of(settings, def.program, def.digest, def.has_run_time_checks));
   Search search{settings, def, problem, compile::options_text(settings)};
   if (!policy_.production) {
     Result<Found> found = find_problem(search);
@@ -200,7 +200,7 @@ Result<bool> KernelStore::prove(const Search& search, const cache::Key& key, con
 void KernelStore::put(const compile::Settings& settings, const Def& def,
                       const compile::Compilation& compilation) const {
   if (file_->mode() == cache::Mode::kReadOnly) return;
-  const auto problem = compile::problem_of(settings, def.program, def.digest);
+  const auto problem = compile::problem_of(settings, def.program, def.digest, def.has_run_time_checks);
   TC_CHECK(problem, "what has been compiled has no problem: {}", text_of(problem.error()));
   const cache::Entry entry = compile::entry_of(settings, compilation, policy_.keep_text);
   if (auto written = file_->put(compile::key_of(settings, *problem), entry); !written) warn(text_of(written.error()));

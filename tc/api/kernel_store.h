@@ -29,6 +29,7 @@ class KernelStore {
   struct Def {
     const ir::Program& program;  ///< symbolic; statements are not looked at
     const std::string& digest;
+    bool has_run_time_checks;  ///< data-dependent subscripts
     /// The def's Compilation up to its Program, for proofs. Not called in production.
     std::function<Result<compile::Compilation>()> compilation;
   };

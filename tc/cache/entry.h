@@ -146,6 +146,7 @@ struct Interface {
   std::vector<Scalar> scalars{};
   std::vector<std::string> parameters{};  ///< names of tensors and scalars, in the order of the text
   std::vector<std::string> results{};
+  bool has_run_time_checks = true;  ///< data-dependent subscripts, which `check_bounds` checks
   bool operator==(const Interface&) const = default;
 };
 

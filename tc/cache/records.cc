@@ -289,6 +289,7 @@ std::string to_bytes(const std::string& source_digest, const Interface& interfac
   }
   for (const std::string& name : interface.parameters) message.add_parameters(name);
   for (const std::string& name : interface.results) message.add_results(name);
+  message.set_without_run_time_checks(!interface.has_run_time_checks);
   return bytes_of(message);
 }
 
@@ -317,6 +318,7 @@ std::optional<StoredInterface> interface_from(const std::string& bytes) {
   }
   interface.parameters.assign(message.parameters().begin(), message.parameters().end());
   interface.results.assign(message.results().begin(), message.results().end());
+  interface.has_run_time_checks = !message.without_run_time_checks();
   return stored;
 }
 

@@ -76,6 +76,11 @@ int64_t seconds_now() {
 }  // namespace
 
 Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& program, const std::string& digest) {
+  return problem_of(settings, program, digest, !ir::run_time_checks(program).empty());
+}
+
+Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& program, const std::string& digest,
+                                  bool has_run_time_checks) {
   TC_TRY(bindings, ir::bind(program, settings.given));
   cache::Problem problem{.program = digest, .backend = settings.backend};
   for (const std::string& size : program.sizes) problem.sizes.push_back(bindings.sizes.at(size));
@@ -102,7 +107,7 @@ Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& p
     problem.element_aligned = settings.element_aligned;
   }
   // A def without data-dependent subscripts is the same kernel either way.
-  problem.check_bounds = settings.checks_bounds() && !ir::run_time_checks(program).empty();
+  problem.check_bounds = settings.checks_bounds() && has_run_time_checks;
   return problem;
 }
 

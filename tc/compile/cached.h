@@ -9,9 +9,12 @@
 /// Between compilations and the cache: what a compilation is called there, and what is kept of it.
 namespace tc::compile {
 
-/// The problem that the settings pose, for the symbolic Program of this digest (which may be one without statements).
+/// The problem that the settings pose, for the symbolic Program of this digest.
 /// Errors: as ir::bind(); a target that is none.
 Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& program, const std::string& digest);
+/// The same for a Program that may have no statements, as an interface gives it.
+Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& program, const std::string& digest,
+                                  bool has_run_time_checks);
 
 /// The options of the settings' backend as a key has them: without `strict` and `check_bounds`, which belong to the
 /// problem. "" if all is left to the compiler.

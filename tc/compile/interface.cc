@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tc/cache/version.h"
+#include "tc/ir/bounds.h"
 #include "tc/ir/canonical.h"
 #include "tc/ir/index_expr.h"
 #include "tc/lang/format.h"
@@ -161,7 +162,8 @@ std::optional<cache::Interface> interface_of(const ir::Program& program, const s
   cache::Interface interface {
     .entry = program.name, .program = ir::digest_of(program).to_string(), .text = text,
     .compiler = cache::compiler_version(), .sizes = program.sizes, .tensors = {}, .scalars = {},
-    .parameters = program.parameters, .results = program.results
+    .parameters = program.parameters, .results = program.results,
+    .has_run_time_checks = !ir::run_time_checks(program).empty()
   };
   for (const ir::Tensor& tensor : program.tensors) {
     if (tensor.role == ir::Role::kTemporary) continue;

@@ -117,7 +117,8 @@ Interface interface_of(const std::string& entry) {
                       {"O", ScalarType::kFloat32, Interface::Role::kInOut, {"N"}}},
           .scalars = {{"s", ScalarType::kInt64, true}},
           .parameters = {"A", "s"},
-          .results = {"O"}};
+          .results = {"O"},
+          .has_run_time_checks = false};
 }
 
 TEST(Cache, Interfaces) {
