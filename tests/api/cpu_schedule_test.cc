@@ -5,7 +5,6 @@
 
 #include "tc/api/schedule.h"
 #include "tests/api/scheduled.h"
-#include "tests/common/temporary_folder.h"
 
 /// Schedules of a CPU.
 namespace tc::api {
@@ -204,28 +203,29 @@ TEST(CpuSchedule, IsKeptInACache) {
   EXPECT_EQ(take(production.compile({.entry = "mm", .sizes = sizes})).provenance().options, saved.options);
 }
 
+/// A request that asks for checks takes no kernel that was saved without them.
+TEST(CpuSchedule, IsKeptApartWhereItChecksNoSubscripts) {
+  constexpr const char* kGather = "def gather(float(N) x, int(M) at) -> (y) { y(i) = x(at(i)) }";
+  const std::filesystem::path folder = std::filesystem::path(::testing::TempDir()) / "cpu_schedule_checks_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const std::string cache = folder / "kernels.tcc";
+  const std::map<std::string, int64_t> sizes = {{"N", 3}, {"M", 4}};
+  take(schedule_of(kGather, sizes).save(cache));
+  const Engine engine = take(Engine::create(kGather, "tc", {.cache = cache}));
+  EXPECT_TRUE(take(engine.compile({.sizes = sizes})).provenance().from_file);
+  const Request checked{.sizes = sizes, .options = {.check_bounds = true}};
+  EXPECT_FALSE(take(engine.compile(checked)).provenance().from_file);
+  take(take(Schedule::create(kGather, checked)).save(cache));
+  EXPECT_TRUE(take(take(Engine::create(kGather, "tc", {.cache = cache})).compile(checked)).provenance().from_file);
+}
+
 TEST(CpuSchedule, NamesBuffersUnlikeParameters) {
   Schedule schedule = schedule_of("def f(float(N) A, float(N) A_tile) -> (y) { y(i) = A(i) + A_tile(i) }", {{"N", 16}});
   take(schedule.split("i", 8));
   check(schedule.promote("A", "i_outer", Memory::kCache));
   check(schedule.promote("A_tile", "i_outer", Memory::kCache));
   check(schedule.check());
-}
-
-/// A request that asks for checks takes no kernel that was saved without them.
-TEST(CpuSchedule, IsKeptApartWhereItChecksNoSubscripts) {
-  constexpr const char* kGather = "def gather(float(N) x, int(M) at) -> (y) { y(i) = x(at(i)) }";
-  const testing::TemporaryFolder folder;
-  const std::string cache = folder.path("kernels.tcc");
-  const std::map<std::string, int64_t> sizes = {{"N", 3}, {"M", 4}};
-  take(schedule_of(kGather, sizes).save(cache));
-  // The second engine knows the def from the file alone.
-  for (int engines = 0; engines < 2; ++engines) {
-    const Engine engine = take(Engine::create(kGather, "tc", {.cache = cache}));
-    EXPECT_TRUE(take(engine.compile({.sizes = sizes})).provenance().from_file);
-  }
-  const Engine engine = take(Engine::create(kGather, "tc", {.cache = cache}));
-  EXPECT_FALSE(take(engine.compile({.sizes = sizes, .options = {.check_bounds = true}})).provenance().from_file);
 }
 
 }  // namespace
