@@ -214,11 +214,11 @@ void bind_schedule(nb::module_& module) {
              return self.tried([&](api::Schedule& s, Stop) { return s.emit(stage); });
            })
       .def("compile", &Schedule::compile)
-      .def("check",
-           [](Schedule& self, uint64_t seed) { self.tried([&](api::Schedule& s, Stop) { return s.check(seed); }); })
+      .def("check", [](Schedule& self,
+                       uint64_t seed) { self.tried([&](api::Schedule& s, Stop stop) { return s.check(seed, stop); }); })
       .def("save",
            [](Schedule& self, const std::string& cache) {
-             const api::Saved saved = self.tried([&](api::Schedule& s, Stop) { return s.save(cache); });
+             const api::Saved saved = self.tried([&](api::Schedule& s, Stop stop) { return s.save(cache, stop); });
              return nb::make_tuple(saved.options, saved.time_us, saved.spread_us);
            })
       .def("count", [](Schedule& self, uint64_t seed) {

@@ -199,6 +199,13 @@ def test_ctrl_c_ends_a_compilation(call):
     assert not interrupted(prepare, call, "engine.statistics()['compiled'] > 0")
 
 
+def test_ctrl_c_ends_the_check_of_a_schedule():
+    """The interpreter alone takes longer than that."""
+    prepare = ("import time; begin = time.monotonic(); s = tensorc.Schedule('def mm(float(M,K) A, float(K,N) B) -> (C) "
+               "{ C(i,j) +=! A(i,k) * B(k,j) }', sizes=dict(M=800, N=800, K=800))")
+    assert not interrupted(prepare, "s.check()", "time.monotonic() - begin > 10", after=1)
+
+
 def test_ctrl_c_is_raised_by_an_emission():
     prepare = f"text = {SLOW!r}; emitted = []"
     assert not interrupted(prepare, "emitted.append(tensorc.emit(text, 'object', sizes={'N': 64}))", "bool(emitted)")

@@ -442,8 +442,8 @@ Result<CompiledKernel> Schedule::compile(std::stop_token cancel) const {
 
 // --- comparing and keeping --------------------------------------------------------------------------------------
 
-Result<Schedule::Trial> Schedule::trial(uint64_t seed) const {
-  TC_TRY(made, impl_->compiled({}));
+Result<Schedule::Trial> Schedule::trial(uint64_t seed, std::stop_token cancel) const {
+  TC_TRY(made, impl_->compiled(cancel));
   Trial trial;
   TuneProblem problem{.program = {.text = impl_->text, .request = impl_->request}, .seed = seed};
   TC_TRY(setup, set_up(problem));
@@ -454,26 +454,26 @@ Result<Schedule::Trial> Schedule::trial(uint64_t seed) const {
   } else {
     trial.candidate.kernel = kernel_of(made.settings, made.compilation);
   }
-  TC_TRY(bench, make_bench(*trial.setup, made.settings.gpu.ordinal));
+  TC_TRY(bench, make_bench(*trial.setup, made.settings.gpu.ordinal, cancel));
   trial.bench = std::move(bench);
   TC_TRY(wrong, trial.bench->check(trial.candidate));
   if (!wrong.empty()) return fail("{}", wrong);
   return trial;
 }
 
-Result<void> Schedule::check(uint64_t seed) const {
+Result<void> Schedule::check(uint64_t seed, std::stop_token cancel) const {
   return impl_->step([&]() -> Result<void> {
-    TC_TRY_VOID(trial(seed));
+    TC_TRY_VOID(trial(seed, cancel));
     return {};
   });
 }
 
-Result<Saved> Schedule::save(const std::string& path) const {
+Result<Saved> Schedule::save(const std::string& path, std::stop_token cancel) const {
   return impl_->step([&]() -> Result<Saved> {
     if (impl_->settings.backend == Backend::kSimulator) return fail("a cache keeps no kernels of the simulator");
     tune::Timing timing;
     for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-      TC_TRY(tried, trial(seed));
+      TC_TRY(tried, trial(seed, cancel));
       if (seed < kSeeds) continue;
       TC_TRY(measured, tune::measure(tried.bench->subject(tried.candidate), nullptr, {}));
       timing = measured;

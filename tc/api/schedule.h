@@ -173,13 +173,14 @@ class Schedule {
   Result<CompiledKernel> compile(std::stop_token cancel = {}) const;
 
   /// Compiles, runs on random data of a seed, and compares with the interpreter; beyond 2^29 instances of statements
-  /// with the CPU's strict kernel. All scalars need values in the request. Errors: a wrong element; as compile().
-  Result<void> check(uint64_t seed = 1) const;
+  /// with the CPU's strict kernel. All scalars need values in the request. `cancel` ends it, from any thread.
+  /// Errors: a wrong element; as compile().
+  Result<void> check(uint64_t seed = 1, std::stop_token cancel = {}) const;
 
   /// Compares as check() does on three seeds, measures, and puts the kernel and its time into a cache's file. Engines
   /// that leave options to the compiler then take it while it is the fastest that the file knows. Errors: the
   /// simulator, whose kernels no file keeps; the file's; as check().
-  Result<Saved> save(const std::string& cache) const;
+  Result<Saved> save(const std::string& cache, std::stop_token cancel = {}) const;
 
   /// Runs on the simulator as CompiledKernel::run() does (tensors in the CPU's memory), and counts.
   Result<Counters> count(std::span<const Tensor> inputs, std::span<Tensor> outputs,
@@ -190,7 +191,7 @@ class Schedule {
  private:
   struct Impl;
   struct Trial;
-  Result<Trial> trial(uint64_t seed) const;
+  Result<Trial> trial(uint64_t seed, std::stop_token cancel) const;
   explicit Schedule(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;
 };

@@ -123,9 +123,9 @@ double modelled_us(const tile::Report& report) {
   return us;
 }
 
-Result<std::unique_ptr<Bench>> make_bench(const TuneSetup& setup, int device) {
+Result<std::unique_ptr<Bench>> make_bench(const TuneSetup& setup, int device, std::stop_token cancel) {
   TC_TRY(data, make_data(setup));
-  TC_TRY(expected, expected_results(setup, data));
+  TC_TRY(expected, expected_results(setup, data, cancel));
   if (setup.settings.backend == Backend::kCuda) {
     return make_cuda_bench(setup, std::move(data), std::move(expected), device);
   }

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 
 #include "tc/api/tune_data.h"
@@ -32,7 +33,7 @@ class Bench {
 };
 
 /// The bench of a problem's backend. Errors: the data's, the oracle's, the device's.
-Result<std::unique_ptr<Bench>> make_bench(const TuneSetup& setup, int device);
+Result<std::unique_ptr<Bench>> make_bench(const TuneSetup& setup, int device, std::stop_token cancel = {});
 Result<std::unique_ptr<Bench>> make_cuda_bench(const TuneSetup& setup, TuneData data,
                                                interp::BoundedEnvironment expected, int device);
 

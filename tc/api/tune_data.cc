@@ -278,7 +278,8 @@ void forget_results(const std::string& folder) {
   std::filesystem::remove(results_path(folder), ignored);
 }
 
-Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, const TuneData& data) {
+Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, const TuneData& data,
+                                                    std::stop_token cancel) {
   const std::vector<std::string> names = names_of(setup.signature.results);
   const std::string& folder = setup.problem.folder;
   Archive archive(results_path(folder));
@@ -296,8 +297,9 @@ Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, cons
     return expected;
   }
   const ir::Program& program = *setup.compilation.specialised;
-  TC_TRY(expected,
-         has_stand_in(setup) ? stand_in(setup, data) : interp::run_bounded(program, environment_of(setup, data)));
+  TC_TRY(expected, has_stand_in(setup)
+                       ? stand_in(setup, data)
+                       : interp::run_bounded(program, environment_of(setup, data), interp::default_accuracy, cancel));
   if (folder.empty()) return expected;
   for (const std::string& name : names) {
     const interp::BoundedValue& bounded = expected.at(name);

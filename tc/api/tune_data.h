@@ -1,5 +1,6 @@
 #pragma once
 
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,8 @@ bool has_stand_in(const TuneSetup& setup);
 /// What results have to be: the oracle's, or the stand-in's (tune.h). Kept in the problem's folder, where there is one,
 /// for the next worker, until another search takes the folder. Errors: the oracle's.
 void forget_results(const std::string& folder);
-Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, const TuneData& data);
+Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, const TuneData& data,
+                                                    std::stop_token cancel = {});
 
 /// What is wrong with results, in a sentence; empty if nothing is.
 std::string mismatch(const TuneSetup& setup, std::span<const Tensor> outputs,

@@ -69,6 +69,10 @@ int64_t identity_integer(ir::Assign assign, ScalarType type) {
   }
 }
 
+/// Thrown by a run that was cancelled, and the iterations after which it looks whether it was.
+struct Cancelled {};
+constexpr int64_t kBetweenLooks = 1 << 16;
+
 /// Runs one statement over the tensors.
 template <class Numbers>
 class StatementRun {
@@ -109,7 +113,10 @@ class StatementRun {
     const int64_t begin = Numbers::value(evaluator_.integer(code_.loops[depth].begin));
     const int64_t end = Numbers::value(evaluator_.integer(code_.loops[depth].end));
     int64_t& index = evaluator_.indices()[depth];
-    for (index = begin; index < end; ++index) body();
+    for (index = begin; index < end; ++index) {
+      if (++iterations_ % kBetweenLooks == 0 && options_.cancel.stop_requested()) throw Cancelled();
+      body();
+    }
   }
 
   void initialise_from(size_t depth) {
@@ -251,6 +258,7 @@ class StatementRun {
   ScalarType accumulator_;
   std::vector<typename Numbers::Sum> sums_;
   std::vector<typename Numbers::Product> products_;
+  int64_t iterations_ = 0;
   int64_t offset_ = 0;  // of the target, for the current map instance
   bool offset_is_known_ = false;
   bool instance_is_sure_ = true;
@@ -288,6 +296,8 @@ Result<void> run_statement(const ir::Program& program, const ir::Statement& stat
     run.run();
   } catch (const OutOfBounds& fault) {
     return tl::unexpected(out_of_bounds(program, statement, fault, run.indices()));
+  } catch (const Cancelled&) {
+    return tl::unexpected(Error("the run was cancelled").with_kind(ErrorKind::kCancelled));
   }
   return {};
 }
@@ -392,8 +402,8 @@ Result<Environment> run(const ir::Program& program, const Environment& inputs, c
 }
 
 Result<BoundedEnvironment> run_bounded(const ir::Program& program, const Environment& inputs,
-                                       const AccuracyTable& accuracy) {
-  TC_TRY(tensors, run_all<BoundedNumbers>(program, inputs, {}, accuracy));
+                                       const AccuracyTable& accuracy, std::stop_token cancel) {
+  TC_TRY(tensors, run_all<BoundedNumbers>(program, inputs, {.cancel = cancel}, accuracy));
   BoundedEnvironment results;
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (!is_handed_back(program.tensors[i])) continue;

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <stop_token>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,7 @@ struct RunOptions {
   /// Rounds every store to the tensor's type, as a strict backend does. Otherwise temporaries and accumulators keep
   /// float64, and only what is handed back is rounded.
   bool exact = false;
+  std::stop_token cancel{};  ///< ends the run, as ErrorKind::kCancelled
 };
 
 /// Runs on the given inputs, in-outs and scalars; returns results and in-outs. Results that the environment also
@@ -55,6 +57,6 @@ using BoundedEnvironment = std::map<std::string, BoundedValue>;
 
 /// run() with running error analysis (tc/interp/bounded.h): about five times slower.
 Result<BoundedEnvironment> run_bounded(const ir::Program& program, const Environment& inputs,
-                                       const AccuracyTable& accuracy = default_accuracy);
+                                       const AccuracyTable& accuracy = default_accuracy, std::stop_token cancel = {});
 
 }  // namespace tc::interp
