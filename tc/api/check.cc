@@ -106,7 +106,8 @@ class Check {
 
  private:
   bool is_over() {
-    ended_early_ = ended_early_ || Clock::now() - start_ >= std::chrono::milliseconds(options_.time_limit_ms);
+    const auto spent = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_);
+    ended_early_ = ended_early_ || spent.count() >= options_.time_limit_ms;
     return ended_early_;
   }
 
