@@ -233,7 +233,9 @@ def run_cmake(block, folder):
     folder.write("project/program.cc", "#include <tc/api/tc.h>\nint main() { return *tc::api::version() == 0; }\n")
     folder.write("project/CMakeLists.txt", "cmake_minimum_required(VERSION 3.25)\nproject(p LANGUAGES CXX)\n"
                  "add_executable(program program.cc)\n" + block.text)
-    folder.must(block, ["cmake", "-S", "project", "-B", "project/build", f"-DCMAKE_PREFIX_PATH={folder.path}/prefix"])
+    # By Ninja, as this project is built: Debian has no make unless somebody installs it.
+    folder.must(block, ["cmake", "-G", "Ninja", "-S", "project", "-B", "project/build",
+                        f"-DCMAKE_PREFIX_PATH={folder.path}/prefix"])
 
 
 def run_text(block, folder):
