@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "tc/gpu/contraction.h"
-#include "tc/gpu/kernel.h"
+#include "tc/gpu/device.h"
 #include "tc/options/mapping.h"
 #include "tc/support/result.h"
 

@@ -2,7 +2,8 @@
 
 #include <vector>
 
-#include "tc/gpu/kernel.h"
+#include "tc/gpu/device.h"
+#include "tc/poly/scop.h"
 
 namespace tc::gpu {
 

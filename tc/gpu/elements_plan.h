@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "tc/gpu/kernel.h"
+#include "tc/gpu/device.h"
 #include "tc/gpu/limits.h"
 #include "tc/gpu/part.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tc/gpu/kernel.h"
+#include "tc/gpu/device.h"
 #include "tc/gpu/names.h"
 #include "tc/gpu/part.h"
 #include "tc/poly/ranged.h"

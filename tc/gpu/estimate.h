@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "tc/gpu/kernel.h"
+#include "tc/gpu/device.h"
 #include "tc/tile/program.h"
 
 namespace tc::gpu {

@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/gpu/device.h"
 #include "tc/gpu/estimate.h"
 #include "tc/gpu/kernel.h"
 #include "tc/options/mapping.h"

@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "tc/gpu/kernel.h"
+#include "tc/gpu/device.h"
 #include "tc/ir/program.h"
 
 namespace tc::gpu {

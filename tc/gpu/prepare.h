@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tc/gpu/kernel.h"
+#include "tc/gpu/device.h"
 #include "tc/gpu/parts.h"
 #include "tc/ir/program.h"
 #include "tc/options/mapping.h"

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "tc/gpu/device.h"
 #include "tc/gpu/kernel.h"
 #include "tc/options/mapping.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "tc/gpu/kernel.h"
+#include "tc/gpu/device.h"
 #include "tc/gpu/limits.h"
 #include "tc/gpu/part.h"
 
