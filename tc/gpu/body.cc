@@ -185,6 +185,13 @@ tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext
   return body;
 }
 
+ir::Names kernel_names(const ir::Program& program) {
+  ir::Names names(program);
+  for (const char* number : tile::kBlock) names.add(number);
+  for (const char* number : tile::kThread) names.add(number);
+  return names;
+}
+
 tile::NodePtr sequence(std::vector<tile::NodePtr> parts) {
   if (parts.size() == 1) return parts.front();
   return make_node(tile::Sequence{std::move(parts)});

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tc/ir/combine.h"
+#include "tc/ir/names.h"
 #include "tc/poly/ranged.h"
 #include "tc/poly/scop.h"
 #include "tc/tile/program.h"
@@ -46,6 +47,9 @@ std::vector<Halide::Expr> written_position(const poly::Statement& statement, con
 
 /// A value over a statement's indices, at one instance.
 Halide::Expr instance_value(const Halide::Expr& value, const BodyContext& context);
+
+/// The names that are free in a kernel of a Program: neither the Program nor blocks and threads have them.
+ir::Names kernel_names(const ir::Program& program);
 
 tile::NodePtr make_node(auto spec, std::string comment = "") {
   return std::make_shared<const tile::Node>(tile::Node{std::move(spec), std::move(comment)});

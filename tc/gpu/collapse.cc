@@ -5,7 +5,7 @@
 #include <optional>
 #include <set>
 
-#include "tc/gpu/names.h"
+#include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -187,7 +187,7 @@ class Rewriter : public hi::IRMutator {
   std::map<std::string, std::string> names_;  ///< of the new index, by the outer one
 };
 
-ir::Statement rewritten(ir::Statement s, const Merge& merge, const std::vector<Pair>& pairs, Names& names) {
+ir::Statement rewritten(ir::Statement s, const Merge& merge, const std::vector<Pair>& pairs, ir::Names& names) {
   if (pairs.empty()) return s;
   std::map<std::string, std::string> new_names;
   for (const Pair& pair : pairs) {
@@ -209,7 +209,7 @@ ir::Statement rewritten(ir::Statement s, const Merge& merge, const std::vector<P
 }
 
 ir::Program applied(ir::Program program, const Merge& merge) {
-  Names names(program);
+  ir::Names names(program);
   for (const ir::Statement& s : program.statements) {
     for (const ir::Index& i : s.indices) names.add(i.name);
   }

@@ -7,7 +7,7 @@
 
 #include "tc/gpu/body.h"
 #include "tc/gpu/contraction_plan.h"
-#include "tc/gpu/names.h"
+#include "tc/ir/names.h"
 #include "tc/tile/build.h"
 
 /// What contraction_kernel() is made of; for nobody else.
@@ -26,7 +26,7 @@ struct ReductionStep {
 class ContractionBuilder {
  public:
   ContractionBuilder(const poly::Scop& scop, const Contraction& contraction, const ContractionPlan& plan)
-      : scop_(scop), program_(*scop.program), c_(contraction), plan_(plan), names_(*scop.program) {}
+      : scop_(scop), program_(*scop.program), c_(contraction), plan_(plan), names_(kernel_names(*scop.program)) {}
 
   tile::Kernel run(const std::string& name);
 
@@ -100,7 +100,7 @@ class ContractionBuilder {
   const ir::Program& program_;
   const Contraction& c_;
   const ContractionPlan& plan_;
-  Names names_;
+  ir::Names names_;
   std::vector<std::pair<std::string, Halide::Expr>> definitions_;
   std::vector<Halide::Expr> first_;      ///< per parallel axis, of the block
   std::vector<Halide::Expr> thread_;     ///< per parallel axis

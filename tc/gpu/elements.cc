@@ -30,7 +30,7 @@ struct Held {
 class Writer {
  public:
   Writer(const Part& part, const ElementsPlan& plan)
-      : part_(part), plan_(plan), names_(*part.scop->program), extent_(range_along().extent) {
+      : part_(part), plan_(plan), names_(kernel_names(*part.scop->program)), extent_(range_along().extent) {
     for (const ir::Tensor& t : part.scop->program->tensors) {
       places_[t.name] = {t.name, t.type, {}, ir::constant_shape(t)};
     }
@@ -61,7 +61,7 @@ class Writer {
 
   const Part& part_;
   const ElementsPlan& plan_;
-  Names names_;
+  ir::Names names_;
   int64_t extent_;
   tile::Kernel kernel_;
   std::map<std::string, Place> places_;

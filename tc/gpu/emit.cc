@@ -16,7 +16,7 @@ Ranged number(const char* name, int64_t count) {
 }
 
 /// variable, in [begin, end), by `step`
-NodePtr loop(const std::string& wish, int64_t begin, int64_t end, int64_t step, bool unrolled, Names& names,
+NodePtr loop(const std::string& wish, int64_t begin, int64_t end, int64_t step, bool unrolled, ir::Names& names,
              const Body& body) {
   const Halide::Type type = end <= INT32_MAX - step ? Halide::Int(32) : Halide::Int(64);
   const std::string name = names.fresh(wish);
@@ -56,7 +56,7 @@ std::vector<Ranged> deal_blocks(const std::vector<int64_t>& counts, const Device
   return result;
 }
 
-NodePtr loop_over(const std::string& name, const Range& range, int64_t unroll, Names& names, const Body& body) {
+NodePtr loop_over(const std::string& name, const Range& range, int64_t unroll, ir::Names& names, const Body& body) {
   if (range.extent == 1) return body(poly::ranged(range.begin));
   const int64_t end = range.begin + range.extent;
   if (range.extent <= unroll) return loop(name, range.begin, end, 1, true, names, body);
@@ -73,7 +73,7 @@ NodePtr loop_over(const std::string& name, const Range& range, int64_t unroll, N
   return sequence(std::move(parts));
 }
 
-NodePtr let(const std::string& wish, const Ranged& value, Names& names, const Body& body) {
+NodePtr let(const std::string& wish, const Ranged& value, ir::Names& names, const Body& body) {
   if (value.is_constant()) return body(value);
   const std::string name = names.fresh(wish);
   const Ranged named = poly::ranged(hi::Variable::make(value.expr.type(), name), value.min, value.max);

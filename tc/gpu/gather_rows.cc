@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "tc/gpu/contraction.h"
-#include "tc/gpu/names.h"
 #include "tc/gpu/statements.h"
+#include "tc/ir/names.h"
 #include "tc/support/check.h"
 
 namespace tc::gpu {
@@ -48,7 +48,7 @@ class Replacer : public hi::IRMutator {
 
 /// rows(i, j, k) = read, over the indices that the read uses; nothing where they take more bytes.
 std::optional<ir::Statement> rows_of(const ir::Statement& statement, const hi::Call* read, int64_t most_bytes,
-                                     Names& names) {
+                                     ir::Names& names) {
   ir::Statement rows;
   int64_t bytes = read->type.bytes();
   for (ir::Index index : statement.indices) {
@@ -77,7 +77,7 @@ std::optional<ir::Program> gathered(const ir::Program& program, size_t at, int64
   statement.value.accept(&finder);
   if (finder.found.empty()) return std::nullopt;
   ir::Program result = program;
-  Names names(program);
+  ir::Names names(program);
   for (const ir::Statement& s : program.statements) names.add(s.id);
   ir::Statement update = statement;
   update.accesses.clear();

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tc/gpu/names.h"
 #include "tc/gpu/statements.h"
+#include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -223,7 +223,7 @@ class Merger {
         cut_(cut),
         sum_(program.statements[moments.sum]),
         squares_(program.statements[moments.squares]),
-        names_(Names::among_statements(program)) {}
+        names_(ir::Names::among_statements(program)) {}
 
   /// The ids of what goes over parts.
   std::vector<std::string> run();
@@ -242,7 +242,7 @@ class Merger {
   const Moments& moments_;
   const Cut& cut_;
   const ir::Statement sum_, squares_;
-  Names names_;
+  ir::Names names_;
   std::vector<ir::Index> maps_;
   std::vector<ir::Index> outer_;   ///< reduction indices with a part, or parts, for each value
   std::vector<ir::Index> number_;  ///< of the part of the index that is cut; empty: it is whole

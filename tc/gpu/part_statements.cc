@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "tc/gpu/names.h"
 #include "tc/gpu/statements.h"
+#include "tc/ir/names.h"
 
 namespace tc::gpu {
 
@@ -15,7 +15,7 @@ namespace {
 class PartSplitter {
  public:
   PartSplitter(ir::Program& program, const ir::Statement& statement, const Parts& parts)
-      : program_(program), statement_(statement), parts_(parts), names_(Names::among_statements(program)) {}
+      : program_(program), statement_(statement), parts_(parts), names_(ir::Names::among_statements(program)) {}
 
   PartStatements run() {
     PartStatements result;
@@ -75,7 +75,7 @@ class PartSplitter {
   ir::Program& program_;
   const ir::Statement& statement_;
   const Parts& parts_;
-  Names names_;
+  ir::Names names_;
   ir::Index part_, rest_;
 };
 

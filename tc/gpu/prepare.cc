@@ -8,10 +8,10 @@
 #include "tc/gpu/gather_rows.h"
 #include "tc/gpu/limits.h"
 #include "tc/gpu/moments.h"
-#include "tc/gpu/names.h"
 #include "tc/gpu/parts.h"
 #include "tc/gpu/recompute.h"
 #include "tc/gpu/statements.h"
+#include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
 #include "tc/support/round.h"
@@ -68,7 +68,7 @@ std::optional<Split> find_split(const ir::Program& program, const ir::Statement&
 class Splitter {
  public:
   Splitter(ir::Program& program, const ir::Statement& statement, const Split& split)
-      : program_(program), statement_(statement), split_(split), names_(Names::among_statements(program)) {
+      : program_(program), statement_(statement), split_(split), names_(ir::Names::among_statements(program)) {
     for (const ir::Index& i : statement.indices) {
       if (!i.is_reduction) kept_.push_back(i);
     }
@@ -83,7 +83,7 @@ class Splitter {
   ir::Program& program_;
   const ir::Statement& statement_;
   const Split& split_;
-  Names names_;
+  ir::Names names_;
   std::vector<ir::Index> kept_;  ///< dimensions of the partial results, but for the last
   std::vector<ir::Statement> done_;
 };

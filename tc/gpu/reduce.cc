@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kWarp = 32;
 
 /// Each lane with its partner at every distance: both compute the same combination.
-NodePtr within_warp(const tile::Tensor& partial, ir::Assign assign, int64_t lanes, Names& names) {
+NodePtr within_warp(const tile::Tensor& partial, ir::Assign assign, int64_t lanes, ir::Names& names) {
   const tile::Tensor other = registers(names.fresh(partial.name + "_other"), partial.type, 1);
   std::vector<NodePtr> parts;
   for (int64_t mask = lanes / 2; mask >= 1; mask /= 2) {
@@ -35,7 +35,7 @@ NodePtr within_warp(const tile::Tensor& partial, ir::Assign assign, int64_t lane
 
 }  // namespace
 
-NodePtr reduce_lanes(const tile::Tensor& partial, ir::Assign assign, int64_t lanes, int64_t rows, Names& names,
+NodePtr reduce_lanes(const tile::Tensor& partial, ir::Assign assign, int64_t lanes, int64_t rows, ir::Names& names,
                      std::vector<tile::Tensor>& shared) {
   if (lanes == 1) return make_node(tile::Sequence{});
   NodePtr warp = within_warp(partial, assign, std::min(lanes, kWarp), names);

@@ -27,7 +27,7 @@ constexpr int64_t kWarp = 32;
 class Writer {
  public:
   Writer(const Part& part, const RowsPlan& plan)
-      : part_(part), plan_(plan), names_(*part.scop->program), lane_(thread_number(0, plan.lanes)) {
+      : part_(part), plan_(plan), names_(kernel_names(*part.scop->program)), lane_(thread_number(0, plan.lanes)) {
     for (const ir::Tensor& t : part.scop->program->tensors) {
       places_[t.name] = {t.name, t.type, {}, ir::constant_shape(t)};
     }
@@ -57,7 +57,7 @@ class Writer {
 
   const Part& part_;
   const RowsPlan& plan_;
-  Names names_;
+  ir::Names names_;
   Ranged lane_;
   std::map<std::string, Place> places_;
   std::map<std::string, tile::Tensor> registers_;  ///< of held tensors

@@ -86,7 +86,7 @@ int64_t product(const std::vector<Range>& ranges) {
 class Writer {
  public:
   Writer(const poly::Scop& part, const ScatterPlan& plan)
-      : part_(part), plan_(plan), statement_(*plan.statement), names_(*part.program) {
+      : part_(part), plan_(plan), statement_(*plan.statement), names_(kernel_names(*part.program)) {
     for (const ir::Tensor& t : part.program->tensors) places_[t.name] = {t.name, t.type, {}, ir::constant_shape(t)};
     names_.add(statement_.tensor);
   }
@@ -105,7 +105,7 @@ class Writer {
   const poly::Scop& part_;
   const ScatterPlan& plan_;
   const poly::Statement& statement_;
-  Names names_;
+  ir::Names names_;
   std::map<std::string, Place> places_;
 };
 

@@ -4,12 +4,14 @@
 
 #include "tc/gpu/barriers.h"
 #include "tc/gpu/bind_loops.h"
+#include "tc/gpu/body.h"
 #include "tc/gpu/estimate.h"
-#include "tc/gpu/names.h"
+
 #include "tc/gpu/registers.h"
 #include "tc/gpu/thread_tile.h"
 #include "tc/gpu/translate.h"
 #include "tc/gpu/vectorize.h"
+#include "tc/ir/names.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/loop_fusion.h"
 #include "tc/poly/loop_text.h"
@@ -24,8 +26,8 @@ namespace tc::gpu {
 namespace {
 
 /// All that a kernel's text names.
-Names names_in(const tile::Kernel& kernel, const ir::Program& program) {
-  Names names(program);
+ir::Names names_in(const tile::Kernel& kernel, const ir::Program& program) {
+  ir::Names names = kernel_names(program);
   tile::for_each_node(kernel.body, [&](const tile::Node& node) {
     if (const std::string* variable = tile::bound_variable(node)) names.add(*variable);
     if (const tile::Tensor* tensor = tile::allocated_tensor(node)) names.add(tensor->name);
@@ -341,7 +343,7 @@ Result<Mapping> Schedule::lower(const Device& device, const tile::PromiseOptions
       tile::Kernel code =
           translate(kernel, fmt::format("{}_{}", identifier_of(scop_.program->name), mapping.kernels.size()));
       if (!vectors_.empty()) {
-        Names names = names_in(code, *scop_.program);
+        ir::Names names = names_in(code, *scop_.program);
         code.body = gpu::vectorize(code.body, *scop_.program, names);
       }
       mapping.estimates.push_back(estimate(code, device, 0));

@@ -80,7 +80,7 @@ NodePtr Translator::by_warp(const poly::loops::NodePtr& child, int depth) {
   NodePtr own = lower(child);
   warp_ = nullptr;
   if (!warp.partial) return own;
-  Names names(*kernel_.scop.program);
+  ir::Names names = kernel_names(*kernel_.scop.program);
   for (const std::string& name : names_) names.add(name);
   std::vector<tile::Tensor> shared;  // none: all are of one warp
   const Expr identity = ir::identity_of(warp.assign, warp.partial->type);

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "tc/gpu/body.h"
-#include "tc/gpu/names.h"
+#include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -53,7 +53,8 @@ bool same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 /// One loop over neighbours.
 class Loop {
  public:
-  Loop(const tile::For& loop, int64_t elements, const ir::Program& program, const Multiples& multiples, Names& names)
+  Loop(const tile::For& loop, int64_t elements, const ir::Program& program, const Multiples& multiples,
+       ir::Names& names)
       : loop_(loop), elements_(elements), program_(program), multiples_(multiples), names_(names) {}
 
   /// Nothing if the body is more than stores.
@@ -72,7 +73,7 @@ class Loop {
   int64_t elements_;
   const ir::Program& program_;
   const Multiples& multiples_;
-  Names& names_;
+  ir::Names& names_;
   std::vector<const tile::Store*> stores_;
   std::set<std::string> written_;
   std::vector<Vector> loads_;
@@ -254,7 +255,7 @@ bool is_vector_loop(const tile::For& loop, int64_t& elements) {
 
 class Vectorizer {
  public:
-  Vectorizer(const ir::Program& program, Names& names) : program_(program), names_(names) {}
+  Vectorizer(const ir::Program& program, ir::Names& names) : program_(program), names_(names) {}
 
   NodePtr run(const NodePtr& node) {
     if (!node) return node;
@@ -286,13 +287,13 @@ class Vectorizer {
   }
 
   const ir::Program& program_;
-  Names& names_;
+  ir::Names& names_;
   Multiples multiples_;
 };
 
 }  // namespace
 
-NodePtr vectorize(const NodePtr& body, const ir::Program& program, Names& names) {
+NodePtr vectorize(const NodePtr& body, const ir::Program& program, ir::Names& names) {
   return Vectorizer(program, names).run(body);
 }
 

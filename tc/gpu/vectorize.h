@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tc/gpu/names.h"
+#include "tc/ir/names.h"
 #include "tc/ir/program.h"
 #include "tc/tile/program.h"
 
@@ -15,6 +15,6 @@ namespace tc::gpu {
 /// For loops from 0 over 2 to 16 bytes' worth of elements, a power of two, whose body is stores alone; for those of
 /// their global accesses that run along a last dimension at offsets that are provably multiples of the vector. Reads
 /// under a choice, and of tensors that the loop writes, stay as they are. Changes no order between threads.
-tile::NodePtr vectorize(const tile::NodePtr& body, const ir::Program& program, Names& names);
+tile::NodePtr vectorize(const tile::NodePtr& body, const ir::Program& program, ir::Names& names);
 
 }  // namespace tc::gpu
