@@ -39,7 +39,7 @@ class Writer {
   tile::Kernel run(const std::string& name, const Device& device);
 
  private:
-  const Range& range_along() const { return part_.members[static_cast<size_t>(plan_.along)]; }
+  const ir::Range& range_along() const { return part_.members[static_cast<size_t>(plan_.along)]; }
   const std::string& name_along() const {
     const PartStatement& s = part_.statements.front();
     return s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(plan_.along)])];
@@ -87,7 +87,7 @@ bool Writer::touches_its_own(const std::string& tensor) const {
     std::vector<Expr> values = s.statement->subscripts;
     values.push_back(s.statement->value);
     for (const Expr& e : values) {
-      for (const hi::Call* read : reads_in(*part_.scop->program, e)) {
+      for (const hi::Call* read : ir::reads_in(*part_.scop->program, e)) {
         if (read->name == tensor && !matches(s, read->args)) return false;
       }
     }
@@ -101,7 +101,7 @@ void Writer::find_held() {
     if (held_.count(tensor) > 0 || !touches_its_own(tensor)) continue;
     Held held{&s, s.statement->kind == poly::Statement::Kind::kUpdate};
     for (const PartStatement& before : part_.statements) {
-      for (const hi::Call* read : reads_in(*part_.scop->program, before.statement->value)) {
+      for (const hi::Call* read : ir::reads_in(*part_.scop->program, before.statement->value)) {
         held.read_before = held.read_before || read->name == tensor;
       }
       if (&before == &s) break;
@@ -124,7 +124,7 @@ void Writer::choose_grid(const Device& device) {
   block_ = numbers[0];
   members_.assign(part_.members.size(), poly::ranged(0));
   for (size_t i = 0; i < others.size(); ++i) {
-    const Range& range = part_.members[others[i]];
+    const ir::Range& range = part_.members[others[i]];
     Ranged at = numbers[i + 1];
     if (plan_.backwards && i + 1 == others.size()) at = poly::ranged(counts[i + 1] - 1) - at;
     if (static_cast<int>(others[i]) == plan_.beside) {

@@ -39,7 +39,7 @@ int member_written_along(const Part& part) {
     along = member;
     const std::string& index = s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(along)])];
     for (size_t d = 0; d + 1 < subscripts.size(); ++d) {
-      if (uses_index(subscripts[d], index)) return -1;
+      if (ir::mentions(subscripts[d], index)) return -1;
     }
   }
   return along;
@@ -87,7 +87,8 @@ class Looker {
     for (const PartStatement& s : part_.statements) {
       const ir::Program& program = *part_.scop->program;
       add(program.tensor(s.statement->tensor), s.statement->subscripts, s);
-      for (const hi::Call* read : reads_in(program, s.statement->value)) add(program.tensor(read->name), read->args, s);
+      for (const hi::Call* read : ir::reads_in(program, s.statement->value))
+        add(program.tensor(read->name), read->args, s);
     }
     const int64_t begin = part_.members[static_cast<size_t>(along_)].begin;
     found_.divisor = std::gcd(found_.divisor, begin);
@@ -98,8 +99,8 @@ class Looker {
   void add(const ir::Tensor& tensor, const std::vector<Expr>& subscripts, const PartStatement& s) {
     const std::string& index = s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(along_)])];
     bool outside = false;
-    for (size_t d = 0; d + 1 < subscripts.size(); ++d) outside = outside || uses_index(subscripts[d], index);
-    const bool last = !subscripts.empty() && uses_index(subscripts.back(), index);
+    for (size_t d = 0; d + 1 < subscripts.size(); ++d) outside = outside || ir::mentions(subscripts[d], index);
+    const bool last = !subscripts.empty() && ir::mentions(subscripts.back(), index);
     found_.scattered = found_.scattered || outside || (last && leaps(subscripts.back(), index, tensor.type.bytes()));
     if (!outside && !last) return;
     found_.aligned =
@@ -111,7 +112,7 @@ class Looker {
   /// False if neighbours along the member are no neighbours in memory.
   bool add_offset(const ir::Tensor& tensor, const Expr& subscript, const std::string& index) {
     const Expr ahead = hi::simplify(subscript - hi::Variable::make(subscript.type(), index));
-    const std::optional<int64_t> divisor = offset_divisor(subscript, index);
+    const std::optional<int64_t> divisor = ir::offset_divisor(subscript, index);
     if (const int64_t* constant = hi::as_const_int(ahead); constant != nullptr && *constant >= 0) {
       const auto [window, is_new] = found_.windows.try_emplace(tensor.name, *constant, *constant);
       window->second.first = std::min(window->second.first, *constant);
@@ -159,7 +160,7 @@ void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats, c
 
 int64_t size_of(const Part& part) {
   int64_t size = 1;
-  for (const Range& range : part.members) size *= std::min(range.extent, (INT64_MAX >> 1) / size);
+  for (const ir::Range& range : part.members) size *= std::min(range.extent, (INT64_MAX >> 1) / size);
   return size;
 }
 
@@ -212,7 +213,7 @@ int64_t value_at(const std::vector<int64_t>& values, int m) {
 bool looks_up_rows(const Part& part) {
   const ir::Program& program = *part.scop->program;
   return std::any_of(part.statements.begin(), part.statements.end(), [&](const PartStatement& s) {
-    const auto reads = reads_in(program, s.statement->value);
+    const auto reads = ir::reads_in(program, s.statement->value);
     return std::any_of(reads.begin(), reads.end(), [&](const auto* read) { return reads_chosen_row(program, read); });
   });
 }

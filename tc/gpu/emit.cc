@@ -56,7 +56,7 @@ std::vector<Ranged> deal_blocks(const std::vector<int64_t>& counts, const Device
   return result;
 }
 
-NodePtr loop_over(const std::string& name, const Range& range, int64_t unroll, ir::Names& names, const Body& body) {
+NodePtr loop_over(const std::string& name, const ir::Range& range, int64_t unroll, ir::Names& names, const Body& body) {
   if (range.extent == 1) return body(poly::ranged(range.begin));
   const int64_t end = range.begin + range.extent;
   if (range.extent <= unroll) return loop(name, range.begin, end, 1, true, names, body);

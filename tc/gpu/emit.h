@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "tc/gpu/device.h"
-#include "tc/gpu/part.h"
 #include "tc/ir/names.h"
+#include "tc/ir/reads.h"
 #include "tc/poly/ranged.h"
 #include "tc/tile/program.h"
 
@@ -25,7 +25,7 @@ std::vector<poly::Ranged> deal_blocks(const std::vector<int64_t>& counts, const 
 using Body = std::function<tile::NodePtr(const poly::Ranged&)>;
 
 /// The body for each value of a range, `unroll` of them laid out at once.
-tile::NodePtr loop_over(const std::string& name, const Range& range, int64_t unroll, ir::Names& names,
+tile::NodePtr loop_over(const std::string& name, const ir::Range& range, int64_t unroll, ir::Names& names,
                         const Body& body);
 
 /// A variable for a value that is used more than once.

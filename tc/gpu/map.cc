@@ -102,7 +102,7 @@ bool should_go_backwards(const Part& part, const Progress& before) {
     for (const tile::Tensor& tensor : before.mapping.program.kernels[k].tensors) {
       if (tensor.elements() * tensor.type.bytes() < kCachedBytes) continue;
       const bool is_read = std::any_of(part.statements.begin(), part.statements.end(), [&](const PartStatement& s) {
-        const auto reads = reads_in(program, s.statement->value);
+        const auto reads = ir::reads_in(program, s.statement->value);
         return std::any_of(reads.begin(), reads.end(), [&](const auto* call) { return call->name == tensor.name; });
       });
       if (is_read) return before.backwards.count(k) == 0;

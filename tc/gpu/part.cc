@@ -4,7 +4,6 @@
 #include <isl/set.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
@@ -58,7 +57,7 @@ bool share(Part& part, const poly::BandInfo& band) {
     const std::optional<std::vector<int>> indices = indices_of(part, band, m);
     if (!indices && band.extents[at] == 1) continue;
     if (!indices) return false;
-    const Range range = part.statements[0].ranges[static_cast<size_t>(indices->at(0))];
+    const ir::Range range = part.statements[0].ranges[static_cast<size_t>(indices->at(0))];
     for (size_t i = 0; i < indices->size(); ++i) {
       if (part.statements[i].ranges[static_cast<size_t>(indices->at(i))] != range) return false;
       part.statements[i].shared.push_back(indices->at(i));
@@ -125,33 +124,6 @@ std::optional<Part> part_of(const poly::Scop& scop) {
     }
   }
   return part;
-}
-
-std::vector<const hi::Call*> reads_in(const ir::Program& program, const Expr& expr) {
-  class Finder : public hi::IRVisitor {
-   public:
-    explicit Finder(const ir::Program& program) : program_(program) {}
-    std::vector<const hi::Call*> found;
-
-   private:
-    using IRVisitor::visit;
-    void visit(const hi::Call* op) override {
-      if (ir::is_tensor_read(program_, op)) found.push_back(op);
-      IRVisitor::visit(op);
-    }
-    const ir::Program& program_;
-  } finder(program);
-  expr.accept(&finder);
-  return finder.found;
-}
-
-bool uses_index(const Expr& expr, const std::string& index) { return hi::expr_uses_var(expr, index); }
-
-std::optional<int64_t> offset_divisor(const Expr& subscript, const std::string& index) {
-  const Expr rest = hi::simplify(subscript - hi::Variable::make(subscript.type(), index));
-  if (uses_index(rest, index)) return std::nullopt;
-  const hi::ModulusRemainder known = hi::modulus_remainder(rest);
-  return std::gcd(known.modulus, known.remainder);
 }
 
 }  // namespace tc::gpu

@@ -78,7 +78,7 @@ void Writer::choose_grid(const Device& device) {
   }
   const std::vector<Ranged> numbers = deal_blocks(counts, device, kernel_.grid);
   for (size_t m = 0; m < part_.members.size(); ++m) {
-    const Range& range = part_.members[m];
+    const ir::Range& range = part_.members[m];
     Ranged at = numbers[part_.members.size() - 1 - m];
     if (static_cast<int>(m) == plan_.beside) {
       at = at * poly::ranged(plan_.rows) + thread_number(1, plan_.rows);
@@ -149,7 +149,7 @@ NodePtr Writer::neighbours(const PartStatement& s, const Ranged& number, const R
   std::vector<Ranged> values(loops.size());
   Ranged rest = first;
   for (size_t l = loops.size(); l-- > 0;) {
-    const Range& range = s.ranges[static_cast<size_t>(loops[l])];
+    const ir::Range& range = s.ranges[static_cast<size_t>(loops[l])];
     values[l] = l == 0 ? rest : poly::floor_mod(rest, range.extent);
     rest = poly::floor_div(rest, range.extent);
     if (l + 1 == loops.size()) {
@@ -261,7 +261,7 @@ size_t Writer::add_reductions(size_t first, std::vector<NodePtr>& parts) {
       continue;
     }
     bool reads = false;
-    for (const hi::Call* read : reads_in(*part_.scop->program, s.statement->value)) {
+    for (const hi::Call* read : ir::reads_in(*part_.scop->program, s.statement->value)) {
       reads = reads || std::count(written.begin(), written.end(), read->name) > 0;
     }
     if (plan_.work[next] != RowWork::kReduce || known || reads || !same_loops(s, *together[0])) break;
@@ -280,7 +280,7 @@ size_t Writer::add_reductions(size_t first, std::vector<NodePtr>& parts) {
 NodePtr Writer::once(const PartStatement& s) {
   const std::string& tensor = s.statement->tensor;
   bool on_registers = s.statement->kind != poly::Statement::Kind::kUpdate || defined_.count(tensor) > 0;
-  for (const hi::Call* read : reads_in(*part_.scop->program, s.statement->value)) {
+  for (const hi::Call* read : ir::reads_in(*part_.scop->program, s.statement->value)) {
     on_registers = on_registers && defined_.count(read->name) > 0;
   }
   if (on_registers) {

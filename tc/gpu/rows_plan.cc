@@ -24,8 +24,8 @@ constexpr int64_t kVectorsInFlight = 4;
 constexpr int64_t kHeldBytes = 256;     ///< of a thread's registers
 constexpr int64_t kBusyThreads = 1024;  ///< of a processor
 
-std::vector<Range> inner_ranges(const PartStatement& s) {
-  std::vector<Range> ranges;
+std::vector<ir::Range> inner_ranges(const PartStatement& s) {
+  std::vector<ir::Range> ranges;
   for (const int i : loops_of(s)) ranges.push_back(s.ranges[static_cast<size_t>(i)]);
   return ranges;
 }
@@ -53,7 +53,7 @@ Signature signature_of(const PartStatement& s, const std::vector<Expr>& subscrip
     known[s.statement->indices[static_cast<size_t>(s.shared[m])]] = index_variable(fmt::format("member {}", m));
   }
   for (const int i : s.inner) {
-    const Range& range = s.ranges[static_cast<size_t>(i)];
+    const ir::Range& range = s.ranges[static_cast<size_t>(i)];
     const auto loop = static_cast<size_t>(std::find(loops.begin(), loops.end(), i) - loops.begin());
     known[s.statement->indices[static_cast<size_t>(i)]] =
         range.extent == 1 ? index_constant(range.begin) : index_variable(loop_name(loop));
@@ -106,7 +106,7 @@ std::vector<Use> uses_of(const Part& part) {
     std::vector<Expr> values = s.statement->subscripts;
     values.push_back(s.statement->value);
     for (const Expr& e : values) {
-      for (const hi::Call* read : reads_in(*part.scop->program, e))
+      for (const hi::Call* read : ir::reads_in(*part.scop->program, e))
         result.push_back({&s, read->name, &read->args, false});
     }
     result.push_back({&s, s.statement->tensor, &s.statement->subscripts, true});
@@ -198,7 +198,7 @@ bool Planner::is_read_again(const std::string& tensor) const {
 bool Planner::add(const std::string& tensor) {
   RowTensor found;
   std::optional<Signature> first;
-  std::vector<Range> ranges;
+  std::vector<ir::Range> ranges;
   for (const Use& use : uses_) {
     if (use.tensor != tensor) continue;
     if (reads_under_condition(*use.statement, tensor)) return false;
@@ -268,10 +268,10 @@ bool Planner::choose_vector(bool holds_elements) {
     divisor = std::gcd(std::gcd(divisor, s.ranges[last].extent), s.ranges[last].begin);
     for (size_t d = 0; d < use.subscripts->size(); ++d) {
       const Expr& e = (*use.subscripts)[d];
-      if (!uses_index(e, index)) continue;
+      if (!ir::mentions(e, index)) continue;
       if (d + 1 < use.subscripts->size()) return false;
       const ir::Tensor& tensor = part_.scop->program->tensor(use.tensor);
-      const std::optional<int64_t> offset = offset_divisor(e, index);
+      const std::optional<int64_t> offset = ir::offset_divisor(e, index);
       aligned = aligned && offset && !tensor.type.is_bool();
       divisor = std::gcd(divisor, offset.value_or(0));
       if (holds_elements && stays_in_registers(use.tensor)) continue;
@@ -296,7 +296,7 @@ int64_t Planner::held_bytes(int64_t lanes) const {
 /// Few enough that each has several vectors to ask for at once; more where rows are few, or registers would not do.
 void Planner::choose_lanes() {
   int64_t rows = 1;
-  for (const Range& range : part_.members) rows = std::min(rows * range.extent, int64_t{1} << 40);
+  for (const ir::Range& range : part_.members) rows = std::min(rows * range.extent, int64_t{1} << 40);
   const int64_t vectors = (longest_ + plan_.vector - 1) / plan_.vector;
   const auto power = [](int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); };
   const int64_t limit = std::min(kMostLanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(
@@ -314,7 +314,7 @@ void Planner::choose_lanes() {
 
 int64_t Planner::rows_of_all() const {
   int64_t all = 1;
-  for (const Range& member : part_.members) all *= std::min(member.extent, (INT64_MAX >> 1) / all);
+  for (const ir::Range& member : part_.members) all *= std::min(member.extent, (INT64_MAX >> 1) / all);
   return all;
 }
 

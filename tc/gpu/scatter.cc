@@ -67,9 +67,9 @@ const poly::Statement* scattered_statement(const poly::Scop& part, bool strict) 
 }
 
 /// Of instances that are a box; else nothing.
-std::optional<std::vector<Range>> ranges_of(const isl::set& domain) {
+std::optional<std::vector<ir::Range>> ranges_of(const isl::set& domain) {
   if (isl_set_is_box(domain.get()) != isl_bool_true) return std::nullopt;
-  std::vector<Range> ranges;
+  std::vector<ir::Range> ranges;
   for (int i = 0; i < static_cast<int>(isl_set_dim(domain.get(), isl_dim_set)); ++i) {
     const int64_t begin = poly::to_int64(domain.dim_min_val(i));
     ranges.push_back({begin, poly::to_int64(domain.dim_max_val(i)) - begin + 1});
@@ -77,9 +77,9 @@ std::optional<std::vector<Range>> ranges_of(const isl::set& domain) {
   return ranges;
 }
 
-int64_t product(const std::vector<Range>& ranges) {
+int64_t product(const std::vector<ir::Range>& ranges) {
   int64_t instances = 1;
-  for (const Range& range : ranges) instances *= range.extent;
+  for (const ir::Range& range : ranges) instances *= range.extent;
   return instances;
 }
 
@@ -131,7 +131,7 @@ NodePtr Writer::updates(const std::string& target) {
     context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor); };
     int64_t below = 1;
     for (size_t i = plan_.ranges.size(); i-- > 0;) {
-      const Range& range = plan_.ranges[i];
+      const ir::Range& range = plan_.ranges[i];
       const Ranged index = poly::floor_mod(poly::floor_div(number, below), range.extent);
       context.indices[statement_.indices[i]] = index + poly::ranged(range.begin);
       below *= range.extent;
@@ -199,7 +199,7 @@ bool waits_for_updates(const poly::Scop& part) {
                           std::any_of(part.accesses.begin(), part.accesses.end(), [&](const poly::Access& access) {
                             return access.statement == id && access.kind == poly::Access::Kind::kMayWrite;
                           });
-    const std::optional<std::vector<Range>> ranges = scatters ? ranges_of(domain) : std::nullopt;
+    const std::optional<std::vector<ir::Range>> ranges = scatters ? ranges_of(domain) : std::nullopt;
     if (ranges && product(*ranges) >= kLongChain * parallel_iterations(part, id)) return true;
   }
   return false;
@@ -210,7 +210,7 @@ std::optional<ScatterPlan> plan_scatter(const poly::Scop& part, const options::M
   ScatterPlan plan;
   plan.statement = scattered_statement(part, options.strict);
   if (plan.statement == nullptr) return std::nullopt;
-  const std::optional<std::vector<Range>> ranges =
+  const std::optional<std::vector<ir::Range>> ranges =
       ranges_of(poly::sets_of(poly::node_domain(part.schedule.root())).at(0));
   if (!ranges) return std::nullopt;
   plan.ranges = *ranges;

@@ -7,7 +7,7 @@
 
 #include "tc/gpu/device.h"
 #include "tc/gpu/limits.h"
-#include "tc/gpu/part.h"
+#include "tc/ir/reads.h"
 #include "tc/tile/program.h"
 
 namespace tc::gpu {
@@ -19,7 +19,7 @@ namespace tc::gpu {
 /// begins with the operator's identity and is combined with the tensor at the end.
 struct ScatterPlan {
   const poly::Statement* statement = nullptr;
-  std::vector<Range> ranges;  ///< per index
+  std::vector<ir::Range> ranges;  ///< per index
   int64_t threads = 1;
   int64_t blocks = 1;
   bool in_shared = false;

@@ -10,6 +10,7 @@
 #include "tc/ir/index_expr.h"
 #include "tc/ir/interval.h"
 #include "tc/ir/prover.h"
+#include "tc/ir/reads.h"
 #include "tc/ir/single_writes.h"
 #include "tc/support/check.h"
 
@@ -81,24 +82,8 @@ class RelaxChoices : public hi::IRMutator {
   Prover& prover_;
 };
 
-class Reads : public hi::IRVisitor {
- public:
-  explicit Reads(const Program& program) : program_(program) {}
-  std::vector<const hi::Call*> found;
-
- private:
-  using hi::IRVisitor::visit;
-  void visit(const hi::Call* op) override {
-    if (is_tensor_read(program_, op)) found.push_back(op);
-    hi::IRVisitor::visit(op);
-  }
-  const Program& program_;
-};
-
 bool RelaxChoices::reads_in_bounds(const Expr& e) {
-  Reads reads(program_);
-  e.accept(&reads);
-  for (const hi::Call* read : reads.found) {
+  for (const hi::Call* read : reads_in(program_, e)) {
     const Tensor& tensor = program_.tensor(read->name);
     for (int d = 0; d < tensor.rank(); ++d) {
       if (is_data_dependent(read->args[d])) return false;
