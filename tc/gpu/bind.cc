@@ -5,10 +5,10 @@
 #include <algorithm>
 
 #include "tc/gpu/intra_tile.h"
-#include "tc/gpu/pieces.h"
 #include "tc/gpu/steps.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/restricted.h"
 #include "tc/support/check.h"
 
 namespace tc::gpu {
@@ -186,7 +186,7 @@ isl::schedule_node Binder::by_intra_tile_options(const isl::schedule_node& point
 isl::schedule_node Binder::with_steps(const isl::schedule_node& points, size_t tile_sizes) const {
   std::span<const int64_t> sizes;
   if (options_.tile.size() > tile_sizes) sizes = std::span(options_.tile).subspan(tile_sizes);
-  poly::Scop part = restricted(scop_, poly::statements_at(scop_, points.root()));
+  poly::Scop part = poly::restricted(scop_, poly::statements_at(scop_, points.root()));
   part.schedule = points.schedule();
   const std::vector<int> path = poly::path_of(points);
   const int nests = points.isa<isl::schedule_node_sequence>() ? static_cast<int>(points.n_children()) : 0;

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 
-#include "tc/gpu/pieces.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/rebuild.h"
+#include "tc/poly/restricted.h"
 #include "tc/poly/schedule.h"
 
 namespace tc::gpu {
@@ -59,7 +59,7 @@ class FromTile {
 poly::Scop schedule_points(const poly::Scop& scop, const poly::BandRef& points, const isl::multi_union_pw_aff& before,
                            const options::SchedulerOptions& options) {
   const isl::schedule_node_band band = poly::band_at(scop, points);
-  poly::Scop part = restricted(scop, poly::statements_at(scop, band));
+  poly::Scop part = poly::restricted(scop, poly::statements_at(scop, band));
   for (isl::union_map* one : {&part.dependences.flow, &part.dependences.anti, &part.dependences.output,
                               &part.dependences.reduction, &part.dependences.all_ordered}) {
     *one = poly::active_dependences(band, *one);

@@ -24,6 +24,7 @@
 #include "tc/gpu/uses.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/restricted.h"
 #include "tc/poly/schedule.h"
 #include "tc/support/check.h"
 #include "tc/support/identifier.h"
@@ -189,7 +190,7 @@ Result<Mapping> mapped_alone(const poly::Scop& scop, const std::vector<std::stri
                              const options::MappingOptions& options, const Device& device) {
   Progress done;
   if (statements.empty()) return std::move(done.mapping);
-  TC_TRY(scheduled, poly::schedule(restricted(scop, statements), options.outer_schedule_options));
+  TC_TRY(scheduled, poly::schedule(poly::restricted(scop, statements), options.outer_schedule_options));
   poly::Scop part = scop;
   part.schedule = scheduled.schedule;
   Reasons reasons;
@@ -228,7 +229,7 @@ Result<Mapping> with_atomic_sums(const Mapping& mapping, const AtomicSums& sums,
       TC_TRY_VOID(add_alone(sums.before));
       std::vector<std::string> together;
       for (const PartialSum& sum : sums.sums) together.push_back(sum.together);
-      kernel.scop.schedule = poly::sequence(kernel.scop.schedule, restricted(scop, together).schedule);
+      kernel.scop.schedule = poly::sequence(kernel.scop.schedule, poly::restricted(scop, together).schedule);
       kernel.chosen.atomic_reduction = true;
       add(kernel, with_updates(code, sums, *scop.program));
     } else {

@@ -1,12 +1,11 @@
 #include "tc/gpu/pieces.h"
 
-#include <isl/union_set.h>
-
 #include <algorithm>
 
 #include "tc/gpu/cut.h"
 #include "tc/gpu/limits.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/restricted.h"
 
 namespace tc::gpu {
 namespace {
@@ -15,31 +14,10 @@ namespace {
 poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
   std::vector<std::string> statements;
   for (size_t s = first; s < last; ++s) statements.push_back(scop.statements[s].id);
-  return restricted(scop, statements);
+  return poly::restricted(scop, statements);
 }
 
 }  // namespace
-
-poly::Scop restricted(const poly::Scop& scop, const std::vector<std::string>& statements) {
-  poly::Scop result = scop;
-  std::vector<isl::set> domains;
-  for (const isl::set& domain : poly::statement_domains(scop)) {
-    if (std::count(statements.begin(), statements.end(), poly::tuple_name(domain)) > 0) domains.push_back(domain);
-  }
-  result.domain =
-      domains.empty() ? isl::union_set::empty(scop.context->get()) : poly::union_of(scop.context->get(), domains);
-  const auto within = [&](const isl::union_map& map) {
-    return map.intersect_domain(result.domain).intersect_range(result.domain);
-  };
-  poly::Dependences& d = result.dependences;
-  for (isl::union_map* map : {&d.flow, &d.anti, &d.output, &d.reduction, &d.all_ordered}) *map = within(*map);
-  std::erase_if(result.accesses, [&](const poly::Access& access) {
-    return std::none_of(domains.begin(), domains.end(),
-                        [&](const isl::set& domain) { return poly::tuple_name(domain) == access.statement; });
-  });
-  result.schedule = isl::schedule::from_domain(result.domain);
-  return result;
-}
 
 Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
   Pieces result;

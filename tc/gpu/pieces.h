@@ -16,9 +16,6 @@ struct Piece {
   std::optional<ContractionPlan> plan;     ///< of the contraction
 };
 
-/// The instances and dependences of some statements alone, not scheduled.
-poly::Scop restricted(const poly::Scop& scop, const std::vector<std::string>& statements);
-
 struct Pieces {
   std::vector<Piece> pieces;
   Reasons reasons;  ///< why contractions that there are have no plan

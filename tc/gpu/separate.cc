@@ -6,8 +6,8 @@
 #include <optional>
 
 #include "tc/gpu/cut.h"
-#include "tc/gpu/pieces.h"
 #include "tc/poly/band_ref.h"
+#include "tc/poly/restricted.h"
 #include "tc/poly/schedule.h"
 
 namespace tc::gpu {
@@ -31,7 +31,7 @@ Result<std::vector<poly::Scop>> separate(const poly::Scop& part, const options::
                                          const std::function<bool(const poly::Scop&)>& fits) {
   /// The statements as one launch, if a recipe fits them.
   const auto together = [&](const std::vector<std::string>& ids) -> Result<std::optional<poly::Scop>> {
-    TC_TRY(scheduled, poly::schedule(restricted(part, ids), options));
+    TC_TRY(scheduled, poly::schedule(poly::restricted(part, ids), options));
     poly::Scop whole = part;
     whole.schedule = scheduled.schedule;
     std::vector<poly::Scop> launches = cut(whole);

@@ -1,8 +1,8 @@
 #include "tc/gpu/tree_text.h"
 
-#include "tc/gpu/pieces.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/print.h"
+#include "tc/poly/restricted.h"
 
 namespace tc::gpu {
 namespace {
@@ -26,7 +26,7 @@ std::string binding_text(const Kernel& kernel, const Binding& binding) {
 }
 
 std::string kernel_text(const std::string& name, const Kernel& kernel) {
-  poly::Scop own = restricted(kernel.scop, poly::statements_at(kernel.scop, kernel.scop.schedule.root()));
+  poly::Scop own = poly::restricted(kernel.scop, poly::statements_at(kernel.scop, kernel.scop.schedule.root()));
   own.schedule = kernel.scop.schedule;
   std::string text = fmt::format("kernel {}: grid ({}), block ({})\n", name, fmt::join(kernel.grid, ", "),
                                  fmt::join(kernel.block, ", "));

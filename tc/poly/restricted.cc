@@ -1,0 +1,31 @@
+#include "tc/poly/restricted.h"
+
+#include <isl/union_set.h>
+
+#include <algorithm>
+
+#include "tc/poly/isl_ext.h"
+
+namespace tc::poly {
+
+Scop restricted(const Scop& scop, const std::vector<std::string>& statements) {
+  Scop result = scop;
+  std::vector<isl::set> domains;
+  for (const isl::set& domain : statement_domains(scop)) {
+    if (std::count(statements.begin(), statements.end(), tuple_name(domain)) > 0) domains.push_back(domain);
+  }
+  result.domain = domains.empty() ? isl::union_set::empty(scop.context->get()) : union_of(scop.context->get(), domains);
+  const auto within = [&](const isl::union_map& map) {
+    return map.intersect_domain(result.domain).intersect_range(result.domain);
+  };
+  Dependences& d = result.dependences;
+  for (isl::union_map* map : {&d.flow, &d.anti, &d.output, &d.reduction, &d.all_ordered}) *map = within(*map);
+  std::erase_if(result.accesses, [&](const Access& access) {
+    return std::none_of(domains.begin(), domains.end(),
+                        [&](const isl::set& domain) { return tuple_name(domain) == access.statement; });
+  });
+  result.schedule = isl::schedule::from_domain(result.domain);
+  return result;
+}
+
+}  // namespace tc::poly
