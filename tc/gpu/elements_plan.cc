@@ -7,7 +7,6 @@
 #include <map>
 #include <numeric>
 
-#include "tc/gpu/rows_plan.h"
 #include "tc/gpu/statements.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/round.h"

@@ -381,13 +381,6 @@ std::vector<int> loops_of(const PartStatement& s) {
 
 bool same_loops(const PartStatement& a, const PartStatement& b) { return inner_ranges(a) == inner_ranges(b); }
 
-int64_t divisor_near(int64_t extent, int64_t most) {
-  for (int64_t n = most; n > most / 2; --n) {
-    if (extent % n == 0) return n;
-  }
-  return most;
-}
-
 std::optional<RowsPlan> plan_rows(const Part& part, const options::MappingOptions& options, const Device& device,
                                   Reasons& reasons) {
   return Planner(part, options, device, reasons).plan();

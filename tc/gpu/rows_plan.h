@@ -57,7 +57,4 @@ std::vector<int> loops_of(const PartStatement& s);
 /// Whether two statements have the same number of these, over the same ranges.
 bool same_loops(const PartStatement& a, const PartStatement& b);
 
-/// The largest number up to `most` that divides `extent`, if it is more than half of `most`; else `most`.
-int64_t divisor_near(int64_t extent, int64_t most);
-
 }  // namespace tc::gpu
