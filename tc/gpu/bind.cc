@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tc/gpu/free_members.h"
 #include "tc/gpu/intra_tile.h"
 #include "tc/gpu/steps.h"
 #include "tc/poly/band_ref.h"
@@ -16,52 +17,6 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 constexpr int64_t kDefaultThreads = 256;
-
-/// A member of a band that may be dealt out: coincident, with more than one iteration.
-struct Free {
-  int member = 0;
-  int64_t extent = 1;
-};
-
-std::vector<int64_t> extents_of(const isl::schedule_node& node, const poly::Scop& scop) {
-  poly::Scop at = scop;
-  at.schedule = node.schedule();
-  return poly::band_info(at, {poly::path_of(node)}).extents;
-}
-
-std::vector<Free> free_members(const isl::schedule_node& node, const poly::Scop& scop) {
-  const auto band = node.as<isl::schedule_node_band>();
-  const std::vector<int64_t> extents = extents_of(node, scop);
-  std::vector<Free> result;
-  for (int i = 0; i < static_cast<int>(extents.size()); ++i) {
-    if (band.member_get_coincident(i) && extents[static_cast<size_t>(i)] > 1) {
-      result.push_back({i, extents[static_cast<size_t>(i)]});
-    }
-  }
-  return result;
-}
-
-int64_t product(const std::vector<Free>& members) {
-  int64_t result = 1;
-  for (const Free& f : members) result *= std::min<int64_t>(f.extent, INT32_MAX / result + 1);
-  return result;
-}
-
-/// The most iterations that the outermost free bands at and below a node have at once.
-int64_t parallel_below(const isl::schedule_node& node, const poly::Scop& scop) {
-  if (node.isa<isl::schedule_node_band>()) {
-    const std::vector<Free> members = free_members(node, scop);
-    if (!members.empty()) return product(members);
-  }
-  int64_t most = 1;
-  for (unsigned i = 0; i < node.n_children(); ++i) most = std::max(most, parallel_below(node.child(i), scop));
-  return most;
-}
-
-isl::schedule_node first_band(isl::schedule_node node) {
-  while (!node.isa<isl::schedule_node_band>() && node.n_children() == 1) node = node.child(0);
-  return node;
-}
 
 class Binder {
  public:
@@ -100,8 +55,7 @@ isl::schedule_node Binder::with_binding(const isl::schedule_node& node, Binding 
 Kernel Binder::run() {
   kernel_.scop = scop_;
   isl::schedule_node node = first_band(scop_.schedule.root());
-  const bool on_blocks = node.isa<isl::schedule_node_band>() && !free_members(node, scop_).empty();
-  node = on_blocks ? tile_and_map_blocks(node) : map_to_block(scop_.schedule.root().child(0));
+  node = has_blocks(scop_) ? tile_and_map_blocks(node) : map_to_block(scop_.schedule.root().child(0));
   kernel_.scop.schedule = node.schedule();
   settle_threads();
   return kernel_;
@@ -250,11 +204,6 @@ void Binder::settle_threads() {
 
 Kernel bind(const poly::Scop& scop, const options::MappingOptions& options, const Device& device, bool steps) {
   return Binder(scop, options, device, steps).run();
-}
-
-bool has_blocks(const poly::Scop& scop) {
-  const isl::schedule_node node = first_band(scop.schedule.root());
-  return node.isa<isl::schedule_node_band>() && !free_members(node, scop).empty();
 }
 
 }  // namespace tc::gpu

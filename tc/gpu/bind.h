@@ -18,7 +18,4 @@ namespace tc::gpu {
 /// Before: schedule(). `scop.schedule` is the kernel's part of the tree.
 Kernel bind(const poly::Scop& scop, const options::MappingOptions& options, const Device& device, bool steps = false);
 
-/// Whether bind() would make more than one block of it.
-bool has_blocks(const poly::Scop& scop);
-
 }  // namespace tc::gpu

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "tc/gpu/bind.h"
+#include "tc/gpu/free_members.h"
 #include "tc/gpu/statements.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"

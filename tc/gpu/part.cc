@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "tc/gpu/free_members.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
 
@@ -14,11 +15,6 @@ using Halide::Expr;
 namespace hi = Halide::Internal;
 
 namespace {
-
-isl::schedule_node first_band(isl::schedule_node node) {
-  while (!node.isa<isl::schedule_node_band>() && node.n_children() == 1) node = node.child(0);
-  return node;
-}
 
 bool is_box(const isl::set& set) { return isl_set_is_box(set.get()) == isl_bool_true; }
 
