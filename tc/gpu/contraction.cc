@@ -454,6 +454,10 @@ std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first) 
   return std::nullopt;
 }
 
+bool is_contraction(const ir::Program& program, const ir::Statement& statement) {
+  return contraction_of(program, statement).has_value();
+}
+
 std::optional<Contraction> rearrangement_of(const poly::Scop& scop) {
   if (scop.statements.empty() || scop.statements[0].kind != poly::Statement::Kind::kSet) return std::nullopt;
   std::optional<Contraction> whole = Finder(scop, 0).find(0);

@@ -62,6 +62,9 @@ std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first);
 /// The contraction that one statement of a Program is by itself.
 std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement);
 
+/// Whether a statement of a Program is one by itself.
+bool is_contraction(const ir::Program& program, const ir::Statement& statement);
+
 /// A def without a reduction that reads some operand across its rows, as a transposition does:
 ///     B(i,j) = f(A(j,i))
 /// Its update sets, over a reduction axis of one value; what it reads across is in `operands`.

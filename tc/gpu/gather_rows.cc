@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "tc/gpu/contraction.h"
 #include "tc/gpu/statements.h"
 #include "tc/ir/names.h"
 #include "tc/support/check.h"
@@ -70,7 +69,8 @@ std::optional<ir::Statement> rows_of(const ir::Statement& statement, const hi::C
 }
 
 /// The program with all rows of one statement in temporaries, if that makes a contraction of it.
-std::optional<ir::Program> gathered(const ir::Program& program, size_t at, int64_t most_bytes) {
+std::optional<ir::Program> gathered(const ir::Program& program, size_t at, int64_t most_bytes,
+                                    const IsContraction& is_contraction) {
   const ir::Statement& statement = program.statements[at];
   if (!statement.reduces() || statement.guard.defined()) return std::nullopt;
   Finder finder(program);
@@ -91,7 +91,7 @@ std::optional<ir::Program> gathered(const ir::Program& program, size_t at, int64
     update.value = Replacer(read, instead).mutate(update.value);
     all.push_back(*std::move(rows));
   }
-  if (!shares_operands(result, update) || !contraction_of(result, update)) return std::nullopt;
+  if (!shares_operands(result, update) || !is_contraction(result, update)) return std::nullopt;
   all.push_back(std::move(update));
   result.statements.erase(result.statements.begin() + static_cast<long>(at));
   result.statements.insert(result.statements.begin() + static_cast<long>(at), all.begin(), all.end());
@@ -100,10 +100,10 @@ std::optional<ir::Program> gathered(const ir::Program& program, size_t at, int64
 
 }  // namespace
 
-ir::Program gather_rows(ir::Program program, int64_t most_bytes) {
+ir::Program gather_rows(ir::Program program, int64_t most_bytes, const IsContraction& is_contraction) {
   for (size_t at = 0; at < program.statements.size(); ++at) {
     const size_t before = program.statements.size();
-    if (std::optional<ir::Program> changed = gathered(program, at, most_bytes)) {
+    if (std::optional<ir::Program> changed = gathered(program, at, most_bytes, is_contraction)) {
       program = *std::move(changed);
       at += program.statements.size() - before;
     }

@@ -1,13 +1,9 @@
 #include "tc/gpu/parts.h"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <set>
 
-#include "tc/gpu/contraction_plan.h"
-#include "tc/gpu/limits.h"
-#include "tc/gpu/part_statements.h"
 #include "tc/gpu/statements.h"
 #include "tc/ir/specialise.h"
 
@@ -33,14 +29,7 @@ Parts cut(size_t index, int64_t extent, int64_t most) {
   return {index, most, chunk >= 64 ? chunk / 16 * 16 : chunk, true};
 }
 
-/// The longest reduction index of a statement that may be cut, and how much there is to do; nothing of others.
-struct Reduction {
-  size_t longest = 0;
-  int64_t extent = 0;    ///< of that index
-  int64_t elements = 1;  ///< results
-  int64_t work = 1;      ///< instances for each
-};
-
+/// Nothing of a statement that may not be cut.
 std::optional<Reduction> reduction_of(const ir::Program& program, const ir::Statement& statement) {
   if (!may_be_cut(program, statement)) return std::nullopt;
   constexpr int64_t kMany = int64_t{1} << 40;
@@ -71,59 +60,10 @@ std::optional<Parts> find_parts(const ir::Program& program, const ir::Statement&
   return parts;
 }
 
-/// The same with the reduction axis `name` in parts, which are a parallel axis in front.
-Contraction in_parts(Contraction c, const std::string& name, int64_t count, int64_t chunk) {
-  const auto axis = std::find_if(c.reduction.begin(), c.reduction.end(), [&](const Axis& a) { return a.name == name; });
-  const auto at = static_cast<size_t>(axis - c.reduction.begin());
-  axis->extent = chunk;
-  c.parallel.insert(c.parallel.begin(), Axis{name + "_part", 0, count});
-  for (Operand& operand : c.operands) {
-    for (Subscript& s : operand.subscripts) s.parallel.insert(s.parallel.begin(), s.reduction[at] * chunk);
-  }
-  return c;
-}
-
-/// Of a contraction: as many parts as give the least estimated time, with the launch that adds them up.
-std::optional<Parts> find_contraction_parts(const ir::Program& program, const ir::Statement& statement,
-                                            const Reduction& r, const options::MappingOptions& options,
-                                            const Device& device) {
-  constexpr int64_t kTile = 4096, kVector = 2;  // results that keep a processor busy
-  // Of one index, or of all instances beside it: of four products of three factors on an H200, parts of 128 instances
-  // took 13 to 25 % longer than estimated beside those of 256.
-  constexpr int64_t kLeastChunk = 64, kLeastInstances = 256;
-  // Of one kernel with many groups of threads less is estimated, by 8 % on an H200, than of parts that take as long:
-  // parts may be 2 % worse.
-  constexpr double kLaunchUs = 1, kCacheBytesOfUs = 4e6, kWorthIt = 0.98;
-  if (!takes_contractions(options) || !options.tile.empty() || !options.register_tile.empty() ||
-      !options.map_to_threads.empty() || r.elements > kTile * device.processors ||
-      (r.extent < 2 * kLeastChunk && r.work < 2 * kLeastInstances)) {
-    return std::nullopt;
-  }
-  const std::optional<Contraction> contraction = contraction_of(program, statement);
-  if (!contraction) return std::nullopt;
-  const auto planned_us = [&](const Contraction& c) {
-    const Result<ContractionPlan> plan = plan_contraction(c, options, device);
-    return plan ? plan->cycles / (1e3 * device.gigahertz) : std::numeric_limits<double>::infinity();
-  };
-  double best = planned_us(*contraction) / kWorthIt;
-  std::optional<Parts> parts;
-  for (const int64_t count : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}) {
-    if (r.extent % (count * kVector) != 0) continue;
-    if (r.extent / count < kLeastChunk && r.work / count < kLeastInstances) continue;
-    const int64_t bytes = r.elements * statement.accumulator.bytes();
-    const double adding = kLaunchUs + static_cast<double>(bytes * (count + 1)) / kCacheBytesOfUs;
-    const std::string& name = statement.indices[r.longest].name;
-    const double us = planned_us(in_parts(*contraction, name, count, r.extent / count)) + adding;
-    if (us >= best) continue;
-    best = us;
-    parts = Parts{r.longest, count, r.extent / count, true};
-  }
-  return parts;
-}
-
 /// As the options say, or as the estimate does.
 std::optional<Parts> parts_of(const ir::Program& program, const ir::Statement& statement,
-                              const options::MappingOptions& options, const Device& device) {
+                              const options::MappingOptions& options, const Device& device,
+                              const ChooseParts& choose_shared) {
   const std::optional<Reduction> r = reduction_of(program, statement);
   if (!r) return std::nullopt;
   const bool shares = shares_operands(program, statement);
@@ -132,8 +72,7 @@ std::optional<Parts> parts_of(const ir::Program& program, const ir::Statement& s
     if (count == 1 || r->extent < 2 * count) return std::nullopt;
     return Parts{r->longest, count, r->extent / count, shares || !runs_along_reduction(program, statement)};
   }
-  return shares ? find_contraction_parts(program, statement, *r, options, device)
-                : find_parts(program, statement, *r, device);
+  return shares ? choose_shared(program, statement, *r) : find_parts(program, statement, *r, device);
 }
 
 /// Brings a reduction over parts up to those before it, so that they go through what they read together; leaves it
@@ -162,7 +101,7 @@ size_t place_of_parts(const std::vector<ir::Statement>& statements, const std::s
 }  // namespace
 
 Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device,
-                                  const std::set<std::string>& whole) {
+                                  const ChooseParts& choose_shared, const std::set<std::string>& whole) {
   Prepared result{std::move(program), options};
   ir::Program& changed = result.program;
   std::vector<ir::Statement> statements;
@@ -170,7 +109,7 @@ Result<Prepared> split_into_parts(ir::Program program, const options::MappingOpt
   std::vector<int64_t> counts;
   for (const ir::Statement& statement : std::vector<ir::Statement>(changed.statements)) {
     const std::optional<Parts> parts =
-        whole.count(statement.id) > 0 ? std::nullopt : parts_of(changed, statement, options, device);
+        whole.count(statement.id) > 0 ? std::nullopt : parts_of(changed, statement, options, device, choose_shared);
     if (statement.reduces()) counts.push_back(parts ? parts->count : 1);
     if (!parts) {
       statements.push_back(statement);

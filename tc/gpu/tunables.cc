@@ -197,7 +197,7 @@ Result<std::vector<Tunable>> tunables(const ir::Program& program, const options:
   }
   collector.add_all("use_readonly_cache", {{0}, {1}});
   if (takes_contractions(options) &&
-      gather_rows(program, kGatheredBytes).statements.size() > program.statements.size()) {
+      gather_rows(program, kGatheredBytes, is_contraction).statements.size() > program.statements.size()) {
     collector.add_all("max_gathered_memory", {{0}, {kGatheredBytes}});
   }
   std::erase_if(collector.found, [&](const Tunable& t) {  // what the caller has settled

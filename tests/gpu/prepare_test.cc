@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "tc/gpu/collapse.h"
+#include "tc/gpu/contraction.h"
 #include "tc/gpu/gather_rows.h"
 #include "tc/gpu/recompute.h"
 #include "tests/common/program.h"
@@ -109,7 +110,9 @@ TEST(GatherRows, LeavesWhatIsUsedOnceOrChosen) {
                            "def f(float(V,K) E, int32(N) I, float(K,M) W) -> (Z) {"
                            "  Z(n,m) +=! (I(n) >= 0 ? E(I(n),k) : 0) * W(k,m) }"}) {
     const ir::Program program = sized(text);
-    EXPECT_EQ(gpu::gather_rows(program, gpu::kGatheredBytes).statements.size(), program.statements.size()) << text;
+    EXPECT_EQ(gpu::gather_rows(program, gpu::kGatheredBytes, gpu::is_contraction).statements.size(),
+              program.statements.size())
+        << text;
     EXPECT_EQ(difference(program), "");
   }
 }
