@@ -5,8 +5,7 @@
 #include <set>
 
 #include "tc/gpu/atomic_sums.h"
-#include "tc/gpu/barriers.h"
-#include "tc/gpu/bind.h"
+#include "tc/gpu/classic.h"
 #include "tc/gpu/contraction_kernel.h"
 #include "tc/gpu/cut.h"
 #include "tc/gpu/element_moves.h"
@@ -14,19 +13,15 @@
 #include "tc/gpu/limits.h"
 #include "tc/gpu/part.h"
 #include "tc/gpu/pieces.h"
-#include "tc/gpu/promote.h"
-#include "tc/gpu/registers.h"
 #include "tc/gpu/rows.h"
 #include "tc/gpu/scatter.h"
 #include "tc/gpu/separate.h"
 #include "tc/gpu/translate.h"
-#include "tc/gpu/unroll.h"
 #include "tc/gpu/uses.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/restricted.h"
 #include "tc/poly/schedule.h"
-#include "tc/support/check.h"
 #include "tc/support/identifier.h"
 #include "tc/tile/promise.h"
 #include "tc/tile/shared_divisors.h"
@@ -49,13 +44,6 @@ std::map<std::string, int> launch_of_statements(const std::vector<Kernel>& kerne
   return result;
 }
 
-/// One launch: what it runs, and its code.
-struct Launch {
-  Kernel kernel;
-  tile::Kernel code;
-  bool backwards = false;  ///< see ElementsPlan
-};
-
 /// What has been mapped so far, and which launches go backwards.
 struct Progress {
   Mapping mapping;
@@ -69,28 +57,6 @@ Launch launch_of(const poly::Scop& part, tile::Kernel code, Recipe recipe, optio
   kernel.block = code.block;
   kernel.recipe = recipe;
   kernel.chosen = std::move(chosen);
-  return {std::move(kernel), std::move(code)};
-}
-
-/// On blocks and threads, with what is held in shared memory. Reductions go step by step where more is held then.
-Kernel bound(const poly::Scop& part, const options::MappingOptions& options, const Device& device) {
-  Promoted whole = hold_in_shared(bind(part, options, device), options, device);
-  if (!whole.crowded && !options.shared_depth) return std::move(whole.kernel);
-  Promoted steps = hold_in_shared(bind(part, options, device, true), options, device);
-  return std::move(steps.tensors > whole.tensors ? steps.kernel : whole.kernel);
-}
-
-Launch classic(const poly::Scop& part, const options::MappingOptions& options, const Device& device,
-               const std::string& name) {
-  Kernel kernel = bound(part, options, device);
-  const std::optional<std::string> fault = block_fault(kernel);
-  TC_CHECK(!fault, "kernel {}: {}", name, *fault);
-  kernel.chosen = options;
-  kernel = place_barriers(std::move(kernel));
-  if (options.use_private_memory.value_or(true)) kernel = hold_in_registers(std::move(kernel), options.private_depth);
-  kernel.unroll_copies = options.unroll_copy_shared.value_or(false);
-  tile::Kernel code = translate(kernel, name);
-  if (options.unroll) code.body = unroll_loops(code.body, *options.unroll);
   return {std::move(kernel), std::move(code)};
 }
 
