@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tc/gpu/tree_text.h"
+#include "tc/gpu/strategy/tree_text.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
 

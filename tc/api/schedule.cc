@@ -17,7 +17,7 @@
 #include "tc/cpu/prepare.h"
 #include "tc/cpu/schedule.h"
 #include "tc/cuda/print.h"
-#include "tc/gpu/schedule.h"
+#include "tc/gpu/strategy/schedule.h"
 #include "tc/ir/bounds.h"
 #include "tc/ir/canonical.h"
 #include "tc/ir/print.h"

@@ -9,7 +9,7 @@
 
 #include "tc/compile/strategy_options.h"
 #include "tc/cpu/tunables.h"
-#include "tc/gpu/tunables.h"
+#include "tc/gpu/strategy/tunables.h"
 #include "tc/support/check.h"
 #include "tc/support/digest.h"
 #include "tc/support/result.h"

@@ -7,7 +7,7 @@
 #include "tc/compile/interface.h"
 #include "tc/cuda/nvrtc.h"
 #include "tc/cuda/print.h"
-#include "tc/gpu/prepare.h"
+#include "tc/gpu/strategy/prepare.h"
 #include "tc/ir/print.h"
 #include "tc/support/check.h"
 #include "tc/tile/certificate.h"

@@ -2,7 +2,7 @@
 
 #include "tc/cuda/arch.h"
 #include "tc/cuda/device.h"
-#include "tc/gpu/device.h"
+#include "tc/gpu/atoms/device.h"
 
 namespace tc::compile {
 

@@ -14,7 +14,7 @@
 #include "tc/cpu/object.h"
 #include "tc/cuda/executable.h"
 #include "tc/cuda/nvrtc.h"
-#include "tc/gpu/map.h"
+#include "tc/gpu/strategy/map.h"
 #include "tc/ir/check_subscripts.h"
 #include "tc/ir/specialise.h"
 #include "tc/lang/ast.h"

@@ -25,7 +25,7 @@ inline constexpr int64_t kMaxGatheredMemory = int64_t{1} << 40;  ///< bytes
 
 /// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last seven,
 /// which it does not have. An absent or empty value is chosen by the compiler's own estimate. A value that the mapping
-/// cannot follow is an error there (tc/gpu/limits.h): none is ignored.
+/// cannot follow is an error there (tc/gpu/mapping/limits.h): none is ignored.
 struct MappingOptions {
   SchedulerOptions outer_schedule_options = {};
   SchedulerOptions intra_tile_schedule_options = {};       ///< of the points within a tile

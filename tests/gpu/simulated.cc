@@ -3,7 +3,7 @@
 #include <cstring>
 #include <random>
 
-#include "tc/gpu/tunables.h"
+#include "tc/gpu/strategy/tunables.h"
 #include "tc/interp/compare.h"
 #include "tc/interp/scalar.h"
 #include "tc/ir/bounds.h"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "tc/gpu/map.h"
+#include "tc/gpu/strategy/map.h"
 #include "tc/interp/interpreter.h"
 #include "tc/tile/simulate.h"
 

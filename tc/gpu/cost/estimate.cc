@@ -1,0 +1,250 @@
+#include "tc/gpu/cost/estimate.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace tc::gpu {
+namespace {
+
+namespace hi = Halide::Internal;
+using Halide::Expr;
+
+constexpr double kWarp = 32, kSector = 32;  // threads; bytes
+constexpr double kLaunchUs = 1.1;
+constexpr double kReadCycles = 700, kCachedReadCycles = 50, kBarrierCycles = 60;
+constexpr double kUnknownTrips = 4;
+
+/// Of one thread, on average over those of the grid.
+struct Work {
+  double instructions = 0;
+  double operations = 0;
+  double sectors = 0;  ///< bytes of the L2 cache's sectors
+  double shared_bytes = 0;
+  double rounds = 0;  ///< reads of global memory that wait for those before them
+  double barriers = 0;
+};
+
+/// Counts what a thread of a kernel does.
+class Counter {
+ public:
+  explicit Counter(const tile::Kernel& kernel) : threads_(static_cast<double>(kernel.block[0])) {
+    for (const tile::Tensor& tensor : kernel.tensors) tensors_[tensor.name] = &tensor;
+    tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+      const tile::Tensor* tensor = tile::allocated_tensor(node);
+      if (!tensor) return;
+      tensors_[tensor->name] = tensor;
+      if (tensor->memory == tile::Memory::kRegister) {
+        registers += static_cast<double>(tensor->elements()) * tensor->type.bytes() / 4;
+      }
+    });
+    visit(kernel.body, 1);
+  }
+
+  Work work;
+  double registers = 40;
+  std::map<std::string, double> touched;  ///< bytes that threads ask for, per global tensor
+
+ private:
+  void visit(const tile::NodePtr& node, double times) {
+    if (!node) return;
+    tile::match(
+        *node, [&](const tile::Structure auto& n) { visit(n, times); },
+        [&](const tile::OneOf<tile::Move, tile::Shuffle, tile::Barrier, tile::WaitGroup> auto& n) { visit(n, times); },
+        [&](const tile::OneOf<tile::Store, tile::Atomic> auto& n) {
+          count(n.value, times);
+          access(n.tensor, n.subscripts, 1, times, false);
+        },
+        [](const tile::OneOf<tile::WaitForKernels, tile::StartNextKernel, tile::CommitGroup> auto&) {});
+  }
+
+  void visit(const tile::Sequence& sequence, double times) {
+    for (const tile::NodePtr& child : sequence.children) visit(child, times);
+  }
+
+  void visit(const tile::If& branch, double times) {
+    work.instructions += times;
+    visit(branch.then_case, times);
+  }
+
+  void visit(const tile::Let& let, double times) {
+    lets_[let.name] = hi::substitute(lets_, let.value);
+    visit(let.body, times);
+  }
+
+  void visit(const tile::Allocate& allocate, double times) { visit(allocate.body, times); }
+
+  void visit(const tile::Barrier&, double times) {
+    work.barriers += times;
+    waiting_ = false;
+  }
+
+  /// Reads of an unrolled loop are asked for at once; those of another wait for its turns.
+  void visit(const tile::For& loop, double times) {
+    const double trips = trips_of(loop);
+    if (!loop.unrolled) {
+      work.instructions += 2 * times * trips;
+      waiting_ = false;
+    }
+    const bool before = waiting_;
+    const double rounds = work.rounds;
+    visit(loop.body, times * trips);
+    if (loop.unrolled && work.rounds > rounds) {
+      work.rounds = rounds + (before ? 0 : times);
+      waiting_ = true;
+    }
+    if (!loop.unrolled) waiting_ = false;
+  }
+
+  double trips_of(const tile::For& loop) const {
+    const Expr trips = hi::simplify((loop.end - loop.begin + loop.step - 1) / loop.step);
+    const int64_t* constant = hi::as_const_int(trips);
+    return constant ? static_cast<double>(std::max<int64_t>(*constant, 0)) : kUnknownTrips;
+  }
+
+  void visit(const tile::Move& move, double times) {
+    access(move.source, move.source_subscripts, move.elements, times, !move.asynchronous);
+    access(move.destination, move.destination_subscripts, move.elements, times, false);
+  }
+
+  void visit(const tile::Shuffle& shuffle, double times) {
+    count(shuffle.value, times);
+    work.instructions += 2 * times;
+  }
+
+  /// Most of it has been hidden by the steps before.
+  void visit(const tile::WaitGroup&, double times) { work.rounds += times / 3; }
+
+  void count(const Expr& value, double times) {
+    struct Visitor : hi::IRVisitor {
+      Visitor(Counter& c, double t) : counter(c), times(t) {}
+      Counter& counter;
+      double times;
+      using hi::IRVisitor::visit;
+      void visit(const hi::Call* op) override {
+        if (counter.tensors_.count(op->name) > 0) {
+          counter.access(op->name, op->args, 1, times, true);
+          return;  // subscripts are computed once for many accesses
+        }
+        counter.work.instructions += 8 * times;
+        counter.work.operations += op->type.is_float() ? times : 0;
+        hi::IRVisitor::visit(op);
+      }
+      void add(const Halide::Type& type, double instructions) {
+        counter.work.instructions += instructions * times;
+        counter.work.operations += type.is_float() ? times : 0;
+      }
+      void visit(const hi::Add* op) override {
+        add(op->type, op->a.as<hi::Mul>() || op->b.as<hi::Mul>() ? 0 : 1), IRVisitor::visit(op);
+      }
+      void visit(const hi::Sub* op) override { add(op->type, 1), IRVisitor::visit(op); }
+      void visit(const hi::Mul* op) override { add(op->type, 1), IRVisitor::visit(op); }
+      void visit(const hi::Div* op) override { add(op->type, 8), IRVisitor::visit(op); }
+      void visit(const hi::Min* op) override { add(op->type, 1), IRVisitor::visit(op); }
+      void visit(const hi::Max* op) override { add(op->type, 1), IRVisitor::visit(op); }
+      void visit(const hi::Select* op) override { add(op->type, 1), IRVisitor::visit(op); }
+      void visit(const hi::Cast* op) override { add(op->type, 1), IRVisitor::visit(op); }
+    } visitor(*this, times);
+    value.accept(&visitor);
+  }
+
+  void access(const std::string& name, const std::vector<Expr>& subscripts, int elements, double times, bool waits) {
+    const auto at = tensors_.find(name);
+    if (at == tensors_.end() || at->second->memory == tile::Memory::kRegister) return;
+    const tile::Tensor& tensor = *at->second;
+    const double bytes = static_cast<double>(elements) * tensor.type.bytes();
+    work.instructions += times;
+    if (tensor.memory == tile::Memory::kShared) {
+      work.shared_bytes += times * std::max(bytes, 4.0);
+      return;
+    }
+    work.sectors += times * sector_bytes(tensor, subscripts, bytes);
+    touched[name] += times * bytes;
+    if (waits && !waiting_) {
+      work.rounds += times;
+      waiting_ = true;
+    }
+  }
+
+  /// A thread's share of the sectors that its warp's access touches.
+  double sector_bytes(const tile::Tensor& tensor, const std::vector<Expr>& subscripts, double bytes) const {
+    double stride = tensor.type.bytes(), apart = 0;
+    for (size_t d = subscripts.size(); d-- > 0;) {
+      const Expr here = hi::substitute(lets_, subscripts[d]);
+      const Expr next =
+          hi::substitute(tile::kThread[0], hi::Variable::make(Halide::Int(32), tile::kThread[0]) + 1, here);
+      const Expr step = hi::simplify(hi::substitute(tile::kThread[0], Expr(0), next) -
+                                     hi::substitute(tile::kThread[0], Expr(0), here));
+      const int64_t* constant = hi::as_const_int(step);
+      if (!constant) return std::max(bytes, kSector);
+      apart += std::abs(static_cast<double>(*constant)) * stride;
+      stride *= static_cast<double>(tile::product(tensor.layout.shape()[static_cast<int>(d)]));
+    }
+    if (apart == 0) return std::max(bytes, kSector) / std::min(kWarp, threads_);
+    return std::clamp(apart, bytes, std::max(bytes, kSector));
+  }
+
+  double threads_;
+  std::map<std::string, const tile::Tensor*> tensors_;
+  std::map<std::string, Expr> lets_;
+  bool waiting_ = false;  ///< for reads that those to come may join
+};
+
+double product(const std::array<int64_t, 3>& values) {
+  double result = 1;
+  for (int64_t v : values) result *= static_cast<double>(v);
+  return result;
+}
+
+}  // namespace
+
+const char* Estimate::limit() const {
+  const std::pair<double, const char*> terms[] = {{kLaunchUs, "the launch"},  {memory_us, "memory"},
+                                                  {cache_us, "cache"},        {shared_us, "shared memory"},
+                                                  {issue_us, "instructions"}, {latency_us, "latency"}};
+  return std::max_element(std::begin(terms), std::end(terms))->second;
+}
+
+Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us) {
+  constexpr double kThreads = 2048, kRegisters = 65536, kBlocks = 32, kL2BytesOfCycle = 3000;
+  constexpr double kIssued = 4, kSharedBytes = 128;  // of a processor in a cycle
+  const Counter counter(kernel);
+  const Work& work = counter.work;
+  const double block = std::ceil(product(kernel.block) / kWarp) * kWarp, blocks = product(kernel.grid);
+  const double threads = product(kernel.block) * blocks, warps = block / kWarp * blocks;
+  const double resident = std::max(
+      1.0, std::floor(std::min({kBlocks, kThreads / block, kRegisters / (block * std::min(counter.registers, 255.0)),
+                                static_cast<double>(device.shared_bytes) /
+                                    std::max(1.0, static_cast<double>(kernel.shared_bytes()))})));
+  const double processors = static_cast<double>(device.processors), cycles = 1e3 * device.gigahertz;
+  const double busy = std::min(processors, blocks);
+  Estimate e;
+  double asked_bytes = 1;
+  for (const tile::Tensor& tensor : kernel.tensors) {
+    const auto asked = counter.touched.find(tensor.name);
+    if (asked == counter.touched.end()) continue;
+    const double whole = static_cast<double>(tensor.elements()) * tensor.type.bytes();
+    e.bytes += std::min(whole, asked->second * threads);
+    asked_bytes += asked->second * threads;
+  }
+  e.operations = work.operations * threads;
+  e.waves = blocks / (processors * resident);
+  e.occupancy = std::min(resident, std::ceil(blocks / processors)) * block / kThreads;
+  e.memory_us = e.bytes / device.memory_bytes_per_us;
+  e.cache_us = work.sectors * threads / (kL2BytesOfCycle * cycles);
+  e.shared_us = work.shared_bytes * threads / (kSharedBytes * busy * cycles);
+  e.issue_us = work.instructions * warps / (kIssued * busy * cycles);
+  const double read_cycles = kCachedReadCycles + kReadCycles * e.bytes / asked_bytes;
+  e.latency_us = std::ceil(e.waves) * (work.rounds * read_cycles + work.barriers * kBarrierCycles) / cycles;
+  if (planned_us > 0) {
+    e.us = std::max(planned_us, kLaunchUs + e.memory_us);
+    return e;
+  }
+  double sum = 0;
+  for (const double term : {e.memory_us, e.cache_us, e.shared_us, e.issue_us, e.latency_us}) sum += std::pow(term, 4);
+  e.us = kLaunchUs + std::pow(sum, 0.25);
+  return e;
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <vector>
+
+#include "tc/gpu/atoms/device.h"
+#include "tc/tile/program.h"
+
+namespace tc::gpu {
+
+/// What a launch is expected to take, in microseconds, and what of: a rough model of the tile program, from the
+/// device's figures alone. Each term is what the launch would take if nothing else limited it.
+struct Estimate {
+  double us = 0;
+  double memory_us = 0;   ///< bytes that memory has to deliver, at its rate
+  double cache_us = 0;    ///< sectors that go through the L2 cache
+  double shared_us = 0;   ///< bytes from and to shared memory
+  double issue_us = 0;    ///< instructions of all warps
+  double latency_us = 0;  ///< reads that wait for each other, and barriers, of all waves of blocks
+  double bytes = 0;       ///< of memory
+  double operations = 0;  ///< on floats
+  double waves = 0;       ///< blocks, of those that the device holds at once
+  double occupancy = 0;   ///< threads of a processor, of 2048
+
+  /// "memory", "cache", "shared memory", "instructions", "latency", or "the launch", which takes a microsecond.
+  const char* limit() const;
+};
+
+/// `planned_us`: by the recipe's own estimate, which then stands for what the processors do; 0: it has none.
+Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us = 0);
+
+}  // namespace tc::gpu

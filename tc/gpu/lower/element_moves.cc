@@ -1,0 +1,81 @@
+#include "tc/gpu/lower/element_moves.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "tc/gpu/lower/body.h"
+#include "tc/tile/build.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+using tile::NodePtr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+/// The subscripts of the element `offset` behind those, along a dimension.
+std::vector<Expr> behind(std::vector<Expr> subscripts, int dimension, int offset) {
+  Expr& at = subscripts[static_cast<size_t>(dimension)];
+  if (offset > 0) at = hi::Add::make(at, hi::make_const(at.type(), offset));
+  return subscripts;
+}
+
+}  // namespace
+
+NodePtr by_elements(const tile::Move& move, int64_t element_bytes) {
+  constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
+  std::vector<NodePtr> parts;
+  for (int i = 0; i < move.elements; ++i) {
+    tile::Move one = move;
+    one.elements = 1;
+    one.asynchronous = move.asynchronous && element_bytes >= kCopied;
+    one.destination_subscripts = behind(move.destination_subscripts, move.destination_dimension, i);
+    one.source_subscripts = behind(move.source_subscripts, move.source_dimension, i);
+    parts.push_back(make_node(std::move(one)));
+  }
+  return sequence(std::move(parts));
+}
+
+namespace {
+
+class Rewriter {
+ public:
+  explicit Rewriter(std::map<std::string, int64_t> element_bytes) : element_bytes_(std::move(element_bytes)) {}
+
+  NodePtr rewritten(const NodePtr& node) const {
+    if (!node) return node;
+    return tile::match(
+        *node, [&](const tile::Move& move) { return rewritten(node, move); },
+        [&](const tile::Structure auto&) {
+          return tile::map_children(node, [&](const NodePtr& child) { return rewritten(child); });
+        },
+        [&](const tile::Synchronisation auto&) { return node; },
+        [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Shuffle> auto&) { return node; });
+  }
+
+ private:
+  NodePtr rewritten(const NodePtr& node, const tile::Move& move) const {
+    auto tensor = element_bytes_.find(move.source);
+    if (tensor == element_bytes_.end()) tensor = element_bytes_.find(move.destination);
+    if (move.elements == 1 || tensor == element_bytes_.end()) return node;
+    return tile::build::with_comment(node->comment, by_elements(move, tensor->second));
+  }
+
+  std::map<std::string, int64_t> element_bytes_;
+};
+
+}  // namespace
+
+tile::Program element_moves(tile::Program program) {
+  for (tile::Kernel& kernel : program.kernels) {
+    std::map<std::string, int64_t> callers;
+    for (const tile::Tensor& tensor : kernel.tensors) callers[tensor.name] = tile::element_bytes(tensor.type);
+    for (const tile::Tensor& own : program.workspace) callers.erase(own.name);
+    kernel.body = Rewriter(std::move(callers)).rewritten(kernel.body);
+  }
+  return program;
+}
+
+}  // namespace tc::gpu

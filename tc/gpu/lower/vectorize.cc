@@ -1,0 +1,300 @@
+#include "tc/gpu/lower/vectorize.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+#include <numeric>
+#include <set>
+
+#include "tc/gpu/lower/body.h"
+#include "tc/ir/names.h"
+#include "tc/ir/specialise.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+using tile::NodePtr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+
+/// What is known of variables modulo something.
+using Multiples = hi::Scope<hi::ModulusRemainder>;
+
+struct Vector {
+  std::string tensor;
+  std::vector<Expr> first;  ///< the subscripts of its first element
+  std::string buffer;
+  Halide::Type type;
+  int64_t behind = 0;  ///< elements behind the vector that are read too, one by one
+};
+
+/// An element of a vector: the loop's variable, and so much further.
+struct Lane {
+  Vector* vector = nullptr;
+  int64_t shift = 0;
+};
+
+/// The constant that an expression ends with, as simplify() leaves it.
+int64_t constant_part(const Expr& e) {
+  if (const int64_t* all = hi::as_const_int(e)) return *all;
+  const auto* sum = e.as<hi::Add>();
+  const int64_t* constant = sum == nullptr ? nullptr : hi::as_const_int(sum->b);
+  return constant == nullptr ? 0 : *constant;
+}
+
+bool same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return hi::equal(x, y); });
+}
+
+/// One loop over neighbours.
+class Loop {
+ public:
+  Loop(const tile::For& loop, int64_t elements, const ir::Program& program, const Multiples& multiples,
+       ir::Names& names)
+      : loop_(loop), elements_(elements), program_(program), multiples_(multiples), names_(names) {}
+
+  /// Nothing if the body is more than stores.
+  NodePtr run();
+
+ private:
+  bool collect(const NodePtr& node);
+  Lane lane_of(std::vector<Vector>& known, const std::string& tensor, const std::vector<Expr>& subscripts);
+  bool is_aligned(const ir::Tensor& tensor, const std::vector<Expr>& first) const;
+  Expr with_vectors(const Expr& value);
+  NodePtr move(const Vector& vector, bool load) const;
+  NodePtr load_one(const Vector& vector, int64_t position) const;
+  NodePtr allocate(const Vector& vector, const NodePtr& body) const;
+
+  const tile::For& loop_;
+  int64_t elements_;
+  const ir::Program& program_;
+  const Multiples& multiples_;
+  ir::Names& names_;
+  std::vector<const tile::Store*> stores_;
+  std::set<std::string> written_;
+  std::vector<Vector> loads_;
+  std::vector<Vector> results_;
+};
+
+bool Loop::collect(const NodePtr& node) {
+  return tile::match(
+      *node,
+      [&](const tile::Sequence& n) {
+        return std::all_of(n.children.begin(), n.children.end(),
+                           [this](const NodePtr& child) { return collect(child); });
+      },
+      [&](const tile::Store& n) {
+        stores_.push_back(&n);
+        written_.insert(n.tensor);
+        return true;
+      },
+      [](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate> auto&) { return false; },
+      [](const tile::OneOf<tile::Atomic, tile::Move, tile::Shuffle> auto&) { return false; },
+      [](const tile::Synchronisation auto&) { return false; });
+}
+
+/// Whether an element's offset is a multiple of the vector.
+bool Loop::is_aligned(const ir::Tensor& tensor, const std::vector<Expr>& first) const {
+  hi::ModulusRemainder offset(0, 0);
+  const ir::Shape shape = ir::constant_shape(tensor);
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    offset = offset + hi::modulus_remainder(first[d], multiples_) * hi::ModulusRemainder(0, stride % elements_);
+    stride *= shape[d];
+  }
+  return offset.modulus % elements_ == 0 && offset.remainder % elements_ == 0;
+}
+
+/// The vector that an access belongs to, if it runs along one: a new one from an aligned element on, or one that is
+/// known and begins less than its length before.
+Lane Loop::lane_of(std::vector<Vector>& known, const std::string& tensor, const std::vector<Expr>& subscripts) {
+  const ir::Tensor* global = program_.find_tensor(tensor);
+  if (global == nullptr || subscripts.empty() || global->type.is_bool()) return {};
+  if (elements_ * global->type.bytes() > kVectorBytes) return {};
+  std::vector<Expr> first = subscripts;
+  for (size_t d = 0; d + 1 < first.size(); ++d) {
+    if (hi::expr_uses_var(first[d], loop_.variable)) return {};
+  }
+  const Expr variable = hi::Variable::make(loop_.begin.type(), loop_.variable);
+  Expr& last = first.back();
+  last = hi::simplify(hi::substitute(loop_.variable, hi::make_zero(loop_.begin.type()), last));
+  const Expr along = hi::simplify(subscripts.back() - Halide::cast(last.type(), variable) - last);
+  if (!hi::is_const_zero(along)) return {};
+  const bool aligned = is_aligned(*global, first);
+  const int64_t shift = aligned ? 0 : (constant_part(last) % elements_ + elements_) % elements_;
+  if (shift > 0) last = hi::simplify(last - hi::make_const(last.type(), shift));
+  for (Vector& vector : known) {
+    if (vector.tensor == tensor && same(vector.first, first)) return {&vector, shift};
+  }
+  if (!aligned) return {};
+  known.push_back({tensor, first, names_.fresh(tensor + "_vector"), global->type});
+  return {&known.back(), 0};
+}
+
+Expr Loop::with_vectors(const Expr& value) {
+  class Mutator : public hi::IRMutator {
+   public:
+    explicit Mutator(Loop& loop) : loop_(loop) {}
+
+   private:
+    using IRMutator::visit;
+    Expr visit(const hi::Call* op) override {
+      if (op->is_intrinsic(hi::Call::if_then_else)) {
+        return hi::Call::make(op->type, op->name, {mutate(op->args[0]), op->args[1], op->args[2]}, op->call_type);
+      }
+      if (loop_.written_.count(op->name) == 0) {
+        const Lane lane = loop_.lane_of(loop_.loads_, op->name, op->args);
+        if (lane.vector != nullptr) {
+          lane.vector->behind = std::max(lane.vector->behind, lane.shift);
+          Expr at = hi::Variable::make(loop_.loop_.begin.type(), loop_.loop_.variable);
+          if (lane.shift > 0) at = at + hi::make_const(at.type(), lane.shift);
+          return hi::Call::make(op->type, lane.vector->buffer, {at}, hi::Call::PureExtern);
+        }
+      }
+      return IRMutator::visit(op);
+    }
+    Loop& loop_;
+  } mutator(*this);
+  return mutator.mutate(value);
+}
+
+NodePtr Loop::move(const Vector& vector, bool load) const {
+  tile::Move move;
+  const std::vector<Expr> start = {hi::make_zero(Halide::Int(32))};
+  const int last = static_cast<int>(vector.first.size()) - 1;
+  move.destination = load ? vector.buffer : vector.tensor;
+  move.destination_subscripts = load ? start : vector.first;
+  move.destination_dimension = load ? 0 : last;
+  move.source = load ? vector.tensor : vector.buffer;
+  move.source_subscripts = load ? vector.first : start;
+  move.source_dimension = load ? last : 0;
+  move.elements = static_cast<int>(elements_);
+  return make_node(move);
+}
+
+NodePtr Loop::load_one(const Vector& vector, int64_t position) const {
+  std::vector<Expr> subscripts = vector.first;
+  subscripts.back() = subscripts.back() + hi::make_const(subscripts.back().type(), position);
+  const Expr value = hi::Call::make(vector.type, vector.tensor, subscripts, hi::Call::PureExtern);
+  return make_node(tile::Store{vector.buffer, {hi::make_const(Halide::Int(32), position)}, value});
+}
+
+NodePtr Loop::allocate(const Vector& vector, const NodePtr& body) const {
+  tile::Tensor tensor;
+  tensor.name = vector.buffer;
+  tensor.type = vector.type;
+  tensor.memory = tile::Memory::kRegister;
+  tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>{elements_ + vector.behind});
+  tensor.written = true;
+  return make_node(tile::Allocate{tensor, body});
+}
+
+/// The tensors that the stores read.
+std::set<std::string> read_by(const std::vector<const tile::Store*>& stores) {
+  class Reads : public hi::IRVisitor {
+   public:
+    std::set<std::string> names;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      names.insert(op->name);
+      IRVisitor::visit(op);
+    }
+  } reads;
+  for (const tile::Store* store : stores) {
+    for (const Expr& e : store->subscripts) e.accept(&reads);
+    store->value.accept(&reads);
+  }
+  return reads.names;
+}
+
+NodePtr Loop::run() {
+  if (!collect(loop_.body)) return nullptr;
+  const std::set<std::string> read = read_by(stores_);
+  std::map<std::string, int> writers;
+  for (const tile::Store* store : stores_) ++writers[store->tensor];
+  std::vector<NodePtr> body;
+  for (const tile::Store* store : stores_) {
+    tile::Store changed = *store;
+    changed.value = with_vectors(store->value);
+    if (writers[store->tensor] == 1 && read.count(store->tensor) == 0) {
+      if (const Lane lane = lane_of(results_, store->tensor, store->subscripts); lane.vector != nullptr) {
+        changed.tensor = lane.vector->buffer;
+        changed.subscripts = {hi::Variable::make(loop_.begin.type(), loop_.variable)};
+      }
+    }
+    body.push_back(make_node(std::move(changed)));
+  }
+  tile::For changed = loop_;
+  changed.body = sequence(std::move(body));
+  std::vector<NodePtr> parts;
+  for (const Vector& vector : loads_) {
+    parts.push_back(move(vector, true));
+    for (int64_t i = elements_; i < elements_ + vector.behind; ++i) parts.push_back(load_one(vector, i));
+  }
+  parts.push_back(make_node(std::move(changed)));
+  for (const Vector& vector : results_) parts.push_back(move(vector, false));
+  NodePtr result = sequence(std::move(parts));
+  for (const Vector& vector : loads_) result = allocate(vector, result);
+  for (const Vector& vector : results_) result = allocate(vector, result);
+  return result;
+}
+
+bool is_vector_loop(const tile::For& loop, int64_t& elements) {
+  const int64_t* begin = hi::as_const_int(loop.begin);
+  const int64_t* end = hi::as_const_int(loop.end);
+  if (!loop.unrolled || begin == nullptr || end == nullptr || *begin != 0 || !hi::is_const_one(loop.step)) return false;
+  elements = *end;
+  return elements >= 2 && elements <= kVectorBytes && std::has_single_bit(static_cast<uint64_t>(elements));
+}
+
+class Vectorizer {
+ public:
+  Vectorizer(const ir::Program& program, ir::Names& names) : program_(program), names_(names) {}
+
+  NodePtr run(const NodePtr& node) {
+    if (!node) return node;
+    return tile::match(
+        *node, [&](const tile::For& n) { return visit(n, node); }, [&](const tile::Let& n) { return visit(n, node); },
+        [&](const tile::OneOf<tile::Sequence, tile::If, tile::Allocate> auto&) { return children(node); },
+        [&](const tile::Synchronisation auto&) { return node; }, [&](const tile::Spec auto&) { return node; });
+  }
+
+ private:
+  NodePtr children(const NodePtr& node) {
+    return tile::map_children(node, [&](const NodePtr& child) { return run(child); });
+  }
+  NodePtr visit(const tile::For& s, const NodePtr& node) {
+    int64_t elements = 0;
+    if (is_vector_loop(s, elements)) {
+      if (NodePtr result = Loop(s, elements, program_, multiples_, names_).run()) return result;
+    }
+    const int64_t* step = hi::as_const_int(s.step);
+    const hi::ModulusRemainder begin = hi::modulus_remainder(s.begin, multiples_);
+    const int64_t modulus = step == nullptr ? 1 : std::gcd(*step, begin.modulus);
+    const hi::ScopedBinding<hi::ModulusRemainder> known(multiples_, s.variable,
+                                                        {modulus, modulus == 0 ? 0 : begin.remainder % modulus});
+    return children(node);
+  }
+  NodePtr visit(const tile::Let& s, const NodePtr& node) {
+    const hi::ScopedBinding<hi::ModulusRemainder> known(multiples_, s.name, hi::modulus_remainder(s.value, multiples_));
+    return children(node);
+  }
+
+  const ir::Program& program_;
+  ir::Names& names_;
+  Multiples multiples_;
+};
+
+}  // namespace
+
+NodePtr vectorize(const NodePtr& body, const ir::Program& program, ir::Names& names) {
+  return Vectorizer(program, names).run(body);
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,110 @@
+#include "tc/gpu/mapping/limits.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+#include <optional>
+
+#include "tc/gpu/mapping/registers.h"
+
+namespace tc::gpu {
+namespace {
+
+constexpr const char* kAxes[] = {"x", "y", "z"};
+
+void check_axes(const char* option, const std::vector<int64_t>& values, const std::array<int64_t, 3>& most,
+                std::vector<Diagnostic>& faults) {
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (values[i] <= most[i]) continue;
+    faults.push_back({std::nullopt,
+                      fmt::format("'{}' is {} in {}; the device has at most {}", option, values[i], kAxes[i], most[i]),
+                      {}});
+  }
+}
+
+/// Whether the options say what only the classic mapping decides: what stands below the threads.
+bool schedules_threads(const options::MappingOptions& options) {
+  return options.private_depth || options.intra_tile_schedule_options != options::SchedulerOptions();
+}
+
+/// What the options ask for and the mapping does not do.
+std::vector<std::string> refusals(const options::MappingOptions& options) {
+  std::vector<std::string> sentences;
+  const auto refuse = [&](bool asked, const std::string& sentence) {
+    if (asked) sentences.push_back(sentence);
+  };
+  refuse(options.intra_tile_schedule_options.allow_skewing,
+         "'intra_tile_schedule_options' allows skewing; statements of a tile share a loop, and only those that share "
+         "none are skewed");
+  refuse(!options.fix_parameters_before_scheduling.value_or(true),
+         "'fix_parameters_before_scheduling' is false; schedules are made for the sizes at hand");
+  return sentences;
+}
+
+/// A place for registers is that deep in some kernel.
+Result<void> check_private_depth(int64_t wanted, const std::vector<Kernel>& kernels) {
+  std::optional<int64_t> least;
+  for (const Kernel& kernel : kernels) {
+    const std::optional<int64_t> depth = register_depth(kernel);
+    if (depth) least = std::min(least.value_or(*depth), *depth);
+  }
+  if (!least || *least <= wanted) return {};
+  return fail("'private_depth' is {}, but {} band members stand above what a thread runs by itself", wanted, *least);
+}
+
+}  // namespace
+
+Result<void> check_limits(const options::MappingOptions& options, const Device& device) {
+  TC_TRY_VOID(options::validate(options));
+  std::vector<Diagnostic> faults;
+  check_axes("map_to_threads", options.map_to_threads, device.block, faults);
+  check_axes("map_to_blocks", options.map_to_blocks, device.grid, faults);
+  if (faults.empty()) {
+    const int64_t threads =
+        std::accumulate(options.map_to_threads.begin(), options.map_to_threads.end(), int64_t{1}, std::multiplies<>());
+    if (threads > device.threads_per_block) {
+      faults.push_back({std::nullopt,
+                        fmt::format("'map_to_threads' asks for {} threads in a block; the device has at most {}",
+                                    threads, device.threads_per_block),
+                        {}});
+    }
+  }
+  for (std::string& sentence : refusals(options)) faults.push_back({std::nullopt, std::move(sentence), {}});
+  if (!faults.empty()) return tl::unexpected(Error(nullptr, std::move(faults)));
+  return {};
+}
+
+bool takes_recipes(const options::MappingOptions& options) {
+  return options.map_to_blocks.empty() && !schedules_threads(options) && options.use_private_memory.value_or(true) &&
+         options.match_library_calls.value_or(true) && (options.tile.empty() || !options.register_tile.empty());
+}
+
+bool takes_contractions(const options::MappingOptions& options) {
+  return !options.strict && options.map_to_blocks.empty() && !schedules_threads(options) &&
+         !options.outer_schedule_options.fusion && options.use_shared_memory.value_or(true) &&
+         options.use_private_memory.value_or(true) && options.match_library_calls.value_or(true);
+}
+
+options::MappingOptions following(options::MappingOptions options, const options::MappingOptions& chosen) {
+  options.tile = chosen.tile;
+  options.register_tile = chosen.register_tile;
+  options.map_to_threads = chosen.map_to_threads;
+  if (chosen.copy_stages) options.copy_stages = chosen.copy_stages;
+  if (chosen.unroll) options.unroll = chosen.unroll;
+  return options;
+}
+
+Result<void> check_followed(const options::MappingOptions& options, const std::vector<Kernel>& kernels,
+                            const Reasons& reasons) {
+  if (options.private_depth) TC_TRY_VOID(check_private_depth(*options.private_depth, kernels));
+  const bool any = std::any_of(kernels.begin(), kernels.end(),
+                               [](const Kernel& kernel) { return kernel.recipe != Recipe::kClassic; });
+  if (kernels.empty() || options.register_tile.empty() || any) return {};
+  std::string sentence = "'register_tile' is set, but no kernel follows it";
+  if (!reasons.empty()) sentence += fmt::format(": {}", reasons[0]);  // of the recipe that comes nearest
+  return fail("{}", sentence);
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,32 @@
+#pragma once
+
+#include "tc/gpu/atoms/device.h"
+#include "tc/gpu/mapping/kernel.h"
+#include "tc/options/mapping.h"
+#include "tc/support/result.h"
+
+namespace tc::gpu {
+
+/// Holds when the options are valid, their threads and blocks within the device's limits, and none asks for what the
+/// mapping does not do; the error names each value that is not.
+Result<void> check_limits(const options::MappingOptions& options, const Device& device);
+
+/// Whether parts of a def may be mapped by the recipes for elements and rows. Tiles alone, numbers of blocks, and what
+/// else only the classic mapping follows, leave that one; `register_tile` asks for a recipe.
+bool takes_recipes(const options::MappingOptions& options);
+
+/// The same for the recipe for contractions, which follows tiles.
+bool takes_contractions(const options::MappingOptions& options);
+
+/// The options with what a recipe chose, ready to be given: they ask for the same kernel.
+options::MappingOptions following(options::MappingOptions options, const options::MappingOptions& chosen);
+
+/// Why a part is not mapped as the options say.
+using Reasons = std::vector<std::string>;
+
+/// Holds when `register_tile`, which only recipes follow, is followed by some kernel, and `private_depth` is deep
+/// enough in one; the error gives the first reason why not.
+Result<void> check_followed(const options::MappingOptions& options, const std::vector<Kernel>& kernels,
+                            const Reasons& reasons);
+
+}  // namespace tc::gpu

@@ -1,0 +1,182 @@
+#include "tc/gpu/rewrite/recompute.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "tc/ir/index_expr.h"
+#include "tc/ir/specialise.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr int kFewReads = 3;
+
+/// What a value reads, and whether arithmetic is all that it does with it.
+class Look : public hi::IRVisitor {
+ public:
+  explicit Look(const ir::Program& program) : program_(program) {}
+  std::vector<std::string> reads;
+  bool cheap = true;
+
+ private:
+  using IRVisitor::visit;
+  void visit(const hi::Call* op) override {
+    if (ir::is_tensor_read(program_, op)) {
+      reads.push_back(op->name);
+    } else {
+      cheap = false;
+    }
+    IRVisitor::visit(op);
+  }
+  void visit(const hi::Div* op) override {
+    cheap = cheap && !op->type.is_float();
+    IRVisitor::visit(op);
+  }
+  const ir::Program& program_;
+};
+
+std::vector<std::string> reads_of(const ir::Program& program, const ir::Statement& statement) {
+  Look look(program);
+  statement.value.accept(&look);
+  for (const Expr& e : statement.subscripts) e.accept(&look);
+  if (statement.guard.defined()) statement.guard.accept(&look);
+  return look.reads;
+}
+
+/// Whether the statement sets every element of its tensor once, from a cheap value.
+bool is_definition(const ir::Program& program, const ir::Statement& s, int64_t large) {
+  const ir::Tensor& tensor = program.tensor(s.tensor);
+  if (tensor.role != ir::Role::kTemporary || s.assign != ir::Assign::kSet || s.guard.defined()) return false;
+  if (s.indices.size() != s.subscripts.size()) return false;
+  const ir::Shape shape = ir::constant_shape(tensor);
+  int64_t elements = 1;
+  std::set<std::string> seen;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    elements *= shape[d];
+    const auto* variable = s.subscripts[d].as<hi::Variable>();
+    if (variable == nullptr || !seen.insert(variable->name).second) return false;
+    const auto index =
+        std::find_if(s.indices.begin(), s.indices.end(), [&](const ir::Index& i) { return i.name == variable->name; });
+    if (index == s.indices.end() || !hi::is_const_zero(index->begin) || extent_of(*index) != shape[d]) return false;
+  }
+  Look look(program);
+  s.value.accept(&look);
+  return elements >= large && look.cheap && look.reads.size() <= kFewReads;
+}
+
+/// Finds comparisons of floats that read a tensor. Two computations of one value may be rounded differently, which
+/// arithmetic bears and a comparison does not: of a maximum, no element might be left that equals it.
+class Compares : public hi::IRVisitor {
+ public:
+  explicit Compares(std::string tensor) : tensor_(std::move(tensor)) {}
+  bool found = false;
+
+ private:
+  using IRVisitor::visit;
+  void visit(const hi::Call* op) override {
+    found = found || (compared_ && op->name == tensor_);
+    IRVisitor::visit(op);
+  }
+  void visit(const hi::EQ* op) override { operands(op); }
+  void visit(const hi::NE* op) override { operands(op); }
+  void visit(const hi::LT* op) override { operands(op); }
+  void visit(const hi::LE* op) override { operands(op); }
+  void visit(const hi::GT* op) override { operands(op); }
+  void visit(const hi::GE* op) override { operands(op); }
+  template <typename Comparison>
+  void operands(const Comparison* op) {
+    const bool outer = compared_;
+    compared_ = compared_ || op->a.type().is_float();
+    op->a.accept(this);
+    op->b.accept(this);
+    compared_ = outer;
+  }
+
+  const std::string tensor_;
+  bool compared_ = false;
+};
+
+bool compares(const ir::Statement& statement, const std::string& tensor) {
+  Compares look(tensor);
+  statement.value.accept(&look);
+  for (const Expr& subscript : statement.subscripts) subscript.accept(&look);
+  if (statement.guard.defined()) statement.guard.accept(&look);
+  return look.found;
+}
+
+/// Whether all that reads the tensor of statement `at` comes later, reads no element twice, compares none, and finds
+/// what the value is made of unchanged.
+bool may_replace(const ir::Program& program, size_t at) {
+  const ir::Statement& definition = program.statements[at];
+  const std::vector<std::string> sources = reads_of(program, definition);
+  int64_t elements = 1;
+  for (const int64_t extent : ir::constant_shape(program.tensor(definition.tensor))) elements *= extent;
+  bool changed = false, read = false;
+  for (size_t s = 0; s < program.statements.size(); ++s) {
+    const ir::Statement& statement = program.statements[s];
+    if (s != at && statement.tensor == definition.tensor) return false;
+    const std::vector<std::string> reads = reads_of(program, statement);
+    const bool reads_it = std::count(reads.begin(), reads.end(), definition.tensor) > 0;
+    const bool writes = s > at && std::count(sources.begin(), sources.end(), statement.tensor) > 0;
+    changed = changed || writes;
+    if (!reads_it) continue;
+    int64_t instances = 1;
+    for (const ir::Index& index : statement.indices) instances *= extent_of(index);
+    if (s <= at || changed || instances > elements || compares(statement, definition.tensor)) return false;
+    read = true;
+  }
+  return read;
+}
+
+class Replacer : public hi::IRMutator {
+ public:
+  explicit Replacer(const ir::Statement& definition) : definition_(definition) {}
+
+ private:
+  using IRMutator::visit;
+  Expr visit(const hi::Call* op) override {
+    if (op->name != definition_.tensor) return IRMutator::visit(op);
+    std::map<std::string, Expr> indices;
+    for (size_t d = 0; d < op->args.size(); ++d) {
+      indices[definition_.subscripts[d].as<hi::Variable>()->name] = mutate(op->args[d]);
+    }
+    const Expr value = hi::substitute(indices, definition_.value);
+    return value.type() == op->type ? value : hi::Cast::make(op->type, value);
+  }
+  const ir::Statement& definition_;
+};
+
+}  // namespace
+
+ir::Program recompute_temporaries(ir::Program program, int64_t large) {
+  for (size_t at = 0; at < program.statements.size();) {
+    if (!is_definition(program, program.statements[at], large) || !may_replace(program, at)) {
+      ++at;
+      continue;
+    }
+    const ir::Statement definition = program.statements[at];
+    program.statements.erase(program.statements.begin() + static_cast<long>(at));
+    std::erase_if(program.tensors, [&](const ir::Tensor& t) { return t.name == definition.tensor; });
+    Replacer replacer(definition);
+    for (ir::Statement& s : program.statements) {
+      std::vector<Expr*> parts = {&s.value};
+      for (Expr& subscript : s.subscripts) parts.push_back(&subscript);
+      if (s.guard.defined()) parts.push_back(&s.guard);
+      for (Expr* part : parts) {
+        const Expr before = *part;
+        *part = replacer.mutate(before);
+        if (!part->same_as(before)) s.accesses.clear();
+      }
+    }
+  }
+  return program;
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,118 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/lower/body.h"
+#include "tc/gpu/strategy/contraction/plan.h"
+#include "tc/ir/names.h"
+#include "tc/tile/build.h"
+
+/// What contraction_kernel() is made of; for nobody else.
+namespace tc::gpu {
+
+inline tile::Layout row_major(const std::vector<int64_t>& extents) {
+  return tile::Layout::row_major(std::vector<tile::IntTuple>(extents.begin(), extents.end()));
+}
+
+/// Where a step of the reduction begins, and how many values of the main axis it has.
+struct ReductionStep {
+  std::vector<Halide::Expr> first;  ///< per reduction axis
+  int64_t length = 1;
+};
+
+class ContractionBuilder {
+ public:
+  ContractionBuilder(const poly::Scop& scop, const Contraction& contraction, const ContractionPlan& plan)
+      : scop_(scop), program_(*scop.program), c_(contraction), plan_(plan), names_(kernel_names(*scop.program)) {}
+
+  tile::Kernel run(const std::string& name);
+
+ private:
+  using Body = std::function<tile::NodePtr()>;
+
+  // Names of places and loops.
+  void place_blocks(tile::Kernel& kernel);
+  void place_threads();
+  Halide::Expr define(const std::string& wish, const Halide::Expr& value);
+  tile::NodePtr with_definitions(tile::NodePtr body) const;
+  Halide::Expr local(size_t axis) const;
+  Halide::Expr register_at(size_t axis) const;
+  bool is_partial(size_t axis) const;
+  tile::NodePtr over_registers(const std::vector<size_t>& axes, const Body& body, int whole_group = -1);
+  std::vector<size_t> all_axes() const;
+
+  // The tensors of the block and of a thread.
+  tile::Tensor shared_tensor(size_t operand) const;
+  tile::Tensor fragment(size_t operand) const;
+  std::vector<Halide::Expr> fragment_subscripts(size_t operand, const Halide::Expr& in_vector) const;
+  std::vector<Halide::Expr> sum_subscripts() const;
+  void declare_tensors();
+
+  // The reduction.
+  tile::NodePtr reduce();
+  tile::NodePtr in_turn(int64_t steps);
+  tile::NodePtr all_ahead(int64_t steps);
+  std::vector<tile::NodePtr> one_step(const Halide::Expr& stage, const ReductionStep& step);
+  ReductionStep step_at(const Halide::Expr& step) const;
+  tile::NodePtr fetch(const Halide::Expr& stage, const ReductionStep& step);
+  tile::NodePtr fetch_operand(size_t operand, const Halide::Expr& stage, const ReductionStep& step);
+  std::vector<Halide::Expr> merged(size_t operand, std::vector<Halide::Expr> position) const;
+  std::vector<int64_t> merged_extents(size_t operand, const std::vector<int64_t>& extents) const;
+  std::vector<Halide::Expr> copied_element(size_t operand, const std::vector<int64_t>& box,
+                                           const Halide::Expr& number) const;
+  Halide::Expr first_of(const Subscript& s, const ReductionStep& step) const;
+  Halide::Expr within(const Operand& operand, size_t dimension, const Halide::Expr& value, int64_t length) const;
+  std::vector<Halide::Expr> chosen_element(const Operand& operand, const std::vector<Halide::Expr>& at) const;
+  tile::NodePtr add_up(const Halide::Expr& stage, const ReductionStep& step);
+  tile::NodePtr add_chunk(const Halide::Expr& stage, const ReductionStep& step, int64_t part_length, int64_t vector,
+                          const Halide::Expr& iteration);
+  tile::NodePtr read_fragment(size_t operand, const Halide::Expr& stage, const std::vector<Halide::Expr>& at,
+                              int64_t vector);
+  tile::NodePtr multiply(const ReductionStep& step, const std::vector<Halide::Expr>& at, const Halide::Expr& in_vector);
+  BodyContext context_at(bool inside) const;
+
+  // What is done to the results.
+  std::vector<Halide::Expr> sums_subscripts(const Halide::Expr& group) const;
+  tile::NodePtr exchange_sums();
+  tile::NodePtr add_groups();
+  tile::NodePtr over_points(const Body& body);
+  tile::NodePtr over_lanes(const tile::NodePtr& body) const;
+  tile::NodePtr store_results(const std::string& name);
+  Halide::Expr is_inside() const;
+  tile::NodePtr finish();
+  tile::NodePtr point(const std::vector<std::string>& written);
+  tile::NodePtr assign_point(const poly::Statement& statement);
+  Halide::Expr point_value(const Halide::Expr& value);
+  tile::Tensor result_of(const std::string& tensor) const;
+  Halide::Expr result_lane() const;
+  bool stores_vectors(const std::string& tensor) const;
+  std::vector<std::string> written() const;
+  bool is_seen(const std::string& tensor) const;
+  bool needs_old_value(const std::string& tensor) const;
+  const std::vector<Halide::Expr>& element_of(const std::string& tensor) const;
+  std::vector<Halide::Expr> element_at(const std::vector<Halide::Expr>& subscripts, const BodyContext& context) const;
+  std::vector<Halide::Expr> element_here(const std::string& tensor) const;
+
+  const poly::Scop& scop_;
+  const ir::Program& program_;
+  const Contraction& c_;
+  const ContractionPlan& plan_;
+  ir::Names names_;
+  std::vector<std::pair<std::string, Halide::Expr>> definitions_;
+  std::vector<Halide::Expr> first_;      ///< per parallel axis, of the block
+  std::vector<Halide::Expr> thread_;     ///< per parallel axis
+  Halide::Expr part_ = 0;                ///< of the reduction: the thread's group
+  Halide::Expr point_thread_;            ///< number of the thread in its group
+  std::vector<std::string> inner_;       ///< per reduction axis: the loop within a step
+  std::vector<std::string> high_, low_;  ///< per parallel axis: loops over registers
+  std::vector<tile::Tensor> shared_, fragments_;
+  tile::Tensor sum_, sums_, total_;  ///< a thread's; those of all groups in shared memory; added up
+  int store_axis_ = -1;              ///< along which results are stored as vectors
+  std::map<std::string, tile::Tensor> results_;
+  std::map<std::string, Place> places_;
+};
+
+}  // namespace tc::gpu

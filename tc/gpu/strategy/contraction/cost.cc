@@ -1,0 +1,186 @@
+#include "tc/gpu/strategy/contraction/cost.h"
+#include "tc/support/round.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace tc::gpu {
+namespace {
+
+constexpr int64_t kLanes = 32;
+constexpr double kSchedulers = 4;  ///< of a processor: each issues one instruction of one of its warps in a cycle
+constexpr double kBarrierCycles = 100;
+constexpr double kAlike = 0.75;
+
+/// The time of two things done at once: neither hides behind the other as a whole.
+double together(double a, double b) { return std::pow(std::pow(a, 4) + std::pow(b, 4), 0.25); }
+
+/// The products that a thread lays out for one value of the main reduction axis.
+int64_t products_of_value(const Contraction& c, const ContractionPlan& plan) {
+  int64_t result = plan.registers();
+  for (size_t r = 0; r < c.reduction.size(); ++r) result *= r == plan.main ? 1 : plan.chunk[r];
+  return result;
+}
+
+/// Whether all values of the main axis in a step stand in one piece of text with the windows of the others.
+bool main_is_laid_out(const Contraction& c, const ContractionPlan& plan) {
+  return plan.vector == 1 && products_of_value(c, plan) * plan.chunk[plan.main] / plan.groups <= plan.most_unrolled;
+}
+
+/// Cycles of a processor to write a block's results: two sectors in each, or one line of which threads write parts.
+double store_cycles(const Contraction& c, const ContractionPlan& plan) {
+  constexpr double kSector = 32, kLine = 128;
+  const AxisPlan& a = plan.parallel[plan.order[0]];
+  const auto bytes = static_cast<double>(c.update.accumulator.bytes()), group = static_cast<double>(a.group);
+  const bool is_last = plan.order[0] + 1 == plan.parallel.size();
+  const bool is_vector =
+      is_last && a.group <= 4 && (a.group & (a.group - 1)) == 0 && c.parallel.back().extent % a.group == 0;
+  const double apart = is_last && a.threads() > 1 ? group * bytes : kLine;
+  const double lines = std::max(apart / kLine, 1 / static_cast<double>(is_last ? a.threads() : 1));
+  const double each = std::min(1.0, std::max(std::min(1.0, apart / kSector) / 2, lines));
+  return static_cast<double>(plan.registers() * plan.points_threads()) * each / (is_vector ? group : 1);
+}
+
+/// Of a thread's reads of an operand in shared memory, the part that is left where neighbouring registers read the same
+/// elements for neighbouring values of a reduction axis that is unrolled.
+double distinct(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+  double result = 1;
+  for (const Subscript& s : c.operands[operand].subscripts) {
+    double span = 1, all = 1;
+    for (size_t i = 0; i < s.parallel.size(); ++i) {
+      const AxisPlan& a = plan.parallel[i];
+      if (s.parallel[i] != 0 && (a.group == a.registers || a.threads() == 1)) {
+        span += static_cast<double>(std::abs(s.parallel[i]) * (a.registers - 1));
+        all *= static_cast<double>(a.registers);
+      }
+    }
+    for (size_t r = 0; r < s.reduction.size(); ++r) {
+      const int64_t values = r == plan.main ? plan.chunk[r] / plan.groups : plan.chunk[r];
+      if (s.reduction[r] == 0 || values == 1 || (r == plan.main && !main_is_laid_out(c, plan))) continue;
+      span += static_cast<double>(std::abs(s.reduction[r]) * (values - 1));
+      all *= static_cast<double>(values);
+    }
+    result *= std::min(1.0, span / all);
+  }
+  return result;
+}
+
+/// Whether a gain by reads_alike is to be expected. For elements of 16 bits an H200 showed it where each processor has
+/// many results, or where copies wait for each other; with less to do, plans chosen by it took longer.
+bool gains_by_alike(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  constexpr int64_t kManyResults = 24576;  // of a processor
+  int64_t points = 1;
+  for (const Axis& axis : c.parallel) points *= axis.extent;
+  return !converts_operands(c) || !plan.asynchronous || points >= kManyResults * device.processors;
+}
+
+/// Whether neighbouring threads, eight of which are served at once where they read vectors of 16 bytes, read the same
+/// vector: then sixteen are, in half the cycles by the profiler's count, in kAlike of them by what kernels take.
+bool reads_alike(const ContractionPlan& plan, const OperandPlan& operand, double vector) {
+  constexpr int64_t kServed = 8;
+  const size_t fastest = plan.order[0];
+  return vector >= 4 && plan.parallel[fastest].threads() % kServed == 0 &&
+         std::find(operand.axes.begin(), operand.axes.end(), fastest) == operand.axes.end();
+}
+
+/// Of a processor for one block: what it issues, while shared memory gives what is read. `resident_warps` are those of
+/// all its blocks: a scheduler without a warp issues nothing.
+double block_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
+  double reduction = 1;
+  for (const Axis& axis : c.reduction) reduction *= static_cast<double>(axis.extent);
+  // Groups that are part of a warp share it.
+  const double warps = std::ceil(static_cast<double>(plan.threads()) / kLanes) / static_cast<double>(plan.groups);
+  const bool windows = plan.has_windows(c), may_gain = !windows && gains_by_alike(c, plan, device);
+  double reads = 0, wavefronts = 0, copies = 0, addresses = 0;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    const OperandPlan& o = plan.operands[i];
+    double count = distinct(c, i, plan);
+    for (size_t axis : o.axes) count *= static_cast<double>(plan.parallel[axis].registers);
+    const auto vector = static_cast<double>(o.read_vector);
+    reads += count / vector;
+    // A warp gets 128 bytes in a cycle, wide reads or narrow.
+    wavefronts += count * o.conflicts * std::max(1.0, static_cast<double>(c.operands[i].type.bytes()) / 4) *
+                  (may_gain && reads_alike(plan, o, vector) ? kAlike : 1);
+    double box = 1;
+    for (int64_t extent : o.box) box *= static_cast<double>(extent);
+    copies += box / static_cast<double>(o.vector) / kLanes * (o.vector > 1 ? 4 : 2);
+    // Where in the tensor and the box a copy's elements are.
+    const double dimensions = static_cast<double>(o.merged) + 1;
+    if (windows) addresses += box / static_cast<double>(o.vector) / kLanes * 10 * dimensions;
+  }
+  // A product of n factors is n - 1 instructions, the last with its addition; one factor is added alone.
+  const double products =
+      static_cast<double>(plan.registers()) * static_cast<double>(std::max<size_t>(c.operands.size(), 2) - 1);
+  const double issued =
+      (reduction * warps * (products + (windows ? 1 : 1.5) * reads) + addresses * static_cast<double>(plan.steps(c))) /
+      std::min(kSchedulers, resident_warps);
+  const double shared = reduction * warps * wavefronts + copies * static_cast<double>(plan.steps(c));
+  const double all_warps = warps * static_cast<double>(plan.groups);
+  const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * all_warps + kBarrierCycles;
+  // Without all of a step in one piece, less is read ahead: 5 to 15 % on an H200.
+  const int64_t piece = windows ? products_of_value(c, plan) : plan.registers() * plan.chunk[plan.main] / plan.groups;
+  const bool in_one_piece = piece <= plan.most_unrolled;
+  const double stores = windows ? store_cycles(c, plan) : 0;
+  // More sums than this leave few registers to read ahead.
+  const double crowded = windows ? 1 + 0.01 * static_cast<double>(std::max<int64_t>(plan.registers() - 36, 0)) : 1;
+  return together(issued, shared) * (in_one_piece ? 1 : 1.12) * crowded + sums + stores;
+}
+
+}  // namespace
+
+bool converts_operands(const Contraction& c) {
+  return std::any_of(c.operands.begin(), c.operands.end(), [](const Operand& o) { return o.type.bytes() < 4; });
+}
+
+int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
+  // What the assembler takes for windows, as 18 kernels have it: 57 to 72 for 32 sums, 106 to 143 for 48.
+  if (plan.has_windows(c)) return 24 + 2 * plan.registers() * ceil_div(c.update.accumulator.bytes(), 4);
+  int64_t result = plan.registers() + 40;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    int64_t fragment = plan.operands[i].along_main ? plan.vector : 1;
+    for (size_t axis : plan.operands[i].axes) fragment *= plan.parallel[axis].registers;
+    result += fragment * ceil_div(c.operands[i].type.bytes(), 4);
+  }
+  return result;
+}
+
+double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
+  constexpr double kL2Bytes = 3000, kStartCycles = 1500;  // bytes of all processors in a cycle
+  const double step_cycles = plan.has_windows(c) || converts_operands(c) ? 130 : 200;
+  const double rest = c.reduction[plan.main].extent % plan.chunk[plan.main] == 0 ? 0 : kStartCycles;
+  double blocks = 1, points = 1;
+  for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
+    blocks *= static_cast<double>(plan.parallel[axis].blocks);
+    points *= static_cast<double>(c.parallel[axis].extent);
+  }
+  const auto threads = static_cast<double>(round_up(plan.threads(), kLanes));
+  const double resident = std::max(
+      1.0, std::floor(std::min({kProcessorThreads / threads,
+                                kProcessorRegisters / (threads * static_cast<double>(registers_of_thread(c, plan))),
+                                kProcessorShared / static_cast<double>(plan.shared_bytes(c) + 1024), 32.0})));
+  const double each = std::ceil(blocks / static_cast<double>(device.processors));
+  const double at_once = std::min(resident, each);
+  const double warps = at_once * threads / kLanes;
+  const double waves = std::ceil(each / resident);
+  // Windows are long runs of loads and products: few warps hide little of them, and what a block begins with is hidden
+  // by the others of its processor, but for the first time.
+  const bool windows = plan.has_windows(c);
+  const double busy = windows ? std::min(1.0, 1.17 * std::pow(warps / (warps + 2), 2)) : warps / (warps + 2);
+  const double starts = windows ? 1 + (waves - 1) / at_once : waves;
+  const auto steps = static_cast<double>(plan.steps(c) + 1);
+  double bytes = 0, first = 0;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    double box = static_cast<double>(c.operands[i].type.bytes());
+    for (int64_t extent : plan.operands[i].box) box *= static_cast<double>(extent);
+    bytes += box * static_cast<double>(plan.steps(c)) * blocks;
+    first += box * at_once * static_cast<double>(device.processors);
+  }
+  // Nothing hides the first step's copies, which all processors make at once.
+  const double processor = each * block_cycles(c, plan, device, warps) / busy + first / kL2Bytes +
+                           starts * (kStartCycles + rest + steps * step_cycles);
+  bytes += points * static_cast<double>(c.update.accumulator.bytes());
+  return together(processor, bytes / kL2Bytes + kStartCycles);
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "tc/gpu/strategy/contraction/plan.h"
+
+namespace tc::gpu {
+
+/// Whether elements that are read are narrower than 32 bits, so that each costs a conversion, too.
+bool converts_operands(const Contraction& contraction);
+
+/// Registers of 32 bits that a thread of the plan needs, estimated.
+int64_t registers_of_thread(const Contraction& contraction, const ContractionPlan& plan);
+
+/// Cycles of the device from the launch's first block to its last, estimated from what a processor issues, what shared
+/// memory and the L2 cache give, and what steps and waves of blocks cost.
+double estimated_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
+
+}  // namespace tc::gpu

@@ -1,0 +1,271 @@
+#include "tc/gpu/strategy/contraction/kernel.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "tc/gpu/lower/declare_tensors.h"
+#include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/ir/specialise.h"
+
+namespace tc::gpu {
+
+namespace hi = Halide::Internal;
+namespace build = tile::build;
+using Halide::Expr;
+using tile::NodePtr;
+using tile::Tensor;
+
+Expr ContractionBuilder::define(const std::string& wish, const Expr& value) {
+  const Expr simple = hi::simplify(value);
+  if (hi::is_const(simple) || simple.as<hi::Variable>()) return simple;
+  definitions_.emplace_back(names_.fresh(wish), simple);
+  return build::var(definitions_.back().first);
+}
+
+NodePtr ContractionBuilder::with_definitions(NodePtr body) const {
+  for (size_t i = definitions_.size(); i-- > 0;) body = build::let(definitions_[i].first, definitions_[i].second, body);
+  return body;
+}
+
+/// Axes with several blocks take x, y and z, the fastest first; with more of them, or too many blocks, all share x.
+void ContractionBuilder::place_blocks(tile::Kernel& kernel) {
+  constexpr int64_t kMostInYZ = 65535;
+  std::vector<size_t> axes;
+  bool fits = true;
+  for (size_t axis : plan_.order) {
+    if (plan_.parallel[axis].blocks == 1) continue;
+    fits = fits && (axes.empty() || plan_.parallel[axis].blocks <= kMostInYZ);
+    axes.push_back(axis);
+  }
+  fits = fits && axes.size() <= 3;
+  std::map<size_t, Expr> block;
+  int64_t stride = 1;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const int64_t count = plan_.parallel[axes[i]].blocks;
+    if (fits) {
+      kernel.grid[i] = count;
+      block[axes[i]] = build::var(tile::kBlock[i]);
+      continue;
+    }
+    Expr number = build::block_x();
+    if (stride > 1) number = number / static_cast<int>(stride);
+    if (i + 1 < axes.size()) number = number % static_cast<int>(count);
+    block[axes[i]] = number;
+    stride *= count;
+    kernel.grid[0] = stride;
+  }
+  for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
+    const Expr begin = static_cast<int>(c_.parallel[axis].begin);
+    const auto found = block.find(axis);
+    const auto tile = static_cast<int>(plan_.parallel[axis].tile);
+    first_.push_back(found == block.end() ? begin
+                                          : define(c_.parallel[axis].name + "_block", found->second * tile + begin));
+  }
+}
+
+void ContractionBuilder::place_threads() {
+  const int64_t threads = plan_.points_threads();
+  part_ = plan_.groups == 1 ? Expr(0) : define("part", build::thread_x() / static_cast<int>(threads));
+  point_thread_ =
+      plan_.groups == 1 ? build::thread_x() : define("point_thread", build::thread_x() % static_cast<int>(threads));
+  if (threads == 1) point_thread_ = 0;
+  thread_.assign(c_.parallel.size(), 0);
+  int64_t stride = 1;
+  for (size_t axis : plan_.order) {
+    const int64_t count = plan_.parallel[axis].threads();
+    if (count == 1) continue;
+    Expr number = point_thread_;
+    if (stride > 1) number = number / static_cast<int>(stride);
+    if (stride * count < threads) number = number % static_cast<int>(count);
+    thread_[axis] = define(c_.parallel[axis].name + "_thread", number);
+    stride *= count;
+  }
+  for (const Axis& axis : c_.parallel) {
+    high_.push_back(names_.fresh(axis.name + "_high"));
+    low_.push_back(names_.fresh(axis.name + "_low"));
+  }
+  for (const Axis& axis : c_.reduction) inner_.push_back(names_.fresh(axis.name));
+}
+
+/// high * group + low, without what has one value.
+Expr ContractionBuilder::register_at(size_t axis) const {
+  const AxisPlan& a = plan_.parallel[axis];
+  Expr result = 0;
+  if (a.registers > a.group) result = build::var(high_[axis]) * static_cast<int>(a.group);
+  if (a.group > 1) result = result + build::var(low_[axis]);
+  return result;
+}
+
+Expr ContractionBuilder::local(size_t axis) const {
+  const AxisPlan& a = plan_.parallel[axis];
+  Expr result = thread_[axis] * static_cast<int>(a.group);
+  if (a.registers > a.group) {
+    result = result + build::var(high_[axis]) * static_cast<int>(a.threads() * a.group);
+  }
+  if (a.group > 1) result = result + build::var(low_[axis]);
+  return hi::simplify(result);
+}
+
+bool ContractionBuilder::is_partial(size_t axis) const {
+  return c_.parallel[axis].extent % plan_.parallel[axis].tile != 0;
+}
+
+std::vector<size_t> ContractionBuilder::all_axes() const {
+  return std::vector<size_t>(plan_.order.rbegin(), plan_.order.rend());
+}
+
+/// Unrolled loops over the registers of some axes; of the group of one axis none, where the body does it as a whole.
+NodePtr ContractionBuilder::over_registers(const std::vector<size_t>& axes, const Body& body, int whole_group) {
+  NodePtr result = body();
+  for (size_t i = axes.size(); i-- > 0;) {
+    const AxisPlan& a = plan_.parallel[axes[i]];
+    if (a.group > 1 && static_cast<int>(axes[i]) != whole_group) {
+      result = build::unrolled(low_[axes[i]], 0, static_cast<int>(a.group), result);
+    }
+    if (a.registers > a.group) {
+      result = build::unrolled(high_[axes[i]], 0, static_cast<int>(a.registers / a.group), result);
+    }
+  }
+  return result;
+}
+
+/// The dimensions that are one run in the box as one.
+std::vector<int64_t> ContractionBuilder::merged_extents(size_t operand, const std::vector<int64_t>& extents) const {
+  const auto first = extents.begin() + static_cast<long>(plan_.operands[operand].merged);
+  std::vector<int64_t> result(extents.begin(), first);
+  result.push_back(std::accumulate(first, extents.end(), int64_t{1}, std::multiplies<>()));
+  return result;
+}
+
+std::vector<Expr> ContractionBuilder::merged(size_t operand, std::vector<Expr> position) const {
+  const OperandPlan& o = plan_.operands[operand];
+  Expr run = 0;
+  int64_t stride = 1;
+  for (size_t d = position.size(); d-- > o.merged;) {
+    run = run + position[d] * static_cast<int>(stride);
+    stride *= c_.operands[operand].extents[d];
+  }
+  position.resize(o.merged);
+  position.push_back(hi::simplify(run));
+  return position;
+}
+
+Tensor ContractionBuilder::shared_tensor(size_t operand) const {
+  const OperandPlan& o = plan_.operands[operand];
+  const std::vector<int64_t> box = merged_extents(operand, o.box);
+  std::vector<tile::IntTuple> extents(box.begin(), box.end()), strides(o.strides.begin(), o.strides.end());
+  strides.resize(box.size());
+  if (o.innermost >= o.merged) strides[o.merged] = 1;
+  if (o.dealt_by > 1) {
+    extents[o.dealt] = {o.dealt_by, box[o.dealt] / o.dealt_by};
+    strides[o.dealt] = {o.dealt_stride, o.strides[o.dealt]};
+  }
+  extents.insert(extents.begin(), plan_.stages);
+  strides.insert(strides.begin(), o.stage);
+  Tensor tensor = build::shared("", c_.operands[operand].type, tile::Layout(extents, strides));
+  tensor.written = true;
+  return tensor;
+}
+
+Tensor ContractionBuilder::fragment(size_t operand) const {
+  const OperandPlan& o = plan_.operands[operand];
+  std::vector<int64_t> extents;
+  for (size_t axis : o.axes) {
+    if (static_cast<int>(axis) != o.group_axis) extents.push_back(plan_.parallel[axis].registers);
+  }
+  if (o.group_axis >= 0) extents.push_back(plan_.parallel[static_cast<size_t>(o.group_axis)].registers);
+  extents.push_back(o.along_main ? plan_.vector : 1);
+  if (!o.along_main && extents.size() > 1) extents.pop_back();
+  Tensor tensor = build::registers("", c_.operands[operand].type, row_major(extents));
+  tensor.written = true;
+  return tensor;
+}
+
+std::vector<Expr> ContractionBuilder::fragment_subscripts(size_t operand, const Expr& in_vector) const {
+  const OperandPlan& o = plan_.operands[operand];
+  std::vector<Expr> result;
+  for (size_t axis : o.axes) {
+    if (static_cast<int>(axis) != o.group_axis) result.push_back(register_at(axis));
+  }
+  if (o.group_axis >= 0) result.push_back(register_at(static_cast<size_t>(o.group_axis)));
+  if (o.along_main) result.push_back(in_vector);
+  if (result.empty()) result.push_back(0);
+  return result;
+}
+
+std::vector<Expr> ContractionBuilder::sum_subscripts() const {
+  std::vector<Expr> result;
+  for (size_t axis : all_axes()) result.push_back(register_at(axis));
+  return result;
+}
+
+void ContractionBuilder::declare_tensors() {
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    shared_.push_back(shared_tensor(i));
+    shared_.back().name = names_.fresh(c_.operands[i].tensor + "_shared");
+    fragments_.push_back(fragment(i));
+    fragments_.back().name = names_.fresh(c_.operands[i].tensor + "_reg");
+  }
+  std::vector<int64_t> extents;
+  for (size_t axis : all_axes()) extents.push_back(plan_.parallel[axis].registers);
+  sum_ = build::registers(names_.fresh(c_.update.tensor + "_sum"), c_.update.accumulator, row_major(extents));
+  sum_.written = true;
+  extents.push_back(plan_.groups);
+  extents.push_back(plan_.points_threads());
+  if (plan_.groups > 1) {
+    sums_ = build::shared(names_.fresh(c_.update.tensor + "_sums"), c_.update.accumulator, row_major(extents));
+    sums_.written = true;
+  }
+  for (const ir::Tensor& tensor : program_.tensors) {
+    places_[tensor.name] = {tensor.name, tensor.type, {}, ir::constant_shape(tensor)};
+  }
+  for (const std::string& name : written()) {
+    if (stores_vectors(name) && is_seen(name)) store_axis_ = static_cast<int>(plan_.order[0]);
+  }
+  const int64_t lanes = store_axis_ < 0 ? 1 : plan_.parallel[static_cast<size_t>(store_axis_)].group;
+  for (const std::string& name : written()) {
+    results_[name] =
+        build::registers(names_.fresh(name + "_reg"), program_.tensor(name).type, tile::Layout::row_major({lanes}));
+  }
+  total_ = build::registers(names_.fresh(c_.update.tensor + "_total"), c_.update.accumulator,
+                            tile::Layout::row_major({lanes}));
+}
+
+tile::Kernel ContractionBuilder::run(const std::string& name) {
+  tile::Kernel kernel;
+  kernel.name = name;
+  kernel.block = {plan_.threads(), 1, 1};
+  place_blocks(kernel);
+  place_threads();
+  declare_tensors();
+  NodePtr sums = reduce();
+  for (size_t i = fragments_.size(); i-- > 0;) sums = build::allocate(fragments_[i], sums);
+  std::vector<NodePtr> parts;
+  if (c_.update.assign != ir::Assign::kSet) {
+    parts.push_back(over_registers(all_axes(), [&] {
+      return build::store(sum_, sum_subscripts(), ir::identity_of(c_.update.assign, c_.update.accumulator));
+    }));
+  }
+  parts.push_back(sums);
+  parts.push_back(finish());
+  NodePtr body = build::allocate(sum_, build::sequence(std::move(parts)));
+  if (plan_.groups > 1) body = build::allocate(sums_, body);
+  for (size_t i = shared_.size(); i-- > 0;) body = build::allocate(shared_[i], body);
+  kernel.body = with_definitions(body);
+  declare_uses(kernel, program_);
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    const Operand& operand = c_.operands[i];
+    for (Tensor& tensor : kernel.tensors) {
+      if (tensor.name == operand.tensor && !operand.chosen_row)
+        tensor.layout = row_major(merged_extents(i, operand.extents));
+    }
+  }
+  return kernel;
+}
+
+tile::Kernel contraction_kernel(const poly::Scop& scop, const Contraction& contraction, const ContractionPlan& plan,
+                                const std::string& name) {
+  return ContractionBuilder(scop, contraction, plan).run(name);
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,142 @@
+#include "tc/gpu/strategy/contraction/operand.h"
+
+#include <algorithm>
+
+#include "tc/gpu/strategy/contraction/layout.h"
+#include "tc/support/round.h"
+
+namespace tc::gpu {
+
+bool depends(const Operand& operand, size_t axis) {
+  return std::any_of(operand.subscripts.begin(), operand.subscripts.end(),
+                     [&](const Subscript& s) { return s.parallel[axis] != 0; });
+}
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kLanes = 32;
+
+/// A coefficient of a subscript, without what has one value in a block.
+int64_t parallel_within(const Subscript& s, size_t axis, const ContractionPlan& plan) {
+  return plan.parallel[axis].tile == 1 ? 0 : s.parallel[axis];
+}
+
+enum class Kind { kParallel, kReduction };
+
+/// Whether neighbours on an axis read neighbours of a dimension: it counts there alone, and in no other, as it would
+/// along a diagonal.
+bool steps_alone(const Operand& operand, size_t dimension, Kind kind, size_t axis, const ContractionPlan& plan) {
+  const Subscript& own = operand.subscripts[dimension];
+  for (size_t i = 0; i < own.parallel.size(); ++i) {
+    const int64_t wanted = kind == Kind::kParallel && i == axis ? 1 : 0;
+    if (parallel_within(own, i, plan) != wanted) return false;
+  }
+  for (size_t r = 0; r < own.reduction.size(); ++r) {
+    if (own.reduction[r] != (kind == Kind::kReduction && r == axis ? 1 : 0)) return false;
+  }
+  for (size_t d = 0; d < operand.subscripts.size(); ++d) {
+    const Subscript& s = operand.subscripts[d];
+    if (d != dimension && (kind == Kind::kParallel ? s.parallel[axis] : s.reduction[axis]) != 0) return false;
+  }
+  return true;
+}
+
+/// The most elements such that every copy is aligned and lies within the tensor or outside as a whole.
+int64_t copy_vector(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
+  const Subscript& s = operand.subscripts.back();
+  for (int64_t vector = kVectorBytes / operand.type.bytes(); vector > 1; vector /= 2) {
+    int64_t first = s.constant;
+    bool aligned = operand.extents.back() % vector == 0;
+    for (size_t i = 0; i < s.parallel.size(); ++i) {
+      first += s.parallel[i] * c.parallel[i].begin;
+      aligned = aligned && (s.parallel[i] * plan.parallel[i].tile % vector == 0 || plan.parallel[i].blocks == 1);
+      aligned = aligned && s.parallel[i] >= 0;
+    }
+    for (size_t i = 0; i < s.reduction.size(); ++i) {
+      first += s.reduction[i] * c.reduction[i].begin;
+      aligned = aligned && (s.reduction[i] * plan.chunk[i] % vector == 0 || plan.chunk[i] == c.reduction[i].extent);
+      aligned = aligned && s.reduction[i] >= 0;
+    }
+    if (operand.chosen_row) aligned = aligned && operand.chosen_row->unit % vector == 0;
+    if (aligned && first % vector == 0) return vector;
+  }
+  return 1;
+}
+
+/// The dimension of an operand that becomes the innermost in shared memory, instead of the main reduction axis: a
+/// thread then reads groups of its results' elements, not vectors along the reduction, which take four times the
+/// registers.
+std::optional<size_t> turnable(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
+  constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
+  constexpr int64_t kOften = 64;  // below, copies of single elements cost more than that saves
+  int64_t uses = 1;
+  for (size_t axis = 0; axis < c.parallel.size(); ++axis) uses *= depends(operand, axis) ? 1 : plan.parallel[axis].tile;
+  if (uses < kOften || operand.chosen_row) return {};
+  const size_t last = operand.subscripts.size() - 1;
+  if (operand.type.bytes() < kCopied || c.update.assign == ir::Assign::kSet) return {};
+  if (!steps_alone(operand, last, Kind::kReduction, plan.main, plan)) return {};
+  for (size_t d = last; d-- > 0;) {
+    for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
+      if (steps_alone(operand, d, Kind::kParallel, axis, plan)) return d;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+/// One operand is turned. Where two lie along the reduction, single copies of both took 11 % more than vectors of both
+/// as they lie, on an H200. Turning through registers took 3 % more than single copies.
+Turned turned(const Contraction& c, const ContractionPlan& plan) {
+  std::optional<Turned> found;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    const std::optional<size_t> dimension = turnable(c, c.operands[i], plan);
+    if (!dimension) continue;
+    if (found) return {};
+    found = Turned{i, *dimension};
+  }
+  return found.value_or(Turned());
+}
+
+OperandPlan operand_plan(const Contraction& c, size_t number, Turned turned, const ContractionPlan& plan) {
+  const Operand& operand = c.operands[number];
+  OperandPlan result;
+  for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
+    if (depends(operand, axis)) result.axes.push_back(axis);
+  }
+  for (const Subscript& s : operand.subscripts) result.box.push_back(range(s, plan));
+  const std::optional<size_t> turn = turned.of(number);
+  result.innermost = turn.value_or(operand.subscripts.size() - 1);
+  result.merged = operand.subscripts.size() - 1;
+  result.vector = turn ? 1 : copy_vector(c, operand, plan);
+  while (result.vector > 1 && result.vector / 2 >= result.box.back()) result.vector /= 2;
+  result.box.back() = round_up(result.box.back(), result.vector);
+  const int64_t whole = kVectorBytes / operand.type.bytes();
+  result.pitch = operand.subscripts.size() == 1 ? result.box.back() : round_up(result.box.back(), whole);
+  if (turn) {
+    // Rows a vector apart modulo the banks: a warp's copies, of 8 elements of 4 rows of the tensor, meet in none.
+    result.pitch = round_up(result.box[*turn], kLanes) + whole;
+  }
+  if (!turn && steps_alone(operand, result.innermost, Kind::kReduction, plan.main, plan)) {
+    result.along_main =
+        plan.chunk[plan.main] % plan.groups == 0 && whole > 1 && plan.chunk[plan.main] / plan.groups % whole == 0;
+    // Rows an odd number of vectors apart: threads that read different rows meet in no bank.
+    if (operand.subscripts.size() > 1 && result.pitch / whole % 2 == 0) result.pitch += whole;
+  }
+  for (size_t axis : result.axes) {
+    const int64_t group = plan.parallel[axis].group;
+    if (group > 1 && whole % group == 0 && steps_alone(operand, result.innermost, Kind::kParallel, axis, plan))
+      result.group_axis = static_cast<int>(axis);
+  }
+  const size_t merged = first_merged(c, operand, plan);
+  const bool reduces = c.update.assign != ir::Assign::kSet;
+  if (reduces && !turn && !result.along_main && result.group_axis < 0 && merged < result.merged) {
+    result.merged = merged;
+    result.box.back() = range(operand.subscripts.back(), plan);
+    result.vector = merged_vector(c, operand, merged, plan);
+  }
+  return result;
+}
+
+}  // namespace tc::gpu

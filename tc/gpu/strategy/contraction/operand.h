@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+
+#include "tc/gpu/strategy/contraction/plan.h"
+
+namespace tc::gpu {
+
+/// Whether other elements of the operand are read at other values of a parallel axis.
+bool depends(const Operand& operand, size_t axis);
+
+/// The operand, if there is one, whose `dimension` becomes the innermost in shared memory, though its tensor has rows
+/// along the reduction.
+struct Turned {
+  std::optional<size_t> operand = {};
+  size_t dimension = 0;
+  std::optional<size_t> of(size_t number) const { return operand == number ? std::optional(dimension) : std::nullopt; }
+};
+Turned turned(const Contraction& contraction, const ContractionPlan& plan);
+
+/// What a block holds of an operand, but for the strides. After the plan's tiles, registers, groups and steps are
+/// known.
+OperandPlan operand_plan(const Contraction& contraction, size_t operand, Turned turned, const ContractionPlan& plan);
+
+}  // namespace tc::gpu

@@ -1,0 +1,92 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tc/gpu/atoms/device.h"
+#include "tc/gpu/strategy/contraction/contraction.h"
+#include "tc/options/mapping.h"
+#include "tc/support/result.h"
+
+namespace tc::gpu {
+
+/// How a parallel axis is cut: a block has `tile` of its values; of these a thread has `registers`, `group` of them
+/// next to each other:  value = (high * threads + thread) * group + low,  with high * group + low its register.
+struct AxisPlan {
+  int64_t tile = 1;
+  int64_t registers = 1;
+  int64_t group = 1;  ///< divides registers
+  int64_t blocks = 1;
+  int64_t threads() const { return tile / registers; }
+};
+
+/// The part of an operand that a block holds in shared memory for a step.
+struct OperandPlan {
+  std::vector<int64_t> box;      ///< extents, of the last dimension a multiple of `vector`
+  size_t innermost = 0;          ///< the dimension whose elements are neighbours in shared memory
+  int64_t pitch = 1;             ///< least elements from one row of that dimension to the next
+  size_t merged = 0;             ///< from this dimension on the box is one run of the tensor; the last: of a row
+  std::vector<int64_t> strides;  ///< per dimension: elements between neighbours in shared memory
+  size_t dealt = 0;              ///< a dimension of whose elements those are neighbours there that are `dealt_by` apart
+  int64_t dealt_by = 1;          ///< 1: none; divides its extent
+  int64_t dealt_stride = 0;      ///< from one of these rows to the next
+  int64_t stage = 1;             ///< elements from one buffer's box to the next one's
+  int64_t last_stage = 1;        ///< of the box itself, from its first to its last
+  int64_t read_vector = 1;       ///< elements that a thread reads at once
+  double conflicts = 1;          ///< times that a warp's read takes, of what it would without bank conflicts
+  int64_t vector = 1;            ///< elements that one copy brings
+  int group_axis = -1;           ///< the parallel axis along which a thread reads groups as vectors
+  bool along_main = false;       ///< a thread reads vectors along the main reduction axis
+  std::vector<size_t> axes;      ///< the parallel axes that it depends on
+};
+
+/// Blocks share the points; each goes over the reduction in steps. For a step it copies boxes of the operands to shared
+/// memory, in `stages` buffers by turns, and each thread adds to the points in its registers. `groups` of threads
+/// share the points and split each step between them; at the end their sums are added.
+struct ContractionPlan {
+  std::vector<AxisPlan> parallel;
+  std::vector<size_t> order;    ///< parallel axes, that of the fastest threads and blocks first
+  size_t main = 0;              ///< the reduction axis that steps go along
+  std::vector<int64_t> chunk;   ///< of each reduction axis in a step: of others than main all or 1
+  int64_t columns_threads = 1;  ///< of a group, along the axes that share the innermost one's operands
+  int64_t vector = 1;           ///< values of main that are read at once
+  int64_t groups = 1;
+  int64_t stages = 1;
+  bool asynchronous = false;               ///< copies go on while the threads compute
+  bool all_ahead = false;                  ///< those of all steps begin at once: each has a buffer of its own
+  int64_t most_unrolled = 1024;            ///< loops over at most so many sums are laid out in the text
+  std::optional<bool> unroll_copies = {};  ///< absent: those of few rounds
+  std::vector<OperandPlan> operands;
+  double cycles = 0;  ///< estimated
+
+  int64_t points_threads() const;  ///< threads of one group
+  int64_t threads() const { return points_threads() * groups; }
+  int64_t registers() const;                                   ///< points of a thread
+  int64_t steps(const Contraction& contraction) const;         ///< full ones
+  int64_t shared_bytes(const Contraction& contraction) const;  ///< of the kernel
+  /// Whether neighbouring results of a thread read the same elements, for different values of reduction axes that a
+  /// step has whole.
+  bool has_windows(const Contraction& contraction) const;
+};
+
+/// The plan of least estimated time among those that the options allow. What they say of one contraction, whose
+/// parallel axes are those of its results' subscripts:
+///     tile            values of a block along each parallel axis, then of a step along each reduction axis
+///     register_tile   results of a thread along each parallel axis
+///     map_to_threads  x along the axes that share the innermost one's operands, y along all others, z for the groups
+///                     between which a step is split
+///     copy_stages     buffers, where copies are asynchronous and there are as many steps; more than there are steps:
+///                     all of these are copied at once, and laid out
+///     shared_depth    axes above the copies: all parallel ones (copied once, whole), or the reduction's too (by steps)
+/// Sizes beyond an axis's extent are cut to it. Errors: the reason why there is no such plan.
+Result<ContractionPlan> plan_contraction(const Contraction& contraction, const options::MappingOptions& options,
+                                         const Device& device);
+
+/// The plans of least estimated time, best first, `count` at most.
+std::vector<ContractionPlan> best_plans(const Contraction& contraction, const options::MappingOptions& options,
+                                        const Device& device, size_t count);
+
+/// The options that ask for a plan: plan_contraction() of them is this plan, on the same device.
+options::MappingOptions options_of(const ContractionPlan& plan);
+
+}  // namespace tc::gpu

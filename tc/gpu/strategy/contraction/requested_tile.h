@@ -1,0 +1,25 @@
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "tc/gpu/strategy/contraction/plan.h"
+
+namespace tc::gpu {
+
+inline constexpr int64_t kRearranged = 64;  ///< values along an axis of a rearrangement's largest tile
+
+/// What the options say of a contraction's axes (plan_contraction()), cut to their extents; 0: nothing.
+struct Wish {
+  std::vector<int64_t> tile, registers;         ///< per parallel axis
+  std::vector<int64_t> chunk;                   ///< per reduction axis
+  int64_t columns = 0, others = 0, groups = 0;  ///< threads
+
+  bool says_threads() const { return columns > 0; }
+  bool says_all_tiles() const { return std::count(tile.begin(), tile.end(), 0) == 0; }
+  bool says_all_registers() const { return std::count(registers.begin(), registers.end(), 0) == 0; }
+};
+
+Wish wish_of(const Contraction& contraction, const options::MappingOptions& options);
+
+}  // namespace tc::gpu

@@ -1,0 +1,235 @@
+#include <algorithm>
+
+#include "tc/gpu/lower/translate.h"
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/ir/specialise.h"
+#include "tc/support/check.h"
+
+/// What a contraction's kernel does with its sums.
+namespace tc::gpu {
+
+namespace hi = Halide::Internal;
+namespace build = tile::build;
+using Halide::Expr;
+using tile::NodePtr;
+using tile::Tensor;
+
+/// Where the sum of a group of threads is in shared memory: threads that write one register write neighbours.
+std::vector<Expr> ContractionBuilder::sums_subscripts(const Expr& group) const {
+  std::vector<Expr> result = sum_subscripts();
+  result.push_back(group);
+  result.push_back(point_thread_);
+  return result;
+}
+
+/// Lays out the sums of all groups, for each group to finish its share of the points.
+NodePtr ContractionBuilder::exchange_sums() {
+  const NodePtr put = over_registers(
+      all_axes(), [&] { return build::store(sums_, sums_subscripts(part_), build::read(sum_, sum_subscripts())); });
+  return build::sequence({put, build::barrier()});
+}
+
+/// Adds what the groups have for one point.
+NodePtr ContractionBuilder::add_groups() {
+  const std::string group = names_.fresh("other_part");
+  const Expr more = build::read(sums_, sums_subscripts(build::var(group)));
+  const Expr total = build::read(total_, {result_lane()});
+  return build::sequence(
+      {build::store(total_, {result_lane()}, build::read(sums_, sums_subscripts(0))),
+       build::unrolled(group, 1, static_cast<int>(plan_.groups),
+                       build::store(total_, {result_lane()}, combine(c_.update.assign, total, more)))});
+}
+
+/// The points of a thread; where several groups of threads have the same points, this group's share of them.
+NodePtr ContractionBuilder::over_points(const Body& body) {
+  if (plan_.groups == 1) return over_registers(all_axes(), body, store_axis_);
+  std::vector<std::pair<std::string, int64_t>> digits;  // outermost first
+  int64_t units = 1;
+  for (size_t axis : all_axes()) {
+    const AxisPlan& a = plan_.parallel[axis];
+    if (a.registers > a.group) digits.emplace_back(high_[axis], a.registers / a.group);
+    if (a.group > 1 && static_cast<int>(axis) != store_axis_) digits.emplace_back(low_[axis], a.group);
+  }
+  for (const auto& [name, count] : digits) units *= count;
+  const int64_t each = (units + plan_.groups - 1) / plan_.groups;
+  const std::string share = names_.fresh("share");
+  Expr unit = part_ * static_cast<int>(each);
+  if (each > 1) unit = unit + build::var(share);
+  NodePtr result = body();
+  int64_t stride = 1;
+  for (size_t d = digits.size(); d-- > 0;) {
+    Expr digit = unit / static_cast<int>(stride);
+    if (d > 0) digit = digit % static_cast<int>(digits[d].second);
+    result = build::let(digits[d].first, hi::simplify(digit), result);
+    stride *= digits[d].second;
+  }
+  if (each * plan_.groups != units) result = build::if_then(unit < static_cast<int>(units), result);
+  return each > 1 ? build::unrolled(share, 0, static_cast<int>(each), result) : result;
+}
+
+std::vector<std::string> ContractionBuilder::written() const {
+  std::vector<std::string> result = {c_.update.tensor};
+  for (const poly::Statement& statement : c_.after) {
+    if (std::find(result.begin(), result.end(), statement.tensor) == result.end()) result.push_back(statement.tensor);
+  }
+  return result;
+}
+
+/// Whether somebody else may look at the tensor.
+bool ContractionBuilder::is_seen(const std::string& tensor) const {
+  if (program_.tensor(tensor).role != ir::Role::kTemporary) return true;
+  return std::any_of(scop_.accesses.begin(), scop_.accesses.end(), [&](const poly::Access& access) {
+    if (access.tensor != tensor || !access.reads()) return false;
+    for (size_t s = c_.first; s < c_.last; ++s) {
+      if (scop_.statements[s].id == access.statement) return false;
+    }
+    return true;
+  });
+}
+
+bool ContractionBuilder::needs_old_value(const std::string& tensor) const {
+  if (tensor == c_.update.tensor && c_.update.assign == ir::Assign::kSet) return false;
+  if (tensor == c_.update.tensor) return c_.before.empty() || reads_tensor(c_.before[0].value, tensor);
+  for (const poly::Statement& statement : c_.after) {
+    if (reads_tensor(statement.value, tensor)) return true;
+    if (statement.tensor == tensor) return false;
+  }
+  return false;
+}
+
+const std::vector<Expr>& ContractionBuilder::element_of(const std::string& tensor) const {
+  if (tensor == c_.update.tensor) return c_.update.subscripts;
+  for (const poly::Statement& statement : c_.after) {
+    if (statement.tensor == tensor) return statement.subscripts;
+  }
+  TC_CHECK(false, "the contraction does not write '{}'", tensor);
+}
+
+std::vector<Expr> ContractionBuilder::element_here(const std::string& tensor) const {
+  return element_at(element_of(tensor), context_at(true));
+}
+
+/// Subscripts over a statement's indices, as narrow as they go.
+std::vector<Expr> ContractionBuilder::element_at(const std::vector<Expr>& subscripts,
+                                                 const BodyContext& context) const {
+  std::vector<Expr> result;
+  for (const Expr& subscript : subscripts) {
+    const Expr value = instance_value(subscript, context);
+    const auto* cast = value.as<hi::Cast>();
+    result.push_back(hi::simplify(cast && cast->value.type() == Halide::Int(32) ? cast->value : value));
+  }
+  return result;
+}
+
+/// Whether the groups of registers along the fastest axis are aligned vectors of the tensor.
+bool ContractionBuilder::stores_vectors(const std::string& tensor) const {
+  const size_t axis = plan_.order[0];
+  const AxisPlan& a = plan_.parallel[axis];
+  const Expr last = element_of(tensor).back();
+  const Expr offset = hi::simplify(last - hi::Variable::make(ir::index_type(), c_.parallel[axis].name));
+  const int64_t* constant = hi::as_const_int(offset);
+  const int64_t bytes = a.group * program_.tensor(tensor).type.bytes();
+  return constant && a.group > 1 && bytes <= 16 && 16 % bytes == 0 &&
+         (*constant + c_.parallel[axis].begin) % a.group == 0 && c_.parallel[axis].extent % a.group == 0 &&
+         (a.blocks == 1 || a.tile % a.group == 0) && ir::constant_shape(program_.tensor(tensor)).back() % a.group == 0;
+}
+
+Expr ContractionBuilder::result_lane() const {
+  return store_axis_ < 0 ? Expr(0) : build::var(low_[static_cast<size_t>(store_axis_)]);
+}
+
+/// A value over parallel axes, the block's results among what it reads.
+Expr ContractionBuilder::point_value(const Expr& value) {
+  struct Results : hi::IRMutator {
+    explicit Results(ContractionBuilder& b) : builder(b) {}
+    ContractionBuilder& builder;
+    std::map<std::string, Expr> read;
+    using hi::IRMutator::visit;
+    Expr visit(const hi::Call* op) override {
+      const auto result = builder.results_.find(op->name);
+      if (result == builder.results_.end()) return IRMutator::visit(op);
+      read["result " + op->name] = build::read(result->second, {builder.result_lane()});
+      return hi::Variable::make(op->type, "result " + op->name);
+    }
+  } results(*this);
+  const Expr changed = results.mutate(value);
+  return hi::substitute(results.read, instance_value(changed, context_at(true)));
+}
+
+NodePtr ContractionBuilder::assign_point(const poly::Statement& statement) {
+  const Tensor& result = results_.at(statement.tensor);
+  Expr value = point_value(statement.value);
+  if (value.type() != result.type) value = hi::Cast::make(result.type, value);
+  return build::store(result, {result_lane()}, value);
+}
+
+NodePtr ContractionBuilder::point(const std::vector<std::string>& written) {
+  std::vector<NodePtr> parts;
+  const Tensor& result = results_.at(c_.update.tensor);
+  for (const std::string& name : written) {
+    if (!needs_old_value(name)) continue;
+    const ir::Tensor& tensor = program_.tensor(name);
+    const Expr old = hi::Call::make(tensor.type, name, element_here(name), hi::Call::PureExtern);
+    parts.push_back(build::store(results_.at(name), {result_lane()}, old));
+  }
+  if (plan_.groups > 1) parts.push_back(add_groups());
+  const Expr sum = plan_.groups > 1 ? build::read(total_, {result_lane()}) : build::read(sum_, sum_subscripts());
+  if (c_.before.size() == 1 && c_.before[0].kind == poly::Statement::Kind::kInit) {
+    parts.push_back(build::store(result, {result_lane()}, sum));
+  } else {
+    for (const poly::Statement& statement : c_.before) parts.push_back(assign_point(statement));
+    const Expr both = combine(c_.update.assign, build::read(result, {result_lane()}), sum);
+    parts.push_back(build::store(result, {result_lane()}, both));
+  }
+  for (const poly::Statement& statement : c_.after) parts.push_back(assign_point(statement));
+  return build::sequence(std::move(parts));
+}
+
+/// The points that a thread finishes at once, within the ranges of all axes.
+Expr ContractionBuilder::is_inside() const {
+  Expr inside;
+  for (size_t i = 0; i < c_.parallel.size(); ++i) {
+    if (!is_partial(i)) continue;
+    Expr value = hi::simplify(first_[i] + local(i));
+    if (static_cast<int>(i) == store_axis_) value = hi::simplify(hi::substitute(low_[i], Expr(0), value));
+    const Expr mine = value < static_cast<int>(c_.parallel[i].begin + c_.parallel[i].extent);
+    inside = inside.defined() ? inside && mine : mine;
+  }
+  return inside;
+}
+
+NodePtr ContractionBuilder::store_results(const std::string& name) {
+  const Tensor to = global_tensor(program_.tensor(name), true);
+  if (store_axis_ < 0 || !stores_vectors(name)) {
+    return over_lanes(build::store(to, element_here(name), build::read(results_.at(name), {result_lane()})));
+  }
+  const auto axis = static_cast<size_t>(store_axis_);
+  std::vector<Expr> first = element_here(name);
+  for (Expr& e : first) e = hi::simplify(hi::substitute(low_[axis], Expr(0), e));
+  return build::move(to, first, results_.at(name), {0}, static_cast<int>(plan_.parallel[axis].group));
+}
+
+NodePtr ContractionBuilder::over_lanes(const NodePtr& body) const {
+  if (store_axis_ < 0) return body;
+  const auto axis = static_cast<size_t>(store_axis_);
+  return build::unrolled(low_[axis], 0, static_cast<int>(plan_.parallel[axis].group), body);
+}
+
+NodePtr ContractionBuilder::finish() {
+  const std::vector<std::string> names = written();
+  const NodePtr results = over_points([&] {
+    std::vector<NodePtr> parts = {over_lanes(point(names))};
+    for (const std::string& name : names) {
+      if (is_seen(name)) parts.push_back(store_results(name));
+    }
+    NodePtr stored = build::sequence(std::move(parts));
+    for (auto& [name, tensor] : results_) stored = build::allocate(tensor, stored);
+    if (plan_.groups > 1) stored = build::allocate(total_, stored);
+    const Expr inside = is_inside();
+    return inside.defined() ? build::if_then(inside, stored) : stored;
+  });
+  return plan_.groups > 1 ? build::sequence({exchange_sums(), results}) : results;
+}
+
+}  // namespace tc::gpu

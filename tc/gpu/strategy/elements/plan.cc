@@ -1,0 +1,330 @@
+#include "tc/gpu/strategy/elements/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <numeric>
+
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/specialise.h"
+#include "tc/support/round.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kSectorBytes = 32;
+constexpr int64_t kBlockThreads = 256;
+constexpr int64_t kFlightBytes = 16;  ///< that a thread should have asked for at once: more made copies slower
+constexpr int64_t kThreadsOfProcessor = 2048;
+constexpr int64_t kHiddenLatency = 512;  ///< threads of a processor from which on they hide each other's latency
+constexpr int64_t kLongestUnrolled = 64;
+constexpr int64_t kWarp = 32;
+
+/// The member along which every statement writes; -1 if there is none.
+int member_written_along(const Part& part) {
+  int along = -1;
+  for (const PartStatement& s : part.statements) {
+    const auto& subscripts = s.statement->subscripts;
+    if (subscripts.empty()) return -1;
+    const int member = s.member_of(subscripts.back());
+    if (member < 0 || (along >= 0 && along != member)) return -1;
+    along = member;
+    const std::string& index = s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(along)])];
+    for (size_t d = 0; d + 1 < subscripts.size(); ++d) {
+      if (ir::mentions(subscripts[d], index)) return -1;
+    }
+  }
+  return along;
+}
+
+bool only_reductions_inside(const PartStatement& s) {
+  return std::all_of(s.inner.begin(), s.inner.end(), [&](int i) {
+    const auto at = static_cast<size_t>(i);
+    return s.ranges[at].extent == 1 ||
+           (s.statement->kind == poly::Statement::Kind::kUpdate && s.statement->is_reduction[at]);
+  });
+}
+
+/// How neighbours along a member access tensors.
+struct Neighbours {
+  bool scattered = false;  ///< some lie apart by more than a step of the last dimension
+  bool aligned = true;     ///< all stand one after the other, and first ones at multiples of `divisor`
+  int64_t bytes = 1;       ///< of the largest element that the member runs over
+  int64_t divisor = 0;     ///< 0: any
+  /// Per tensor, the constants by which its elements are ahead of the member: windows over it.
+  std::map<std::string, std::pair<int64_t, int64_t>> windows = {};
+
+  /// Whether windows begin with a vector of so many elements, and end within the next.
+  bool fit_windows(int64_t vector) const {
+    return std::all_of(windows.begin(), windows.end(), [&](const auto& window) {
+      const auto [least, most] = window.second;
+      return least % vector == 0 && most - least <= vector;
+    });
+  }
+};
+
+/// Whether the next index's element is in another sector of memory.
+bool leaps(const Expr& subscript, const std::string& index, int64_t bytes) {
+  const Expr next = hi::Variable::make(ir::index_type(), index) + hi::make_one(ir::index_type());
+  const Expr step = hi::simplify(hi::substitute(index, next, subscript) - subscript);
+  const int64_t* constant = hi::as_const_int(step);
+  return constant != nullptr && std::abs(*constant) * bytes >= kSectorBytes;
+}
+
+class Looker {
+ public:
+  Looker(const Part& part, int along) : part_(part), along_(along) {}
+
+  Neighbours look() {
+    for (const PartStatement& s : part_.statements) {
+      const ir::Program& program = *part_.scop->program;
+      add(program.tensor(s.statement->tensor), s.statement->subscripts, s);
+      for (const hi::Call* read : ir::reads_in(program, s.statement->value))
+        add(program.tensor(read->name), read->args, s);
+    }
+    const int64_t begin = part_.members[static_cast<size_t>(along_)].begin;
+    found_.divisor = std::gcd(found_.divisor, begin);
+    return found_;
+  }
+
+ private:
+  void add(const ir::Tensor& tensor, const std::vector<Expr>& subscripts, const PartStatement& s) {
+    const std::string& index = s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(along_)])];
+    bool outside = false;
+    for (size_t d = 0; d + 1 < subscripts.size(); ++d) outside = outside || ir::mentions(subscripts[d], index);
+    const bool last = !subscripts.empty() && ir::mentions(subscripts.back(), index);
+    found_.scattered = found_.scattered || outside || (last && leaps(subscripts.back(), index, tensor.type.bytes()));
+    if (!outside && !last) return;
+    found_.aligned =
+        found_.aligned && !tensor.type.is_bool() && !outside && add_offset(tensor, subscripts.back(), index);
+    found_.bytes = std::max<int64_t>(found_.bytes, tensor.type.bytes());
+    if (tensor.rank() > 1) found_.divisor = std::gcd(found_.divisor, ir::constant_shape(tensor).back());
+  }
+
+  /// False if neighbours along the member are no neighbours in memory.
+  bool add_offset(const ir::Tensor& tensor, const Expr& subscript, const std::string& index) {
+    const Expr ahead = hi::simplify(subscript - hi::Variable::make(subscript.type(), index));
+    const std::optional<int64_t> divisor = ir::offset_divisor(subscript, index);
+    if (const int64_t* constant = hi::as_const_int(ahead); constant != nullptr && *constant >= 0) {
+      const auto [window, is_new] = found_.windows.try_emplace(tensor.name, *constant, *constant);
+      window->second.first = std::min(window->second.first, *constant);
+      window->second.second = std::max(window->second.second, *constant);
+    } else {
+      found_.divisor = std::gcd(found_.divisor, divisor.value_or(0));
+    }
+    return divisor.has_value();
+  }
+
+  const Part& part_;
+  int along_;
+  Neighbours found_;
+};
+
+/// Of `threads` vectors side by side, `repeats` times, over `vectors`: how many of them exist.
+double used(int64_t vectors, int64_t threads, int64_t repeats) {
+  const int64_t step = threads * repeats;
+  return static_cast<double>(vectors) / static_cast<double>(round_up(vectors, step));
+}
+
+/// Threads that a block should have.
+int64_t block_threads(const Device& device) {
+  return std::min({kBlockThreads, device.threads_per_block, device.block[0]});
+}
+
+/// Threads along the member: all of it, or whole warps that waste little of the last block.
+void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats, const Device& device) {
+  const int64_t most = block_threads(device);
+  if (vectors <= most) {
+    plan.threads = vectors;
+    return;
+  }
+  double best = 0;
+  for (int64_t repeats = most_repeats; repeats >= 1; repeats /= 2) {
+    for (int64_t threads = most; threads >= (most + 1) / 2; threads -= 32) {
+      const double score = used(vectors, threads, repeats);
+      if (score <= best + 0.02) continue;
+      best = score;
+      plan.threads = threads;
+      plan.repeats = repeats;
+    }
+  }
+}
+
+int64_t size_of(const Part& part) {
+  int64_t size = 1;
+  for (const ir::Range& range : part.members) size *= std::min(range.extent, (INT64_MAX >> 1) / size);
+  return size;
+}
+
+/// The innermost member but `along` goes to the threads that are left, as long as there are blocks enough.
+void choose_rows(ElementsPlan& plan, const Part& part, int64_t threads, const Device& device) {
+  for (int m = static_cast<int>(part.members.size()) - 1; m >= 0 && plan.beside < 0; --m) {
+    if (m != plan.along && part.members[static_cast<size_t>(m)].extent > 1) plan.beside = m;
+  }
+  if (plan.beside < 0) return;
+  const int64_t extent = part.members[static_cast<size_t>(plan.beside)].extent;
+  int64_t most = std::min({std::max<int64_t>(block_threads(device) / plan.threads, 1), extent, device.block[1]});
+  while (most > 1 && plan.threads * most > 32 && threads / (plan.threads * most) < 2 * device.processors) most /= 2;
+  plan.rows = divisor_near(extent, most);
+}
+
+int64_t blocks_of(const ElementsPlan& plan, const Part& part) {
+  int64_t blocks = 1;
+  for (size_t m = 0; m < part.members.size(); ++m) {
+    const bool along = static_cast<int>(m) == plan.along, beside = static_cast<int>(m) == plan.beside;
+    const int64_t step = along ? plan.covered() : beside ? plan.rows : 1;
+    blocks *= std::min((part.members[m].extent + step - 1) / step, (INT64_MAX >> 1) / blocks);
+  }
+  return blocks;
+}
+
+/// A divisor, so that nothing is left over, or else 8. With few threads nothing but a thread's own loads hides their
+/// latency.
+int64_t choose_unroll(int64_t inner, int64_t threads, const Device& device) {
+  if (threads < device.processors * kHiddenLatency && inner <= kLongestUnrolled) return inner;
+  for (int64_t unroll = 10; unroll >= 6; --unroll) {
+    if (inner % unroll == 0) return unroll;
+  }
+  return 8;
+}
+
+/// The widest vectors that memory allows, of neighbours along the member.
+int64_t widest_vector(const Neighbours& neighbours) {
+  if (!neighbours.aligned) return 1;
+  int64_t vector = kVectorBytes / neighbours.bytes;
+  while (vector > 1 && (neighbours.divisor % vector != 0 || !neighbours.fit_windows(vector))) vector /= 2;
+  return vector;
+}
+
+/// What the options say about the member `m`; 0: nothing.
+int64_t value_at(const std::vector<int64_t>& values, int m) {
+  return m >= 0 && static_cast<size_t>(m) < values.size() ? values[static_cast<size_t>(m)] : 0;
+}
+
+/// Whether rows are read that data choose: each waits for its number, and takes as long by vectors.
+bool looks_up_rows(const Part& part) {
+  const ir::Program& program = *part.scop->program;
+  return std::any_of(part.statements.begin(), part.statements.end(), [&](const PartStatement& s) {
+    const auto reads = ir::reads_in(program, s.statement->value);
+    return std::any_of(reads.begin(), reads.end(), [&](const auto* read) { return reads_chosen_row(program, read); });
+  });
+}
+
+void choose(ElementsPlan& plan, const Part& part, const Neighbours& neighbours, int64_t inner, const Device& device) {
+  const int64_t size = size_of(part);
+  const bool warps_stay = part.members[static_cast<size_t>(plan.along)].extent >= 2 * kWarp;
+  const int64_t least = inner > 1 && warps_stay && looks_up_rows(part) ? 2 : 1;
+  plan.vector = widest_vector(neighbours);
+  while (plan.vector > least && size / plan.vector < device.processors * kThreadsOfProcessor / 4) plan.vector /= 2;
+  int64_t repeats = 1;
+  if (inner == 1) {
+    repeats = std::clamp<int64_t>(kFlightBytes / (plan.vector * neighbours.bytes), 1, 4);
+    while (repeats > 1 && size / (plan.vector * repeats) < device.processors * kThreadsOfProcessor) repeats /= 2;
+  }
+  const int64_t extent = part.members[static_cast<size_t>(plan.along)].extent;
+  choose_threads(plan, (extent + plan.vector - 1) / plan.vector, repeats, device);
+  const int64_t threads = size / plan.vector / plan.repeats;
+  choose_rows(plan, part, threads, device);
+  plan.unroll = choose_unroll(inner, threads, device);
+}
+
+/// Puts what the options say in the place of what was chosen.
+void follow(ElementsPlan& plan, const options::MappingOptions& options, const Part& part, int64_t widest) {
+  const int64_t extent = part.members[static_cast<size_t>(plan.along)].extent;
+  const int64_t tile = value_at(options.tile, plan.along), threads = value_at(options.map_to_threads, 0);
+  int64_t elements = value_at(options.register_tile, plan.along);
+  if (elements == 0 && tile > 0 && threads > 0) elements = tile / threads;
+  if (elements > 0) {
+    plan.vector = widest;
+    while (elements % plan.vector != 0) plan.vector /= 2;
+    plan.repeats = elements / plan.vector;
+  }
+  elements = plan.vector * plan.repeats;
+  if (threads > 0) {
+    plan.threads = threads;
+    plan.rows = std::max<int64_t>(value_at(options.map_to_threads, 1), 1);
+  } else {
+    const int64_t all = ceil_div(extent, elements);
+    plan.threads = tile > 0 ? std::min(tile / elements, all) : std::min(plan.threads, all);
+    plan.threads = std::max<int64_t>(plan.threads, 1);
+    if (const int64_t rows = value_at(options.tile, plan.beside); rows > 0) {
+      plan.rows = std::min(rows, part.members[static_cast<size_t>(plan.beside)].extent);
+    }
+  }
+  plan.unroll = options.unroll.value_or(plan.unroll);
+}
+
+/// What the options say that the plan is not; empty: nothing.
+std::string fault_of(const ElementsPlan& plan, const options::MappingOptions& options, const Part& part,
+                     const Device& device) {
+  if (plan.threads * plan.rows > device.threads_per_block || plan.threads > device.block[0] ||
+      plan.rows > device.block[1]) {
+    return fmt::format("{} by {} threads are more than a block may have", plan.threads, plan.rows);
+  }
+  if (value_at(options.map_to_threads, 2) > 1) return "threads for elements have no z";
+  if (plan.beside < 0 && plan.rows > 1) return "there is one row of elements";
+  for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
+    const int64_t extent = part.members[static_cast<size_t>(m)].extent;
+    const int64_t tile = m == plan.along ? plan.covered() : m == plan.beside ? plan.rows : 1;
+    const int64_t elements = m == plan.along ? plan.vector * plan.repeats : 1;
+    const int64_t asked = value_at(options.tile, m), each = value_at(options.register_tile, m);
+    if (asked > 0 && asked != tile && std::min(asked, extent) != std::min(tile, extent)) {
+      return fmt::format("a block has {} elements along member {}, not {}", tile, m, asked);
+    }
+    if (each > 0 && each != elements && each <= extent) {
+      return fmt::format("a thread has {} elements along member {}, not {}", elements, m, each);
+    }
+  }
+  return "";
+}
+
+bool chooses_size(const options::MappingOptions& options) {
+  return options.tile.empty() && options.register_tile.empty() && options.map_to_threads.empty();
+}
+
+}  // namespace
+
+std::optional<ElementsPlan> plan_elements(const Part& part, const options::MappingOptions& options,
+                                          const Device& device, Reasons& reasons) {
+  if (part.members.empty()) return std::nullopt;
+  if (!std::all_of(part.statements.begin(), part.statements.end(), only_reductions_inside)) return std::nullopt;
+  ElementsPlan plan;
+  plan.along = member_written_along(part);
+  if (plan.along < 0) return std::nullopt;
+  const Neighbours neighbours = Looker(part, plan.along).look();
+  if (neighbours.scattered) return std::nullopt;
+
+  int64_t inner = 1;
+  for (const PartStatement& s : part.statements) inner = std::max(inner, s.inner_size());
+  choose(plan, part, neighbours, inner, device);
+  if (chooses_size(options)) {
+    plan.unroll = options.unroll.value_or(plan.unroll);
+  } else {
+    follow(plan, options, part, widest_vector(neighbours));
+  }
+  if (const std::string fault = fault_of(plan, options, part, device); !fault.empty()) {
+    reasons.push_back(fault);
+    return std::nullopt;
+  }
+  return blocks_of(plan, part) <= device.grid[0] ? std::optional(plan) : std::nullopt;
+}
+
+options::MappingOptions options_of(const ElementsPlan& plan, const Part& part) {
+  options::MappingOptions options;
+  options.map_to_threads = {plan.threads, plan.rows};
+  for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
+    options.tile.push_back(m == plan.along ? plan.covered() : m == plan.beside ? plan.rows : 1);
+    options.register_tile.push_back(m == plan.along ? plan.vector * plan.repeats : 1);
+  }
+  options.unroll = plan.unroll;
+  return options;
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <optional>
+
+#include "tc/gpu/atoms/device.h"
+#include "tc/gpu/mapping/fused_group.h"
+#include "tc/gpu/mapping/limits.h"
+
+namespace tc::gpu {
+
+/// How the elements of a part are dealt out. Along one shared member a thread has `repeats` vectors of `vector`
+/// neighbours, `threads` vectors apart; along another, `rows` threads stand beside each other; all else is blocks.
+struct ElementsPlan {
+  int along = 0;
+  int beside = -1;  ///< none
+  int64_t vector = 1;
+  int64_t repeats = 1;
+  int64_t threads = 1;
+  int64_t rows = 1;
+  int64_t unroll = 8;  ///< iterations of a reduction in flight at once
+  /// Blocks go through the outermost member from its end: to begin with what a launch before has left in the cache.
+  bool backwards = false;
+
+  /// Iterations of `along` that a block has.
+  int64_t covered() const { return threads * vector * repeats; }
+};
+
+/// Nothing where a thread cannot have elements of its own: a statement writes along no shared member, or has more than
+/// a reduction inside; where neighbouring threads would read far apart; or where that is not what the options say,
+/// which `reasons` then tells:
+///     map_to_threads  x: threads along the member that is written along; y: rows
+///     tile            elements of a block along each member
+///     register_tile   elements of a thread along each member: more than 1 only along the one that is written along
+///     unroll          iterations of a reduction that are laid out
+std::optional<ElementsPlan> plan_elements(const Part& part, const options::MappingOptions& options,
+                                          const Device& device, Reasons& reasons);
+
+/// The options that ask for a plan.
+options::MappingOptions options_of(const ElementsPlan& plan, const Part& part);
+
+}  // namespace tc::gpu

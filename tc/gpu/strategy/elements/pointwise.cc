@@ -1,0 +1,268 @@
+#include "tc/gpu/strategy/elements/pointwise.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tc/gpu/lower/body.h"
+#include "tc/gpu/lower/declare_tensors.h"
+#include "tc/gpu/lower/emit.h"
+#include "tc/gpu/lower/vectorize.h"
+#include "tc/ir/specialise.h"
+#include "tc/support/check.h"
+#include "tc/support/round.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+using poly::Ranged;
+using tile::NodePtr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+/// A tensor that the part writes, held in registers: of each thread the elements that it works on.
+struct Held {
+  const PartStatement* writer = nullptr;
+  bool read_before = false;  ///< its first use looks at what it held before the part
+};
+
+class Writer {
+ public:
+  Writer(const Part& part, const ElementsPlan& plan)
+      : part_(part), plan_(plan), names_(kernel_names(*part.scop->program)), extent_(range_along().extent) {
+    for (const ir::Tensor& t : part.scop->program->tensors) {
+      places_[t.name] = {t.name, t.type, {}, ir::constant_shape(t)};
+    }
+  }
+
+  tile::Kernel run(const std::string& name, const Device& device);
+
+ private:
+  const ir::Range& range_along() const { return part_.members[static_cast<size_t>(plan_.along)]; }
+  const std::string& name_along() const {
+    const PartStatement& s = part_.statements.front();
+    return s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(plan_.along)])];
+  }
+  /// An offset along the member that is known to exist.
+  Ranged bounded(const Ranged& at) const { return poly::ranged(at.expr, at.min, std::min(at.max, extent_ - 1)); }
+  void find_held();
+  bool touches_its_own(const std::string& tensor) const;
+  void choose_grid(const Device& device);
+  NodePtr along_the_block();
+  NodePtr repeated(const Ranged& base, bool whole);
+  NodePtr group(const Ranged& first, int64_t elements);
+  NodePtr copy(const std::string& tensor, const Ranged& first, int64_t elements, bool in);
+  NodePtr run_statement(const PartStatement& s, const Ranged& first, int64_t elements);
+  NodePtr instance(const PartStatement& s, const Ranged& along, const std::vector<Ranged>& inner, const Expr& slot);
+  NodePtr neighbours(int64_t elements, const Body& body);
+  BodyContext context_at(const PartStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
+                         const Expr& slot) const;
+
+  const Part& part_;
+  const ElementsPlan& plan_;
+  ir::Names names_;
+  int64_t extent_;
+  tile::Kernel kernel_;
+  std::map<std::string, Place> places_;
+  std::map<std::string, Held> held_;
+  std::map<std::string, tile::Tensor> registers_;  ///< of held_, in the present group
+  std::vector<Ranged> members_;                    ///< values; that of plan_.along is not used
+  Ranged block_ = poly::ranged(0);                 ///< number of the block along the member
+  Expr row_exists_ = hi::const_true();
+};
+
+/// Whether every access of the part to the tensor is at its own shared members: an element belongs to one thread.
+bool Writer::touches_its_own(const std::string& tensor) const {
+  std::optional<std::vector<int>> first;
+  auto matches = [&](const PartStatement& s, const std::vector<Expr>& subscripts) {
+    std::vector<int> members;
+    for (const Expr& e : subscripts) members.push_back(s.member_of(e));
+    if (std::count(members.begin(), members.end(), -1) > 0) return false;
+    if (!first) first = members;
+    return *first == members;
+  };
+  for (const PartStatement& s : part_.statements) {
+    if (s.statement->tensor == tensor && !matches(s, s.statement->subscripts)) return false;
+    std::vector<Expr> values = s.statement->subscripts;
+    values.push_back(s.statement->value);
+    for (const Expr& e : values) {
+      for (const hi::Call* read : ir::reads_in(*part_.scop->program, e)) {
+        if (read->name == tensor && !matches(s, read->args)) return false;
+      }
+    }
+  }
+  return true;
+}
+
+void Writer::find_held() {
+  for (const PartStatement& s : part_.statements) {
+    const std::string& tensor = s.statement->tensor;
+    if (held_.count(tensor) > 0 || !touches_its_own(tensor)) continue;
+    Held held{&s, s.statement->kind == poly::Statement::Kind::kUpdate};
+    for (const PartStatement& before : part_.statements) {
+      for (const hi::Call* read : ir::reads_in(*part_.scop->program, before.statement->value)) {
+        held.read_before = held.read_before || read->name == tensor;
+      }
+      if (&before == &s) break;
+    }
+    held_.emplace(tensor, held);
+  }
+}
+
+/// Blocks along the member first, then along the others, innermost first.
+void Writer::choose_grid(const Device& device) {
+  std::vector<int64_t> counts = {ceil_div(extent_, plan_.covered())};
+  std::vector<size_t> others;
+  for (size_t m = part_.members.size(); m-- > 0;) {
+    if (static_cast<int>(m) == plan_.along) continue;
+    const int64_t extent = part_.members[m].extent;
+    others.push_back(m);
+    counts.push_back(static_cast<int>(m) == plan_.beside ? ceil_div(extent, plan_.rows) : extent);
+  }
+  const std::vector<Ranged> numbers = deal_blocks(counts, device, kernel_.grid);
+  block_ = numbers[0];
+  members_.assign(part_.members.size(), poly::ranged(0));
+  for (size_t i = 0; i < others.size(); ++i) {
+    const ir::Range& range = part_.members[others[i]];
+    Ranged at = numbers[i + 1];
+    if (plan_.backwards && i + 1 == others.size()) at = poly::ranged(counts[i + 1] - 1) - at;
+    if (static_cast<int>(others[i]) == plan_.beside) {
+      at = at * poly::ranged(plan_.rows) + thread_number(1, plan_.rows);
+      row_exists_ = poly::less(at, poly::ranged(range.extent));
+      at = poly::ranged(at.expr, 0, range.extent - 1);
+    }
+    members_[others[i]] = at + poly::ranged(range.begin);
+  }
+}
+
+/// What a block does along the member: as a whole one, or, where the last one is not, element by element.
+NodePtr Writer::along_the_block() {
+  const Ranged base =
+      block_ * poly::ranged(plan_.covered()) + thread_number(0, plan_.threads) * poly::ranged(plan_.vector);
+  const int64_t whole_blocks = extent_ / plan_.covered();
+  return let(name_along() + "_first", base, names_, [&](const Ranged& first) {
+    if (whole_blocks * plan_.covered() == extent_) return repeated(first, true);
+    if (whole_blocks == 0 || plan_.covered() == plan_.threads) return repeated(first, false);
+    const Expr whole = poly::less(block_, poly::ranged(whole_blocks));
+    return make_node(tile::If{whole, repeated(first, true), repeated(first, false)});
+  });
+}
+
+NodePtr Writer::repeated(const Ranged& base, bool whole) {
+  const int64_t step = plan_.threads * plan_.vector;
+  const bool by_vectors = whole || extent_ % plan_.vector == 0;
+  return loop_over(name_along() + "_repeat", {0, plan_.repeats}, plan_.repeats, names_, [&](const Ranged& repeat) {
+    const Ranged first = base + repeat * poly::ranged(step);
+    if (by_vectors) {
+      const Expr exists = whole ? hi::const_true() : poly::less(first, poly::ranged(extent_));
+      return guarded(exists, group(bounded(first), plan_.vector));
+    }
+    return loop_over(name_along() + "_one", {0, plan_.vector}, plan_.vector, names_, [&](const Ranged& one) {
+      const Ranged at = first + one;
+      return guarded(poly::less(at, poly::ranged(extent_)), group(bounded(at), 1));
+    });
+  });
+}
+
+/// All statements, for neighbours from `first` on.
+NodePtr Writer::group(const Ranged& first, int64_t elements) {
+  registers_.clear();
+  for (const auto& [tensor, held] : held_) {
+    registers_[tensor] = registers(names_.fresh(tensor + "_held"), places_.at(tensor).type, elements);
+  }
+  std::vector<NodePtr> parts;
+  for (const auto& [tensor, held] : held_) {
+    if (held.read_before) parts.push_back(copy(tensor, first, elements, true));
+  }
+  for (const PartStatement& s : part_.statements) parts.push_back(run_statement(s, first, elements));
+  for (const auto& [tensor, held] : held_) {
+    if (part_.is_seen_outside(tensor)) parts.push_back(copy(tensor, first, elements, false));
+  }
+  NodePtr result = sequence(std::move(parts));
+  for (const auto& [tensor, buffer] : registers_) result = make_node(tile::Allocate{buffer, result});
+  return result;
+}
+
+NodePtr Writer::neighbours(int64_t elements, const Body& body) {
+  return loop_over(name_along(), {0, elements}, elements, names_, body);
+}
+
+/// A held tensor's elements from memory to registers, or back.
+NodePtr Writer::copy(const std::string& tensor, const Ranged& first, int64_t elements, bool in) {
+  const PartStatement& writer = *held_.at(tensor).writer;
+  return neighbours(elements, [&](const Ranged& i) {
+    const std::vector<Expr> position = written_position(*writer.statement, context_at(writer, first + i, {}, i.expr));
+    const Expr held = element(registers_.at(tensor), i.expr);
+    if (!in) return make_node(tile::Store{tensor, position, held});
+    const Expr value = hi::Call::make(held.type(), tensor, position, hi::Call::PureExtern);
+    return make_node(tile::Store{registers_.at(tensor).name, {i.expr}, value});
+  });
+}
+
+/// One statement: its reduction outside, the neighbours inside.
+NodePtr Writer::run_statement(const PartStatement& s, const Ranged& first, int64_t elements) {
+  std::function<NodePtr(std::vector<Ranged>)> nest = [&](std::vector<Ranged> inner) -> NodePtr {
+    if (inner.size() == s.inner.size()) {
+      return neighbours(elements, [&](const Ranged& i) { return instance(s, first + i, inner, i.expr); });
+    }
+    const auto at = static_cast<size_t>(s.inner[inner.size()]);
+    int64_t below = 1;
+    for (size_t d = inner.size() + 1; d < s.inner.size(); ++d)
+      below *= s.ranges[static_cast<size_t>(s.inner[d])].extent;
+    return loop_over(s.statement->indices[at], s.ranges[at], std::max<int64_t>(plan_.unroll / below, 1), names_,
+                     [&](const Ranged& value) {
+                       std::vector<Ranged> next = inner;
+                       next.push_back(value);
+                       return nest(std::move(next));
+                     });
+  };
+  return nest({});
+}
+
+BodyContext Writer::context_at(const PartStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
+                               const Expr& slot) const {
+  BodyContext context;
+  context.program = part_.scop->program.get();
+  context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor); };
+  for (size_t m = 0; m < members_.size(); ++m) {
+    const bool is_along = static_cast<int>(m) == plan_.along;
+    const Ranged value = is_along ? along + poly::ranged(range_along().begin) : members_[m];
+    context.indices[s.statement->indices[static_cast<size_t>(s.shared[m])]] = value;
+  }
+  for (size_t i = 0; i < inner.size(); ++i) {
+    context.indices[s.statement->indices[static_cast<size_t>(s.inner[i])]] = inner[i];
+  }
+  for (const auto& [tensor, buffer] : registers_) context.elements[tensor] = element(buffer, slot);
+  return context;
+}
+
+NodePtr Writer::instance(const PartStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
+                         const Expr& slot) {
+  const BodyContext context = context_at(s, along, inner, slot);
+  const auto held = context.elements.find(s.statement->tensor);
+  if (held == context.elements.end()) return statement_body(*s.statement, context);
+  Expr value = statement_value(*s.statement, context);
+  if (s.statement->kind == poly::Statement::Kind::kUpdate) value = combine(s.statement->assign, held->second, value);
+  const Halide::Type type = held->second.type();
+  if (value.type() != type) value = hi::Cast::make(type, value);
+  return make_node(tile::Store{registers_.at(s.statement->tensor).name, {slot}, value});
+}
+
+tile::Kernel Writer::run(const std::string& name, const Device& device) {
+  kernel_.name = name;
+  kernel_.block = {plan_.threads, plan_.rows, 1};
+  find_held();
+  choose_grid(device);
+  kernel_.body = vectorize(guarded(row_exists_, along_the_block()), *part_.scop->program, names_);
+  declare_uses(kernel_, *part_.scop->program);
+  return std::move(kernel_);
+}
+
+}  // namespace
+
+tile::Kernel elements(const Part& part, const ElementsPlan& plan, const Device& device, const std::string& name) {
+  return Writer(part, plan).run(name, device);
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,348 @@
+#include "tc/gpu/strategy/map.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "tc/gpu/lower/declare_tensors.h"
+#include "tc/gpu/lower/element_moves.h"
+#include "tc/gpu/lower/translate.h"
+#include "tc/gpu/mapping/fused_group.h"
+#include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/strategy/classic/classic.h"
+#include "tc/gpu/strategy/contraction/kernel.h"
+#include "tc/gpu/strategy/elements/pointwise.h"
+#include "tc/gpu/strategy/pieces.h"
+#include "tc/gpu/strategy/rows/row_reduction.h"
+#include "tc/gpu/strategy/scatter/atomic_scatter.h"
+#include "tc/gpu/strategy/scatter/atomic_sums.h"
+#include "tc/gpu/verbs/fission.h"
+#include "tc/gpu/verbs/partition_launches.h"
+#include "tc/poly/band_ref.h"
+#include "tc/poly/isl_ext.h"
+#include "tc/poly/restricted.h"
+#include "tc/poly/schedule.h"
+#include "tc/support/identifier.h"
+#include "tc/tile/promise.h"
+#include "tc/tile/shared_divisors.h"
+
+namespace tc::gpu {
+namespace {
+
+std::string kernel_name(const poly::Scop& scop, size_t number) {
+  return fmt::format("{}_{}", identifier_of(scop.program->name), number);
+}
+
+/// Which launches run each statement.
+std::map<std::string, int> launch_of_statements(const std::vector<Kernel>& kernels) {
+  std::map<std::string, int> result;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    for (const isl::set& set : poly::sets_of(poly::node_domain(kernels[k].scop.schedule.root()))) {
+      result[poly::tuple_name(set)] = static_cast<int>(k);
+    }
+  }
+  return result;
+}
+
+/// What has been mapped so far, and which launches go backwards.
+struct Progress {
+  Mapping mapping;
+  std::set<size_t> backwards;
+};
+
+Launch launch_of(const poly::Scop& part, tile::Kernel code, Recipe recipe, options::MappingOptions chosen) {
+  Kernel kernel;
+  kernel.scop = part;
+  kernel.grid = code.grid;
+  kernel.block = code.block;
+  kernel.recipe = recipe;
+  kernel.chosen = std::move(chosen);
+  return {std::move(kernel), std::move(code)};
+}
+
+/// Whether a part should go through its elements from the end: if the last launch before that had a large tensor in
+/// hand which the part reads went through it from the beginning.
+bool should_go_backwards(const Part& part, const Progress& before) {
+  constexpr int64_t kCachedBytes = int64_t{16} << 20;
+  const ir::Program& program = *part.scop->program;
+  for (size_t k = before.mapping.kernels.size(); k-- > 0;) {
+    for (const tile::Tensor& tensor : before.mapping.program.kernels[k].tensors) {
+      if (tensor.elements() * tensor.type.bytes() < kCachedBytes) continue;
+      const bool is_read = std::any_of(part.statements.begin(), part.statements.end(), [&](const PartStatement& s) {
+        const auto reads = ir::reads_in(program, s.statement->value);
+        return std::any_of(reads.begin(), reads.end(), [&](const auto* call) { return call->name == tensor.name; });
+      });
+      if (is_read) return before.backwards.count(k) == 0;
+    }
+  }
+  return false;
+}
+
+/// The part by the first recipe that fits it and does as the options say; else why there is none.
+std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
+                                const std::string& name, const Progress& before, Reasons& reasons) {
+  if (!takes_recipes(options)) return std::nullopt;
+  if (options.shared_depth) {
+    reasons.push_back("'shared_depth' asks for a contraction or the classic mapping");
+    return std::nullopt;
+  }
+  if (const std::optional<Part> part = part_of(scop)) {
+    if (auto plan = plan_elements(*part, options, device, reasons)) {
+      plan->backwards = should_go_backwards(*part, before);
+      Launch launch = launch_of(scop, elements(*part, *plan, device, name), Recipe::kElements,
+                                following(options, options_of(*plan, *part)));
+      launch.backwards = plan->backwards;
+      return launch;
+    }
+    if (const auto plan = options.strict ? std::nullopt : plan_rows(*part, options, device, reasons)) {
+      return launch_of(scop, rows(*part, *plan, device, name), Recipe::kRows,
+                       following(options, options_of(*plan, *part)));
+    }
+  }
+  if (const auto plan = plan_scatter(scop, options, device, reasons)) {
+    return launch_of(scop, scatter(scop, *plan, name), Recipe::kScatter, following(options, options_of(*plan)));
+  }
+  return std::nullopt;
+}
+
+/// The launches of one part: itself, or, where that lets recipes fit, its statements apart.
+Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const options::MappingOptions& options,
+                                            const Device& device) {
+  const auto fits = [&](const poly::Scop& scop) {
+    Reasons reasons;
+    return by_recipe(scop, options, device, "", {}, reasons).has_value();
+  };
+  const bool may_separate = takes_recipes(options) && !options.shared_depth && !options.outer_schedule_options.fusion;
+  const bool is_worth =
+      options.split_reduction.value_or(1) > 1 || is_worth_launches(part, device) || waits_for_updates(part);
+  if (may_separate && is_worth && !fits(part)) {
+    TC_TRY(apart, separate(part, options.outer_schedule_options, fits));
+    if (!apart.empty()) return apart;
+  }
+  return std::vector<poly::Scop>{part};
+}
+
+Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const options::MappingOptions& options,
+                           const Device& device, Reasons& reasons) {
+  for (const poly::Scop& part : cut(scheduled)) {
+    TC_TRY(launches, launches_of(part, options, device));
+    for (const poly::Scop& one : launches) {
+      Mapping& mapping = done.mapping;
+      const std::string name = kernel_name(scheduled, mapping.kernels.size());
+      std::optional<Launch> launch = by_recipe(one, options, device, name, done, reasons);
+      if (!launch) launch = classic(one, options, device, name);
+      if (launch->backwards) done.backwards.insert(mapping.kernels.size());
+      mapping.program.kernels.push_back(std::move(launch->code));
+      mapping.kernels.push_back(std::move(launch->kernel));
+    }
+  }
+  return {};
+}
+
+void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piece,
+                     const options::MappingOptions& options, const Device& device) {
+  const std::string name = kernel_name(scop, mapping.kernels.size());
+  poly::Scop part = scop;
+  part.schedule = piece.scop.schedule;
+  Launch launch = launch_of(part, contraction_kernel(scop, *piece.contraction, *piece.plan, name), Recipe::kContraction,
+                            following(options, options_of(*piece.plan)));
+  launch.kernel.planned_us = piece.plan->cycles / (1e3 * device.gigahertz);
+  mapping.program.kernels.push_back(std::move(launch.code));
+  mapping.kernels.push_back(std::move(launch.kernel));
+}
+
+/// Some statements as launches of their own.
+Result<Mapping> mapped_alone(const poly::Scop& scop, const std::vector<std::string>& statements,
+                             const options::MappingOptions& options, const Device& device) {
+  Progress done;
+  if (statements.empty()) return std::move(done.mapping);
+  TC_TRY(scheduled, poly::schedule(poly::restricted(scop, statements), options.outer_schedule_options));
+  poly::Scop part = scop;
+  part.schedule = scheduled.schedule;
+  Reasons reasons;
+  TC_TRY_VOID(add_scheduled(done, part, options, device, reasons));
+  return std::move(done.mapping);
+}
+
+void add_estimates(Mapping& mapping, const Device& device) {
+  mapping.estimates.clear();
+  for (size_t k = 0; k < mapping.kernels.size(); ++k) {
+    mapping.estimates.push_back(estimate(mapping.program.kernels[k], device, mapping.kernels[k].planned_us));
+  }
+}
+
+/// The same with a pair of launches as AtomicSums says.
+Result<Mapping> with_atomic_sums(const Mapping& mapping, const AtomicSums& sums, const poly::Scop& scop,
+                                 const options::MappingOptions& options, const Device& device) {
+  Mapping result;
+  const auto add = [&](const Kernel& kernel, tile::Kernel code) {
+    code.name = kernel_name(scop, result.kernels.size());
+    result.kernels.push_back(kernel);
+    result.program.kernels.push_back(std::move(code));
+  };
+  const auto add_alone = [&](const std::vector<std::string>& statements) -> Result<void> {
+    TC_TRY(alone, mapped_alone(scop, statements, options, device));
+    for (size_t k = 0; k < alone.kernels.size(); ++k) add(alone.kernels[k], alone.program.kernels[k]);
+    return {};
+  };
+  result.program.name = mapping.program.name;
+  for (size_t k = 0; k < mapping.kernels.size(); ++k) {
+    Kernel kernel = mapping.kernels[k];
+    const tile::Kernel& code = mapping.program.kernels[k];
+    if (k == sums.last) {
+      TC_TRY_VOID(add_alone(sums.after));
+    } else if (k == sums.parts) {
+      TC_TRY_VOID(add_alone(sums.before));
+      std::vector<std::string> together;
+      for (const PartialSum& sum : sums.sums) together.push_back(sum.together);
+      kernel.scop.schedule = poly::sequence(kernel.scop.schedule, poly::restricted(scop, together).schedule);
+      kernel.chosen.atomic_reduction = true;
+      add(kernel, with_updates(code, sums, *scop.program));
+    } else {
+      add(kernel, code);
+    }
+  }
+  add_estimates(result, device);
+  return result;
+}
+
+/// Lets blocks update results themselves where the options ask for it, or, if they are silent, where that is estimated
+/// to be worth results that differ in their last bits from run to run.
+Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
+                                  const options::MappingOptions& others, const Device& device) {
+  constexpr double kShare = 0.05, kLeastUs = 2;  // of what estimates tell apart
+  add_estimates(mapping, device);
+  bool any = false;
+  for (size_t last = 0; !options.strict && options.atomic_reduction.value_or(true) && last < mapping.kernels.size();) {
+    const std::optional<AtomicSums> sums = find_atomic_sums(scop, mapping.kernels, mapping.program.kernels, last);
+    ++last;
+    if (!sums) continue;
+    TC_TRY(changed, with_atomic_sums(mapping, *sums, scop, others, device));
+    const double saved = estimated_us(mapping) - estimated_us(changed);
+    if (!options.atomic_reduction && saved < std::max(kLeastUs, kShare * estimated_us(mapping))) continue;
+    mapping = std::move(changed);
+    any = true;
+    last = 0;
+  }
+  if (options.atomic_reduction.value_or(false) && !any) {
+    return fail("'atomic_reduction' is true, but {}",
+                options.strict ? "sums of strict kernels keep their order"
+                               : "no launch combines partial results that a recipe's launch stores");
+  }
+  return mapping;
+}
+
+Result<Mapping> map_within_budget(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
+                                  bool element_aligned) {
+  Progress done;
+  Mapping& mapping = done.mapping;
+  mapping.program.name = scop.program->name;
+  Pieces cut = cut_out_contractions(scop, options, device);
+  // Sizes and copies are those of the contractions, where there are any.
+  options::MappingOptions others = options;
+  if (std::any_of(cut.pieces.begin(), cut.pieces.end(), [](const Piece& p) { return p.contraction.has_value(); })) {
+    others.tile = others.register_tile = others.map_to_threads = {};
+    others.unroll = others.copy_stages = others.shared_depth = std::nullopt;
+  }
+  for (const Piece& piece : cut.pieces) {
+    if (piece.contraction) {
+      add_contraction(mapping, scop, piece, options, device);
+      continue;
+    }
+    TC_TRY(scheduled, poly::schedule(piece.scop, options.outer_schedule_options));
+    poly::Scop part = scop;
+    part.schedule = scheduled.schedule;
+    TC_TRY_VOID(add_scheduled(done, part, others, device, cut.reasons));
+  }
+  TC_TRY_VOID(check_followed(options, mapping.kernels, cut.reasons));
+  TC_TRY(updated, update_by_atomics(std::move(mapping), scop, options, others, device));
+  mapping = std::move(updated);
+  mapping.edges = edges_between(scop, mapping.kernels);
+  mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
+  if (element_aligned) mapping.program = element_moves(std::move(mapping.program));
+  mapping.program = tile::share_divisors(std::move(mapping.program));
+  mapping.program =
+      tile::promise(std::move(mapping.program), {.readonly_cache = options.use_readonly_cache.value_or(true)});
+  return std::move(mapping);
+}
+
+}  // namespace
+
+double estimated_us(const Mapping& mapping) {
+  double us = 0;
+  for (const Estimate& estimate : mapping.estimates) us += estimate.us;
+  return us;
+}
+
+std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel>& kernels) {
+  const std::map<std::string, int> launches = launch_of_statements(kernels);
+  std::vector<Edge> edges;
+  for (const isl::map& flow : poly::maps_of(scop.dependences.flow)) {
+    const auto from = launches.find(poly::domain_name(flow)), to = launches.find(poly::range_name(flow));
+    if (from == launches.end() || to == launches.end() || from->second == to->second) continue;
+    const Edge edge{scop.statement(from->first).tensor, from->second, to->second};
+    if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
+  }
+  return edges;
+}
+
+std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector<tile::Kernel>& kernels) {
+  std::vector<tile::Tensor> result;
+  for (const ir::Tensor& tensor : scop.program->tensors) {
+    if (tensor.role != ir::Role::kTemporary) continue;
+    const bool used = std::any_of(kernels.begin(), kernels.end(), [&](const tile::Kernel& kernel) {
+      return std::any_of(kernel.tensors.begin(), kernel.tensors.end(),
+                         [&](const tile::Tensor& t) { return t.name == tensor.name; });
+    });
+    if (used) result.push_back(global_tensor(tensor, true));
+  }
+  return result;
+}
+
+Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
+                    bool element_aligned) {
+  TC_TRY_VOID(check_limits(options, device));
+  return poly::within_budget(*scop.context, [&] { return map_within_budget(scop, options, device, element_aligned); });
+}
+
+namespace {
+
+/// The options as text, on one line.
+std::string options_line(const options::MappingOptions& options) {
+  std::string line;
+  for (const char c : options::to_text(options)) {
+    const bool space = c == '\n' || c == ' ';
+    if (!space || (!line.empty() && line.back() != ' ')) line += space ? ' ' : c;
+  }
+  if (line.empty()) return line;
+  line.pop_back();
+  return fmt::format("  options: {}\n", line);
+}
+
+}  // namespace
+
+std::string report(const Mapping& mapping) {
+  std::string text;
+  for (size_t k = 0; k < mapping.kernels.size(); ++k) {
+    const Kernel& kernel = mapping.kernels[k];
+    const int barriers = count_barriers(mapping.program.kernels[k]);
+    const std::vector<std::string> runs = poly::statements_at(kernel.scop, kernel.scop.schedule.root());
+    text += fmt::format("kernel {}: grid ({}), block ({}), {} barrier{}, runs {}\n", mapping.program.kernels[k].name,
+                        fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "), barriers, barriers == 1 ? "" : "s",
+                        fmt::join(runs, ", "));
+    const Estimate& e = mapping.estimates[k];
+    text += fmt::format(
+        "  estimate: {:.3g} us, limited by {}; {:.3g} MB of memory, {:.3g} MFLOP, {:.2g} waves, {:.0f} % of "
+        "the threads\n",
+        e.us, e.limit(), e.bytes / 1e6, e.operations / 1e6, e.waves, 100 * e.occupancy);
+    text += options_line(kernel.chosen);
+  }
+  for (const Edge& edge : mapping.edges) {
+    text += fmt::format("edge {}: {} to {}, through global memory\n", edge.tensor,
+                        mapping.program.kernels[static_cast<size_t>(edge.from)].name,
+                        mapping.program.kernels[static_cast<size_t>(edge.to)].name);
+  }
+  return text;
+}
+
+}  // namespace tc::gpu

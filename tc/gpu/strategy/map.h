@@ -1,0 +1,61 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tc/gpu/atoms/device.h"
+#include "tc/gpu/cost/estimate.h"
+#include "tc/gpu/mapping/kernel.h"
+#include "tc/options/mapping.h"
+#include "tc/support/result.h"
+#include "tc/tile/program.h"
+
+namespace tc::gpu {
+
+/// A value that goes from one launch to a later one through global memory.
+struct Edge {
+  std::string tensor;
+  int from = 0;  ///< number of the launch
+  int to = 0;
+  bool operator==(const Edge&) const = default;
+};
+
+/// A def on a GPU, and what was decided on the way.
+struct Mapping {
+  std::vector<Kernel> kernels;
+  std::vector<Estimate> estimates;  ///< per kernel
+  std::vector<Edge> edges;
+  tile::Program program;
+};
+
+/// Schedules, cuts into kernels, and makes each of them by the first recipe that fits it: a contraction (contraction/),
+/// threads with elements of their own (elements/), rows that threads share (rows/), atomic updates (scatter/), or the
+/// classic strategy (classic/), which serves every program: maps to blocks and threads, places barriers.
+/// Options that say how loops are cut or dealt out leave the recipes that do exactly so; what none does is mapped by
+/// the last, which follows tiles, threads and blocks of any number.
+///
+/// The parts of the schedule that share no loop become launches of their own, in order, where they have blocks; parts
+/// that one block runs join the launch before them, if that is one block's too. Temporaries that are not held in
+/// registers are workspace. Tensors are dense and row-major; with `element_aligned` they are aligned to their elements
+/// only, and no vector goes from or to the caller's (lower/element_moves.h).
+/// `scop` is that of from_ir(). Errors: options out of the device's limits, or that no kernel follows; the context's
+/// budget.
+Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device = {},
+                    bool element_aligned = false);
+
+/// What later launches read of earlier ones.
+std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel>& kernels);
+
+/// Temporaries that some launch keeps in global memory.
+std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector<tile::Kernel>& kernels);
+
+/// What all launches of a mapping are expected to take, in microseconds.
+double estimated_us(const Mapping& mapping);
+
+/// For each kernel what it runs, the estimate, and the options that ask for it; a line for each edge.
+///     kernel mlp_0: grid (4, 1, 1), block (256, 1, 1), 2 barriers, runs S0, S1
+///       estimate: 2.12 us, limited by instructions; 0.59 MB of memory, 16.8 MFLOP, 0.03 waves, 12 % of the threads
+///       options: tile: [32, 32, 16] map_to_threads: [16, 16, 1] register_tile: [2, 2] copy_stages: 3
+std::string report(const Mapping& mapping);
+
+}  // namespace tc::gpu

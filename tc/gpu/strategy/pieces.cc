@@ -1,0 +1,66 @@
+#include "tc/gpu/strategy/pieces.h"
+
+#include <algorithm>
+
+#include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/verbs/partition_launches.h"
+#include "tc/poly/isl_ext.h"
+#include "tc/poly/restricted.h"
+
+namespace tc::gpu {
+namespace {
+
+/// The statements [first, last) of a Scop.
+poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
+  std::vector<std::string> statements;
+  for (size_t s = first; s < last; ++s) statements.push_back(scop.statements[s].id);
+  return poly::restricted(scop, statements);
+}
+
+}  // namespace
+
+Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
+  Pieces result;
+  std::vector<Piece>& pieces = result.pieces;
+  const auto planned = [&](const Contraction& contraction) {
+    Result<ContractionPlan> plan = plan_contraction(contraction, options, device);
+    if (!plan) result.reasons.push_back(plan.error().diagnostics().at(0).message);
+    return plan ? std::optional(*std::move(plan)) : std::nullopt;
+  };
+  size_t other = 0;  // the first statement that is in no piece yet
+  const auto close = [&](size_t last) {
+    if (other < last) pieces.push_back({between(scop, other, last), {}, {}});
+    other = last;
+  };
+  const bool contractions = takes_contractions(options);
+  if (contractions) {
+    std::optional<Contraction> whole = rearrangement_of(scop);
+    std::optional<ContractionPlan> plan;
+    if (whole) plan = planned(*whole);
+    if (plan) {
+      pieces.push_back({scop, std::move(whole), std::move(plan)});
+      return result;
+    }
+  }
+  const bool free = takes_recipes(options) && !options.outer_schedule_options.fusion;
+  const std::vector<size_t> cuts = free ? sensible_cuts(scop, device) : std::vector<size_t>();
+  for (size_t s = 0; s < scop.statements.size(); ++s) {
+    if (std::count(cuts.begin(), cuts.end(), s) > 0) close(s);
+    std::optional<Contraction> contraction = contractions ? contraction_at(scop, s) : std::nullopt;
+    if (!contraction) continue;
+    std::optional<ContractionPlan> plan = planned(*contraction);
+    if (!plan) continue;
+    close(s);
+    other = contraction->last;
+    pieces.push_back({between(scop, s, other), std::move(contraction), std::move(plan)});
+    s = other - 1;
+  }
+  if (pieces.empty()) {
+    pieces.push_back({scop, {}, {}});
+  } else {
+    close(scop.statements.size());
+  }
+  return result;
+}
+
+}  // namespace tc::gpu

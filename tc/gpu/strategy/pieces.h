@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/strategy/contraction/plan.h"
+
+namespace tc::gpu {
+
+/// Statements of a def, neighbours in program order, that one strategy maps.
+struct Piece {
+  poly::Scop scop;                         ///< the instances and dependences of these statements alone
+  std::optional<Contraction> contraction;  ///< absent: some other recipe
+  std::optional<ContractionPlan> plan;     ///< of the contraction
+};
+
+struct Pieces {
+  std::vector<Piece> pieces;
+  Reasons reasons;  ///< why contractions that there are have no plan
+};
+
+/// Takes the contractions out of a def, and cuts it where launches should begin (sensible_cuts()). Pieces run one after
+/// the other: no order is changed between them. Options that leave only the classic strategy keep all in one piece.
+Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device);
+
+}  // namespace tc::gpu

@@ -1,0 +1,37 @@
+#include "tc/gpu/strategy/prepare.h"
+
+#include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/rewrite/flatten_dims.h"
+#include "tc/gpu/rewrite/gather_rows.h"
+#include "tc/gpu/rewrite/recompute.h"
+#include "tc/gpu/rewrite/reduction_lanes.h"
+#include "tc/gpu/rewrite/variance_split.h"
+#include "tc/gpu/strategy/contraction/contraction.h"
+#include "tc/gpu/strategy/contraction/parts.h"
+
+namespace tc::gpu {
+
+Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device) {
+  const auto none = [&]() -> Result<void> {
+    if (options.split_reduction.value_or(1) == 1) return {};
+    return fail("'split_reduction' is {}, but {} cut no reduction into parts", *options.split_reduction,
+                options.strict ? "strict kernels" : "the classic mapping's kernels");
+  };
+  if (options.strict || !takes_recipes(options)) {
+    TC_TRY_VOID(none());
+    return Prepared{options.strict ? std::move(program) : split_reductions(std::move(program), device), options};
+  }
+  program = recompute_temporaries(std::move(program), device.instances_of_launch / 4);
+  if (takes_contractions(options)) {
+    program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
+  }
+  program = collapse_dimensions(std::move(program));
+  const ChooseParts choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {
+    return contraction_parts(whole, statement, reduction, options, device);
+  };
+  if (options.split_reduction) return split_into_parts(std::move(program), options, device, choose);
+  Merged merged = merge_moments(std::move(program), device);
+  return split_into_parts(std::move(merged.program), options, device, choose, merged.over_parts);
+}
+
+}  // namespace tc::gpu

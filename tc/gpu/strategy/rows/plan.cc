@@ -1,0 +1,400 @@
+#include "tc/gpu/strategy/rows/plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <numeric>
+
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/specialise.h"
+#include "tc/support/round.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kBlockThreads = 256;
+constexpr int64_t kMostLanes = 1024;
+constexpr int64_t kVectorsInFlight = 4;
+constexpr int64_t kHeldBytes = 256;     ///< of a thread's registers
+constexpr int64_t kBusyThreads = 1024;  ///< of a processor
+
+std::vector<ir::Range> inner_ranges(const PartStatement& s) {
+  std::vector<ir::Range> ranges;
+  for (const int i : loops_of(s)) ranges.push_back(s.ranges[static_cast<size_t>(i)]);
+  return ranges;
+}
+
+std::optional<RowWork> work_of(const PartStatement& s) {
+  const std::vector<int> loops = loops_of(s);
+  if (loops.empty()) return RowWork::kOnce;
+  const auto reductions = std::count_if(loops.begin(), loops.end(),
+                                        [&](int i) { return s.statement->is_reduction[static_cast<size_t>(i)]; });
+  if (reductions == 0) return RowWork::kElements;
+  const bool all = static_cast<size_t>(reductions) == loops.size();
+  return all && s.statement->kind == poly::Statement::Kind::kUpdate ? std::optional(RowWork::kReduce) : std::nullopt;
+}
+
+/// Subscripts as functions of the shared members and of the loops inside, by their numbers: what another statement,
+/// which names its indices otherwise, accesses at the same place.
+using Signature = std::vector<Expr>;
+
+std::string loop_name(size_t loop) { return fmt::format("loop {}", loop); }
+
+Signature signature_of(const PartStatement& s, const std::vector<Expr>& subscripts) {
+  const std::vector<int> loops = loops_of(s);
+  std::map<std::string, Expr> known;
+  for (size_t m = 0; m < s.shared.size(); ++m) {
+    known[s.statement->indices[static_cast<size_t>(s.shared[m])]] = index_variable(fmt::format("member {}", m));
+  }
+  for (const int i : s.inner) {
+    const ir::Range& range = s.ranges[static_cast<size_t>(i)];
+    const auto loop = static_cast<size_t>(std::find(loops.begin(), loops.end(), i) - loops.begin());
+    known[s.statement->indices[static_cast<size_t>(i)]] =
+        range.extent == 1 ? index_constant(range.begin) : index_variable(loop_name(loop));
+  }
+  Signature result;
+  for (const Expr& e : subscripts) result.push_back(hi::simplify(hi::substitute(known, e)));
+  return result;
+}
+
+bool is_same(const Signature& a, const Signature& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                    [](const Expr& x, const Expr& y) { return hi::equal(x, y); });
+}
+
+/// How many subscripts depend on loops.
+int64_t count_loops(const Signature& signature, size_t loops) {
+  return std::count_if(signature.begin(), signature.end(), [&](const Expr& e) {
+    for (size_t l = 0; l < loops; ++l) {
+      if (hi::expr_uses_var(e, loop_name(l))) return true;
+    }
+    return false;
+  });
+}
+
+/// Whether each subscript is a member, a loop or a number.
+bool is_plain(const Signature& signature) {
+  return std::all_of(signature.begin(), signature.end(),
+                     [](const Expr& e) { return e.as<hi::Variable>() != nullptr || hi::as_const_int(e) != nullptr; });
+}
+
+/// Whether the statement reads the tensor only where a condition holds (R6).
+bool reads_under_condition(const PartStatement& s, const std::string& tensor) {
+  return reads(s.statement->value, [&](const hi::Call* call) {
+    return call->is_intrinsic(hi::Call::if_then_else) &&
+           reads(call, [&](const hi::Call* inner) { return inner->name == tensor; });
+  });
+}
+
+struct Use {
+  const PartStatement* statement;
+  std::string tensor;
+  const std::vector<Expr>* subscripts;
+  bool is_write;
+};
+
+/// All accesses, in the order in which they happen.
+std::vector<Use> uses_of(const Part& part) {
+  std::vector<Use> result;
+  for (const PartStatement& s : part.statements) {
+    std::vector<Expr> values = s.statement->subscripts;
+    values.push_back(s.statement->value);
+    for (const Expr& e : values) {
+      for (const hi::Call* read : ir::reads_in(*part.scop->program, e))
+        result.push_back({&s, read->name, &read->args, false});
+    }
+    result.push_back({&s, s.statement->tensor, &s.statement->subscripts, true});
+  }
+  return result;
+}
+
+class Planner {
+ public:
+  Planner(const Part& part, const options::MappingOptions& options, const Device& device, Reasons& reasons)
+      : part_(part), options_(options), device_(device), reasons_(reasons), uses_(uses_of(part)) {}
+
+  std::optional<RowsPlan> plan() {
+    for (const PartStatement& s : part_.statements) {
+      const std::optional<RowWork> work = work_of(s);
+      if (!work) return std::nullopt;
+      plan_.work.push_back(*work);
+      longest_ = std::max(longest_, s.inner_size());
+    }
+    if (std::count(plan_.work.begin(), plan_.work.end(), RowWork::kReduce) == 0) return std::nullopt;
+    if (has_elements_apart() || !find_tensors() || !choose_vector(true)) return std::nullopt;
+    choose_lanes();
+    if (!plan_.holds_elements) {
+      choose_vector(false);
+      choose_lanes();
+    }
+    choose_beside();
+    choose_rows();
+    if (const std::string fault = fault_of_wish(); !fault.empty()) {
+      reasons_.push_back(fault);
+      return std::nullopt;
+    }
+    plan_.unroll = options_.unroll.value_or(plan_.unroll);
+    return blocks() <= device_.grid[0] ? std::optional(plan_) : std::nullopt;
+  }
+
+ private:
+  bool has_elements_apart() const;
+  bool find_tensors();
+  bool add(const std::string& tensor);
+  bool choose_vector(bool holds_elements);
+  bool stays_in_registers(const std::string& tensor) const;
+  void choose_lanes();
+  void choose_beside();
+  void choose_rows();
+  int64_t rows_of_all() const;
+  int64_t blocks() const;
+  std::string fault_of_wish() const;
+  bool is_read_again(const std::string& tensor) const;
+  int64_t held_bytes(int64_t lanes) const;
+
+  const Part& part_;
+  const options::MappingOptions& options_;
+  const Device& device_;
+  Reasons& reasons_;
+  std::vector<Use> uses_;
+  RowsPlan plan_;
+  int64_t longest_ = 1;
+};
+
+/// Whether there is much to do for elements that no reduction goes through: of the row they need nothing but its
+/// results, and in a launch of their own there are more threads for them.
+bool Planner::has_elements_apart() const {
+  constexpr int64_t kLaunches = 8;
+  if (!options_.map_to_threads.empty() || options_.outer_schedule_options.fusion) return false;
+  for (size_t i = 0; i < part_.statements.size(); ++i) {
+    const PartStatement& s = part_.statements[i];
+    if (plan_.work[i] != RowWork::kElements || s.inner_size() < kLaunches * device_.instances_of_launch / rows_of_all())
+      continue;
+    bool apart = true;
+    for (size_t j = 0; j < part_.statements.size(); ++j) {
+      apart = apart && (plan_.work[j] != RowWork::kReduce || !same_loops(s, part_.statements[j]));
+    }
+    if (apart) return true;
+  }
+  return false;
+}
+
+/// Whether lanes would read an element of an input twice.
+bool Planner::is_read_again(const std::string& tensor) const {
+  std::vector<const PartStatement*> readers;
+  for (const Use& use : uses_) {
+    if (use.tensor == tensor && !loops_of(*use.statement).empty()) readers.push_back(use.statement);
+  }
+  return std::adjacent_find(readers.begin(), readers.end(), std::not_equal_to<>()) != readers.end();
+}
+
+/// Gives lanes a tensor whose accesses are all at the same subscripts; false if they are not.
+bool Planner::add(const std::string& tensor) {
+  RowTensor found;
+  std::optional<Signature> first;
+  std::vector<ir::Range> ranges;
+  for (const Use& use : uses_) {
+    if (use.tensor != tensor) continue;
+    if (reads_under_condition(*use.statement, tensor)) return false;
+    for (const Expr& e : *use.subscripts) {
+      if (reads_tensor(*part_.scop->program, e)) return false;
+    }
+    const Signature signature = signature_of(*use.statement, *use.subscripts);
+    const int64_t loops = count_loops(signature, loops_of(*use.statement).size());
+    const bool of_elements = loops > 0;
+    if (!first) {
+      first = signature;
+      found.user = use.statement;
+      found.subscripts = use.subscripts;
+      found.of_elements = of_elements;
+      ranges = inner_ranges(*use.statement);
+    }
+    if (!is_same(signature, *first) || (of_elements && inner_ranges(*use.statement) != ranges)) return false;
+    const bool updates = use.is_write && use.statement->statement->kind == poly::Statement::Kind::kUpdate;
+    found.read_before = found.read_before || (!found.written && (!use.is_write || updates));
+    found.written = found.written || use.is_write;
+    // One element for each instance: no two lanes may write the same.
+    const bool elements = *work_of(*use.statement) == RowWork::kElements;
+    const size_t all = elements ? loops_of(*use.statement).size() : 0;
+    if (use.is_write && (!is_plain(signature) || static_cast<size_t>(loops) != all)) return false;
+  }
+  plan_.tensors.emplace(tensor, found);
+  return true;
+}
+
+/// What is written must belong to lanes; what is read again may.
+bool Planner::find_tensors() {
+  for (const Use& use : uses_) {
+    if (plan_.tensors.count(use.tensor) > 0) continue;
+    if (part_.writes(use.tensor)) {
+      if (!add(use.tensor)) return false;
+    } else if (is_read_again(use.tensor)) {
+      add(use.tensor);
+    }
+  }
+  // A reduction's partial results know nothing of what its element holds.
+  for (const Use& use : uses_) {
+    if (!use.is_write && use.tensor == use.statement->statement->tensor &&
+        *work_of(*use.statement) == RowWork::kReduce) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/// Whether a tensor of elements is never in memory, if lanes hold theirs.
+bool Planner::stays_in_registers(const std::string& tensor) const {
+  const auto found = plan_.tensors.find(tensor);
+  return found != plan_.tensors.end() && found->second.of_elements && !found->second.read_before &&
+         !part_.is_seen_outside(tensor);
+}
+
+/// The widest vectors along the last inner loop; false if some tensor's neighbours lie apart.
+bool Planner::choose_vector(bool holds_elements) {
+  int64_t bytes = 1, divisor = 0;
+  bool aligned = true;
+  for (const Use& use : uses_) {
+    const PartStatement& s = *use.statement;
+    const std::vector<int> loops = loops_of(s);
+    if (loops.empty()) continue;
+    const auto last = static_cast<size_t>(loops.back());
+    const std::string& index = s.statement->indices[last];
+    divisor = std::gcd(std::gcd(divisor, s.ranges[last].extent), s.ranges[last].begin);
+    for (size_t d = 0; d < use.subscripts->size(); ++d) {
+      const Expr& e = (*use.subscripts)[d];
+      if (!ir::mentions(e, index)) continue;
+      if (d + 1 < use.subscripts->size()) return false;
+      const ir::Tensor& tensor = part_.scop->program->tensor(use.tensor);
+      const std::optional<int64_t> offset = ir::offset_divisor(e, index);
+      aligned = aligned && offset && !tensor.type.is_bool();
+      divisor = std::gcd(divisor, offset.value_or(0));
+      if (holds_elements && stays_in_registers(use.tensor)) continue;
+      bytes = std::max<int64_t>(bytes, tensor.type.bytes());
+      if (tensor.rank() > 1) divisor = std::gcd(divisor, ir::constant_shape(tensor).back());
+    }
+  }
+  plan_.vector = aligned ? kVectorBytes / bytes : 1;
+  while (divisor % plan_.vector != 0) plan_.vector /= 2;
+  return true;
+}
+
+int64_t Planner::held_bytes(int64_t lanes) const {
+  const int64_t elements = (longest_ / plan_.vector + lanes - 1) / lanes * plan_.vector;
+  int64_t bytes = 0;
+  for (const auto& [name, tensor] : plan_.tensors) {
+    if (tensor.of_elements) bytes += elements * part_.scop->program->tensor(name).type.bytes();
+  }
+  return bytes;
+}
+
+/// Few enough that each has several vectors to ask for at once; more where rows are few, or registers would not do.
+void Planner::choose_lanes() {
+  int64_t rows = 1;
+  for (const ir::Range& range : part_.members) rows = std::min(rows * range.extent, int64_t{1} << 40);
+  const int64_t vectors = (longest_ + plan_.vector - 1) / plan_.vector;
+  const auto power = [](int64_t n) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(n))); };
+  const int64_t limit = std::min(kMostLanes, static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(
+                                                 std::min(device_.threads_per_block, device_.block[0])))));
+  plan_.lanes = std::min(power(ceil_div(vectors, kVectorsInFlight)), std::min(kBlockThreads, limit));
+  while (plan_.lanes < std::min(vectors, limit) && rows * plan_.lanes < device_.processors * kBusyThreads)
+    plan_.lanes *= 2;
+  const bool wished = !options_.map_to_threads.empty();
+  if (wished) plan_.lanes = options_.map_to_threads[0];
+  int64_t held = plan_.lanes;
+  while (!wished && held_bytes(held) > kHeldBytes && held < limit) held *= 2;
+  plan_.holds_elements = held_bytes(held) > 0 && held_bytes(held) <= kHeldBytes;
+  if (plan_.holds_elements) plan_.lanes = held;
+}
+
+int64_t Planner::rows_of_all() const {
+  int64_t all = 1;
+  for (const ir::Range& member : part_.members) all *= std::min(member.extent, (INT64_MAX >> 1) / all);
+  return all;
+}
+
+void Planner::choose_beside() {
+  for (size_t m = 0; m < part_.members.size(); ++m) {
+    if (part_.members[m].extent > 1) plan_.beside = static_cast<int>(m);
+  }
+}
+
+void Planner::choose_rows() {
+  if (options_.map_to_threads.size() > 1) plan_.rows = options_.map_to_threads[1];
+  if (plan_.beside < 0 || !options_.map_to_threads.empty()) return;
+  const auto beside = static_cast<size_t>(plan_.beside);
+  const int64_t extent = part_.members[beside].extent;
+  if (beside < options_.tile.size()) {
+    plan_.rows = std::min(options_.tile[beside], extent);
+    return;
+  }
+  const int64_t all = rows_of_all();
+  const int64_t block = std::min(kBlockThreads, device_.threads_per_block);
+  int64_t most = std::min({std::max<int64_t>(block / plan_.lanes, 1), extent, device_.block[1]});
+  while (most > 1 && most * plan_.lanes > 32 && all / most < 2 * device_.processors) most /= 2;
+  plan_.rows = divisor_near(extent, most);
+}
+
+int64_t Planner::blocks() const {
+  if (plan_.beside < 0) return 1;
+  const int64_t extent = part_.members[static_cast<size_t>(plan_.beside)].extent;
+  return rows_of_all() / extent * ((extent + plan_.rows - 1) / plan_.rows);
+}
+
+/// What the options say that the plan is not; empty: nothing.
+std::string Planner::fault_of_wish() const {
+  if (!std::has_single_bit(static_cast<uint64_t>(plan_.lanes))) {
+    return fmt::format("the {} threads of a row are no power of two", plan_.lanes);
+  }
+  if (plan_.lanes * plan_.rows > device_.threads_per_block || plan_.lanes > device_.block[0] ||
+      plan_.rows > device_.block[1]) {
+    return fmt::format("{} rows of {} threads are more than a block may have", plan_.rows, plan_.lanes);
+  }
+  if (options_.map_to_threads.size() > 2 && options_.map_to_threads[2] > 1) return "threads for rows have no z";
+  if (plan_.beside < 0 && plan_.rows > 1) return "there is one row";
+  for (size_t m = 0; m < part_.members.size(); ++m) {
+    const int64_t rows = static_cast<int>(m) == plan_.beside ? plan_.rows : 1;
+    if (m < options_.tile.size() && std::min(options_.tile[m], part_.members[m].extent) != rows) {
+      return fmt::format("a block has {} rows, not {}", rows, options_.tile[m]);
+    }
+    if (m < options_.register_tile.size() && options_.register_tile[m] != 1) {
+      return fmt::format("threads that share rows have a part of a result each, not {}", options_.register_tile[m]);
+    }
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<int> loops_of(const PartStatement& s) {
+  std::vector<int> result;
+  for (const int i : s.inner) {
+    if (s.ranges[static_cast<size_t>(i)].extent > 1) result.push_back(i);
+  }
+  return result;
+}
+
+bool same_loops(const PartStatement& a, const PartStatement& b) { return inner_ranges(a) == inner_ranges(b); }
+
+std::optional<RowsPlan> plan_rows(const Part& part, const options::MappingOptions& options, const Device& device,
+                                  Reasons& reasons) {
+  return Planner(part, options, device, reasons).plan();
+}
+
+options::MappingOptions options_of(const RowsPlan& plan, const Part& part) {
+  options::MappingOptions options;
+  options.map_to_threads = {plan.lanes, plan.rows};
+  for (size_t m = 0; m < part.members.size(); ++m) {
+    options.tile.push_back(static_cast<int>(m) == plan.beside ? plan.rows : 1);
+  }
+  options.register_tile.assign(std::max<size_t>(part.members.size(), 1), 1);
+  options.unroll = plan.unroll;
+  return options;
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,91 @@
+#pragma once
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/mapping/copies.h"
+#include "tc/gpu/strategy/map.h"
+#include "tc/gpu/verbs/split_reduction.h"
+#include "tc/tile/promise.h"
+
+namespace tc::gpu {
+
+/// What a buffer is made of.
+enum class Buffer { kShared, kRegisters };
+
+/// Launches that are written loop by loop: a value, whose verbs take loops by name and give a new one. Each is legal,
+/// or refused with a pair of instances that it would run in the wrong order or at once. It begins as the scheduler
+/// leaves a def: loops that statements share, coincident ones outside, none of them on blocks or threads, all in one
+/// launch.
+class Schedule {
+ public:
+  /// `scop` is that of from_ir(). Errors: the context's budget.
+  static Result<Schedule> create(const poly::Scop& scop, const options::SchedulerOptions& options = {});
+
+  std::vector<std::string> loops() const;
+  const poly::Scop& scop() const { return scop_; }
+  /// The loop nest, with what is bound and with buffers.
+  std::string to_text() const;
+
+  /// The verbs of poly/loop_tree.h. A loop that is bound or that a buffer stands below is refused.
+  Result<Schedule> split(const std::string& loop, int64_t size, const std::string& outer,
+                         const std::string& inner) const;
+  Result<Schedule> fuse(const std::string& outer, const std::string& inner, const std::string& fused) const;
+  Result<Schedule> reorder(const std::vector<std::string>& loops) const;
+  Result<Schedule> distribute(const std::string& loop) const;
+
+  /// The verbs of poly/loop_fusion.h. Loops on blocks or threads stay legal there, or refuse.
+  Result<Schedule> merge(const std::string& first, const std::string& second) const;
+  Result<Schedule> sink(const std::string& name, const std::string& loop) const;
+
+  /// Starts another launch with a loop, or a statement, that stands below no loop. It is then neither merged nor sunk.
+  Result<Schedule> launch(const std::string& name) const;
+  /// Gives parts of a reduction results of their own (verbs/split_reduction.h).
+  Result<Schedule> split_reduction(const std::string& loop, int64_t count, bool cyclic, ReductionLoops& loops) const;
+
+  /// Deals a loop's iterations out. Loops on threads stand right below each other.
+  Result<Schedule> bind(const std::string& loop, Dealt::To to, int axis) const;
+  /// Lets the first warp share the iterations of a reduction to one element, which shuffles combine. The loop is not
+  /// unrolled.
+  Result<Schedule> reduce_by_warp(const std::string& loop) const;
+  /// Lays all iterations of a loop out.
+  Result<Schedule> unroll(const std::string& loop) const;
+  /// The same, with vectors where neighbours in memory are read or written.
+  Result<Schedule> vectorize(const std::string& loop) const;
+  /// Holds what is used of the tensor in an iteration of the loop in a buffer: one of the block's, or of each thread.
+  Result<Schedule> promote(const std::string& tensor, const std::string& loop, Buffer buffer,
+                           const CopyOptions& options = {}) const;
+
+  /// Lets the copies of a promotion to shared memory run ahead of the loop that they stand below: asynchronous, into
+  /// `stages` slots (2 to 8) that its iterations take in turn.
+  Result<Schedule> stage(const std::string& tensor, const std::string& loop, int64_t stages) const;
+
+  /// The launches, with barriers where they are needed, verified. Errors: limits of the device; dependences between
+  /// blocks; what verifier or certificate do not accept, as a sentence of theirs.
+  Result<Mapping> lower(const Device& device, const tile::PromiseOptions& promises = {}) const;
+
+ private:
+  struct Hold {
+    std::string tensor, loop;
+    Buffer buffer;
+    CopyOptions options;
+  };
+  explicit Schedule(poly::Scop scop) : scop_(std::move(scop)) {}
+  Result<Kernel> bound(const poly::Scop& launch, const Device& device) const;
+  Result<Kernel> decided(const poly::Scop& launch, const Device& device) const;
+  Result<std::vector<Kernel>> decided(const Device& device) const;
+  Result<void> check_free(const std::string& loop) const;
+  Result<Schedule> settled(poly::Scop scop) const;
+  Schedule with(poly::Scop scop) const;
+
+  poly::Scop scop_;
+  std::map<std::string, Dealt> bound_;
+  std::set<std::string> by_warp_;
+  std::set<std::string> unrolled_;
+  std::set<std::string> vectors_;  ///< of the unrolled ones
+  std::vector<Hold> holds_;
+};
+
+}  // namespace tc::gpu

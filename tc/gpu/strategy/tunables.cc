@@ -1,0 +1,239 @@
+#include "tc/gpu/strategy/tunables.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <type_traits>
+
+#include "tc/gpu/cost/estimate.h"
+#include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/rewrite/gather_rows.h"
+#include "tc/gpu/strategy/pieces.h"
+#include "tc/gpu/strategy/prepare.h"
+#include "tc/options/mapping_fields.h"
+#include "tc/poly/from_ir.h"
+#include "tc/support/check.h"
+
+namespace tc::gpu {
+namespace {
+
+using Value = std::vector<int64_t>;
+
+void assign(std::optional<int64_t>& field, const Value& value) {
+  field = value.empty() ? std::nullopt : std::optional(value[0]);
+}
+void assign(std::optional<bool>& field, const Value& value) {
+  field = value.empty() ? std::nullopt : std::optional(value[0] != 0);
+}
+void assign(bool& field, const Value& value) { field = !value.empty() && value[0] != 0; }
+void assign(Value& field, const Value& value) { field = value; }
+void assign(options::SchedulerOptions& field, const Value& value) {
+  field.fusion = value.empty() ? std::nullopt : std::optional(static_cast<options::Fusion>(value[0]));
+}
+
+/// Fields with their values, in order of first mention, none twice.
+class Collector {
+ public:
+  void add(const std::string& field, const Value& value) {
+    auto at = std::find_if(found.begin(), found.end(), [&](const Tunable& t) { return t.field == field; });
+    if (at == found.end()) at = found.insert(at, Tunable{field, std::vector<Value>(1)});
+    if (std::find(at->values.begin(), at->values.end(), value) == at->values.end()) at->values.push_back(value);
+  }
+  void add_all(const std::string& field, std::initializer_list<Value> values) {
+    for (const Value& value : values) add(field, value);
+  }
+  std::vector<Tunable> found;
+};
+
+/// A def as map() takes it, and the options with what has been decided on the way.
+struct Prelude {
+  poly::Scop scop;
+  options::MappingOptions options;
+};
+
+Result<Prelude> prelude(const ir::Program& program, const options::MappingOptions& options, const Device& device) {
+  TC_TRY(prepared, prepare(program, options, device));
+  TC_TRY(scop, poly::from_ir(std::make_shared<const ir::Program>(std::move(prepared.program)),
+                             std::make_shared<poly::Context>()));
+  return Prelude{std::move(scop), std::move(prepared.options)};
+}
+
+/// The best plans' options of each contraction of a def.
+std::vector<std::vector<options::MappingOptions>> contraction_options(const poly::Scop& scop,
+                                                                      const options::MappingOptions& options,
+                                                                      const Device& device, size_t count) {
+  std::vector<std::vector<options::MappingOptions>> result;
+  for (const Piece& piece : cut_out_contractions(scop, options, device).pieces) {
+    if (!piece.contraction) continue;
+    result.emplace_back();
+    for (const ContractionPlan& plan : best_plans(*piece.contraction, options, device, count)) {
+      result.back().push_back(options_of(plan));
+    }
+  }
+  return result;
+}
+
+void add_contraction(const std::vector<options::MappingOptions>& best, Collector& to) {
+  constexpr size_t kMost = 24;  // values of a field
+  for (const options::MappingOptions& options : best) {
+    if (to.found.size() >= 3 && to.found[0].values.size() > kMost) break;
+    to.add("tile", options.tile);
+    to.add("register_tile", options.register_tile);
+    to.add("map_to_threads", options.map_to_threads);
+  }
+  to.add_all("copy_stages", {{2}, {3}, {4}, {5}});
+  to.add_all("unroll", {{256}, {1024}, {2048}, {4096}});
+}
+
+void add_elements(const options::MappingOptions& chosen, Collector& to) {
+  to.add_all("map_to_threads", {{64}, {128}, {256}, {512}, {1024}, {32, 2}, {32, 4}, {32, 8}, {64, 4}, {128, 2}});
+  const auto along = std::max_element(chosen.tile.begin(), chosen.tile.end()) - chosen.tile.begin();
+  for (const int64_t elements : {1, 2, 4, 8, 16}) {
+    Value each(chosen.tile.size(), 1);
+    each[static_cast<size_t>(along)] = elements;
+    to.add("register_tile", each);
+  }
+  to.add_all("unroll", {{1}, {2}, {4}, {8}, {16}, {32}});
+}
+
+void add_rows(Collector& to) {
+  for (const int64_t lanes : {8, 16, 32, 64, 128, 256, 512, 1024}) {
+    for (const int64_t rows : {1, 2, 4, 8}) {
+      if (lanes * rows >= 32 && lanes * rows <= 1024) to.add("map_to_threads", {lanes, rows});
+    }
+  }
+  to.add_all("unroll", {{1}, {2}, {4}, {8}, {16}});
+}
+
+void add_scatter(Collector& to) {
+  to.add_all("map_to_threads", {{64}, {128}, {256}, {512}, {1024}});
+  to.add_all("use_shared_memory", {{0}, {1}});
+}
+
+void add_classic(Collector& to) {
+  to.add_all("outer_schedule_options", {{0}, {1}, {2}});
+  to.add_all("tile", {{1},
+                      {4},
+                      {8},
+                      {16},
+                      {32},
+                      {64},
+                      {1, 32},
+                      {4, 32},
+                      {8, 32},
+                      {32, 32},
+                      {16, 64},
+                      {4, 8, 32},
+                      {8, 8, 8},
+                      {16, 16, 16},
+                      {32, 32, 32}});
+  to.add_all("map_to_threads", {{32}, {64}, {128}, {256}, {512}, {32, 4}, {32, 8}, {64, 4}, {16, 16}, {8, 8, 4}});
+  to.add_all("map_to_blocks", {{64}, {256}, {1024}, {32, 32}, {256, 256}});
+  to.add_all("use_private_memory", {{0}, {1}});
+  to.add_all("use_shared_memory", {{0}, {1}});
+}
+
+/// All combinations, or, of too many, every so many-th.
+std::vector<options::MappingOptions> combinations(const std::vector<Tunable>& tunables,
+                                                  const options::MappingOptions& options) {
+  constexpr int64_t kMost = 64, kPrime = 7919;
+  int64_t all = 1;
+  for (const Tunable& t : tunables)
+    all *= std::min<int64_t>(static_cast<int64_t>(t.values.size()), (INT64_MAX >> 1) / all);
+  const int64_t count = std::min(all, kMost);
+  std::vector<options::MappingOptions> result = {options};
+  for (int64_t i = 1; i < count; ++i) {
+    int64_t number = all <= kMost ? i : i * (all / kMost) + i * kPrime % (all / kMost);
+    options::MappingOptions one = options;
+    for (const Tunable& t : tunables) {
+      const auto values = static_cast<int64_t>(t.values.size());
+      one = with(one, t.field, t.values[static_cast<size_t>(number % values)]);
+      number /= values;
+    }
+    result.push_back(std::move(one));
+  }
+  return result;
+}
+
+}  // namespace
+
+options::MappingOptions with(options::MappingOptions options, const std::string& field, const Value& value) {
+  bool known = false;
+  options::visit_fields(options, [&](const char* name, auto& member) {
+    if (field != name) return;
+    assign(member, value);
+    known = true;
+  });
+  TC_CHECK(known, "MappingOptions have no field '{}'", field);
+  return options;
+}
+
+Result<Mapping> map_program(const ir::Program& program, const options::MappingOptions& options, const Device& device,
+                            bool element_aligned) {
+  TC_TRY(before, prelude(program, options, device));
+  return map(before.scop, before.options, device, element_aligned);
+}
+
+Result<std::vector<Tunable>> tunables(const ir::Program& program, const options::MappingOptions& options,
+                                      const Device& device) {
+  constexpr size_t kPlans = 64;
+  TC_TRY(before, prelude(program, options, device));
+  TC_TRY(mapping, map(before.scop, before.options, device));
+  Collector collector;
+  for (const auto& best : contraction_options(before.scop, options, device, kPlans)) add_contraction(best, collector);
+  for (const Kernel& kernel : mapping.kernels) {
+    if (kernel.recipe == Recipe::kElements) add_elements(kernel.chosen, collector);
+    if (kernel.recipe == Recipe::kRows) add_rows(collector);
+    if (kernel.recipe == Recipe::kScatter) add_scatter(collector);
+    if (kernel.recipe == Recipe::kClassic) add_classic(collector);
+  }
+  if (takes_recipes(options) && !options.strict) {
+    collector.add_all("split_reduction", {{1}, {2}, {4}, {8}, {16}, {32}});
+    const options::MappingOptions parts = with(options, "split_reduction", {2});
+    if (map_program(program, with(parts, "atomic_reduction", {1}), device)) {
+      collector.add_all("atomic_reduction", {{0}, {1}});
+    }
+  }
+  collector.add_all("use_readonly_cache", {{0}, {1}});
+  if (takes_contractions(options) &&
+      gather_rows(program, kGatheredBytes, is_contraction).statements.size() > program.statements.size()) {
+    collector.add_all("max_gathered_memory", {{0}, {kGatheredBytes}});
+  }
+  std::erase_if(collector.found, [&](const Tunable& t) {  // what the caller has settled
+    return with(options, t.field, {}) != options;
+  });
+  for (Tunable& t : collector.found) {
+    std::erase_if(t.values, [&](const Value& value) { return !check_limits(with(options, t.field, value), device); });
+  }
+  return collector.found;
+}
+
+Result<std::vector<Candidate>> top(const ir::Program& program, const options::MappingOptions& options,
+                                   const Device& device, size_t count) {
+  std::vector<options::MappingOptions> all = {options};
+  for (const int64_t parts : {1, 2, 4, 8, 16}) {
+    if (options.split_reduction && *options.split_reduction != parts) continue;
+    const options::MappingOptions split = with(options, "split_reduction", {parts});
+    const Result<Prelude> before = prelude(program, split, device);
+    if (!before) continue;
+    for (const auto& best : contraction_options(before->scop, split, device, count)) {
+      for (const options::MappingOptions& chosen : best) all.push_back(following(split, chosen));
+    }
+  }
+  if (all.size() == 1) {
+    TC_TRY(open, tunables(program, options, device));
+    std::erase_if(open, [](const Tunable& t) { return t.field == "use_readonly_cache"; });  // not in the estimate
+    all = combinations(open, options);
+  }
+  std::vector<Candidate> found;
+  for (const options::MappingOptions& one : all) {
+    const Result<Mapping> mapping = map_program(program, one, device);
+    if (mapping) found.push_back({one, estimated_us(*mapping)});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.us < b.us; });
+  if (found.size() > count) found.resize(count);
+  return found;
+}
+
+}  // namespace tc::gpu
