@@ -250,7 +250,7 @@ std::optional<Merge> first_merge(const ir::Program& program) {
 
 }  // namespace
 
-ir::Program collapse_dimensions(ir::Program program) {
+ir::Program flatten_dims(ir::Program program) {
   while (const std::optional<Merge> merge = first_merge(program)) program = applied(std::move(program), *merge);
   return program;
 }

@@ -8,6 +8,6 @@ namespace tc::gpu {
 ///     O(n,c,h,w) = I(n,c,h,w) * s(c)   ==>   O(n,c,h_w) = I(n,c,h_w) * s(c)
 /// for tensors that are indexed by plain (h, w) wherever they are used, over the whole extents. Fewer loops, and longer
 /// ones along memory; tensors stay where they are, row-major. Of a specialised Program.
-ir::Program collapse_dimensions(ir::Program program);
+ir::Program flatten_dims(ir::Program program);
 
 }  // namespace tc::gpu

@@ -174,7 +174,7 @@ std::vector<ir::Statement> Splitter::run() {
 
 }  // namespace
 
-ir::Program split_reductions(ir::Program program, const Device& device) {
+ir::Program reductions_in_lanes(ir::Program program, const Device& device) {
   std::vector<ir::Statement> statements;
   for (const ir::Statement& statement : std::vector<ir::Statement>(program.statements)) {
     const std::optional<Split> split = find_split(program, statement, device);

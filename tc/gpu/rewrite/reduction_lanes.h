@@ -13,6 +13,6 @@ namespace tc::gpu {
 /// A reduction to one element is spread over blocks too, by a part of the range each. For + * min max and any number of
 /// reduction indices, of which the longest is split; extents need not divide. The order is changed, but the same on
 /// every run: where the source's own order is asked for (strict), this pass is left out.
-ir::Program split_reductions(ir::Program program, const Device& device);
+ir::Program reductions_in_lanes(ir::Program program, const Device& device);
 
 }  // namespace tc::gpu

@@ -359,17 +359,17 @@ std::vector<std::string> Merger::run() {
 
 }  // namespace
 
-Merged merge_moments(ir::Program program, const Device& device) {
-  Merged merged{std::move(program), {}};
-  for (size_t i = 0; i < merged.program.statements.size(); ++i) {
-    const std::optional<Moments> moments = moments_at(merged.program, i);
-    const std::optional<Cut> cut = moments ? worthwhile_cut(merged.program, *moments, device) : std::nullopt;
+VarianceSplit split_variances(ir::Program program, const Device& device) {
+  VarianceSplit split{std::move(program), {}};
+  for (size_t i = 0; i < split.program.statements.size(); ++i) {
+    const std::optional<Moments> moments = moments_at(split.program, i);
+    const std::optional<Cut> cut = moments ? worthwhile_cut(split.program, *moments, device) : std::nullopt;
     if (!cut) continue;
-    const size_t before = merged.program.statements.size();
-    for (std::string& id : Merger(merged.program, *moments, *cut).run()) merged.over_parts.insert(std::move(id));
-    i += merged.program.statements.size() - before;
+    const size_t before = split.program.statements.size();
+    for (std::string& id : Merger(split.program, *moments, *cut).run()) split.over_parts.insert(std::move(id));
+    i += split.program.statements.size() - before;
   }
-  return merged;
+  return split;
 }
 
 }  // namespace tc::gpu

@@ -8,7 +8,7 @@
 
 namespace tc::gpu {
 
-struct Merged {
+struct VarianceSplit {
   ir::Program program;
   std::set<std::string> over_parts;  ///< the ids of reductions that go over one part each
 };
@@ -28,8 +28,8 @@ struct Merged {
 /// v(n) for any m and any finite centers; centers near the means keep it free of cancellation. Infinities and NaNs go
 /// where they do in the source because m is a multiple of s: where a part has one, or overflows, its center is not
 /// finite, and neither is m. Around another m (x - m)^2 may be infinite where (x - s_center)^2 is NaN. Of a specialised
-/// Program, after recompute_temporaries() and collapse_dimensions(), before split_into_parts(), which is to leave the
+/// Program, after recompute_temporaries() and flatten_dims(), before split_into_parts(), which is to leave the
 /// reductions over parts alone.
-Merged merge_moments(ir::Program program, const Device& device);
+VarianceSplit split_variances(ir::Program program, const Device& device);
 
 }  // namespace tc::gpu

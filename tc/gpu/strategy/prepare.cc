@@ -19,19 +19,19 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   };
   if (options.strict || !takes_recipes(options)) {
     TC_TRY_VOID(none());
-    return Prepared{options.strict ? std::move(program) : split_reductions(std::move(program), device), options};
+    return Prepared{options.strict ? std::move(program) : reductions_in_lanes(std::move(program), device), options};
   }
   program = recompute_temporaries(std::move(program), device.instances_of_launch / 4);
   if (takes_contractions(options)) {
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
   }
-  program = collapse_dimensions(std::move(program));
+  program = flatten_dims(std::move(program));
   const ChooseParts choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {
     return contraction_parts(whole, statement, reduction, options, device);
   };
   if (options.split_reduction) return split_into_parts(std::move(program), options, device, choose);
-  Merged merged = merge_moments(std::move(program), device);
-  return split_into_parts(std::move(merged.program), options, device, choose, merged.over_parts);
+  VarianceSplit split = split_variances(std::move(program), device);
+  return split_into_parts(std::move(split.program), options, device, choose, split.over_parts);
 }
 
 }  // namespace tc::gpu

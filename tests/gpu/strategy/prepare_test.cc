@@ -19,10 +19,10 @@ int rank_of(const ir::Program& program, const std::string& tensor) { return prog
 TEST(Collapse, MakesOneDimensionOfNeighboursThatGoTogether) {
   const std::string text = "def f(float(N,C,H,W) I, float(C) s) -> (O) { O(n,c,h,w) = I(n,c,h,w) * s(c) }";
   const ir::Program program = specialised_from(text, {{"N", 2}, {"C", 3}, {"H", 5}, {"W", 7}});
-  const ir::Program collapsed = gpu::collapse_dimensions(program);
-  EXPECT_EQ(rank_of(collapsed, "I"), 3);
-  EXPECT_EQ(rank_of(collapsed, "O"), 3);
-  EXPECT_EQ(collapsed.statements.at(0).indices.size(), 3U);
+  const ir::Program flattened = gpu::flatten_dims(program);
+  EXPECT_EQ(rank_of(flattened, "I"), 3);
+  EXPECT_EQ(rank_of(flattened, "O"), 3);
+  EXPECT_EQ(flattened.statements.at(0).indices.size(), 3U);
   EXPECT_EQ(faults_of(program), "");
 }
 
@@ -37,7 +37,7 @@ TEST(Collapse, LeavesWhatIsUsedInAnotherWay) {
         "def f(float(N,M) I) -> (O) { O(n) +=! I(n,m) }"}) {
     SCOPED_TRACE(text);
     const ir::Program program = specialised_from(text, sizes);
-    EXPECT_EQ(rank_of(gpu::collapse_dimensions(program), "I"), 2);
+    EXPECT_EQ(rank_of(gpu::flatten_dims(program), "I"), 2);
     EXPECT_EQ(faults_of(program), "");
   }
 }
@@ -49,7 +49,7 @@ TEST(Collapse, ReducesOverBothAtOnceInEveryStatement) {
       O(n,c,h,w) = I(n,c,h,w) - m(c)
     })";
   const ir::Program program = specialised_from(text, {{"N", 3}, {"C", 4}, {"H", 6}, {"W", 5}});
-  EXPECT_EQ(rank_of(gpu::collapse_dimensions(program), "I"), 3);
+  EXPECT_EQ(rank_of(gpu::flatten_dims(program), "I"), 3);
   EXPECT_EQ(faults_of(program), "");
 }
 

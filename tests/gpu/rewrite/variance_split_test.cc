@@ -33,9 +33,9 @@ gpu::Device small_device() {
   return device;
 }
 
-/// Temporaries that merge_moments() makes.
+/// Temporaries that split_variances() makes.
 size_t temporaries_of(const ir::Program& program, const gpu::Device& device = small_device()) {
-  return gpu::merge_moments(program, device).program.tensors.size() - program.tensors.size();
+  return gpu::split_variances(program, device).program.tensors.size() - program.tensors.size();
 }
 
 TEST(Moments, OfRowsThatNoBlockHoldsReadThemOnce) {
