@@ -19,7 +19,7 @@ constexpr int64_t kThreadsOfProcessor = 1024;  ///< threads with a result each d
 constexpr int64_t kColumnPart = 32;            ///< iterations that a thread should have at least
 
 /// About `most` parts: a number that divides the extent into whole vectors, if there is one, or divides it at all.
-Parts cut(size_t index, int64_t extent, int64_t most) {
+Parts even_parts(size_t index, int64_t extent, int64_t most) {
   for (const int64_t multiple : {8, 4, 1}) {
     for (int64_t count = most; count > most / 2; --count) {
       if (extent % (count * multiple) == 0) return {index, count, extent / count, true};
@@ -55,7 +55,7 @@ std::optional<Parts> find_parts(const ir::Program& program, const ir::Statement&
   const int64_t most = std::min(
       {wanted, r.work / (along ? std::max<int64_t>(device.instances_of_launch / 64, 1) : kColumnPart), r.extent / 2});
   if (most < 2 || (along && r.elements >= device.processors)) return std::nullopt;
-  Parts parts = cut(r.longest, r.extent, most);
+  Parts parts = even_parts(r.longest, r.extent, most);
   parts.in_front = !along;
   return parts;
 }

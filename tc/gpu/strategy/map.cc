@@ -116,7 +116,7 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
   const bool is_worth =
       options.split_reduction.value_or(1) > 1 || is_worth_launches(part, device) || waits_for_updates(part);
   if (may_separate && is_worth && !fits(part)) {
-    TC_TRY(apart, separate(part, options.outer_schedule_options, fits));
+    TC_TRY(apart, fission(part, options.outer_schedule_options, fits));
     if (!apart.empty()) return apart;
   }
   return std::vector<poly::Scop>{part};
@@ -124,7 +124,7 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
 
 Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const options::MappingOptions& options,
                            const Device& device, Reasons& reasons) {
-  for (const poly::Scop& part : cut(scheduled)) {
+  for (const poly::Scop& part : partition_launches(scheduled)) {
     TC_TRY(launches, launches_of(part, options, device));
     for (const poly::Scop& one : launches) {
       Mapping& mapping = done.mapping;

@@ -27,14 +27,14 @@ std::vector<std::vector<std::string>> units_of(const poly::Scop& part) {
 
 }  // namespace
 
-Result<std::vector<poly::Scop>> separate(const poly::Scop& part, const options::SchedulerOptions& options,
-                                         const std::function<bool(const poly::Scop&)>& fits) {
+Result<std::vector<poly::Scop>> fission(const poly::Scop& part, const options::SchedulerOptions& options,
+                                        const std::function<bool(const poly::Scop&)>& fits) {
   /// The statements as one launch, if a recipe fits them.
   const auto together = [&](const std::vector<std::string>& ids) -> Result<std::optional<poly::Scop>> {
     TC_TRY(scheduled, poly::schedule(poly::restricted(part, ids), options));
     poly::Scop whole = part;
     whole.schedule = scheduled.schedule;
-    std::vector<poly::Scop> launches = cut(whole);
+    std::vector<poly::Scop> launches = partition_launches(whole);
     if (launches.size() != 1 || !fits(launches[0])) return std::nullopt;
     return std::move(launches[0]);
   };

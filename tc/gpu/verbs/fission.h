@@ -16,7 +16,7 @@ namespace tc::gpu {
 ///       band [n] e(n,d) = ...  ==>  band [p, d]  s_parts ...   likewise
 ///       band [p, r] s_parts(p,d) += e(...)
 /// Errors: the context's budget.
-Result<std::vector<poly::Scop>> separate(const poly::Scop& part, const options::SchedulerOptions& options,
-                                         const std::function<bool(const poly::Scop&)>& fits);
+Result<std::vector<poly::Scop>> fission(const poly::Scop& part, const options::SchedulerOptions& options,
+                                        const std::function<bool(const poly::Scop&)>& fits);
 
 }  // namespace tc::gpu

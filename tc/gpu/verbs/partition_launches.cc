@@ -33,7 +33,7 @@ Width width_of(const ir::Statement& statement) {
 
 }  // namespace
 
-std::vector<poly::Scop> cut(const poly::Scop& scop) {
+std::vector<poly::Scop> partition_launches(const poly::Scop& scop) {
   std::vector<poly::Scop> parts;
   if (scop.domain.is_empty()) return parts;
   const isl::schedule_node top = scop.schedule.root().child(0);

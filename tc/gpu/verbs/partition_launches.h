@@ -9,7 +9,7 @@ namespace tc::gpu {
 
 /// The launches of a scheduled Scop: for each its part of the tree, as a Scop whose schedule is that part alone.
 /// Neighbours in the outermost sequence stay together only where one block runs both.
-std::vector<poly::Scop> cut(const poly::Scop& scop);
+std::vector<poly::Scop> partition_launches(const poly::Scop& scop);
 
 /// Where launches should begin although statements could share loops: numbers of statements of the Scop, ascending. A
 /// statement with too few results for the device does not share loops with one that has more, if that has work enough
