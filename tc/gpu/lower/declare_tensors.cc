@@ -34,7 +34,7 @@ class Uses : public hi::IRVisitor {
 
 }  // namespace
 
-void declare_uses(tile::Kernel& kernel, const ir::Program& program) {
+void declare_tensors(tile::Kernel& kernel, const ir::Program& program) {
   Uses uses;
   tile::for_each_node(kernel.body, [&](const tile::Node& node) { uses.add(node); });
   for (const ir::Tensor& tensor : program.tensors) {

@@ -6,7 +6,7 @@
 namespace tc::gpu {
 
 /// Fills in a kernel's tensors and scalars: those of the program that its body names, in the program's order.
-void declare_uses(tile::Kernel& kernel, const ir::Program& program);
+void declare_tensors(tile::Kernel& kernel, const ir::Program& program);
 
 /// How many barriers stand in a kernel's text.
 int count_barriers(const tile::Kernel& kernel);

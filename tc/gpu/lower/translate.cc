@@ -54,7 +54,7 @@ tile::Kernel Translator::run() {
   result.grid = kernel_.grid;
   result.block = kernel_.block;
   result.body = lower(poly::generate_loops(kernel_.scop));
-  declare_uses(result, *kernel_.scop.program);
+  declare_tensors(result, *kernel_.scop.program);
   return result;
 }
 

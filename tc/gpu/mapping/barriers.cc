@@ -88,11 +88,11 @@ Placer::Placer(const Kernel& kernel) : kernel_(kernel) {
                                  .unite(kernel.scop.dependences.reduction)
                                  .intersect_domain(domain)
                                  .intersect_range(domain);
-  const isl::multi_union_pw_aff threads = numbers(kernel, root, Dealt::To::kThreads);
+  const isl::multi_union_pw_aff threads = thread_index_map(kernel, root, Dealt::To::kThreads);
   dependences_ =
       all.subtract(isl::manage(isl_union_map_eq_at_multi_union_pw_aff(all.copy(), threads.copy()))).coalesce();
   if (!kernel.copy_order) return;
-  const isl::multi_union_pw_aff blocks = numbers(kernel, root, Dealt::To::kBlocks);
+  const isl::multi_union_pw_aff blocks = thread_index_map(kernel, root, Dealt::To::kBlocks);
   dependences_ = dependences_.unite(kernel.copy_order->eq_at(blocks)).coalesce();
 }
 
@@ -204,7 +204,7 @@ std::optional<std::string> block_fault(const Kernel& kernel) {
                                  .unite(kernel.scop.dependences.reduction)
                                  .intersect_domain(domain)
                                  .intersect_range(domain);
-  const isl::multi_union_pw_aff blocks = numbers(kernel, root, Dealt::To::kBlocks);
+  const isl::multi_union_pw_aff blocks = thread_index_map(kernel, root, Dealt::To::kBlocks);
   const isl::union_map within = isl::manage(isl_union_map_eq_at_multi_union_pw_aff(all.copy(), blocks.copy()));
   const isl::union_map across = all.subtract(within);
   if (across.is_empty()) return std::nullopt;

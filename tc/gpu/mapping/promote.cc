@@ -155,7 +155,7 @@ bool Holder::stays_in_threads(const poly::NodeRef& place, const std::string& ten
   }
   touched = touched.intersect_domain(poly::node_domain(node));
   const isl::union_map prefix = node.prefix_schedule_union_map();
-  const isl::union_map threads = isl::union_map::from(numbers(result_.kernel, node, Dealt::To::kThreads));
+  const isl::union_map threads = isl::union_map::from(thread_index_map(result_.kernel, node, Dealt::To::kThreads));
   return touched.range_product(prefix).reverse().apply_range(threads).is_single_valued();
 }
 

@@ -28,7 +28,7 @@ isl::union_pw_aff manage(isl_union_pw_aff* raw) {
 
 }  // namespace
 
-isl::multi_union_pw_aff numbers(const Kernel& kernel, const isl::schedule_node& below, Dealt::To to) {
+isl::multi_union_pw_aff thread_index_map(const Kernel& kernel, const isl::schedule_node& below, Dealt::To to) {
   const isl::union_set domain = poly::node_domain(below);
   isl_ctx* ctx = below.ctx().get();
   std::array<std::optional<isl::union_pw_aff>, 3> axes;

@@ -17,7 +17,7 @@ constexpr int64_t kMostRegisters = 256;
 isl::map elements_of_threads(const Kernel& kernel, const isl::schedule_node& node, const std::string& tensor,
                              bool must_write) {
   const isl::union_map prefix = node.prefix_schedule_union_map();
-  const isl::union_map threads = isl::union_map::from(numbers(kernel, node, Dealt::To::kThreads));
+  const isl::union_map threads = isl::union_map::from(thread_index_map(kernel, node, Dealt::To::kThreads));
   const isl::union_map both = isl::manage(isl_union_map_flat_range_product(prefix.copy(), threads.copy()));
   isl::union_map touched = isl::union_map::empty(node.ctx());
   for (const poly::Access& access : kernel.scop.accesses) {

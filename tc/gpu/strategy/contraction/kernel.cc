@@ -252,7 +252,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   if (plan_.groups > 1) body = build::allocate(sums_, body);
   for (size_t i = shared_.size(); i-- > 0;) body = build::allocate(shared_[i], body);
   kernel.body = with_definitions(body);
-  declare_uses(kernel, program_);
+  gpu::declare_tensors(kernel, program_);
   for (size_t i = 0; i < c_.operands.size(); ++i) {
     const Operand& operand = c_.operands[i];
     for (Tensor& tensor : kernel.tensors) {

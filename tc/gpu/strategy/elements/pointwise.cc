@@ -255,7 +255,7 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
   find_held();
   choose_grid(device);
   kernel_.body = vectorize(guarded(row_exists_, along_the_block()), *part_.scop->program, names_);
-  declare_uses(kernel_, *part_.scop->program);
+  declare_tensors(kernel_, *part_.scop->program);
   return std::move(kernel_);
 }
 

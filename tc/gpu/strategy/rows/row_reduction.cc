@@ -333,7 +333,7 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
   for (const auto& [tensor, buffer] : registers_) body = make_node(tile::Allocate{buffer, body});
   for (const tile::Tensor& tensor : shared_) body = make_node(tile::Allocate{tensor, body});
   kernel_.body = body;
-  declare_uses(kernel_, *part_.scop->program);
+  declare_tensors(kernel_, *part_.scop->program);
   return std::move(kernel_);
 }
 

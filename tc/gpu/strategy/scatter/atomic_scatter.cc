@@ -184,7 +184,7 @@ tile::Kernel Writer::run(const std::string& name) {
   kernel.grid = {plan_.blocks, 1, 1};
   kernel.block = {plan_.threads, 1, 1};
   kernel.body = plan_.in_shared ? in_shared() : updates(statement_.tensor);
-  declare_uses(kernel, *part_.program);
+  declare_tensors(kernel, *part_.program);
   return kernel;
 }
 

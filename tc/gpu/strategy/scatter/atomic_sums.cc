@@ -325,7 +325,7 @@ tile::Kernel with_updates(tile::Kernel code, const AtomicSums& sums, const ir::P
   code.body = Updates(sums, program).run(code.body);
   const std::vector<tile::Tensor> before = std::exchange(code.tensors, {});
   code.scalars.clear();
-  declare_uses(code, program);
+  declare_tensors(code, program);
   for (tile::Tensor& tensor : code.tensors) {
     const auto same = std::find_if(before.begin(), before.end(), [&](const auto& t) { return t.name == tensor.name; });
     if (same != before.end()) tensor.layout = same->layout;  // dimensions that are read as one run are one
