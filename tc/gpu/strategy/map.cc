@@ -89,18 +89,18 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
   if (const std::optional<Part> part = part_of(scop)) {
     if (auto plan = plan_elements(*part, options, device, reasons)) {
       plan->backwards = should_go_backwards(*part, before);
-      Launch launch = launch_of(scop, elements(*part, *plan, device, name), Recipe::kElements,
+      Launch launch = launch_of(scop, pointwise(*part, *plan, device, name), Recipe::kElements,
                                 following(options, options_of(*plan, *part)));
       launch.backwards = plan->backwards;
       return launch;
     }
     if (const auto plan = options.strict ? std::nullopt : plan_rows(*part, options, device, reasons)) {
-      return launch_of(scop, rows(*part, *plan, device, name), Recipe::kRows,
+      return launch_of(scop, row_reduction(*part, *plan, device, name), Recipe::kRows,
                        following(options, options_of(*plan, *part)));
     }
   }
   if (const auto plan = plan_scatter(scop, options, device, reasons)) {
-    return launch_of(scop, scatter(scop, *plan, name), Recipe::kScatter, following(options, options_of(*plan)));
+    return launch_of(scop, atomic_scatter(scop, *plan, name), Recipe::kScatter, following(options, options_of(*plan)));
   }
   return std::nullopt;
 }

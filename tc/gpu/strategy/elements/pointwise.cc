@@ -261,7 +261,7 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
 
 }  // namespace
 
-tile::Kernel elements(const Part& part, const ElementsPlan& plan, const Device& device, const std::string& name) {
+tile::Kernel pointwise(const Part& part, const ElementsPlan& plan, const Device& device, const std::string& name) {
   return Writer(part, plan).run(name, device);
 }
 

@@ -339,7 +339,7 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
 
 }  // namespace
 
-tile::Kernel rows(const Part& part, const RowsPlan& plan, const Device& device, const std::string& name) {
+tile::Kernel row_reduction(const Part& part, const RowsPlan& plan, const Device& device, const std::string& name) {
   return Writer(part, plan).run(name, device);
 }
 

@@ -242,7 +242,7 @@ options::MappingOptions options_of(const ScatterPlan& plan) {
   return options;
 }
 
-tile::Kernel scatter(const poly::Scop& part, const ScatterPlan& plan, const std::string& name) {
+tile::Kernel atomic_scatter(const poly::Scop& part, const ScatterPlan& plan, const std::string& name) {
   return Writer(part, plan).run(name);
 }
 

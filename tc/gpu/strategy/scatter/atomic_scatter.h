@@ -41,6 +41,6 @@ std::optional<ScatterPlan> plan_scatter(const poly::Scop& part, const options::M
 options::MappingOptions options_of(const ScatterPlan& plan);
 
 /// The kernel of a plan. With floats, runs differ in their last bits.
-tile::Kernel scatter(const poly::Scop& part, const ScatterPlan& plan, const std::string& name);
+tile::Kernel atomic_scatter(const poly::Scop& part, const ScatterPlan& plan, const std::string& name);
 
 }  // namespace tc::gpu
