@@ -18,8 +18,8 @@ namespace {
 
 bool is_box(const isl::set& set) { return isl_set_is_box(set.get()) == isl_bool_true; }
 
-std::optional<PartStatement> statement_of(const poly::Scop& scop, const std::string& id, const isl::set& domain) {
-  PartStatement result;
+std::optional<GroupStatement> statement_of(const poly::Scop& scop, const std::string& id, const isl::set& domain) {
+  GroupStatement result;
   result.statement = &scop.statement(id);
   if (result.statement->guard.defined() || !is_box(domain)) return std::nullopt;
   for (const poly::Access& access : scop.accesses) {
@@ -33,9 +33,9 @@ std::optional<PartStatement> statement_of(const poly::Scop& scop, const std::str
 }
 
 /// The index of each statement that a member of the band is; nothing if one of them has none.
-std::optional<std::vector<int>> indices_of(const Part& part, const poly::BandInfo& band, int member) {
+std::optional<std::vector<int>> indices_of(const FusedGroup& part, const poly::BandInfo& band, int member) {
   std::vector<int> indices;
-  for (const PartStatement& s : part.statements) {
+  for (const GroupStatement& s : part.statements) {
     const auto& names = s.statement->indices;
     const auto found = std::find(names.begin(), names.end(), band.index_of(member, s.statement->id));
     if (found == names.end()) return std::nullopt;
@@ -46,7 +46,7 @@ std::optional<std::vector<int>> indices_of(const Part& part, const poly::BandInf
 
 /// Gives the part the band's members that carry nothing; false if one of them is not one index of each statement, or
 /// not over the same range.
-bool share(Part& part, const poly::BandInfo& band) {
+bool share(FusedGroup& part, const poly::BandInfo& band) {
   for (int m = 0; m < band.members(); ++m) {
     const auto at = static_cast<size_t>(m);
     if (!band.coincident[at] && band.extents[at] > 1) continue;
@@ -65,48 +65,48 @@ bool share(Part& part, const poly::BandInfo& band) {
 
 }  // namespace
 
-int PartStatement::index_of(const Expr& expr) const {
+int GroupStatement::index_of(const Expr& expr) const {
   const auto* variable = expr.as<hi::Variable>();
   if (variable == nullptr) return -1;
   const auto found = std::find(statement->indices.begin(), statement->indices.end(), variable->name);
   return found == statement->indices.end() ? -1 : static_cast<int>(found - statement->indices.begin());
 }
 
-int PartStatement::member_of(const Expr& expr) const {
+int GroupStatement::member_of(const Expr& expr) const {
   const int index = index_of(expr);
   const auto found = std::find(shared.begin(), shared.end(), index);
   return index < 0 || found == shared.end() ? -1 : static_cast<int>(found - shared.begin());
 }
 
-int64_t PartStatement::inner_size() const {
+int64_t GroupStatement::inner_size() const {
   int64_t size = 1;
   for (const int i : inner) size *= ranges[static_cast<size_t>(i)].extent;
   return size;
 }
 
-bool Part::writes(const std::string& tensor) const {
+bool FusedGroup::writes(const std::string& tensor) const {
   return std::any_of(statements.begin(), statements.end(),
-                     [&](const PartStatement& s) { return s.statement->tensor == tensor; });
+                     [&](const GroupStatement& s) { return s.statement->tensor == tensor; });
 }
 
-bool Part::is_seen_outside(const std::string& tensor) const {
+bool FusedGroup::is_seen_outside(const std::string& tensor) const {
   if (scop->program->tensor(tensor).role != ir::Role::kTemporary) return true;
   return std::any_of(scop->accesses.begin(), scop->accesses.end(), [&](const poly::Access& access) {
     return access.tensor == tensor && access.reads() &&
            std::none_of(statements.begin(), statements.end(),
-                        [&](const PartStatement& s) { return s.statement->id == access.statement; });
+                        [&](const GroupStatement& s) { return s.statement->id == access.statement; });
   });
 }
 
-std::optional<Part> part_of(const poly::Scop& scop) {
-  Part part;
+std::optional<FusedGroup> fused_group_of(const poly::Scop& scop) {
+  FusedGroup part;
   part.scop = &scop;
   const isl::schedule_node root = scop.schedule.root();
   const std::vector<isl::set> domains = poly::sets_of(poly::node_domain(root));
   for (const std::string& id : poly::statements_at(scop, root)) {
     const auto domain =
         std::find_if(domains.begin(), domains.end(), [&](const isl::set& set) { return poly::tuple_name(set) == id; });
-    std::optional<PartStatement> statement = statement_of(scop, id, *domain);
+    std::optional<GroupStatement> statement = statement_of(scop, id, *domain);
     if (!statement) return std::nullopt;
     part.statements.push_back(*std::move(statement));
   }
@@ -114,7 +114,7 @@ std::optional<Part> part_of(const poly::Scop& scop) {
   if (band.isa<isl::schedule_node_band>() && !share(part, poly::band_info(scop, {poly::path_of(band)}))) {
     return std::nullopt;
   }
-  for (PartStatement& s : part.statements) {
+  for (GroupStatement& s : part.statements) {
     for (int i = 0; i < static_cast<int>(s.ranges.size()); ++i) {
       if (std::find(s.shared.begin(), s.shared.end(), i) == s.shared.end()) s.inner.push_back(i);
     }

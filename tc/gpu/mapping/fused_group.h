@@ -9,7 +9,7 @@
 
 namespace tc::gpu {
 
-struct PartStatement {
+struct GroupStatement {
   const poly::Statement* statement = nullptr;
   std::vector<ir::Range> ranges;  ///< per index
   std::vector<int> shared;        ///< per shared member: the index that it is
@@ -23,20 +23,20 @@ struct PartStatement {
   int64_t inner_size() const;
 };
 
-/// A part of a scheduled tree whose statements share the coincident members of one outer band: for one iteration of
-/// these, whatever order its statements' own instances run in, nothing depends on another iteration. Run in program
-/// order, each is the original program's.
-struct Part {
+/// The statements of a part of a scheduled tree, if they share the coincident members of one outer band: for one
+/// iteration of these, whatever order the statements' own instances run in, nothing depends on another iteration. Run
+/// in program order, each is the original program's.
+struct FusedGroup {
   const poly::Scop* scop = nullptr;
   std::vector<ir::Range> members;  ///< none: all is one iteration
-  std::vector<PartStatement> statements;
+  std::vector<GroupStatement> statements;
 
   bool writes(const std::string& tensor) const;
-  /// Whether the caller or another part may look at the tensor.
+  /// Whether the caller or a statement outside may look at the tensor.
   bool is_seen_outside(const std::string& tensor) const;
 };
 
 /// Nothing where domains are no boxes, ranges of shared members differ, or writes depend on data.
-std::optional<Part> part_of(const poly::Scop& scop);
+std::optional<FusedGroup> fused_group_of(const poly::Scop& scop);
 
 }  // namespace tc::gpu

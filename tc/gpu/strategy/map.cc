@@ -62,13 +62,13 @@ Launch launch_of(const poly::Scop& part, tile::Kernel code, Recipe recipe, optio
 
 /// Whether a part should go through its elements from the end: if the last launch before that had a large tensor in
 /// hand which the part reads went through it from the beginning.
-bool should_go_backwards(const Part& part, const Progress& before) {
+bool should_go_backwards(const FusedGroup& part, const Progress& before) {
   constexpr int64_t kCachedBytes = int64_t{16} << 20;
   const ir::Program& program = *part.scop->program;
   for (size_t k = before.mapping.kernels.size(); k-- > 0;) {
     for (const tile::Tensor& tensor : before.mapping.program.kernels[k].tensors) {
       if (tensor.elements() * tensor.type.bytes() < kCachedBytes) continue;
-      const bool is_read = std::any_of(part.statements.begin(), part.statements.end(), [&](const PartStatement& s) {
+      const bool is_read = std::any_of(part.statements.begin(), part.statements.end(), [&](const GroupStatement& s) {
         const auto reads = ir::reads_in(program, s.statement->value);
         return std::any_of(reads.begin(), reads.end(), [&](const auto* call) { return call->name == tensor.name; });
       });
@@ -86,7 +86,7 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
     reasons.push_back("'shared_depth' asks for a contraction or the classic mapping");
     return std::nullopt;
   }
-  if (const std::optional<Part> part = part_of(scop)) {
+  if (const std::optional<FusedGroup> part = fused_group_of(scop)) {
     if (auto plan = plan_elements(*part, options, device, reasons)) {
       plan->backwards = should_go_backwards(*part, before);
       Launch launch = launch_of(scop, pointwise(*part, *plan, device, name), Recipe::kElements,

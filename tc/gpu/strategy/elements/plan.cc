@@ -28,9 +28,9 @@ constexpr int64_t kLongestUnrolled = 64;
 constexpr int64_t kWarp = 32;
 
 /// The member along which every statement writes; -1 if there is none.
-int member_written_along(const Part& part) {
+int member_written_along(const FusedGroup& part) {
   int along = -1;
-  for (const PartStatement& s : part.statements) {
+  for (const GroupStatement& s : part.statements) {
     const auto& subscripts = s.statement->subscripts;
     if (subscripts.empty()) return -1;
     const int member = s.member_of(subscripts.back());
@@ -44,7 +44,7 @@ int member_written_along(const Part& part) {
   return along;
 }
 
-bool only_reductions_inside(const PartStatement& s) {
+bool only_reductions_inside(const GroupStatement& s) {
   return std::all_of(s.inner.begin(), s.inner.end(), [&](int i) {
     const auto at = static_cast<size_t>(i);
     return s.ranges[at].extent == 1 ||
@@ -80,10 +80,10 @@ bool leaps(const Expr& subscript, const std::string& index, int64_t bytes) {
 
 class Looker {
  public:
-  Looker(const Part& part, int along) : part_(part), along_(along) {}
+  Looker(const FusedGroup& part, int along) : part_(part), along_(along) {}
 
   Neighbours look() {
-    for (const PartStatement& s : part_.statements) {
+    for (const GroupStatement& s : part_.statements) {
       const ir::Program& program = *part_.scop->program;
       add(program.tensor(s.statement->tensor), s.statement->subscripts, s);
       for (const hi::Call* read : ir::reads_in(program, s.statement->value))
@@ -95,7 +95,7 @@ class Looker {
   }
 
  private:
-  void add(const ir::Tensor& tensor, const std::vector<Expr>& subscripts, const PartStatement& s) {
+  void add(const ir::Tensor& tensor, const std::vector<Expr>& subscripts, const GroupStatement& s) {
     const std::string& index = s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(along_)])];
     bool outside = false;
     for (size_t d = 0; d + 1 < subscripts.size(); ++d) outside = outside || ir::mentions(subscripts[d], index);
@@ -122,7 +122,7 @@ class Looker {
     return divisor.has_value();
   }
 
-  const Part& part_;
+  const FusedGroup& part_;
   int along_;
   Neighbours found_;
 };
@@ -157,14 +157,14 @@ void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats, c
   }
 }
 
-int64_t size_of(const Part& part) {
+int64_t size_of(const FusedGroup& part) {
   int64_t size = 1;
   for (const ir::Range& range : part.members) size *= std::min(range.extent, (INT64_MAX >> 1) / size);
   return size;
 }
 
 /// The innermost member but `along` goes to the threads that are left, as long as there are blocks enough.
-void choose_rows(ElementsPlan& plan, const Part& part, int64_t threads, const Device& device) {
+void choose_rows(ElementsPlan& plan, const FusedGroup& part, int64_t threads, const Device& device) {
   for (int m = static_cast<int>(part.members.size()) - 1; m >= 0 && plan.beside < 0; --m) {
     if (m != plan.along && part.members[static_cast<size_t>(m)].extent > 1) plan.beside = m;
   }
@@ -175,7 +175,7 @@ void choose_rows(ElementsPlan& plan, const Part& part, int64_t threads, const De
   plan.rows = divisor_near(extent, most);
 }
 
-int64_t blocks_of(const ElementsPlan& plan, const Part& part) {
+int64_t blocks_of(const ElementsPlan& plan, const FusedGroup& part) {
   int64_t blocks = 1;
   for (size_t m = 0; m < part.members.size(); ++m) {
     const bool along = static_cast<int>(m) == plan.along, beside = static_cast<int>(m) == plan.beside;
@@ -209,15 +209,16 @@ int64_t value_at(const std::vector<int64_t>& values, int m) {
 }
 
 /// Whether rows are read that data choose: each waits for its number, and takes as long by vectors.
-bool looks_up_rows(const Part& part) {
+bool looks_up_rows(const FusedGroup& part) {
   const ir::Program& program = *part.scop->program;
-  return std::any_of(part.statements.begin(), part.statements.end(), [&](const PartStatement& s) {
+  return std::any_of(part.statements.begin(), part.statements.end(), [&](const GroupStatement& s) {
     const auto reads = ir::reads_in(program, s.statement->value);
     return std::any_of(reads.begin(), reads.end(), [&](const auto* read) { return reads_chosen_row(program, read); });
   });
 }
 
-void choose(ElementsPlan& plan, const Part& part, const Neighbours& neighbours, int64_t inner, const Device& device) {
+void choose(ElementsPlan& plan, const FusedGroup& part, const Neighbours& neighbours, int64_t inner,
+            const Device& device) {
   const int64_t size = size_of(part);
   const bool warps_stay = part.members[static_cast<size_t>(plan.along)].extent >= 2 * kWarp;
   const int64_t least = inner > 1 && warps_stay && looks_up_rows(part) ? 2 : 1;
@@ -236,7 +237,7 @@ void choose(ElementsPlan& plan, const Part& part, const Neighbours& neighbours, 
 }
 
 /// Puts what the options say in the place of what was chosen.
-void follow(ElementsPlan& plan, const options::MappingOptions& options, const Part& part, int64_t widest) {
+void follow(ElementsPlan& plan, const options::MappingOptions& options, const FusedGroup& part, int64_t widest) {
   const int64_t extent = part.members[static_cast<size_t>(plan.along)].extent;
   const int64_t tile = value_at(options.tile, plan.along), threads = value_at(options.map_to_threads, 0);
   int64_t elements = value_at(options.register_tile, plan.along);
@@ -262,7 +263,7 @@ void follow(ElementsPlan& plan, const options::MappingOptions& options, const Pa
 }
 
 /// What the options say that the plan is not; empty: nothing.
-std::string fault_of(const ElementsPlan& plan, const options::MappingOptions& options, const Part& part,
+std::string fault_of(const ElementsPlan& plan, const options::MappingOptions& options, const FusedGroup& part,
                      const Device& device) {
   if (plan.threads * plan.rows > device.threads_per_block || plan.threads > device.block[0] ||
       plan.rows > device.block[1]) {
@@ -291,7 +292,7 @@ bool chooses_size(const options::MappingOptions& options) {
 
 }  // namespace
 
-std::optional<ElementsPlan> plan_elements(const Part& part, const options::MappingOptions& options,
+std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options::MappingOptions& options,
                                           const Device& device, Reasons& reasons) {
   if (part.members.empty()) return std::nullopt;
   if (!std::all_of(part.statements.begin(), part.statements.end(), only_reductions_inside)) return std::nullopt;
@@ -302,7 +303,7 @@ std::optional<ElementsPlan> plan_elements(const Part& part, const options::Mappi
   if (neighbours.scattered) return std::nullopt;
 
   int64_t inner = 1;
-  for (const PartStatement& s : part.statements) inner = std::max(inner, s.inner_size());
+  for (const GroupStatement& s : part.statements) inner = std::max(inner, s.inner_size());
   choose(plan, part, neighbours, inner, device);
   if (chooses_size(options)) {
     plan.unroll = options.unroll.value_or(plan.unroll);
@@ -316,7 +317,7 @@ std::optional<ElementsPlan> plan_elements(const Part& part, const options::Mappi
   return blocks_of(plan, part) <= device.grid[0] ? std::optional(plan) : std::nullopt;
 }
 
-options::MappingOptions options_of(const ElementsPlan& plan, const Part& part) {
+options::MappingOptions options_of(const ElementsPlan& plan, const FusedGroup& part) {
   options::MappingOptions options;
   options.map_to_threads = {plan.threads, plan.rows};
   for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {

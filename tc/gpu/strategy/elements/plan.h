@@ -32,10 +32,10 @@ struct ElementsPlan {
 ///     tile            elements of a block along each member
 ///     register_tile   elements of a thread along each member: more than 1 only along the one that is written along
 ///     unroll          iterations of a reduction that are laid out
-std::optional<ElementsPlan> plan_elements(const Part& part, const options::MappingOptions& options,
+std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options::MappingOptions& options,
                                           const Device& device, Reasons& reasons);
 
 /// The options that ask for a plan.
-options::MappingOptions options_of(const ElementsPlan& plan, const Part& part);
+options::MappingOptions options_of(const ElementsPlan& plan, const FusedGroup& part);
 
 }  // namespace tc::gpu

@@ -23,13 +23,13 @@ namespace {
 
 /// A tensor that the part writes, held in registers: of each thread the elements that it works on.
 struct Held {
-  const PartStatement* writer = nullptr;
+  const GroupStatement* writer = nullptr;
   bool read_before = false;  ///< its first use looks at what it held before the part
 };
 
 class Writer {
  public:
-  Writer(const Part& part, const ElementsPlan& plan)
+  Writer(const FusedGroup& part, const ElementsPlan& plan)
       : part_(part), plan_(plan), names_(kernel_names(*part.scop->program)), extent_(range_along().extent) {
     for (const ir::Tensor& t : part.scop->program->tensors) {
       places_[t.name] = {t.name, t.type, {}, ir::constant_shape(t)};
@@ -41,7 +41,7 @@ class Writer {
  private:
   const ir::Range& range_along() const { return part_.members[static_cast<size_t>(plan_.along)]; }
   const std::string& name_along() const {
-    const PartStatement& s = part_.statements.front();
+    const GroupStatement& s = part_.statements.front();
     return s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(plan_.along)])];
   }
   /// An offset along the member that is known to exist.
@@ -53,13 +53,13 @@ class Writer {
   NodePtr repeated(const Ranged& base, bool whole);
   NodePtr group(const Ranged& first, int64_t elements);
   NodePtr copy(const std::string& tensor, const Ranged& first, int64_t elements, bool in);
-  NodePtr run_statement(const PartStatement& s, const Ranged& first, int64_t elements);
-  NodePtr instance(const PartStatement& s, const Ranged& along, const std::vector<Ranged>& inner, const Expr& slot);
+  NodePtr run_statement(const GroupStatement& s, const Ranged& first, int64_t elements);
+  NodePtr instance(const GroupStatement& s, const Ranged& along, const std::vector<Ranged>& inner, const Expr& slot);
   NodePtr neighbours(int64_t elements, const Body& body);
-  BodyContext context_at(const PartStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
+  BodyContext context_at(const GroupStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
                          const Expr& slot) const;
 
-  const Part& part_;
+  const FusedGroup& part_;
   const ElementsPlan& plan_;
   ir::Names names_;
   int64_t extent_;
@@ -75,14 +75,14 @@ class Writer {
 /// Whether every access of the part to the tensor is at its own shared members: an element belongs to one thread.
 bool Writer::touches_its_own(const std::string& tensor) const {
   std::optional<std::vector<int>> first;
-  auto matches = [&](const PartStatement& s, const std::vector<Expr>& subscripts) {
+  auto matches = [&](const GroupStatement& s, const std::vector<Expr>& subscripts) {
     std::vector<int> members;
     for (const Expr& e : subscripts) members.push_back(s.member_of(e));
     if (std::count(members.begin(), members.end(), -1) > 0) return false;
     if (!first) first = members;
     return *first == members;
   };
-  for (const PartStatement& s : part_.statements) {
+  for (const GroupStatement& s : part_.statements) {
     if (s.statement->tensor == tensor && !matches(s, s.statement->subscripts)) return false;
     std::vector<Expr> values = s.statement->subscripts;
     values.push_back(s.statement->value);
@@ -96,11 +96,11 @@ bool Writer::touches_its_own(const std::string& tensor) const {
 }
 
 void Writer::find_held() {
-  for (const PartStatement& s : part_.statements) {
+  for (const GroupStatement& s : part_.statements) {
     const std::string& tensor = s.statement->tensor;
     if (held_.count(tensor) > 0 || !touches_its_own(tensor)) continue;
     Held held{&s, s.statement->kind == poly::Statement::Kind::kUpdate};
-    for (const PartStatement& before : part_.statements) {
+    for (const GroupStatement& before : part_.statements) {
       for (const hi::Call* read : ir::reads_in(*part_.scop->program, before.statement->value)) {
         held.read_before = held.read_before || read->name == tensor;
       }
@@ -175,7 +175,7 @@ NodePtr Writer::group(const Ranged& first, int64_t elements) {
   for (const auto& [tensor, held] : held_) {
     if (held.read_before) parts.push_back(copy(tensor, first, elements, true));
   }
-  for (const PartStatement& s : part_.statements) parts.push_back(run_statement(s, first, elements));
+  for (const GroupStatement& s : part_.statements) parts.push_back(run_statement(s, first, elements));
   for (const auto& [tensor, held] : held_) {
     if (part_.is_seen_outside(tensor)) parts.push_back(copy(tensor, first, elements, false));
   }
@@ -190,7 +190,7 @@ NodePtr Writer::neighbours(int64_t elements, const Body& body) {
 
 /// A held tensor's elements from memory to registers, or back.
 NodePtr Writer::copy(const std::string& tensor, const Ranged& first, int64_t elements, bool in) {
-  const PartStatement& writer = *held_.at(tensor).writer;
+  const GroupStatement& writer = *held_.at(tensor).writer;
   return neighbours(elements, [&](const Ranged& i) {
     const std::vector<Expr> position = written_position(*writer.statement, context_at(writer, first + i, {}, i.expr));
     const Expr held = element(registers_.at(tensor), i.expr);
@@ -201,7 +201,7 @@ NodePtr Writer::copy(const std::string& tensor, const Ranged& first, int64_t ele
 }
 
 /// One statement: its reduction outside, the neighbours inside.
-NodePtr Writer::run_statement(const PartStatement& s, const Ranged& first, int64_t elements) {
+NodePtr Writer::run_statement(const GroupStatement& s, const Ranged& first, int64_t elements) {
   std::function<NodePtr(std::vector<Ranged>)> nest = [&](std::vector<Ranged> inner) -> NodePtr {
     if (inner.size() == s.inner.size()) {
       return neighbours(elements, [&](const Ranged& i) { return instance(s, first + i, inner, i.expr); });
@@ -220,7 +220,7 @@ NodePtr Writer::run_statement(const PartStatement& s, const Ranged& first, int64
   return nest({});
 }
 
-BodyContext Writer::context_at(const PartStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
+BodyContext Writer::context_at(const GroupStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
                                const Expr& slot) const {
   BodyContext context;
   context.program = part_.scop->program.get();
@@ -237,7 +237,7 @@ BodyContext Writer::context_at(const PartStatement& s, const Ranged& along, cons
   return context;
 }
 
-NodePtr Writer::instance(const PartStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
+NodePtr Writer::instance(const GroupStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
                          const Expr& slot) {
   const BodyContext context = context_at(s, along, inner, slot);
   const auto held = context.elements.find(s.statement->tensor);
@@ -261,7 +261,8 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
 
 }  // namespace
 
-tile::Kernel pointwise(const Part& part, const ElementsPlan& plan, const Device& device, const std::string& name) {
+tile::Kernel pointwise(const FusedGroup& part, const ElementsPlan& plan, const Device& device,
+                       const std::string& name) {
   return Writer(part, plan).run(name, device);
 }
 

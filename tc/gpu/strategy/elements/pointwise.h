@@ -12,6 +12,6 @@ namespace tc::gpu {
 /// read before and written after as vectors where that is aligned. Threads do not meet.
 ///     block (32, 8):  unrolled repeats
 ///                       v = In[row, 4 * x ..]; r = f(v); Out[row, 4 * x ..] = r
-tile::Kernel pointwise(const Part& part, const ElementsPlan& plan, const Device& device, const std::string& name);
+tile::Kernel pointwise(const FusedGroup& part, const ElementsPlan& plan, const Device& device, const std::string& name);
 
 }  // namespace tc::gpu

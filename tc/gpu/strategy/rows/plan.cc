@@ -24,13 +24,13 @@ constexpr int64_t kVectorsInFlight = 4;
 constexpr int64_t kHeldBytes = 256;     ///< of a thread's registers
 constexpr int64_t kBusyThreads = 1024;  ///< of a processor
 
-std::vector<ir::Range> inner_ranges(const PartStatement& s) {
+std::vector<ir::Range> inner_ranges(const GroupStatement& s) {
   std::vector<ir::Range> ranges;
   for (const int i : loops_of(s)) ranges.push_back(s.ranges[static_cast<size_t>(i)]);
   return ranges;
 }
 
-std::optional<RowWork> work_of(const PartStatement& s) {
+std::optional<RowWork> work_of(const GroupStatement& s) {
   const std::vector<int> loops = loops_of(s);
   if (loops.empty()) return RowWork::kOnce;
   const auto reductions = std::count_if(loops.begin(), loops.end(),
@@ -46,7 +46,7 @@ using Signature = std::vector<Expr>;
 
 std::string loop_name(size_t loop) { return fmt::format("loop {}", loop); }
 
-Signature signature_of(const PartStatement& s, const std::vector<Expr>& subscripts) {
+Signature signature_of(const GroupStatement& s, const std::vector<Expr>& subscripts) {
   const std::vector<int> loops = loops_of(s);
   std::map<std::string, Expr> known;
   for (size_t m = 0; m < s.shared.size(); ++m) {
@@ -85,7 +85,7 @@ bool is_plain(const Signature& signature) {
 }
 
 /// Whether the statement reads the tensor only where a condition holds (R6).
-bool reads_under_condition(const PartStatement& s, const std::string& tensor) {
+bool reads_under_condition(const GroupStatement& s, const std::string& tensor) {
   return reads(s.statement->value, [&](const hi::Call* call) {
     return call->is_intrinsic(hi::Call::if_then_else) &&
            reads(call, [&](const hi::Call* inner) { return inner->name == tensor; });
@@ -93,16 +93,16 @@ bool reads_under_condition(const PartStatement& s, const std::string& tensor) {
 }
 
 struct Use {
-  const PartStatement* statement;
+  const GroupStatement* statement;
   std::string tensor;
   const std::vector<Expr>* subscripts;
   bool is_write;
 };
 
 /// All accesses, in the order in which they happen.
-std::vector<Use> uses_of(const Part& part) {
+std::vector<Use> uses_of(const FusedGroup& part) {
   std::vector<Use> result;
-  for (const PartStatement& s : part.statements) {
+  for (const GroupStatement& s : part.statements) {
     std::vector<Expr> values = s.statement->subscripts;
     values.push_back(s.statement->value);
     for (const Expr& e : values) {
@@ -116,11 +116,11 @@ std::vector<Use> uses_of(const Part& part) {
 
 class Planner {
  public:
-  Planner(const Part& part, const options::MappingOptions& options, const Device& device, Reasons& reasons)
+  Planner(const FusedGroup& part, const options::MappingOptions& options, const Device& device, Reasons& reasons)
       : part_(part), options_(options), device_(device), reasons_(reasons), uses_(uses_of(part)) {}
 
   std::optional<RowsPlan> plan() {
-    for (const PartStatement& s : part_.statements) {
+    for (const GroupStatement& s : part_.statements) {
       const std::optional<RowWork> work = work_of(s);
       if (!work) return std::nullopt;
       plan_.work.push_back(*work);
@@ -158,7 +158,7 @@ class Planner {
   bool is_read_again(const std::string& tensor) const;
   int64_t held_bytes(int64_t lanes) const;
 
-  const Part& part_;
+  const FusedGroup& part_;
   const options::MappingOptions& options_;
   const Device& device_;
   Reasons& reasons_;
@@ -173,7 +173,7 @@ bool Planner::has_elements_apart() const {
   constexpr int64_t kLaunches = 8;
   if (!options_.map_to_threads.empty() || options_.outer_schedule_options.fusion) return false;
   for (size_t i = 0; i < part_.statements.size(); ++i) {
-    const PartStatement& s = part_.statements[i];
+    const GroupStatement& s = part_.statements[i];
     if (plan_.work[i] != RowWork::kElements || s.inner_size() < kLaunches * device_.instances_of_launch / rows_of_all())
       continue;
     bool apart = true;
@@ -187,7 +187,7 @@ bool Planner::has_elements_apart() const {
 
 /// Whether lanes would read an element of an input twice.
 bool Planner::is_read_again(const std::string& tensor) const {
-  std::vector<const PartStatement*> readers;
+  std::vector<const GroupStatement*> readers;
   for (const Use& use : uses_) {
     if (use.tensor == tensor && !loops_of(*use.statement).empty()) readers.push_back(use.statement);
   }
@@ -260,7 +260,7 @@ bool Planner::choose_vector(bool holds_elements) {
   int64_t bytes = 1, divisor = 0;
   bool aligned = true;
   for (const Use& use : uses_) {
-    const PartStatement& s = *use.statement;
+    const GroupStatement& s = *use.statement;
     const std::vector<int> loops = loops_of(s);
     if (loops.empty()) continue;
     const auto last = static_cast<size_t>(loops.back());
@@ -371,7 +371,7 @@ std::string Planner::fault_of_wish() const {
 
 }  // namespace
 
-std::vector<int> loops_of(const PartStatement& s) {
+std::vector<int> loops_of(const GroupStatement& s) {
   std::vector<int> result;
   for (const int i : s.inner) {
     if (s.ranges[static_cast<size_t>(i)].extent > 1) result.push_back(i);
@@ -379,14 +379,14 @@ std::vector<int> loops_of(const PartStatement& s) {
   return result;
 }
 
-bool same_loops(const PartStatement& a, const PartStatement& b) { return inner_ranges(a) == inner_ranges(b); }
+bool same_loops(const GroupStatement& a, const GroupStatement& b) { return inner_ranges(a) == inner_ranges(b); }
 
-std::optional<RowsPlan> plan_rows(const Part& part, const options::MappingOptions& options, const Device& device,
+std::optional<RowsPlan> plan_rows(const FusedGroup& part, const options::MappingOptions& options, const Device& device,
                                   Reasons& reasons) {
   return Planner(part, options, device, reasons).plan();
 }
 
-options::MappingOptions options_of(const RowsPlan& plan, const Part& part) {
+options::MappingOptions options_of(const RowsPlan& plan, const FusedGroup& part) {
   options::MappingOptions options;
   options.map_to_threads = {plan.lanes, plan.rows};
   for (size_t m = 0; m < part.members.size(); ++m) {

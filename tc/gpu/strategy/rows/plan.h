@@ -20,7 +20,7 @@ enum class RowWork {
 
 /// A tensor of a part that lanes hold in registers, by what its subscripts are.
 struct RowTensor {
-  const PartStatement* user = nullptr;                    ///< a statement that accesses it
+  const GroupStatement* user = nullptr;                   ///< a statement that accesses it
   const std::vector<Halide::Expr>* subscripts = nullptr;  ///< there
   bool of_elements = false;  ///< it has an element for each of the row's, else one for the row
   bool written = false;
@@ -46,15 +46,15 @@ struct RowsPlan {
 ///     tile            rows of a block, at the member `beside`, else 1
 ///     register_tile   1 for each member
 ///     unroll          vectors of a lane that are laid out
-std::optional<RowsPlan> plan_rows(const Part& part, const options::MappingOptions& options, const Device& device,
+std::optional<RowsPlan> plan_rows(const FusedGroup& part, const options::MappingOptions& options, const Device& device,
                                   Reasons& reasons);
 
 /// The options that ask for a plan.
-options::MappingOptions options_of(const RowsPlan& plan, const Part& part);
+options::MappingOptions options_of(const RowsPlan& plan, const FusedGroup& part);
 
 /// The inner indices that have more than one value.
-std::vector<int> loops_of(const PartStatement& s);
+std::vector<int> loops_of(const GroupStatement& s);
 /// Whether two statements have the same number of these, over the same ranges.
-bool same_loops(const PartStatement& a, const PartStatement& b);
+bool same_loops(const GroupStatement& a, const GroupStatement& b);
 
 }  // namespace tc::gpu

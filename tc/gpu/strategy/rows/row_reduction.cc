@@ -26,7 +26,7 @@ constexpr int64_t kWarp = 32;
 
 class Writer {
  public:
-  Writer(const Part& part, const RowsPlan& plan)
+  Writer(const FusedGroup& part, const RowsPlan& plan)
       : part_(part), plan_(plan), names_(kernel_names(*part.scop->program)), lane_(thread_number(0, plan.lanes)) {
     for (const ir::Tensor& t : part.scop->program->tensors) {
       places_[t.name] = {t.name, t.type, {}, ir::constant_shape(t)};
@@ -42,20 +42,20 @@ class Writer {
   void choose_grid(const Device& device);
   void declare_registers();
   bool is_held(const RowTensor& tensor) const { return !tensor.of_elements || plan_.holds_elements; }
-  BodyContext context_of(const PartStatement& s) const;
-  BodyContext context_at(const PartStatement& s, const std::vector<Ranged>& values, const Expr& slot) const;
-  NodePtr for_each_element(const PartStatement& s, const AtElement& body);
-  NodePtr chunk(const PartStatement& s, const Ranged& number, bool exists, const AtElement& body);
-  NodePtr neighbours(const PartStatement& s, const Ranged& number, const Ranged& first, const AtElement& body);
+  BodyContext context_of(const GroupStatement& s) const;
+  BodyContext context_at(const GroupStatement& s, const std::vector<Ranged>& values, const Expr& slot) const;
+  NodePtr for_each_element(const GroupStatement& s, const AtElement& body);
+  NodePtr chunk(const GroupStatement& s, const Ranged& number, bool exists, const AtElement& body);
+  NodePtr neighbours(const GroupStatement& s, const Ranged& number, const Ranged& first, const AtElement& body);
   NodePtr copy(const std::string& name, const RowTensor& tensor, bool in);
-  NodePtr run_statement(const PartStatement& s, RowWork work);
-  NodePtr reduce(const std::vector<const PartStatement*>& together);
+  NodePtr run_statement(const GroupStatement& s, RowWork work);
+  NodePtr reduce(const std::vector<const GroupStatement*>& together);
   size_t add_reductions(size_t first, std::vector<NodePtr>& parts);
-  NodePtr instance(const PartStatement& s, const BodyContext& context, const Expr& slot) const;
-  NodePtr once(const PartStatement& s);
+  NodePtr instance(const GroupStatement& s, const BodyContext& context, const Expr& slot) const;
+  NodePtr once(const GroupStatement& s);
   NodePtr all();
 
-  const Part& part_;
+  const FusedGroup& part_;
   const RowsPlan& plan_;
   ir::Names names_;
   Ranged lane_;
@@ -99,7 +99,7 @@ void Writer::declare_registers() {
 }
 
 /// Of a statement's shared indices, and of those inside that have one value.
-BodyContext Writer::context_of(const PartStatement& s) const {
+BodyContext Writer::context_of(const GroupStatement& s) const {
   BodyContext context;
   context.program = part_.scop->program.get();
   context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor); };
@@ -118,7 +118,7 @@ BodyContext Writer::context_of(const PartStatement& s) const {
 
 /// The lane's vectors: number * lanes + lane. What is not held is gone through there and back by turns: the end of one
 /// way is what the caches still have at the start of the next.
-NodePtr Writer::for_each_element(const PartStatement& s, const AtElement& body) {
+NodePtr Writer::for_each_element(const GroupStatement& s, const AtElement& body) {
   const int64_t vectors = s.inner_size() / plan_.vector;
   const int64_t whole = vectors / plan_.lanes;
   const bool back = !plan_.holds_elements && std::exchange(goes_back_, !goes_back_);
@@ -134,7 +134,7 @@ NodePtr Writer::for_each_element(const PartStatement& s, const AtElement& body) 
   return guarded(row_exists_, sequence(std::move(parts)));
 }
 
-NodePtr Writer::chunk(const PartStatement& s, const Ranged& number, bool exists, const AtElement& body) {
+NodePtr Writer::chunk(const GroupStatement& s, const Ranged& number, bool exists, const AtElement& body) {
   const int64_t size = s.inner_size();
   const Ranged first = (number * poly::ranged(plan_.lanes) + lane_) * poly::ranged(plan_.vector);
   return let("first", first, names_, [&](const Ranged& named) {
@@ -144,7 +144,7 @@ NodePtr Writer::chunk(const PartStatement& s, const Ranged& number, bool exists,
   });
 }
 
-NodePtr Writer::neighbours(const PartStatement& s, const Ranged& number, const Ranged& first, const AtElement& body) {
+NodePtr Writer::neighbours(const GroupStatement& s, const Ranged& number, const Ranged& first, const AtElement& body) {
   const std::vector<int> loops = loops_of(s);
   std::vector<Ranged> values(loops.size());
   Ranged rest = first;
@@ -166,7 +166,7 @@ NodePtr Writer::neighbours(const PartStatement& s, const Ranged& number, const R
   });
 }
 
-BodyContext Writer::context_at(const PartStatement& s, const std::vector<Ranged>& values, const Expr& slot) const {
+BodyContext Writer::context_at(const GroupStatement& s, const std::vector<Ranged>& values, const Expr& slot) const {
   BodyContext context = context_of(s);
   const std::vector<int> loops = loops_of(s);
   for (size_t l = 0; l < loops.size(); ++l) {
@@ -198,7 +198,7 @@ NodePtr Writer::copy(const std::string& name, const RowTensor& tensor, bool in) 
 }
 
 /// One instance: to a register where its element is held, else to memory.
-NodePtr Writer::instance(const PartStatement& s, const BodyContext& context, const Expr& slot) const {
+NodePtr Writer::instance(const GroupStatement& s, const BodyContext& context, const Expr& slot) const {
   const auto held = context.elements.find(s.statement->tensor);
   if (held == context.elements.end()) return statement_body(*s.statement, context);
   Expr value = statement_value(*s.statement, context);
@@ -208,13 +208,13 @@ NodePtr Writer::instance(const PartStatement& s, const BodyContext& context, con
 }
 
 /// Reductions over the same elements, which are gone through once.
-NodePtr Writer::reduce(const std::vector<const PartStatement*>& together) {
+NodePtr Writer::reduce(const std::vector<const GroupStatement*>& together) {
   std::vector<tile::Tensor> partials;
   auto store = [](const tile::Tensor& to, const Expr& value) {
     return make_node(tile::Store{to.name, {index(0)}, value});
   };
   std::vector<NodePtr> parts;
-  for (const PartStatement* s : together) {
+  for (const GroupStatement* s : together) {
     const poly::Statement& statement = *s->statement;
     const Halide::Type type = registers_.at(statement.tensor).type;
     TC_CHECK(statement.accumulator == type, "{} accumulates into '{}' in another type than the tensor's", statement.id,
@@ -248,13 +248,13 @@ NodePtr Writer::reduce(const std::vector<const PartStatement*>& together) {
 
 /// A reduction, and those after it that need nothing of its result, with their initialisations; the next statement.
 size_t Writer::add_reductions(size_t first, std::vector<NodePtr>& parts) {
-  std::vector<const PartStatement*> together = {&part_.statements[first]};
+  std::vector<const GroupStatement*> together = {&part_.statements[first]};
   std::vector<std::string> written = {together[0]->statement->tensor};
   size_t next = first + 1;
   size_t end = next;  // behind the last reduction that is taken
   std::vector<NodePtr> starts, pending;
   for (; next < part_.statements.size(); ++next) {
-    const PartStatement& s = part_.statements[next];
+    const GroupStatement& s = part_.statements[next];
     const bool known = std::count(written.begin(), written.end(), s.statement->tensor) > 0;
     if (s.statement->kind == poly::Statement::Kind::kInit && plan_.work[next] == RowWork::kOnce && !known) {
       pending.push_back(run_statement(s, RowWork::kOnce));
@@ -277,7 +277,7 @@ size_t Writer::add_reductions(size_t first, std::vector<NodePtr>& parts) {
 }
 
 /// One instance for the row. On registers alone, it may run for rows that do not exist.
-NodePtr Writer::once(const PartStatement& s) {
+NodePtr Writer::once(const GroupStatement& s) {
   const std::string& tensor = s.statement->tensor;
   bool on_registers = s.statement->kind != poly::Statement::Kind::kUpdate || defined_.count(tensor) > 0;
   for (const hi::Call* read : ir::reads_in(*part_.scop->program, s.statement->value)) {
@@ -291,7 +291,7 @@ NodePtr Writer::once(const PartStatement& s) {
   return guarded(on_registers ? hi::const_true() : row_exists_, instance(s, context_of(s), index(0)));
 }
 
-NodePtr Writer::run_statement(const PartStatement& s, RowWork work) {
+NodePtr Writer::run_statement(const GroupStatement& s, RowWork work) {
   if (work == RowWork::kOnce) return once(s);
   return for_each_element(s, [&](const std::vector<Ranged>& values, const Expr& slot) {
     return instance(s, context_at(s, values, slot), slot);
@@ -339,7 +339,8 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
 
 }  // namespace
 
-tile::Kernel row_reduction(const Part& part, const RowsPlan& plan, const Device& device, const std::string& name) {
+tile::Kernel row_reduction(const FusedGroup& part, const RowsPlan& plan, const Device& device,
+                           const std::string& name) {
   return Writer(part, plan).run(name, device);
 }
 

@@ -13,6 +13,6 @@ namespace tc::gpu {
 ///     barrier, s(n) +=! O(n,d)                  so that every lane knows m(n); and so on
 /// Statements run in program order; what they write stays in registers until the end, where it fits. All reductions of
 /// a row are in the same order on every run, but not in the source's.
-tile::Kernel row_reduction(const Part& part, const RowsPlan& plan, const Device& device, const std::string& name);
+tile::Kernel row_reduction(const FusedGroup& part, const RowsPlan& plan, const Device& device, const std::string& name);
 
 }  // namespace tc::gpu
