@@ -34,7 +34,7 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
   };
   const bool contractions = takes_contractions(options);
   if (contractions) {
-    std::optional<Contraction> whole = rearrangement_of(scop);
+    std::optional<Contraction> whole = transposition_of(scop);
     std::optional<ContractionPlan> plan;
     if (whole) plan = planned(*whole);
     if (plan) {

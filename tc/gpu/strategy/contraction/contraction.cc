@@ -458,7 +458,7 @@ bool is_contraction(const ir::Program& program, const ir::Statement& statement) 
   return contraction_of(program, statement).has_value();
 }
 
-std::optional<Contraction> rearrangement_of(const poly::Scop& scop) {
+std::optional<Contraction> transposition_of(const poly::Scop& scop) {
   if (scop.statements.empty() || scop.statements[0].kind != poly::Statement::Kind::kSet) return std::nullopt;
   std::optional<Contraction> whole = Finder(scop, 0).find(0);
   return whole && whole->last == scop.statements.size() ? whole : std::nullopt;

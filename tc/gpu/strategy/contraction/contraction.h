@@ -68,6 +68,6 @@ bool is_contraction(const ir::Program& program, const ir::Statement& statement);
 /// A def without a reduction that reads some operand across its rows, as a transposition does:
 ///     B(i,j) = f(A(j,i))
 /// Its update sets, over a reduction axis of one value; what it reads across is in `operands`.
-std::optional<Contraction> rearrangement_of(const poly::Scop& scop);
+std::optional<Contraction> transposition_of(const poly::Scop& scop);
 
 }  // namespace tc::gpu

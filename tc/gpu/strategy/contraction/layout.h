@@ -28,7 +28,7 @@ enum class Rows {
 /// meeting in a bank. After the box, the pitch and the vectors of the plan are known.
 void lay_out(const Contraction& contraction, size_t operand, ContractionPlan& plan, Rows rows);
 
-/// The same for a rearrangement by vectors, of an operand that is copied and whose results are stored as vectors: what
+/// The same for a transposition by vectors, of an operand that is copied and whose results are stored as vectors: what
 /// a thread turns into one vector it reads from rows that lie far apart, and threads beside each other from rows an odd
 /// number of vectors apart. In them, 8 of a warp's 32 threads, which read 4 neighbours each, meet in no bank:
 ///     B(i, 4 j + s) = A(4 j + s, i)      A_shared (s, j, i) : (16 * 68, 68, 1)

@@ -21,7 +21,7 @@ namespace {
 
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kLanes = 32;
-constexpr int64_t kBlockThreads = 512;  ///< of a rearrangement, where its tile is large
+constexpr int64_t kBlockThreads = 512;  ///< of a transposition, where its tile is large
 constexpr int64_t kAcross = 8;          ///< of these, those beside each other along a row of results in vectors
 
 /// Whether the last subscript counts along the axis.
@@ -30,13 +30,13 @@ bool is_last(const Operand& operand, size_t axis) { return operand.subscripts.ba
 class Planner {
  public:
   Planner(const Contraction& contraction, const options::MappingOptions& options, const Device& device)
-      : c_(contraction), options_(options), device_(device), wish_(wish_of(contraction, options)) {
+      : c_(contraction), options_(options), device_(device), request_(requested_tile(contraction, options)) {
     classify();
     choose_main();
   }
   std::vector<ContractionPlan> best(size_t count) const;
   std::vector<ContractionPlan> laid_out(std::vector<ContractionPlan> plans, size_t count) const;
-  std::vector<ContractionPlan> rearranging() const;
+  std::vector<ContractionPlan> transpositions() const;
   Result<void> fault() const;
   const std::string& why_not() const { return why_not_; }
 
@@ -44,10 +44,10 @@ class Planner {
   void classify();
   void choose_main();
   std::optional<ContractionPlan> plan(const Shape& shape) const;
-  std::optional<ContractionPlan> rearranged(int64_t tile) const;
-  std::optional<ContractionPlan> rearranged_by_vectors(int64_t tile, int64_t threads) const;
+  std::optional<ContractionPlan> transposed(int64_t tile) const;
+  std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;
   bool prefers_vectors() const;
-  void order_rearranged(ContractionPlan& plan) const;
+  void order_transposed(ContractionPlan& plan) const;
   bool finish(ContractionPlan& plan) const;
   bool wants_another_stage(ContractionPlan plan) const;
   void lay_out_all(ContractionPlan& plan, Rows rows) const;
@@ -68,7 +68,7 @@ class Planner {
   const Contraction& c_;
   const options::MappingOptions& options_;
   const Device& device_;
-  Wish wish_;
+  RequestedTile request_;
   mutable std::string why_not_;  ///< why the first plan that was tried is none
   mutable bool sparing_ = true;  ///< few enough registers that nothing is spilled, several blocks on a processor
   Classes classes_;
@@ -169,31 +169,31 @@ void Planner::distribute(const std::vector<size_t>& axes, int64_t points, int64_
 bool Planner::follow(ContractionPlan& plan) const {
   for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
     AxisPlan& a = plan.parallel[axis];
-    if (wish_.registers[axis] > 0) a.registers = wish_.registers[axis];
-    a.tile = wish_.tile[axis] > 0 ? wish_.tile[axis] : round_up(a.tile, a.registers);
+    if (request_.registers[axis] > 0) a.registers = request_.registers[axis];
+    a.tile = request_.tile[axis] > 0 ? request_.tile[axis] : round_up(a.tile, a.registers);
     const bool only_column = classes_.columns == std::vector<size_t>{axis};
     const bool only_other = c_.parallel.size() == 2 && !only_column && classes_.columns.size() == 1;
-    const int64_t threads = only_column ? wish_.columns : only_other ? wish_.others : 0;
-    if (threads > 0 && wish_.registers[axis] == 0 && a.tile % threads == 0) a.registers = a.tile / threads;
+    const int64_t threads = only_column ? request_.columns : only_other ? request_.others : 0;
+    if (threads > 0 && request_.registers[axis] == 0 && a.tile % threads == 0) a.registers = a.tile / threads;
     if (a.tile % a.registers != 0) {
       return no(fmt::format("{} results of a thread along '{}' do not divide a block's {}", a.registers,
                             c_.parallel[axis].name, a.tile));
     }
   }
   for (size_t r = 0; r < c_.reduction.size(); ++r) {
-    if (wish_.chunk[r] > 0) plan.chunk[r] = wish_.chunk[r];
+    if (request_.chunk[r] > 0) plan.chunk[r] = request_.chunk[r];
   }
-  if (wish_.groups > 0) plan.groups = wish_.groups;
+  if (request_.groups > 0) plan.groups = request_.groups;
   for (size_t axis : classes_.columns) plan.columns_threads *= plan.parallel[axis].threads();
   return has_threads(plan) && has_steps(plan);
 }
 
 bool Planner::has_threads(const ContractionPlan& plan) const {
-  if (!wish_.says_threads()) return true;
+  if (!request_.says_threads()) return true;
   const int64_t columns = plan.columns_threads, others = plan.points_threads() / columns;
-  return (columns == wish_.columns && others == wish_.others) ||
+  return (columns == request_.columns && others == request_.others) ||
          no(fmt::format("a block's results and a thread's make {} by {} threads, not {} by {}", columns, others,
-                        wish_.columns, wish_.others));
+                        request_.columns, request_.others));
 }
 
 /// Whether a step's parts are whole, and what is left of the reduction comes once.
@@ -214,7 +214,7 @@ bool Planner::has_steps(const ContractionPlan& plan) const {
                           main.extent, main.name));
   }
   // A group's part of a step is long enough for vectors, and for what a barrier costs.
-  const int64_t shortest = wish_.groups > 0 ? 1 : plan.groups > 8 ? 4 : 8;
+  const int64_t shortest = request_.groups > 0 ? 1 : plan.groups > 8 ? 4 : 8;
   const int64_t part = plan.chunk[main_] / plan.groups;
   if (part * plan.groups == plan.chunk[main_] && (plan.groups == 1 || part >= shortest)) return true;
   return no(fmt::format("{} groups of threads do not share a step of {}", plan.groups, plan.chunk[main_]));
@@ -304,8 +304,8 @@ bool Planner::finish(ContractionPlan& plan) const {
   return fits(plan);
 }
 
-/// The order of a rearrangement's axes and how many blocks they have, when its tile is known.
-void Planner::order_rearranged(ContractionPlan& plan) const {
+/// The order of a transposition's axes and how many blocks they have, when its tile is known.
+void Planner::order_transposed(ContractionPlan& plan) const {
   plan.order = {classes_.columns[0], classes_.rows[0]};
   for (size_t axis = c_.parallel.size(); axis-- > 0;) {
     plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
@@ -316,8 +316,8 @@ void Planner::order_rearranged(ContractionPlan& plan) const {
 /// A tile whose rows are read and written by warps; one element at a time, so that rows in shared memory may have an
 /// odd pitch, and threads that read a column meet in no bank. Through registers: of 8192 x 8192 floats asynchronous
 /// copies took 134.4 us on an H200, these 130.9 (256 threads: 137.0, 133.7), its copy 127.1.
-std::optional<ContractionPlan> Planner::rearranged(int64_t tile) const {
-  const int64_t wanted = tile == kRearranged ? kBlockThreads : kBlockThreads / 2;
+std::optional<ContractionPlan> Planner::transposed(int64_t tile) const {
+  const int64_t wanted = tile == kTransposed ? kBlockThreads : kBlockThreads / 2;
   const int64_t threads = std::max(kLanes, std::min({wanted, device_.threads_per_block, device_.block[0]}));
   const size_t last = classes_.columns[0], other = classes_.rows[0];
   ContractionPlan plan;
@@ -330,7 +330,7 @@ std::optional<ContractionPlan> Planner::rearranged(int64_t tile) const {
   rows.registers = tile * kLanes / threads;
   rows.tile = tile;
   if (!follow(plan)) return std::nullopt;
-  order_rearranged(plan);
+  order_transposed(plan);
   if (!finish(plan)) return std::nullopt;
   for (size_t i = 0; i < plan.operands.size(); ++i) {
     OperandPlan& o = plan.operands[i];
@@ -348,18 +348,18 @@ std::optional<ContractionPlan> Planner::rearranged(int64_t tile) const {
 
 /// A tile that is read by vectors along the operands' rows and written by vectors along the results': eight threads
 /// beside each other write a line of 128 bytes.
-std::optional<ContractionPlan> Planner::rearranged_by_vectors(int64_t tile, int64_t threads) const {
+std::optional<ContractionPlan> Planner::transposed_by_vectors(int64_t tile, int64_t threads) const {
   const size_t last = classes_.columns[0], other = classes_.rows[0];
   const Halide::Type type = c_.update.accumulator;
   if (type.is_bool() || threads > std::min(device_.threads_per_block, device_.block[0])) return std::nullopt;
-  if (wish_.columns > 0 && wish_.columns != kAcross) return std::nullopt;
+  if (request_.columns > 0 && request_.columns != kAcross) return std::nullopt;
   int64_t vector = kVectorBytes / type.bytes();
   while (vector > 1 && c_.parallel[last].extent % vector != 0) vector /= 2;
   ContractionPlan plan;
   plan.parallel.resize(c_.parallel.size());
   plan.chunk = {1};
   AxisPlan& columns = plan.parallel[last];
-  columns.tile = std::min(std::max(tile, kAcross * vector), round_up(c_.parallel[last].extent, kRearranged));
+  columns.tile = std::min(std::max(tile, kAcross * vector), round_up(c_.parallel[last].extent, kTransposed));
   columns.registers = columns.tile / kAcross;
   AxisPlan& rows = plan.parallel[other];
   rows.tile = std::max(tile, threads / kAcross);
@@ -368,7 +368,7 @@ std::optional<ContractionPlan> Planner::rearranged_by_vectors(int64_t tile, int6
   while (vector > 1 && columns.registers % vector != 0) vector /= 2;
   if (vector == 1 || columns.threads() != kAcross) return std::nullopt;
   columns.group = vector;
-  order_rearranged(plan);
+  order_transposed(plan);
   if (!finish(plan)) return std::nullopt;
   for (size_t i = 0; i < plan.operands.size(); ++i) lay_out_by_vectors(c_, i, last, vector, plan);
   plan.asynchronous = false;
@@ -377,10 +377,10 @@ std::optional<ContractionPlan> Planner::rearranged_by_vectors(int64_t tile, int6
   return plan;
 }
 
-/// Elements of 16 bits that no cache holds, in rows of whole vectors, rearranged and nothing else: what was measured,
+/// Elements of 16 bits that no cache holds, in rows of whole vectors, transposed and nothing else: what was measured,
 /// on an H200 (docs/lab/measurements.md).
 bool Planner::prefers_vectors() const {
-  if (wish_.columns > 0) return wish_.columns == kAcross;
+  if (request_.columns > 0) return request_.columns == kAcross;
   constexpr int64_t kVector = 8, kBytes = 2;
   const bool alone = c_.operands.size() == 1 && c_.after.empty() && c_.update.value.as<Halide::Internal::Variable>();
   if (!alone || c_.update.accumulator.bytes() != kBytes || c_.operands[0].type.bytes() != kBytes) return false;
@@ -395,16 +395,16 @@ bool Planner::prefers_vectors() const {
 }
 
 /// Square tiles, large ones where there are enough. The first of them is the compiler's choice.
-std::vector<ContractionPlan> Planner::rearranging() const {
+std::vector<ContractionPlan> Planner::transpositions() const {
   constexpr int64_t kSmall = 32;
   double points = 1;
   for (const Axis& axis : c_.parallel) points *= static_cast<double>(axis.extent);
   const bool enough =
-      points / static_cast<double>(kRearranged * kRearranged) >= 4.0 * static_cast<double>(device_.processors);
+      points / static_cast<double>(kTransposed * kTransposed) >= 4.0 * static_cast<double>(device_.processors);
   const auto first_of = [&](const std::function<std::optional<ContractionPlan>(int64_t)>& planned) {
     for (const bool sparing : {true, false}) {
       sparing_ = sparing;
-      for (const int64_t tile : {kRearranged, kSmall}) {
+      for (const int64_t tile : {kTransposed, kSmall}) {
         std::optional<ContractionPlan> plan = enough || tile == kSmall ? planned(tile) : std::nullopt;
         if (plan) return plan;
       }
@@ -415,11 +415,11 @@ std::vector<ContractionPlan> Planner::rearranging() const {
   const auto add = [&](std::optional<ContractionPlan> plan) {
     if (plan) found.push_back(*std::move(plan));
   };
-  if (!prefers_vectors()) add(first_of([&](int64_t tile) { return rearranged(tile); }));
+  if (!prefers_vectors()) add(first_of([&](int64_t tile) { return transposed(tile); }));
   for (const int64_t threads : {kBlockThreads / 2, kBlockThreads}) {
-    add(first_of([&](int64_t tile) { return rearranged_by_vectors(tile, threads); }));
+    add(first_of([&](int64_t tile) { return transposed_by_vectors(tile, threads); }));
   }
-  if (prefers_vectors()) add(first_of([&](int64_t tile) { return rearranged(tile); }));
+  if (prefers_vectors()) add(first_of([&](int64_t tile) { return transposed(tile); }));
   return found;
 }
 
@@ -516,7 +516,7 @@ std::vector<ContractionPlan> Planner::best(size_t count) const {
   std::vector<ContractionPlan> found;
   for (const bool sparing : {true, false}) {
     sparing_ = sparing;
-    for (const Shape& shape : shapes(c_, classes_, {main_, outer_steps_}, wish_)) {
+    for (const Shape& shape : shapes(c_, classes_, {main_, outer_steps_}, request_)) {
       std::optional<ContractionPlan> candidate = plan(shape);
       if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
     }
@@ -576,7 +576,7 @@ Result<std::vector<ContractionPlan>> planned(const Contraction& contraction, con
   const Planner planner(contraction, options, device);
   TC_TRY_VOID(planner.fault());
   std::vector<ContractionPlan> plans =
-      contraction.update.assign == ir::Assign::kSet ? planner.rearranging() : planner.best(count);
+      contraction.update.assign == ir::Assign::kSet ? planner.transpositions() : planner.best(count);
   if (plans.empty()) return fail("{}", planner.why_not());
   return plans;
 }

@@ -4,30 +4,30 @@
 
 namespace tc::gpu {
 
-Wish wish_of(const Contraction& c, const options::MappingOptions& options) {
+RequestedTile requested_tile(const Contraction& c, const options::MappingOptions& options) {
   const size_t parallel = c.parallel.size();
   const auto at = [](const std::vector<int64_t>& values, size_t i) { return i < values.size() ? values[i] : 0; };
-  Wish wish;
+  RequestedTile request;
   for (size_t i = 0; i < parallel; ++i) {
-    // Rearrangements have whole warps beside each other, and need not divide anything.
+    // Transpositions have whole warps beside each other, and need not divide anything.
     const bool sets = c.update.assign == ir::Assign::kSet;
     const int64_t extent = c.parallel[i].extent;
-    const int64_t registers = std::min(at(options.register_tile, i), sets ? kRearranged : extent);
-    wish.registers.push_back(registers);
-    const int64_t whole = sets ? kRearranged : std::max<int64_t>(registers, 1);
-    wish.tile.push_back(std::min(at(options.tile, i), round_up(extent, whole)));
+    const int64_t registers = std::min(at(options.register_tile, i), sets ? kTransposed : extent);
+    request.registers.push_back(registers);
+    const int64_t whole = sets ? kTransposed : std::max<int64_t>(registers, 1);
+    request.tile.push_back(std::min(at(options.tile, i), round_up(extent, whole)));
   }
   for (size_t r = 0; r < c.reduction.size(); ++r) {
-    wish.chunk.push_back(std::min(at(options.tile, parallel + r), c.reduction[r].extent));
-    if (options.shared_depth == static_cast<int64_t>(parallel)) wish.chunk.back() = c.reduction[r].extent;
+    request.chunk.push_back(std::min(at(options.tile, parallel + r), c.reduction[r].extent));
+    if (options.shared_depth == static_cast<int64_t>(parallel)) request.chunk.back() = c.reduction[r].extent;
   }
   if (!options.map_to_threads.empty()) {
     const auto threads = [&](size_t i) { return std::max<int64_t>(at(options.map_to_threads, i), 1); };
-    wish.columns = threads(0);
-    wish.others = threads(1);
-    wish.groups = threads(2);
+    request.columns = threads(0);
+    request.others = threads(1);
+    request.groups = threads(2);
   }
-  return wish;
+  return request;
 }
 
 options::MappingOptions options_of(const ContractionPlan& plan) {

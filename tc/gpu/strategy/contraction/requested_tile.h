@@ -7,10 +7,10 @@
 
 namespace tc::gpu {
 
-inline constexpr int64_t kRearranged = 64;  ///< values along an axis of a rearrangement's largest tile
+inline constexpr int64_t kTransposed = 64;  ///< values along an axis of a transposition's largest tile
 
 /// What the options say of a contraction's axes (plan_contraction()), cut to their extents; 0: nothing.
-struct Wish {
+struct RequestedTile {
   std::vector<int64_t> tile, registers;         ///< per parallel axis
   std::vector<int64_t> chunk;                   ///< per reduction axis
   int64_t columns = 0, others = 0, groups = 0;  ///< threads
@@ -20,6 +20,6 @@ struct Wish {
   bool says_all_registers() const { return std::count(registers.begin(), registers.end(), 0) == 0; }
 };
 
-Wish wish_of(const Contraction& contraction, const options::MappingOptions& options);
+RequestedTile requested_tile(const Contraction& contraction, const options::MappingOptions& options);
 
 }  // namespace tc::gpu

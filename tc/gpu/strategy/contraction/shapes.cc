@@ -40,17 +40,18 @@ std::vector<int64_t> registers_along(const Contraction& c, const std::vector<siz
 
 }  // namespace
 
-std::vector<Shape> shapes(const Contraction& c, const Classes& classes, const MainAxis& main, const Wish& wish) {
+std::vector<Shape> shapes(const Contraction& c, const Classes& classes, const MainAxis& main,
+                          const RequestedTile& request) {
   using Choices = std::vector<int64_t>;
   const Choices one = {1};
-  const bool one_class = classes.rows.empty(), fixed = wish.says_all_tiles();
+  const bool one_class = classes.rows.empty(), fixed = request.says_all_tiles();
   const Choices few = one_class || fixed ? one : Choices{8, 16, 32, 64, 128};
   const Choices many = fixed ? one : Choices{8, 16, 32, 64, 128, 256, 512, 1024, 2048};
-  const bool given = wish.says_all_registers();
+  const bool given = request.says_all_registers();
   const Choices registers = given || one_class ? one : registers_along(c, classes.rows);
   const Choices more = given ? one : one_class ? Choices{1, 2, 4, 8, 16} : registers_along(c, classes.columns);
-  const Choices lengths = wish.chunk[main.index] > 0 ? Choices{wish.chunk[main.index]} : chunks(c, main);
-  const int64_t most_groups = wish.groups > 0 ? 1 : 16;
+  const Choices lengths = request.chunk[main.index] > 0 ? Choices{request.chunk[main.index]} : chunks(c, main);
+  const int64_t most_groups = request.groups > 0 ? 1 : 16;
   std::vector<Shape> result;
   for (int64_t rows : few) {
     for (int64_t columns : many) {

@@ -31,6 +31,6 @@ struct MainAxis {
 
 /// All shapes that the options leave open.
 std::vector<Shape> shapes(const Contraction& contraction, const Classes& classes, const MainAxis& main,
-                          const Wish& wish);
+                          const RequestedTile& request);
 
 }  // namespace tc::gpu
