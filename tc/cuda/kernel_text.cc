@@ -79,6 +79,7 @@ class KernelPrinter {
           [&](const tile::Shuffle&) { shuffles_ = true; },
           [&](const tile::Barrier& n) { shuffles_ |= n.scope == tile::Barrier::Scope::kWarp; },
           [](const tile::OneOf<tile::Sequence, tile::For, tile::If, tile::Let, tile::Store, tile::Atomic> auto&) {},
+          [](const tile::OneOf<tile::MatMul, tile::MatrixLoad> auto&) {},
           [](const tile::OneOf<tile::CommitGroup, tile::WaitGroup, tile::WaitForKernels, tile::StartNextKernel> auto&) {
           });
     });
@@ -357,6 +358,26 @@ class KernelPrinter {
     if (type.is_bool()) text += " != 0";
     line(fmt::format("{} = {};", exprs_.element(shuffle.tensor, shuffle.subscripts),
                      is_float8(tensor.type) ? text : exprs_.to_memory(tensor.type, text)));
+  }
+
+  /// ", sum[0], sum[1], ...".
+  std::string fragment(const tile::Fragment& fragment) {
+    std::string text;
+    for (const auto& subscripts : fragment.values) text += ", " + exprs_.element(fragment.tensor, subscripts);
+    return text;
+  }
+
+  void write(const tile::MatMul& matmul, bool) {
+    const tile::MatMulAtom& atom = *matmul.atom;
+    exprs_.need(atom.operand == ScalarType::kBFloat16 ? Helper::kMatMulBFloat16 : Helper::kMatMulFloat16);
+    const std::string operands = fragment(matmul.d) + fragment(matmul.a) + fragment(matmul.b);
+    line(fmt::format("mma_m{}n{}k{}({});", atom.m, atom.n, atom.k, operands.substr(2)));
+  }
+
+  void write(const tile::MatrixLoad& load, bool) {
+    exprs_.need(Helper::kMatrixLoad);
+    line(fmt::format("load_matrices<{}>(&{}{});", load.transposed, exprs_.element(load.source, load.source_subscripts),
+                     fragment(load.destination)));
   }
 
   const tile::Kernel& kernel_;

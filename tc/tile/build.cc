@@ -79,6 +79,13 @@ NodePtr shuffle(const Tensor& tensor, std::vector<Expr> subscripts, Shuffle::Kin
                 int width) {
   return node(Shuffle{kind, tensor.name, std::move(subscripts), std::move(value), std::move(lane), width});
 }
+NodePtr matmul(const MatMulAtom& atom, Fragment d, Fragment a, Fragment b) {
+  return node(MatMul{&atom, std::move(d), std::move(a), std::move(b)});
+}
+NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr> row, bool transposed) {
+  const int dimension = static_cast<int>(row.size()) - 1;
+  return node(MatrixLoad{std::move(destination), source.name, std::move(row), dimension, transposed});
+}
 NodePtr with_comment(const std::string& comment, const NodePtr& original) {
   return std::make_shared<const Node>(Node{original->node, comment});
 }

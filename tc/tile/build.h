@@ -44,6 +44,9 @@ NodePtr commit_group();
 NodePtr wait_group(int pending);
 NodePtr shuffle(const Tensor& tensor, std::vector<Expr> subscripts, Shuffle::Kind kind, Expr value, Expr lane,
                 int width = 32);
+NodePtr matmul(const MatMulAtom& atom, Fragment d, Fragment a, Fragment b);
+/// Of rows along the source's last dimension.
+NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr> row, bool transposed = false);
 NodePtr with_comment(const std::string& comment, const NodePtr& node);
 
 }  // namespace tc::tile::build

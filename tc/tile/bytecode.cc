@@ -190,6 +190,23 @@ class KernelCompiler {
           .immediate = shuffle.width});
   }
 
+  std::vector<int> accesses(const Fragment& fragment) {
+    std::vector<int> result;
+    for (const auto& subscripts : fragment.values) result.push_back(exprs_.access(fragment.tensor, subscripts));
+    return result;
+  }
+
+  void visit(const MatMul& n) {
+    code_.matmuls.push_back({n.atom, accesses(n.d), accesses(n.a), accesses(n.b)});
+    emit({.op = Op::kMatMul, .a = static_cast<int>(code_.matmuls.size()) - 1});
+  }
+
+  void visit(const MatrixLoad& n) {
+    const int source = exprs_.access(n.source, n.source_subscripts, n.source_dimension, kMatrixRow);
+    code_.matrix_loads.push_back({accesses(n.destination), source, n.transposed});
+    emit({.op = Op::kMatrixLoad, .a = static_cast<int>(code_.matrix_loads.size()) - 1});
+  }
+
   const Kernel& kernel_;
   Code code_;
   std::vector<Atomic> updates_;  ///< expressions that are known by their addresses

@@ -89,9 +89,11 @@ enum class Op : uint8_t {
   kMove,    ///< [a] = [b], `immediate` elements
   kCopyAsync,
   kCommit,
-  kWait,     ///< immediate: groups that may stay pending
-  kShuffle,  ///< [a] = register b of lane c; immediate: the width; kind in `flag`
-  kPoison,   ///< register tensor a
+  kWait,        ///< immediate: groups that may stay pending
+  kShuffle,     ///< [a] = register b of lane c; immediate: the width; kind in `flag`
+  kMatMul,      ///< a: an index into Code::matmuls
+  kMatrixLoad,  ///< a: an index into Code::matrix_loads
+  kPoison,      ///< register tensor a
 };
 
 struct Instruction {
@@ -113,6 +115,17 @@ struct Access {
   bool uniform = false;
   std::vector<int> coordinates;  ///< registers, for messages
   int site = -1;
+};
+
+/// The accesses of a MatMul, one for each value.
+struct CodeMatMul {
+  const MatMulAtom* atom = nullptr;
+  std::vector<int> d, a, b;
+};
+struct CodeMatrixLoad {
+  std::vector<int> destination;
+  int source = -1;
+  bool transposed = false;
 };
 
 struct CodeTensor {
@@ -142,6 +155,8 @@ struct Code {
   std::vector<ScalarSlot> scalars;
   std::vector<CodeTensor> tensors;
   std::vector<Access> accesses;
+  std::vector<CodeMatMul> matmuls;
+  std::vector<CodeMatrixLoad> matrix_loads;
   std::vector<std::string> sites;  ///< the text of each spec
   int register_elements = 0;       ///< of all register tensors, per thread
   int64_t shared_bytes = 0;

@@ -103,6 +103,9 @@ class Machine {
   void copy_async(Warp& warp, const Instruction& n);
   void wait(Warp& warp, int64_t pending);
   void shuffle(Warp& warp, const Instruction& n);
+  void matmul(Warp& warp, const CodeMatMul& n);
+  void matrix_load(Warp& warp, const CodeMatrixLoad& n);
+  bool is_together(Warp& warp, const Access& access, const char* what);
   void load_elements(Warp& warp, int access, int64_t step, uint32_t mask, Lanes& to);
   void store_elements(Warp& warp, int access, int64_t step, const Lanes& value, uint32_t mask);
   uint32_t in_bounds(Warp& warp, const Access& access, uint32_t mask, int elements, const char* verb);

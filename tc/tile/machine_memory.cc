@@ -145,6 +145,10 @@ void Machine::memory(Warp& warp, const Instruction& n) {
       return copy_async(warp, n);
     case Op::kShuffle:
       return shuffle(warp, n);
+    case Op::kMatMul:
+      return matmul(warp, code_.matmuls[static_cast<size_t>(n.a)]);
+    case Op::kMatrixLoad:
+      return matrix_load(warp, code_.matrix_loads[static_cast<size_t>(n.a)]);
     default:
       TC_CHECK(false, "operation {} has nothing to do with memory", static_cast<int>(n.op));
   }
@@ -428,16 +432,20 @@ void Machine::wait(Warp& warp, int64_t pending) {
   std::erase_if(warp.copies, arrives);
 }
 
+/// Whether all threads of a warp have come; a finding says who has not.
+bool Machine::is_together(Warp& warp, const Access& access, const char* what) {
+  if (warp.mask == warp.existing) return true;
+  report(Finding::Kind::kDivergence, access.site, [&] {
+    return fmt::format("{}: thread {} of block {} does not reach the {} '{}' that other threads of its warp reach",
+                       kernel_.name, thread_text(warp.index * kLanes + std::countr_zero(warp.existing & ~warp.mask)),
+                       block_text(), what, code_.sites[access.site]);
+  });
+  return false;
+}
+
 void Machine::shuffle(Warp& warp, const Instruction& n) {
   const Access& access = code_.accesses[n.a];
-  if (warp.mask != warp.existing) {
-    report(Finding::Kind::kDivergence, access.site, [&] {
-      return fmt::format(
-          "{}: thread {} of block {} does not reach the shuffle '{}' that other threads of its warp reach",
-          kernel_.name, thread_text(warp.index * kLanes + std::countr_zero(warp.existing & ~warp.mask)), block_text(),
-          code_.sites[access.site]);
-    });
-  }
+  is_together(warp, access, "shuffle");
   const auto kind = static_cast<Shuffle::Kind>(n.flag);
   const auto width = static_cast<int>(n.immediate);
   const Lanes& value = warp.registers[n.b];

@@ -24,6 +24,13 @@ std::string vector_text(const std::string& tensor, const std::vector<Halide::Exp
   return text + ")";
 }
 
+/// "C[(0, 0), (0, 1)]".
+std::string fragment_text(const Fragment& fragment) {
+  std::string text = fragment.tensor + "[";
+  for (size_t v = 0; v < fragment.values.size(); ++v) text += (v ? ", " : "") + element_text("", fragment.values[v]);
+  return text + "]";
+}
+
 const char* name_of(Atomic::Op op) {
   switch (op) {
     case Atomic::Op::kAdd:
@@ -123,6 +130,14 @@ std::string node_text(const Node& node) {
       [](const Shuffle& n) {
         return fmt::format("{} = shuffle {}({}, {}) width {}", element_text(n.tensor, n.subscripts), name_of(n.kind),
                            ir::to_text(n.value), ir::to_text(n.lane), n.width);
+      },
+      [](const MatMul& n) {
+        return fmt::format("{} += {} * {} by {}", fragment_text(n.d), fragment_text(n.a), fragment_text(n.b),
+                           n.atom->name);
+      },
+      [](const MatrixLoad& n) {
+        return fmt::format("{} = matrices{} {}", fragment_text(n.destination), n.transposed ? " transposed" : "",
+                           vector_text(n.source, n.source_subscripts, n.source_dimension, kMatrixRow));
       },
       [](const Barrier& n) -> std::string { return n.scope == Barrier::Scope::kBlock ? "barrier" : "barrier warp"; },
       [](const CommitGroup&) -> std::string { return "commit group"; },

@@ -5,6 +5,11 @@
 #include "tc/support/round.h"
 
 namespace tc::tile {
+namespace {
+
+constexpr int kMatrixLoadArchitecture = 75;
+
+}  // namespace
 
 bool may_be_empty(const For& loop) {
   return !Halide::Internal::is_const_one(Halide::Internal::simplify(loop.begin < loop.end));
@@ -58,6 +63,9 @@ void visit_exprs(AnyNode& node, F f) {
   const auto all = [&](auto& exprs) {
     for (auto& e : exprs) f(e);
   };
+  const auto each = [&](auto& fragment) {
+    for (auto& subscripts : fragment.values) all(subscripts);
+  };
   match(
       node, [](const OneOf<Sequence, Allocate> auto&) {},
       [&](OneOf<For> auto& n) {
@@ -79,6 +87,13 @@ void visit_exprs(AnyNode& node, F f) {
         all(n.subscripts);
         f(n.value);
         f(n.lane);
+      },
+      [&](OneOf<MatMul> auto& n) {
+        for (auto* fragment : {&n.d, &n.a, &n.b}) each(*fragment);
+      },
+      [&](OneOf<MatrixLoad> auto& n) {
+        each(n.destination);
+        all(n.source_subscripts);
       });
 }
 
@@ -113,6 +128,11 @@ NodePtr map_exprs(const NodePtr& node, const std::function<Halide::Expr(const Ha
 }
 
 void for_each_access(const Node& node, const std::function<void(const NodeAccess&)>& visit) {
+  const auto each = [&](const Fragment& fragment, bool is_write) {
+    for (const auto& subscripts : fragment.values) {
+      visit({.tensor = fragment.tensor, .subscripts = subscripts, .is_write = is_write});
+    }
+  };
   match(
       node, [](const Structure auto&) {}, [](const Synchronisation auto&) {},
       [&](const OneOf<Store, Shuffle> auto& n) {
@@ -133,6 +153,17 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
                .subscripts = n.source_subscripts,
                .dimension = n.source_dimension,
                .elements = n.elements});
+      },
+      [&](const MatMul& n) {
+        each(n.d, true);
+        for (const Fragment* fragment : {&n.d, &n.a, &n.b}) each(*fragment, false);
+      },
+      [&](const MatrixLoad& n) {
+        each(n.destination, true);
+        visit({.tensor = n.source,
+               .subscripts = n.source_subscripts,
+               .dimension = n.source_dimension,
+               .elements = kMatrixRow});
       });
 }
 
@@ -175,6 +206,17 @@ std::vector<SharedTensor> Kernel::shared_tensors() const {
     result.push_back({tensor, next});
     const int64_t bytes = tensor->elements() * element_bytes(tensor->type);
     next += round_up(bytes, kSharedAlignment);
+  });
+  return result;
+}
+
+int Kernel::architecture() const {
+  int result = 0;
+  for_each_node(body, [&](const Node& node) {
+    match(
+        node, [&](const MatMul& n) { result = std::max(result, n.atom->architecture); },
+        [&](const MatrixLoad&) { result = std::max(result, kMatrixLoadArchitecture); }, [](const Structure auto&) {},
+        [](const Synchronisation auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle> auto&) {});
   });
   return result;
 }

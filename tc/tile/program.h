@@ -14,6 +14,7 @@
 #include <variant>
 #include <vector>
 
+#include "tc/tile/atoms.h"
 #include "tc/tile/layout.h"
 
 namespace tc::tile {
@@ -91,7 +92,8 @@ struct WaitForKernels {};
 /// Lets the next kernel of the program start, if it holds a WaitForKernels.
 struct StartNextKernel {};
 
-// Specs. Each is executed by every thread that reaches it, with its own values of the variables.
+// Specs. Each is executed by every thread that reaches it, with its own values of the variables. Some are carried out
+// by all threads of a warp together.
 
 /// tensor(subscripts) = value. The scalar statement: everything that no other spec covers.
 struct Store {
@@ -139,9 +141,34 @@ struct Shuffle {
   int width = 32;     ///< lanes that exchange: a power of two
 };
 
+/// A thread's part of a tile that the threads of a warp hold together: an element of a register tensor for each value
+/// of the atom's layout.
+struct Fragment {
+  std::string tensor;
+  std::vector<std::vector<Halide::Expr>> values;  ///< the subscripts of each
+};
+/// d += a * b on tiles, by all threads of a warp together.
+struct MatMul {
+  const MatMulAtom* atom = nullptr;
+  Fragment d, a, b;
+};
+/// Loads 1, 2 or 4 matrices of 8 rows of 8 elements of 16 bits, by all threads of a warp together (PTX ISA, ldmatrix).
+/// Thread 8 i + r says where row r of matrix i is; those behind the last matrix name any row. Thread t gets the
+/// elements 2 (t mod 4) and the next one of row t / 4 of each matrix; transposed, of column t / 4.
+struct MatrixLoad {
+  Fragment destination;  ///< two values for each matrix
+  std::string source;    ///< in shared memory
+  std::vector<Halide::Expr> source_subscripts;
+  int source_dimension = 0;  ///< along which a row lies: its elements are neighbours, aligned to 16 bytes
+  bool transposed = false;
+
+  int matrices() const { return static_cast<int>(destination.values.size()) / 2; }
+};
+inline constexpr int kMatrixRow = 8;  ///< elements
+
 struct Node {
   std::variant<Sequence, For, If, Let, Allocate, Barrier, WaitForKernels, StartNextKernel, Store, Atomic, Move,
-               CommitGroup, WaitGroup, Shuffle>
+               CommitGroup, WaitGroup, Shuffle, MatMul, MatrixLoad>
       node;
   std::string comment;  ///< printed above it
 };
@@ -157,7 +184,10 @@ template <typename Kind>
 concept Synchronisation = OneOf<Kind, Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup>;
 /// Kinds that touch elements and hold no node.
 template <typename Kind>
-concept Spec = OneOf<Kind, Store, Atomic, Move, Shuffle>;
+concept Spec = OneOf<Kind, Store, Atomic, Move, Shuffle, MatMul, MatrixLoad>;
+/// Specs that the threads of a warp carry out together.
+template <typename Kind>
+concept Collective = OneOf<Kind, Shuffle, MatMul, MatrixLoad>;
 
 template <typename... Cases>
 struct Overloaded : Cases... {
@@ -249,6 +279,8 @@ struct Kernel {
   /// All Allocates of shared memory, in order of the text, each at its place in the block's shared memory.
   std::vector<SharedTensor> shared_tensors() const;
   int64_t shared_bytes() const;
+  /// The first architecture that has all of its instructions, as 80 for sm_80; 0: any.
+  int architecture() const;
 };
 
 /// A def on a GPU: kernels in order of launch on one stream, and global buffers that live between them.

@@ -8,6 +8,7 @@
 
 #include "tc/interp/functions.h"
 #include "tc/ir/expr_text.h"
+#include "tc/ir/program.h"
 #include "tc/support/scalar_type.h"
 #include "tc/tile/print.h"
 
@@ -23,6 +24,8 @@ bool is_intrinsic(const hi::Call* call) {
          interp::find_real_function(call->name) || interp::find_real_predicate(call->name) ||
          interp::find_integer_function(call->name) || interp::find_mixed_function(call->name);
 }
+
+constexpr int64_t kWarp = 32;
 
 class Checker {
  public:
@@ -56,6 +59,9 @@ class Checker {
       }
     }
     if (threads > limits_.threads) fault("a block has {} threads, but {} are the most", threads, limits_.threads);
+    if (kernel_.architecture() > limits_.architecture) {
+      fault("it has instructions of sm_{}, but is for sm_{}", kernel_.architecture(), limits_.architecture);
+    }
     if (kernel_.shared_bytes() > limits_.shared_bytes) {
       fault("it needs {} bytes of shared memory, but a block has {}", kernel_.shared_bytes(), limits_.shared_bytes);
     }
@@ -168,7 +174,7 @@ class Checker {
         *node, [&](const Sequence&) { visit_children(*node); },
         [&](const OneOf<For, If, Let, Allocate> auto& n) { visit(*node, n); }, [](const Synchronisation auto&) {},
         [&](const OneOf<Store, Atomic> auto& n) { check_value(n.tensor, n.value, where); },
-        [&](const OneOf<Shuffle, Move> auto& n) { check(n, where); });
+        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad> auto& n) { check(n, where); });
   }
   void visit_children(const Node& node) {
     for_each_child(node, [&](const NodePtr& child) { visit(child); });
@@ -224,6 +230,43 @@ class Checker {
     if (move.asynchronous && (!from_global || bytes < 4)) {
       fault("'{}' is no copy of 4, 8 or 16 bytes from global to shared memory", where);
     }
+  }
+
+  void check_whole_warps(const std::string& where) {
+    if (kernel_.block[0] * kernel_.block[1] * kernel_.block[2] % kWarp != 0) {
+      fault("'{}' is done by whole warps, but the last one of a block is not full", where);
+    }
+  }
+  /// Each value of a fragment is a register of the type.
+  void check_fragment(const Fragment& fragment, int64_t values, Halide::Type type, const std::string& where) {
+    const auto found = tensors_.find(fragment.tensor);
+    if (found == tensors_.end()) return;
+    if (found->second->memory != Memory::kRegister) fault("'{}' takes '{}' as registers", where, fragment.tensor);
+    if (found->second->type != type) {
+      fault("'{}' takes '{}' as {}, but it is {}", where, fragment.tensor, ir::type_text(type),
+            ir::type_text(found->second->type));
+    }
+    if (static_cast<int64_t>(fragment.values.size()) != values) {
+      fault("'{}' takes {} values of '{}', of {}", where, fragment.values.size(), fragment.tensor, values);
+    }
+  }
+  void check(const MatMul& matmul, const std::string& where) {
+    check_whole_warps(where);
+    const MatMulAtom& atom = *matmul.atom;
+    const auto values = [](const Layout& layout) { return layout[1].size(); };
+    check_fragment(matmul.d, values(atom.d), ir::to_halide(atom.sum), where);
+    check_fragment(matmul.a, values(atom.a), ir::to_halide(atom.operand), where);
+    check_fragment(matmul.b, values(atom.b), ir::to_halide(atom.operand), where);
+  }
+  void check(const MatrixLoad& load, const std::string& where) {
+    check_whole_warps(where);
+    const auto from = tensors_.find(load.source);
+    if (from == tensors_.end()) return;
+    if (from->second->memory != Memory::kShared) fault("'{}' loads from '{}', which is not shared", where, load.source);
+    if (from->second->type.bits() != 16) fault("'{}' loads elements of {} bits", where, from->second->type.bits());
+    const int matrices = load.matrices();
+    if (matrices != 1 && matrices != 2 && matrices != 4) fault("'{}' loads {} matrices", where, matrices);
+    check_fragment(load.destination, int64_t{2} * matrices, from->second->type, where);
   }
 
   void check_contiguous(const Tensor& tensor, int dimension, int elements, const std::string& where) {

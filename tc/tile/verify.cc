@@ -40,7 +40,7 @@ class Prover {
   void check(const Leaf& leaf) {
     match(
         *leaf.node, [&](const Barrier& n) { check_uniform(leaf, n.scope == Barrier::Scope::kWarp); },
-        [&](const Shuffle&) { check_uniform(leaf, true); },
+        [&](const Collective auto&) { check_uniform(leaf, true); },
         [](const OneOf<CommitGroup, WaitGroup, WaitForKernels, StartNextKernel> auto&) {}, [](const Structure auto&) {},
         [](const OneOf<Store, Atomic, Move> auto&) {});
     const AffineView view(context_.get(), kernel_, leaf.path);

@@ -53,7 +53,7 @@ class Dropper {
           return made(std::move(changed), *node);
         },
         [&](const OneOf<CommitGroup, WaitForKernels, StartNextKernel> auto&) { return node; },
-        [&](const OneOf<Atomic, Move, Shuffle> auto&) { return node; });
+        [&](const OneOf<Atomic, Move, Shuffle, MatMul, MatrixLoad> auto&) { return node; });
   }
 
   bool done() const { return !what.empty(); }

@@ -235,6 +235,64 @@ Sample transpose(int n, Spread spread) {
   return sample;
 }
 
+Sample tensor_core_product(const TensorCoreProduct& shape) {
+  const MatMulAtom& atom = *find_matmul_atom(ScalarType::kFloat16, ScalarType::kFloat32, 80);
+  const Tensor a = global("A", Float(32), Layout::row_major({shape.m, shape.k}));
+  const Tensor b = global("B", Float(32), Layout::row_major({shape.k, shape.n}));
+  const Tensor c = global("C", Float(32), Layout::row_major({shape.m, shape.n}), true);
+  const Tensor a_tile = shared("a_tile", Float(16), Layout({16, 16}, {24, 1}));
+  const Tensor b_tile = shared("b_tile", Float(16), Layout({16, 16}, {24, 1}));
+  const Tensor a_reg = registers("a_reg", Float(16), Layout::row_major({8}));
+  const Tensor b_reg = registers("b_reg", Float(16), Layout::row_major({2, 4}));
+  const Tensor sum = registers("sum", Float(32), Layout::row_major({2, 4}));
+  const Expr t = thread_x(), i = var("i"), step = var("step");
+  const Expr row = t / 16 + i * 2, column = t % 16;
+  const auto values = [](const Tensor& tensor, std::vector<Expr> first, int count) {
+    Fragment fragment{tensor.name, {}};
+    for (int v = 0; v < count; ++v) {
+      fragment.values.push_back(first);
+      fragment.values.back().push_back(v);
+    }
+    return fragment;
+  };
+  const auto tile_of = [&](const Tensor& tile, bool transposed, const Expr& value) {
+    return store(tile, transposed ? std::vector<Expr>{column, row} : std::vector<Expr>{row, column},
+                 Halide::cast(Float(16), value));
+  };
+  // Rows 0-7 and 8-15, then the same of the other half of the reduction.
+  const Expr a_row = t % 16, a_k = t / 16 * 8, at_k = t % 8 + t / 16 * 8, at_row = t / 8 % 2 * 8;
+  const auto a_at = shape.a_transposed ? std::vector<Expr>{at_k, at_row} : std::vector<Expr>{a_row, a_k};
+  // Both halves of the reduction, then the same of the other 8 columns.
+  const Expr b_k = t % 16, b_column = t / 16 * 8, of_column = t % 8 + t / 16 * 8, of_k = t / 8 % 2 * 8;
+  const auto b_at = shape.b_transposed ? std::vector<Expr>{of_column, of_k} : std::vector<Expr>{b_k, b_column};
+  Fragment b_both = values(b_reg, {0}, 4);
+  for (const auto& value : values(b_reg, {1}, 4).values) b_both.values.push_back(value);
+  std::vector<NodePtr> products, results;
+  for (int j = 0; j < 2; ++j) {
+    products.push_back(matmul(atom, values(sum, {j}, 4), values(a_reg, {}, 8), values(b_reg, {j}, 4)));
+    for (int v = 0; v < 4; ++v) {
+      results.push_back(store(c, {block_x() * 16 + t / 4 + v / 2 * 8, block_y() * 16 + j * 8 + t % 4 * 2 + v % 2},
+                              read(sum, {j, v})));
+    }
+  }
+  Kernel kernel;
+  kernel.grid = {shape.m / 16, shape.n / 16, 1};
+  kernel.block = {32, 1, 1};
+  kernel.tensors = {a, b, c};
+  const NodePtr one_step = sequence(
+      {barrier(),
+       unrolled("i", 0, 8, tile_of(a_tile, shape.a_transposed, read(a, {block_x() * 16 + row, step * 16 + column}))),
+       unrolled("i", 0, 8, tile_of(b_tile, shape.b_transposed, read(b, {step * 16 + row, block_y() * 16 + column}))),
+       barrier(), matrix_load(values(a_reg, {}, 8), a_tile, a_at, shape.a_transposed),
+       matrix_load(b_both, b_tile, b_at, !shape.b_transposed), sequence(products)});
+  const NodePtr zero = unrolled("v", 0, 4, unrolled("j", 0, 2, store(sum, {var("j"), var("v")}, Expr(0.0F))));
+  const NodePtr body = sequence({zero, for_loop("step", 0, shape.k / 16, one_step), sequence(results)});
+  kernel.body = allocate(a_tile, allocate(b_tile, allocate(a_reg, allocate(b_reg, allocate(sum, body)))));
+  Sample sample{one_kernel("tensor_core_product", kernel), {}, "", {}};
+  fill_matmul(sample, shape.m, shape.n, shape.k);
+  return sample;
+}
+
 Program histogram(int n, int bins) {
   const Tensor keys = global("keys", Halide::Int(32), Layout::row_major({n}));
   const Tensor counts = global("counts", Halide::Int(32), Layout::row_major({bins}), true);

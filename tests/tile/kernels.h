@@ -28,6 +28,13 @@ Sample pipelined_matmul(int m, int n, int k);
 /// B(j, i) = A(i, j) by 32 x 32 tiles; the shared tile is padded, or swizzled, or neither.
 enum class Spread { kNone, kPadded, kSwizzled };
 Sample transpose(int n, Spread spread);
+/// C = A B of float16 by tensor cores: m and n multiples of 16, k of 16; a block of one warp each 16 x 16. Operands are
+/// loaded as matrices, along the reduction or across it.
+struct TensorCoreProduct {
+  int m = 32, n = 32, k = 48;
+  bool a_transposed = false, b_transposed = false;  ///< where they are in shared memory
+};
+Sample tensor_core_product(const TensorCoreProduct& shape);
 /// histogram(keys(i)) += 1 with atomics; keys are int32 in [0, bins).
 Program histogram(int n, int bins);
 

@@ -15,6 +15,8 @@ struct Device {
   double gigahertz = 1.63;                ///< of a processor's clock, while it computes
   double memory_bytes_per_us = 4.25e6;    ///< that copies reach
   int64_t cache_bytes = 50 << 20;         ///< of the L2
+  int architecture = 90;                  ///< as 80 for sm_80
+  double tensor_products = 1280;          ///< of 16-bit floats by mma.sync, of a processor in a cycle; 0: it has none
   int64_t instances_of_launch = 1 << 18;  ///< instances of statements that take about as long as a launch does
 };
 

@@ -20,7 +20,8 @@ constexpr double kUnknownTrips = 4;
 struct Work {
   double instructions = 0;
   double operations = 0;
-  double sectors = 0;  ///< bytes of the L2 cache's sectors
+  double tensor_products = 0;  ///< multiplications with additions by tensor cores
+  double sectors = 0;          ///< bytes of the L2 cache's sectors
   double shared_bytes = 0;
   double rounds = 0;  ///< reads of global memory that wait for those before them
   double barriers = 0;
@@ -51,7 +52,8 @@ class Counter {
     if (!node) return;
     tile::match(
         *node, [&](const tile::Structure auto& n) { visit(n, times); },
-        [&](const tile::OneOf<tile::Move, tile::Shuffle, tile::Barrier, tile::WaitGroup> auto& n) { visit(n, times); },
+        [&](const tile::OneOf<tile::Move, tile::Barrier, tile::WaitGroup> auto& n) { visit(n, times); },
+        [&](const tile::Collective auto& n) { visit(n, times); },
         [&](const tile::OneOf<tile::Store, tile::Atomic> auto& n) {
           count(n.value, times);
           access(n.tensor, n.subscripts, 1, times, false);
@@ -111,6 +113,19 @@ class Counter {
   void visit(const tile::Shuffle& shuffle, double times) {
     count(shuffle.value, times);
     work.instructions += 2 * times;
+  }
+
+  /// A product of tiles is one instruction of a warp.
+  void visit(const tile::MatMul& n, double times) {
+    const double products = static_cast<double>(n.atom->m * n.atom->n * n.atom->k) / kWarp;
+    work.instructions += times;
+    work.operations += 2 * products * times;
+    work.tensor_products += products * times;
+  }
+
+  void visit(const tile::MatrixLoad& n, double times) {
+    work.instructions += times;
+    work.shared_bytes += times * tile::kMatrixRow * 2 * n.matrices() * tile::kMatrixRow / kWarp;
   }
 
   /// Most of it has been hidden by the steps before.
@@ -200,9 +215,9 @@ double product(const std::array<int64_t, 3>& values) {
 }  // namespace
 
 const char* Estimate::limit() const {
-  const std::pair<double, const char*> terms[] = {{kLaunchUs, "the launch"},  {memory_us, "memory"},
-                                                  {cache_us, "cache"},        {shared_us, "shared memory"},
-                                                  {issue_us, "instructions"}, {latency_us, "latency"}};
+  const std::pair<double, const char*> terms[] = {
+      {kLaunchUs, "the launch"},  {memory_us, "memory"},       {cache_us, "cache"},    {shared_us, "shared memory"},
+      {issue_us, "instructions"}, {tensor_us, "tensor cores"}, {latency_us, "latency"}};
   return std::max_element(std::begin(terms), std::end(terms))->second;
 }
 
@@ -235,6 +250,9 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
   e.cache_us = work.sectors * threads / (kL2BytesOfCycle * cycles);
   e.shared_us = work.shared_bytes * threads / (kSharedBytes * busy * cycles);
   e.issue_us = work.instructions * warps / (kIssued * busy * cycles);
+  if (work.tensor_products > 0) {
+    e.tensor_us = work.tensor_products * threads / (std::max(device.tensor_products, 1.0) * busy * cycles);
+  }
   const double read_cycles = kCachedReadCycles + kReadCycles * e.bytes / asked_bytes;
   e.latency_us = std::ceil(e.waves) * (work.rounds * read_cycles + work.barriers * kBarrierCycles) / cycles;
   if (planned_us > 0) {
@@ -242,7 +260,8 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
     return e;
   }
   double sum = 0;
-  for (const double term : {e.memory_us, e.cache_us, e.shared_us, e.issue_us, e.latency_us}) sum += std::pow(term, 4);
+  for (const double term : {e.memory_us, e.cache_us, e.shared_us, e.issue_us, e.tensor_us, e.latency_us})
+    sum += std::pow(term, 4);
   e.us = kLaunchUs + std::pow(sum, 0.25);
   return e;
 }

@@ -15,13 +15,14 @@ struct Estimate {
   double cache_us = 0;    ///< sectors that go through the L2 cache
   double shared_us = 0;   ///< bytes from and to shared memory
   double issue_us = 0;    ///< instructions of all warps
+  double tensor_us = 0;   ///< products by tensor cores
   double latency_us = 0;  ///< reads that wait for each other, and barriers, of all waves of blocks
   double bytes = 0;       ///< of memory
   double operations = 0;  ///< on floats
   double waves = 0;       ///< blocks, of those that the device holds at once
   double occupancy = 0;   ///< threads of a processor, of 2048
 
-  /// "memory", "cache", "shared memory", "instructions", "latency", or "the launch", which takes a microsecond.
+  /// "memory", "cache", "shared memory", "instructions", "tensor cores", "latency", or "the launch", which takes a microsecond.
   const char* limit() const;
 };
 

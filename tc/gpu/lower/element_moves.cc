@@ -52,7 +52,9 @@ class Rewriter {
           return tile::map_children(node, [&](const NodePtr& child) { return rewritten(child); });
         },
         [&](const tile::Synchronisation auto&) { return node; },
-        [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Shuffle> auto&) { return node; });
+        [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad> auto&) {
+          return node;
+        });
   }
 
  private:

@@ -93,8 +93,8 @@ bool Loop::collect(const NodePtr& node) {
         return true;
       },
       [](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate> auto&) { return false; },
-      [](const tile::OneOf<tile::Atomic, tile::Move, tile::Shuffle> auto&) { return false; },
-      [](const tile::Synchronisation auto&) { return false; });
+      [](const tile::OneOf<tile::Atomic, tile::Move> auto&) { return false; },
+      [](const tile::Collective auto&) { return false; }, [](const tile::Synchronisation auto&) { return false; });
 }
 
 /// Whether an element's offset is a multiple of the vector.

@@ -233,7 +233,7 @@ class Updates {
           return tile::map_children(node, [&](const NodePtr& child) { return run(child); });
         },
         [&](const tile::Synchronisation auto&) { return node; },
-        [&](const tile::OneOf<tile::Atomic, tile::Shuffle> auto&) { return node; });
+        [&](const tile::OneOf<tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad> auto&) { return node; });
   }
 
  private:

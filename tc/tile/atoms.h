@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "tc/support/scalar_type.h"
+#include "tc/tile/layout.h"
+
+namespace tc::tile {
+
+/// An instruction by which the 32 threads of a warp multiply tiles that their registers hold:
+///     d(m, n) += sum over k of a(m, k) * b(k, n)
+/// PTX ISA, "Matrix Fragments for mma.m16n8k16". A layout maps (thread, value) to where the value is in its tile, which
+/// counts down columns: m + kM * k for a, k + kK * n for b, m + kM * n for d.
+struct MatMulAtom {
+  const char* name;  ///< unique
+  const char* ptx;
+  int architecture;  ///< the first that has it, as 80 for sm_80
+  int m, n, k;
+  ScalarType operand;  ///< of a and b
+  ScalarType sum;      ///< of d
+  Layout a, b, d;
+};
+
+/// All of them.
+const std::vector<MatMulAtom>& matmul_atoms();
+
+/// The one for operands of a type, on an architecture; null: there is none.
+const MatMulAtom* find_matmul_atom(ScalarType operand, ScalarType sum, int architecture);
+
+/// What the instruction computes, on tiles that count down columns. PTX leaves the rounding of sums open. This is what
+/// GPUs of compute capability 9.0 do (Khattak and Mikaitis, arXiv 2512.07004): products are exact; they and the old sum
+/// are cut to 2 bits below the last place of the largest of them; their sum is cut to a float32.
+void multiply(const MatMulAtom& atom, const float* a, const float* b, float* d);
+
+}  // namespace tc::tile
