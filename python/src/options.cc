@@ -105,6 +105,8 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
             "Bytes of workspace that rows chosen by data may be copied to; None: 0."),
       field("atomic_reduction", &O::atomic_reduction,
             "Whether blocks combine what they have of a result by atomic updates; None: chosen."),
+      field("tensor_cores", &O::tensor_cores,
+            "Whether products of 16-bit floats are made by tensor cores; None: where it is the faster."),
       field("strict", &O::strict, "Whether reductions keep the order of the text."),
       field("check_bounds", &O::check_bounds,
             "Whether data-dependent subscripts are checked at every run, which then waits for its kernels."),

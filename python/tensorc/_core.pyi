@@ -102,7 +102,7 @@ class MappingOptions:
                  use_readonly_cache: bool | None = None, shared_depth: int | None = None,
                  private_depth: int | None = None, register_tile: Sequence[int] = (), copy_stages: int | None = None,
                  split_reduction: int | None = None, max_gathered_memory: int | None = None,
-                 atomic_reduction: bool | None = None, strict: bool = False,
+                 atomic_reduction: bool | None = None, tensor_cores: bool | None = None, strict: bool = False,
                  check_bounds: bool = False) -> None: ...
     @property
     def outer_schedule_options(self) -> SchedulerOptions:
@@ -164,6 +164,9 @@ class MappingOptions:
     @property
     def atomic_reduction(self) -> bool | None:
         """Whether blocks combine what they have of a result by atomic updates; None: chosen."""
+    @property
+    def tensor_cores(self) -> bool | None:
+        """Whether products of 16-bit floats are made by tensor cores; None: where it is the faster."""
     @property
     def strict(self) -> bool:
         """Whether reductions keep the order of the text."""

@@ -23,7 +23,7 @@ inline constexpr int64_t kMaxCopyStages = 8;
 inline constexpr int64_t kMaxReductionParts = 65535;
 inline constexpr int64_t kMaxGatheredMemory = int64_t{1} << 40;  ///< bytes
 
-/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last seven,
+/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last eight,
 /// which it does not have. An absent or empty value is chosen by the compiler's own estimate. A value that the mapping
 /// cannot follow is an error there (tc/gpu/mapping/limits.h): none is ignored.
 struct MappingOptions {
@@ -47,6 +47,7 @@ struct MappingOptions {
   std::optional<int64_t> split_reduction = {};    ///< parts of a reduction that blocks of their own work on
   std::optional<int64_t> max_gathered_memory = {};  ///< bytes of workspace that rows chosen by data may be copied to
   std::optional<bool> atomic_reduction = {};        ///< blocks combine what they have of a result by atomic updates
+  std::optional<bool> tensor_cores = {};            ///< multiply tiles of 16-bit floats by tensor cores
   bool strict = false;                              ///< T5: the order of reductions is that of the source
   bool check_bounds = false;                        ///< C8: data-dependent subscripts are checked at every run
   bool operator==(const MappingOptions&) const = default;

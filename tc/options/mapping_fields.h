@@ -27,6 +27,7 @@ void visit_fields(Options& o, Visit visit) {
   visit("split_reduction", o.split_reduction);
   visit("max_gathered_memory", o.max_gathered_memory);
   visit("atomic_reduction", o.atomic_reduction);
+  visit("tensor_cores", o.tensor_cores);
   visit("strict", o.strict);
   visit("check_bounds", o.check_bounds);
 }

@@ -57,6 +57,7 @@ class MappingBuilder {
   MappingBuilder& max_gathered_memory(int64_t bytes) { return set(options_.max_gathered_memory, bytes); }
   MappingBuilder& atomic_reduction(bool to) { return set(options_.atomic_reduction, to); }
   MappingBuilder& strict(bool to) { return set(options_.strict, to); }
+  MappingBuilder& tensor_cores(bool to) { return set(options_.tensor_cores, to); }
   MappingBuilder& check_bounds(bool to) { return set(options_.check_bounds, to); }
 
   const MappingOptions& build() const { return options_; }

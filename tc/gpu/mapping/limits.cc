@@ -93,6 +93,7 @@ options::MappingOptions following(options::MappingOptions options, const options
   options.map_to_threads = chosen.map_to_threads;
   if (chosen.copy_stages) options.copy_stages = chosen.copy_stages;
   if (chosen.unroll) options.unroll = chosen.unroll;
+  if (chosen.tensor_cores) options.tensor_cores = chosen.tensor_cores;
   return options;
 }
 
@@ -101,6 +102,13 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
   if (options.private_depth) TC_TRY_VOID(check_private_depth(*options.private_depth, kernels));
   const bool any = std::any_of(kernels.begin(), kernels.end(),
                                [](const Kernel& kernel) { return kernel.recipe != Recipe::kClassic; });
+  const bool multiplies = std::any_of(kernels.begin(), kernels.end(), [](const Kernel& kernel) {
+    return kernel.recipe == Recipe::kContraction && kernel.chosen.tensor_cores.value_or(false);
+  });
+  if (options.tensor_cores.value_or(false) && !kernels.empty() && !multiplies) {
+    return fail("'tensor_cores' is true, but no kernel uses them{}",
+                reasons.empty() ? ": there is no product" : ": " + reasons[0]);
+  }
   if (kernels.empty() || options.register_tile.empty() || any) return {};
   std::string sentence = "'register_tile' is set, but no kernel follows it";
   if (!reasons.empty()) sentence += fmt::format(": {}", reasons[0]);  // of the recipe that comes nearest

@@ -24,8 +24,8 @@ options::MappingOptions following(options::MappingOptions options, const options
 /// Why a part is not mapped as the options say.
 using Reasons = std::vector<std::string>;
 
-/// Holds when `register_tile`, which only recipes follow, is followed by some kernel, and `private_depth` is deep
-/// enough in one; the error gives the first reason why not.
+/// Holds when `register_tile`, which only recipes follow, and `tensor_cores` are followed by some kernel, and
+/// `private_depth` is deep enough in one; the error gives the first reason why not.
 Result<void> check_followed(const options::MappingOptions& options, const std::vector<Kernel>& kernels,
                             const Reasons& reasons);
 

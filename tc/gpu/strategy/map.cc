@@ -243,6 +243,7 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
   if (std::any_of(cut.pieces.begin(), cut.pieces.end(), [](const Piece& p) { return p.contraction.has_value(); })) {
     others.tile = others.register_tile = others.map_to_threads = {};
     others.unroll = others.copy_stages = others.shared_depth = std::nullopt;
+    others.tensor_cores = std::nullopt;
   }
   for (const Piece& piece : cut.pieces) {
     if (piece.contraction) {

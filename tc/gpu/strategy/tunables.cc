@@ -81,6 +81,7 @@ void add_contraction(const std::vector<options::MappingOptions>& best, Collector
     to.add("tile", options.tile);
     to.add("register_tile", options.register_tile);
     to.add("map_to_threads", options.map_to_threads);
+    if (options.tensor_cores) to.add_all("tensor_cores", {{0}, {1}});
   }
   to.add_all("copy_stages", {{2}, {3}, {4}, {5}});
   to.add_all("unroll", {{256}, {1024}, {2048}, {4096}});

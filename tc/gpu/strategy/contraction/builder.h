@@ -36,6 +36,8 @@ class ContractionBuilder {
   // Names of places and loops.
   void place_blocks(tile::Kernel& kernel);
   void place_threads();
+  void place_by_order(int64_t threads);
+  void place_warps(const TensorCores& cores);
   Halide::Expr define(const std::string& wish, const Halide::Expr& value);
   tile::NodePtr with_definitions(tile::NodePtr body) const;
   Halide::Expr local(size_t axis) const;
@@ -71,6 +73,12 @@ class ContractionBuilder {
                           const Halide::Expr& iteration);
   tile::NodePtr read_fragment(size_t operand, const Halide::Expr& stage, const std::vector<Halide::Expr>& at,
                               int64_t vector);
+  tile::NodePtr add_products(const Halide::Expr& stage, const ReductionStep& step);
+  tile::NodePtr add_slice(const Halide::Expr& stage, const std::vector<Halide::Expr>& at);
+  tile::NodePtr load_fragment(size_t operand, int64_t first, bool pair, const Halide::Expr& stage,
+                              const std::vector<Halide::Expr>& at);
+  std::vector<Halide::Expr> box_position(size_t operand, const std::vector<Halide::Expr>& local,
+                                         const std::vector<Halide::Expr>& at) const;
   tile::NodePtr multiply(const ReductionStep& step, const std::vector<Halide::Expr>& at, const Halide::Expr& in_vector);
   BodyContext context_at(bool inside) const;
 
@@ -102,12 +110,13 @@ class ContractionBuilder {
   const ContractionPlan& plan_;
   ir::Names names_;
   std::vector<std::pair<std::string, Halide::Expr>> definitions_;
-  std::vector<Halide::Expr> first_;      ///< per parallel axis, of the block
-  std::vector<Halide::Expr> thread_;     ///< per parallel axis
-  Halide::Expr part_ = 0;                ///< of the reduction: the thread's group
-  Halide::Expr point_thread_;            ///< number of the thread in its group
-  std::vector<std::string> inner_;       ///< per reduction axis: the loop within a step
-  std::vector<std::string> high_, low_;  ///< per parallel axis: loops over registers
+  std::vector<Halide::Expr> first_;             ///< per parallel axis, of the block
+  std::vector<Halide::Expr> thread_;            ///< per parallel axis
+  Halide::Expr part_ = 0;                       ///< of the reduction: the thread's group
+  Halide::Expr point_thread_;                   ///< number of the thread in its group
+  Halide::Expr lane_, row_warp_, column_warp_;  ///< by tensor cores: of the thread, and of its warp along each side
+  std::vector<std::string> inner_;              ///< per reduction axis: the loop within a step
+  std::vector<std::string> high_, low_;         ///< per parallel axis: loops over registers
   std::vector<tile::Tensor> shared_, fragments_;
   tile::Tensor sum_, sums_, total_;  ///< a thread's; those of all groups in shared memory; added up
   int store_axis_ = -1;              ///< along which results are stored as vectors

@@ -126,6 +126,45 @@ double block_cycles(const Contraction& c, const ContractionPlan& plan, const Dev
   return together(issued, shared) * (in_one_piece ? 1 : 1.12) * crowded + sums + stores;
 }
 
+/// Of a processor for one block by tensor cores: what these multiply, while shared memory gives fragments and takes
+/// copies, and schedulers issue all of it. `resident_warps` are those of all its blocks.
+double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
+  constexpr double kWavefront = 128;  // bytes
+  const TensorCores& cores = *plan.tensor_cores;
+  double slices = 1;  // of a warp
+  for (size_t r = 0; r < c.reduction.size(); ++r) {
+    const auto extent = static_cast<double>(c.reduction[r].extent);
+    slices *= r == plan.main ? std::ceil(extent / cores.atom->k) / static_cast<double>(plan.groups) : extent;
+  }
+  const double warps = static_cast<double>(plan.threads()) / kLanes;
+  const double products = static_cast<double>(plan.registers()) * kLanes * cores.atom->k;  // of a warp's slice
+  double wavefronts = 0, loads = 0, copied = 0, copies = 0;
+  for (const size_t i : {cores.a, cores.b}) {
+    const OperandPlan& o = plan.operands[i];
+    double registers = 1;
+    for (size_t axis : i == cores.a ? cores.rows : cores.columns) {
+      registers *= static_cast<double>(plan.parallel[axis].registers);
+    }
+    const double values = registers * cores.atom->k * (i == cores.a ? 8 : 4);  // of the warp's fragments
+    const bool elements = o.fragment == FragmentRead::kElements;
+    loads += elements ? values / kLanes * 2 : values / (kLanes * 8);
+    wavefronts += o.conflicts * (elements ? values / kLanes : 2 * values / kWavefront);
+    double box = 1;
+    for (int64_t extent : o.box) box *= static_cast<double>(extent);
+    copied += box * static_cast<double>(c.operands[i].type.bytes()) / kWavefront;
+    copies += box / static_cast<double>(o.vector) / kLanes * (plan.asynchronous ? 3 : 5);
+  }
+  const auto steps = static_cast<double>(plan.steps(c));
+  const double share = std::min(1.0, resident_warps / kSchedulers);
+  const double multiplied = warps * slices * products / (device.tensor_products * share);
+  const double issued =
+      (warps * slices * (products / (cores.atom->m * cores.atom->n * cores.atom->k) + loads) + steps * copies) /
+      std::min(kSchedulers, resident_warps);
+  const double shared = warps * slices * wavefronts + steps * copied;
+  const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * warps + kBarrierCycles;
+  return together(together(multiplied, shared), issued) + sums;
+}
+
 }  // namespace
 
 bool converts_operands(const Contraction& c) {
@@ -133,6 +172,12 @@ bool converts_operands(const Contraction& c) {
 }
 
 int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
+  if (plan.tensor_cores) {
+    int64_t rows = 1, columns = 1;
+    for (size_t axis : plan.tensor_cores->rows) rows *= plan.parallel[axis].registers;
+    for (size_t axis : plan.tensor_cores->columns) columns *= plan.parallel[axis].registers;
+    return rows * columns + 2 * rows + columns + 40;
+  }
   // What the assembler takes for windows, as 18 kernels have it: 57 to 72 for 32 sums, 106 to 143 for 48.
   if (plan.has_windows(c)) return 24 + 2 * plan.registers() * ceil_div(c.update.accumulator.bytes(), 4);
   int64_t result = plan.registers() + 40;
@@ -147,7 +192,7 @@ int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
 double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
   constexpr double kL2Bytes = 3000, kStartCycles = 1500;  // bytes of all processors in a cycle
-  const double step_cycles = plan.has_windows(c) || converts_operands(c) ? 130 : 200;
+  const double step_cycles = plan.tensor_cores ? 60 : plan.has_windows(c) || converts_operands(c) ? 130 : 200;
   const double rest = c.reduction[plan.main].extent % plan.chunk[plan.main] == 0 ? 0 : kStartCycles;
   double blocks = 1, points = 1;
   for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
@@ -165,7 +210,8 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double waves = std::ceil(each / resident);
   // Windows are long runs of loads and products: few warps hide little of them, and what a block begins with is hidden
   // by the others of its processor, but for the first time.
-  const bool windows = plan.has_windows(c);
+  const bool windows = plan.has_windows(c) && !plan.tensor_cores;
+  const double block = plan.tensor_cores ? atom_cycles(c, plan, device, warps) : block_cycles(c, plan, device, warps);
   const double busy = windows ? std::min(1.0, 1.17 * std::pow(warps / (warps + 2), 2)) : warps / (warps + 2);
   const double starts = windows ? 1 + (waves - 1) / at_once : waves;
   const auto steps = static_cast<double>(plan.steps(c) + 1);
@@ -177,8 +223,8 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
     first += box * at_once * static_cast<double>(device.processors);
   }
   // Nothing hides the first step's copies, which all processors make at once.
-  const double processor = each * block_cycles(c, plan, device, warps) / busy + first / kL2Bytes +
-                           starts * (kStartCycles + rest + steps * step_cycles);
+  const double processor =
+      each * block / busy + first / kL2Bytes + starts * (kStartCycles + rest + steps * step_cycles);
   bytes += points * static_cast<double>(c.update.accumulator.bytes());
   return together(processor, bytes / kL2Bytes + kStartCycles);
 }

@@ -70,6 +70,19 @@ void ContractionBuilder::place_threads() {
       plan_.groups == 1 ? build::thread_x() : define("point_thread", build::thread_x() % static_cast<int>(threads));
   if (threads == 1) point_thread_ = 0;
   thread_.assign(c_.parallel.size(), 0);
+  if (plan_.tensor_cores) {
+    place_warps(*plan_.tensor_cores);
+  } else {
+    place_by_order(threads);
+  }
+  for (const Axis& axis : c_.parallel) {
+    high_.push_back(names_.fresh(axis.name + "_high"));
+    low_.push_back(names_.fresh(axis.name + "_low"));
+  }
+  for (const Axis& axis : c_.reduction) inner_.push_back(names_.fresh(axis.name));
+}
+
+void ContractionBuilder::place_by_order(int64_t threads) {
   int64_t stride = 1;
   for (size_t axis : plan_.order) {
     const int64_t count = plan_.parallel[axis].threads();
@@ -80,11 +93,29 @@ void ContractionBuilder::place_threads() {
     thread_[axis] = define(c_.parallel[axis].name + "_thread", number);
     stride *= count;
   }
-  for (const Axis& axis : c_.parallel) {
-    high_.push_back(names_.fresh(axis.name + "_high"));
-    low_.push_back(names_.fresh(axis.name + "_low"));
-  }
-  for (const Axis& axis : c_.reduction) inner_.push_back(names_.fresh(axis.name));
+}
+
+/// Warps go along columns, then rows; in each, threads have columns and rows as the atom's sums do.
+void ContractionBuilder::place_warps(const TensorCores& cores) {
+  constexpr int kWarp = 32, kColumnThreads = 4;
+  int64_t column_threads = 1;
+  for (size_t axis : cores.columns) column_threads *= plan_.parallel[axis].threads();
+  const auto column_warps = static_cast<int>(column_threads / kColumnThreads);
+  const auto warps = static_cast<int>(plan_.points_threads() / kWarp);
+  lane_ = plan_.threads() == kWarp ? point_thread_ : define("lane", point_thread_ % kWarp);
+  const Expr warp = warps == 1 ? Expr(0) : define("warp", point_thread_ / kWarp);
+  column_warp_ = define("column_warp", column_warps == warps ? warp : warp % column_warps);
+  row_warp_ = define("row_warp", warp / column_warps);
+  const auto place = [&](const std::vector<size_t>& axes, const Expr& first) {
+    Expr rest = first;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const auto count = static_cast<int>(plan_.parallel[axes[i]].threads());
+      thread_[axes[i]] = define(c_.parallel[axes[i]].name + "_thread", i + 1 < axes.size() ? rest % count : rest);
+      rest = rest / count;
+    }
+  };
+  place(cores.columns, lane_ % kColumnThreads + column_warp_ * kColumnThreads);
+  place(cores.rows, lane_ / kColumnThreads + row_warp_ * (kWarp / kColumnThreads));
 }
 
 /// high * group + low, without what has one value.
@@ -170,6 +201,15 @@ Tensor ContractionBuilder::shared_tensor(size_t operand) const {
 Tensor ContractionBuilder::fragment(size_t operand) const {
   const OperandPlan& o = plan_.operands[operand];
   std::vector<int64_t> extents;
+  if (plan_.tensor_cores) {
+    const TensorCores& cores = *plan_.tensor_cores;
+    extents = {1, operand == cores.a ? 8 : 4};
+    for (size_t axis : operand == cores.a ? cores.rows : cores.columns) extents[0] *= plan_.parallel[axis].registers;
+    extents[0] /= 2;
+    Tensor tensor = build::registers("", c_.operands[operand].type, row_major(extents));
+    tensor.written = true;
+    return tensor;
+  }
   for (size_t axis : o.axes) {
     if (static_cast<int>(axis) != o.group_axis) extents.push_back(plan_.parallel[axis].registers);
   }

@@ -6,7 +6,9 @@
 #include <numeric>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/strategy/contraction/tensor_cores.h"
 #include "tc/support/round.h"
+#include "tc/tile/program.h"
 
 namespace tc::gpu {
 namespace {
@@ -59,6 +61,7 @@ int64_t cycles_of(const std::vector<int64_t>& addresses, int64_t bytes) {
 /// vectors where it sees that they are aligned.
 int64_t read_vector(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const OperandPlan& o = plan.operands[operand];
+  if (plan.tensor_cores) return o.fragment == FragmentRead::kElements ? 1 : tile::kMatrixRow;
   if (o.along_main) return plan.vector;
   if (o.group_axis >= 0) return plan.parallel[static_cast<size_t>(o.group_axis)].group;
   const Subscript& s = c.operands[operand].subscripts[o.innermost];
@@ -174,7 +177,9 @@ void lay_out(const Contraction& c, size_t operand, ContractionPlan& plan, Rows r
   const int64_t bytes = c.operands[operand].type.bytes(), vector = read_vector(c, operand, plan);
   const int64_t align = std::max(o.vector, vector), period = std::max(kBanks * kBankBytes / bytes, align);
   std::vector<std::vector<int64_t>> reads;
-  if (rows != Rows::kRough) reads = reads_of_warp(c, c.operands[operand], plan);
+  if (rows != Rows::kRough) {
+    reads = plan.tensor_cores ? atom_reads(c, operand, plan) : reads_of_warp(c, c.operands[operand], plan);
+  }
   std::vector<int64_t> addresses;
   for (const auto& position : reads) addresses.push_back(position[o.innermost] * bytes);
   o.strides.assign(o.box.size(), 1);

@@ -86,6 +86,10 @@ std::optional<size_t> turnable(const Contraction& c, const Operand& operand, con
 
 }  // namespace
 
+bool steps_along(const Operand& operand, size_t dimension, size_t axis, const ContractionPlan& plan) {
+  return steps_alone(operand, dimension, Kind::kParallel, axis, plan);
+}
+
 /// One operand is turned. Where two lie along the reduction, single copies of both took 11 % more than vectors of both
 /// as they lie, on an H200. Turning through registers took 3 % more than single copies.
 Turned turned(const Contraction& c, const ContractionPlan& plan) {
@@ -124,6 +128,7 @@ OperandPlan operand_plan(const Contraction& c, size_t number, Turned turned, con
     // Rows an odd number of vectors apart: threads that read different rows meet in no bank.
     if (operand.subscripts.size() > 1 && result.pitch / whole % 2 == 0) result.pitch += whole;
   }
+  if (plan.tensor_cores) return result;
   for (size_t axis : result.axes) {
     const int64_t group = plan.parallel[axis].group;
     if (group > 1 && whole % group == 0 && steps_alone(operand, result.innermost, Kind::kParallel, axis, plan))

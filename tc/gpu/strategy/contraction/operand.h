@@ -9,6 +9,9 @@ namespace tc::gpu {
 /// Whether other elements of the operand are read at other values of a parallel axis.
 bool depends(const Operand& operand, size_t axis);
 
+/// Whether neighbours on a parallel axis read neighbours of a dimension, and nothing else moves within a block's box.
+bool steps_along(const Operand& operand, size_t dimension, size_t axis, const ContractionPlan& plan);
+
 /// The operand, if there is one, whose `dimension` becomes the innermost in shared memory, though its tensor has rows
 /// along the reduction.
 struct Turned {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "tc/gpu/strategy/contraction/cost.h"
@@ -12,6 +13,7 @@
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/requested_tile.h"
 #include "tc/gpu/strategy/contraction/shapes.h"
+#include "tc/gpu/strategy/contraction/tensor_cores.h"
 #include "tc/gpu/strategy/contraction/windows.h"
 #include "tc/support/round.h"
 #include "tc/tile/program.h"
@@ -44,6 +46,10 @@ class Planner {
   void classify();
   void choose_main();
   std::optional<ContractionPlan> plan(const Shape& shape) const;
+  std::optional<ContractionPlan> plan(const AtomShape& shape, const TensorCores& cores) const;
+  bool finish_atoms(ContractionPlan& plan) const;
+  std::vector<ContractionPlan> by_elements(size_t count) const;
+  std::vector<ContractionPlan> by_tensor_cores(size_t count) const;
   std::optional<ContractionPlan> transposed(int64_t tile) const;
   std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;
   bool prefers_vectors() const;
@@ -258,6 +264,61 @@ std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
   if (!finish(plan)) return std::nullopt;
   plan.cycles = estimated_cycles(c_, plan, device_);
   return plan;
+}
+
+/// The same by products of tiles.
+std::optional<ContractionPlan> Planner::plan(const AtomShape& shape, const TensorCores& cores) const {
+  ContractionPlan plan;
+  plan.parallel.resize(c_.parallel.size());
+  plan.main = main_;
+  plan.chunk = chunk_;
+  plan.chunk[main_] = shape.chunk;
+  plan.groups = shape.groups;
+  plan.tensor_cores = cores;
+  if (!deal_out(c_, cores.columns, shape.column_threads, shape.column_registers, 2, plan) ||
+      !deal_out(c_, cores.rows, shape.row_threads, shape.row_registers, 1, plan) || !follow(plan)) {
+    return std::nullopt;
+  }
+  if (std::string fault = atom_fault(c_, plan); !fault.empty()) {
+    no(std::move(fault));
+    return std::nullopt;
+  }
+  plan.order = cores.columns;
+  plan.order.insert(plan.order.end(), cores.rows.begin(), cores.rows.end());
+  for (size_t axis = c_.parallel.size(); axis-- > 0;) {
+    plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
+    if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
+  }
+  if (!finish_atoms(plan)) return std::nullopt;
+  plan.cycles = estimated_cycles(c_, plan, device_);
+  return plan;
+}
+
+bool Planner::finish_atoms(ContractionPlan& plan) const {
+  constexpr int64_t kCopied = 4, kStages = 4;  // bytes of the least asynchronous copy
+  plan.asynchronous = true;
+  const int64_t left = c_.reduction[main_].extent % plan.chunk[main_];
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    plan.operands.push_back(operand_plan(c_, i, {}, plan));
+    OperandPlan& o = plan.operands.back();
+    // What lies behind the reduction is set to zero by whole copies.
+    if (o.along_main && left > 0) o.vector = std::gcd(o.vector, left);
+    o.fragment = fragment_read(c_, i, plan);
+    plan.asynchronous = plan.asynchronous && o.vector * c_.operands[i].type.bytes() >= kCopied;
+  }
+  lay_out_all(plan, Rows::kRough);
+  plan.unroll_copies = options_.unroll_copy_shared;
+  plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
+  const auto with = [&](int64_t stages) {
+    plan.stages = std::max<int64_t>(plan.asynchronous ? std::min(stages, plan.steps(c_)) : 1, 1);
+    plan.all_ahead = plan.stages > 1 && options_.copy_stages.value_or(0) > plan.steps(c_);
+    return fits(plan);
+  };
+  if (options_.copy_stages) return with(*options_.copy_stages);
+  for (int64_t stages = kStages; stages > 1; --stages) {
+    if (with(stages)) return true;
+  }
+  return with(1);
 }
 
 /// Whether copies that run further ahead are worth their memory: a processor has one block, whose steps are too few for
@@ -511,7 +572,34 @@ std::vector<ContractionPlan> Planner::laid_out(std::vector<ContractionPlan> plan
   return found;
 }
 
+std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
+  constexpr size_t kLaidOut = 48;
+  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_);
+  if (!cores) {
+    no("it is no product of two operands for which the device has tensor cores");
+    return {};
+  }
+  sparing_ = false;
+  std::vector<ContractionPlan> found;
+  for (const AtomShape& shape : atom_shapes(c_, main_, outer_steps_)) {
+    std::optional<ContractionPlan> candidate = plan(shape, *cores);
+    if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
+  }
+  return laid_out(std::move(found), count);
+}
+
 std::vector<ContractionPlan> Planner::best(size_t count) const {
+  const bool names_tiles =
+      !options_.tile.empty() || !options_.register_tile.empty() || !options_.map_to_threads.empty();
+  const bool may_multiply = options_.tensor_cores.value_or(!names_tiles);
+  std::vector<ContractionPlan> found;
+  if (may_multiply) found = by_tensor_cores(count);
+  if (options_.tensor_cores.value_or(false)) return found;
+  for (ContractionPlan& plan : by_elements(count)) keep_best(std::move(plan), count, found);
+  return found;
+}
+
+std::vector<ContractionPlan> Planner::by_elements(size_t count) const {
   constexpr size_t kLaidOut = 48;
   std::vector<ContractionPlan> found;
   for (const bool sparing : {true, false}) {

@@ -7,6 +7,7 @@
 #include "tc/gpu/strategy/contraction/contraction.h"
 #include "tc/options/mapping.h"
 #include "tc/support/result.h"
+#include "tc/tile/atoms.h"
 
 namespace tc::gpu {
 
@@ -18,6 +19,13 @@ struct AxisPlan {
   int64_t group = 1;  ///< divides registers
   int64_t blocks = 1;
   int64_t threads() const { return tile / registers; }
+};
+
+/// How the threads of a warp get an operand's part of an atom from shared memory.
+enum class FragmentRead {
+  kElements,  ///< one by one
+  kAlong,     ///< as matrices whose rows run along the main reduction axis
+  kAcross,    ///< as matrices, transposed, whose rows run along the fastest axis that the other operand lacks
 };
 
 /// The part of an operand that a block holds in shared memory for a step.
@@ -37,7 +45,15 @@ struct OperandPlan {
   int64_t vector = 1;            ///< elements that one copy brings
   int group_axis = -1;           ///< the parallel axis along which a thread reads groups as vectors
   bool along_main = false;       ///< a thread reads vectors along the main reduction axis
-  std::vector<size_t> axes;      ///< the parallel axes that it depends on
+  FragmentRead fragment = FragmentRead::kElements;  ///< by tensor cores
+  std::vector<size_t> axes;                         ///< the parallel axes that it depends on
+};
+
+/// What multiplies tiles of two operands: a's rows and b's columns, fastest axis first, which the other one lacks.
+struct TensorCores {
+  const tile::MatMulAtom* atom = nullptr;
+  size_t a = 0, b = 1;  ///< operands
+  std::vector<size_t> rows, columns;
 };
 
 /// Blocks share the points; each goes over the reduction in steps. For a step it copies boxes of the operands to shared
@@ -52,10 +68,11 @@ struct ContractionPlan {
   int64_t vector = 1;           ///< values of main that are read at once
   int64_t groups = 1;
   int64_t stages = 1;
-  bool asynchronous = false;               ///< copies go on while the threads compute
-  bool all_ahead = false;                  ///< those of all steps begin at once: each has a buffer of its own
-  int64_t most_unrolled = 1024;            ///< loops over at most so many sums are laid out in the text
-  std::optional<bool> unroll_copies = {};  ///< absent: those of few rounds
+  bool asynchronous = false;                     ///< copies go on while the threads compute
+  bool all_ahead = false;                        ///< those of all steps begin at once: each has a buffer of its own
+  int64_t most_unrolled = 1024;                  ///< loops over at most so many sums are laid out in the text
+  std::optional<bool> unroll_copies = {};        ///< absent: those of few rounds
+  std::optional<TensorCores> tensor_cores = {};  ///< absent: each thread multiplies elements
   std::vector<OperandPlan> operands;
   double cycles = 0;  ///< estimated
 
@@ -77,6 +94,9 @@ struct ContractionPlan {
 ///                     between which a step is split
 ///     copy_stages     buffers, where copies are asynchronous and there are as many steps; more than there are steps:
 ///                     all of these are copied at once, and laid out
+///     tensor_cores    true: by products of tiles; false: element by element. Absent: by tiles where there is an atom
+///     and
+///                     none of the three above is given
 ///     shared_depth    axes above the copies: all parallel ones (copied once, whole), or the reduction's too (by steps)
 /// Sizes beyond an axis's extent are cut to it. Errors: the reason why there is no such plan.
 Result<ContractionPlan> plan_contraction(const Contraction& contraction, const options::MappingOptions& options,

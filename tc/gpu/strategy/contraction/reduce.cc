@@ -34,6 +34,17 @@ int64_t laid_out(int64_t count, int64_t sums, int64_t most) {
   return result;
 }
 
+/// Sets so many neighbours to zero.
+NodePtr zeros(const Tensor& tensor, std::vector<Expr> at, int64_t elements) {
+  std::vector<NodePtr> parts;
+  const Expr last = at.back();
+  for (int64_t i = 0; i < elements; ++i) {
+    at.back() = hi::simplify(last + static_cast<int>(i));
+    parts.push_back(build::store(tensor, at, hi::make_zero(tensor.type)));
+  }
+  return build::sequence(std::move(parts));
+}
+
 }  // namespace
 
 ReductionStep ContractionBuilder::step_at(const Expr& step) const {
@@ -231,7 +242,9 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   const OperandPlan& plan = plan_.operands[operand];
   std::vector<int64_t> box = plan.box;
   std::vector<Expr> first;
-  const int64_t missing = plan_.chunk[plan_.main] - step.length;
+  // Tiles of an atom are whole: what lies behind the reduction is zero.
+  const int64_t whole = plan_.tensor_cores ? round_up(step.length, plan_.tensor_cores->atom->k) : step.length;
+  const int64_t missing = plan_.chunk[plan_.main] - whole;
   for (size_t d = 0; d < box.size(); ++d) {
     box[d] -= missing * std::abs(o.subscripts[d].reduction[plan_.main]);
     first.push_back(first_of(o.subscripts[d], step));
@@ -258,6 +271,13 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   if (o.chosen_row) from = chosen_element(o, from);
   const Tensor source = build::global(o.tensor, o.type, row_major(merged_extents(operand, o.extents)));
   NodePtr result = build::move(shared_[operand], to, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
+  if (whole > step.length) {
+    for (size_t d = 0; d < o.subscripts.size(); ++d) {
+      if (o.subscripts[d].reduction[plan_.main] == 0) continue;
+      result =
+          build::if_then(local[d] < static_cast<int>(step.length), result, zeros(shared_[operand], to, plan.vector));
+    }
+  }
   if (copies % threads != 0) result = build::if_then(number < static_cast<int>(copies), result);
   if (threads < plan_.threads()) result = build::if_then(build::thread_x() < static_cast<int>(threads), result);
   if (rounds == 1) return result;
@@ -268,6 +288,7 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
 
 /// Adds a step's products to the sums; each group of threads has a part of the main axis.
 NodePtr ContractionBuilder::add_up(const Expr& stage, const ReductionStep& step) {
+  if (plan_.tensor_cores) return add_products(stage, step);
   const int64_t part_length = ceil_div(step.length, plan_.groups);
   const bool even = part_length * plan_.groups == step.length;
   const int64_t vector = even && part_length % plan_.vector == 0 ? plan_.vector : 1;
@@ -332,9 +353,29 @@ NodePtr ContractionBuilder::add_chunk(const Expr& stage, const ReductionStep& st
   return even ? result : build::if_then(at[plan_.main] < static_cast<int>(step.length), result);
 }
 
+/// Where an operand's box has what the values of all axes read, counted from those of the step.
+std::vector<Expr> ContractionBuilder::box_position(size_t operand, const std::vector<Expr>& local,
+                                                   const std::vector<Expr>& at) const {
+  std::vector<Expr> result;
+  for (const Subscript& s : c_.operands[operand].subscripts) {
+    Expr position = 0;
+    for (size_t i = 0; i < s.parallel.size(); ++i) {
+      const auto by = static_cast<int>(s.parallel[i]);
+      if (by > 0) position = position + local[i] * by;
+      if (by < 0) position = position + (static_cast<int>(plan_.parallel[i].tile - 1) - local[i]) * -by;
+    }
+    for (size_t r = 0; r < s.reduction.size(); ++r) {
+      const auto by = static_cast<int>(s.reduction[r]);
+      if (by > 0) position = position + at[r] * by;
+      if (by < 0) position = position + (static_cast<int>(plan_.chunk[r] - 1) - at[r]) * -by;
+    }
+    result.push_back(position);
+  }
+  return result;
+}
+
 NodePtr ContractionBuilder::read_fragment(size_t operand, const Expr& stage, const std::vector<Expr>& at,
                                           int64_t vector) {
-  const Operand& o = c_.operands[operand];
   const OperandPlan& plan = plan_.operands[operand];
   const bool along = plan.along_main && vector > 1;
   const bool grouped = plan.group_axis >= 0 && !plan.along_main;
@@ -344,18 +385,9 @@ NodePtr ContractionBuilder::read_fragment(size_t operand, const Expr& stage, con
         std::vector<Expr> from;
         std::map<std::string, Expr> whole;
         if (grouped) whole[low_[static_cast<size_t>(plan.group_axis)]] = 0;
-        for (const Subscript& s : o.subscripts) {
-          Expr position = 0;
-          for (size_t i = 0; i < s.parallel.size(); ++i) {
-            const auto by = static_cast<int>(s.parallel[i]);
-            if (by > 0) position = position + local(i) * by;
-            if (by < 0) position = position + (static_cast<int>(plan_.parallel[i].tile - 1) - local(i)) * -by;
-          }
-          for (size_t r = 0; r < s.reduction.size(); ++r) {
-            const auto by = static_cast<int>(s.reduction[r]);
-            if (by > 0) position = position + at[r] * by;
-            if (by < 0) position = position + (static_cast<int>(plan_.chunk[r] - 1) - at[r]) * -by;
-          }
+        std::vector<Expr> locals;
+        for (size_t i = 0; i < c_.parallel.size(); ++i) locals.push_back(local(i));
+        for (const Expr& position : box_position(operand, locals, at)) {
           from.push_back(hi::simplify(hi::substitute(whole, position)));
         }
         from = merged(operand, std::move(from));

@@ -9,6 +9,12 @@ RequestedTile requested_tile(const Contraction& c, const options::MappingOptions
   const auto at = [](const std::vector<int64_t>& values, size_t i) { return i < values.size() ? values[i] : 0; };
   RequestedTile request;
   for (size_t i = 0; i < parallel; ++i) {
+    // Warps of tensor cores have all of their rows and columns, within the results or not.
+    if (options.tensor_cores.value_or(false)) {
+      request.registers.push_back(at(options.register_tile, i));
+      request.tile.push_back(at(options.tile, i));
+      continue;
+    }
     // Transpositions have whole warps beside each other, and need not divide anything.
     const bool sets = c.update.assign == ir::Assign::kSet;
     const int64_t extent = c.parallel[i].extent;
@@ -38,6 +44,7 @@ options::MappingOptions options_of(const ContractionPlan& plan) {
   options.map_to_threads = {plan.columns_threads, plan.points_threads() / plan.columns_threads, plan.groups};
   options.copy_stages = plan.stages + (plan.all_ahead ? 1 : 0);
   options.unroll = plan.most_unrolled;
+  if (plan.tensor_cores) options.tensor_cores = true;
   return options;
 }
 

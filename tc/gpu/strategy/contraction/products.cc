@@ -1,0 +1,134 @@
+#include <algorithm>
+
+#include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/gpu/strategy/contraction/tensor_cores.h"
+#include "tc/support/round.h"
+
+/// The reduction of a contraction's kernel by tensor cores: fragments, products of tiles.
+namespace tc::gpu {
+
+namespace hi = Halide::Internal;
+namespace build = tile::build;
+using Halide::Expr;
+using tile::NodePtr;
+
+/// Adds a step's products to the sums; each group of threads has a part of its slices of the main axis.
+NodePtr ContractionBuilder::add_products(const Expr& stage, const ReductionStep& step) {
+  const int64_t slice = plan_.tensor_cores->atom->k, slices = ceil_div(step.length, slice);
+  const int64_t each = ceil_div(slices, plan_.groups), products = plan_.registers() / 4 * each;
+  std::vector<Expr> at(c_.reduction.size(), 0);
+  for (size_t r = 0; r < c_.reduction.size(); ++r) {
+    if (r != plan_.main && plan_.chunk[r] > 1) at[r] = build::var(inner_[r]);
+  }
+  const std::string& inner = inner_[plan_.main];
+  const Expr number = part_ * static_cast<int>(each) + (each > 1 ? build::var(inner) : Expr(0));
+  at[plan_.main] = hi::simplify(number * static_cast<int>(slice));
+  NodePtr result = add_slice(stage, at);
+  if (each * plan_.groups != slices) result = build::if_then(number < static_cast<int>(slices), result);
+  int64_t laid_out = products / each * 4;  // sums, as for elements
+  const auto loop = [&](const std::string& name, int64_t count) {
+    if (count == 1) return;
+    laid_out *= count;
+    const auto end = static_cast<int>(count);
+    result =
+        laid_out <= plan_.most_unrolled ? build::unrolled(name, 0, end, result) : build::for_loop(name, 0, end, result);
+  };
+  loop(inner, each);
+  for (size_t r = c_.reduction.size(); r-- > 0;) {
+    if (r != plan_.main) loop(inner_[r], plan_.chunk[r]);
+  }
+  return result;
+}
+
+/// The products of one slice: all fragments of both operands, then all pairs of them.
+NodePtr ContractionBuilder::add_slice(const Expr& stage, const std::vector<Expr>& at) {
+  const TensorCores& cores = *plan_.tensor_cores;
+  int64_t rows = 1, columns = 1;
+  for (size_t axis : cores.rows) rows *= plan_.parallel[axis].registers;
+  for (size_t axis : cores.columns) columns *= plan_.parallel[axis].registers;
+  const int64_t row_atoms = rows / 2, column_atoms = columns / 2;
+  std::vector<NodePtr> parts;
+  for (int64_t i = 0; i < row_atoms; ++i) parts.push_back(load_fragment(cores.a, i, true, stage, at));
+  for (int64_t j = 0; j < column_atoms; j += 2) {
+    parts.push_back(load_fragment(cores.b, j, j + 1 < column_atoms, stage, at));
+  }
+  const auto values = [](const tile::Tensor& tensor, int64_t number, int count) {
+    tile::Fragment fragment{tensor.name, {}};
+    for (int v = 0; v < count; ++v) fragment.values.push_back({static_cast<int>(number), v});
+    return fragment;
+  };
+  for (int64_t i = 0; i < row_atoms; ++i) {
+    for (int64_t j = 0; j < column_atoms; ++j) {
+      tile::Fragment sums{sum_.name, {}};
+      for (int v = 0; v < 4; ++v) {
+        std::map<size_t, int64_t> of_axis;
+        const std::vector<int64_t> row = registers_of_point(cores.rows, 2 * i + v / 2, plan_);
+        const std::vector<int64_t> column = registers_of_point(cores.columns, 2 * j + v % 2, plan_);
+        for (size_t d = 0; d < row.size(); ++d) of_axis[cores.rows[d]] = row[d];
+        for (size_t d = 0; d < column.size(); ++d) of_axis[cores.columns[d]] = column[d];
+        std::vector<Expr> subscripts;
+        for (size_t axis : all_axes()) subscripts.push_back(static_cast<int>(of_axis[axis]));
+        sums.values.push_back(std::move(subscripts));
+      }
+      parts.push_back(
+          build::matmul(*cores.atom, sums, values(fragments_[cores.a], i, 8), values(fragments_[cores.b], j, 4)));
+    }
+  }
+  return build::sequence(std::move(parts));
+}
+
+/// Loads the fragment of rows `first`, or those of columns `first` and, of a pair, the next ones.
+NodePtr ContractionBuilder::load_fragment(size_t operand, int64_t first, bool pair, const Expr& stage,
+                                          const std::vector<Expr>& at) {
+  const TensorCores& cores = *plan_.tensor_cores;
+  const bool is_a = operand == cores.a;
+  const std::vector<size_t>& axes = is_a ? cores.rows : cores.columns;
+  const Expr& warp = is_a ? row_warp_ : column_warp_;
+  const FragmentRead read = plan_.operands[operand].fragment;
+  // Of two points that are read at once, the registers lie a constant apart along each axis.
+  const auto source = [&](const SidePlace<Expr>& place, int64_t low_point, int64_t high_point) {
+    std::vector<Expr> local(c_.parallel.size(), 0), where = at;
+    const std::vector<int64_t> low = registers_of_point(axes, low_point, plan_);
+    const std::vector<int64_t> high = registers_of_point(axes, high_point, plan_);
+    Expr rest = place.thread + warp * (is_a ? 8 : 4);
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const AxisPlan& a = plan_.parallel[axes[i]];
+      const auto offset = [&](int64_t r) {
+        return static_cast<int>(r / a.group * a.threads() * a.group + r % a.group);
+      };
+      const Expr thread = i + 1 < axes.size() ? rest % static_cast<int>(a.threads()) : rest;
+      Expr value = thread * static_cast<int>(a.group) + offset(low[i]);
+      if (high[i] != low[i]) value = value + place.point * (offset(high[i]) - offset(low[i]));
+      if (i == 0) value = value + place.low;
+      local[axes[i]] = value;
+      rest = rest / static_cast<int>(a.threads());
+    }
+    where[plan_.main] = where[plan_.main] + place.k;
+    std::vector<Expr> result = merged(operand, box_position(operand, local, where));
+    result.insert(result.begin(), stage);
+    for (Expr& e : result) e = hi::simplify(e);
+    return result;
+  };
+  const int count = is_a ? 8 : 4;
+  const tile::Tensor& fragment = fragments_[operand];
+  const int64_t point = 2 * first, next = is_a ? point + 1 : pair ? point + 2 : point;
+  if (read != FragmentRead::kElements) {
+    tile::Fragment to{fragment.name, {}};
+    for (int v = 0; v < (pair && !is_a ? 2 * count : count); ++v) {
+      to.values.push_back({static_cast<int>(first + v / count), v % count});
+    }
+    return build::matrix_load(to, shared_[operand],
+                              source(matrix_place(lane_, is_a, read == FragmentRead::kAlong), point, next),
+                              read == FragmentRead::kAcross);
+  }
+  std::vector<NodePtr> parts;
+  for (int64_t f = first; f <= first + (pair && !is_a ? 1 : 0); ++f) {
+    for (int v = 0; v < count; ++v) {
+      const auto from = source(value_place(*cores.atom, lane_, v, is_a), 2 * f, is_a ? 2 * f + 1 : 2 * f);
+      parts.push_back(build::move(fragment, {static_cast<int>(f), v}, shared_[operand], from, 1));
+    }
+  }
+  return build::sequence(std::move(parts));
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,247 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tc/gpu/strategy/tunables.h"
+#include "tc/tile/print.h"
+#include "tests/common/program.h"
+#include "tests/common/tile_mutants.h"
+#include "tests/gpu/proved.h"
+#include "tests/gpu/simulated.h"
+
+/// Contractions by products of tiles: on the simulator as on the oracle, verified and certified.
+namespace tc::testing {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+int count_products(const tile::Program& program) {
+  int result = 0;
+  for (const tile::Kernel& kernel : program.kernels) {
+    tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+      result += std::holds_alternative<tile::MatMul>(node.node) ? 1 : 0;
+    });
+  }
+  return result;
+}
+
+int count_element_reads(const tile::Program& program) {
+  int result = 0;
+  for (const tile::Kernel& kernel : program.kernels) {
+    tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+      const auto* move = std::get_if<tile::Move>(&node.node);
+      result += move && move->elements == 1 && move->source.ends_with("_shared") ? 1 : 0;
+    });
+  }
+  return result;
+}
+
+const options::MappingOptions kByTensorCores{.tensor_cores = true};
+
+struct Case {
+  const char* name;
+  const char* text;
+  Sizes sizes;
+  bool matrices = true;  ///< all fragments are loaded as matrices
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+constexpr char kNN[] = "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }";
+constexpr char kNT[] = "def f(bfloat16(M,K) A, bfloat16(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }";
+constexpr char kTN[] = "def f(float16(K,M) A, float16(K,N) B) -> (C) { C(m,n) +=! A(k,m) * B(k,n) }";
+constexpr char kTT[] = "def f(bfloat16(K,M) A, bfloat16(N,K) B) -> (C) { C(m,n) +=! A(k,m) * B(n,k) }";
+constexpr char kToFloat[] =
+    "def f(float16(M,K) A, float16(K,N) B) -> (float(M,N) C) { C(m,n) +=! float(B(k,n)) * float(A(m,k)) }";
+constexpr char kBias[] = R"(
+def f(float16(M,K) A, float16(K,N) B, float(N) b) -> (float(M,N) C) {
+  C(m,n) +=! float(A(m,k)) * float(B(k,n))
+  C(m,n) = fmax(C(m,n) + b(n), 0)
+})";
+constexpr char kBatch[] = "def f(float16(B,M,K) A, float16(B,K,N) D) -> (C) { C(b,m,n) +=! A(b,m,k) * D(b,k,n) }";
+constexpr char kAxes[] =
+    "def f(float16(A,B,C,D) X, float16(D,B,E,F) Y) -> (Z) { Z(a,c,e,f) +=! X(a,b,c,d) * Y(d,b,e,f) }";
+constexpr char kConvolution[] =
+    "def f(float16(N,C,H,W) I, float16(O,C,KH,KW) F) -> (R) { R(n,o,h,w) +=! I(n,c,h + kh,w + kw) * F(o,c,kh,kw) }";
+constexpr char kChannelsLast[] =
+    "def f(float16(N,H,W,C) I, float16(KH,KW,O,C) F) -> (R) { R(n,h,w,o) +=! I(n,2*h + kh,w + kw,c) * F(kh,kw,o,c) }";
+constexpr char kTwice[] = "def f(float16(M,K) A) -> (C) { C(m,n) +=! A(m,k) * A(n,k) }";
+constexpr char kBackwards[] =
+    "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,N - 1 - n) where n in 0:N }";
+constexpr char kGathered[] =
+    "def f(float16(V,K) A, int32(M) I, float16(K,N) B) -> (C) { C(m,n) +=! A(I(m),k) * B(k,n) }";
+constexpr char kStrided[] =
+    "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,2*k) * B(k,n) where k in 0:K/2 }";
+
+const Case kCases[] = {
+    {"nn", kNN, {{"M", 64}, {"N", 64}, {"K", 64}}},
+    {"nn, partial", kNN, {{"M", 70}, {"N", 56}, {"K", 40}}},
+    {"nn, odd", kNN, {{"M", 33}, {"N", 51}, {"K", 29}}},
+    {"nn, one slice", kNN, {{"M", 16}, {"N", 24}, {"K", 16}}},
+    {"nn, rest of one", kNN, {{"M", 40}, {"N", 24}, {"K", 33}}},
+    {"nt", kNT, {{"M", 64}, {"N", 48}, {"K", 96}}},
+    {"nt, odd", kNT, {{"M", 37}, {"N", 41}, {"K", 77}}},
+    {"tn", kTN, {{"M", 48}, {"N", 64}, {"K", 80}}},
+    {"tt", kTT, {{"M", 80}, {"N", 64}, {"K", 48}}},
+    {"tt, odd", kTT, {{"M", 33}, {"N", 65}, {"K", 47}}},
+    {"float result", kToFloat, {{"M", 64}, {"N", 40}, {"K", 64}}},
+    {"bias", kBias, {{"M", 48}, {"N", 72}, {"K", 32}}},
+    {"batch", kBatch, {{"B", 3}, {"M", 32}, {"N", 40}, {"K", 48}}},
+    {"axes", kAxes, {{"A", 6}, {"B", 3}, {"C", 10}, {"D", 16}, {"E", 5}, {"F", 8}}},
+    {"convolution", kConvolution, {{"N", 2}, {"C", 16}, {"H", 9}, {"W", 12}, {"O", 24}, {"KH", 3}, {"KW", 3}}, false},
+    {"channels last", kChannelsLast, {{"N", 2}, {"C", 16}, {"H", 9}, {"W", 12}, {"O", 24}, {"KH", 3}, {"KW", 3}}},
+    {"twice", kTwice, {{"M", 50}, {"K", 64}}},
+    {"backwards", kBackwards, {{"M", 64}, {"N", 32}, {"K", 32}}, false},
+    {"strided", kStrided, {{"M", 32}, {"N", 32}, {"K", 64}}, false},
+};
+
+class TensorCores : public ::testing::TestWithParam<Case> {};
+
+TEST_P(TensorCores, AgreeWithTheOracleAndAreProved) {
+  const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
+  const Result<gpu::Mapping> mapping = mapped(program, kByTensorCores);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  ASSERT_EQ(mapping->program.kernels.size(), 1U);
+  EXPECT_GT(count_products(mapping->program), 0);
+  EXPECT_EQ(count_element_reads(mapping->program) == 0, GetParam().matrices);
+  EXPECT_EQ(unproved(mapping->program), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, kByTensorCores, seed), "");
+}
+
+/// The options of a plan ask for it.
+TEST_P(TensorCores, OptionsAskForTheSameKernel) {
+  const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
+  const Result<gpu::Mapping> mapping = mapped(program, kByTensorCores);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen);
+  ASSERT_TRUE(again) << again.error().to_string();
+  EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, TensorCores, ::testing::ValuesIn(kCases));
+
+TEST(TensorCores, MultiplyRowsThatDataChoose) {
+  const ir::Program program = specialised_from(kGathered, {{"V", 50}, {"M", 48}, {"N", 40}, {"K", 64}});
+  const Result<gpu::Mapping> mapping = mapped(program, kByTensorCores);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_GT(count_products(mapping->program), 0);
+  EXPECT_EQ(difference(program, kByTensorCores), "");
+}
+
+TEST(TensorCores, AreTakenWhereProductsAreLarge) {
+  const ir::Program program = specialised_from(kNN, {{"M", 512}, {"N", 512}, {"K", 512}});
+  const Result<gpu::Mapping> mapping = mapped(program);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_GT(count_products(mapping->program), 0);
+  EXPECT_EQ(unproved(mapping->program), "");
+  const Result<gpu::Mapping> without = mapped(program, {.tensor_cores = false});
+  ASSERT_TRUE(without) << without.error().to_string();
+  EXPECT_EQ(count_products(without->program), 0);
+  EXPECT_LT(mapping->kernels[0].planned_us, without->kernels[0].planned_us);
+}
+
+/// Options from before there were tensor cores mean what they meant.
+TEST(TensorCores, AreNotTakenWhereTilesAreGiven) {
+  const ir::Program program = specialised_from(kNN, {{"M", 256}, {"N", 256}, {"K", 128}});
+  const Result<gpu::Mapping> mapping =
+      mapped(program, {.tile = {64, 64, 16}, .map_to_threads = {16, 16}, .register_tile = {4, 4}});
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(count_products(mapping->program), 0);
+}
+
+std::string refusal(const std::string& text, const Sizes& sizes, const gpu::Device& device = {},
+                    options::MappingOptions options = kByTensorCores) {
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), options, device);
+  return mapping ? "" : mapping.error().diagnostics().at(0).message;
+}
+
+TEST(TensorCores, WhatHasNoneIsRefused) {
+  const Sizes sizes = {{"M", 64}, {"N", 64}, {"K", 64}};
+  const std::string no_atom =
+      "'tensor_cores' is true, but no kernel uses them: it is no product of two operands for which the device has "
+      "tensor "
+      "cores";
+  EXPECT_EQ(refusal("def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }", sizes), no_atom);
+  EXPECT_EQ(refusal("def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) max=! A(m,k) * B(k,n) }", sizes), no_atom);
+  gpu::Device old;
+  old.architecture = 75;
+  EXPECT_EQ(refusal(kNN, sizes, old), no_atom);
+  EXPECT_EQ(refusal("def f(float(N) x) -> (y) { y(n) = 2 * x(n) }", {{"N", 100}}),
+            "'tensor_cores' is true, but no kernel uses them: there is no product");
+  options::MappingOptions crooked = kByTensorCores;
+  crooked.tile = {48, 20, 16};
+  crooked.register_tile = {4, 5};
+  EXPECT_EQ(refusal(kNN, sizes, {}, crooked),
+            "'tensor_cores' is true, but no kernel uses them: 4 by 12 threads are no warps of 4 by 8");
+}
+
+TEST(TensorCores, MutantsAreCaught) {
+  const ir::Program program = specialised_from(kNN, {{"M", 40}, {"N", 40}, {"K", 72}});
+  options::MappingOptions options = kByTensorCores;
+  options.tile = {32, 32, 16};
+  options.register_tile = {4, 4};
+  const Result<gpu::Mapping> mapping = mapped(program, options);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  const interp::Environment data = data_for(program, 1);
+  ASSERT_TRUE(simulated(program, *mapping, data));
+  int all = 0;
+  for (const tile::Mutant& mutant : tile::mutants(mapping->program)) {
+    gpu::Mapping changed = *mapping;
+    changed.program = mutant.program;
+    const bool caught = unproved(changed.program) != "" || !simulated(program, changed, data);
+    EXPECT_TRUE(caught) << mutant.what;
+    ++all;
+  }
+  EXPECT_GE(all, 5);
+}
+
+/// Products whose sides and reductions have several indices, in any order, of any sizes, by random plans.
+TEST(TensorCores, RandomProductsAgree) {
+  std::mt19937_64 random(1);
+  const auto pick = [&](auto... values) {
+    const int64_t all[] = {values...};
+    return all[random() % std::size(all)];
+  };
+  for (int trial = 0; trial < 30; ++trial) {
+    std::vector<std::string> a = {"m", "k"}, b = {"k", "n"}, c = {"m", "n"};
+    if (random() % 3 == 0) a.insert(a.begin() + static_cast<long>(random() % 3), "p"), c.insert(c.begin(), "p");
+    if (random() % 3 == 0) b.insert(b.begin() + static_cast<long>(random() % 3), "q"), c.push_back("q");
+    if (random() % 4 == 0) {
+      for (auto* side : {&a, &b, &c}) side->insert(side->begin(), "b");
+    }
+    if (random() % 4 == 0) a.push_back("j"), b.insert(b.begin(), "j");
+    if (random() % 2 == 0) std::swap(a[0], a[1]);
+    if (random() % 2 == 0) std::swap(b[0], b[1]);
+    const auto list = [](const std::vector<std::string>& names, bool sizes) {
+      std::string text;
+      for (const std::string& name : names) {
+        text += (text.empty() ? "" : ", ") + (sizes ? "S" + name : name);
+      }
+      return text;
+    };
+    const char* type = random() % 2 == 0 ? "float16" : "bfloat16";
+    const std::string text = fmt::format("def f({0}({1}) A, {0}({2}) B) -> (C) {{ C({3}) +=! A({4}) * B({5}) }}", type,
+                                         list(a, true), list(b, true), list(c, false), list(a, false), list(b, false));
+    Sizes sizes = {{"Sm", pick(24, 32, 33, 40)},
+                   {"Sn", pick(16, 17, 32, 48)},
+                   {"Sk", pick(16, 31, 40, 64)},
+                   {"Sp", pick(2, 3, 5)},
+                   {"Sq", pick(2, 4, 7)},
+                   {"Sb", 2},
+                   {"Sj", pick(2, 3)}};
+    std::erase_if(sizes, [&](const auto& size) { return text.find(size.first) == std::string::npos; });
+    const ir::Program program = specialised_from(text, sizes);
+    const auto plans = gpu::top(program, kByTensorCores, {}, 8);
+    ASSERT_TRUE(plans) << text << "\n" << plans.error().to_string();
+    if (plans->empty()) continue;
+    const options::MappingOptions& options = (*plans)[random() % plans->size()].options;
+    EXPECT_EQ(difference(program, options), "") << text << "\n" << options::to_text(options);
+    const Result<gpu::Mapping> mapping = mapped(program, options);
+    ASSERT_TRUE(mapping) << text;
+    EXPECT_EQ(unproved(mapping->program), "") << text << "\n" << options::to_text(options);
+  }
+}
+
+}  // namespace
+}  // namespace tc::testing
