@@ -118,17 +118,22 @@ class Operands : public hi::IRMutator {
  private:
   using IRMutator::visit;
   Expr visit(const hi::Call* op) override {
-    if (op->is_intrinsic(hi::Call::if_then_else)) sound = false;
-    if (!ir::is_tensor_read(program_, op)) return IRMutator::visit(op);
-    std::optional<Operand> operand = of_chosen_rows(op);
+    std::optional<Operand> operand = guarded(op);
+    if (op->is_intrinsic(hi::Call::if_then_else) && !operand) sound = false;
+    if (!ir::is_tensor_read(program_, op) && !operand) return IRMutator::visit(op);
+    if (!operand) operand = of_chosen_rows(op);
     if (!operand) operand = affine(op);
     if (!operand || operand->subscripts.empty() || (only_crossing_ && !crosses(*operand))) return IRMutator::visit(op);
+    const auto value = [&](const std::string& placeholder) {
+      const Expr element = hi::Variable::make(operand->type, placeholder);
+      return operand->type == op->type ? element : hi::Cast::make(op->type, element);
+    };
     for (const Operand& other : found) {
-      if (same(other, *operand)) return hi::Variable::make(op->type, other.placeholder);
+      if (same(other, *operand)) return value(other.placeholder);
     }
     operand->placeholder = fmt::format("operand {}", found.size());
     found.push_back(*operand);
-    return hi::Variable::make(op->type, operand->placeholder);
+    return value(operand->placeholder);
   }
 
   /// What a branch reads of rows that data choose may not be there otherwise.
@@ -147,6 +152,67 @@ class Operands : public hi::IRMutator {
       operand.subscripts.push_back(subscript_of(*value));
     }
     return operand;
+  }
+
+  /// A read under a guard that says no more than between which elements it lies, and 0 elsewhere.
+  std::optional<Operand> guarded(const hi::Call* op) const {
+    if (!op->is_intrinsic(hi::Call::if_then_else) || only_crossing_ || in_branch_) return std::nullopt;
+    const auto* cast = op->args[1].as<hi::Cast>();
+    const auto* read = (cast ? cast->value : op->args[1]).as<hi::Call>();
+    if (!read || !ir::is_tensor_read(program_, read) || !hi::is_const_zero(hi::simplify(op->args[2]))) {
+      return std::nullopt;
+    }
+    std::optional<Operand> operand = affine(read);
+    if (!operand || operand->subscripts.empty()) return std::nullopt;
+    operand->inside.resize(operand->subscripts.size());
+    if (!is_bounded_by(op->args[0], read->args, operand->inside)) return std::nullopt;
+    // No element is needed that the tensor does not have.
+    for (size_t d = 0; d < operand->inside.size(); ++d) {
+      Inside& bounds = operand->inside[d];
+      if (bounds.least) bounds.least = std::max<int64_t>(*bounds.least, 0);
+      if (bounds.greatest) bounds.greatest = std::min(*bounds.greatest, operand->extents[d] - 1);
+    }
+    return operand;
+  }
+
+  /// Whether a condition is a conjunction of bounds of subscripts; which these are.
+  bool is_bounded_by(const Expr& condition, const std::vector<Expr>& subscripts, std::vector<Inside>& inside) const {
+    if (const auto* both = condition.as<hi::And>()) {
+      return is_bounded_by(both->a, subscripts, inside) && is_bounded_by(both->b, subscripts, inside);
+    }
+    const std::optional<Linear> least = difference(condition);
+    if (!least) return false;
+    for (size_t d = 0; d < subscripts.size(); ++d) {
+      const Linear at = *linear(subscripts[d], names_);
+      const auto is_constant = [](int64_t by) { return by == 0; };
+      if (std::all_of(at.coefficients.begin(), at.coefficients.end(), is_constant)) continue;
+      Inside& bounds = inside[d];
+      if (least->coefficients == at.coefficients) {
+        const int64_t bound = at.constant - least->constant;
+        bounds.least = std::max(bound, bounds.least.value_or(bound));
+        return true;
+      }
+      if (least->coefficients == scaled(at, -1)->coefficients) {
+        const int64_t bound = at.constant + least->constant;
+        bounds.greatest = std::min(bound, bounds.greatest.value_or(bound));
+        return true;
+      }
+    }
+    return false;
+  }
+
+  /// What is at least 0 where a comparison holds.
+  std::optional<Linear> difference(const Expr& comparison) const {
+    const auto minus = [&](const Expr& a, const Expr& b, int64_t more) {
+      std::optional<Linear> result = a.type().is_float() ? std::nullopt : linear(a - b, names_);
+      if (result) result->constant -= more;
+      return result;
+    };
+    if (const auto* op = comparison.as<hi::GE>()) return minus(op->a, op->b, 0);
+    if (const auto* op = comparison.as<hi::GT>()) return minus(op->a, op->b, 1);
+    if (const auto* op = comparison.as<hi::LE>()) return minus(op->b, op->a, 0);
+    if (const auto* op = comparison.as<hi::LT>()) return minus(op->b, op->a, 1);
+    return std::nullopt;
   }
 
   Subscript subscript_of(const Linear& value) const {
@@ -208,7 +274,9 @@ class Operands : public hi::IRMutator {
   }
 
   static bool same(const Operand& a, const Operand& b) {
-    if (a.tensor != b.tensor || a.chosen_row.has_value() != b.chosen_row.has_value()) return false;
+    if (a.tensor != b.tensor || a.chosen_row.has_value() != b.chosen_row.has_value() || a.inside != b.inside) {
+      return false;
+    }
     if (a.chosen_row) {
       const auto equal = [](const Expr& x, const Expr& y) { return hi::equal(x, y); };
       const std::vector<Expr>& x = a.chosen_row->subscripts;

@@ -16,7 +16,7 @@ namespace {
 constexpr int64_t kLanes = 32, kBanks = 32, kBankBytes = 4, kVectorBytes = 16;
 
 /// Where the threads of the first warp read an operand, per thread and dimension.
-std::vector<std::vector<int64_t>> reads_of_warp(const Contraction& c, const Operand& operand,
+std::vector<std::vector<int64_t>> reads_of_warp(const Contraction& c, const Operand& operand, int64_t lead,
                                                 const ContractionPlan& plan) {
   std::vector<std::vector<int64_t>> result;
   for (int64_t lane = 0; lane < std::min(kLanes, plan.threads()); ++lane) {
@@ -33,6 +33,7 @@ std::vector<std::vector<int64_t>> reads_of_warp(const Contraction& c, const Oper
       position.push_back(main * s.reduction[plan.main]);
       for (size_t i = 0; i < s.parallel.size(); ++i) position.back() += s.parallel[i] * local[i];
     }
+    position.back() += lead;
     result.push_back(std::move(position));
   }
   return result;
@@ -74,6 +75,7 @@ int64_t read_vector(const Contraction& c, size_t operand, const ContractionPlan&
   }
   if (plan.groups > 1 && s.reduction[plan.main] != 0) vector = 1;
   if (o.merged + 1 < o.box.size()) vector = std::gcd(vector, c.operands[operand].extents.back());
+  vector = std::gcd(vector, o.lead);
   return counts ? vector : 1;
 }
 
@@ -178,7 +180,7 @@ void lay_out(const Contraction& c, size_t operand, ContractionPlan& plan, Rows r
   const int64_t align = std::max(o.vector, vector), period = std::max(kBanks * kBankBytes / bytes, align);
   std::vector<std::vector<int64_t>> reads;
   if (rows != Rows::kRough) {
-    reads = plan.tensor_cores ? atom_reads(c, operand, plan) : reads_of_warp(c, c.operands[operand], plan);
+    reads = plan.tensor_cores ? atom_reads(c, operand, plan) : reads_of_warp(c, c.operands[operand], o.lead, plan);
   }
   std::vector<int64_t> addresses;
   for (const auto& position : reads) addresses.push_back(position[o.innermost] * bytes);

@@ -64,6 +64,34 @@ int64_t copy_vector(const Contraction& c, const Operand& operand, const Contract
   return 1;
 }
 
+/// Of an operand with borders of 0: the most elements such that every copy is aligned and lies within the borders or
+/// outside as a whole, when rows begin `lead` elements early.
+int64_t bordered_vector(const Contraction& c, const Operand& operand, const ContractionPlan& plan, int64_t& lead) {
+  const Subscript& s = operand.subscripts.back();
+  const Inside& inside = operand.inside.back();
+  int64_t first = s.constant;
+  for (int64_t vector = kVectorBytes / operand.type.bytes(); vector > 1; vector /= 2) {
+    bool aligned = operand.extents.back() % vector == 0 && inside.least.value_or(0) % vector == 0 &&
+                   (inside.greatest.value_or(-1) + 1) % vector == 0;
+    first = s.constant;
+    for (size_t i = 0; i < s.parallel.size(); ++i) {
+      first += s.parallel[i] * c.parallel[i].begin;
+      aligned = aligned && s.parallel[i] >= 0;
+      aligned = aligned && (s.parallel[i] * plan.parallel[i].tile % vector == 0 || plan.parallel[i].blocks == 1);
+    }
+    for (size_t i = 0; i < s.reduction.size(); ++i) {
+      first += s.reduction[i] * c.reduction[i].begin;
+      aligned = aligned && s.reduction[i] >= 0;
+      aligned = aligned && (s.reduction[i] * plan.chunk[i] % vector == 0 || plan.chunk[i] == c.reduction[i].extent);
+    }
+    if (!aligned) continue;
+    lead = (first % vector + vector) % vector;
+    return vector;
+  }
+  lead = 0;
+  return 1;
+}
+
 /// The dimension of an operand that becomes the innermost in shared memory, instead of the main reduction axis: a
 /// thread then reads groups of its results' elements, not vectors along the reduction, which take four times the
 /// registers.
@@ -113,29 +141,32 @@ OperandPlan operand_plan(const Contraction& c, size_t number, Turned turned, con
   const std::optional<size_t> turn = turned.of(number);
   result.innermost = turn.value_or(operand.subscripts.size() - 1);
   result.merged = operand.subscripts.size() - 1;
-  result.vector = turn ? 1 : copy_vector(c, operand, plan);
+  result.vector = turn                     ? 1
+                  : operand.inside.empty() ? copy_vector(c, operand, plan)
+                                           : bordered_vector(c, operand, plan, result.lead);
   while (result.vector > 1 && result.vector / 2 >= result.box.back()) result.vector /= 2;
-  result.box.back() = round_up(result.box.back(), result.vector);
+  result.lead %= result.vector;
+  result.box.back() = round_up(result.box.back() + result.lead, result.vector);
   const int64_t whole = kVectorBytes / operand.type.bytes();
   result.pitch = operand.subscripts.size() == 1 ? result.box.back() : round_up(result.box.back(), whole);
   if (turn) {
     // Rows a vector apart modulo the banks: a warp's copies, of 8 elements of 4 rows of the tensor, meet in none.
     result.pitch = round_up(result.box[*turn], kLanes) + whole;
   }
-  if (!turn && steps_alone(operand, result.innermost, Kind::kReduction, plan.main, plan)) {
+  if (!turn && result.lead == 0 && steps_alone(operand, result.innermost, Kind::kReduction, plan.main, plan)) {
     result.along_main =
         plan.chunk[plan.main] % plan.groups == 0 && whole > 1 && plan.chunk[plan.main] / plan.groups % whole == 0;
     // Rows an odd number of vectors apart: threads that read different rows meet in no bank.
     if (operand.subscripts.size() > 1 && result.pitch / whole % 2 == 0) result.pitch += whole;
   }
-  if (plan.tensor_cores) return result;
+  if (plan.tensor_cores || result.lead > 0) return result;
   for (size_t axis : result.axes) {
     const int64_t group = plan.parallel[axis].group;
     if (group > 1 && whole % group == 0 && steps_alone(operand, result.innermost, Kind::kParallel, axis, plan))
       result.group_axis = static_cast<int>(axis);
   }
   const size_t merged = first_merged(c, operand, plan);
-  const bool reduces = c.update.assign != ir::Assign::kSet;
+  const bool reduces = c.update.assign != ir::Assign::kSet && operand.inside.empty();
   if (reduces && !turn && !result.along_main && result.group_axis < 0 && merged < result.merged) {
     result.merged = merged;
     result.box.back() = range(operand.subscripts.back(), plan);

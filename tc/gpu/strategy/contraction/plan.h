@@ -43,6 +43,7 @@ struct OperandPlan {
   int64_t read_vector = 1;       ///< elements that a thread reads at once
   double conflicts = 1;          ///< times that a warp's read takes, of what it would without bank conflicts
   int64_t vector = 1;            ///< elements that one copy brings
+  int64_t lead = 0;              ///< elements at the begin of rows, so that copies are aligned, which nobody reads
   int group_axis = -1;           ///< the parallel axis along which a thread reads groups as vectors
   bool along_main = false;       ///< a thread reads vectors along the main reduction axis
   FragmentRead fragment = FragmentRead::kElements;  ///< by tensor cores

@@ -249,6 +249,7 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
     box[d] -= missing * std::abs(o.subscripts[d].reduction[plan_.main]);
     first.push_back(first_of(o.subscripts[d], step));
   }
+  first.back() = first.back() - static_cast<int>(plan.lead);
   const bool is_run = plan.merged + 1 < box.size();
   box = merged_extents(operand, box);
   first = merged(operand, first);
@@ -261,21 +262,34 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   if (rounds > 1) number = number + build::var(round) * static_cast<int>(threads);
   const std::vector<Expr> local = copied_element(operand, box, number);
   std::vector<Expr> to(box.size() + 1), from(box.size());
+  Expr is_read;  // absent: all are
   for (size_t d = 0; d < box.size(); ++d) {
     to[d + 1] = local[d];
     const int64_t length = d + 1 == box.size() ? plan.vector : 1;
     from[d] = hi::simplify(first[d] + local[d]);
+    Expr mine;  // whether the guard lets it be read
+    if (!o.inside.empty()) {
+      const Inside& inside = o.inside[d];
+      if (inside.least) mine = from[d] >= static_cast<int>(*inside.least);
+      if (inside.greatest) {
+        const Expr below = from[d] <= static_cast<int>(*inside.greatest);
+        mine = mine.defined() ? mine && below : below;
+      }
+      if (mine.defined()) is_read = is_read.defined() ? is_read && mine : mine;
+      if (inside.least && inside.greatest) continue;
+    }
     if (!is_run || d < plan.merged) from[d] = within(o, d, from[d], length);
   }
   to[0] = hi::simplify(stage);
   if (o.chosen_row) from = chosen_element(o, from);
   const Tensor source = build::global(o.tensor, o.type, row_major(merged_extents(operand, o.extents)));
   NodePtr result = build::move(shared_[operand], to, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
+  if (is_read.defined()) result = build::if_then(is_read, result, zeros(shared_[operand], to, plan.vector));
   if (whole > step.length) {
     for (size_t d = 0; d < o.subscripts.size(); ++d) {
       if (o.subscripts[d].reduction[plan_.main] == 0) continue;
-      result =
-          build::if_then(local[d] < static_cast<int>(step.length), result, zeros(shared_[operand], to, plan.vector));
+      const int64_t length = step.length + (d + 1 == o.subscripts.size() ? plan.lead : 0);
+      result = build::if_then(local[d] < static_cast<int>(length), result, zeros(shared_[operand], to, plan.vector));
     }
   }
   if (copies % threads != 0) result = build::if_then(number < static_cast<int>(copies), result);
@@ -371,6 +385,7 @@ std::vector<Expr> ContractionBuilder::box_position(size_t operand, const std::ve
     }
     result.push_back(position);
   }
+  result.back() = result.back() + static_cast<int>(plan_.operands[operand].lead);
   return result;
 }
 

@@ -177,6 +177,7 @@ FragmentRead fragment_read(const Contraction& c, size_t operand, const Contracti
   const TensorCores& cores = *plan.tensor_cores;
   const OperandPlan& o = plan.operands[operand];
   if (o.along_main) return FragmentRead::kAlong;
+  if (o.lead > 0) return FragmentRead::kElements;
   const size_t first = (operand == cores.a ? cores.rows : cores.columns)[0];
   const int64_t warp = operand == cores.a ? kRowThreads : kColumnThreads;
   const bool runs = o.innermost + 1 == o.box.size() && steps_along(c.operands[operand], o.innermost, first, plan) &&
@@ -220,6 +221,7 @@ std::vector<std::vector<int64_t>> atom_reads(const Contraction& c, size_t operan
       position.push_back(place.k * std::abs(s.reduction[plan.main]));
       for (size_t i = 0; i < s.parallel.size(); ++i) position.back() += std::abs(s.parallel[i]) * local[i];
     }
+    position.back() += plan.operands[operand].lead;
     result.push_back(std::move(position));
   }
   return result;

@@ -75,10 +75,15 @@ SidePlace<Number> value_place(const tile::MatMulAtom& atom, const Number& lane, 
   const int rows = is_a ? atom.m : atom.k;
   const auto at = static_cast<int>(layout({0, value}));
   const std::vector<int64_t> strides = tile::flatten(layout.stride()[0]);
-  const Number offset = lane % 4 * static_cast<int>(strides[0]) + lane / 4 * static_cast<int>(strides[1]) + at;
-  const Number first = offset % rows, second = offset / rows;
-  if (is_a) return {first % 8, Number(0), first / 8, second};
-  return {second / 2, second % 2, Number(0), first};
+  Number first = 0, second = 0;  // no sum of the first carries into the second
+  for (size_t digit = 0; digit < 2; ++digit) {
+    const Number thread = digit == 0 ? Number(lane % 4) : Number(lane / 4);
+    const auto stride = static_cast<int>(strides[digit]);
+    if (stride < rows) first = first + thread * stride;
+    if (stride >= rows) second = second + thread * (stride / rows);
+  }
+  if (is_a) return {first, Number(0), Number(at % rows / 8), second + at / rows};
+  return {second / 2, second % 2, Number(0), first + at % rows};
 }
 
 }  // namespace tc::gpu

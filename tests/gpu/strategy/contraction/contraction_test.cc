@@ -44,6 +44,26 @@ def f(float(N,G,C,H,W) I, float(G,F,C,KH,KW) K, float(G,F) bias) -> (O) {
 })";
 constexpr char kDepthwise[] =
     "def f(float(N,H,W,C) I, float(KH,KW,C) K) -> (O) { O(n,h,w,c) +=! I(n,h + kh,w + kw,c) * K(kh,kw,c) }";
+constexpr char kPadded[] = R"(
+def f(float(N,C,H,W) I, float(O,C,KH,KW) F, float(O) b) -> (float(N,O,H,W) R) {
+  R(n,o,h,w) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,c,h + kh - 1,w + kw - 1) : 0.0)
+    * F(o,c,kh,kw) where h in 0:H, w in 0:W
+  R(n,o,h,w) = fmax(R(n,o,h,w) + b(o), 0)
+})";
+constexpr char kPaddedStrided[] = R"(
+def f(float(N,C,H,W) I, float(O,C,KH,KW) F) -> (R) {
+  R(n,o,h,w) +=! F(o,c,kh,kw) * (3 <= 2*h + kh && 2*h + kh < H + 3 && 0 < w + 2*kw - 1 && w + 2*kw < W + 2
+    ? I(n,c,2*h + kh - 3,w + 2*kw - 2) : 0.0) where h in 0:(H + 1)/2, w in 0:W
+})";
+constexpr char kCausal[] = R"(
+def f(float(B,C,T) X, float(O,C,K) W) -> (float(B,O,T) R) {
+  R(b,o,t) +=! (t >= 2 * k ? X(b,c,t - 2 * k) : 0.0) * W(o,c,k)
+})";
+constexpr char kPaddedLast[] = R"(
+def f(int8(N,H,W,C) I, int8(3,3,C,O) F) -> (int32(N,H,W,O) R) {
+  R(n,h,w,o) +=! int32(h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,h + kh - 1,w + kw - 1,c) : int8(0))
+    * int32(F(kh,kw,c,o)) where h in 0:H, w in 0:W
+})";
 constexpr char kGreatest[] = "def f(int32(M,K) A, int32(K,N) B) -> (C) { C(m,n) max=! A(m,k) - B(k,n) + int32(k) }";
 constexpr char kBytes[] = "def f(int8(M,K) A, int8(K,N) B) -> (C) { C(m,n) min=! A(m,k) * B(k,n) }";
 constexpr char kTwice[] = "def f(float(M,K) A) -> (C) { C(m,n) +=! A(m,k) * A(n,k) }";
@@ -84,6 +104,12 @@ const Case kCases[] = {
     {kConvolution, {{"N", 2}, {"G", 3}, {"C", 4}, {"F", 4}, {"H", 30}, {"W", 34}, {"KH", 3}, {"KW", 3}}},
     {kConvolution, {{"N", 20}, {"G", 2}, {"C", 10}, {"F", 9}, {"H", 9}, {"W", 9}, {"KH", 3}, {"KW", 2}}},
     {kDepthwise, {{"N", 2}, {"H", 18}, {"W", 19}, {"C", 36}, {"KH", 3}, {"KW", 3}}},
+    {kPadded, {{"N", 2}, {"C", 8}, {"H", 16}, {"W", 16}, {"O", 16}, {"KH", 3}, {"KW", 3}}},
+    {kPadded, {{"N", 1}, {"C", 6}, {"H", 11}, {"W", 20}, {"O", 9}, {"KH", 3}, {"KW", 3}}},
+    {kPadded, {{"N", 3}, {"C", 16}, {"H", 9}, {"W", 13}, {"O", 10}, {"KH", 2}, {"KW", 3}}},
+    {kPaddedStrided, {{"N", 2}, {"C", 8}, {"H", 14}, {"W", 18}, {"O", 16}, {"KH", 5}, {"KW", 3}}},
+    {kCausal, {{"B", 2}, {"C", 12}, {"T", 40}, {"O", 20}, {"K", 3}}},
+    {kPaddedLast, {{"N", 2}, {"C", 16}, {"H", 7}, {"W", 8}, {"O", 16}}},
     {kGreatest, {{"M", 129}, {"N", 130}, {"K", 33}}},
     {kBytes, {{"M", 140}, {"N", 144}, {"K", 48}}},
     {kTwice, {{"M", 130}, {"K", 40}}},
@@ -124,7 +150,25 @@ TEST(Contraction, SmallDevicesGetSmallBlocks) {
   EXPECT_EQ(difference(program, {}, 1, small), "");
 }
 
-/// Every barrier, wait and guard is needed, and somebody notices that it is gone.
+/// A product under a guard is 0 where the guard fails, whatever the other factor is there.
+TEST(Contraction, GuardedProductsAreNoOperandsWithBorders) {
+  const std::string inside = "(t >= k ? X(b,c,t - k) : 0.0) * W(o,c,k)",
+                    around = "t >= k ? X(b,c,t - k) * W(o,c,k) : 0.0";
+  for (const auto& [value, infinite] : {std::pair{inside, true}, std::pair{around, false}}) {
+    const ir::Program program =
+        specialised_from("def f(float(B,C,T) X, float(O,C,K) W) -> (float(B,O,T) R) { R(b,o,t) +=! " + value + " }",
+                         {{"B", 2}, {"C", 8}, {"T", 32}, {"O", 16}, {"K", 3}});
+    const Result<gpu::Mapping> mapping = mapped(program);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    interp::Environment data = data_for(program, 1);
+    data.at("W").floats.at(2) = std::numeric_limits<double>::infinity();  // k = 2 of the first channels
+    const Result<interp::Environment> result = simulated(program, *mapping, data);
+    ASSERT_TRUE(result) << result.error().to_string();
+    EXPECT_EQ(std::isnan(result->at("R").floats.at(0)), infinite) << value;
+    EXPECT_EQ(difference(program), "");
+  }
+}
+
 /// No reduction axis is long, but each result has thousands of products. An H200 has 132 processors.
 TEST(Contraction, OfSeveralShortReductionsKeepsTheDeviceBusy) {
   const std::string bilinear =

@@ -74,6 +74,18 @@ constexpr char kGathered[] =
 constexpr char kStrided[] =
     "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,2*k) * B(k,n) where k in 0:K/2 }";
 
+constexpr char kPadded[] = R"(
+def f(float16(N,C,H,W) I, float16(O,C,3,3) F, float(O) b) -> (float(N,O,H,W) R) {
+  R(n,o,h,w) +=! float(h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,c,h + kh - 1,w + kw - 1)
+    : float16(0.0)) * float(F(o,c,kh,kw)) where h in 0:H, w in 0:W
+  R(n,o,h,w) = fmax(R(n,o,h,w) + b(o), 0)
+})";
+constexpr char kPaddedLast[] = R"(
+def f(float16(N,H,W,C) I, float16(O,3,3,C) F) -> (float16(N,H,W,O) R) {
+  R(n,h,w,o) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,h + kh - 1,w + kw - 1,c)
+    : float16(0.0)) * F(o,kh,kw,c) where h in 0:H, w in 0:W
+})";
+
 const Case kCases[] = {
     {"nn", kNN, {{"M", 64}, {"N", 64}, {"K", 64}}},
     {"nn, partial", kNN, {{"M", 70}, {"N", 56}, {"K", 40}}},
@@ -91,6 +103,9 @@ const Case kCases[] = {
     {"axes", kAxes, {{"A", 6}, {"B", 3}, {"C", 10}, {"D", 16}, {"E", 5}, {"F", 8}}},
     {"convolution", kConvolution, {{"N", 2}, {"C", 16}, {"H", 9}, {"W", 12}, {"O", 24}, {"KH", 3}, {"KW", 3}}, false},
     {"channels last", kChannelsLast, {{"N", 2}, {"C", 16}, {"H", 9}, {"W", 12}, {"O", 24}, {"KH", 3}, {"KW", 3}}},
+    {"padded", kPadded, {{"N", 2}, {"C", 16}, {"H", 8}, {"W", 16}, {"O", 24}}, false},
+    {"padded, odd", kPadded, {{"N", 1}, {"C", 32}, {"H", 7}, {"W", 9}, {"O", 17}}, false},
+    {"padded, channels last", kPaddedLast, {{"N", 2}, {"C", 32}, {"H", 9}, {"W", 8}, {"O", 24}}},
     {"twice", kTwice, {{"M", 50}, {"K", 64}}},
     {"backwards", kBackwards, {{"M", 64}, {"N", 32}, {"K", 32}}, false},
     {"strided", kStrided, {{"M", 32}, {"N", 32}, {"K", 64}}, false},
