@@ -10,15 +10,6 @@ namespace hi = Halide::Internal;
 
 namespace {
 
-void add_scaled(LinearForm& form, const LinearForm& other, int64_t factor) {
-  form.constant += factor * other.constant;
-  for (const auto& [index, coefficient] : other.coefficients) {
-    int64_t& mine = form.coefficients[index];
-    mine += factor * coefficient;
-    if (mine == 0) form.coefficients.erase(index);
-  }
-}
-
 class References : public hi::IRVisitor {
  public:
   explicit References(const ir::Program& program) : program_(program) {}
@@ -40,31 +31,6 @@ class References : public hi::IRVisitor {
 };
 
 }  // namespace
-
-std::optional<LinearForm> linear_form(const Expr& expr) {
-  if (const int64_t* value = hi::as_const_int(expr)) return LinearForm{{}, *value};
-  if (const auto* op = expr.as<hi::Variable>()) return LinearForm{{{op->name, 1}}, 0};
-  auto both = [](const Expr& a, const Expr& b, int64_t factor) -> std::optional<LinearForm> {
-    auto x = linear_form(a);
-    auto y = linear_form(b);
-    if (!x || !y) return std::nullopt;
-    add_scaled(*x, *y, factor);
-    return x;
-  };
-  if (const auto* op = expr.as<hi::Add>()) return both(op->a, op->b, 1);
-  if (const auto* op = expr.as<hi::Sub>()) return both(op->a, op->b, -1);
-  if (const auto* op = expr.as<hi::Mul>()) {
-    auto x = linear_form(op->a);
-    auto y = linear_form(op->b);
-    if (!x || !y) return std::nullopt;
-    if (!y->coefficients.empty()) std::swap(x, y);
-    if (!y->coefficients.empty()) return std::nullopt;
-    LinearForm result;
-    add_scaled(result, *x, y->constant);
-    return result;
-  }
-  return std::nullopt;
-}
 
 bool Reference::depends_on(const std::string& index) const {
   for (size_t d = 0; d < subscripts.size(); ++d) {

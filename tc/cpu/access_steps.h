@@ -9,18 +9,13 @@
 #include <vector>
 
 #include "tc/cpu/layouts.h"
+#include "tc/ir/linear_form.h"
 #include "tc/ir/program.h"
 
 namespace tc::cpu {
 
-/// constant + the sum of coefficient * index. Indices with coefficient zero are left out.
-struct LinearForm {
-  std::map<std::string, int64_t> coefficients;
-  int64_t constant = 0;
-};
-
-/// The expression as a linear form over Variables, or nothing if it is not one.
-std::optional<LinearForm> linear_form(const Halide::Expr& expr);
+using ir::linear_form;
+using ir::LinearForm;
 
 /// One reference to a tensor, seen from the loops around it.
 struct Reference {

@@ -154,65 +154,14 @@ class Operands : public hi::IRMutator {
     return operand;
   }
 
-  /// A read under a guard that says no more than between which elements it lies, and 0 elsewhere.
+  /// A read under a guard, 0 elsewhere.
   std::optional<Operand> guarded(const hi::Call* op) const {
-    if (!op->is_intrinsic(hi::Call::if_then_else) || only_crossing_ || in_branch_) return std::nullopt;
-    const auto* cast = op->args[1].as<hi::Cast>();
-    const auto* read = (cast ? cast->value : op->args[1]).as<hi::Call>();
-    if (!read || !ir::is_tensor_read(program_, read) || !hi::is_const_zero(hi::simplify(op->args[2]))) {
-      return std::nullopt;
-    }
-    std::optional<Operand> operand = affine(read);
-    if (!operand || operand->subscripts.empty()) return std::nullopt;
-    operand->inside.resize(operand->subscripts.size());
-    if (!is_bounded_by(op->args[0], read->args, operand->inside)) return std::nullopt;
-    // No element is needed that the tensor does not have.
-    for (size_t d = 0; d < operand->inside.size(); ++d) {
-      Inside& bounds = operand->inside[d];
-      if (bounds.least) bounds.least = std::max<int64_t>(*bounds.least, 0);
-      if (bounds.greatest) bounds.greatest = std::min(*bounds.greatest, operand->extents[d] - 1);
-    }
+    if (only_crossing_ || in_branch_) return std::nullopt;
+    std::optional<ir::GuardedRead> found = ir::guarded_read(program_, op);
+    if (!found || !hi::is_const_zero(hi::simplify(found->otherwise))) return std::nullopt;
+    std::optional<Operand> operand = affine(found->read);
+    if (operand) operand->inside = std::move(found->inside);
     return operand;
-  }
-
-  /// Whether a condition is a conjunction of bounds of subscripts; which these are.
-  bool is_bounded_by(const Expr& condition, const std::vector<Expr>& subscripts, std::vector<Inside>& inside) const {
-    if (const auto* both = condition.as<hi::And>()) {
-      return is_bounded_by(both->a, subscripts, inside) && is_bounded_by(both->b, subscripts, inside);
-    }
-    const std::optional<Linear> least = difference(condition);
-    if (!least) return false;
-    for (size_t d = 0; d < subscripts.size(); ++d) {
-      const Linear at = *linear(subscripts[d], names_);
-      const auto is_constant = [](int64_t by) { return by == 0; };
-      if (std::all_of(at.coefficients.begin(), at.coefficients.end(), is_constant)) continue;
-      Inside& bounds = inside[d];
-      if (least->coefficients == at.coefficients) {
-        const int64_t bound = at.constant - least->constant;
-        bounds.least = std::max(bound, bounds.least.value_or(bound));
-        return true;
-      }
-      if (least->coefficients == scaled(at, -1)->coefficients) {
-        const int64_t bound = at.constant + least->constant;
-        bounds.greatest = std::min(bound, bounds.greatest.value_or(bound));
-        return true;
-      }
-    }
-    return false;
-  }
-
-  /// What is at least 0 where a comparison holds.
-  std::optional<Linear> difference(const Expr& comparison) const {
-    const auto minus = [&](const Expr& a, const Expr& b, int64_t more) {
-      std::optional<Linear> result = a.type().is_float() ? std::nullopt : linear(a - b, names_);
-      if (result) result->constant -= more;
-      return result;
-    };
-    if (const auto* op = comparison.as<hi::GE>()) return minus(op->a, op->b, 0);
-    if (const auto* op = comparison.as<hi::GT>()) return minus(op->a, op->b, 1);
-    if (const auto* op = comparison.as<hi::LE>()) return minus(op->b, op->a, 0);
-    if (const auto* op = comparison.as<hi::LT>()) return minus(op->b, op->a, 1);
-    return std::nullopt;
   }
 
   Subscript subscript_of(const Linear& value) const {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/ir/guarded_read.h"
 #include "tc/poly/scop.h"
 
 namespace tc::gpu {
@@ -30,12 +31,6 @@ struct ChosenRow {
   int64_t unit = 1;                      ///< divides the offset of the least index in a row, and the length of rows
 };
 
-/// The values of a subscript at which a guard lets an element be read.
-struct Inside {
-  std::optional<int64_t> least = {}, greatest = {};
-  bool operator==(const Inside&) const = default;
-};
-
 /// A read of the update, at affine subscripts. Of rows that data choose it is a tensor that there is not, over the
 /// indices that the read uses: blocks look up which rows they copy.
 struct Operand {
@@ -45,7 +40,7 @@ struct Operand {
   std::vector<Subscript> subscripts;
   std::vector<int64_t> extents;              ///< of the tensor
   std::optional<ChosenRow> chosen_row = {};  ///< then `tensor` is what the rows are of
-  std::vector<Inside> inside = {};           ///< per dimension, of a guarded read, which is 0 elsewhere; empty: all
+  std::vector<ir::Inside> inside = {};       ///< per dimension, of a guarded read, which is 0 elsewhere; empty: all
 };
 
 /// Statements on the points of a space of parallel axes, of which one, the update, reduces over further axes:

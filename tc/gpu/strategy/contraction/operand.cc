@@ -68,7 +68,7 @@ int64_t copy_vector(const Contraction& c, const Operand& operand, const Contract
 /// outside as a whole, when rows begin `lead` elements early.
 int64_t bordered_vector(const Contraction& c, const Operand& operand, const ContractionPlan& plan, int64_t& lead) {
   const Subscript& s = operand.subscripts.back();
-  const Inside& inside = operand.inside.back();
+  const ir::Inside& inside = operand.inside.back();
   int64_t first = s.constant;
   for (int64_t vector = kVectorBytes / operand.type.bytes(); vector > 1; vector /= 2) {
     bool aligned = operand.extents.back() % vector == 0 && inside.least.value_or(0) % vector == 0 &&

@@ -269,7 +269,7 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
     from[d] = hi::simplify(first[d] + local[d]);
     Expr mine;  // whether the guard lets it be read
     if (!o.inside.empty()) {
-      const Inside& inside = o.inside[d];
+      const ir::Inside& inside = o.inside[d];
       if (inside.least) mine = from[d] >= static_cast<int>(*inside.least);
       if (inside.greatest) {
         const Expr below = from[d] <= static_cast<int>(*inside.greatest);

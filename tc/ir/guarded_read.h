@@ -1,0 +1,31 @@
+#pragma once
+
+#include <Halide.h>
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "tc/ir/program.h"
+
+namespace tc::ir {
+
+/// The values of a subscript at which a guard lets an element be read.
+struct Inside {
+  std::optional<int64_t> least = {}, greatest = {};
+  bool operator==(const Inside&) const = default;
+};
+
+/// A read under a guard that says between which elements it lies, and nothing else:
+///     i >= 1 && i <= N ? X(i - 1) : 0          X at [0, N - 1], elsewhere 0
+struct GuardedRead {
+  const Halide::Internal::Call* read = nullptr;  ///< at subscripts that are linear forms; cast to the whole's type
+  std::vector<Inside> inside;                    ///< per dimension, within the tensor
+  Halide::Expr otherwise;
+};
+
+/// The guarded read that a choice of a specialised Program is; nothing if its guard is no conjunction of bounds of
+/// subscripts.
+std::optional<GuardedRead> guarded_read(const Program& program, const Halide::Internal::Call* choice);
+
+}  // namespace tc::ir
