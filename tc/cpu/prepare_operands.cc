@@ -8,6 +8,8 @@
 #include "tc/cpu/access_steps.h"
 #include "tc/cpu/prepare.h"
 #include "tc/cpu/program_edit.h"
+#include "tc/ir/guarded_read.h"
+#include "tc/ir/reads.h"
 
 namespace tc::cpu {
 
@@ -78,6 +80,7 @@ class Operands : public hi::IRMutator {
 
   Expr visit(const hi::Call* op) override {
     if (ir::is_tensor_read(pass_.program, op)) return turned(op);
+    if (Expr operand = padded(op); operand.defined()) return operand;
     if (!op->is_intrinsic(hi::Call::if_then_else)) return IRMutator::visit(op);
     bool outer = in_branch_;
     in_branch_ = true;
@@ -166,6 +169,75 @@ class Operands : public hi::IRMutator {
     }
     copy.value = read(tensor, subscripts);
     return add(std::move(copy), tensor.name + "_t", std::move(extents));
+  }
+
+  // --- operands with borders ---
+
+  /// The operand with its borders, in place of a read under a guard.
+  Expr padded(const hi::Call* op) {
+    if (in_branch_ || statement_.guard.defined()) return {};
+    const std::optional<ir::GuardedRead> guarded = ir::guarded_read(pass_.program, op);
+    if (!guarded || !hi::is_const(guarded->otherwise) || guarded->read->name == statement_.tensor) return {};
+    const std::vector<int64_t> extents = constant_extents(pass_.program.tensor(guarded->read->name));
+    std::vector<Range> ranges;
+    int64_t elements = 1;
+    for (size_t d = 0; d < extents.size(); ++d) {
+      const std::optional<Range> range = range_of(guarded->read->args[d]);
+      const ir::Inside& inside = guarded->inside[d];
+      if (!range || (!inside.least && range->begin < 0)) return {};
+      if (!inside.greatest && range->begin + range->extent > extents[d]) return {};
+      ranges.push_back(*range);
+      elements = saturating_product(elements, range->extent);
+    }
+    if (instances_ / (elements <= kCachedBytes / op->type.bytes() ? kUses : kUsesFromMemory) < elements) return {};
+    return read_of_padded(op, *guarded, ranges);
+  }
+
+  using Range = ir::Range;
+
+  /// The values of a subscript over the statement's indices.
+  std::optional<Range> range_of(const Expr& subscript) const {
+    const std::optional<LinearForm> form = linear_form(subscript);
+    if (!form) return std::nullopt;
+    Range result{form->constant, 1};
+    for (const auto& [name, by] : form->coefficients) {
+      const ir::Index* index = find_index(name);
+      if (index == nullptr) return std::nullopt;
+      const int64_t first = begin_of(*index), length = extent_of(*index) - 1;
+      result.begin += by * (by > 0 ? first : first + length);
+      result.extent += std::abs(by) * length;
+    }
+    return result;
+  }
+
+  Expr read_of_padded(const hi::Call* op, const ir::GuardedRead& guarded, const std::vector<Range>& ranges) {
+    ir::Statement copy;
+    std::vector<Expr> extents, from, at;
+    Expr guard;
+    const auto also = [&](const Expr& condition) { guard = guard.defined() ? guard && condition : condition; };
+    for (size_t d = 0; d < ranges.size(); ++d) {
+      const Range& range = ranges[d];
+      const Expr index = index_variable(fresh(pass_.program, fmt::format("d{}", d)));
+      copy.subscripts.push_back(index);
+      copy.indices.push_back(make_index(index.as<hi::Variable>()->name, range.extent, false));
+      extents.push_back(index_constant(range.extent));
+      from.push_back(hi::simplify(index + index_constant(range.begin)));
+      at.push_back(hi::simplify(guarded.read->args[d] - index_constant(range.begin)));
+      const ir::Inside& inside = guarded.inside[d];
+      if (inside.least && *inside.least > range.begin) also(from[d] >= index_constant(*inside.least));
+      if (inside.greatest && *inside.greatest < range.begin + range.extent - 1) {
+        also(from[d] <= index_constant(*inside.greatest));
+      }
+    }
+    copy.value = read(pass_.program.tensor(guarded.read->name), from);
+    if (copy.value.type() != op->type) copy.value = hi::Cast::make(op->type, copy.value);
+    if (guard.defined()) {
+      copy.value = hi::Call::make(op->type, hi::Call::if_then_else, {guard, copy.value, guarded.otherwise},
+                                  hi::Call::PureIntrinsic);
+    }
+    const std::string name = add(std::move(copy), guarded.read->name + "_padded", extents);
+    const Expr result = read(pass_.program.tensor(name), at);
+    return turned(result.as<hi::Call>());
   }
 
   // --- operands that are computed ---
