@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/combine.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
@@ -279,7 +280,6 @@ class Finder {
     if (!within_points()) return std::nullopt;
     for (size_t s = at_ + 1; s < scop_.statements.size(); ++s) {
       const poly::Statement& statement = scop_.statements[s];
-      if (statement.kind != poly::Statement::Kind::kSet) break;
       std::optional<poly::Statement> point = on_points(statement);
       if (!point) break;
       ++result_.last;
@@ -337,6 +337,18 @@ class Finder {
     });
   }
 
+  /// An update without a reduction, in its tensor's own type, sets the element from the old value:
+  ///     C(m,n) += b(n)   ==>   C(m,n) = C(m,n) + b(n)
+  poly::Statement as_set(poly::Statement statement) const {
+    if (statement.kind != poly::Statement::Kind::kUpdate) return statement;
+    const Expr old =
+        hi::Call::make(statement.accumulator, statement.tensor, statement.subscripts, hi::Call::PureExtern);
+    statement.value = ir::combine(statement.assign, old, statement.value);
+    statement.kind = poly::Statement::Kind::kSet;
+    statement.assign = ir::Assign::kSet;
+    return statement;
+  }
+
   /// The subscripts of the update's tensor in a statement: its own, or those of a read.
   std::optional<std::vector<Expr>> anchor(const poly::Statement& statement) const {
     if (statement.tensor == result_.update.tensor) return statement.subscripts;
@@ -360,7 +372,9 @@ class Finder {
     const std::optional<std::vector<Expr>> subscripts = anchor(statement);
     if (!domain || statement.guard.defined() || !subscripts) return std::nullopt;
     if (statement.indices.size() != result_.parallel.size()) return std::nullopt;
-    if (statement.kind == poly::Statement::Kind::kUpdate) return std::nullopt;
+    if (std::count(statement.is_reduction.begin(), statement.is_reduction.end(), true) > 0) return std::nullopt;
+    const bool updates = statement.kind == poly::Statement::Kind::kUpdate;
+    if (updates && statement.accumulator != scop_.program->tensor(statement.tensor).type) return std::nullopt;
     const std::optional<std::vector<Axis>> axes = box_of(*domain, statement.indices);
     if (!axes) return std::nullopt;
     std::map<std::string, Expr> renamed;
@@ -379,8 +393,8 @@ class Finder {
       }
       point[d] = {own->index, offset};
     }
-    poly::Statement result = statement;
-    result.value = hi::substitute(renamed, statement.value);
+    poly::Statement result = as_set(statement);
+    result.value = hi::substitute(renamed, result.value);
     for (Expr& subscript : result.subscripts) subscript = hi::simplify(hi::substitute(renamed, subscript));
     if (!reads_own_elements(result)) return std::nullopt;
     points_[statement.id] = point;

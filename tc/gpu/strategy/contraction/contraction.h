@@ -47,6 +47,7 @@ struct Operand {
 ///     C(m,n) = b * C(m,n)            before
 ///     C(m,n) += A(m,k) * B(k,n)      update
 ///     C(m,n) = relu(C(m,n) + d(n))   after
+///     C(m,n) *= s(m)                 after, as C(m,n) = C(m,n) * s(m)
 /// Every dependence between them stays within one point, so points may run in any order and at once.
 struct Contraction {
   size_t first = 0, last = 0;  ///< the statements [first, last) of the Scop
