@@ -87,6 +87,17 @@ TEST_P(FusedProducts, AgreeWithTheOracleAndAreProved) {
   }
 }
 
+/// What the group reads elsewhere before it writes it is not the element of the point.
+TEST(FusedProducts, ReadElsewhereWhatALaterStatementWrites) {
+  const char* text = R"(
+def f(float(M,K) A, float(K,N) B) -> (C, E, float(M,2*N) D) {
+  C(m,n) +=! A(m,k) * B(k,n)
+  E(m,n) = C(m,n) + D(m,n + N)
+  D(m,n) = C(m,n) where n in 0:N
+})";
+  EXPECT_EQ(faults_of(specialised_from(text, {{"M", 68}, {"N", 66}, {"K", 37}})), "");
+}
+
 std::string name_of(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Cases, FusedProducts, ::testing::ValuesIn(kCases), name_of);

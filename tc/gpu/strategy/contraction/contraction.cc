@@ -407,6 +407,12 @@ class Finder {
     const std::vector<Expr> own = canonical(statement.subscripts);
     const auto [known, fresh] = written_.emplace(statement.tensor, own);
     if (!same_place(known->second, own)) return false;
+    values_.push_back(statement.value);
+    // What is written from here on may have been read before, elsewhere.
+    return std::all_of(values_.begin(), values_.end(), [&](const Expr& value) { return reads_written_places(value); });
+  }
+
+  bool reads_written_places(const Expr& value) {
     struct Search : hi::IRVisitor {
       explicit Search(Finder& f) : finder(f) {}
       Finder& finder;
@@ -418,7 +424,7 @@ class Finder {
         hi::IRVisitor::visit(op);
       }
     } search(*this);
-    statement.value.accept(&search);
+    value.accept(&search);
     return search.sound;
   }
 
@@ -469,6 +475,7 @@ class Finder {
   Contraction result_;
   std::map<std::string, std::vector<Shifted>> points_;  ///< per statement and axis: which index, and its offset
   std::map<std::string, std::vector<Expr>> written_;    ///< the element of a point
+  std::vector<Expr> values_;                            ///< of the statements on points
 };
 
 }  // namespace
