@@ -1,8 +1,5 @@
 #include "tc/gpu/strategy/contraction/contraction.h"
 
-#include <isl/set.h>
-#include <isl/union_map.h>
-
 #include <algorithm>
 #include <map>
 #include <numeric>
@@ -10,7 +7,8 @@
 #include <utility>
 
 #include "tc/gpu/rewrite/statements.h"
-#include "tc/ir/combine.h"
+#include "tc/gpu/strategy/contraction/affine_subscript.h"
+#include "tc/gpu/strategy/contraction/points.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
@@ -26,89 +24,10 @@ constexpr double kLeastReuse = 4;
 /// A contraction with less work keeps the classic mapping.
 constexpr double kLeastWork = 4096;
 
-using Names = std::vector<std::string>;
-
-struct Linear {
-  std::vector<int64_t> coefficients;  ///< of the names
-  int64_t constant = 0;
-};
-
-std::optional<Linear> scaled(std::optional<Linear> a, int64_t by) {
-  if (!a) return std::nullopt;
-  for (int64_t& c : a->coefficients) c *= by;
-  a->constant *= by;
-  return a;
-}
-
-std::optional<Linear> linear(const Expr& e, const Names& names) {
-  Linear result{std::vector<int64_t>(names.size(), 0), 0};
-  if (const int64_t* value = hi::as_const_int(e)) {
-    result.constant = *value;
-    return result;
-  }
-  if (const auto* variable = e.as<hi::Variable>()) {
-    const auto at = std::find(names.begin(), names.end(), variable->name);
-    if (at == names.end()) return std::nullopt;
-    result.coefficients[static_cast<size_t>(at - names.begin())] = 1;
-    return result;
-  }
-  if (const auto* op = e.as<hi::Mul>()) {
-    if (const int64_t* by = hi::as_const_int(op->b)) return scaled(linear(op->a, names), *by);
-    if (const int64_t* by = hi::as_const_int(op->a)) return scaled(linear(op->b, names), *by);
-    return std::nullopt;
-  }
-  const auto* add = e.as<hi::Add>();
-  const auto* sub = e.as<hi::Sub>();
-  if (!add && !sub) return std::nullopt;
-  const std::optional<Linear> a = linear(add ? add->a : sub->a, names);
-  const std::optional<Linear> b = scaled(linear(add ? add->b : sub->b, names), add ? 1 : -1);
-  if (!a || !b) return std::nullopt;
-  result.constant = a->constant + b->constant;
-  for (size_t i = 0; i < names.size(); ++i) result.coefficients[i] = a->coefficients[i] + b->coefficients[i];
-  return result;
-}
-
-/// The index that a subscript is, but for a constant.
-struct Shifted {
-  size_t index = 0;
-  int64_t constant = 0;
-};
-
-std::optional<Shifted> shifted(const Expr& e, const Names& names) {
-  const std::optional<Linear> value = linear(e, names);
-  if (!value) return std::nullopt;
-  std::optional<Shifted> result;
-  for (size_t i = 0; i < names.size(); ++i) {
-    if (value->coefficients[i] == 0) continue;
-    if (value->coefficients[i] != 1 || result) return std::nullopt;
-    result = Shifted{i, value->constant};
-  }
-  return result;
-}
-
-const isl::set* domain_of(const std::vector<isl::set>& domains, const std::string& id) {
-  const auto at =
-      std::find_if(domains.begin(), domains.end(), [&](const isl::set& s) { return poly::tuple_name(s) == id; });
-  return at == domains.end() ? nullptr : &*at;
-}
-
-/// The axes of a domain that is a box.
-std::optional<std::vector<Axis>> box_of(const isl::set& domain, const Names& names) {
-  if (isl_set_is_box(domain.get()) != isl_bool_true) return std::nullopt;
-  std::vector<Axis> axes;
-  for (size_t i = 0; i < names.size(); ++i) {
-    const int64_t begin = poly::to_int64(domain.dim_min_val(static_cast<int>(i)));
-    const int64_t extent = poly::to_int64(domain.dim_max_val(static_cast<int>(i))) - begin + 1;
-    if (begin < INT32_MIN / 4 || begin > INT32_MAX / 4 || extent > INT32_MAX / 4) return std::nullopt;
-    axes.push_back({names[i], begin, extent});
-  }
-  return axes;
-}
-
 /// Takes the affine reads out of the update's value.
 class Operands : public hi::IRMutator {
  public:
-  Operands(const ir::Program& program, const Contraction& contraction, const Names& names)
+  Operands(const ir::Program& program, const Contraction& contraction, const std::vector<std::string>& names)
       : program_(program), contraction_(contraction), names_(names) {}
   std::vector<Operand> found;
   bool sound = true;  ///< no read stands under a condition
@@ -148,7 +67,7 @@ class Operands : public hi::IRMutator {
   std::optional<Operand> affine(const hi::Call* op) const {
     Operand operand{op->name, "", op->type, {}, ir::constant_shape(program_.tensor(op->name))};
     for (const Expr& subscript : op->args) {
-      const std::optional<Linear> value = linear(subscript, names_);
+      const std::optional<LinearForm> value = linear(subscript, names_);
       if (!value) return std::nullopt;
       operand.subscripts.push_back(subscript_of(*value));
     }
@@ -165,7 +84,7 @@ class Operands : public hi::IRMutator {
     return operand;
   }
 
-  Subscript subscript_of(const Linear& value) const {
+  Subscript subscript_of(const LinearForm& value) const {
     const auto middle = value.coefficients.begin() + static_cast<long>(contraction_.parallel.size());
     return {{value.coefficients.begin(), middle}, {middle, value.coefficients.end()}, value.constant};
   }
@@ -180,7 +99,7 @@ class Operands : public hi::IRMutator {
     if (only_crossing_ || in_branch_ || !reads_chosen_row(program_, op)) return std::nullopt;
     const Expr row = hi::Call::make(op->type, op->name, op->args, op->call_type);
     if (reads_tensor(row, contraction_.update.tensor)) return std::nullopt;
-    const std::optional<Linear> along = linear(op->args.back(), names_);
+    const std::optional<LinearForm> along = linear(op->args.back(), names_);
     std::vector<size_t> used;
     for (size_t i = 0; i < names_.size(); ++i) {
       if (hi::expr_uses_var(row, names_[i])) used.push_back(i);
@@ -188,7 +107,7 @@ class Operands : public hi::IRMutator {
     if (used.empty()) return std::nullopt;
     ChosenRow chosen{op->args, {}, 1};
     if (along) {
-      const std::optional<Shifted> one = shifted(op->args.back(), names_);
+      const std::optional<ShiftedIndex> one = shifted(op->args.back(), names_);
       const auto last = one ? std::find(used.begin(), used.end(), one->index) : used.end();
       if (last != used.end()) {
         std::rotate(last, last + 1, used.end());
@@ -200,7 +119,7 @@ class Operands : public hi::IRMutator {
     }
     Operand operand{op->name, "", op->type, {}, {}};
     for (size_t i : used) {
-      Linear only{std::vector<int64_t>(names_.size(), 0), -axis(i).begin};
+      LinearForm only{std::vector<int64_t>(names_.size(), 0), -axis(i).begin};
       only.coefficients[i] = 1;
       operand.subscripts.push_back(subscript_of(only));
       operand.extents.push_back(axis(i).extent);
@@ -242,7 +161,7 @@ class Operands : public hi::IRMutator {
 
   const ir::Program& program_;
   const Contraction& contraction_;
-  const Names& names_;
+  const std::vector<std::string>& names_;
   bool only_crossing_ = false;
   bool in_branch_ = false;
 };
@@ -261,6 +180,10 @@ double reuse(const Contraction& c, const Operand& operand) {
   return instances / elements;
 }
 
+bool sums_up(const poly::Statement& s) {
+  return s.kind == poly::Statement::Kind::kUpdate && std::count(s.is_reduction.begin(), s.is_reduction.end(), true) > 0;
+}
+
 /// Builds a Contraction around an update.
 class Finder {
  public:
@@ -268,27 +191,25 @@ class Finder {
 
   std::optional<Contraction> find(size_t first) {
     if (!set_update()) return std::nullopt;
+    PointGroup group(scop_, result_.parallel);
+    group.expect(result_.update.tensor, result_.update.subscripts);
     for (size_t s = first; s < at_; ++s) {
-      const poly::Statement& statement = scop_.statements[s];
-      if (statement.tensor != result_.update.tensor) return std::nullopt;
-      std::optional<poly::Statement> point = on_points(statement);
+      std::optional<poly::Statement> point = group.add(scop_.statements[s]);
       if (!point) return std::nullopt;
       result_.before.push_back(*std::move(point));
     }
-    result_.first = first;
-    result_.last = at_ + 1;
-    if (!within_points()) return std::nullopt;
+    if (!group.add(scop_.statements[at_])) return std::nullopt;
     for (size_t s = at_ + 1; s < scop_.statements.size(); ++s) {
-      const poly::Statement& statement = scop_.statements[s];
-      std::optional<poly::Statement> point = on_points(statement);
+      if (sums_up(scop_.statements[s])) break;
+      std::optional<poly::Statement> point = group.add(scop_.statements[s]);
       if (!point) break;
-      ++result_.last;
-      if (!within_points()) {
-        --result_.last;
-        break;
-      }
       result_.after.push_back(*std::move(point));
     }
+    const auto is_linked = [&](const poly::Statement& s) { return group.are_linked(s.tensor, result_.update.tensor); };
+    if (!result_.before.empty() && !is_linked(result_.before.front())) return std::nullopt;
+    while (!result_.after.empty() && !is_linked(result_.after.back())) result_.after.pop_back();
+    result_.first = first;
+    result_.last = at_ + 1 + result_.after.size();
     return result_;
   }
 
@@ -303,7 +224,7 @@ class Finder {
     if (!axes) return false;
     std::set<size_t> used;
     for (const Expr& subscript : update.subscripts) {
-      const std::optional<Shifted> index = shifted(subscript, update.indices);
+      const std::optional<ShiftedIndex> index = shifted(subscript, update.indices);
       if (!index || update.is_reduction[index->index] || !used.insert(index->index).second) return false;
       result_.parallel.push_back((*axes)[index->index]);
     }
@@ -319,7 +240,7 @@ class Finder {
   bool reduces() const { return scop_.statements[at_].kind == poly::Statement::Kind::kUpdate; }
 
   bool set_operands() {
-    Names names;
+    std::vector<std::string> names;
     double work = 1;
     for (const auto* axes : {&result_.parallel, &result_.reduction}) {
       for (const Axis& axis : *axes) {
@@ -337,145 +258,10 @@ class Finder {
     });
   }
 
-  /// An update without a reduction, in its tensor's own type, sets the element from the old value:
-  ///     C(m,n) += b(n)   ==>   C(m,n) = C(m,n) + b(n)
-  poly::Statement as_set(poly::Statement statement) const {
-    if (statement.kind != poly::Statement::Kind::kUpdate) return statement;
-    const Expr old =
-        hi::Call::make(statement.accumulator, statement.tensor, statement.subscripts, hi::Call::PureExtern);
-    statement.value = ir::combine(statement.assign, old, statement.value);
-    statement.kind = poly::Statement::Kind::kSet;
-    statement.assign = ir::Assign::kSet;
-    return statement;
-  }
-
-  /// The subscripts of the update's tensor in a statement: its own, or those of a read.
-  std::optional<std::vector<Expr>> anchor(const poly::Statement& statement) const {
-    if (statement.tensor == result_.update.tensor) return statement.subscripts;
-    struct Search : hi::IRVisitor {
-      explicit Search(const std::string& n) : name(n) {}
-      const std::string& name;
-      std::optional<std::vector<Expr>> found;
-      using hi::IRVisitor::visit;
-      void visit(const hi::Call* op) override {
-        if (op->name == name && !found) found = op->args;
-        hi::IRVisitor::visit(op);
-      }
-    } search(result_.update.tensor);
-    statement.value.accept(&search);
-    return search.found;
-  }
-
-  /// A statement over the parallel axes, if its instances are their points, one each.
-  std::optional<poly::Statement> on_points(const poly::Statement& statement) {
-    const isl::set* domain = domain_of(domains_, statement.id);
-    const std::optional<std::vector<Expr>> subscripts = anchor(statement);
-    if (!domain || statement.guard.defined() || !subscripts) return std::nullopt;
-    if (statement.indices.size() != result_.parallel.size()) return std::nullopt;
-    if (std::count(statement.is_reduction.begin(), statement.is_reduction.end(), true) > 0) return std::nullopt;
-    const bool updates = statement.kind == poly::Statement::Kind::kUpdate;
-    if (updates && statement.accumulator != scop_.program->tensor(statement.tensor).type) return std::nullopt;
-    const std::optional<std::vector<Axis>> axes = box_of(*domain, statement.indices);
-    if (!axes) return std::nullopt;
-    std::map<std::string, Expr> renamed;
-    std::vector<Shifted> point(result_.parallel.size());
-    for (size_t d = 0; d < subscripts->size(); ++d) {
-      const std::optional<Shifted> own = shifted((*subscripts)[d], statement.indices);
-      const std::optional<Shifted> of_update = shifted(result_.update.subscripts[d], result_.update.indices);
-      if (!own) return std::nullopt;
-      const Axis& mine = (*axes)[own->index];
-      const int64_t offset = own->constant - of_update->constant;
-      const Axis& axis = result_.parallel[d];
-      if (mine.begin + offset != axis.begin || mine.extent != axis.extent) return std::nullopt;
-      const Expr value = hi::Variable::make(ir::index_type(), axis.name) - hi::make_const(ir::index_type(), offset);
-      if (!renamed.emplace(mine.name, offset == 0 ? hi::Variable::make(ir::index_type(), axis.name) : value).second) {
-        return std::nullopt;
-      }
-      point[d] = {own->index, offset};
-    }
-    poly::Statement result = as_set(statement);
-    result.value = hi::substitute(renamed, result.value);
-    for (Expr& subscript : result.subscripts) subscript = hi::simplify(hi::substitute(renamed, subscript));
-    if (!reads_own_elements(result)) return std::nullopt;
-    points_[statement.id] = point;
-    return result;
-  }
-
-  /// What the group has written is read where it was written.
-  bool reads_own_elements(const poly::Statement& statement) {
-    written_.emplace(result_.update.tensor, canonical(result_.update.subscripts));
-    const std::vector<Expr> own = canonical(statement.subscripts);
-    const auto [known, fresh] = written_.emplace(statement.tensor, own);
-    if (!same_place(known->second, own)) return false;
-    values_.push_back(statement.value);
-    // What is written from here on may have been read before, elsewhere.
-    return std::all_of(values_.begin(), values_.end(), [&](const Expr& value) { return reads_written_places(value); });
-  }
-
-  bool reads_written_places(const Expr& value) {
-    struct Search : hi::IRVisitor {
-      explicit Search(Finder& f) : finder(f) {}
-      Finder& finder;
-      bool sound = true;
-      using hi::IRVisitor::visit;
-      void visit(const hi::Call* op) override {
-        const auto found = finder.written_.find(op->name);
-        if (found != finder.written_.end()) sound = sound && finder.same_place(found->second, canonical(op->args));
-        hi::IRVisitor::visit(op);
-      }
-    } search(*this);
-    value.accept(&search);
-    return search.sound;
-  }
-
-  static std::vector<Expr> canonical(std::vector<Expr> subscripts) {
-    for (Expr& e : subscripts) e = hi::simplify(e);
-    return subscripts;
-  }
-  bool same_place(const std::vector<Expr>& a, const std::vector<Expr>& b) const {
-    Names names;
-    for (const Axis& axis : result_.parallel) names.push_back(axis.name);
-    for (size_t d = 0; d < a.size(); ++d) {
-      const std::optional<Linear> x = linear(a[d], names), y = linear(b[d], names);
-      if (!x || !y || x->coefficients != y->coefficients || x->constant != y->constant) return false;
-    }
-    return a.size() == b.size();
-  }
-
-  /// Whether every dependence between the statements [first, last) connects instances of one point.
-  bool within_points() const {
-    const isl::ctx ctx = scop_.context->get();
-    std::vector<isl::set> domains;
-    std::vector<std::vector<isl::aff>> rows(result_.parallel.size());
-    for (size_t s = result_.first; s < result_.last; ++s) {
-      const poly::Statement& statement = scop_.statements[s];
-      const isl::set* domain = domain_of(domains_, statement.id);
-      domains.push_back(*domain);
-      for (size_t d = 0; d < rows.size(); ++d) {
-        if (s == at_) {
-          const auto at = std::find(statement.indices.begin(), statement.indices.end(), result_.parallel[d].name);
-          rows[d].push_back(poly::variable(domain->space(), static_cast<int>(at - statement.indices.begin())));
-        } else {
-          const Shifted& own = points_.at(statement.id)[d];
-          rows[d].push_back(poly::variable(domain->space(), static_cast<int>(own.index))
-                                .add_constant(poly::make_val(ctx, own.constant)));
-        }
-      }
-    }
-    const isl::union_set domain = poly::union_of(ctx, domains);
-    const isl::union_map all =
-        scop_.dependences.ordered().unite(scop_.dependences.reduction).intersect_domain(domain).intersect_range(domain);
-    const isl::multi_union_pw_aff point = poly::band_schedule(ctx, rows);
-    return all.is_subset(isl::manage(isl_union_map_eq_at_multi_union_pw_aff(all.copy(), point.copy())));
-  }
-
   const poly::Scop& scop_;
   std::vector<isl::set> domains_;
   size_t at_;
   Contraction result_;
-  std::map<std::string, std::vector<Shifted>> points_;  ///< per statement and axis: which index, and its offset
-  std::map<std::string, std::vector<Expr>> written_;    ///< the element of a point
-  std::vector<Expr> values_;                            ///< of the statements on points
 };
 
 }  // namespace
@@ -483,11 +269,7 @@ class Finder {
 std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first) {
   constexpr size_t kMostBefore = 4;
   for (size_t at = first; at < std::min(scop.statements.size(), first + kMostBefore); ++at) {
-    const poly::Statement& statement = scop.statements[at];
-    const bool reduces = statement.kind == poly::Statement::Kind::kUpdate;
-    if (reduces && std::count(statement.is_reduction.begin(), statement.is_reduction.end(), true) > 0) {
-      return Finder(scop, at).find(first);
-    }
+    if (sums_up(scop.statements[at])) return Finder(scop, at).find(first);
   }
   return std::nullopt;
 }

@@ -44,7 +44,7 @@ struct Operand {
 };
 
 /// Statements on the points of a space of parallel axes, of which one, the update, reduces over further axes:
-///     C(m,n) = b * C(m,n)            before
+///     C(m,n) = b * C(m,n)            before; of other tensors too, if what comes later has to do with them
 ///     C(m,n) += A(m,k) * B(k,n)      update
 ///     C(m,n) = relu(C(m,n) + d(n))   after
 ///     C(m,n) *= s(m)                 after, as C(m,n) = C(m,n) * s(m)

@@ -70,8 +70,10 @@ NodePtr ContractionBuilder::over_points(const Body& body) {
 
 std::vector<std::string> ContractionBuilder::written() const {
   std::vector<std::string> result = {c_.update.tensor};
-  for (const poly::Statement& statement : c_.after) {
-    if (std::find(result.begin(), result.end(), statement.tensor) == result.end()) result.push_back(statement.tensor);
+  for (const auto* statements : {&c_.before, &c_.after}) {
+    for (const poly::Statement& statement : *statements) {
+      if (std::find(result.begin(), result.end(), statement.tensor) == result.end()) result.push_back(statement.tensor);
+    }
   }
   return result;
 }
@@ -90,7 +92,11 @@ bool ContractionBuilder::is_seen(const std::string& tensor) const {
 
 bool ContractionBuilder::needs_old_value(const std::string& tensor) const {
   if (tensor == c_.update.tensor && c_.update.assign == ir::Assign::kSet) return false;
-  if (tensor == c_.update.tensor) return c_.before.empty() || reads_tensor(c_.before[0].value, tensor);
+  for (const poly::Statement& statement : c_.before) {
+    if (reads_tensor(statement.value, tensor)) return true;
+    if (statement.tensor == tensor) return false;
+  }
+  if (tensor == c_.update.tensor) return true;
   for (const poly::Statement& statement : c_.after) {
     if (reads_tensor(statement.value, tensor)) return true;
     if (statement.tensor == tensor) return false;
@@ -100,8 +106,10 @@ bool ContractionBuilder::needs_old_value(const std::string& tensor) const {
 
 const std::vector<Expr>& ContractionBuilder::element_of(const std::string& tensor) const {
   if (tensor == c_.update.tensor) return c_.update.subscripts;
-  for (const poly::Statement& statement : c_.after) {
-    if (statement.tensor == tensor) return statement.subscripts;
+  for (const auto* statements : {&c_.before, &c_.after}) {
+    for (const poly::Statement& statement : *statements) {
+      if (statement.tensor == tensor) return statement.subscripts;
+    }
   }
   TC_CHECK(false, "the contraction does not write '{}'", tensor);
 }
@@ -175,10 +183,16 @@ NodePtr ContractionBuilder::point(const std::vector<std::string>& written) {
   }
   if (plan_.groups > 1) parts.push_back(add_groups());
   const Expr sum = plan_.groups > 1 ? build::read(total_, {result_lane()}) : build::read(sum_, sum_subscripts());
-  if (c_.before.size() == 1 && c_.before[0].kind == poly::Statement::Kind::kInit) {
+  const auto starts = [&](const poly::Statement& statement) {
+    return statement.kind == poly::Statement::Kind::kInit && statement.tensor == c_.update.tensor;
+  };
+  const bool from_identity = !c_.before.empty() && starts(c_.before.back());
+  for (const poly::Statement& statement : c_.before) {
+    if (!from_identity || &statement != &c_.before.back()) parts.push_back(assign_point(statement));
+  }
+  if (from_identity) {
     parts.push_back(build::store(result, {result_lane()}, sum));
   } else {
-    for (const poly::Statement& statement : c_.before) parts.push_back(assign_point(statement));
     const Expr both = combine(c_.update.assign, build::read(result, {result_lane()}), sum);
     parts.push_back(build::store(result, {result_lane()}, both));
   }
