@@ -94,6 +94,25 @@ TEST(AtomicSumMutants, KernelsAreProvedAndNothingIsInVain) {
   }
 }
 
+/// Products that share a kernel, one group of threads or several.
+TEST(SharedKernelMutants, KernelsAreProvedAndNothingIsInVain) {
+  const char* gated = R"(
+def f(float(M,K) A, float(K,N) B, float(M,L) H, float(L,N) G) -> (O) {
+  P(m,n) +=! A(m,k) * B(k,n)
+  Q(m,n) +=! H(m,l) * G(l,n)
+  O(m,n) = P(m,n) - Q(m,n)
+})";
+  const ir::Program program = specialised_from(gated, {{"M", 20}, {"N", 24}, {"K", 21}, {"L", 33}});
+  for (const int64_t groups : {1, 2}) {
+    const options::MappingOptions options{
+        .tile = {8, 8, 8}, .map_to_threads = {4, 4, groups}, .register_tile = {2, 2}, .copy_stages = 2};
+    const Result<gpu::Mapping> mapping = mapped(program, options);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    ASSERT_EQ(mapping->kernels.size(), 1U);
+    EXPECT_GT(expect_that_nothing_is_in_vain(program, *mapping), 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, GpuMutants, ::testing::ValuesIn(examples()),
                          [](const auto& info) { return info.param.stem().string(); });
 

@@ -11,6 +11,7 @@
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/strategy/classic/classic.h"
 #include "tc/gpu/strategy/contraction/kernel.h"
+#include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/strategy/elements/pointwise.h"
 #include "tc/gpu/strategy/pieces.h"
 #include "tc/gpu/strategy/rows/row_reduction.h"
@@ -144,9 +145,9 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
   const std::string name = kernel_name(scop, mapping.kernels.size());
   poly::Scop part = scop;
   part.schedule = piece.scop.schedule;
-  Launch launch = launch_of(part, contraction_kernel(scop, *piece.contraction, *piece.plan, name), Recipe::kContraction,
-                            following(options, options_of(*piece.plan)));
-  launch.kernel.planned_us = piece.plan->cycles / (1e3 * device.gigahertz);
+  Launch launch = launch_of(part, contraction_kernel(scop, *piece.contraction, piece.plans, name), Recipe::kContraction,
+                            following(options, options_of(piece.plans[largest_product(*piece.contraction)])));
+  for (const ContractionPlan& plan : piece.plans) launch.kernel.planned_us += plan.cycles / (1e3 * device.gigahertz);
   mapping.program.kernels.push_back(std::move(launch.code));
   mapping.kernels.push_back(std::move(launch.kernel));
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/verbs/partition_launches.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/restricted.h"
@@ -38,7 +39,7 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
     std::optional<ContractionPlan> plan;
     if (whole) plan = planned(*whole);
     if (plan) {
-      pieces.push_back({scop, std::move(whole), std::move(plan)});
+      pieces.push_back({scop, std::move(whole), {*std::move(plan)}});
       return result;
     }
   }
@@ -46,13 +47,22 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
   const std::vector<size_t> cuts = free ? sensible_cuts(scop, device) : std::vector<size_t>();
   for (size_t s = 0; s < scop.statements.size(); ++s) {
     if (std::count(cuts.begin(), cuts.end(), s) > 0) close(s);
-    std::optional<Contraction> contraction = contractions ? contraction_at(scop, s) : std::nullopt;
+    std::optional<Contraction> contraction = contractions ? contraction_at(scop, s, true) : std::nullopt;
     if (!contraction) continue;
-    std::optional<ContractionPlan> plan = planned(*contraction);
-    if (!plan) continue;
+    std::optional<std::vector<ContractionPlan>> plans;
+    if (!contraction->further.empty()) {
+      plans = plan_together(*contraction, options, device);
+      if (!plans) contraction = contraction_at(scop, s);
+    }
+    if (!contraction) continue;
+    if (!plans) {
+      std::optional<ContractionPlan> plan = planned(*contraction);
+      if (!plan) continue;
+      plans = {*std::move(plan)};
+    }
     close(s);
     other = contraction->last;
-    pieces.push_back({between(scop, s, other), std::move(contraction), std::move(plan)});
+    pieces.push_back({between(scop, s, other), std::move(contraction), *std::move(plans)});
     s = other - 1;
   }
   if (pieces.empty()) {

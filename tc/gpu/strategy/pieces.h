@@ -13,7 +13,7 @@ namespace tc::gpu {
 struct Piece {
   poly::Scop scop;                         ///< the instances and dependences of these statements alone
   std::optional<Contraction> contraction;  ///< absent: some other recipe
-  std::optional<ContractionPlan> plan;     ///< of the contraction
+  std::vector<ContractionPlan> plans;      ///< of the contraction, then of its further products
 };
 
 struct Pieces {

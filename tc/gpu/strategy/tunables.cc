@@ -9,6 +9,7 @@
 #include "tc/gpu/cost/estimate.h"
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/gather_rows.h"
+#include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/strategy/pieces.h"
 #include "tc/gpu/strategy/prepare.h"
 #include "tc/options/mapping_fields.h"
@@ -66,8 +67,10 @@ std::vector<std::vector<options::MappingOptions>> contraction_options(const poly
   std::vector<std::vector<options::MappingOptions>> result;
   for (const Piece& piece : cut_out_contractions(scop, options, device).pieces) {
     if (!piece.contraction) continue;
+    const size_t largest = largest_product(*piece.contraction);
+    const Contraction& product = largest == 0 ? *piece.contraction : piece.contraction->further[largest - 1];
     result.emplace_back();
-    for (const ContractionPlan& plan : best_plans(*piece.contraction, options, device, count)) {
+    for (const ContractionPlan& plan : best_plans(product, options, device, count)) {
       result.back().push_back(options_of(plan));
     }
   }

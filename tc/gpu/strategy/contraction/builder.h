@@ -25,13 +25,27 @@ struct ReductionStep {
 
 class ContractionBuilder {
  public:
-  ContractionBuilder(const poly::Scop& scop, const Contraction& contraction, const ContractionPlan& plan)
-      : scop_(scop), program_(*scop.program), c_(contraction), plan_(plan), names_(kernel_names(*scop.program)) {}
+  /// A plan for the contraction, then one for each of its further products, which share its tiles and threads.
+  ContractionBuilder(const poly::Scop& scop, const Contraction& contraction, const std::vector<ContractionPlan>& plans)
+      : ContractionBuilder(scop, contraction, plans[0]) {
+    for (size_t i = 0; i < contraction.further.size(); ++i) {
+      further_.push_back(ContractionBuilder(scop, contraction.further[i], plans[i + 1]));
+    }
+  }
 
   tile::Kernel run(const std::string& name);
 
  private:
   using Body = std::function<tile::NodePtr()>;
+
+  ContractionBuilder(const poly::Scop& scop, const Contraction& contraction, const ContractionPlan& plan)
+      : scop_(scop), program_(*scop.program), c_(contraction), plan_(plan), names_(kernel_names(*scop.program)) {}
+
+  /// What is done at a point: a statement, or the addition of a product's sum to what its tensor holds.
+  struct PointStep {
+    const poly::Statement* statement;
+    const ContractionBuilder* product;  ///< null: the statement itself
+  };
 
   // Names of places and loops.
   void place_blocks(tile::Kernel& kernel);
@@ -43,7 +57,7 @@ class ContractionBuilder {
   Halide::Expr local(size_t axis) const;
   Halide::Expr register_at(size_t axis) const;
   bool is_partial(size_t axis) const;
-  tile::NodePtr over_registers(const std::vector<size_t>& axes, const Body& body, int whole_group = -1);
+  tile::NodePtr over_registers(const std::vector<size_t>& axes, const Body& body, int whole_group = -1) const;
   std::vector<size_t> all_axes() const;
 
   // The tensors of the block and of a thread.
@@ -52,8 +66,12 @@ class ContractionBuilder {
   std::vector<Halide::Expr> fragment_subscripts(size_t operand, const Halide::Expr& in_vector) const;
   std::vector<Halide::Expr> sum_subscripts() const;
   void declare_tensors();
+  void declare_operands(const std::vector<tile::Tensor>* shared);
+  void declare_sums();
+  void join(ContractionBuilder& main);
 
   // The reduction.
+  std::vector<tile::NodePtr> sum_up();
   tile::NodePtr reduce();
   tile::NodePtr in_turn(int64_t steps);
   tile::NodePtr all_ahead(int64_t steps);
@@ -84,8 +102,12 @@ class ContractionBuilder {
 
   // What is done to the results.
   std::vector<Halide::Expr> sums_subscripts(const Halide::Expr& group) const;
+  std::vector<const ContractionBuilder*> sums() const;
+  tile::NodePtr put_sums() const;
   tile::NodePtr exchange_sums();
-  tile::NodePtr add_groups();
+  tile::NodePtr add_groups(const ContractionBuilder& product);
+  Halide::Expr sum_at(const ContractionBuilder& product) const;
+  std::vector<PointStep> point_steps() const;
   tile::NodePtr over_points(const Body& body);
   tile::NodePtr over_lanes(const tile::NodePtr& body) const;
   tile::NodePtr store_results(const std::string& name);
@@ -94,7 +116,6 @@ class ContractionBuilder {
   tile::NodePtr point(const std::vector<std::string>& written);
   tile::NodePtr assign_point(const poly::Statement& statement);
   Halide::Expr point_value(const Halide::Expr& value);
-  tile::Tensor result_of(const std::string& tensor) const;
   Halide::Expr result_lane() const;
   bool stores_vectors(const std::string& tensor) const;
   std::vector<std::string> written() const;
@@ -122,6 +143,9 @@ class ContractionBuilder {
   int store_axis_ = -1;              ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;
   std::map<std::string, Place> places_;
+  std::vector<ContractionBuilder> further_;  ///< of further products, placed as this one is
+  bool takes_turns_ = false;                 ///< a further product whose operands come to where the first one's were
+  bool goes_on_ = false;                     ///< a further product whose sum is that of the one before it
 };
 
 }  // namespace tc::gpu

@@ -9,6 +9,7 @@
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/points.h"
+#include "tc/ir/reads.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
@@ -189,9 +190,20 @@ class Finder {
  public:
   Finder(const poly::Scop& scop, size_t update) : scop_(scop), domains_(poly::statement_domains(scop)), at_(update) {}
 
-  std::optional<Contraction> find(size_t first) {
+  std::optional<Contraction> find(size_t first, bool several = false) {
     if (!set_update()) return std::nullopt;
-    PointGroup group(scop_, result_.parallel);
+    const Contraction update = result_;
+    PointGroup in_order(scop_, result_.parallel, PointGroup::By::kOrder);
+    std::optional<Contraction> found = find(first, several, in_order);
+    if (!in_order.is_ambiguous()) return found;
+    result_ = update;
+    PointGroup by_names(scop_, result_.parallel, PointGroup::By::kNames);
+    std::optional<Contraction> other = find(first, several, by_names);
+    return !found || (other && other->last > found->last) ? other : found;
+  }
+
+ private:
+  std::optional<Contraction> find(size_t first, bool several, PointGroup& group) {
     group.expect(result_.update.tensor, result_.update.subscripts);
     for (size_t s = first; s < at_; ++s) {
       std::optional<poly::Statement> point = group.add(scop_.statements[s]);
@@ -200,20 +212,74 @@ class Finder {
     }
     if (!group.add(scop_.statements[at_])) return std::nullopt;
     for (size_t s = at_ + 1; s < scop_.statements.size(); ++s) {
-      if (sums_up(scop_.statements[s])) break;
+      const bool sums = sums_up(scop_.statements[s]);
+      if (sums && !several) break;
       std::optional<poly::Statement> point = group.add(scop_.statements[s]);
-      if (!point) break;
-      result_.after.push_back(*std::move(point));
+      if (!point || (sums && !add_product(scop_.statements[s], *point))) break;
+      if (!sums) result_.after.push_back(*std::move(point));
     }
     const auto is_linked = [&](const poly::Statement& s) { return group.are_linked(s.tensor, result_.update.tensor); };
     if (!result_.before.empty() && !is_linked(result_.before.front())) return std::nullopt;
-    while (!result_.after.empty() && !is_linked(result_.after.back())) result_.after.pop_back();
+    drop_unlinked(is_linked);
     result_.first = first;
-    result_.last = at_ + 1 + result_.after.size();
+    result_.last = at_ + 1 + result_.after.size() + result_.further.size();
+    if (!result_.further.empty()) say_what_is_read_elsewhere();
     return result_;
   }
 
- private:
+  /// A product over the group's points; its statement, and the same over the axes.
+  bool add_product(const poly::Statement& own, const poly::Statement& over_axes) {
+    constexpr size_t kMost = 3;  // sums of a point that registers have room for
+    const std::optional<std::vector<Axis>> box = box_of(*domain_of(domains_, own.id), own.indices);
+    Contraction product;
+    product.parallel = result_.parallel;
+    product.update = over_axes;
+    product.place = result_.after.size();
+    for (size_t i = 0; i < box->size(); ++i) {
+      if (own.is_reduction[i]) {
+        product.reduction.push_back({over_axes.indices[i], (*box)[i].begin, (*box)[i].extent});
+      }
+    }
+    if (result_.further.size() + 1 >= kMost || !set_operands(product, true)) return false;
+    result_.further.push_back(std::move(product));
+    return true;
+  }
+
+  /// From the first further product on that has nothing to do with the first one, all goes; so does such a tail.
+  template <typename IsLinked>
+  void drop_unlinked(const IsLinked& is_linked) {
+    std::vector<poly::Statement>& after = result_.after;
+    std::vector<Contraction>& further = result_.further;
+    for (size_t f = 0; f < further.size(); ++f) {
+      if (is_linked(further[f].update)) continue;
+      after.resize(further[f].place);
+      further.resize(f);
+    }
+    const auto ends_with_product = [&] { return !further.empty() && further.back().place == after.size(); };
+    while (!after.empty() && !ends_with_product() && !is_linked(after.back())) after.pop_back();
+  }
+
+  void say_what_is_read_elsewhere() {
+    std::vector<Contraction*> products = {&result_};
+    for (Contraction& product : result_.further) products.push_back(&product);
+    std::vector<std::string> of_points;
+    for (const auto* statements : {&result_.before, &result_.after}) {
+      for (const poly::Statement& s : *statements) {
+        of_points.push_back(s.tensor);
+        for (const hi::Call* read : reads_in(*scop_.program, s.value)) of_points.push_back(read->name);
+      }
+    }
+    for (Contraction* product : products) {
+      product->read_elsewhere = of_points;
+      for (const Contraction* other : products) {
+        if (other == product) continue;
+        for (const hi::Call* read : reads_in(*scop_.program, scop_.statement(other->update.id).value)) {
+          product->read_elsewhere.push_back(read->name);
+        }
+      }
+    }
+  }
+
   bool set_update() {
     const poly::Statement& update = scop_.statements[at_];
     const isl::set* domain = domain_of(domains_, update.id);
@@ -234,27 +300,28 @@ class Finder {
     result_.update = update;
     if (reduces() == result_.reduction.empty()) return false;
     if (!reduces()) result_.reduction.push_back({"once", 0, 1});
-    return !result_.parallel.empty() && set_operands();
+    return !result_.parallel.empty() && set_operands(result_, reduces());
   }
 
   bool reduces() const { return scop_.statements[at_].kind == poly::Statement::Kind::kUpdate; }
 
-  bool set_operands() {
+  /// Takes the operands out of the value of a product whose axes are known.
+  bool set_operands(Contraction& product, bool reduces) const {
     std::vector<std::string> names;
     double work = 1;
-    for (const auto* axes : {&result_.parallel, &result_.reduction}) {
+    for (const auto* axes : {&product.parallel, &product.reduction}) {
       for (const Axis& axis : *axes) {
         names.push_back(axis.name);
         work *= static_cast<double>(axis.extent);
       }
     }
-    Operands operands(*scop_.program, result_, names);
-    if (!reduces()) operands.take_only_crossing();
-    result_.update.value = operands.mutate(result_.update.value);
-    result_.operands = operands.found;
-    if (!operands.sound || work < kLeastWork || result_.operands.size() < (reduces() ? 2U : 1U)) return false;
-    return std::all_of(result_.operands.begin(), result_.operands.end(), [&](const Operand& operand) {
-      return operand.tensor != result_.update.tensor && (!reduces() || reuse(result_, operand) >= kLeastReuse);
+    Operands operands(*scop_.program, product, names);
+    if (!reduces) operands.take_only_crossing();
+    product.update.value = operands.mutate(product.update.value);
+    product.operands = operands.found;
+    if (!operands.sound || work < kLeastWork || product.operands.size() < (reduces ? 2U : 1U)) return false;
+    return std::all_of(product.operands.begin(), product.operands.end(), [&](const Operand& operand) {
+      return operand.tensor != product.update.tensor && (!reduces || reuse(product, operand) >= kLeastReuse);
     });
   }
 
@@ -266,10 +333,22 @@ class Finder {
 
 }  // namespace
 
-std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first) {
+size_t accumulator_of(const Contraction& contraction, size_t product) {
+  const auto of = [&](size_t i) -> const Contraction& { return i == 0 ? contraction : contraction.further[i - 1]; };
+  size_t result = product;
+  for (; result > 0; --result) {
+    const poly::Statement &own = of(result).update, &other = of(result - 1).update;
+    const bool goes_on = of(result).place == (result == 1 ? 0 : of(result - 1).place) && own.tensor == other.tensor &&
+                         own.assign == other.assign && own.accumulator == other.accumulator;
+    if (!goes_on) break;
+  }
+  return result;
+}
+
+std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first, bool several) {
   constexpr size_t kMostBefore = 4;
   for (size_t at = first; at < std::min(scop.statements.size(), first + kMostBefore); ++at) {
-    if (sums_up(scop.statements[at])) return Finder(scop, at).find(first);
+    if (sums_up(scop.statements[at])) return Finder(scop, at).find(first, several);
   }
   return std::nullopt;
 }

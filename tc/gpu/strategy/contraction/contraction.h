@@ -43,7 +43,7 @@ struct Operand {
   std::vector<ir::Inside> inside = {};       ///< per dimension, of a guarded read, which is 0 elsewhere; empty: all
 };
 
-/// Statements on the points of a space of parallel axes, of which one, the update, reduces over further axes:
+/// Statements on the points of a space of parallel axes, of which one, the update, reduces over more axes:
 ///     C(m,n) = b * C(m,n)            before; of other tensors too, if what comes later has to do with them
 ///     C(m,n) += A(m,k) * B(k,n)      update
 ///     C(m,n) = relu(C(m,n) + d(n))   after
@@ -56,11 +56,24 @@ struct Contraction {
   std::vector<Operand> operands;
   std::vector<poly::Statement> before, after;  ///< over the parallel axes by name
   poly::Statement update;                      ///< its value reads placeholders where an Operand says so
+
+  /// Further products over the same points, in order. Of each only its reduction, operands and update count.
+  std::vector<Contraction> further = {};
+  size_t place = 0;                              ///< of a further product: so many of `after` come before it
+  std::vector<std::string> read_elsewhere = {};  ///< tensors that other products or statements of the group touch
 };
+
+/// The product whose sum goes on in the registers of an earlier one, with nothing in between: 0 for the contraction
+/// itself, then its further ones. Of others it is `product`.
+size_t accumulator_of(const Contraction& contraction, size_t product);
 
 /// The contraction whose statements are from `first` on, if there is one: a sum (product, minimum, maximum) over a box,
 /// of operands that each have their elements used several times, with what is done to its results before and after.
-std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first);
+/// With `several`, products that later statements bring together with the first are further ones:
+///     P(m,n) += A(m,k) * B(k,n)
+///     Q(m,n) += A(m,k) * G(k,n)              further
+///     O(m,n) = P(m,n) * sigmoid(P(m,n)) * Q(m,n)
+std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first, bool several = false);
 
 /// The contraction that one statement of a Program is by itself.
 std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement);

@@ -5,6 +5,7 @@
 
 #include "tc/gpu/lower/declare_tensors.h"
 #include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -146,7 +147,7 @@ std::vector<size_t> ContractionBuilder::all_axes() const {
 }
 
 /// Unrolled loops over the registers of some axes; of the group of one axis none, where the body does it as a whole.
-NodePtr ContractionBuilder::over_registers(const std::vector<size_t>& axes, const Body& body, int whole_group) {
+NodePtr ContractionBuilder::over_registers(const std::vector<size_t>& axes, const Body& body, int whole_group) const {
   NodePtr result = body();
   for (size_t i = axes.size(); i-- > 0;) {
     const AxisPlan& a = plan_.parallel[axes[i]];
@@ -239,13 +240,16 @@ std::vector<Expr> ContractionBuilder::sum_subscripts() const {
   return result;
 }
 
-void ContractionBuilder::declare_tensors() {
+void ContractionBuilder::declare_operands(const std::vector<Tensor>* shared) {
   for (size_t i = 0; i < c_.operands.size(); ++i) {
-    shared_.push_back(shared_tensor(i));
-    shared_.back().name = names_.fresh(c_.operands[i].tensor + "_shared");
+    shared_.push_back(shared ? (*shared)[i] : shared_tensor(i));
+    if (!shared) shared_.back().name = names_.fresh(c_.operands[i].tensor + "_shared");
     fragments_.push_back(fragment(i));
     fragments_.back().name = names_.fresh(c_.operands[i].tensor + "_reg");
   }
+}
+
+void ContractionBuilder::declare_sums() {
   std::vector<int64_t> extents;
   for (size_t axis : all_axes()) extents.push_back(plan_.parallel[axis].registers);
   sum_ = build::registers(names_.fresh(c_.update.tensor + "_sum"), c_.update.accumulator, row_major(extents));
@@ -256,6 +260,31 @@ void ContractionBuilder::declare_tensors() {
     sums_ = build::shared(names_.fresh(c_.update.tensor + "_sums"), c_.update.accumulator, row_major(extents));
     sums_.written = true;
   }
+}
+
+/// A further product: at the places of the first one, with names of its own.
+void ContractionBuilder::join(ContractionBuilder& main) {
+  names_ = main.names_;
+  first_ = main.first_;
+  thread_ = main.thread_;
+  part_ = main.part_;
+  point_thread_ = main.point_thread_;
+  lane_ = main.lane_;
+  row_warp_ = main.row_warp_;
+  column_warp_ = main.column_warp_;
+  high_ = main.high_;
+  low_ = main.low_;
+  places_ = main.places_;
+  for (const Axis& axis : c_.reduction) inner_.push_back(names_.fresh(axis.name));
+  takes_turns_ = take_turns(main.c_, main.plan_, c_, plan_);
+  declare_operands(takes_turns_ ? &main.shared_ : nullptr);
+  if (!goes_on_) declare_sums();
+  main.names_ = names_;
+}
+
+void ContractionBuilder::declare_tensors() {
+  declare_operands(nullptr);
+  declare_sums();
   for (const ir::Tensor& tensor : program_.tensors) {
     places_[tensor.name] = {tensor.name, tensor.type, {}, ir::constant_shape(tensor)};
   }
@@ -269,6 +298,32 @@ void ContractionBuilder::declare_tensors() {
   }
   total_ = build::registers(names_.fresh(c_.update.tensor + "_total"), c_.update.accumulator,
                             tile::Layout::row_major({lanes}));
+  for (size_t i = 0; i < further_.size(); ++i) {
+    ContractionBuilder& product = further_[i];
+    product.goes_on_ = accumulator_of(c_, i + 1) != i + 1;
+    product.join(*this);
+    if (product.goes_on_) {
+      product.sum_ = i == 0 ? sum_ : further_[i - 1].sum_;
+    } else {
+      product.total_ = build::registers(names_.fresh(product.c_.update.tensor + "_total"),
+                                        product.c_.update.accumulator, tile::Layout::row_major({lanes}));
+    }
+  }
+}
+
+/// The sums of a product, from its identity on or from what they are.
+std::vector<NodePtr> ContractionBuilder::sum_up() {
+  std::vector<NodePtr> parts;
+  if (takes_turns_) parts.push_back(build::barrier());
+  NodePtr sums = reduce();
+  for (size_t i = fragments_.size(); i-- > 0;) sums = build::allocate(fragments_[i], sums);
+  if (c_.update.assign != ir::Assign::kSet && !goes_on_) {
+    parts.push_back(over_registers(all_axes(), [&] {
+      return build::store(sum_, sum_subscripts(), ir::identity_of(c_.update.assign, c_.update.accumulator));
+    }));
+  }
+  parts.push_back(sums);
+  return parts;
 }
 
 tile::Kernel ContractionBuilder::run(const std::string& name) {
@@ -278,34 +333,44 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   place_blocks(kernel);
   place_threads();
   declare_tensors();
-  NodePtr sums = reduce();
-  for (size_t i = fragments_.size(); i-- > 0;) sums = build::allocate(fragments_[i], sums);
-  std::vector<NodePtr> parts;
-  if (c_.update.assign != ir::Assign::kSet) {
-    parts.push_back(over_registers(all_axes(), [&] {
-      return build::store(sum_, sum_subscripts(), ir::identity_of(c_.update.assign, c_.update.accumulator));
-    }));
+  std::vector<NodePtr> parts = sum_up();
+  const ContractionBuilder* before = this;  // with sums of its own
+  for (ContractionBuilder& product : further_) {
+    // Its registers are free for the next sums.
+    if (plan_.groups > 1 && !product.goes_on_) parts.push_back(before->put_sums());
+    if (!product.goes_on_) before = &product;
+    product.names_ = names_;
+    for (NodePtr& node : product.sum_up()) parts.push_back(std::move(node));
+    names_ = product.names_;
   }
-  parts.push_back(sums);
   parts.push_back(finish());
-  NodePtr body = build::allocate(sum_, build::sequence(std::move(parts)));
-  if (plan_.groups > 1) body = build::allocate(sums_, body);
-  for (size_t i = shared_.size(); i-- > 0;) body = build::allocate(shared_[i], body);
+  NodePtr body = build::sequence(std::move(parts));
+  std::vector<const ContractionBuilder*> products = {this};
+  for (const ContractionBuilder& product : further_) products.push_back(&product);
+  for (size_t p = products.size(); p-- > 0;) {
+    const ContractionBuilder& product = *products[p];
+    if (!product.goes_on_) body = build::allocate(product.sum_, body);
+    if (plan_.groups > 1 && !product.goes_on_) body = build::allocate(product.sums_, body);
+    for (size_t i = product.takes_turns_ ? 0 : product.shared_.size(); i-- > 0;)
+      body = build::allocate(product.shared_[i], body);
+  }
   kernel.body = with_definitions(body);
   gpu::declare_tensors(kernel, program_);
-  for (size_t i = 0; i < c_.operands.size(); ++i) {
-    const Operand& operand = c_.operands[i];
-    for (Tensor& tensor : kernel.tensors) {
-      if (tensor.name == operand.tensor && !operand.chosen_row)
-        tensor.layout = row_major(merged_extents(i, operand.extents));
+  for (const ContractionBuilder* product : products) {
+    for (size_t i = 0; i < product->c_.operands.size(); ++i) {
+      const Operand& operand = product->c_.operands[i];
+      for (Tensor& tensor : kernel.tensors) {
+        if (tensor.name == operand.tensor && !operand.chosen_row)
+          tensor.layout = row_major(product->merged_extents(i, operand.extents));
+      }
     }
   }
   return kernel;
 }
 
-tile::Kernel contraction_kernel(const poly::Scop& scop, const Contraction& contraction, const ContractionPlan& plan,
-                                const std::string& name) {
-  return ContractionBuilder(scop, contraction, plan).run(name);
+tile::Kernel contraction_kernel(const poly::Scop& scop, const Contraction& contraction,
+                                const std::vector<ContractionPlan>& plans, const std::string& name) {
+  return ContractionBuilder(scop, contraction, plans).run(name);
 }
 
 }  // namespace tc::gpu

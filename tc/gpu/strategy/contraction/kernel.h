@@ -15,7 +15,8 @@ namespace tc::gpu {
 ///       for k in the step: fragments from shared memory, then sum(m, n) += a(m) * b(n) on registers
 ///     the groups' sums through shared memory; barrier
 ///     before, after: on registers; stores
-tile::Kernel contraction_kernel(const poly::Scop& scop, const Contraction& contraction, const ContractionPlan& plan,
-                                const std::string& name);
+/// Further products are summed up behind the first, each by its own plan, with the tiles and threads of the first.
+tile::Kernel contraction_kernel(const poly::Scop& scop, const Contraction& contraction,
+                                const std::vector<ContractionPlan>& plans, const std::string& name);
 
 }  // namespace tc::gpu

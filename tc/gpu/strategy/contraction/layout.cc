@@ -102,6 +102,7 @@ bool is_read_once(const Contraction& c, const std::string& tensor) {
                                        [&](const Halide::Expr& e) { return reads_tensor(e, tensor); });
   };
   const auto reads = [&](const poly::Statement& s) { return s.tensor == tensor || reads_tensor(s.value, tensor); };
+  if (std::count(c.read_elsewhere.begin(), c.read_elsewhere.end(), tensor) > 0) return false;
   return std::count_if(c.operands.begin(), c.operands.end(), [&](const Operand& o) { return o.tensor == tensor; }) ==
              1 &&
          std::none_of(c.operands.begin(), c.operands.end(), chooses) && !reads(c.update) &&

@@ -4,6 +4,7 @@
 #include <isl/union_map.h>
 
 #include <algorithm>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -128,7 +129,7 @@ std::optional<PointGroup::Placement> PointGroup::placed_in_order(const poly::Sta
 
 /// How a statement may be on the points: by what it writes or reads of what the group has written; else by itself.
 std::vector<PointGroup::Placement> PointGroup::placements(const poly::Statement& statement,
-                                                          const std::vector<Axis>& box) const {
+                                                          const std::vector<Axis>& box) {
   std::vector<Placement> result;
   bool anchored = false;
   const auto add = [&](std::optional<Placement> placement) {
@@ -143,8 +144,14 @@ std::vector<PointGroup::Placement> PointGroup::placements(const poly::Statement&
   anchor(statement.tensor, statement.subscripts);
   for (const hi::Call* read : reads_in(*scop_.program, statement.value)) anchor(read->name, read->args);
   if (anchored) return result;
-  add(placed_by_names(statement, box));
   add(placed_in_order(statement, box));
+  add(placed_by_names(statement, box));
+  const auto differ = [](const ShiftedIndex& a, const ShiftedIndex& b) { return a.index != b.index; };
+  if (result.size() == 2 &&
+      !std::equal(result[0].point.begin(), result[0].point.end(), result[1].point.begin(), std::not_fn(differ))) {
+    is_ambiguous_ = true;
+    if (by_ == By::kNames) std::swap(result[0], result[1]);
+  }
   return result;
 }
 

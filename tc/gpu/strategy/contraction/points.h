@@ -21,8 +21,14 @@ std::optional<std::vector<Axis>> box_of(const isl::set& domain, const std::vecto
 /// within a point. So points may run in any order and at once.
 class PointGroup {
  public:
-  PointGroup(const poly::Scop& scop, std::vector<Axis> axes)
-      : scop_(scop), domains_(poly::statement_domains(scop)), axes_(std::move(axes)) {}
+  /// Statements that touch nothing of the group's are placed by themselves: in the order of what they write, or by the
+  /// names of their indices. Where both are possible, what comes later may bear one of them only.
+  enum class By { kOrder, kNames };
+  PointGroup(const poly::Scop& scop, std::vector<Axis> axes, By by)
+      : scop_(scop), domains_(poly::statement_domains(scop)), axes_(std::move(axes)), by_(by) {}
+
+  /// Whether the group would differ if statements were placed the other way.
+  bool is_ambiguous() const { return is_ambiguous_; }
 
   /// What the group writes of a tensor at a point, before a statement has said so.
   void expect(const std::string& tensor, const std::vector<Halide::Expr>& element) { elements_[tensor] = element; }
@@ -46,7 +52,7 @@ class PointGroup {
     bool sums = false;          ///< over further indices
   };
 
-  std::vector<Placement> placements(const poly::Statement& statement, const std::vector<Axis>& box) const;
+  std::vector<Placement> placements(const poly::Statement& statement, const std::vector<Axis>& box);
   std::optional<Placement> placed(const poly::Statement& statement, const std::vector<Axis>& box,
                                   std::vector<std::optional<ShiftedIndex>> point) const;
   std::optional<Placement> placed_at(const poly::Statement& statement, const std::vector<Axis>& box,
@@ -63,6 +69,8 @@ class PointGroup {
   const poly::Scop& scop_;
   std::vector<isl::set> domains_;
   std::vector<Axis> axes_;
+  By by_;
+  bool is_ambiguous_ = false;
   std::vector<Member> members_;
   std::vector<std::string> ids_;
   std::map<std::string, std::vector<ShiftedIndex>> points_;    ///< per statement, as Placement::point

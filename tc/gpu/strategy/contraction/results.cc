@@ -23,22 +23,37 @@ std::vector<Expr> ContractionBuilder::sums_subscripts(const Expr& group) const {
   return result;
 }
 
-/// Lays out the sums of all groups, for each group to finish its share of the points.
-NodePtr ContractionBuilder::exchange_sums() {
-  const NodePtr put = over_registers(
-      all_axes(), [&] { return build::store(sums_, sums_subscripts(part_), build::read(sum_, sum_subscripts())); });
-  return build::sequence({put, build::barrier()});
+/// The products that have sums of their own.
+std::vector<const ContractionBuilder*> ContractionBuilder::sums() const {
+  std::vector<const ContractionBuilder*> result = {this};
+  for (const ContractionBuilder& product : further_) {
+    if (!product.goes_on_) result.push_back(&product);
+  }
+  return result;
 }
 
+NodePtr ContractionBuilder::put_sums() const {
+  return over_registers(
+      all_axes(), [&] { return build::store(sums_, sums_subscripts(part_), build::read(sum_, sum_subscripts())); });
+}
+
+/// Lays out the sums of all groups, for each group to finish its share of the points: the last product's, those of
+/// others are there.
+NodePtr ContractionBuilder::exchange_sums() { return build::sequence({sums().back()->put_sums(), build::barrier()}); }
+
 /// Adds what the groups have for one point.
-NodePtr ContractionBuilder::add_groups() {
+NodePtr ContractionBuilder::add_groups(const ContractionBuilder& product) {
   const std::string group = names_.fresh("other_part");
-  const Expr more = build::read(sums_, sums_subscripts(build::var(group)));
-  const Expr total = build::read(total_, {result_lane()});
+  const Expr more = build::read(product.sums_, sums_subscripts(build::var(group)));
+  const Expr total = build::read(product.total_, {result_lane()});
   return build::sequence(
-      {build::store(total_, {result_lane()}, build::read(sums_, sums_subscripts(0))),
+      {build::store(product.total_, {result_lane()}, build::read(product.sums_, sums_subscripts(0))),
        build::unrolled(group, 1, static_cast<int>(plan_.groups),
-                       build::store(total_, {result_lane()}, combine(c_.update.assign, total, more)))});
+                       build::store(product.total_, {result_lane()}, combine(product.c_.update.assign, total, more)))});
+}
+
+Expr ContractionBuilder::sum_at(const ContractionBuilder& product) const {
+  return plan_.groups > 1 ? build::read(product.total_, {result_lane()}) : build::read(product.sum_, sum_subscripts());
 }
 
 /// The points of a thread; where several groups of threads have the same points, this group's share of them.
@@ -68,12 +83,25 @@ NodePtr ContractionBuilder::over_points(const Body& body) {
   return each > 1 ? build::unrolled(share, 0, static_cast<int>(each), result) : result;
 }
 
+/// What is done at a point, in order.
+std::vector<ContractionBuilder::PointStep> ContractionBuilder::point_steps() const {
+  std::vector<PointStep> steps;
+  for (const poly::Statement& statement : c_.before) steps.push_back({&statement, nullptr});
+  steps.push_back({&c_.update, this});
+  for (size_t s = 0, f = 0; s <= c_.after.size(); ++s) {
+    for (; f < further_.size() && further_[f].c_.place == s; ++f) {
+      if (!further_[f].goes_on_) steps.push_back({&further_[f].c_.update, &further_[f]});
+    }
+    if (s < c_.after.size()) steps.push_back({&c_.after[s], nullptr});
+  }
+  return steps;
+}
+
 std::vector<std::string> ContractionBuilder::written() const {
   std::vector<std::string> result = {c_.update.tensor};
-  for (const auto* statements : {&c_.before, &c_.after}) {
-    for (const poly::Statement& statement : *statements) {
-      if (std::find(result.begin(), result.end(), statement.tensor) == result.end()) result.push_back(statement.tensor);
-    }
+  for (const PointStep& step : point_steps()) {
+    const std::string& tensor = step.statement->tensor;
+    if (std::find(result.begin(), result.end(), tensor) == result.end()) result.push_back(tensor);
   }
   return result;
 }
@@ -91,25 +119,18 @@ bool ContractionBuilder::is_seen(const std::string& tensor) const {
 }
 
 bool ContractionBuilder::needs_old_value(const std::string& tensor) const {
-  if (tensor == c_.update.tensor && c_.update.assign == ir::Assign::kSet) return false;
-  for (const poly::Statement& statement : c_.before) {
-    if (reads_tensor(statement.value, tensor)) return true;
-    if (statement.tensor == tensor) return false;
-  }
-  if (tensor == c_.update.tensor) return true;
-  for (const poly::Statement& statement : c_.after) {
-    if (reads_tensor(statement.value, tensor)) return true;
-    if (statement.tensor == tensor) return false;
+  for (const auto& [statement, product] : point_steps()) {
+    const bool adds = product && statement->assign != ir::Assign::kSet;
+    if (product ? adds && statement->tensor == tensor : reads_tensor(statement->value, tensor)) return true;
+    if (statement->tensor == tensor) return false;
   }
   return false;
 }
 
 const std::vector<Expr>& ContractionBuilder::element_of(const std::string& tensor) const {
   if (tensor == c_.update.tensor) return c_.update.subscripts;
-  for (const auto* statements : {&c_.before, &c_.after}) {
-    for (const poly::Statement& statement : *statements) {
-      if (statement.tensor == tensor) return statement.subscripts;
-    }
+  for (const PointStep& step : point_steps()) {
+    if (step.statement->tensor == tensor) return step.statement->subscripts;
   }
   TC_CHECK(false, "the contraction does not write '{}'", tensor);
 }
@@ -174,29 +195,32 @@ NodePtr ContractionBuilder::assign_point(const poly::Statement& statement) {
 
 NodePtr ContractionBuilder::point(const std::vector<std::string>& written) {
   std::vector<NodePtr> parts;
-  const Tensor& result = results_.at(c_.update.tensor);
   for (const std::string& name : written) {
     if (!needs_old_value(name)) continue;
     const ir::Tensor& tensor = program_.tensor(name);
     const Expr old = hi::Call::make(tensor.type, name, element_here(name), hi::Call::PureExtern);
     parts.push_back(build::store(results_.at(name), {result_lane()}, old));
   }
-  if (plan_.groups > 1) parts.push_back(add_groups());
-  const Expr sum = plan_.groups > 1 ? build::read(total_, {result_lane()}) : build::read(sum_, sum_subscripts());
-  const auto starts = [&](const poly::Statement& statement) {
-    return statement.kind == poly::Statement::Kind::kInit && statement.tensor == c_.update.tensor;
+  if (plan_.groups > 1) {
+    for (const ContractionBuilder* product : sums()) parts.push_back(add_groups(*product));
+  }
+  const std::vector<PointStep> steps = point_steps();
+  const auto is_started = [&](size_t step) {  // an identity, to which the next step adds a product's sum
+    return steps[step].statement->kind == poly::Statement::Kind::kInit && step + 1 < steps.size() &&
+           steps[step + 1].product && steps[step + 1].statement->tensor == steps[step].statement->tensor;
   };
-  const bool from_identity = !c_.before.empty() && starts(c_.before.back());
-  for (const poly::Statement& statement : c_.before) {
-    if (!from_identity || &statement != &c_.before.back()) parts.push_back(assign_point(statement));
+  for (size_t s = 0; s < steps.size(); ++s) {
+    const poly::Statement& statement = *steps[s].statement;
+    if (!steps[s].product) {
+      if (!is_started(s)) parts.push_back(assign_point(statement));
+      continue;
+    }
+    const Tensor& result = results_.at(statement.tensor);
+    const Expr sum = sum_at(*steps[s].product);
+    const Expr old = build::read(result, {result_lane()});
+    const bool alone = s > 0 && is_started(s - 1);
+    parts.push_back(build::store(result, {result_lane()}, alone ? sum : combine(statement.assign, old, sum)));
   }
-  if (from_identity) {
-    parts.push_back(build::store(result, {result_lane()}, sum));
-  } else {
-    const Expr both = combine(c_.update.assign, build::read(result, {result_lane()}), sum);
-    parts.push_back(build::store(result, {result_lane()}, both));
-  }
-  for (const poly::Statement& statement : c_.after) parts.push_back(assign_point(statement));
   return build::sequence(std::move(parts));
 }
 
@@ -239,7 +263,9 @@ NodePtr ContractionBuilder::finish() {
     }
     NodePtr stored = build::sequence(std::move(parts));
     for (auto& [name, tensor] : results_) stored = build::allocate(tensor, stored);
-    if (plan_.groups > 1) stored = build::allocate(total_, stored);
+    if (plan_.groups > 1) {
+      for (const ContractionBuilder* product : sums()) stored = build::allocate(product->total_, stored);
+    }
     const Expr inside = is_inside();
     return inside.defined() ? build::if_then(inside, stored) : stored;
   });

@@ -3,6 +3,7 @@
 
 #include <regex>
 
+#include "tc/tile/print.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
 #include "tests/gpu/simulated.h"
@@ -64,6 +65,18 @@ const Case kCases[] = {
      {"D(m,n) +=! A(m,k) * B(k,n)  C(n,m) = D(m,n) + b(n)",
       "D(m,n) +=! A(m,k) * B(k,n)  D(m,n) += b(n)  C(j,i) = D(i,j)",
       "D(m,n) +=! A(m,k) * B(k,n)  C(n,m) = b(n) where m in 0:M  C(n,m) += D(m,n)"}},
+    {"TwoProductsSummed",
+     "real(M,K) x, real(K,N) W, real(M,K) h, real(K,N) U, real(N) b) -> (C",
+     {"C(m,n) +=! x(m,k) * W(k,n)  C(m,n) += h(m,k) * U(k,n)",
+      "C(m,n) +=! x(m,k) * W(k,n)  C(i,j) += h(i,l) * U(l,j)  C(m,n) += b(n)  C(m,n) max= 0",
+      "C(m,n) +=! x(m,k) * W(k,n)  D(n,m) +=! h(n,k) * U(k,m)  C(m,n) = fmax(C(m,n) + D(m,n) + b(n), 0)"}},
+    {"Gated",
+     "real(M,K) A, real(K,N) B, real(K,N) G) -> (O",
+     {"P(m,n) +=! A(m,k) * B(k,n)  Q(m,n) +=! A(m,k) * G(k,n)  O(m,n) = P(m,n) * Q(m,n) / (1 + exp(-P(m,n)))",
+      "P(m,n) +=! A(m,k) * B(k,n)  Q(i,j) +=! A(i,l) * G(l,j)  P(m,n) = P(m,n) / (1 + exp(-P(m,n)))  "
+      "O(m,n) = P(m,n) * Q(m,n)",
+      "P(m,n) +=! A(m,k) * B(k,n)  P(m,n) = P(m,n) / (1 + exp(-P(m,n)))  Q(n,m) +=! A(n,k) * G(k,m)  O(a,c) = P(a,c)  "
+      "O(a,c) *= Q(a,c)"}},
 };
 
 std::string text_of(const Case& c, const char* body, const std::string& type) {
@@ -116,6 +129,49 @@ def f(float(M,K) A, float(K,N) B) -> (C, E, float(M,2*N) D) {
   D(m,n) = C(m,n) where n in 0:N
 })";
   EXPECT_EQ(faults_of(specialised_from(text, {{"M", 68}, {"N", 66}, {"K", 37}})), "");
+}
+
+/// Products of one kernel have reductions, operands and types of their own. The kernel's options give it again.
+TEST(FusedProducts, OfDifferentReductionsShareAKernel) {
+  const char* texts[] = {
+      R"(
+def f(float(M,K) A, float(K,N) B, float(M,L) C, float(L,N) D, float(N,M,J) E, float(N,J) F) -> (O) {
+  P(m,n) +=! A(m,k) * B(k,n)
+  Q(m,n) = A(m,0) where n in 0:N
+  Q(m,n) += C(m,l) * D(l,n)
+  Q(m,n) max= P(m,n)
+  R(n,m) +=! E(n,m,j) * F(n,j)
+  O(m,n) = P(m,n) * Q(m,n) + R(n,m)
+})",
+      R"(
+def f(int32(M,K) A, int32(K,N) B, int32(M,L,J) C, int32(L,J,N) D) -> (O, P) {
+  P(m,n) max=! A(m,k) - B(k,n)
+  O(m,n) +=! C(m,l,j) * D(l,j,n)
+  O(m,n) += P(m,n)
+})",
+      R"(
+def f(float(M,K) A, float(K,N) B, float(M,L) C, float(L,N) D) -> (float(M,N) O) {
+  O(m,n) += A(m,k) * B(k,n)
+  O(m,n) += C(m,l) * D(l,n)
+  O(m,n) += A(m,k) * B(k,n)
+})"};
+  for (const char* text : texts) {
+    for (const int64_t groups : {0, 1, 2}) {
+      options::MappingOptions options;
+      if (groups > 0) options = {.tile = {16, 16}, .map_to_threads = {8, 4, groups}, .register_tile = {4, 2}};
+      Sizes sizes = {{"M", 36}, {"N", 34}, {"K", 21}, {"L", 16}};
+      if (program_from(text).sizes.size() > 4) sizes["J"] = 9;
+      const ir::Program program = specialised_from(text, sizes);
+      const Result<gpu::Mapping> mapping = mapped(program, options, hopper());
+      ASSERT_TRUE(mapping) << mapping.error().to_string();
+      EXPECT_EQ(unproved(mapping->program), "");
+      EXPECT_EQ(difference(program, options, 1, hopper()), "") << text;
+      if (mapping->kernels.size() > 1) continue;
+      const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen, hopper());
+      ASSERT_TRUE(again) << again.error().to_string();
+      EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
+    }
+  }
 }
 
 std::string name_of(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }

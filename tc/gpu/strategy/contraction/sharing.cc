@@ -1,0 +1,222 @@
+#include "tc/gpu/strategy/contraction/sharing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "tc/gpu/strategy/contraction/cost.h"
+#include "tc/support/round.h"
+#include "tc/tile/program.h"
+
+namespace tc::gpu {
+namespace {
+
+constexpr int64_t kWarp = 32;
+
+using Plans = std::vector<ContractionPlan>;
+
+class Sharing {
+ public:
+  Sharing(const Contraction& contraction, const options::MappingOptions& options, const Device& device)
+      : options_(options), device_(device) {
+    products_.push_back(&contraction);
+    for (const Contraction& product : contraction.further) products_.push_back(&product);
+    for (size_t p = 0; p < products_.size(); ++p) adds_up_.push_back(accumulator_of(contraction, p) == p);
+    largest_ = largest_product(contraction);
+  }
+
+  std::optional<Plans> best() const {
+    constexpr size_t kTried = 12;  // plans of the largest product
+    const double most = cycles_apart();
+    for (const int64_t share : {int64_t{1}, static_cast<int64_t>(products_.size())}) {
+      options::MappingOptions options = options_;
+      options.max_shared_memory = shared_bytes() / share;
+      double least = most;
+      std::optional<Plans> best;
+      for (const ContractionPlan& plan : best_plans(*products_[largest_], options, device_, kTried)) {
+        std::optional<Plans> plans = beside(plan);
+        if (!plans || !fit(*plans)) plans = with_fewer_buffers(plan);
+        if (!plans || !fit(*plans)) continue;
+        const double cycles = cycles_of(*plans);
+        if (cycles >= least) continue;
+        least = cycles;
+        best = std::move(plans);
+      }
+      if (best) return best;
+    }
+    return std::nullopt;
+  }
+
+ private:
+  int64_t shared_bytes() const {
+    return std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
+  }
+
+  /// Of a kernel for each product, with what the others read of its results: a write that the plan counts, and a read.
+  double cycles_apart() const {
+    constexpr double kLaunchUs = 1, kCacheBytesOfUs = 4e6;
+    double result = 0;
+    for (size_t p = 0; p < products_.size(); ++p) {
+      const Result<ContractionPlan> plan = plan_contraction(*products_[p], options_, device_);
+      if (!plan) return std::numeric_limits<double>::infinity();
+      double points = 1;
+      for (const Axis& axis : products_[p]->parallel) points *= static_cast<double>(axis.extent);
+      const double bytes = points * static_cast<double>(products_[p]->update.accumulator.bytes());
+      const double us = p == 0 ? 0 : kLaunchUs + bytes / kCacheBytesOfUs;
+      result += plan->cycles + us * 1e3 * device_.gigahertz;
+    }
+    return result;
+  }
+
+  /// The other products by this plan's tiles, threads and buffers.
+  std::optional<Plans> beside(const ContractionPlan& plan) const {
+    std::optional<Plans> plans = beside(plan, shared_bytes());
+    if (plans && fit(*plans)) return plans;
+    return beside(plan, shared_bytes() - plan.shared_bytes(*products_[largest_]));
+  }
+
+  std::optional<Plans> beside(const ContractionPlan& plan, int64_t most_shared) const {
+    options::MappingOptions same = options_of(plan);
+    same.tile.resize(plan.parallel.size());
+    same.max_shared_memory = most_shared;
+    same.unroll_copy_shared = options_.unroll_copy_shared;
+    Plans result;
+    for (size_t p = 0; p < products_.size(); ++p) {
+      if (p == largest_) {
+        result.push_back(plan);
+        continue;
+      }
+      Result<ContractionPlan> other = plan_contraction(*products_[p], same, device_);
+      if (!other || !is_alike(plan, *other)) return std::nullopt;
+      result.push_back(*std::move(other));
+    }
+    return result;
+  }
+
+  /// The same where copies run less far ahead.
+  std::optional<Plans> with_fewer_buffers(const ContractionPlan& plan) const {
+    if (plan.stages < 3 || options_.copy_stages) return std::nullopt;
+    options::MappingOptions fewer = options_of(plan);
+    fewer.copy_stages = plan.stages - 1;
+    fewer.max_shared_memory = shared_bytes();
+    fewer.unroll_copy_shared = options_.unroll_copy_shared;
+    const Result<ContractionPlan> other = plan_contraction(*products_[largest_], fewer, device_);
+    return other ? beside(*other) : std::nullopt;
+  }
+
+  static bool is_alike(const ContractionPlan& a, const ContractionPlan& b) {
+    const auto same = [](const AxisPlan& x, const AxisPlan& y) {
+      return x.tile == y.tile && x.registers == y.registers && x.group == y.group && x.blocks == y.blocks;
+    };
+    const auto sides = [](const ContractionPlan& plan) {
+      return plan.tensor_cores ? std::vector{plan.tensor_cores->rows, plan.tensor_cores->columns}
+                               : std::vector<std::vector<size_t>>();
+    };
+    return a.order == b.order && a.groups == b.groups && sides(a) == sides(b) &&
+           std::equal(a.parallel.begin(), a.parallel.end(), b.parallel.begin(), b.parallel.end(), same);
+  }
+
+  int64_t shared_of(const Plans& plans) const {
+    int64_t result = 0;
+    for (size_t p = 0; p < plans.size(); ++p) {
+      const int64_t of_groups =
+          plans[p].groups == 1 ? 0
+                               : plans[p].registers() * plans[p].threads() * products_[p]->update.accumulator.bytes();
+      const bool has_boxes = p == 0 || !take_turns(*products_[0], plans[0], *products_[p], plans[p]);
+      result = round_up(result, tile::kSharedAlignment) + (adds_up_[p] ? of_groups : 0) +
+               (has_boxes ? plans[p].shared_bytes(*products_[p]) - of_groups : 0);
+    }
+    return result;
+  }
+
+  /// Registers of a thread: what the largest product takes, and the sums of the others. Groups of threads lay out a
+  /// product's sums in shared memory before the next one begins.
+  int64_t registers_of(const Plans& plans) const {
+    int64_t sums = 0, most = 0;
+    for (size_t p = 0; p < plans.size(); ++p) {
+      const int64_t own = plans[p].registers() * ceil_div(products_[p]->update.accumulator.bytes(), 4);
+      most = std::max(most, registers_of_thread(*products_[p], plans[p]) - own);
+      if (adds_up_[p]) sums = plans[p].groups == 1 ? sums + own : std::max(sums, own);
+    }
+    return most + sums;
+  }
+
+  bool fit(const Plans& plans) const {
+    constexpr int64_t kRegisters = 224, kAllRegisters = 65536;  // an eighth is left to spare
+    const int64_t registers = registers_of(plans);
+    return shared_of(plans) <= shared_bytes() && registers <= kRegisters &&
+           registers * round_up(plans[0].threads(), 4 * kWarp) <= kAllRegisters;
+  }
+
+  /// The part of the time that a processor's schedulers find a warp, by how many blocks are there at once.
+  double busy(const ContractionPlan& plan, int64_t registers, int64_t shared) const {
+    constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
+    double blocks = 1;
+    for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
+    const auto threads = static_cast<double>(round_up(plan.threads(), kWarp));
+    const double resident =
+        std::max(1.0, std::floor(std::min({kProcessorThreads / threads,
+                                           kProcessorRegisters / (threads * static_cast<double>(registers)),
+                                           kProcessorShared / static_cast<double>(shared + 1024), 32.0})));
+    const double warps =
+        std::min(resident, std::ceil(blocks / static_cast<double>(device_.processors))) * threads / kWarp;
+    return warps / (warps + 2);
+  }
+
+  /// One after the other, with fewer blocks on a processor than each product alone would have.
+  double cycles_of(const Plans& plans) const {
+    const double together = busy(plans[0], registers_of(plans), shared_of(plans));
+    double result = 0;
+    for (size_t p = 0; p < plans.size(); ++p) {
+      const Contraction& c = *products_[p];
+      const double alone = busy(plans[p], registers_of_thread(c, plans[p]), plans[p].shared_bytes(c));
+      result += plans[p].cycles * std::max(1.0, alone / together);
+    }
+    return result;
+  }
+
+  const options::MappingOptions& options_;
+  const Device& device_;
+  std::vector<const Contraction*> products_;
+  std::vector<bool> adds_up_;  ///< those with sums of their own
+  size_t largest_ = 0;
+};
+
+}  // namespace
+
+size_t largest_product(const Contraction& contraction) {
+  const auto work = [](const Contraction& product) {
+    double result = 1;
+    for (const Axis& axis : product.reduction) result *= static_cast<double>(axis.extent);
+    return result;
+  };
+  size_t result = 0;
+  double most = work(contraction);
+  for (size_t f = 0; f < contraction.further.size(); ++f) {
+    if (work(contraction.further[f]) <= most) continue;
+    most = work(contraction.further[f]);
+    result = f + 1;
+  }
+  return result;
+}
+
+bool take_turns(const Contraction& a, const ContractionPlan& plan_a, const Contraction& b,
+                const ContractionPlan& plan_b) {
+  if (a.operands.size() != b.operands.size() || plan_a.stages != plan_b.stages) return false;
+  for (size_t i = 0; i < a.operands.size(); ++i) {
+    const OperandPlan &x = plan_a.operands[i], &y = plan_b.operands[i];
+    const bool same = a.operands[i].type == b.operands[i].type && x.box == y.box && x.strides == y.strides &&
+                      x.innermost == y.innermost && x.merged == y.merged && x.dealt == y.dealt &&
+                      x.dealt_by == y.dealt_by && x.dealt_stride == y.dealt_stride && x.stage == y.stage;
+    if (!same) return false;
+  }
+  return true;
+}
+
+std::optional<std::vector<ContractionPlan>> plan_together(const Contraction& contraction,
+                                                          const options::MappingOptions& options,
+                                                          const Device& device) {
+  return Sharing(contraction, options, device).best();
+}
+
+}  // namespace tc::gpu
