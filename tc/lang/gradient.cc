@@ -496,8 +496,12 @@ class DefGradient {
     if (!is_plain(s.subscripts)) {
       if (differs.size() > 1) condition = "(" + condition + ")";
       for (const TypedExprPtr& subscript : s.subscripts) {
-        condition +=
-            fmt::format(" && {} == {}", typed_text(definition_, other, *subscript), text_of(number, *subscript));
+        // Both sides are index arithmetic, or both are values.
+        const auto place_in = [&](const TypedStatement& of) {
+          return reads_elements(*subscript) ? typed_text(definition_, of, *subscript)
+                                            : index_text(definition_, of, *subscript);
+        };
+        condition += fmt::format(" && {} == {}", place_in(other), place_in(s));
       }
     }
     const std::string rest = fmt::format("{}{}({})", unused("r"), own.name, fmt::join(all, ", "));
@@ -588,7 +592,7 @@ class DefGradient {
     std::vector<std::string> dimensions;
     if (tensor(t).dimensions) {
       for (const TypedExprPtr& dimension : *tensor(t).dimensions) {
-        dimensions.push_back(typed_text(definition_, none, *dimension));
+        dimensions.push_back(index_text(definition_, none, *dimension));
       }
     }
     for (const std::string& extent : tensor(t).dimensions ? std::vector<std::string>{} : extents_of(t)) {

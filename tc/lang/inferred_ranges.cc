@@ -95,7 +95,7 @@ std::optional<Affine> affine(const Access& access, const TypedExpr& expr) {
   if (const auto* let = std::get_if<LetRef>(&expr.node)) return affine(access, *let->value);
   if (!has_index(expr)) {
     const TypedStatement& statement = access.definition.statements[access.statement];
-    return Affine{{}, linear_form(typed_text(access.definition, statement, expr))};
+    return Affine{{}, linear_form(index_text(access.definition, statement, expr))};
   }
   const auto* binary = std::get_if<TypedBinary>(&expr.node);
   if (!binary) return std::nullopt;

@@ -106,7 +106,7 @@ class StatementGradient {
     std::vector<std::string> texts;
     for (size_t d = 0; d < read.subscripts.size(); ++d) {
       const TypedExpr& subscript = *read.subscripts[d];
-      texts.push_back(text(subscript));
+      texts.push_back(index_text(definition_, statement_, subscript));
       if (std::holds_alternative<IndexRef>(subscript.node)) continue;
       if (!reads_elements(subscript)) {
         texts.back() = fmt::format("min(max({}, 0), {} - 1)", texts.back(),

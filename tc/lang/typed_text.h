@@ -16,6 +16,9 @@ inline bool is_narrow_float(ScalarType type) { return is_float(type) && bits_of(
 std::string typed_text(const TypedDefinition& definition, const TypedStatement& statement, const TypedExpr& expr,
                        bool widened = false);
 
+/// The same of index arithmetic where the language computes it exactly: in a subscript, a range or a dimension.
+std::string index_text(const TypedDefinition& definition, const TypedStatement& statement, const TypedExpr& expr);
+
 /// A tensor without its subscripts, as the def of a gradient reads it: an input or a result without dimensions is a
 /// parameter of one element there, `s(0)`, since a scalar is no tensor and has no gradient.
 std::string reference_text(const Tensor& tensor);
