@@ -1,5 +1,8 @@
 #include <gtest/gtest.h>
 
+#include <array>
+#include <span>
+
 #include "tests/api/tensors.h"
 #include "tests/common/temporary_folder.h"
 
@@ -188,6 +191,120 @@ TEST(Generic, T7_TheGradientOfAGenericDefIsGeneric) {
   for (const char* type : {"float16", "bfloat16"}) {
     take(derived.compile({.entry = std::string("norm_gradient<") + type + ">", .sizes = {{"N", 4}, {"M", 6}}}));
   }
+}
+
+constexpr const char* kIntegers[] = {"int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"};
+
+/// What an instance of a generic def's gradient and the gradient of the instance are compiled to.
+void expect_gradients_of_instances(const std::string& text, std::span<const char* const> types) {
+  const api::Engine engine = take(api::Engine::create(text));
+  const Result<std::string> gradient = engine.gradient();
+  ASSERT_TRUE(gradient) << text << gradient.error().to_string();
+  const api::Engine derived = take(api::Engine::create(*gradient));
+  for (const std::string type : types) {
+    const api::Request request{.sizes = {{"N", 300}}};
+    api::Request of_generic = request;
+    of_generic.entry = "f_gradient<" + type + ">";
+    const std::string of_instance = take(engine.gradient("f<" + type + ">"));
+    EXPECT_EQ(take(derived.emit(of_generic, "stmt")),
+              take(take(api::Engine::create(of_instance)).emit(request, "stmt")))
+        << *gradient << of_instance;
+  }
+}
+
+TEST(Generic, T7_AGenericGradientKeepsTheCastsOfItsInstances) {
+  for (const char* factor : {
+           "float(T(i))",
+           "float(-T(i))",
+           "float(T(i) * k(i))",
+           "float(T(100) * k(i))",
+           "float(T(100) + T(100))",
+           "float(T(1000.0) - k(i))",
+           "float(T(-1000.5) - k(i))",
+           "float(T(1e19) - k(i))",
+           "float(T(nan) + k(i))",
+           "float(int16(T(i)) + int32(k(i)))",
+           "float(T(int16(i)))",
+           "float(int64(T(i)) * int64(i))",
+           "float(T(float(i) * 3.5))",
+           "float(bool(T(i - 256)))",
+           "(T(i) < k(i) ? 2.0 : 3.0)",
+           "float(max(T(i), k(i)))",
+           "float(shift_right(T(i), 3))",
+           "float(T(h(i)))",
+           "float(k(T(3)))",
+       }) {
+    expect_gradients_of_instances("def f<T: integer>(T(N) k, int16(N) h, float(N) x) -> (y) { y(i) = x(i) * " +
+                                      std::string(factor) + " + x(i) * float(k(i)) }",
+                                  kIntegers);
+  }
+  // Of floats, those in which a gradient computes as its instances do.
+  for (const char* value : {"T(w(i)) * T(i)", "T(0.1) * T(k(i))", "x(i) * T(1.0 / 3.0)", "T(double(x(i)) * z(i))",
+                            "T(float(T(0.1)) * w(i))", "T(int8(T(300.0))) * x(i)"}) {
+    expect_gradients_of_instances(
+        "def f<T: float>(T(N) x, float(N) w, double(N) z, int32(N) k) -> (T(N) y) { y(i) = T(x(i) * " +
+            std::string(value) + ") }",
+        std::array{"float32", "float64"});
+  }
+}
+
+template <typename T>
+void expect_wrapped_indices(const api::Engine& gradient, ScalarType type) {
+  constexpr int64_t kSize = 300;
+  const api::TensorSpec narrow{.type = type, .shape = {kSize}};
+  const api::TensorSpec floats{.type = ScalarType::kFloat32, .shape = {kSize}};
+  const api::CompiledKernel kernel = take(gradient.compile({.entry = "f_gradient", .inputs = {narrow, floats}}));
+  std::vector<api::Tensor> inputs;
+  inputs.push_back(tensor_of<T>(narrow, std::vector<T>(kSize, T(1))));
+  inputs.push_back(tensor_of<float>(floats, std::vector<float>(kSize, 2.0F)));
+  std::vector<api::Tensor> outputs = take(kernel.allocate_outputs());
+  ASSERT_TRUE(kernel.run(inputs, outputs));
+  std::vector<float> expected;
+  for (int64_t i = 0; i < kSize; ++i) expected.push_back(2 * static_cast<float>(static_cast<T>(i)));
+  EXPECT_EQ(elements_of<float>(outputs[0]), expected) << name_of(type);
+}
+
+TEST(Generic, T7_ACastOfAnIndexWrapsInAGenericGradient) {
+  const api::Engine engine =
+      take(api::Engine::create("def f<T: integer>(T(N) k, float(N) x) -> (y) { y(i) = x(i) * float(T(i) * k(i)) }"));
+  const api::Engine gradient = take(api::Engine::create(take(engine.gradient())));
+  expect_wrapped_indices<int8_t>(gradient, ScalarType::kInt8);
+  expect_wrapped_indices<uint8_t>(gradient, ScalarType::kUInt8);
+  expect_wrapped_indices<int16_t>(gradient, ScalarType::kInt16);
+  expect_wrapped_indices<uint16_t>(gradient, ScalarType::kUInt16);
+  expect_wrapped_indices<int32_t>(gradient, ScalarType::kInt32);
+  expect_wrapped_indices<uint32_t>(gradient, ScalarType::kUInt32);
+  expect_wrapped_indices<int64_t>(gradient, ScalarType::kInt64);
+  expect_wrapped_indices<uint64_t>(gradient, ScalarType::kUInt64);
+}
+
+TEST(Generic, T7_GradientsOfTwoVariables) {
+  const api::Engine engine =
+      take(api::Engine::create("def f<T: integer, U: integer>(T(N) k, U(N) l, float(N) x) -> (y) {\n"
+                               "  y(i) = x(i) * float(T(U(i))) * float(k(i) + l(i))\n"
+                               "}\n"));
+  EXPECT_EQ(take(engine.gradient()),
+            "def f_gradient<T: integer, U: integer>(T(N) k, U(N) l, float32(N) d_y) -> (float32(N) d_x) {\n"
+            "  d_x(i) = d_y(i) * float32(k(i) + l(i)) * float32(T(U(i)))\n"
+            "}\n");
+}
+
+TEST(Generic, T7_GradientsThatDifferInMoreThanTypesAreRefused) {
+  // An undeclared sum of narrow integers is an int32 (T6), which is the type of no variable.
+  const api::Engine engine =
+      take(api::Engine::create("def f<T: integer>(T(N,M) k, float(N) x) -> (y) {\n"
+                               "  s(i) +=! k(i,j)\n"
+                               "  y(i) = x(i) * float(s(i))\n"
+                               "}\n"));
+  EXPECT_EQ(error_of(engine.gradient()),
+            "error: the gradients of f<int32> and f<uint8> differ in more than types; derive that of an instance\n");
+  take(engine.gradient("f<uint8>"));
+  // Only a truth value is a condition, so one instance is all there is.
+  EXPECT_EQ(
+      take(take(api::Engine::create("def g<T>(T(N) m, float(N) x) -> (y) { y(i) = m(i) ? x(i) : 0.0 }")).gradient()),
+      "def g_gradient(bool(N) m, float32(N) d_y) -> (float32(N) d_x) {\n"
+      "  d_x(i) = m(i) ? d_y(i) : 0.0 where i in 0:N\n"
+      "}\n");
 }
 
 }  // namespace
