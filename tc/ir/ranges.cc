@@ -60,16 +60,17 @@ struct Found {
 
 /// Which bounds a round may use. Each effort is made only where the ones before it and R3 lead nowhere.
 enum class Effort {
-  kKnownReads,    ///< an index waits for the extents of all tensors that it is read in
-  kPartialReads,  ///< those whose extents are known
-  kGuardedReads,  ///< R6: those behind a guard, of an index that nothing else bounds
-  kAnyGuarded,    ///< R6, of an index that also waits for an extent
+  kKnownReads,      ///< an index waits for the extents of all tensors that it is read in
+  kPartialReads,    ///< those whose extents are known
+  kGuardedReads,    ///< R6: all reads behind a guard, of an index that nothing else bounds
+  kPartialGuarded,  ///< R6: those whose extents are known
+  kAnyGuarded,      ///< R6, of an index that also waits for the extent of a read without a guard
 };
-constexpr size_t kEfforts = 4;
+constexpr size_t kEfforts = 5;
 
 /// What makes it worth while to examine a statement again: it has changed since each effort looked at it last.
 struct Changed {
-  bool by_effort[kEfforts] = {true, true, true, true};
+  bool by_effort[kEfforts] = {true, true, true, true, true};
   bool left[2] = {true, true};  ///< for take_left_extents()
 };
 
@@ -87,7 +88,7 @@ class RangeSolver {
   void take_given_ranges();
   bool run_round(Effort effort);
   std::optional<Found> find(size_t s, const Index& index, Effort effort);
-  std::optional<Found> examine_exactly(size_t s, const std::string& index, bool guarded);
+  std::optional<Found> examine_exactly(size_t s, const std::string& index, bool guarded, bool waits = false);
   bool take_left_extents(bool even_if_waiting);
   bool finish_extents(bool from_some_writers);
   bool names_unknown_extent(const Expr& e) const;
@@ -281,7 +282,8 @@ Found RangeSolver::examine(size_t s, const std::string& index) {
 }
 
 /// The range by all reads without a guard, or the one that guards leave an index that nothing else bounds (R6).
-std::optional<Found> RangeSolver::examine_exactly(size_t s, const std::string& index, bool guarded) {
+/// `waits`: only if the extents of all these reads are known.
+std::optional<Found> RangeSolver::examine_exactly(size_t s, const std::string& index, bool guarded, bool waits) {
   Statement& statement = program_.statements[s];
   std::vector<GuardedSubscript> subscripts;
   std::vector<SourceRange> reads;
@@ -290,8 +292,10 @@ std::optional<Found> RangeSolver::examine_exactly(size_t s, const std::string& i
     for (size_t d = 0; d < access.subscripts.size(); ++d) {
       const Expr& subscript = access.subscripts[d];
       const Expr& extent = program_.tensor(access.tensor).extents[d];
-      if (!extent.defined() || is_data_dependent(subscript)) continue;
+      if (is_data_dependent(subscript)) continue;
       if (unsolved_in(statement, subscript) != std::vector<std::string>{index}) continue;
+      if (!extent.defined() && waits) return std::nullopt;
+      if (!extent.defined()) continue;
       subscripts.push_back({subscript, extent, access.guard});
       reads.push_back(access.range);
     }
@@ -311,10 +315,11 @@ std::optional<Found> RangeSolver::examine_exactly(size_t s, const std::string& i
 
 std::optional<Found> RangeSolver::find(size_t s, const Index& index, Effort effort) {
   Found found = examine(s, index.name);
-  if (effort == Effort::kAnyGuarded || (effort == Effort::kGuardedReads && !found.waits)) {
-    return examine_exactly(s, index.name, true);
+  if (effort >= Effort::kGuardedReads) {
+    if (found.waits && effort != Effort::kAnyGuarded) return std::nullopt;
+    return examine_exactly(s, index.name, true, effort == Effort::kGuardedReads);
   }
-  if (effort == Effort::kGuardedReads || (found.waits && effort == Effort::kKnownReads)) return std::nullopt;
+  if (found.waits && effort == Effort::kKnownReads) return std::nullopt;
   if (found.irregular) {
     if (auto exact = examine_exactly(s, index.name, false)) return exact;
   }
@@ -540,7 +545,7 @@ Result<Ranged> RangeSolver::solve() {
   take_given_ranges();
   while (run_round(Effort::kKnownReads) || finish_extents(false) || take_left_extents(false) || finish_extents(true) ||
          take_left_extents(true) || run_round(Effort::kPartialReads) || run_round(Effort::kGuardedReads) ||
-         name_caller_extents() || run_round(Effort::kAnyGuarded)) {
+         run_round(Effort::kPartialGuarded) || name_caller_extents() || run_round(Effort::kAnyGuarded)) {
   }
   std::vector<Diagnostic> errors = failures();
   if (!errors.empty()) return tl::unexpected(Error(program_.source, std::move(errors)));

@@ -77,6 +77,19 @@ TEST(Guards, R6_AnIndexOfGuardedReadsOnlyTakesTheLargestRange) {
   EXPECT_EQ(ranges_at(nested, {{"D", 7}}), "i in 0:10");
 }
 
+TEST(Guards, R6_AnIndexWaitsForTheExtentsOfItsGuardedReads) {
+  // That of O comes in the round in which X alone would leave P the range 0:N.
+  const Program p =
+      program_from("def f(float(N) X) -> (O, P) { O(i) = i >= 1 ? X(i - 1) : 0.0 P(i) = i >= 0 ? O(i) : X(i) }");
+  EXPECT_EQ(to_text(p.tensor("O").extents[0]), "N + 1");
+  EXPECT_EQ(to_text(p.statements[1].indices[0].end), "N + 1");
+  EXPECT_EQ(p.statements[1].indices[0].end_by.rule, RangeRule::kGuardedReads);
+  // Where extents wait for each other, those that are known decide.
+  EXPECT_EQ(ranges_of(program_from("def f(float(N) X) -> (O, P) { O(i) = i >= 1 ? X(i - 1) : P(i + 1) "
+                                   "P(i) = i >= 1 ? X(i - 1) : O(i + 1) }")),
+            "i in 0:N + 1");
+}
+
 TEST(Guards, R6_GuardsThatLeaveAnIndexWithoutEnd) {
   EXPECT_EQ(ranges_of(program_from("def f(float(N) A) -> (O) { O(i) +=! j <= i ? A(j) : 0.0 where i in 0:N }")),
             "i in 0:N, j in 0:N");
