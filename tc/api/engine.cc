@@ -111,11 +111,11 @@ Result<Specs> Engine::infer(const Request& request) const {
     if (impl_->production) {
       TC_TRY(program, impl_->program_for(*def, settings));
       TC_TRY(bindings, ir::bind(*program, settings.given));
-      return specs_of(*program, bindings, settings.layouts);
+      return specs_of(settings, *program, bindings);
     }
     TC_TRY(compilation, def->compilation(impl_->front, settings));
     TC_TRY_VOID(compile::run_passes(settings, compilation, "specialise"));
-    return specs_of(*compilation.specialised, settings.layouts);
+    return specs_of(settings, compilation);
   });
 }
 

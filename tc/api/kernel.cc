@@ -84,7 +84,7 @@ void CompiledKernel::Impl::fill_plan(const compile::Settings& settings) {
 
 CompiledKernel::Impl::Impl(const compile::Settings& settings, const compile::Compilation& compilation)
     : signature(signature_of(compilation.concrete())),
-      specs(specs_of(*compilation.specialised, settings.layouts)),
+      specs(specs_of(settings, compilation)),
       provenance{.from_file = false,
                  .options = compile::options_text(settings),
                  .compiler = cache::compiler_version(),
@@ -102,7 +102,7 @@ CompiledKernel::Impl::Impl(const compile::Settings& settings, const compile::Com
 CompiledKernel::Impl::Impl(const compile::Settings& settings, const ir::Program& program, const ir::Bindings& bindings,
                            const cache::Entry& entry, std::unique_ptr<const Runner> loaded)
     : signature(signature_of(program)),
-      specs(specs_of(program, bindings, settings.layouts)),
+      specs(specs_of(settings, program, bindings)),
       code_bytes(entry.cpu.object.size() + entry.gpu.cubin.size()),
       runner(std::move(loaded)) {
   fill_plan(settings);

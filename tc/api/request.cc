@@ -162,11 +162,10 @@ Result<void> check_sizes(const compile::Settings& settings, const ir::Program& p
   return {};
 }
 
-Specs specs_of(const ir::Program& specialised, const cpu::Layouts& layouts) {
-  return specs_of(specialised, {}, layouts);
-}
+namespace {
 
-Specs specs_of(const ir::Program& program, const ir::Bindings& bindings, const cpu::Layouts& layouts) {
+Specs specs_of(const ir::Program& program, const ir::Bindings& bindings, const cpu::Layouts& layouts,
+               const ir::Deadline& deadline) {
   const auto spec = [&](const std::string& name) {
     const ir::Tensor& tensor = program.tensor(name);
     TensorSpec result{.type = ir::from_halide(tensor.type), .shape = ir::shape_of(tensor, bindings)};
@@ -177,9 +176,20 @@ Specs specs_of(const ir::Program& program, const ir::Bindings& bindings, const c
   for (const std::string& name : inputs_of(program)) specs.inputs.push_back(spec(name));
   for (const std::string& name : program.results) {
     specs.outputs.push_back(spec(name));
-    specs.outputs_written.push_back(ir::writes_all(program, name));
+    specs.outputs_written.push_back(ir::writes_all(program, name, deadline));
   }
   return specs;
+}
+
+}  // namespace
+
+Specs specs_of(const compile::Settings& settings, const compile::Compilation& compilation) {
+  const ir::Deadline rest(settings.budget.wall_clock_ms, compilation.deadline, settings.cancel);
+  return specs_of(*compilation.specialised, {}, settings.layouts, rest);
+}
+
+Specs specs_of(const compile::Settings& settings, const ir::Program& program, const ir::Bindings& bindings) {
+  return specs_of(program, bindings, settings.layouts, ir::Deadline(settings.budget.wall_clock_ms, settings.cancel));
 }
 
 }  // namespace tc::api

@@ -20,11 +20,13 @@ Result<lang::TypeArguments> types_of(const Request& request, const lang::Definit
 /// first that does not.
 Result<void> check_sizes(const compile::Settings& settings, const ir::Program& program);
 
-/// Types, shapes and strides of a specialised Program's arguments.
-Specs specs_of(const ir::Program& specialised, const cpu::Layouts& layouts);
+/// Types, shapes and strides of a specialised Program's arguments. Proofs of which results are written in full end with
+/// the time of the compilation, whose last passes have just run.
+Specs specs_of(const compile::Settings& settings, const compile::Compilation& compilation);
 
-/// The same of a symbolic Program and the values of its sizes.
-Specs specs_of(const ir::Program& program, const ir::Bindings& bindings, const cpu::Layouts& layouts);
+/// The same of a Program and the values of its sizes, which are none if it is specialised. The budget's time is that of
+/// the proofs.
+Specs specs_of(const compile::Settings& settings, const ir::Program& program, const ir::Bindings& bindings = {});
 
 /// Names of the tensor parameters, in order.
 std::vector<std::string> inputs_of(const ir::Program& program);

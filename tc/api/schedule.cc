@@ -527,7 +527,7 @@ Result<Counters> Schedule::count(std::span<const Tensor> inputs, std::span<Tenso
                   program.scalars.size(), program.results.size());
     }
     tile::Arguments arguments;
-    const Specs specs = specs_of(program, impl_->settings.layouts);
+    const Specs specs = specs_of(impl_->settings, program);
     for (size_t i = 0; i < inputs.size(); ++i) {
       TC_TRY_VOID(add_tensor(arguments, names[i], specs.inputs[i], inputs[i]));
     }

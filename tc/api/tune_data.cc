@@ -217,7 +217,7 @@ Result<TuneSetup> set_up(const TuneProblem& problem) {
   }
   TC_TRY_VOID(compile::run_passes(setup.settings, c, "specialise"));
   setup.signature = signature_of(*c.program);
-  setup.specs = specs_of(*c.specialised, setup.settings.layouts);
+  setup.specs = specs_of(setup.settings, c);
   return setup;
 }
 

@@ -161,9 +161,8 @@ Result<void> run_export(const std::vector<std::string>& files) {
   if (settings.backend == api::Backend::kCuda) TC_TRY_VOID(add_code_for(architectures, kernel.key, kernel.entry));
   const std::string name = FLAGS_name.empty() ? "tc_" + identifier_of(compilation.program->name) : FLAGS_name;
   if (!is_identifier(name) || is_cpp_word(name)) return fail("'{}' is no name of a function of C", name);
-  TC_TRY(exported, export_c(name, api::signature_of(*compilation.program),
-                            api::specs_of(*compilation.specialised, settings.layouts), settings.given.scalars,
-                            kernel.key, kernel.entry));
+  TC_TRY(exported, export_c(name, api::signature_of(*compilation.program), api::specs_of(settings, compilation),
+                            settings.given.scalars, kernel.key, kernel.entry));
   std::error_code error;
   std::filesystem::create_directories(FLAGS_output_dir, error);
   const std::string base = (std::filesystem::path(FLAGS_output_dir) / name).string();

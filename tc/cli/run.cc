@@ -144,7 +144,7 @@ Result<void> run_run(const std::vector<std::string>& files) {
   TC_TRY_VOID(run_to(run.settings, run.compilation, backend && !with_cache ? "" : "specialise"));
   if (!FLAGS_stop_after.empty()) return print_stop(run);
 
-  const api::Specs specs = api::specs_of(*run.compilation.specialised, run.settings.layouts);
+  const api::Specs specs = api::specs_of(run.settings, run.compilation);
   TC_TRY_VOID(check_memory(specs, FLAGS_check || !backend));
   TC_TRY(arguments, make_arguments(*run.compilation.specialised, signature, specs, input_files, request, FLAGS_seed));
   run.arguments = std::move(arguments);

@@ -151,7 +151,7 @@ Result<std::vector<api::Tensor>> inputs_of_flags(const compile::Compilation& def
   compile::Compilation compilation = def;
   TC_TRY_VOID(api::check_sizes(settings, *def.program));
   TC_TRY_VOID(compile::run_passes(settings, compilation, "specialise"));
-  const api::Specs specs = api::specs_of(*compilation.specialised, settings.layouts);
+  const api::Specs specs = api::specs_of(settings, compilation);
   TC_TRY(arguments, make_arguments(*compilation.specialised, signature, specs, files, request, FLAGS_seed));
   return std::move(arguments.inputs);
 }

@@ -96,9 +96,9 @@ bool is_read(const Program& program, const Tensor& tensor) {
 
 }  // namespace
 
-bool writes_all(const Program& program, const std::string& tensor) {
+bool writes_all(const Program& program, const std::string& tensor, const Deadline& deadline) {
   try {
-    return written_before_read(program, program.tensor(tensor), Deadline());
+    return written_before_read(program, program.tensor(tensor), deadline);
   } catch (const OutOfTime&) {
     return false;
   }

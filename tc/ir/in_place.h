@@ -20,8 +20,9 @@ Program fill_scattered(Program program);
 /// start from zero or the caller's values in the engine's hands. Throws OutOfTime.
 Program fill_temporaries(Program program, const Deadline& deadline);
 
-/// True where statements write every element of the tensor, whatever the data, before any is read.
-bool writes_all(const Program& program, const std::string& tensor);
+/// True where statements write every element of the tensor, whatever the data, before any is read. False where the
+/// deadline ends the proof.
+bool writes_all(const Program& program, const std::string& tensor, const Deadline& deadline);
 
 /// True where the left subscripts are distinct map indices, and all of them: each element is written for one value of
 /// the map indices.

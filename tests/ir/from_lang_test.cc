@@ -210,7 +210,7 @@ TEST(FromLang, EntryIsFoundByName) {
 }
 
 bool writes_all_of(const std::string& text, const std::map<std::string, int64_t>& sizes) {
-  return writes_all(specialised_from(text, sizes), "O");
+  return writes_all(specialised_from(text, sizes), "O", Deadline());
 }
 
 TEST(FromLang, R5_SeveralStatementsMayWriteAllElements) {
@@ -222,6 +222,15 @@ TEST(FromLang, R5_SeveralStatementsMayWriteAllElements) {
   EXPECT_FALSE(writes_all_of(
       "def f(float(N) A) -> (float(2*N) O) { O(i) = A(i) where i in 0:N\n O(N + 1 + i) = A(i) where i in 0:N-1 }",
       {{"N", 4}}));
+}
+
+TEST(FromLang, R5_TheProofThatAllIsWrittenKeepsTheDeadline) {
+  // Without a proof, the result starts from zero.
+  const Program p = specialised_from("def f(float(N) A) -> (O) { O(2*i) = A(i)\n O(2*i + 1) = A(i) }", {{"N", 4}});
+  std::stop_source stop;
+  EXPECT_TRUE(writes_all(p, "O", Deadline(60'000, stop.get_token())));
+  stop.request_stop();
+  EXPECT_FALSE(writes_all(p, "O", Deadline(60'000, stop.get_token())));
 }
 
 TEST(FromLang, R5_WhatIsReadBeforeAllIsWrittenStartsFromZero) {
