@@ -120,6 +120,10 @@ class Check {
 }  // namespace
 
 const CheckedDef* CheckedDefinition::good() const {
+tl::unexpected<Error> cancelled() {
+  return tl::unexpected(Error("the check was cancelled").with_kind(ErrorKind::kCancelled));
+}
+
   const auto found = std::ranges::find_if(instances, [](const CheckedDef& def) { return def.done.has_value(); });
   return found == instances.end() ? nullptr : &*found;
 }
@@ -143,13 +147,23 @@ Result<CheckedText> check_text(SourcePtr source, const CheckOptions& options) {
   CheckedText checked{.source = source, .time_limit_ms = options.time_limit_ms};
   compile::Compilation front;
   front.source = source;
-  Result<void> read = guarded([&] { return compile::run_passes(compile::Settings(), front, "analyse"); });
+  compile::Settings limits;
+  limits.budget.wall_clock_ms = options.time_limit_ms;
+  limits.cancel = options.cancel;
+  Result<void> read = guarded([&] { return compile::run_passes(limits, front, "analyse"); });
+  if (options.cancel.stop_requested()) return cancelled();
   if (!read) checked.error = read.error();
   checked.file = front.file;
   if (!front.file) return checked;
   const auto& definitions = front.file->definitions;
   if (!options.types.empty() && std::ranges::none_of(definitions, lang::is_generic)) {
     return fail("types are given for generic defs, and '{}' has none", source->name());
+  if (!read && read.error().ended_early()) {
+    checked.error = Error(source, front.file->definitions[0].name.range,
+                          fmt::format("the time limit of {} ms ended the analysis of the text", options.time_limit_ms))
+                        .with_kind(ErrorKind::kBudget);
+    return checked;
+  }
   }
   Check check(options, start, source);
   for (const lang::Definition& definition : definitions) {
@@ -167,7 +181,7 @@ Result<CheckedText> check_text(SourcePtr source, const CheckOptions& options) {
     } else {
       go_on = check.def(all, {.name = definition.name.text, .compilation = front});
     }
-    if (!go_on) return tl::unexpected(Error("the check was cancelled").with_kind(ErrorKind::kCancelled));
+    if (!go_on) return cancelled();
     // Errors of the analysis are those of the whole text.
     const bool is_known = checked.error && std::ranges::all_of(all.instances, [](const CheckedDef& def) {
                             return !def.done && !def.done.error().ended_early() && !def.compilation.typed;

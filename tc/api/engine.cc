@@ -44,8 +44,9 @@ Result<Engine> Engine::create(std::string_view text, std::string_view name, cons
     if (!options.cache.empty()) TC_TRY_VOID(impl->open_store(options));
     impl->front.source = std::make_shared<const Source>(std::string(name), std::string(text));
     // All defs are checked, also where the file knows one or the other.
-    TC_TRY_VOID(compile::run_passes(compile::Settings(), impl->front, impl->store ? "parse" : "analyse"));
-    TC_TRY_VOID(impl->add_defs({options.budget, options.cancel}));
+    const Limits limits{options.budget, options.cancel};
+    TC_TRY_VOID(compile::run_passes(limits.settings(), impl->front, impl->store ? "parse" : "analyse"));
+    TC_TRY_VOID(impl->add_defs(limits));
     return Engine(std::move(impl), options.memory_bytes);
   });
 }

@@ -184,11 +184,9 @@ Result<bool> Engine::Impl::fill(Def& def, const std::string& entry, compile::Com
     }
     if (production) return false;
   }
-  if (!parsed.typed) TC_TRY_VOID(compile::run_passes(compile::Settings(), parsed, "analyse"));
-  compile::Settings settings;
+  if (!parsed.typed) TC_TRY_VOID(compile::run_passes(limits.settings(), parsed, "analyse"));
+  compile::Settings settings = limits.settings();
   settings.entry = entry;
-  settings.budget = limits.budget;
-  settings.cancel = limits.cancel;
   compile::Compilation compilation = parsed;
   TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
   def.text = text;
@@ -264,13 +262,13 @@ Result<void> Engine::Impl::add_defs(const Limits& limits) {
     const std::string& name = definition.name.text;
     const auto is_same = [&](const lang::Definition& other) { return other.name.text == name; };
     const bool twice = std::ranges::count_if(front.file->definitions, is_same) > 1;
-    if (twice) return compile::run_passes(compile::Settings(), front, "analyse");
+    if (twice) return compile::run_passes(limits.settings(), front, "analyse");
     if (!lang::is_generic(definition)) {
       TC_TRY_VOID(add_def(name, limits));
       continue;
     }
     // Its instances come when they are asked for, but for those that its signature is read from.
-    if (!production && !front.typed) TC_TRY_VOID(compile::run_passes(compile::Settings(), front, "analyse"));
+    if (!production && !front.typed) TC_TRY_VOID(compile::run_passes(limits.settings(), front, "analyse"));
     const auto signature = generic_signatures.emplace(name, generic_signature(definition, limits)).first;
     // No error of a text that is used by its instances only.
     if (!signature->second && signature->second.error().ended_early()) return tl::unexpected(signature->second.error());
@@ -290,10 +288,12 @@ void Engine::Impl::name_result_types(const lang::Definition& generic, const Limi
                                      Signature& signature) const {
   const auto is_declared = [](const auto& result) { return result.type || !result.type_variable.empty(); };
   if (std::ranges::all_of(generic.results, is_declared)) return;
+  const ir::Deadline deadline(limits.budget.wall_clock_ms, limits.cancel);
+  const auto is_over = [&] { return deadline.is_over(); };
   std::vector<std::pair<lang::TypeArguments, lang::TypedProgram>> instances;
   for (const lang::TypeArguments& types : lang::instances_of(generic)) {
-    if (limits.cancel.stop_requested()) return;
-    Result<lang::TypedProgram> typed = lang::analyse(lang::instance_file(*front.file, generic, types));
+    Result<lang::TypedProgram> typed = lang::analyse(lang::instance_file(*front.file, generic, types), is_over);
+    if (!typed && typed.error().ended_early()) return;
     if (typed) instances.emplace_back(types, *std::move(typed));
   }
   for (const lang::TypeVariable& variable : generic.type_variables) {

@@ -74,6 +74,13 @@ struct Def {
 struct Limits {
   options::Budget budget;
   std::stop_token cancel;
+
+  compile::Settings settings() const {
+    compile::Settings settings;
+    settings.budget = budget;
+    settings.cancel = cancel;
+    return settings;
+  }
 };
 
 /// An instance of a generic def: made by whoever asks first, while others who ask for the same wait.

@@ -124,8 +124,10 @@ Result<compile::Compilation> open_def(const std::string& path) {
   compile::Compilation compilation;
   TC_TRY(source, read_source(path));
   compilation.source = source;
-  TC_TRY_VOID(compile::run_passes(compile::Settings(), compilation, "analyse"));
   compile::Settings settings;
+  // A limit out of bounds is an error of the request.
+  if (FLAGS_time_limit_ms > 0) settings.budget.wall_clock_ms = FLAGS_time_limit_ms;
+  TC_TRY_VOID(compile::run_passes(settings, compilation, "analyse"));
   TC_TRY(entry, choose_entry(*compilation.file));
   settings.entry = entry;
   const lang::Definition* generic = nullptr;
@@ -146,8 +148,6 @@ Result<compile::Compilation> open_def(const std::string& path) {
     compilation = {};
     compilation.source = source;
   }
-  // A limit out of bounds is an error of the request.
-  if (FLAGS_time_limit_ms > 0) settings.budget.wall_clock_ms = FLAGS_time_limit_ms;
   TC_TRY_VOID(compile::run_passes(settings, compilation, "program"));
   return compilation;
 }

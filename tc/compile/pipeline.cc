@@ -42,6 +42,8 @@ ir::Deadline deadline_of(const Settings& settings, const Compilation& c) {
   return ir::Deadline(settings.budget.wall_clock_ms, c.deadline, settings.cancel);
 }
 
+Error cancelled() { return Error("the compilation was cancelled").with_kind(ErrorKind::kCancelled); }
+
 // --- parse: text to untyped tree --------------------------------------------------------------------------------
 
 Result<void> parse(const Settings& settings, Compilation& c) {
@@ -55,9 +57,13 @@ Result<std::string> dump_parse(const Settings&, const Compilation& c) { return l
 
 // --- analyse: names, types and roles ----------------------------------------------------------------------------
 
-Result<void> analyse(const Settings&, Compilation& c) {
-  TC_TRY(typed, lang::analyse(*c.file));
-  c.typed = std::make_shared<const lang::TypedProgram>(std::move(typed));
+Result<void> analyse(const Settings& settings, Compilation& c) {
+  auto typed = lang::analyse(*c.file, stop_of(settings, c));
+  if (!typed && typed.error().ended_early()) {
+    return tl::unexpected(settings.cancel.stop_requested() ? cancelled() : too_long(settings, "in", "analyse"));
+  }
+  if (!typed) return tl::unexpected(typed.error());
+  c.typed = std::make_shared<const lang::TypedProgram>(*std::move(typed));
   return {};
 }
 
@@ -227,8 +233,6 @@ Result<std::string> dump_load(const Settings&, const Compilation& c) {
 }
 
 // --- running them -----------------------------------------------------------------------------------------------
-
-Error cancelled() { return Error("the compilation was cancelled").with_kind(ErrorKind::kCancelled); }
 
 /// Runs one pass. Whatever it throws, but for a lack of memory, is a fault of ours, and says in which pass.
 Result<void> run_pass(const Pass& pass, const Settings& settings, Compilation& compilation) {

@@ -11,8 +11,18 @@
 namespace tc::lang {
 namespace {
 
+using Stop = std::function<bool()>;
+
+/// Thrown where the analysis is to stop.
+struct Stopped {};
+
+void check(const Stop& stop) {
+  if (stop && stop()) throw Stopped();
+}
+
 /// A definition of a file, or an instance of one.
-TypedDefinition analyse_definition(const Definition& definition, const File& file, Report& report) {
+TypedDefinition analyse_definition(const Definition& definition, const File& file, Report& report, const Stop& stop) {
+  check(stop);
   Scope scope;
   scope.source = &definition;
   for (const Definition& other : file.definitions) scope.defs.insert(other.name.text);
@@ -22,6 +32,7 @@ TypedDefinition analyse_definition(const Definition& definition, const File& fil
   const size_t errors_before = report.size();
   for (size_t s = 0; s < definition.statements.size(); ++s) {
     if (scope.written[s] < 0) continue;
+    check(stop);
     if (auto statement = analyse_statement(scope, static_cast<int>(s), report)) {
       scope.definition.statements.push_back(std::move(*statement));
     }
@@ -54,7 +65,7 @@ std::string_view name_of(Role role) {
 namespace {
 
 /// T7: a generic def has an instance without errors; else the errors of the first.
-void check_generic(const File& file, const Definition& generic, Report& report) {
+void check_generic(const File& file, const Definition& generic, Report& report, const Stop& stop) {
   const size_t errors_before = report.size();
   check_type_variables(generic, report);
   if (report.size() > errors_before) return;
@@ -62,7 +73,7 @@ void check_generic(const File& file, const Definition& generic, Report& report) 
   for (const TypeArguments& types : instances_of(generic)) {
     Report of_instance(file.source);
     const File instance = instance_file(file, generic, types);
-    analyse_definition(instance.definitions[0], file, of_instance);
+    analyse_definition(instance.definitions[0], file, of_instance, stop);
     if (of_instance.empty()) return;
     if (!first) first = in_instance(of_instance.take(), instance);
   }
@@ -71,9 +82,7 @@ void check_generic(const File& file, const Definition& generic, Report& report) 
   }
 }
 
-}  // namespace
-
-Result<TypedProgram> analyse(const File& file) {
+Result<TypedProgram> analyse_all(const File& file, const Stop& stop) {
   Report report(file.source);
   TypedProgram program{file.source, {}};
   std::map<std::string_view, SourceRange> names;
@@ -85,13 +94,23 @@ Result<TypedProgram> analyse(const File& file) {
           ->notes.push_back({first->second, "the first one is here"});
     }
     if (is_generic(definition)) {
-      check_generic(file, definition, report);
+      check_generic(file, definition, report, stop);
     } else {
-      program.definitions.push_back(analyse_definition(definition, file, report));
+      program.definitions.push_back(analyse_definition(definition, file, report, stop));
     }
   }
   if (!report.empty()) return tl::unexpected(report.take());
   return program;
+}
+
+}  // namespace
+
+Result<TypedProgram> analyse(const File& file, const Stop& stop) {
+  try {
+    return analyse_all(file, stop);
+  } catch (const Stopped&) {
+    return tl::unexpected(Error("the analysis has been stopped").with_kind(ErrorKind::kBudget));
+  }
 }
 
 Result<TypedProgram> analyse(SourcePtr source) {
