@@ -59,9 +59,12 @@ compile::Compilation parsed(const SourcePtr& source, std::shared_ptr<const lang:
   return compilation;
 }
 
-Result<std::vector<lang::TypeArguments>> instances_of(const lang::Definition& generic, const CheckOptions& options) {
-  if (options.types.empty()) return lang::instances_of(generic);
-  TC_TRY(types, lang::decide_types(generic, {}, options.types));
+/// Those of all types, or the one of the types that are given.
+Result<std::vector<lang::TypeArguments>> instances_of(const lang::File& file, const lang::Definition& generic,
+                                                      const CheckOptions& options) {
+  TC_TRY(given, lang::types_given_for(file, generic, options.types));
+  if (given.empty()) return lang::instances_of(generic);
+  TC_TRY(types, lang::decide_types(generic, {}, given));
   return std::vector{types};
 }
 
@@ -117,13 +120,13 @@ class Check {
   bool ended_early_ = false;
 };
 
-}  // namespace
-
-const CheckedDef* CheckedDefinition::good() const {
 tl::unexpected<Error> cancelled() {
   return tl::unexpected(Error("the check was cancelled").with_kind(ErrorKind::kCancelled));
 }
 
+}  // namespace
+
+const CheckedDef* CheckedDefinition::good() const {
   const auto found = std::ranges::find_if(instances, [](const CheckedDef& def) { return def.done.has_value(); });
   return found == instances.end() ? nullptr : &*found;
 }
@@ -155,22 +158,22 @@ Result<CheckedText> check_text(SourcePtr source, const CheckOptions& options) {
   if (!read) checked.error = read.error();
   checked.file = front.file;
   if (!front.file) return checked;
-  const auto& definitions = front.file->definitions;
-  if (!options.types.empty() && std::ranges::none_of(definitions, lang::is_generic)) {
-    return fail("types are given for generic defs, and '{}' has none", source->name());
   if (!read && read.error().ended_early()) {
     checked.error = Error(source, front.file->definitions[0].name.range,
                           fmt::format("the time limit of {} ms ended the analysis of the text", options.time_limit_ms))
                         .with_kind(ErrorKind::kBudget);
     return checked;
   }
+  const auto& definitions = front.file->definitions;
+  if (!options.types.empty() && std::ranges::none_of(definitions, lang::is_generic)) {
+    return fail("types are given for generic defs, and '{}' has none", source->name());
   }
   Check check(options, start, source);
   for (const lang::Definition& definition : definitions) {
     CheckedDefinition all{.definition = &definition};
     bool go_on = true;
     if (lang::is_generic(definition)) {
-      TC_TRY(instances, instances_of(definition, options));
+      TC_TRY(instances, instances_of(*front.file, definition, options));
       go_on = check.generic(all, *front.file, instances);
     } else if (checked.error) {
       // The others may be right: each is analysed alone.

@@ -14,11 +14,13 @@
 namespace tc::api {
 
 struct CheckOptions {
-  std::map<std::string, int64_t> sizes{};     ///< values of sizes; those that no def has are ignored
-  std::map<std::string, int64_t> scalars{};   ///< values of scalars that are compiled in; likewise
-  std::map<std::string, ScalarType> types{};  ///< of generic defs' variables: checks this instance only
-  bool first_instance = false;                ///< of a generic def, checks instances only until one has no errors
-  int64_t time_limit_ms = 60'000;             ///< of the whole check
+  std::map<std::string, int64_t> sizes{};    ///< values of sizes; those that no def has are ignored
+  std::map<std::string, int64_t> scalars{};  ///< values of scalars that are compiled in; likewise
+  /// Of generic defs' variables, by "VARIABLE" or "DEF.VARIABLE": checks these instances only. A def without any is
+  /// checked for all types.
+  std::map<std::string, ScalarType> types{};
+  bool first_instance = false;     ///< of a generic def, checks instances only until one has no errors
+  int64_t time_limit_ms = 60'000;  ///< of the whole check
   std::stop_token cancel{};
 };
 

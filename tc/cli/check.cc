@@ -45,7 +45,7 @@ Result<std::string> text_of(const api::CheckedDef& checked) {
 /// Of the instance of --types; else of the first without errors, with a list of the others (T7).
 Result<std::string> text_of_generic(const api::CheckedText& text, const api::CheckedDefinition& checked) {
   if (!checked.unchecked.empty()) return tl::unexpected(checked.out_of_time(text.source, text.time_limit_ms));
-  if (!FLAGS_types.empty()) return text_of(checked.instances.at(0));
+  if (checked.wanted == 1) return text_of(checked.instances.at(0));
   std::vector<std::string> good, bad;
   const api::CheckedDef* first = nullptr;
   for (const api::CheckedDef& instance : checked.instances) {

@@ -188,11 +188,14 @@ const std::vector<Command>& commands() {
 std::string text_of_flag(const std::string& command, const std::string& flag) {
   constexpr const char* kSizes = "NAME=NUMBER,... Values of symbolic sizes.";
   constexpr const char* kTypes =
-      "VARIABLE=TYPE,... Types of a generic def's variables. '--entry' takes the name of an instance too: "
-      "--entry='softmax<float16>'.";
+      "VARIABLE=TYPE,... Types of a generic def's variables; DEF.VARIABLE is that of one def. '--entry' takes the name "
+      "of "
+      "an instance too: --entry='softmax<float16>'.";
   static const std::map<std::pair<std::string, std::string>, std::string> kTexts = {
       {{"check", "sizes"}, kSizes},
-      {{"check", "types"}, "VARIABLE=TYPE,... Types of a generic def's variables."},
+      {{"check", "types"},
+       "VARIABLE=TYPE,... Types of generic defs' variables: of all defs that have the variable, or of one by "
+       "DEF.VARIABLE. Defs without types are checked for all."},
       {{"fmt", "check"}, "Print nothing, and fail if the file is not in canonical form."},
       {{"tune", "threads"}, "How many candidates are compiled at once. 0: one for each core of this process."},
       {{"tune", "seed"},

@@ -10,10 +10,10 @@ DEFINE_string(inputs, "",
               "in-outs that are not given are filled with random elements.");
 DEFINE_string(sizes, "", "NAME=NUMBER,... Symbolic sizes that no tensor of --inputs determines.");
 DEFINE_string(scalars, "", "NAME=NUMBER,... Values of scalar parameters.");
-DEFINE_string(
-    types, "",
-    "VARIABLE=TYPE,... Types of a generic def's variables that no tensor of --inputs decides. '--entry' takes "
-    "the name of an instance too: --entry='softmax<float16>'.");
+DEFINE_string(types, "",
+              "VARIABLE=TYPE,... Types of a generic def's variables that no tensor of --inputs decides. DEF.VARIABLE "
+              "is that of one "
+              "def. '--entry' takes the name of an instance too: --entry='softmax<float16>'.");
 DEFINE_uint64(seed, 0,
               "Seed of random tensors. Floats are uniform in [-1, 1). Integers are in [-8, 8), or [0, 16) if unsigned; "
               "subscripts are within bounds. A bool is true half of the time. The same seed gives a tensor of the same "

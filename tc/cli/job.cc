@@ -33,7 +33,7 @@ Result<std::string> choose_entry(const lang::File& file) {
 }
 
 /// The name of the instance that --types and the files of --inputs decide (T7).
-Result<std::string> choose_instance(const lang::Definition& generic) {
+Result<std::string> choose_instance(const lang::File& file, const lang::Definition& generic) {
   std::map<std::string, ScalarType> tensors;
   TC_TRY(files, parse_assignments("inputs", FLAGS_inputs));
   for (const auto& [name, path] : files) {
@@ -41,7 +41,8 @@ Result<std::string> choose_instance(const lang::Definition& generic) {
     TC_TRY(other, read_npy_spec(path, ScalarType::kFloat8E5M2));
     if (spec.type == other.type) tensors[name] = spec.type;  // else the file does not say which 8-bit float it holds
   }
-  TC_TRY(given, types_of_flags());
+  TC_TRY(all, types_of_flags());
+  TC_TRY(given, lang::types_given_for(file, generic, all));
   auto types = lang::decide_types(generic, tensors, given);
   if (types) return lang::instance_name(generic, *types);
   const bool complete = given.size() == generic.type_variables.size();
@@ -133,13 +134,14 @@ Result<compile::Compilation> open_def(const std::string& path) {
   const lang::Definition* generic = nullptr;
   for (const lang::Definition& definition : compilation.file->definitions) {
     if (lang::types_of_instance(definition, entry)) {
-      TC_TRY(given, types_of_flags());
+      TC_TRY(all, types_of_flags());
+      TC_TRY(given, lang::types_given_for(*compilation.file, definition, all));
       TC_TRY_VOID(lang::with_types_of_name(definition, entry, given));
     }
     if (definition.name.text == entry && lang::is_generic(definition)) generic = &definition;
   }
   if (generic) {
-    TC_TRY(instance, choose_instance(*generic));
+    TC_TRY(instance, choose_instance(*compilation.file, *generic));
     settings.entry = instance;
   } else if (!FLAGS_types.empty() && entry.find('<') == std::string::npos) {
     return fail("'{}' is not generic; '--types' is for generic defs", entry);
@@ -172,8 +174,7 @@ Result<api::Request> request_of_flags(const std::string& entry, const std::vecto
     TC_TRY(value, parse_integer(fmt::format("size '{}'", name), text));
     request.sizes[name] = value;
   }
-  TC_TRY(types, types_of_flags());
-  request.types = types;
+  // --types have decided the name of the instance, if it is one.
   TC_TRY(scalars, parse_assignments("scalars", FLAGS_scalars));
   for (const auto& [name, text] : scalars) {
     TC_TRY(value, parse_scalar(name, text));

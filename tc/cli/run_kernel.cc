@@ -160,6 +160,13 @@ Result<void> run_production(const std::string& path, api::Backend backend) {
   TC_TRY(files, input_files_of_flags(signature));
   TC_TRY_VOID(check_integer_inputs(signature, files));
   TC_TRY(request, request_of_flags(signature.entry, signature.sizes, backend));
+  TC_TRY(types, types_of_flags());
+  const std::string own = signature.entry + ".";
+  for (const auto& [name, type] : types) {
+    if (name.starts_with(own) || name.find('.') == std::string::npos) {
+      request.types[name.starts_with(own) ? name.substr(own.size()) : name] = type;
+    }
+  }
   TC_TRY_VOID(describe_files(files, signature, request));
   TC_TRY(kernel, engine.compile(request));
   const api::Specs specs{kernel.inputs(), kernel.outputs()};

@@ -10,6 +10,7 @@
 #include "tc/lang/intrinsics.h"
 #include "tc/lang/walk.h"
 #include "tc/support/check.h"
+#include "tc/support/nearest.h"
 
 namespace tc::lang {
 namespace {
@@ -268,13 +269,58 @@ Result<TypeArguments> with_types_of_name(const Definition& generic, std::string_
   return given;
 }
 
+namespace {
+
+bool has_variable(const Definition& generic, const std::string& name) {
+  return std::ranges::any_of(generic.type_variables, [&](const TypeVariable& v) { return v.name.text == name; });
+}
+
+tl::unexpected<Error> no_variable(const Definition& definition, const std::string& name) {
+  if (!is_generic(definition)) return fail("'{}' has no type variables, so '{}' is none", definition.name.text, name);
+  return fail("'{}' has no type variable '{}'; it has {}", definition.name.text, name,
+              names_of(definition.type_variables));
+}
+
+/// Holds if a def of the file has the variable that a type is given for: "T" or "f.T".
+Result<void> check_given(const File& file, const std::string& name) {
+  const size_t dot = name.find('.');
+  if (dot == std::string::npos) {
+    const auto has_it = [&](const Definition& definition) { return has_variable(definition, name); };
+    if (std::ranges::any_of(file.definitions, has_it)) return {};
+    const auto generic = std::ranges::find_if(file.definitions, is_generic);
+    if (std::ranges::count_if(file.definitions, is_generic) == 1) return no_variable(*generic, name);
+    return fail("no def has a type variable '{}'", name);
+  }
+  std::vector<std::string> names;
+  for (const Definition& definition : file.definitions) {
+    names.push_back(definition.name.text);
+    if (names.back() != name.substr(0, dot)) continue;
+    if (has_variable(definition, name.substr(dot + 1))) return {};
+    return no_variable(definition, name.substr(dot + 1));
+  }
+  const std::string meant = nearest(name.substr(0, dot), names);
+  if (!meant.empty()) return fail("there is no def '{}'; did you mean '{}'?", name.substr(0, dot), meant);
+  return fail("there is no def '{}'; there are {}", name.substr(0, dot), fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Result<TypeArguments> types_given_for(const File& file, const Definition& generic, const TypeArguments& given) {
+  for (const auto& [name, type] : given) TC_TRY_VOID(check_given(file, name));
+  TypeArguments types;
+  for (const TypeVariable& variable : generic.type_variables) {
+    const std::string& name = variable.name.text;
+    for (const std::string& key : {generic.name.text + "." + name, name}) {
+      if (const auto found = given.find(key); found != given.end()) types.emplace(name, found->second);
+    }
+  }
+  return types;
+}
+
 Result<TypeArguments> decide_types(const Definition& generic, const std::map<std::string, ScalarType>& tensors,
                                    const TypeArguments& given) {
   for (const auto& [name, type] : given) {
-    const auto known = [&name = name](const TypeVariable& variable) { return variable.name.text == name; };
-    if (std::ranges::any_of(generic.type_variables, known)) continue;
-    if (!is_generic(generic)) return fail("'{}' has no type variables, so '{}' is none", generic.name.text, name);
-    return fail("'{}' has no type variable '{}'; it has {}", generic.name.text, name, names_of(generic.type_variables));
+    if (!has_variable(generic, name)) return no_variable(generic, name);
   }
   TypeArguments types;
   for (const TypeVariable& variable : generic.type_variables) {

@@ -44,6 +44,11 @@ std::vector<TypeArguments> instances_of(const Definition& generic);
 /// The given types and those in the name of an instance. Errors: no instance of the def; two types for one variable.
 Result<TypeArguments> with_types_of_name(const Definition& generic, std::string_view name, TypeArguments given);
 
+/// The types among those given for a file that are a def's. They are given by variable, "T", for all defs that have it,
+/// or by def and variable, "f.T", which takes precedence. Errors: a def or a variable that the file does not have, with
+/// the nearest; a def that is not generic.
+Result<TypeArguments> types_given_for(const File& file, const Definition& generic, const TypeArguments& given);
+
 /// The types that a call decides: `given` by variable, `tensors` by the name of a parameter or result. Errors: a
 /// variable that the def does not have; two types for one; a type that the variable does not allow; no type.
 Result<TypeArguments> decide_types(const Definition& generic, const std::map<std::string, ScalarType>& tensors,

@@ -642,6 +642,31 @@ TEST_F(Tool, T7_InstancesOfGenericDefs) {
   EXPECT_EQ(error(with("--types=U=float32")), "error: 'scale' has no type variable 'U'; it has 'T'\n");
   EXPECT_EQ(error({"run", "mm.tc", "--sizes=M=2,N=2,K=2", "--types=T=float32"}),
             "error: 'mm' is not generic; '--types' is for generic defs\n");
+  // Defs with variables of their own get types of their own.
+  folder_.write("two.tc",
+                "def f<T>(T(N) x) -> (y) { y(i) = x(i) }\n"
+                "def g<T, U>(T(N) x, U(N) z) -> (y) { y(i) = float(x(i)) + float(z(i)) }\n"
+                "def h<V>(V(N) x) -> (y) { y(i) = x(i) }\n");
+  const std::string checked = good({"check", "two.tc", "--types=T=int8,g.T=int16,U=float64"});
+  EXPECT_EQ(checked.find("def f<int8>("), 0u) << checked;
+  EXPECT_NE(checked.find("def g<int16,float64>("), std::string::npos) << checked;
+  EXPECT_NE(checked.find("instances of h<V> without errors: h<float32>, "), std::string::npos) << checked;
+  EXPECT_EQ(
+      good({"run", "two.tc", "--entry=f", "--types=T=int8,U=float64", "--sizes=N=2", "--output_dir="}).find("y  int8"),
+      0u);
+  EXPECT_EQ(good({"emit", "two.tc", "--entry=g", "--types=f.T=int8,g.T=int16,g.U=float64", "--stage=ast"})
+                .find("definition g<int16,float64>"),
+            0u);
+  EXPECT_EQ(error({"check", "two.tc", "--types=g.T=int8"}),
+            "error: nothing decides the type variable 'U' of 'g': no tensor of that type is given (z)\n");
+  EXPECT_EQ(error({"check", "two.tc", "--types=W=int8"}), "error: no def has a type variable 'W'\n");
+  EXPECT_EQ(error({"check", "two.tc", "--types=f.U=int8"}), "error: 'f' has no type variable 'U'; it has 'T'\n");
+  EXPECT_EQ(error({"emit", "two.tc", "--entry=f", "--types=k.T=int8", "--stage=ast"}),
+            "error: there is no def 'k'; there are f, g, h\n");
+  EXPECT_EQ(
+      error({"run", "two.tc", "--entry=f", "--types=U=int8", "--sizes=N=2"}),
+      "error: nothing decides the type variable 'T' of 'f': no tensor of that type is given (x); give the type by "
+      "--types=T=float32\n");
   // A file decides by its type.
   good({"run", "scale.tc", "--types=T=int64", "--sizes=N=3", "--output_dir=out"});
   EXPECT_TRUE(good({"run", "scale.tc", "--inputs=x=out/y.npy", "--output_dir="}).starts_with("y  int64(3)"));
