@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "tc/api/check.h"
-#include "tc/ir/bounds.h"
 #include "tc/ir/expr_text.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/print.h"
+#include "tc/ir/unproved_checks.h"
 #include "tc/lang/format.h"
 #include "tc/support/json.h"
 
@@ -393,7 +393,7 @@ class Describe {
   std::vector<std::string> run_time_checks() const {
     std::vector<std::string> list;
     if (!program_ || program_->open) return list;
-    for (const ir::RunTimeCheck& c : ir::run_time_checks(*program_)) {
+    for (const ir::RunTimeCheck& c : ir::unproved_checks(*program_)) {
       list.push_back(json_object({{"subscript", json_string(ir::to_text(c.subscript))},
                                   {"extent", json_string(ir::to_text(c.extent))},
                                   {"range", range(c.range)}}));

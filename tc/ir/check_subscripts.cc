@@ -6,8 +6,8 @@
 #include <set>
 #include <utility>
 
-#include "tc/ir/bounds.h"
 #include "tc/ir/index_expr.h"
+#include "tc/ir/unproved_checks.h"
 #include "tc/ir/whole_tensor.h"
 #include "tc/support/check.h"
 
@@ -42,10 +42,25 @@ class ClampReads : public hi::IRMutator {
  public:
   explicit ClampReads(const Program& program) : program_(program) {}
 
+  /// From now on only subscripts of a statement that these checks are about.
+  void only(const Statement& statement, const std::vector<RunTimeCheck>& checks) {
+    checks_.clear();
+    for (const RunTimeCheck& check : checks) {
+      if (check.statement == statement.id) checks_.push_back(&check);
+    }
+  }
+
+  bool is_checked(const std::string& tensor, size_t dimension, const Expr& subscript) const {
+    return is_data_dependent(subscript) && std::ranges::any_of(checks_, [&](const RunTimeCheck* check) {
+             return check->tensor == tensor && static_cast<size_t>(check->dimension) == dimension &&
+                    hi::graph_equal(check->subscript, subscript);
+           });
+  }
+
   Expr clamped(const std::string& tensor, size_t dimension, const Expr& subscript) {
     const Expr inside = mutate(subscript);
     const int64_t extent = extent_of(program_, tensor, dimension);
-    if (!is_data_dependent(subscript) || fits_by_type(subscript, extent)) return inside;
+    if (!is_checked(tensor, dimension, subscript) || fits_by_type(subscript, extent)) return inside;
     return hi::Max::make(hi::Min::make(inside, index_constant(extent - 1)), index_constant(0));
   }
 
@@ -63,6 +78,7 @@ class ClampReads : public hi::IRMutator {
   }
 
   const Program& program_;
+  std::vector<const RunTimeCheck*> checks_;
 };
 
 /// Lists the reads of an expression, each with the conditions under which it is evaluated.
@@ -109,53 +125,12 @@ bool has_instances(const Statement& statement) {
   });
 }
 
-/// Whether an expression reads a tensor, or a scalar that is not compiled in, or computes with floats, in which
-/// backends differ in the last bits.
-class FindData : public hi::IRVisitor {
- public:
-  explicit FindData(const Program& program) : program_(program) {}
-  bool in(const Expr& e) {
-    found_ = false;
-    if (e.defined()) e.accept(this);
-    return found_;
-  }
-
- private:
-  using IRVisitor::visit;
-  void visit(const hi::Call* call) override {
-    found_ |= is_tensor_read(program_, call) || call->type.is_float();
-    IRVisitor::visit(call);
-  }
-  void visit(const hi::Cast* cast) override {
-    found_ |= cast->value.type().is_float() || cast->type.is_float();
-    IRVisitor::visit(cast);
-  }
-  void visit(const hi::Variable* op) override { found_ |= program_.find_scalar(op->name) != nullptr; }
-
-  const Program& program_;
-  bool found_ = false;
-};
-
 class SubscriptChecker {
  public:
   explicit SubscriptChecker(Program program) : source_(std::move(program)), clamp_(source_) {}
 
   CheckedProgram run_without_data() {
-    FindData data(source_);
-    std::vector<RunTimeCheck> checks;
-    for (RunTimeCheck& check : run_time_checks(source_)) {
-      if (data.in(check.subscript)) continue;
-      Expr all, own;  // conditions that need no data; of those the ones with no other index than the subscript's
-      const std::set<std::string> known = variables_of(check.subscript);
-      for (const Expr& condition : conjuncts_of(check.guard)) {
-        if (data.in(condition)) continue;
-        all = conjunction(all, condition);
-        if (std::ranges::includes(known, variables_of(condition))) own = conjunction(own, condition);
-      }
-      check.guard = all;
-      if (values_of(check) > kMaxIndexValues) check.guard = own;
-      checks.push_back(std::move(check));
-    }
+    const std::vector<RunTimeCheck> checks = checks_to_try(source_);
     result_.program = source_;
     result_.program.statements.clear();
     result_.program.tensors.clear();
@@ -171,8 +146,9 @@ class SubscriptChecker {
   Result<CheckedProgram> run() {
     result_.program = source_;
     result_.program.statements.clear();
-    const std::vector<RunTimeCheck> checks = run_time_checks(source_);
+    const std::vector<RunTimeCheck> checks = unproved_checks(source_);
     for (const Statement& statement : source_.statements) {
+      clamp_.only(statement, checks);
       if (has_instances(statement)) add_checks(statement, checks);
       add_checked(statement);
     }
@@ -187,23 +163,6 @@ class SubscriptChecker {
   }
 
  private:
-  /// How many values the indices of a check take together; more than kMaxIndexValues: at least so many.
-  int64_t values_of(const RunTimeCheck& check) const {
-    std::set<std::string> names = variables_of(check.subscript);
-    names.merge(variables_of(check.guard));
-    int64_t values = 1;
-    for (const Statement& statement : source_.statements) {
-      if (statement.id != check.statement) continue;
-      for (const Index& index : statement.indices) {
-        const auto begin = constant_value(index.begin), end = constant_value(index.end);
-        if (!names.contains(index.name) || !begin || !end) continue;
-        if (__builtin_mul_overflow(values, *end - *begin, &values)) return kMaxIndexValues + 1;
-        values = std::min(values, kMaxIndexValues + 1);
-      }
-    }
-    return values;
-  }
-
   struct Known {
     Expr value, guard;  ///< no guard: undefined
     int64_t extent;
@@ -275,7 +234,7 @@ class SubscriptChecker {
       const Expr& subscript = s.subscripts[d];
       const int64_t extent = extent_of(source_, s.tensor, d);
       subscripts.push_back(clamp_.clamped(s.tensor, d, subscript));
-      if (!is_data_dependent(subscript) || fits_by_type(subscript, extent)) continue;
+      if (!clamp_.is_checked(s.tensor, d, subscript) || fits_by_type(subscript, extent)) continue;
       if (extent == 0) return;
       const Expr at = clamp_.mutate(subscript);
       inside = conjunction(inside, conjunction(at >= index_constant(0), at < index_constant(extent)));

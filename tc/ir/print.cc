@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "tc/ir/bounds.h"
 #include "tc/ir/expr_text.h"
+#include "tc/ir/unproved_checks.h"
 #include "tc/support/check.h"
 
 namespace tc::ir {
@@ -210,7 +210,7 @@ std::string report(const Program& program) {
     for (const Index& index : s.indices) text += index_text(program, s, index);
   }
   for (const Precondition& p : program.preconditions) text += requirement_line(p);
-  for (const RunTimeCheck& c : run_time_checks(program)) {
+  for (const RunTimeCheck& c : unproved_checks(program)) {
     text += fmt::format("  with --check_bounds: 0 <= {} < {} in {}\n", to_text(c.subscript), to_text(c.extent),
                         program.source->text(c.range));
   }
