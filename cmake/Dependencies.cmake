@@ -10,6 +10,7 @@ find_package(tl-expected REQUIRED)
 find_package(Halide 14 REQUIRED CONFIG COMPONENTS shared)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(ISL REQUIRED IMPORTED_TARGET isl)
+pkg_check_modules(GLOG REQUIRED IMPORTED_TARGET libglog)  # Debian's CMake package asks for libunwind's headers
 
 add_library(tc_isl INTERFACE)
 target_link_libraries(tc_isl INTERFACE PkgConfig::ISL gmp)

@@ -10,8 +10,39 @@
 #include "tc/api/memory_cache.h"
 #include "tc/api/request.h"
 #include "tc/lang/generic_gradient.h"
+#include "tc/support/clock.h"
+#include "tc/support/write_log.h"
 
 namespace tc::api {
+namespace {
+
+using OnWarning = std::function<void(const std::string&)>;
+
+/// Warnings go to the log, and to the caller who asked for them.
+OnWarning logged(OnWarning on_warning) {
+  return [on_warning = std::move(on_warning)](const std::string& sentence) {
+    TC_LOG(kWarning, "{}", sentence);
+    if (on_warning) on_warning(sentence);
+  };
+}
+
+const char* name_of(Backend backend) {
+  return backend == Backend::kCpu ? "cpu" : backend == Backend::kCuda ? "cuda" : "sim";
+}
+
+/// "'matmul' for M=4, K=5, N=6 on cpu", for the log.
+std::string title_of(const compile::Settings& settings, const ir::Program& program) {
+  std::string sizes;
+  if (const auto bindings = ir::bind(program, settings.given)) {
+    for (const auto* values : {&bindings->sizes, &bindings->scalars}) {
+      for (const auto& [name, value] : *values) sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ", ", name, value);
+    }
+  }
+  return fmt::format("'{}'{}{} on {}", program.name, sizes.empty() ? "" : " for ", sizes, name_of(settings.backend));
+}
+
+}  // namespace
+
 // --- creating ---------------------------------------------------------------------------------------------------
 
 Engine::Engine(std::shared_ptr<const Impl> impl, size_t memory_bytes)
@@ -21,11 +52,12 @@ Engine::Engine(std::shared_ptr<const Impl> impl, size_t memory_bytes)
 /// on without it, and nothing is written over it.
 Result<void> Engine::Impl::open_store(const EngineOptions& options) {
   const cache::OpenOptions open{.mode = options.read_only ? cache::Mode::kReadOnly : cache::Mode::kReadWrite,
-                                .on_damage = options.on_warning};
+                                .on_damage = logged(options.on_warning)};
   Result<std::shared_ptr<cache::Cache>> file = cache::Cache::open(options.cache, open);
   if (!file && options.on_warning && cache::is_unreadable(options.cache)) {
-    options.on_warning(fmt::format("{}; nothing is taken from it or added to it; remove it, or name another file",
-                                   file.error().diagnostics().at(0).message));
+    logged(options.on_warning)(
+        fmt::format("{}; nothing is taken from it or added to it; remove it, or name another file",
+                    file.error().diagnostics().at(0).message));
     return {};
   }
   if (!file) return tl::unexpected(file.error());
@@ -39,6 +71,7 @@ Result<void> Engine::Impl::open_store(const EngineOptions& options) {
 
 Result<Engine> Engine::create(std::string_view text, std::string_view name, const EngineOptions& options) {
   return guarded([&]() -> Result<Engine> {
+    const Clock::time_point begin = Clock::now();
     auto impl = std::make_shared<Impl>();
     impl->budget = options.budget;
     if (!options.cache.empty()) TC_TRY_VOID(impl->open_store(options));
@@ -47,6 +80,8 @@ Result<Engine> Engine::create(std::string_view text, std::string_view name, cons
     const Limits limits{options.budget, options.cancel};
     TC_TRY_VOID(compile::run_passes(limits.settings(), impl->front, impl->store ? "parse" : "analyse"));
     TC_TRY_VOID(impl->add_defs(limits));
+    TC_LOG(kDetail, "checked '{}' in {:.1f} ms; its defs: {}", name, us_since(begin) / 1000,
+           fmt::join(impl->entries, ", "));
     return Engine(std::move(impl), options.memory_bytes);
   });
 }
@@ -54,7 +89,7 @@ Result<Engine> Engine::create(std::string_view text, std::string_view name, cons
 Result<Engine> Engine::production(const std::string& cache, const ProductionOptions& options) {
   return guarded([&]() -> Result<Engine> {
     auto impl = std::make_shared<Impl>();
-    TC_TRY(file, cache::Cache::open(cache, {.mode = cache::Mode::kReadOnly, .on_damage = options.on_warning}));
+    TC_TRY(file, cache::Cache::open(cache, {.mode = cache::Mode::kReadOnly, .on_damage = logged(options.on_warning)}));
     impl->production = true;
     impl->on_miss = options.on_miss;
     impl->store.emplace(std::move(file), KernelStore::Policy{.production = true, .on_warning = options.on_warning});
@@ -124,9 +159,11 @@ Result<Specs> Engine::infer(const Request& request) const {
 
 Result<CompiledKernel> Engine::Impl::compile(const compile::Settings& settings, const Def& def,
                                              size_t& code_bytes) const {
+  const Clock::time_point begin = Clock::now();
   TC_TRY(compilation, def.compilation(this->front, settings));
   TC_TRY_VOID(compile::run_passes(settings, compilation));
   ++compiled;
+  TC_LOG(kInfo, "compiled {} in {:.1f} ms", title_of(settings, def.program), us_since(begin) / 1000);
   if (store && settings.backend != Backend::kSimulator) {
     keep_instance(def, compilation);
     store->put(settings, {def.program, def.digest, def.has_run_time_checks, {}}, compilation);
@@ -149,11 +186,14 @@ Result<CompiledKernel> Engine::Impl::make(const Request& request, const Def& def
   TC_TRY(found, store->find(settings, {*program, def.digest, def.has_run_time_checks,
                                        [&] { return def.compilation(front, settings); }}));
   if (found.kernel) {
+    TC_LOG(kDetail, "{}: in the cache {}{}", title_of(settings, *program), store->file()->path(),
+           found.reproved ? ", and proved again" : "");
     ++file_hits;
     if (found.reproved) ++reproved;
     code_bytes = found.kernel->impl_->code_bytes;
     return *found.kernel;
   }
+  TC_LOG(kDetail, "{}: not in the cache {}", title_of(settings, *program), store->file()->path());
   for (const KernelStore::Found::Candidate& candidate : found.to_compile) {
     auto kernel = guarded([&] { return compile(candidate.settings, def, code_bytes); });
     const bool last = &candidate == &found.to_compile.back();
@@ -167,6 +207,8 @@ Result<CompiledKernel> Engine::Impl::make(const Request& request, const Def& def
 /// What the kernel of a request with these options leaves to another one: tensors aligned to their elements only.
 Result<CompiledKernel> Engine::Impl::make_element_aligned(Request request, const Def& def,
                                                           const std::string& options) const {
+  TC_LOG(kInfo, "'{}' runs on tensors that are not aligned to the vectors of its kernel, and gets a second kernel",
+         def.program.name);
   request.element_aligned = true;
   request.cancel = {};
   const bool strict = request.mapping.strict, check_bounds = request.mapping.check_bounds;
@@ -202,6 +244,7 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
     if (!request.cancel.stop_requested()) {
       if (std::optional<CompiledKernel> known = memory_->find(bytes)) {
         ++impl_->memory_hits;
+        TC_LOG(kTrace, "'{}': the engine has the kernel", def->program.name);
         return *known;
       }
     }
@@ -212,6 +255,9 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
       Request checked = request;
       checked.options.check_bounds = checked.mapping.check_bounds = true;
       if (Result<CompiledKernel> other = impl_->make(checked, *def, code_bytes)) kernel = std::move(other);
+    }
+    if (!kernel) {
+      TC_LOG(kDetail, "'{}' has no kernel: {}", def->program.name, kernel.error().diagnostics().at(0).message);
     }
     if (!kernel && impl_->production && impl_->on_miss) return impl_->on_miss(request, kernel.error());
     if (kernel && request.backend != Backend::kCpu && !request.element_aligned) {

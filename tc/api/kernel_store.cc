@@ -10,6 +10,7 @@
 #include "tc/compile/cached.h"
 #include "tc/cpu/target.h"
 #include "tc/support/check.h"
+#include "tc/support/write_log.h"
 
 namespace tc::api {
 namespace {
@@ -22,6 +23,11 @@ constexpr int kTried = 4;
 std::string text_of(const Error& error) { return error.diagnostics().at(0).message; }
 
 }  // namespace
+
+void KernelStore::warn(const std::string& sentence) const {
+  TC_LOG(kWarning, "{}", sentence);
+  if (policy_.on_warning) policy_.on_warning(sentence);
+}
 
 /// One look-up.
 struct KernelStore::Search {
@@ -157,6 +163,9 @@ Result<std::optional<CompiledKernel>> KernelStore::find_options(const Search& se
 Result<std::optional<CompiledKernel>> KernelStore::take(const Search& search, const cache::Key& key,
                                                         bool& reproved) const {
   TC_TRY(entry, file_->find(key));
+  TC_LOG(kTrace, "the cache {} {} a kernel of '{}' for {} on {}, {}, made by {} with options '{}'", file_->path(),
+         entry ? "has" : "lacks", search.def.program.name, cache::instance_text(key.problem), key.problem.target,
+         key.machine, key.compiler, key.options);
   if (!entry) return std::nullopt;
   const bool own = entry->certificate.origin == cache::Certificate::Origin::kCompiler;
   const bool prove_it = policy_.reprove == Reprove::kAlways ||

@@ -53,9 +53,7 @@ class KernelStore {
   void put(const compile::Settings& settings, const Def& def, const compile::Compilation& compilation) const;
 
   const std::shared_ptr<cache::Cache>& file() const { return file_; }
-  void warn(const std::string& sentence) const {
-    if (policy_.on_warning) policy_.on_warning(sentence);
-  }
+  void warn(const std::string& sentence) const;
 
  private:
   struct Search;

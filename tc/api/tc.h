@@ -31,6 +31,7 @@
 #include "tc/options/mapping.h"
 #include "tc/options/options.h"
 #include "tc/support/error.h"
+#include "tc/support/log.h"
 
 namespace tc::ir {
 struct Program;

@@ -152,6 +152,22 @@ const char* tc_last_error(void) { return last_error().c_str(); }
 
 const char* tc_version(void) { return api::version(); }
 
+void tc_set_log(tc_log_callback callback, tc_log_level most, void* user) {
+  call([&]() -> Result<void> {
+    if (!callback || most < TC_LOG_WARNING) {
+      tc::set_log({});
+      return {};
+    }
+    const auto limit = static_cast<tc::LogLevel>(std::min(most, TC_LOG_TRACE));
+    tc::set_log(
+        [callback, user](const tc::LogMessage& message) {
+          callback(static_cast<tc_log_level>(message.level), std::string(message.text).c_str(), user);
+        },
+        limit);
+    return {};
+  });
+}
+
 tc_status tc_engine_create(const char* text, const char* name, tc_engine** engine) {
   return make_engine(engine, [&]() -> Result<api::Engine> {
     TC_TRY_VOID(need(text, "the text"));

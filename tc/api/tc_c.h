@@ -52,6 +52,21 @@ const char* tc_last_error(void);
 /* "0.1.0" */
 const char* tc_version(void);
 
+/* What a message of the log is about; each level has those above it too. */
+typedef enum {
+  TC_LOG_NONE = 0,
+  TC_LOG_WARNING = 1, /* something works, but not as it should */
+  TC_LOG_INFO = 2,    /* a line for each kernel that is compiled */
+  TC_LOG_DETAIL = 3,  /* where a kernel comes from, each pass with its time */
+  TC_LOG_TRACE = 4    /* each look-up */
+} tc_log_level;
+/* Called with a message, which ends with the call, from any thread, several at a time, in the middle of the library's
+ * work: it should return soon, and calls nothing of this library. A C++ callback lets no exception out. */
+typedef void (*tc_log_callback)(tc_log_level level, const char* text, void* user);
+/* Gives the log's messages up to a level to a callback, with `user`; NULL ends the log. A process starts without one.
+ * Another thread may still be in the callback before when this returns. */
+void tc_set_log(tc_log_callback callback, tc_log_level most, void* user);
+
 /* Reads and checks a text. `name` (may be NULL) stands for it in messages. */
 tc_status tc_engine_create(const char* text, const char* name, tc_engine** engine);
 /* The same with a cache's file, made if it does not exist: it is asked before anything is compiled, gets what has been

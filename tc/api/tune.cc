@@ -21,6 +21,7 @@
 #include "tc/ir/canonical.h"
 #include "tc/support/check.h"
 #include "tc/support/result.h"
+#include "tc/support/write_log.h"
 #include "tc/tune/tuner.h"
 #include "tc/tune/worker_pool.h"
 
@@ -344,7 +345,14 @@ Result<tune::Tuned> tune_guarded(const TuneProgram& program, std::span<const Ten
                         }};
   tune::WorkerPool pool(config.worker.empty() ? default_worker() : config.worker);
   tune::Executor& executor = config.executor ? *config.executor : pool;
+  const std::string& def = setup.compilation.program->name;
+  TC_LOG(kInfo, "search for options of '{}' begins: up to {} candidates, {} of them measured before", def,
+         1 + config.generations * config.population, known.size());
   TC_TRY(tuned, tune::tune(task, tuner_options(config, program.request), executor));
+  TC_LOG(kInfo,
+         "search for options of '{}' ends: {} candidates, the best {:.3f} us, {:.2f} times as fast as by default", def,
+         tuned.history.size(), tuned.best_us, tuned.speedup);
+  if (!tuned.noise.empty()) TC_LOG(kWarning, "the machine was too noisy for the search: {}", tuned.noise);
   for (const Record& record : tuned.history) {
     if (record.corrected) keep(memory.add(record));
   }

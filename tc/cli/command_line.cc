@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tc/cli/commands.h"
+#include "tc/cli/log.h"
 #include "tc/support/check.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
@@ -47,12 +48,14 @@ Flag take_apart(const std::string& word) {
 }
 
 bool has_flag(const Command& command, const std::string& name) {
-  return std::ranges::find(command.flags, name) != command.flags.end();
+  return std::ranges::find(command.flags, name) != command.flags.end() ||
+         std::ranges::find(log_flags(), name) != log_flags().end();
 }
 
 tl::unexpected<Error> unknown_flag(const Command& command, const Flag& flag) {
   std::vector<std::string> known = command.flags;
   known.emplace_back("help");
+  for (const std::string& name : log_flags()) known.push_back(name);
   const std::string meant = nearest(flag.name, known);
   if (!meant.empty()) {
     return fail("'tensorc {}' has no flag '{}'; did you mean '--{}'?", command.name, flag.spelling, meant);
@@ -96,6 +99,8 @@ Result<void> check_files(const Command& command, const std::vector<std::string>&
   return fail("'tensorc {}' needs {} arguments: tensorc {}", command.name, command.files, command.synopsis);
 }
 
+constexpr size_t kWidth = 100;  // of help
+
 /// Breaks a text into lines of at most `width`, each behind `indent` spaces.
 std::string wrap(const std::string& text, size_t indent, size_t width) {
   std::string out;
@@ -114,6 +119,12 @@ std::string wrap(const std::string& text, size_t indent, size_t width) {
   }
   end_line();
   return out;
+}
+
+std::string help_of_flag(const std::string& name, const std::string& text) {
+  const gflags::CommandLineFlagInfo info = flag_info(name);
+  return (info.type == "bool" ? fmt::format("  --{}\n", name) : fmt::format("  --{}={}\n", name, info.default_value)) +
+         wrap(text.empty() ? info.description : text, 6, kWidth);
 }
 
 }  // namespace
@@ -153,15 +164,9 @@ std::vector<std::string> words_of(const std::string& list) {
 }
 
 std::string help_of(const Command& command) {
-  constexpr size_t kWidth = 100;
   std::string text = fmt::format("usage: tensorc {}\n\n{}", command.synopsis, wrap(command.description, 0, kWidth));
   if (!command.flags.empty()) text += "\nflags:\n";
-  for (const std::string& name : command.flags) {
-    const gflags::CommandLineFlagInfo info = flag_info(name);
-    text += info.type == "bool" ? fmt::format("  --{}\n", name) : fmt::format("  --{}={}\n", name, info.default_value);
-    const std::string own = text_of_flag(command.name, name);
-    text += wrap(own.empty() ? info.description : own, 6, kWidth);
-  }
+  for (const std::string& name : command.flags) text += help_of_flag(name, text_of_flag(command.name, name));
   if (!command.examples.empty()) text += "\nexamples:\n";
   for (const std::string& example : command.examples) text += fmt::format("  {}\n", example);
   return text;
@@ -182,6 +187,18 @@ std::string help_of_group(const std::string& word) {
   return fmt::format("commands:\n{}\n'tensorc {} COMMAND --help' describes one.\n", lines, word);
 }
 
+std::string help_of_logging() {
+  std::string text =
+      "Flags of the log, which every command takes. Without one of them nothing is logged. The log goes to standard\n"
+      "error, unless --log_dir or --nologtostderr is given. Levels: 0 information, 1 warnings, 2 errors.\n\n"
+      "flags:\n";
+  for (const std::string& name : log_flags()) text += help_of_flag(name, text_of_log_flag(name));
+  return text +
+         "\nexamples:\n"
+         "  tensorc run matmul.tc --sizes=M=128,N=64,K=32 --v=1 --output_dir=\n"
+         "  tensorc tune matmul.tc --sizes=M=128,N=64,K=32 --vmodule=tuner=1,worker_pool=1 --log_dir=logs\n";
+}
+
 std::string help_of_tool() {
   std::string text =
       "tensorc compiles Tensor Comprehensions: what every element of a tensor is, in Einstein notation, becomes a\n"
@@ -190,7 +207,8 @@ std::string help_of_tool() {
       "commands:\n";
   for (const Command& command : commands()) text += line_of(command);
   text +=
-      "\n'tensorc COMMAND --help' describes a command. A FILE.tc may be '-': standard input.\n"
+      "\n'tensorc COMMAND --help' describes a command, 'tensorc help logging' the log. A FILE.tc may be '-': standard "
+      "input.\n"
       "Exit code: 0 done; 1 the input or the command line is wrong; 2 a bug in tensorc.\n";
   return text;
 }

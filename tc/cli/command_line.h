@@ -38,6 +38,8 @@ std::vector<std::string> words_of(const std::string& list);
 /// The text of --help.
 std::string help_of(const Command& command);
 std::string help_of_tool();
+/// Of the flags of the log.
+std::string help_of_logging();
 /// Of the commands whose names begin with a word ("cache"); "" if there are none.
 std::string help_of_group(const std::string& word);
 

@@ -7,6 +7,7 @@
 #include "tc/api/tc.h"
 #include "tc/cli/command_line.h"
 #include "tc/cli/files.h"
+#include "tc/cli/log.h"
 #include "tc/support/check.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
@@ -45,6 +46,10 @@ Result<void> run_help(std::span<const std::string> words) {
     print(stdout, help_of_tool());
     return {};
   }
+  if (words[0] == "logging") {
+    print(stdout, help_of_logging());
+    return {};
+  }
   if (const std::string group = help_of_group(words[0]); !group.empty() && words.size() == 1) {
     print(stdout, group);
     return {};
@@ -78,6 +83,7 @@ Result<void> dispatch(const std::vector<std::string>& words) {
     print(stdout, help_of(*command));
     return {};
   }
+  TC_TRY_VOID(start_log());
   return command->run(files);
 }
 

@@ -16,6 +16,7 @@
 #include "tc/cli/files.h"
 #include "tc/cli/flags.h"
 #include "tc/cli/job.h"
+#include "tc/cli/log.h"
 #include "tc/cli/report.h"
 #include "tc/cli/stop_signals.h"
 #include "tc/cli/tune_report.h"
@@ -113,7 +114,9 @@ std::vector<std::string> worker_of_flags() {
   std::vector<std::string> command;
   std::istringstream words(FLAGS_worker);
   for (std::string word; words >> word;) command.push_back(word);
-  if (command.empty()) command = {"/proc/self/exe", "worker"};
+  if (!command.empty()) return command;
+  command = {"/proc/self/exe", "worker"};
+  for (std::string& flag : given_log_flags()) command.push_back(std::move(flag));
   return command;
 }
 

@@ -26,6 +26,7 @@
 #include "tc/support/check.h"
 #include "tc/support/identifier.h"
 #include "tc/support/nearest.h"
+#include "tc/support/write_log.h"
 
 namespace tc::compile {
 namespace {
@@ -234,6 +235,12 @@ Result<std::string> dump_load(const Settings&, const Compilation& c) {
 
 // --- running them -----------------------------------------------------------------------------------------------
 
+/// The def that a compilation is about, or the text's name before there is one.
+std::string_view subject_of(const Settings& settings, const Compilation& c) {
+  if (c.program) return c.program->name;
+  return settings.entry.empty() && c.source ? std::string_view(c.source->name()) : std::string_view(settings.entry);
+}
+
 /// Runs one pass. Whatever it throws, but for a lack of memory, is a fault of ours, and says in which pass.
 Result<void> run_pass(const Pass& pass, const Settings& settings, Compilation& compilation) {
   try {
@@ -311,10 +318,13 @@ Result<void> run_passes(const Settings& settings, Compilation& compilation, std:
     if (begin > compilation.deadline) return tl::unexpected(too_long(settings, "before", pass.name));
     Result<void> done = run_pass(pass, settings, compilation);
     compilation.spent += Clock::now() - begin;
+    const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
     if (!done) {
+      TC_LOG(kDetail, "{}: pass {} fails after {:.2f} ms: {}", subject_of(settings, compilation), pass.name, ms,
+             done.error().diagnostics().at(0).message);
       return tl::unexpected(compilation.file ? lang::in_instance(done.error(), *compilation.file) : done.error());
     }
-    const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
+    TC_LOG(kDetail, "{}: pass {} took {:.2f} ms", subject_of(settings, compilation), pass.name, ms);
     compilation.times.push_back({pass.name, ms});
     ++compilation.done;
   }

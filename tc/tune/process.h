@@ -23,6 +23,8 @@ class Process {
   }
   ~Process();
 
+  pid_t pid() const { return pid_; }
+
   // Of the parent's side; none blocks.
   int in() const { return in_; }    ///< what is written here is its standard input
   int out() const { return out_; }  ///< its standard output

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "tc/support/result.h"
+#include "tc/support/write_log.h"
 #include "tc/tune/messages.h"
 
 namespace tc::tune {
@@ -30,6 +31,12 @@ constexpr int kComparisons = 10;
 bool agree(double a_us, double b_us) { return a_us <= kMostDrift * b_us && b_us <= kMostDrift * a_us; }
 
 double seconds_since(Clock::time_point begin) { return std::chrono::duration<double>(Clock::now() - begin).count(); }
+
+std::string on_one_line(std::string options) {
+  while (options.ends_with('\n')) options.pop_back();
+  std::ranges::replace(options, '\n', ' ');
+  return options.empty() ? "the compiler's own" : options;
+}
 
 /// A candidate on its way.
 struct Flight {
@@ -111,9 +118,11 @@ class Tuner {
     const auto is_new = [&](const Candidate& candidate) {
       const Result<std::string> text = text_of(space_, candidate);
       if (over() || !text || !texts_.insert(*text).second) return false;
-      const bool is_feasible = !task_.infeasible || task_.infeasible(*text).empty();
-      if (!is_feasible) ++progress_.rejected;
-      return is_feasible;
+      const std::string reason = task_.infeasible ? task_.infeasible(*text) : "";
+      if (reason.empty()) return true;
+      ++progress_.rejected;
+      TC_LOG(kTrace, "candidate turned down before it is compiled: {}; its options: {}", reason, on_one_line(*text));
+      return false;
     };
     const auto wanted = static_cast<size_t>(options_.population);
     if (g == 1) {
@@ -291,12 +300,21 @@ class Tuner {
     }
     if (record.outcome != Outcome::kDone) ++progress_.failed[record.outcome];
     ++progress_.done;
+    log(record);
     result_.history.push_back(record);
     result_.best = incumbent_.options;
     result_.best_us = incumbent_.us;
     result_.best_cold_us = incumbent_.cold_us;
     report();
     return {};
+  }
+
+  void log(const Record& record) const {
+    const std::string time = record.us > 0 ? fmt::format(" in {:.3f} us", record.us) : "";
+    const std::string why = record.message.empty() ? "" : ": " + record.message;
+    TC_LOG(kDetail, "candidate {} of {}: {}{}{}{}; its options: {}", progress_.done, progress_.planned,
+           name_of(record.outcome), time, why, record.remembered ? ", as an earlier search found" : "",
+           on_one_line(record.options));
   }
 
   void report() {

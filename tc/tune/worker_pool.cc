@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "tc/support/result.h"
+#include "tc/support/write_log.h"
 #include "tc/tune/serve.h"
 
 namespace tc::tune {
@@ -84,6 +85,15 @@ void WorkerPool::write_to(Worker& worker) {
   }
 }
 
+/// Gives the lines that a worker writes to standard error to the log: its own log, for one.
+void WorkerPool::log_lines(Worker& worker, std::string_view piece) {
+  if (!is_logged(LogLevel::kDetail)) return;
+  worker.line += piece;
+  for (size_t end; (end = worker.line.find('\n')) != std::string::npos; worker.line.erase(0, end + 1)) {
+    TC_LOG(kDetail, "worker {}: {}", worker.process.pid(), std::string_view(worker.line).substr(0, end));
+  }
+}
+
 /// Reads what is there; false at the end of its standard output.
 bool WorkerPool::read_from(Worker& worker) {
   char piece[1 << 16];
@@ -91,6 +101,7 @@ bool WorkerPool::read_from(Worker& worker) {
     const ssize_t n = ::read(worker.process.err(), piece, sizeof piece);
     if (n <= 0) break;
     worker.errors.append(piece, static_cast<size_t>(n));
+    log_lines(worker, {piece, static_cast<size_t>(n)});
     if (worker.errors.size() > kErrorsKept) worker.errors.erase(0, worker.errors.size() - kErrorsKept);
   }
   while (true) {

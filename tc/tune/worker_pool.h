@@ -39,6 +39,7 @@ class WorkerPool : public Executor {
     std::string to_write{};
     FrameReader reader{};
     std::string errors{};  ///< the end of its standard error
+    std::string line{};    ///< of that, what the log does not have yet
   };
 
   Result<Worker*> start_worker(int device);
@@ -46,6 +47,7 @@ class WorkerPool : public Executor {
   Result<void> attend(Worker& worker, std::vector<Done>& done);
   void write_to(Worker& worker);
   bool read_from(Worker& worker);
+  void log_lines(Worker& worker, std::string_view piece);
   Result<bool> read_frames(Worker& worker, std::vector<Done>& done);
   Result<void> lose(Worker& worker, Loss loss, const std::string& what, std::vector<Done>& done);
 

@@ -121,6 +121,13 @@ def flags_of(command):
     return {name: value for name, value in found} if done.returncode == 0 and "usage:" in done.stdout else None
 
 
+@functools.cache
+def flags_of_log():
+    """The flags that every command takes."""
+    done = subprocess.run([TOOL, "help", "logging"], capture_output=True, text=True, check=True)
+    return set(re.findall(r"^  --(\w+)", done.stdout, re.M))
+
+
 def check_tool_words(block, words):
     """That a line 'tensorc COMMAND ...' has a known command and known flags."""
     command = words[0]
@@ -134,7 +141,7 @@ def check_tool_words(block, words):
     for word in rest:
         if word.startswith("--") and word != "--help" and flags is not None:
             name = word[2:].split("=")[0]
-            known = name in flags or name.removeprefix("no") in flags
+            known = {name, name.removeprefix("no")} & (flags.keys() | flags_of_log())
             assert known, f"{block.name}: '{command}' has no flag --{name}"
 
 
@@ -297,7 +304,7 @@ def test_named_files_exist(page):
 @by_page
 def test_named_flags_exist(page):
     """`--flag` in a page is a flag of the tool, or of a script that the sentence names."""
-    known = {"help", "version"}
+    known = {"help", "version"} | flags_of_log()
     for command in COMMANDS():
         known |= set(flags_of(command) or ())
     if page.name == "editors.md":  # the language server has flags of its own

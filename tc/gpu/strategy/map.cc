@@ -24,6 +24,7 @@
 #include "tc/poly/restricted.h"
 #include "tc/poly/schedule.h"
 #include "tc/support/identifier.h"
+#include "tc/support/write_log.h"
 #include "tc/tile/promise.h"
 #include "tc/tile/shared_divisors.h"
 
@@ -43,6 +44,23 @@ std::map<std::string, int> launch_of_statements(const std::vector<Kernel>& kerne
     }
   }
   return result;
+}
+
+/// For the log.
+const char* text_of(Recipe recipe) {
+  switch (recipe) {
+    case Recipe::kContraction:
+      return "a contraction";
+    case Recipe::kElements:
+      return "a thread for each element";
+    case Recipe::kRows:
+      return "threads together on each row";
+    case Recipe::kScatter:
+      return "atomic updates where data say";
+    case Recipe::kClassic:
+      return "the classic mapping";
+  }
+  return "";
 }
 
 /// What has been mapped so far, and which launches go backwards.
@@ -130,8 +148,12 @@ Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const op
     for (const poly::Scop& one : launches) {
       Mapping& mapping = done.mapping;
       const std::string name = kernel_name(scheduled, mapping.kernels.size());
+      const size_t told = reasons.size();
       std::optional<Launch> launch = by_recipe(one, options, device, name, done, reasons);
-      if (!launch) launch = classic(one, options, device, name);
+      if (!launch) {
+        for (size_t r = told; r < reasons.size(); ++r) TC_LOG(kDetail, "kernel {}: no recipe: {}", name, reasons[r]);
+        launch = classic(one, options, device, name);
+      }
       if (launch->backwards) done.backwards.insert(mapping.kernels.size());
       mapping.program.kernels.push_back(std::move(launch->code));
       mapping.kernels.push_back(std::move(launch->kernel));
@@ -259,6 +281,10 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
   TC_TRY_VOID(check_followed(options, mapping.kernels, cut.reasons));
   TC_TRY(updated, update_by_atomics(std::move(mapping), scop, options, others, device));
   mapping = std::move(updated);
+  for (size_t k = 0; k < mapping.kernels.size(); ++k) {
+    TC_LOG(kDetail, "kernel {}: {}, {:.2f} us by estimate", mapping.program.kernels[k].name,
+           text_of(mapping.kernels[k].recipe), mapping.estimates[k].us);
+  }
   mapping.edges = edges_between(scop, mapping.kernels);
   mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
   if (element_aligned) mapping.program = element_moves(std::move(mapping.program));
