@@ -8,6 +8,7 @@
 #include "errors.h"
 #include "gil.h"
 #include "interrupt.h"
+#include "log.h"
 #include "request.h"
 
 namespace nb = nanobind;
@@ -167,6 +168,7 @@ nb::object Compiled::run(const Arguments& arguments) {
       done = kernel->wait(stream);
     }
   }
+  pass_on_log();
   value_of(std::move(done));
   for (size_t r = 0; r < num_results; ++r) {
     if (!arguments.outputs[r].empty()) note_written(arguments.outputs[r]);

@@ -10,9 +10,9 @@
 #include <thread>
 #include <vector>
 
-#include "warnings.h"
-
 #include "gil.h"
+#include "log.h"
+#include "warnings.h"
 
 namespace nb = nanobind;
 
@@ -73,10 +73,12 @@ class Running {
 
 void run_interruptibly(std::stop_source stop, const std::function<void()>& work,
                        const std::function<void()>& meanwhile) {
+  const LogFollowed log;
   Running running(work);
   try {
     while (!running.ends_within(kBetweenLooks)) {
       look_for_signals();
+      pass_on_log();
       if (meanwhile) meanwhile();
     }
     if (meanwhile) meanwhile();

@@ -14,6 +14,7 @@
 #include "gil.h"
 #include "interrupt.h"
 #include "jax.h"
+#include "log.h"
 #include "options.h"
 #include "request.h"
 #include "schedule.h"
@@ -170,6 +171,7 @@ void bind_signature(nb::module_& module) {
 
 /// What `make` makes; its warnings are given behind it.
 api::Engine made_by(const std::function<Result<api::Engine>()>& make) {
+  const LogFollowed log;
   std::vector<std::string> warnings;
   Result<api::Engine> engine = [&] {
     const KeptWarnings kept(warnings);
@@ -213,9 +215,14 @@ void bind_engine(nb::module_& module) {
       .def("entries", &api::Engine::entries)
       .def("signature",
            [](const api::Engine& self, const std::string& entry) { return value_of(self.signature(entry)); })
-      .def("gradient", [](const api::Engine& self, const std::string& entry) { return value_of(self.gradient(entry)); })
+      .def("gradient",
+           [](const api::Engine& self, const std::string& entry) {
+             const LogFollowed log;
+             return value_of(self.gradient(entry));
+           })
       .def("infer",
            [](const api::Engine& self, nb::dict request) {
+             const LogFollowed log;
              api::Specs specs = value_of(self.infer(request_of(request)));
              return std::make_pair(std::move(specs.inputs), std::move(specs.outputs));
            })
