@@ -11,6 +11,7 @@
 #include "tc/api/request.h"
 #include "tc/lang/generic_gradient.h"
 #include "tc/support/clock.h"
+#include "tc/support/profiled_range.h"
 #include "tc/support/write_log.h"
 
 namespace tc::api {
@@ -159,6 +160,7 @@ Result<Specs> Engine::infer(const Request& request) const {
 
 Result<CompiledKernel> Engine::Impl::compile(const compile::Settings& settings, const Def& def,
                                              size_t& code_bytes) const {
+  const ProfiledRange range([&] { return def.program.name + ": compile"; });
   const Clock::time_point begin = Clock::now();
   TC_TRY(compilation, def.compilation(this->front, settings));
   TC_TRY_VOID(compile::run_passes(settings, compilation));

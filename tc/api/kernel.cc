@@ -12,6 +12,7 @@
 #include "tc/compile/cached.h"
 #include "tc/cpu/runtime.h"
 #include "tc/support/check.h"
+#include "tc/support/profiled_range.h"
 #include "tc/support/result.h"
 
 namespace tc::api {
@@ -113,6 +114,7 @@ CompiledKernel::Impl::Impl(const compile::Settings& settings, const ir::Program&
 
 Result<void> CompiledKernel::Impl::run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
                                        std::span<const Scalar> scalars, void* stream) const {
+  const ProfiledRange range(signature.entry.c_str());
   if (stream && plan.device.device_type != kDLCUDA) return fail("a stream is given; the kernel runs on the CPU");
   CallFrame frame;
   if (auto prepared = prepare_call(plan, inputs, outputs, scalars, frame); !prepared) return prepared;

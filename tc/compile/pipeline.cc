@@ -26,6 +26,7 @@
 #include "tc/support/check.h"
 #include "tc/support/identifier.h"
 #include "tc/support/nearest.h"
+#include "tc/support/profiled_range.h"
 #include "tc/support/write_log.h"
 
 namespace tc::compile {
@@ -316,6 +317,7 @@ Result<void> run_passes(const Settings& settings, Compilation& compilation, std:
     const Clock::time_point begin = Clock::now();
     const Pass& pass = all[compilation.done];
     if (begin > compilation.deadline) return tl::unexpected(too_long(settings, "before", pass.name));
+    const ProfiledRange range([&] { return fmt::format("{}: {}", subject_of(settings, compilation), pass.name); });
     Result<void> done = run_pass(pass, settings, compilation);
     compilation.spent += Clock::now() - begin;
     const double ms = std::chrono::duration<double, std::milli>(Clock::now() - begin).count();

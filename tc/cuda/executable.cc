@@ -4,6 +4,7 @@
 #include <array>
 
 #include "tc/cuda/streams.h"
+#include "tc/support/profiled_range.h"
 
 namespace tc::cuda {
 namespace {
@@ -176,6 +177,7 @@ Driver::Status Executable::launch_early(const Kernel& kernel, Stream stream, voi
 Result<void> Executable::launch(const Kernel& kernel, bool early, Stream stream, std::span<const Address> tensors,
                                 std::span<const void* const> scalars, const Address* workspace) const {
   const KernelLaunch& launch = *kernel.launch;
+  const ProfiledRange range(launch.symbol.c_str());
   std::array<void*, kMaxArguments> arguments;
   size_t count = 0;
   for (const KernelArgument& argument : launch.arguments) {

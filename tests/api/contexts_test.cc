@@ -1,14 +1,11 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
-#include <cstdlib>
-#include <functional>
 #include <thread>
 
-#include "tc/api/device_tensors.h"
 #include "tc/api/schedule.h"
 #include "tc/api/tc.h"
+#include "tests/api/fake_gpus.h"
 #include "tests/api/tensors.h"
 
 /// Kernels in the contexts of GPUs: with the driver and the NVRTC of tests/common/fake_cuda.c, which run nothing.
@@ -16,25 +13,11 @@ namespace tc::api {
 namespace {
 
 using testing::error_of;
-using testing::floats;
+using testing::expect_with_fake_gpus;
+using testing::run_on_fake_gpu;
 using testing::take;
-using testing::tensor_of;
 
 constexpr const char* kDouble = "def twice(float(N) x) -> (y) { y(i) = 2 * x(i) }";
-
-/// In a process of its own: the driver that one has opened it keeps.
-void expect_with_fake_gpus(const std::function<void(void* driver)>& work) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");
-  EXPECT_EXIT(
-      {
-        ::setenv("TENSORC_NVRTC", TC_FAKE_CUDA, 1);
-        void* driver = ::dlopen(TC_FAKE_CUDA, RTLD_NOW);
-        if (driver) work(driver);
-        std::fflush(nullptr);
-        std::_Exit(driver && !::testing::Test::HasFailure() ? 0 : 1);  // what the driver holds is no leak of ours
-      },
-      ::testing::ExitedWithCode(0), "");
-}
 
 /// Makes a context of the device, and makes it current.
 void* make_context(void* driver, int device) {
@@ -45,18 +28,7 @@ void* make_context(void* driver, int device) {
 }
 
 /// Runs a kernel for 64 numbers on a stream of the context that is current.
-Result<void> run(const CompiledKernel& kernel, int device) {
-  TC_TRY(context, cuda::Context::open(device));
-  cuda::Stream stream = nullptr;
-  TC_TRY_VOID(context->driver().check(context->driver().create_stream(&stream, 0), "making a stream"));
-  DeviceTensors inputs, outputs;
-  const Tensor numbers = tensor_of<float>(floats({64}), std::vector<float>(64, 1));
-  TC_TRY_VOID(inputs.add(context, numbers));
-  TC_TRY_VOID(outputs.add(context, numbers));
-  const std::array<const DLTensor*, 1> from = {&inputs.views[0]};
-  const std::array<DLTensor*, 1> to = {&outputs.views[0]};
-  return kernel.run(from, to, {}, stream);
-}
+Result<void> run(const CompiledKernel& kernel, int device) { return run_on_fake_gpu(kernel, device, {{64}}, {{64}}); }
 
 TEST(Contexts, EachHasKernelsOfItsOwn) {
   expect_with_fake_gpus([](void* driver) {
