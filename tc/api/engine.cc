@@ -33,12 +33,7 @@ const char* name_of(Backend backend) {
 
 /// "'matmul' for M=4, K=5, N=6 on cpu", for the log.
 std::string title_of(const compile::Settings& settings, const ir::Program& program) {
-  std::string sizes;
-  if (const auto bindings = ir::bind(program, settings.given)) {
-    for (const auto* values : {&bindings->sizes, &bindings->scalars}) {
-      for (const auto& [name, value] : *values) sizes += fmt::format("{}{}={}", sizes.empty() ? "" : ", ", name, value);
-    }
-  }
+  const std::string sizes = compile::instance_text(settings, program);
   return fmt::format("'{}'{}{} on {}", program.name, sizes.empty() ? "" : " for ", sizes, name_of(settings.backend));
 }
 

@@ -230,13 +230,15 @@ std::vector<ir::SubscriptCheck> checks_of(const cache::Entry& entry) {
   return checks;
 }
 
-Result<std::unique_ptr<const Runner>> load_cpu(const ir::Program& program, const cache::Entry& entry) {
+Result<std::unique_ptr<const Runner>> load_cpu(const compile::Settings& settings, const ir::Program& program,
+                                               const cache::Entry& entry) {
   std::vector<std::string> arguments;
   for (const cache::Slot& slot : entry.slots) arguments.push_back(name_of(slot, entry, program));
   TC_TRY(loaded, cpu::load_object({.name = entry.cpu.symbol,
                                    .target = entry.cpu.target,
                                    .bytes = entry.cpu.object,
-                                   .arguments = static_cast<int>(arguments.size())}));
+                                   .arguments = static_cast<int>(arguments.size())},
+                                  compile::instance_text(settings, program)));
   return std::make_unique<CpuRunner>(program.name, std::move(arguments), checks_of(entry), std::move(loaded));
 }
 
@@ -276,7 +278,8 @@ bool fit_program(const cache::Entry& entry, const ir::Program& program) {
 Result<std::unique_ptr<const Runner>> load_runner(const compile::Settings& settings, const ir::Program& program,
                                                   const cache::Entry& entry) {
   TC_CHECK(settings.backend != options::Backend::kSimulator, "the simulator's kernels are not kept");
-  return settings.backend == options::Backend::kCpu ? load_cpu(program, entry) : load_cuda(settings, program, entry);
+  return settings.backend == options::Backend::kCpu ? load_cpu(settings, program, entry)
+                                                    : load_cuda(settings, program, entry);
 }
 
 std::unique_ptr<const Runner> make_runner(const compile::Settings& settings, const compile::Compilation& c) {

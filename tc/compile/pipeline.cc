@@ -224,8 +224,8 @@ Result<std::string> dump_object(const Settings& settings, const Compilation& c) 
 
 // --- load: into this process ------------------------------------------------------------------------------------
 
-Result<void> load(const Settings&, Compilation& c) {
-  TC_TRY(loaded, cpu::load_object(*c.object));
+Result<void> load(const Settings& settings, Compilation& c) {
+  TC_TRY(loaded, cpu::load_object(*c.object, instance_text(settings, *c.program)));
   c.loaded = std::move(loaded);
   return {};
 }
@@ -261,6 +261,16 @@ Result<void> run_pass(const Pass& pass, const Settings& settings, Compilation& c
 }
 
 }  // namespace
+
+std::string instance_text(const Settings& settings, const ir::Program& program) {
+  const Result<ir::Bindings> bindings = ir::bind(program, settings.given);
+  if (!bindings) return "";
+  std::string text;
+  for (const auto* values : {&bindings->sizes, &bindings->scalars}) {
+    for (const auto& [name, value] : *values) text += fmt::format("{}{}={}", text.empty() ? "" : ", ", name, value);
+  }
+  return text;
+}
 
 Stop stop_of(const Settings& settings, const Compilation& compilation) {
   return [&settings, &compilation] { return settings.cancel.stop_requested() || Clock::now() > compilation.deadline; };

@@ -85,6 +85,9 @@ struct Compilation {
   std::vector<PassTime> times;                       ///< of those
 };
 
+/// The sizes and compiled-in scalars of the settings, for people: "K=5, M=4, N=6".
+std::string instance_text(const Settings& settings, const ir::Program& program);
+
 /// Whether a compilation is cancelled, or behind its deadline. Holds references to both.
 Stop stop_of(const Settings& settings, const Compilation& compilation);
 

@@ -4,10 +4,12 @@
 #include <llvm/ExecutionEngine/RTDyldMemoryManager.h>
 #include <llvm/ExecutionEngine/RuntimeDyld.h>
 #include <llvm/Object/ObjectFile.h>
+#include <llvm/Object/SymbolSize.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "tc/cpu/codegen.h"
+#include "tc/cpu/perf_map.h"
 #include "tc/cpu/runtime.h"
 #include "tc/cpu/target.h"
 #include "tc/support/check.h"
@@ -95,6 +97,34 @@ class RuntimeSymbols : public llvm::LegacyJITSymbolResolver {
   llvm::JITSymbol findSymbolInLogicalDylib(const std::string&) override { return nullptr; }
 };
 
+/// "tc_mlp.loop0" as "tensorc: mlp.loop0 [M=4, K=5]".
+std::string profiled_name(llvm::StringRef symbol, const std::string& kernel, const std::string& instance) {
+  const bool is_entry = symbol.consume_front("tc_kernel_");
+  if (symbol.startswith(kernel)) symbol.consume_front("tc_");
+  return "tensorc: " + symbol.str() + (is_entry ? ".entry" : "") + (instance.empty() ? "" : " [" + instance + "]");
+}
+
+/// An object's functions, where they were loaded.
+std::vector<NamedCode> named_code(const llvm::object::ObjectFile& file,
+                                  const llvm::RuntimeDyld::LoadedObjectInfo& loaded, const std::string& kernel,
+                                  const std::string& instance) {
+  std::vector<NamedCode> code;
+  for (const auto& [symbol, bytes] : llvm::object::computeSymbolSizes(file)) {
+    auto type = symbol.getType();
+    auto name = symbol.getName();
+    auto address = symbol.getAddress();
+    auto section = symbol.getSection();
+    const bool is_known = type && name && address && section;
+    if (is_known && *type == llvm::object::SymbolRef::ST_Function && bytes > 0 && *section != file.section_end()) {
+      const uint64_t begin = loaded.getSectionLoadAddress(**section) + *address - (*section)->getAddress();
+      code.push_back({begin, bytes, profiled_name(*name, kernel, instance)});
+    }
+    llvm::consumeError(type.takeError()), llvm::consumeError(name.takeError());
+    llvm::consumeError(address.takeError()), llvm::consumeError(section.takeError());
+  }
+  return code;
+}
+
 }  // namespace
 
 struct Loaded::Image {
@@ -104,7 +134,7 @@ struct Loaded::Image {
 Loaded::Loaded(std::unique_ptr<Image> image, int (*entry)(void* const*)) : image_(std::move(image)), entry_(entry) {}
 Loaded::~Loaded() = default;
 
-Result<std::shared_ptr<const Loaded>> load_object(const Object& object) {
+Result<std::shared_ptr<const Loaded>> load_object(const Object& object, const std::string& instance) {
   TC_TRY(target, parse_target(object.target));
   if (!host_can_run(target)) {
     return fail("kernel '{}' was compiled for {}, which this processor cannot run", object.name, object.target);
@@ -120,7 +150,7 @@ Result<std::shared_ptr<const Loaded>> load_object(const Object& object) {
   auto image = std::make_unique<Loaded::Image>();
   RuntimeSymbols symbols;
   llvm::RuntimeDyld linker(image->mapping, symbols);
-  linker.loadObject(**file);
+  const auto loaded = linker.loadObject(**file);
   linker.resolveRelocations();
   if (!symbols.missing.empty()) return broken(fmt::format("this version has no function '{}'", symbols.missing[0]));
   if (linker.hasError()) return broken(linker.getErrorString().str());
@@ -128,6 +158,7 @@ Result<std::shared_ptr<const Loaded>> load_object(const Object& object) {
   if (image->mapping.finalizeMemory(&error)) return broken(error);
   llvm::JITEvaluatedSymbol entry = linker.getSymbol(entry_symbol(object.name));
   if (!entry) return broken("it has no entry");
+  if (loaded && wants_perf_map()) add_to_perf_map(named_code(**file, *loaded, object.name, instance));
   auto* function = reinterpret_cast<int (*)(void* const*)>(entry.getAddress());
   return std::shared_ptr<const Loaded>(new Loaded(std::move(image), function));
 }

@@ -21,7 +21,7 @@ class Loaded {
   Loaded& operator=(const Loaded&) = delete;
 
  private:
-  friend Result<std::shared_ptr<const Loaded>> load_object(const Object& object);
+  friend Result<std::shared_ptr<const Loaded>> load_object(const Object& object, const std::string& instance);
   struct Image;
   Loaded(std::unique_ptr<Image> image, int (*entry)(void* const*));
 
@@ -29,8 +29,9 @@ class Loaded {
   int (*entry_)(void* const*);
 };
 
-/// Links an object's code against the runtime. Errors: bytes that are not such an object, a symbol that this
+/// Links an object's code against the runtime. With `instance`, "M=4, K=5", profilers tell kernels of one def apart
+/// (tc/cpu/perf_map.h). Errors: bytes that are not such an object, a symbol that this
 /// version of the library does not have, a target that this processor cannot run.
-Result<std::shared_ptr<const Loaded>> load_object(const Object& object);
+Result<std::shared_ptr<const Loaded>> load_object(const Object& object, const std::string& instance = {});
 
 }  // namespace tc::cpu
