@@ -21,6 +21,11 @@ constexpr std::string_view kLargest =
     "the larger of two values is 'max(a, b)'; over an index it is 'y(m) max=! A(m,k)'";
 constexpr std::string_view kLeast = "the smaller of two values is 'min(a, b)'; over an index it is 'y(m) min=! A(m,k)'";
 constexpr std::string_view kMean = "a mean is a sum, and then a division: y(m) +=! A(m,k), and y(m) = y(m) / A.1";
+constexpr std::string_view kComplex = "there are no complex numbers: the real and the imaginary part are two tensors";
+constexpr std::string_view kPlace =
+    "the place of the largest is two statements: m max=! x(i), and at min=! x(i) == m ? i : N where i in 0:N";
+constexpr std::string_view kPlaceOfLeast =
+    "the place of the least is two statements: m min=! x(i), and at min=! x(i) == m ? i : N where i in 0:N";
 constexpr std::string_view kExtent = "the extent of the first dimension of 'A' is 'A.0'";
 
 constexpr std::array kWords = {
@@ -69,6 +74,12 @@ constexpr std::array kWords = {
     Advice{"long", "did you mean 'int64'?"},
     Advice{"size_t", "did you mean 'uint64'?"},
     Advice{"boolean", "did you mean 'bool'?"},
+    Advice{"unsigned", "did you mean 'uint32'?"},
+    Advice{"e4m3", "did you mean 'float8_e4m3'?"},
+    Advice{"e5m2", "did you mean 'float8_e5m2'?"},
+    Advice{"complex", kComplex},
+    Advice{"complex64", kComplex},
+    Advice{"complex128", kComplex},
 };
 
 constexpr std::array kFunctions = {
@@ -90,6 +101,14 @@ constexpr std::array kFunctions = {
     Advice{"shape", kExtent},
     Advice{"size", kExtent},
     Advice{"range", kRangeAdvice},
+    Advice{"argmax", kPlace},
+    Advice{"argmin", kPlaceOfLeast},
+    Advice{"softmax", "a softmax is four statements: examples/softmax.tc has them"},
+    Advice{"gelu", "GELU is 0.5 * x * (1.0 + erf(x / sqrt(2.0)))"},
+    Advice{"silu", "SiLU is x * sigmoid(x)"},
+    Advice{"swish", "SiLU is x * sigmoid(x)"},
+    Advice{"leaky_relu", kChoice},
+    Advice{"print", "nothing is printed by a def: return what you want to see as a result"},
 };
 
 std::string_view find(std::span<const Advice> list, std::string_view word) {
@@ -104,6 +123,11 @@ std::string_view advice_for_word(std::string_view word) { return find(kWords, wo
 std::string_view advice_for_function(std::string_view name) {
   const std::string_view advice = find(kFunctions, name);
   return advice.empty() ? advice_for_word(name) : advice;
+}
+
+std::string_view advice_for_intrinsic(std::string_view name, size_t arguments) {
+  if (arguments != 1) return {};
+  return name == "max" ? kLargest : name == "min" ? kLeast : std::string_view();
 }
 
 std::string_view advice_for_member(std::string_view object, std::string_view member) {

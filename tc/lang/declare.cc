@@ -58,9 +58,14 @@ class Declarations {
       return false;
     }
     const auto clash = [&](SourceRange where, std::string_view what) {
-      report_
-          .error(name.range, "'{}' is a {} already, so it cannot name a {}", name.text, what, kind)  // C9
-          ->notes.push_back({where, fmt::format("'{}' is declared here", name.text)});
+      Diagnostic* error =
+          report_.error(name.range, "'{}' is a {} already, so it cannot name a {}", name.text, what, kind);  // C9
+      error->notes.push_back({where, fmt::format("'{}' is declared here", name.text)});
+      if (what == "size" && kind == "scalar") {
+        error->notes.push_back({std::nullopt, fmt::format("leave the parameter out: a call gives '{}' by the shapes of "
+                                                          "its tensors, or by name, as in {}=8",
+                                                          name.text, name.text)});
+      }
       return false;
     };
     if (auto at = scope_.scalars.find(name.text); at != scope_.scalars.end()) {

@@ -1,6 +1,7 @@
 #include "tc/lang/parser.h"
 
 #include <algorithm>
+#include <array>
 
 #include "tc/lang/advice.h"
 #include "tc/lang/lexer.h"
@@ -9,6 +10,7 @@
 #include "tc/lang/precedence.h"
 #include "tc/lang/words.h"
 #include "tc/support/check.h"
+#include "tc/support/nearest.h"
 
 namespace tc::lang {
 namespace {
@@ -67,6 +69,12 @@ class Parser {
   uint32_t last_end() const { return next_ == 0 ? 0 : tokens_[next_ - 1].range.end; }
   SourceRange since(uint32_t begin) const { return {begin, std::max(begin, last_end())}; }
 
+  static std::vector<std::string> type_names() {
+    std::vector<std::string> names = {"float", "double", "half", "int", "uint"};
+    for (int i = 0; i < kScalarTypes; ++i) names.emplace_back(name_of(static_cast<ScalarType>(i)));
+    return names;
+  }
+
   // Errors.
   std::string describe(const Token& token) const {
     if (token.kind == TokenKind::kEnd) return "the end of the file";
@@ -93,9 +101,9 @@ class Parser {
     }
     return {};
   }
-  bool expect(TokenKind kind, std::string_view what) {
+  bool expect(TokenKind kind, std::string_view what, std::string_view advice = {}) {
     if (accept(kind)) return true;
-    expected(what);
+    expected(what, advice);
     return false;
   }
   /// Gives up on the whole rest of the text, because a limit is passed.
@@ -238,7 +246,8 @@ class Parser {
       } while (accept(TokenKind::kComma));
     }
     if (!expect(TokenKind::kClose, "',' or ')' after a parameter")) return std::nullopt;
-    if (!expect(TokenKind::kArrow, "'->'") || !expect(TokenKind::kOpen, "'('")) return std::nullopt;
+    if (!expect(TokenKind::kArrow, "'->'", kDefAdvice)) return std::nullopt;
+    if (!expect(TokenKind::kOpen, "'('", kDefAdvice)) return std::nullopt;
     do {
       auto result = parse_result();
       if (!result) return std::nullopt;
@@ -304,7 +313,11 @@ class Parser {
   std::optional<Parameter> parse_parameter() {
     Parameter parameter;
     const uint32_t start = begin();
-    if (!at_type()) return expected("a parameter's type", kTypesAdvice);
+    if (!at_type()) {
+      const std::string near = at(TokenKind::kName) ? nearest(text(token()), type_names()) : "";
+      return expected("a parameter's type",
+                      near.empty() ? std::string(kTypesAdvice) : fmt::format("did you mean '{}'?", near));
+    }
     TypeUse type = parse_type();
     parameter.type = type.type;
     parameter.type_variable = std::move(type.variable);
@@ -370,7 +383,14 @@ class Parser {
   bool parse_assignment(Statement& statement) {
     const size_t length = assignment_length(0);
     if (length == 0) {
-      expected(fmt::format("'=', '+=!' or another assignment after '{}'", source_->text(statement.left_range)));
+      const std::string left(source_->text(statement.left_range));
+      const bool subtracts =
+          at_binary(BinaryOp::kSub) && at(TokenKind::kAssign, 1) && token(1).assign == AssignOp::kSet && adjacent(0);
+      const std::string near = nearest(left, std::array{std::string(spelling_of(Keyword::kWhere))});
+      expected(fmt::format("'=', '+=!' or another assignment after '{}'", left),
+               subtracts       ? "to subtract, add the negative: '+= -x'"
+               : !near.empty() ? "did you mean 'where'?"
+                               : "");
       return false;
     }
     const bool min = at_word(Keyword::kMin);
@@ -563,7 +583,7 @@ class Parser {
       return nullptr;
     }
     TypeUse type = parse_type();
-    if (!expect(TokenKind::kOpen, "'(': a type in an expression is a cast")) return nullptr;
+    if (!expect(TokenKind::kOpen, "'(': a type in an expression is a cast", kCastAdvice)) return nullptr;
     ExprPtr operand = parse_expr();
     if (!operand || !expect(TokenKind::kClose, "an operator or ')'")) return nullptr;
     return make(CastTo{type.type, operand, std::move(type.variable)}, start, {&operand});

@@ -260,7 +260,12 @@ class StatementAnalysis {
     std::string note = "a name that is not declared is an index";
     walk(*source_.right, [&](const Expr& expr) {
       const auto* apply = std::get_if<Apply>(&expr.node);
-      if (!apply || scope_.tensors.contains(apply->name.text) || find_intrinsic(apply->name.text)) return;
+      if (!apply || scope_.tensors.contains(apply->name.text)) return;
+      if (find_intrinsic(apply->name.text)) {
+        const auto advice = advice_for_intrinsic(apply->name.text, apply->arguments.size());
+        if (!advice.empty()) note = advice;
+        return;
+      }
       if (const auto advice = advice_for_function(apply->name.text); !advice.empty()) note = advice;
     });
     // Short names are near to too many: the size of an index 'k' is often 'K'.

@@ -112,7 +112,13 @@ std::nullptr_t Typing::undefined(const Name& name) {
     const std::string_view kind = resolved.kind == NameKind::kScalar ? "scalar"
                                   : resolved.kind == NameKind::kSize ? "size"
                                                                      : "let";
-    report_.error(name.range, "'{}' is a {}, so it has no elements and no dimensions", name.text, kind);  // C9
+    Diagnostic* error =
+        report_.error(name.range, "'{}' is a {}, so it has no elements and no dimensions", name.text, kind);  // C9
+    if (resolved.kind == NameKind::kScalar) {
+      const ScalarType type = scope_.definition.scalars[resolved.id].type;
+      error->notes.push_back({std::nullopt, fmt::format("a tensor's extents stand behind its type: '{}(N) {}'",
+                                                        name_of(type), name.text)});
+    }
     return nullptr;
   }
   if (scope_.defs.contains(name.text)) {
