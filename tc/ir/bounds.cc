@@ -33,6 +33,7 @@ class BoundsProver {
   void check_single_writes(const Statement& statement);
   std::string place_outside(const Statement& statement, const Access& access, int d);
   std::string sufficient_guard(const Statement& statement, const Access& access, int d);
+  std::string sufficient_range(const Statement& statement, const Access& access, int d);
   void check_written_in_full(const Tensor& tensor);
   void add_precondition(const Expr& condition, const std::string& complaint, SourceRange range,
                         const std::string& remedy = {});
@@ -103,6 +104,23 @@ std::string BoundsProver::place_outside(const Statement& statement, const Access
   return to_text(end.defined() ? end : subscript);
 }
 
+/// What a `where` must say so that a write stays in bounds, if that is one index whose range its reads give: "i in
+/// 1:N"; else "".
+std::string BoundsProver::sufficient_range(const Statement& statement, const Access& access, int d) {
+  const Expr& subscript = access.subscripts[d];
+  const Expr& extent = program_.tensor(access.tensor).extents[d];
+  const auto* variable = subscript.as<hi::Variable>();
+  if (!variable || !access.is_write) return "";
+  const auto index = std::ranges::find(statement.indices, variable->name, &Index::name);
+  if (index == statement.indices.end() || index->given) return "";
+  const bool is_below = !prover_.excludes(statement, access.guard, subscript < 0);
+  const bool is_above = !prover_.excludes(statement, access.guard, subscript >= extent);
+  const Expr begin = is_below ? index_constant(0) : index->begin, end = is_above ? extent : index->end;
+  const auto verdict = prover_.decide(begin <= end + 1);
+  if (!verdict || verdict->kind != Verdict::Kind::kProved) return "";
+  return fmt::format("{} in {}:{}", index->name, to_text(begin), to_text(end));
+}
+
 /// R6: what a guard must say so that a read stays in bounds: "i + 1 < N".
 std::string BoundsProver::sufficient_guard(const Statement& statement, const Access& access, int d) {
   const Expr& subscript = access.subscripts[d];
@@ -136,6 +154,9 @@ void BoundsProver::check_subscript(const Statement& statement, const Access& acc
     if (access.guard.defined()) {
       errors_.back().notes.push_back(
           {std::nullopt, fmt::format("add '{}' to its guard", sufficient_guard(statement, access, d))});
+    } else if (const std::string where = sufficient_range(statement, access, d); !where.empty()) {
+      errors_.back().notes.push_back(
+          {std::nullopt, fmt::format("its reads give the range; 'where {}' leaves out what is outside", where)});
     }
     return;
   }

@@ -348,7 +348,8 @@ bool Prover::follows(const Expr& condition) {
   }
 }
 
-/// Products of what is not negative are not negative, nor are quotients by what is positive.
+/// Products of what is not negative are not negative, nor are quotients by what is positive; those of N - 1 are -1 at
+/// the least.
 void Prover::learn_signs() {
   const std::map<std::string, Expr> terms = opaque_;
   for (const auto& [name, e] : terms) {
@@ -357,9 +358,14 @@ void Prover::learn_signs() {
     const auto* quotient = e.as<hi::Div>();
     const bool known = (product && follows(product->a >= 0) && follows(product->b >= 0)) ||
                        (quotient && follows(quotient->a >= 0) && follows(quotient->b >= 1));
-    if (!known) continue;
-    not_negative_.insert(name);
-    context_ = context_->intersect(Builder(*this, {}).holds(e >= 0).params());
+    if (known) {
+      not_negative_.insert(name);
+      context_ = context_->intersect(Builder(*this, {}).holds(e >= 0).params());
+    } else if (quotient && !least_minus_one_.contains(name) && follows(quotient->a >= -1) &&
+               follows(quotient->b >= 1)) {
+      least_minus_one_.insert(name);
+      context_ = context_->intersect(Builder(*this, {}).holds(e >= -1).params());
+    }
   }
 }
 

@@ -139,6 +139,7 @@ class Prover {
   std::optional<isl::set> positive_;            // [p] -> { : } all sizes at least 1
   std::map<std::string, Halide::Expr> opaque_;  // by isl name
   std::set<std::string> not_negative_;          // names in opaque_ that context_ holds at least 0
+  std::set<std::string> least_minus_one_;       // and at least -1
   std::optional<IslWatchdog> watchdog_;
   std::optional<std::stop_callback<Abort>> forward_;
 };

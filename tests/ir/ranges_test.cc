@@ -197,6 +197,13 @@ TEST(Ranges, R7_UnprovedBoundsBecomePreconditions) {
             "B(i) reads outside 'B': it needs N <= M, but N is 5 and M is 4");
 }
 
+/// A quotient of N - 1 by a stride that is at least 1 is at least -1: nothing is asked of a call for that.
+TEST(Ranges, AStrideIsTheOnlyPrecondition) {
+  const Program p = program_from("def f(int s, float(N) x) -> (y) { y(i) = x(s * i) }");
+  ASSERT_EQ(p.preconditions.size(), 1u);
+  EXPECT_EQ(to_text(p.preconditions[0].condition), "1 <= s");
+}
+
 TEST(Ranges, R7_NeverTrueIsACompileError) {
   EXPECT_EQ(error_of("def f(float(N) A) -> (O) { O(i) = A(i + 1) where i in 0:N }"),
             "'A' has extent N in dimension 0, but A(i + 1) reads it at N");
