@@ -58,6 +58,19 @@ def _parts(tokens: list[_Token], depth: int) -> list[list[_Token]]:
 _TYPE = re.compile(r"bool|u?int(8|16|32|64)?|float(8_e4m3|8_e5m2|16|32|64)?|bfloat16|double|half")
 
 
+def _mark_words(body: list[_Token]) -> None:
+    """Gives the words `where` and `in` of clauses a kind of their own: tensors may be called so, too."""
+    following = [*body[1:], _Token("other", "")]
+    for token, after in zip(body, following):
+        if _is(token, "where") and token.depth == 0 and after.kind == "name":
+            token.kind = "where"
+    for at in range(2, len(body)):
+        begins = body[at - 2].kind == "where" or _is(body[at - 2], ",") and body[at - 2].depth == 0
+        is_read = _is(body[at - 1], "exists") and _is(following[at], "(")
+        if _is(body[at], "in") and begins and body[at - 1].kind == "name" and not is_read:
+            body[at].kind = "in"
+
+
 def _left_sides(body: list[_Token], variables: set[str]) -> list[tuple[int, int]]:
     """Of each statement, where it begins and where its tensor's name is."""
     found = []
@@ -67,10 +80,10 @@ def _left_sides(body: list[_Token], variables: set[str]) -> list[tuple[int, int]
         name = at - 1
         if _is(body[name], ")"):
             name = max(i for i in range(name) if _is(body[i], "(") and body[i].depth == 0) - 1
-        before = body[name - 1].text if name else ""
-        if before in ("where", ","):
+        before = body[name - 1] if name else _Token("other", "")
+        if before.kind == "where" or _is(before, ","):
             continue  # a clause `where v = e`
-        has_type = before in variables or _TYPE.fullmatch(before) is not None
+        has_type = before.text in variables or _TYPE.fullmatch(before.text) is not None
         found.append((name - has_type, name))
     return found
 
@@ -125,6 +138,7 @@ def batched(source: str, entry: str, names: Iterable[str]) -> tuple[str, set[str
     body_begin = results_end + 2  # behind the brace
     body = tokens[body_begin:next(i for i in range(body_begin, len(tokens)) if _is(tokens[i], "}"))]
 
+    _mark_words(body)
     variables = {token.text for token in tokens[begin + 2:opened] if token.kind == "name"}
     starts = _left_sides(body, variables)
     ends = [start for start, _ in starts[1:]] + [len(body)]
@@ -150,6 +164,6 @@ def batched(source: str, entry: str, names: Iterable[str]) -> tuple[str, set[str
     for statement, tensor in statements:
         words += _with_index(statement, wide, index)
         if tensor in wide:
-            has_clauses = any(_is(token, "where") and token.depth == 0 for token in statement)
+            has_clauses = any(token.kind == "where" for token in statement)
             words.append(f"{',' if has_clauses else 'where'} {index} in 0:{size}")
     return " ".join([*words, "}"]), wide

@@ -28,6 +28,17 @@ class TestBatches:
             y = torch.vmap(mv, in_dims=dims)(A, x)
         assert torch.equal(y, torch.einsum(equation, A, x))
 
+    @pytest.mark.parametrize("text", [
+        "def f(float(N) where, float(N) in) -> (y) { y(i) = 2 * where(i) + in(i) }",
+        "def f(float(N) in, float(N) where) -> (y) { y(i) = 2 * v + where(i) where i in 0:N, v = in(i), exists in(i) }",
+        "def f(float(N) where, float(N) in) -> (y) { t(i) = 2 * where(i) where i in 0:N  y(i) = in(i) + t(i) }",
+        "def f(float(N) x, float(N) w) -> (in) { where(i) = 2 * x(i)  in(i) = where(i) + w(i) where i in 0:N }"])
+    def test_tensors_with_names_of_words(self, text):
+        x, w = small(7, 4), small(7, 4)
+        f = tensorc.torch.op(text)
+        assert torch.equal(torch.vmap(f)(x, w), 2 * x + w)
+        assert torch.equal(torch.vmap(f, (0, None))(x, w[0]), 2 * x + w[0])
+
     def test_batches_of_batches(self):
         A, X = small(4, 5), small(3, 7, 5)
         mv = torch.vmap(torch.vmap(tensorc.torch.op(MV), (None, 0)), (None, 0))
