@@ -63,6 +63,7 @@ const char* role_name(api::Role role) {
 /// As the text would have it: "float32(M, K) A".
 std::string text_of(const api::Argument& argument) {
   std::string text(argument.type_variable.empty() ? name_of(argument.type) : argument.type_variable);
+  if (argument.widens_float8) text += "|float32";
   for (size_t d = 0; d < argument.shape.size(); ++d) text += (d == 0 ? "(" : ", ") + argument.shape[d];
   if (!argument.shape.empty()) text += ")";
   return text + " " + argument.name;
@@ -107,6 +108,8 @@ void bind_signature(nb::module_& module) {
           "Of its elements: \"float32\", \"int8\", ...; as NumPy calls it.")
       .def_ro("type_variable", &api::Argument::type_variable,
               "Of a generic def's argument: the variable that is its type, which arrays decide; else empty.")
+      .def_ro("widens_float8", &api::Argument::widens_float8,
+              "Of a generic def's result: whether it is float32 where the variable is an 8-bit float (\"T|float32\").")
       .def_ro("shape", &api::Argument::shape,
               "Extents over names of sizes, outermost first: [\"N\", \"H - KH + 1\"]; [] of a scalar.")
       .def_ro("compiled_in", &api::Argument::compiled_in,

@@ -199,6 +199,9 @@ class Argument:
     def type_variable(self) -> str:
         """Of a generic def's argument: the variable that is its type, which arrays decide; else empty."""
     @property
+    def widens_float8(self) -> bool:
+        """Of a generic def's result: whether it is float32 where the variable is an 8-bit float ("T|float32")."""
+    @property
     def shape(self) -> list[str]:
         """Extents over names of sizes, outermost first: ["N", "H - KH + 1"]; [] of a scalar."""
     @property

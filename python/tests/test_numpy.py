@@ -76,7 +76,10 @@ def test_a_generic_def_says_what_its_variables_are():
     signature = tensorc.check("def norm<T: float>(T(N) x) -> (y) { y(i) = x(i) }")[0]
     assert signature.type_variables == {"T": "float"}
     assert [a.type_variable for a in [*signature.parameters, *signature.results]] == ["T", "T"]
-    assert repr(signature) == "<tensorc.Signature norm<T: float>(T(N) x) -> (T(N) y)>"
+    assert repr(signature) == "<tensorc.Signature norm<T: float>(T(N) x) -> (T|float32(N) y)>"
+    assert signature.results[0].widens_float8  # elements of 8-bit floats are read as float32
+    declared = tensorc.check("def norm<T: float>(T(N) x) -> (T(N) y) { y(i) = x(i) }")[0]
+    assert repr(declared) == "<tensorc.Signature norm<T: float>(T(N) x) -> (T(N) y)>"
 
 
 def test_a_generic_def_has_no_variable_for_a_result_that_differs_from_it():

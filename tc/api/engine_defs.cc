@@ -307,7 +307,15 @@ void Engine::Impl::name_result_types(const lang::Definition& generic, const Limi
         return definition.tensors[static_cast<size_t>(definition.results[r])].type == type_in(instance);
       };
       std::string& name = signature.results[r].type_variable;
-      if (name.empty() && std::ranges::all_of(instances, follows)) name = variable.name.text;
+      if (!name.empty() || !std::ranges::all_of(instances, follows)) continue;
+      name = variable.name.text;
+      if (variable.restriction == lang::TypeVariable::Restriction::kInteger) continue;
+      std::pair narrow(instances[0].first, lang::TypedProgram());
+      narrow.first[name] = ScalarType::kFloat8E4M3;
+      Result<lang::TypedProgram> typed = lang::analyse(lang::instance_file(*front.file, generic, narrow.first));
+      if (!typed) continue;
+      narrow.second = *std::move(typed);
+      signature.results[r].widens_float8 = !follows(narrow);
     }
   }
 }

@@ -90,6 +90,7 @@ struct Argument {
   Role role = Role::kInput;
   ScalarType type = ScalarType::kFloat32;
   std::string type_variable{};  ///< in a generic def's signature: it decides the type, or is decided by it
+  bool widens_float8 = false;   ///< of a result with a type variable: float32 where that is an 8-bit float (T8)
   /// Of a tensor: extents over size names, as text. "C.0" is one that only a call decides.
   std::vector<std::string> shape{};
   bool compiled_in = false;  ///< of an integer scalar: its value decides a shape, a range or a subscript
@@ -103,7 +104,7 @@ struct TypeVariable {
 
 /// The arguments of a def. Of a generic one, types are those of its first instance without errors, and arguments that
 /// are declared with a variable name it. So does a result without a declared type if it has the variable's type in
-/// every instance without errors, those of 8-bit floats apart.
+/// every instance without errors; widens_float8 says where those of 8-bit floats do not.
 struct Signature {
   std::string entry{};
   std::vector<TypeVariable> type_variables{};

@@ -96,6 +96,18 @@ TEST(Generic, T7_ASignatureNamesAnUndeclaredResultsVariableIfAllInstancesHaveIt)
   EXPECT_EQ(variable_of("def f<T: integer>(T(N) x) -> (s) { s +=! x(i) }"), "");
 }
 
+/// Elements of 8-bit floats are read as float32.
+TEST(Generic, T8_ASignatureSaysWhichResultsWiden) {
+  const auto widens = [](const char* text) {
+    return take(take(api::Engine::create(text)).signature()).results.at(0).widens_float8;
+  };
+  EXPECT_TRUE(widens("def f<T>(T(N) x) -> (y) { y(i) = x(i) }"));
+  EXPECT_TRUE(widens("def f<T: float>(T(N) x) -> (y) { y(i) = x(i) * x(i) }"));
+  EXPECT_FALSE(widens("def f<T: float>(T(N) x) -> (T(N) y) { y(i) = x(i) * x(i) }"));
+  EXPECT_FALSE(widens("def f<T: integer>(T(N) x) -> (y) { y(i) = x(i) }"));
+  EXPECT_FALSE(widens("def f<T>(T(N) x) -> (y) { y(i) = x(i) * 1.5 }"));
+}
+
 TEST(Generic, T7_TypesMayBeNamed) {
   const api::Engine engine = take(api::Engine::create(kScale));
   api::Request request{.entry = "scale", .types = {{"T", ScalarType::kInt16}}, .sizes = {{"N", 4}}};
