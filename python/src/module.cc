@@ -326,6 +326,9 @@ void bind_function(nb::module_& module) {
           "from_cache", [](const Kernel& self) { return self.get().provenance().from_file; },
           "Whether it was read from a cache's file rather than compiled.")
       .def_prop_ro(
+          "measured", [](const Kernel& self) { return self.get().provenance().measured; },
+          "Whether it is the fastest that a search has measured for the shape and device.")
+      .def_prop_ro(
           "pass_times",
           [](const Kernel& self) {
             nb::list times;

@@ -320,6 +320,9 @@ class Kernel:
     def from_cache(self) -> bool:
         """Whether it was read from a cache's file rather than compiled."""
     @property
+    def measured(self) -> bool:
+        """Whether it is the fastest that a search has measured for the shape and device."""
+    @property
     def pass_times(self) -> list[tuple[str, float]]:
         """The passes of the compilation and their times in milliseconds; [] of one that a cache held."""
 

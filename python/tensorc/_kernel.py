@@ -37,7 +37,7 @@ class Autotuner:
         wanted = {**request, **self._how}
         if self._cache is not None:
             known = self._engine.compile(wanted)
-            if known.from_cache and known.options:
+            if known.measured:
                 return known
             if isinstance(self._cache, Cache) and self._cache.production:
                 return known  # nothing is compiled there, so nothing is searched

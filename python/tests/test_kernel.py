@@ -114,14 +114,26 @@ class TestKernel:
         path = tmp_path / "kernels.tcc"
         A = np.ones((64, 90), "float32")
         tensorc.tune(ROW_SUM, inputs=[A], cache=path, **QUICK)
-        best = tensorc.define(ROW_SUM, cache=path).row_sum.compile(A)
+        assert tensorc.define(ROW_SUM, cache=path).row_sum.compile(A).measured
 
         @tensorc.kernel(autotune=QUICK, cache=path)
         def row_sum():
             return ROW_SUM
         assert (row_sum(A) == 90).all()
-        # Where the compiler's choice is the best, there are no options to tell it from what was never searched for.
-        assert len(row_sum.tuned) == (0 if best.options else 1)
+        assert row_sum.tuned == []
+
+    def test_a_cache_remembers_that_the_compiler_s_choice_is_the_best(self, tmp_path):
+        path = tmp_path / "kernels.tcc"
+        A = np.ones((64, 90), "float32")
+        compiled = tensorc.define(ROW_SUM, cache=path).row_sum.compile(A)
+        assert not compiled.measured
+        assert not tensorc.define(ROW_SUM, cache=path).row_sum.compile(A).measured  # from the file, which has no time
+        only_default = {**QUICK, "generations": 0}
+        for searches in (1, 0):
+            row_sum = tensorc.kernel(autotune=only_default, cache=path)(lambda: ROW_SUM)
+            assert (row_sum(A) == 90).all() and len(row_sum.tuned) == searches
+        known = tensorc.define(ROW_SUM, cache=path).row_sum.compile(A)
+        assert known.measured and known.options == ""
 
     def test_what_is_found_checks_bounds_as_asked(self):
         text = "def gather(float(N) x, int(M) at) -> (y) { y(i) = x(at(i)) }"

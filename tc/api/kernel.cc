@@ -146,7 +146,7 @@ CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compi
 }
 
 Result<CompiledKernel> kernel_of(const compile::Settings& settings, const ir::Program& program,
-                                 const cache::Entry& entry, const std::string& options) {
+                                 const cache::Entry& entry, const std::string& options, bool measured) {
   if (!fit_program(entry, program)) {
     return fail("a kernel of another program than '{}'", program.name);
   }
@@ -154,6 +154,7 @@ Result<CompiledKernel> kernel_of(const compile::Settings& settings, const ir::Pr
   TC_TRY(runner, load_runner(settings, program, entry));
   auto impl = std::make_shared<CompiledKernel::Impl>(settings, program, bindings, entry, std::move(runner));
   impl->provenance = {.from_file = true,
+                      .measured = measured,
                       .options = options,
                       .compiler = entry.certificate.compiler,
                       .statement = entry.certificate.statement};

@@ -65,9 +65,10 @@ struct CompiledKernel::Impl {
 /// The kernel of a compilation that has run all passes.
 CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation);
 
-/// The kernel of an entry that was made for the settings of this symbolic Program, and the options that its key names.
+/// The kernel of an entry that was made for the settings of this symbolic Program, and the options that its key names;
+/// `measured` as in Provenance.
 /// Errors: code that this machine cannot run; an entry of another program.
 Result<CompiledKernel> kernel_of(const compile::Settings& settings, const ir::Program& program,
-                                 const cache::Entry& entry, const std::string& options);
+                                 const cache::Entry& entry, const std::string& options, bool measured = false);
 
 }  // namespace tc::api

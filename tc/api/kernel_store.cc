@@ -68,7 +68,7 @@ Result<KernelStore::Found> KernelStore::find_problem(const Search& search) const
     TC_TRY(here, file_->best(search.problem, device, kTried));
     best = std::move(here);
     for (const cache::Best& one : best) {
-      TC_TRY(kernel, find_options(search, one.options, found.reproved));
+      TC_TRY(kernel, find_options(search, one.options, true, found.reproved));
       if (kernel) return Found{std::move(kernel), found.reproved, {}};
       if (policy_.production || one.options.starts_with(kByHand)) continue;
       auto settings = compile::with_options(search.settings, one.options);
@@ -76,14 +76,14 @@ Result<KernelStore::Found> KernelStore::find_problem(const Search& search) const
       warn(fmt::format("the cache {}: options that cannot be read: {}", file_->path(), text_of(settings.error())));
     }
   }
-  TC_TRY(kernel, find_options(search, search.options, found.reproved));
+  TC_TRY(kernel, find_options(search, search.options, false, found.reproved));
   found.kernel = std::move(kernel);
   if (found.kernel || policy_.production) {
     if (found.kernel || !left_open) return found;
     // Nothing was measured on this device: the best of any.
     TC_TRY(anywhere, file_->best(search.problem, "", kTried));
     for (const cache::Best& one : anywhere) {
-      TC_TRY(taken, find_options(search, one.options, found.reproved));
+      TC_TRY(taken, find_options(search, one.options, false, found.reproved));
       if (taken) return Found{std::move(taken), found.reproved, {}};
     }
     return found;
@@ -94,7 +94,7 @@ Result<KernelStore::Found> KernelStore::find_problem(const Search& search) const
     for (const cache::Near& one : near) {
       auto settings = compile::with_options(search.settings, one.best.options);
       if (!settings) continue;
-      TC_TRY(carried, find_options(search, one.best.options, found.reproved));
+      TC_TRY(carried, find_options(search, one.best.options, false, found.reproved));
       if (carried) return Found{std::move(carried), found.reproved, {}};
       settings->verify = true;
       found.to_compile.push_back(
@@ -137,12 +137,12 @@ bool KernelStore::has_code_for(const cache::Problem& problem, int device) const 
 
 /// A kernel for options: this compiler's for this machine, else this compiler's for another one, else another's.
 Result<std::optional<CompiledKernel>> KernelStore::find_options(const Search& search, const std::string& options,
-                                                                bool& reproved) const {
+                                                                bool measured, bool& reproved) const {
   cache::Key exact{.problem = search.problem,
                    .options = options,
                    .machine = compile::machine_text(search.settings),
                    .compiler = cache::compiler_version()};
-  TC_TRY(kernel, take(search, exact, reproved));
+  TC_TRY(kernel, take(search, exact, measured, reproved));
   if (kernel) return kernel;
   TC_TRY(keys, file_->keys(search.problem));
   std::erase_if(keys, [&](const cache::Key& key) {
@@ -153,14 +153,14 @@ Result<std::optional<CompiledKernel>> KernelStore::find_options(const Search& se
     return std::pair(key.compiler == exact.compiler, key.machine == exact.machine);
   });
   for (const cache::Key& key : keys) {
-    TC_TRY(other, take(search, key, reproved));
+    TC_TRY(other, take(search, key, measured, reproved));
     if (other) return other;
   }
   return std::nullopt;
 }
 
 /// The kernel of a key, if its entry is whole, its proof holds and its code can be loaded.
-Result<std::optional<CompiledKernel>> KernelStore::take(const Search& search, const cache::Key& key,
+Result<std::optional<CompiledKernel>> KernelStore::take(const Search& search, const cache::Key& key, bool measured,
                                                         bool& reproved) const {
   TC_TRY(entry, file_->find(key));
   TC_LOG(kTrace, "the cache {} {} a kernel of '{}' for {} on {}, {}, made by {} with options '{}'", file_->path(),
@@ -175,7 +175,7 @@ Result<std::optional<CompiledKernel>> KernelStore::take(const Search& search, co
     if (!holds) return std::nullopt;
     reproved = true;
   }
-  auto kernel = kernel_of(search.settings, search.def.program, *entry, key.options);
+  auto kernel = kernel_of(search.settings, search.def.program, *entry, key.options, measured);
   if (!kernel) {
     warn(fmt::format("the cache {}: a kernel of '{}' does not load, and is skipped: {}", file_->path(),
                      search.def.program.name, text_of(kernel.error())));

@@ -57,9 +57,10 @@ class KernelStore {
 
  private:
   struct Search;
-  Result<std::optional<CompiledKernel>> take(const Search& search, const cache::Key& key, bool& reproved) const;
+  Result<std::optional<CompiledKernel>> take(const Search& search, const cache::Key& key, bool measured,
+                                             bool& reproved) const;
   Result<bool> prove(const Search& search, const cache::Key& key, const cache::Entry& entry) const;
-  Result<std::optional<CompiledKernel>> find_options(const Search& search, const std::string& options,
+  Result<std::optional<CompiledKernel>> find_options(const Search& search, const std::string& options, bool measured,
                                                      bool& reproved) const;
   Result<Found> find_problem(const Search& search) const;
   bool has_code_for(const cache::Problem& problem, int device) const;

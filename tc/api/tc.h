@@ -163,6 +163,7 @@ struct Profile {
 /// Where a kernel comes from.
 struct Provenance {
   bool from_file = false;   ///< read from a cache rather than compiled by this engine
+  bool measured = false;    ///< of those that a search has measured for the shape and device, the fastest
   std::string options{};    ///< those that it was made with, as text; "": all chosen by the compiler
   std::string compiler{};   ///< version of the compiler that made it
   std::string statement{};  ///< what was proved of it, or compared
@@ -229,7 +230,7 @@ class CompiledKernel {
   friend class Engine;
   friend CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation);
   friend Result<CompiledKernel> kernel_of(const compile::Settings& settings, const ir::Program& program,
-                                          const cache::Entry& entry, const std::string& options);
+                                          const cache::Entry& entry, const std::string& options, bool measured);
   struct Impl;
   explicit CompiledKernel(std::shared_ptr<const Impl> impl);
   std::shared_ptr<const Impl> impl_;
