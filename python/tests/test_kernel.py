@@ -135,6 +135,14 @@ class TestKernel:
         known = tensorc.define(ROW_SUM, cache=path).row_sum.compile(A)
         assert known.measured and known.options == ""
 
+    def test_broadcast_arrays(self):
+        A = np.broadcast_to(np.arange(5, dtype="float32"), (3, 5))
+        row_sum = tensorc.kernel(autotune=QUICK)(lambda: ROW_SUM)
+        assert row_sum(A).tolist() == [10, 10, 10] and len(row_sum.tuned) == 1
+        assert tensorc.tune(ROW_SUM, inputs=[A], **QUICK).best_us > 0
+        schedule = tensorc.Schedule(ROW_SUM, inputs=[A])
+        schedule.check()
+
     def test_what_is_found_checks_bounds_as_asked(self):
         text = "def gather(float(N) x, int(M) at) -> (y) { y(i) = x(at(i)) }"
         outside = np.array([0, 7], "int32")

@@ -91,9 +91,30 @@ std::filesystem::path data_path(const std::string& folder, size_t input) {
   return std::filesystem::path(folder) / fmt::format("input-{}.bin", input);
 }
 
+/// A tensor of any layout that an input may have: broadcasting puts several elements at one address.
+Result<Tensor> allocate_input(const TensorSpec& spec) {
+  const TensorSpec full = with_strides(spec);
+  if (elements_are_apart(full.shape, full.strides)) return Tensor::allocate(spec);
+  struct Held {
+    Tensor memory;
+    TensorSpec spec;
+    DLManagedTensor managed{};
+  };
+  TC_TRY(memory, Tensor::allocate({.type = spec.type, .shape = {full.span_bytes() / bytes_of(spec.type)}}));
+  auto held = std::make_unique<Held>(Held{.memory = std::move(memory), .spec = full});
+  DLTensor& view = held->managed.dl_tensor;
+  view = held->memory.dl();
+  view.ndim = static_cast<int>(held->spec.shape.size());
+  view.shape = held->spec.shape.data();
+  view.strides = held->spec.strides.data();
+  held->managed.manager_ctx = held.get();
+  held->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Held*>(self->manager_ctx); };
+  return Tensor::adopt(&held.release()->managed);
+}
+
 Result<Tensor> read_input(const TuneSetup& setup, size_t input) {
   const TensorSpec& spec = setup.specs.inputs[input];
-  TC_TRY(tensor, Tensor::allocate(spec));
+  TC_TRY(tensor, allocate_input(spec));
   const std::filesystem::path path = data_path(setup.problem.folder, input);
   std::ifstream file(path, std::ios::binary);
   const auto bytes = static_cast<std::streamsize>(spec.span_bytes());
@@ -109,7 +130,7 @@ Result<Tensor> random_tensor(const std::string& name, const TensorSpec& spec, ui
   const auto range = ranges.find(name);
   fill_random(name, seed, range == ranges.end() ? std::nullopt : std::optional(range->second), dense);
   if (is_dense(spec.shape, with_strides(spec).strides)) return dense;
-  TC_TRY(tensor, Tensor::allocate(spec));
+  TC_TRY(tensor, allocate_input(spec));
   const auto bytes = static_cast<size_t>(bytes_of(spec.type));
   const char* from = dense.data_as<char>();
   for_each_element(tensor, [&](const char* to) {
