@@ -17,6 +17,17 @@ std::string names_of(const api::Signature& signature) {
   return text.empty() ? "none" : text;
 }
 
+/// A size that no tensor has as an extent, if there is one: only a call gives it.
+std::string size_to_give(const api::Signature& signature) {
+  for (const std::string& size : signature.sizes) {
+    const auto has = [&](const api::Argument& parameter) {
+      return std::ranges::find(parameter.shape, size) != parameter.shape.end();
+    };
+    if (std::ranges::none_of(signature.parameters, has)) return size;
+  }
+  return signature.sizes.front();
+}
+
 std::string text_of(nb::handle string) { return nb::cast<std::string>(string); }
 
 /// A call's arguments by what they are for, before any is read.
@@ -86,7 +97,10 @@ void take_keyword(const std::string& name, nb::handle value, Arguments& argument
     given.has_stream = !value.is_none();
     return;
   }
-  raise_type_error(signature.entry + "() has no argument '" + name + "'; its parameters are " + names_of(signature));
+  const bool means_sizes = (name == "sizes" || name == "size") && !signature.sizes.empty();
+  raise_type_error(signature.entry + "() has no argument '" + name + "'; " +
+                   (means_sizes ? "each size is an argument by its name: " + size_to_give(signature) + "=8"
+                                : "its parameters are " + names_of(signature)));
 }
 
 Given sort(Arguments& arguments, nb::args args, nb::kwargs kwargs) {

@@ -329,6 +329,9 @@ class TestErrors:
             matmul(small(3, 4), small(4, 5), small(3, 5))
         with pytest.raises(TypeError, match=r"matmul\(\) has no argument 'D'"):
             matmul(small(3, 4), small(4, 5), D=1)
+        histogram = tensorc.define("def histogram(int(N) x) -> (int(BINS) h) { h(x(i)) +=! 1 }").histogram
+        with pytest.raises(TypeError, match=r"no argument 'sizes'; each size is an argument by its name: BINS=8$"):
+            histogram(np.zeros(3, "int32"), sizes={"BINS": 4})
         with pytest.raises(TypeError, match=r"matmul\(\) is given 'A' twice"):
             matmul(small(3, 4), small(4, 5), A=small(3, 4))
         C = small(3, 5)
