@@ -20,6 +20,8 @@ add_compile_options(-Wall -Wextra "$<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-s
 if(TC_WARNINGS_AS_ERRORS)
   add_compile_options(-Werror)
 endif()
+# Messages name a source file from this folder on: a library tells nothing of the machine that built it.
+add_compile_options("-fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=")
 if(TC_SANITIZE)
   add_compile_options(-fsanitize=${TC_SANITIZE} -fno-omit-frame-pointer -g1)
   add_link_options(-fsanitize=${TC_SANITIZE})
