@@ -363,11 +363,11 @@ class DefGradient {
 
   /// What a maximum, a minimum or a product makes of its gradient: texts over the statement's indices.
   struct Reduced {
-    std::string condition;  ///< where it is handed on; "" everywhere
-    std::string factor;     ///< " * ..." or " / ..." behind it
-    std::string best;       ///< the tensor with the maximum
-    std::string count;      ///< the tensor with the number of the best
-    std::string product;    ///< the tensor with the product of what is reduced
+    std::string condition = {};  ///< where it is handed on; "" everywhere
+    std::string factor = {};     ///< " * ..." or " / ..." behind it
+    std::string best = {};       ///< the tensor with the maximum
+    std::string count = {};      ///< the tensor with the number of the best
+    std::string product = {};    ///< the tensor with the product of what is reduced
   };
 
   Result<std::vector<Contribution>> contributions_of(size_t number, const Reduced& reduced, bool widened) const {
