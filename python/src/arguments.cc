@@ -61,8 +61,8 @@ void take_out(const api::Signature& signature, nb::handle out, Given& given) {
                      ": out= takes as many arrays, None for those to be made");
   }
   for (size_t r = 0; r < given.results.size(); ++r) {
-    const nb::handle array = PyTuple_Check(out.ptr()) ? PyTuple_GET_ITEM(out.ptr(), static_cast<Py_ssize_t>(r))
-                                                      : PyList_GET_ITEM(out.ptr(), static_cast<Py_ssize_t>(r));
+    const nb::handle array = PyTuple_Check(out.ptr()) ? PyTuple_GetItem(out.ptr(), static_cast<Py_ssize_t>(r))
+                                                      : PyList_GetItem(out.ptr(), static_cast<Py_ssize_t>(r));
     take_result(signature, r, array, given);
   }
 }
@@ -111,9 +111,9 @@ Given sort(Arguments& arguments, nb::args args, nb::kwargs kwargs) {
                      names_of(signature) + "); " + std::to_string(args.size()) + " are given");
   }
   for (size_t p = 0; p < args.size(); ++p) {
-    given.parameters[p] = PyTuple_GET_ITEM(args.ptr(), static_cast<Py_ssize_t>(p));
+    given.parameters[p] = PyTuple_GetItem(args.ptr(), static_cast<Py_ssize_t>(p));
   }
-  if (kwargs.is_valid() && PyDict_GET_SIZE(kwargs.ptr()) > 0) {
+  if (kwargs.is_valid() && PyDict_Size(kwargs.ptr()) > 0) {
     PyObject* key = nullptr;
     PyObject* value = nullptr;
     Py_ssize_t place = 0;
@@ -245,7 +245,7 @@ Arguments::Arguments(const api::Signature& of) : signature(of), outputs(new View
 
 api::Scalar scalar_of(const std::string& name, nb::handle value) {
   if (PyBool_Check(value.ptr())) return api::Scalar(value.ptr() == Py_True);
-  if (PyFloat_Check(value.ptr())) return api::Scalar(PyFloat_AS_DOUBLE(value.ptr()));
+  if (PyFloat_Check(value.ptr())) return api::Scalar(PyFloat_AsDouble(value.ptr()));
   if (const nb::object integer = integer_of(value); integer.is_valid()) {
     int overflow = 0;
     const long long small = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);

@@ -183,7 +183,7 @@ nb::object numpy_for(const std::string& module) {
 /// PyTorch: negation of a view may be left to who reads it, which the view's memory does not show.
 void check_is_not_negated(const std::string& name, nb::handle array) {
   static PyObject* const method = PyUnicode_InternFromString("is_neg");
-  const nb::object negated = nb::steal(PyObject_CallMethodNoArgs(array.ptr(), method));
+  const nb::object negated = nb::steal(PyObject_CallMethodObjArgs(array.ptr(), method, nullptr));
   if (!negated.is_valid()) throw nb::python_error();
   if (negated.ptr() != Py_True) return;
   raise_value_error("'" + name +
@@ -214,7 +214,7 @@ const Framework& framework_of(nb::handle object) {
   const auto found = known->find(type);
   if (found != known->end()) return found->second;
   Framework described = describe(object);
-  Py_INCREF(type);
+  Py_INCREF(reinterpret_cast<PyObject*>(type));
   return known->emplace(type, std::move(described)).first->second;
 }
 

@@ -176,7 +176,7 @@ nb::object Compiled::run(const Arguments& arguments) {
   if (num_results == 1) return std::move(results[0]);
   nb::object tuple = nb::steal(PyTuple_New(static_cast<Py_ssize_t>(num_results)));
   for (size_t r = 0; r < num_results; ++r) {
-    PyTuple_SET_ITEM(tuple.ptr(), static_cast<Py_ssize_t>(r), results[r].release().ptr());
+    PyTuple_SetItem(tuple.ptr(), static_cast<Py_ssize_t>(r), results[r].release().ptr());
   }
   return tuple;
 }

@@ -13,7 +13,7 @@ namespace {
 thread_local std::vector<std::string>* kept = nullptr;
 
 bool is_ours(nb::handle frame) {
-  const nb::object globals = nb::steal(PyFrame_GetGlobals(reinterpret_cast<PyFrameObject*>(frame.ptr())));
+  const nb::object globals = frame.attr("f_globals");
   PyObject* const module = PyDict_GetItemString(globals.ptr(), "__name__");
   if (!module || !PyUnicode_Check(module)) return false;
   const auto name = nb::cast<std::string>(nb::handle(module));
@@ -24,9 +24,7 @@ bool is_ours(nb::handle frame) {
 int level_of_caller() {
   int level = 1;
   nb::object frame = nb::borrow(reinterpret_cast<PyObject*>(PyEval_GetFrame()));
-  for (; frame.is_valid() && is_ours(frame); ++level) {
-    frame = nb::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(reinterpret_cast<PyFrameObject*>(frame.ptr()))));
-  }
+  for (; frame.is_valid() && !frame.is_none() && is_ours(frame); ++level) frame = frame.attr("f_back");
   return level;
 }
 
