@@ -1,5 +1,5 @@
 # Builds tensorc on Debian 12, and runs its demo. The two commands of the README:
-#   docker build -t tensorc .                                   scripts/demo
+#   docker build --tag=tensorc .                                scripts/demo
 #   docker run --rm tensorc                                     scripts/test
 # Wheels for Python 3.11, and for 3.12 and later, in the folder wheels:
 #   docker build --target=wheels --output=wheels .
