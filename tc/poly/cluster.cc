@@ -1,5 +1,7 @@
 #include "tc/poly/cluster.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -134,6 +136,25 @@ class Clustering {
     return in_order();
   }
 
+  /// What keeps two clusters of the result apart; "" if nothing does.
+  std::string reason(size_t i, size_t j) const {
+    const Cluster &x = clusters_[i], &y = clusters_[j];
+    if (fusion_ == Fusion::kMin) return "the fusion strategy MIN merges no statements";
+    const bool related = depends(a_, x, y) || depends(a_, y, x);
+    if (!related && !shares(a_, x, y)) return "neither uses a value of the other, and they read no tensor in common";
+    const Worth both = worth(a_, merged(a_, x, y, !related));
+    if (both.members == 0) {
+      return related ? "the second uses values of the first in other iterations than those that make them"
+                     : "they read a tensor in common, and no loop of one reads the elements in the other's order";
+    }
+    if (!accepted(x, y, both, related)) {
+      const int either = std::max(worth(a_, x).coincident, worth(a_, y).coincident);
+      return related ? fmt::format("together they would have {} of {} parallel loops", both.coincident, either)
+                     : "they only read a tensor in common, and would give up loops for it";
+    }
+    return convex(i, j) ? "" : "other statements have to run between them";
+  }
+
  private:
   bool merge_best() {
     std::optional<Cluster> best;
@@ -215,6 +236,19 @@ class Clustering {
 };
 
 }  // namespace
+
+std::vector<Refusal> why_apart(const Alignment& alignment, const std::vector<Cluster>& clusters, Fusion fusion) {
+  const Clustering clustering(alignment, fusion, clusters);
+  std::vector<Refusal> refusals;
+  for (size_t i = 0; i < clusters.size(); ++i) {
+    for (size_t j = i + 1; j < clusters.size(); ++j) {
+      if (j == i + 1 || depends(alignment, clusters[i], clusters[j])) {
+        refusals.push_back({i, j, clustering.reason(i, j)});
+      }
+    }
+  }
+  return refusals;
+}
 
 bool coincident(const Alignment& alignment, const Cluster& cluster, size_t member) {
   if (!cluster.shifts.empty()) return false;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tc/options/options.h"
@@ -19,6 +20,17 @@ struct Cluster {
 /// that the dependences allow, nearest to the program's.
 std::vector<Cluster> cluster(const Alignment& alignment, const std::vector<size_t>& statements,
                              const std::vector<std::vector<int>>& open, options::Fusion fusion);
+
+/// Two neighbours of cluster()'s, and why they are not one: a sentence whose subjects are "the first" and "the second".
+struct Refusal {
+  size_t first = 0;   ///< its place in cluster()'s result
+  size_t second = 0;  ///< likewise, behind it
+  std::string reason;
+};
+
+/// Why clusters that follow or depend on each other are apart, of cluster()'s own result for these arguments.
+std::vector<Refusal> why_apart(const Alignment& alignment, const std::vector<Cluster>& clusters,
+                               options::Fusion fusion);
 
 /// Whether no dependence is between iterations of the member: its statements' own, and none at all if it has shifts.
 bool coincident(const Alignment& alignment, const Cluster& cluster, size_t member);

@@ -282,6 +282,23 @@ bool contracted(const Scop& scop, const std::string& tensor) {
   return false;
 }
 
+bool holds_between(const Scop& scop, const Promotion& promotion, const std::string& from, const std::string& to) {
+  const std::optional<NodeRef> ref = find_mark(scop, kMarkPrefix + promotion.name);
+  if (!ref) return false;
+  const isl::schedule_node mark = node_at(scop, *ref);
+  const std::vector<std::string> below = statements_at(scop, mark);
+  const auto is_below = [&](const std::string& id) { return std::find(below.begin(), below.end(), id) != below.end(); };
+  if (!is_below(from) || !is_below(to)) return false;
+  if (schedule_depth(mark) == 0) return true;
+  const isl::multi_union_pw_aff prefix = mark.prefix_schedule_multi_union_pw_aff();
+  for (const isl::map& flow : maps_of(scop.dependences.flow)) {
+    if (domain_name(flow) != from || range_name(flow) != to) continue;
+    const isl::union_map all = flow.to_union_map();
+    if (!all.is_subset(all.eq_at(prefix))) return false;
+  }
+  return true;
+}
+
 std::optional<std::string> promotion_fault(const Scop& scop) {
   std::optional<std::string> fault;
   size_t marks = 0;

@@ -31,6 +31,10 @@ Scop contract_temporaries(const Scop& scop);
 /// Whether the tensor lives in a Promotion's buffer alone.
 bool contracted(const Scop& scop, const std::string& tensor);
 
+/// Whether all values of the tensor that one statement passes to another are in the promotion's buffer meanwhile: both
+/// stand below its mark, and each value is made and used within one iteration of the loops above.
+bool holds_between(const Scop& scop, const Promotion& promotion, const std::string& from, const std::string& to);
+
 /// What is wrong with the promotions of a Scop, if anything: a mark without promotion or the other way round, an access
 /// that leaves its buffer, written boxes that overlap between iterations of a parallel loop above, a needed copy
 /// left out. check_legal() and mark_parallel() ask this too.

@@ -20,18 +20,20 @@ class TreeBuilder {
  public:
   TreeBuilder(const Alignment& alignment, Fusion fusion, isl::ctx ctx) : a_(alignment), fusion_(fusion), ctx_(ctx) {}
 
+  /// The clusters of the outermost level.
+  std::vector<Cluster> outermost() const {
+    std::vector<size_t> all(a_.statements());
+    std::iota(all.begin(), all.end(), 0);
+    return cluster(a_, all, open(), fusion_);
+  }
+
   /// With `shifts`, neighbours that share no member at the outermost level may be merged by isl.
   isl::schedule build(const Scop* shifts, const options::SchedulerOptions& options) {
     std::vector<size_t> all(a_.statements());
     std::iota(all.begin(), all.end(), 0);
-    std::vector<std::vector<int>> open;
-    for (size_t s : all) {
-      std::vector<int>& dimensions = open.emplace_back(a_.dimensions(s));
-      std::iota(dimensions.begin(), dimensions.end(), 0);
-    }
-    if (!shifts) return level(all, open);
+    if (!shifts) return level(all, open());
     isl::schedule whole;
-    const std::vector<Cluster> clusters = cluster(a_, all, open, fusion_);
+    const std::vector<Cluster> clusters = outermost();
     for (size_t c = 0; c < clusters.size(); ++c) {
       std::optional<isl::schedule> part;
       if (c + 1 < clusters.size() && linked(clusters[c], clusters[c + 1])) {
@@ -45,6 +47,16 @@ class TreeBuilder {
   }
 
  private:
+  /// All dimensions of all statements.
+  std::vector<std::vector<int>> open() const {
+    std::vector<std::vector<int>> result;
+    for (size_t s = 0; s < a_.statements(); ++s) {
+      std::vector<int>& dimensions = result.emplace_back(a_.dimensions(s));
+      std::iota(dimensions.begin(), dimensions.end(), 0);
+    }
+    return result;
+  }
+
   bool linked(const Cluster& x, const Cluster& y) const {
     for (size_t s : x.statements) {
       for (size_t t : y.statements) {
@@ -119,6 +131,26 @@ Result<Scop> schedule(const Scop& scop, const options::SchedulerOptions& options
       result.schedule = builder.build(options.fusion == Fusion::kMax ? &scop : nullptr, options);
       if (find_violation(result)) result.schedule = builder.build(nullptr, options);
       if (find_violation(result)) result.schedule = canonical_schedule(scop);
+    }
+    return result;
+  });
+}
+
+Result<std::vector<Apart>> why_apart(const Scop& scop, const options::SchedulerOptions& options) {
+  return within_budget(*scop.context, [&] {
+    std::vector<Apart> result;
+    if (scop.domain.is_empty()) return result;
+    const Alignment alignment(scop);
+    const Fusion fusion = options.fusion.value_or(Fusion::kMax);
+    const std::vector<Cluster> clusters = TreeBuilder(alignment, fusion, scop.context->get()).outermost();
+    const auto ids = [&](const Cluster& cluster) {
+      std::vector<std::string> names;
+      for (size_t s : cluster.statements) names.push_back(tuple_name(alignment.domain(s)));
+      return names;
+    };
+    for (Refusal& refusal : why_apart(alignment, clusters, fusion)) {
+      if (refusal.reason.empty()) continue;
+      result.push_back({ids(clusters[refusal.first]), ids(clusters[refusal.second]), std::move(refusal.reason)});
     }
     return result;
   });

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "tc/options/options.h"
 #include "tc/poly/scop.h"
 
@@ -29,5 +32,15 @@ namespace tc::poly {
 /// fail the exact legality test are dropped. Before: any legal schedule; it is ignored.
 /// Errors: the context's budget.
 Result<Scop> schedule(const Scop& scop, const options::SchedulerOptions& options);
+
+/// Statements that schedule() gives outermost loops of their own, beside others'.
+struct Apart {
+  std::vector<std::string> first, second;  ///< ids, in program order; the second come behind the first
+  std::string reason;                      ///< "the second uses values of the first in other iterations than ..."
+};
+
+/// Why statements that follow or depend on each other share no loop in schedule()'s result for the same arguments.
+/// Errors: the context's budget.
+Result<std::vector<Apart>> why_apart(const Scop& scop, const options::SchedulerOptions& options);
 
 }  // namespace tc::poly
