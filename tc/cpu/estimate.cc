@@ -35,6 +35,40 @@ double bytes_of(const ir::Tensor& tensor) {
   return bytes;
 }
 
+/// Operations on floats of all instances: each sum, product, quotient, choice and function is one.
+double float_operations(const StatementInfo& info) {
+  namespace hi = Halide::Internal;
+  class Counter : public hi::IRVisitor {
+   public:
+    double count = 0;
+
+   private:
+    using IRVisitor::visit;
+    void add(const Halide::Type& type) { count += type.is_float() ? 1 : 0; }
+    void visit(const hi::Add* op) override { add(op->type), IRVisitor::visit(op); }
+    void visit(const hi::Sub* op) override { add(op->type), IRVisitor::visit(op); }
+    void visit(const hi::Mul* op) override { add(op->type), IRVisitor::visit(op); }
+    void visit(const hi::Div* op) override { add(op->type), IRVisitor::visit(op); }
+    void visit(const hi::Min* op) override { add(op->type), IRVisitor::visit(op); }
+    void visit(const hi::Max* op) override { add(op->type), IRVisitor::visit(op); }
+    void visit(const hi::Select* op) override { add(op->type), IRVisitor::visit(op); }
+    void visit(const hi::Call* op) override {
+      const bool reads = !op->args.empty() && op->args[0].type() == ir::index_type();
+      if (!reads) add(op->type);
+      IRVisitor::visit(op);
+    }
+  } counter;
+  info.statement->value.accept(&counter);
+  const bool updates = info.statement->kind == poly::Statement::Kind::kUpdate;
+  if (updates && info.statement->accumulator.is_float()) counter.count += 1;
+  return counter.count * info.instances();
+}
+
+/// Bytes per nanosecond of what a group moves.
+double memory_rate(const StrategyOptions& options, double bytes) {
+  return bytes > kCachesBytes ? kMemoryRate : kCacheRate * options.threads;
+}
+
 class Estimate {
  public:
   Estimate(const Analysis& analysis, const Group& group, const StrategyOptions& options)
@@ -48,15 +82,22 @@ class Estimate {
     }
   }
 
-  double nanoseconds() const {
-    double work = 0;
-    for (const Unit& unit : group_.units) work += unit_ns(unit);
-    if (shape_) work += packed_ns();
-    const double memory = memory_ns();
+  /// In nanoseconds.
+  GroupEstimate estimate() const {
+    GroupEstimate result;
+    for (const Unit& unit : group_.units) result.work_us += unit_ns(unit);
+    if (shape_) result.work_us += packed_ns();
+    result.bytes = seen_bytes();
+    result.memory_us = result.bytes / memory_rate(options_, result.bytes);
+    const double serial = std::max(result.work_us, result.memory_us);
     const bool is_parallel = options_.threads > 1 && !group_.shared.empty() &&
-                             options_.cpu.parallel.value_or(std::max(work, memory) >= kParallelNanoseconds);
-    if (!is_parallel) return std::max(work, memory);
-    return std::max(work * longest_share(), memory) + kWakeNanoseconds;
+                             options_.cpu.parallel.value_or(serial >= kParallelNanoseconds);
+    if (is_parallel) {
+      result.work_us *= longest_share();
+      result.wake_us = kWakeNanoseconds;
+    }
+    result.us = std::max(result.work_us, result.memory_us) + result.wake_us;
+    return result;
   }
 
  private:
@@ -150,7 +191,7 @@ class Estimate {
   }
 
   /// What the group reads and writes of tensors that others see too, once each.
-  double memory_ns() const {
+  double seen_bytes() const {
     std::vector<int> all;
     for (const Unit& unit : group_.units) all.insert(all.end(), unit.statements.begin(), unit.statements.end());
     std::set<std::string> seen;
@@ -163,7 +204,7 @@ class Estimate {
         if (!stays) bytes += bytes_of(analysis_.scop->program->tensor(reference.tensor));
       }
     }
-    return bytes / (bytes > kCachesBytes ? kMemoryRate : kCacheRate * options_.threads);
+    return bytes;
   }
 
   const Analysis& analysis_;
@@ -176,7 +217,29 @@ class Estimate {
 }  // namespace
 
 double estimated_ns(const Analysis& analysis, const Group& group, const StrategyOptions& options) {
-  return Estimate(analysis, group, options).nanoseconds();
+  return Estimate(analysis, group, options).estimate().us;
+}
+
+const char* GroupEstimate::limit() const {
+  if (wake_us > std::max(work_us, memory_us)) return "waking the threads";
+  return memory_us > work_us ? "memory" : "work";
+}
+
+GroupEstimate estimate(const Analysis& analysis, const Group& group, const StrategyOptions& options) {
+  GroupEstimate result = Estimate(analysis, group, options).estimate();
+  for (double* ns : {&result.us, &result.work_us, &result.memory_us, &result.wake_us}) *ns /= 1e3;
+  for (const Unit& unit : group.units) {
+    for (const int s : unit.statements) result.operations += float_operations(info_of(analysis, s));
+  }
+  return result;
+}
+
+Rates rates(const StrategyOptions& options, double bytes) {
+  constexpr double kVectorsPerCycle = 2, kOperationsOfProduct = 2, kLaneBits = 32;  // a product with its addition
+  const double lanes = options.vector_bits / kLaneBits;
+  return {.operations_per_us =
+              1e3 * kCyclesPerNanosecond * kVectorsPerCycle * kOperationsOfProduct * lanes * options.threads,
+          .bytes_per_us = 1e3 * memory_rate(options, bytes)};
 }
 
 double estimated_us(const Analysis& analysis, const std::vector<Group>& groups, const StrategyOptions& options) {

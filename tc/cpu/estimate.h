@@ -15,4 +15,26 @@ double estimated_us(const Analysis& analysis, const std::vector<Group>& groups, 
 /// The same of one group, in nanoseconds.
 double estimated_ns(const Analysis& analysis, const Group& group, const StrategyOptions& options);
 
+/// What the estimate of a group is made of, in microseconds.
+struct GroupEstimate {
+  double us = 0;         ///< all of it, as estimated_ns() has it
+  double work_us = 0;    ///< what the busiest core computes and packs
+  double memory_us = 0;  ///< bytes that all cores together move, at the rate of memory or of caches
+  double wake_us = 0;    ///< until all threads run; 0 where one does
+  double bytes = 0;      ///< of tensors that others see too, once each
+  double operations = 0;
+
+  /// "work", "memory", or "waking the threads".
+  const char* limit() const;
+};
+GroupEstimate estimate(const Analysis& analysis, const Group& group, const StrategyOptions& options);
+
+/// The rates behind the floor of a group: no code of the options' vectors and threads computes or moves more in a
+/// microsecond, by the figures of the estimate.
+struct Rates {
+  double operations_per_us = 0;
+  double bytes_per_us = 0;
+};
+Rates rates(const StrategyOptions& options, double bytes);
+
 }  // namespace tc::cpu

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "tc/cpu/explain.h"
 #include "tc/cpu/strategy_contraction.h"
 #include "tc/cpu/strategy_groups.h"
 #include "tc/cpu/strategy_options.h"
@@ -59,12 +60,14 @@ class Strategy {
     std::vector<Tree> parts;
     for (const Group& group : groups) {
       filters.push_back(names_of(group));
+      choices.emplace_back();
       parts.push_back(group_tree(group));
     }
     return sequence(std::move(filters), std::move(parts));
   }
 
   std::vector<poly::Promotion> promotions;
+  std::vector<GroupChoice> choices;  ///< what run() has decided: loops and units, per group
 
  private:
   UnitOptions units_of(const Group& group) const {
@@ -87,6 +90,47 @@ class Strategy {
     return result;
   }
 
+  /// The index of the dimension, by the name that the group's first statement has for it.
+  std::string index_of(const std::vector<Unit>& units, const Dim& dim) const {
+    for (const Unit& unit : units) {
+      for (int s : unit.statements) {
+        const StatementInfo& info = analysis_.statements[static_cast<size_t>(s)];
+        if (dim.position.count(info.id()) > 0) return index_name(info, dim);
+      }
+    }
+    return "";
+  }
+
+  void note_loop(const Group& group, size_t d, int64_t tile) {
+    const Dim& dim = group.shared[d];
+    choices.back().loops.push_back({.index = index_of(group.units, dim), .extent = dim.extent, .tile = tile});
+  }
+
+  void note_unit(const Unit& unit, const UnitPlan& plan) {
+    UnitChoice choice{.statements = names_of(unit), .loops = {}};
+    for (size_t d = 0; d < unit.dims.size(); ++d) {
+      const bool is_vector = static_cast<int>(d) == plan.vector;
+      choice.loops.push_back({.index = index_of({unit}, unit.dims[d]),
+                              .extent = unit.dims[d].rest,
+                              .tile = plan.tile[d],
+                              .vector = is_vector ? plan.lanes : 1});
+    }
+    choices.back().units.push_back(std::move(choice));
+  }
+
+  void note_contraction(const Group& group, const ContractionOptions& options) {
+    const Unit& unit = group.units[0];
+    choices.back().packs = true;
+    const std::optional<ContractionShape> shape = contraction_shape(analysis_, unit, options);
+    for (size_t d = 0; d < unit.dims.size(); ++d) {
+      const bool is_rows = shape && static_cast<int>(d) == shape->rows;
+      const bool is_columns = shape && static_cast<int>(d) == shape->columns;
+      note_loop(group, d, is_rows ? shape->block_rows : is_columns ? shape->block_columns : 1);
+      if (is_rows && options.parallel) choices.back().loops.back().core = shape->block_rows;
+    }
+    note_unit(unit, plan_unit(analysis_, unit, options.unit));
+  }
+
   /// An estimate of a group's time on one core.
   double nanoseconds(const Group& group) const {
     double result = 0;
@@ -105,12 +149,16 @@ class Strategy {
     if (group.shared.empty()) return inner_tree(group, group.shared, 0);
     if (group.units.size() == 1) {
       const ContractionOptions contraction{units_of(group), options_.cpu.tile, options_.threads, goes_parallel(group)};
-      if (auto tree = contraction_tree(analysis_, group.units[0], contraction, promotions)) return *std::move(tree);
+      if (auto tree = contraction_tree(analysis_, group.units[0], contraction, promotions)) {
+        note_contraction(group, contraction);
+        return *std::move(tree);
+      }
     }
     std::vector<int64_t> tile = group_tile(group);
     std::vector<int64_t> run = group_runs(group, tile);
     std::vector<Dim> dims = group.shared;
     int depth = 0;
+    for (size_t d = 0; d < dims.size(); ++d) note_loop(group, d, tile[d]);
     std::vector<std::map<std::string, isl::aff>> members;
     const std::vector<size_t> order = loop_order(group, tile);
     int parallel = parallel_dim(group, tile, order);
@@ -122,7 +170,9 @@ class Strategy {
         run[p] = std::clamp(dims[p].extent / (2 * options_.threads) / tile[p] * tile[p], tile[p], run[p]);
         chunk = (chunk + run[p] - 1) / run[p] * run[p];
       }
-      members.push_back(cut(dims[p], std::min(chunk, dims[p].extent), depth++));
+      chunk = std::min(chunk, dims[p].extent);
+      choices.back().loops[p].core = chunk;
+      members.push_back(cut(dims[p], chunk, depth++));
     }
     for (size_t d : order) {
       const int64_t size = run[d] > 0 ? run[d] : tile[d];
@@ -281,6 +331,7 @@ class Strategy {
       Unit inner = unit;
       for (Dim& dim : inner.dims) take_remainder(dim, shared, unit);
       UnitPlan plan = plan_unit(analysis_, inner, units_of(group));
+      note_unit(inner, plan);
       filters.push_back(names_of(unit));
       parts.push_back(unit_tree(analysis_, inner, plan, depth, units_of(group), promotions));
     }
@@ -356,7 +407,37 @@ Result<poly::Scop> skewed_for_cpu(const poly::Scop& scop, const StrategyOptions&
   return scheduled;
 }
 
+/// What a strategy that has run has decided.
+std::vector<GroupChoice> choices_of(const Analysis& analysis, Strategy strategy, const StrategyOptions& options) {
+  const std::vector<Group> groups = make_groups(analysis, group_options(options));
+  for (size_t g = 0; g < groups.size(); ++g) {
+    GroupChoice& choice = strategy.choices[g];
+    choice.estimate = estimate(analysis, groups[g], options);
+    choice.rates = rates(options, choice.estimate.bytes);
+  }
+  for (Refusal& refusal : why_apart(analysis, group_options(options))) {
+    strategy.choices[refusal.group].apart = std::move(refusal.reason);
+  }
+  return std::move(strategy.choices);
+}
+
 }  // namespace
+
+Result<StrategyChoice> explain_schedule(const poly::Scop& scop, const StrategyOptions& options) {
+  if (options.cpu.scheduler.allow_skewing) return StrategyChoice{.groups = {}, .skewed = true};
+  return poly::within_budget(*scop.context, [&]() -> Result<StrategyChoice> {
+    const Analysis analysis = analyse(scop, options.layouts);
+    StrategyChoice result;
+    if (analysis.statements.empty()) return result;
+    Strategy strategy(analysis, options);
+    poly::Scop scheduled = scop;
+    scheduled.schedule = to_schedule(strategy.run(), scop.domain);
+    scheduled.promotions = strategy.promotions;
+    result.replaced = poly::find_violation(scheduled).has_value();
+    if (!result.replaced) result.groups = choices_of(analysis, std::move(strategy), options);
+    return result;
+  });
+}
 
 Result<poly::Scop> schedule_for_cpu(const poly::Scop& scop, const StrategyOptions& options) {
   if (options.cpu.scheduler.allow_skewing) return skewed_for_cpu(scop, options);

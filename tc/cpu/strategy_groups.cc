@@ -1,5 +1,7 @@
 #include "tc/cpu/strategy_groups.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <optional>
 
@@ -209,11 +211,14 @@ std::vector<Dim> shared_dims(const Analysis& analysis, const Group& group, const
   return result;
 }
 
-/// False if sharing the dimensions would cost more than it gains.
-bool worth_sharing(const Analysis& analysis, const Group& group, const Unit& unit, const std::vector<Dim>& shared,
-                   const GroupOptions& options) {
+/// Why sharing the dimensions would cost more than it gains; nothing if it does not.
+std::optional<std::string> cost_of_sharing(const Analysis& analysis, const Group& group, const Unit& unit,
+                                           const std::vector<Dim>& shared, const GroupOptions& options) {
   double wanted = std::min({iterations(group.shared), iterations(unit.dims), 4.0 * options.threads});
-  if (iterations(shared) < wanted) return false;
+  if (iterations(shared) < wanted) {
+    return fmt::format("the loops that it could share have {:.0f} iterations, too few for {} threads",
+                       iterations(shared), options.threads);
+  }
   // Sharing what is contiguous in memory, but not all, would leave strided inner loops.
   auto keeps_runs = [&](const Unit& u) {
     if (shared.size() == u.dims.size()) return true;
@@ -222,25 +227,36 @@ bool worth_sharing(const Analysis& analysis, const Group& group, const Unit& uni
              u.dims.size() > 1 && writes_along(analysis, u, dim);
     });
   };
-  if (!keeps_runs(unit) || !std::all_of(group.units.begin(), group.units.end(), keeps_runs)) return false;
+  if (!keeps_runs(unit) || !std::all_of(group.units.begin(), group.units.end(), keeps_runs)) {
+    return "inside of the loops that it could share, elements would no longer be neighbours in memory";
+  }
   auto packs = [&](const Unit& u) { return !loses_packing(analysis, u, shared); };
-  if (!packs(unit) || !std::all_of(group.units.begin(), group.units.end(), packs)) return false;
+  if (!packs(unit) || !std::all_of(group.units.begin(), group.units.end(), packs)) {
+    return "operands of a product could no longer be packed";
+  }
   double bytes = reread_bytes(analysis, unit, shared);
   for (const Unit& other : group.units) bytes += reread_bytes(analysis, other, shared);
-  return bytes <= kSharedOperandBytes;
+  if (bytes <= kSharedOperandBytes) return std::nullopt;
+  return fmt::format("each iteration of the loops that it could share would read {:.3g} MB again, more than {:.3g} MB",
+                     bytes / 1e6, kSharedOperandBytes / 1e6);
 }
 
-/// Adds the unit to the group if that is legal and the shared loops are still worth having.
-bool join_group(const Analysis& analysis, Group& group, const Unit& unit, const GroupOptions& options) {
+/// Adds the unit to the group if that is legal and the shared loops are still worth having; else why not.
+std::optional<std::string> join_group(const Analysis& analysis, Group& group, const Unit& unit,
+                                      const GroupOptions& options) {
+  if (!options.fuse_units) return "the fusion strategy MIN merges no statements";
   std::vector<int> from = statements_of(group);
   bool related = std::any_of(unit.statements.begin(), unit.statements.end(),
                              [&](int b) { return depends_on_any(analysis, from, b); });
-  if (!related) return false;
+  if (!related) return "it uses no value that the statements before it make";
   std::vector<Dim> shared = shared_dims(analysis, group, unit);
-  if (shared.empty() || (options.weigh && !worth_sharing(analysis, group, unit, shared, options))) return false;
+  if (shared.empty()) return "it uses values in other iterations than those that make them";
+  if (options.weigh) {
+    if (std::optional<std::string> cost = cost_of_sharing(analysis, group, unit, shared, options)) return cost;
+  }
   group.shared = std::move(shared);
   group.units.push_back(unit);
-  return true;
+  return std::nullopt;
 }
 
 /// Sets every remainder to the whole index.
@@ -255,17 +271,25 @@ void start_remainders(const Analysis& analysis, Dim& dim) {
   }
 }
 
-}  // namespace
+struct Grouping {
+  std::vector<Group> groups;
+  std::vector<Refusal> refusals;
+};
 
-std::vector<Group> make_groups(const Analysis& analysis, const GroupOptions& options) {
+Grouping grouping_of(const Analysis& analysis, const GroupOptions& options) {
   std::vector<Unit> units;
   for (int s = 0; s < static_cast<int>(analysis.statements.size()); ++s) {
     if (options.fuse_statements && !units.empty() && join_unit(analysis, units.back(), s)) continue;
     units.push_back(unit_of(analysis, s));
   }
-  std::vector<Group> groups;
+  Grouping result;
+  std::vector<Group>& groups = result.groups;
   for (const Unit& unit : units) {
-    if (options.fuse_units && !groups.empty() && join_group(analysis, groups.back(), unit, options)) continue;
+    if (!groups.empty()) {
+      std::optional<std::string> refused = join_group(analysis, groups.back(), unit, options);
+      if (!refused) continue;
+      result.refusals.push_back({groups.size(), *std::move(refused)});
+    }
     groups.push_back({{unit}, unit.dims});
   }
   for (Group& group : groups) {
@@ -274,7 +298,17 @@ std::vector<Group> make_groups(const Analysis& analysis, const GroupOptions& opt
       for (Dim& dim : unit.dims) start_remainders(analysis, dim);
     }
   }
-  return groups;
+  return result;
+}
+
+}  // namespace
+
+std::vector<Group> make_groups(const Analysis& analysis, const GroupOptions& options) {
+  return grouping_of(analysis, options).groups;
+}
+
+std::vector<Refusal> why_apart(const Analysis& analysis, const GroupOptions& options) {
+  return grouping_of(analysis, options).refusals;
 }
 
 }  // namespace tc::cpu

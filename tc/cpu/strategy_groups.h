@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "tc/cpu/strategy_info.h"
@@ -28,5 +29,14 @@ struct GroupOptions {
 };
 
 std::vector<Group> make_groups(const Analysis& analysis, const GroupOptions& options);
+
+/// Why a unit began a group of its own: what kept it out of the group before. A sentence in which "it" is the unit.
+struct Refusal {
+  size_t group = 0;  ///< the one that it began
+  std::string reason;
+};
+
+/// The same of make_groups()' own result for these arguments.
+std::vector<Refusal> why_apart(const Analysis& analysis, const GroupOptions& options);
 
 }  // namespace tc::cpu
