@@ -12,6 +12,7 @@ namespace hi = Halide::Internal;
 using Halide::Expr;
 
 constexpr double kWarp = 32, kSector = 32;  // threads; bytes
+constexpr double kIssued = 4;               ///< warps' instructions of a processor in a cycle
 constexpr double kLaunchUs = 1.1;
 constexpr double kReadCycles = 700, kCachedReadCycles = 50, kBarrierCycles = 60;
 constexpr double kUnknownTrips = 4;
@@ -221,9 +222,14 @@ const char* Estimate::limit() const {
   return std::max_element(std::begin(terms), std::end(terms))->second;
 }
 
+double operations_per_us(const Device& device) {
+  constexpr double kOperationsOfProduct = 2;  // with its addition
+  return kOperationsOfProduct * kIssued * kWarp * static_cast<double>(device.processors) * 1e3 * device.gigahertz;
+}
+
 Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us) {
   constexpr double kThreads = 2048, kRegisters = 65536, kBlocks = 32, kL2BytesOfCycle = 3000;
-  constexpr double kIssued = 4, kSharedBytes = 128;  // of a processor in a cycle
+  constexpr double kSharedBytes = 128;  // of a processor in a cycle
   const Counter counter(kernel);
   const Work& work = counter.work;
   const double block = std::ceil(product(kernel.block) / kWarp) * kWarp, blocks = product(kernel.grid);
@@ -247,6 +253,7 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
   e.waves = blocks / (processors * resident);
   e.occupancy = std::min(resident, std::ceil(blocks / processors)) * block / kThreads;
   e.memory_us = e.bytes / device.memory_bytes_per_us;
+  e.compute_us = e.operations / operations_per_us(device);
   e.cache_us = work.sectors * threads / (kL2BytesOfCycle * cycles);
   e.shared_us = work.shared_bytes * threads / (kSharedBytes * busy * cycles);
   e.issue_us = work.instructions * warps / (kIssued * busy * cycles);

@@ -17,6 +17,7 @@ struct Estimate {
   double issue_us = 0;    ///< instructions of all warps
   double tensor_us = 0;   ///< products by tensor cores
   double latency_us = 0;  ///< reads that wait for each other, and barriers, of all waves of blocks
+  double compute_us = 0;  ///< operations, at the device's rate: with memory_us, what no code for them goes below
   double bytes = 0;       ///< of memory
   double operations = 0;  ///< on floats
   double waves = 0;       ///< blocks, of those that the device holds at once
@@ -25,6 +26,9 @@ struct Estimate {
   /// "memory", "cache", "shared memory", "instructions", "tensor cores", "latency", or "the launch", which takes a microsecond.
   const char* limit() const;
 };
+
+/// What a device computes on floats in a microsecond, without tensor cores: two operations of each lane in a cycle.
+double operations_per_us(const Device& device);
 
 /// `planned_us`: by the recipe's own estimate, which then stands for what the processors do; 0: it has none.
 Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us = 0);

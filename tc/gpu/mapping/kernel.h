@@ -54,6 +54,37 @@ inline constexpr char kBarrierMark[] = "barrier";
 /// What makes a kernel, one folder of tc/gpu/strategy each: a contraction, threads with elements of their own, rows
 /// that threads share, updates that threads make atomically, or the classic strategy.
 enum class Recipe { kContraction, kElements, kRows, kScatter, kClassic };
+/// "contraction", "elements", "rows", "scatter", "classic".
+constexpr const char* name_of(Recipe recipe) {
+  switch (recipe) {
+    case Recipe::kContraction:
+      return "contraction";
+    case Recipe::kElements:
+      return "elements";
+    case Recipe::kRows:
+      return "rows";
+    case Recipe::kScatter:
+      return "scatter";
+    case Recipe::kClassic:
+      break;
+  }
+  return "classic";
+}
+
+/// A recipe that was asked before the one that makes a kernel, and why it does not.
+struct Unfit {
+  Recipe recipe = Recipe::kElements;
+  std::string reason;
+};
+
+/// A loop of a launch, and how it is cut. Sizes are in values of its index.
+struct LoopChoice {
+  std::string index;
+  int64_t extent = 1;
+  int64_t block = 1;   ///< that a block has; of a reduction, in a step
+  int64_t thread = 1;  ///< that a thread has of them
+  bool is_reduction = false;
+};
 
 /// A launch, decided: the part of the schedule that it runs, with its marks.
 ///
@@ -75,6 +106,9 @@ struct Kernel {
   std::array<int64_t, 3> block = {1, 1, 1};
   Recipe recipe = Recipe::kClassic;
   options::MappingOptions chosen = {};       ///< the options given, with what a recipe chose: they ask for this kernel
+  std::vector<Unfit> unfit = {};             ///< recipes that come before this kernel's, if they had a say
+  std::vector<LoopChoice> loops = {};        ///< where its blocks and threads have tiles
+  bool separated = false;                    ///< taken out of a loop nest with others, so that recipes fit them
   double planned_us = 0;                     ///< by the recipe's own estimate; 0: it has none
   std::vector<Copy> copies;                  ///< of the scop's promotions that are not in registers
   std::map<std::string, int64_t> pads;       ///< elements behind each row of a promotion's buffer in shared memory

@@ -107,11 +107,12 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
   });
   if (options.tensor_cores.value_or(false) && !kernels.empty() && !multiplies) {
     return fail("'tensor_cores' is true, but no kernel uses them{}",
-                reasons.empty() ? ": there is no product" : ": " + reasons[0]);
+                reasons.options.empty() ? ": there is no product" : ": " + reasons.options[0]);
   }
   if (kernels.empty() || options.register_tile.empty() || any) return {};
   std::string sentence = "'register_tile' is set, but no kernel follows it";
-  if (!reasons.empty()) sentence += fmt::format(": {}", reasons[0]);  // of the recipe that comes nearest
+  if (!reasons.options.empty())
+    sentence += fmt::format(": {}", reasons.options[0]);  // of the recipe that comes nearest
   return fail("{}", sentence);
 }
 

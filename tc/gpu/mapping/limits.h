@@ -21,8 +21,11 @@ bool takes_contractions(const options::MappingOptions& options);
 /// The options with what a recipe chose, ready to be given: they ask for the same kernel.
 options::MappingOptions following(options::MappingOptions options, const options::MappingOptions& chosen);
 
-/// Why a part is not mapped as the options say.
-using Reasons = std::vector<std::string>;
+/// Why a part is not mapped by a recipe.
+struct Reasons {
+  std::vector<std::string> options;  ///< what the options say and a recipe does not do
+  std::vector<std::string> part;     ///< what of the part it cannot do, or not well
+};
 
 /// Holds when `register_tile`, which only recipes follow, and `tensor_cores` are followed by some kernel, and
 /// `private_depth` is deep enough in one; the error gives the first reason why not.

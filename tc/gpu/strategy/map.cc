@@ -13,6 +13,7 @@
 #include "tc/gpu/strategy/contraction/kernel.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/strategy/elements/pointwise.h"
+#include "tc/gpu/strategy/loop_choices.h"
 #include "tc/gpu/strategy/pieces.h"
 #include "tc/gpu/strategy/rows/row_reduction.h"
 #include "tc/gpu/strategy/scatter/atomic_scatter.h"
@@ -97,26 +98,43 @@ bool should_go_backwards(const FusedGroup& part, const Progress& before) {
   return false;
 }
 
-/// The part by the first recipe that fits it and does as the options say; else why there is none.
+/// Of the options' reasons and the part's, the one that a recipe has added.
+void add_unfit(Recipe recipe, const Reasons& before, const Reasons& after, std::vector<Unfit>& unfit) {
+  if (after.options.size() > before.options.size()) unfit.push_back({recipe, after.options.back()});
+  if (after.part.size() > before.part.size()) unfit.push_back({recipe, after.part.back()});
+}
+
+/// The part by the first recipe that fits it and does as the options say; else why there is none. `unfit` gets those
+/// that do not fit.
 std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
-                                const std::string& name, const Progress& before, Reasons& reasons) {
+                                const std::string& name, const Progress& before, Reasons& reasons,
+                                std::vector<Unfit>& unfit) {
   if (!takes_recipes(options)) return std::nullopt;
   if (options.shared_depth) {
-    reasons.push_back("'shared_depth' asks for a contraction or the classic mapping");
+    reasons.options.push_back("'shared_depth' asks for a contraction or the classic mapping");
     return std::nullopt;
   }
   if (const std::optional<FusedGroup> part = fused_group_of(scop)) {
-    if (auto plan = plan_elements(*part, options, device, reasons)) {
+    Reasons known = reasons;
+    if (auto plan = plan_pointwise(*part, options, device, reasons)) {
       plan->backwards = should_go_backwards(*part, before);
-      Launch launch = launch_of(scop, pointwise(*part, *plan, device, name), Recipe::kElements,
-                                following(options, options_of(*plan, *part)));
+      const options::MappingOptions chosen = options_of(*plan, *part);
+      Launch launch =
+          launch_of(scop, pointwise(*part, *plan, device, name), Recipe::kElements, following(options, chosen));
+      launch.kernel.loops = loops_of(*part, chosen);
       launch.backwards = plan->backwards;
       return launch;
     }
+    add_unfit(Recipe::kElements, known, reasons, unfit);
+    known = reasons;
     if (const auto plan = options.strict ? std::nullopt : plan_rows(*part, options, device, reasons)) {
-      return launch_of(scop, row_reduction(*part, *plan, device, name), Recipe::kRows,
-                       following(options, options_of(*plan, *part)));
+      const options::MappingOptions chosen = options_of(*plan, *part);
+      Launch launch =
+          launch_of(scop, row_reduction(*part, *plan, device, name), Recipe::kRows, following(options, chosen));
+      launch.kernel.loops = loops_of(*part, chosen);
+      return launch;
     }
+    add_unfit(Recipe::kRows, known, reasons, unfit);
   }
   if (const auto plan = plan_scatter(scop, options, device, reasons)) {
     return launch_of(scop, atomic_scatter(scop, *plan, name), Recipe::kScatter, following(options, options_of(*plan)));
@@ -129,7 +147,8 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
                                             const Device& device) {
   const auto fits = [&](const poly::Scop& scop) {
     Reasons reasons;
-    return by_recipe(scop, options, device, "", {}, reasons).has_value();
+    std::vector<Unfit> unfit;
+    return by_recipe(scop, options, device, "", {}, reasons, unfit).has_value();
   };
   const bool may_separate = takes_recipes(options) && !options.shared_depth && !options.outer_schedule_options.fusion;
   const bool is_worth =
@@ -148,12 +167,15 @@ Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const op
     for (const poly::Scop& one : launches) {
       Mapping& mapping = done.mapping;
       const std::string name = kernel_name(scheduled, mapping.kernels.size());
-      const size_t told = reasons.size();
-      std::optional<Launch> launch = by_recipe(one, options, device, name, done, reasons);
+      std::vector<Unfit> unfit;
+      std::optional<Launch> launch = by_recipe(one, options, device, name, done, reasons, unfit);
       if (!launch) {
-        for (size_t r = told; r < reasons.size(); ++r) TC_LOG(kDetail, "kernel {}: no recipe: {}", name, reasons[r]);
+        for (const Unfit& other : unfit) TC_LOG(kDetail, "kernel {}: no recipe: {}", name, other.reason);
         launch = classic(one, options, device, name);
+        launch->kernel.loops = loops_of(one, launch->kernel);
       }
+      launch->kernel.unfit = std::move(unfit);
+      launch->kernel.separated = launches.size() > 1;
       if (launch->backwards) done.backwards.insert(mapping.kernels.size());
       mapping.program.kernels.push_back(std::move(launch->code));
       mapping.kernels.push_back(std::move(launch->kernel));
@@ -167,8 +189,10 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
   const std::string name = kernel_name(scop, mapping.kernels.size());
   poly::Scop part = scop;
   part.schedule = piece.scop.schedule;
+  const ContractionPlan& plan = piece.plans[largest_product(*piece.contraction)];
   Launch launch = launch_of(part, contraction_kernel(scop, *piece.contraction, piece.plans, name), Recipe::kContraction,
-                            following(options, options_of(piece.plans[largest_product(*piece.contraction)])));
+                            following(options, options_of(plan)));
+  launch.kernel.loops = loops_of(*piece.contraction, plan);
   for (const ContractionPlan& plan : piece.plans) launch.kernel.planned_us += plan.cycles / (1e3 * device.gigahertz);
   mapping.program.kernels.push_back(std::move(launch.code));
   mapping.kernels.push_back(std::move(launch.kernel));

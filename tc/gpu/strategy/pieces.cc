@@ -25,7 +25,7 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
   std::vector<Piece>& pieces = result.pieces;
   const auto planned = [&](const Contraction& contraction) {
     Result<ContractionPlan> plan = plan_contraction(contraction, options, device);
-    if (!plan) result.reasons.push_back(plan.error().diagnostics().at(0).message);
+    if (!plan) result.reasons.options.push_back(plan.error().diagnostics().at(0).message);
     return plan ? std::optional(*std::move(plan)) : std::nullopt;
   };
   size_t other = 0;  // the first statement that is in no piece yet

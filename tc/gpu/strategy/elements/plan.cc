@@ -294,13 +294,19 @@ bool chooses_size(const options::MappingOptions& options) {
 
 std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options::MappingOptions& options,
                                           const Device& device, Reasons& reasons) {
-  if (part.members.empty()) return std::nullopt;
-  if (!std::all_of(part.statements.begin(), part.statements.end(), only_reductions_inside)) return std::nullopt;
+  const auto refuse = [&](const char* reason) {
+    reasons.part.emplace_back(reason);
+    return std::nullopt;
+  };
+  if (part.members.empty()) return refuse("its statements share no parallel loop");
+  if (!std::all_of(part.statements.begin(), part.statements.end(), only_reductions_inside)) {
+    return refuse("a statement has loops inside of the shared ones that no reduction goes over");
+  }
   ElementsPlan plan;
   plan.along = member_written_along(part);
-  if (plan.along < 0) return std::nullopt;
+  if (plan.along < 0) return refuse("its statements do not all write along one loop");
   const Neighbours neighbours = Looker(part, plan.along).look();
-  if (neighbours.scattered) return std::nullopt;
+  if (neighbours.scattered) return refuse("neighbouring threads would read elements that are far apart");
 
   int64_t inner = 1;
   for (const GroupStatement& s : part.statements) inner = std::max(inner, s.inner_size());
@@ -311,10 +317,11 @@ std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options:
     follow(plan, options, part, widest_vector(neighbours));
   }
   if (const std::string fault = fault_of(plan, options, part, device); !fault.empty()) {
-    reasons.push_back(fault);
+    reasons.options.push_back(fault);
     return std::nullopt;
   }
-  return blocks_of(plan, part) <= device.grid[0] ? std::optional(plan) : std::nullopt;
+  if (blocks_of(plan, part) > device.grid[0]) return refuse("it would need more blocks than the device has");
+  return plan;
 }
 
 options::MappingOptions options_of(const ElementsPlan& plan, const FusedGroup& part) {

@@ -122,12 +122,16 @@ class Planner {
   std::optional<RowsPlan> plan() {
     for (const GroupStatement& s : part_.statements) {
       const std::optional<RowWork> work = work_of(s);
-      if (!work) return std::nullopt;
+      if (!work) return refuse("a statement both reduces and has loops inside that it does not reduce over");
       plan_.work.push_back(*work);
       longest_ = std::max(longest_, s.inner_size());
     }
-    if (std::count(plan_.work.begin(), plan_.work.end(), RowWork::kReduce) == 0) return std::nullopt;
-    if (has_elements_apart() || !find_tensors() || !choose_vector(true)) return std::nullopt;
+    if (std::count(plan_.work.begin(), plan_.work.end(), RowWork::kReduce) == 0) {
+      return refuse("there is no reduction inside of the shared loops");
+    }
+    if (has_elements_apart()) return refuse("elements that no reduction goes through get a launch of their own");
+    if (!find_tensors()) return refuse("an element of one statement is not the same thread's in another");
+    if (!choose_vector(true)) return refuse("neighbouring threads would read elements that are far apart");
     choose_lanes();
     if (!plan_.holds_elements) {
       choose_vector(false);
@@ -136,14 +140,20 @@ class Planner {
     choose_beside();
     choose_rows();
     if (const std::string fault = fault_of_wish(); !fault.empty()) {
-      reasons_.push_back(fault);
+      reasons_.options.push_back(fault);
       return std::nullopt;
     }
     plan_.unroll = options_.unroll.value_or(plan_.unroll);
-    return blocks() <= device_.grid[0] ? std::optional(plan_) : std::nullopt;
+    if (blocks() > device_.grid[0]) return refuse("it would need more blocks than the device has");
+    return plan_;
   }
 
  private:
+  std::nullopt_t refuse(const char* reason) {
+    reasons_.part.emplace_back(reason);
+    return std::nullopt;
+  }
+
   bool has_elements_apart() const;
   bool find_tensors();
   bool add(const std::string& tensor);

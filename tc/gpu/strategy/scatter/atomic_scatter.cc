@@ -218,7 +218,7 @@ std::optional<ScatterPlan> plan_scatter(const poly::Scop& part, const options::M
   const bool busy = parallel >= device.processors * kBusyThreads;
   if (busy || instances < kWorthwhile || instances < 2 * parallel) return std::nullopt;
   if (!options.register_tile.empty() || !options.tile.empty()) {
-    reasons.push_back("atomic updates have no tiles");
+    reasons.options.push_back("atomic updates have no tiles");
     return std::nullopt;
   }
   plan.threads = std::min({kThreads, device.threads_per_block, device.block[0]});
