@@ -43,7 +43,7 @@ std::vector<LoopChoice> loops_of(const Contraction& contraction, const Contracti
 
 std::vector<LoopChoice> loops_of(const FusedGroup& part, const options::MappingOptions& chosen) {
   std::vector<LoopChoice> loops;
-  const FusedStatement& last = part.statements.back();
+  const GroupStatement& last = part.statements.back();
   for (size_t m = 0; m < part.members.size(); ++m) {
     const std::string& index = last.statement->indices[static_cast<size_t>(last.shared[m])];
     loops.push_back({index, part.members[m].extent, at_or(chosen.tile, m, 1), at_or(chosen.register_tile, m, 1)});

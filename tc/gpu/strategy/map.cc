@@ -116,7 +116,7 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
   }
   if (const std::optional<FusedGroup> part = fused_group_of(scop)) {
     Reasons known = reasons;
-    if (auto plan = plan_pointwise(*part, options, device, reasons)) {
+    if (auto plan = plan_elements(*part, options, device, reasons)) {
       plan->backwards = should_go_backwards(*part, before);
       const options::MappingOptions chosen = options_of(*plan, *part);
       Launch launch =
