@@ -31,7 +31,7 @@ class Operands : public hi::IRMutator {
   Operands(const ir::Program& program, const Contraction& contraction, const std::vector<std::string>& names)
       : program_(program), contraction_(contraction), names_(names) {}
   std::vector<Operand> found;
-  bool sound = true;  ///< no read stands under a condition
+  bool sound = true;  ///< no read stands under a condition on data
 
   /// Takes out only what neighbouring results read from far apart.
   void take_only_crossing() { only_crossing_ = true; }
@@ -40,7 +40,7 @@ class Operands : public hi::IRMutator {
   using IRMutator::visit;
   Expr visit(const hi::Call* op) override {
     std::optional<Operand> operand = guarded(op);
-    if (op->is_intrinsic(hi::Call::if_then_else) && !operand) sound = false;
+    if (op->is_intrinsic(hi::Call::if_then_else) && !operand) return choice(op);
     if (!ir::is_tensor_read(program_, op) && !operand) return IRMutator::visit(op);
     if (!operand) operand = of_chosen_rows(op);
     if (!operand) operand = affine(op);
@@ -55,6 +55,20 @@ class Operands : public hi::IRMutator {
     operand->placeholder = fmt::format("operand {}", found.size());
     found.push_back(*operand);
     return value(operand->placeholder);
+  }
+
+  /// A choice by indices is made for each product. Where it takes the other branch, the copies have brought some
+  /// element of the tensor.
+  Expr choice(const hi::Call* op) {
+    if (only_crossing_ || !ir::reads_in(program_, op->args[0]).empty()) {
+      sound = false;
+      return IRMutator::visit(op);
+    }
+    const bool before = std::exchange(in_branch_, true);
+    Expr result =
+        hi::Call::make(op->type, op->name, {op->args[0], mutate(op->args[1]), mutate(op->args[2])}, op->call_type);
+    in_branch_ = before;
+    return result;
   }
 
   /// What a branch reads of rows that data choose may not be there otherwise.

@@ -84,6 +84,20 @@ bool reads_alike(const ContractionPlan& plan, const OperandPlan& operand, double
          std::find(operand.axes.begin(), operand.axes.end(), fastest) == operand.axes.end();
 }
 
+/// Instructions of the choices by indices in a product: a comparison or two, and a selection.
+double choices(const Halide::Expr& value) {
+  struct Counter : Halide::Internal::IRVisitor {
+    double count = 0;
+    using IRVisitor::visit;
+    void visit(const Halide::Internal::Call* op) override {
+      if (op->is_intrinsic(Halide::Internal::Call::if_then_else)) count += 3;
+      IRVisitor::visit(op);
+    }
+  } counter;
+  value.accept(&counter);
+  return counter.count;
+}
+
 /// Of a processor for one block: what it issues, while shared memory gives what is read. `resident_warps` are those of
 /// all its blocks: a scheduler without a warp issues nothing.
 double block_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
@@ -110,8 +124,8 @@ double block_cycles(const Contraction& c, const ContractionPlan& plan, const Dev
     if (windows) addresses += box / static_cast<double>(o.vector) / kLanes * 10 * dimensions;
   }
   // A product of n factors is n - 1 instructions, the last with its addition; one factor is added alone.
-  const double products =
-      static_cast<double>(plan.registers()) * static_cast<double>(std::max<size_t>(c.operands.size(), 2) - 1);
+  const double products = static_cast<double>(plan.registers()) *
+                          (static_cast<double>(std::max<size_t>(c.operands.size(), 2) - 1) + choices(c.update.value));
   const double issued =
       (reduction * warps * (products + (windows ? 1 : 1.5) * reads) + addresses * static_cast<double>(plan.steps(c))) /
       std::min(kSchedulers, resident_warps);

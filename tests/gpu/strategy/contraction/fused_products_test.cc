@@ -174,6 +174,78 @@ def f(float(M,K) A, float(K,N) B, float(M,L) C, float(L,N) D) -> (float(M,N) O) 
   }
 }
 
+struct Padded {
+  const char* text;
+  Sizes sizes, large;  ///< for the simulator; where the numbers of launches are looked at
+};
+
+const Padded kPadded[] = {
+    {R"(
+def f(real(N,C,H,W) X, real(F,C,KH,KW) K, real(F) b) -> (O) {
+  O(n,f,h,w) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W) ?
+                 X(n,c,h + kh - 1,w + kw - 1) * K(f,c,kh,kw) : 0 where h in 0:H, w in 0:W
+  O(n,f,h,w) = fmax(O(n,f,h,w) + b(f), 0)
+})",
+     {{"N", 2}, {"C", 5}, {"H", 9}, {"W", 10}, {"F", 6}, {"KH", 3}, {"KW", 3}},
+     {{"N", 32}, {"C", 64}, {"H", 56}, {"W", 56}, {"F", 64}, {"KH", 3}, {"KW", 3}}},
+    {R"(
+def f(real(N,C,H,W) X, real(F,C,KH,KW) K, real(F) b) -> (O) {
+  O(n,f,h,w) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? X(n,c,h + kh - 1,w + kw - 1) : 0) *
+                 K(f,c,kh,kw) where h in 0:H, w in 0:W
+  O(n,f,h,w) += b(f)
+  O(n,f,h,w) max= 0
+})",
+     {{"N", 2}, {"C", 5}, {"H", 10}, {"W", 9}, {"F", 6}, {"KH", 3}, {"KW", 2}},
+     {{"N", 32}, {"C", 64}, {"H", 56}, {"W", 56}, {"F", 64}, {"KH", 3}, {"KW", 3}}},
+    {R"(
+def f(real(N,H,W,C) X, real(KH,KW,C,F) K, real(F) b) -> (O) {
+  O(n,h,w,f) = b(f) where n in 0:N, h in 0:H, w in 0:W
+  O(n,h,w,f) += 1 <= h + kh && h + kh <= H ? (1 <= w + kw && w + kw <= W ?
+                K(kh,kw,c,f) * X(n,h + kh - 1,w + kw - 1,c) : 0) : 0
+  O(n,h,w,f) = O(n,h,w,f) > 0 ? O(n,h,w,f) : 0
+})",
+     {{"N", 2}, {"C", 8}, {"H", 9}, {"W", 10}, {"F", 16}, {"KH", 3}, {"KW", 3}},
+     {{"N", 32}, {"C", 64}, {"H", 56}, {"W", 56}, {"F", 64}, {"KH", 3}, {"KW", 3}}},
+};
+
+/// The guard of a padded convolution is zero fill, and its bias and maximum are done on its results.
+TEST(FusedProducts, PaddedConvolutionsAreOneLaunch) {
+  for (const Padded& padded : kPadded) {
+    for (const char* type : {"float", "half"}) {
+      const std::string text = std::regex_replace(padded.text, std::regex("real"), type);
+      EXPECT_EQ(other_than(1, specialised_from(text, padded.large)), "") << text;
+      EXPECT_EQ(faults_of(specialised_from(text, padded.sizes), hopper()), "") << text;
+    }
+  }
+}
+
+/// What guards say of boxes, and what is more than that, on small integers.
+TEST(FusedProducts, GuardedOperandsAgreeWithTheOracle) {
+  const char* texts[] = {
+      "def f(float(M) x, float(K) w, float(N) y) -> (C) {"
+      "  C(m,n) +=! (m + k >= 2 && m + k < M + 2 ? x(m + k - 2) : 0) * w(k) * y(n) where m in 0:M }",
+      "def f(float(M,K) x, float(K,N) w) -> (C) { C(m,n) +=! m >= 3 && k < 7 ? x(m,k) * w(k,n) : 0 }",
+      "def f(float(M,K) x, float(K,N) w) -> (C) { C(m,n) +=! m >= 3 && m < 20 ? x(m - 3,k) * w(k,n) : 0 where m in 0:M "
+      "}",
+      "def f(float(M,K) x, float(K,N) w) -> (C) { C(m,n) +=! k <= m && k >= 1 ? x(m,k - 1) * w(k,n) : 0 }",
+      "def f(float(L) x, float(K,N) w, float(M) y) -> (C) {"
+      "  C(m,n) +=! (2 * m + k >= 3 && 2 * m + k < L + 3 ? x(2 * m + k - 3) : 0) * w(k,n) * y(m) }",
+      "def f(int32(M,K) x, int32(K,N) w) -> (C) {"
+      "  C(m,n) +=! (m >= 1 ? x(m - 1,k) : 0) * (n >= 2 ? w(k,n - 2) : 0) where m in 0:M, n in 0:N }",
+      "def f(float(M,K) x, float(K,N) w) -> (C) {"
+      "  C(m,n) +=! (m >= 1 ? x(m - 1,k) : 1) * w(k,n) where m in 0:M }",
+  };
+  for (const char* text : texts) {
+    for (const int64_t m : {36, 65}) {
+      const ir::Program symbolic = program_from(text);
+      Sizes sizes;
+      for (const std::string& name : symbolic.sizes)
+        sizes[name] = name == "M" || name == "L" ? m : name == "N" ? 34 : 21;
+      EXPECT_EQ(faults_of(specialised_from(text, sizes)), "") << text;
+    }
+  }
+}
+
 std::string name_of(const ::testing::TestParamInfo<Case>& info) { return info.param.name; }
 
 INSTANTIATE_TEST_SUITE_P(Cases, FusedProducts, ::testing::ValuesIn(kCases), name_of);
