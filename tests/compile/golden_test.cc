@@ -44,13 +44,14 @@ struct Stage {
 constexpr Stage kStages[] = {{"ast", "analyse"}, {"program", "program"}, {"schedule", "schedule"}, {"stmt", "stmt"}};
 constexpr Stage kGpuStages[] = {{"tile", "tile"}, {"cuda", "cuda"}};
 
-void expect_recorded(const Golden& golden, const Settings& settings, std::span<const Stage> stages) {
-  const std::filesystem::path root = TC_SOURCE_DIR;
-  const std::string file = std::string(golden.name) + ".tc";
-  Compilation compilation = testing::compilation_of(testing::read_whole(root / "examples" / file), file);
+const std::filesystem::path kFolder = std::filesystem::path(TC_SOURCE_DIR) / "tests" / "golden";
+
+/// What passes make of a text, in files of a folder.
+void expect_recorded(const std::string& source, const std::string& name, const Settings& settings,
+                     std::span<const Stage> stages, const std::filesystem::path& folder) {
+  Compilation compilation = testing::compilation_of(source, name + ".tc");
   const Result<void> done = run_passes(settings, compilation, stages.back().pass);
   ASSERT_TRUE(done) << done.error().to_string();
-  const std::filesystem::path folder = root / "tests" / "golden" / golden.name;
   const bool update = std::getenv("TC_UPDATE_GOLDEN") != nullptr;
   for (const Stage& stage : stages) {
     const Result<std::string> text = dump(settings, compilation, stage.pass);
@@ -63,6 +64,12 @@ void expect_recorded(const Golden& golden, const Settings& settings, std::span<c
     ASSERT_TRUE(std::filesystem::exists(path)) << path << " is missing; scripts/update_golden writes it";
     EXPECT_EQ(testing::read_whole(path), *text) << path << " is not what the pass '" << stage.pass << "' makes";
   }
+}
+
+void expect_recorded(const Golden& golden, const Settings& settings, std::span<const Stage> stages) {
+  const std::string name = golden.name;
+  const std::string source = testing::read_whole(std::filesystem::path(TC_SOURCE_DIR) / "examples" / (name + ".tc"));
+  expect_recorded(source, name, settings, stages, kFolder / name);
 }
 
 class GoldenTest : public ::testing::TestWithParam<Golden> {};
@@ -79,9 +86,65 @@ TEST_P(GoldenTest, EveryStageIsAsRecorded) {
 INSTANTIATE_TEST_SUITE_P(Programs, GoldenTest, ::testing::ValuesIn(goldens()),
                          [](const auto& info) { return std::string(info.param.name); });
 
+/// The kernel that a user gets of each strategy, by default options, for the largest GPU of compute capability 9.0.
+struct DefaultKernel {
+  const char* strategy;
+  const char* text;
+  std::map<std::string, int64_t> sizes;
+};
+
+constexpr char kStrategies[] = "strategies";
+const DefaultKernel kDefaultKernels[] = {
+    {"contraction",
+     "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
+     {{"M", 512}, {"N", 512}, {"K", 512}}},
+    {"tensor_cores",
+     R"(
+def f(float16(M,K) A, float16(K,N) B, float(N) b) -> (float(M,N) C) {
+  C(m,n) +=! float(A(m,k)) * float(B(k,n))
+  C(m,n) = fmax(C(m,n) + b(n), 0)
+})",
+     {{"M", 1000}, {"N", 1024}, {"K", 520}}},
+    {"padded_convolution",
+     R"(
+def f(float(N,C,H,W) X, float(O,C,3,3) W1) -> (float(N,O,H,W) Y) {
+  Y(n,o,h,w) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? X(n,c,h + kh - 1,w + kw - 1) : 0.0) *
+    W1(o,c,kh,kw) where h in 0:H, w in 0:W
+})",
+     {{"N", 8}, {"C", 32}, {"H", 28}, {"W", 28}, {"O", 32}}},
+    {"transposition", "def f(float(M,N) A) -> (B) { B(n,m) = A(m,n) }", {{"M", 4096}, {"N", 4096}}},
+    {"rows",
+     R"(
+def f(float(N,D) I) -> (O) {
+  m(n) max=! I(n,d)
+  s(n) +=! exp(I(n,d) - m(n))
+  O(n,d) = exp(I(n,d) - m(n)) / s(n)
+})",
+     {{"N", 4096}, {"D", 1000}}},
+    {"elements", "def f(float(N) A, float(N) B) -> (C) { C(i) = A(i) * sigmoid(B(i)) }", {{"N", 1000000}}},
+    {"partial_sums", "def f(float(N) A) -> (s) { s +=! A(i) * A(i) }", {{"N", 10000000}}},
+    {"scatter",
+     "def f(float(N) A, int32(N) I, float(M) z) -> (float(M) O) { O(j) = z(j)\n O(I(i)) += A(i) }",
+     {{"N", 1000000}, {"M", 1000}}},
+    {"classic",
+     "def f(float(N,M) A) -> (B) { B(i,j) = A(i,j) + A(i,M - 1 - j) where i in 0:N, j in 0:M }",
+     {{"N", 33}, {"M", 70}}},
+};
+
+TEST(Golden, DefaultKernelsOfStrategiesAreAsRecorded) {
+  for (const DefaultKernel& kernel : kDefaultKernels) {
+    SCOPED_TRACE(kernel.strategy);
+    Settings settings = testing::settings_for(kernel.sizes);
+    settings.backend = Backend::kCuda;
+    const Stage stages[] = {{kernel.strategy, "cuda"}};
+    expect_recorded(kernel.text, "strategy", settings, stages, kFolder / kStrategies);
+  }
+}
+
 TEST(Golden, NoFolderIsWithoutItsProgram) {
-  for (const auto& entry : std::filesystem::directory_iterator(std::filesystem::path(TC_SOURCE_DIR) / "tests/golden")) {
+  for (const auto& entry : std::filesystem::directory_iterator(kFolder)) {
     const std::string name = entry.path().filename().string();
+    if (name == kStrategies) continue;
     const auto has_name = [&](const Golden& golden) { return golden.name == name; };
     EXPECT_TRUE(std::ranges::any_of(goldens(), has_name)) << name;
   }
