@@ -134,6 +134,15 @@ void assign(Options& options, nb::kwargs values, const char* type) {
   check_bounds_of(options);
 }
 
+/// Whether an object says what check_bounds is, by an attribute of its own: a default of the package gives way to False.
+constexpr const char* kSaysChecks = "_says_check_bounds";
+
+bool says_checks(nb::handle options) { return nb::hasattr(options, kSaysChecks); }
+
+void note_checks(nb::handle options, bool says) {
+  if (says) nb::setattr(options, kSaysChecks, nb::bool_(true));
+}
+
 /// "CpuOptions(tile=[8, 8], strict=True)": what differs from the defaults.
 template <typename Options>
 std::string repr_of(const Options& options, const char* type) {
@@ -156,11 +165,12 @@ std::string repr_of(const Options& options, const char* type) {
 
 template <typename Options>
 nb::class_<Options> bind(nb::module_& module, const char* type, const char* doc) {
-  nb::class_<Options> bound(module, type, doc);
-  bound.def("__init__", [type](Options* self, nb::kwargs values) {
+  nb::class_<Options> bound(module, type, doc, nb::dynamic_attr());
+  bound.def("__init__", [type](nb::pointer_and_handle<Options> self, nb::kwargs values) {
     Options options;
     assign(options, values, type);
-    new (self) Options(std::move(options));
+    new (self.p) Options(std::move(options));
+    note_checks(self.h, values.contains("check_bounds"));
   });
   for (const Field<Options>& one : fields_of(static_cast<const Options*>(nullptr))) {
     bound.def_prop_ro(
@@ -168,29 +178,39 @@ nb::class_<Options> bind(nb::module_& module, const char* type, const char* doc)
   }
   bound.def(
       "replace",
-      [type](Options self, nb::kwargs values) {
-        assign(self, values, type);
-        return self;
+      [type](nb::handle self, nb::kwargs values) {
+        Options options = nb::cast<const Options&>(self);
+        assign(options, values, type);
+        nb::object changed = nb::cast(std::move(options));
+        note_checks(changed, says_checks(self) || values.contains("check_bounds"));
+        return changed;
       },
       "A copy in which some options differ. Raises TypeError and Error as the constructor.");
-  bound.def("__repr__", [type](const Options& self) { return repr_of(self, type); });
+  bound.def("__repr__", [type](nb::handle self) {
+    const std::string text = repr_of(nb::cast<const Options&>(self), type);
+    if (!says_checks(self) || text.find("check_bounds=") != std::string::npos) return text;
+    return text.substr(0, text.size() - 1) + (text.ends_with("()") ? "" : ", ") + "check_bounds=False)";
+  });
   bound.def("__eq__", [](const Options& self, nb::handle other) {
     return nb::isinstance<Options>(other) && self == nb::cast<const Options&>(other);
   });
-  // What is pickled are the fields that differ from the defaults.
-  bound.def("__getstate__", [](const Options& self) {
+  // What is pickled are the fields that differ from the defaults, and a check_bounds that was said.
+  bound.def("__getstate__", [](nb::handle object) {
+    const auto& self = nb::cast<const Options&>(object);
     const Options defaults;
     nb::dict values;
     for (const Field<Options>& one : fields_of(&self)) {
       const nb::object value = one.get(self);
-      if (!value.equal(one.get(defaults))) values[one.name.c_str()] = value;
+      const bool is_said = one.name == "check_bounds" && says_checks(object);
+      if (is_said || !value.equal(one.get(defaults))) values[one.name.c_str()] = value;
     }
     return values;
   });
-  bound.def("__setstate__", [type](Options& self, nb::dict values) {
+  bound.def("__setstate__", [type](nb::pointer_and_handle<Options> self, nb::dict values) {
     Options options;
     assign(options, nb::borrow<nb::kwargs>(values), type);
-    new (&self) Options(std::move(options));
+    new (self.p) Options(std::move(options));
+    note_checks(self.h, values.contains("check_bounds"));
   });
   bound.def("__hash__", [type](const Options& self) { return nb::hash(nb::str(repr_of(self, type).c_str())); });
   return bound;
@@ -200,7 +220,12 @@ template <typename Options>
 void bind_text(nb::class_<Options>& bound, Result<Options> (*read)(const std::string&, const std::string&)) {
   bound.def("__str__", [](const Options& self) { return options::to_text(self); });
   bound.def_static(
-      "from_text", [read](const std::string& text) { return value_of(read(text, "options")); },
+      "from_text",
+      [read](const std::string& text) {
+        nb::object options = nb::cast(value_of(read(text, "options")));
+        note_checks(options, text.find("check_bounds") != std::string::npos);
+        return options;
+      },
       "Of the text form, which str() gives. Raises Error with the place in the text.");
 }
 

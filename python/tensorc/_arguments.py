@@ -14,11 +14,19 @@ def typed(kind: type, **values: object) -> None:
             raise TypeError(f"'{name}' takes a {kind.__name__}, not {value!r}")
 
 
+def said_checks(options: CpuOptions | MappingOptions | None) -> dict[str, bool]:
+    """Returns check_bounds as an option, if these options say it rather than leave it to the package."""
+    if options is None or not hasattr(options, "_says_check_bounds"):
+        return {}
+    return {"check_bounds": options.check_bounds}
+
+
 def checking(options: CpuOptions | None, mapping: MappingOptions | None, check_bounds: bool | None,
              cache: Cache | str | os.PathLike[str] | None = None) -> tuple[CpuOptions, MappingOptions]:
     """Returns the options with the wanted checks of subscripts.
 
-    Unless `check_bounds` is given, kernels of the CPU check. Those of production are taken as they were made.
+    Unless `check_bounds` is given, as an argument or as an option, kernels of the CPU check. Those of production are
+    taken as they were made.
     """
     options = CpuOptions() if options is None else options
     mapping = MappingOptions() if mapping is None else mapping
@@ -28,4 +36,5 @@ def checking(options: CpuOptions | None, mapping: MappingOptions | None, check_b
         typed(bool, check_bounds=check_bounds)
         return options.replace(check_bounds=check_bounds), mapping.replace(check_bounds=check_bounds)
     is_production = isinstance(cache, Cache) and cache.production
-    return (options if is_production else options.replace(check_bounds=True)), mapping
+    is_default = not is_production and not said_checks(options)
+    return (options.replace(check_bounds=True) if is_default else options), mapping

@@ -20,6 +20,7 @@ import jax
 import numpy as np
 
 from . import CpuOptions, Error, MappingOptions, Program, TensorSpec, _batch, _core
+from ._arguments import said_checks
 
 __all__ = ["Operator", "op"]
 
@@ -131,8 +132,10 @@ class Operator:
                 if names not in self._batched:
                     text, wide = _batch.batched(self.program.source, self.entry, names)
                     strict = [kind.strict for kind in (self.program._options, self.program._mapping)]
-                    program = Program(text, options=CpuOptions(strict=strict[0]), mapping=MappingOptions(strict=strict[1]),
-                                      check_bounds=self.program._arguments["check_bounds"], cache="")
+                    given = self.program._arguments
+                    program = Program(text, check_bounds=given["check_bounds"], cache="",
+                                      options=CpuOptions(strict=strict[0], **said_checks(given["options"])),
+                                      mapping=MappingOptions(strict=strict[1], **said_checks(given["mapping"])))
                     self._batched[names] = Operator(program, self.entry), wide
                 operator, wide = self._batched[names]
             is_wide = tuple(r.name in wide for r in self.signature.results)

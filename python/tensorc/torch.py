@@ -22,6 +22,7 @@ import torch
 from torch.autograd import forward_ad
 
 from . import CpuOptions, Error, MappingOptions, Program, Signature, TensorSpec, __version__, _batch, _extents
+from ._arguments import said_checks
 
 __all__ = ["Operator", "op"]
 
@@ -164,8 +165,9 @@ class Operator:
                 # Options are for shapes without a batch.
                 given = self.program._arguments
                 strict = [given[kind] is not None and given[kind].strict for kind in ("options", "mapping")]
-                operator = op(text, self.entry, options=CpuOptions(strict=strict[0]),
-                              mapping=MappingOptions(strict=strict[1]), check_bounds=given["check_bounds"])
+                operator = op(text, self.entry, check_bounds=given["check_bounds"],
+                              options=CpuOptions(strict=strict[0], **said_checks(given["options"])),
+                              mapping=MappingOptions(strict=strict[1], **said_checks(given["mapping"])))
                 self._batched[names] = operator, wide
             return self._batched[names]
 

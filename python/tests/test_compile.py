@@ -117,6 +117,24 @@ def test_subscripts_are_checked_unless_one_says_no():
         tensorc.define(text, check_bounds=1)
 
 
+def test_options_that_say_no_checks_win_over_the_default():
+    text = "def g(float(N) x, int32(K) at) -> (y) { y(k) = x(at(k)) }"
+    no = tensorc.CpuOptions(check_bounds=False)
+    unsaid = (None, tensorc.CpuOptions(), tensorc.CpuOptions(strict=True), tensorc.CpuOptions.from_text("strict: true"))
+    said = (no, no.replace(strict=True), tensorc.CpuOptions(strict=True).replace(check_bounds=False),
+            tensorc.CpuOptions.from_text("check_bounds: false"), pickle.loads(pickle.dumps(no)))
+    for options in unsaid:
+        assert tensorc.define(text, options=options)._options.check_bounds
+    for options in said:
+        assert not tensorc.define(text, options=options)._options.check_bounds, options
+        assert tensorc.define(text, options=options, check_bounds=True)._options.check_bounds
+    assert repr(no) == "CpuOptions(check_bounds=False)" and no == tensorc.CpuOptions()
+    assert repr(no.replace(strict=True)) == "CpuOptions(strict=True, check_bounds=False)"
+    assert repr(tensorc.CpuOptions(check_bounds=True)) == "CpuOptions(check_bounds=True)"
+    x, inside = np.arange(4, dtype="float32"), np.array([3, 0], "int32")
+    assert list(tensorc.define(text, options=no).g(x, inside)) == [3, 0]
+
+
 def test_kernels_for_tensors_that_are_not_aligned_to_vectors():
     text = "def f(float(N,D) x) -> (s) { s(n) +=! x(n,d) }"
     numbers = np.arange(64 * 1024 + 1, dtype="float32") % 8
