@@ -1,5 +1,7 @@
 #include "tc/ir/guarded_range.h"
 
+#include "tc/ir/index_expr.h"
+
 namespace tc::ir {
 
 using Halide::Expr;
@@ -63,6 +65,7 @@ class Search {
     return prover_.leaving(statement_, index_, subscript.value, subscript.extent, guarded ? subscript.guard : Expr());
   }
   isl::set leaving_any(bool guarded);
+  std::optional<isl::pw_aff> end_of_reads();
   bool finish_without_guards(const Intervals& intervals, Answer& answer, const isl::set& rest);
   size_t set_by(const isl::set& beyond, bool guarded);
 
@@ -79,8 +82,27 @@ isl::set Search::leaving_any(bool guarded) {
   return bad.intersect_params(prover_.context()).coalesce();
 }
 
+/// One past the last value for which some guard holds: no read is made from there on. Undefined where there is none.
+std::optional<isl::pw_aff> Search::end_of_reads() {
+  return prover_.attempt([&] {
+    isl::set made = prover_.leaving(statement_, index_, index_constant(-1), index_constant(0), subscripts_[0].guard);
+    for (size_t i = 1; i < subscripts_.size(); ++i) {
+      made =
+          made.unite(prover_.leaving(statement_, index_, index_constant(-1), index_constant(0), subscripts_[i].guard));
+    }
+    made = made.intersect_params(prover_.context()).coalesce();
+    const isl::ctx ctx = made.ctx();
+    const isl::set before = made.apply(isl::map(ctx, "{ [i] -> [e] : 0 <= e <= i }"));
+    return isl::set(ctx, "{ [e] : e >= 0 }")
+        .subtract(before)
+        .intersect_params(prover_.context())
+        .lexmin_pw_multi_aff()
+        .at(0);
+  });
+}
+
 /// For the parameters for which no interval has an end: the first of those without, up to where the subscripts stay
-/// inside without guards. False where nothing ends it.
+/// inside without guards, and at least up to where the last read is made. False where nothing ends it.
 bool Search::finish_without_guards(const Intervals& intervals, Answer& answer, const isl::set& rest) {
   const isl::set endless = intervals.infinite.intersect_params(rest);
   const isl::set none = rest.subtract(endless.params());
@@ -94,8 +116,14 @@ bool Search::finish_without_guards(const Intervals& intervals, Answer& answer, c
   const Intervals plain = intervals_outside(leaving_any(false));
   const isl::pw_aff begin = endless.lexmin_pw_multi_aff().at(0);
   const isl::set ends = plain.bounded.range().intersect_params(endless.params());
-  if (ends.is_empty()) return false;
-  const isl::pw_aff end = ends.lexmax_pw_multi_aff().at(0);
+  const std::optional<isl::pw_aff> last = end_of_reads();
+  if (ends.is_empty() && !last) return false;
+  isl::pw_aff end;
+  if (!ends.is_empty()) end = ends.lexmax_pw_multi_aff().at(0);
+  if (last) {
+    const isl::pw_aff made = last->intersect_domain(endless.params());
+    end = end.is_null() ? made : isl::manage(isl_pw_aff_union_max(end.release(), made.copy()));
+  }
   const isl::set unbounded = endless.params().subtract(end.domain());
   if (!unbounded.intersect(relevant_).is_empty()) return false;
   const isl::pw_aff from = begin.intersect_domain(end.domain());

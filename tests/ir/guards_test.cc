@@ -98,6 +98,21 @@ TEST(Guards, R6_GuardsThatLeaveAnIndexWithoutEnd) {
   EXPECT_EQ(p.statements[0].indices[0].end_by.rule, RangeRule::kBesideGuards);
 }
 
+TEST(Guards, R6_AnIndexDoesNotEndBeforeItsLastRead) {
+  // Without its guard X ends k at 0:1, whatever k the guard allows.
+  const std::string dilated =
+      "def f(float(T) X, float(K) W) -> (O) { O(t) +=! t >= 3 * k ? X(t - 3 * k) * W(k) : 0.0 where t in 0:T }";
+  EXPECT_EQ(ranges_at(dilated, {{"T", 6}, {"K", 2}}), "t in 0:6, k in 0:2");
+  EXPECT_EQ(ranges_at(dilated, {{"T", 9}, {"K", 4}}), "t in 0:9, k in 0:3");
+  EXPECT_EQ(ranges_at(dilated, {{"T", 17}, {"K", 3}}), "t in 0:17, k in 0:3");
+  // For H = 1 and K = 2, say, no k is in bounds without the guard, and the guard ends it.
+  const std::string padded =
+      "def f(float(H) X, float(K) W) -> (O) { O(h) +=! (h + k - 1 >= 0 && h + k - 1 < H) ? X(h + k - 1) * W(k) : 0.0 "
+      "where h in 0:H+2-K+1 }";
+  EXPECT_EQ(ranges_at(padded, {{"H", 7}, {"K", 3}}), "h in 0:7, k in 0:3");
+  EXPECT_EQ(ranges_at(padded, {{"H", 1}, {"K", 2}}), "h in 0:2, k in 0:2");
+}
+
 TEST(Guards, R6_NegationsOfWhatDataDecideProveNothing) {
   EXPECT_EQ(sentence(try_program("def f(float(N) X, float(N) Y) -> (O) "
                                  "{ O(i) = !(Y(i) > 0.0 || i + 1 < N) ? X(i) : X(i + 1) where i in 0:N }")),

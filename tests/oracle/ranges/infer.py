@@ -303,9 +303,21 @@ class Inference:
         unguarded = self.candidates(loop, ranges, index, False)
         return any(self.extents[r.tensor][d] is None for r, d in unguarded)
 
+    def ends_of_reads(self, ranges, index, subscripts):
+        """One past the last point where a guard holds, if it is below the cap."""
+        made = np.zeros(self.cap + 1, dtype=bool)
+        for read, _ in subscripts:
+            v, axes = dict(self.values), [index, *sorted(read.guard_indices - {index})]
+            for axis, name in enumerate(axes):
+                low, high = ranges.get(name, (0, self.cap + 1)) if name != index else (0, self.cap + 1)
+                v[name] = np.arange(low, high).reshape([-1 if a == axis else 1 for a in range(len(axes))])
+            holds = np.broadcast_to(read.guard(v), [v[name].size for name in axes])
+            made |= holds.any(axis=tuple(range(1, len(axes))))
+        return [] if made[-1] else [int(np.flatnonzero(made).max(initial=-1)) + 1]
+
     def bound_beside_guards(self, wait):
         """R6, where the guards hold every read in bounds however far an index goes: it ends where it would end without
-        them, and begins where they let it."""
+        them, but not before the last read is made, and begins where they let it."""
         found = []
         for s, (loop, ranges) in enumerate(zip(self.a.loops, self.ranges)):
             for index in loop.indices:
@@ -319,11 +331,12 @@ class Inference:
                 if not subscripts:
                     continue
                 plain = self.allowed(ranges, index, subscripts, False)
-                inside = [i for i in components(plain) if i[1] <= self.cap]
-                if not inside:
+                ends = [end for _, end in components(plain) if end <= self.cap]
+                ends += self.ends_of_reads(ranges, index, subscripts)
+                if not ends:
                     continue
                 begin = components(self.allowed(ranges, index, subscripts, True))[-1][0]
-                found.append((s, index, (begin, max(end for _, end in inside))))
+                found.append((s, index, (begin, max(ends))))
         if found:
             self.notes.add("beside guards")
         self.take(found, "beside guards")
