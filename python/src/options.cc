@@ -134,7 +134,8 @@ void assign(Options& options, nb::kwargs values, const char* type) {
   check_bounds_of(options);
 }
 
-/// Whether an object says what check_bounds is, by an attribute of its own: a default of the package gives way to False.
+/// Whether an object says what check_bounds is, by an attribute of its own: a default of the package gives way to
+/// False.
 constexpr const char* kSaysChecks = "_says_check_bounds";
 
 bool says_checks(nb::handle options) { return nb::hasattr(options, kSaysChecks); }
