@@ -22,12 +22,10 @@ namespace {
 
 using testing::Random;
 
-/// The process's NVRTC; says why and gives null where there is none.
-const cuda::Nvrtc* nvrtc() {
+/// Why the process has no NVRTC; "" if it has one.
+std::string why_no_nvrtc() {
   const Result<const cuda::Nvrtc*> found = cuda::Nvrtc::get();
-  if (found) return *found;
-  std::printf("not compiled: %s\n", found.error().to_string().c_str());
-  return nullptr;
+  return found ? "" : found.error().to_string();
 }
 
 /// A def up to its CUDA text, all sizes `extent` (of windows: 3) and all scalars that are compiled in 1.
@@ -49,7 +47,7 @@ Result<Compilation> printed(const std::string& text, int64_t extent, const optio
 
 /// What is wrong with the PTX of a compilation, a line each.
 std::string faults_of(const Compilation& compilation, int* loads = nullptr) {
-  const Result<cuda::Compiled> compiled = nvrtc()->compile(compilation.cuda_text, {90, 'a'});
+  const Result<cuda::Compiled> compiled = cuda::Nvrtc::get().value()->compile(compilation.cuda_text, {90, 'a'});
   if (!compiled) return compiled.error().to_string();
   std::string text;
   for (const std::string& fault : testing::stale_loads(compiled->ptx)) text += fault + "\n";
@@ -81,7 +79,7 @@ def f(int32(N,M) A, int32(N,M) B) -> (int32(N,M) T0) {
 })";
 
 TEST(Ptx, AChoiceOfAnInputAndAWrittenTensorReadsBothAsTheyAre) {
-  if (!nvrtc()) return;
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
   const Result<Compilation> compilation = printed(kMerged, 5);
   ASSERT_TRUE(compilation) << compilation.error().to_string();
   EXPECT_EQ(faults_of(*compilation), "");
@@ -89,7 +87,7 @@ TEST(Ptx, AChoiceOfAnInputAndAWrittenTensorReadsBothAsTheyAre) {
 
 /// The test above fails where the text promises what it did once.
 TEST(Ptx, WithoutTheCureTheReaderOfPtxSeesTheFault) {
-  if (!nvrtc()) return;
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
   Result<Compilation> compilation = printed(kMerged, 5);
   ASSERT_TRUE(compilation) << compilation.error().to_string();
   for (tile::Tensor& tensor : compilation->mapping->program.kernels.at(0).tensors) tensor.restricted = true;
@@ -111,7 +109,7 @@ constexpr const char* kExtrema[] = {
 };
 
 TEST(Ptx, NoExtremumOfSignedIntegersIsAnOperandOfAnother) {
-  if (!nvrtc()) return;
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
   for (const char* text : kExtrema) {
     const Result<Compilation> compilation = printed(text, 8);
     ASSERT_TRUE(compilation) << compilation.error().to_string();
@@ -121,7 +119,7 @@ TEST(Ptx, NoExtremumOfSignedIntegersIsAnOperandOfAnother) {
 
 /// The test above fails where the text hides nothing.
 TEST(Ptx, TheReaderOfPtxSeesExtremaThatAreJoined) {
-  if (!nvrtc()) return;
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
   for (const char* text : kExtrema) {
     Result<Compilation> compilation = printed(text, 8);
     ASSERT_TRUE(compilation) << compilation.error().to_string();
@@ -135,7 +133,7 @@ TEST(Ptx, TheReaderOfPtxSeesExtremaThatAreJoined) {
 
 /// What the inner choice loads was lost where opaque() read and wrote one register: an address was summed.
 TEST(Ptx, ChoicesInChoicesKeepWhatTheyLoad) {
-  if (!nvrtc()) return;
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
   const Result<Compilation> compilation = printed(R"(
 def f(uint64(K,M) A, uint64(M,M) B) -> (uint64(K) T) {
   T(i) += uint64(3) < T(K - 1 - i) ? B(0,0) * T(j) : (0 <= i - 3 ? A(i - 3,0) : T(j)) where i in 0:K, j in 0:K
@@ -159,7 +157,7 @@ options::MappingOptions random_options(uint64_t seed) {
 }
 
 TEST(Ptx, RandomChoices) {
-  if (!nvrtc()) return;
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
   const char* count = std::getenv("TC_RANDOM_PROGRAMS");
   const uint64_t programs = count ? std::stoull(count) : 40;
   uint64_t done = 0;
@@ -176,7 +174,7 @@ TEST(Ptx, RandomChoices) {
 }
 
 TEST(Ptx, Examples) {
-  if (!nvrtc()) return;
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
   int done = 0, loads = 0;
   for (const auto& file : testing::examples()) {
     const Result<Compilation> compilation = printed(testing::text_of(file), 16);

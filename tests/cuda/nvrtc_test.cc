@@ -59,17 +59,10 @@ TEST(Nvrtc, WhoNamesALibraryWantsNoOther) {
   EXPECT_GE(Nvrtc::candidates().size(), 3u);
 }
 
-/// The process's NVRTC; says why and gives null where there is none.
-const Nvrtc* nvrtc() {
-  const Result<const Nvrtc*> found = Nvrtc::get();
-  if (found) return *found;
-  std::printf("not compiled: %s\n", found.error().to_string().c_str());
-  return nullptr;
-}
-
 TEST(Nvrtc, HandWrittenKernels) {
-  const Nvrtc* compiler = nvrtc();
-  if (!compiler) return;
+  const Result<const Nvrtc*> found = Nvrtc::get();
+  if (!found) GTEST_SKIP() << found.error().to_string();
+  const Nvrtc* const compiler = *found;
   const tile::Program programs[] = {hand_written::vector_add(4096),        hand_written::row_sum(64, 1000),
                                     hand_written::matmul(128, 192, 256),   hand_written::scatter(1000, 10),
                                     hand_written::scale_and_reverse(1000), hand_written::large_shared()};
@@ -89,8 +82,9 @@ TEST(Nvrtc, HandWrittenKernels) {
 }
 
 TEST(Nvrtc, WhatThePtxMustHold) {
-  const Nvrtc* compiler = nvrtc();
-  if (!compiler) return;
+  const Result<const Nvrtc*> found = Nvrtc::get();
+  if (!found) GTEST_SKIP() << found.error().to_string();
+  const Nvrtc* const compiler = *found;
   const auto ptx = [&](const tile::Program& program) { return compiler->compile(print(program), {80, '\0'})->ptx; };
   EXPECT_NE(ptx(hand_written::vector_add(4096)).find("ld.global.nc.v4"), std::string::npos);
   EXPECT_EQ(ptx(tile::promise(hand_written::vector_add(4096), {.readonly_cache = false})).find("ld.global.nc"),
@@ -103,8 +97,9 @@ TEST(Nvrtc, WhatThePtxMustHold) {
 }
 
 TEST(Nvrtc, StrictDoesNotContract) {
-  const Nvrtc* compiler = nvrtc();
-  if (!compiler) return;
+  const Result<const Nvrtc*> found = Nvrtc::get();
+  if (!found) GTEST_SKIP() << found.error().to_string();
+  const Nvrtc* const compiler = *found;
   const std::string text = print(hand_written::matmul(128, 192, 256));
   EXPECT_EQ(compiler->compile(text, {80, '\0'}, {.strict = true})->ptx.find("fma.rn.f32"), std::string::npos);
 }
@@ -119,8 +114,9 @@ std::string slow_text() {
 }
 
 TEST(Nvrtc, ACompilationStopsWhenAsked) {
-  const Nvrtc* compiler = nvrtc();
-  if (!compiler) return;
+  const Result<const Nvrtc*> found = Nvrtc::get();
+  if (!found) GTEST_SKIP() << found.error().to_string();
+  const Nvrtc* const compiler = *found;
   using Clock = std::chrono::steady_clock;
   const auto begin = Clock::now();
   const auto seconds = [begin] { return std::chrono::duration<double>(Clock::now() - begin).count(); };
@@ -134,7 +130,9 @@ TEST(Nvrtc, ACompilationStopsWhenAsked) {
 
 /// Every intrinsic, on every type that it takes, in a few translation units.
 TEST(Nvrtc, EveryIntrinsic) {
-  const Nvrtc* compiler = nvrtc();
+  const Result<const Nvrtc*> found = Nvrtc::get();
+  if (!found) GTEST_SKIP() << found.error().to_string();
+  const Nvrtc* const compiler = *found;
   tile::Program all;
   all.name = "intrinsics";
   for (const IntrinsicUse& use : all_intrinsic_uses()) {
@@ -153,8 +151,9 @@ TEST(Nvrtc, EveryIntrinsic) {
 }
 
 TEST(Nvrtc, RefusedTextComesBackWithTheCompilersWords) {
-  const Nvrtc* compiler = nvrtc();
-  if (!compiler) return;
+  const Result<const Nvrtc*> found = Nvrtc::get();
+  if (!found) GTEST_SKIP() << found.error().to_string();
+  const Nvrtc* const compiler = *found;
   const Result<Compiled> compiled = compiler->compile("extern \"C\" __global__ void k() { oops; }", {80, '\0'});
   ASSERT_FALSE(compiled);
   const std::string message = compiled.error().diagnostics()[0].message;
@@ -163,8 +162,9 @@ TEST(Nvrtc, RefusedTextComesBackWithTheCompilersWords) {
 }
 
 TEST(Nvrtc, AnUnknownArchitectureIsNamed) {
-  const Nvrtc* compiler = nvrtc();
-  if (!compiler) return;
+  const Result<const Nvrtc*> found = Nvrtc::get();
+  if (!found) GTEST_SKIP() << found.error().to_string();
+  const Nvrtc* const compiler = *found;
   const Result<Compiled> compiled = compiler->compile("", {33, '\0'});
   ASSERT_FALSE(compiled);
   const std::string message = compiled.error().diagnostics()[0].message;

@@ -144,8 +144,9 @@ Result<cpu::Object> object_optimised_for(const cpu::Kernel& kernel, const std::s
 
 }  // namespace
 
-Backend cpu_backend(const options::CpuOptions& options, std::optional<uint64_t> strides) {
-  const auto compile = [options, strides](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
+Backend cpu_backend(const options::CpuOptions& options, std::optional<uint64_t> strides, const std::string& target) {
+  const auto compile = [options, strides, target](const RandomProgram& source,
+                                                  const ir::Program& program) -> Result<Runner> {
     compile::Settings settings;
     settings.given = source.given();
     for (const ir::Tensor& tensor : program.tensors) {
@@ -154,6 +155,7 @@ Backend cpu_backend(const options::CpuOptions& options, std::optional<uint64_t> 
     }
     if (strides) settings.layouts = random_layouts(program, *strides);
     settings.options = options;
+    settings.target = target;
     settings.verify = true;
     auto compilation = std::make_shared<compile::Compilation>();
     compilation->source = std::make_shared<const Source>("random.tc", source.source());

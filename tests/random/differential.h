@@ -45,7 +45,8 @@ RandomProgram shrink(const RandomProgram& source, const Backend& backend, Outcom
 
 /// The CPU. Options that are absent are the compiler's own choices; with a seed for strides, some of the caller's
 /// tensors are not dense.
-Backend cpu_backend(const options::CpuOptions& options = {}, std::optional<uint64_t> strides = std::nullopt);
+Backend cpu_backend(const options::CpuOptions& options = {}, std::optional<uint64_t> strides = std::nullopt,
+                    const std::string& target = "host");
 /// The CPU, with code that LLVM optimises as for another processor and then translates for this one: what it decides
 /// for AVX-512, say, runs on every machine. Errors of the backend: a target that is none.
 Backend cpu_backend_optimised_for(const std::string& target, const options::CpuOptions& options = {});
