@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 
 #include "errors.h"
 #include "gil.h"
@@ -133,6 +134,45 @@ nb::object make_result(Compiled& compiled, size_t result, const Arguments& argum
   return made;
 }
 
+/// What a notebook shows of a compilation that takes long.
+class Waiting {
+ public:
+  explicit Waiting(const std::string& name) : name_(name) {}
+  ~Waiting() {
+    const nb::error_scope pending;
+    try {
+      if (shown_.is_valid() && !shown_.is_none()) shown_.attr("end")();
+    } catch (nb::python_error& error) {
+      error.discard_as_unraisable("the progress of a compilation");
+    }
+  }
+  Waiting(const Waiting&) = delete;
+  Waiting& operator=(const Waiting&) = delete;
+
+  void show() {
+    constexpr double kBetween = 0.5;  // seconds
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin_;
+    if (seconds.count() < next_) return;
+    next_ = seconds.count() + kBetween;
+    try {
+      if (!shown_.is_valid()) {
+        shown_ = nb::none();  // unless it begins
+        shown_ = nb::module_::import_("tensorc._notebook").attr("Waiting").attr("of_notebook")(name_);
+      }
+      if (!shown_.is_none()) shown_.attr("show")(seconds.count());
+    } catch (nb::python_error& error) {
+      if (error.matches(PyExc_KeyboardInterrupt)) throw;
+      error.discard_as_unraisable("the progress of a compilation");
+    }
+  }
+
+ private:
+  std::string name_;
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+  double next_ = 1;  ///< in seconds: what is quicker shows nothing
+  nb::object shown_;
+};
+
 }  // namespace
 
 void Compiled::compile(const api::Engine& engine, api::Request request) {
@@ -141,7 +181,9 @@ void Compiled::compile(const api::Engine& engine, api::Request request) {
   api::GpuContext context;
   if (request.backend == api::Backend::kCuda) context = api::GpuContext::current();
   std::optional<Result<api::CompiledKernel>> made;
-  run_interruptibly(stop, [&] { context.enter([&] { made.emplace(engine.compile(request)); }); });
+  Waiting waiting(request.entry.empty() && engine.entries().size() == 1 ? engine.entries()[0] : request.entry);
+  run_interruptibly(
+      stop, [&] { context.enter([&] { made.emplace(engine.compile(request)); }); }, [&] { waiting.show(); });
   kernel = value_of(*std::move(made));
 }
 

@@ -18,6 +18,7 @@ from . import _core, _editor
 
 if TYPE_CHECKING:
     from . import Program
+    from ._schedule import Schedule
     from ._tune import Tuned
 
 TIME_LIMIT_MS = 2000  # of the check behind a display
@@ -117,7 +118,24 @@ def html_of_kernel(kernel: _core.Kernel) -> str:
             f"{table(['argument', 'role', 'type', 'shape', 'strides'], rows)}{compiled}")
 
 
+def html_of_schedule(schedule: Schedule) -> str:
+    """The loop nest as print() shows it: what was done to a loop in bold, statements in colours."""
+    head, *loops = str(schedule).splitlines()
+    lines = []
+    for line in loops:
+        loop, mark, done = line.partition("  # ")
+        lines.append(coloured(loop) + (f"  <b># {html.escape(done)}</b>" if mark else ""))
+    return f"<code>{html.escape(head)}</code><pre>{chr(10).join(lines)}</pre>"
+
+
 # --- searches ---------------------------------------------------------------------------------------------------
+
+
+def display_of_notebook() -> Any:
+    """IPython's display(), or None outside of notebooks."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython and ipython.get_ipython()
+    return ipython.display.display if shell and hasattr(shell, "kernel") else None
 
 
 class Bar:
@@ -129,11 +147,8 @@ class Bar:
     @staticmethod
     def of_notebook() -> Bar | None:
         """None outside of notebooks: in a terminal's IPython too."""
-        ipython = sys.modules.get("IPython")
-        shell = ipython and ipython.get_ipython()
-        if not shell or not hasattr(shell, "kernel"):
-            return None
-        return Bar(ipython.display.display(Html("", ""), display_id=True))
+        display = display_of_notebook()
+        return display and Bar(display(Html("", ""), display_id=True))
 
     def show(self, progress: _core.Progress) -> None:
         from ._tune import progress_text
@@ -143,6 +158,26 @@ class Bar:
         self.shown.update(Html(
             f'<progress value="{progress.done}" max="{max(progress.planned, 1)}"></progress> {html.escape(text + rest)}',
             text + rest))
+
+
+class Waiting:
+    """A compilation that takes long, below a notebook's cell."""
+
+    def __init__(self, shown: Any, name: str) -> None:
+        self.shown, self.name = shown, name
+
+    @staticmethod
+    def of_notebook(name: str) -> Waiting | None:
+        """None outside of notebooks."""
+        display = display_of_notebook()
+        return display and Waiting(display(Html("", ""), display_id=True), name)
+
+    def show(self, seconds: float) -> None:
+        text = f"compiling '{self.name}': {seconds:.0f} s"
+        self.shown.update(Html(f"<progress></progress> {html.escape(text)}", text))
+
+    def end(self) -> None:
+        self.shown.update(Html("", ""))
 
 
 class Html:

@@ -64,6 +64,10 @@ class Schedule:
     def __str__(self) -> str:
         return self._schedule.text().rstrip("\n")
 
+    def _repr_html_(self) -> str:
+        from ._notebook import html_of_schedule
+        return html_of_schedule(self)
+
     def __repr__(self) -> str:
         return f"<tensorc.Schedule {str(self).partition(chr(10))[0]}>"
 

@@ -2,6 +2,7 @@
 import html.parser
 import re
 import sys
+import time
 
 import numpy as np
 import pytest
@@ -105,6 +106,16 @@ def test_colours_keep_the_text(text):
     assert ("</span>" in _notebook.coloured("exp(x)")) and "</span>" not in _notebook.coloured("exp")
 
 
+def test_schedule_shows_its_loops():
+    schedule = tensorc.Schedule(MATMUL, sizes={"M": 64, "K": 8, "N": 16})
+    outer, _ = schedule.split("m", 8)
+    schedule.parallelize(outer)
+    shown = schedule._repr_html_()
+    head, _, loops = str(schedule).partition("\n")
+    assert Checked(shown).text == head + loops
+    assert "<b># parallel</b>" in shown
+
+
 SHORT = dict(sizes={"M": 8, "K": 9, "N": 10}, generations=1, population=3, threads=1)
 
 
@@ -142,10 +153,40 @@ def test_progress_is_a_bar_in_notebooks(shell, monkeypatch, capsys):
     assert capsys.readouterr().err == ""
 
 
+LONG = """def f(float(N) x) -> (y) { y(i) = %s }""" % " + ".join(f"pow(x(i), {n}.5)" for n in range(400))
+
+
+def test_a_long_compilation_has_a_bar_in_notebooks(shell, monkeypatch):
+    import IPython
+    shown = []
+
+    class Handle:
+        def update(self, thing):
+            shown.append(thing)
+
+    shell.kernel = object()
+    monkeypatch.setattr(IPython, "get_ipython", lambda: shell)
+    monkeypatch.setattr(IPython.display, "display", lambda thing, display_id: Handle())
+    tensorc.compile(MATMUL, sizes={"M": 4, "K": 5, "N": 6})  # usually below a second
+    began = time.monotonic()
+    tensorc.compile(LONG, sizes={"N": 64})
+    if time.monotonic() - began < 1.5:
+        pytest.skip("this machine compiles it at once")
+    assert re.fullmatch(r"compiling 'f': \d+ s", repr(shown[-2])) and repr(shown[-1]) == ""
+    assert "<progress></progress>" in shown[-2]._repr_html_()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_display_that_fails_stops_no_compilation(shell, monkeypatch):
+    monkeypatch.setattr(_notebook, "display_of_notebook", lambda: 1 / 0)
+    assert tensorc.compile(LONG, sizes={"N": 65}).device == "cpu"
+
+
 def test_no_bar_in_a_terminal(shell, monkeypatch):
     import IPython
     monkeypatch.setattr(IPython, "get_ipython", lambda: shell)
     assert _notebook.Bar.of_notebook() is None
+    assert _notebook.Waiting.of_notebook("f") is None
 
 
 # --- the cell magic ---------------------------------------------------------------------------------------------
