@@ -134,6 +134,33 @@ nb::object make_result(Compiled& compiled, size_t result, const Arguments& argum
   return made;
 }
 
+/// The call that casts an array of a library: "A.astype('float32')"; "" where it is not known.
+std::string cast_of(const std::string& array, const Framework& framework, ScalarType type) {
+  const std::string name(name_of(type));
+  // The library's name for one of ours.
+  const std::string suffix = type == ScalarType::kFloat8E4M3 ? "fn" : "";
+  if (framework.torch) return array + ".to(torch." + name + suffix + ")";
+  const std::string& module = framework.module;
+  const bool is_like_numpy = module == "numpy" || module == "cupy" || module == "jax" || module == "jaxlib";
+  return is_like_numpy ? array + ".astype('" + name + suffix + "')" : "";
+}
+
+/// The engine finds a tensor of another type than the text's too, but does not know how to cast it.
+void check_types(const api::Signature& signature, const Arguments& arguments) {
+  size_t next = 0;
+  for (const api::Argument& parameter : signature.parameters) {
+    if (parameter.role == api::Role::kScalar) continue;
+    const View& view = arguments.inputs[next++];
+    const ScalarType given = spec_of(view).type;
+    if (!parameter.type_variable.empty() || given == parameter.type) continue;
+    const std::string cast = cast_of(parameter.name, view.framework(), parameter.type);
+    raise(Error("input '" + parameter.name + "' is of " + std::string(name_of(given)) + "; the text says " +
+                std::string(name_of(parameter.type)) + ": cast it" + (cast.empty() ? "" : ", as in " + cast) +
+                ", or write 'def " + signature.entry.substr(0, signature.entry.find('<')) + "<T>(T(...) " +
+                parameter.name + ")' for both"));
+  }
+}
+
 /// What a notebook shows of a compilation that takes long.
 class Waiting {
  public:
@@ -319,6 +346,7 @@ void Function::make(Compiled& compiled, const Arguments& arguments) const {
 
 /// With the GIL until others see that the kernel is being compiled.
 std::shared_ptr<Compiled> Function::compile_for(const std::vector<int64_t>& key, const Arguments& arguments) {
+  check_types(signature_, arguments);
   const auto compiled = std::make_shared<Compiled>();
   kernels_.emplace(key, compiled);
   try {

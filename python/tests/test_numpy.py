@@ -305,9 +305,11 @@ class TestErrors:
             matmul(small(3, 4), small(4, 5), out=np.empty((5, 3), "float32"))
 
     def test_of_types(self, matmul):
-        with pytest.raises(tensorc.Error, match=r"^input 'A' is of float64; the text says float32: cast it, or write "
-                                                r"'def \w+<T>\(T\(...\) A\)' for both$"):
+        with pytest.raises(tensorc.Error, match=r"^input 'A' is of float64; the text says float32: cast it, as in "
+                                                r"A.astype\('float32'\), or write 'def \w+<T>\(T\(...\) A\)' for both$"):
             matmul(small(3, 4, dtype="float64"), small(4, 5))
+        with pytest.raises(tensorc.Error, match=r"'B' is of int64; the text says float32: cast it, or write 'def"):
+            matmul(small(3, 4), memoryview(small(4, 5, dtype="int64")))
         with pytest.raises(TypeError, match="complex64 is no type of the language"):
             matmul(small(3, 4, dtype="complex64"), small(4, 5))
 
