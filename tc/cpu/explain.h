@@ -13,21 +13,22 @@ namespace tc::cpu {
 struct LoopChoice {
   std::string index;
   int64_t extent = 1;
-  int64_t core = 0;  ///< in one iteration of the parallel loop; 0: it is not shared among cores
-  int64_t tile = 1;  ///< in one iteration of the tile loop
-  int64_t vector = 1;
+  int64_t core = 0;       ///< in one iteration of the parallel loop; 0: it is not shared among cores
+  int64_t tile = 0;       ///< in one iteration of a loop that all units of the group share; 0: they do not
+  int64_t registers = 1;  ///< computed at once
+  int64_t vector = 1;     ///< of these, in a vector
 };
 
-/// Statements at the same points, and the tile that is computed at once, in vector registers where it sums up.
+/// Statements at the same points.
 struct UnitChoice {
   std::vector<std::string> statements;
-  std::vector<LoopChoice> loops;  ///< over the points of the group's tile
+  std::vector<LoopChoice> loops;
 };
 
-/// Statements under common outer loops.
+/// Units under common outer loops.
 struct GroupChoice {
   std::vector<UnitChoice> units;
-  std::vector<LoopChoice> loops;  ///< the common ones
+  std::vector<LoopChoice> loops;  ///< the common ones, as its first statement calls them
   bool packs = false;             ///< a product whose operands are packed
   std::string apart;              ///< why it shares no loop with the group before: see Refusal; "" of the first
   GroupEstimate estimate;

@@ -106,14 +106,22 @@ class Strategy {
     choices.back().loops.push_back({.index = index_of(group.units, dim), .extent = dim.extent, .tile = tile});
   }
 
-  void note_unit(const Unit& unit, const UnitPlan& plan) {
+  /// A unit of the group, with what note_loop() has of its shared dimensions.
+  void note_unit(const Unit& unit, const UnitPlan& plan, const std::vector<Dim>& shared) {
     UnitChoice choice{.statements = names_of(unit), .loops = {}};
+    const std::string& first = choice.statements[0];
     for (size_t d = 0; d < unit.dims.size(); ++d) {
-      const bool is_vector = static_cast<int>(d) == plan.vector;
-      choice.loops.push_back({.index = index_of({unit}, unit.dims[d]),
-                              .extent = unit.dims[d].rest,
-                              .tile = plan.tile[d],
-                              .vector = is_vector ? plan.lanes : 1});
+      const Dim& dim = unit.dims[d];
+      LoopChoice loop{.extent = dim.extent};
+      for (size_t s = 0; s < shared.size(); ++s) {
+        const auto position = shared[s].position.find(first);
+        const bool is_same = position != shared[s].position.end() && position->second == dim.position.at(first);
+        if (is_same) loop = choices.back().loops[s];
+      }
+      loop.index = index_of({unit}, dim);
+      loop.registers = plan.tile[d];
+      if (static_cast<int>(d) == plan.vector) loop.vector = plan.lanes;
+      choice.loops.push_back(std::move(loop));
     }
     choices.back().units.push_back(std::move(choice));
   }
@@ -128,7 +136,7 @@ class Strategy {
       note_loop(group, d, is_rows ? shape->block_rows : is_columns ? shape->block_columns : 1);
       if (is_rows && options.parallel) choices.back().loops.back().core = shape->block_rows;
     }
-    note_unit(unit, plan_unit(analysis_, unit, options.unit));
+    note_unit(unit, plan_unit(analysis_, unit, options.unit), group.shared);
   }
 
   /// An estimate of a group's time on one core.
@@ -331,7 +339,7 @@ class Strategy {
       Unit inner = unit;
       for (Dim& dim : inner.dims) take_remainder(dim, shared, unit);
       UnitPlan plan = plan_unit(analysis_, inner, units_of(group));
-      note_unit(inner, plan);
+      note_unit(inner, plan, shared);
       filters.push_back(names_of(unit));
       parts.push_back(unit_tree(analysis_, inner, plan, depth, units_of(group), promotions));
     }

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <numeric>
 
+#include "tc/cpu/explain.h"
 #include "tc/cpu/from_poly.h"
 #include "tc/cpu/prepare.h"
 #include "tc/poly/dependences.h"
@@ -73,6 +74,30 @@ void expect_matmul(int64_t m, int64_t n, int64_t k, const options::CpuOptions& o
       ASSERT_EQ(c[static_cast<size_t>(i * n + j)], expected) << m << "x" << n << "x" << k << " at " << i << ", " << j;
     }
   }
+}
+
+TEST(Strategy, ExplainsTheTilesThatItMakes) {
+  auto scop = poly::from_ir(matmul(64, 96, 32), std::make_shared<poly::Context>());
+  ASSERT_TRUE(scop);
+  StrategyOptions options{.layouts = {}, .vector_bits = 256, .threads = 2};
+  options.cpu.tile = {12, 32, 4, 16};
+  options.cpu.parallel = true;
+  const auto choice = explain_schedule(*scop, options);
+  ASSERT_TRUE(choice);
+  ASSERT_EQ(choice->groups.size(), 1U);
+  ASSERT_EQ(choice->groups[0].units.size(), 1U);
+  const std::vector<LoopChoice>& loops = choice->groups[0].units[0].loops;
+  ASSERT_EQ(loops.size(), 2U);
+  EXPECT_EQ(loops[0].index, "i");
+  EXPECT_EQ(loops[0].extent, 64);
+  EXPECT_EQ(loops[0].tile, 12);
+  EXPECT_EQ(loops[0].registers, 4);
+  EXPECT_EQ(loops[1].tile, 32);
+  EXPECT_EQ(loops[1].registers, 16);
+  EXPECT_EQ(loops[1].vector, 8);
+  const GroupEstimate& estimate = choice->groups[0].estimate;
+  EXPECT_EQ(estimate.operations, 2.0 * 64 * 96 * 32);
+  EXPECT_EQ(estimate.bytes, 4.0 * (64 * 32 + 32 * 96 + 64 * 96));
 }
 
 TEST(Strategy, MultipliesMatricesOfAnyShape) {
