@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tc/poly/band_ref.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/from_ir.h"
@@ -44,6 +46,25 @@ TEST(Schedule, MinFusesNothing) {
       band permutable coincident(1, 1, 0)
         S1: [i, j, k]
 )");
+}
+
+std::string reasons(const Scop& scop, std::optional<Fusion> fusion) {
+  options::SchedulerOptions options;
+  options.fusion = fusion;
+  std::string text;
+  const std::vector<Apart> all = why_apart(scop, options).value();
+  for (const Apart& apart : all) {
+    for (const std::string& id : apart.first) text += id + " ";
+    text += "|";
+    for (const std::string& id : apart.second) text += " " + id;
+    text += ": " + apart.reason + "\n";
+  }
+  return text;
+}
+
+TEST(Schedule, SaysWhyStatementsAreApart) {
+  EXPECT_EQ(reasons(scop_of(sgemm(8, 9, 10)), Fusion::kMax), "");
+  EXPECT_EQ(reasons(scop_of(sgemm(8, 9, 10)), Fusion::kMin), "S0 | S1: the fusion strategy MIN merges no statements\n");
 }
 
 TEST(Schedule, SoftmaxByMaxIsOneLoopOverRows) {
