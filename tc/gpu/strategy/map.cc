@@ -109,7 +109,10 @@ void add_unfit(Recipe recipe, const Reasons& before, const Reasons& after, std::
 std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
                                 const std::string& name, const Progress& before, Reasons& reasons,
                                 std::vector<Unfit>& unfit) {
-  if (!takes_recipes(options)) return std::nullopt;
+  if (!takes_recipes(options)) {
+    unfit.push_back({Recipe::kElements, "the options choose loops that only 'classic' makes"});
+    return std::nullopt;
+  }
   if (options.shared_depth) {
     reasons.options.push_back("'shared_depth' asks for a contraction or the classic mapping");
     return std::nullopt;
@@ -132,9 +135,14 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
       Launch launch =
           launch_of(scop, row_reduction(*part, *plan, device, name), Recipe::kRows, following(options, chosen));
       launch.kernel.loops = loops_of(*part, chosen);
+      for (const auto& [tensor, row] : plan->tensors) {
+        if (row.of_elements && !plan->holds_elements) launch.kernel.in_memory.insert(tensor);
+      }
       return launch;
     }
     add_unfit(Recipe::kRows, known, reasons, unfit);
+  } else {
+    unfit.push_back({Recipe::kElements, "its loops are not over whole boxes, or data choose what it writes"});
   }
   if (const auto plan = plan_scatter(scop, options, device, reasons)) {
     return launch_of(scop, atomic_scatter(scop, *plan, name), Recipe::kScatter, following(options, options_of(*plan)));
