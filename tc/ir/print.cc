@@ -122,7 +122,7 @@ std::string to_text(const Program& program) {
     text += fmt::format("  {} {}\n", role_text(tensor.role), tensor_text(tensor));
   }
   for (const Statement& s : program.statements) {
-    text += fmt::format("  {}: {} {} {}\n", s.id, left_text(s), assign_text(s), to_text(s.value));
+    text += fmt::format("  {}: {}\n", s.id, statement_text(s));
     const std::string ranges = ranges_text(s);
     if (!ranges.empty()) text += fmt::format("      {}\n", ranges);
     if (s.guard.defined()) text += fmt::format("      if {}\n", to_text(s.guard));
@@ -130,6 +130,10 @@ std::string to_text(const Program& program) {
   }
   for (const Precondition& p : program.preconditions) text += fmt::format("  precondition {}\n", precondition_text(p));
   return text;
+}
+
+std::string statement_text(const Statement& statement) {
+  return fmt::format("{} {} {}", left_text(statement), assign_text(statement), to_text(statement.value));
 }
 
 std::string rule_text(RangeRule rule) {

@@ -13,6 +13,9 @@ std::string to_text(const Program& program);
 /// The signature of a def with all types and shapes: "def mv(float32(M,N) A, float32(N) x) -> (float32(M) C)".
 std::string signature_text(const Program& program);
 
+/// A statement without its ranges: "C(m, n) +=! A(m, k) * B(k, n)".
+std::string statement_text(const Statement& statement);
+
 /// The number of a rule of the language: "R2". "" for the compiler's own statements.
 std::string rule_text(RangeRule rule);
 
