@@ -86,6 +86,19 @@ const std::vector<Command>& commands() {
         "tensorc emit matmul.tc --stop_after=scop --sizes=M=128,N=64,K=32 --time_passes"},
        1,
        run_emit},
+      {"explain",
+       "explain FILE.tc [flags]",
+       "Shows what the compiler makes of a def, and why.",
+       "Shows what the compiler makes of a def, without running it and without a GPU: what sets the range of each "
+       "index; which statements run in which kernel, where values wait between them, and why kernels are apart; the "
+       "strategy, options and tiles of each kernel; its floor (operations and bytes at the machine's rates), its "
+       "estimate, and what limits it.",
+       {"output", "entry", "sizes", "scalars", "types", "backend", "arch", "options", "preset", "cache", "target",
+        "threads", "check_bounds", "strict", "element_aligned", "isl_operations", "time_limit_ms", "verify"},
+       {"tensorc explain matmul.tc --sizes=M=128,N=64,K=32",
+        "tensorc explain matmul.tc --sizes=M=128,N=64,K=32 --backend=cuda --arch=sm_90a"},
+       1,
+       run_explain},
       {"export",
        "export FILE.tc --kind=c [flags]",
        "Compiles a def to a C function with its header and a static library.",
@@ -205,6 +218,13 @@ std::string text_of_flag(const std::string& command, const std::string& flag) {
       {{"emit", "backend"},
        "What to compile for: cpu, cuda or sim. auto: cuda if there is a GPU, else cpu. A stage that only one "
        "backend has needs no --backend."},
+      {{"explain", "sizes"}, kSizes},
+      {{"explain", "types"}, kTypes},
+      {{"explain", "backend"}, "What to compile for: cpu, cuda or sim. auto: cuda if there is a GPU, else cpu."},
+      {{"explain", "arch"}, "NVIDIA architecture to compile for."},
+      {{"explain", "cache"},
+       "FILE of a compilation cache, which is only read: whether it has the kernel, under which options, and what was "
+       "measured of the def for these sizes. Without --options, the best known ones are explained."},
       {{"export", "sizes"}, kSizes},
       {{"export", "types"}, kTypes},
       {{"export", "backend"}, "What to compile for: cpu or cuda. auto: cuda if there is a GPU, else cpu."},

@@ -12,6 +12,7 @@ Result<void> run_check(const std::vector<std::string>& files);
 Result<void> run_fmt(const std::vector<std::string>& files);
 Result<void> run_run(const std::vector<std::string>& files);
 Result<void> run_emit(const std::vector<std::string>& files);
+Result<void> run_explain(const std::vector<std::string>& files);
 Result<void> run_cache_import(const std::vector<std::string>& files);
 Result<void> run_export(const std::vector<std::string>& files);
 Result<void> run_cache_list(const std::vector<std::string>& files);

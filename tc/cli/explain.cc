@@ -1,0 +1,57 @@
+#include <cstdio>
+
+#include "tc/api/explain.h"
+#include "tc/api/explain_of.h"
+#include "tc/api/request.h"
+#include "tc/cache/cache.h"
+#include "tc/cli/backend.h"
+#include "tc/cli/commands.h"
+#include "tc/cli/files.h"
+#include "tc/cli/flags.h"
+#include "tc/cli/job.h"
+#include "tc/compile/cached.h"
+#include "tc/support/result.h"
+
+namespace tc::cli {
+namespace {
+
+Result<api::Backend> compiled_backend() {
+  TC_TRY(backend, backend_of_flags());
+  if (!backend) return fail("the backend interp compiles nothing that could be explained");
+  if (!FLAGS_cache.empty() && *backend == api::Backend::kSimulator) {
+    return fail("'--cache' is for the backends cpu and cuda");
+  }
+  return *backend;
+}
+
+/// With what the file of --cache knows, if there is one. Measurements count that are of this machine's device, or of
+/// any where it has none.
+Result<api::Explanation> explained(const compile::Settings& settings, const compile::Compilation& compilation) {
+  if (FLAGS_cache.empty()) return api::explain(settings, compilation);
+  TC_TRY(file, cache::Cache::open(FLAGS_cache, {.mode = cache::Mode::kReadOnly}));
+  const std::string device = compile::device_name(settings).value_or("");
+  return api::explain_with(*file, settings, compilation, device);
+}
+
+}  // namespace
+
+Result<void> run_explain(const std::vector<std::string>& files) {
+  if (!FLAGS_output.empty() && is_same_file(FLAGS_output, files[0])) {
+    return fail("'--output={}' would replace the program that is read", FLAGS_output);
+  }
+  TC_TRY(backend, compiled_backend());
+  TC_TRY(compilation, open_def(files[0]));
+  TC_TRY(request, request_of_flags(*compilation.program, backend));
+  TC_TRY(settings, api::settings_of(request, *compilation.program));
+  settings.target = FLAGS_target;
+  settings.threads = static_cast<int>(FLAGS_threads);
+  TC_TRY(gpu, compile::target_of_arch(FLAGS_arch));
+  settings.gpu = gpu;
+  TC_TRY(explanation, explained(settings, compilation));
+  const std::string text = api::to_text(explanation);
+  if (!FLAGS_output.empty()) return replace_file(FLAGS_output, text);
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  return {};
+}
+
+}  // namespace tc::cli

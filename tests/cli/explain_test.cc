@@ -1,0 +1,87 @@
+#include <gtest/gtest.h>
+
+#include "tests/cli/process.h"
+
+/// The command explain: what it takes, where it writes, what it refuses. tests/compile/explain_test.cc has what it
+/// says.
+namespace tc::cli {
+namespace {
+
+using testing::Folder;
+using testing::Output;
+
+class Explain : public ::testing::Test {
+ protected:
+  Explain() {
+    folder_.write("mm.tc", "def mm(float(M,K) A, float(K,N) B) -> (C) {\n  C(m,n) +=! A(m,k) * B(k,n)\n}\n");
+    folder_.write("two.tc", "def f(float(N) x) -> (y) { y(i) = x(i) }\ndef g(float(N) x) -> (y) { y(i) = 2 * x(i) }\n");
+  }
+
+  std::string good(std::vector<std::string> words) {
+    words.insert(words.begin(), "explain");
+    const Output output = folder_.run(words);
+    EXPECT_EQ(output.code, 0) << output.err;
+    EXPECT_EQ(output.err, "");
+    return output.out;
+  }
+
+  std::string error(std::vector<std::string> words) {
+    words.insert(words.begin(), "explain");
+    const std::vector<std::string> before = folder_.files();
+    const Output output = folder_.run(words);
+    EXPECT_EQ(output.code, 1) << output.out;
+    EXPECT_EQ(output.out, "");
+    EXPECT_EQ(folder_.files(), before);
+    return output.err;
+  }
+
+  static bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+  Folder folder_;
+};
+
+TEST_F(Explain, NeedsAFileThatIsThere) {
+  EXPECT_EQ(error({"no.tc"}), "error: cannot open 'no.tc': No such file or directory\n");
+}
+
+TEST_F(Explain, NeedsEverySize) {
+  EXPECT_EQ(error({"mm.tc"}), "error: size 'M' of 'mm' has no value: no tensor that is given determines it\n");
+  EXPECT_EQ(error({"mm.tc", "--sizes=M=2,N=3"}),
+            "error: size 'K' of 'mm' has no value: no tensor that is given determines it\n");
+}
+
+TEST_F(Explain, NeedsADefOfTheFile) {
+  EXPECT_EQ(error({"two.tc", "--sizes=N=8"}), "error: 'two.tc' has 2 defs; choose one by --entry: f, g\n");
+  EXPECT_EQ(error({"mm.tc", "--entry=mn"}), "error: there is no def 'mn'; did you mean 'mm'?\n");
+}
+
+TEST_F(Explain, RefusesWhatItCannotShow) {
+  EXPECT_EQ(error({"mm.tc", "--backend=interp"}),
+            "error: the backend interp compiles nothing that could be explained\n");
+  EXPECT_EQ(error({"mm.tc", "-o", "mm.tc"}), "error: '--output=mm.tc' would replace the program that is read\n");
+  EXPECT_EQ(error({"mm.tc", "--backend=sim", "--cache=c.tcc"}), "error: '--cache' is for the backends cpu and cuda\n");
+}
+
+TEST_F(Explain, SaysWhatACacheHas) {
+  const std::string sizes = "--sizes=M=64,K=32,N=16";
+  ASSERT_EQ(folder_.run({"run", "mm.tc", "--sizes=M=8,K=8,N=8", "--cache=c.tcc", "--output_dir="}).code, 0);
+  EXPECT_TRUE(has(good({"mm.tc", sizes, "--cache=c.tcc"}), "  cache: c.tcc lacks the kernel\n"));
+  ASSERT_EQ(folder_.run({"run", "mm.tc", sizes, "--cache=c.tcc", "--output_dir="}).code, 0);
+  const std::string text = good({"mm.tc", sizes, "--cache=c.tcc"});
+  EXPECT_TRUE(has(text, "  options: chosen by the compiler\n  cache: c.tcc has the kernel\n")) << text;
+  EXPECT_TRUE(has(error({"mm.tc", sizes, "--cache=none.tcc"}), "none.tcc"));
+}
+
+TEST_F(Explain, ExplainsTheBestThatACacheKnows) {
+  ASSERT_EQ(folder_
+                .run({"tune", "mm.tc", "--sizes=M=64,K=32,N=16", "--cache=c.tcc", "--generations=1", "--population=4",
+                      "--time_limit=20"})
+                .code,
+            0);
+  const std::string text = good({"mm.tc", "--sizes=M=64,K=32,N=16", "--cache=c.tcc"});
+  EXPECT_TRUE(has(text, "  cache: c.tcc has the kernel, measured at ")) << text;
+  EXPECT_TRUE(has(text, "\nmeasurements: ")) << text;
+}
+
+}  // namespace
+}  // namespace tc::cli
