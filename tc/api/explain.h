@@ -9,7 +9,7 @@
 
 #include "tc/support/error.h"
 
-/// What the compiler made of a def, and why: a value, and how it is shown.
+/// What the compiler made of a def, and why: a value, and two ways to show it.
 namespace tc::api {
 
 /// Where a value waits between the statement that makes it and the one that uses it, nearest first.
@@ -154,5 +154,7 @@ const char* name_of(Rung rung);
 
 /// For terminals: all but the schedule and the code.
 std::string to_text(const Explanation& explanation);
+/// One JSON object; docs/explain.md has its schema.
+std::string to_json(const Explanation& explanation);
 
 }  // namespace tc::api

@@ -15,6 +15,18 @@
 namespace tc::cli {
 namespace {
 
+using Renderer = std::string (*)(const api::Explanation&);
+
+Result<Renderer> renderer_of_flags() {
+  std::string format = FLAGS_format;
+  if (format.empty()) {
+    format = FLAGS_output.ends_with(".json") ? "json" : "text";
+  }
+  if (format == "text") return &api::to_text;
+  if (format == "json") return &api::to_json;
+  return fail("there is no format '{}'; there are text and json", format);
+}
+
 Result<api::Backend> compiled_backend() {
   TC_TRY(backend, backend_of_flags());
   if (!backend) return fail("the backend interp compiles nothing that could be explained");
@@ -39,6 +51,7 @@ Result<void> run_explain(const std::vector<std::string>& files) {
   if (!FLAGS_output.empty() && is_same_file(FLAGS_output, files[0])) {
     return fail("'--output={}' would replace the program that is read", FLAGS_output);
   }
+  TC_TRY(render, renderer_of_flags());
   TC_TRY(backend, compiled_backend());
   TC_TRY(compilation, open_def(files[0]));
   TC_TRY(request, request_of_flags(*compilation.program, backend));
@@ -48,7 +61,7 @@ Result<void> run_explain(const std::vector<std::string>& files) {
   TC_TRY(gpu, compile::target_of_arch(FLAGS_arch));
   settings.gpu = gpu;
   TC_TRY(explanation, explained(settings, compilation));
-  const std::string text = api::to_text(explanation);
+  const std::string text = render(explanation);
   if (!FLAGS_output.empty()) return replace_file(FLAGS_output, text);
   std::fwrite(text.data(), 1, text.size(), stdout);
   return {};

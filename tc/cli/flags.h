@@ -36,6 +36,7 @@ DECLARE_bool(verify);
 DECLARE_bool(time_passes);
 DECLARE_string(stop_after);
 DECLARE_string(stage);
+DECLARE_string(format);
 DECLARE_string(output);
 DECLARE_string(target);
 DECLARE_uint64(isl_operations);

@@ -56,10 +56,22 @@ TEST_F(Explain, NeedsADefOfTheFile) {
 }
 
 TEST_F(Explain, RefusesWhatItCannotShow) {
+  EXPECT_EQ(error({"mm.tc", "--format=pdf"}), "error: there is no format 'pdf'; there are text and json\n");
   EXPECT_EQ(error({"mm.tc", "--backend=interp"}),
             "error: the backend interp compiles nothing that could be explained\n");
   EXPECT_EQ(error({"mm.tc", "-o", "mm.tc"}), "error: '--output=mm.tc' would replace the program that is read\n");
   EXPECT_EQ(error({"mm.tc", "--backend=sim", "--cache=c.tcc"}), "error: '--cache' is for the backends cpu and cuda\n");
+}
+
+TEST_F(Explain, TheNameOfTheOutputDecidesTheFormat) {
+  const std::string sizes = "--sizes=M=64,K=32,N=16";
+  const std::string text = good({"mm.tc", sizes}), json = good({"mm.tc", sizes, "--format=json"});
+  EXPECT_TRUE(has(text, "kernel nest_0: ")) << text;
+  EXPECT_TRUE(json.starts_with("{\"version\": 1, \"def\": \"mm\"")) << json;
+  EXPECT_EQ(good({"mm.tc", sizes, "-o", "mm.json"}), "");
+  EXPECT_EQ(folder_.read("mm.json"), json);
+  EXPECT_EQ(good({"mm.tc", sizes, "-o", "mm.txt", "--format=text"}), "");
+  EXPECT_EQ(folder_.read("mm.txt"), text);
 }
 
 TEST_F(Explain, SaysWhatACacheHas) {
@@ -69,6 +81,8 @@ TEST_F(Explain, SaysWhatACacheHas) {
   ASSERT_EQ(folder_.run({"run", "mm.tc", sizes, "--cache=c.tcc", "--output_dir="}).code, 0);
   const std::string text = good({"mm.tc", sizes, "--cache=c.tcc"});
   EXPECT_TRUE(has(text, "  options: chosen by the compiler\n  cache: c.tcc has the kernel\n")) << text;
+  EXPECT_TRUE(has(good({"mm.tc", sizes, "--cache=c.tcc", "--format=json"}),
+                  R"("cache": {"file": "c.tcc", "hit": true, "measured_us": null})"));
   EXPECT_TRUE(has(error({"mm.tc", sizes, "--cache=none.tcc"}), "none.tcc"));
 }
 

@@ -10,8 +10,8 @@
 #include "tc/options/presets.h"
 #include "tests/compile/programs.h"
 
-/// What an explanation says, as recorded: tests/golden/PROGRAM/explain_BACKEND.txt. scripts/update_golden writes
-/// them anew.
+/// What an explanation says, as recorded: tests/golden/PROGRAM/explain_BACKEND.txt and .json. scripts/update_golden
+/// writes them anew.
 namespace tc::api {
 namespace {
 
@@ -58,6 +58,9 @@ TEST_P(ExplainGolden, IsAsRecorded) {
     const auto explanation = explanation_of(GetParam().name, settings_for(backend, GetParam().sizes));
     ASSERT_TRUE(explanation) << explanation.error().to_string();
     expect_recorded(folder / fmt::format("explain_{}.txt", word), to_text(*explanation));
+    Explanation without = *explanation;  // stages of their own have these
+    without.code = without.schedule = "";
+    expect_recorded(folder / fmt::format("explain_{}.json", word), to_json(without));
   }
 }
 
