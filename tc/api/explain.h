@@ -9,7 +9,7 @@
 
 #include "tc/support/error.h"
 
-/// What the compiler made of a def, and why: a value, and two ways to show it.
+/// What the compiler made of a def, and why: a value, and three ways to show it.
 namespace tc::api {
 
 /// Where a value waits between the statement that makes it and the one that uses it, nearest first.
@@ -156,5 +156,7 @@ const char* name_of(Rung rung);
 std::string to_text(const Explanation& explanation);
 /// One JSON object; docs/explain.md has its schema.
 std::string to_json(const Explanation& explanation);
+/// One page that needs nothing beside it: no script, no network.
+std::string to_html(const Explanation& explanation);
 
 }  // namespace tc::api

@@ -92,12 +92,12 @@ const std::vector<Command>& commands() {
        "Shows what the compiler makes of a def, without running it and without a GPU: what sets the range of each "
        "index; which statements run in which kernel, where values wait between them, and why kernels are apart; the "
        "strategy, options and tiles of each kernel; its floor (operations and bytes at the machine's rates), its "
-       "estimate, and what limits it. JSON has the schedule tree, "
-       "the generated code and measurements too (docs/explain.md).",
+       "estimate, and what limits it. JSON and HTML have the schedule tree, the generated code and measurements too "
+       "(docs/explain.md).",
        {"format", "output", "entry", "sizes", "scalars", "types", "backend", "arch", "options", "preset", "cache",
         "target", "threads", "check_bounds", "strict", "element_aligned", "isl_operations", "time_limit_ms", "verify"},
        {"tensorc explain matmul.tc --sizes=M=128,N=64,K=32",
-        "tensorc explain matmul.tc --sizes=M=128,N=64,K=32 --backend=cuda --arch=sm_90a"},
+        "tensorc explain matmul.tc --sizes=M=128,N=64,K=32 --backend=cuda --arch=sm_90a -o matmul.html"},
        1,
        run_explain},
       {"export",

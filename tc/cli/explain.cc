@@ -20,11 +20,12 @@ using Renderer = std::string (*)(const api::Explanation&);
 Result<Renderer> renderer_of_flags() {
   std::string format = FLAGS_format;
   if (format.empty()) {
-    format = FLAGS_output.ends_with(".json") ? "json" : "text";
+    format = FLAGS_output.ends_with(".html") ? "html" : FLAGS_output.ends_with(".json") ? "json" : "text";
   }
   if (format == "text") return &api::to_text;
   if (format == "json") return &api::to_json;
-  return fail("there is no format '{}'; there are text and json", format);
+  if (format == "html") return &api::to_html;
+  return fail("there is no format '{}'; there are text, json and html", format);
 }
 
 Result<api::Backend> compiled_backend() {

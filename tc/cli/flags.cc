@@ -71,7 +71,9 @@ DEFINE_string(stage, "",
               "What to print. ast: the typed tree. program: ranges and shapes. schedule: the schedule tree. stmt: the "
               "loops. object: the machine code, as assembly. For a GPU, tile: the kernels as tile programs. cuda: CUDA "
               "text. ptx, cubin: the output of NVRTC.");
-DEFINE_string(format, "", "text or json. Default: as the name of --output ends, else text.");
+DEFINE_string(format, "",
+              "text, json or html: one page that needs nothing beside it. Default: as the name of --output ends, else "
+              "text.");
 DEFINE_string(output, "", "FILE to write to instead of standard output.");
 DEFINE_string(target, "host",
               "Processor to compile for, in Halide's notation: x86-64-linux-avx2-fma-f16c-sse41. host: this one.");

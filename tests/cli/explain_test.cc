@@ -56,7 +56,7 @@ TEST_F(Explain, NeedsADefOfTheFile) {
 }
 
 TEST_F(Explain, RefusesWhatItCannotShow) {
-  EXPECT_EQ(error({"mm.tc", "--format=pdf"}), "error: there is no format 'pdf'; there are text and json\n");
+  EXPECT_EQ(error({"mm.tc", "--format=pdf"}), "error: there is no format 'pdf'; there are text, json and html\n");
   EXPECT_EQ(error({"mm.tc", "--backend=interp"}),
             "error: the backend interp compiles nothing that could be explained\n");
   EXPECT_EQ(error({"mm.tc", "-o", "mm.tc"}), "error: '--output=mm.tc' would replace the program that is read\n");
@@ -70,8 +70,10 @@ TEST_F(Explain, TheNameOfTheOutputDecidesTheFormat) {
   EXPECT_TRUE(json.starts_with("{\"version\": 1, \"def\": \"mm\"")) << json;
   EXPECT_EQ(good({"mm.tc", sizes, "-o", "mm.json"}), "");
   EXPECT_EQ(folder_.read("mm.json"), json);
-  EXPECT_EQ(good({"mm.tc", sizes, "-o", "mm.txt", "--format=text"}), "");
-  EXPECT_EQ(folder_.read("mm.txt"), text);
+  EXPECT_EQ(good({"mm.tc", sizes, "-o", "mm.html"}), "");
+  EXPECT_TRUE(folder_.read("mm.html").starts_with("<!DOCTYPE html>"));
+  EXPECT_EQ(good({"mm.tc", sizes, "-o", "mm.html", "--format=text"}), "");
+  EXPECT_EQ(folder_.read("mm.html"), text);
 }
 
 TEST_F(Explain, SaysWhatACacheHas) {
@@ -95,6 +97,8 @@ TEST_F(Explain, ExplainsTheBestThatACacheKnows) {
   const std::string text = good({"mm.tc", "--sizes=M=64,K=32,N=16", "--cache=c.tcc"});
   EXPECT_TRUE(has(text, "  cache: c.tcc has the kernel, measured at ")) << text;
   EXPECT_TRUE(has(text, "\nmeasurements: ")) << text;
+  const std::string page = good({"mm.tc", "--sizes=M=64,K=32,N=16", "--cache=c.tcc", "--format=html"});
+  EXPECT_TRUE(has(page, "<circle class=\"measurement\"")) << page;
 }
 
 }  // namespace

@@ -167,5 +167,31 @@ TEST(Explain, AFloorIsBelowItsEstimate) {
   }
 }
 
+/// Every tile that is drawn is one rectangle, of the tile's size.
+TEST(Explain, ThePageDrawsEachTile) {
+  const auto e = explanation_of("sgemm", settings_for(Backend::kCuda, {{"M", 512}, {"N", 512}, {"K", 512}}));
+  ASSERT_TRUE(e);
+  const std::string page = to_html(*e);
+  const Explanation::Tiling& tiling = e->kernels.at(0).tilings.at(0);
+  int64_t tiles = 0;
+  const auto count = [](int64_t whole, int64_t part) { return (whole + part - 1) / part; };
+  const auto &i = tiling.loops.at(0), &j = tiling.loops.at(1), &k = tiling.loops.at(2);
+  tiles += count(i.extent, i.levels[0].size) * count(j.extent, j.levels[0].size);
+  tiles += count(i.levels[0].size, i.levels[1].size) * count(j.levels[0].size, j.levels[1].size);
+  tiles += count(k.extent, k.levels[0].size);
+  int64_t drawn = 0;
+  for (size_t at = 0; (at = page.find("<rect class=\"tile\"", at)) != std::string::npos; ++at) ++drawn;
+  EXPECT_EQ(drawn, tiles);
+}
+
+TEST(Explain, ThePageEscapesWhatItShows) {
+  const auto e = explanation_of("f", settings_for(Backend::kCpu, {{"N", 10}}),
+                                "# <b> & \"quotes\"\ndef f(float(N) x) -> (y) { y(i) = x(i) < 0 ? 0 : x(i) }");
+  ASSERT_TRUE(e);
+  const std::string page = to_html(*e);
+  EXPECT_NE(page.find("# &lt;b&gt; &amp; &quot;quotes&quot;"), std::string::npos);
+  EXPECT_EQ(page.find("# <b>"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace tc::api
