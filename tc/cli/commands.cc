@@ -94,8 +94,9 @@ const std::vector<Command>& commands() {
        "strategy, options and tiles of each kernel; its floor (operations and bytes at the machine's rates), its "
        "estimate, and what limits it. JSON and HTML have the schedule tree, the generated code and measurements too "
        "(docs/explain.md).",
-       {"format", "output", "entry", "sizes", "scalars", "types", "backend", "arch", "options", "preset", "cache",
-        "target", "threads", "check_bounds", "strict", "element_aligned", "isl_operations", "time_limit_ms", "verify"},
+       {"format",       "output",  "entry",           "sizes",          "scalars",       "types",  "backend",
+        "arch",         "options", "preset",          "cache",          "history",       "target", "threads",
+        "check_bounds", "strict",  "element_aligned", "isl_operations", "time_limit_ms", "verify"},
        {"tensorc explain matmul.tc --sizes=M=128,N=64,K=32",
         "tensorc explain matmul.tc --sizes=M=128,N=64,K=32 --backend=cuda --arch=sm_90a -o matmul.html"},
        1,
@@ -226,6 +227,8 @@ std::string text_of_flag(const std::string& command, const std::string& flag) {
       {{"explain", "cache"},
        "FILE of a compilation cache, which is only read: whether it has the kernel, under which options, and what was "
        "measured of the def for these sizes. Without --options, the best known ones are explained."},
+      {{"explain", "history"},
+       "FILE with the history of a search for the same sizes, as CSV: the outcome of each candidate is shown."},
       {{"export", "sizes"}, kSizes},
       {{"export", "types"}, kTypes},
       {{"export", "backend"}, "What to compile for: cpu or cuda. auto: cuda if there is a GPU, else cpu."},

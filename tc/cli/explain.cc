@@ -8,6 +8,7 @@
 #include "tc/cli/commands.h"
 #include "tc/cli/files.h"
 #include "tc/cli/flags.h"
+#include "tc/cli/history.h"
 #include "tc/cli/job.h"
 #include "tc/compile/cached.h"
 #include "tc/support/result.h"
@@ -34,6 +35,7 @@ Result<api::Backend> compiled_backend() {
   if (!FLAGS_cache.empty() && *backend == api::Backend::kSimulator) {
     return fail("'--cache' is for the backends cpu and cuda");
   }
+  if (!FLAGS_cache.empty() && !FLAGS_history.empty()) return fail("'--cache' and '--history' exclude each other");
   return *backend;
 }
 
@@ -62,6 +64,12 @@ Result<void> run_explain(const std::vector<std::string>& files) {
   TC_TRY(gpu, compile::target_of_arch(FLAGS_arch));
   settings.gpu = gpu;
   TC_TRY(explanation, explained(settings, compilation));
+  if (!FLAGS_history.empty()) {
+    std::string problem = request.entry;
+    for (const std::string& given : {FLAGS_sizes, FLAGS_scalars}) problem += given.empty() ? "" : " " + given;
+    TC_TRY(measurements, read_history(FLAGS_history, problem));
+    explanation.measurements = std::move(measurements);
+  }
   const std::string text = render(explanation);
   if (!FLAGS_output.empty()) return replace_file(FLAGS_output, text);
   std::fwrite(text.data(), 1, text.size(), stdout);

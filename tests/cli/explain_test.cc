@@ -101,5 +101,26 @@ TEST_F(Explain, ExplainsTheBestThatACacheKnows) {
   EXPECT_TRUE(has(page, "<circle class=\"measurement\"")) << page;
 }
 
+TEST_F(Explain, ShowsTheHistoryOfASearch) {
+  const std::string sizes = "--sizes=M=64,K=32,N=16";
+  folder_.write(
+      "h.csv",
+      "problem,candidate,generation,outcome,us,own_us,cold_us,spread,compile_ms,known_before,options,message\n"
+      "\"mm M=64,K=32,N=16\",0,0,done,20.5,20.5,0,0.1,12,0,,\n"
+      "\"mm M=64,K=32,N=16\",1,0,wrong result,0,0,0,0,12,0,\"tile: [8, 8]\",\"differs in \"\"C\"\"\"\n"
+      "\"mm M=64,K=32,N=16\",2,1,done,10.25,10.25,0,0.1,12,0,unroll: 2,\n");
+  EXPECT_TRUE(
+      good({"mm.tc", sizes, "--history=h.csv"}).ends_with("measurements: 3, the best 10.2 us; 1 without a time\n"));
+  EXPECT_TRUE(has(good({"mm.tc", sizes, "--history=h.csv", "--format=json"}),
+                  R"({"options": "tile: [8, 8]", "device": "", "outcome": "wrong result", "us": null, "date": null})"));
+  const std::string page = good({"mm.tc", sizes, "--history=h.csv", "--format=html"});
+  EXPECT_TRUE(has(page, "<title>10.2 us: unroll: 2</title></circle>")) << page;
+  EXPECT_EQ(error({"mm.tc", "--sizes=M=8,K=8,N=8", "--history=h.csv"}),
+            "error: 'h.csv' has no search of 'mm M=8,K=8,N=8'; it has 'mm M=64,K=32,N=16'\n");
+  EXPECT_EQ(error({"mm.tc", sizes, "--history=mm.tc"}), "error: 'mm.tc' is no history of 'tensorc tune --history'\n");
+  EXPECT_EQ(error({"mm.tc", sizes, "--history=h.csv", "--cache=c.tcc"}),
+            "error: '--cache' and '--history' exclude each other\n");
+}
+
 }  // namespace
 }  // namespace tc::cli
