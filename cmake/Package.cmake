@@ -40,7 +40,7 @@ set_target_properties(tensorc PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINA
 
 # Installation. scripts/check_layers holds these headers and the programs of users to this list.
 set(public_headers
-  tc/api/tc.h tc/api/editor.h tc/api/schedule.h tc/api/tc_c.h tc/api/tensor.h tc/api/tune.h tc/tune/executor.h tc/tune/result.h tc/api/dlpack_versioned.h
+  tc/api/tc.h tc/api/explain.h tc/api/editor.h tc/api/schedule.h tc/api/tc_c.h tc/api/tensor.h tc/api/tune.h tc/tune/executor.h tc/tune/result.h tc/api/dlpack_versioned.h
   tc/options/backend.h tc/options/mapping.h tc/options/options.h tc/options/presets.h tc/support/error.h tc/support/log.h tc/support/scalar_type.h tc/support/source.h)
 install(TARGETS tensorc_library EXPORT tensorc)
 install(TARGETS tensorc)

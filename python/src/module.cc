@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
+#include <tc/api/explain.h>
 #include <tc/api/tc.h>
 
 #include "editor.h"
@@ -184,6 +185,16 @@ api::Engine made_by(const std::function<Result<api::Engine>()>& make) {
   return value_of(std::move(engine));
 }
 
+/// What `explain` says, as text, JSON and HTML: what tensorc.Explanation is made of.
+nb::object explained(const std::function<Result<api::Explanation>(std::stop_token)>& explain) {
+  const std::stop_source stop;
+  std::optional<Result<api::Explanation>> made;
+  run_interruptibly(stop, [&] { made.emplace(explain(stop.get_token())); });
+  const api::Explanation explanation = value_of(*std::move(made));
+  return nb::module_::import_("tensorc._explain")
+      .attr("Explanation")(api::to_text(explanation), api::to_json(explanation), api::to_html(explanation));
+}
+
 void bind_engine(nb::module_& module) {
   nb::class_<api::Engine>(module, "Engine", "A checked text.")
       .def("__init__",
@@ -234,6 +245,14 @@ void bind_engine(nb::module_& module) {
              auto compiled = std::make_shared<Compiled>();
              compiled->compile(self, request_of(fields));
              return Kernel(std::move(compiled));
+           })
+      .def("explain",
+           [](const api::Engine& self, nb::dict fields, const std::string& arch) {
+             api::Request request = request_of(fields);
+             return explained([&](std::stop_token cancel) {
+               request.cancel = std::move(cancel);
+               return self.explain(request, arch);
+             });
            })
       .def("emit", [](const api::Engine& self, nb::dict fields, const std::string& stage, const std::string& arch) {
         std::stop_source stop;
@@ -319,6 +338,11 @@ void bind_function(nb::module_& module) {
           [](const Kernel& self, uintptr_t stream) { value_of(self.get().prepare(reinterpret_cast<void*>(stream))); },
           "Allocates what runs on a stream need, before the first that a graph captures; nothing on the CPU. The "
           "stream is its address. Raises Error where there is no memory.")
+      .def(
+          "explain",
+          [](const Kernel& self) { return explained([&](const std::stop_token&) { return self.get().explain(); }); },
+          "What the compiler made of the def, and why: ranges, kernels, options, tiles, floors and estimates. Raises "
+          "Error for a kernel that was made by hand, or in production.")
       .def_prop_ro(
           "options", [](const Kernel& self) { return self.get().provenance().options; },
           "The options that it was made with, as text; \"\": chosen by the compiler; \"by hand ...\": none made it.")

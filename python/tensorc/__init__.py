@@ -26,13 +26,14 @@ from ._cache import Cache, path_of
 from ._core import (Argument, BudgetError, CancelledError, CpuOptions, Error, Function, Fusion, InternalError, Kernel,
                     MappingOptions, Progress, Record, SchedulerOptions, Signature, TensorSpec)
 from ._defaults import Defaults, defaults
+from ._explain import Explanation
 from ._kernel import kernel
 from ._schedule import ReductionLoops, Schedule
 from ._tune import Tuned, tune
 
 __version__ = _core.__version__
 __all__ = [
-    "Argument", "BudgetError", "Cache", "CancelledError", "CpuOptions", "Defaults", "Error", "Function", "Fusion",
+    "Argument", "BudgetError", "Cache", "CancelledError", "CpuOptions", "Defaults", "Error", "Explanation", "Function", "Fusion",
     "InternalError", "Kernel", "MappingOptions", "Program", "Progress", "Record", "ReductionLoops", "Schedule",
     "SchedulerOptions", "Signature", "TensorSpec", "Tuned", "check", "compile", "defaults", "define", "diagnose", "emit",
     "format", "gradient", "kernel", "tune",
@@ -66,7 +67,7 @@ def _engine(source: str, name: str, cache: Cache | str | os.PathLike[str] | None
 class Program:
     """The defs of a text, each a function of arrays: as attributes, and by name (`program["matmul"]`).
 
-    By name only: a def that is called like one of this class's own attributes (source, statistics, infer, emit) or like
+    By name only: a def that is called like one of this class's own attributes (source, statistics, infer, emit, explain) or like
     a word of Python's.
     """
 
@@ -148,6 +149,23 @@ class Program:
         request = _request(entry, inputs, outputs, sizes, scalars, options=options, mapping=mapping,
                            element_aligned=element_aligned)
         return self._engine.emit(request, stage, arch)
+
+    def explain(self, entry: str = "", *, arch: str = "sm_90a", inputs: Sequence[Any] = (), outputs: Sequence[Any] = (),
+                sizes: Mapping[str, int] | None = None, scalars: Mapping[str, Any] | None = None,
+                backend: str = "cpu") -> Explanation:
+        """What the compiler makes of a def, and why; the program's options and cache count.
+
+        `backend` is "cpu", "cuda" or "sim", and `arch` the architecture of a GPU; none is needed. The other arguments are
+        those of compile(). Raises Error.
+
+        >>> program = tensorc.define("def f(float(M,K) A) -> (s) { s(m) +=! A(m,k) }")
+        >>> program.explain(sizes={"M": 4, "K": 5}).to_dict()["kernels"][0]["strategy"]
+        'tiles'
+        """
+        typed(str, arch=arch)
+        request = _request(entry, inputs, outputs, sizes, scalars, backend=backend, options=self._options,
+                           mapping=self._mapping, element_aligned=self._arguments["element_aligned"])
+        return self._engine.explain(request, arch)
 
 
 def _request(entry: str, inputs: Sequence[Any], outputs: Sequence[Any], sizes: Mapping[str, int] | None,

@@ -4,6 +4,8 @@ from __future__ import annotations
 import enum
 from typing import Any, Callable, Literal, Sequence
 
+from ._explain import Explanation
+
 __version__: str
 
 
@@ -255,6 +257,7 @@ class Engine:
     def gradient(self, entry: str) -> str: ...
     def infer(self, request: dict[str, Any]) -> tuple[list[TensorSpec], list[TensorSpec]]: ...
     def compile(self, request: dict[str, Any]) -> Kernel: ...
+    def explain(self, request: dict[str, Any], arch: str) -> Explanation: ...
     def emit(self, request: dict[str, Any], stage: str, arch: str) -> str: ...
 
 
@@ -313,6 +316,9 @@ class Kernel:
     @property
     def device(self) -> str:
         """Where it runs: "cpu" (that of the simulator too) or "cuda:0"."""
+    def explain(self) -> Explanation:
+        """What the compiler made of the def, and why: ranges, kernels, options, tiles, floors and estimates. Raises Error
+        for a kernel that was made by hand, or in production."""
     @property
     def options(self) -> str:
         """The options that it was made with, as text; "": chosen by the compiler; "by hand ...": none made it."""

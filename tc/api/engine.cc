@@ -6,9 +6,11 @@
 
 #include "tc/api/emit.h"
 #include "tc/api/engine_impl.h"
+#include "tc/api/explain_of.h"
 #include "tc/api/kernel.h"
 #include "tc/api/memory_cache.h"
 #include "tc/api/request.h"
+#include "tc/compile/cached.h"
 #include "tc/lang/generic_gradient.h"
 #include "tc/support/clock.h"
 #include "tc/support/profiled_range.h"
@@ -268,8 +270,71 @@ Result<CompiledKernel> Engine::compile(const Request& request) const {
           },
           !impl_->production);
     }
-    if (kernel) memory_->put(bytes, *kernel, code_bytes);
+    if (kernel) {
+      Request again = request;
+      again.cancel = {};
+      kernel->impl_->explain = [impl = impl_, def, again, made = kernel->provenance()] {
+        return guarded([&]() -> Result<Explanation> {
+          TC_TRY(settings, impl->settings(again, *def));
+          if (again.backend == Backend::kCuda) {
+            TC_TRY(target, compile::target_of_device(again.device));
+            settings.gpu = target;
+          }
+          return impl->explain(settings, *def, made);
+        });
+      };
+      memory_->put(bytes, *kernel, code_bytes);
+    }
     return kernel;
+  });
+}
+
+// --- explaining -------------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Whose measurements count: the settings' device's, or any where there is none.
+std::string device_of_measurements(const compile::Settings& settings) {
+  return compile::device_name(settings).value_or("");
+}
+
+tl::unexpected<Error> nothing_to_explain(const std::string& entry) {
+  return fail("production compiles nothing, and has nothing to explain of '{}'", entry);
+}
+
+}  // namespace
+
+Result<Explanation> Engine::Impl::explain(const compile::Settings& settings, const Def& def) const {
+  if (production) return nothing_to_explain(def.program.name);
+  TC_TRY(compilation, def.compilation(front, settings));
+  if (!store || settings.backend == Backend::kSimulator) return api::explain(settings, compilation);
+  return explain_with(*store->file(), settings, compilation, device_of_measurements(settings));
+}
+
+Result<Explanation> Engine::Impl::explain(const compile::Settings& settings, const Def& def,
+                                          const Provenance& made) const {
+  if (production) return nothing_to_explain(def.program.name);
+  TC_TRY(compilation, def.compilation(front, settings));
+  const bool is_users = !compile::options_text(settings).empty();
+  const bool is_by_hand = made.options.starts_with("by hand ");
+  TC_TRY(chosen, is_by_hand ? Result<compile::Settings>(settings) : compile::with_options(settings, made.options));
+  TC_TRY(explanation,
+         is_by_hand ? explain_by_hand(settings, compilation, made.options) : api::explain(chosen, compilation));
+  if (!is_by_hand && !is_users && !made.options.empty()) explanation.options.origin = "cache";
+  if (!store || settings.backend == Backend::kSimulator) return explanation;
+  TC_TRY(facts, facts_of(*store->file(), chosen, *compilation.program, device_of_measurements(settings)));
+  facts.cache.hit = made.from_file;
+  add_facts(std::move(facts), explanation);
+  return explanation;
+}
+
+Result<Explanation> Engine::explain(const Request& request, std::string_view arch) const {
+  return guarded([&]() -> Result<Explanation> {
+    TC_TRY(def, impl_->find(request.entry, request));
+    TC_TRY(settings, impl_->settings(request, *def));
+    TC_TRY(gpu, compile::target_of_arch(std::string(arch)));
+    settings.gpu = gpu;
+    return impl_->explain(settings, *def);
   });
 }
 

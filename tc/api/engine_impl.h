@@ -126,6 +126,10 @@ struct Engine::Impl {
   Result<CompiledKernel> make(const Request& request, const Def& def, size_t& code_bytes) const;
   Result<CompiledKernel> make_element_aligned(Request request, const Def& def, const std::string& options) const;
   Result<CompiledKernel> compile(const compile::Settings& settings, const Def& def, size_t& code_bytes) const;
+  /// `settings` have the request's options.
+  Result<Explanation> explain(const compile::Settings& settings, const Def& def) const;
+  /// The same of a kernel that was made by options, perhaps others.
+  Result<Explanation> explain(const compile::Settings& settings, const Def& def, const Provenance& made) const;
 };
 
 }  // namespace tc::api

@@ -133,6 +133,11 @@ Result<void> CompiledKernel::Impl::run(std::span<const DLTensor* const> inputs, 
   return other.impl_->run(inputs, outputs, scalars, stream);
 }
 
+Result<Explanation> CompiledKernel::explain() const {
+  if (impl_->explain) return impl_->explain();
+  return fail("the kernel of '{}' was made by hand, and no engine knows what of", impl_->signature.entry);
+}
+
 Result<CompiledKernel> ElementAligned::get() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (made_) return *made_;

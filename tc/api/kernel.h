@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "tc/api/call.h"
+#include "tc/api/explain.h"
 #include "tc/api/runner.h"
 #include "tc/api/tc.h"
 #include "tc/compile/pipeline.h"
@@ -57,6 +58,8 @@ struct CompiledKernel::Impl {
   size_t code_bytes = 0;
   std::unique_ptr<const Runner> runner;
   mutable ElementAligned element_aligned;
+  /// Of an engine's kernel; set before anybody has it.
+  mutable std::function<Result<Explanation>()> explain;
 
  private:
   void fill_plan(const compile::Settings& settings);  ///< all but the slots

@@ -48,6 +48,8 @@ namespace tc::api {
 
 using options::Backend;
 
+struct Explanation;  // tc/api/explain.h
+
 /// The value of a scalar argument. It is converted to the argument's type at the call: an integer argument takes
 /// integers in its range only, a float argument any number that its type rounds to a finite one, infinities and NaN.
 class Scalar {
@@ -226,6 +228,11 @@ class CompiledKernel {
   const std::vector<PassTime>& pass_times() const;  ///< of the compilation, in order; none of what a cache held
   const Provenance& provenance() const;
 
+  /// What the compiler made of the def, and why (tc/api/explain.h). The passes up to text run again; the code that is
+  /// shown is this kernel's. Errors: a kernel that no engine has compiled, but a schedule by hand; in production, where
+  /// nothing is compiled; as Engine::compile().
+  Result<Explanation> explain() const;
+
  private:
   friend class Engine;
   friend CompiledKernel kernel_of(const compile::Settings& settings, const compile::Compilation& compilation);
@@ -332,6 +339,11 @@ class Engine {
   /// or scalars; the request's backend is ignored. Errors: no such stage (with the nearest) or architecture; no NVRTC
   /// for the last two; as compile().
   Result<std::string> emit(const Request& request, std::string_view stage, std::string_view arch = "sm_90a") const;
+
+  /// What the compiler makes of a request, and why (tc/api/explain.h), under the options that compile() would take. For
+  /// a GPU it is that of an architecture, with no GPU needed. Errors: no such architecture; in production; as
+  /// compile().
+  Result<Explanation> explain(const Request& request, std::string_view arch = "sm_90a") const;
 
   /// The text of a def that computes the gradients of a def's float inputs, from those of its results: parameters are
   /// what it reads of the first's parameters and results, then d_R for each float result R; results are d_A for each
