@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/strategy/contraction/prologue.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/verbs/partition_launches.h"
 #include "tc/poly/isl_ext.h"
@@ -60,9 +61,21 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
       if (!plan) continue;
       plans = {*std::move(plan)};
     }
-    close(s);
+    const double cycles_behind = plans->at(0).cycles;  // of it alone, behind what it reads
+    while (contraction->first > other) {
+      std::optional<Contraction> longer = with_prologue(scop, *contraction);
+      const Result<ContractionPlan> plan = longer ? plan_contraction(*longer, options, device) : fail("");
+      if (!plan) break;
+      const auto [again_us, launch_us] = prologue_times(*longer, *plan, *scop.program, device);
+      const double cycles = plan->cycles + again_us * 1e3 * device.gigahertz;
+      if (cycles > cycles_behind + launch_us * 1e3 * device.gigahertz) break;
+      contraction = std::move(longer);
+      plans = {*plan};
+      plans->at(0).cycles = cycles;
+    }
+    close(contraction->first);
     other = contraction->last;
-    pieces.push_back({between(scop, s, other), std::move(contraction), *std::move(plans)});
+    pieces.push_back({between(scop, contraction->first, other), std::move(contraction), *std::move(plans)});
     s = other - 1;
   }
   if (pieces.empty()) {

@@ -85,6 +85,7 @@ class ContractionBuilder {
                                            const Halide::Expr& number) const;
   Halide::Expr first_of(const Subscript& s, const ReductionStep& step) const;
   Halide::Expr within(const Operand& operand, size_t dimension, const Halide::Expr& value, int64_t length) const;
+  Halide::Expr computed_element(const Operand& operand, const std::vector<Halide::Expr>& at) const;
   std::vector<Halide::Expr> chosen_element(const Operand& operand, const std::vector<Halide::Expr>& at) const;
   tile::NodePtr add_up(const Halide::Expr& stage, const ReductionStep& step);
   tile::NodePtr add_chunk(const Halide::Expr& stage, const ReductionStep& step, int64_t part_length, int64_t vector,

@@ -31,6 +31,12 @@ struct ChosenRow {
   int64_t unit = 1;                      ///< divides the offset of the least index in a row, and the length of rows
 };
 
+/// What an operand's elements are that no memory has: a value over indices that are its subscripts, from 0 on.
+struct ComputedOperand {
+  Halide::Expr value;
+  std::vector<Axis> indices;  ///< per dimension of the operand
+};
+
 /// A read of the update, at affine subscripts. Of rows that data choose it is a tensor that there is not, over the
 /// indices that the read uses: blocks look up which rows they copy.
 struct Operand {
@@ -38,9 +44,10 @@ struct Operand {
   std::string placeholder;  ///< the Variable that stands for it in the update's value
   Halide::Type type;
   std::vector<Subscript> subscripts;
-  std::vector<int64_t> extents;              ///< of the tensor
-  std::optional<ChosenRow> chosen_row = {};  ///< then `tensor` is what the rows are of
-  std::vector<ir::Inside> inside = {};       ///< per dimension, of a guarded read, which is 0 elsewhere; empty: all
+  std::vector<int64_t> extents;                  ///< of the tensor
+  std::optional<ChosenRow> chosen_row = {};      ///< then `tensor` is what the rows are of
+  std::optional<ComputedOperand> computed = {};  ///< then blocks compute what they would copy
+  std::vector<ir::Inside> inside = {};           ///< per dimension, of a guarded read, which is 0 elsewhere; empty: all
 };
 
 /// Statements on the points of a space of parallel axes, of which one, the update, reduces over more axes:

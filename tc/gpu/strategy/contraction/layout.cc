@@ -130,7 +130,7 @@ int64_t range(const Subscript& s, const ContractionPlan& plan) {
 
 size_t first_merged(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
   const size_t last = operand.subscripts.size() - 1;
-  if (operand.chosen_row) return last;
+  if (operand.chosen_row || operand.computed || !operand.inside.empty()) return last;
   size_t first = last;
   // Between what different threads read there is room for elements that keep them from meeting in a bank.
   const auto parts_threads = [&](const Subscript& s) {

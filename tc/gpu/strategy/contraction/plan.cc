@@ -304,7 +304,8 @@ bool Planner::finish_atoms(ContractionPlan& plan) const {
     // What lies behind the reduction is set to zero by whole copies.
     if (o.along_main && left > 0) o.vector = std::gcd(o.vector, left);
     o.fragment = fragment_read(c_, i, plan);
-    plan.asynchronous = plan.asynchronous && o.vector * c_.operands[i].type.bytes() >= kCopied;
+    const bool computed = c_.operands[i].computed.has_value();
+    plan.asynchronous = plan.asynchronous && (computed || o.vector * c_.operands[i].type.bytes() >= kCopied);
   }
   lay_out_all(plan, Rows::kRough);
   plan.unroll_copies = options_.unroll_copy_shared;
@@ -344,7 +345,7 @@ bool Planner::finish(ContractionPlan& plan) const {
     const Operand& operand = c_.operands[i];
     plan.operands.push_back(operand_plan(c_, i, turns, plan));
     OperandPlan& o = plan.operands.back();
-    plan.asynchronous = plan.asynchronous && o.vector * operand.type.bytes() >= 4;
+    plan.asynchronous = plan.asynchronous && (operand.computed || o.vector * operand.type.bytes() >= 4);
     if (o.along_main) plan.vector = std::min(plan.vector, kVectorBytes / operand.type.bytes());
     any_along = any_along || o.along_main;
   }

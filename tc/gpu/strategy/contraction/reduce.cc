@@ -182,6 +182,20 @@ Expr ContractionBuilder::within(const Operand& operand, size_t dimension, const 
   return result;
 }
 
+/// The value of an operand that no memory has, at its subscripts.
+Expr ContractionBuilder::computed_element(const Operand& operand, const std::vector<Expr>& at) const {
+  BodyContext context;
+  context.program = &program_;
+  context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor); };
+  for (size_t d = 0; d < at.size(); ++d) {
+    const Axis& index = operand.computed->indices[d];
+    context.indices[index.name] =
+        poly::ranged(hi::simplify(at[d] + static_cast<int>(index.begin)), index.begin, index.begin + index.extent - 1);
+  }
+  const Expr value = instance_value(operand.computed->value, context);
+  return value.type() == operand.type ? value : hi::Cast::make(operand.type, value);
+}
+
 NodePtr ContractionBuilder::fetch(const Expr& stage, const ReductionStep& step) {
   std::vector<NodePtr> parts;
   for (size_t i = 0; i < c_.operands.size(); ++i) parts.push_back(fetch_operand(i, stage, step));
@@ -283,7 +297,9 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   to[0] = hi::simplify(stage);
   if (o.chosen_row) from = chosen_element(o, from);
   const Tensor source = build::global(o.tensor, o.type, row_major(merged_extents(operand, o.extents)));
-  NodePtr result = build::move(shared_[operand], to, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
+  NodePtr result =
+      o.computed ? build::store(shared_[operand], to, computed_element(o, from))
+                 : build::move(shared_[operand], to, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
   if (is_read.defined()) result = build::if_then(is_read, result, zeros(shared_[operand], to, plan.vector));
   if (whole > step.length) {
     for (size_t d = 0; d < o.subscripts.size(); ++d) {

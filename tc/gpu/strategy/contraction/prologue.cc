@@ -1,0 +1,130 @@
+#include "tc/gpu/strategy/contraction/prologue.h"
+
+#include <algorithm>
+
+#include "tc/gpu/mapping/fused_group.h"
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/strategy/contraction/affine_subscript.h"
+#include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/gpu/strategy/contraction/points.h"
+#include "tc/ir/specialise.h"
+
+namespace tc::gpu {
+namespace {
+
+namespace hi = Halide::Internal;
+
+/// Whether the statement sets each element of a temporary once, and no other does.
+bool defines_temporary(const poly::Scop& scop, const poly::Statement& statement, const std::vector<Axis>& box) {
+  const ir::Tensor& tensor = scop.program->tensor(statement.tensor);
+  if (tensor.role != ir::Role::kTemporary || statement.kind != poly::Statement::Kind::kSet) return false;
+  if (statement.guard.defined() || statement.subscripts.size() != box.size()) return false;
+  const ir::Shape shape = ir::constant_shape(tensor);
+  std::vector<bool> used(box.size(), false);
+  for (size_t d = 0; d < box.size(); ++d) {
+    const std::optional<ShiftedIndex> index = shifted(statement.subscripts[d], statement.indices);
+    if (!index || used[index->index]) return false;
+    used[index->index] = true;
+    if (box[index->index].begin + index->constant != 0 || box[index->index].extent != shape[d]) return false;
+  }
+  return std::count_if(scop.statements.begin(), scop.statements.end(),
+                       [&](const poly::Statement& s) { return s.tensor == statement.tensor; }) == 1;
+}
+
+/// Instructions for one value, about.
+class Cost : public hi::IRVisitor {
+ public:
+  explicit Cost(const ir::Program& program) : program_(program) {}
+  double instructions = 2;
+
+ private:
+  using IRVisitor::visit;
+  void visit(const hi::Call* op) override {
+    instructions += ir::is_tensor_read(program_, op) ? 2 : 12;
+    IRVisitor::visit(op);
+  }
+  void visit(const hi::Div* op) override {
+    instructions += 10;
+    IRVisitor::visit(op);
+  }
+  void visit(const hi::Mul* op) override {
+    instructions += 1;
+    IRVisitor::visit(op);
+  }
+  void visit(const hi::Add* op) override {
+    instructions += 1;
+    IRVisitor::visit(op);
+  }
+  const ir::Program& program_;
+};
+
+}  // namespace
+
+std::optional<Contraction> with_prologue(const poly::Scop& scop, const Contraction& contraction) {
+  if (contraction.first == 0 || !contraction.further.empty()) return std::nullopt;
+  const poly::Statement& prologue = scop.statements[contraction.first - 1];
+  const std::vector<isl::set> domains = poly::statement_domains(scop);
+  const isl::set* domain = domain_of(domains, prologue.id);
+  const std::optional<std::vector<Axis>> box = domain ? box_of(*domain, prologue.indices) : std::nullopt;
+  if (!box || !defines_temporary(scop, prologue, *box)) return std::nullopt;
+  for (const poly::Access& access : scop.accesses) {
+    if (access.tensor == prologue.tensor && access.reads() && access.statement != contraction.update.id) {
+      return std::nullopt;
+    }
+  }
+  if (reads_tensor(contraction.update.value, prologue.tensor)) return std::nullopt;
+  const auto sources = ir::reads_in(*scop.program, prologue.value);
+  for (size_t s = contraction.first; s < contraction.last; ++s) {
+    const std::string& written = scop.statements[s].tensor;
+    if (std::any_of(sources.begin(), sources.end(), [&](const auto* read) { return read->name == written; })) {
+      return std::nullopt;
+    }
+  }
+  Contraction result = contraction;
+  bool any = false;
+  for (Operand& operand : result.operands) {
+    if (operand.chosen_row) {
+      const auto reads = [&](const Halide::Expr& e) { return reads_tensor(e, prologue.tensor); };
+      const std::vector<Halide::Expr>& subscripts = operand.chosen_row->subscripts;
+      if (std::any_of(subscripts.begin(), subscripts.end(), reads) || operand.tensor == prologue.tensor) {
+        return std::nullopt;
+      }
+    }
+    if (operand.tensor != prologue.tensor) continue;
+    any = true;
+    operand.computed = ComputedOperand{prologue.value, {}};
+    for (const Halide::Expr& subscript : prologue.subscripts) {
+      const ShiftedIndex index = *shifted(subscript, prologue.indices);
+      operand.computed->indices.push_back((*box)[index.index]);
+    }
+  }
+  if (!any) return std::nullopt;
+  for (const auto* read : sources) result.read_elsewhere.push_back(read->name);
+  result.first = contraction.first - 1;
+  return result;
+}
+
+PrologueTimes prologue_times(const Contraction& c, const ContractionPlan& plan, const ir::Program& program,
+                             const Device& device) {
+  constexpr double kLaunchUs = 1, kCacheBytesOfUs = 4e6, kLanesOfProcessor = 128;
+  PrologueTimes result;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    const Operand& operand = c.operands[i];
+    if (!operand.computed) continue;
+    Cost cost(program);
+    operand.computed->value.accept(&cost);
+    double elements = 1, copied = static_cast<double>(plan.steps(c));
+    for (const int64_t extent : operand.extents) elements *= static_cast<double>(extent);
+    for (const int64_t extent : plan.operands[i].box) copied *= static_cast<double>(extent);
+    for (const AxisPlan& axis : plan.parallel) copied *= static_cast<double>(axis.blocks);
+    const double of_us = static_cast<double>(device.processors) * kLanesOfProcessor * device.gigahertz * 1e3;
+    const double bytes = elements * static_cast<double>(operand.type.bytes());
+    const double rate =
+        bytes > static_cast<double>(device.cache_bytes) / 2 ? device.memory_bytes_per_us : kCacheBytesOfUs;
+    result.again_us += copied * cost.instructions / of_us;
+    result.launch_us += kLaunchUs + elements * cost.instructions / of_us + 2 * bytes / rate;
+  }
+  return result;
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,21 @@
+#pragma once
+
+#include "tc/gpu/strategy/contraction/plan.h"
+
+namespace tc::gpu {
+
+/// The contraction with the statement right before it computed where its results are copied to shared memory, by each
+/// block for its own boxes:
+///     E(m,k) = exp(A(m,k))                 E is nowhere in memory
+///     C(m,n) += E(m,k) * B(k,n)
+/// Nothing where others look at E, or where the contraction changes what E is made of.
+std::optional<Contraction> with_prologue(const poly::Scop& scop, const Contraction& contraction);
+
+/// Microseconds that a plan of it takes more than one that finds E in memory, and those that E's own launch takes.
+struct PrologueTimes {
+  double again_us = 0, launch_us = 0;
+};
+PrologueTimes prologue_times(const Contraction& contraction, const ContractionPlan& plan, const ir::Program& program,
+                             const Device& device);
+
+}  // namespace tc::gpu
