@@ -74,6 +74,12 @@ std::optional<Contraction> with_prologue(const poly::Scop& scop, const Contracti
   }
   if (reads_tensor(contraction.update.value, prologue.tensor)) return std::nullopt;
   const auto sources = ir::reads_in(*scop.program, prologue.value);
+  // Rows that data choose are copied by blocks as they are, or gathered before on request.
+  const auto is_chosen = [&](const hi::Call* read) {
+    return std::any_of(read->args.begin(), read->args.end(),
+                       [&](const Halide::Expr& e) { return reads_tensor(*scop.program, e); });
+  };
+  if (std::any_of(sources.begin(), sources.end(), is_chosen)) return std::nullopt;
   for (size_t s = contraction.first; s < contraction.last; ++s) {
     const std::string& written = scop.statements[s].tensor;
     if (std::any_of(sources.begin(), sources.end(), [&](const auto* read) { return read->name == written; })) {
