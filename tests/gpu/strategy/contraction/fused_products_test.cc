@@ -1,6 +1,7 @@
 #include <fmt/ranges.h>
 #include <gtest/gtest.h>
 
+#include <random>
 #include <regex>
 
 #include "tc/tile/print.h"
@@ -252,6 +253,56 @@ TEST(FusedProducts, GuardedOperandsAgreeWithTheOracle) {
         sizes[name] = name == "M" || name == "L" ? m : name == "N" ? 34 : 21;
       EXPECT_EQ(faults_of(specialised_from(text, sizes)), "") << text;
     }
+  }
+}
+
+/// A product with statements of many kinds around it, in a random order; each changes C or D, and may read both.
+std::string random_group(std::mt19937_64& random) {
+  const auto chance = [&](uint64_t of) { return random() % of == 0; };
+  const auto pick = [&](const std::vector<std::string>& of) { return of[random() % of.size()]; };
+  std::string body;
+  bool has_c = false;
+  if (chance(4)) body += "T(m,k) = A(m,k) * A(m,k) - 1  ";
+  const std::string a = body.empty() ? "A" : "T";
+  if (chance(3)) {
+    body += pick({"C(m,n) = b(n) where m in 0:M", "C(m,n) = R(m,n)", "C(n,m) = R(n,m)"}) + "  ";
+    has_c = true;
+  }
+  if (chance(3)) body += "D(m,n) = R(m,n) + s(m)  ";
+  const bool has_d = body.find("D(m,n)") != std::string::npos;
+  const std::string values =
+      pick({a + "(m,k) * B(k,n)", a + "(m,k) * B(k,n)", "(m >= 2 ? " + a + "(m - 2,k) : 0) * B(k,n)",
+            "k >= 1 ? " + a + "(m,k - 1) * B(k,n) : 0"});
+  body += fmt::format("C(m,n) {} {} where m in 0:M, k in 0:K  ", has_c ? "+=" : "+=!", values);
+  if (!has_d) body += pick({"D(m,n) = C(m,n)", "D(i,j) = b(j) where i in 0:M", "D(i,j) = 2 * R(i,j) + C(i,j)"}) + "  ";
+  for (uint64_t n = random() % 5; n > 0; --n) {
+    body += pick({"C(m,n) += b(n)", "C(i,j) max= 0", "C(m,n) *= s(m)", "D(m,n) += C(m,n)", "C(m,n) = D(m,n) - R(m,n)",
+                  "D(p,q) min= C(p,q) + R(p,q)", "C(m,n) += A(m,k) * G(k,n)", "D(i,j) += A(i,l) * G(l,j)",
+                  "E(m,n) = C(m,n) + D(m,n)", "D(m,n) = D(m,n) > 3 ? C(m,n) : s(m)", "r(m) +=! C(m,n)",
+                  "F(n,m) = C(m,n)", "C(m,n) += D(M - 1 - m,n)", "D(m,n) = C(m,N - 1 - n) where n in 0:N"}) +
+            "  ";
+  }
+  return body;
+}
+
+TEST(FusedProducts, OfRandomStatementsAgreeWithTheOracle) {
+  constexpr uint64_t kPrograms = 40;
+  for (uint64_t seed = 1; seed <= kPrograms; ++seed) {
+    std::mt19937_64 random(seed);
+    const std::string body = random_group(random);
+    std::string results = "C, D";
+    for (const char* name : {"E", "F", "r"}) {
+      if (body.find(fmt::format("{}(", name)) != std::string::npos) results += fmt::format(", {}", name);
+    }
+    const std::string text = fmt::format(
+        "def f(float(M,K) A, float(K,N) B, float(K,N) G, float(N) b, float(M) s, float(M,N) R) -> ({}) {{ {} }}",
+        results, body);
+    const bool square = random() % 2 == 0;
+    const int64_t m = static_cast<int64_t>(20 + random() % 30), n = static_cast<int64_t>(20 + random() % 30);
+    const Sizes sizes = {{"M", m}, {"N", square ? m : n}, {"K", static_cast<int64_t>(12 + random() % 20)}};
+    const Result<ir::Program> program = try_specialised(text, sizes);
+    ASSERT_TRUE(program) << text << program.error().to_string();
+    EXPECT_EQ(difference(*program, {}, seed, random() % 2 == 0 ? hopper() : gpu::Device()), "") << seed << text;
   }
 }
 
