@@ -1,9 +1,11 @@
 // Runs every example and random programs on this machine's GPU, by the compiler's defaults and under random options,
 // and compares the results with the interpreter's: integers exactly, floats to the bound that it computes. Every
 // example, and every fourth random program, also with tensors that are aligned to their elements only.
-//     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--seed=S] [--seconds=S]
+//     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--products=N] [--seed=S]
+//                      [--seconds=S]
 // --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
-// --choices: programs of either kind of tests/random/choices.h (default 200).
+// --choices: programs of either kind of tests/random/choices.h (default 200). --products: defs of
+// tests/random/products.h (default 200), each by default and by a plan that a search would try.
 // --seed: of the first random program. --seconds: after which no further program is started. Ends with 0 if nothing
 // was found wrong. All defs of the folder's *.tc are run; by default it is the program's own.
 #include <chrono>
@@ -13,12 +15,14 @@
 #include <random>
 
 #include "benchmarks/gpu/on_device.h"
+#include "tc/gpu/strategy/tunables.h"
 #include "tc/interp/compare.h"
 #include "tc/options/presets.h"
 #include "tests/common/program.h"
 #include "tests/gpu/simulated.h"
 #include "tests/random/choices.h"
 #include "tests/random/differential.h"
+#include "tests/random/products.h"
 #include "tests/random/random.h"
 
 namespace tc::testing {
@@ -31,6 +35,7 @@ struct Arguments {
   int rounds = 4;
   uint64_t random = 200;
   uint64_t choices = 200;
+  uint64_t products = 200;
   uint64_t seed = 1;
   double seconds = 1e9;
 };
@@ -213,6 +218,27 @@ void run_text(const std::string& text, uint64_t seed, Counts& counts) {
   ++counts.agree;
 }
 
+void run_product(uint64_t seed, Counts& counts) {
+  const RandomProduct product = random_product(seed);
+  const Result<ir::Program> program = try_specialised(product.text, product.sizes);
+  if (!program) {
+    ++counts.refused;
+    return;
+  }
+  std::vector<options::MappingOptions> all = {{}};
+  if (const auto plans = gpu::top(*program, {.tensor_cores = true}, {}, 8)) {
+    if (!plans->empty()) all.push_back((*plans)[seed % plans->size()].options);
+  }
+  for (const options::MappingOptions& options : all) {
+    const Result<OnDevice> kernel = compiled(product.text, *program, product.sizes, {}, options);
+    const std::string wrong =
+        kernel ? differences(*program, *kernel, seed, seed % 4 == 0 ? 1 : 0) : kernel.error().to_string();
+    if (!wrong.empty())
+      return report_wrong(fmt::format("seed {}\n{}{}{}", seed, product.text, options::to_text(options), wrong), counts);
+    ++counts.agree;
+  }
+}
+
 int run(const Arguments& arguments) {
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
@@ -238,7 +264,13 @@ int run(const Arguments& arguments) {
   }
   std::printf("choices and parts: %d agree, %d rejected, %d wrong; %.0f s\n", choices.agree, choices.refused,
               choices.wrong, seconds());
-  return counts.wrong + random.wrong + choices.wrong > 0 ? 1 : 0;
+  Counts products;
+  for (seed = arguments.seed; seed < arguments.seed + arguments.products && seconds() < arguments.seconds; ++seed) {
+    run_product(seed, products);
+  }
+  std::printf("products: %d runs agree, %d rejected, %d wrong; %.0f s\n", products.agree, products.refused,
+              products.wrong, seconds());
+  return counts.wrong + random.wrong + choices.wrong + products.wrong > 0 ? 1 : 0;
 }
 
 /// The text behind "--name=", if the argument has it.
@@ -265,6 +297,8 @@ int main(int argc, char** argv) {
       arguments.random = std::stoull(*random);
     } else if (const auto choices = value_of(argument, "choices")) {
       arguments.choices = std::stoull(*choices);
+    } else if (const auto products = value_of(argument, "products")) {
+      arguments.products = std::stoull(*products);
     } else if (const auto seed = value_of(argument, "seed")) {
       arguments.seed = std::stoull(*seed);
     } else if (const auto seconds = value_of(argument, "seconds")) {

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <random>
-
 #include "tc/gpu/strategy/tunables.h"
 #include "tc/tile/print.h"
 #include "tests/common/program.h"
 #include "tests/common/tile_mutants.h"
 #include "tests/gpu/proved.h"
 #include "tests/gpu/simulated.h"
+#include "tests/random/products.h"
 
 /// Contractions by products of tiles: on the simulator as on the oracle, verified and certified.
 namespace tc::testing {
@@ -211,51 +210,28 @@ TEST(TensorCores, MutantsAreCaught) {
   EXPECT_GE(all, 5);
 }
 
-/// Products whose sides and reductions have several indices, in any order, of any sizes, by random plans.
+/// By default, and by plans of tensor cores that a search would try.
 TEST(TensorCores, RandomProductsAgree) {
-  std::mt19937_64 random(1);
-  const auto pick = [&](auto... values) {
-    const int64_t all[] = {values...};
-    return all[random() % std::size(all)];
-  };
-  for (int trial = 0; trial < 30; ++trial) {
-    std::vector<std::string> a = {"m", "k"}, b = {"k", "n"}, c = {"m", "n"};
-    if (random() % 3 == 0) a.insert(a.begin() + static_cast<long>(random() % 3), "p"), c.insert(c.begin(), "p");
-    if (random() % 3 == 0) b.insert(b.begin() + static_cast<long>(random() % 3), "q"), c.push_back("q");
-    if (random() % 4 == 0) {
-      for (auto* side : {&a, &b, &c}) side->insert(side->begin(), "b");
+  int by_tiles = 0;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const RandomProduct product = random_product(seed);
+    const Result<ir::Program> program = try_specialised(product.text, product.sizes);
+    ASSERT_TRUE(program) << product.text << program.error().to_string();
+    std::vector<options::MappingOptions> all = {{}};
+    if (const auto plans = gpu::top(*program, kByTensorCores, {}, 8)) {
+      if (!plans->empty()) all.push_back((*plans)[seed % plans->size()].options);
     }
-    if (random() % 4 == 0) a.push_back("j"), b.insert(b.begin(), "j");
-    if (random() % 2 == 0) std::swap(a[0], a[1]);
-    if (random() % 2 == 0) std::swap(b[0], b[1]);
-    const auto list = [](const std::vector<std::string>& names, bool sizes) {
-      std::string text;
-      for (const std::string& name : names) {
-        text += (text.empty() ? "" : ", ") + (sizes ? "S" + name : name);
+    for (const options::MappingOptions& options : all) {
+      const Result<gpu::Mapping> mapping = mapped(*program, options);
+      ASSERT_TRUE(mapping) << product.text << options::to_text(options) << mapping.error().to_string();
+      by_tiles += count_products(mapping->program) > 0 ? 1 : 0;
+      EXPECT_EQ(difference(*program, options, seed), "") << seed << "\n" << product.text << options::to_text(options);
+      if (seed % 4 == 0) {
+        EXPECT_EQ(unproved(mapping->program), "") << seed << "\n" << product.text << options::to_text(options);
       }
-      return text;
-    };
-    const char* type = random() % 2 == 0 ? "float16" : "bfloat16";
-    const std::string text = fmt::format("def f({0}({1}) A, {0}({2}) B) -> (C) {{ C({3}) +=! A({4}) * B({5}) }}", type,
-                                         list(a, true), list(b, true), list(c, false), list(a, false), list(b, false));
-    Sizes sizes = {{"Sm", pick(24, 32, 33, 40)},
-                   {"Sn", pick(16, 17, 32, 48)},
-                   {"Sk", pick(16, 31, 40, 64)},
-                   {"Sp", pick(2, 3, 5)},
-                   {"Sq", pick(2, 4, 7)},
-                   {"Sb", 2},
-                   {"Sj", pick(2, 3)}};
-    std::erase_if(sizes, [&](const auto& size) { return text.find(size.first) == std::string::npos; });
-    const ir::Program program = specialised_from(text, sizes);
-    const auto plans = gpu::top(program, kByTensorCores, {}, 8);
-    ASSERT_TRUE(plans) << text << "\n" << plans.error().to_string();
-    if (plans->empty()) continue;
-    const options::MappingOptions& options = (*plans)[random() % plans->size()].options;
-    EXPECT_EQ(difference(program, options), "") << text << "\n" << options::to_text(options);
-    const Result<gpu::Mapping> mapping = mapped(program, options);
-    ASSERT_TRUE(mapping) << text;
-    EXPECT_EQ(unproved(mapping->program), "") << text << "\n" << options::to_text(options);
+    }
   }
+  EXPECT_GE(by_tiles, 20);
 }
 
 }  // namespace

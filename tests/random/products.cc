@@ -1,0 +1,140 @@
+#include "tests/random/products.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <vector>
+
+#include "tests/random/random.h"
+
+namespace tc::testing {
+namespace {
+
+using Names = std::vector<std::string>;
+
+class Generator {
+ public:
+  explicit Generator(uint64_t seed) : random_(seed) {}
+
+  RandomProduct run() {
+    static constexpr std::array<const char*, 3> kTypes = {"float16", "bfloat16", "float32"};
+    type_ = kTypes[random_.below(3)];
+    choose_indices();
+    const bool window = random_.chance(25);
+    std::string first = operand("A", a_, window), second = operand("B", b_, false);
+    if (random_.chance(20)) std::swap(first, second);
+    const bool wide = type_ == "float32" || random_.chance(40);  // the result is a float32
+    const std::string product = wide && type_ != "float32" ? fmt::format("float32({}) * float32({})", first, second)
+                                                           : fmt::format("{} * {}", first, second);
+    std::string body = fmt::format("  C({}) +=! {}", list(c_), product);
+    if (window) body += " where " + where_;
+    body += "\n" + after();
+    result_type_ = wide ? "float32" : type_;
+    const std::string d = uses_d_ ? fmt::format(", float32({}) D", sizes_of(c_)) : "";
+    const std::string e = uses_e_ ? fmt::format(", {0}({1}) E, {0}({2}) F", type_, sizes_of(a_), sizes_of(b_)) : "";
+    RandomProduct result;
+    result.text = fmt::format("def f({0}({1}) A, {0}({2}) B{3}{4}) -> ({5}({6}) C) {{\n{7}}}\n", type_, sizes_of(a_),
+                              sizes_of(b_), d, e, result_type_, sizes_of(c_), body);
+    for (const std::string& name : a_) add_size(name, result.sizes);
+    for (const std::string& name : b_) add_size(name, result.sizes);
+    return result;
+  }
+
+ private:
+  void choose_indices() {
+    a_ = {"m", "k"};
+    b_ = {"k", "n"};
+    c_ = {"m", "n"};
+    if (random_.chance(30)) {
+      insert(a_, "p");
+      insert(c_, "p");
+    }
+    if (random_.chance(30)) {
+      insert(b_, "q");
+      insert(c_, "q");
+    }
+    if (random_.chance(25)) {
+      for (Names* side : {&a_, &b_, &c_}) side->insert(side->begin(), "b");
+    }
+    if (random_.chance(25)) {
+      insert(a_, "j");
+      insert(b_, "j");
+    }
+    for (Names* side : {&a_, &b_}) {
+      if (random_.chance(40)) std::swap((*side)[side->size() - 1], (*side)[side->size() - 2]);
+    }
+  }
+
+  void insert(Names& side, const std::string& name) {
+    side.insert(side.begin() + static_cast<long>(random_.below(side.size() + 1)), name);
+  }
+
+  /// A read; of a window along m, behind a guard.
+  std::string operand(const std::string& tensor, const Names& indices, bool window) {
+    if (!window) return fmt::format("{}({})", tensor, list(indices));
+    const bool reduces_j = std::find(a_.begin(), a_.end(), "j") != a_.end();
+    const std::string tap = reduces_j ? "j" : "k";
+    Names subscripts = indices;
+    std::replace(subscripts.begin(), subscripts.end(), std::string("m"), fmt::format("m + {} - 1", tap));
+    const std::string guard = fmt::format("m + {0} >= 1 && m + {0} <= Sm", tap);
+    where_ = "m in 0:Sm";
+    return fmt::format("({} ? {}({}) : {}(0))", guard, tensor, list(subscripts), type_);
+  }
+
+  std::string after() {
+    std::string text;
+    const std::string c = fmt::format("C({})", list(c_));
+    if (random_.chance(20)) {
+      uses_e_ = true;
+      text += fmt::format("  {} += E({}) * F({})\n", c, list(a_), list(b_));
+    }
+    for (uint64_t n = random_.below(4); n > 0; --n) {
+      const std::string d = fmt::format("D({})", list(c_));
+      switch (random_.below(5)) {
+        case 0:
+          text += fmt::format("  {} max= 0\n", c);
+          break;
+        case 1:
+          text += fmt::format("  {0} = {0} > 2 ? {0} : 0.5 * {0}\n", c);
+          break;
+        case 2:
+          uses_d_ = true;
+          text += fmt::format("  {0} = {0} + {1}\n", c, d);
+          break;
+        case 3:
+          uses_d_ = true;
+          text += fmt::format("  {} += {}\n", c, d);
+          break;
+        default:
+          text += fmt::format("  {} *= 0.5\n", c);
+      }
+    }
+    return text;
+  }
+
+  static std::string list(const Names& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+  static std::string sizes_of(const Names& names) {
+    Names sizes;
+    for (const std::string& name : names) sizes.push_back("S" + name);
+    return list(sizes);
+  }
+
+  void add_size(const std::string& name, std::map<std::string, int64_t>& sizes) {
+    static constexpr std::array<int64_t, 8> kLong = {16, 24, 31, 32, 40, 48, 64, 72};
+    static constexpr std::array<int64_t, 4> kShort = {1, 2, 3, 5};
+    const bool is_long = name == "m" || name == "n" || name == "k";
+    sizes.emplace("S" + name, is_long ? kLong[random_.below(kLong.size())] : kShort[random_.below(kShort.size())]);
+  }
+
+  Random random_;
+  std::string type_, result_type_, where_;
+  Names a_, b_, c_;
+  bool uses_d_ = false, uses_e_ = false;
+};
+
+}  // namespace
+
+RandomProduct random_product(uint64_t seed) { return Generator(seed).run(); }
+
+}  // namespace tc::testing
