@@ -7,7 +7,12 @@ find_package(gflags REQUIRED)
 find_package(SQLite3 REQUIRED)
 find_package(dlpack REQUIRED)
 find_package(tl-expected REQUIRED)
-find_package(Halide 14 REQUIRED CONFIG COMPONENTS shared)
+# Debian 12's or Debian 13's, each with the LLVM that it is linked with.
+find_package(Halide REQUIRED CONFIG COMPONENTS shared)
+if(NOT Halide_VERSION MATCHES "^(14|19)\\.")
+  message(FATAL_ERROR "Halide ${Halide_VERSION} is found; 14 or 19 is needed")
+endif()
+set(TC_LLVM_VERSION ${CMAKE_MATCH_1})
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(ISL REQUIRED IMPORTED_TARGET isl)
 pkg_check_modules(GLOG REQUIRED IMPORTED_TARGET libglog)  # Debian's CMake package asks for libunwind's headers
@@ -20,12 +25,12 @@ target_link_options(tc_isl INTERFACE "LINKER:--push-state,--no-as-needed" ${ISL_
 
 # LLVM as Halide links it: the same shared library, found through llvm-config
 # because LLVM's CMake package wants every optional library that it was built with.
-find_program(TC_LLVM_CONFIG NAMES llvm-config-14 REQUIRED)
+find_program(TC_LLVM_CONFIG NAMES llvm-config-${TC_LLVM_VERSION} REQUIRED)
 execute_process(COMMAND ${TC_LLVM_CONFIG} --includedir OUTPUT_VARIABLE TC_LLVM_INCLUDE OUTPUT_STRIP_TRAILING_WHITESPACE)
 execute_process(COMMAND ${TC_LLVM_CONFIG} --libdir OUTPUT_VARIABLE TC_LLVM_LIBDIR OUTPUT_STRIP_TRAILING_WHITESPACE)
 add_library(tc_llvm INTERFACE)
 target_include_directories(tc_llvm SYSTEM INTERFACE ${TC_LLVM_INCLUDE})
-target_link_libraries(tc_llvm INTERFACE ${TC_LLVM_LIBDIR}/libLLVM-14.so)
+target_link_libraries(tc_llvm INTERFACE ${TC_LLVM_LIBDIR}/libLLVM-${TC_LLVM_VERSION}.so)
 
 # Quadruple precision, for tests: GCC's library. Clang does not look where GCC keeps its header, and may see none of the
 # others there.

@@ -4,6 +4,7 @@
 
 #include "tc/api/random.h"
 #include "tc/ir/bounds.h"
+#include "tc/ir/halide_compat.h"
 
 namespace tc::api {
 namespace {
@@ -56,7 +57,7 @@ std::map<std::string, IntegerRange> subscript_ranges(const ir::Program& speciali
     ReadsAsVariables reads(specialised);
     const Expr subscript = reads.mutate(check.subscript);
     const std::optional<int64_t> extent = [&]() -> std::optional<int64_t> {
-      const int64_t* constant = hi::as_const_int(check.extent);
+      const int64_t* constant = ir::constant_int(check.extent);
       return constant ? std::optional(*constant) : std::nullopt;
     }();
     if (!extent) continue;

@@ -15,6 +15,7 @@
 #include "tc/api/request.h"
 #include "tc/interp/compare.h"
 #include "tc/ir/accumulators.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/lang/parser.h"
 #include "tc/support/result.h"
 
@@ -37,8 +38,8 @@ double instances_of(const ir::Program& specialised) {
   for (const ir::Statement& statement : specialised.statements) {
     double instances = 1;
     for (const ir::Index& index : statement.indices) {
-      const int64_t* begin = Halide::Internal::as_const_int(index.begin);
-      const int64_t* end = Halide::Internal::as_const_int(index.end);
+      const int64_t* begin = ir::constant_int(index.begin);
+      const int64_t* end = ir::constant_int(index.end);
       if (begin && end) instances *= static_cast<double>(std::max<int64_t>(*end - *begin, 0));
     }
     total += instances;

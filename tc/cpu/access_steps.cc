@@ -1,6 +1,7 @@
 #include "tc/cpu/access_steps.h"
 
 #include "tc/cpu/place.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -67,7 +68,7 @@ std::optional<int64_t> memory_step(const ir::Program& program, const Layouts& la
 std::vector<int64_t> constant_extents(const ir::Tensor& tensor) {
   std::vector<int64_t> result;
   for (const Expr& extent : tensor.extents) {
-    const int64_t* value = hi::as_const_int(extent);
+    const int64_t* value = ir::constant_int(extent);
     TC_CHECK(value != nullptr, "'{}' has an extent that is not constant", tensor.name);
     result.push_back(*value);
   }

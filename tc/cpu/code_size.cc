@@ -1,5 +1,7 @@
 #include "tc/cpu/code_size.h"
 
+#include "tc/ir/halide_compat.h"
+
 namespace tc::cpu {
 
 namespace hi = Halide::Internal;
@@ -35,7 +37,7 @@ class Size : public hi::IRVisitor {
     const double outside = result;
     result = 0;
     IRVisitor::visit(op);
-    const int64_t* extent = hi::as_const_int(op->extent);
+    const int64_t* extent = ir::constant_int(op->extent);
     const bool repeats = op->for_type == hi::ForType::Unrolled && extent != nullptr;
     result = outside + 1 + result * (repeats ? static_cast<double>(*extent) : 1);
   }

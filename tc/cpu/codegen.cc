@@ -15,6 +15,7 @@
 #include "tc/cpu/moves.h"
 #include "tc/cpu/runtime.h"
 #include "tc/cpu/value_ops.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -83,7 +84,12 @@ class KernelCodeGen : public hi::CodeGen_Posix {
  protected:
   using CodeGen_Posix::visit;
 
+#if HALIDE_VERSION_MAJOR >= 15
+  std::string mcpu_target() const override { return code_target_.cpu; }
+  std::string mcpu_tune() const override { return code_target_.cpu; }
+#else
   std::string mcpu() const override { return code_target_.cpu; }
+#endif
   std::string mattrs() const override { return code_target_.features; }
   bool use_soft_float_abi() const override { return false; }
   int native_vector_bits() const override { return code_target_.vector_bits; }
@@ -114,7 +120,7 @@ class KernelCodeGen : public hi::CodeGen_Posix {
     int64_t element_bytes = op->type.bytes() * op->type.lanes(), bytes = element_bytes;
     bool is_constant = true;
     for (const Expr& extent : op->extents) {
-      const int64_t* constant = hi::as_const_int(extent);
+      const int64_t* constant = ir::constant_int(extent);
       is_constant = is_constant && constant && !__builtin_mul_overflow(bytes, *constant, &bytes);
     }
     if (is_constant && bytes <= kStackBytes && op->memory_type != Halide::MemoryType::Heap) {

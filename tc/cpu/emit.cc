@@ -1,5 +1,7 @@
 #include "tc/cpu/emit.h"
 
+#include <llvm/IR/Module.h>
+
 #include <numeric>
 
 namespace tc::cpu {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "tc/ir/halide_compat.h"
+
 namespace tc::cpu {
 namespace {
 
@@ -16,7 +18,7 @@ class FinishAccesses : public IRMutator {
   explicit FinishAccesses(std::span<const KernelArgument> arguments) {
     for (const KernelArgument& argument : arguments) {
       if (!argument.is_buffer) continue;
-      Parameter parameter(argument.type, true, 1, argument.name);
+      ir::HalideParameter parameter(argument.type, true, 1, argument.name);
       parameter.set_host_alignment(std::max(argument.alignment_bytes, argument.type.bytes()));
       parameters_.emplace(argument.name, parameter);
     }
@@ -30,9 +32,9 @@ class FinishAccesses : public IRMutator {
  private:
   using IRMutator::visit;
 
-  Parameter parameter_of(const std::string& buffer) const {
+  ir::HalideParameter parameter_of(const std::string& buffer) const {
     auto it = parameters_.find(buffer);
-    return it == parameters_.end() ? Parameter() : it->second;
+    return it == parameters_.end() ? ir::HalideParameter() : it->second;
   }
 
   struct Place {
@@ -49,7 +51,7 @@ class FinishAccesses : public IRMutator {
   Place hidden(const Expr& index, const ModulusRemainder& alignment) {
     const auto* ramp = index.as<Ramp>();
     if (ramp == nullptr) return {index, alignment};
-    const int64_t* base = as_const_int(ramp->base);
+    const int64_t* base = ir::constant_int(ramp->base);
     if (base == nullptr || (*base >= 0 && is_const_one(ramp->stride))) return {index, alignment};
     hides_ = true;
     Expr zero = Variable::make(Halide::Int(32), kZero);
@@ -68,7 +70,7 @@ class FinishAccesses : public IRMutator {
                        place.alignment);
   }
 
-  std::map<std::string, Parameter> parameters_;
+  std::map<std::string, ir::HalideParameter> parameters_;
   bool hides_ = false;
 };
 

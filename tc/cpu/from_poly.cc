@@ -7,6 +7,7 @@
 #include "tc/cpu/lanes.h"
 #include "tc/cpu/loop_facts.h"
 #include "tc/cpu/tile_copy.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/loops.h"
 #include "tc/support/check.h"
@@ -381,7 +382,7 @@ OtherLanes Generator::lanes_behind(const loops::For& loop, const Ranged& value, 
   }
   if (along < 0) return OtherLanes::kElements;
   const auto at = static_cast<size_t>(along);
-  const int64_t* extent = hi::as_const_int(scop_.program->tensor(statement.tensor).extents[at]);
+  const int64_t* extent = ir::constant_int(scop_.program->tensor(statement.tensor).extents[at]);
   LoopFacts lanes = facts_;
   lanes.assume(ranged(value.min).expr <= value.expr);
   lanes.assume(value.expr <= ranged(value.max).expr);
@@ -447,7 +448,7 @@ Stmt Generator::tile_loop(const loops::For& loop, LoopKind kind, const Ranged& f
   if (masked && kind == LoopKind::kVector && !one_left) {
     const OtherLanes others = lanes_behind(loop, value, last);
     if (Stmt blend = blend_lanes(body, less_equal(value, last), name, buffers_for(extent), others); blend.defined()) {
-      Stmt lanes = hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, blend);
+      Stmt lanes = ir::make_for(name, 0, static_cast<int>(extent), for_type(kind), blend);
       const Expr any = less_equal(first, last);
       return facts_.imply(any) ? lanes : hi::IfThenElse::make(any, lanes);
     }
@@ -462,7 +463,7 @@ Stmt Generator::tile_loop(const loops::For& loop, LoopKind kind, const Ranged& f
     kind = LoopKind::kSerial;
   }
   if (masked && kind == LoopKind::kSerial) return counted_loop(loop, kind, first, last, 1);
-  return hi::For::make(name, 0, static_cast<int>(extent), for_type(kind), Halide::DeviceAPI::None, body);
+  return ir::make_for(name, 0, static_cast<int>(extent), for_type(kind), body);
 }
 
 Stmt Generator::counted_loop(const loops::For& loop, LoopKind kind, const Ranged& first, const Ranged& last,
@@ -478,12 +479,12 @@ Stmt Generator::counted_loop(const loops::For& loop, LoopKind kind, const Ranged
     // The variable takes the dimension's values themselves.
     const Ranged value = ranged(variable, first.min, std::max(first.min, last.max));
     body = body_with(loop, name, value, less_equal(first, value) && less_equal(value, last), true);
-    return hi::For::make(name, first.expr, as_int32(count), for_type(kind), Halide::DeviceAPI::None, body);
+    return ir::make_for(name, first.expr, as_int32(count), for_type(kind), body);
   }
   Ranged value = first + ranged(variable, 0, std::max<int64_t>(count.max - 1, 0)) * ranged(step);
   value = ranged(value.expr, first.min, std::max(first.min, last.max));
   body = body_with(loop, name, value, less_equal(first, value) && less_equal(value, last), true);
-  return hi::For::make(name, 0, as_int32(count), for_type(kind), Halide::DeviceAPI::None, body);
+  return ir::make_for(name, 0, as_int32(count), for_type(kind), body);
 }
 
 /// Halide's loop variables are int32: a longer loop becomes two.
@@ -501,9 +502,9 @@ Stmt Generator::strip_mined_loop(const loops::For& loop, LoopKind kind, const Ra
   Stmt body = body_with(loop, name, value, less_equal(value, last), true);
   Ranged here = max(min(count - start, ranged(kStripIterations)), ranged(0));
   LoopKind inner = kind == LoopKind::kParallel ? LoopKind::kSerial : kind;
-  Stmt strip_loop = hi::For::make(name, 0, as_int32(here), for_type(inner), Halide::DeviceAPI::None, body);
+  Stmt strip_loop = ir::make_for(name, 0, as_int32(here), for_type(inner), body);
   names_.erase(strip_name);
-  return hi::For::make(strip_name, 0, static_cast<int>(strips), for_type(kind), Halide::DeviceAPI::None, strip_loop);
+  return ir::make_for(strip_name, 0, static_cast<int>(strips), for_type(kind), strip_loop);
 }
 
 /// The body of a loop whose variable `name`, for which `known` holds, gives the loop's own this value. A step is one of

@@ -6,6 +6,7 @@
 #include <llvm/Analysis/ScalarEvolution.h>
 #include <llvm/Analysis/ScalarEvolutionExpressions.h>
 #include <llvm/IR/Instructions.h>
+#include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/LoopUtils.h>
 
 #include <algorithm>
@@ -66,7 +67,7 @@ class LoopAccesses {
     if (pointer == nullptr) return;
     const llvm::DataLayout& layout = instruction.getModule()->getDataLayout();
     Access access{&instruction, evolution_.getSCEV(pointer), 0,
-                  static_cast<int64_t>(layout.getTypeAllocSize(llvm::getLoadStoreType(&instruction)).getFixedSize())};
+                  static_cast<int64_t>(layout.getTypeAllocSize(llvm::getLoadStoreType(&instruction)).getFixedValue())};
     const auto* recurrence = llvm::dyn_cast<llvm::SCEVAddRecExpr>(access.address);
     if (recurrence != nullptr && recurrence->getLoop() == &loop_) {
       const auto* step = llvm::dyn_cast<llvm::SCEVConstant>(recurrence->getStepRecurrence(evolution_));

@@ -3,6 +3,7 @@
 #include <optional>
 #include <utility>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/program.h"
 
 namespace tc::cpu {
@@ -26,7 +27,7 @@ std::optional<std::pair<Expr, Expr>> operands_of(const Expr& expr) {
 int64_t lane_step(const Expr& index, const std::string& lane) {
   Expr variable = hi::Variable::make(Halide::Int(32), lane);
   Expr step = hi::simplify(hi::substitute(lane, variable + 1, index) - index);
-  const int64_t* value = hi::as_const_int(step);
+  const int64_t* value = ir::constant_int(step);
   return value != nullptr ? *value : 0;
 }
 
@@ -63,7 +64,7 @@ bool can_predicate(const Stmt& body, const std::string& lane, const std::set<std
       Expr first = hi::substitute(lane_, 0, index);
       for (const std::string& name : unrolled_) first = hi::substitute(name, 0, first);
       first = hi::simplify(first);  // kept: as_const_int points into it
-      const int64_t* constant = hi::as_const_int(first);
+      const int64_t* constant = ir::constant_int(first);
       fits = fits && lane_step(index, lane_) == 1 && (constant == nullptr || *constant >= 0);
     }
     const std::string& lane_;

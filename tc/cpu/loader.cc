@@ -9,7 +9,11 @@
 #include <unistd.h>
 
 #include "tc/cpu/codegen.h"
+
 #include "tc/cpu/perf_map.h"
+
+#include "tc/cpu/llvm_compat.h"
+
 #include "tc/cpu/runtime.h"
 #include "tc/cpu/target.h"
 #include "tc/support/check.h"
@@ -26,8 +30,8 @@ class Mapping : public llvm::RTDyldMemoryManager {
   }
 
   bool needsToReserveAllocationSpace() override { return true; }
-  void reserveAllocationSpace(uintptr_t code_size, uint32_t, uintptr_t constants_size, uint32_t, uintptr_t data_size,
-                              uint32_t) override {
+  void reserveAllocationSpace(uintptr_t code_size, SectionAlignment, uintptr_t constants_size, SectionAlignment,
+                              uintptr_t data_size, SectionAlignment) override {
     // The table of far functions' addresses is not counted in: 8 bytes for each of the runtime's functions at most.
     constexpr size_t kFarFunctions = 4096;
     size_t code = pages(code_size), constants = pages(constants_size), data = pages(data_size + kFarFunctions);

@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/poly/isl_ext.h"
 
 namespace tc::cpu {
@@ -31,7 +32,7 @@ bool is_index(const Expr& expr) { return expr.type() == Halide::Int(32) || expr.
 /// sum += factor * expr. False if that is not such a sum, or does not fit.
 bool add(Sum& sum, const Expr& expr, int64_t factor) {
   if (!is_index(expr)) return false;
-  if (const int64_t* value = hi::as_const_int(expr)) {
+  if (const int64_t* value = ir::constant_int(expr)) {
     int64_t product;
     return !__builtin_mul_overflow(factor, *value, &product) &&
            !__builtin_add_overflow(sum.constant, product, &sum.constant);
@@ -45,8 +46,8 @@ bool add(Sum& sum, const Expr& expr, int64_t factor) {
   if (const auto* op = expr.as<hi::Sub>())
     return factor != INT64_MIN && add(sum, op->a, factor) && add(sum, op->b, -factor);
   if (const auto* op = expr.as<hi::Mul>()) {
-    const int64_t* a = hi::as_const_int(op->a);
-    const int64_t* b = hi::as_const_int(op->b);
+    const int64_t* a = ir::constant_int(op->a);
+    const int64_t* b = ir::constant_int(op->b);
     int64_t scaled;
     if (a == nullptr && b == nullptr) return false;
     if (__builtin_mul_overflow(factor, b != nullptr ? *b : *a, &scaled)) return false;

@@ -9,6 +9,7 @@
 #include "tc/cpu/hidden_allocations.h"
 #include "tc/cpu/moves.h"
 #include "tc/cpu/opaque_values.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -200,8 +201,7 @@ class RenameAll : public IRMutator {
     return LetStmt::make(not_halides(op->name), mutate(op->value), mutate(op->body));
   }
   Stmt visit(const For* op) override {
-    return For::make(not_halides(op->name), mutate(op->min), mutate(op->extent), op->for_type, op->device_api,
-                     mutate(op->body));
+    return ir::make_for(not_halides(op->name), mutate(op->min), mutate(op->extent), op->for_type, mutate(op->body));
   }
   Stmt visit(const Allocate* op) override {
     std::vector<Halide::Expr> extents;

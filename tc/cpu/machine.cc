@@ -17,6 +17,7 @@
 
 #include "tc/cpu/block_size.h"
 #include "tc/cpu/interleaved_groups.h"
+#include "tc/cpu/llvm_compat.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -168,9 +169,8 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const CodeTarget& targe
   TC_CHECK(found, "{}", error);
   llvm::TargetOptions options;
   options.AllowFPOpFusion = strict ? llvm::FPOpFusion::Strict : llvm::FPOpFusion::Fast;
-  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(triple, target.cpu, target.features, options,
-                                                                         llvm::Reloc::PIC_, llvm::CodeModel::Small,
-                                                                         llvm::CodeGenOpt::Aggressive));
+  return std::unique_ptr<llvm::TargetMachine>(found->createTargetMachine(
+      triple, target.cpu, target.features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, kAggressive));
 }
 
 std::vector<OptimisationPass> optimisation_passes() {
@@ -184,7 +184,7 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const std::fun
   tuning.LoopInterleaving = false;
   llvm::PassInstrumentationCallbacks callbacks;
   callbacks.registerShouldRunOptionalPassCallback([&stop](llvm::StringRef, llvm::Any) { return !stop(); });
-  llvm::PassBuilder builder(&machine, tuning, llvm::None, &callbacks);
+  llvm::PassBuilder builder(&machine, tuning, {}, &callbacks);
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
   llvm::CGSCCAnalysisManager calls;
@@ -208,10 +208,10 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, const std::fun
 }
 
 std::string emit_object(llvm::Module& module, llvm::TargetMachine& machine, const std::function<bool()>& stop) {
-  return emit(module, machine, llvm::CGFT_ObjectFile, stop);
+  return emit(module, machine, kObjectFile, stop);
 }
 std::string emit_assembly(llvm::Module& module, llvm::TargetMachine& machine, const std::function<bool()>& stop) {
-  return emit(module, machine, llvm::CGFT_AssemblyFile, stop);
+  return emit(module, machine, kAssemblyFile, stop);
 }
 
 }  // namespace tc::cpu

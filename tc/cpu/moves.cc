@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tc/cpu/lanes.h"
+#include "tc/ir/halide_compat.h"
 
 namespace tc::cpu {
 
@@ -132,7 +133,7 @@ struct Square {
 std::optional<Square> square_of(const hi::For* rows) {
   const auto* lanes = rows->body.as<hi::For>();
   if (lanes == nullptr || lanes->for_type != ForType::Vectorized || !hi::is_const_zero(lanes->min)) return {};
-  const int64_t* count = hi::as_const_int(lanes->extent);
+  const int64_t* count = ir::constant_int(lanes->extent);
   if (count == nullptr || *count < 4 || *count > 16 || (*count & (*count - 1)) != 0) return {};
   const std::optional<Move> move = move_of(lanes->body);
   if (!move || lane_step(move->store->index, lanes->name) != 1 || lane_step(move->load->index, rows->name) != 1) {
@@ -214,7 +215,7 @@ std::optional<Run> run_of(const Stmt& stmt) {
   }
   const auto* loop = stmt.as<hi::For>();
   if (loop == nullptr || loop->for_type == ForType::Parallel) return std::nullopt;
-  const int64_t* extent = hi::as_const_int(loop->extent);
+  const int64_t* extent = ir::constant_int(loop->extent);
   std::optional<Run> run = run_of(loop->body);
   if (!run || extent == nullptr || *extent < 1) return std::nullopt;
   if (lane_step(run->to, loop->name) != run->elements || lane_step(run->from, loop->name) != run->elements) {
@@ -258,7 +259,7 @@ class Moves : public hi::IRMutator {
       const bool outer = streams_;
       streams_ = false;
       Stmt body = fenced(mutate(op->body), outer);
-      return hi::For::make(op->name, op->min, op->extent, op->for_type, op->device_api, body);
+      return ir::make_for(op->name, op->min, op->extent, op->for_type, body);
     }
     if (Stmt copy = copied(op); copy.defined()) return copy;
     if (op->for_type == ForType::Vectorized) return IRMutator::visit(op);

@@ -7,6 +7,7 @@
 
 #include "tc/cpu/code_size.h"
 #include "tc/cpu/codegen.h"
+#include "tc/cpu/llvm_compat.h"
 #include "tc/cpu/llvm_thread.h"
 #include "tc/cpu/lower_stmt.h"
 #include "tc/cpu/machine.h"
@@ -30,7 +31,8 @@ auto without_halide_errors(const Kernel& kernel, Function&& function) {
 /// LLVM tells of code that it cannot make through its context, and ends the process if nobody listens.
 void collect_errors(llvm::LLVMContext& context, std::string& errors) {
   context.setDiagnosticHandlerCallBack(
-      [](const llvm::DiagnosticInfo& info, void* to) {
+      [](Reported reported, void* to) {
+        const llvm::DiagnosticInfo& info = info_of(reported);
         if (info.getSeverity() != llvm::DS_Error) return;
         llvm::raw_string_ostream stream(*static_cast<std::string*>(to));
         llvm::DiagnosticPrinterRawOStream printer(stream);

@@ -1,5 +1,6 @@
 #include "tc/cpu/place.h"
 
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 #include "tc/support/round.h"
 
@@ -11,7 +12,7 @@ using Halide::Internal::Stmt;
 namespace {
 
 int64_t constant_extent(const ir::Tensor& tensor, int dimension) {
-  const int64_t* extent = Halide::Internal::as_const_int(tensor.extents[static_cast<size_t>(dimension)]);
+  const int64_t* extent = ir::constant_int(tensor.extents[static_cast<size_t>(dimension)]);
   TC_CHECK(extent != nullptr, "extent {} of '{}' is not constant in a specialised program", dimension, tensor.name);
   return *extent;
 }

@@ -2,6 +2,7 @@
 
 #include "tc/cpu/lanes.h"
 #include "tc/ir/combine.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -67,7 +68,7 @@ class BodyMutator : public hi::IRMutator {
 };
 
 Ranged BodyMutator::range(const Expr& expr) {
-  if (const int64_t* value = hi::as_const_int(expr)) return ranged(*value);
+  if (const int64_t* value = ir::constant_int(expr)) return ranged(*value);
   if (const auto* op = expr.as<hi::Add>()) return range(op->a) + range(op->b);
   if (const auto* op = expr.as<hi::Sub>()) return range(op->a) - range(op->b);
   if (const auto* op = expr.as<hi::Mul>()) return range(op->a) * range(op->b);
@@ -75,11 +76,11 @@ Ranged BodyMutator::range(const Expr& expr) {
   if (const auto* op = expr.as<hi::Max>()) return max(range(op->a), range(op->b));
   if (const auto* op = expr.as<hi::Cast>()) return range_of_cast(op);
   if (const auto* op = expr.as<hi::Div>()) {
-    const int64_t* divisor = hi::as_const_int(op->b);
+    const int64_t* divisor = ir::constant_int(op->b);
     if (divisor != nullptr && *divisor > 0) return floor_div(range(op->a), *divisor);
   }
   if (const auto* op = expr.as<hi::Mod>()) {
-    const int64_t* divisor = hi::as_const_int(op->b);
+    const int64_t* divisor = ir::constant_int(op->b);
     if (divisor != nullptr && *divisor > 0) return floor_mod(range(op->a), *divisor);
   }
   if (const auto* op = expr.as<hi::Select>()) {

@@ -4,6 +4,7 @@
 #include <bit>
 #include <functional>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 
 namespace tc::cpu {
@@ -115,8 +116,7 @@ class Copy {
     Ranged outer = ranged(hi::Variable::make(Halide::Int(32), block), 0, std::max<int64_t>(vectors.max - 1, 0));
     Ranged inner = ranged(hi::Variable::make(Halide::Int(32), lane), 0, lanes - 1);
     positions_[d] = begin + outer * ranged(lanes) + inner;
-    Stmt body = hi::For::make(lane, 0, static_cast<int>(lanes), ForType::Vectorized, Halide::DeviceAPI::None,
-                              element(predicate()));
+    Stmt body = ir::make_for(lane, 0, static_cast<int>(lanes), ForType::Vectorized, element(predicate()));
     return make_loop(block, vectors, body);
   }
 
@@ -127,7 +127,7 @@ class Copy {
     positions_[d] = begin + variable;
     Stmt body = loop(level + 1);
     if (options_.parallel && level == 0 && order_.size() > 1) {
-      return hi::For::make(name, 0, as_int32(count), ForType::Parallel, Halide::DeviceAPI::None, body);
+      return ir::make_for(name, 0, as_int32(count), ForType::Parallel, body);
     }
     return make_loop(name, count, body);
   }
@@ -135,7 +135,7 @@ class Copy {
   Stmt make_loop(const std::string& name, const Ranged& count, const Stmt& body) const {
     TC_CHECK(count.max <= INT32_MAX, "a tile of {} elements along one dimension", count.max);
     ForType type = options_.form == CopyForm::kLoops ? ForType::Serial : ForType::Unrolled;
-    return hi::For::make(name, 0, as_int32(count), type, Halide::DeviceAPI::None, body);
+    return ir::make_for(name, 0, as_int32(count), type, body);
   }
 
   Stmt element(const Expr& predicate) {

@@ -1,6 +1,7 @@
 #include "tc/cpu/value_ops.h"
 
 #include <llvm/IR/IntrinsicsX86.h>
+#include <llvm/IR/Module.h>
 
 #include <bit>
 #include <cmath>

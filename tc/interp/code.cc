@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 
 namespace tc::interp {
@@ -403,7 +404,7 @@ Code compile(const ir::Program& program, const ir::Statement& statement) {
 std::vector<int64_t> constant_extents(const ir::Tensor& tensor) {
   std::vector<int64_t> extents;
   for (const Expr& extent : tensor.extents) {
-    const int64_t* value = Halide::Internal::as_const_int(extent);
+    const int64_t* value = ir::constant_int(extent);
     TC_CHECK(value, "an extent of '{}' is not a constant: the program has not been specialised", tensor.name);
     extents.push_back(*value);
   }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/program.h"
 #include "tc/support/check.h"
 
@@ -75,7 +76,7 @@ class Writer : public hi::IRVisitor {
     function(type_text(op->type), {op->value});
   }
   void visit(const hi::Add* op) override {
-    if (const int64_t* b = hi::as_const_int(op->b); b && *b < 0 && *b != INT64_MIN && !style_.exact) {
+    if (const int64_t* b = constant_int(op->b); b && *b < 0 && *b != INT64_MIN && !style_.exact) {
       return binary(op->a, hi::make_const(op->b.type(), -*b), "-", kSum);
     }
     binary(op->a, op->b, "+", kSum);

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "tc/ir/halide_compat.h"
+
 namespace tc::ir {
 namespace {
 
@@ -14,8 +16,8 @@ using Wide = __int128;  // holds every int64 and uint64
 
 std::optional<Wide> value_of(const Expr& e) {
   if (!e.type().is_scalar()) return std::nullopt;
-  if (const int64_t* value = hi::as_const_int(e)) return *value;
-  if (const uint64_t* value = hi::as_const_uint(e)) return *value;
+  if (const int64_t* value = constant_int(e)) return *value;
+  if (const uint64_t* value = constant_uint(e)) return *value;
   return std::nullopt;
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "tc/ir/fold_constant.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 
 namespace tc::ir {
@@ -15,7 +16,7 @@ namespace hi = Halide::Internal;
 Expr index_constant(int64_t value) { return hi::IntImm::make(index_type(), value); }
 
 Expr scalar_variable(Halide::Type type, const std::string& name) {
-  return hi::Variable::make(type, name, hi::Parameter(type, false, 0, name));
+  return hi::Variable::make(type, name, HalideParameter(type, false, 0, name));
 }
 
 Expr index_variable(const std::string& name) { return hi::Variable::make(index_type(), name); }
@@ -25,13 +26,13 @@ std::string extent_variable(const std::string& tensor, int dimension) {
 }
 
 int64_t begin_of(const Index& index) {
-  const int64_t* value = hi::as_const_int(index.begin);
+  const int64_t* value = constant_int(index.begin);
   TC_CHECK(value != nullptr, "a range of a specialised program is not constant");
   return *value;
 }
 
 int64_t extent_of(const Index& index) {
-  const int64_t* end = hi::as_const_int(index.end);
+  const int64_t* end = constant_int(index.end);
   TC_CHECK(end != nullptr, "a range of a specialised program is not constant");
   return *end - begin_of(index);
 }
@@ -48,7 +49,7 @@ Index make_index(const std::string& name, int64_t extent, bool is_reduction) {
 std::optional<int64_t> constant_value(const Expr& expr) {
   if (!expr.defined()) return std::nullopt;
   const Expr simple = hi::simplify(fold_divisions(expr));
-  const int64_t* value = hi::as_const_int(simple);
+  const int64_t* value = constant_int(simple);
   if (!value) return std::nullopt;
   return *value;
 }
@@ -149,8 +150,8 @@ namespace {
 
 /// What an integer constant of any width holds.
 std::optional<int64_t> integer_of(const Expr& e) {
-  if (const int64_t* i = hi::as_const_int(e)) return *i;
-  if (const uint64_t* u = hi::as_const_uint(e)) {
+  if (const int64_t* i = constant_int(e)) return *i;
+  if (const uint64_t* u = constant_uint(e)) {
     if (*u <= static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) return static_cast<int64_t>(*u);
   }
   return std::nullopt;
@@ -161,7 +162,7 @@ std::optional<int64_t> integer_of(const Expr& e) {
 std::optional<Expr> negative_divisor(const Expr& a, int64_t divisor) {
   constexpr int64_t kLeast = std::numeric_limits<int64_t>::min();
   if (divisor >= 0 || divisor == kLeast || a.type() != index_type() || is_data_dependent(a)) return std::nullopt;
-  if (const int64_t* value = hi::as_const_int(a); value && *value == kLeast) return std::nullopt;
+  if (const int64_t* value = constant_int(a); value && *value == kLeast) return std::nullopt;
   return index_constant(-divisor);
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
 
 namespace tc::ir {
@@ -37,7 +38,7 @@ bool is_monotone(const Expr& e, const std::vector<std::string>& indices) {
     return is_monotone(op->a, indices) && is_monotone(op->b, indices);
   }
   if (const auto* op = e.as<hi::Div>()) {
-    const int64_t* divisor = hi::as_const_int(op->b);
+    const int64_t* divisor = constant_int(op->b);
     return divisor && *divisor > 0 && is_monotone(op->a, indices);
   }
   return false;
@@ -99,7 +100,7 @@ class Bounds {
   explicit Bounds(const std::map<std::string, ConstantInterval>& indices) : indices_(indices) {}
 
   std::optional<ConstantInterval> of(const Expr& e) const {
-    if (const int64_t* value = hi::as_const_int(e)) return ConstantInterval{*value, *value};
+    if (const int64_t* value = constant_int(e)) return ConstantInterval{*value, *value};
     if (const auto* variable = e.as<hi::Variable>()) {
       const auto known = indices_.find(variable->name);
       return known == indices_.end() ? std::nullopt : std::optional(known->second);

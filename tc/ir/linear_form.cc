@@ -1,4 +1,5 @@
 #include "tc/ir/linear_form.h"
+#include "tc/ir/halide_compat.h"
 
 #include <utility>
 
@@ -20,7 +21,7 @@ void add_scaled(LinearForm& form, const LinearForm& other, int64_t factor) {
 }  // namespace
 
 std::optional<LinearForm> linear_form(const Expr& expr) {
-  if (const int64_t* value = hi::as_const_int(expr)) return LinearForm{{}, *value};
+  if (const int64_t* value = constant_int(expr)) return LinearForm{{}, *value};
   if (const auto* op = expr.as<hi::Variable>()) return LinearForm{{{op->name, 1}}, 0};
   auto both = [](const Expr& a, const Expr& b, int64_t factor) -> std::optional<LinearForm> {
     auto x = linear_form(a);

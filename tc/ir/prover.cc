@@ -15,6 +15,7 @@
 #include <algorithm>
 
 #include "tc/ir/expr_text.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
 #include "tc/support/check.h"
 
@@ -44,7 +45,7 @@ class Prover::Builder {
       : ctx_(prover.ctx_), indices_(std::move(indices)), parameters_(prover.parameters_), opaque_(prover.opaque_) {}
 
   isl::pw_aff affine(const Expr& e) {
-    if (const int64_t* value = hi::as_const_int(e)) return constant(*value);
+    if (const int64_t* value = constant_int(e)) return constant(*value);
     if (const auto* op = e.as<hi::Variable>()) return variable(op->name);
     if (const auto* op = e.as<hi::Add>()) return affine(op->a).add(affine(op->b));
     if (const auto* op = e.as<hi::Sub>()) return affine(op->a).sub(affine(op->b));
@@ -69,7 +70,7 @@ class Prover::Builder {
     if (const auto* op = e.as<hi::And>()) return holds(op->a).intersect(holds(op->b));
     if (const auto* op = e.as<hi::Or>()) return holds(op->a).unite(holds(op->b));
     if (const auto* op = e.as<hi::Not>()) return universe().subtract(holds(op->a));
-    if (const uint64_t* value = hi::as_const_uint(e)) return *value ? universe() : universe().subtract(universe());
+    if (const uint64_t* value = constant_uint(e)) return *value ? universe() : universe().subtract(universe());
     if (const auto truth = constant_truth(e)) return *truth ? universe() : universe().subtract(universe());
     if (const auto* op = e.as<hi::EQ>()) return compare(op->a, op->b, [](auto a, auto b) { return a.eq_set(b); });
     if (const auto* op = e.as<hi::NE>()) return compare(op->a, op->b, [](auto a, auto b) { return a.ne_set(b); });
@@ -116,7 +117,7 @@ class Prover::Builder {
   isl::val value(int64_t v) { return isl::manage(isl_val_int_from_si(ctx_, v)); }
 
   static const int64_t* positive(const Expr& e) {
-    const int64_t* value = hi::as_const_int(e);
+    const int64_t* value = constant_int(e);
     return value && *value > 0 ? value : nullptr;
   }
 

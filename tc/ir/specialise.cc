@@ -7,6 +7,7 @@
 #include "tc/ir/coverage.h"
 #include "tc/ir/expr_text.h"
 #include "tc/ir/fold_constant.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/interval.h"
 #include "tc/ir/prover.h"
@@ -250,12 +251,12 @@ bool Specialisation::interval_inside(const Statement& s, const Expr& e, const Ex
     const Expr last = hi::simplify(i.end - 1);
     if (hi::is_const_one(hi::simplify(last < i.begin))) return true;
     ranges.solved.push(i.name, hi::Interval(i.begin, last));
-    if (hi::as_const_int(i.begin) && hi::as_const_int(last)) {
-      indices[i.name] = {*hi::as_const_int(i.begin), *hi::as_const_int(last)};
+    if (constant_int(i.begin) && constant_int(last)) {
+      indices[i.name] = {*constant_int(i.begin), *constant_int(last)};
     }
   }
   const auto constant = constant_bounds(e, indices);
-  const int64_t *least = hi::as_const_int(lower), *end = hi::as_const_int(upper);
+  const int64_t *least = constant_int(lower), *end = constant_int(upper);
   if (constant && least && end && constant->lower >= *least && constant->upper < *end) return true;
   const IndexInterval reach = bounds_of(e, ranges);
   return reach.lower.defined() && reach.upper.defined() && hi::is_const_one(hi::simplify(reach.lower >= lower)) &&

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/poly/isl_ext.h"
 
 namespace tc::poly {
@@ -132,10 +133,10 @@ std::optional<AffineScope::Value> AffineScope::binary(const Expr& expr, const Ex
 std::optional<AffineScope::Value> AffineScope::value(const Expr& expr) {
   const Type type = expr.type();
   if (!type.is_int() && !type.is_uint()) return std::nullopt;
-  if (const int64_t* literal = hi::as_const_int(expr)) {
+  if (const int64_t* literal = ir::constant_int(expr)) {
     return Value{poly::constant(space_, *literal), fit(*literal, *literal)};
   }
-  if (const uint64_t* literal = hi::as_const_uint(expr)) {
+  if (const uint64_t* literal = ir::constant_uint(expr)) {
     if (*literal > INT64_MAX) return std::nullopt;
     return Value{poly::constant(space_, static_cast<int64_t>(*literal)), fit(*literal, *literal)};
   }

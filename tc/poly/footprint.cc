@@ -2,6 +2,7 @@
 
 #include <limits>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/support/check.h"
 
@@ -72,7 +73,7 @@ isl::map box_elements(const Scop& scop, const isl::multi_aff& offset, const std:
     const isl::map projection = isl::pw_aff(variable(elements, d)).as_map();  // { T[x] -> [x_d] }
     isl::map window = corner.apply_range(interval(elements.ctx(), 0, extents[d] - 1));
     box = box.intersect(window.apply_range(projection.reverse()));
-    const int64_t* extent = Halide::Internal::as_const_int(tensor.extents[d]);
+    const int64_t* extent = ir::constant_int(tensor.extents[d]);
     if (!extent) continue;
     const isl::pw_aff x = variable(elements, d);
     box = box.intersect_range(x.ge_set(constant(elements, 0)).intersect(x.lt_set(constant(elements, *extent))));

@@ -4,6 +4,7 @@
 
 #include <set>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/poly/affine.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
@@ -32,8 +33,8 @@ AffineScope scope_of(isl::ctx ctx, const std::string& id, const std::vector<ir::
   std::vector<AffineScope::Range> ranges;
   for (const ir::Index& index : indices) {
     names.push_back(index.name);
-    const int64_t* begin = hi::as_const_int(index.begin);
-    const int64_t* end = hi::as_const_int(index.end);
+    const int64_t* begin = ir::constant_int(index.begin);
+    const int64_t* end = ir::constant_int(index.end);
     ranges.push_back(begin && end ? AffineScope::Range({*begin, *end - 1}) : std::nullopt);
   }
   return AffineScope(named_space(ctx, id, indices.size()), names, ranges);

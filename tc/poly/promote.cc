@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/support/check.h"
@@ -244,7 +245,7 @@ std::optional<Scop> contract(const Scop& scop, isl::schedule_node node, const ir
     if (!print || used_outside(scop, node, tensor.name) || reads_from_outside(scop, node, tensor.name)) continue;
     bool smaller = false;
     for (int d = 0; d < tensor.rank(); ++d) {
-      const int64_t* extent = Halide::Internal::as_const_int(tensor.extents[d]);
+      const int64_t* extent = ir::constant_int(tensor.extents[d]);
       smaller = smaller || !extent || print->extents[d] < *extent;
     }
     if (!smaller) return std::nullopt;

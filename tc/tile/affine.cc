@@ -12,6 +12,7 @@
 
 #include <algorithm>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 
 namespace tc::tile {
@@ -92,7 +93,7 @@ isl::pw_aff AffineView::dimension(int position) const {
 
 isl::pw_aff AffineView::loop_variable(size_t position) const {
   const For& loop = *path_.loops[position].loop;
-  const int64_t* step = hi::as_const_int(loop.step);
+  const int64_t* step = ir::constant_int(loop.step);
   if (!step) throw NotAffine();
   return affine(loop.begin).add(dimension(loop_dimension(static_cast<int>(position))).mul(constant(*step)));
 }
@@ -110,7 +111,7 @@ isl::pw_aff AffineView::variable(const std::string& name) const {
 }
 
 isl::pw_aff AffineView::affine(const Expr& e) const {
-  if (const int64_t* value = hi::as_const_int(e)) return constant(*value);
+  if (const int64_t* value = ir::constant_int(e)) return constant(*value);
   if (const auto* op = e.as<hi::Variable>()) return variable(op->name);
   if (const auto* op = e.as<hi::Cast>(); op && is_index(op->type) && is_index(op->value.type()))
     return affine(op->value);
@@ -125,7 +126,7 @@ isl::pw_aff AffineView::affine(const Expr& e) const {
     return a.mul(b);
   }
   const auto divisor = [&](const Expr& by) {
-    const int64_t* value = hi::as_const_int(by);
+    const int64_t* value = ir::constant_int(by);
     if (!value || *value <= 0) throw NotAffine();
     return isl::manage(isl_val_int_from_si(ctx_, *value));
   };
@@ -150,7 +151,7 @@ isl::set AffineView::condition(const Expr& e) const {
   if (const auto* op = e.as<hi::And>()) return condition(op->a).intersect(condition(op->b));
   if (const auto* op = e.as<hi::Or>()) return condition(op->a).unite(condition(op->b));
   if (const auto* op = e.as<hi::Not>()) return universe().subtract(condition(op->a));
-  if (const uint64_t* value = hi::as_const_uint(e)) return *value ? universe() : universe().subtract(universe());
+  if (const uint64_t* value = ir::constant_uint(e)) return *value ? universe() : universe().subtract(universe());
   if (const auto* op = e.as<hi::EQ>()) return compare(op->a, op->b, [](auto a, auto b) { return a.eq_set(b); });
   if (const auto* op = e.as<hi::NE>()) return compare(op->a, op->b, [](auto a, auto b) { return a.ne_set(b); });
   if (const auto* op = e.as<hi::LT>()) return compare(op->a, op->b, [](auto a, auto b) { return a.lt_set(b); });
@@ -188,7 +189,7 @@ isl::pw_aff AffineView::thread_number() const {
 
 std::optional<isl::pw_aff> AffineView::trip_count(int position) const {
   const For& loop = *path_.loops[static_cast<size_t>(position)].loop;
-  const int64_t* step = hi::as_const_int(loop.step);
+  const int64_t* step = ir::constant_int(loop.step);
   const std::optional<isl::pw_aff> begin = value(loop.begin);
   const std::optional<isl::pw_aff> end = value(loop.end);
   if (!step || *step <= 0 || !begin || !end) return std::nullopt;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/support/round.h"
 
 namespace tc::tile {
@@ -17,7 +18,7 @@ bool may_be_empty(const For& loop) {
 
 std::optional<int64_t> constant_trips(const For& loop) {
   const Halide::Expr length = Halide::Internal::simplify(loop.end - loop.begin);
-  const int64_t *values = Halide::Internal::as_const_int(length), *step = Halide::Internal::as_const_int(loop.step);
+  const int64_t *values = ir::constant_int(length), *step = ir::constant_int(loop.step);
   if (!values || !step || *step <= 0) return std::nullopt;
   return std::max<int64_t>(ceil_div(*values, *step), 0);
 }

@@ -8,6 +8,7 @@
 
 #include "tc/interp/functions.h"
 #include "tc/ir/expr_text.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/program.h"
 #include "tc/support/scalar_type.h"
 #include "tc/tile/print.h"
@@ -188,7 +189,7 @@ class Checker {
     if (fresh) names_.erase(name);
   }
   void visit(const Node& node, const For& loop) {
-    const int64_t* step = hi::as_const_int(loop.step);
+    const int64_t* step = ir::constant_int(loop.step);
     if (step && *step <= 0) fault("the loop over '{}' steps by {}", loop.variable, *step);
     const Expr trips = hi::simplify(loop.end - loop.begin);
     if (loop.unrolled && (!step || !hi::is_const(trips))) {

@@ -5,6 +5,8 @@
 #include <map>
 #include <set>
 
+#include "tc/ir/halide_compat.h"
+
 namespace tc::gpu {
 namespace {
 
@@ -102,7 +104,7 @@ class Counter {
 
   double trips_of(const tile::For& loop) const {
     const Expr trips = hi::simplify((loop.end - loop.begin + loop.step - 1) / loop.step);
-    const int64_t* constant = hi::as_const_int(trips);
+    const int64_t* constant = ir::constant_int(trips);
     return constant ? static_cast<double>(std::max<int64_t>(*constant, 0)) : kUnknownTrips;
   }
 
@@ -192,7 +194,7 @@ class Counter {
           hi::substitute(tile::kThread[0], hi::Variable::make(Halide::Int(32), tile::kThread[0]) + 1, here);
       const Expr step = hi::simplify(hi::substitute(tile::kThread[0], Expr(0), next) -
                                      hi::substitute(tile::kThread[0], Expr(0), here));
-      const int64_t* constant = hi::as_const_int(step);
+      const int64_t* constant = ir::constant_int(step);
       if (!constant) return std::max(bytes, kSector);
       apart += std::abs(static_cast<double>(*constant)) * stride;
       stride *= static_cast<double>(tile::product(tensor.layout.shape()[static_cast<int>(d)]));

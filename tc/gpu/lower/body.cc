@@ -1,5 +1,6 @@
 #include "tc/gpu/lower/body.h"
 
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 
 namespace tc::gpu {
@@ -59,7 +60,7 @@ class BodyMutator : public hi::IRMutator {
 };
 
 Ranged BodyMutator::range(const Expr& expr) {
-  if (const int64_t* value = hi::as_const_int(expr)) return poly::ranged(*value);
+  if (const int64_t* value = ir::constant_int(expr)) return poly::ranged(*value);
   if (const auto* op = expr.as<hi::Add>()) return range(op->a) + range(op->b);
   if (const auto* op = expr.as<hi::Sub>()) return range(op->a) - range(op->b);
   if (const auto* op = expr.as<hi::Mul>()) return range(op->a) * range(op->b);
@@ -67,11 +68,11 @@ Ranged BodyMutator::range(const Expr& expr) {
   if (const auto* op = expr.as<hi::Max>()) return poly::max(range(op->a), range(op->b));
   if (const auto* op = expr.as<hi::Cast>()) return range_of_cast(op);
   if (const auto* op = expr.as<hi::Div>()) {
-    const int64_t* divisor = hi::as_const_int(op->b);
+    const int64_t* divisor = ir::constant_int(op->b);
     if (divisor != nullptr && *divisor > 0) return poly::floor_div(range(op->a), *divisor);
   }
   if (const auto* op = expr.as<hi::Mod>()) {
-    const int64_t* divisor = hi::as_const_int(op->b);
+    const int64_t* divisor = ir::constant_int(op->b);
     if (divisor != nullptr && *divisor > 0) return poly::floor_mod(range(op->a), *divisor);
   }
   if (const auto* op = expr.as<hi::Select>()) {

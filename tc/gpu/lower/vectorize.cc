@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tc/gpu/lower/body.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
 
@@ -39,9 +40,9 @@ struct Lane {
 
 /// The constant that an expression ends with, as simplify() leaves it.
 int64_t constant_part(const Expr& e) {
-  if (const int64_t* all = hi::as_const_int(e)) return *all;
+  if (const int64_t* all = ir::constant_int(e)) return *all;
   const auto* sum = e.as<hi::Add>();
-  const int64_t* constant = sum == nullptr ? nullptr : hi::as_const_int(sum->b);
+  const int64_t* constant = sum == nullptr ? nullptr : ir::constant_int(sum->b);
   return constant == nullptr ? 0 : *constant;
 }
 
@@ -246,8 +247,8 @@ NodePtr Loop::run() {
 }
 
 bool is_vector_loop(const tile::For& loop, int64_t& elements) {
-  const int64_t* begin = hi::as_const_int(loop.begin);
-  const int64_t* end = hi::as_const_int(loop.end);
+  const int64_t* begin = ir::constant_int(loop.begin);
+  const int64_t* end = ir::constant_int(loop.end);
   if (!loop.unrolled || begin == nullptr || end == nullptr || *begin != 0 || !hi::is_const_one(loop.step)) return false;
   elements = *end;
   return elements >= 2 && elements <= kVectorBytes && std::has_single_bit(static_cast<uint64_t>(elements));
@@ -274,7 +275,7 @@ class Vectorizer {
     if (is_vector_loop(s, elements)) {
       if (NodePtr result = Loop(s, elements, program_, multiples_, names_).run()) return result;
     }
-    const int64_t* step = hi::as_const_int(s.step);
+    const int64_t* step = ir::constant_int(s.step);
     const hi::ModulusRemainder begin = hi::modulus_remainder(s.begin, multiples_);
     const int64_t modulus = step == nullptr ? 1 : std::gcd(*step, begin.modulus);
     const hi::ScopedBinding<hi::ModulusRemainder> known(multiples_, s.variable,

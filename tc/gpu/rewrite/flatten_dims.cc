@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
 
@@ -61,7 +62,7 @@ const ir::Index* whole_index(const ir::Statement& statement, const Expr& e, int6
   if (variable == nullptr) return nullptr;
   for (const ir::Index& index : statement.indices) {
     if (index.name != variable->name) continue;
-    const bool whole = hi::is_const_zero(index.begin) && *hi::as_const_int(index.end) == extent;
+    const bool whole = hi::is_const_zero(index.begin) && *ir::constant_int(index.end) == extent;
     return whole ? &index : nullptr;
   }
   return nullptr;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -91,7 +92,7 @@ bool steps_to_neighbour(const hi::Call* call, const ir::Index& index) {
   if (!hi::expr_uses_var(last, index.name)) return false;
   const Expr next = hi::substitute(index.name, index_variable(index.name) + index_constant(1), last);
   const Expr step = hi::simplify(next - last);
-  const int64_t* constant = hi::as_const_int(step);
+  const int64_t* constant = ir::constant_int(step);
   return constant == nullptr || std::abs(*constant) * call->type.bytes() < kSectorBytes;
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
 
@@ -43,7 +44,7 @@ Expr square_root(const Expr& value) {
   const auto* call = value.as<hi::Call>();
   if (call == nullptr || call->name != "pow" || call->args.size() != 2) return Expr();
   const Expr exponent = hi::simplify(call->args[1]);
-  const double* power = hi::as_const_float(exponent);
+  const double* power = ir::constant_float(exponent);
   return power != nullptr && *power == 2 ? call->args[0] : Expr();
 }
 
@@ -80,7 +81,7 @@ bool is_unchanged(const ir::Program& program, const Expr& value, size_t from, si
 
 bool is_positive(const Expr& e) {
   const Expr value = hi::simplify(e);
-  const double* number = hi::as_const_float(value);
+  const double* number = ir::constant_float(value);
   return number != nullptr && *number > 0;
 }
 

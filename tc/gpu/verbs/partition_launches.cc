@@ -4,6 +4,7 @@
 
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/verbs/free_members.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/rebuild.h"
@@ -23,7 +24,7 @@ struct Width {
 Width width_of(const ir::Statement& statement) {
   Width width;
   for (const ir::Index& index : statement.indices) {
-    const int64_t extent = *Halide::Internal::as_const_int(index.end) - *Halide::Internal::as_const_int(index.begin);
+    const int64_t extent = *ir::constant_int(index.end) - *ir::constant_int(index.begin);
     const int64_t bounded = std::clamp<int64_t>(extent, 0, kMany);
     width.instances = std::min(width.instances * bounded, kMany);
     if (!index.is_reduction) width.results = std::min(width.results * bounded, kMany);

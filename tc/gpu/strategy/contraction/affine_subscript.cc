@@ -1,4 +1,5 @@
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
+#include "tc/ir/halide_compat.h"
 
 #include <algorithm>
 
@@ -20,7 +21,7 @@ std::optional<LinearForm> scaled(std::optional<LinearForm> a, int64_t by) {
 
 std::optional<LinearForm> linear(const Expr& e, const std::vector<std::string>& names) {
   LinearForm result{std::vector<int64_t>(names.size(), 0), 0};
-  if (const int64_t* value = hi::as_const_int(e)) {
+  if (const int64_t* value = ir::constant_int(e)) {
     result.constant = *value;
     return result;
   }
@@ -31,8 +32,8 @@ std::optional<LinearForm> linear(const Expr& e, const std::vector<std::string>& 
     return result;
   }
   if (const auto* op = e.as<hi::Mul>()) {
-    if (const int64_t* by = hi::as_const_int(op->b)) return scaled(linear(op->a, names), *by);
-    if (const int64_t* by = hi::as_const_int(op->a)) return scaled(linear(op->b, names), *by);
+    if (const int64_t* by = ir::constant_int(op->b)) return scaled(linear(op->a, names), *by);
+    if (const int64_t* by = ir::constant_int(op->a)) return scaled(linear(op->b, names), *by);
     return std::nullopt;
   }
   const auto* add = e.as<hi::Add>();

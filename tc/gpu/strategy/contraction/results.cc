@@ -3,6 +3,7 @@
 #include "tc/gpu/lower/translate.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
 
@@ -157,7 +158,7 @@ bool ContractionBuilder::stores_vectors(const std::string& tensor) const {
   const AxisPlan& a = plan_.parallel[axis];
   const Expr last = element_of(tensor).back();
   const Expr offset = hi::simplify(last - hi::Variable::make(ir::index_type(), c_.parallel[axis].name));
-  const int64_t* constant = hi::as_const_int(offset);
+  const int64_t* constant = ir::constant_int(offset);
   const int64_t bytes = a.group * program_.tensor(tensor).type.bytes();
   return constant && a.group > 1 && bytes <= 16 && 16 % bytes == 0 &&
          (*constant + c_.parallel[axis].begin) % a.group == 0 && c_.parallel[axis].extent % a.group == 0 &&

@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/round.h"
 
@@ -74,7 +75,7 @@ struct Neighbours {
 bool leaps(const Expr& subscript, const std::string& index, int64_t bytes) {
   const Expr next = hi::Variable::make(ir::index_type(), index) + hi::make_one(ir::index_type());
   const Expr step = hi::simplify(hi::substitute(index, next, subscript) - subscript);
-  const int64_t* constant = hi::as_const_int(step);
+  const int64_t* constant = ir::constant_int(step);
   return constant != nullptr && std::abs(*constant) * bytes >= kSectorBytes;
 }
 
@@ -112,7 +113,7 @@ class Looker {
   bool add_offset(const ir::Tensor& tensor, const Expr& subscript, const std::string& index) {
     const Expr ahead = hi::simplify(subscript - hi::Variable::make(subscript.type(), index));
     const std::optional<int64_t> divisor = ir::offset_divisor(subscript, index);
-    if (const int64_t* constant = hi::as_const_int(ahead); constant != nullptr && *constant >= 0) {
+    if (const int64_t* constant = ir::constant_int(ahead); constant != nullptr && *constant >= 0) {
       const auto [window, is_new] = found_.windows.try_emplace(tensor.name, *constant, *constant);
       window->second.first = std::min(window->second.first, *constant);
       window->second.second = std::max(window->second.second, *constant);

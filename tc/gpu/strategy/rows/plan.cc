@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/round.h"
 
@@ -81,7 +82,7 @@ int64_t count_loops(const Signature& signature, size_t loops) {
 /// Whether each subscript is a member, a loop or a number.
 bool is_plain(const Signature& signature) {
   return std::all_of(signature.begin(), signature.end(),
-                     [](const Expr& e) { return e.as<hi::Variable>() != nullptr || hi::as_const_int(e) != nullptr; });
+                     [](const Expr& e) { return e.as<hi::Variable>() != nullptr || ir::constant_int(e) != nullptr; });
 }
 
 /// Whether the statement reads the tensor only where a condition holds (R6).

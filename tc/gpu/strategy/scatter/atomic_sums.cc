@@ -9,6 +9,7 @@
 #include "tc/gpu/lower/declare_tensors.h"
 #include "tc/gpu/lower/element_moves.h"
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/band_ref.h"
 #include "tc/tile/accesses.h"
@@ -34,10 +35,10 @@ struct Shifted {
 };
 
 std::optional<Shifted> shifted(const Expr& subscript, const std::vector<ir::Index>& indices) {
-  if (const int64_t* constant = hi::as_const_int(subscript)) return Shifted{-1, *constant};
+  if (const int64_t* constant = ir::constant_int(subscript)) return Shifted{-1, *constant};
   for (size_t i = 0; i < indices.size(); ++i) {
     const Expr rest = hi::simplify(subscript - index_variable(indices[i].name));
-    if (const int64_t* constant = hi::as_const_int(rest)) return Shifted{static_cast<int>(i), *constant};
+    if (const int64_t* constant = ir::constant_int(rest)) return Shifted{static_cast<int>(i), *constant};
   }
   return std::nullopt;
 }
