@@ -9,11 +9,8 @@
 #include <unistd.h>
 
 #include "tc/cpu/codegen.h"
-
-#include "tc/cpu/perf_map.h"
-
 #include "tc/cpu/llvm_compat.h"
-
+#include "tc/cpu/perf_map.h"
 #include "tc/cpu/runtime.h"
 #include "tc/cpu/target.h"
 #include "tc/support/check.h"
