@@ -24,7 +24,8 @@ ir::Program prepare(const ir::Program& program, const PrepareOptions& options);
 ///     C(m, n) += a * A(m, k) * B(k, n)    ==>   C_operand(m, k) = a * A(m, k);  C(m, n) += C_operand(m, k) * B(k, n)
 /// and what is read under a guard gets borders:
 ///     C(i) +=! (i + k >= 1 && i + k <= N ? A(i + k - 1) : 0) * B(k)
-///                                     ==>   A_padded(j) = j >= 1 && j <= N ? A(j - 1) : 0;  C(i) +=! A_padded(i + k) * B(k)
+///                                     ==>   A_padded(j) = j >= 1 && j <= N ? A(j - 1) : 0;  C(i) +=! A_padded(i + k) *
+///                                     B(k)
 /// Every value stays the same, and the order of reductions too. What reads nothing but what the caller gives stands at
 /// the front, out of the way of fusion.
 ir::Program prepare_operands(ir::Program program, const PrepareOptions& options);

@@ -23,7 +23,8 @@ struct Estimate {
   double waves = 0;       ///< blocks, of those that the device holds at once
   double occupancy = 0;   ///< threads of a processor, of 2048
 
-  /// "memory", "cache", "shared memory", "instructions", "tensor cores", "latency", or "the launch", which takes a microsecond.
+  /// "memory", "cache", "shared memory", "instructions", "tensor cores", "latency", or "the launch", which takes a
+  /// microsecond.
   const char* limit() const;
 };
 
