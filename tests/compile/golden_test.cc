@@ -126,9 +126,6 @@ def f(float(N,D) I) -> (O) {
     {"scatter",
      "def f(float(N) A, int32(N) I, float(M) z) -> (float(M) O) { O(j) = z(j)\n O(I(i)) += A(i) }",
      {{"N", 1000000}, {"M", 1000}}},
-    {"classic",
-     "def f(float(N,M) A) -> (B) { B(i,j) = A(i,j) + A(i,M - 1 - j) where i in 0:N, j in 0:M }",
-     {{"N", 33}, {"M", 70}}},
 };
 
 TEST(Golden, DefaultKernelsOfStrategiesAreAsRecorded) {

@@ -29,9 +29,9 @@ class Generator {
                                                            : fmt::format("{} * {}", first, second);
     std::string body = fmt::format("  C({}) +=! {}", list(c_), product);
     if (window) body += " where " + where_;
-    body += "\n" + after();
     result_type_ = wide ? "float32" : type_;
-    const std::string d = uses_d_ ? fmt::format(", float32({}) D", sizes_of(c_)) : "";
+    body += "\n" + after();
+    const std::string d = uses_d_ ? fmt::format(", {}({}) D", result_type_, sizes_of(c_)) : "";
     const std::string e = uses_e_ ? fmt::format(", {0}({1}) E, {0}({2}) F", type_, sizes_of(a_), sizes_of(b_)) : "";
     RandomProduct result;
     result.text = fmt::format("def f({0}({1}) A, {0}({2}) B{3}{4}) -> ({5}({6}) C) {{\n{7}}}\n", type_, sizes_of(a_),
@@ -96,7 +96,7 @@ class Generator {
           text += fmt::format("  {} max= 0\n", c);
           break;
         case 1:
-          text += fmt::format("  {0} = {0} > 2 ? {0} : 0.5 * {0}\n", c);
+          text += fmt::format("  {0} = {0} > {1}(2) ? {0} : {1}(0.5) * {0}\n", c, result_type_);
           break;
         case 2:
           uses_d_ = true;
