@@ -304,6 +304,7 @@ class Operands : public hi::IRMutator {
     const std::vector<Reference> reads = reads_of(statement.value);
     bool given =
         std::none_of(reads.begin(), reads.end(), [&](const Reference& r) { return pass_.written.count(r.tensor) > 0; });
+    if (!given) pass_.written.insert(tensor.name);  // a copy of it is made behind it
     (given ? pass_.front : made_).push_back(std::move(statement));
     return tensor.name;
   }

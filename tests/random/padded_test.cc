@@ -14,6 +14,7 @@ struct Padded {
   std::string result, statement;
   std::map<std::string, int64_t> sizes;
   bool is_padded = true;
+  std::vector<std::string> before = {};  ///< statements that set T
 };
 
 void PrintTo(const Padded& p, std::ostream* out) { *out << p.name; }
@@ -41,6 +42,13 @@ const Padded kAll[] = {
      "int32(O, L) R",
      "R(o,h) min=! (3 * h + k >= 2 && 3 * h + k < H + 2 ? X(c,3 * h + k - 2) : 1) + W(o,c,k) where h in 0:L",
      {{"C", 9}, {"H", 60}, {"L", 20}, {"O", 64}, {"K", 5}}},
+    {"of a tensor that is written before, and lies across",
+     {"float32(N, K) A", "float32(K, M) B"},
+     "float32(M, N) R",
+     "R(m,n) +=! (n + j >= 1 && n + j <= N ? T(n + j - 1,k) : 0.0) * B(k,m) where j in 0:3, n in 0:N",
+     {{"N", 64}, {"M", 48}, {"K", 32}},
+     true,
+     {"float32 T(n,k) = A(n,k) * 2"}},
     {"few uses",
      {"float32(T) X", "float32(K) W"},
      "float32(T) R",
@@ -59,8 +67,12 @@ RandomProgram program_of(const Padded& padded) {
   RandomProgram result;
   result.parameters = padded.parameters;
   result.results = {{"R", padded.result}};
-  result.targets = {"R"};
-  result.statements = {padded.statement};
+  for (const std::string& statement : padded.before) {
+    result.targets.emplace_back("T");
+    result.statements.push_back(statement);
+  }
+  result.targets.emplace_back("R");
+  result.statements.push_back(padded.statement);
   result.sizes = padded.sizes;
   return result;
 }

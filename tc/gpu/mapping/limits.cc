@@ -106,8 +106,11 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
     return kernel.recipe == Recipe::kContraction && kernel.chosen.tensor_cores.value_or(false);
   });
   if (options.tensor_cores.value_or(false) && !kernels.empty() && !multiplies) {
-    return fail("'tensor_cores' is true, but no kernel uses them{}",
-                reasons.options.empty() ? ": there is no product" : ": " + reasons.options[0]);
+    const bool known = !reasons.options.empty() && !reasons.options[0].empty();
+    return fail("'tensor_cores' is true, but no kernel uses them: {}",
+                options.strict ? "strict kernels keep the order of sums"
+                : known        ? reasons.options[0]
+                               : "no product is large enough, or none reads its operands often enough");
   }
   if (kernels.empty() || options.register_tile.empty() || any) return {};
   std::string sentence = "'register_tile' is set, but no kernel follows it";

@@ -95,6 +95,19 @@ bool is_whole(const Contraction& c, const Operand& operand, size_t dimension, co
   return once && first == 0 && range(s, plan) == operand.extents[dimension];
 }
 
+/// Whether a subscript without negative coefficients lies in [0, extent) for all values of the axes. Where a choice
+/// takes the other branch, it need not.
+bool lies_inside(const Contraction& c, const Subscript& s, int64_t extent) {
+  int64_t least = s.constant, greatest = s.constant;
+  const auto add = [&](int64_t by, const Axis& axis) {
+    least += by * axis.begin;
+    greatest += by * (axis.begin + axis.extent - 1);
+  };
+  for (size_t i = 0; i < s.parallel.size(); ++i) add(s.parallel[i], c.parallel[i]);
+  for (size_t r = 0; r < s.reduction.size(); ++r) add(s.reduction[r], c.reduction[r]);
+  return least >= 0 && greatest < extent;
+}
+
 /// Whether one operand alone reads the tensor.
 bool is_read_once(const Contraction& c, const std::string& tensor) {
   const auto chooses = [&](const Operand& o) {
@@ -148,7 +161,7 @@ size_t first_merged(const Contraction& c, const Operand& operand, const Contract
   for (size_t r = 0; r < s.reduction.size(); ++r) {
     within = within && s.reduction[r] >= 0 && (s.reduction[r] == 0 || c.reduction[r].extent % plan.chunk[r] == 0);
   }
-  if (!within) ++first;
+  if (!within || !lies_inside(c, s, operand.extents[first])) ++first;
   if (first >= last || !is_read_once(c, operand.tensor)) return last;
   int64_t run = 1;  // a subscript of all of them has 32 bits
   for (size_t d = first; d <= last; ++d) {

@@ -86,8 +86,12 @@ int64_t bordered_vector(const Contraction& c, const Operand& operand, const Cont
       aligned = aligned && s.reduction[i] >= 0;
       aligned = aligned && (s.reduction[i] * plan.chunk[i] % vector == 0 || plan.chunk[i] == c.reduction[i].extent);
     }
+    const int64_t early = (first % vector + vector) % vector;
+    // What lies behind the reduction is set to zero by whole copies.
+    const int64_t left = c.reduction[plan.main].extent % plan.chunk[plan.main];
+    if (plan.tensor_cores && s.reduction[plan.main] != 0) aligned = aligned && (left + early) % vector == 0;
     if (!aligned) continue;
-    lead = (first % vector + vector) % vector;
+    lead = early;
     return vector;
   }
   lead = 0;

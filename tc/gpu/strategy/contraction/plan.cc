@@ -276,9 +276,11 @@ std::optional<ContractionPlan> Planner::plan(const AtomShape& shape, const Tenso
   plan.groups = shape.groups;
   plan.tensor_cores = cores;
   if (!deal_out(c_, cores.columns, shape.column_threads, shape.column_registers, 2, plan) ||
-      !deal_out(c_, cores.rows, shape.row_threads, shape.row_registers, 1, plan) || !follow(plan)) {
+      !deal_out(c_, cores.rows, shape.row_threads, shape.row_registers, 1, plan)) {
+    no("the rows and columns of warps do not divide among the axes");
     return std::nullopt;
   }
+  if (!follow(plan)) return std::nullopt;
   if (std::string fault = atom_fault(c_, plan); !fault.empty()) {
     no(std::move(fault));
     return std::nullopt;
@@ -302,7 +304,8 @@ bool Planner::finish_atoms(ContractionPlan& plan) const {
     plan.operands.push_back(operand_plan(c_, i, {}, plan));
     OperandPlan& o = plan.operands.back();
     // What lies behind the reduction is set to zero by whole copies.
-    if (o.along_main && left > 0) o.vector = std::gcd(o.vector, left);
+    const bool ends = left > 0 && c_.operands[i].subscripts.back().reduction[main_] != 0;
+    if (ends && o.lead == 0) o.vector = std::gcd(o.vector, left);
     o.fragment = fragment_read(c_, i, plan);
     const bool computed = c_.operands[i].computed.has_value();
     plan.asynchronous = plan.asynchronous && (computed || o.vector * c_.operands[i].type.bytes() >= kCopied);
@@ -582,7 +585,12 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
   }
   sparing_ = false;
   std::vector<ContractionPlan> found;
-  for (const AtomShape& shape : atom_shapes(c_, main_, outer_steps_)) {
+  const std::vector<AtomShape> shapes = atom_shapes(c_, main_, outer_steps_);
+  if (shapes.empty()) {
+    no(fmt::format("no step of {} values or a multiple fits the {} of '{}'", cores->atom->k, c_.reduction[main_].extent,
+                   c_.reduction[main_].name));
+  }
+  for (const AtomShape& shape : shapes) {
     std::optional<ContractionPlan> candidate = plan(shape, *cores);
     if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
   }

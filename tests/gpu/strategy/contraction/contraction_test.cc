@@ -64,6 +64,11 @@ def f(int8(N,H,W,C) I, int8(3,3,C,O) F) -> (int32(N,H,W,O) R) {
   R(n,h,w,o) +=! int32(h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,h + kh - 1,w + kw - 1,c) : int8(0))
     * int32(F(kh,kw,c,o)) where h in 0:H, w in 0:W
 })";
+constexpr char kChoice[] = R"(
+def f(float(N,H,W,C) I, float(KH,KW,O,C) F) -> (float(N,O,H,W) R) {
+  R(n,o,h,w) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ?
+    I(n,h + kh - 1,w + kw - 1,c) * F(kh,kw,o,c) : 0.0) where h in 0:H, w in 0:W
+})";
 constexpr char kGreatest[] = "def f(int32(M,K) A, int32(K,N) B) -> (C) { C(m,n) max=! A(m,k) - B(k,n) + int32(k) }";
 constexpr char kBytes[] = "def f(int8(M,K) A, int8(K,N) B) -> (C) { C(m,n) min=! A(m,k) * B(k,n) }";
 constexpr char kTwice[] = "def f(float(M,K) A) -> (C) { C(m,n) +=! A(m,k) * A(n,k) }";
@@ -108,6 +113,8 @@ const Case kCases[] = {
     {kPadded, {{"N", 1}, {"C", 6}, {"H", 11}, {"W", 20}, {"O", 9}, {"KH", 3}, {"KW", 3}}},
     {kPadded, {{"N", 3}, {"C", 16}, {"H", 9}, {"W", 13}, {"O", 10}, {"KH", 2}, {"KW", 3}}},
     {kPaddedStrided, {{"N", 2}, {"C", 8}, {"H", 14}, {"W", 18}, {"O", 16}, {"KH", 5}, {"KW", 3}}},
+    {kChoice, {{"N", 2}, {"H", 16}, {"W", 16}, {"C", 3}, {"O", 32}, {"KH", 3}, {"KW", 3}}},
+    {kChoice, {{"N", 1}, {"H", 9}, {"W", 12}, {"C", 4}, {"O", 16}, {"KH", 3}, {"KW", 3}}},
     {kCausal, {{"B", 2}, {"C", 12}, {"T", 40}, {"O", 20}, {"K", 3}}},
     {kPaddedLast, {{"N", 2}, {"C", 16}, {"H", 7}, {"W", 8}, {"O", 16}}},
     {kGreatest, {{"M", 129}, {"N", 130}, {"K", 33}}},

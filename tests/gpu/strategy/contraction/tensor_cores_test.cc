@@ -181,13 +181,48 @@ TEST(TensorCores, WhatHasNoneIsRefused) {
   gpu::Device old;
   old.architecture = 75;
   EXPECT_EQ(refusal(kNN, sizes, old), no_atom);
-  EXPECT_EQ(refusal("def f(float(N) x) -> (y) { y(n) = 2 * x(n) }", {{"N", 100}}),
-            "'tensor_cores' is true, but no kernel uses them: there is no product");
+  EXPECT_EQ(
+      refusal("def f(float(N) x) -> (y) { y(n) = 2 * x(n) }", {{"N", 100}}),
+      "'tensor_cores' is true, but no kernel uses them: no product is large enough, or none reads its operands often "
+      "enough");
+  EXPECT_EQ(refusal(kNN, {{"M", 64}, {"N", 64}, {"K", 15}}),
+            "'tensor_cores' is true, but no kernel uses them: no step of 16 values or a multiple fits the 15 of 'k'");
+  EXPECT_EQ(refusal(kNN, sizes, {}, {.tensor_cores = true, .strict = true}),
+            "'tensor_cores' is true, but no kernel uses them: strict kernels keep the order of sums");
   options::MappingOptions crooked = kByTensorCores;
   crooked.tile = {48, 20, 16};
   crooked.register_tile = {4, 5};
   EXPECT_EQ(refusal(kNN, sizes, {}, crooked),
             "'tensor_cores' is true, but no kernel uses them: 4 by 12 threads are no warps of 4 by 8");
+}
+
+/// What lies behind the end of the reduction is not multiplied by zeros: it may be a NaN.
+TEST(TensorCores, NothingBehindTheReductionIsRead) {
+  const std::string guarded =
+      "def f(float16(M,L) A, float16(K,N) B) -> (C) {"
+      "  C(m,n) +=! float(k >= 1 && k < L + 1 ? A(m,k - 1) : float16(0)) * float(B(k,n)) where k in 0:K }";
+  const std::string plain =
+      "def f(float16(M,L) A, float16(K,N) B) -> (C) {"
+      "  C(m,n) +=! float(A(m,k)) * float(B(k,n)) where k in 0:K }";
+  for (const auto& [text, used] : {std::pair{guarded, 49}, std::pair{plain, 50}}) {
+    for (const int64_t steps : {0, 32}) {
+      const ir::Program program = specialised_from(text, {{"M", 32}, {"N", 32}, {"K", 50}, {"L", 64}});
+      interp::Environment data = data_for(program, 1);
+      for (size_t i = 0; i < data.at("A").floats.size(); ++i) {
+        if (static_cast<int>(i % 64) >= used) data.at("A").floats[i] = std::numeric_limits<double>::infinity();
+      }
+      options::MappingOptions options = kByTensorCores;
+      if (steps > 0) options.tile = {16, 16, steps};
+      const Result<gpu::Mapping> mapping = mapped(program, options);
+      ASSERT_TRUE(mapping) << mapping.error().to_string();
+      EXPECT_GT(count_products(mapping->program), 0);
+      const Result<interp::Environment> result = simulated(program, *mapping, data),
+                                        oracle = interp::run(program, data);
+      ASSERT_TRUE(result) << result.error().to_string();
+      ASSERT_TRUE(oracle) << oracle.error().to_string();
+      EXPECT_EQ(result->at("C").floats, oracle->at("C").floats) << text << options::to_text(options);
+    }
+  }
 }
 
 TEST(TensorCores, MutantsAreCaught) {
