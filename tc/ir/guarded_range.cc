@@ -67,10 +67,12 @@ class Search {
   isl::set leaving_any(bool guarded);
   std::optional<isl::pw_aff> end_of_reads();
   bool finish_without_guards(const Intervals& intervals, Answer& answer, const isl::set& rest);
+  bool reads_outside(const Answer& answer);
   size_t set_by(const isl::set& beyond, bool guarded);
 
   Prover& prover_;
-  isl::set relevant_;  ///< sizes for which the statement does something
+  isl::set relevant_;           ///< sizes for which the statement does something
+  bool ended_by_last_ = false;  ///< for some sizes the last read that a guard allows sets the end
   const Statement& statement_;
   const std::string& index_;
   const std::vector<GuardedSubscript>& subscripts_;
@@ -104,15 +106,11 @@ std::optional<isl::pw_aff> Search::end_of_reads() {
 /// For the parameters for which no interval has an end: the first of those without, up to where the subscripts stay
 /// inside without guards, and at least up to where the last read is made. False where nothing ends it.
 bool Search::finish_without_guards(const Intervals& intervals, Answer& answer, const isl::set& rest) {
-  const isl::set endless = intervals.infinite.intersect_params(rest);
+  // For sizes that are not relevant the statement does nothing.
+  const isl::set endless = intervals.infinite.intersect_params(rest).intersect_params(relevant_);
   const isl::set none = rest.subtract(endless.params());
   if (!none.is_empty()) answer.add(zero_on(none), zero_on(none));
   if (endless.is_empty()) return true;
-  // For such sizes the statement does nothing.
-  if (endless.intersect_params(relevant_).is_empty()) {
-    answer.add(zero_on(endless.params()), zero_on(endless.params()));
-    return true;
-  }
   const Intervals plain = intervals_outside(leaving_any(false));
   const isl::pw_aff begin = endless.lexmin_pw_multi_aff().at(0);
   const isl::set ends = plain.bounded.range().intersect_params(endless.params());
@@ -122,14 +120,26 @@ bool Search::finish_without_guards(const Intervals& intervals, Answer& answer, c
   if (!ends.is_empty()) end = ends.lexmax_pw_multi_aff().at(0);
   if (last) {
     const isl::pw_aff made = last->intersect_domain(endless.params());
+    const isl::set before = end.is_null() ? made.domain() : made.domain().subtract(made.le_set(end));
+    ended_by_last_ = !before.is_empty();
     end = end.is_null() ? made : isl::manage(isl_pw_aff_union_max(end.release(), made.copy()));
   }
   const isl::set unbounded = endless.params().subtract(end.domain());
-  if (!unbounded.intersect(relevant_).is_empty()) return false;
+  if (!unbounded.is_empty()) return false;
   const isl::pw_aff from = begin.intersect_domain(end.domain());
   answer.add(from, end.max(from));
-  if (!unbounded.is_empty()) answer.add(zero_on(unbounded), zero_on(unbounded));
   return true;
+}
+
+/// Whether the interval, as simple as it is for relevant sizes, has values at which a subscript leaves its tensor for
+/// others: the last read that a guard allows may be of an empty tensor there.
+bool Search::reads_outside(const Answer& answer) {
+  const isl::ctx ctx = answer.end.ctx();
+  const isl::set begins = at(prover_.simplified(answer.begin, relevant_));
+  const isl::set ends = at(prover_.simplified(answer.end, relevant_));
+  const isl::set values = begins.apply(isl::map(ctx, "{ [b] -> [i] : i >= b }"))
+                              .intersect(ends.apply(isl::map(ctx, "{ [e] -> [i] : i < e }")));
+  return !leaving_any(true).is_disjoint(values);
 }
 
 /// The first subscript that leaves its tensor at one of these values.
@@ -154,8 +164,9 @@ std::optional<GuardedRange> Search::run() {
   const isl::map before(answer.end.ctx(), "{ [i] -> [i - 1] }");
   result.begin_by = set_by(at(answer.begin).apply(before), true);
   result.end_by = set_by(at(answer.end), !result.beside_guards);
-  result.begin = prover_.to_expr(answer.begin, relevant_);
-  result.end = prover_.to_expr(answer.end, relevant_);
+  const isl::set where = ended_by_last_ && reads_outside(answer) ? prover_.context() : relevant_;
+  result.begin = prover_.to_expr(answer.begin, where);
+  result.end = prover_.to_expr(answer.end, where);
   return result;
 }
 

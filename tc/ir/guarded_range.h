@@ -27,8 +27,8 @@ struct GuardedRange {
 /// The largest interval of an index, from 0 on, in which every guard implies the bounds of its subscript (R6). The
 /// other indices take all values of their ranges, or from 0 on where they have none. Of several largest, the first.
 ///
-/// Where guards let an index grow without end, the interval ends where it would end without guards:
-/// `j <= i ? A(j) : 0.0` gives `j` the extent of `A`.
+/// Where guards let an index grow without end, the interval ends where it would end without guards, but not before the
+/// last read that a guard allows: `j <= i ? A(j) : 0.0` gives `j` the extent of `A`.
 /// None where the question is not affine or too hard, or nothing bounds the index.
 std::optional<GuardedRange> guarded_range(Prover& prover, const Statement& statement, const std::string& index,
                                           const std::vector<GuardedSubscript>& subscripts);

@@ -656,12 +656,15 @@ isl::set Prover::populated(const Statement& statement, const std::string& but) {
   return instances(builder, statement, Expr(), hi::const_true(), but).params().intersect(*positive_);
 }
 
+isl::pw_aff Prover::simplified(const isl::pw_aff& value, const isl::set& relevant) {
+  const isl::pw_aff simple = value.intersect_params(relevant).coalesce().gist_params(relevant).coalesce();
+  const isl::set negative = context_->subtract(isl::manage(isl_pw_aff_nonneg_set(simple.copy())));
+  return negative.is_empty() ? simple : value.coalesce().gist_params(*context_).coalesce();
+}
+
 Expr Prover::to_expr(const isl::pw_aff& value, const isl::set& relevant) {
   const isl::ast_build build = isl::ast_build::from_context(*context_);
-  isl::pw_aff simple = value.intersect_params(relevant).coalesce().gist_params(relevant).coalesce();
-  const isl::set negative = context_->subtract(isl::manage(isl_pw_aff_nonneg_set(simple.copy())));
-  if (!negative.is_empty()) simple = value.coalesce().gist_params(*context_).coalesce();
-  return FromAst(opaque_).convert(build.expr_from(simple));
+  return FromAst(opaque_).convert(build.expr_from(simplified(value, relevant)));
 }
 
 }  // namespace tc::ir

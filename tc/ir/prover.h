@@ -109,6 +109,7 @@ class Prover {
   /// [p] -> { : all sizes are positive, and all indices but one have values }
   isl::set populated(const Statement& statement, const std::string& but);
   /// An integer over parameters, as simple as it is where `relevant` holds, if that is not negative elsewhere.
+  isl::pw_aff simplified(const isl::pw_aff& value, const isl::set& relevant);
   Halide::Expr to_expr(const isl::pw_aff& value, const isl::set& relevant);
 
  private:

@@ -134,6 +134,22 @@ TEST(Guards, R6_WhoSetsTheEnds) {
   EXPECT_EQ(p.statements[2].indices[0].end_by.rule, RangeRule::kWhere);
 }
 
+/// Where the last read that a guard allows ends a range, there is none of an empty tensor.
+TEST(Guards, R6_EmptyTensorsAreNotRead) {
+  const std::string quotient =
+      "def f(float(N) X, float(K) W) -> (y) { y(t) +=! t >= k && t - k < 5 ? X((t - k) / 5) * W(k) : 0.0 }";
+  EXPECT_EQ(ranges_at(quotient, {{"N", 0}, {"K", 3}}), "t in 0:0, k in 0:3");
+  const std::string strided =
+      "def f(float(N) X, float(K) W) -> (y) {"
+      "  y(t) +=! t >= 2*k && (t + k) % 2 == 0 && t < N + K ? X((t - 2 * k) / 2) * W(k) : 0.0 }";
+  EXPECT_EQ(ranges_at(strided, {{"N", 0}, {"K", 3}}), "t in 0:0, k in 0:3");
+  EXPECT_EQ(ranges_at(strided, {{"N", 5}, {"K", 3}}), "t in 0:10, k in 0:3");
+  const std::string either =
+      "def f(float(N) X, float(M) Z) -> (y) { y(i) = (i < N ? X(i) : 0.0) + (i < M ? Z(i) : 0.0) }";
+  EXPECT_EQ(ranges_at(either, {{"N", 0}, {"M", 5}}), "i in 0:5");
+  EXPECT_EQ(ranges_at(either, {{"N", 7}, {"M", 5}}), "i in 0:7");
+}
+
 TEST(Guards, R10_AResultIsWrittenInFull) {
   EXPECT_EQ(
       sentence(try_program("def f(float(N) X) -> (float(N) O) { O(i) = X(i + 1) }")),
