@@ -91,9 +91,8 @@ const std::vector<std::string>& log_flags() {
 std::string text_of_log_flag(const std::string& name) {
   static const std::map<std::string, std::string> kTexts = {
       {"v",
-       "Verbosity. 0: each compiled kernel and each search. 1: also where a kernel comes from, each pass with its "
-       "time, "
-       "each candidate of a search, and what its workers write. 2: also each look-up in a cache."},
+       "Verbosity. 0: each kernel compiled into a cache and each search. 1: also where a kernel comes from, each pass "
+       "with its time, each candidate of a search, and what its workers write. 2: also each look-up in a cache."},
       {"vmodule",
        "SOURCE=VERBOSITY,... Verbosity of messages from some sources, by their names without the extension; * and ? "
        "match. The first match decides. Messages begin with their source: pipeline (passes), engine, kernel_store "
