@@ -83,8 +83,8 @@ DEFINE_int64(time_limit_ms, tc::options::Budget{}.wall_clock_ms, "Limit on the t
 DEFINE_bool(in_place, false, "Write the canonical form to the file itself. Also -i.");
 
 DEFINE_string(cache, "",
-              "FILE of a compilation cache. A kernel that it has is not compiled; others are added. Without --options "
-              "the fastest known options for the shape and device are used.");
+              "FILE of a compilation cache. A kernel that it has is not compiled; others are added, but not by "
+              "'export'. Without --options the fastest known options for the shape and device are used.");
 DEFINE_bool(production, false, "Only read the cache. A kernel that it lacks is an error.");
 DEFINE_bool(reprove, false,
             "Prove the schedules of cached kernels again. Without this flag only kernels of other compiler versions "
@@ -106,4 +106,5 @@ DEFINE_string(
     "the same launches, unless a line '// launch NAME grid X Y Z block X Y Z shared BYTES' says otherwise.");
 DEFINE_string(kind, "c", "What to make. c: a C header, a C file and a static library.");
 DEFINE_string(name, "", "Name of the C function and of the files. Default: tc_ and the def's name.");
-DEFINE_bool(library, true, "Make the static library too, with the C compiler in $CC, or cc.");
+DEFINE_bool(library, true,
+            "Make the static library too, with the C compiler in $CC, or cc. --nolibrary: only the text of C.");
