@@ -186,7 +186,8 @@ def define(source: str, *, name: str = "tc", backend: str | None = None, options
     compiles a second kernel. `cache` is a file of kernels, by its path or as a Cache; None is that of tensorc.defaults,
     "" none. `check_bounds`: whether subscripts that data choose, as in `x(at(i))`, are checked at each call; one outside
     is an Error, and nothing outside a tensor is touched. By default kernels of the CPU check, and those of a GPU do not:
-    a checked call waits for the GPU. Raises Error, whose text shows the place, TypeError and ValueError for arguments
+    a checked call waits for the GPU. Those of a production file run as they were made; True refuses unchecked ones.
+    Raises Error, whose text shows the place, TypeError and ValueError for arguments
     that are not what they are called.
 
     >>> import numpy as np
