@@ -135,7 +135,8 @@ Result<void> CompiledKernel::Impl::run(std::span<const DLTensor* const> inputs, 
 
 Result<Explanation> CompiledKernel::explain() const {
   if (impl_->explain) return impl_->explain();
-  return fail("the kernel of '{}' was made by hand, and no engine knows what of", impl_->signature.entry);
+  return fail("the kernel of '{}' is from a schedule by hand, which has no explanation; print the schedule",
+              impl_->signature.entry);
 }
 
 Result<CompiledKernel> ElementAligned::get() {
