@@ -336,7 +336,8 @@ Explanation::Kernel kernel_of(const gpu::Mapping& mapping, size_t k, const gpu::
   }
   for (const gpu::Unfit& unfit : kernel.unfit) result.unfit.push_back({gpu::name_of(unfit.recipe), unfit.reason});
   result.floor = {.operations = estimate.operations,
-                  .operations_per_us = gpu::operations_per_us(device),
+                  .operations_per_us = estimate.tensor_operations > 0 ? gpu::tensor_operations_per_us(device)
+                                                                      : gpu::operations_per_us(device),
                   .operations_us = estimate.compute_us,
                   .bytes = estimate.bytes,
                   .bytes_per_us = device.memory_bytes_per_us,
@@ -348,6 +349,7 @@ Explanation::Kernel kernel_of(const gpu::Mapping& mapping, size_t k, const gpu::
                   {"shared memory", estimate.shared_us},
                   {"instructions", estimate.issue_us},
                   {"latency", estimate.latency_us}};
+  if (estimate.tensor_us > 0) result.terms.push_back({"tensor cores", estimate.tensor_us});
   if (kernel.planned_us > 0) result.terms.push_back({"the plan's own estimate", kernel.planned_us});
   return result;
 }

@@ -18,6 +18,7 @@ constexpr double kIssued = 4;               ///< warps' instructions of a proces
 constexpr double kLaunchUs = 1.1;
 constexpr double kReadCycles = 700, kCachedReadCycles = 50, kBarrierCycles = 60;
 constexpr double kUnknownTrips = 4;
+constexpr double kOperationsOfProduct = 2;  ///< with its addition
 
 /// Of one thread, on average over those of the grid.
 struct Work {
@@ -162,7 +163,10 @@ class Counter {
       void visit(const hi::Min* op) override { add(op->type, 1), IRVisitor::visit(op); }
       void visit(const hi::Max* op) override { add(op->type, 1), IRVisitor::visit(op); }
       void visit(const hi::Select* op) override { add(op->type, 1), IRVisitor::visit(op); }
-      void visit(const hi::Cast* op) override { add(op->type, 1), IRVisitor::visit(op); }
+      void visit(const hi::Cast* op) override {
+        counter.work.instructions += times;
+        IRVisitor::visit(op);
+      }
     } visitor(*this, times);
     value.accept(&visitor);
   }
@@ -224,8 +228,12 @@ const char* Estimate::limit() const {
   return std::max_element(std::begin(terms), std::end(terms))->second;
 }
 
+double tensor_operations_per_us(const Device& device) {
+  return kOperationsOfProduct * std::max(device.tensor_products, 1.0) * static_cast<double>(device.processors) * 1e3 *
+         device.gigahertz;
+}
+
 double operations_per_us(const Device& device) {
-  constexpr double kOperationsOfProduct = 2;  // with its addition
   return kOperationsOfProduct * kIssued * kWarp * static_cast<double>(device.processors) * 1e3 * device.gigahertz;
 }
 
@@ -252,15 +260,17 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
     asked_bytes += asked->second * threads;
   }
   e.operations = work.operations * threads;
+  e.tensor_operations = kOperationsOfProduct * work.tensor_products * threads;
   e.waves = blocks / (processors * resident);
   e.occupancy = std::min(resident, std::ceil(blocks / processors)) * block / kThreads;
   e.memory_us = e.bytes / device.memory_bytes_per_us;
-  e.compute_us = e.operations / operations_per_us(device);
+  e.compute_us = (e.operations - e.tensor_operations) / operations_per_us(device);
   e.cache_us = work.sectors * threads / (kL2BytesOfCycle * cycles);
   e.shared_us = work.shared_bytes * threads / (kSharedBytes * busy * cycles);
   e.issue_us = work.instructions * warps / (kIssued * busy * cycles);
   if (work.tensor_products > 0) {
     e.tensor_us = work.tensor_products * threads / (std::max(device.tensor_products, 1.0) * busy * cycles);
+    e.compute_us += e.tensor_operations / tensor_operations_per_us(device);
   }
   const double read_cycles = kCachedReadCycles + kReadCycles * e.bytes / asked_bytes;
   e.latency_us = std::ceil(e.waves) * (work.rounds * read_cycles + work.barriers * kBarrierCycles) / cycles;

@@ -11,17 +11,18 @@ namespace tc::gpu {
 /// device's figures alone. Each term is what the launch would take if nothing else limited it.
 struct Estimate {
   double us = 0;
-  double memory_us = 0;   ///< bytes that memory has to deliver, at its rate
-  double cache_us = 0;    ///< sectors that go through the L2 cache
-  double shared_us = 0;   ///< bytes from and to shared memory
-  double issue_us = 0;    ///< instructions of all warps
-  double tensor_us = 0;   ///< products by tensor cores
-  double latency_us = 0;  ///< reads that wait for each other, and barriers, of all waves of blocks
-  double compute_us = 0;  ///< operations, at the device's rate: with memory_us, what no code for them goes below
-  double bytes = 0;       ///< of memory
-  double operations = 0;  ///< on floats
-  double waves = 0;       ///< blocks, of those that the device holds at once
-  double occupancy = 0;   ///< threads of a processor, of 2048
+  double memory_us = 0;          ///< bytes that memory has to deliver, at its rate
+  double cache_us = 0;           ///< sectors that go through the L2 cache
+  double shared_us = 0;          ///< bytes from and to shared memory
+  double issue_us = 0;           ///< instructions of all warps
+  double tensor_us = 0;          ///< products by tensor cores
+  double latency_us = 0;         ///< reads that wait for each other, and barriers, of all waves of blocks
+  double compute_us = 0;         ///< operations, at the device's rate: with memory_us, what no code for them goes below
+  double bytes = 0;              ///< of memory
+  double operations = 0;         ///< on floats
+  double tensor_operations = 0;  ///< those of them by tensor cores
+  double waves = 0;              ///< blocks, of those that the device holds at once
+  double occupancy = 0;          ///< threads of a processor, of 2048
 
   /// "memory", "cache", "shared memory", "instructions", "tensor cores", "latency", or "the launch", which takes a
   /// microsecond.
@@ -30,6 +31,8 @@ struct Estimate {
 
 /// What a device computes on floats in a microsecond, without tensor cores: two operations of each lane in a cycle.
 double operations_per_us(const Device& device);
+/// The same by tensor cores, of 16-bit floats.
+double tensor_operations_per_us(const Device& device);
 
 /// `planned_us`: by the recipe's own estimate, which then stands for what the processors do; 0: it has none.
 Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us = 0);
