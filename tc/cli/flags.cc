@@ -107,4 +107,4 @@ DEFINE_string(
 DEFINE_string(kind, "c", "What to make. c: a C header, a C file and a static library.");
 DEFINE_string(name, "", "Name of the C function and of the files. Default: tc_ and the def's name.");
 DEFINE_bool(library, true,
-            "Make the static library too, with the C compiler in $CC, or cc. --nolibrary: only the text of C.");
+            "Make the static library too, with the C compiler in $CC, or cc. --library=false: only the text of C.");
