@@ -10,8 +10,8 @@ namespace tc::tile {
 
 /// An instruction by which the 32 threads of a warp multiply tiles that their registers hold:
 ///     d(m, n) += sum over k of a(m, k) * b(k, n)
-/// PTX ISA, "Matrix Fragments for mma.m16n8k16". A layout maps (thread, value) to where the value is in its tile, which
-/// counts down columns: m + kM * k for a, k + kK * n for b, m + kM * n for d.
+/// PTX ISA, "Matrix Fragments for mma.m16n8k16". A layout maps (thread, value) to an element of the tile. Elements
+/// count down the columns of the tile.
 struct MatMulAtom {
   const char* name;  ///< unique
   const char* ptx;

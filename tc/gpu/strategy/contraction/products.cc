@@ -15,7 +15,7 @@ using tile::NodePtr;
 /// Adds a step's products to the sums; each group of threads has a part of its slices of the main axis.
 NodePtr ContractionBuilder::add_products(const Expr& stage, const ReductionStep& step) {
   const int64_t slice = plan_.tensor_cores->atom->k, slices = ceil_div(step.length, slice);
-  const int64_t each = ceil_div(slices, plan_.groups), products = plan_.registers() / 4 * each;
+  const int64_t each = ceil_div(slices, plan_.groups);
   std::vector<Expr> at(c_.reduction.size(), 0);
   for (size_t r = 0; r < c_.reduction.size(); ++r) {
     if (r != plan_.main && plan_.chunk[r] > 1) at[r] = build::var(inner_[r]);
@@ -25,7 +25,7 @@ NodePtr ContractionBuilder::add_products(const Expr& stage, const ReductionStep&
   at[plan_.main] = hi::simplify(number * static_cast<int>(slice));
   NodePtr result = add_slice(stage, at);
   if (each * plan_.groups != slices) result = build::if_then(number < static_cast<int>(slices), result);
-  int64_t laid_out = products / each * 4;  // sums, as for elements
+  int64_t laid_out = plan_.registers();  // sums, as for elements
   const auto loop = [&](const std::string& name, int64_t count) {
     if (count == 1) return;
     laid_out *= count;

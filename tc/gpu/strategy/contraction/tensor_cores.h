@@ -55,9 +55,10 @@ struct SidePlace {
   Number k;       ///< of the atom's
 };
 
-/// The place of a thread's row in the load of the 16 rows of an atom's `a`, or of the columns of two atoms' `b`.
-///     a: rows 0-7 and 8-15, then both for the other half of k
-///     b: both halves of k, then those of the second atom
+/// The row that a thread names in a load of four matrices. They are the fragment of an atom's `a`, or of two atoms'
+/// `b`.
+///     a: rows 0-7, rows 8-15; then the same of the other half of k.
+///     b: both halves of k; then the same of the second atom.
 template <typename Number>
 SidePlace<Number> matrix_place(const Number& lane, bool is_a, bool along) {
   const Number in_matrix = lane % 8, matrix = lane / 8;
