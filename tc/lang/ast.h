@@ -160,6 +160,7 @@ struct Definition {
   std::vector<Parameter> parameters;
   std::vector<ResultDeclaration> results;
   std::vector<Statement> statements;
+  SourceRange body;  ///< from '{' to '}', both included
   SourceRange range;
 };
 

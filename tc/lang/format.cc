@@ -203,9 +203,8 @@ class Printer {
 
   void print(const Definition& definition) {
     const auto& statements = definition.statements;
-    const size_t body_end = definition.range.end - 1;
+    const size_t brace = definition.body.begin, body_end = definition.body.end - 1;
     const size_t first = statements.empty() ? body_end : statements.front().range.begin;
-    const size_t brace = text_.rfind('{', first);
     print_header(definition, brace);
     end_line(brace + 1, first);
     body_begins_ = true;

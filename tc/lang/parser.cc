@@ -254,12 +254,14 @@ class Parser {
       definition.results.push_back(std::move(*result));
     } while (accept(TokenKind::kComma));
     if (!expect(TokenKind::kClose, "',' or ')' after a result")) return std::nullopt;
+    const uint32_t body = begin();
     if (!expect(TokenKind::kOpenBrace, "'{'")) return std::nullopt;
     if (definition.parameters.size() + definition.results.size() > kMaxArguments) {
       report_.error(definition.name.range, "def '{}' has {} parameters and results: at most {} are allowed",
                     definition.name.text, definition.parameters.size() + definition.results.size(), kMaxArguments);
     }
     parse_body(definition);
+    definition.body = since(body);
     definition.range = since(start);
     return definition;
   }

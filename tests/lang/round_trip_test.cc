@@ -82,6 +82,15 @@ TEST(Format, KeepsCommentsAndSingleBlankLines) {
       "# tail\n");
 }
 
+TEST(Format, ABraceInACommentBeginsNoBody) {
+  const std::string text = "def f(float32 a) -> (O) {\n  # -> (O, P) {\n  O = a\n}\n";
+  EXPECT_EQ(formatted("def f(float a) -> (O) { O = # -> (O, P) {\n a }"), text);
+  EXPECT_EQ(formatted(text), text);
+  const std::string empty = "def f(float32 a) -> (O) {\n  # {\n}\n";
+  EXPECT_EQ(formatted("def f(float a) -> (O) { # {\n}"), "def f(float32 a) -> (O) {  # {\n}\n");
+  EXPECT_EQ(formatted(empty), empty);
+}
+
 TEST(Format, BreaksLongLines) {
   std::string sum = "A(i)";
   for (int i = 0; i < 30; ++i) sum += " + A(i)";
