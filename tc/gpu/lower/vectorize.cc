@@ -7,6 +7,7 @@
 #include <set>
 
 #include "tc/gpu/lower/body.h"
+#include "tc/gpu/lower/hoist_choice.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
@@ -273,6 +274,7 @@ class Vectorizer {
   NodePtr visit(const tile::For& s, const NodePtr& node) {
     int64_t elements = 0;
     if (is_vector_loop(s, elements)) {
+      if (const NodePtr branches = hoist_choice(s, elements, multiples_, names_)) return run(branches);
       if (NodePtr result = Loop(s, elements, program_, multiples_, names_).run()) return result;
     }
     const int64_t* step = ir::constant_int(s.step);

@@ -13,8 +13,9 @@ namespace tc::gpu {
 ///                                             Move B[4*t ..] = w[0..4)
 /// What is also read a few elements further on, A(4*t + v + 1), is taken from a vector with single elements behind it.
 /// For loops from 0 over 2 to 16 bytes' worth of elements, a power of two, whose body is stores alone; for those of
-/// their global accesses that run along a last dimension at offsets that are provably multiples of the vector. Reads
-/// under a choice, and of tensors that the loop writes, stay as they are. Changes no order between threads.
+/// their global accesses that run along a last dimension at offsets that are provably multiples of the vector. A
+/// choice that neighbours make alike is made before them (hoist_choice()). Reads under another choice, and of tensors
+/// that the loop writes, stay as they are. Changes no order between threads.
 tile::NodePtr vectorize(const tile::NodePtr& body, const ir::Program& program, ir::Names& names);
 
 }  // namespace tc::gpu

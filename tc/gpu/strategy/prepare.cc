@@ -3,6 +3,7 @@
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/flatten_dims.h"
 #include "tc/gpu/rewrite/gather_rows.h"
+#include "tc/gpu/rewrite/join_ranges.h"
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
 #include "tc/gpu/rewrite/variance_split.h"
@@ -21,7 +22,8 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     TC_TRY_VOID(none());
     return Prepared{options.strict ? std::move(program) : reductions_in_lanes(std::move(program), device), options};
   }
-  program = recompute_temporaries(std::move(program), device.instances_of_launch / 4);
+  program = join_ranges(recompute_temporaries(std::move(program), device.instances_of_launch / 4),
+                        device.instances_of_launch);
   if (takes_contractions(options)) {
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
   }

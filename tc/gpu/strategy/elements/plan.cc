@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <numeric>
+#include <set>
 
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/halide_compat.h"
@@ -60,13 +61,16 @@ struct Neighbours {
   int64_t bytes = 1;       ///< of the largest element that the member runs over
   int64_t divisor = 0;     ///< 0: any
   /// Per tensor, the constants by which its elements are ahead of the member: windows over it.
-  std::map<std::string, std::pair<int64_t, int64_t>> windows = {};
+  std::map<std::string, std::set<int64_t>> windows = {};
 
-  /// Whether windows begin with a vector of so many elements, and end within the next.
+  /// Whether each window begins with a vector of so many elements, and ends within the next.
   bool fit_windows(int64_t vector) const {
     return std::all_of(windows.begin(), windows.end(), [&](const auto& window) {
-      const auto [least, most] = window.second;
-      return least % vector == 0 && most - least <= vector;
+      int64_t begin = -vector - 1;
+      return std::all_of(window.second.begin(), window.second.end(), [&](int64_t ahead) {
+        if (ahead - begin > vector) begin = ahead;
+        return begin % vector == 0;
+      });
     });
   }
 };
@@ -114,9 +118,7 @@ class Looker {
     const Expr ahead = hi::simplify(subscript - hi::Variable::make(subscript.type(), index));
     const std::optional<int64_t> divisor = ir::offset_divisor(subscript, index);
     if (const int64_t* constant = ir::constant_int(ahead); constant != nullptr && *constant >= 0) {
-      const auto [window, is_new] = found_.windows.try_emplace(tensor.name, *constant, *constant);
-      window->second.first = std::min(window->second.first, *constant);
-      window->second.second = std::max(window->second.second, *constant);
+      found_.windows[tensor.name].insert(*constant);
     } else {
       found_.divisor = std::gcd(found_.divisor, divisor.value_or(0));
     }

@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tc/ir/program.h"
+
+namespace tc::gpu {
+
+/// Makes one statement of several that set neighbouring parts of a tensor's range:
+///     y(t,d) = x(t,d) * c(t,d) - x(t,d + 64) * s(t,d)   where d in 0:64
+///     y(t,d) = x(t,d) * c(t,d) + x(t,d - 64) * s(t,d)   where d in 64:128
+/// ==> y(t,d) = d < 64 ? x(t,d) * c(t,d) - ... : x(t,d) * c(t,d) + ...   where d in 0:128
+/// The parts differ in one dimension. They join where the choice costs little: neighbours along the last dimension read
+/// neighbours, and a boundary within rows is between vectors of 16 bytes, or the parts have fewer than `small` elements
+/// together. They stay apart where one reads a tensor that the program makes and the other does not, or where a later
+/// statement reads less than the joined range: these share launches with others. Of a specialised Program.
+ir::Program join_ranges(ir::Program program, int64_t small);
+
+}  // namespace tc::gpu
