@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/strategy/contraction/pooled.h"
 #include "tc/gpu/strategy/contraction/prologue.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/verbs/partition_launches.h"
@@ -72,6 +73,9 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
       contraction = std::move(longer);
       plans = {*plan};
       plans->at(0).cycles = cycles;
+    }
+    if (Contraction pooled = with_pooled(scop, *contraction); has_runs(pooled, plans->at(0))) {
+      contraction = std::move(pooled);
     }
     close(contraction->first);
     other = contraction->last;

@@ -117,6 +117,9 @@ class ContractionBuilder {
   tile::NodePtr point(const std::vector<std::string>& written);
   tile::NodePtr assign_point(const poly::Statement& statement);
   Halide::Expr point_value(const Halide::Expr& value);
+  tile::NodePtr pool_results();
+  tile::NodePtr pool_run(const poly::Statement& statement, int64_t run);
+  BodyContext run_context(int64_t run) const;
   Halide::Expr result_lane() const;
   bool stores_vectors(const std::string& tensor) const;
   std::vector<std::string> written() const;
@@ -143,6 +146,7 @@ class ContractionBuilder {
   tile::Tensor sum_, sums_, total_;  ///< a thread's; those of all groups in shared memory; added up
   int store_axis_ = -1;              ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;
+  std::map<std::string, tile::Tensor> pooled_;  ///< of the runs that a thread finishes at once
   std::map<std::string, Place> places_;
   std::vector<ContractionBuilder> further_;  ///< of further products, placed as this one is
   bool takes_turns_ = false;                 ///< a further product whose operands come to where the first one's were

@@ -50,6 +50,14 @@ struct Operand {
   std::vector<ir::Inside> inside = {};           ///< per dimension, of a guarded read, which is 0 elsewhere; empty: all
 };
 
+/// A statement that makes one element of a run of neighbours among the results, or reduces over the run:
+///     P(m,n) = max(C(m,2 * n), C(m,2 * n + 1))
+///     P(m,n) max= C(m,2 * n + r)
+struct Pooled {
+  poly::Statement statement;    ///< over the parallel axes by name, of which the last counts runs
+  std::vector<Axis> reduction;  ///< at most one
+};
+
 /// Statements on the points of a space of parallel axes, of which one, the update, reduces over more axes:
 ///     C(m,n) = b * C(m,n)            before; of other tensors too, if what comes later has to do with them
 ///     C(m,n) += A(m,k) * B(k,n)      update
@@ -63,6 +71,8 @@ struct Contraction {
   std::vector<Operand> operands;
   std::vector<poly::Statement> before, after;  ///< over the parallel axes by name
   poly::Statement update;                      ///< its value reads placeholders where an Operand says so
+  std::vector<Pooled> pooled = {};             ///< behind all others
+  int64_t run = 1;                             ///< the results of a run for `pooled`, along the last parallel axis
 
   /// Further products over the same points, in order. Of each only its reduction, operands and update count.
   std::vector<Contraction> further = {};

@@ -291,10 +291,17 @@ void ContractionBuilder::declare_tensors() {
   for (const std::string& name : written()) {
     if (stores_vectors(name) && is_seen(name)) store_axis_ = static_cast<int>(plan_.order[0]);
   }
+  if (!c_.pooled.empty()) store_axis_ = static_cast<int>(plan_.order[0]);
   const int64_t lanes = store_axis_ < 0 ? 1 : plan_.parallel[static_cast<size_t>(store_axis_)].group;
   for (const std::string& name : written()) {
     results_[name] =
         build::registers(names_.fresh(name + "_reg"), program_.tensor(name).type, tile::Layout::row_major({lanes}));
+  }
+  for (const Pooled& pooled : c_.pooled) {
+    const std::string& name = pooled.statement.tensor;
+    if (pooled_.count(name) > 0) continue;
+    pooled_[name] = build::registers(names_.fresh(name + "_reg"), program_.tensor(name).type,
+                                     tile::Layout::row_major({lanes / c_.run}));
   }
   total_ = build::registers(names_.fresh(c_.update.tensor + "_total"), c_.update.accumulator,
                             tile::Layout::row_major({lanes}));

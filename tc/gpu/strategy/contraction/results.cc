@@ -4,6 +4,7 @@
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/index_expr.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
 
@@ -249,6 +250,89 @@ NodePtr ContractionBuilder::store_results(const std::string& name) {
   return build::move(to, first, results_.at(name), {0}, static_cast<int>(plan_.parallel[axis].group));
 }
 
+/// At the first of a group of lanes, where the last axis counts runs.
+BodyContext ContractionBuilder::run_context(int64_t run) const {
+  BodyContext context = context_at(true);
+  const size_t last = c_.parallel.size() - 1;
+  const Expr first = hi::substitute(low_[last], Expr(0), first_[last] + local(last));
+  const Expr number = hi::simplify(first / static_cast<int>(c_.run) + static_cast<int>(run));
+  context.indices[c_.parallel[last].name] = poly::ranged(number, 0, c_.parallel[last].extent / c_.run - 1);
+  return context;
+}
+
+/// One run's element of a statement that pools, at one value of what it reduces over.
+NodePtr ContractionBuilder::pool_run(const poly::Statement& statement, int64_t run) {
+  struct Results : hi::IRMutator {
+    Results(const ContractionBuilder& b, int64_t run) : builder(b), run(run) {}
+    const ContractionBuilder& builder;
+    int64_t run;
+    std::map<std::string, Expr> read;
+    using hi::IRMutator::visit;
+    Expr visit(const hi::Call* op) override {
+      const auto pooled = builder.pooled_.find(op->name);
+      const auto result = builder.results_.find(op->name);
+      if (pooled != builder.pooled_.end()) return keep(op, build::read(pooled->second, {static_cast<int>(run)}));
+      if (result == builder.results_.end()) return IRMutator::visit(op);
+      const std::vector<Expr>& element = builder.element_of(op->name);
+      const std::string& axis = builder.c_.parallel.back().name;
+      for (size_t d = 0; d < element.size(); ++d) {
+        if (!ir::mentions(element[d], axis)) continue;
+        const Expr first = hi::substitute(axis, hi::make_zero(ir::index_type()), op->args[d] - element[d]);
+        const int64_t* within = ir::constant_int(hi::simplify(first));
+        TC_CHECK(within != nullptr, "a run's elements of '{}' are not constants apart", op->name);
+        return keep(op, build::read(result->second, {static_cast<int>(run * builder.c_.run + *within)}));
+      }
+      TC_CHECK(false, "'{}' has no axis of runs", op->name);
+    }
+    Expr keep(const hi::Call* op, const Expr& value) {
+      const std::string name = fmt::format("result {}", read.size());
+      read[name] = value;
+      return hi::Variable::make(op->type, name);
+    }
+  } results(*this, run);
+  const Expr changed = results.mutate(statement.value);
+  Expr value = hi::substitute(results.read, instance_value(changed, run_context(run)));
+  const Tensor& to = pooled_.at(statement.tensor);
+  if (statement.kind == poly::Statement::Kind::kUpdate) {
+    value = combine(statement.assign, build::read(to, {static_cast<int>(run)}), value);
+  }
+  if (value.type() != to.type) value = hi::Cast::make(to.type, value);
+  return build::store(to, {static_cast<int>(run)}, value);
+}
+
+/// All that is made of the runs in a group of lanes, statement by statement, and its stores.
+NodePtr ContractionBuilder::pool_results() {
+  const int64_t runs = plan_.parallel[static_cast<size_t>(store_axis_)].group / c_.run;
+  std::vector<NodePtr> parts;
+  std::map<std::string, const Pooled*> written;
+  for (const Pooled& pooled : c_.pooled) {
+    written.emplace(pooled.statement.tensor, &pooled);
+    for (int64_t run = 0; run < runs; ++run) {
+      if (pooled.reduction.empty()) {
+        parts.push_back(pool_run(pooled.statement, run));
+        continue;
+      }
+      const Axis& axis = pooled.reduction.front();
+      for (int64_t i = axis.begin; i < axis.begin + axis.extent; ++i) {
+        poly::Statement one = pooled.statement;
+        one.value = hi::substitute(axis.name, hi::make_const(ir::index_type(), i), one.value);
+        parts.push_back(pool_run(one, run));
+      }
+    }
+  }
+  for (const auto& [name, pooled] : written) {
+    if (!is_seen(name)) continue;
+    const Tensor to = global_tensor(program_.tensor(name), true);
+    for (int64_t run = 0; run < runs; ++run) {
+      parts.push_back(build::store(to, element_at(pooled->statement.subscripts, run_context(run)),
+                                   build::read(pooled_.at(name), {static_cast<int>(run)})));
+    }
+  }
+  NodePtr result = build::sequence(std::move(parts));
+  for (const auto& [name, tensor] : pooled_) result = build::allocate(tensor, result);
+  return result;
+}
+
 NodePtr ContractionBuilder::over_lanes(const NodePtr& body) const {
   if (store_axis_ < 0) return body;
   const auto axis = static_cast<size_t>(store_axis_);
@@ -262,6 +346,7 @@ NodePtr ContractionBuilder::finish() {
     for (const std::string& name : names) {
       if (is_seen(name)) parts.push_back(store_results(name));
     }
+    if (!c_.pooled.empty()) parts.push_back(pool_results());
     NodePtr stored = build::sequence(std::move(parts));
     for (auto& [name, tensor] : results_) stored = build::allocate(tensor, stored);
     if (plan_.groups > 1) {

@@ -26,6 +26,7 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 const char* const kWithBias = "real(M,K) A, real(K,N) B, real(N) b) -> (C";
+const char* const kWithBiasPooled = "real(M,K) A, real(K,N) B, real(N) b) -> (P";
 const char* const kPlain = "real(M,K) A, real(K,N) B) -> (C";
 
 const Case kCases[] = {
@@ -87,6 +88,17 @@ const Case kCases[] = {
       "O(m,n) = P(m,n) * Q(m,n)",
       "P(m,n) +=! A(m,k) * B(k,n)  P(m,n) = P(m,n) / (1 + exp(-P(m,n)))  Q(n,m) +=! A(n,k) * G(k,m)  O(a,c) = P(a,c)  "
       "O(a,c) *= Q(a,c)"}},
+    {"PairsOfColumnsPooled",
+     kWithBiasPooled,
+     {"C(m,n) +=! A(m,k) * B(k,n)  P(m,n) = max(C(m,2*n), C(m,2*n+1))",
+      "C(m,n) +=! A(m,k) * B(k,n)  P(m,n) max=! C(m,2*n+r) where r in 0:2",
+      "C(m,n) +=! A(m,k) * B(k,n)  C(m,n) += b(n)  P(i,j) = C(i,2*j+1) > C(i,2*j) ? C(i,2*j+1) : C(i,2*j)  "
+      "P(m,n) max= 0",
+      "C(i,j) +=! A(i,l) * B(l,j)  C(m,n) max= b(n)  P(m,n) max=! C(m,2*n+r) where r in 0:2  P(m,n) *= 0.5"}},
+    {"PairsBesideTheirProduct",
+     "real(M,K) A, real(K,N) B, real(N) b) -> (C, P, Q",
+     {"C(m,n) +=! A(m,k) * B(k,n)  P(m,n) = max(C(m,2*n), C(m,2*n+1))  Q(n,m) = P(m,n) + C(m,2*n) * b(n)",
+      "C(m,n) +=! A(m,k) * B(k,n)  P(n,m) max=! C(m,2*n+r) where r in 0:2  Q(m,n) = C(m,2*n+1) - P(n,m)"}},
 };
 
 std::string text_of(const Case& c, const char* body, const std::string& type) {
