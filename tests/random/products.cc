@@ -31,11 +31,13 @@ class Generator {
     if (window) body += " where " + where_;
     result_type_ = wide ? "float32" : type_;
     body += "\n" + after();
+    const std::string pooled = random_.chance(30) ? pool() : "";
+    body += pooled;
     const std::string d = uses_d_ ? fmt::format(", {}({}) D", result_type_, sizes_of(c_)) : "";
     const std::string e = uses_e_ ? fmt::format(", {0}({1}) E, {0}({2}) F", type_, sizes_of(a_), sizes_of(b_)) : "";
     RandomProduct result;
-    result.text = fmt::format("def f({0}({1}) A, {0}({2}) B{3}{4}) -> ({5}({6}) C) {{\n{7}}}\n", type_, sizes_of(a_),
-                              sizes_of(b_), d, e, result_type_, sizes_of(c_), body);
+    result.text = fmt::format("def f({0}({1}) A, {0}({2}) B{3}{4}) -> ({5}({6}) C{8}) {{\n{7}}}\n", type_, sizes_of(a_),
+                              sizes_of(b_), d, e, result_type_, sizes_of(c_), body, pooled.empty() ? "" : ", P");
     for (const std::string& name : a_) add_size(name, result.sizes);
     for (const std::string& name : b_) add_size(name, result.sizes);
     return result;
@@ -110,6 +112,23 @@ class Generator {
           text += fmt::format("  {} *= 0.5\n", c);
       }
     }
+    return text;
+  }
+
+  /// Pairs (or more) of neighbours along the last dimension of the result; nothing if that is short.
+  std::string pool() {
+    const std::string& last = c_.back();
+    if (last != "m" && last != "n") return "";
+    const uint64_t run = random_.chance(70) ? 2 : 4;
+    const auto element = [&](const std::string& within) {
+      Names subscripts = c_;
+      subscripts.back() = fmt::format("{} * {} + {}", run, last, within);
+      return fmt::format("C({})", list(subscripts));
+    };
+    const std::string p = fmt::format("P({})", list(c_));
+    std::string text = random_.chance(50) ? fmt::format("  {} max=! {} where r in 0:{}\n", p, element("r"), run)
+                                          : fmt::format("  {} = max({}, {})\n", p, element("0"), element("1"));
+    if (random_.chance(30)) text += fmt::format("  {} max= 0\n", p);
     return text;
   }
 
