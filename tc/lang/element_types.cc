@@ -27,10 +27,11 @@ class Guess {
     for (const Clause& clause : statement.clauses) {
       const auto* let = std::get_if<LetClause>(&clause.node);
       if (!let) continue;
-      const IndexClass index_class = names_.classify(*let->value);
+      // All of it before the name is known: a let that uses itself is an error, which is reported later.
+      const LetFacts facts{let, names_.classify(*let->value), names_.classify(*let->value, true)};
       let_types_.push_back(of(*let->value));
       names_.let_ids.try_emplace(let->name.text, names_.lets.size());
-      names_.lets.push_back({let, index_class, names_.classify(*let->value, true)});
+      names_.lets.push_back(facts);
     }
   }
 
