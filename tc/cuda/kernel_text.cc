@@ -191,6 +191,10 @@ class KernelPrinter {
   }
 
   void write(const tile::If& branch, bool) {
+    if (branch.predicated) {
+      const auto& copy = std::get<tile::Move>(branch.then_case->node);
+      return write_copy(copy, exprs_.index(branch.condition));
+    }
     line(fmt::format("if ({}) {{", exprs_.index(branch.condition)));
     block(branch.then_case);
     if (branch.else_case) {
@@ -314,18 +318,25 @@ class KernelPrinter {
     for (const tile::Atomic& each : tile::updates_of(move, type)) write(each, false);
   }
 
+  /// An asynchronous copy; `condition`: it is done only then.
+  void write_copy(const tile::Move& move, const std::string& condition) {
+    const int64_t bytes = tile::element_bytes(exprs_.tensor(move.destination).type) * move.elements;
+    const std::string target = exprs_.element(move.destination, move.destination_subscripts);
+    const std::string source = exprs_.element(move.source, move.source_subscripts);
+    exprs_.need(condition.empty() ? Helper::kCopyAsync : Helper::kCopyAsyncIf);
+    line(condition.empty() ? fmt::format("copy_async<{}>(&{}, &{});", bytes, target, source)
+                           : fmt::format("copy_async_if<{}>({}, &{}, &{});", bytes, condition, target, source));
+  }
+
   void write(const tile::Move& move, bool) {
     if (move.update) return write_updates(move);
     const tile::Tensor& to = exprs_.tensor(move.destination);
     const tile::Tensor& from = exprs_.tensor(move.source);
     TC_CHECK(to.type == from.type, "a copy from '{}' to '{}', whose types differ", from.name, to.name);
+    if (move.asynchronous) return write_copy(move, "");
     const std::string target = exprs_.element(move.destination, move.destination_subscripts);
     const std::string source = exprs_.element(move.source, move.source_subscripts);
-    const int64_t bytes = tile::element_bytes(to.type) * move.elements;
-    if (move.asynchronous) {
-      exprs_.need(Helper::kCopyAsync);
-      line(fmt::format("copy_async<{}>(&{}, &{});", bytes, target, source));
-    } else if (move.elements == 1) {
+    if (move.elements == 1) {
       line(fmt::format("{} = {};", target, exprs_.loaded(move.source, move.source_subscripts)));
     } else {
       const std::string type = vector_type(to.type, move.elements);

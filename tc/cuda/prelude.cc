@@ -406,6 +406,28 @@ __device__ __forceinline__ void wait_copies() {
 }
 )";
 
+constexpr std::string_view kCopyAsyncIfText =
+    R"(// The same under a predicate, so that what surrounds it stays one piece for the assembler.
+template <int bytes>
+__device__ __forceinline__ void copy_async_if(bool condition, void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+  const uint32 address = uint32(__cvta_generic_to_shared(to)), predicate = condition;
+  if (bytes == 16) {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16; }"
+                 ::"r"(address), "l"(from), "r"(predicate) : "memory");
+  } else if (bytes == 8) {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 8; }"
+                 ::"r"(address), "l"(from), "r"(predicate) : "memory");
+  } else {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 4; }"
+                 ::"r"(address), "l"(from), "r"(predicate) : "memory");
+  }
+#else
+  if (condition) copy_async<bytes>(to, from);
+#endif
+}
+)";
+
 constexpr std::string_view kAtomicIntegerText =
     R"(__device__ __forceinline__ void atomic_add(int* p, int x) { atomicAdd(p, x); }
 __device__ __forceinline__ void atomic_min(int* p, int x) { atomicMin(p, x); }
@@ -595,6 +617,7 @@ const std::vector<Definition>& definitions() {
       {kNext, {kFloat16, kBFloat16}, {"next_half", "next_float16", "next_bfloat16"}, kNextText},
       {kOverlap, {}, {"wait_for_kernels_before", "let_next_kernel_start"}, kOverlapText},
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},
+      {kCopyAsyncIf, {kCopyAsync}, {"copy_async_if"}, kCopyAsyncIfText},
       {kPair, {}, {"pair_of", "split"}, pair_text()},
       {kMatrixLoad, {kPair}, {"load_matrices"}, matrix_load_text()},
       {kMatMulFloat16, {kPair, kFloat16}, {"mma_m16n8k16"}, matmul_text(ScalarType::kFloat16)},

@@ -26,6 +26,7 @@ enum class Helper {
   kQuotient,       ///< quotient: a / b, cheap where many are divided by one b
   kNext,           ///< next_float16, next_bfloat16
   kCopyAsync,      ///< copy_async, commit_copies, wait_copies
+  kCopyAsyncIf,    ///< copy_async_if
   kPair,           ///< pair_of, split: two floats of 16 bits as a register of 32
   kMatrixLoad,     ///< load_matrices: ldmatrix
   kMatMulFloat16,  ///< mma_m16n8k16: mma.sync of a warp

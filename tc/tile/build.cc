@@ -47,6 +47,9 @@ NodePtr unrolled(const std::string& variable, Expr begin, Expr end, NodePtr body
 NodePtr if_then(Expr condition, NodePtr then_case, NodePtr else_case) {
   return node(If{std::move(condition), std::move(then_case), std::move(else_case)});
 }
+NodePtr predicated(Expr condition, NodePtr copy) {
+  return node(If{std::move(condition), std::move(copy), nullptr, true});
+}
 NodePtr let(const std::string& name, Expr value, NodePtr body) {
   return node(Let{name, std::move(value), std::move(body)});
 }

@@ -30,6 +30,7 @@ NodePtr sequence(std::vector<NodePtr> children);
 NodePtr for_loop(const std::string& variable, Expr begin, Expr end, NodePtr body, Expr step = 1);
 NodePtr unrolled(const std::string& variable, Expr begin, Expr end, NodePtr body);
 NodePtr if_then(Expr condition, NodePtr then_case, NodePtr else_case = nullptr);
+NodePtr predicated(Expr condition, NodePtr copy);  ///< an asynchronous one
 NodePtr let(const std::string& name, Expr value, NodePtr body);
 NodePtr allocate(Tensor tensor, NodePtr body);
 NodePtr barrier(Barrier::Scope scope = Barrier::Scope::kBlock);

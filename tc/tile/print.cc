@@ -85,7 +85,7 @@ class Writer {
     inside(loop.body);
   }
   void write(const If& branch) {
-    line("if " + ir::to_text(branch.condition));
+    line(fmt::format("if {}{}", ir::to_text(branch.condition), branch.predicated ? " predicated" : ""));
     inside(branch.then_case);
     if (!branch.else_case) return;
     line("else");

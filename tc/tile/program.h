@@ -68,8 +68,9 @@ bool may_be_empty(const For& loop);
 std::optional<int64_t> constant_trips(const For& loop);
 struct If {
   Halide::Expr condition;
-  NodePtr then_case, else_case;
-};  ///< else_case may be null
+  NodePtr then_case, else_case;  ///< else_case may be null
+  bool predicated = false;       ///< a condition of the instruction, no branch: then_case is an asynchronous copy alone
+};
 struct Let {
   std::string name;
   Halide::Expr value;

@@ -201,6 +201,10 @@ class Checker {
     if (branch.condition.defined() && !branch.condition.type().is_bool()) {
       fault("the condition '{}' is {}", ir::to_text(branch.condition), ir::type_text(branch.condition.type()));
     }
+    const auto* copy = branch.then_case ? std::get_if<Move>(&branch.then_case->node) : nullptr;
+    if (branch.predicated && (branch.else_case || !copy || !copy->asynchronous)) {
+      fault("what the condition '{}' is a predicate of is no asynchronous copy", ir::to_text(branch.condition));
+    }
     visit_children(node);
   }
   void visit(const Node& node, const Let& let) {

@@ -23,6 +23,13 @@ struct ReductionStep {
   int64_t length = 1;
 };
 
+/// A part of a step's copies: piece number `piece` of `pieces`, done only under a condition, if there is one.
+struct CopyShare {
+  Halide::Expr piece = 0;
+  int64_t pieces = 1;
+  Halide::Expr condition = {};
+};
+
 class ContractionBuilder {
  public:
   /// A plan for the contraction, then one for each of its further products, which share its tiles and threads.
@@ -37,6 +44,8 @@ class ContractionBuilder {
 
  private:
   using Body = std::function<tile::NodePtr()>;
+  /// Of so many pieces of a later step's copies, that of a number.
+  using Copies = std::function<tile::NodePtr(const Halide::Expr& piece, int64_t pieces)>;
 
   ContractionBuilder(const poly::Scop& scop, const Contraction& contraction, const ContractionPlan& plan)
       : scop_(scop), program_(*scop.program), c_(contraction), plan_(plan), names_(kernel_names(*scop.program)) {}
@@ -77,8 +86,9 @@ class ContractionBuilder {
   tile::NodePtr all_ahead(int64_t steps);
   std::vector<tile::NodePtr> one_step(const Halide::Expr& stage, const ReductionStep& step);
   ReductionStep step_at(const Halide::Expr& step) const;
-  tile::NodePtr fetch(const Halide::Expr& stage, const ReductionStep& step);
-  tile::NodePtr fetch_operand(size_t operand, const Halide::Expr& stage, const ReductionStep& step);
+  tile::NodePtr fetch(const Halide::Expr& stage, const ReductionStep& step, const CopyShare& share = {});
+  tile::NodePtr fetch_operand(size_t operand, const Halide::Expr& stage, const ReductionStep& step,
+                              const CopyShare& share);
   std::vector<Halide::Expr> merged(size_t operand, std::vector<Halide::Expr> position) const;
   std::vector<int64_t> merged_extents(size_t operand, const std::vector<int64_t>& extents) const;
   std::vector<Halide::Expr> copied_element(size_t operand, const std::vector<int64_t>& box,
@@ -92,8 +102,10 @@ class ContractionBuilder {
                           const Halide::Expr& iteration);
   tile::NodePtr read_fragment(size_t operand, const Halide::Expr& stage, const std::vector<Halide::Expr>& at,
                               int64_t vector);
-  tile::NodePtr add_products(const Halide::Expr& stage, const ReductionStep& step);
-  tile::NodePtr add_slice(const Halide::Expr& stage, const std::vector<Halide::Expr>& at);
+  tile::NodePtr add_products(const Halide::Expr& stage, const ReductionStep& step, const Copies& copies);
+  std::pair<int64_t, int64_t> atoms_of_warp() const;
+  tile::NodePtr load_slice(const Halide::Expr& stage, const std::vector<Halide::Expr>& at);
+  tile::NodePtr multiply_slice() const;
   tile::NodePtr load_fragment(size_t operand, int64_t first, bool pair, const Halide::Expr& stage,
                               const std::vector<Halide::Expr>& at);
   std::vector<Halide::Expr> box_position(size_t operand, const std::vector<Halide::Expr>& local,

@@ -2,6 +2,7 @@
 
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/tensor_cores.h"
+#include "tc/support/check.h"
 #include "tc/support/round.h"
 
 /// The reduction of a contraction's kernel by tensor cores: fragments, products of tiles.
@@ -13,7 +14,7 @@ using Halide::Expr;
 using tile::NodePtr;
 
 /// Adds a step's products to the sums; each group of threads has a part of its slices of the main axis.
-NodePtr ContractionBuilder::add_products(const Expr& stage, const ReductionStep& step) {
+NodePtr ContractionBuilder::add_products(const Expr& stage, const ReductionStep& step, const Copies& copies) {
   const int64_t slice = plan_.tensor_cores->atom->k, slices = ceil_div(step.length, slice);
   const int64_t each = ceil_div(slices, plan_.groups);
   std::vector<Expr> at(c_.reduction.size(), 0);
@@ -23,8 +24,22 @@ NodePtr ContractionBuilder::add_products(const Expr& stage, const ReductionStep&
   const std::string& inner = inner_[plan_.main];
   const Expr number = part_ * static_cast<int>(each) + (each > 1 ? build::var(inner) : Expr(0));
   at[plan_.main] = hi::simplify(number * static_cast<int>(slice));
-  NodePtr result = add_slice(stage, at);
-  if (each * plan_.groups != slices) result = build::if_then(number < static_cast<int>(slices), result);
+  std::vector<NodePtr> parts = {load_slice(stage, at), multiply_slice()};
+  if (copies) {
+    Expr piece = each > 1 ? build::var(inner) : Expr(0);
+    int64_t pieces = each;
+    for (size_t r = c_.reduction.size(); r-- > 0;) {
+      if (r == plan_.main || plan_.chunk[r] == 1) continue;
+      piece = piece + build::var(inner_[r]) * static_cast<int>(pieces);
+      pieces *= plan_.chunk[r];
+    }
+    parts.insert(parts.begin() + 1, copies(piece, pieces));
+  }
+  NodePtr result = build::sequence(std::move(parts));
+  if (each * plan_.groups != slices) {
+    TC_CHECK(!copies, "a group without a slice would leave out its copies");
+    result = build::if_then(number < static_cast<int>(slices), result);
+  }
   int64_t laid_out = plan_.registers();  // sums, as for elements
   const auto loop = [&](const std::string& name, int64_t count) {
     if (count == 1) return;
@@ -40,18 +55,32 @@ NodePtr ContractionBuilder::add_products(const Expr& stage, const ReductionStep&
   return result;
 }
 
-/// The products of one slice: all fragments of both operands, then all pairs of them.
-NodePtr ContractionBuilder::add_slice(const Expr& stage, const std::vector<Expr>& at) {
+/// Atoms of a warp along the rows and along the columns.
+std::pair<int64_t, int64_t> ContractionBuilder::atoms_of_warp() const {
   const TensorCores& cores = *plan_.tensor_cores;
   int64_t rows = 1, columns = 1;
   for (size_t axis : cores.rows) rows *= plan_.parallel[axis].registers;
   for (size_t axis : cores.columns) columns *= plan_.parallel[axis].registers;
-  const int64_t row_atoms = rows / 2, column_atoms = columns / 2;
+  return {rows / 2, columns / 2};
+}
+
+/// All fragments of both operands for one slice.
+NodePtr ContractionBuilder::load_slice(const Expr& stage, const std::vector<Expr>& at) {
+  const TensorCores& cores = *plan_.tensor_cores;
+  const auto [row_atoms, column_atoms] = atoms_of_warp();
   std::vector<NodePtr> parts;
   for (int64_t i = 0; i < row_atoms; ++i) parts.push_back(load_fragment(cores.a, i, true, stage, at));
   for (int64_t j = 0; j < column_atoms; j += 2) {
     parts.push_back(load_fragment(cores.b, j, j + 1 < column_atoms, stage, at));
   }
+  return build::sequence(std::move(parts));
+}
+
+/// The products of all pairs of fragments.
+NodePtr ContractionBuilder::multiply_slice() const {
+  const TensorCores& cores = *plan_.tensor_cores;
+  const auto [row_atoms, column_atoms] = atoms_of_warp();
+  std::vector<NodePtr> parts;
   const auto values = [](const tile::Tensor& tensor, int64_t number, int count) {
     tile::Fragment fragment{tensor.name, {}};
     for (int v = 0; v < count; ++v) fragment.values.push_back({static_cast<int>(number), v});

@@ -45,6 +45,18 @@ NodePtr zeros(const Tensor& tensor, std::vector<Expr> at, int64_t elements) {
   return build::sequence(std::move(parts));
 }
 
+/// A copy under conditions, the innermost first. `predicated`: one that is asynchronous gets them as its predicate.
+NodePtr under(const std::vector<Expr>& conditions, NodePtr copy, bool predicated) {
+  const auto* move = std::get_if<tile::Move>(&copy->node);
+  if (!conditions.empty() && predicated && move && move->asynchronous) {
+    Expr all = conditions.back();
+    for (size_t i = conditions.size() - 1; i-- > 0;) all = all && conditions[i];
+    return build::predicated(all, std::move(copy));
+  }
+  for (const Expr& condition : conditions) copy = build::if_then(condition, std::move(copy));
+  return copy;
+}
+
 }  // namespace
 
 ReductionStep ContractionBuilder::step_at(const Expr& step) const {
@@ -121,9 +133,20 @@ NodePtr ContractionBuilder::in_turn(int64_t steps) {
       parts.push_back(build::commit_group());
     }
     const Expr next = step + (stages - 1);
-    body = {build::wait_group(stages - 2), build::barrier(),
-            build::if_then(next < static_cast<int>(steps), fetch(next % stages, step_at(next))), build::commit_group(),
-            add_up(step % stages, step_at(step))};
+    const Expr is_step = next < static_cast<int>(steps);
+    body = {build::wait_group(stages - 2), build::barrier()};
+    if (plan_.tensor_cores) {
+      // Copies and reads of fragments take turns, else the fragments wait for all copies.
+      const Copies copies = [&](const Expr& piece, int64_t pieces) {
+        return fetch(next % stages, step_at(next), {piece, pieces, is_step});
+      };
+      body.push_back(add_products(step % stages, step_at(step), copies));
+      body.push_back(build::commit_group());
+    } else {
+      body.push_back(build::if_then(is_step, fetch(next % stages, step_at(next))));
+      body.push_back(build::commit_group());
+      body.push_back(add_up(step % stages, step_at(step)));
+    }
   }
   parts.push_back(build::for_loop(name, 0, static_cast<int>(steps), build::sequence(std::move(body))));
   return build::sequence(std::move(parts));
@@ -196,9 +219,9 @@ Expr ContractionBuilder::computed_element(const Operand& operand, const std::vec
   return value.type() == operand.type ? value : hi::Cast::make(operand.type, value);
 }
 
-NodePtr ContractionBuilder::fetch(const Expr& stage, const ReductionStep& step) {
+NodePtr ContractionBuilder::fetch(const Expr& stage, const ReductionStep& step, const CopyShare& share) {
   std::vector<NodePtr> parts;
-  for (size_t i = 0; i < c_.operands.size(); ++i) parts.push_back(fetch_operand(i, stage, step));
+  for (size_t i = 0; i < c_.operands.size(); ++i) parts.push_back(fetch_operand(i, stage, step, share));
   return build::sequence(std::move(parts));
 }
 
@@ -250,7 +273,8 @@ std::vector<Expr> ContractionBuilder::chosen_element(const Operand& operand, con
   return element_at(row.subscripts, context);
 }
 
-NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, const ReductionStep& step) {
+NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, const ReductionStep& step,
+                                          const CopyShare& share) {
   constexpr int64_t kMostRounds = 16;
   const Operand& o = c_.operands[operand];
   const OperandPlan& plan = plan_.operands[operand];
@@ -270,10 +294,11 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   box.back() = ceil_div(box.back(), plan.vector);
   const int64_t copies = std::accumulate(box.begin(), box.end(), int64_t{1}, std::multiplies<>());
   const int64_t threads = copying_threads(plan_.threads(), box.back(), copies);
-  const int64_t rounds = ceil_div(copies, threads);
-  const std::string round = names_.fresh("copy");
+  const int64_t all_rounds = ceil_div(copies, threads), rounds = ceil_div(all_rounds, share.pieces);
+  const std::string copy = names_.fresh("copy");
+  const Expr round = hi::simplify(share.piece * static_cast<int>(rounds) + (rounds > 1 ? build::var(copy) : Expr(0)));
   Expr number = build::thread_x();
-  if (rounds > 1) number = number + build::var(round) * static_cast<int>(threads);
+  if (all_rounds > 1) number = number + round * static_cast<int>(threads);
   const std::vector<Expr> local = copied_element(operand, box, number);
   std::vector<Expr> to(box.size() + 1), from(box.size());
   Expr is_read;  // absent: all are
@@ -308,17 +333,24 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
       result = build::if_then(local[d] < static_cast<int>(length), result, zeros(shared_[operand], to, plan.vector));
     }
   }
-  if (copies % threads != 0) result = build::if_then(number < static_cast<int>(copies), result);
-  if (threads < plan_.threads()) result = build::if_then(build::thread_x() < static_cast<int>(threads), result);
+  std::vector<Expr> conditions;  // the innermost first
+  if (copies % threads != 0) {
+    conditions.push_back(number < static_cast<int>(copies));
+  } else if (rounds * share.pieces > all_rounds) {
+    conditions.push_back(round < static_cast<int>(all_rounds));
+  }
+  if (threads < plan_.threads()) conditions.push_back(build::thread_x() < static_cast<int>(threads));
+  if (share.condition.defined()) conditions.push_back(share.condition);
+  result = under(conditions, result, share.condition.defined());
   if (rounds == 1) return result;
   return plan_.unroll_copies.value_or(rounds <= kMostRounds)
-             ? build::unrolled(round, 0, static_cast<int>(rounds), result)
-             : build::for_loop(round, 0, static_cast<int>(rounds), result);
+             ? build::unrolled(copy, 0, static_cast<int>(rounds), result)
+             : build::for_loop(copy, 0, static_cast<int>(rounds), result);
 }
 
 /// Adds a step's products to the sums; each group of threads has a part of the main axis.
 NodePtr ContractionBuilder::add_up(const Expr& stage, const ReductionStep& step) {
-  if (plan_.tensor_cores) return add_products(stage, step);
+  if (plan_.tensor_cores) return add_products(stage, step, nullptr);
   const int64_t part_length = ceil_div(step.length, plan_.groups);
   const bool even = part_length * plan_.groups == step.length;
   const int64_t vector = even && part_length % plan_.vector == 0 ? plan_.vector : 1;
