@@ -10,7 +10,7 @@ namespace {
 constexpr int64_t kLanes = 32;
 constexpr double kSchedulers = 4;  ///< of a processor: each issues one instruction of one of its warps in a cycle
 constexpr double kBarrierCycles = 100;
-constexpr double kReadCycles = 700;  ///< of global memory
+constexpr double kArrivalCycles = 1000;  ///< from the start of a step's copies to the last one's end
 constexpr double kAlike = 0.75;
 
 /// The time of two things done at once: neither hides behind the other as a whole.
@@ -177,9 +177,11 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
       std::min(kSchedulers, resident_warps);
   const double shared = warps * slices * wavefronts + steps * copied;
   const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * warps + kBarrierCycles;
-  // Nothing hides copies through registers but the other blocks of the processor.
-  const double waited = plan.asynchronous ? 0 : steps * kReadCycles * warps / resident_warps;
-  return together(together(multiplied, shared), issued) + sums + waited;
+  const double work = together(together(multiplied, shared), issued);
+  // The copies of a step arrive so many steps later; blocks of the same processor wait at the same time.
+  const double ahead = plan.asynchronous ? static_cast<double>(plan.stages - 1) : 0;
+  const double arrival = steps * kArrivalCycles * warps / resident_warps;
+  return (ahead == 0 ? work + arrival : together(work, arrival / ahead)) + sums;
 }
 
 }  // namespace
