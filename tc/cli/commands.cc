@@ -211,15 +211,20 @@ std::string text_of_flag(const std::string& command, const std::string& flag) {
       {{"check", "types"},
        "VARIABLE=TYPE,... Types of generic defs' variables: of all defs that have the variable, or of one by "
        "DEF.VARIABLE. Defs without types are checked for all."},
+      {{"check", "time_limit_ms"}, "Milliseconds until the check ends with an error."},
       {{"fmt", "check"}, "Print nothing, and fail if the file is not in canonical form."},
       {{"tune", "threads"}, "How many candidates are compiled at once. 0: one for each core of this process."},
       {{"tune", "seed"},
        "Seed of the search and of random tensors. The same seed and the same measurements give the same candidates."},
+      {{"tune", "backend"},
+       "What to search for: cpu, cuda, or sim, whose times are those of a model. auto: cuda if there is a GPU, else "
+       "cpu."},
       {{"emit", "sizes"}, kSizes},
       {{"emit", "types"}, kTypes},
       {{"emit", "backend"},
        "What to compile for: cpu, cuda or sim. auto: cuda if there is a GPU, else cpu. A stage that only one "
        "backend has needs no --backend."},
+      {{"emit", "arch"}, "NVIDIA architecture to compile for."},
       {{"explain", "sizes"}, kSizes},
       {{"explain", "types"}, kTypes},
       {{"explain", "backend"}, "What to compile for: cpu, cuda or sim. auto: cuda if there is a GPU, else cpu."},
@@ -236,10 +241,16 @@ std::string text_of_flag(const std::string& command, const std::string& flag) {
       {{"export", "arch"},
        "ARCH,... NVIDIA architectures to compile for. The first one decides "
        "how loops are mapped, and the text is compiled for each."},
+      {{"export", "cache"},
+       "FILE of a compilation cache, which is only read. A kernel that it has is not compiled. Without --options the "
+       "fastest known options for the shape and device are used."},
       {{"cache show", "stage"},
        "The part to print instead. cuda: the CUDA text. cubin: a GPU's machine code. object: a CPU's."},
       {{"cache import", "sizes"}, kSizes},
       {{"cache import", "types"}, kTypes},
+      {{"cache import", "backend"}, "What to compile for: cpu or cuda. auto: cuda if there is a GPU, else cpu."},
+      {{"cache import", "repeat"}, "How often to run for the time; at least 21 times."},
+      {{"cache verify", "reprove"}, "Also prove again that each kernel's schedule is legal."},
   };
   const auto found = kTexts.find({command, flag});
   return found == kTexts.end() ? "" : found->second;

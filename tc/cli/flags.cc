@@ -79,12 +79,12 @@ DEFINE_string(target, "host",
               "Processor to compile for, in Halide's notation: x86-64-linux-avx2-fma-f16c-sse41. host: this one.");
 DEFINE_uint64(isl_operations, tc::options::Budget{}.isl_operations,
               "Limit on the work of the polyhedral library in one compilation.");
-DEFINE_int64(time_limit_ms, tc::options::Budget{}.wall_clock_ms, "Limit on the time of one compilation.");
+DEFINE_int64(time_limit_ms, tc::options::Budget{}.wall_clock_ms, "Milliseconds that one compilation may take.");
 DEFINE_bool(in_place, false, "Write the canonical form to the file itself. Also -i.");
 
 DEFINE_string(cache, "",
-              "FILE of a compilation cache. A kernel that it has is not compiled; others are added, but not by "
-              "'export'. Without --options the fastest known options for the shape and device are used.");
+              "FILE of a compilation cache. A kernel that it has is not compiled; others are added. Without --options "
+              "the fastest known options for the shape and device are used.");
 DEFINE_bool(production, false, "Only read the cache. A kernel that it lacks is an error.");
 DEFINE_bool(reprove, false,
             "Prove the schedules of cached kernels again. Without this flag only kernels of other compiler versions "
@@ -92,7 +92,7 @@ DEFINE_bool(reprove, false,
 DEFINE_bool(nearest, false,
             "If the cache knows no options for a shape, use those of the nearest shape, and prove them.");
 DEFINE_bool(keep_text, false, "Keep the CUDA text in the cache too.");
-DEFINE_bool(json, false, "Print JSON instead of a table.");
+DEFINE_bool(json, false, "Print JSON instead of text.");
 DEFINE_string(entries, "", "NAME,... Only these defs.");
 DEFINE_string(targets, "",
               "TARGET,... Only these processors and architectures: sm_90a, or a CPU's name as 'cache list' prints it.");
