@@ -10,6 +10,7 @@ namespace {
 constexpr int64_t kLanes = 32;
 constexpr double kSchedulers = 4;  ///< of a processor: each issues one instruction of one of its warps in a cycle
 constexpr double kBarrierCycles = 100;
+constexpr double kL2Bytes = 3000;        ///< of all processors in a cycle
 constexpr double kArrivalCycles = 1000;  ///< from the start of a step's copies to the last one's end
 constexpr double kAlike = 0.75;
 
@@ -144,7 +145,7 @@ double block_cycles(const Contraction& c, const ContractionPlan& plan, const Dev
 /// Of a processor for one block by tensor cores: what these multiply, while shared memory gives fragments and takes
 /// copies, and schedulers issue all of it. `resident_warps` are those of all its blocks.
 double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
-  constexpr double kWavefront = 128;  // bytes
+  constexpr double kWavefront = 128, kHalfFloatBytes = 2;
   const TensorCores& cores = *plan.tensor_cores;
   double slices = 1;  // of a warp
   for (size_t r = 0; r < c.reduction.size(); ++r) {
@@ -178,10 +179,14 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
   const double shared = warps * slices * wavefronts + steps * copied;
   const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * warps + kBarrierCycles;
   const double work = together(together(multiplied, shared), issued);
-  // The copies of a step arrive so many steps later; blocks of the same processor wait at the same time.
-  const double ahead = plan.asynchronous ? static_cast<double>(plan.stages - 1) : 0;
+  // The last copies of a step start at its end, so that of two stages none is ahead.
+  const double ahead = plan.asynchronous ? static_cast<double>(plan.stages - 2) : 0;
   const double arrival = steps * kArrivalCycles * warps / resident_warps;
-  return (ahead == 0 ? work + arrival : together(work, arrival / ahead)) + sums;
+  // A warp writes halves of sectors of 32 bytes, while the other blocks of the processor multiply.
+  double points = 1;
+  for (const AxisPlan& axis : plan.parallel) points *= static_cast<double>(axis.tile);
+  const double stores = points * 2 * kHalfFloatBytes * static_cast<double>(device.processors) / kL2Bytes;
+  return (ahead <= 0 ? work + arrival : together(work, arrival / ahead)) + sums + stores * warps / resident_warps;
 }
 
 }  // namespace
@@ -210,8 +215,8 @@ int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
 
 double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
-  constexpr double kL2Bytes = 3000, kStartCycles = 1500;  // bytes of all processors in a cycle
-  const double step_cycles = plan.tensor_cores ? 60 : plan.has_windows(c) || converts_operands(c) ? 130 : 200;
+  constexpr double kStartCycles = 1500;
+  const double step_cycles = plan.tensor_cores ? 290 : plan.has_windows(c) || converts_operands(c) ? 130 : 200;
   const double rest = c.reduction[plan.main].extent % plan.chunk[plan.main] == 0 ? 0 : kStartCycles;
   double blocks = 1, points = 1;
   for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
@@ -231,7 +236,8 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
   // by the others of its processor, but for the first time.
   const bool windows = plan.has_windows(c) && !plan.tensor_cores;
   const double block = plan.tensor_cores ? atom_cycles(c, plan, device, warps) : block_cycles(c, plan, device, warps);
-  const double busy = windows ? std::min(1.0, 1.17 * std::pow(warps / (warps + 2), 2)) : warps / (warps + 2);
+  const double idle = plan.tensor_cores ? 1 : 2;  // warps' worth of a scheduler's time
+  const double busy = windows ? std::min(1.0, 1.17 * std::pow(warps / (warps + 2), 2)) : warps / (warps + idle);
   const double starts = windows ? 1 + (waves - 1) / at_once : waves;
   const auto steps = static_cast<double>(plan.steps(c) + 1);
   double bytes = 0, first = 0;
