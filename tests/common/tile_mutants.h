@@ -31,7 +31,7 @@ class DropGuard : public Halide::Internal::IRMutator {
   int which_;
 };
 
-/// Copies a tree without its `which`-th barrier, wait or guard.
+/// Copies a tree without its `which`-th barrier, wait, guard, copy, update, or product or load of tiles.
 class Dropper {
  public:
   explicit Dropper(int which) : which_(which) {}
@@ -40,20 +40,29 @@ class Dropper {
     if (!node) return nullptr;
     return match(
         *node, [&](const OneOf<Sequence, For, Allocate> auto&) { return children(node); },
-        [&](const If& n) { return drops("guard if " + condition_text(n)) ? copy(n.then_case) : children(node); },
+        [&](const If& n) {
+          if (drops("guard if " + condition_text(n))) return copy(n.then_case);
+          if (!n.predicated) return children(node);
+          If changed = n;
+          changed.then_case = copy(n.then_case);
+          changed.predicated = std::holds_alternative<Move>(changed.then_case->node);
+          return made(std::move(changed), *node);
+        },
         [&](const Let& n) {
           Let changed = n;
           changed.value = copy_expr(n.value, "let " + n.name);
           return children(made(std::move(changed), *node));
         },
-        [&](const OneOf<Barrier, WaitGroup> auto&) { return drops(node_text(*node)) ? made(Sequence{}, *node) : node; },
+        [&](const OneOf<Barrier, CommitGroup, WaitGroup, Atomic, Move, MatMul, MatrixLoad> auto&) {
+          return drops(node_text(*node)) ? made(Sequence{}, *node) : node;
+        },
         [&](const Store& n) {
           Store changed = n;
           changed.value = copy_expr(n.value, node_text(*node));
           return made(std::move(changed), *node);
         },
-        [&](const OneOf<CommitGroup, WaitForKernels, StartNextKernel> auto&) { return node; },
-        [&](const OneOf<Atomic, Move, Shuffle, MatMul, MatrixLoad> auto&) { return node; });
+        // A kernel without a wait is launched when those before it have ended, so it may lack the wait.
+        [&](const OneOf<WaitForKernels, StartNextKernel, Shuffle> auto&) { return node; });
   }
 
   bool done() const { return !what.empty(); }
@@ -91,7 +100,8 @@ class Dropper {
 
 }  // namespace mutants_detail
 
-/// All programs that come of taking one barrier, wait, `if` or guarded read out.
+/// All programs that come of taking one barrier, wait, `if`, guarded read, copy, update, or product or load of tiles
+/// out.
 inline std::vector<Mutant> mutants(const Program& program) {
   std::vector<Mutant> result;
   for (size_t k = 0; k < program.kernels.size(); ++k) {

@@ -113,6 +113,30 @@ def f(float(M,K) A, float(K,N) B, float(M,L) H, float(L,N) G) -> (O) {
   }
 }
 
+/// Products of tiles whose steps leave a rest, one of them of guarded rows.
+TEST(TensorCoreMutants, KernelsAreProvedAndNothingIsInVain) {
+  const char* product = R"(
+def f(half(M,K) A, half(K,N) B) -> (O) {
+  O(m,n) +=! float(A(m,k)) * float(B(k,n))
+})";
+  const char* padded = R"(
+def f(half(H,C) X, half(C,F,3) W) -> (O) {
+  O(h,f) +=! float(h + r >= 1 && h + r <= H ? X(h + r - 1, c) : half(0.0)) * float(W(c,f,r)) where h in 0:H, r in 0:3
+})";
+  using Sizes = std::map<std::string, int64_t>;
+  const options::MappingOptions by_default{.tensor_cores = true};
+  const options::MappingOptions in_steps{.tile = {32, 32, 16}, .register_tile = {4, 4}, .tensor_cores = true};
+  for (const auto& [text, sizes, options] : {std::tuple(product, Sizes{{"M", 40}, {"N", 40}, {"K", 72}}, in_steps),
+                                             {product, {{"M", 20}, {"N", 24}, {"K", 72}}, by_default},
+                                             {padded, {{"H", 40}, {"C", 32}, {"F", 24}}, by_default}}) {
+    SCOPED_TRACE(text);
+    const ir::Program program = specialised_from(text, sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, options);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_GT(expect_that_nothing_is_in_vain(program, *mapping), 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, GpuMutants, ::testing::ValuesIn(examples()),
                          [](const auto& info) { return info.param.stem().string(); });
 

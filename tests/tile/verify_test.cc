@@ -127,6 +127,10 @@ TEST(Verify, Vectors) {
   };
   EXPECT_EQ(with(k.s, t * 4, t * 4, 4), Sentences{});
   EXPECT_EQ(with(k.s, t * 4, t * 4, 4, true), Sentences{});
+  EXPECT_EQ(k.faults(allocate(k.s, predicated(thread_x() < 16, move(k.s, {t * 4}, k.x, {t * 4}, 4, true)))),
+            Sentences{});
+  EXPECT_EQ(k.faults(allocate(k.s, predicated(thread_x() < 16, move(k.s, {t * 4}, k.x, {t * 4}, 4, false)))),
+            Sentences{"small: what the condition 'thread_x < 16' is a predicate of is no asynchronous copy"});
   EXPECT_EQ(with(k.s, t * 4, t * 3, 4),
             Sentences{"small: the offset of 'x' in 'move s(thread_x % 16 * 4 +: 4) = x(thread_x % 16 * 3 +: 4)' is no "
                       "multiple of 4 for thread (63,0,0) of block (0,0,0)"});

@@ -48,7 +48,14 @@ class Rewriter {
     if (!node) return node;
     return tile::match(
         *node, [&](const tile::Move& move) { return rewritten(node, move); },
-        [&](const tile::Structure auto&) {
+        [&](const tile::If& branch) {
+          // Only an asynchronous copy can have a predicate.
+          tile::If changed{branch.condition, rewritten(branch.then_case), rewritten(branch.else_case)};
+          const auto* copy = std::get_if<tile::Move>(&changed.then_case->node);
+          changed.predicated = branch.predicated && copy && copy->asynchronous;
+          return tile::build::with_comment(node->comment, make_node(std::move(changed)));
+        },
+        [&](const tile::OneOf<tile::Sequence, tile::For, tile::Let, tile::Allocate> auto&) {
           return tile::map_children(node, [&](const NodePtr& child) { return rewritten(child); });
         },
         [&](const tile::Synchronisation auto&) { return node; },

@@ -79,7 +79,11 @@ INSTANTIATE_TEST_SUITE_P(
              {{"M", 256}, {"N", 256}, {"K", 256}}},
         Case{"contraction_of_halves",
              "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
-             {{"M", 64}, {"N", 64}, {"K", 64}}}),
+             {{"M", 64}, {"N", 64}, {"K", 64}}},
+        // Copies by vectors have predicates, those by elements are not asynchronous.
+        Case{"tensor_cores_in_steps",
+             "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
+             {{"M", 64}, {"N", 64}, {"K", 512}}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
