@@ -271,7 +271,7 @@ std::optional<ContractionPlan> Planner::plan(const AtomShape& shape, const Tenso
   ContractionPlan plan;
   plan.parallel.resize(c_.parallel.size());
   plan.main = main_;
-  plan.chunk = chunk_;
+  plan.chunk = shape.one_of_others ? std::vector<int64_t>(chunk_.size(), 1) : chunk_;
   plan.chunk[main_] = shape.chunk;
   plan.groups = shape.groups;
   plan.tensor_cores = cores;
@@ -585,7 +585,13 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
   }
   sparing_ = false;
   std::vector<ContractionPlan> found;
-  const std::vector<AtomShape> shapes = atom_shapes(c_, main_, outer_steps_);
+  std::vector<AtomShape> shapes = atom_shapes(c_, main_, outer_steps_);
+  if (std::any_of(chunk_.begin(), chunk_.end(), [](int64_t values) { return values > 1; })) {
+    for (AtomShape shape : atom_shapes(c_, main_, true)) {
+      shape.one_of_others = true;
+      shapes.push_back(shape);
+    }
+  }
   if (shapes.empty()) {
     no(fmt::format("no step of {} values or a multiple fits the {} of '{}'", cores->atom->k, c_.reduction[main_].extent,
                    c_.reduction[main_].name));

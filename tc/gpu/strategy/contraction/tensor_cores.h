@@ -24,7 +24,9 @@ struct AtomShape {
   int64_t column_threads = 4, column_registers = 2;  ///< registers are neighbours by two
   int64_t groups = 1;
   int64_t chunk = 16;
+  bool one_of_others = false;  ///< a step has one value of each other reduction axis, not all of a short one
 };
+/// `is_inner`: other reduction axes run around the main one.
 std::vector<AtomShape> atom_shapes(const Contraction& contraction, size_t main, bool is_inner);
 
 /// Deals a side's threads and registers out to its axes, the fastest first, so that little of a tile lies outside.
