@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(
         // Copies by vectors have predicates, those by elements are not asynchronous.
         Case{"tensor_cores_in_steps",
              "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
-             {{"M", 64}, {"N", 64}, {"K", 512}}}),
+             {{"M", 256}, {"N", 256}, {"K", 512}}}),
     [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace
