@@ -191,10 +191,8 @@ class KernelPrinter {
   }
 
   void write(const tile::If& branch, bool) {
-    if (branch.predicated) {
-      const auto& copy = std::get<tile::Move>(branch.then_case->node);
-      return write_copy(copy, exprs_.index(branch.condition));
-    }
+    if (branch.predicated)
+      return write_copy(*tile::asynchronous_copy(*branch.then_case), exprs_.index(branch.condition));
     line(fmt::format("if ({}) {{", exprs_.index(branch.condition)));
     block(branch.then_case);
     if (branch.else_case) {

@@ -168,6 +168,14 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
       });
 }
 
+const Move* asynchronous_copy(const Node& node) {
+  return match(
+      node, [](const Move& n) { return n.asynchronous ? &n : nullptr; },
+      [](const Structure auto&) -> const Move* { return nullptr; },
+      [](const Synchronisation auto&) -> const Move* { return nullptr; },
+      [](const OneOf<Store, Atomic, Shuffle, MatMul, MatrixLoad> auto&) -> const Move* { return nullptr; });
+}
+
 const Tensor* allocated_tensor(const Node& node) {
   const Tensor* tensor = nullptr;
   match(

@@ -243,6 +243,8 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
 
 /// The tensor that a node allocates, or null.
 const Tensor* allocated_tensor(const Node& node);
+/// The asynchronous copy that a node is, or null.
+const Move* asynchronous_copy(const Node& node);
 /// The variable that a node binds in its body, or null.
 const std::string* bound_variable(const Node& node);
 

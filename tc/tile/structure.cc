@@ -201,8 +201,7 @@ class Checker {
     if (branch.condition.defined() && !branch.condition.type().is_bool()) {
       fault("the condition '{}' is {}", ir::to_text(branch.condition), ir::type_text(branch.condition.type()));
     }
-    const auto* copy = branch.then_case ? std::get_if<Move>(&branch.then_case->node) : nullptr;
-    if (branch.predicated && (branch.else_case || !copy || !copy->asynchronous)) {
+    if (branch.predicated && (branch.else_case || !branch.then_case || !asynchronous_copy(*branch.then_case))) {
       fault("what the condition '{}' is a predicate of is no asynchronous copy", ir::to_text(branch.condition));
     }
     visit_children(node);

@@ -31,21 +31,24 @@ class DropGuard : public Halide::Internal::IRMutator {
   int which_;
 };
 
-/// Copies a tree without its `which`-th barrier, wait, guard, copy, update, or product or load of tiles.
+/// What is taken out: what orders threads and copies, and guards; or what is done.
+enum class Part { kOrder, kOperations };
+
+/// Copies a tree without its `which`-th part of a kind.
 class Dropper {
  public:
-  explicit Dropper(int which) : which_(which) {}
+  Dropper(Part part, int which) : part_(part), which_(which) {}
 
   NodePtr copy(const NodePtr& node) {
     if (!node) return nullptr;
     return match(
         *node, [&](const OneOf<Sequence, For, Allocate> auto&) { return children(node); },
         [&](const If& n) {
-          if (drops("guard if " + condition_text(n))) return copy(n.then_case);
+          if (drops(Part::kOrder, "guard if " + condition_text(n))) return copy(n.then_case);
           if (!n.predicated) return children(node);
           If changed = n;
           changed.then_case = copy(n.then_case);
-          changed.predicated = std::holds_alternative<Move>(changed.then_case->node);
+          changed.predicated = asynchronous_copy(*changed.then_case) != nullptr;
           return made(std::move(changed), *node);
         },
         [&](const Let& n) {
@@ -53,8 +56,9 @@ class Dropper {
           changed.value = copy_expr(n.value, "let " + n.name);
           return children(made(std::move(changed), *node));
         },
-        [&](const OneOf<Barrier, CommitGroup, WaitGroup, Atomic, Move, MatMul, MatrixLoad> auto&) {
-          return drops(node_text(*node)) ? made(Sequence{}, *node) : node;
+        [&](const OneOf<Barrier, WaitGroup> auto&) { return drops(Part::kOrder, *node) ? nothing(*node) : node; },
+        [&](const OneOf<CommitGroup, Atomic, Move, MatMul, MatrixLoad> auto&) {
+          return drops(Part::kOperations, *node) ? nothing(*node) : node;
         },
         [&](const Store& n) {
           Store changed = n;
@@ -80,8 +84,10 @@ class Dropper {
     shown.node = Let{"condition", branch.condition, nullptr};
     return to_text(Kernel{"", {1, 1, 1}, {1, 1, 1}, {}, {}, std::make_shared<const Node>(shown)});
   }
-  bool drops(const std::string& text) {
-    if (seen_++ != which_) return false;
+  static NodePtr nothing(const Node& from) { return made(Sequence{}, from); }
+  bool drops(Part part, const Node& node) { return part == part_ && drops(part, node_text(node)); }
+  bool drops(Part part, const std::string& text) {
+    if (part != part_ || seen_++ != which_) return false;
     what = text;
     return true;
   }
@@ -90,23 +96,20 @@ class Dropper {
     count.mutate(expr);
     Halide::Expr result = expr;
     for (int i = 0; i < count.seen; ++i) {
-      if (drops("guard in " + where)) result = DropGuard(i).mutate(expr);
+      if (drops(Part::kOrder, "guard in " + where)) result = DropGuard(i).mutate(expr);
     }
     return result;
   }
+  Part part_;
   int which_;
   int seen_ = 0;
 };
 
-}  // namespace mutants_detail
-
-/// All programs that come of taking one barrier, wait, `if`, guarded read, copy, update, or product or load of tiles
-/// out.
-inline std::vector<Mutant> mutants(const Program& program) {
+inline std::vector<Mutant> without_each(Part part, const Program& program) {
   std::vector<Mutant> result;
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     for (int which = 0;; ++which) {
-      mutants_detail::Dropper dropper(which);
+      Dropper dropper(part, which);
       Mutant mutant{"", program};
       mutant.program.kernels[k].body = dropper.copy(program.kernels[k].body);
       if (!dropper.done()) break;
@@ -115,6 +118,18 @@ inline std::vector<Mutant> mutants(const Program& program) {
     }
   }
   return result;
+}
+
+}  // namespace mutants_detail
+
+/// All programs that come of taking one barrier, wait, `if` or guarded read out.
+inline std::vector<Mutant> mutants(const Program& program) {
+  return mutants_detail::without_each(mutants_detail::Part::kOrder, program);
+}
+
+/// All programs that come of taking one copy, commit, update, or product or load of tiles out.
+inline std::vector<Mutant> mutants_of_operations(const Program& program) {
+  return mutants_detail::without_each(mutants_detail::Part::kOperations, program);
 }
 
 }  // namespace tc::tile

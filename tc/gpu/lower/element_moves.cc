@@ -51,8 +51,7 @@ class Rewriter {
         [&](const tile::If& branch) {
           // Only an asynchronous copy can have a predicate.
           tile::If changed{branch.condition, rewritten(branch.then_case), rewritten(branch.else_case)};
-          const auto* copy = std::get_if<tile::Move>(&changed.then_case->node);
-          changed.predicated = branch.predicated && copy && copy->asynchronous;
+          changed.predicated = branch.predicated && tile::asynchronous_copy(*changed.then_case);
           return tile::build::with_comment(node->comment, make_node(std::move(changed)));
         },
         [&](const tile::OneOf<tile::Sequence, tile::For, tile::Let, tile::Allocate> auto&) {

@@ -47,8 +47,7 @@ NodePtr zeros(const Tensor& tensor, std::vector<Expr> at, int64_t elements) {
 
 /// A copy under conditions, the innermost first. `predicated`: one that is asynchronous gets them as its predicate.
 NodePtr under(const std::vector<Expr>& conditions, NodePtr copy, bool predicated) {
-  const auto* move = std::get_if<tile::Move>(&copy->node);
-  if (!conditions.empty() && predicated && move && move->asynchronous) {
+  if (!conditions.empty() && predicated && tile::asynchronous_copy(*copy)) {
     Expr all = conditions.back();
     for (size_t i = conditions.size() - 1; i-- > 0;) all = all && conditions[i];
     return build::predicated(all, std::move(copy));
