@@ -3,7 +3,8 @@ import math
 
 import numpy as np
 
-NUMPY_TYPES = {"float": np.float32, "half": np.float16, "int": np.int32}
+NUMPY_TYPES = {"float": np.float32, "half": np.float16, "int": np.int32, "int8": np.int8}
+INTEGERS = ("int", "int8")
 
 
 class Bfloat16:
@@ -49,6 +50,11 @@ class Float8E4M3:
 BITS = {"bfloat16": Bfloat16, "float8_e4m3": Float8E4M3}
 
 
+def bounds(tensor):
+    """Of its integers: the least, and one more than the largest."""
+    return (-128, 128) if tensor.type == "int8" else (0, tensor.below)
+
+
 class NumpyArrays:
     """On the CPU, without PyTorch. Floats that NumPy lacks are kept as bits."""
 
@@ -58,8 +64,9 @@ class NumpyArrays:
         self.random = np.random.default_rng(seed)
 
     def make(self, tensor):
-        if tensor.type == "int":
-            return self.random.integers(tensor.below, size=tensor.shape, dtype=np.int32)
+        if tensor.type in INTEGERS:
+            values = self.random.integers(*bounds(tensor), size=tensor.shape, dtype=NUMPY_TYPES[tensor.type])
+            return np.sort(values) if tensor.ascending else values
         values = self.random.random(tensor.shape) if tensor.uniform else self.random.standard_normal(tensor.shape)
         values = np.asarray(values * tensor.scale)
         return BITS[tensor.type].encode(values) if tensor.type in BITS else values.astype(NUMPY_TYPES[tensor.type])
@@ -73,7 +80,7 @@ class NumpyArrays:
     def exact(self, array, tensor):
         if tensor.type in BITS:
             return BITS[tensor.type].decode(array)
-        return array if tensor.type == "int" else array.astype(np.float64)
+        return array if tensor.type in INTEGERS else array.astype(np.float64)
 
 
 class TorchArrays:
@@ -86,12 +93,13 @@ class TorchArrays:
         self.place, self.device = device, (2, 0) if device == "cuda" else (1, 0)
         self.types = {
             "float": torch.float32, "half": torch.float16, "bfloat16": torch.bfloat16, "int": torch.int32,
-            "float8_e4m3": getattr(torch, "float8_e4m3fn", None)
+            "int8": torch.int8, "float8_e4m3": getattr(torch, "float8_e4m3fn", None)
         }
 
     def make(self, tensor):
-        if tensor.type == "int":
-            return self.torch.randint(tensor.below, tensor.shape, device=self.place, dtype=self.torch.int32)
+        if tensor.type in INTEGERS:
+            values = self.torch.randint(*bounds(tensor), tensor.shape, device=self.place, dtype=self.types[tensor.type])
+            return values.sort().values if tensor.ascending else values
         random = self.torch.rand if tensor.uniform else self.torch.randn
         values = random(tensor.shape, device=self.place)
         if tensor.scale != 1:
@@ -102,7 +110,7 @@ class TorchArrays:
         return self.torch.full(tensor.shape, math.nan, device=self.place, dtype=self.types[tensor.type])
 
     def exact(self, array, tensor):
-        return array if tensor.type == "int" else array.double()
+        return array if tensor.type in INTEGERS else array.double()
 
 
 def worst_error(results, right):

@@ -14,6 +14,7 @@ OP_N, OP_T = 0, 1
 DESC_TRANSA, DESC_TRANSB, DESC_EPILOGUE, DESC_BIAS, DESC_A_SCALE, DESC_B_SCALE, DESC_FAST_ACCUM = 3, 4, 7, 8, 17, 18, 25
 EPILOGUES = {"": 1, "relu": 2, "bias": 4, "bias_relu": 6, "bias_gelu": 36}
 PREFERENCE_WORKSPACE = 1
+LAYOUT_BATCH_COUNT, LAYOUT_BATCH_STRIDE = 5, 6
 MOST_ALGORITHMS = 16
 WORKSPACE_BYTES = 64 << 20
 
@@ -62,11 +63,16 @@ class CublasLt:
             raise Missing(f"{name} says {status}")
 
     def layout(self, tensor):
-        """Of a tensor by rows, read as one by columns: its last dimension first."""
-        rows, columns = tensor.shape
+        """Of a tensor by rows, read as one by columns: its last dimension first. Three dimensions are a batch."""
+        *batch, rows, columns = tensor.shape
         made = ctypes.c_void_p()
         self.check("cublasLtMatrixLayoutCreate", ctypes.byref(made), ctypes.c_int(self.real(tensor)),
                    ctypes.c_uint64(columns), ctypes.c_uint64(rows), ctypes.c_int64(columns))
+        for count in batch:
+            for attribute, value in ((LAYOUT_BATCH_COUNT, ctypes.c_int32(count)),
+                                     (LAYOUT_BATCH_STRIDE, ctypes.c_int64(rows * columns))):
+                self.check("cublasLtMatrixLayoutSetAttribute", made, ctypes.c_int(attribute), ctypes.byref(value),
+                           ctypes.c_size_t(ctypes.sizeof(value)))
         return made
 
     @staticmethod
@@ -94,11 +100,12 @@ class CublasLt:
         return [result for result in results[:found.value] if result.state == 0]
 
     def product(self, a, b, transposed, epilogue="", bias=None, tf32=False, out_type=None, algorithm=None):
-        """C = A B, or A Bᵀ if `transposed`. Returns (call, algorithm): call() launches it on PyTorch's current stream
-        and returns C; the algorithm is the fastest, or the given one, which a call for the same shapes returned."""
+        """C = A B, or A Bᵀ if `transposed`, of matrices or batches of them. Returns (call, algorithm): call() launches
+        it on PyTorch's current stream and returns C; the algorithm is the fastest, or the given one, which a call for
+        the same shapes returned."""
         torch = self.torch
         fp8 = a.element_size() == 1
-        c = torch.empty(a.shape[0], b.shape[0 if transposed else 1], dtype=out_type or a.dtype, device=a.device)
+        c = torch.empty(*a.shape[:-1], b.shape[-2 if transposed else -1], dtype=out_type or a.dtype, device=a.device)
         attributes = {
             DESC_TRANSA: ctypes.c_int32(OP_T if transposed else OP_N), DESC_TRANSB: ctypes.c_int32(OP_N), DESC_EPILOGUE:
             ctypes.c_int32(EPILOGUES[epilogue])

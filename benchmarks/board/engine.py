@@ -7,7 +7,9 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
 # Element types as DLPack numbers them: code and bits.
-DLPACK = {"float": (2, 32), "half": (2, 16), "bfloat16": (4, 16), "int": (0, 32), "float8_e4m3": (10, 8)}
+DLPACK = {
+    "float": (2, 32), "half": (2, 16), "bfloat16": (4, 16), "float8_e4m3": (10, 8), "int": (0, 32), "int8": (0, 8)
+}
 
 
 class DLDevice(ctypes.Structure):

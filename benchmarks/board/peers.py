@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 
 import openblas
-from cublaslt import CublasLt, Missing
+from cublaslt import EPILOGUES, CublasLt, Missing
 from workloads import transposed
 
 COMPILE_MODE = "max-autotune-no-cudagraphs"
@@ -30,6 +30,14 @@ def depthwise(x, w):
 
 def depthwise_nhwc(x, w):
     return depthwise(x.permute(0, 3, 1, 2), w).permute(0, 2, 3, 1)
+
+
+def convolution(row):
+    """PyTorch numbers the dimensions of NHWC as NCHW too; the strides say how an image lies."""
+    settings = {"stride": row.facts["stride"], "padding": row.facts["border"]}
+    if row.family == "convolution_nchw":
+        return lambda x, w: F.conv2d(x, w, **settings)
+    return lambda x, w: F.conv2d(x.permute(0, 3, 1, 2), w.permute(0, 3, 1, 2), **settings).permute(0, 2, 3, 1)
 
 
 def conv_pair(x, w1, w2):
@@ -57,6 +65,38 @@ def moments(x):
     return mean, var
 
 
+def covariance(x):
+    """torch.cov waits for the device, so a graph cannot capture it."""
+    x = x - x.mean(0)
+    return x.t() @ x / (x.shape[0] - 1)
+
+
+def blur(x):
+    x = (x[:, :-2] + x[:, 1:-1] + x[:, 2:]) / 3
+    return (x[:-2] + x[1:-1] + x[2:]) / 3
+
+
+def rotary(x, cosine, sine):
+    low, high = x.chunk(2, 3)
+    cosine, sine = cosine[:, None], sine[:, None]
+    return torch.cat([low * cosine - high * sine, high * cosine + low * sine], 3)
+
+
+def dequantised(w, scales):
+    return (w.unflatten(1, (scales.shape[1], -1)) * scales[:, :, None]).flatten(1)
+
+
+def ends_of_groups(chosen, experts):
+    return torch.searchsorted(chosen, torch.arange(experts, device=chosen.device, dtype=chosen.dtype), right=True,
+                              out_int32=True)
+
+
+def grouped_mm(x, w, ends):
+    if not hasattr(torch, "_grouped_mm"):
+        raise Missing("this PyTorch has no _grouped_mm")
+    return torch._grouped_mm(x, w, offs=ends)
+
+
 def scaled_mm(a, b):
     one = torch.ones((), device=a.device)
     return torch._scaled_mm(a, b.t(), one, one, out_dtype=torch.float16, use_fast_accum=True)
@@ -71,6 +111,11 @@ FUNCTIONS = {
     "gemm_bias_gelu": lambda a, b, bias: gelu(torch.addmm(bias, a, b)),
     "gemm_bce": lambda a, b, t: F.binary_cross_entropy_with_logits((a @ b).float(), t.float()),
     "einsum_abcd_dbef_acef": lambda x, y: torch.einsum("abcd,dbef->acef", x, y),
+    "bmm": torch.bmm,
+    "int8_groups": lambda x, w, scales: F.linear(x, dequantised(w, scales)),
+    "experts": lambda x, w, chosen: grouped_mm(x, w, ends_of_groups(chosen, w.shape[0])),
+    "bilinear": lambda x, w, y: torch.einsum("bi,oij,bj->bo", x, w, y),
+    "covariance": covariance,
     "tbmm": lambda x, y: torch.bmm(x, y.transpose(1, 2)),
     "mlp1": lambda x, w, bias: F.relu(F.linear(x, w, bias)),
     "mlp3": mlp3,
@@ -78,6 +123,7 @@ FUNCTIONS = {
     "gpt_mlp": lambda x, w1, w2: F.linear(gelu(F.linear(x, w1)), w2),
     "llama_mlp": lambda x, w1, w3, w2: F.linear(F.silu(F.linear(x, w1)) * F.linear(x, w3), w2),
     "lstm_like": lambda x, h, w, u, bias: F.relu(torch.addmm(F.linear(x, w, bias), h, u.t())),
+    "log_softmax_at": lambda x, label: torch.log_softmax(x, 1).gather(1, label.long()[:, None])[:, 0],
     "layernorm": lambda x, gamma, beta: F.layer_norm(x, x.shape[1:], gamma, beta),
     "rmsnorm": lambda x, gamma: F.rms_norm(x, x.shape[1:], gamma, 1e-5),
     "group_convolution": group_convolution,
@@ -91,7 +137,15 @@ FUNCTIONS = {
     "moments": moments,
     "transpose": lambda a: a.t().contiguous(),
     "window_sum": lambda a: a[:-2] + a[1:-1] + a[2:],
+    "blur": blur,
+    "rotary": rotary,
     "copy": torch.clone,
+}
+
+# Calls of PyTorch's that compute all of a row, by its family: a peer's name, and the call.
+CALLS = {
+    "bilinear": ("bilinear", lambda x, w, y: F.bilinear(x, y, w)),
+    "blur": ("avg_pool2d", lambda x: F.avg_pool2d(x[None], 3, 1)[0]),
 }
 
 
@@ -99,6 +153,8 @@ def function_of(row):
     """PyTorch's program for a row."""
     if row.family == "gemm":
         return (lambda a, b: a @ b.t()) if transposed(row) else (lambda a, b: a @ b)
+    if row.family.startswith("convolution_"):
+        return convolution(row)
     if row.family == "softmax":
         return lambda x: torch.softmax(x, row.facts["axis"])
     if row.family == "attention":
@@ -127,7 +183,8 @@ def cublaslt():
 
 
 def cublaslt_best(row, sets):
-    epilogue = row.family.removeprefix("gemm_") if row.peak == "half" and row.family != "gemm" else ""
+    epilogue = row.family.removeprefix("gemm_")
+    epilogue = epilogue if epilogue in EPILOGUES else ""
     calls, algorithm = [], None
     for a, b, *bias in sets:
         call, algorithm = cublaslt().product(a, b, transposed(row), epilogue, bias[0] if bias else None,
@@ -163,6 +220,16 @@ def channels_last(row, sets):
     if row.family == "depthwise":
         return over(depthwise, [(x.contiguous(**last), w) for x, w in sets])
     return over(function_of(row), [[tensor.contiguous(**last) for tensor in tensors] for tensors in sets])
+
+
+def dequantised_before(row, sets):
+    """A plain product; the weights become float16 before, which is not timed."""
+    return over(F.linear, [(x, dequantised(w, scales)) for x, w, scales in sets])
+
+
+def grouped_before(row, sets):
+    """The groups' ends are known before, which is not timed."""
+    return over(grouped_mm, [(x, w, ends_of_groups(chosen, w.shape[0])) for x, w, chosen in sets])
 
 
 def pinned_attention(backend):
@@ -229,7 +296,14 @@ def peers_of(row, device):
     found = {"eager": eager, "compile": compiled}
     if device == "cpu":
         return found | openblas.peers_of(row)
-    if row.entry.startswith("gemm_") and row.family != "gemm_bce":
+    if row.family in CALLS:
+        name, call = CALLS[row.family]
+        found[name] = lambda row, sets: over(call, sets)
+    if row.family == "int8_groups":
+        found["dequantised"] = dequantised_before
+    if row.family == "experts":
+        found["grouped_mm"] = grouped_before
+    if row.family == "bmm" or (row.entry.startswith("gemm_") and row.family != "gemm_bce"):
         found["cublasLt"] = cublaslt_best
     if row.family in ("gemm_bias_relu", "gemm_bias_gelu", "chain", "mlp1"):
         found["addmm_activation"] = addmm_activation

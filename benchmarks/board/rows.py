@@ -98,7 +98,9 @@ def whole_rows():
         Entry(w.softmax, "16", "softmax f16 32768×4096", dict(n=32768, d=4096), small, ("us", 140)),
         Entry(w.softmax, "16", "softmax f16 4096×4096", dict(n=4096, d=4096), small, ("us", 20)),
         Entry(w.softmax, "16", "softmax f16 32768×4096, first dimension", dict(n=32768, d=4096, axis=0), small,
-              ("us", 200))
+              ("us", 200)),
+        Entry(w.softmax, "16b", "softmax f16 4096×50257", dict(n=4096, d=50257), small, ("us", 215)),
+        Entry(w.log_softmax_at, "16b", "log-softmax f16 4096×50257 at labels", dict(n=4096, d=50257), small, LEAST_1)
     ]
     rows += [
         Entry(w.layernorm, "17", f"layernorm f16 {n}×{d}", dict(n=n, d=d), small, LEAST_1)
@@ -133,7 +135,45 @@ def last():
     ]
 
 
-GPU = products() + images() + layers() + whole_rows() + last()
+def convolutions():
+    sizes = [(3, c, c, s) for c, s in ((64, 56), (128, 28), (256, 14), (512, 7))] + [(1, 256, 64, 56), (7, 3, 64, 224)]
+    return [
+        Entry(w.convolution, "21", f"conv {k}×{k} f16 {'NHWC' if nhwc else 'NCHW'} 32×{c}×{s}² → {f}",
+              dict(n=32, c=c, f=f, size=s, kernel=k, nhwc=nhwc), dict(n=2, c=3, f=4, size=8),
+              ("ratio", 1.5 if not nhwc else 2.0 if k == 7 else 1.1)) for nhwc in (True, False) for k, c, f, s in sizes
+    ]
+
+
+def batches_and_weights():
+    rows = [
+        Entry(w.bmm, "22", f"bmm f16 {b} × ({m}×{k}×{n})", dict(b=b, m=m, k=k, n=n), dict(b=3, m=7, k=12, n=10),
+              ("ratio", 1.05)) for b, m, k, n in ((512, 512, 64, 512), (64, 128, 2048, 128), (4096, 64, 64, 64))
+    ]
+    rows += [
+        Entry(w.int8_groups, "23", f"int8 weights f16 8192×8192, {m} row{'s'[:m > 1]}", mnk(m, 8192, 8192),
+              mnk(3, 10, 256), ("us", goal)) for m, goal in ((1, 20), (16, 21), (256, 52))
+    ]
+    return rows + [
+        Entry(w.experts, "24", "64 experts bf16, 4096 tokens, 2048→1408", dict(tokens=4096, experts=64, k=2048, n=1408),
+              dict(tokens=12, experts=4, k=16, n=8), ("us", 125))
+    ]
+
+
+def several_statements_and_factors():
+    turned, small = dict(b=8, t=2048, h=32, d=128), dict(b=2, t=3, h=2, d=8)
+    return [
+        Entry(w.blur, "25", "separable blur 3×3 f32 8192²", dict(size=8192), dict(size=9), ("ratio", 1.2)),
+        Entry(w.rotary, "25", "rotary embedding f16 8×2048×32×128 by ?:", turned, small, LEAST_1),
+        Entry(w.rotary, "25", "rotary embedding f16 8×2048×32×128 by halves",
+              turned | {"halves": True}, small, LEAST_1),
+        Entry(w.bilinear, "26", "bilinear f32 512×64×64→32", dict(b=512, i=64, j=64, o=32), dict(b=6, i=5, j=7, o=4),
+              LEAST_1),
+        Entry(w.covariance, "26", "covariance f32 100000×64", dict(n=100_000, d=64), dict(n=50, d=6), LEAST_1)
+    ]
+
+
+GPU = (products() + images() + layers() + whole_rows() + last() + convolutions() + batches_and_weights() +
+       several_statements_and_factors())
 
 FLOAT = {"type": "float"}
 CPU = [

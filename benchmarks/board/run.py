@@ -57,8 +57,8 @@ class Settings:
             self.stream.synchronize()
 
 
-PEERS = ("eager", "compile", "cublasLt", "addmm_activation", "channels_last", "cuDNN", "FlashAttention", "Triton",
-         "CuPy", "OpenBLAS")
+PEERS = ("eager", "compile", "bilinear", "avg_pool2d", "dequantised", "grouped_mm", "cublasLt", "addmm_activation",
+         "channels_last", "cuDNN", "FlashAttention", "Triton", "CuPy", "OpenBLAS")
 
 
 def names(known):

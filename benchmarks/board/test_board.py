@@ -58,6 +58,8 @@ def test_sizes_and_scalars_are_those_of_the_program():
     sizes = {entry.row().title: entry.row() for entry in rows.GPU}
     assert sizes["7 group conv f32 C=F=4 H=W=56"].sizes() == dict(N=32, G=32, C=4, H=56, W=56, F=4, KH=3, KW=3)
     assert sizes["11 MLP chain f16 4096×128, 4 layers"].sizes() == dict(B=4096, N=128, L=4)
+    assert sizes["21 conv 7×7 f16 NHWC 32×3×224² → 64"].sizes() == dict(N=32, H=224, W=224, C=3, F=64)
+    assert sizes["23 int8 weights f16 8192×8192, 16 rows"].sizes() == dict(M=16, K=8192, N=8192, G=64)
     assert sizes["19 conv pair f16 1×64×56²"].sizes() == dict(N=1, C=64, H=56, W=56)
     assert sizes["17 rmsnorm f16 4096×4096"].scalar_values() == dict(eps=1e-5)
     for row in (entry.row() for entry in rows.GPU + rows.CPU):
@@ -75,7 +77,12 @@ def test_flops_and_bytes_give_the_floors():
         "12 GPT-3 MLP f16, 1 row": 71, "13 LLaMA MLP f16, 2048 rows": 394, "14 LSTM-like cell f16 4096×1024×1024": 23.9,
         "15 BCE of a gemm f16 4096×8192×1024": 95.4, "16 softmax f16 32768×4096": 126.3,
         "18 causal attention f16 4×16×4096×128": 381.8, "19 conv pair f16 16×512×7²": 10.3,
-        "20 batchnorm f32 32×256×56²": 72.5, "20 moments f32 64×10⁶": 60.2
+        "20 batchnorm f32 32×256×56²": 72.5, "20 moments f32 64×10⁶": 60.2,
+        "21 conv 3×3 f16 NHWC 32×512×7² → 512": 10.3, "21 conv 1×1 f16 NCHW 32×256×56² → 64": 15.1,
+        "21 conv 7×7 f16 NCHW 32×3×224² → 64": 14.4, "22 bmm f16 512 × (512×64×512)": 79,
+        "22 bmm f16 64 × (128×2048×128)": 16.3, "22 bmm f16 4096 × (64×64×64)": 23.7,
+        "23 int8 weights f16 8192×8192, 1 row": 16,
+        "24 64 experts bf16, 4096 tokens, 2048→1408": 94, "25 separable blur 3×3 f32 8192²": 126.3
     }
     best = {"bandwidth": 4.25e12, "half": 720e12, "tf32": 365e12, "fp8": 1410e12, "float": 55e12}
     from machine import floor_us
@@ -628,13 +635,14 @@ def test_rows_are_chosen_as_keyboards_have_them():
 
     assert titles("4 tmm 128x32x256") == ["4 tmm f32 128×32×256"] == titles("4 tmm f32 128×32×256")
     assert titles("5 gemm 1024, 20 window_sum") == ["5 gemm f32 1024³", "20 window sum f32 10⁸"]
+    assert titles("22 bmm 4096 x (64x64x64)") == ["22 bmm f16 4096 × (64×64×64)"]
     assert titles("7 group_conv C=F=32") == ["7 group conv f32 C=F=32 H=W=7"]
     assert titles("11 MLP chain f16 4096×128, 4 layers") == ["11 MLP chain f16 4096×128, 4 layers"]
     assert titles("11 mlp chain 4096x128, 4 layers") == ["11 MLP chain f16 4096×128, 4 layers"]
     assert len(titles("1")) == 3 and len(titles("")) == len(rows.GPU)
     assert len(run.chosen(argparse.Namespace(rows="C1"), "cpu")) == 2
-    with pytest.raises(SystemExit, match="no row is called 21"):
-        titles("21")
+    with pytest.raises(SystemExit, match="no row is called 27"):
+        titles("27")
 
 
 def test_commands_list_and_show():
@@ -693,5 +701,8 @@ def test_peers_agree_with_float64(entry):
     away = {"compile", "cublasLt", "Triton", "CuPy", "cuDNN", "FlashAttention"}
     for name, prepare in (peers.peers_of(row, "cuda") | peers.peers_of(row, entry.device)).items():
         if name not in away:
-            results = peers.results_of(row, prepare(row, [inputs])(0))
+            try:
+                results = peers.results_of(row, prepare(row, [inputs])(0))
+            except peers.Missing:
+                continue
             assert arrays.worst_error([result.double() for result in results], right) <= row.tolerance, name

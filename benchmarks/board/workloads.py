@@ -10,15 +10,16 @@ import re
 from typing import Callable
 
 TC = pathlib.Path(__file__).resolve().parent / "tc"
-BYTES = {"float": 4, "half": 2, "bfloat16": 2, "float8_e4m3": 1, "int": 4}
+BYTES = {"float": 4, "half": 2, "bfloat16": 2, "float8_e4m3": 1, "int": 4, "int8": 1}
 # How far a right result may be off, as a part of the element's size plus the root of the mean square of all elements:
 # some roundings to the row's narrowest type, and what sums in float32 lose.
-TOLERANCE = {"float": 1e-4, "half": 4e-3, "bfloat16": 3e-2, "float8_e4m3": 4e-3, "int": 0.0}
+TOLERANCE = {"float": 1e-4, "half": 4e-3, "bfloat16": 3e-2, "float8_e4m3": 4e-3, "int": 0.0, "int8": 0.0}
 
 
 @dataclasses.dataclass(frozen=True)
 class Tensor:
-    """One argument. Floats are normal with deviation `scale`, or uniform in [0, 1); integers lie in [0, below)."""
+    """One argument. Floats are normal with deviation `scale`, or uniform in [0, scale). Integers lie in [0, below), those
+    of 8 bits anywhere. `ascending` sorts integers."""
 
     name: str
     shape: tuple
@@ -26,6 +27,7 @@ class Tensor:
     scale: float = 1.0
     uniform: bool = False
     below: int = 0
+    ascending: bool = False
 
     @property
     def bytes(self):
@@ -188,6 +190,82 @@ def einsum(number, name, a, b, c, d, e, f, **more):
                lambda xp, x, y: (xp.einsum("abcd,dbef->acef", x, y), ),
                flops=2 * a * b * c * d * e * f,
                peak="half",
+               **more)
+
+
+def bmm(number, name, b, m, k, n, **more):
+    return row(number,
+               name,
+               "products.tc",
+               "bmm_f16", [Tensor("X", (b, m, k), "half"), Tensor("Y", (b, k, n), "half")],
+               [Tensor("Z", (b, m, n), "half")],
+               lambda xp, x, y: (x @ y, ),
+               flops=2 * b * m * n * k,
+               peak="half",
+               family="bmm",
+               **more)
+
+
+def int8_groups(number, name, m, n, k, **more):
+
+    def reference(xp, x, w, scales):
+        return (x @ (w.reshape(n, -1, 128) * scales[:, :, None]).reshape(n, k).T, )
+
+    return row(number,
+               name,
+               "products.tc",
+               "int8_groups", [
+                   Tensor("X", (m, k), "half"),
+                   Tensor("W", (n, k), "int8"),
+                   Tensor("S", (n, k // 128), "half", 1 / 128, uniform=True)
+               ], [Tensor("Y", (m, n), "half")],
+               reference,
+               flops=2 * m * n * k,
+               peak="half",
+               **more)
+
+
+def experts(number, name, tokens, experts, k, n, **more):
+
+    def reference(xp, x, w, chosen):
+        return (xp.concatenate([x[chosen == expert] @ w[expert] for expert in range(experts)]), )
+
+    return row(number,
+               name,
+               "products.tc",
+               "experts", [
+                   Tensor("X", (tokens, k), "bfloat16"),
+                   Tensor("W", (experts, k, n), "bfloat16", k**-0.5),
+                   Tensor("E", (tokens, ), "int", below=experts, ascending=True)
+               ], [Tensor("Y", (tokens, n), "bfloat16")],
+               reference,
+               flops=2 * tokens * n * k,
+               peak="half",
+               **more)
+
+
+def bilinear(number, name, b, i, j, o, **more):
+    return row(number,
+               name,
+               "products.tc",
+               "bilinear", [Tensor("X", (b, i)), Tensor("W", (o, i, j)), Tensor("Y", (b, j))], [Tensor("Z", (b, o))],
+               lambda xp, x, w, y: (xp.einsum("boj,bj->bo", xp.einsum("bi,oij->boj", x, w), y), ),
+               flops=2 * b * o * min(i, j) * (max(i, j) + 1),
+               **more)
+
+
+def covariance(number, name, n, d, **more):
+
+    def reference(xp, x):
+        x = x - x.mean(0)
+        return (x.T @ x / (n - 1), )
+
+    return row(number,
+               name,
+               "products.tc",
+               "covariance", [Tensor("X", (n, d))], [Tensor("C", (d, d))],
+               reference,
+               flops=n * d * (d + 1),
                **more)
 
 
@@ -357,6 +435,21 @@ def softmax(number, name, n, d, axis=1, type="half", **more):
                **more)
 
 
+def log_softmax_at(number, name, n, d, **more):
+
+    def reference(xp, x, label):
+        x = x - xp.amax(x, 1, keepdims=True)
+        return (x[xp.arange(n), label] - xp.log(xp.exp(x).sum(1)), )
+
+    return row(number,
+               name,
+               "rows.tc",
+               "log_softmax_at", [Tensor("I", (n, d), "half"), Tensor("label", (n, ), "int", below=d)],
+               [Tensor("O", (n, ), "half")],
+               reference,
+               **more)
+
+
 def layernorm(number, name, n, d, type="half", **more):
 
     def reference(xp, x, gamma, beta):
@@ -415,14 +508,24 @@ def attention(number, name, b, h, n, d, causal=False, **more):
 # Images.
 
 
-def windows(x, kh, kw, height, width):
-    return ((i, j, x[..., i:i + height, j:j + width]) for i in range(kh) for j in range(kw))
+def windows(x, kh, kw, height, width, stride):
+    return ((i, j, x[..., i:i + stride * height:stride, j:j + stride * width:stride]) for i in range(kh)
+            for j in range(kw))
 
 
-def convolve(xp, spec, x, w, height, width):
+def convolve(xp, spec, x, w, height, width, stride=1):
     """Sums einsums of `spec` over the window; both operands' last two dimensions are its."""
+    kh, kw = w.shape[-2:]
     return sum(
-        xp.einsum(spec, part, w[..., i, j]) for i, j, part in windows(x, w.shape[-2], w.shape[-1], height, width))
+        xp.einsum(spec, part, w[..., i, j]) for i, j, part in windows(x, kh, kw, height, width, stride))
+
+
+def padded(xp, x, border):
+    """With zeros around the last two dimensions."""
+    zeros = xp.zeros_like(x[:, :, :border, :])
+    x = xp.concatenate([zeros, x, zeros], 2)
+    zeros = xp.zeros_like(x[:, :, :, :border])
+    return xp.concatenate([zeros, x, zeros], 3)
 
 
 def group_convolution(number, name, n, g, c, size, **more):
@@ -473,17 +576,38 @@ def conv3x3(number, name, n, c, f, size, **more):
                **more)
 
 
-def conv_pair(number, name, n, c, size, **more):
+def convolution(number, name, n, c, f, size, kernel, nhwc=False, **more):
+    stride = 2 if kernel == 7 else 1
+    out = size // stride
 
-    def padded(xp, x):
-        zeros = xp.zeros_like(x[:, :, :1, :])
-        x = xp.concatenate([zeros, x, zeros], 2)
-        zeros = xp.zeros_like(x[:, :, :, :1])
-        return xp.concatenate([zeros, x, zeros], 3)
+    def reference(xp, x, w):
+        x, w = (xp.moveaxis(a, 3, 1) if nhwc else a for a in (x, w))
+        y = convolve(xp, "nchw,fc->nfhw", padded(xp, x, kernel // 2), w, out, out, stride)
+        return (xp.moveaxis(y, 1, 3) if nhwc else y, )
+
+    def laid(images, channels, edge):
+        return (images, edge, edge, channels) if nhwc else (images, channels, edge, edge)
+
+    layout = "nhwc" if nhwc else "nchw"
+    weights = Tensor("W1", laid(f, c, kernel), "half", (c * kernel**2)**-0.5)
+    return row(number,
+               name,
+               "images.tc",
+               f"conv{kernel}x{kernel}_{layout}", [Tensor("I", laid(n, c, size), "half"), weights],
+               [Tensor("O", laid(n, f, out), "half")],
+               reference,
+               flops=2 * n * c * f * kernel**2 * out**2,
+               peak="half",
+               family=f"convolution_{layout}",
+               facts={"stride": stride, "border": kernel // 2},
+               **more)
+
+
+def conv_pair(number, name, n, c, size, **more):
 
     def reference(xp, x, w1, w2):
         for w, last in ((w1, False), (w2, True)):
-            x = convolve(xp, "nchw,fc->nfhw", padded(xp, x), w, size, size)
+            x = convolve(xp, "nchw,fc->nfhw", padded(xp, x, 1), w, size, size)
             x = x if last else relu(xp, x)
         return (x, )
 
@@ -567,6 +691,36 @@ def transpose(number, name, m, n, **more):
 def window_sum(number, name, n, **more):
     return row(number, name, "memory.tc", "window_sum", [Tensor("A", (n, ))], [Tensor("B", (n - 2, ))], lambda xp, a:
                (a[:-2] + a[1:-1] + a[2:], ), **more)
+
+
+def blur(number, name, size, **more):
+
+    def reference(xp, x):
+        rows = (x[:, :-2] + x[:, 1:-1] + x[:, 2:]) / 3
+        return ((rows[:-2] + rows[1:-1] + rows[2:]) / 3, )
+
+    return row(number, name, "memory.tc", "blur", [Tensor("I", (size, size))], [Tensor("O", (size - 2, size - 2))],
+               reference, **more)
+
+
+def rotary(number, name, b, t, h, d, halves=False, **more):
+
+    def reference(xp, x, cosine, sine):
+        low, high = x[..., :d // 2], x[..., d // 2:]
+        cosine, sine = cosine[:, None], sine[:, None]
+        return (xp.concatenate([low * cosine - high * sine, high * cosine + low * sine], 3), )
+
+    return row(number,
+               name,
+               "memory.tc",
+               "rotary_halves" if halves else "rotary", [
+                   Tensor("X", (b, t, h, d), "half"),
+                   Tensor("cosine", (t, d // 2), "half"),
+                   Tensor("sine", (t, d // 2), "half")
+               ], [Tensor("Y", (b, t, h, d), "half")],
+               reference,
+               family="rotary",
+               **more)
 
 
 def copy(number, name, n, **more):
