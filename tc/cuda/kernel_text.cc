@@ -321,6 +321,12 @@ class KernelPrinter {
     const int64_t bytes = tile::element_bytes(exprs_.tensor(move.destination).type) * move.elements;
     const std::string target = exprs_.element(move.destination, move.destination_subscripts);
     const std::string source = exprs_.element(move.source, move.source_subscripts);
+    if (move.guard.defined()) {
+      exprs_.need(Helper::kCopyAsyncOrZero);
+      line(fmt::format("copy_async_or_zero<{}>({}, {}, &{}, &{});", bytes, condition.empty() ? "true" : condition,
+                       exprs_.index(move.guard), target, source));
+      return;
+    }
     exprs_.need(condition.empty() ? Helper::kCopyAsync : Helper::kCopyAsyncIf);
     line(condition.empty() ? fmt::format("copy_async<{}>(&{}, &{});", bytes, target, source)
                            : fmt::format("copy_async_if<{}>({}, &{}, &{});", bytes, condition, target, source));

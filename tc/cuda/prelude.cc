@@ -428,6 +428,29 @@ __device__ __forceinline__ void copy_async_if(bool condition, void* to, const vo
 }
 )";
 
+constexpr std::string_view kCopyAsyncOrZeroText =
+    R"(// The same; where nothing is read, zeros arrive.
+template <int bytes>
+__device__ __forceinline__ void copy_async_or_zero(bool condition, bool is_read, void* to, const void* from) {
+#if __CUDA_ARCH__ >= 800
+  const uint32 address = uint32(__cvta_generic_to_shared(to)), predicate = condition, read = is_read ? bytes : 0;
+  if (bytes == 16) {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.cg.shared.global [%0], [%1], 16, %3; }"
+                 ::"r"(address), "l"(from), "r"(predicate), "r"(read) : "memory");
+  } else if (bytes == 8) {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 8, %3; }"
+                 ::"r"(address), "l"(from), "r"(predicate), "r"(read) : "memory");
+  } else {
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %2, 0; @p cp.async.ca.shared.global [%0], [%1], 4, %3; }"
+                 ::"r"(address), "l"(from), "r"(predicate), "r"(read) : "memory");
+  }
+#else
+  if (!condition) return;
+  for (int i = 0; i < bytes / 4; ++i) ((uint32*)to)[i] = is_read ? ((const uint32*)from)[i] : 0;
+#endif
+}
+)";
+
 constexpr std::string_view kAtomicIntegerText =
     R"(__device__ __forceinline__ void atomic_add(int* p, int x) { atomicAdd(p, x); }
 __device__ __forceinline__ void atomic_min(int* p, int x) { atomicMin(p, x); }
@@ -618,6 +641,7 @@ const std::vector<Definition>& definitions() {
       {kOverlap, {}, {"wait_for_kernels_before", "let_next_kernel_start"}, kOverlapText},
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},
       {kCopyAsyncIf, {kCopyAsync}, {"copy_async_if"}, kCopyAsyncIfText},
+      {kCopyAsyncOrZero, {}, {"copy_async_or_zero"}, kCopyAsyncOrZeroText},
       {kPair, {}, {"pair_of", "split"}, pair_text()},
       {kMatrixLoad, {kPair}, {"load_matrices"}, matrix_load_text()},
       {kMatMulFloat16, {kPair, kFloat16}, {"mma_m16n8k16"}, matmul_text(ScalarType::kFloat16)},

@@ -23,13 +23,14 @@ enum class Helper {
   kOpaque,         ///< opaque: an integer of which NVIDIA's compilers cannot tell how it was computed
   kMinMaxFloat16,  ///< min_nan, max_nan of two as they stand in memory
   kMinMaxBFloat16,
-  kQuotient,       ///< quotient: a / b, cheap where many are divided by one b
-  kNext,           ///< next_float16, next_bfloat16
-  kCopyAsync,      ///< copy_async, commit_copies, wait_copies
-  kCopyAsyncIf,    ///< copy_async_if
-  kPair,           ///< pair_of, split: two floats of 16 bits as a register of 32
-  kMatrixLoad,     ///< load_matrices: ldmatrix
-  kMatMulFloat16,  ///< mma_m16n8k16: mma.sync of a warp
+  kQuotient,         ///< quotient: a / b, cheap where many are divided by one b
+  kNext,             ///< next_float16, next_bfloat16
+  kCopyAsync,        ///< copy_async, commit_copies, wait_copies
+  kCopyAsyncIf,      ///< copy_async_if
+  kCopyAsyncOrZero,  ///< copy_async_or_zero: zeros where nothing is read
+  kPair,             ///< pair_of, split: two floats of 16 bits as a register of 32
+  kMatrixLoad,       ///< load_matrices: ldmatrix
+  kMatMulFloat16,    ///< mma_m16n8k16: mma.sync of a warp
   kMatMulBFloat16,
   kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start
   kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits

@@ -50,6 +50,11 @@ NodePtr if_then(Expr condition, NodePtr then_case, NodePtr else_case) {
 NodePtr predicated(Expr condition, NodePtr copy) {
   return node(If{std::move(condition), std::move(copy), nullptr, true});
 }
+NodePtr guarded(Expr guard, const NodePtr& copy) {
+  Move result = *asynchronous_copy(*copy);
+  result.guard = std::move(guard);
+  return node(std::move(result));
+}
 NodePtr let(const std::string& name, Expr value, NodePtr body) {
   return node(Let{name, std::move(value), std::move(body)});
 }

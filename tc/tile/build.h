@@ -31,6 +31,8 @@ NodePtr for_loop(const std::string& variable, Expr begin, Expr end, NodePtr body
 NodePtr unrolled(const std::string& variable, Expr begin, Expr end, NodePtr body);
 NodePtr if_then(Expr condition, NodePtr then_case, NodePtr else_case = nullptr);
 NodePtr predicated(Expr condition, NodePtr copy);  ///< an asynchronous one
+/// An asynchronous copy whose source is read where the guard holds; zeros arrive elsewhere.
+NodePtr guarded(Expr guard, const NodePtr& copy);
 NodePtr let(const std::string& name, Expr value, NodePtr body);
 NodePtr allocate(Tensor tensor, NodePtr body);
 NodePtr barrier(Barrier::Scope scope = Barrier::Scope::kBlock);

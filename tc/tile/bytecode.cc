@@ -163,6 +163,7 @@ class KernelCompiler {
     emit({.op = move.asynchronous ? Op::kCopyAsync : Op::kMove,
           .a = destination,
           .b = source,
+          .c = move.guard.defined() ? exprs_.compile(move.guard) : -1,
           .immediate = move.elements});
   }
 

@@ -389,13 +389,18 @@ void Machine::copy_async(Warp& warp, const Instruction& n) {
   const Access& to = code_.accesses[n.a];
   const Access& from = code_.accesses[n.b];
   const auto elements = static_cast<int>(n.immediate);
-  uint32_t mask = in_bounds(warp, from, warp.mask, elements, "reads");
+  uint32_t zeros = 0;  // lanes that read nothing
+  if (n.c >= 0) {
+    for_each_lane(warp.mask, [&](int l) { zeros |= warp.registers[n.c].i[l] != 0 ? 0 : 1U << l; });
+  }
+  uint32_t mask = zeros | in_bounds(warp, from, warp.mask & ~zeros, elements, "reads");
   mask = in_bounds(warp, to, mask, elements, "writes");
-  check_alignment(warp, from, mask, elements);
+  const uint32_t reads = mask & ~zeros;
+  check_alignment(warp, from, reads, elements);
   check_alignment(warp, to, mask, elements);
-  check_waited(warp, from, mask, false);
+  check_waited(warp, from, reads, false);
   check_waited(warp, to, mask, true);
-  count(warp, from, mask, elements, false);
+  count(warp, from, reads, elements, false);
   count(warp, to, mask, elements, true);
   TensorState& source = tensors_[from.tensor];
   TensorState& destination = tensors_[to.tensor];
@@ -403,14 +408,17 @@ void Machine::copy_async(Warp& warp, const Instruction& n) {
            "'{}' is no copy from global to shared memory of at most 16 bytes", code_.sites[to.site]);
   for_each_lane(mask, [&](int l) {
     Copy copy{l, warp.group[l], to.tensor, warp.registers[to.address].i[l], elements, to.site, {}};
+    const bool is_read = reads >> l & 1;
     const int64_t source_offset = warp.registers[from.address].i[l];
     for (int e = 0; e < elements; ++e) {
-      if (source.watched || source.defined) check_read(warp, from, source, l, source_offset + e);
+      if (is_read && (source.watched || source.defined)) check_read(warp, from, source, l, source_offset + e);
       check_write(warp, to, destination, l, copy.offset + e, Shadow::kPending);
       if (destination.defined) (*destination.defined)[static_cast<size_t>(copy.offset + e)] = 0;
     }
-    std::memcpy(copy.bytes.data(), source.data + source_offset * source.bytes,
-                static_cast<size_t>(elements * source.bytes));
+    if (is_read) {
+      std::memcpy(copy.bytes.data(), source.data + source_offset * source.bytes,
+                  static_cast<size_t>(elements * source.bytes));
+    }
     warp.copies.push_back(copy);
   });
 }

@@ -122,10 +122,11 @@ std::string node_text(const Node& node) {
                            ir::to_text(n.value));
       },
       [](const Move& n) {
-        return fmt::format("{}{} {} {} {}", n.update ? "atomic" : "move", n.asynchronous ? " async" : "",
+        return fmt::format("{}{} {} {} {}{}", n.update ? "atomic" : "move", n.asynchronous ? " async" : "",
                            vector_text(n.destination, n.destination_subscripts, n.destination_dimension, n.elements),
                            n.update ? name_of(*n.update) : "=",
-                           vector_text(n.source, n.source_subscripts, n.source_dimension, n.elements));
+                           vector_text(n.source, n.source_subscripts, n.source_dimension, n.elements),
+                           n.guard.defined() ? fmt::format(" if {}, else 0", ir::to_text(n.guard)) : "");
       },
       [](const Shuffle& n) {
         return fmt::format("{} = shuffle {}({}, {}) width {}", element_text(n.tensor, n.subscripts), name_of(n.kind),

@@ -83,6 +83,7 @@ void visit_exprs(AnyNode& node, F f) {
       [&](OneOf<Move> auto& n) {
         all(n.destination_subscripts);
         all(n.source_subscripts);
+        if (n.guard.defined()) f(n.guard);
       },
       [&](OneOf<Shuffle> auto& n) {
         all(n.subscripts);

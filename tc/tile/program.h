@@ -112,7 +112,8 @@ struct Atomic {
 /// Copies `elements` (1, 2, 4, 8 or 16; at most 16 bytes) along the unit-stride dimension `dimension` of both, one per
 /// thread: ld/st of a vector, or cp.async (global to shared) into the current group. Both ends must be aligned to the
 /// vector. With `update` each element of the destination, in global or shared memory, is combined with the source's
-/// atomically, as by an Atomic; not asynchronously.
+/// atomically, as by an Atomic; not asynchronously. An asynchronous one may have a guard: where it is false, the source
+/// is not read and zeros arrive (PTX: cp.async with a source size of 0).
 struct Move {
   std::string destination;
   std::vector<Halide::Expr> destination_subscripts;
@@ -123,6 +124,7 @@ struct Move {
   int elements = 1;
   bool asynchronous = false;
   std::optional<Atomic::Op> update = {};
+  Halide::Expr guard = {};  ///< absent: it is read everywhere
 };
 /// What a Move with `update` does to elements of the type, each by itself.
 std::vector<Atomic> updates_of(const Move& move, Halide::Type type);

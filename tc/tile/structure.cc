@@ -225,6 +225,9 @@ class Checker {
     const auto from = tensors_.find(move.source);
     if (to == tensors_.end() || from == tensors_.end()) return;
     if (move.update && move.asynchronous) fault("'{}' updates asynchronously", where);
+    if (move.guard.defined() && (!move.asynchronous || !move.guard.type().is_bool())) {
+      fault("'{}' has a guard that is no condition of an asynchronous copy", where);
+    }
     if (to->second->type != from->second->type) fault("'{}' is between two types", where);
     const int64_t bytes = move.elements * element_bytes(from->second->type);
     if (move.elements < 1 || !std::has_single_bit(static_cast<unsigned>(move.elements)) || bytes > 16) {

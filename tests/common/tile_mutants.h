@@ -57,7 +57,14 @@ class Dropper {
           return children(made(std::move(changed), *node));
         },
         [&](const OneOf<Barrier, WaitGroup> auto&) { return drops(Part::kOrder, *node) ? nothing(*node) : node; },
-        [&](const OneOf<CommitGroup, Atomic, Move, MatMul, MatrixLoad> auto&) {
+        [&](const Move& n) {
+          if (drops(Part::kOperations, *node)) return nothing(*node);
+          if (!n.guard.defined() || !drops(Part::kOperations, "zeros of " + node_text(*node))) return node;
+          Move changed = n;
+          changed.guard = {};
+          return made(std::move(changed), *node);
+        },
+        [&](const OneOf<CommitGroup, Atomic, MatMul, MatrixLoad> auto&) {
           return drops(Part::kOperations, *node) ? nothing(*node) : node;
         },
         [&](const Store& n) {

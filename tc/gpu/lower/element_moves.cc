@@ -15,6 +15,8 @@ namespace hi = Halide::Internal;
 
 namespace {
 
+constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
+
 /// The subscripts of the element `offset` behind those, along a dimension.
 std::vector<Expr> behind(std::vector<Expr> subscripts, int dimension, int offset) {
   Expr& at = subscripts[static_cast<size_t>(dimension)];
@@ -25,12 +27,12 @@ std::vector<Expr> behind(std::vector<Expr> subscripts, int dimension, int offset
 }  // namespace
 
 NodePtr by_elements(const tile::Move& move, int64_t element_bytes) {
-  constexpr int64_t kCopied = 4;  // bytes of the least asynchronous copy
   std::vector<NodePtr> parts;
   for (int i = 0; i < move.elements; ++i) {
     tile::Move one = move;
     one.elements = 1;
     one.asynchronous = move.asynchronous && element_bytes >= kCopied;
+    if (!one.asynchronous) one.guard = {};
     one.destination_subscripts = behind(move.destination_subscripts, move.destination_dimension, i);
     one.source_subscripts = behind(move.source_subscripts, move.source_dimension, i);
     parts.push_back(make_node(std::move(one)));
@@ -42,7 +44,7 @@ namespace {
 
 class Rewriter {
  public:
-  explicit Rewriter(std::map<std::string, int64_t> element_bytes) : element_bytes_(std::move(element_bytes)) {}
+  explicit Rewriter(std::map<std::string, Halide::Type> types) : types_(std::move(types)) {}
 
   NodePtr rewritten(const NodePtr& node) const {
     if (!node) return node;
@@ -65,21 +67,33 @@ class Rewriter {
 
  private:
   NodePtr rewritten(const NodePtr& node, const tile::Move& move) const {
-    auto tensor = element_bytes_.find(move.source);
-    if (tensor == element_bytes_.end()) tensor = element_bytes_.find(move.destination);
-    if (move.elements == 1 || tensor == element_bytes_.end()) return node;
-    return tile::build::with_comment(node->comment, by_elements(move, tensor->second));
+    auto tensor = types_.find(move.source);
+    if (tensor == types_.end()) tensor = types_.find(move.destination);
+    if (move.elements == 1 || tensor == types_.end()) return node;
+    return tile::build::with_comment(node->comment, guarded(move, tensor->second));
   }
 
-  std::map<std::string, int64_t> element_bytes_;
+  /// A copy that is not asynchronous any more has a branch for its guard.
+  static NodePtr guarded(const tile::Move& move, Halide::Type type) {
+    const NodePtr elements = by_elements(move, tile::element_bytes(type));
+    if (!move.guard.defined() || tile::element_bytes(type) >= kCopied) return elements;
+    std::vector<NodePtr> zeros;
+    for (int i = 0; i < move.elements; ++i) {
+      zeros.push_back(make_node(tile::Store{
+          move.destination, behind(move.destination_subscripts, move.destination_dimension, i), hi::make_zero(type)}));
+    }
+    return make_node(tile::If{move.guard, elements, sequence(std::move(zeros))});
+  }
+
+  std::map<std::string, Halide::Type> types_;  ///< of the callers' tensors
 };
 
 }  // namespace
 
 tile::Program element_moves(tile::Program program) {
   for (tile::Kernel& kernel : program.kernels) {
-    std::map<std::string, int64_t> callers;
-    for (const tile::Tensor& tensor : kernel.tensors) callers[tensor.name] = tile::element_bytes(tensor.type);
+    std::map<std::string, Halide::Type> callers;
+    for (const tile::Tensor& tensor : kernel.tensors) callers[tensor.name] = tensor.type;
     for (const tile::Tensor& own : program.workspace) callers.erase(own.name);
     kernel.body = Rewriter(std::move(callers)).rewritten(kernel.body);
   }

@@ -21,6 +21,7 @@ inline tile::Layout row_major(const std::vector<int64_t>& extents) {
 struct ReductionStep {
   std::vector<Halide::Expr> first;  ///< per reduction axis
   int64_t length = 1;
+  bool may_end = false;  ///< the main axis may end within it: what lies behind is zero
 };
 
 /// A part of a step's copies: piece number `piece` of `pieces`, done only under a condition, if there is one.

@@ -150,7 +150,9 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
   double slices = 1;  // of a warp
   for (size_t r = 0; r < c.reduction.size(); ++r) {
     const auto extent = static_cast<double>(c.reduction[r].extent);
-    slices *= r == plan.main ? std::ceil(extent / cores.atom->k) / static_cast<double>(plan.groups) : extent;
+    const double filled =
+        plan.fills_last_step() ? static_cast<double>(round_up(c.reduction[r].extent, plan.chunk[r])) : extent;
+    slices *= r == plan.main ? std::ceil(filled / cores.atom->k) / static_cast<double>(plan.groups) : extent;
   }
   const double warps = static_cast<double>(plan.threads()) / kLanes;
   const double products = static_cast<double>(plan.registers()) * kLanes * cores.atom->k;  // of a warp's slice
@@ -217,7 +219,7 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
   constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
   constexpr double kStartCycles = 1500;
   const double step_cycles = plan.tensor_cores ? 290 : plan.has_windows(c) || converts_operands(c) ? 130 : 200;
-  const double rest = c.reduction[plan.main].extent % plan.chunk[plan.main] == 0 ? 0 : kStartCycles;
+  const double rest = plan.left(c) == 0 ? 0 : kStartCycles;
   double blocks = 1, points = 1;
   for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
     blocks *= static_cast<double>(plan.parallel[axis].blocks);

@@ -657,8 +657,15 @@ bool ContractionPlan::has_windows(const Contraction& contraction) const {
 
 int64_t ContractionPlan::steps(const Contraction& contraction) const {
   int64_t result = 1;
-  for (size_t r = 0; r < chunk.size(); ++r) result *= contraction.reduction[r].extent / chunk[r];
+  for (size_t r = 0; r < chunk.size(); ++r) {
+    const int64_t extent = contraction.reduction[r].extent;
+    result *= r == main && fills_last_step() ? ceil_div(extent, chunk[r]) : extent / chunk[r];
+  }
   return result;
+}
+
+int64_t ContractionPlan::left(const Contraction& contraction) const {
+  return fills_last_step() ? 0 : contraction.reduction[main].extent % chunk[main];
 }
 
 int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {

@@ -79,8 +79,13 @@ struct ContractionPlan {
 
   int64_t points_threads() const;  ///< threads of one group
   int64_t threads() const { return points_threads() * groups; }
-  int64_t registers() const;                                   ///< points of a thread
-  int64_t steps(const Contraction& contraction) const;         ///< full ones
+  int64_t registers() const;  ///< points of a thread
+  /// Steps of the same form. What is left of the main axis is one of them where `fills_last_step`, else comes after
+  /// them.
+  int64_t steps(const Contraction& contraction) const;
+  /// Whether the last step is filled up with zeros: by asynchronous copies of tiles for tensor cores.
+  bool fills_last_step() const { return tensor_cores.has_value() && asynchronous; }
+  int64_t left(const Contraction& contraction) const;          ///< values of the main axis that come after the steps
   int64_t shared_bytes(const Contraction& contraction) const;  ///< of the kernel
   /// Whether neighbouring results of a thread read the same elements, for different values of reduction axes that a
   /// step has whole.

@@ -3,6 +3,7 @@
 
 #include "tc/gpu/strategy/contraction/builder.h"
 
+#include "tc/ir/halide_compat.h"
 #include "tc/support/round.h"
 
 /// The reduction of a contraction's kernel: copies to shared memory, fragments, sums.
@@ -61,7 +62,8 @@ NodePtr under(const std::vector<Expr>& conditions, NodePtr copy, bool predicated
 ReductionStep ContractionBuilder::step_at(const Expr& step) const {
   ReductionStep result;
   result.length = plan_.chunk[plan_.main];
-  const int64_t main_steps = c_.reduction[plan_.main].extent / result.length;
+  const int64_t extent = c_.reduction[plan_.main].extent;
+  const int64_t main_steps = plan_.fills_last_step() ? ceil_div(extent, result.length) : extent / result.length;
   Expr rest = step;
   result.first.resize(c_.reduction.size());
   const auto place = [&](size_t r, int64_t count, bool outermost) {
@@ -75,6 +77,8 @@ ReductionStep ContractionBuilder::step_at(const Expr& step) const {
     if (r != plan_.main && plan_.chunk[r] < c_.reduction[r].extent) outermost = r;
   }
   place(plan_.main, main_steps, outermost == plan_.main);
+  const int64_t* known = ir::constant_int(step);
+  result.may_end = main_steps * result.length > extent && (!known || *known == main_steps - 1);
   for (size_t r = c_.reduction.size(); r-- > 0;) {
     if (r == plan_.main) continue;
     if (plan_.chunk[r] == c_.reduction[r].extent) {
@@ -94,7 +98,7 @@ NodePtr ContractionBuilder::reduce() {
   } else {
     parts = {plan_.all_ahead ? all_ahead(steps) : in_turn(steps)};
   }
-  const int64_t left = c_.reduction[plan_.main].extent % plan_.chunk[plan_.main];
+  const int64_t left = plan_.left(c_);
   if (left > 0) {
     ReductionStep step = step_at(0);
     step.first[plan_.main] = static_cast<int>(c_.reduction[plan_.main].begin + c_.reduction[plan_.main].extent - left);
@@ -196,7 +200,11 @@ Expr ContractionBuilder::within(const Operand& operand, size_t dimension, const 
   for (size_t i = 0; i < s.parallel.size(); ++i) {
     add(s.parallel[i], c_.parallel[i], plan_.parallel[i].blocks * plan_.parallel[i].tile);
   }
-  for (size_t r = 0; r < s.reduction.size(); ++r) add(s.reduction[r], c_.reduction[r], c_.reduction[r].extent);
+  for (size_t r = 0; r < s.reduction.size(); ++r) {
+    const int64_t values = c_.reduction[r].extent;
+    const bool fills = r == plan_.main && plan_.fills_last_step();
+    add(s.reduction[r], c_.reduction[r], fills ? round_up(values, plan_.chunk[r]) : values);
+  }
   Expr result = value;
   // A box's last vector may have room for more than is asked for.
   if (round_up(greatest + 1, length) > extent) result = Halide::min(result, static_cast<int>(extent - length));
@@ -300,22 +308,28 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   if (all_rounds > 1) number = number + round * static_cast<int>(threads);
   const std::vector<Expr> local = copied_element(operand, box, number);
   std::vector<Expr> to(box.size() + 1), from(box.size());
-  Expr is_read;  // absent: all are
+  const bool fills = plan_.fills_last_step() && !o.computed;  // by the copy itself
+  Expr is_read;                                               // absent: all are
+  const auto reads_if = [&](const Expr& e) { is_read = is_read.defined() ? is_read && e : e; };
   for (size_t d = 0; d < box.size(); ++d) {
     to[d + 1] = local[d];
     const int64_t length = d + 1 == box.size() ? plan.vector : 1;
     from[d] = hi::simplify(first[d] + local[d]);
-    Expr mine;  // whether the guard lets it be read
     if (!o.inside.empty()) {
       const ir::Inside& inside = o.inside[d];
+      Expr mine;  // whether the guard lets it be read
       if (inside.least) mine = from[d] >= static_cast<int>(*inside.least);
       if (inside.greatest) {
         const Expr below = from[d] <= static_cast<int>(*inside.greatest);
         mine = mine.defined() ? mine && below : below;
       }
-      if (mine.defined()) is_read = is_read.defined() ? is_read && mine : mine;
-      if (inside.least && inside.greatest) continue;
+      if (mine.defined()) reads_if(mine);
     }
+    if (step.may_end && o.subscripts[d].reduction[plan_.main] != 0) {
+      const Axis& main = c_.reduction[plan_.main];
+      reads_if(from[d] < static_cast<int>(o.subscripts[d].constant + main.begin + main.extent));
+    }
+    if (!fills && !o.inside.empty() && o.inside[d].least && o.inside[d].greatest) continue;
     if (!is_run || d < plan.merged) from[d] = within(o, d, from[d], length);
   }
   to[0] = hi::simplify(stage);
@@ -324,7 +338,10 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   NodePtr result =
       o.computed ? build::store(shared_[operand], to, computed_element(o, from))
                  : build::move(shared_[operand], to, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
-  if (is_read.defined()) result = build::if_then(is_read, result, zeros(shared_[operand], to, plan.vector));
+  if (is_read.defined()) {
+    result = fills ? build::guarded(is_read, result)
+                   : build::if_then(is_read, result, zeros(shared_[operand], to, plan.vector));
+  }
   if (whole > step.length) {
     for (size_t d = 0; d < o.subscripts.size(); ++d) {
       if (o.subscripts[d].reduction[plan_.main] == 0) continue;
