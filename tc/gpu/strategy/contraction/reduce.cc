@@ -350,9 +350,10 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
     }
   }
   std::vector<Expr> conditions;  // the innermost first
-  if (copies % threads != 0) {
-    conditions.push_back(number < static_cast<int>(copies));
-  } else if (rounds * share.pieces > all_rounds) {
+  const bool rest = copies % threads != 0;
+  if (rest) conditions.push_back(number < static_cast<int>(copies));
+  // A single round is not part of the number.
+  if (rounds * share.pieces > all_rounds && (!rest || all_rounds == 1)) {
     conditions.push_back(round < static_cast<int>(all_rounds));
   }
   if (threads < plan_.threads()) conditions.push_back(build::thread_x() < static_cast<int>(threads));
