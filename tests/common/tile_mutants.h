@@ -44,7 +44,10 @@ class Dropper {
     return match(
         *node, [&](const OneOf<Sequence, For, Allocate> auto&) { return children(node); },
         [&](const If& n) {
-          if (drops(Part::kOrder, "guard if " + condition_text(n))) return copy(n.then_case);
+          // Without the predicate of a guarded copy, zeros may arrive where nobody reads.
+          const Move* guarded = n.predicated ? asynchronous_copy(*n.then_case) : nullptr;
+          const bool is_needed = !guarded || !guarded->guard.defined();
+          if (is_needed && drops(Part::kOrder, "guard if " + condition_text(n))) return copy(n.then_case);
           if (!n.predicated) return children(node);
           If changed = n;
           changed.then_case = copy(n.then_case);
