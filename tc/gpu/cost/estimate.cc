@@ -31,6 +31,19 @@ struct Work {
   double barriers = 0;
 };
 
+/// Replaces a thread's number by a lane's, and all other variables by 0.
+class OfLane : public hi::IRMutator {
+ public:
+  explicit OfLane(int64_t lane) : lane_(lane) {}
+
+ private:
+  using IRMutator::visit;
+  Expr visit(const hi::Variable* op) override {
+    return hi::make_const(op->type, op->name == tile::kThread[0] ? lane_ : 0);
+  }
+  int64_t lane_;
+};
+
 /// Counts what a thread of a kernel does.
 class Counter {
  public:
@@ -199,12 +212,31 @@ class Counter {
       const Expr step = hi::simplify(hi::substitute(tile::kThread[0], Expr(0), next) -
                                      hi::substitute(tile::kThread[0], Expr(0), here));
       const int64_t* constant = ir::constant_int(step);
-      if (!constant) return std::max(bytes, kSector);
+      if (!constant) return uneven_sector_bytes(tensor, subscripts, bytes);
       apart += std::abs(static_cast<double>(*constant)) * stride;
       stride *= static_cast<double>(tile::product(tensor.layout.shape()[static_cast<int>(d)]));
     }
     if (apart == 0) return std::max(bytes, kSector) / std::min(kWarp, threads_);
     return std::clamp(apart, bytes, std::max(bytes, kSector));
+  }
+
+  /// The same where threads step unevenly, as around the ends of rows: by the elements of a first warp in a loop's
+  /// first turn. A sector each, if data choose the elements.
+  double uneven_sector_bytes(const tile::Tensor& tensor, const std::vector<Expr>& subscripts, double bytes) const {
+    const auto lanes = static_cast<int64_t>(std::min(kWarp, threads_));
+    std::set<int64_t> sectors;
+    for (int64_t lane = 0; lane < lanes; ++lane) {
+      int64_t at = 0, stride = tensor.type.bytes();
+      for (size_t d = subscripts.size(); d-- > 0; stride *= tile::product(tensor.layout.shape()[static_cast<int>(d)])) {
+        const Expr subscript = hi::simplify(OfLane(lane).mutate(hi::substitute(lets_, subscripts[d])));
+        const int64_t* constant = ir::constant_int(subscript);
+        if (!constant) return std::max(bytes, kSector);
+        at += *constant * stride;
+      }
+      const auto sector = static_cast<int64_t>(kSector);
+      for (int64_t s = at / sector; s <= (at + static_cast<int64_t>(bytes) - 1) / sector; ++s) sectors.insert(s);
+    }
+    return static_cast<double>(sectors.size()) * kSector / static_cast<double>(lanes);
   }
 
   double threads_;
