@@ -116,10 +116,13 @@ class Counter {
     if (!loop.unrolled) waiting_ = false;
   }
 
+  /// Where threads share iterations out among themselves, those of the first thread of all.
   double trips_of(const tile::For& loop) const {
     const Expr trips = hi::simplify((loop.end - loop.begin + loop.step - 1) / loop.step);
-    const int64_t* constant = ir::constant_int(trips);
-    return constant ? static_cast<double>(std::max<int64_t>(*constant, 0)) : kUnknownTrips;
+    if (const int64_t* constant = ir::constant_int(trips)) return static_cast<double>(std::max<int64_t>(*constant, 0));
+    const Expr of_first = hi::simplify(OfLane(0).mutate(hi::substitute(lets_, trips)));
+    const int64_t* first = ir::constant_int(of_first);
+    return first && *first > 0 ? static_cast<double>(*first) : kUnknownTrips;
   }
 
   void visit(const tile::Move& move, double times) {

@@ -22,5 +22,15 @@ TEST(Estimate, CountsSectorsOfWarpsThatWrapAroundRows) {
   EXPECT_LT(wrapped, 1.5 * whole);
 }
 
+TEST(Estimate, CountsAllIterationsThatThreadsShareOut) {
+  const ir::Program program = specialised_from(
+      "def f(float(N) x, int32(N) at, float(8) b) -> (y) { y(i) = b(i)  y(at(i)) += x(i) }", {{"N", 1 << 24}});
+  const Result<gpu::Mapping> mapping = mapped(program);
+  ASSERT_TRUE(mapping);
+  double bytes = 0;
+  for (const gpu::Estimate& estimate : mapping->estimates) bytes = std::max(bytes, estimate.bytes);
+  EXPECT_GE(bytes, (1 << 24) * 4);
+}
+
 }  // namespace
 }  // namespace tc::testing
