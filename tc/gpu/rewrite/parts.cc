@@ -60,19 +60,24 @@ std::optional<Parts> find_parts(const ir::Program& program, const ir::Statement&
   return parts;
 }
 
+/// Whether threads that have a tile of results each share operands.
+bool has_tiles(const ir::Program& program, const ir::Statement& statement, const ContractionParts& contractions) {
+  return shares_operands(program, statement) ||
+         (may_be_cut(program, statement) && contractions.is_contraction(program, statement));
+}
+
 /// As the options say, or as the estimate does.
 std::optional<Parts> parts_of(const ir::Program& program, const ir::Statement& statement,
                               const options::MappingOptions& options, const Device& device,
-                              const ChooseParts& choose_shared) {
+                              const ContractionParts& contractions, bool tiles) {
   const std::optional<Reduction> r = reduction_of(program, statement);
   if (!r) return std::nullopt;
-  const bool shares = shares_operands(program, statement);
   if (options.split_reduction) {
     const int64_t count = *options.split_reduction;
     if (count == 1 || r->extent < 2 * count) return std::nullopt;
-    return Parts{r->longest, count, r->extent / count, shares || !runs_along_reduction(program, statement)};
+    return Parts{r->longest, count, r->extent / count, tiles || !runs_along_reduction(program, statement)};
   }
-  return shares ? choose_shared(program, statement, *r) : find_parts(program, statement, *r, device);
+  return tiles ? contractions.choose(program, statement, *r) : find_parts(program, statement, *r, device);
 }
 
 /// Brings a reduction over parts up to those before it, so that they go through what they read together; leaves it
@@ -101,24 +106,25 @@ size_t place_of_parts(const std::vector<ir::Statement>& statements, const std::s
 }  // namespace
 
 Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device,
-                                  const ChooseParts& choose_shared, const std::set<std::string>& whole) {
+                                  const ContractionParts& contractions, const std::set<std::string>& whole) {
   Prepared result{std::move(program), options};
   ir::Program& changed = result.program;
   std::vector<ir::Statement> statements;
   std::set<std::string> over_parts;
   std::vector<int64_t> counts;
   for (const ir::Statement& statement : std::vector<ir::Statement>(changed.statements)) {
-    const std::optional<Parts> parts =
-        whole.count(statement.id) > 0 ? std::nullopt : parts_of(changed, statement, options, device, choose_shared);
+    const bool tiles = has_tiles(changed, statement, contractions);
+    const std::optional<Parts> parts = whole.count(statement.id) > 0
+                                           ? std::nullopt
+                                           : parts_of(changed, statement, options, device, contractions, tiles);
     if (statement.reduces()) counts.push_back(parts ? parts->count : 1);
     if (!parts) {
       statements.push_back(statement);
       continue;
     }
-    const bool shares = shares_operands(changed, statement);
     PartStatements cut = part_statements(changed, statement, *parts);
-    if (!shares) over_parts.insert(cut.of_parts.id);
-    const size_t at = shares ? place_of_parts(statements, statement.tensor) : statements.size();
+    if (!tiles) over_parts.insert(cut.of_parts.id);
+    const size_t at = tiles ? place_of_parts(statements, statement.tensor) : statements.size();
     statements.insert(statements.begin() + static_cast<long>(at), std::move(cut.of_parts));
     statements.push_back(std::move(cut.together));
     if (cut.left) statements.push_back(*std::move(cut.left));

@@ -27,18 +27,21 @@ struct Reduction {
   int64_t work = 1;      ///< instances for each
 };
 
-/// Into which parts, if any, a reduction is cut whose operands several results share: what makes its kernel knows.
-using ChooseParts = std::function<std::optional<Parts>(const ir::Program&, const ir::Statement&, const Reduction&)>;
+/// What knows the kernels of contractions: whether a statement is one, and into which parts, if any, it is cut.
+struct ContractionParts {
+  std::function<bool(const ir::Program&, const ir::Statement&)> is_contraction;
+  std::function<std::optional<Parts>(const ir::Program&, const ir::Statement&, const Reduction&)> choose;
+};
 
 /// Cuts reductions that have too few results to keep the device busy into parts, for recipes by which blocks work on
-/// one part each; or into as many as the options say, where a reduction has twice as many instances. `choose_shared`
-/// decides where the options do not and operands are shared.
+/// one part each; or into as many as the options say, where a reduction has twice as many instances. Of contractions
+/// `contractions` decides where the options do not.
 ///     s(m) +=! x(m, k)   ==>   s_parts(m, k_part) +=! x(m, 1000 * k_part + k_rest)
 ///                              s(m) +=! s_parts(m, k_part)
 ///                              s(m) += x(m, 9000 + k)                               what is left over, if any
 /// Statements whose ids are in `whole` are left as they are. The order is changed, but the same on every run. Errors:
 /// the options ask for parts, and there are none.
 Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device,
-                                  const ChooseParts& choose_shared, const std::set<std::string>& whole = {});
+                                  const ContractionParts& contractions, const std::set<std::string>& whole = {});
 
 }  // namespace tc::gpu

@@ -28,12 +28,13 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
   }
   program = flatten_dims(std::move(program));
-  const ChooseParts choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {
+  const auto choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {
     return contraction_parts(whole, statement, reduction, options, device);
   };
-  if (options.split_reduction) return split_into_parts(std::move(program), options, device, choose);
+  const ContractionParts contractions = {is_contraction, choose};
+  if (options.split_reduction) return split_into_parts(std::move(program), options, device, contractions);
   VarianceSplit split = split_variances(std::move(program), device);
-  return split_into_parts(std::move(split.program), options, device, choose, split.over_parts);
+  return split_into_parts(std::move(split.program), options, device, contractions, split.over_parts);
 }
 
 }  // namespace tc::gpu

@@ -2,9 +2,13 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <string>
 
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/strategy/contraction/plan.h"
+#include "tc/ir/reads.h"
+#include "tc/ir/specialise.h"
 
 namespace tc::gpu {
 namespace {
@@ -19,6 +23,20 @@ Contraction in_parts(Contraction c, const std::string& name, int64_t count, int6
     for (Subscript& s : operand.subscripts) s.parallel.insert(s.parallel.begin(), s.reduction[at] * chunk);
   }
   return c;
+}
+
+/// In which memory delivers the operands once.
+double memory_us(const ir::Program& program, const ir::Statement& statement, const Device& device) {
+  std::set<std::string> tensors;
+  for (const auto* read : ir::reads_in(program, statement.value)) tensors.insert(read->name);
+  double bytes = 0;
+  for (const std::string& name : tensors) {
+    const ir::Tensor& tensor = program.tensor(name);
+    double size = tensor.type.bytes();
+    for (const int64_t extent : ir::constant_shape(tensor)) size *= static_cast<double>(extent);
+    bytes += size;
+  }
+  return bytes / device.memory_bytes_per_us;
 }
 
 }  // namespace
@@ -39,9 +57,11 @@ std::optional<Parts> contraction_parts(const ir::Program& program, const ir::Sta
   }
   const std::optional<Contraction> contraction = contraction_of(program, statement);
   if (!contraction) return std::nullopt;
+  const double least_us = kLaunchUs + memory_us(program, statement, device);
   const auto planned_us = [&](const Contraction& c) {
     const Result<ContractionPlan> plan = plan_contraction(c, options, device);
-    return plan ? plan->cycles / (1e3 * device.gigahertz) : std::numeric_limits<double>::infinity();
+    if (!plan) return std::numeric_limits<double>::infinity();
+    return std::max(plan->cycles / (1e3 * device.gigahertz), least_us);
   };
   double best = planned_us(*contraction) / kWorthIt;
   std::optional<Parts> parts;
