@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/reads.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -98,9 +99,27 @@ bool steps_to_neighbour(const hi::Call* call, const ir::Index& index) {
 
 }  // namespace
 
+std::vector<const hi::Call*> largest_reads(const ir::Program& program, const ir::Statement& statement) {
+  std::vector<const hi::Call*> result;
+  double most = 0;
+  for (const hi::Call* call : ir::reads_in(program, statement.value)) {
+    double instances = 1;
+    for (const ir::Index& index : statement.indices) {
+      const bool used = std::any_of(call->args.begin(), call->args.end(),
+                                    [&](const Expr& e) { return hi::expr_uses_var(e, index.name); });
+      if (used) instances *= static_cast<double>(extent_of(index));
+    }
+    if (instances > most) result.clear();
+    if (instances >= most) result.push_back(call);
+    most = std::max(most, instances);
+  }
+  return result;
+}
+
 bool runs_along_reduction(const ir::Program& program, const ir::Statement& statement) {
-  return reads(statement.value, [&](const hi::Call* call) {
-    if (!ir::is_tensor_read(program, call) || call->args.empty()) return false;
+  const std::vector<const hi::Call*> reads = largest_reads(program, statement);
+  return std::any_of(reads.begin(), reads.end(), [&](const hi::Call* call) {
+    if (call->args.empty()) return false;
     bool reduction = false, result = false;
     for (const ir::Index& index : statement.indices) {
       const bool used = steps_to_neighbour(call, index);

@@ -35,7 +35,11 @@ bool reads_chosen_row(const ir::Program& program, const Halide::Internal::Call* 
 /// share it (contraction_at()).
 bool shares_operands(const ir::Program& program, const ir::Statement& statement);
 
-/// Whether neighbouring instances of a reduction, not neighbouring results, read neighbours in memory.
+/// The reads that see most elements: those whose indices have the most instances.
+std::vector<const Halide::Internal::Call*> largest_reads(const ir::Program& program, const ir::Statement& statement);
+
+/// Whether neighbouring instances of a reduction, not neighbouring results, read neighbours in memory. The largest
+/// reads decide: of y(n) +=! x(k) * A(k, n) it is A.
 bool runs_along_reduction(const ir::Program& program, const ir::Statement& statement);
 
 }  // namespace tc::gpu
