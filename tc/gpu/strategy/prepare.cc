@@ -4,6 +4,7 @@
 #include "tc/gpu/rewrite/flatten_dims.h"
 #include "tc/gpu/rewrite/gather_rows.h"
 #include "tc/gpu/rewrite/join_ranges.h"
+#include "tc/gpu/rewrite/memory_order.h"
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
 #include "tc/gpu/rewrite/variance_split.h"
@@ -27,7 +28,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   if (takes_contractions(options)) {
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
   }
-  program = flatten_dims(std::move(program));
+  program = reduce_along_memory(flatten_dims(std::move(program)));
   const auto choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {
     return contraction_parts(whole, statement, reduction, options, device);
   };
