@@ -1,11 +1,15 @@
 #include "tc/gpu/rewrite/parts.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 #include <set>
+#include <vector>
 
+#include "tc/gpu/rewrite/memory_order.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/specialise.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 
@@ -17,6 +21,9 @@ namespace {
 constexpr int64_t kRowsOfProcessor = 4;        ///< blocks that share rows keep a processor busy
 constexpr int64_t kThreadsOfProcessor = 1024;  ///< threads with a result each do
 constexpr int64_t kColumnPart = 32;            ///< iterations that a thread should have at least
+constexpr int64_t kLeastRun = 512;             ///< bytes side by side that a part of several indices should read
+
+using Cuts = std::vector<Parts>;  ///< of several reduction indices; none: the reduction stays whole
 
 /// About `most` parts: a number that divides the extent into whole vectors, if there is one, or divides it at all.
 Parts even_parts(size_t index, int64_t extent, int64_t most) {
@@ -27,6 +34,22 @@ Parts even_parts(size_t index, int64_t extent, int64_t most) {
   }
   const int64_t chunk = extent / most;
   return {index, most, chunk >= 64 ? chunk / 16 * 16 : chunk, true};
+}
+
+/// The largest number of parts, up to `most`, that divides the extent or leaves less than one part over.
+Parts parts_within(size_t index, int64_t extent, int64_t most) {
+  for (int64_t count = most; count > most / 2; --count) {
+    if (extent % count == 0) return {index, count, extent / count, true};
+  }
+  const int64_t count = extent % most < extent / most ? most : extent / ceil_div(extent, most);
+  return {index, count, extent / count, true};
+}
+
+/// Of what the largest reads read.
+int64_t bytes_of_element(const ir::Program& program, const ir::Statement& statement) {
+  int64_t bytes = 1;
+  for (const hi::Call* read : largest_reads(program, statement)) bytes = std::max<int64_t>(bytes, read->type.bytes());
+  return bytes;
 }
 
 /// Nothing of a statement that may not be cut.
@@ -47,17 +70,60 @@ std::optional<Reduction> reduction_of(const ir::Program& program, const ir::Stat
   return result;
 }
 
+/// Instances that a part should have at least: for the threads of a block that share it, or for one thread.
+int64_t least_work(bool along, const Device& device) {
+  return along ? std::max<int64_t>(device.instances_of_launch / 64, 1) : kColumnPart;
+}
+
+/// Cuts of several indices into about `most` parts together. Those that leap farthest in memory are cut first: what a
+/// part reads then stays in few pieces. The index along memory keeps runs of `kLeastRun` bytes. About two parts' work
+/// may be left over.
+Cuts cuts_of_several(const ir::Program& program, const ir::Statement& statement, const Reduction& r, int64_t most,
+                     bool along, const Device& device) {
+  const std::vector<size_t> order = memory_order(program, statement);
+  const int64_t spare = 2 * (r.work / most + least_work(along, device));
+  const int64_t least = along ? kLeastRun / bytes_of_element(program, statement) : 1;
+  Cuts cuts;
+  bool even = true;
+  for (size_t i = 0; i < order.size() && most >= 2; ++i) {
+    const int64_t extent = extent_of(statement.indices[order[i]]);
+    const int64_t limit = std::min(most, i + 1 < order.size() ? extent : extent / least);
+    if (limit < 2) continue;
+    const Parts parts = parts_within(order[i], extent, limit);
+    const int64_t left = extent - parts.count * parts.chunk;
+    if (left > 0 && (!even || r.work / extent * left > spare)) continue;
+    even = even && left == 0;
+    cuts.push_back(parts);
+    most /= parts.count;
+  }
+  return cuts;
+}
+
+int64_t count_of(const Cuts& cuts) {
+  return std::accumulate(cuts.begin(), cuts.end(), int64_t{1},
+                         [](int64_t n, const Parts& cut) { return n * cut.count; });
+}
+
+Cuts placed(Cuts cuts, bool in_front) {
+  for (Parts& cut : cuts) cut.in_front = in_front;
+  return cuts;
+}
+
+bool has_several_indices(const ir::Statement& statement) {
+  return std::count_if(statement.indices.begin(), statement.indices.end(),
+                       [](const ir::Index& i) { return i.is_reduction && extent_of(i) > 1; }) > 1;
+}
+
 /// Of a reduction whose operands nobody shares: as many parts as keep the device busy.
-std::optional<Parts> find_parts(const ir::Program& program, const ir::Statement& statement, const Reduction& r,
-                                const Device& device) {
+Cuts find_parts(const ir::Program& program, const ir::Statement& statement, const Reduction& r, const Device& device) {
   const bool along = runs_along_reduction(program, statement);
   const int64_t wanted = (along ? kRowsOfProcessor : kThreadsOfProcessor) * device.processors / r.elements;
-  const int64_t most = std::min(
-      {wanted, r.work / (along ? std::max<int64_t>(device.instances_of_launch / 64, 1) : kColumnPart), r.extent / 2});
-  if (most < 2 || (along && r.elements >= device.processors)) return std::nullopt;
-  Parts parts = even_parts(r.longest, r.extent, most);
-  parts.in_front = !along;
-  return parts;
+  const int64_t most = std::min(wanted, r.work / least_work(along, device));
+  if (most < 2 || (along && r.elements >= device.processors)) return {};
+  if (has_several_indices(statement))
+    return placed(cuts_of_several(program, statement, r, most, along, device), !along);
+  if (r.extent < 4) return {};
+  return placed({even_parts(r.longest, r.extent, std::min(most, r.extent / 2))}, !along);
 }
 
 /// Whether threads that have a tile of results each share operands.
@@ -66,18 +132,28 @@ bool has_tiles(const ir::Program& program, const ir::Statement& statement, const
          (may_be_cut(program, statement) && contractions.is_contraction(program, statement));
 }
 
-/// As the options say, or as the estimate does.
-std::optional<Parts> parts_of(const ir::Program& program, const ir::Statement& statement,
-                              const options::MappingOptions& options, const Device& device,
-                              const ContractionParts& contractions, bool tiles) {
-  const std::optional<Reduction> r = reduction_of(program, statement);
-  if (!r) return std::nullopt;
-  if (options.split_reduction) {
-    const int64_t count = *options.split_reduction;
-    if (count == 1 || r->extent < 2 * count) return std::nullopt;
-    return Parts{r->longest, count, r->extent / count, tiles || !runs_along_reduction(program, statement)};
+/// As many cuts as the options ask for, where there are enough instances.
+Cuts cuts_asked_for(const ir::Program& program, const ir::Statement& statement, const Reduction& r, int64_t count,
+                    bool tiles, const Device& device) {
+  if (count == 1 || r.work < 2 * count) return {};
+  const bool along = runs_along_reduction(program, statement);
+  if (!tiles && has_several_indices(statement)) {
+    const Cuts cuts = placed(cuts_of_several(program, statement, r, count, along, device), !along);
+    if (count_of(cuts) == count) return cuts;
   }
-  return tiles ? contractions.choose(program, statement, *r) : find_parts(program, statement, *r, device);
+  if (r.extent < 2 * count) return {};
+  return {Parts{r.longest, count, r.extent / count, tiles || !along}};
+}
+
+/// As the options say, or as the estimate does.
+Cuts cuts_of(const ir::Program& program, const ir::Statement& statement, const options::MappingOptions& options,
+             const Device& device, const ContractionParts& contractions, bool tiles) {
+  const std::optional<Reduction> r = reduction_of(program, statement);
+  if (!r) return {};
+  if (const auto count = options.split_reduction) return cuts_asked_for(program, statement, *r, *count, tiles, device);
+  if (!tiles) return find_parts(program, statement, *r, device);
+  const std::optional<Parts> parts = contractions.choose(program, statement, *r);
+  return parts ? Cuts{*parts} : Cuts{};
 }
 
 /// Brings a reduction over parts up to those before it, so that they go through what they read together; leaves it
@@ -114,15 +190,14 @@ Result<Prepared> split_into_parts(ir::Program program, const options::MappingOpt
   std::vector<int64_t> counts;
   for (const ir::Statement& statement : std::vector<ir::Statement>(changed.statements)) {
     const bool tiles = has_tiles(changed, statement, contractions);
-    const std::optional<Parts> parts = whole.count(statement.id) > 0
-                                           ? std::nullopt
-                                           : parts_of(changed, statement, options, device, contractions, tiles);
-    if (statement.reduces()) counts.push_back(parts ? parts->count : 1);
-    if (!parts) {
+    const Cuts cuts =
+        whole.count(statement.id) > 0 ? Cuts{} : cuts_of(changed, statement, options, device, contractions, tiles);
+    if (statement.reduces()) counts.push_back(count_of(cuts));
+    if (cuts.empty()) {
       statements.push_back(statement);
       continue;
     }
-    PartStatements cut = part_statements(changed, statement, *parts);
+    PartStatements cut = part_statements(changed, statement, cuts);
     if (!tiles) over_parts.insert(cut.of_parts.id);
     const size_t at = tiles ? place_of_parts(statements, statement.tensor) : statements.size();
     statements.insert(statements.begin() + static_cast<long>(at), std::move(cut.of_parts));

@@ -198,7 +198,7 @@ Result<SplitReduction> split_reduction(const poly::Scop& scop, const std::string
   const bool in_front = !runs_along_reduction(*scop.program, reduction.statement);
   const Parts parts{reduction.index, full, chunk, in_front, cyclic};
   ir::Program program = *scop.program;
-  const PartStatements made = part_statements(program, reduction.statement, parts);
+  const PartStatements made = part_statements(program, reduction.statement, {parts});
   auto at = std::find_if(program.statements.begin(), program.statements.end(),
                          [&](const ir::Statement& s) { return s.id == reduction.statement.id; });
   *at = made.together;
