@@ -1,7 +1,9 @@
 #include "tc/gpu/rewrite/recompute.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <numeric>
 #include <set>
 #include <string>
 #include <utility>
@@ -153,28 +155,93 @@ class Replacer : public hi::IRMutator {
   const ir::Statement& definition_;
 };
 
+/// What a statement costs in a launch of its own, much as estimate() counts it. An operation or a read that is there
+/// twice is done once.
+class Cost : public hi::IRMutator {
+ public:
+  Cost(const ir::Program& program, const ir::Statement& statement) : program_(program) {
+    for (const ir::Index& index : statement.indices) instances_ *= static_cast<double>(extent_of(index));
+    mutate(statement.value);
+    for (const Expr& subscript : statement.subscripts) mutate(subscript);
+    if (statement.guard.defined()) mutate(statement.guard);
+    add_access(statement.tensor);
+  }
+
+  /// Of all instances. The unit is the time in which a device's L2 cache delivers four bytes.
+  double total() const {
+    constexpr double kOperations = 22, kOfMemory = 1.15;  // in that time; for four bytes of memory
+    double sum = 0;
+    for (const double term : {accesses_, kOfMemory * memory_, operations_ / kOperations}) sum += std::pow(term, 4);
+    return instances_ * std::pow(sum, 0.25);
+  }
+
+  Expr mutate(const Expr& e) override {
+    if (!seen_.insert(e).second) return e;
+    const auto* call = e.as<hi::Call>();
+    if (call != nullptr && ir::is_tensor_read(program_, call)) {
+      std::vector<Expr> at;
+      for (const Expr& subscript : call->args) at.push_back(hi::simplify(mutate(subscript)));
+      if (reads_.insert(hi::Call::make(call->type, call->name, at, call->call_type)).second) add_access(call->name);
+      return e;
+    }
+    const bool leaf = e.as<hi::Variable>() != nullptr || hi::is_const(e);
+    if (!leaf && e.type() != ir::index_type()) operations_ += 1;
+    return IRMutator::mutate(e);
+  }
+
+ private:
+  /// In units of four bytes. A tensor with few elements for many instances is in reach.
+  void add_access(const std::string& name) {
+    const ir::Tensor& tensor = program_.tensor(name);
+    double elements = 1;
+    for (const int64_t extent : ir::constant_shape(tensor)) elements *= static_cast<double>(extent);
+    const double access = std::min(1.0, elements / instances_) * tensor.type.bytes() / 4;
+    accesses_ += access;
+    if (tensors_.insert(name).second) memory_ += access;
+  }
+
+  const ir::Program& program_;
+  std::set<Expr, hi::IRDeepCompare> seen_, reads_;
+  std::set<std::string> tensors_;
+  double instances_ = 1, operations_ = 0, accesses_ = 0, memory_ = 0;
+};
+
+double cost_of(const ir::Program& program) {
+  return std::accumulate(program.statements.begin(), program.statements.end(), 0.0,
+                         [&](double sum, const ir::Statement& s) { return sum + Cost(program, s).total(); });
+}
+
+/// The program with statement `at` in the places of the reads of its tensor.
+ir::Program replaced(ir::Program program, size_t at) {
+  const ir::Statement definition = program.statements[at];
+  program.statements.erase(program.statements.begin() + static_cast<long>(at));
+  std::erase_if(program.tensors, [&](const ir::Tensor& t) { return t.name == definition.tensor; });
+  Replacer replacer(definition);
+  for (ir::Statement& s : program.statements) {
+    std::vector<Expr*> parts = {&s.value};
+    for (Expr& subscript : s.subscripts) parts.push_back(&subscript);
+    if (s.guard.defined()) parts.push_back(&s.guard);
+    for (Expr* part : parts) {
+      const Expr before = *part;
+      *part = replacer.mutate(before);
+      if (!part->same_as(before)) s.accesses.clear();
+    }
+  }
+  return program;
+}
+
 }  // namespace
 
 ir::Program recompute_temporaries(ir::Program program, int64_t large) {
   for (size_t at = 0; at < program.statements.size();) {
-    if (!is_definition(program, program.statements[at], large) || !may_replace(program, at)) {
-      ++at;
-      continue;
-    }
-    const ir::Statement definition = program.statements[at];
-    program.statements.erase(program.statements.begin() + static_cast<long>(at));
-    std::erase_if(program.tensors, [&](const ir::Tensor& t) { return t.name == definition.tensor; });
-    Replacer replacer(definition);
-    for (ir::Statement& s : program.statements) {
-      std::vector<Expr*> parts = {&s.value};
-      for (Expr& subscript : s.subscripts) parts.push_back(&subscript);
-      if (s.guard.defined()) parts.push_back(&s.guard);
-      for (Expr* part : parts) {
-        const Expr before = *part;
-        *part = replacer.mutate(before);
-        if (!part->same_as(before)) s.accesses.clear();
+    if (is_definition(program, program.statements[at], large) && may_replace(program, at)) {
+      ir::Program without = replaced(program, at);
+      if (cost_of(without) <= cost_of(program)) {
+        program = std::move(without);
+        continue;
       }
     }
+    ++at;
   }
   return program;
 }

@@ -134,5 +134,37 @@ TEST(Recompute, KeepsWhatChangesOrIsReadOften) {
   }
 }
 
+TEST(Recompute, KeepsWindowsThatWouldReadMoreThanTheySave) {
+  for (const char* text : {"def f(float(H,W) I) -> (O) { t(h,w) = (I(h,w) + I(h,w+1) + I(h,w+2)) * 0.333"
+                           "  O(h,w) = (t(h,w) + t(h+1,w) + t(h+2,w)) * 0.333 }",
+                           "def f(float(H,W) I) -> (O) { t(h,w) = max(max(I(h,w), I(h+1,w)), I(h+2,w))"
+                           "  O(h,w) = max(max(t(h,w), t(h,w+1)), t(h,w+2)) where h in 0:H-2, w in 0:W-2 }",
+                           // Much arithmetic for each of nine.
+                           "def f(float(H,W) I) -> (O) { t(h,w) = (((((((((I(h,w) * 2 + 1) * 3 + 2) * 4 + 3) * 5 + 4) "
+                           "* 6 + 5) * 7 + 6) * 8"
+                           "    + 7) * 9 + 8) * 10 + 9) * (((((I(h,w) + 3) * 2 + 1) * 3 + 2) * 4 + 3) * 5 + 4)"
+                           "  O(h,w) = t(h,w) + t(h+1,w) + t(h+2,w) + t(h,w+1) + t(h+1,w+1) + t(h+2,w+1) + t(h,w+2) + "
+                           "t(h+1,w+2) + t(h+2,w+2)"
+                           "}"}) {
+    SCOPED_TRACE(text);
+    EXPECT_NE(gpu::recompute_temporaries(specialised_from(text, {{"H", 260}, {"W", 300}})).find_tensor("t"), nullptr);
+    EXPECT_EQ(faults_of(specialised_from(text, {{"H", 20}, {"W", 30}})), "");
+  }
+}
+
+TEST(Recompute, ReplacesInWindowsThatReadNoMore) {
+  for (const char* text :
+       {// Nine reads either way.
+        "def f(float(H,W) I) -> (O) { t(h,w) = I(h,w) * 2 + 1  O(h,w) = t(h,w) + t(h+1,w) + t(h+2,w) + t(h,w+1)"
+        "    + t(h+1,w+1) + t(h+2,w+1) + t(h,w+2) + t(h+1,w+2) + t(h+2,w+2) }",
+        // Windows that overlap: six different elements of nine.
+        "def f(float(H,W) I) -> (O) { t(h,w) = I(h,w) + I(h+1,w) + I(h,w+1)  O(h,w) = t(h,w) + t(h+1,w) + t(h,w+1) }",
+        "def f(float(H,W) I) -> (O) { t(h,w) = I(h,w) - I(h,w+1)  O(h,w) = t(h,w) - t(h+1,w) }"}) {
+    SCOPED_TRACE(text);
+    EXPECT_EQ(gpu::recompute_temporaries(specialised_from(text, {{"H", 260}, {"W", 300}})).find_tensor("t"), nullptr);
+    EXPECT_EQ(faults_of(specialised_from(text, {{"H", 20}, {"W", 30}})), "");
+  }
+}
+
 }  // namespace
 }  // namespace tc::testing
