@@ -62,18 +62,7 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
       if (!plan) continue;
       plans = {*std::move(plan)};
     }
-    const double cycles_behind = plans->at(0).cycles;  // of it alone, behind what it reads
-    while (contraction->first > other) {
-      std::optional<Contraction> longer = with_prologue(scop, *contraction);
-      const Result<ContractionPlan> plan = longer ? plan_contraction(*longer, options, device) : fail("");
-      if (!plan) break;
-      const auto [again_us, launch_us] = prologue_times(*longer, *plan, *scop.program, device);
-      const double cycles = plan->cycles + again_us * 1e3 * device.gigahertz;
-      if (cycles > cycles_behind + launch_us * 1e3 * device.gigahertz) break;
-      contraction = std::move(longer);
-      plans = {*plan};
-      plans->at(0).cycles = cycles;
-    }
+    add_prologues(scop, other, options, device, *contraction, plans->at(0));
     if (Contraction pooled = with_pooled(scop, *contraction); has_runs(pooled, plans->at(0))) {
       contraction = std::move(pooled);
     }

@@ -5,10 +5,12 @@
 #include "tc/gpu/rewrite/gather_rows.h"
 #include "tc/gpu/rewrite/join_ranges.h"
 #include "tc/gpu/rewrite/memory_order.h"
+#include "tc/gpu/rewrite/narrow_products.h"
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
 #include "tc/gpu/rewrite/variance_split.h"
 #include "tc/gpu/strategy/contraction/contraction.h"
+#include "tc/gpu/strategy/contraction/narrow_gain.h"
 #include "tc/gpu/strategy/contraction/parts.h"
 
 namespace tc::gpu {
@@ -22,6 +24,12 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   if (options.strict || !takes_recipes(options)) {
     TC_TRY_VOID(none());
     return Prepared{options.strict ? std::move(program) : reductions_in_lanes(std::move(program), device), options};
+  }
+  if (takes_contractions(options) && device.tensor_products > 0) {
+    program = narrow_products(std::move(program), [&](const ir::Program& whole, const ir::Statement& statement,
+                                                      const NarrowProducts& instead) {
+      return gains_by_tensor_cores(whole, statement, instead, options, device);
+    });
   }
   program = join_ranges(recompute_temporaries(std::move(program), device.instances_of_launch / 4),
                         device.instances_of_launch);

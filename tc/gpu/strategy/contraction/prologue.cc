@@ -133,4 +133,20 @@ PrologueTimes prologue_times(const Contraction& c, const ContractionPlan& plan, 
   return result;
 }
 
+void add_prologues(const poly::Scop& scop, size_t first, const options::MappingOptions& options, const Device& device,
+                   Contraction& contraction, ContractionPlan& plan) {
+  const double cycles_behind = plan.cycles;  // of it alone, behind what it reads
+  while (contraction.first > first) {
+    std::optional<Contraction> longer = with_prologue(scop, contraction);
+    Result<ContractionPlan> of_longer = longer ? plan_contraction(*longer, options, device) : fail("");
+    if (!of_longer) return;
+    const auto [again_us, launch_us] = prologue_times(*longer, *of_longer, *scop.program, device);
+    const double cycles = of_longer->cycles + again_us * 1e3 * device.gigahertz;
+    if (cycles > cycles_behind + launch_us * 1e3 * device.gigahertz) return;
+    contraction = *std::move(longer);
+    plan = *std::move(of_longer);
+    plan.cycles = cycles;
+  }
+}
+
 }  // namespace tc::gpu

@@ -18,4 +18,9 @@ struct PrologueTimes {
 PrologueTimes prologue_times(const Contraction& contraction, const ContractionPlan& plan, const ir::Program& program,
                              const Device& device);
 
+/// Takes the statements right before a contraction into it, back to the statement `first`, as long as each costs less
+/// than its own launch and what the longer plan takes more than that of the contraction alone.
+void add_prologues(const poly::Scop& scop, size_t first, const options::MappingOptions& options, const Device& device,
+                   Contraction& contraction, ContractionPlan& plan);
+
 }  // namespace tc::gpu

@@ -1,0 +1,286 @@
+#include "tc/gpu/rewrite/narrow_products.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/guarded_read.h"
+#include "tc/ir/in_place.h"
+#include "tc/ir/linear_form.h"
+#include "tc/ir/names.h"
+#include "tc/ir/reads.h"
+#include "tc/ir/specialise.h"
+
+namespace tc::gpu {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+namespace {
+
+/// Operands computed over indices may have so many elements more than the tensors that they are made of.
+constexpr int64_t kMostGrowth = 2;
+
+bool is_narrow(Halide::Type type) { return type.is_float() && type.bits() == 16; }
+
+/// A factor of a product.
+struct Term {
+  std::vector<Expr> factors;
+};
+
+/// The branches of a choice; nothing for other expressions.
+struct Choice {
+  Expr condition, a, b;
+  bool evaluates_both = false;
+};
+std::optional<Choice> choice_of(const Expr& e) {
+  if (const auto* select = e.as<hi::Select>()) {
+    return Choice{select->condition, select->true_value, select->false_value, true};
+  }
+  const auto* call = e.as<hi::Call>();
+  if (call && call->is_intrinsic(hi::Call::if_then_else)) return Choice{call->args[0], call->args[1], call->args[2]};
+  return std::nullopt;
+}
+
+Expr make_choice(const Choice& c) {
+  if (c.evaluates_both) return hi::Select::make(c.condition, c.a, c.b);
+  return hi::Call::make(c.a.type(), hi::Call::if_then_else, {c.condition, c.a, c.b}, hi::Call::PureIntrinsic);
+}
+
+/// The type of 16 bits whose values a float32 has by the text.
+std::optional<Halide::Type> narrow_type(const Expr& e) {
+  if (const auto* cast = e.as<hi::Cast>(); cast && is_narrow(cast->value.type())) return cast->value.type();
+  if (const std::optional<Choice> choice = choice_of(e)) {
+    const std::optional<Halide::Type> type = narrow_type(choice->a);
+    return type ? type : narrow_type(choice->b);
+  }
+  return std::nullopt;
+}
+
+/// The same value in a type of 16 bits; nothing where the text does not say that the type has it.
+std::optional<Expr> narrowed(const Expr& e, Halide::Type type) {
+  if (const auto* cast = e.as<hi::Cast>()) {
+    if (cast->value.type() == type) return cast->value;
+    // Both types have 8 significant bits, and the exponents of floats of 8 bits.
+    if (cast->value.type().bits() == 8) return hi::Cast::make(type, e);
+  }
+  if (const std::optional<Choice> choice = choice_of(e)) {
+    const std::optional<Expr> a = narrowed(choice->a, type), b = narrowed(choice->b, type);
+    if (a && b) return make_choice({choice->condition, *a, *b, choice->evaluates_both});
+  }
+  return hi::is_const_zero(e) ? std::optional(ir::zero_of(type)) : std::nullopt;
+}
+
+std::optional<Term> term_of(const Expr& e) {
+  if (const auto* product = e.as<hi::Mul>()) {
+    std::optional<Term> a = term_of(product->a), b = term_of(product->b);
+    if (!a || !b) return std::nullopt;
+    a->factors.insert(a->factors.end(), b->factors.begin(), b->factors.end());
+    return a;
+  }
+  return Term{{e}};
+}
+
+/// Rewrites one statement.
+class Narrower {
+ public:
+  Narrower(const ir::Program& program, const ir::Statement& statement)
+      : program_(program), statement_(statement), names_(ir::Names::among_statements(program)) {}
+
+  /// Nothing where tensor cores cannot take the products, or may take them as they are.
+  std::optional<NarrowProducts> run() {
+    const bool is_sum = statement_.assign == ir::Assign::kAdd && statement_.accumulator == Halide::Float(32);
+    if (!is_sum || statement_.guard.defined() || !ir::left_is_identity(statement_)) return std::nullopt;
+    if (reads_tensor(statement_.value, statement_.tensor)) return std::nullopt;
+    for (const ir::Index& index : statement_.indices) {
+      if (extent_of(index) < 1) return std::nullopt;
+    }
+    const std::optional<Term> term = term_of(statement_.value);
+    if (!term) return std::nullopt;
+    const std::optional<Expr> value = product_of(*term);
+    if (!value || hi::equal(*value, statement_.value)) return std::nullopt;
+    ir::Statement product = statement_;
+    product.value = *value;
+    product.accesses.clear();
+    result_.products.push_back(std::move(product));
+    return std::move(result_);
+  }
+
+ private:
+  /// The product of two operands that a term is.
+  std::optional<Expr> product_of(const Term& term) {
+    if (term.factors.size() != 2) return std::nullopt;
+    std::optional<Halide::Type> type = narrow_type(term.factors[0]);
+    if (!type) type = narrow_type(term.factors[1]);
+    if (!type) return std::nullopt;
+    std::vector<Expr> operands;
+    for (const Expr& factor : term.factors) {
+      const std::optional<Expr> value = narrowed(factor, *type);
+      const std::optional<Expr> operand = value ? operand_of(*value) : std::nullopt;
+      if (!operand) return std::nullopt;
+      operands.push_back(hi::Cast::make(statement_.accumulator, *operand));
+    }
+    return hi::Mul::make(operands[0], operands[1]);
+  }
+
+  /// A read of what has the value of a factor.
+  std::optional<Expr> operand_of(const Expr& value) {
+    const auto* read = value.as<hi::Call>();
+    if (read && ir::is_tensor_read(program_, read)) return value;
+    if (std::optional<Choice> choice = choice_of(value)) {
+      choice->evaluates_both = false;
+      const Expr guarded = make_choice(*choice);
+      const std::optional<ir::GuardedRead> found = ir::guarded_read(program_, guarded.as<hi::Call>());
+      if (found && hi::is_const_zero(hi::simplify(found->otherwise))) return guarded;
+    }
+    return computed(value);
+  }
+
+  /// A read of a temporary: over the elements of the tensor that the value reads, or over the indices that it uses,
+  /// whichever are fewer.
+  std::optional<Expr> computed(const Expr& value) {
+    std::optional<Definition> best = over_indices(value), other = over_elements(value);
+    if (!best || (other && other->elements <= best->elements)) best = std::move(other);
+    if (!best) return std::nullopt;
+    for (const ir::Statement& s : result_.operands) {
+      const bool same = s.value.type() == value.type() && hi::equal(s.value, best->statement.value) &&
+                        std::equal(s.indices.begin(), s.indices.end(), best->statement.indices.begin(),
+                                   best->statement.indices.end(), [](const ir::Index& a, const ir::Index& b) {
+                                     return a.name == b.name && extent_of(a) == extent_of(b);
+                                   });
+      if (same) return hi::Call::make(value.type(), s.tensor, best->at, hi::Call::PureExtern);
+    }
+    ir::Statement& s = best->statement;
+    s.id = names_.fresh(statement_.id + "_operand");
+    s.tensor = names_.fresh(statement_.tensor + "_operand");
+    s.assign = ir::Assign::kSet;
+    s.accumulator = s.value.type();
+    s.range = statement_.range;
+    for (const ir::Index& index : s.indices) s.subscripts.push_back(subscript_of(index));
+    result_.temporaries.push_back(temporary_over(s.tensor, s.accumulator, s.indices));
+    const Expr result = hi::Call::make(value.type(), s.tensor, best->at, hi::Call::PureExtern);
+    result_.operands.push_back(std::move(s));
+    return result;
+  }
+
+  /// How a temporary is set, and where it is read.
+  struct Definition {
+    ir::Statement statement;
+    std::vector<Expr> at;
+    int64_t elements = 1;
+  };
+
+  std::optional<Definition> over_indices(const Expr& value) const {
+    Definition result;
+    const std::vector<const hi::Call*> reads = ir::reads_in(program_, value);
+    int64_t most = 1;
+    for (const hi::Call* read : reads) {
+      int64_t elements = 1;
+      for (const int64_t extent : ir::constant_shape(program_.tensor(read->name))) elements *= extent;
+      most = std::max(most, elements);
+    }
+    const auto add = [&](const ir::Index& index) {
+      const auto is_it = [&](const ir::Index& other) { return other.name == index.name; };
+      if (std::any_of(result.statement.indices.begin(), result.statement.indices.end(), is_it)) return;
+      result.elements *= extent_of(index);
+      result.statement.indices.push_back(index);
+      result.statement.indices.back().is_reduction = false;
+      result.at.push_back(subscript_of(index));
+    };
+    // In the order of the subscripts, so that rows stay rows.
+    for (const hi::Call* read : reads) {
+      for (const Expr& subscript : read->args) {
+        for (const ir::Index& index : statement_.indices) {
+          if (hi::expr_uses_var(subscript, index.name)) add(index);
+        }
+      }
+    }
+    for (const ir::Index& index : statement_.indices) {
+      if (hi::expr_uses_var(value, index.name)) add(index);
+    }
+    if (result.at.empty() || result.elements > kMostGrowth * most) return std::nullopt;
+    result.statement.value = value;
+    return result;
+  }
+
+  /// Of a value that reads elements of one tensor at the same subscripts, and uses no index elsewhere.
+  std::optional<Definition> over_elements(const Expr& value) {
+    const std::vector<const hi::Call*> reads = ir::reads_in(program_, value);
+    if (reads.empty() || reads[0]->args.empty()) return std::nullopt;
+    const std::vector<Expr>& at = reads[0]->args;
+    for (const hi::Call* read : reads) {
+      const auto equal = [](const Expr& a, const Expr& b) { return hi::equal(a, b); };
+      if (read->name != reads[0]->name || !std::equal(at.begin(), at.end(), read->args.begin(), equal)) {
+        return std::nullopt;
+      }
+    }
+    for (const Expr& subscript : at) {
+      if (!ir::linear_form(subscript)) return std::nullopt;
+    }
+    Definition result{.at = at};
+    const ir::Shape shape = ir::constant_shape(program_.tensor(reads[0]->name));
+    std::vector<Expr> element;
+    for (size_t d = 0; d < shape.size(); ++d) {
+      if (dimensions_.size() <= d) dimensions_.push_back(names_.fresh(fmt::format("d{}", d)));
+      result.statement.indices.push_back(make_index(dimensions_[d], shape[d], false));
+      element.push_back(index_variable(dimensions_[d]));
+      result.elements *= shape[d];
+    }
+    class Replacer : public hi::IRMutator {
+     public:
+      Replacer(const std::string& tensor, const std::vector<Expr>& element) : tensor_(tensor), element_(element) {}
+
+     private:
+      using IRMutator::visit;
+      Expr visit(const hi::Call* op) override {
+        if (op->name != tensor_) return IRMutator::visit(op);
+        return hi::Call::make(op->type, op->name, element_, op->call_type);
+      }
+      const std::string& tensor_;
+      const std::vector<Expr>& element_;
+    } replacer(reads[0]->name, element);
+    result.statement.value = replacer.mutate(value);
+    for (const ir::Index& index : statement_.indices) {
+      if (hi::expr_uses_var(result.statement.value, index.name)) return std::nullopt;
+    }
+    return result;
+  }
+
+  const ir::Program& program_;
+  const ir::Statement& statement_;
+  ir::Names names_;
+  std::vector<std::string> dimensions_;  ///< indices of temporaries over the elements of a tensor
+  NarrowProducts result_;
+};
+
+/// Before statements on the same tensor: so what comes before a product stays next to it.
+size_t place_of(const ir::Program& program, size_t at, const ir::Statement& operand) {
+  const auto is_source = [&](const std::string& tensor) { return reads_tensor(operand.value, tensor); };
+  const std::string& tensor = program.statements[at].tensor;
+  while (at > 0 && program.statements[at - 1].tensor == tensor && !is_source(tensor)) --at;
+  return at;
+}
+
+}  // namespace
+
+ir::Program narrow_products(ir::Program program, const IsFaster& is_faster) {
+  for (size_t at = 0; at < program.statements.size(); ++at) {
+    const ir::Statement statement = program.statements[at];
+    std::optional<NarrowProducts> instead = Narrower(program, statement).run();
+    if (!instead || !is_faster(program, statement, *instead)) continue;
+    program.tensors.insert(program.tensors.end(), instead->temporaries.begin(), instead->temporaries.end());
+    std::vector<ir::Statement>& all = program.statements;
+    all.erase(all.begin() + static_cast<long>(at));
+    all.insert(all.begin() + static_cast<long>(at), instead->products.begin(), instead->products.end());
+    size_t first = at;
+    at += instead->products.size() + instead->operands.size() - 1;
+    for (const ir::Statement& operand : instead->operands) {
+      const size_t place = place_of(program, first++, operand);
+      all.insert(all.begin() + static_cast<long>(place), operand);
+    }
+  }
+  return program;
+}
+
+}  // namespace tc::gpu

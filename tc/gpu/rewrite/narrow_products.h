@@ -1,0 +1,29 @@
+#pragma once
+
+#include <functional>
+#include <vector>
+
+#include "tc/ir/program.h"
+
+namespace tc::gpu {
+
+/// A sum of products as products of two 16-bit operands each, which tensor cores take:
+///     C(m, n) +=! exp(A(m, k)) * B(k, n)
+///         ==>   C_operand(d0, d1) = exp(A(d0, d1))               operands
+///               C(m, n) +=! C_operand(m, k) * B(k, n)            products
+struct NarrowProducts {
+  std::vector<ir::Tensor> temporaries;
+  std::vector<ir::Statement> operands;
+  std::vector<ir::Statement> products;
+};
+
+/// Whether the statements of the last argument take less time than one of the program's.
+using IsFaster = std::function<bool(const ir::Program&, const ir::Statement&, const NarrowProducts&)>;
+
+/// Makes operands of the factors of products, so that tensor cores may multiply them. A factor becomes an operand only
+/// if its value is one of float16 or bfloat16 by the text (T3): a function of such a type, a cast to it, a choice
+/// between such values, or an integer or float of 8 bits. So every operand has the value that the text gives it.
+/// On a specialised Program, before recompute_temporaries(), which may put cheap temporaries into operands.
+ir::Program narrow_products(ir::Program program, const IsFaster& is_faster);
+
+}  // namespace tc::gpu

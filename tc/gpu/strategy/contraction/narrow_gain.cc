@@ -1,0 +1,61 @@
+#include "tc/gpu/strategy/contraction/narrow_gain.h"
+
+#include <algorithm>
+
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/strategy/contraction/prologue.h"
+#include "tc/ir/specialise.h"
+#include "tc/poly/from_ir.h"
+
+namespace tc::gpu {
+namespace {
+
+constexpr double kLaunchUs = 1;
+
+/// Microseconds of a product by tensor cores and of the operands that it reads; nothing if elements are as fast.
+std::optional<double> product_us(ir::Program program, const ir::Statement& product, const NarrowProducts& all,
+                                 const options::MappingOptions& options, const Device& device) {
+  program.statements.clear();
+  program.tensors.insert(program.tensors.end(), all.temporaries.begin(), all.temporaries.end());
+  double launches_us = 0;
+  for (const ir::Statement& operand : all.operands) {
+    if (reads_tensor(product.value, operand.tensor)) program.statements.push_back(operand);
+  }
+  const size_t at = program.statements.size();
+  program.statements.push_back(product);
+  const auto context = std::make_shared<poly::Context>();
+  const Result<poly::Scop> scop = poly::from_ir(std::make_shared<const ir::Program>(std::move(program)), context);
+  std::optional<Contraction> contraction = scop ? contraction_at(*scop, at) : std::nullopt;
+  if (!contraction) return std::nullopt;
+  Result<ContractionPlan> plan = plan_contraction(*contraction, options, device);
+  if (!plan || !plan->tensor_cores) return std::nullopt;
+  add_prologues(*scop, 0, options, device, *contraction, *plan);
+  for (size_t s = 0; s < contraction->first; ++s) {
+    double bytes = 0;
+    for (const ir::Tensor& tensor : all.temporaries) {
+      if (tensor.name != scop->statements[s].tensor) continue;
+      bytes = static_cast<double>(tensor.type.bytes());
+      for (const int64_t extent : ir::constant_shape(tensor)) bytes *= static_cast<double>(extent);
+    }
+    launches_us += kLaunchUs + 2 * bytes / device.memory_bytes_per_us;
+  }
+  return plan->cycles / (1e3 * device.gigahertz) + launches_us;
+}
+
+}  // namespace
+
+bool gains_by_tensor_cores(const ir::Program& program, const ir::Statement& statement, const NarrowProducts& instead,
+                           const options::MappingOptions& options, const Device& device) {
+  double us = 0;
+  for (const ir::Statement& product : instead.products) {
+    const std::optional<double> own = product_us(program, product, instead, options, device);
+    if (!own) return false;
+    us += *own;
+  }
+  const std::optional<Contraction> as_it_is = contraction_of(program, statement);
+  if (!as_it_is) return true;
+  const Result<ContractionPlan> plan = plan_contraction(*as_it_is, options, device);
+  return !plan || (!plan->tensor_cores && us < plan->cycles / (1e3 * device.gigahertz));
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,150 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "tc/interp/compare.h"
+#include "tc/interp/interpreter.h"
+#include "tc/tile/print.h"
+#include "tests/common/program.h"
+#include "tests/gpu/proved.h"
+#include "tests/gpu/simulated.h"
+
+/// Products whose spelling is more than two reads: on tensor cores, and as on the oracle.
+namespace tc::testing {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+struct Spelling {
+  const char* name;
+  const char* text;
+};
+
+void PrintTo(const Spelling& s, std::ostream* out) { *out << s.name; }
+
+const Spelling kOperands[] = {
+    {"exponential", "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! exp(A(m,k)) * B(k,n) }"},
+    {"exponential of a temporary",
+     "def f(half(M,K) A, half(K,N) B) -> (C) { S(m,k) = 2 * A(m,k)  C(m,n) +=! exp(S(m,k)) * B(k,n) }"},
+    {"positive part", "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! relu(A(m,k)) * B(k,n) }"},
+    {"positive part, to the left",
+     "def f(bfloat16(K,M) A, bfloat16(N,K) B) -> (C) { C(m,n) +=! B(n,k) * relu(A(k,m)) }"},
+    {"both", "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! relu(A(m,k)) * abs(B(k,n)) }"},
+    {"one tensor twice",
+     "def f(half(M,K) A, half(N) b) -> (C) { C(m,n) +=! relu(A(m,k)) * relu(A(n,k))  C(m,n) += b(n) }"},
+    {"cast", "def f(half(M,K) A, int8(K,N) q) -> (C) { C(m,n) +=! A(m,k) * half(q(k,n)) }"},
+    {"integers", "def f(half(M,K) A, int8(K,N) q) -> (C) { C(m,n) +=! A(m,k) * q(k,n) }"},
+    {"unsigned integers", "def f(bfloat16(M,K) A, uint8(K,N) q) -> (C) { C(m,n) +=! A(m,k) * q(k,n) }"},
+    {"floats of 8 bits", "def f(half(M,K) A, float8_e4m3(K,N) q) -> (float(M,N) C) { C(m,n) +=! A(m,k) * q(k,n) }"},
+    {"dequantised along the reduction",
+     "def f(half(M,K) A, int8(K,N) q, half(K) s) -> (C) { C(m,n) +=! A(m,k) * half(s(k) * float(q(k,n))) }"},
+    {"choice of data",
+     "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! y * B(k,n) where y = A(m,k) > 0 ? A(m,k) : 0 }"},
+    {"triangle", "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! (k <= m ? A(m,k) : 0) * B(k,n) }"},
+    {"rows", "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! (m >= 3 ? A(m,k) : 0) * B(k,n) }"},
+    {"shifted", "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! relu(A(m,k + 2)) * B(k,n) where k in 0:K-2 }"},
+    {"onto what is there",
+     "def f(half(M,K) A, half(K,N) B, half(N) b) -> (float(M,N) C) {"
+     "  C(m,n) = b(n) where m in 0:M  C(m,n) += exp(A(m,k)) * B(k,n)  C(m,n) max= 0 }"},
+};
+
+/// An H200.
+gpu::Device hopper() {
+  gpu::Device device;
+  device.shared_bytes = 227 * 1024;
+  device.gigahertz = 1.98;
+  return device;
+}
+
+int by_tensor_cores(const gpu::Mapping& mapping) {
+  int result = 0;
+  for (const gpu::Kernel& kernel : mapping.kernels) result += kernel.chosen.tensor_cores.value_or(false) ? 1 : 0;
+  return result;
+}
+
+/// Random numbers between -1 and 1 in the place of floats.
+interp::Environment with_fractions(interp::Environment data, uint64_t seed) {
+  std::mt19937_64 random(seed);
+  for (auto& [name, value] : data) {
+    if (!is_float(value.type) || bytes_of(value.type) == 1) continue;
+    for (double& number : value.floats) {
+      const auto fraction = static_cast<float>(static_cast<double>(random() % 20001) / 10000 - 1);
+      number = value.type == ScalarType::kFloat16    ? static_cast<double>(Halide::float16_t(fraction))
+               : value.type == ScalarType::kBFloat16 ? static_cast<double>(Halide::bfloat16_t(fraction))
+                                                     : fraction;
+    }
+  }
+  return data;
+}
+
+/// What is wrong on random fractions, by the oracle's bounds.
+std::string beyond_bounds(const ir::Program& program, const gpu::Mapping& mapping, uint64_t seed) {
+  const interp::Environment data = with_fractions(data_for(program, seed), seed);
+  const Result<interp::Environment> result = simulated(program, mapping, data, seed);
+  if (!result) return result.error().to_string();
+  const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, data);
+  if (!oracle) return oracle.error().to_string();
+  std::string faults;
+  for (const interp::Comparison& comparison : interp::compare(*result, *oracle)) {
+    if (!comparison.agrees) faults += comparison.sentence + "\n";
+  }
+  return faults;
+}
+
+class NarrowProducts : public ::testing::TestWithParam<Spelling> {};
+
+TEST_P(NarrowProducts, AreOnTensorCores) {
+  const ir::Program program = specialised_from(GetParam().text, {{"M", 512}, {"N", 512}, {"K", 512}});
+  const Result<gpu::Mapping> mapping = mapped(program, {}, hopper());
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_GE(by_tensor_cores(*mapping), 1) << gpu::report(*mapping);
+  for (const gpu::Kernel& kernel : mapping->kernels) {
+    if (kernel.recipe == gpu::Recipe::kContraction) {
+      EXPECT_TRUE(kernel.chosen.tensor_cores.value_or(false));
+    }
+  }
+}
+
+TEST_P(NarrowProducts, AgreeWithTheOracle) {
+  const options::MappingOptions options{.tensor_cores = true};
+  for (const Sizes& sizes : {Sizes{{"M", 40}, {"N", 48}, {"K", 32}}, Sizes{{"M", 35}, {"N", 29}, {"K", 37}}}) {
+    const ir::Program program = specialised_from(GetParam().text, sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, options, hopper());
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_GE(by_tensor_cores(*mapping), 1);
+    EXPECT_EQ(unproved(mapping->program), "");
+    EXPECT_EQ(difference(program, options, 1, hopper()), "");
+    EXPECT_EQ(beyond_bounds(program, *mapping, 2), "");
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Operands, NarrowProducts, ::testing::ValuesIn(kOperands), [](const auto& info) {
+  std::string name = info.param.name;
+  std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
+  return name;
+});
+
+/// Products that stay with elements: 16 bits would change what the text says, or the device's order is fixed.
+TEST(NarrowProducts, LeaveWhatWouldBeRounded) {
+  const char* texts[] = {
+      "def f(half(M,K) A, half(K,N) B) -> (float(M,N) C) { C(m,n) +=! exp(float(A(m,k))) * B(k,n) }",
+      "def f(half(M,K) A, half(K) s, half(K,N) B) -> (C) { C(m,n) +=! A(m,k) * (s(k) * B(k,n)) }",
+      "def f(half(M,K) A, bfloat16(K,N) B) -> (float(M,N) C) { C(m,n) +=! relu(A(m,k)) * B(k,n) }",
+      "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! k <= m ? A(m,k) * B(k,n) : 0 }",
+      "def f(half(M,K) A, int16(K,N) q) -> (float(M,N) C) { C(m,n) +=! A(m,k) * float(q(k,n)) }",
+  };
+  for (const char* text : texts) {
+    const ir::Program program = specialised_from(text, {{"M", 512}, {"N", 512}, {"K", 512}});
+    const Result<gpu::Mapping> mapping = mapped(program, {}, hopper());
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_EQ(by_tensor_cores(*mapping), 0) << text;
+  }
+  const ir::Program program = specialised_from(kOperands[0].text, {{"M", 512}, {"N", 512}, {"K", 512}});
+  const Result<gpu::Mapping> strict = mapped(program, {.strict = true}, hopper());
+  ASSERT_TRUE(strict) << strict.error().to_string();
+  EXPECT_EQ(by_tensor_cores(*strict), 0);
+}
+
+}  // namespace
+}  // namespace tc::testing
