@@ -1,6 +1,8 @@
 #include "tc/gpu/rewrite/narrow_products.h"
 
 #include <algorithm>
+#include <cmath>
+#include <iterator>
 #include <optional>
 #include <utility>
 
@@ -24,10 +26,31 @@ constexpr int64_t kMostGrowth = 2;
 
 bool is_narrow(Halide::Type type) { return type.is_float() && type.bits() == 16; }
 
-/// A factor of a product.
+/// A product: its factors, and among them those that no reduction index changes.
 struct Term {
-  std::vector<Expr> factors;
+  std::vector<Expr> factors, scales;
+  bool negative = false;
 };
+
+/// The binary logarithms of the least and the greatest magnitude of finite numbers other than 0.
+struct Magnitude {
+  double least = 0, greatest = 0;
+};
+
+/// Of a float32; nothing if it may be any.
+std::optional<Magnitude> magnitude_of(const Expr& e) {
+  constexpr int kBitsOfIndex = 32;
+  if (const double* constant = hi::as_const_float(e)) {
+    if (*constant == 0) return Magnitude{};
+    const double log = std::log2(std::fabs(*constant));
+    return std::isfinite(log) ? std::optional(Magnitude{log, log}) : std::nullopt;
+  }
+  const auto* cast = e.as<hi::Cast>();
+  if (!cast) return std::nullopt;
+  const Halide::Type from = cast->value.type();
+  if (from.is_float()) return from == Halide::Float(16) ? std::optional(Magnitude{-24, 16}) : std::nullopt;
+  return from.bits() <= kBitsOfIndex ? std::optional(Magnitude{0, kBitsOfIndex}) : std::nullopt;
+}
 
 /// The branches of a choice; nothing for other expressions.
 struct Choice {
@@ -72,16 +95,6 @@ std::optional<Expr> narrowed(const Expr& e, Halide::Type type) {
   return hi::is_const_zero(e) ? std::optional(ir::zero_of(type)) : std::nullopt;
 }
 
-std::optional<Term> term_of(const Expr& e) {
-  if (const auto* product = e.as<hi::Mul>()) {
-    std::optional<Term> a = term_of(product->a), b = term_of(product->b);
-    if (!a || !b) return std::nullopt;
-    a->factors.insert(a->factors.end(), b->factors.begin(), b->factors.end());
-    return a;
-  }
-  return Term{{e}};
-}
-
 /// Rewrites one statement.
 class Narrower {
  public:
@@ -103,16 +116,94 @@ class Narrower {
     ir::Statement product = statement_;
     product.value = *value;
     product.accesses.clear();
+    if (!term->scales.empty() || term->negative) {
+      const std::optional<Expr> scaled = scaled_sum(*term, product);
+      if (!scaled) return std::nullopt;
+      result_.results.push_back(result_of(*scaled));
+    }
     result_.products.push_back(std::move(product));
     return std::move(result_);
   }
 
  private:
+  std::optional<Term> term_of(const Expr& e) const {
+    if (const auto* product = e.as<hi::Mul>()) {
+      std::optional<Term> a = term_of(product->a), b = term_of(product->b);
+      if (!a || !b) return std::nullopt;
+      a->factors.insert(a->factors.end(), b->factors.begin(), b->factors.end());
+      a->scales.insert(a->scales.end(), b->scales.begin(), b->scales.end());
+      a->negative = a->negative != b->negative;
+      return a;
+    }
+    if (hi::is_const(e, -1)) return Term{.negative = true};
+    const bool is_scale = std::none_of(statement_.indices.begin(), statement_.indices.end(), [&](const ir::Index& i) {
+      return i.is_reduction && hi::expr_uses_var(e, i.name);
+    });
+    return is_scale ? Term{.scales = {e}} : Term{.factors = {e}};
+  }
+
+  /// Makes a product sum into a temporary, and returns the sum times the term's factors.
+  std::optional<Expr> scaled_sum(const Term& term, ir::Statement& product) {
+    const std::optional<Halide::Type> type = type_of(term);
+    if (!term.scales.empty() && type != Halide::Float(16)) return std::nullopt;
+    std::vector<ir::Index> kept;
+    std::copy_if(product.indices.begin(), product.indices.end(), std::back_inserter(kept),
+                 [](const ir::Index& index) { return !index.is_reduction; });
+    product.id = names_.fresh(statement_.id + "_products");
+    product.tensor = names_.fresh(statement_.tensor + "_products");
+    product.initialises = true;
+    product.subscripts.clear();
+    for (const ir::Index& index : kept) product.subscripts.push_back(subscript_of(index));
+    result_.temporaries.push_back(temporary_over(product.tensor, product.accumulator, kept));
+    const Expr sum = hi::Call::make(product.accumulator, product.tensor, product.subscripts, hi::Call::PureExtern);
+    const Expr value = times(sum, term.scales);
+    return term.negative ? ir::zero_of(value.type()) - value : value;
+  }
+
+  /// In float64 where products of some of the numbers might leave the range of float32, though that of all does not.
+  Expr times(Expr sum, std::vector<Expr> scales) const {
+    Magnitude magnitude{-48, 32};
+    for (const ir::Index& index : statement_.indices) {
+      if (index.is_reduction) magnitude.greatest += std::log2(static_cast<double>(extent_of(index)));
+    }
+    const auto first_of_any =
+        std::stable_partition(scales.begin(), scales.end(), [](const Expr& e) { return magnitude_of(e).has_value(); });
+    for (auto scale = scales.begin(); scale != first_of_any; ++scale) {
+      magnitude.least += magnitude_of(*scale)->least;
+      magnitude.greatest += magnitude_of(*scale)->greatest;
+      magnitude.least = std::min(magnitude.least, magnitude.greatest);
+    }
+    const bool fits = magnitude.least >= -126 && magnitude.greatest <= 127 && scales.end() - first_of_any <= 1;
+    const Halide::Type type = fits ? sum.type() : Halide::Float(64);
+    const auto converted = [](const Expr& e, Halide::Type to) { return e.type() == to ? e : hi::Cast::make(to, e); };
+    Expr result = converted(sum, type);
+    for (const Expr& scale : scales) result = converted(scale, type) * result;
+    return converted(result, sum.type());
+  }
+
+  /// C(m, n) = value, or C(m, n) += value.
+  ir::Statement result_of(const Expr& value) {
+    ir::Statement result = statement_;
+    result.id = names_.fresh(statement_.id + "_scaled");
+    std::erase_if(result.indices, [](const ir::Index& index) { return index.is_reduction; });
+    result.assign = statement_.initialises ? ir::Assign::kSet : ir::Assign::kAdd;
+    result.initialises = false;
+    result.value = value;
+    result.accesses.clear();
+    return result;
+  }
+
+  static std::optional<Halide::Type> type_of(const Term& term) {
+    for (const Expr& factor : term.factors) {
+      if (const std::optional<Halide::Type> type = narrow_type(factor)) return type;
+    }
+    return std::nullopt;
+  }
+
   /// The product of two operands that a term is.
   std::optional<Expr> product_of(const Term& term) {
     if (term.factors.size() != 2) return std::nullopt;
-    std::optional<Halide::Type> type = narrow_type(term.factors[0]);
-    if (!type) type = narrow_type(term.factors[1]);
+    const std::optional<Halide::Type> type = type_of(term);
     if (!type) return std::nullopt;
     std::vector<Expr> operands;
     for (const Expr& factor : term.factors) {
@@ -272,9 +363,10 @@ ir::Program narrow_products(ir::Program program, const IsFaster& is_faster) {
     program.tensors.insert(program.tensors.end(), instead->temporaries.begin(), instead->temporaries.end());
     std::vector<ir::Statement>& all = program.statements;
     all.erase(all.begin() + static_cast<long>(at));
+    all.insert(all.begin() + static_cast<long>(at), instead->results.begin(), instead->results.end());
     all.insert(all.begin() + static_cast<long>(at), instead->products.begin(), instead->products.end());
     size_t first = at;
-    at += instead->products.size() + instead->operands.size() - 1;
+    at += instead->products.size() + instead->results.size() + instead->operands.size() - 1;
     for (const ir::Statement& operand : instead->operands) {
       const size_t place = place_of(program, first++, operand);
       all.insert(all.begin() + static_cast<long>(place), operand);

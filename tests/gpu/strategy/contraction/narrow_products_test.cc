@@ -49,6 +49,30 @@ const Spelling kOperands[] = {
      "  C(m,n) = b(n) where m in 0:M  C(m,n) += exp(A(m,k)) * B(k,n)  C(m,n) max= 0 }"},
 };
 
+const Spelling kScaled[] = {
+    {"constant", "def f(half(M,K) A, half(K,N) B) -> (float(M,N) C) { C(m,n) +=! 0.5 * A(m,k) * B(k,n) }"},
+    {"no power of two", "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) * half(3) }"},
+    {"scalar", "def f(half(M,K) A, half(K,N) B, float a) -> (C) { C(m,n) +=! a * A(m,k) * B(k,n) }"},
+    {"row", "def f(half(M,K) A, half(K,N) B, half(M) s) -> (C) { C(m,n) +=! s(m) * A(m,k) * B(k,n) }"},
+    {"column", "def f(half(M,K) A, int8(K,N) q, half(N) s) -> (C) { C(m,n) +=! A(m,k) * (s(n) * half(q(k,n))) }"},
+    {"row and column, float16",
+     "def f(half(M,K) A, half(K,N) B, half(M) s, half(N) t) -> (C) { C(m,n) +=! s(m) * A(m,k) * (t(n) * B(k,n)) }"},
+    {"row and column, float32",
+     "def f(half(M,K) A, half(K,N) B, float(M) s, float(N) t) -> (C) { C(m,n) +=! s(m) * A(m,k) * (t(n) * B(k,n)) }"},
+    {"sum of scales",
+     "def f(half(M,K) A, half(K,N) B, float(M) s) -> (C) { C(m,n) +=! (s(m) + 2) * relu(A(m,k)) * B(k,n) }"},
+    {"negative", "def f(bfloat16(M,K) A, bfloat16(K,N) B) -> (C) { C(m,n) +=! -A(m,k) * B(k,n) }"},
+    {"onto what is there",
+     "def f(half(M,K) A, half(K,N) B, float(M) s) -> (float(M,N) C) { C(m,n) += s(m) * A(m,k) * B(k,n) }"},
+    {"onto float16",
+     "def f(half(M,K) A, half(K,N) B, half(M) s) -> (half(M,N) C) { C(m,n) += s(m) * A(m,k) * B(k,n) }"},
+    {"between statements",
+     "def f(half(M,K) A, half(K,N) B, float(M) s, float(N) b) -> (float(M,N) C) {"
+     "  C(m,n) = b(n) where m in 0:M  C(m,n) += s(m) * exp(A(m,k)) * B(k,n)  C(m,n) max= 0 }"},
+    {"batches",
+     "def f(half(M,K) A, half(2,K,N) B, float(2) s) -> (float(2,M,N) C) { C(b,m,n) +=! s(b) * A(m,k) * B(b,k,n) }"},
+};
+
 /// An H200.
 gpu::Device hopper() {
   gpu::Device device;
@@ -119,17 +143,46 @@ TEST_P(NarrowProducts, AgreeWithTheOracle) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Operands, NarrowProducts, ::testing::ValuesIn(kOperands), [](const auto& info) {
+std::string name_of(const ::testing::TestParamInfo<Spelling>& info) {
   std::string name = info.param.name;
   std::erase_if(name, [](char c) { return !std::isalnum(static_cast<unsigned char>(c)); });
   return name;
-});
+}
+
+INSTANTIATE_TEST_SUITE_P(Operands, NarrowProducts, ::testing::ValuesIn(kOperands), name_of);
+INSTANTIATE_TEST_SUITE_P(Scaled, NarrowProducts, ::testing::ValuesIn(kScaled), name_of);
+
+/// Factors that differ much in size: the result is finite, and what is put together on the way there is not.
+TEST(NarrowProducts, ScaleWithoutOverflow) {
+  const char* text =
+      "def f(half(M,K) A, half(K,N) B, float(M) s, float(N) t) -> (float(M,N) C) {"
+      "  C(m,n) +=! s(m) * A(m,k) * B(k,n) * t(n) }";
+  const ir::Program program = specialised_from(text, {{"M", 32}, {"N", 32}, {"K", 32}});
+  const Result<gpu::Mapping> mapping = mapped(program, {.tensor_cores = true}, hopper());
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  const float powers[][2] = {{0x1p100F, 0x1p-100F}, {0x1p80F, 0x1p40F}, {0x1p-100F, 0x1p90F}, {0x1p120F, 0x1p-130F}};
+  for (const auto& power : powers) {
+    interp::Environment data = data_for(program, 1);
+    for (double& number : data.at("s").floats) number *= power[0];
+    for (double& number : data.at("t").floats) number *= power[1];
+    const Result<interp::Environment> result = simulated(program, *mapping, data);
+    ASSERT_TRUE(result) << result.error().to_string();
+    const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, data);
+    ASSERT_TRUE(oracle) << oracle.error().to_string();
+    for (const interp::Comparison& comparison : interp::compare(*result, *oracle)) {
+      EXPECT_TRUE(comparison.agrees) << comparison.sentence;
+    }
+  }
+}
 
 /// Products that stay with elements: 16 bits would change what the text says, or the device's order is fixed.
 TEST(NarrowProducts, LeaveWhatWouldBeRounded) {
   const char* texts[] = {
       "def f(half(M,K) A, half(K,N) B) -> (float(M,N) C) { C(m,n) +=! exp(float(A(m,k))) * B(k,n) }",
       "def f(half(M,K) A, half(K) s, half(K,N) B) -> (C) { C(m,n) +=! A(m,k) * (s(k) * B(k,n)) }",
+      // The sum may overflow, and the result may not.
+      "def f(bfloat16(M,K) A, bfloat16(K,N) B, float(M) s) -> (C) { C(m,n) +=! s(m) * A(m,k) * B(k,n) }",
+      "def f(bfloat16(M,K) A, bfloat16(K,N) B) -> (C) { C(m,n) +=! 0.5 * A(m,k) * B(k,n) }",
       "def f(half(M,K) A, bfloat16(K,N) B) -> (float(M,N) C) { C(m,n) +=! relu(A(m,k)) * B(k,n) }",
       "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! k <= m ? A(m,k) * B(k,n) : 0 }",
       "def f(half(M,K) A, int16(K,N) q) -> (float(M,N) C) { C(m,n) +=! A(m,k) * float(q(k,n)) }",
