@@ -23,6 +23,8 @@ namespace {
 
 /// Operands computed over indices may have so many elements more than the tensors that they are made of.
 constexpr int64_t kMostGrowth = 2;
+/// Sums of more products than this stay as they are.
+constexpr size_t kMostTerms = 8;
 
 bool is_narrow(Halide::Type type) { return type.is_float() && type.bits() == 16; }
 
@@ -109,55 +111,123 @@ class Narrower {
     for (const ir::Index& index : statement_.indices) {
       if (extent_of(index) < 1) return std::nullopt;
     }
-    const std::optional<Term> term = term_of(statement_.value);
-    if (!term) return std::nullopt;
-    const std::optional<Expr> value = product_of(*term);
-    if (!value || hi::equal(*value, statement_.value)) return std::nullopt;
-    ir::Statement product = statement_;
-    product.value = *value;
-    product.accesses.clear();
-    if (!term->scales.empty() || term->negative) {
-      const std::optional<Expr> scaled = scaled_sum(*term, product);
-      if (!scaled) return std::nullopt;
-      result_.results.push_back(result_of(*scaled));
+    const std::optional<Terms> terms = terms_of(statement_.value);
+    if (!terms || terms->size() > kMostTerms) return std::nullopt;
+    for (const Term& term : *terms) {
+      const std::optional<Expr> value = product_of(term);
+      if (!value || !add_product(term, *value)) return std::nullopt;
     }
-    result_.products.push_back(std::move(product));
+    finish();
+    const std::vector<ir::Statement>& products = result_.products;
+    if (products.size() == 1 && hi::equal(products[0].value, statement_.value)) return std::nullopt;
     return std::move(result_);
   }
 
  private:
-  std::optional<Term> term_of(const Expr& e) const {
+  using Terms = std::vector<Term>;
+
+  /// The products whose sum an expression is. A sum is multiplied out by a factor that no reduction index changes.
+  std::optional<Terms> terms_of(const Expr& e) const {
     if (const auto* product = e.as<hi::Mul>()) {
-      std::optional<Term> a = term_of(product->a), b = term_of(product->b);
+      const std::optional<Terms> a = terms_of(product->a), b = terms_of(product->b);
       if (!a || !b) return std::nullopt;
-      a->factors.insert(a->factors.end(), b->factors.begin(), b->factors.end());
-      a->scales.insert(a->scales.end(), b->scales.begin(), b->scales.end());
-      a->negative = a->negative != b->negative;
-      return a;
+      const auto scales = [](const Terms& terms) { return terms.size() == 1 && terms[0].factors.empty(); };
+      if (!scales(*a) && !scales(*b) && a->size() * b->size() > 1) return std::nullopt;
+      Terms result;
+      for (const Term& x : *a) {
+        for (const Term& y : *b) result.push_back(joined(x, y));
+      }
+      return result;
     }
-    if (hi::is_const(e, -1)) return Term{.negative = true};
+    if (hi::is_const(e, -1)) return Terms{Term{.negative = true}};
     const bool is_scale = std::none_of(statement_.indices.begin(), statement_.indices.end(), [&](const ir::Index& i) {
       return i.is_reduction && hi::expr_uses_var(e, i.name);
     });
-    return is_scale ? Term{.scales = {e}} : Term{.factors = {e}};
+    if (is_scale) return Terms{Term{.scales = {e}}};
+    if (const auto* sum = e.as<hi::Add>()) return sum_of(sum->a, sum->b, false);
+    if (const auto* difference = e.as<hi::Sub>()) return sum_of(difference->a, difference->b, true);
+    return Terms{Term{.factors = {e}}};
   }
 
-  /// Makes a product sum into a temporary, and returns the sum times the term's factors.
-  std::optional<Expr> scaled_sum(const Term& term, ir::Statement& product) {
-    const std::optional<Halide::Type> type = type_of(term);
-    if (!term.scales.empty() && type != Halide::Float(16)) return std::nullopt;
+  static Term joined(Term a, const Term& b) {
+    a.factors.insert(a.factors.end(), b.factors.begin(), b.factors.end());
+    a.scales.insert(a.scales.end(), b.scales.begin(), b.scales.end());
+    a.negative = a.negative != b.negative;
+    return a;
+  }
+
+  std::optional<Terms> sum_of(const Expr& first, const Expr& second, bool subtracts) const {
+    std::optional<Terms> a = terms_of(first), b = terms_of(second);
+    if (!a || !b) return std::nullopt;
+    for (Term& term : *b) {
+      term.negative = term.negative != subtracts;
+      a->push_back(std::move(term));
+    }
+    return a;
+  }
+
+  /// A sum of products with one factor after it.
+  struct Group {
+    Term term;
+    std::vector<ir::Statement> products;
+  };
+
+  /// Adds a product to the sum of those with the same factors behind it; false where these may not be there.
+  bool add_product(const Term& term, const Expr& value) {
+    if (!term.scales.empty() && type_of(term) != Halide::Float(16)) return false;
+    const auto equal = [](const Expr& a, const Expr& b) { return hi::equal(a, b); };
+    auto group = std::find_if(groups_.begin(), groups_.end(), [&](const Group& g) {
+      return g.term.negative == term.negative &&
+             std::equal(g.term.scales.begin(), g.term.scales.end(), term.scales.begin(), term.scales.end(), equal);
+    });
+    if (group == groups_.end()) group = groups_.insert(group, Group{term, {}});
+    ir::Statement product = statement_;
+    product.value = value;
+    product.accesses.clear();
+    group->products.push_back(std::move(product));
+    return true;
+  }
+
+  /// Products without factors behind them add to the statement's tensor, and so do the sums of all others.
+  void finish() {
+    const auto is_plain = [](const Group& g) { return g.term.scales.empty() && !g.term.negative; };
+    std::stable_partition(groups_.begin(), groups_.end(), is_plain);
+    const bool adds = is_plain(groups_[0]) || !statement_.initialises;
+    Expr value;
+    for (Group& group : groups_) {
+      if (!is_plain(group)) {
+        const Expr sum = scaled_sum(group);
+        if (!value.defined()) {
+          value = group.term.negative ? ir::zero_of(sum.type()) - sum : sum;
+        } else {
+          value = group.term.negative ? value - sum : value + sum;
+        }
+      }
+      for (ir::Statement& product : group.products) {
+        const bool is_first = &product == &group.products[0];
+        if (!is_first) product.initialises = false;
+        if (!is_first || !is_plain(group)) product.id = names_.fresh(statement_.id + "_product");
+        result_.products.push_back(std::move(product));
+      }
+    }
+    if (value.defined()) result_.results.push_back(result_of(value, adds));
+  }
+
+  /// Makes products sum into a temporary, and returns the sum times the factors behind it.
+  Expr scaled_sum(Group& group) {
     std::vector<ir::Index> kept;
-    std::copy_if(product.indices.begin(), product.indices.end(), std::back_inserter(kept),
+    std::copy_if(statement_.indices.begin(), statement_.indices.end(), std::back_inserter(kept),
                  [](const ir::Index& index) { return !index.is_reduction; });
-    product.id = names_.fresh(statement_.id + "_products");
-    product.tensor = names_.fresh(statement_.tensor + "_products");
-    product.initialises = true;
-    product.subscripts.clear();
-    for (const ir::Index& index : kept) product.subscripts.push_back(subscript_of(index));
-    result_.temporaries.push_back(temporary_over(product.tensor, product.accumulator, kept));
-    const Expr sum = hi::Call::make(product.accumulator, product.tensor, product.subscripts, hi::Call::PureExtern);
-    const Expr value = times(sum, term.scales);
-    return term.negative ? ir::zero_of(value.type()) - value : value;
+    const std::string name = names_.fresh(statement_.tensor + "_products");
+    result_.temporaries.push_back(temporary_over(name, statement_.accumulator, kept));
+    std::vector<Expr> at;
+    for (const ir::Index& index : kept) at.push_back(subscript_of(index));
+    for (ir::Statement& product : group.products) {
+      product.tensor = name;
+      product.initialises = true;
+      product.subscripts = at;
+    }
+    return times(hi::Call::make(statement_.accumulator, name, at, hi::Call::PureExtern), group.term.scales);
   }
 
   /// In float64 where products of some of the numbers might leave the range of float32, though that of all does not.
@@ -182,11 +252,11 @@ class Narrower {
   }
 
   /// C(m, n) = value, or C(m, n) += value.
-  ir::Statement result_of(const Expr& value) {
+  ir::Statement result_of(const Expr& value, bool adds) {
     ir::Statement result = statement_;
     result.id = names_.fresh(statement_.id + "_scaled");
     std::erase_if(result.indices, [](const ir::Index& index) { return index.is_reduction; });
-    result.assign = statement_.initialises ? ir::Assign::kSet : ir::Assign::kAdd;
+    result.assign = adds ? ir::Assign::kAdd : ir::Assign::kSet;
     result.initialises = false;
     result.value = value;
     result.accesses.clear();
@@ -342,6 +412,7 @@ class Narrower {
   const ir::Statement& statement_;
   ir::Names names_;
   std::vector<std::string> dimensions_;  ///< indices of temporaries over the elements of a tensor
+  std::vector<Group> groups_;
   NarrowProducts result_;
 };
 

@@ -14,6 +14,9 @@ namespace tc::gpu {
 ///     C(m, n) += s(m) * A(m, k) * B(k, n)
 ///         ==>   C_products(m, n) +=! A(m, k) * B(k, n)           products
 ///               C(m, n) += s(m) * C_products(m, n)               results
+///     C(m, n) +=! x(m, k) * W(k, n) + h(m, k) * U(k, n)
+///         ==>   C(m, n) +=! x(m, k) * W(k, n)                    products
+///               C(m, n) += h(m, k) * U(k, n)
 struct NarrowProducts {
   std::vector<ir::Tensor> temporaries;
   std::vector<ir::Statement> operands;

@@ -73,6 +73,41 @@ const Spelling kScaled[] = {
      "def f(half(M,K) A, half(2,K,N) B, float(2) s) -> (float(2,M,N) C) { C(b,m,n) +=! s(b) * A(m,k) * B(b,k,n) }"},
 };
 
+const Spelling kSums[] = {
+    {"two",
+     "def f(half(M,K) x, half(K,N) W, half(M,K) h, half(K,N) U) -> (C) { C(m,n) +=! x(m,k) * W(k,n) + h(m,k) * U(k,n) "
+     "}"},
+    {"two, bfloat16",
+     "def f(bfloat16(M,K) x, bfloat16(K,N) W, bfloat16(M,K) h, bfloat16(K,N) U) -> (C) { C(m,n) +=! h(m,k) * U(k,n) + "
+     "x(m,k) * W(k,n) }"},
+    {"difference",
+     "def f(half(M,K) x, half(K,N) W, half(M,K) h, half(K,N) U) -> (C) { C(m,n) +=! x(m,k) * W(k,n) - h(m,k) * U(k,n) "
+     "}"},
+    {"two negative",
+     "def f(half(M,K) x, half(K,N) W, half(M,K) h, half(K,N) U) -> (float(M,N) C) { C(m,n) += -x(m,k) * W(k,n) - "
+     "h(m,k) * U(k,n) }"},
+    {"multiplied out",
+     "def f(half(M,K) x, half(K,N) W, half(M,K) h, half(K,N) U, half(M) s) -> (C) { C(m,n) +=! s(m) * (x(m,k) * W(k,n) "
+     "+ h(m,k) * U(k,n)) }"},
+    {"one scaled",
+     "def f(half(M,K) x, half(K,N) W, half(M,K) h, half(K,N) U, float a) -> (C) { C(m,n) +=! float(x(m,k)) * W(k,n) + "
+     "a * "
+     "h(m,k) * U(k,n) }"},
+    {"both scaled",
+     "def f(half(M,K) x, half(K,N) W, half(M,K) h, half(K,N) U, float a) -> (float(M,N) C) { C(m,n) += 0.5 * x(m,k) * "
+     "W(k,n) - a * h(m,k) * U(k,n) }"},
+    {"three",
+     "def f(half(M,K) x, half(K,N) W, half(M,K) h, half(K,N) U) -> (C) { C(m,n) +=! x(m,k) * W(k,n) + (h(m,k) * U(k,n) "
+     "+ x(m,k) * U(k,n)) }"},
+    {"of operands",
+     "def f(half(M,K) x, half(K,N) W, half(M,K) h, half(K,N) U) -> (C) { C(m,n) +=! relu(x(m,k)) * W(k,n) + "
+     "relu(x(m,k)) * abs(U(k,n)) + h(m,k) * U(k,n) }"},
+    {"between statements",
+     "def f(half(M,K) x, half(K,N) W, half(M,K) h, half(K,N) U, half(N) b) -> (float(M,N) C) { C(m,n) = b(n) where m "
+     "in 0:M"
+     "  C(m,n) += x(m,k) * W(k,n) + h(m,k) * U(k,n)  C(m,n) max= 0 }"},
+};
+
 /// An H200.
 gpu::Device hopper() {
   gpu::Device device;
@@ -151,6 +186,7 @@ std::string name_of(const ::testing::TestParamInfo<Spelling>& info) {
 
 INSTANTIATE_TEST_SUITE_P(Operands, NarrowProducts, ::testing::ValuesIn(kOperands), name_of);
 INSTANTIATE_TEST_SUITE_P(Scaled, NarrowProducts, ::testing::ValuesIn(kScaled), name_of);
+INSTANTIATE_TEST_SUITE_P(Sums, NarrowProducts, ::testing::ValuesIn(kSums), name_of);
 
 /// Factors that differ much in size: the result is finite, and what is put together on the way there is not.
 TEST(NarrowProducts, ScaleWithoutOverflow) {
@@ -183,6 +219,8 @@ TEST(NarrowProducts, LeaveWhatWouldBeRounded) {
       // The sum may overflow, and the result may not.
       "def f(bfloat16(M,K) A, bfloat16(K,N) B, float(M) s) -> (C) { C(m,n) +=! s(m) * A(m,k) * B(k,n) }",
       "def f(bfloat16(M,K) A, bfloat16(K,N) B) -> (C) { C(m,n) +=! 0.5 * A(m,k) * B(k,n) }",
+      "def f(half(M,K) A, half(M,K) D, half(K,N) B) -> (C) { C(m,n) +=! (A(m,k) + D(m,k)) * B(k,n) }",
+      "def f(half(M,K) A, half(K,N) B, half(N) b) -> (C) { C(m,n) +=! A(m,k) * B(k,n) + b(n) }",
       "def f(half(M,K) A, bfloat16(K,N) B) -> (float(M,N) C) { C(m,n) +=! relu(A(m,k)) * B(k,n) }",
       "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! k <= m ? A(m,k) * B(k,n) : 0 }",
       "def f(half(M,K) A, int16(K,N) q) -> (float(M,N) C) { C(m,n) +=! A(m,k) * float(q(k,n)) }",
