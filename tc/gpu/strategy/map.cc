@@ -266,6 +266,7 @@ Result<Mapping> with_atomic_sums(const Mapping& mapping, const AtomicSums& sums,
 Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
                                   const options::MappingOptions& others, const Device& device) {
   constexpr double kShare = 0.05, kLeastUs = 2;  // of what estimates tell apart
+  constexpr double kExactUs = 0.5;               // where results do not depend on the order
   add_estimates(mapping, device);
   bool any = false;
   for (size_t last = 0; !options.strict && options.atomic_reduction.value_or(true) && last < mapping.kernels.size();) {
@@ -274,7 +275,8 @@ Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const
     if (!sums) continue;
     TC_TRY(changed, with_atomic_sums(mapping, *sums, scop, others, device));
     const double saved = estimated_us(mapping) - estimated_us(changed);
-    if (!options.atomic_reduction && saved < std::max(kLeastUs, kShare * estimated_us(mapping))) continue;
+    const double least = is_exact(*sums, *scop.program) ? kExactUs : std::max(kLeastUs, kShare * estimated_us(mapping));
+    if (!options.atomic_reduction && saved < least) continue;
     mapping = std::move(changed);
     any = true;
     last = 0;

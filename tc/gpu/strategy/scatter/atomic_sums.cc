@@ -322,6 +322,12 @@ std::optional<AtomicSums> find_atomic_sums(const poly::Scop& scop, const std::ve
   return fits ? std::optional(std::move(found)) : std::nullopt;
 }
 
+bool is_exact(const AtomicSums& sums, const ir::Program& program) {
+  return std::all_of(sums.sums.begin(), sums.sums.end(), [&](const PartialSum& sum) {
+    return sum.op != tile::Atomic::Op::kAdd || !program.tensor(sum.result).type.is_float();
+  });
+}
+
 tile::Kernel with_updates(tile::Kernel code, const AtomicSums& sums, const ir::Program& program) {
   code.body = Updates(sums, program).run(code.body);
   const std::vector<tile::Tensor> before = std::exchange(code.tensors, {});

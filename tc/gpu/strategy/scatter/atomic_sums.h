@@ -48,6 +48,9 @@ struct AtomicSums {
 std::optional<AtomicSums> find_atomic_sums(const poly::Scop& scop, const std::vector<Kernel>& kernels,
                                            const std::vector<tile::Kernel>& codes, size_t last);
 
+/// Whether the results are the same whatever the order of the updates: maxima, minima and sums of integers.
+bool is_exact(const AtomicSums& sums, const ir::Program& program);
+
 /// The code of the first launch with updates in place of its stores of partial results.
 tile::Kernel with_updates(tile::Kernel code, const AtomicSums& sums, const ir::Program& program);
 
