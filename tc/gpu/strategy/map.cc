@@ -18,6 +18,7 @@
 #include "tc/gpu/strategy/rows/row_reduction.h"
 #include "tc/gpu/strategy/scatter/atomic_scatter.h"
 #include "tc/gpu/strategy/scatter/atomic_sums.h"
+#include "tc/gpu/strategy/scatter/fill.h"
 #include "tc/gpu/verbs/fission.h"
 #include "tc/gpu/verbs/partition_launches.h"
 #include "tc/poly/band_ref.h"
@@ -226,6 +227,25 @@ void add_estimates(Mapping& mapping, const Device& device) {
   }
 }
 
+/// Lets the last launch so far prepare the results of atomic sums; false if it touches them, or they are not just set
+/// to identities.
+bool fill_before(Mapping& mapping, const AtomicSums& sums, const poly::Scop& scop) {
+  if (mapping.kernels.empty() || sums.before.empty()) return false;
+  tile::Kernel& code = mapping.program.kernels.back();
+  for (const std::string& id : sums.before) {
+    const std::string& filled = scop.statement(id).tensor;
+    const bool touched = std::any_of(code.tensors.begin(), code.tensors.end(),
+                                     [&](const tile::Tensor& tensor) { return tensor.name == filled; });
+    if (touched) return false;
+  }
+  std::optional<tile::Kernel> filled = with_fills(code, sums.before, scop);
+  if (!filled) return false;
+  code = std::move(*filled);
+  poly::Scop& part = mapping.kernels.back().scop;
+  part.schedule = poly::sequence(poly::restricted(scop, sums.before).schedule, part.schedule);
+  return true;
+}
+
 /// The same with a pair of launches as AtomicSums says.
 Result<Mapping> with_atomic_sums(const Mapping& mapping, const AtomicSums& sums, const poly::Scop& scop,
                                  const options::MappingOptions& options, const Device& device) {
@@ -247,7 +267,7 @@ Result<Mapping> with_atomic_sums(const Mapping& mapping, const AtomicSums& sums,
     if (k == sums.last) {
       TC_TRY_VOID(add_alone(sums.after));
     } else if (k == sums.parts) {
-      TC_TRY_VOID(add_alone(sums.before));
+      if (!fill_before(result, sums, scop)) TC_TRY_VOID(add_alone(sums.before));
       std::vector<std::string> together;
       for (const PartialSum& sum : sums.sums) together.push_back(sum.together);
       kernel.scop.schedule = poly::sequence(kernel.scop.schedule, poly::restricted(scop, together).schedule);
