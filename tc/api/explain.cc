@@ -144,6 +144,18 @@ class Maker {
     return ids;
   }
 
+  /// The same without statements of which only the identity is set, unless there are no others.
+  std::vector<std::string> ids_run_by(std::vector<std::string> of_scop) const {
+    const std::vector<std::string> all = of_scop;
+    std::erase_if(of_scop, [&](const std::string& name) {
+      return c_.scop->statement(name).kind == poly::Statement::Kind::kInit &&
+             std::ranges::none_of(all, [&](const std::string& other) {
+               return other != name && id_of(c_.scop->statement(other)) == id_of(c_.scop->statement(name));
+             });
+    });
+    return ids_of(of_scop.empty() ? all : of_scop);
+  }
+
   size_t kernel_of(const std::string& id) const {
     for (size_t k = 0; k < e_.kernels.size(); ++k) {
       if (std::ranges::find(e_.kernels[k].statements, id) != e_.kernels[k].statements.end()) return k;
@@ -321,7 +333,7 @@ Explanation::Kernel kernel_of(const gpu::Mapping& mapping, size_t k, const gpu::
   const tile::Kernel& code = mapping.program.kernels[k];
   const gpu::Estimate& estimate = mapping.estimates[k];
   Explanation::Kernel result{.name = code.name, .strategy = gpu::name_of(kernel.recipe)};
-  result.statements = maker.ids_of(poly::statements_at(kernel.scop, kernel.scop.schedule.root()));
+  result.statements = maker.ids_run_by(poly::statements_at(kernel.scop, kernel.scop.schedule.root()));
   result.options = options::to_text(kernel.chosen);
   result.launch = {.grid = code.grid,
                    .block = code.block,

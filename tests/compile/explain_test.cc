@@ -156,6 +156,17 @@ TEST(Explain, FusionStrategyMinIsAReason) {
   EXPECT_EQ(explanation->apart[0].reason, "the fusion strategy MIN merges no statements");
 }
 
+TEST(Explain, StatementsRunWhereTheyReduceNotWhereTheyStart) {
+  const auto e =
+      explanation_of("f", settings_for(Backend::kCuda, {{"M", 2048}, {"N", 1024}, {"K", 256}}),
+                     "def f(float(M,K) A, float(K,N) B) -> (C, x) { C(m,n) +=! A(m,k) * B(k,n)  x(n) max=! C(m,n) }");
+  ASSERT_TRUE(e);
+  ASSERT_EQ(e->kernels.size(), 2U);
+  EXPECT_EQ(e->kernels[0].statements, std::vector<std::string>{"S0"});
+  EXPECT_EQ(e->statements.back().id, "S1");
+  EXPECT_EQ(e->statements.back().kernel, 1U);
+}
+
 TEST(Explain, AFloorIsBelowItsEstimate) {
   for (const Backend backend : {Backend::kCpu, Backend::kCuda}) {
     for (const char* name : {"sgemm", "transposed_matmul"}) {
