@@ -18,6 +18,7 @@ namespace {
 
 using options::CpuOptions;
 using options::Fusion;
+using options::KernelOptions;
 using options::MappingOptions;
 using options::SchedulerOptions;
 
@@ -68,6 +69,31 @@ const std::vector<Field<CpuOptions>>& fields_of(const CpuOptions*) {
   return *fields;
 }
 
+const std::vector<Field<KernelOptions>>& fields_of(const KernelOptions*) {
+  using O = KernelOptions;
+  static const auto* const fields = new std::vector<Field<O>>{
+      field("writes", &O::writes, "A tensor that the kernel's product, or else first reduction or statement, writes."),
+      field("occurrence", &O::occurrence,
+            "Which statement of those that write it, from 1 on; None: there is one kernel that does."),
+      field("tile", &O::tile, "As MappingOptions.tile."),
+      field("register_tile", &O::register_tile, "As MappingOptions.register_tile."),
+      field("map_to_threads", &O::map_to_threads, "As MappingOptions.map_to_threads."),
+      field("map_to_blocks", &O::map_to_blocks, "As MappingOptions.map_to_blocks."),
+      field("copy_stages", &O::copy_stages, "As MappingOptions.copy_stages."),
+      field("tensor_cores", &O::tensor_cores, "As MappingOptions.tensor_cores."),
+      field("split_reduction", &O::split_reduction, "As MappingOptions.split_reduction."),
+      field("unroll", &O::unroll, "As MappingOptions.unroll."),
+      field("unroll_copy_shared", &O::unroll_copy_shared, "As MappingOptions.unroll_copy_shared."),
+      field("use_shared_memory", &O::use_shared_memory, "As MappingOptions.use_shared_memory."),
+      field("use_private_memory", &O::use_private_memory, "As MappingOptions.use_private_memory."),
+      field("max_shared_memory", &O::max_shared_memory, "As MappingOptions.max_shared_memory."),
+      field("shared_depth", &O::shared_depth, "As MappingOptions.shared_depth."),
+      field("private_depth", &O::private_depth, "As MappingOptions.private_depth."),
+      field("match_library_calls", &O::match_library_calls, "As MappingOptions.match_library_calls."),
+  };
+  return *fields;
+}
+
 const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
   using O = MappingOptions;
   static const auto* const fields = new std::vector<Field<O>>{
@@ -110,12 +136,14 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
       field("strict", &O::strict, "Whether reductions keep the order of the text."),
       field("check_bounds", &O::check_bounds,
             "Whether data-dependent subscripts are checked at every run, which then waits for its kernels."),
+      field("kernel", &O::kernel, "Options of single kernels, which come before those of the def."),
   };
   return *fields;
 }
 
 void check_bounds_of(const SchedulerOptions&) {}
 void check_bounds_of(const CpuOptions& options) { value_of(options::validate(options)); }
+void check_bounds_of(const KernelOptions& options) { value_of(options::validate(MappingOptions{.kernel = {options}})); }
 void check_bounds_of(const MappingOptions& options) { value_of(options::validate(options)); }
 
 /// Sets fields by name. Throws TypeError for a name that does not exist, Error for values out of their bounds.
@@ -250,6 +278,10 @@ void bind_options(nb::module_& module) {
                        "How a def is compiled for the CPU. What is absent is chosen by the compiler. Immutable. Raises "
                        "TypeError for a name or type that no option has, Error for values out of their bounds.");
   bind_text<CpuOptions>(cpu, options::cpu_options_from_text);
+  bind<KernelOptions>(
+      module, "KernelOptions",
+      "Options of one kernel of a def. Immutable. Raises TypeError for a name or type that no option has, "
+      "Error for values out of their bounds or if 'writes' is missing.");
   auto mapping = bind<MappingOptions>(
       module, "MappingOptions",
       "How a def is mapped to a GPU. What is absent is chosen by the compiler; what it cannot follow is an error. "

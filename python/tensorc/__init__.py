@@ -24,7 +24,7 @@ from . import _core
 from ._arguments import checking, typed
 from ._cache import Cache, path_of
 from ._core import (Argument, BudgetError, CancelledError, CpuOptions, Error, Function, Fusion, InternalError, Kernel,
-                    MappingOptions, Progress, Record, SchedulerOptions, Signature, TensorSpec)
+                    KernelOptions, MappingOptions, Progress, Record, SchedulerOptions, Signature, TensorSpec)
 from ._defaults import Defaults, defaults
 from ._explain import Explanation
 from ._kernel import kernel
@@ -34,8 +34,8 @@ from ._tune import Tuned, tune
 __version__ = _core.__version__
 __all__ = [
     "Argument", "BudgetError", "Cache", "CancelledError", "CpuOptions", "Defaults", "Error", "Explanation", "Function", "Fusion",
-    "InternalError", "Kernel", "MappingOptions", "Program", "Progress", "Record", "ReductionLoops", "Schedule",
-    "SchedulerOptions", "Signature", "TensorSpec", "Tuned", "check", "compile", "defaults", "define", "diagnose", "emit",
+    "InternalError", "Kernel", "KernelOptions", "MappingOptions", "Program", "Progress", "Record", "ReductionLoops",
+    "Schedule", "SchedulerOptions", "Signature", "TensorSpec", "Tuned", "check", "compile", "defaults", "define", "diagnose", "emit",
     "format", "gradient", "kernel", "tune",
 ]
 

@@ -90,6 +90,73 @@ class CpuOptions:
         """Of the text form, which str() gives. Raises Error with the place in the text."""
 
 
+class KernelOptions:
+    """Options of one kernel of a def. Immutable. Raises TypeError for a name or type that no option has, Error for
+    values out of their bounds or if 'writes' is missing."""
+
+    def __init__(self, *, writes: str, occurrence: int | None = None, tile: Sequence[int] = (),
+                 register_tile: Sequence[int] = (), map_to_threads: Sequence[int] = (),
+                 map_to_blocks: Sequence[int] = (), copy_stages: int | None = None, tensor_cores: bool | None = None,
+                 split_reduction: int | None = None, unroll: int | None = None,
+                 unroll_copy_shared: bool | None = None, use_shared_memory: bool | None = None,
+                 use_private_memory: bool | None = None, max_shared_memory: int | None = None,
+                 shared_depth: int | None = None, private_depth: int | None = None,
+                 match_library_calls: bool | None = None) -> None: ...
+    @property
+    def writes(self) -> str:
+        """A tensor that the kernel's product, or else first reduction or statement, writes."""
+    @property
+    def occurrence(self) -> int | None:
+        """Which statement of those that write it, from 1 on; None: there is one kernel that does."""
+    @property
+    def tile(self) -> list[int]:
+        """As MappingOptions.tile."""
+    @property
+    def register_tile(self) -> list[int]:
+        """As MappingOptions.register_tile."""
+    @property
+    def map_to_threads(self) -> list[int]:
+        """As MappingOptions.map_to_threads."""
+    @property
+    def map_to_blocks(self) -> list[int]:
+        """As MappingOptions.map_to_blocks."""
+    @property
+    def copy_stages(self) -> int | None:
+        """As MappingOptions.copy_stages."""
+    @property
+    def tensor_cores(self) -> bool | None:
+        """As MappingOptions.tensor_cores."""
+    @property
+    def split_reduction(self) -> int | None:
+        """As MappingOptions.split_reduction."""
+    @property
+    def unroll(self) -> int | None:
+        """As MappingOptions.unroll."""
+    @property
+    def unroll_copy_shared(self) -> bool | None:
+        """As MappingOptions.unroll_copy_shared."""
+    @property
+    def use_shared_memory(self) -> bool | None:
+        """As MappingOptions.use_shared_memory."""
+    @property
+    def use_private_memory(self) -> bool | None:
+        """As MappingOptions.use_private_memory."""
+    @property
+    def max_shared_memory(self) -> int | None:
+        """As MappingOptions.max_shared_memory."""
+    @property
+    def shared_depth(self) -> int | None:
+        """As MappingOptions.shared_depth."""
+    @property
+    def private_depth(self) -> int | None:
+        """As MappingOptions.private_depth."""
+    @property
+    def match_library_calls(self) -> bool | None:
+        """As MappingOptions.match_library_calls."""
+    def replace(self, **options: Any) -> KernelOptions:
+        """A copy in which some options differ. Raises TypeError and Error as the constructor."""
+
+
 class MappingOptions:
     """How a def is mapped to a GPU. What is absent is chosen by the compiler; what it cannot follow is an error.
     Immutable. Raises TypeError for a name or type that no option has, Error for values out of their bounds."""
@@ -105,7 +172,7 @@ class MappingOptions:
                  private_depth: int | None = None, register_tile: Sequence[int] = (), copy_stages: int | None = None,
                  split_reduction: int | None = None, max_gathered_memory: int | None = None,
                  atomic_reduction: bool | None = None, tensor_cores: bool | None = None, strict: bool = False,
-                 check_bounds: bool = False) -> None: ...
+                 check_bounds: bool = False, kernel: Sequence[KernelOptions] = ()) -> None: ...
     @property
     def outer_schedule_options(self) -> SchedulerOptions:
         """Of the scheduler, for tiles."""
@@ -175,6 +242,9 @@ class MappingOptions:
     @property
     def check_bounds(self) -> bool:
         """Whether data-dependent subscripts are checked at every run, which then waits for its kernels."""
+    @property
+    def kernel(self) -> list[KernelOptions]:
+        """Options of single kernels, which come before those of the def."""
     def replace(self, **options: Any) -> MappingOptions:
         """A copy in which some options differ. Raises TypeError and Error as the constructor."""
     @staticmethod

@@ -88,6 +88,11 @@ def test_mapping_options():
     assert mapping.outer_schedule_options.fusion == tensorc.Fusion.MIN
     assert tensorc.MappingOptions.from_text(str(mapping)) == mapping == pickle.loads(pickle.dumps(mapping))
     assert tensorc.MappingOptions.preset("naive").tile == [32, 32, 32]
+    own = mapping.replace(kernel=[tensorc.KernelOptions(writes="C", tile=[16, 32, 8])])
+    assert tensorc.MappingOptions.from_text(str(own)) == own == pickle.loads(pickle.dumps(own)) != mapping
+    assert own.kernel[0].tile == [16, 32, 8]
+    with pytest.raises(tensorc.Error, match="has no 'writes'"):
+        tensorc.KernelOptions(tile=[8])
     with pytest.raises(ValueError, match="there is no preset 'fast'; there are naive, "):
         tensorc.MappingOptions.preset("fast")
     text = tensorc.emit(MATMUL, "tile", sizes=SIZES, mapping=tensorc.MappingOptions.preset("single_thread"))

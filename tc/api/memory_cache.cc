@@ -59,6 +59,12 @@ class Bytes {
   void add(const options::MappingOptions& options) {
     options::visit_fields(options, [&](const char*, const auto& value) { add(value); });
   }
+  void add(const std::vector<options::KernelOptions>& kernels) {
+    add(kernels.size());
+    for (const options::KernelOptions& kernel : kernels) {
+      options::visit_fields(kernel, [&](const char*, const auto& value) { add(value); });
+    }
+  }
   void add(const Scalar& scalar) {
     add(scalar.kind());
     add(scalar.integer());

@@ -21,9 +21,35 @@ inline constexpr int64_t kMaxDepth = 64;
 inline constexpr int64_t kMaxRegisterTile = 64;
 inline constexpr int64_t kMaxCopyStages = 8;
 inline constexpr int64_t kMaxReductionParts = 65535;
+inline constexpr int64_t kMaxOccurrence = 1000000;
+inline constexpr size_t kMaxKernels = 256;                       ///< that have options of their own
+inline constexpr size_t kMaxName = 256;                          ///< bytes
 inline constexpr int64_t kMaxGatheredMemory = int64_t{1} << 40;  ///< bytes
 
-/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last eight,
+/// Options of one kernel of a def, which come before those of the def. Fields have the names and meanings of
+/// MappingOptions. The address names a statement of the def, so that it outlives changes of what shares a kernel.
+struct KernelOptions {
+  std::string writes = {};                 ///< tensor of the kernel's anchor: its product, reduction or first statement
+  std::optional<int64_t> occurrence = {};  ///< which statement of those that write it, from 1 on; absent: the only one
+  std::vector<int64_t> tile = {};
+  std::vector<int64_t> register_tile = {};
+  std::vector<int64_t> map_to_threads = {};
+  std::vector<int64_t> map_to_blocks = {};
+  std::optional<int64_t> copy_stages = {};
+  std::optional<bool> tensor_cores = {};
+  std::optional<int64_t> split_reduction = {};
+  std::optional<int64_t> unroll = {};
+  std::optional<bool> unroll_copy_shared = {};
+  std::optional<bool> use_shared_memory = {};
+  std::optional<bool> use_private_memory = {};
+  std::optional<int64_t> max_shared_memory = {};
+  std::optional<int64_t> shared_depth = {};
+  std::optional<int64_t> private_depth = {};
+  std::optional<bool> match_library_calls = {};
+  bool operator==(const KernelOptions&) const = default;
+};
+
+/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last nine,
 /// which it does not have. An absent or empty value is chosen by the compiler's own estimate. A value that the mapping
 /// cannot follow is an error there (tc/gpu/mapping/limits.h): none is ignored.
 struct MappingOptions {
@@ -50,11 +76,24 @@ struct MappingOptions {
   std::optional<bool> tensor_cores = {};            ///< multiply tiles of 16-bit floats by tensor cores
   bool strict = false;                              ///< T5: the order of reductions is that of the source
   bool check_bounds = false;                        ///< C8: data-dependent subscripts are checked at every run
+  std::vector<KernelOptions> kernel = {};           ///< of single kernels
   bool operator==(const MappingOptions&) const = default;
 };
 
 /// Holds when every value lies within its bounds; the error names each field that does not, and its value.
 Result<void> validate(const MappingOptions& options);
+
+/// The options that a kernel has: its own, then those of the def. `kernel` is empty in them.
+MappingOptions overlaid(MappingOptions def, const KernelOptions& kernel);
+
+/// What KernelOptions can say of options, at no address.
+KernelOptions kernel_part_of(const MappingOptions& options);
+
+/// What they cannot.
+MappingOptions def_part_of(MappingOptions options);
+
+/// "'H'", or "'H' occurrence 2".
+std::string address_text(const KernelOptions& kernel);
 
 /// Text form (protobuf text format of tc.proto.MappingOptions), as of CpuOptions: mapping_options_from_text(to_text(o))
 /// == o for every o that validates.

@@ -30,6 +30,41 @@ void visit_fields(Options& o, Visit visit) {
   visit("tensor_cores", o.tensor_cores);
   visit("strict", o.strict);
   visit("check_bounds", o.check_bounds);
+  visit("kernel", o.kernel);
+}
+
+/// The same for the fields of KernelOptions that MappingOptions have too.
+template <typename Options, typename Visit>
+void visit_shared_fields(Options& o, Visit visit) {
+  visit("tile", o.tile);
+  visit("register_tile", o.register_tile);
+  visit("map_to_threads", o.map_to_threads);
+  visit("map_to_blocks", o.map_to_blocks);
+  visit("copy_stages", o.copy_stages);
+  visit("tensor_cores", o.tensor_cores);
+  visit("split_reduction", o.split_reduction);
+  visit("unroll", o.unroll);
+  visit("unroll_copy_shared", o.unroll_copy_shared);
+  visit("use_shared_memory", o.use_shared_memory);
+  visit("use_private_memory", o.use_private_memory);
+  visit("max_shared_memory", o.max_shared_memory);
+  visit("shared_depth", o.shared_depth);
+  visit("private_depth", o.private_depth);
+  visit("match_library_calls", o.match_library_calls);
+}
+
+/// For each field of KernelOptions.
+template <typename Visit>
+void visit_fields(KernelOptions& o, Visit visit) {
+  visit("writes", o.writes);
+  visit("occurrence", o.occurrence);
+  visit_shared_fields(o, visit);
+}
+template <typename Visit>
+void visit_fields(const KernelOptions& o, Visit visit) {
+  visit("writes", o.writes);
+  visit("occurrence", o.occurrence);
+  visit_shared_fields(o, visit);
 }
 
 }  // namespace tc::options

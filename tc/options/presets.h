@@ -56,6 +56,7 @@ class MappingBuilder {
   MappingBuilder& split_reduction(int64_t parts) { return set(options_.split_reduction, parts); }
   MappingBuilder& max_gathered_memory(int64_t bytes) { return set(options_.max_gathered_memory, bytes); }
   MappingBuilder& atomic_reduction(bool to) { return set(options_.atomic_reduction, to); }
+  MappingBuilder& kernel(std::vector<KernelOptions> to) { return set(options_.kernel, std::move(to)); }
   MappingBuilder& strict(bool to) { return set(options_.strict, to); }
   MappingBuilder& tensor_cores(bool to) { return set(options_.tensor_cores, to); }
   MappingBuilder& check_bounds(bool to) { return set(options_.check_bounds, to); }

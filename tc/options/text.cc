@@ -106,10 +106,12 @@ class Collector : public google::protobuf::io::ErrorCollector {
  private:
   std::string unknown_field(const std::string& message_type, const std::string& name) const {
     const bool in_scheduler = message_type == proto::SchedulerOptions::descriptor()->full_name();
-    const std::vector<std::string> names =
-        field_names(in_scheduler ? *proto::SchedulerOptions::descriptor() : kind_.message);
+    const bool in_kernel = message_type == proto::KernelOptions::descriptor()->full_name();
+    const std::vector<std::string> names = field_names(in_scheduler ? *proto::SchedulerOptions::descriptor()
+                                                       : in_kernel  ? *proto::KernelOptions::descriptor()
+                                                                    : kind_.message);
     const std::string meant = nearest(name, names);
-    const std::string where = in_scheduler ? "of the scheduler" : kind_.whose;
+    const std::string where = in_scheduler ? "of the scheduler" : in_kernel ? "of a kernel" : kind_.whose;
     if (!meant.empty()) return fmt::format("there is no option '{}' {}; did you mean '{}'?", name, where, meant);
     return fmt::format("there is no option '{}' {}; there are {}", name, where, fmt::join(names, ", "));
   }
@@ -153,11 +155,22 @@ SourceRange place_of(const Fault& fault, const Source& source, const TextFormat:
   const size_t dot = fault.field.find('.');
   const TextFormat::ParseInfoTree* holder = &tree;
   const FieldDescriptor* field = message.FindFieldByName(fault.field.substr(0, dot));
+  if (fault.kernel >= 0) {
+    const FieldDescriptor* kernels = message.FindFieldByName("kernel");
+    if (fault.field == "kernel") {
+      const TextFormat::ParseLocation at = tree.GetLocation(kernels, fault.kernel);
+      return range_at(source, at.line, at.column);
+    }
+    holder = tree.GetTreeForNested(kernels, fault.kernel);
+    field = kernels->message_type()->FindFieldByName(fault.field);
+  }
   if (dot != std::string::npos) {
     holder = tree.GetTreeForNested(field, -1);
     field = field->message_type()->FindFieldByName(fault.field.substr(dot + 1));
   }
-  const TextFormat::ParseLocation at = holder->GetLocation(field, field->is_repeated() ? fault.index : -1);
+  TextFormat::ParseLocation at = holder->GetLocation(field, field->is_repeated() ? fault.index : -1);
+  if (at.line < 0 && fault.kernel >= 0 && field->is_repeated())
+    at = holder->GetLocation(field, 0);  // of a list in brackets
   return range_at(source, at.line, at.column);
 }
 

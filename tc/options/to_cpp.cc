@@ -31,11 +31,25 @@ std::string scheduler_text(const SchedulerOptions& options) {
   return fmt::format("{{{}}}", fmt::join(fields, ", "));
 }
 
-/// Adds a line for each field that differs from MappingOptions{}.
+/// Adds a line for each field that differs from the default.
 struct InitialiserWriter {
   std::string& text;
+  std::string indent = "    ";
 
-  void add(const char* name, const std::string& value) const { text += fmt::format("    .{} = {},\n", name, value); }
+  void add(const char* name, const std::string& value) const {
+    text += fmt::format("{}.{} = {},\n", indent, name, value);
+  }
+  void operator()(const char* name, const std::string& value) const { add(name, fmt::format("\"{}\"", value)); }
+  void operator()(const char* name, const std::vector<KernelOptions>& kernels) const {
+    if (kernels.empty()) return;
+    std::string list;
+    for (const KernelOptions& kernel : kernels) {
+      list += indent + "    {\n";
+      visit_fields(kernel, InitialiserWriter{list, indent + "        "});
+      list += indent + "    },\n";
+    }
+    add(name, fmt::format("{{\n{}{}}}", list, indent));
+  }
   void operator()(const char* name, const SchedulerOptions& value) const {
     if (value != SchedulerOptions()) add(name, scheduler_text(value));
   }

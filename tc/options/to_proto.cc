@@ -45,13 +45,21 @@ SchedulerOptions from_proto(const proto::SchedulerOptions& message) {
   return options;
 }
 
-/// Sets the fields of a message that differ from MappingOptions{}, found by their names.
+/// Sets the fields of a message of MappingOptions or KernelOptions that differ from the default, found by their names.
 struct MappingWriter {
-  proto::MappingOptions& message;
-  const google::protobuf::Reflection& reflection = *proto::MappingOptions::GetReflection();
+  google::protobuf::Message& message;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
 
-  static const google::protobuf::FieldDescriptor* field(const char* name) {
-    return proto::MappingOptions::descriptor()->FindFieldByName(name);
+  const google::protobuf::FieldDescriptor* field(const char* name) const {
+    return message.GetDescriptor()->FindFieldByName(name);
+  }
+  void operator()(const char* name, const std::string& value) const {
+    reflection.SetString(&message, field(name), value);
+  }
+  void operator()(const char* name, const std::vector<KernelOptions>& values) const {
+    for (const KernelOptions& value : values) {
+      visit_fields(value, MappingWriter{*reflection.AddMessage(&message, field(name))});
+    }
   }
   void operator()(const char* name, const SchedulerOptions& value) const {
     if (value == SchedulerOptions()) return;
@@ -73,28 +81,36 @@ struct MappingWriter {
 
 /// Reads them back.
 struct MappingReader {
-  const proto::MappingOptions& message;
-  const google::protobuf::Reflection& reflection = *proto::MappingOptions::GetReflection();
+  const google::protobuf::Message& message;
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
 
-  bool has(const char* name) const { return reflection.HasField(message, MappingWriter::field(name)); }
+  const google::protobuf::FieldDescriptor* field(const char* name) const {
+    return message.GetDescriptor()->FindFieldByName(name);
+  }
+  bool has(const char* name) const { return reflection.HasField(message, field(name)); }
+  void operator()(const char* name, std::string& value) const { value = reflection.GetString(message, field(name)); }
+  void operator()(const char* name, std::vector<KernelOptions>& values) const {
+    for (int i = 0; i < reflection.FieldSize(message, field(name)); ++i) {
+      visit_fields(values.emplace_back(), MappingReader{reflection.GetRepeatedMessage(message, field(name), i)});
+    }
+  }
   void operator()(const char* name, SchedulerOptions& value) const {
-    const auto& from = reflection.GetMessage(message, MappingWriter::field(name));
+    const auto& from = reflection.GetMessage(message, field(name));
     value = from_proto(dynamic_cast<const proto::SchedulerOptions&>(from));
   }
   void operator()(const char* name, std::vector<int64_t>& values) const {
-    const auto* field = MappingWriter::field(name);
-    for (int i = 0; i < reflection.FieldSize(message, field); ++i) {
-      values.push_back(reflection.GetRepeatedInt64(message, field, i));
+    for (int i = 0; i < reflection.FieldSize(message, field(name)); ++i) {
+      values.push_back(reflection.GetRepeatedInt64(message, field(name), i));
     }
   }
   void operator()(const char* name, std::optional<int64_t>& value) const {
-    if (has(name)) value = reflection.GetInt64(message, MappingWriter::field(name));
+    if (has(name)) value = reflection.GetInt64(message, field(name));
   }
   void operator()(const char* name, std::optional<bool>& value) const {
-    if (has(name)) value = reflection.GetBool(message, MappingWriter::field(name));
+    if (has(name)) value = reflection.GetBool(message, field(name));
   }
   void operator()(const char* name, bool& value) const {
-    if (has(name)) value = reflection.GetBool(message, MappingWriter::field(name));
+    if (has(name)) value = reflection.GetBool(message, field(name));
   }
 };
 

@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <cctype>
 
 namespace tc::options {
 namespace {
@@ -66,7 +68,9 @@ std::vector<Fault> faults_of(const CpuOptions& options) {
   return faults;
 }
 
-std::vector<Fault> faults_of(const MappingOptions& options) {
+namespace {
+
+std::vector<Fault> faults_of_fields(const MappingOptions& options) {
   std::vector<Fault> faults = faults_of_list("tile", options.tile, kMaxTile);
   add_fault_of_range("unroll", options.unroll, 1, kMaxMappingUnroll, faults);
   const size_t before = faults.size();
@@ -88,6 +92,54 @@ std::vector<Fault> faults_of(const MappingOptions& options) {
   add_fault_of_range("copy_stages", options.copy_stages, 1, kMaxCopyStages, faults);
   add_fault_of_range("split_reduction", options.split_reduction, 1, kMaxReductionParts, faults);
   add_fault_of_range("max_gathered_memory", options.max_gathered_memory, 0, kMaxGatheredMemory, faults);
+  return faults;
+}
+
+bool is_name(const std::string& text) {
+  return !text.empty() && text.size() <= kMaxName && std::all_of(text.begin(), text.end(), [](unsigned char c) {
+    return std::isalnum(c) || c == '_' || c == '.' || c == '#';
+  });
+}
+
+/// Whether some kernel may have both addresses.
+bool overlap(const KernelOptions& a, const KernelOptions& b) {
+  return a.writes == b.writes && (!a.occurrence || !b.occurrence || *a.occurrence == *b.occurrence);
+}
+
+void add_faults_of_kernel(const std::vector<KernelOptions>& kernels, size_t k, std::vector<Fault>& faults) {
+  const KernelOptions& kernel = kernels[k];
+  const int number = static_cast<int>(k);
+  if (kernel.writes.empty()) {
+    faults.push_back({"kernel", 0, "'kernel' has no 'writes': the name of a tensor that the kernel writes", number});
+  } else if (!is_name(kernel.writes)) {
+    faults.push_back({"writes", 0, "'writes' of 'kernel' is no name of a tensor", number});
+  }
+  if (kernel.occurrence && (*kernel.occurrence < 1 || *kernel.occurrence > kMaxOccurrence)) {
+    faults.push_back({"occurrence", 0,
+                      fmt::format("'occurrence' is {}; it must be from 1 to {}", *kernel.occurrence, kMaxOccurrence),
+                      number});
+  }
+  const bool again = std::any_of(kernels.begin(), kernels.begin() + number,
+                                 [&](const KernelOptions& before) { return overlap(before, kernel); });
+  if (again && is_name(kernel.writes)) {
+    faults.push_back({"kernel", 0, fmt::format("two of 'kernel' are about {}", address_text(kernel)), number});
+  }
+  for (Fault& fault : faults_of_fields(overlaid({}, kernel))) {
+    faults.push_back({std::move(fault.field), fault.index, std::move(fault.sentence), number});
+  }
+}
+
+}  // namespace
+
+std::vector<Fault> faults_of(const MappingOptions& options) {
+  std::vector<Fault> faults = faults_of_fields(options);
+  if (options.kernel.size() > kMaxKernels) {
+    faults.push_back(
+        {"kernel", 0,
+         fmt::format("'kernel' is given {} times; at most {} are allowed", options.kernel.size(), kMaxKernels), 0});
+    return faults;
+  }
+  for (size_t k = 0; k < options.kernel.size(); ++k) add_faults_of_kernel(options.kernel, k, faults);
   return faults;
 }
 

@@ -14,6 +14,7 @@ struct Fault {
   std::string field;
   int index = 0;
   std::string sentence;
+  int kernel = -1;  ///< of which of MappingOptions::kernel; -1: of the def
 };
 
 /// All that validate() objects to, in the order of the fields.

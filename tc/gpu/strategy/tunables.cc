@@ -33,6 +33,8 @@ void assign(options::SchedulerOptions& field, const Value& value) {
   field.fusion = value.empty() ? std::nullopt : std::optional(static_cast<options::Fusion>(value[0]));
 }
 
+void assign(std::vector<options::KernelOptions>&, const Value&) { TC_CHECK(false, "no list of numbers is a kernel's"); }
+
 /// Fields with their values, in order of first mention, none twice.
 class Collector {
  public:
