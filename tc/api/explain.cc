@@ -334,7 +334,7 @@ Explanation::Kernel kernel_of(const gpu::Mapping& mapping, size_t k, const gpu::
   const gpu::Estimate& estimate = mapping.estimates[k];
   Explanation::Kernel result{.name = code.name, .strategy = gpu::name_of(kernel.recipe)};
   result.statements = maker.ids_run_by(poly::statements_at(kernel.scop, kernel.scop.schedule.root()));
-  result.options = options::to_text(kernel.chosen);
+  result.options = options::to_text(gpu::options_for(mapping, k));
   result.launch = {.grid = code.grid,
                    .block = code.block,
                    .shared_bytes = code.shared_bytes(),

@@ -105,6 +105,8 @@ struct Kernel {
   std::array<int64_t, 3> grid = {1, 1, 1};
   std::array<int64_t, 3> block = {1, 1, 1};
   Recipe recipe = Recipe::kClassic;
+  std::string anchor = {};                   ///< statement that it is named by: its product, reduction or first one
+  options::KernelOptions address = {};       ///< what options name it by; nothing is written: it has no name
   options::MappingOptions chosen = {};       ///< the options given, with what a recipe chose: they ask for this kernel
   std::vector<Unfit> unfit = {};             ///< recipes that come before this kernel's, if they had a say
   std::vector<LoopChoice> loops = {};        ///< where its blocks and threads have tiles

@@ -119,4 +119,18 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
   return fail("{}", sentence);
 }
 
+Result<void> check_followed(const options::KernelOptions& options, const Kernel& kernel, const std::string& reason) {
+  if (options.private_depth) TC_TRY_VOID(check_private_depth(*options.private_depth, {kernel}));
+  const bool contracts = kernel.recipe == Recipe::kContraction, classic = kernel.recipe == Recipe::kClassic;
+  const char* ignored = nullptr;
+  if (!options.register_tile.empty() && classic) ignored = "register_tile";
+  if (options.copy_stages && !contracts) ignored = "copy_stages";
+  if (options.unroll_copy_shared && !contracts && !classic) ignored = "unroll_copy_shared";
+  if (options.tensor_cores.value_or(false) && !kernel.chosen.tensor_cores.value_or(false)) ignored = "tensor_cores";
+  if (options.tensor_cores.value_or(false) && !contracts) ignored = "tensor_cores";
+  if (!ignored) return {};
+  return fail("'{}' of the kernel {} is set, but the recipe '{}', which makes it, does not follow it{}{}", ignored,
+              options::address_text(options), name_of(kernel.recipe), reason.empty() ? "" : ": ", reason);
+}
+
 }  // namespace tc::gpu

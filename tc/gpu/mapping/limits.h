@@ -32,4 +32,8 @@ struct Reasons {
 Result<void> check_followed(const options::MappingOptions& options, const std::vector<Kernel>& kernels,
                             const Reasons& reasons);
 
+/// Holds when a kernel follows the options that are for it alone; the error names the first that it does not. `reason`
+/// says why an earlier recipe has not made it; it may be empty.
+Result<void> check_followed(const options::KernelOptions& options, const Kernel& kernel, const std::string& reason);
+
 }  // namespace tc::gpu

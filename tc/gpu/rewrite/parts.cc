@@ -6,6 +6,7 @@
 #include <set>
 #include <vector>
 
+#include "tc/gpu/rewrite/kernel_options.h"
 #include "tc/gpu/rewrite/memory_order.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/specialise.h"
@@ -172,6 +173,28 @@ void gather_parts(std::vector<ir::Statement>& statements, const std::set<std::st
   }
 }
 
+/// Options of single kernels that ask for parts, where no reduction was cut.
+Result<void> check_cut(const ir::Program& program, const options::MappingOptions& options,
+                       const std::set<std::string>& cut) {
+  for (const options::KernelOptions& kernel : options.kernel) {
+    if (kernel.split_reduction.value_or(1) == 1) continue;
+    bool is_known = false, is_cut = false;
+    for (const ir::Statement& s : program.statements) {
+      const std::optional<Address> address = address_of(program, s.id);
+      if (!address || !is_about(kernel, *address)) continue;
+      is_known = true;
+      is_cut = is_cut || cut.count(s.id) > 0;
+    }
+    if (is_known && !is_cut) {
+      return fail(
+          "'split_reduction' of the kernel {} is {}, but it has no reduction with twice as many instances for a "
+          "result to be cut",
+          options::address_text(kernel), *kernel.split_reduction);
+    }
+  }
+  return {};
+}
+
 /// Where the reduction over parts goes among the statements: before those that prepare the results.
 size_t place_of_parts(const std::vector<ir::Statement>& statements, const std::string& tensor) {
   size_t to = statements.size();
@@ -183,20 +206,24 @@ size_t place_of_parts(const std::vector<ir::Statement>& statements, const std::s
 
 Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device,
                                   const ContractionParts& contractions, const std::set<std::string>& whole) {
-  Prepared result{std::move(program), options};
+  Prepared result{program, options};
   ir::Program& changed = result.program;
   std::vector<ir::Statement> statements;
   std::set<std::string> over_parts;
   std::vector<int64_t> counts;
+  std::set<std::string> cut_ids;
   for (const ir::Statement& statement : std::vector<ir::Statement>(changed.statements)) {
     const bool tiles = has_tiles(changed, statement, contractions);
     const Cuts cuts =
-        whole.count(statement.id) > 0 ? Cuts{} : cuts_of(changed, statement, options, device, contractions, tiles);
+        whole.count(statement.id) > 0
+            ? Cuts{}
+            : cuts_of(changed, statement, options_at(program, statement.id, options), device, contractions, tiles);
     if (statement.reduces()) counts.push_back(count_of(cuts));
     if (cuts.empty()) {
       statements.push_back(statement);
       continue;
     }
+    cut_ids.insert(statement.id);
     PartStatements cut = part_statements(changed, statement, cuts);
     if (!tiles) over_parts.insert(cut.of_parts.id);
     const size_t at = tiles ? place_of_parts(statements, statement.tensor) : statements.size();
@@ -204,6 +231,7 @@ Result<Prepared> split_into_parts(ir::Program program, const options::MappingOpt
     statements.push_back(std::move(cut.together));
     if (cut.left) statements.push_back(*std::move(cut.left));
   }
+  TC_TRY_VOID(check_cut(program, options, cut_ids));
   const int64_t most = counts.empty() ? 1 : *std::max_element(counts.begin(), counts.end());
   if (options.split_reduction.value_or(1) > most) {
     return fail("'split_reduction' is {}, but no reduction has twice as many instances for a result to be cut",

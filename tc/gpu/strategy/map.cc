@@ -9,6 +9,8 @@
 #include "tc/gpu/lower/translate.h"
 #include "tc/gpu/mapping/fused_group.h"
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/rewrite/kernel_options.h"
+#include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/classic/classic.h"
 #include "tc/gpu/strategy/contraction/kernel.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
@@ -46,6 +48,18 @@ std::map<std::string, int> launch_of_statements(const std::vector<Kernel>& kerne
     }
   }
   return result;
+}
+
+/// The first statement of a launch that reduces, or the first of all that is no initialisation.
+std::string anchor_of(const poly::Scop& part) {
+  const std::vector<std::string> runs = poly::statements_at(part, part.schedule.root());
+  std::string first;
+  for (const poly::Statement& s : part.statements) {
+    if (std::count(runs.begin(), runs.end(), s.id) == 0) continue;
+    if (std::count(s.is_reduction.begin(), s.is_reduction.end(), true) > 0) return s.id;
+    if (first.empty() && s.kind != poly::Statement::Kind::kInit) first = s.id;
+  }
+  return first;
 }
 
 /// For the log.
@@ -152,13 +166,15 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
 }
 
 /// The launches of one part: itself, or, where that lets recipes fit, its statements apart.
-Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const options::MappingOptions& options,
+Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const options::MappingOptions& of_def,
                                             const Device& device) {
+  const auto own = [&](const poly::Scop& scop) { return options_at(*scop.program, anchor_of(scop), of_def); };
   const auto fits = [&](const poly::Scop& scop) {
     Reasons reasons;
     std::vector<Unfit> unfit;
-    return by_recipe(scop, options, device, "", {}, reasons, unfit).has_value();
+    return by_recipe(scop, own(scop), device, "", {}, reasons, unfit).has_value();
   };
+  const options::MappingOptions options = own(part);
   const bool may_separate = takes_recipes(options) && !options.shared_depth && !options.outer_schedule_options.fusion;
   const bool is_worth =
       options.split_reduction.value_or(1) > 1 || is_worth_launches(part, device) || waits_for_updates(part);
@@ -169,13 +185,15 @@ Result<std::vector<poly::Scop>> launches_of(const poly::Scop& part, const option
   return std::vector<poly::Scop>{part};
 }
 
-Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const options::MappingOptions& options,
+Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const options::MappingOptions& of_def,
                            const Device& device, Reasons& reasons) {
   for (const poly::Scop& part : partition_launches(scheduled)) {
-    TC_TRY(launches, launches_of(part, options, device));
+    TC_TRY(launches, launches_of(part, of_def, device));
     for (const poly::Scop& one : launches) {
       Mapping& mapping = done.mapping;
       const std::string name = kernel_name(scheduled, mapping.kernels.size());
+      const std::string anchor = anchor_of(one);
+      const options::MappingOptions options = options_at(*one.program, anchor, of_def);
       std::vector<Unfit> unfit;
       std::optional<Launch> launch = by_recipe(one, options, device, name, done, reasons, unfit);
       if (!launch) {
@@ -183,6 +201,7 @@ Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const op
         launch = classic(one, options, device, name);
         launch->kernel.loops = loops_of(one, launch->kernel);
       }
+      launch->kernel.anchor = anchor;
       launch->kernel.unfit = std::move(unfit);
       launch->kernel.separated = launches.size() > 1;
       if (launch->backwards) done.backwards.insert(mapping.kernels.size());
@@ -194,13 +213,17 @@ Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const op
 }
 
 void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piece,
-                     const options::MappingOptions& options, const Device& device) {
+                     const options::MappingOptions& of_def, const Device& device) {
   const std::string name = kernel_name(scop, mapping.kernels.size());
   poly::Scop part = scop;
   part.schedule = piece.scop.schedule;
-  const ContractionPlan& plan = piece.plans[largest_product(*piece.contraction)];
+  const size_t largest = largest_product(*piece.contraction);
+  const ContractionPlan& plan = piece.plans[largest];
+  const Contraction& product = largest == 0 ? *piece.contraction : piece.contraction->further[largest - 1];
+  const options::MappingOptions options = options_at(*scop.program, product.update.id, of_def);
   Launch launch = launch_of(part, contraction_kernel(scop, *piece.contraction, piece.plans, name), Recipe::kContraction,
                             following(options, options_of(plan)));
+  launch.kernel.anchor = product.update.id;
   launch.kernel.loops = loops_of(*piece.contraction, plan);
   for (const ContractionPlan& plan : piece.plans) launch.kernel.planned_us += plan.cycles / (1e3 * device.gigahertz);
   mapping.program.kernels.push_back(std::move(launch.code));
@@ -309,6 +332,65 @@ Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const
   return mapping;
 }
 
+/// Into how many parts the reduction of a kernel's anchor was cut; 1: it was not.
+int64_t parts_of(const ir::Program& program, const std::string& anchor) {
+  for (const ir::Statement& s : program.statements) {
+    if (s.id + "_parts" == anchor && !s.indices.empty()) return extent_of(s.indices.back());
+  }
+  return 1;
+}
+
+/// Gives kernels the names by which options address them, with an occurrence where several have one tensor.
+void name_kernels(const ir::Program& program, std::vector<Kernel>& kernels) {
+  std::map<std::string, int> kernels_of;
+  std::vector<std::optional<Address>> addresses;
+  for (const Kernel& kernel : kernels) {
+    addresses.push_back(address_of(program, kernel.anchor));
+    if (addresses.back()) ++kernels_of[addresses.back()->writes];
+  }
+  const bool several = std::count_if(addresses.begin(), addresses.end(), [](const auto& a) { return a; }) > 1;
+  for (size_t k = 0; k < kernels.size(); ++k) {
+    if (!addresses[k]) continue;
+    kernels[k].address.writes = addresses[k]->writes;
+    if (kernels_of[addresses[k]->writes] > 1) kernels[k].address.occurrence = addresses[k]->occurrence;
+    const int64_t parts = parts_of(program, kernels[k].anchor);
+    if (several && parts > 1) kernels[k].chosen.split_reduction = parts;
+  }
+}
+
+/// Each address is that of one kernel, which follows its options.
+Result<void> check_addresses(const ir::Program& program, const options::MappingOptions& options,
+                             const std::vector<Kernel>& kernels, const std::map<std::string, std::string>& refused) {
+  std::vector<std::string> known;
+  for (const Kernel& kernel : kernels) {
+    if (!kernel.address.writes.empty()) known.push_back(options::address_text(kernel.address));
+  }
+  for (const options::KernelOptions& wanted : options.kernel) {
+    std::vector<const Kernel*> found;
+    for (const Kernel& kernel : kernels) {
+      const std::optional<Address> address = address_of(program, kernel.anchor);
+      if (address && is_about(wanted, *address)) found.push_back(&kernel);
+    }
+    if (found.empty()) {
+      std::string why;
+      for (const auto& [id, reason] : refused) {
+        const std::optional<Address> address = address_of(program, id);
+        if (address && is_about(wanted, *address)) why = ": " + reason;
+      }
+      return fail("options are about the kernel {}, but there is none{}; there are {}", options::address_text(wanted),
+                  why, fmt::join(known, ", "));
+    }
+    if (found.size() > 1) {
+      return fail("options are about the kernel {}, but there are several: {}", options::address_text(wanted),
+                  fmt::join(known, ", "));
+    }
+    const auto reason = refused.find(found[0]->anchor);
+    const std::string unfit = found[0]->unfit.empty() ? "" : found[0]->unfit.front().reason;
+    TC_TRY_VOID(check_followed(wanted, *found[0], reason == refused.end() ? unfit : reason->second));
+  }
+  return {};
+}
+
 Result<Mapping> map_within_budget(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
                                   bool element_aligned) {
   Progress done;
@@ -333,8 +415,11 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
     TC_TRY_VOID(add_scheduled(done, part, others, device, cut.reasons));
   }
   TC_TRY_VOID(check_followed(options, mapping.kernels, cut.reasons));
+  name_kernels(*scop.program, mapping.kernels);
+  TC_TRY_VOID(check_addresses(*scop.program, options, mapping.kernels, cut.refused));
   TC_TRY(updated, update_by_atomics(std::move(mapping), scop, options, others, device));
   mapping = std::move(updated);
+  name_kernels(*scop.program, mapping.kernels);
   for (size_t k = 0; k < mapping.kernels.size(); ++k) {
     TC_LOG(kDetail, "kernel {}: {}, {:.2f} us by estimate", mapping.program.kernels[k].name,
            text_of(mapping.kernels[k].recipe), mapping.estimates[k].us);
@@ -384,13 +469,16 @@ std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector
 Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
                     bool element_aligned) {
   TC_TRY_VOID(check_limits(options, device));
+  for (const options::KernelOptions& kernel : options.kernel) {
+    TC_TRY_VOID(check_limits(options::overlaid(options, kernel), device));
+  }
   return poly::within_budget(*scop.context, [&] { return map_within_budget(scop, options, device, element_aligned); });
 }
 
 namespace {
 
 /// The options as text, on one line.
-std::string options_line(const options::MappingOptions& options) {
+std::string options_line(const options::MappingOptions& options, const char* whose = "options") {
   std::string line;
   for (const char c : options::to_text(options)) {
     const bool space = c == '\n' || c == ' ';
@@ -398,10 +486,27 @@ std::string options_line(const options::MappingOptions& options) {
   }
   if (line.empty()) return line;
   line.pop_back();
-  return fmt::format("  options: {}\n", line);
+  return fmt::format("{}: {}\n", whose, line);
 }
 
 }  // namespace
+
+bool has_addresses(const Mapping& mapping) {
+  return std::count_if(mapping.kernels.begin(), mapping.kernels.end(),
+                       [](const Kernel& kernel) { return !kernel.address.writes.empty(); }) > 1;
+}
+
+options::MappingOptions options_for(const Mapping& mapping, size_t kernel) {
+  const Kernel& of = mapping.kernels[kernel];
+  if (!has_addresses(mapping)) return of.chosen;
+  options::MappingOptions options = options::def_part_of(of.chosen);
+  if (of.address.writes.empty()) return options;
+  options::KernelOptions own = options::kernel_part_of(of.chosen);
+  own.writes = of.address.writes;
+  own.occurrence = of.address.occurrence;
+  options.kernel = {std::move(own)};
+  return options;
+}
 
 std::string report(const Mapping& mapping) {
   std::string text;
@@ -417,8 +522,11 @@ std::string report(const Mapping& mapping) {
         "  estimate: {:.3g} us, limited by {}; {:.3g} MB of memory, {:.3g} MFLOP, {:.2g} waves, {:.0f} % of "
         "the threads\n",
         e.us, e.limit(), e.bytes / 1e6, e.operations / 1e6, e.waves, 100 * e.occupancy);
-    text += options_line(kernel.chosen);
+    options::MappingOptions options = options_for(mapping, k);
+    if (has_addresses(mapping)) options = {.kernel = std::move(options.kernel)};
+    text += options_line(options, "  options");
   }
+  if (has_addresses(mapping)) text += options_line(options::def_part_of(mapping.kernels[0].chosen), "options of all");
   for (const Edge& edge : mapping.edges) {
     text += fmt::format("edge {}: {} to {}, through global memory\n", edge.tensor,
                         mapping.program.kernels[static_cast<size_t>(edge.from)].name,

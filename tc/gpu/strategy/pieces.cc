@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/rewrite/kernel_options.h"
 #include "tc/gpu/strategy/contraction/pooled.h"
 #include "tc/gpu/strategy/contraction/prologue.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
@@ -25,9 +26,17 @@ poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
 Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
   Pieces result;
   std::vector<Piece>& pieces = result.pieces;
+  // Those of the kernel that a contraction would have.
+  const auto own = [&](const Contraction& c) {
+    const size_t largest = largest_product(c);
+    return options_at(*scop.program, (largest == 0 ? c : c.further[largest - 1]).update.id, options);
+  };
   const auto planned = [&](const Contraction& contraction) {
-    Result<ContractionPlan> plan = plan_contraction(contraction, options, device);
-    if (!plan) result.reasons.options.push_back(plan.error().diagnostics().at(0).message);
+    Result<ContractionPlan> plan = plan_contraction(contraction, own(contraction), device);
+    if (!plan) {
+      result.reasons.options.push_back(plan.error().diagnostics().at(0).message);
+      result.refused[contraction.update.id] = result.reasons.options.back();
+    }
     return plan ? std::optional(*std::move(plan)) : std::nullopt;
   };
   size_t other = 0;  // the first statement that is in no piece yet
@@ -35,11 +44,12 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
     if (other < last) pieces.push_back({between(scop, other, last), {}, {}});
     other = last;
   };
-  const bool contractions = takes_contractions(options);
+  // What options of the def rule out, those of a kernel may allow, and the other way round.
+  const bool contractions = takes_contractions(options) || !options.kernel.empty();
   if (contractions) {
     std::optional<Contraction> whole = transposition_of(scop);
     std::optional<ContractionPlan> plan;
-    if (whole) plan = planned(*whole);
+    if (whole && takes_contractions(own(*whole))) plan = planned(*whole);
     if (plan) {
       pieces.push_back({scop, std::move(whole), {*std::move(plan)}});
       return result;
@@ -50,19 +60,19 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
   for (size_t s = 0; s < scop.statements.size(); ++s) {
     if (std::count(cuts.begin(), cuts.end(), s) > 0) close(s);
     std::optional<Contraction> contraction = contractions ? contraction_at(scop, s, true) : std::nullopt;
-    if (!contraction) continue;
+    if (!contraction || !takes_contractions(own(*contraction))) continue;
     std::optional<std::vector<ContractionPlan>> plans;
     if (!contraction->further.empty()) {
-      plans = plan_together(*contraction, options, device);
+      plans = plan_together(*contraction, own(*contraction), device);
       if (!plans) contraction = contraction_at(scop, s);
     }
-    if (!contraction) continue;
+    if (!contraction || !takes_contractions(own(*contraction))) continue;
     if (!plans) {
       std::optional<ContractionPlan> plan = planned(*contraction);
       if (!plan) continue;
       plans = {*std::move(plan)};
     }
-    add_prologues(scop, other, options, device, *contraction, plans->at(0));
+    add_prologues(scop, other, own(*contraction), device, *contraction, plans->at(0));
     if (Contraction pooled = with_pooled(scop, *contraction); has_runs(pooled, plans->at(0))) {
       contraction = std::move(pooled);
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +19,8 @@ struct Piece {
 
 struct Pieces {
   std::vector<Piece> pieces;
-  Reasons reasons;  ///< why contractions that there are have no plan
+  Reasons reasons;                             ///< why contractions that there are have no plan
+  std::map<std::string, std::string> refused;  ///< the same, by the statement that multiplies
 };
 
 /// Takes the contractions out of a def, and cuts it where launches should begin (sensible_cuts()). Pieces run one after

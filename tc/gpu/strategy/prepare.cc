@@ -1,9 +1,12 @@
 #include "tc/gpu/strategy/prepare.h"
 
+#include <algorithm>
+
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/flatten_dims.h"
 #include "tc/gpu/rewrite/gather_rows.h"
 #include "tc/gpu/rewrite/join_ranges.h"
+#include "tc/gpu/rewrite/kernel_options.h"
 #include "tc/gpu/rewrite/memory_order.h"
 #include "tc/gpu/rewrite/narrow_products.h"
 #include "tc/gpu/rewrite/recompute.h"
@@ -17,8 +20,12 @@ namespace tc::gpu {
 
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device) {
   const auto none = [&]() -> Result<void> {
-    if (options.split_reduction.value_or(1) == 1) return {};
-    return fail("'split_reduction' is {}, but {} cut no reduction into parts", *options.split_reduction,
+    int64_t most = options.split_reduction.value_or(1);
+    for (const options::KernelOptions& kernel : options.kernel) {
+      most = std::max(most, kernel.split_reduction.value_or(1));
+    }
+    if (most == 1) return {};
+    return fail("'split_reduction' is {}, but {} cut no reduction into parts", most,
                 options.strict ? "strict kernels" : "the classic mapping's kernels");
   };
   if (options.strict || !takes_recipes(options)) {
@@ -38,10 +45,13 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   }
   program = reduce_along_memory(flatten_dims(std::move(program)));
   const auto choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {
-    return contraction_parts(whole, statement, reduction, options, device);
+    return contraction_parts(whole, statement, reduction, options_at(whole, statement.id, options), device);
   };
   const ContractionParts contractions = {is_contraction, choose};
-  if (options.split_reduction) return split_into_parts(std::move(program), options, device, contractions);
+  const bool splits =
+      options.split_reduction || std::any_of(options.kernel.begin(), options.kernel.end(),
+                                             [](const auto& k) { return k.split_reduction.has_value(); });
+  if (splits) return split_into_parts(std::move(program), options, device, contractions);
   VarianceSplit split = split_variances(std::move(program), device);
   return split_into_parts(std::move(split.program), options, device, contractions, split.over_parts);
 }

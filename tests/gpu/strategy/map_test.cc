@@ -118,12 +118,15 @@ TEST(Map, TheReportNamesTheEdgesBetweenKernels) {
       specialised_from("def f(float(N) A) -> (B, C) { B(n) = A(n) + 1  C(n) = B(n) * 2 }", {{"N", 600}}), options);
   ASSERT_TRUE(mapping);
   const std::string report = std::regex_replace(gpu::report(*mapping), std::regex("[0-9.]+ us,.*"), "...");
-  const std::string estimated =
-      "  estimate: ...\n"
-      "  options: outer_schedule_options { fusion_strategy: MIN } tile: [160] map_to_threads: [160, 1] unroll: 1 "
-      "register_tile: [1]\n";
-  EXPECT_EQ(report, "kernel f_0: grid (4, 1, 1), block (160, 1, 1), 0 barriers, runs S0\n" + estimated +
-                        "kernel f_1: grid (4, 1, 1), block (160, 1, 1), 0 barriers, runs S1\n" + estimated +
+  const auto with_options = [](const char* tensor) {
+    return fmt::format(
+        "  estimate: ...\n"
+        "  options: kernel {{ writes: \"{}\" tile: [160] register_tile: [1] map_to_threads: [160, 1] unroll: 1 }}\n",
+        tensor);
+  };
+  EXPECT_EQ(report, "kernel f_0: grid (4, 1, 1), block (160, 1, 1), 0 barriers, runs S0\n" + with_options("B") +
+                        "kernel f_1: grid (4, 1, 1), block (160, 1, 1), 0 barriers, runs S1\n" + with_options("C") +
+                        "options of all: outer_schedule_options { fusion_strategy: MIN }\n" +
                         "edge B: f_0 to f_1, through global memory\n");
 }
 
