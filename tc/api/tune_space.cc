@@ -177,8 +177,13 @@ Parameter parameter_of(const std::string& field, const std::vector<options::Mapp
   return parameter;
 }
 
-/// A field as the message has it: schedulers are tuned by their fusion alone.
-std::string path_of(const std::string& field) {
+/// A field as the space has it: schedulers are tuned by their fusion alone.
+std::string path_of(const gpu::Tunable& tunable) {
+  const std::string& field = tunable.field;
+  if (!tunable.of.writes.empty()) {
+    const std::string number = tunable.of.occurrence ? fmt::format(" {}", *tunable.of.occurrence) : "";
+    return fmt::format("kernel[{}{}].{}", tunable.of.writes, number, field);
+  }
   return field.ends_with("schedule_options") ? field + ".fusion_strategy" : field;
 }
 
@@ -193,8 +198,8 @@ Result<TuneSpace> gpu_space(const TuneSetup& setup, size_t count) {
   TC_TRY(tunables, gpu::tunables(*program, base, device));
   for (const gpu::Tunable& tunable : tunables) {
     std::vector<options::MappingOptions> examples;
-    for (const auto& value : tunable.values) examples.push_back(gpu::with(base, tunable.field, value));
-    result.space.parameters.push_back(parameter_of(path_of(tunable.field), examples));
+    for (const auto& value : tunable.values) examples.push_back(gpu::with(base, tunable, value));
+    result.space.parameters.push_back(parameter_of(path_of(tunable), examples));
   }
   result.infeasible = [program, device, distinct = std::make_shared<Distinct>()](const std::string& text) {
     return complaint_of([&]() -> std::string {

@@ -3,6 +3,7 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <map>
 #include <memory>
 
@@ -26,11 +27,21 @@ Result<std::unique_ptr<Message>> read(options::Backend backend, const std::strin
   return std::make_unique<proto::MappingOptions>(options::to_proto(options));
 }
 
+/// Options of kernels in order of their addresses, without those that say nothing: so one candidate has one text.
+void put_in_order(std::vector<options::KernelOptions>& kernels) {
+  std::erase_if(kernels, [](const options::KernelOptions& kernel) {
+    return kernel == options::KernelOptions{.writes = kernel.writes, .occurrence = kernel.occurrence};
+  });
+  std::ranges::stable_sort(kernels, {}, [](const auto& kernel) { return std::pair(kernel.writes, kernel.occurrence); });
+}
+
 std::string write(const Message& message) {
   if (const auto* cpu = dynamic_cast<const proto::CpuOptions*>(&message)) {
     return options::to_text(options::from_proto(*cpu));
   }
-  return options::to_text(options::from_proto(dynamic_cast<const proto::MappingOptions&>(message)));
+  options::MappingOptions options = options::from_proto(dynamic_cast<const proto::MappingOptions&>(message));
+  put_in_order(options.kernel);
+  return options::to_text(options);
 }
 
 struct Place {
@@ -38,14 +49,36 @@ struct Place {
   const FieldDescriptor* field;
 };
 
+/// The message of the kernel "H" or "H 2" in MappingOptions; a new one if there is none.
+proto::KernelOptions* kernel_in(proto::MappingOptions& options, const std::string& address) {
+  const size_t space = address.find(' ');
+  const std::string writes = address.substr(0, space);
+  const int64_t occurrence = space == std::string::npos ? 0 : std::strtoll(address.c_str() + space, nullptr, 10);
+  for (proto::KernelOptions& kernel : *options.mutable_kernel()) {
+    if (kernel.writes() == writes && kernel.occurrence() == occurrence) return &kernel;
+  }
+  proto::KernelOptions* kernel = options.add_kernel();
+  kernel->set_writes(writes);
+  if (occurrence > 0) kernel->set_occurrence(occurrence);
+  return kernel;
+}
+
 /// Where the last name of a path lives.
 Result<Place> find(Message& message, const std::string& path) {
   Message* at = &message;
-  for (size_t begin = 0;;) {
+  size_t begin = 0;
+  constexpr std::string_view kKernel = "kernel[";
+  if (auto* mapping = dynamic_cast<proto::MappingOptions*>(&message); mapping && path.starts_with(kKernel)) {
+    const size_t end = std::min(path.find("]."), path.size());
+    at = kernel_in(*mapping, path.substr(kKernel.size(), end - kKernel.size()));
+    begin = std::min(end + 2, path.size());
+  }
+  while (true) {
     const size_t dot = path.find('.', begin);
     const FieldDescriptor* field = at->GetDescriptor()->FindFieldByName(path.substr(begin, dot - begin));
     const bool is_last = dot == std::string::npos;
-    if (!field || is_last == (field->type() == FieldDescriptor::TYPE_MESSAGE)) {
+    if (!field || (field->is_repeated() && field->message_type()) ||
+        is_last == (field->type() == FieldDescriptor::TYPE_MESSAGE)) {
       return fail("'{}' is no tunable field of {}", path, message.GetDescriptor()->name());
     }
     if (is_last) return Place{at, field};
@@ -139,7 +172,8 @@ Result<Candidate> candidate_of(Space& space, const std::string& text) {
   for (size_t p = 0; p < space.parameters.size(); ++p) {
     Parameter& parameter = space.parameters[p];
     TC_TRY(place, find(*message, parameter.field));
-    const std::string value = parameter.is_list() ? list_at(place) : value_at(place, elements[p]);
+    const bool is_free = parameter.values.size() == 1 && place.field->is_repeated();  // texts give it whole lists
+    const std::string value = parameter.is_list() || is_free ? list_at(place) : value_at(place, elements[p]);
     auto found = std::ranges::find(parameter.values, value);
     if (found == parameter.values.end()) found = parameter.values.insert(found, value);
     candidate.push_back(static_cast<uint16_t>(found - parameter.values.begin()));

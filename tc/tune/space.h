@@ -11,7 +11,8 @@ namespace tc::tune {
 
 /// A field of CpuOptions or MappingOptions that may be tuned, and the values worth trying.
 struct Parameter {
-  /// As in the message, through dots: "vector_width", "scheduler.fusion_strategy". Parameters of one repeated field
+  /// As in the message, through dots: "vector_width", "scheduler.fusion_strategy"; "kernel[H].tile" of the kernel that
+  /// writes H, "kernel[H 2].tile" with an occurrence. Parameters of one repeated field
   /// ("tile") stand for its elements in order; what follows an absent one is absent.
   std::string field;
   /// As in the text form; "" for absent: the compiler chooses. "[64, 32]": all elements of a repeated field at once.

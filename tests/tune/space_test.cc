@@ -76,5 +76,30 @@ TEST(Space, HoldsMappingOptionsToo) {
   EXPECT_EQ(options::mapping_options_from_text(*text_of(gpu, {1, 1}))->map_to_threads, (std::vector<int64_t>{32, 8}));
 }
 
+Space space_of_two_kernels() {
+  return {.backend = options::Backend::kCuda,
+          .parameters = {
+              {"tile", {""}}, {"kernel[H].tile", {"", "[16, 32, 8]"}}, {"kernel[C 2].copy_stages", {"", "2", "3"}}}};
+}
+
+TEST(Space, KernelsHaveFieldsOfTheirOwn) {
+  Space space = space_of_two_kernels();
+  EXPECT_EQ(text_of(space, {0, 0, 0}).value(), "");
+  const std::string text = text_of(space, {0, 1, 2}).value();
+  EXPECT_EQ(text,
+            "kernel {\n  writes: \"C\"\n  occurrence: 2\n  copy_stages: 3\n}\n"
+            "kernel {\n  writes: \"H\"\n  tile: [16, 32, 8]\n}\n");
+  EXPECT_EQ(candidate_of(space, text).value(), (Candidate{0, 1, 2}));
+  EXPECT_EQ(value_in(space.backend, text, "kernel[H].tile").value(), "[16, 32, 8]");
+}
+
+TEST(Space, TextsFromBeforeKernelsHadFieldsAreCandidates) {
+  Space space = space_of_two_kernels();
+  const Result<Candidate> candidate = candidate_of(space, "tile: [8, 4]\n");
+  ASSERT_TRUE(candidate) << candidate.error().to_string();
+  EXPECT_EQ(text_of(space, *candidate).value(), "tile: [8, 4]\n");
+  EXPECT_FALSE(candidate_of(space, "kernel { writes: \"X\" tile: [8] }"));
+}
+
 }  // namespace
 }  // namespace tc::tune

@@ -9,6 +9,7 @@
 #include "tc/gpu/cost/estimate.h"
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/gather_rows.h"
+#include "tc/gpu/rewrite/kernel_options.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/strategy/pieces.h"
 #include "tc/gpu/strategy/prepare.h"
@@ -38,15 +39,19 @@ void assign(std::vector<options::KernelOptions>&, const Value&) { TC_CHECK(false
 /// Fields with their values, in order of first mention, none twice.
 class Collector {
  public:
+  explicit Collector(options::KernelOptions of = {}) : of_(std::move(of)) {}
   void add(const std::string& field, const Value& value) {
     auto at = std::find_if(found.begin(), found.end(), [&](const Tunable& t) { return t.field == field; });
-    if (at == found.end()) at = found.insert(at, Tunable{field, std::vector<Value>(1)});
+    if (at == found.end()) at = found.insert(at, Tunable{field, std::vector<Value>(1), of_});
     if (std::find(at->values.begin(), at->values.end(), value) == at->values.end()) at->values.push_back(value);
   }
   void add_all(const std::string& field, std::initializer_list<Value> values) {
     for (const Value& value : values) add(field, value);
   }
   std::vector<Tunable> found;
+
+ private:
+  options::KernelOptions of_;  ///< an address
 };
 
 /// A def as map() takes it, and the options with what has been decided on the way.
@@ -62,18 +67,24 @@ Result<Prelude> prelude(const ir::Program& program, const options::MappingOption
   return Prelude{std::move(scop), std::move(prepared.options)};
 }
 
-/// The best plans' options of each contraction of a def.
-std::vector<std::vector<options::MappingOptions>> contraction_options(const poly::Scop& scop,
-                                                                      const options::MappingOptions& options,
-                                                                      const Device& device, size_t count) {
-  std::vector<std::vector<options::MappingOptions>> result;
+/// The best plans' options of a contraction, and what they may be addressed by.
+struct PlannedOptions {
+  std::optional<Address> address;
+  std::vector<options::MappingOptions> best;
+};
+
+/// Of each contraction of a def.
+std::vector<PlannedOptions> contraction_options(const poly::Scop& scop, const options::MappingOptions& options,
+                                                const Device& device, size_t count) {
+  std::vector<PlannedOptions> result;
   for (const Piece& piece : cut_out_contractions(scop, options, device).pieces) {
     if (!piece.contraction) continue;
     const size_t largest = largest_product(*piece.contraction);
     const Contraction& product = largest == 0 ? *piece.contraction : piece.contraction->further[largest - 1];
-    result.emplace_back();
-    for (const ContractionPlan& plan : best_plans(product, options, device, count)) {
-      result.back().push_back(options_of(plan));
+    const options::MappingOptions own = options_at(*scop.program, product.update.id, options);
+    result.push_back({address_of(*scop.program, product.update.id), {}});
+    for (const ContractionPlan& plan : best_plans(product, own, device, count)) {
+      result.back().best.push_back(options_of(plan));
     }
   }
   return result;
@@ -140,6 +151,70 @@ void add_classic(Collector& to) {
   to.add_all("use_shared_memory", {{0}, {1}});
 }
 
+bool names(const options::KernelOptions& address, const std::optional<Address>& kernel) {
+  return kernel && is_about(address, *kernel);
+}
+
+/// What a search may try of one kernel.
+void add_kernel(const Kernel& kernel, const std::vector<PlannedOptions>& planned, Collector& to) {
+  switch (kernel.recipe) {
+    case Recipe::kContraction:
+      for (const PlannedOptions& one : planned) {
+        if (kernel.address.writes.empty() || names(kernel.address, one.address)) add_contraction(one.best, to);
+      }
+      break;
+    case Recipe::kElements:
+      return add_elements(kernel.chosen, to);
+    case Recipe::kRows:
+      return add_rows(to);
+    case Recipe::kScatter:
+      return add_scatter(to);
+    case Recipe::kClassic:
+      return add_classic(to);
+  }
+}
+
+/// Fields of a kernel alone; the others are the def's.
+bool is_of_kernels(const std::string& field) {
+  bool found = false;
+  const options::KernelOptions fields;
+  options::visit_shared_fields(fields, [&](const char* name, const auto&) { found = found || field == name; });
+  return found;
+}
+
+/// The same for a def whose kernels have addresses.
+std::vector<Tunable> tunables_of_kernels(const ir::Program& program, const options::MappingOptions& options,
+                                         const Device& device, const Mapping& mapping,
+                                         const std::vector<PlannedOptions>& planned) {
+  Collector of_def;
+  std::vector<Tunable> result;
+  for (const Kernel& kernel : mapping.kernels) {
+    if (kernel.address.writes.empty()) continue;
+    Collector collector(kernel.address);
+    add_kernel(kernel, planned, collector);
+    if (takes_recipes(options) && !options.strict) {
+      const Tunable parts{"split_reduction", {}, kernel.address};
+      if (map_program(program, with(options, parts, {2}), device)) {
+        collector.add_all("split_reduction", {{1}, {2}, {4}, {8}, {16}, {32}});
+      }
+    }
+    for (Tunable& t : collector.found) {
+      const bool own = is_of_kernels(t.field);
+      for (const Value& value : own ? std::vector<Value>{{}} : t.values) of_def.add(t.field, value);
+      if (own) result.push_back(std::move(t));
+    }
+  }
+  result.insert(result.begin(), of_def.found.begin(), of_def.found.end());
+  return result;
+}
+
+/// Whether the device has room for the threads and blocks of the def and of each kernel.
+bool fits(const options::MappingOptions& options, const Device& device) {
+  return check_limits(options, device) && std::all_of(options.kernel.begin(), options.kernel.end(), [&](const auto& k) {
+           return check_limits(options::overlaid(options, k), device).has_value();
+         });
+}
+
 /// All combinations, or, of too many, every so many-th.
 std::vector<options::MappingOptions> combinations(const std::vector<Tunable>& tunables,
                                                   const options::MappingOptions& options) {
@@ -154,7 +229,7 @@ std::vector<options::MappingOptions> combinations(const std::vector<Tunable>& tu
     options::MappingOptions one = options;
     for (const Tunable& t : tunables) {
       const auto values = static_cast<int64_t>(t.values.size());
-      one = with(one, t.field, t.values[static_cast<size_t>(number % values)]);
+      one = with(one, t, t.values[static_cast<size_t>(number % values)]);
       number /= values;
     }
     result.push_back(std::move(one));
@@ -175,6 +250,23 @@ options::MappingOptions with(options::MappingOptions options, const std::string&
   return options;
 }
 
+options::MappingOptions with(options::MappingOptions options, const Tunable& tunable, const Value& value) {
+  if (tunable.of.writes.empty()) return with(std::move(options), tunable.field, value);
+  auto at = std::find_if(options.kernel.begin(), options.kernel.end(), [&](const options::KernelOptions& kernel) {
+    return kernel.writes == tunable.of.writes && kernel.occurrence == tunable.of.occurrence;
+  });
+  if (at == options.kernel.end()) {
+    if (value.empty()) return options;
+    at = options.kernel.insert(at, {.writes = tunable.of.writes, .occurrence = tunable.of.occurrence});
+  }
+  options::visit_shared_fields(*at, [&](const char* name, auto& member) {
+    if (tunable.field == name) assign(member, value);
+  });
+  const options::KernelOptions empty{.writes = at->writes, .occurrence = at->occurrence};
+  if (*at == empty) options.kernel.erase(at);
+  return options;
+}
+
 Result<Mapping> map_program(const ir::Program& program, const options::MappingOptions& options, const Device& device,
                             bool element_aligned) {
   TC_TRY(before, prelude(program, options, device));
@@ -186,16 +278,20 @@ Result<std::vector<Tunable>> tunables(const ir::Program& program, const options:
   constexpr size_t kPlans = 64;
   TC_TRY(before, prelude(program, options, device));
   TC_TRY(mapping, map(before.scop, before.options, device));
+  const std::vector<PlannedOptions> planned = contraction_options(before.scop, options, device, kPlans);
+  const bool apart = has_addresses(mapping) && options.kernel.empty();
   Collector collector;
-  for (const auto& best : contraction_options(before.scop, options, device, kPlans)) add_contraction(best, collector);
-  for (const Kernel& kernel : mapping.kernels) {
-    if (kernel.recipe == Recipe::kElements) add_elements(kernel.chosen, collector);
-    if (kernel.recipe == Recipe::kRows) add_rows(collector);
-    if (kernel.recipe == Recipe::kScatter) add_scatter(collector);
-    if (kernel.recipe == Recipe::kClassic) add_classic(collector);
+  if (apart) {
+    collector.found = tunables_of_kernels(program, options, device, mapping, planned);
+  } else {
+    for (const PlannedOptions& one : planned) add_contraction(one.best, collector);
+    for (const Kernel& kernel : mapping.kernels) {
+      if (kernel.recipe != Recipe::kContraction) add_kernel(kernel, planned, collector);
+    }
   }
   if (takes_recipes(options) && !options.strict) {
-    collector.add_all("split_reduction", {{1}, {2}, {4}, {8}, {16}, {32}});
+    collector.add("split_reduction", {});
+    if (!apart) collector.add_all("split_reduction", {{1}, {2}, {4}, {8}, {16}, {32}});
     const options::MappingOptions parts = with(options, "split_reduction", {2});
     if (map_program(program, with(parts, "atomic_reduction", {1}), device)) {
       collector.add_all("atomic_reduction", {{0}, {1}});
@@ -210,10 +306,70 @@ Result<std::vector<Tunable>> tunables(const ir::Program& program, const options:
     return with(options, t.field, {}) != options;
   });
   for (Tunable& t : collector.found) {
-    std::erase_if(t.values, [&](const Value& value) { return !check_limits(with(options, t.field, value), device); });
+    std::erase_if(t.values, [&](const Value& value) { return !fits(with(options, t, value), device); });
   }
   return collector.found;
 }
+
+namespace {
+
+/// Options of one kernel, and what the def is estimated to take with them.
+struct KernelCandidate {
+  options::KernelOptions options;
+  double us = 0;
+};
+
+/// The best of a kernel while the others are by default, best first.
+std::vector<KernelCandidate> top_of_kernel(const ir::Program& program, const options::MappingOptions& options,
+                                           const Device& device, const options::KernelOptions& address) {
+  constexpr size_t kPlans = 8, kPlansInParts = 2, kMost = 12;
+  std::vector<KernelCandidate> result;
+  for (const int64_t parts : {1, 2, 4, 8}) {
+    const options::MappingOptions split = with(options, Tunable{"split_reduction", {}, address}, {parts});
+    const Result<Prelude> before = prelude(program, split, device);
+    if (!before) continue;
+    for (const PlannedOptions& one :
+         contraction_options(before->scop, split, device, parts > 1 ? kPlansInParts : kPlans)) {
+      if (!names(address, one.address)) continue;
+      for (const options::MappingOptions& chosen : one.best) {
+        options::KernelOptions kernel = options::kernel_part_of(chosen);
+        kernel.writes = address.writes;
+        kernel.occurrence = address.occurrence;
+        kernel.split_reduction = parts;
+        options::MappingOptions all = options;
+        all.kernel = {kernel};
+        if (const auto mapping = map_program(program, all, device)) result.push_back({kernel, estimated_us(*mapping)});
+      }
+    }
+  }
+  std::stable_sort(result.begin(), result.end(), [](const auto& a, const auto& b) { return a.us < b.us; });
+  if (result.size() > kMost) result.resize(kMost);
+  return result;
+}
+
+/// Combinations of kernels' best, by the sum of what they save.
+std::vector<options::MappingOptions> combined(const options::MappingOptions& options,
+                                              const std::vector<std::vector<KernelCandidate>>& kernels, size_t count) {
+  std::vector<std::pair<double, options::MappingOptions>> all = {{0, options}};
+  for (const std::vector<KernelCandidate>& candidates : kernels) {
+    std::vector<std::pair<double, options::MappingOptions>> longer;
+    for (const auto& [us, before] : all) {
+      for (const KernelCandidate& candidate : candidates) {
+        longer.emplace_back(us + candidate.us, before);
+        longer.back().second.kernel.push_back(candidate.options);
+      }
+    }
+    if (longer.empty()) continue;
+    std::stable_sort(longer.begin(), longer.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    if (longer.size() > count) longer.resize(count);
+    all = std::move(longer);
+  }
+  std::vector<options::MappingOptions> result;
+  for (auto& [us, one] : all) result.push_back(std::move(one));
+  return result;
+}
+
+}  // namespace
 
 Result<std::vector<Candidate>> top(const ir::Program& program, const options::MappingOptions& options,
                                    const Device& device, size_t count) {
@@ -223,8 +379,19 @@ Result<std::vector<Candidate>> top(const ir::Program& program, const options::Ma
     const options::MappingOptions split = with(options, "split_reduction", {parts});
     const Result<Prelude> before = prelude(program, split, device);
     if (!before) continue;
-    for (const auto& best : contraction_options(before->scop, split, device, count)) {
-      for (const options::MappingOptions& chosen : best) all.push_back(following(split, chosen));
+    for (const PlannedOptions& one : contraction_options(before->scop, split, device, count)) {
+      for (const options::MappingOptions& chosen : one.best) all.push_back(following(split, chosen));
+    }
+  }
+  const Result<Mapping> by_default = map_program(program, options, device);
+  if (by_default && has_addresses(*by_default) && options.kernel.empty()) {
+    std::vector<std::vector<KernelCandidate>> kernels;
+    for (const Kernel& kernel : by_default->kernels) {
+      if (kernel.recipe != Recipe::kContraction || kernel.address.writes.empty()) continue;
+      kernels.push_back(top_of_kernel(program, options, device, kernel.address));
+    }
+    for (options::MappingOptions& one : combined(options, kernels, count)) {
+      if (!one.kernel.empty()) all.push_back(std::move(one));
     }
   }
   if (all.size() == 1) {

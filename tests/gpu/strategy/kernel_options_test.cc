@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 
 #include "tc/gpu/strategy/tunables.h"
 #include "tc/tile/print.h"
@@ -157,6 +158,59 @@ TEST(KernelOptions, ThatTheirKernelDoesNotFollowAreErrors) {
   EXPECT_EQ(error_of(program, R"(kernel { writes: "H" split_reduction: 100 })"),
             "'split_reduction' of the kernel 'H' is 100, but it has no reduction with twice as many instances for a "
             "result to be cut");
+}
+
+/// Products of different shapes ask for different tiles.
+TEST(KernelOptions, AreOpenToASearchKernelByKernel) {
+  const ir::Program program = layers();
+  const Result<std::vector<gpu::Tunable>> open = gpu::tunables(program, {}, {});
+  ASSERT_TRUE(open);
+  for (const char* of : {"H", "O"}) {
+    for (const char* field : {"tile", "register_tile", "map_to_threads", "copy_stages", "split_reduction"}) {
+      const bool found = std::any_of(open->begin(), open->end(), [&](const gpu::Tunable& t) {
+        return t.of.writes == of && t.field == field && t.values.size() > 1;
+      });
+      EXPECT_TRUE(found) << of << " " << field;
+    }
+  }
+  const auto top = gpu::top(program, {}, {}, 8);
+  ASSERT_TRUE(top);
+  const auto apart = std::find_if(top->begin(), top->end(), [](const gpu::Candidate& candidate) {
+    const auto& kernels = candidate.options.kernel;
+    return kernels.size() == 2 && kernels[0].tile != kernels[1].tile;
+  });
+  ASSERT_NE(apart, top->end());
+  const Result<gpu::Mapping> mapping = gpu::map_program(program, apart->options, {});
+  ASSERT_TRUE(mapping);
+  for (const options::KernelOptions& wanted : apart->options.kernel) {
+    const auto of = std::find_if(mapping->kernels.begin(), mapping->kernels.end(),
+                                 [&](const gpu::Kernel& kernel) { return kernel.address.writes == wanted.writes; });
+    ASSERT_NE(of, mapping->kernels.end());
+    EXPECT_EQ(of->chosen.tile, wanted.tile);
+    EXPECT_EQ(of->chosen.register_tile, wanted.register_tile);
+  }
+}
+
+TEST(KernelOptions, RandomOnesAreFollowedOrRefusedWithASentence) {
+  std::mt19937_64 random(14);
+  const ir::Program program = layers();
+  const Result<std::vector<gpu::Tunable>> open = gpu::tunables(program, {}, {});
+  ASSERT_TRUE(open);
+  int followed = 0;
+  for (int i = 0; i < 24; ++i) {
+    MappingOptions options;
+    for (const gpu::Tunable& t : *open) {
+      if (random() % 3 == 0) options = gpu::with(options, t, t.values[random() % t.values.size()]);
+    }
+    const Result<gpu::Mapping> mapping = gpu::map_program(program, options, {});
+    if (!mapping) {
+      EXPECT_FALSE(mapping.error().diagnostics().at(0).message.empty());
+      continue;
+    }
+    ++followed;
+    EXPECT_EQ(difference(program, options), "") << options::to_text(options);
+  }
+  EXPECT_GE(followed, 4);
 }
 
 }  // namespace

@@ -319,7 +319,7 @@ TEST(Tunables, AreLegalOrRefused) {
     for (int i = 0; i < 4; ++i) {
       options::MappingOptions options;
       for (const gpu::Tunable& t : *tunables) {
-        if (random() % 2) options = gpu::with(options, t.field, t.values[random() % t.values.size()]);
+        if (random() % 2) options = gpu::with(options, t, t.values[random() % t.values.size()]);
       }
       SCOPED_TRACE(fmt::format("{}\n{}", text, options::to_text(options)));
       const Result<gpu::Mapping> mapping = mapped(program, options);
