@@ -25,19 +25,42 @@ class Generator {
     std::string first = operand("A", a_, window), second = operand("B", b_, false);
     if (random_.chance(20)) std::swap(first, second);
     const bool wide = type_ == "float32" || random_.chance(40);  // the result is a float32
-    const std::string product = wide && type_ != "float32" ? fmt::format("float32({}) * float32({})", first, second)
-                                                           : fmt::format("{} * {}", first, second);
-    std::string body = fmt::format("  C({}) +=! {}", list(c_), product);
+    const auto product_of = [&](const std::string& x, const std::string& y) {
+      return wide && type_ != "float32" ? fmt::format("float32({}) * float32({})", x, y) : fmt::format("{} * {}", x, y);
+    };
+    std::string value = scaled(product_of(first, second));
+    if (random_.chance(20)) {
+      uses_e_ = true;
+      const std::string other = scaled(product_of(prologue(read("E", a_), a_), read("F", b_)));
+      value += (random_.chance(70) ? " + " : " - ") + other;
+      if (random_.chance(20)) value = fmt::format("2 * ({})", value);
+    }
+    std::string body = fmt::format("  C({}) +=! {}", list(c_), value);
     if (window) body += " where " + where_;
     result_type_ = wide ? "float32" : type_;
     body += "\n" + after();
     const std::string pooled = random_.chance(30) ? pool() : "";
     body += pooled;
+    std::string results = pooled.empty() ? "" : ", P";
+    if (random_.chance(15)) {
+      Names transposed = c_;
+      std::swap(transposed.front(), transposed.back());
+      body += fmt::format("  T({}) = C({})\n", list(transposed), list(c_));
+      results += ", T";
+    }
+    if (random_.chance(15)) body += chain(results);
+    if (random_.chance(15)) {
+      Names kept(c_.begin(), c_.end() - 1);
+      body += random_.chance(50) ? fmt::format("  R({}) +=! float32(C({}))\n", list(kept), list(c_))
+                                 : fmt::format("  R({}) max=! C({})\n", list(kept), list(c_));
+      results += ", R";
+    }
     const std::string d = uses_d_ ? fmt::format(", {}({}) D", result_type_, sizes_of(c_)) : "";
     const std::string e = uses_e_ ? fmt::format(", {0}({1}) E, {0}({2}) F", type_, sizes_of(a_), sizes_of(b_)) : "";
     RandomProduct result;
-    result.text = fmt::format("def f({0}({1}) A, {0}({2}) B{3}{4}) -> ({5}({6}) C{8}) {{\n{7}}}\n", type_, sizes_of(a_),
-                              sizes_of(b_), d, e, result_type_, sizes_of(c_), body, pooled.empty() ? "" : ", P");
+    result.text =
+        fmt::format("def f({0}({1}) A, {0}({2}) B{3}{4}{9}) -> ({5}({6}) C{8}) {{\n{7}}}\n", type_, sizes_of(a_),
+                    sizes_of(b_), d, e, result_type_, sizes_of(c_), body, results, more_inputs_);
     for (const std::string& name : a_) add_size(name, result.sizes);
     for (const std::string& name : b_) add_size(name, result.sizes);
     return result;
@@ -74,7 +97,7 @@ class Generator {
 
   /// A read; of a window along m, behind a guard.
   std::string operand(const std::string& tensor, const Names& indices, bool window) {
-    if (!window) return fmt::format("{}({})", tensor, list(indices));
+    if (!window) return prologue(read(tensor, indices), indices);
     const bool reduces_j = std::find(a_.begin(), a_.end(), "j") != a_.end();
     const std::string tap = reduces_j ? "j" : "k";
     Names subscripts = indices;
@@ -84,10 +107,69 @@ class Generator {
     return fmt::format("({} ? {}({}) : {}(0))", guard, tensor, list(subscripts), type_);
   }
 
+  static std::string read(const std::string& tensor, const Names& indices) {
+    return fmt::format("{}({})", tensor, list(indices));
+  }
+
+  /// A function of a read, often none.
+  std::string prologue(const std::string& read, const Names& indices) {
+    switch (random_.below(16)) {
+      case 0:
+        return fmt::format("relu({})", read);
+      case 1:
+        return fmt::format("abs({0} - {0} * {1}(2))", read, type_);
+      case 2:
+        return fmt::format("({0} > {1}(1) ? {0} : {1}(0))", read, type_);
+      case 3:
+        return fmt::format("({} <= {} ? {} : {}(0))", indices.front(), indices.back(), read, type_);
+      case 4:
+        return fmt::format("({} >= 3 ? {} : {}(0))", indices.back(), read, type_);
+      case 5:
+        return fmt::format("(-{})", read);
+      default:
+        return read;
+    }
+  }
+
+  /// A product times a number, a scalar, or what depends on one index of the result; often it alone.
+  std::string scaled(const std::string& product) {
+    const uint64_t kind = random_.below(12);
+    const std::string name = fmt::format("s{}", scales_);
+    switch (kind) {
+      case 0:
+        return fmt::format("{}(0.5) * {}", type_, product);
+      case 1:
+        return fmt::format("{} * {}(3)", product, type_);
+      case 2:
+        more_inputs_ += fmt::format(", {} {}", type_, name);
+        break;
+      case 3: {
+        const std::string& index = c_[random_.below(c_.size())];
+        more_inputs_ += fmt::format(", {}(S{}) {}", type_, index, name);
+        ++scales_;
+        return fmt::format("{}({}) * {}", name, index, product);
+      }
+      default:
+        return product;
+    }
+    ++scales_;
+    return fmt::format("{} * {}", name, product);
+  }
+
+  /// Another product, of the result and one more tensor.
+  std::string chain(std::string& results) {
+    const std::string& along = c_.back();
+    Names left = c_;
+    left.back() = "z";
+    more_inputs_ += fmt::format(", {}(S{},24) H", result_type_, along);
+    results += ", G";
+    return fmt::format("  G({}) +=! float32(C({})) * float32(H({},z))\n", list(left), list(c_), along);
+  }
+
   std::string after() {
     std::string text;
     const std::string c = fmt::format("C({})", list(c_));
-    if (random_.chance(20)) {
+    if (!uses_e_ && random_.chance(20)) {
       uses_e_ = true;
       text += fmt::format("  {} += E({}) * F({})\n", c, list(a_), list(b_));
     }
@@ -147,7 +229,8 @@ class Generator {
   }
 
   Random random_;
-  std::string type_, result_type_, where_;
+  std::string type_, result_type_, where_, more_inputs_;
+  int scales_ = 0;
   Names a_, b_, c_;
   bool uses_d_ = false, uses_e_ = false;
 };

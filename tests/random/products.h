@@ -13,7 +13,9 @@ struct RandomProduct {
 };
 
 /// A sum of products of two float16, bfloat16 or float32 operands: batches, several indices on a side, in any order,
-/// windows with borders of 0, results of another type; then statements on its results, perhaps a second product.
+/// windows with borders of 0, results of another type; factors that are functions of operands, factors that no
+/// reduction index changes, two products in one value. Then statements on its results, perhaps a second product, one of
+/// the result with another tensor, its transposition, its row sums.
 /// Extents are small multiples of those of tiles, or odd.
 RandomProduct random_product(uint64_t seed);
 
