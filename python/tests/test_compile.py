@@ -62,7 +62,7 @@ def test_emit_every_stage():
         tensorc.emit(MATMUL, "cud", sizes=SIZES)
     with pytest.raises(tensorc.Error, match="'sm90' is no GPU architecture"):
         tensorc.emit(MATMUL, "cuda", sizes=SIZES, arch="sm90")
-    with pytest.raises(tensorc.Error, match="size 'M' of 'matmul' has no value"):
+    with pytest.raises(tensorc.Error, match="sizes 'M', 'K', 'N' of 'matmul' have no value"):
         tensorc.emit(MATMUL, "cuda")
 
 

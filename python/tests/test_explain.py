@@ -57,7 +57,7 @@ def test_a_program_explains_a_gpu_that_is_not_here():
 
 def test_what_is_missing_is_an_error():
     program = tensorc.define(MATMUL)
-    with pytest.raises(tensorc.Error, match="size 'M' of 'matmul' has no value"):
+    with pytest.raises(tensorc.Error, match="sizes 'M', 'K', 'N' of 'matmul' have no value"):
         program.explain()
     with pytest.raises(tensorc.Error, match="'matmul'"):
         program.explain("matmull", sizes=SIZES)

@@ -186,7 +186,7 @@ def test_schedules_end_while_copies_step_in_another_thread():
 def test_arguments_that_are_none():
     with pytest.raises(TypeError, match="'source' takes a str"):
         tensorc.Schedule(3)
-    with pytest.raises(tensorc.Error, match="size 'M' of 'mm' has no value"):
+    with pytest.raises(tensorc.Error, match="sizes 'M', 'K', 'N' of 'mm' have no value"):
         tensorc.Schedule(MATMUL)
     with pytest.raises(TypeError):
         tensorc.Schedule(MATMUL, sizes=SIZES).split("i", "four")

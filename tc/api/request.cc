@@ -148,18 +148,23 @@ Result<lang::TypeArguments> types_of(const Request& request, const lang::Definit
   return lang::decide_types(generic, tensors, given);
 }
 
-Result<void> check_sizes(const compile::Settings& settings, const ir::Program& program) {
+std::vector<std::string> open_sizes(const compile::Settings& settings, const ir::Program& program) {
   std::set<std::string> known;
   for (const auto& [name, value] : settings.given.sizes) known.insert(name);
   for (const auto& [name, shape] : settings.given.shapes) {
     for (const Halide::Expr& extent : program.tensor(name).extents) known.merge(ir::variables_of(extent));
   }
+  std::vector<std::string> open;
   for (const std::string& size : program.sizes) {
-    if (!known.contains(size)) {
-      return fail("size '{}' of '{}' has no value: no tensor that is given determines it", size, program.name);
-    }
+    if (!known.contains(size)) open.push_back(size);
   }
-  return {};
+  return open;
+}
+
+Result<void> check_sizes(const compile::Settings& settings, const ir::Program& program) {
+  const std::vector<std::string> open = open_sizes(settings, program);
+  if (open.empty()) return {};
+  return tl::unexpected(ir::no_values(program, open));
 }
 
 namespace {

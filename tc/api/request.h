@@ -16,8 +16,10 @@ Result<compile::Settings> settings_of(const Request& request, const ir::Program&
 /// its entry, those of its tensors. Errors: none or several for one variable.
 Result<lang::TypeArguments> types_of(const Request& request, const lang::Definition& generic, const std::string& entry);
 
-/// Holds if every size of the def has a value, or stands in an extent of a tensor that is given. The error names the
-/// first that does not.
+/// The sizes of the def that have no value and are in no extent of a tensor that is given, in the def's order.
+std::vector<std::string> open_sizes(const compile::Settings& settings, const ir::Program& program);
+
+/// Holds if there are no open_sizes(). The error names all of them.
 Result<void> check_sizes(const compile::Settings& settings, const ir::Program& program);
 
 /// Types, shapes and strides of a specialised Program's arguments. Proofs of which results are written in full end with

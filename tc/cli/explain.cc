@@ -59,6 +59,7 @@ Result<void> run_explain(const std::vector<std::string>& files) {
   TC_TRY(compilation, open_def(files[0]));
   TC_TRY(request, request_of_flags(*compilation.program, backend));
   TC_TRY(settings, api::settings_of(request, *compilation.program));
+  TC_TRY_VOID(check_sizes(settings, *compilation.program));
   settings.target = FLAGS_target;
   settings.threads = static_cast<int>(FLAGS_threads);
   TC_TRY(gpu, compile::target_of_arch(FLAGS_arch));

@@ -151,7 +151,7 @@ Result<void> run_export(const std::vector<std::string>& files) {
   TC_TRY(compilation, open_def(files[0]));
   TC_TRY(request, request_of_flags(*compilation.program, *chosen));
   TC_TRY(settings, api::settings_of(request, *compilation.program));
-  TC_TRY_VOID(api::check_sizes(settings, *compilation.program));
+  TC_TRY_VOID(check_sizes(settings, *compilation.program));
   settings.target = FLAGS_target;
   settings.threads = static_cast<int>(FLAGS_threads);
   const std::vector<std::string> architectures = words_of(FLAGS_arch);

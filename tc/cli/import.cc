@@ -166,7 +166,7 @@ Result<void> run_cache_import(const std::vector<std::string>& files) {
   TC_TRY(compilation, open_def(files[1]));
   TC_TRY(request, request_of_flags(*compilation.program, *backend));
   TC_TRY(settings, api::settings_of(request, *compilation.program));
-  TC_TRY_VOID(api::check_sizes(settings, *compilation.program));
+  TC_TRY_VOID(check_sizes(settings, *compilation.program));
   if (*backend == api::Backend::kCuda) {
     TC_TRY(gpu, compile::target_of_device(FLAGS_device));
     settings.gpu = gpu;

@@ -51,28 +51,6 @@ Result<std::string> choose_instance(const lang::File& file, const lang::Definiti
               generic.type_variables[0].name.text);
 }
 
-/// A number as a Scalar: an integer if it is written as one.
-Result<api::Scalar> parse_scalar(const std::string& name, const std::string& text) {
-  const char* const begin = text.data();
-  const char* const end = begin + text.size();
-  int64_t integer = 0;
-  if (const auto [at, error] = std::from_chars(begin, end, integer); error == std::errc() && at == end) {
-    return api::Scalar(integer);
-  }
-  uint64_t large = 0;
-  if (const auto [at, error] = std::from_chars(begin, end, large); error == std::errc() && at == end) {
-    return api::Scalar(large);
-  }
-  double number = 0;
-  if (const auto [at, error] = std::from_chars(begin, end, number); error == std::errc() && at == end) {
-    return api::Scalar(number);
-  } else if (error == std::errc::result_out_of_range && at == end) {
-    return fail("scalar '{}' is {}, which is outside the range of float64", name, text);
-  }
-  if (text == "true" || text == "false") return api::Scalar(text == "true");
-  return fail("scalar '{}' must be a number, not '{}'", name, text);
-}
-
 Result<options::CpuOptions> cpu_options_of_flags() {
   options::CpuOptions options;
   if (!FLAGS_preset.empty()) return fail("'--preset' is for the backends cuda and sim");
@@ -109,6 +87,40 @@ struct PassTimes {
 };
 
 }  // namespace
+
+Result<api::Scalar> parse_scalar(const std::string& name, const std::string& text) {
+  const char* const begin = text.data();
+  const char* const end = begin + text.size();
+  int64_t integer = 0;
+  if (const auto [at, error] = std::from_chars(begin, end, integer); error == std::errc() && at == end) {
+    return api::Scalar(integer);
+  }
+  uint64_t large = 0;
+  if (const auto [at, error] = std::from_chars(begin, end, large); error == std::errc() && at == end) {
+    return api::Scalar(large);
+  }
+  double number = 0;
+  if (const auto [at, error] = std::from_chars(begin, end, number); error == std::errc() && at == end) {
+    return api::Scalar(number);
+  } else if (error == std::errc::result_out_of_range && at == end) {
+    return fail("scalar '{}' is {}, which is outside the range of float64", name, text);
+  }
+  if (text == "true" || text == "false") return api::Scalar(text == "true");
+  return fail("scalar '{}' must be a number, not '{}'", name, text);
+}
+
+Error no_sizes(const std::string& entry, const std::vector<std::string>& sizes) {
+  const bool one = sizes.size() == 1;
+  return Error(fmt::format("{} '{}' of '{}' {} no value; give {} by --sizes={}=...", one ? "size" : "sizes",
+                           fmt::join(sizes, "', '"), entry, one ? "has" : "have", one ? "it" : "them",
+                           fmt::join(sizes, "=...,")));
+}
+
+Result<void> check_sizes(const compile::Settings& settings, const ir::Program& program) {
+  const std::vector<std::string> open = api::open_sizes(settings, program);
+  if (open.empty()) return {};
+  return tl::unexpected(no_sizes(program.name, open));
+}
 
 Result<lang::TypeArguments> types_of_flags() {
   TC_TRY(assignments, parse_assignments("types", FLAGS_types));
@@ -200,7 +212,7 @@ Result<void> run_to(const compile::Settings& settings, compile::Compilation& com
   const api::Backend backend = settings.backend;
   TC_TRY(specialise, compile::find_pass("specialise", backend));
   TC_TRY(end, wanted.empty() ? Result<size_t>(compile::passes(backend).size()) : compile::find_pass(wanted, backend));
-  if (end >= specialise) TC_TRY_VOID(api::check_sizes(settings, *compilation.program));
+  if (end >= specialise) TC_TRY_VOID(check_sizes(settings, *compilation.program));
   return compile::run_passes(settings, compilation, wanted);
 }
 

@@ -38,6 +38,7 @@ class Binder {
   Result<bool> solve_dimension(const Tensor& tensor, int d, int64_t extent);
   Result<void> check_dimensions() const;
   Result<void> check_extents_of(const Tensor& missing) const;
+  std::vector<std::string> open_sizes() const;
   Substitution known() const;
 
   const Program& program_;
@@ -167,6 +168,14 @@ Result<void> Binder::check_dimensions() const {
   return {};
 }
 
+std::vector<std::string> Binder::open_sizes() const {
+  std::vector<std::string> open;
+  for (const std::string& size : program_.sizes) {
+    if (!sizes_.contains(size)) open.push_back(size);
+  }
+  return open;
+}
+
 /// A tensor that is not given is fine where sizes given by name say all about it.
 Result<void> Binder::check_extents_of(const Tensor& missing) const {
   for (int d = 0; d < missing.rank(); ++d) {
@@ -177,7 +186,7 @@ Result<void> Binder::check_extents_of(const Tensor& missing) const {
     std::string values;
     for (const std::string& name : variables_of(dimension)) {
       const auto origin = sizes_.find(name);
-      if (origin == sizes_.end()) return fail("the tensor '{}' of '{}' is missing", missing.name, program_.name);
+      if (origin == sizes_.end()) return tl::unexpected(no_values(program_, open_sizes()));
       values += fmt::format("{}'{}' is {}", values.empty() ? ": " : ", ", name, origin->second.value);
     }
     return fail("{} would be {}, which {}{}", place_of(missing, d), to_text(dimension),
@@ -198,9 +207,7 @@ Result<Bindings> Binder::bind() {
     const bool needed = tensor.role == Role::kInput || tensor.role == Role::kInOut;
     if (needed && !given_.shapes.contains(tensor.name)) TC_TRY_VOID(check_extents_of(tensor));
   }
-  for (const std::string& size : program_.sizes) {
-    if (!sizes_.contains(size)) return fail("the size '{}' of '{}' is not given by any shape", size, program_.name);
-  }
+  if (const auto open = open_sizes(); !open.empty()) return tl::unexpected(no_values(program_, open));
   TC_TRY_VOID(check_dimensions());
   Bindings result;
   for (const auto& [name, origin] : sizes_) result.sizes[name] = origin.value;
@@ -209,6 +216,12 @@ Result<Bindings> Binder::bind() {
 }
 
 }  // namespace
+
+Error no_values(const Program& program, const std::vector<std::string>& sizes) {
+  const bool one = sizes.size() == 1;
+  return Error(fmt::format("{} '{}' of '{}' {} no value: no tensor that is given determines {}", one ? "size" : "sizes",
+                           fmt::join(sizes, "', '"), program.name, one ? "has" : "have", one ? "it" : "them"));
+}
 
 Result<Bindings> bind(const Program& program, const Given& given) { return Binder(program, given).bind(); }
 

@@ -28,14 +28,17 @@ struct Bindings {
 };
 
 /// Finds the sizes from the shapes. A dimension `2*N` is solved for N.
-/// Errors: an unknown tensor, scalar or size; a missing shape of an input or in-out; a wrong rank; a negative size; two
-/// dimensions that disagree about a size, with both; a dimension without an integer solution; a size or specialised
-/// scalar that nothing gives; a shape of a result or in-out that is not what the Program says.
+/// Errors: an unknown tensor, scalar or size; a wrong rank; a negative size; two dimensions that disagree about a size,
+/// with both; a dimension without an integer solution; sizes that nothing gives, all of them; a specialised scalar that
+/// nothing gives; a shape of a result or in-out that is not what the Program says.
 Result<Bindings> bind(const Program& program, const Given& given);
 
 /// The same from sizes and scalars only, where every size is named.
 Result<Bindings> bind_sizes(const Program& program, const std::map<std::string, int64_t>& sizes,
                             const std::map<std::string, int64_t>& scalars = {});
+
+/// The error for sizes of a Program that nothing gives.
+Error no_values(const Program& program, const std::vector<std::string>& sizes);
 
 /// The Program for constant sizes and specialised scalars. All ranges, extents, subscripts and guards are over indices
 /// only; every access is proved in bounds, or is one of run_time_checks(). `sizes` and `preconditions` are empty.

@@ -76,7 +76,7 @@ TEST(Engine, EmitsTheTextOfAStage) {
   EXPECT_EQ(take(engine.emit(request, "cuda")).substr(0, 10), "// def mv(");
   EXPECT_EQ(error_of(engine.emit(request, "cud")), "error: there is no stage 'cud'; did you mean 'cuda'?\n");
   EXPECT_EQ(error_of(engine.emit({}, "tile")),
-            "error: size 'M' of 'mv' has no value: no tensor that is given determines it\n");
+            "error: sizes 'M', 'K' of 'mv' have no value: no tensor that is given determines them\n");
   EXPECT_EQ(error_of(engine.emit(request, "cuda", "sm90")),
             "error: 'sm90' is no GPU architecture; one is written like sm_80 or sm_90a\n");
 }

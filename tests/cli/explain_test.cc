@@ -45,9 +45,9 @@ TEST_F(Explain, NeedsAFileThatIsThere) {
 }
 
 TEST_F(Explain, NeedsEverySize) {
-  EXPECT_EQ(error({"mm.tc"}), "error: size 'M' of 'mm' has no value: no tensor that is given determines it\n");
-  EXPECT_EQ(error({"mm.tc", "--sizes=M=2,N=3"}),
-            "error: size 'K' of 'mm' has no value: no tensor that is given determines it\n");
+  EXPECT_EQ(error({"mm.tc"}),
+            "error: sizes 'M', 'K', 'N' of 'mm' have no value; give them by --sizes=M=...,K=...,N=...\n");
+  EXPECT_EQ(error({"mm.tc", "--sizes=M=2,N=3"}), "error: size 'K' of 'mm' has no value; give it by --sizes=K=...\n");
 }
 
 TEST_F(Explain, NeedsADefOfTheFile) {

@@ -198,6 +198,22 @@ TEST_F(Tool, CheckSaysThatRangesWaitForScalars) {
 )");
 }
 
+TEST_F(Tool, CheckRefusesWrongNumbers) {
+  folder_.write("scale.tc", "def scale(int d, float a, float(N) x) -> (y) { y(i) = i >= d ? a * x(i - d) : 0.0 }\n");
+  const auto refused = [&](const std::string& file, const std::string& flag) { return error({"check", file, flag}); };
+  EXPECT_EQ(refused("mm.tc", "--sizes=M=3"),
+            "error: sizes 'K', 'N' of 'mm' have no value; give them by --sizes=K=...,N=...\n");
+  EXPECT_EQ(refused("mm.tc", "--sizes=M=3,K=4"), "error: size 'N' of 'mm' has no value; give it by --sizes=N=...\n");
+  EXPECT_EQ(refused("mm.tc", "--sizes=m=3"), "error: no def has a size 'm'; did you mean 'M'?\n");
+  EXPECT_EQ(refused("mm.tc", "--sizes=rows=3"), "error: no def has a size 'rows'; there are M, K, N\n");
+  EXPECT_EQ(refused("mm.tc", "--sizes=M=x"), "error: size 'M' must be an integer, not 'x'\n");
+  EXPECT_EQ(refused("mm.tc", "--scalars=q=2"), "error: no def has a scalar 'q'; there are none\n");
+  EXPECT_EQ(refused("scale.tc", "--sizes=rows=2"), "error: no def has a size 'rows'; there is 'N'\n");
+  EXPECT_EQ(refused("scale.tc", "--scalars=qq=2"), "error: no def has a scalar 'qq'; there are d, a\n");
+  EXPECT_EQ(refused("scale.tc", "--scalars=d=1.5"), "error: scalar 'd' of 'scale' must be an integer, not 1.5\n");
+  EXPECT_EQ(good({"check", "scale.tc", "--scalars=d=2,a=1.5"}), good({"check", "scale.tc", "--scalars=d=2"}));
+}
+
 TEST_F(Tool, CheckAsJsonJudgesEachDefOnItsOwn) {
   folder_.write("two.tc", std::string(kDilated) + "def g(float(N) x) -> (y) { y(i) +=! x(i + j) }\n");
   const std::vector<std::string> words = {"check", "two.tc", "--scalars=d=2", "--sizes=T=9,K=3,N=4"};
@@ -368,7 +384,7 @@ TEST_F(Tool, RandomSubscriptsStayInside) {
 
 TEST_F(Tool, RunRefusesWrongSizes) {
   const auto sizes_error = [&](const std::string& sizes) { return error({"run", "mm.tc", "--sizes=" + sizes}); };
-  EXPECT_EQ(sizes_error("M=3"), "error: size 'K' of 'mm' has no value: no tensor that is given determines it\n");
+  EXPECT_EQ(sizes_error("M=3"), "error: sizes 'K', 'N' of 'mm' have no value; give them by --sizes=K=...,N=...\n");
   EXPECT_EQ(sizes_error("M=3,N=4,K=x"), "error: size 'K' must be an integer, not 'x'\n");
   EXPECT_EQ(sizes_error("M=3,N=4,L=5"), "error: 'mm' has no size 'L'; its sizes are M, K, N\n");
   EXPECT_EQ(sizes_error("M=3,N=4,k=5"), "error: 'mm' has no size 'k'; did you mean 'K'?\n");
@@ -596,7 +612,7 @@ TEST_F(Tool, EmitRefusesWhatItCannotShow) {
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt", "--stop_after=stmt"}),
             "error: '--stage' and '--stop_after' exclude each other\n");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt"}),
-            "error: size 'M' of 'mm' has no value: no tensor that is given determines it\n");
+            "error: sizes 'M', 'K', 'N' of 'mm' have no value; give them by --sizes=M=...,K=...,N=...\n");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt", "--sizes=M=8,N=8,K=8", "--target=abacus"}),
             "error: 'abacus' is not a target such as 'x86-64-linux-avx2-fma'\n");
 }

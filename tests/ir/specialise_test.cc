@@ -38,7 +38,7 @@ TEST(Bind, ConflictsQuoteBothDimensions) {
 
 TEST(Bind, ASizeThatOnlyAResultHasIsMissedByName) {
   const Program p = program_from("def f(float a) -> (float(N) O) { O(i) = a }");
-  EXPECT_EQ(bind_error(p, {}), "the size 'N' of 'f' is not given by any shape");
+  EXPECT_EQ(bind_error(p, {}), "size 'N' of 'f' has no value: no tensor that is given determines it");
   EXPECT_EQ(bind_error(p, {{{"O", {3}}}, {}, {}}), "no error");
 }
 
@@ -50,7 +50,7 @@ TEST(Bind, ExtentsThatNoTensorCanHave) {
   const Program larger = program_from("def f(float(N) A, float(N*N*N) B) -> (O) { O(i) = A(i) * B(i) }");
   EXPECT_EQ(bind_error(larger, {{}, {}, {{"N", 4000000}}}),
             "dimension 0 of 'B' would be N * N * N, which does not fit 64 bits: 'N' is 4000000");
-  EXPECT_EQ(bind_error(larger, {}), "the tensor 'A' of 'f' is missing");
+  EXPECT_EQ(bind_error(larger, {}), "size 'N' of 'f' has no value: no tensor that is given determines it");
 }
 
 TEST(Bind, CompoundDimensions) {
@@ -64,7 +64,9 @@ TEST(Bind, CompoundDimensions) {
 
 TEST(Bind, WrongArguments) {
   const Program p = program_from(kMatmul);
-  EXPECT_EQ(bind_error(p, {{{"A", {2, 3}}}, {}, {}}), "the tensor 'B' of 'mm' is missing");
+  EXPECT_EQ(bind_error(p, {{{"A", {2, 3}}}, {}, {}}),
+            "size 'N' of 'mm' has no value: no tensor that is given determines it");
+  EXPECT_EQ(bind_error(p, {}), "sizes 'M', 'K', 'N' of 'mm' have no value: no tensor that is given determines them");
   EXPECT_EQ(bind_error(p, {{{"A", {2}}, {"B", {3, 4}}}, {}, {}}),
             "'A' has 2 dimensions in 'mm', but the tensor given has 1");
   EXPECT_EQ(bind_error(p, {{{"A", {2, -3}}, {"B", {3, 4}}}, {}, {}}),
