@@ -109,7 +109,7 @@ def test_errors():
     with pytest.raises(tensorc.Error, match="'f' updates 'C', and JAX's arrays do not change"):
         tensorc.jax.op("def f(float(N) x) -> (C) { C(i) += x(i) }")
     gather = tensorc.jax.op("def gather(float(N) x, int(M) at) -> (y) { y(i) = x(at(i)) }")
-    with pytest.raises(Exception, match=r"subscript 7 of dimension 0 of 'x' is outside \[0, 3\)"):
+    with pytest.raises(Exception, match=r"subscript 0 of 'x' is 7, outside \[0, 3\)"):
         jax.jit(gather)(jnp.ones(3), jnp.array([7], dtype=jnp.int32)).block_until_ready()
 
 

@@ -269,10 +269,12 @@ CheckedProgram checks_without_data(const Program& specialised) {
 Result<CheckedProgram> check_subscripts(Program specialised) { return SubscriptChecker(std::move(specialised)).run(); }
 
 std::string violation(const SubscriptCheck& check, int64_t found) {
-  const std::string place = fmt::format("of dimension {} of '{}' is outside [0, {}), in statement {}", check.dimension,
-                                        check.tensor, check.extent, check.statement);
-  if (check.extent == 0) return found == 0 ? "" : "a subscript " + place;
-  return found >= 0 && found < check.extent ? "" : fmt::format("subscript {} {}", found, place);
+  const auto sentence = [&](const std::string& value) {
+    return fmt::format("subscript {} of '{}' is {}outside [0, {}), in statement {}", check.dimension, check.tensor,
+                       value, check.extent, check.statement);
+  };
+  if (check.extent == 0) return found == 0 ? "" : sentence("");
+  return found >= 0 && found < check.extent ? "" : sentence(fmt::format("{}, ", found));
 }
 
 }  // namespace tc::ir

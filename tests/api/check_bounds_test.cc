@@ -40,8 +40,8 @@ std::vector<CompiledKernel> checked(const std::string& text, std::vector<std::op
 }
 
 std::string fault(int64_t subscript, int dimension, const std::string& tensor, int64_t extent, const std::string& at) {
-  return fmt::format("error: subscript {} of dimension {} of '{}' is outside [0, {}), in statement {}\n", subscript,
-                     dimension, tensor, extent, at);
+  return fmt::format("error: subscript {} of '{}' is {}, outside [0, {}), in statement {}\n", dimension, tensor,
+                     subscript, extent, at);
 }
 
 TEST(CheckBounds, Gathers) {
@@ -174,7 +174,7 @@ TEST(CheckBounds, TensorsWithoutElements) {
     inputs.push_back(take(Tensor::allocate(floats({0}))));
     inputs.push_back(tensor_of<int32_t>(integers({2}), {0, 0}));
     EXPECT_EQ(error_of(kernel.run(inputs, outputs)),
-              "error: a subscript of dimension 0 of 'x' is outside [0, 0), in statement S0 of 'gather'\n");
+              "error: subscript 0 of 'x' is outside [0, 0), in statement S0 of 'gather'\n");
   }
 }
 
