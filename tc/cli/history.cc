@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <sstream>
 
 #include "tc/cli/files.h"
 #include "tc/cli/tune_report.h"
@@ -43,6 +44,20 @@ std::vector<Row> rows_of(const std::string& text) {
   return rows;
 }
 
+/// A problem with its sizes and scalars in alphabetical order: the flags may name them in any.
+std::string sorted(const std::string& problem) {
+  std::istringstream words(problem);
+  std::string result;
+  for (std::string word; words >> word;) {
+    std::vector<std::string> values;
+    std::istringstream list(word);
+    for (std::string value; std::getline(list, value, ',');) values.push_back(value);
+    std::ranges::sort(values);
+    result += fmt::format("{} ", fmt::join(values, ","));
+  }
+  return result;
+}
+
 }  // namespace
 
 Result<std::vector<api::Explanation::Measurement>> read_history(const std::string& path, const std::string& problem) {
@@ -55,9 +70,10 @@ Result<std::vector<api::Explanation::Measurement>> read_history(const std::strin
   }
   std::vector<api::Explanation::Measurement> measurements;
   std::vector<std::string> others;
+  const std::string wanted = sorted(problem);
   for (size_t r = 1; r < rows.size(); ++r) {
     const Row& row = rows[r];
-    if (row[kProblem] != problem) {
+    if (sorted(row[kProblem]) != wanted) {
       if (std::ranges::find(others, row[kProblem]) == others.end()) others.push_back(row[kProblem]);
       continue;
     }

@@ -111,6 +111,7 @@ TEST_F(Explain, ShowsTheHistoryOfASearch) {
       "\"mm M=64,K=32,N=16\",2,1,done,10.25,10.25,0,0.1,12,0,unroll: 2,\n");
   EXPECT_TRUE(
       good({"mm.tc", sizes, "--history=h.csv"}).ends_with("measurements: 3, the best 10.2 us; 1 without a time\n"));
+  EXPECT_EQ(good({"mm.tc", "--sizes=N=16,M=64,K=32", "--history=h.csv"}), good({"mm.tc", sizes, "--history=h.csv"}));
   EXPECT_TRUE(has(good({"mm.tc", sizes, "--history=h.csv", "--format=json"}),
                   R"({"options": "tile: [8, 8]", "device": "", "outcome": "wrong result", "us": null, "date": null})"));
   const std::string page = good({"mm.tc", sizes, "--history=h.csv", "--format=html"});
