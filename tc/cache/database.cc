@@ -5,6 +5,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <map>
 
 namespace tc::cache {
@@ -58,6 +59,10 @@ std::string why_not_open(const std::string& path) {
     if (errno == ENAMETOOLONG) return fmt::format("its name of {} bytes is too long for the file system", path.size());
     if (errno == ELOOP) return "its name is a loop of links";
     if (errno == ENOTDIR) return "a part of its path is no folder";
+    const std::string folder = std::filesystem::path(path).parent_path().string();
+    if (!folder.empty() && ::stat(folder.c_str(), &status) != 0 && errno == ENOENT) {
+      return fmt::format("there is no folder '{}'", folder);
+    }
   }
   return "it does not exist, or there is no right to open it";
 }

@@ -298,7 +298,7 @@ TEST(Cache, OtherFilesAreRefused) {
   ASSERT_TRUE(Cache::open(folder.path("good")));
   EXPECT_FALSE(is_unreadable(folder.path("good")));
   EXPECT_EQ(Cache::open(folder.path("no/folder")).error().to_string(),
-            "error: the cache " + folder.path("no/folder") + ": it does not exist, or there is no right to open it\n");
+            "error: the cache " + folder.path("no/folder") + ": there is no folder '" + folder.path("no") + "'\n");
 }
 
 }  // namespace

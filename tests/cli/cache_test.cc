@@ -47,7 +47,7 @@ TEST_F(CacheTool, RunFillsACacheAndTakesFromIt) {
   EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=9,K=16", "--production"}),
             "error: '--production' is about a cache; '--cache' says which\n");
   EXPECT_EQ(error({"run", "mv.tc", "--sizes=M=9,K=16", "--cache=no/c"}),
-            "error: the cache no/c: it does not exist, or there is no right to open it\n");
+            "error: the cache no/c: there is no folder 'no'\n");
 }
 
 /// No program makes the compiler's code wrong from outside: a cache has another def's code under this one's key.
