@@ -50,6 +50,11 @@ Result<std::vector<api::Scalar>> scalars_of(const std::vector<std::string>& name
 
 }  // namespace
 
+Result<void> check_scalars(const api::Signature& signature, const api::Request& request) {
+  const auto scalars = scalars_of(names_of(signature.parameters, true), request);
+  return scalars ? Result<void>() : tl::unexpected(scalars.error());
+}
+
 Result<InputFiles> input_files_of_flags(const api::Signature& signature) {
   std::vector<std::string> names = names_of(signature.parameters, false);
   for (const api::Argument& result : signature.results) names.push_back(result.name);

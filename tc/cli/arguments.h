@@ -21,6 +21,9 @@ Result<InputFiles> input_files_of_flags(const api::Signature& signature);
 /// Puts what the files' headers say into the request.
 Result<void> describe_files(const InputFiles& files, const api::Signature& signature, api::Request& request);
 
+/// Holds if the request has a value for every scalar.
+Result<void> check_scalars(const api::Signature& signature, const api::Request& request);
+
 /// Bytes that a run takes for tensors, on the CPU and for the oracle's copies.
 struct MemoryNeed {
   int64_t tensors = 0;

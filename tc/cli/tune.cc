@@ -67,10 +67,12 @@ Result<Part> part_of_flags() {
 /// One problem of a list of shapes: "ENTRY SIZES [SCALARS]".
 struct Shape {
   std::string entry, sizes, scalars;
+  int line = 0;  ///< of the list
 };
 
 Result<std::vector<Shape>> shapes_of_flags() {
-  if (FLAGS_shapes.empty()) return std::vector<Shape>{{FLAGS_entry, FLAGS_sizes, FLAGS_scalars}};
+  if (FLAGS_shapes.empty())
+    return std::vector<Shape>{{.entry = FLAGS_entry, .sizes = FLAGS_sizes, .scalars = FLAGS_scalars}};
   if (!FLAGS_entry.empty() || !FLAGS_sizes.empty() || !FLAGS_inputs.empty()) {
     return fail("'--shapes' excludes '--entry', '--sizes' and '--inputs'");
   }
@@ -81,7 +83,7 @@ Result<std::vector<Shape>> shapes_of_flags() {
   for (std::string line; std::getline(lines, line);) {
     ++number;
     std::istringstream words(line.substr(0, line.find('#')));
-    Shape shape;
+    Shape shape{.line = number};
     std::string more;
     if (!(words >> shape.entry)) continue;
     words >> shape.sizes >> shape.scalars;
@@ -152,15 +154,22 @@ Result<std::vector<api::Tensor>> inputs_of_flags(const compile::Compilation& def
   TC_TRY_VOID(describe_files(files, signature, request));
   TC_TRY(settings, api::settings_of(request, *def.program));
   compile::Compilation compilation = def;
-  TC_TRY_VOID(api::check_sizes(settings, *def.program));
+  TC_TRY_VOID(check_sizes(settings, *def.program));
   TC_TRY_VOID(compile::run_passes(settings, compilation, "specialise"));
   const api::Specs specs = api::specs_of(settings, compilation);
   TC_TRY(arguments, make_arguments(*compilation.specialised, signature, specs, files, request, FLAGS_seed));
   return std::move(arguments.inputs);
 }
 
-/// Tunes one shape; adds to the history, and prints what was found.
-Result<void> tune_shape(const std::string& path, const Shape& shape, api::TuneConfig config, std::string& history) {
+/// One problem, checked but for what a compilation finds.
+struct Problem {
+  api::Backend backend;
+  compile::Compilation def;
+  api::Request request;
+  std::string title;
+};
+
+Result<Problem> problem_of(const std::string& path, const Shape& shape) {
   FLAGS_entry = shape.entry;
   FLAGS_sizes = shape.sizes == "-" ? "" : shape.sizes;
   FLAGS_scalars = shape.scalars;
@@ -168,19 +177,42 @@ Result<void> tune_shape(const std::string& path, const Shape& shape, api::TuneCo
   if (!backend) return fail("the interpreter has nothing to tune; the backends are cpu, cuda and sim");
   TC_TRY(def, open_def(path));
   TC_TRY(request, request_of_flags(*def.program, *backend));
-  TC_TRY(inputs, inputs_of_flags(def, request));
-  const api::TuneProgram program{.text = std::string(def.source->text()), .name = path, .request = request};
+  if (FLAGS_inputs.empty()) {
+    TC_TRY(settings, api::settings_of(request, *def.program));
+    TC_TRY_VOID(check_sizes(settings, *def.program));
+  }
+  TC_TRY_VOID(check_scalars(api::signature_of(*def.program), request));
   std::string title = request.entry;
   for (const std::string& given : {FLAGS_sizes, FLAGS_scalars}) title += given.empty() ? "" : " " + given;
-  TuneProgress progress(title);
+  return Problem{*backend, def, request, title};
+}
+
+/// Tunes one shape; adds to the history, and prints what was found.
+Result<void> tune_shape(const std::string& path, const Shape& shape, api::TuneConfig config, std::string& history) {
+  TC_TRY(problem, problem_of(path, shape));
+  TC_TRY(inputs, inputs_of_flags(problem.def, problem.request));
+  const api::TuneProgram program{
+      .text = std::string(problem.def.source->text()), .name = path, .request = problem.request};
+  TuneProgress progress(problem.title);
   auto tuned = api::tune(program, inputs, config, [&](const tune::Progress& p) { progress.show(p); });
   if (!tuned) return tl::unexpected(tuned.error());
-  history += history_rows(title, *tuned);
-  const std::string report = tune_report(title, *backend, *tuned);
+  history += history_rows(problem.title, *tuned);
+  const std::string report = tune_report(problem.title, problem.backend, *tuned);
   std::fwrite(report.data(), 1, report.size(), stdout);
   std::fflush(stdout);
   if (tuned->not_kept.empty()) return {};
   return fail("the search is done, but not all of it is in the cache: {}", tuned->not_kept);
+}
+
+/// Holds if no shape of the list has an error that is found without a search.
+Result<void> check_shapes(const std::string& path, const std::vector<Shape>& shapes) {
+  std::string errors;
+  for (const Shape& shape : shapes) {
+    const auto problem = problem_of(path, shape);
+    if (!problem) errors += fmt::format("{}:{}: {}", FLAGS_shapes, shape.line, problem.error().to_string());
+  }
+  if (errors.empty()) return {};
+  return fail("nothing was tuned, as the list has errors:\n{}", errors);
 }
 
 }  // namespace
@@ -192,6 +224,7 @@ Result<void> run_tune(const std::vector<std::string>& files) {
   const bool is_list = !FLAGS_shapes.empty();
   TC_TRY(config, config_of_flags(part, is_list));
   if (!FLAGS_history.empty()) TC_TRY_VOID(check_replaceable(FLAGS_history));
+  if (is_list) TC_TRY_VOID(check_shapes(files[0], shapes));
   const StopSignals stop;
   config.stop = stop.token();
   std::string history = history_header();

@@ -121,6 +121,18 @@ TEST_F(Tune, TakesAListOfShapesOfWhichEachProcessTakesItsPart) {
   EXPECT_TRUE(second.starts_with("scale N=64 a=2: ")) << second;
 }
 
+TEST_F(Tune, ChecksAListOfShapesBeforeTheFirstSearch) {
+  folder_.write("shapes", "mm M=8,N=8,K=8\nmm M=8,N=8\nmn N=8\nscale N=64\n");
+  const Output output = folder_.run({"tune", "mm.tc", "--shapes=shapes", "--generations=0"});
+  EXPECT_EQ(output.code, 1);
+  EXPECT_EQ(output.out, "");
+  EXPECT_EQ(output.err,
+            "error: nothing was tuned, as the list has errors:\n"
+            "shapes:2: error: size 'K' of 'mm' has no value; give it by --sizes=K=...\n"
+            "shapes:3: error: there is no def 'mn'; did you mean 'mm'?\n"
+            "shapes:4: error: scalar 'a' has no value; give it by --scalars=a=NUMBER\n\n");
+}
+
 TEST_F(Tune, ASignalKeepsTheBestSoFar) {
   for (const int signal : {SIGINT, SIGTERM}) {
     const pid_t child = start({"--entry=mm", "--sizes=M=24,N=32,K=40", "--generations=1000", "--cache=c.tcc"});
@@ -190,7 +202,7 @@ TEST_F(Tune, SaysWhatIsWrong) {
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--part=3/3"}),
             "error: '--part' is 3/3; of N parts the first is 0/N\n");
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--sizes=M=8,N=8"}),
-            "error: size 'K' of 'mm' has no value: no tensor that is given determines it\n");
+            "error: size 'K' of 'mm' has no value; give it by --sizes=K=...\n");
   const std::vector<std::string> words = {"tune", "mm.tc", "--entry=mm", "--sizes=M=8,N=8,K=8"};
   for (const auto& [flags, message] : std::initializer_list<std::pair<std::vector<std::string>, const char*>>{
            {{"--population=4294967295"}, "10 generations of 2147483647 are more than 1000000000 candidates"},
@@ -201,7 +213,7 @@ TEST_F(Tune, SaysWhatIsWrong) {
     EXPECT_EQ(error(wrong), std::string("error: ") + message + "\n");
   }
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=scale", "--sizes=N=8", "--generations=0"}),
-            "error: scalar 'a' has no value\n");
+            "error: scalar 'a' has no value; give it by --scalars=a=NUMBER\n");
   EXPECT_EQ(error({"tune", "mm.tc", "--entry=mm", "--sizes=M=8,N=8,K=8", "--worker=/nonexistent"}),
             "error: cannot start '/nonexistent': No such file or directory\n");
 }
