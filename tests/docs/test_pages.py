@@ -262,14 +262,27 @@ def test_marks_and_languages():
             assert all(block.marks.values()), f"{block.name}: a comment without its reason"
 
 
+def file_of_skipped(block, folder, missing):
+    """Why a command cannot run: it names a file that only a skipped block of Python would have written."""
+    if block.language not in ("sh", "console") or "parsed only" in block.marks:
+        return None
+    for name, writer in missing.items():
+        if re.search(rf"(?<![\w./]){re.escape(name)}(?![\w/])", block.text) and not (folder.path / name).exists():
+            return f"'{name}' is written by {writer}, which is skipped"
+    return None
+
+
 @by_page
 def test_blocks(page, tmp_path):
-    """The page from top to bottom. A block that cannot run here does not stop those below it."""
-    folder, skipped = Folder(tmp_path), []
+    """The page from top to bottom. A block that cannot run here stops only those below it that need its files."""
+    folder, skipped, missing = Folder(tmp_path), [], {}
     try:
         for block in blocks_of(page):
-            if reason := globals()[f"run_{block.language}"](block, folder):
+            reason = file_of_skipped(block, folder, missing)
+            if reason := reason or globals()[f"run_{block.language}"](block, folder):
                 skipped.append(f"{block.name}: {reason}")
+                if block.language == "python":
+                    missing |= dict.fromkeys(re.findall(r"""["']([^"'\s]+\.\w+)["']""", block.text), block.name)
             if "file" in block.marks:
                 folder.write(block.marks["file"], block.text)
     finally:
