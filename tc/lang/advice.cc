@@ -28,6 +28,10 @@ constexpr std::string_view kPlaceOfLeast =
     "the place of the least is two statements: m min=! x(i), and at min=! x(i) == m ? i : N where i in 0:N";
 constexpr std::string_view kExtent = "the extent of the first dimension of 'A' is 'A.0'";
 
+constexpr std::string_view kBool = "bools have no names: true is written '1 == 1', false '1 == 0'";
+constexpr std::string_view kNone =
+    "there is no 'None': every element has a value, and 'nan' is one that no other equals";
+
 constexpr std::array kWords = {
     Advice{"and", "'and' is written '&&'"},
     Advice{"or", "'or' is written '||'"},
@@ -42,6 +46,18 @@ constexpr std::array kWords = {
     Advice{"const", kLet},
     Advice{"auto", kLet},
     Advice{"return", "there is no 'return': the results are the tensors behind '->'"},
+    Advice{"true", kBool},
+    Advice{"True", kBool},
+    Advice{"false", kBool},
+    Advice{"False", kBool},
+    Advice{"None", kNone},
+    Advice{"null", kNone},
+    Advice{"nullptr", kNone},
+    Advice{"INFINITY", "infinity is written 'inf'"},
+    Advice{"infinity", "infinity is written 'inf'"},
+    Advice{"NAN", "did you mean 'nan'?"},
+    Advice{"NaN", "did you mean 'nan'?"},
+    Advice{"M_PI", "did you mean 'pi'?"},
     Advice{"torch", kModule},
     Advice{"np", kModule},
     Advice{"numpy", kModule},
@@ -50,7 +66,9 @@ constexpr std::array kWords = {
     Advice{"tl", kModule},
     Advice{"math", kModule},
     Advice{"bf16", "did you mean 'bfloat16'?"},
+    Advice{"__nv_bfloat16", "did you mean 'bfloat16'?"},
     Advice{"fp16", "did you mean 'float16'?"},
+    Advice{"__half", "did you mean 'float16'?"},
     Advice{"f16", "did you mean 'float16'?"},
     Advice{"fp32", "did you mean 'float32'?"},
     Advice{"f32", "did you mean 'float32'?"},
@@ -132,6 +150,7 @@ std::string_view advice_for_intrinsic(std::string_view name, size_t arguments) {
 
 std::string_view advice_for_member(std::string_view object, std::string_view member) {
   if (member == "shape" || member == "size" || member == "ndim") return kExtent;
+  if (member == "astype" || member == "to" || member == "type" || member == "float") return kCastAdvice;
   if (member == "T") return "a transposed tensor is read with its subscripts exchanged: A(k, m)";
   return advice_for_word(object);
 }

@@ -44,11 +44,24 @@ class Declarations {
           scope_.definition.sizes.push_back({use->name, expr.range, false});
         }
         Size& size = scope_.definition.sizes[scope_.sizes.at(use->name)];
+        if (!of_parameter) dimension_of_.try_emplace(use->name, report_.source()->text(dimension->range));
         const bool alone = &expr == dimension.get();
         if (alone && of_parameter) size.bound_by_parameter = true;
         if (alone) alone_somewhere_.insert(use->name);
       });
     }
+  }
+
+  /// What to write where a name is meant as both. Only a size that stands alone gets a value without the parameter.
+  std::string size_or_scalar(const std::string& name) {
+    const auto dimension = dimension_of_.find(name);
+    if (alone_somewhere_.contains(name) || dimension == dimension_of_.end()) {
+      return fmt::format(
+          "leave the parameter out: a call gives '{0}' by the shapes of its tensors, or by name, as in {0}=8", name);
+    }
+    not_sizes_.insert(name);
+    return fmt::format("leave the dimensions out, and give the range of the result's index by 'where i in 0:{}'",
+                       dimension->second);
   }
 
   /// C9. False when the name is taken.
@@ -61,11 +74,7 @@ class Declarations {
       Diagnostic* error =
           report_.error(name.range, "'{}' is a {} already, so it cannot name a {}", name.text, what, kind);  // C9
       error->notes.push_back({where, fmt::format("'{}' is declared here", name.text)});
-      if (what == "size" && kind == "scalar") {
-        error->notes.push_back({std::nullopt, fmt::format("leave the parameter out: a call gives '{}' by the shapes of "
-                                                          "its tensors, or by name, as in {}=8",
-                                                          name.text, name.text)});
-      }
+      if (what == "size" && kind == "scalar") error->notes.push_back({std::nullopt, size_or_scalar(name.text)});
       return false;
     };
     if (auto at = scope_.scalars.find(name.text); at != scope_.scalars.end()) {
@@ -201,7 +210,8 @@ class Declarations {
     for (const Size& size : scope_.definition.sizes) {
       if (find_intrinsic(size.name)) {
         report_.error(size.range, "'{}' is an intrinsic, so it cannot name a size", size.name);  // C9
-      } else if (!alone_somewhere_.contains(size.name) && !scope_.scalars.contains(size.name)) {
+      } else if (!alone_somewhere_.contains(size.name) && !scope_.scalars.contains(size.name) &&
+                 !not_sizes_.contains(size.name)) {
         report_.error(size.range, "the size '{0}' stands alone in no dimension, so nothing gives it a value",
                       size.name);  // C9
       }
@@ -254,6 +264,8 @@ class Declarations {
   Scope& scope_;
   Report& report_;
   std::set<std::string> alone_somewhere_;
+  std::map<std::string, std::string> dimension_of_;  ///< of the results: the first with the size, as text
+  std::set<std::string> not_sizes_;                  ///< scalars in the dimensions, which have had their error
 };
 
 }  // namespace

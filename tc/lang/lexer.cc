@@ -72,6 +72,8 @@ constexpr std::array kHabits = {
     Habit{"~", "'~' is not an operator: write '!' for bools, bitwise_not(a) for integers"},
 };
 
+constexpr std::string_view kRangeHabit = "'[' is not used: a half-open range is written 'k in 0:K'";
+
 class Lexer {
  public:
   Lexer(const Source& source, Report& report) : text_(source.text()), report_(report) {}
@@ -158,7 +160,9 @@ class Lexer {
       at_ += static_cast<uint32_t>(habit.text.size());
       // Brackets come in pairs, and where one is there are more: said once.
       const bool bracket = habit.text == "[" || habit.text == "]";
-      if (!bracket || !bracket_reported_) report_.error({begin, at_}, "{}", habit.advice);
+      if (!bracket || !bracket_reported_) {
+        report_.error({begin, at_}, "{}", bracket && in_range() ? kRangeHabit : habit.advice);
+      }
       bracket_reported_ |= bracket;
       if (habit.text == "//") {
         skip_line();
@@ -168,6 +172,13 @@ class Lexer {
       return true;
     }
     return false;
+  }
+
+  /// After the 'in' of a range.
+  bool in_range() const {
+    if (!after(TokenKind::kName)) return false;
+    const SourceRange last = out_.tokens.back().range;
+    return text_.substr(last.begin, last.end - last.begin) == "in";
   }
 
   bool symbol() {

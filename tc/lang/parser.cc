@@ -359,6 +359,9 @@ class Parser {
     }
     const uint32_t left = begin();
     if (at(TokenKind::kComma)) return expected("a statement or '}'", "clauses stand behind 'where': 'where k in 0:K'");
+    if (at(TokenKind::kDot) && at(TokenKind::kName, 1)) {
+      return expected("a statement or '}'", advice_for_member("", text(token(1))));
+    }
     auto name = parse_name(statement.type ? "a tensor's name" : "a statement or '}'");
     if (!name) return std::nullopt;
     statement.tensor = std::move(*name);
@@ -382,17 +385,29 @@ class Parser {
     return statement;
   }
 
+  /// What to write instead of an assignment of other languages: -=, /=, :=, ==, <-.
+  std::string_view assignment_habit() const {
+    if (at_binary(BinaryOp::kEq)) return "'==' compares; an assignment is written '='";
+    if (!adjacent(0)) return {};
+    if (at_binary(BinaryOp::kLt) && at(TokenKind::kBinary, 1) && token(1).binary == BinaryOp::kSub) {
+      return "an assignment is written '='";
+    }
+    if (!at(TokenKind::kAssign, 1) || token(1).assign != AssignOp::kSet) return {};
+    if (at_binary(BinaryOp::kSub)) return "to subtract, add the negative: '+= -x'";
+    if (at_binary(BinaryOp::kDiv)) return "to divide, multiply by the reciprocal: '*= 1.0 / x'";
+    return at(TokenKind::kColon) ? "an assignment is written '='" : "";
+  }
+
   bool parse_assignment(Statement& statement) {
     const size_t length = assignment_length(0);
     if (length == 0) {
       const std::string left(source_->text(statement.left_range));
-      const bool subtracts =
-          at_binary(BinaryOp::kSub) && at(TokenKind::kAssign, 1) && token(1).assign == AssignOp::kSet && adjacent(0);
+      const std::string_view habit = assignment_habit();
       const std::string near = nearest(left, std::array{std::string(spelling_of(Keyword::kWhere))});
-      expected(fmt::format("'=', '+=!' or another assignment after '{}'", left),
-               subtracts       ? "to subtract, add the negative: '+= -x'"
-               : !near.empty() ? "did you mean 'where'?"
-                               : "");
+      expected(fmt::format("'=', '+=!' or another assignment after '{}'", left), !habit.empty() ? habit
+                                                                                 : !near.empty()
+                                                                                     ? "did you mean 'where'?"
+                                                                                     : "");
       return false;
     }
     const bool min = at_word(Keyword::kMin);

@@ -268,9 +268,13 @@ class StatementAnalysis {
       }
       if (const auto advice = advice_for_function(apply->name.text); !advice.empty()) note = advice;
     });
+    for (size_t i = typed_.map_indices; i < typed_.indices.size(); ++i) {
+      if (const auto advice = advice_for_word(typed_.indices[i].name); !advice.empty()) return std::string(advice);
+    }
     // Short names are near to too many: the size of an index 'k' is often 'K'.
     const std::string& index = typed_.indices[typed_.map_indices].name;
     std::vector<std::string> declared;
+    for (const LetFacts& let : names_.lets) declared.push_back(let.clause->name.text);
     for (const auto* names : {&scope_.sizes, &scope_.scalars, &scope_.tensors}) {
       for (const auto& [name, id] : *names) declared.push_back(name);
     }
@@ -338,9 +342,17 @@ class StatementAnalysis {
       if (!use) return;
       const Resolved resolved = names_.resolve(use->name);
       if (resolved.kind == NameKind::kIndex) {
-        report_.error(expr.range, "the range of '{}' cannot depend on the index '{}': guard the right side with '?:'",
-                      index,
-                      use->name);  // C10
+        Diagnostic* error = report_.error(
+            expr.range, "the range of '{}' cannot depend on the index '{}': guard the right side with '?:'", index,
+            use->name);  // C10
+        if (names_.indices.contains(use->name)) return;
+        std::vector<std::string> declared;
+        for (const auto* names : {&scope_.sizes, &scope_.scalars}) {
+          for (const auto& [name, id] : *names) declared.push_back(name);
+        }
+        if (const std::string near = nearest(use->name, declared); !near.empty()) {
+          error->notes.push_back({std::nullopt, fmt::format("did you mean '{}'?", near)});
+        }
       } else if (resolved.kind == NameKind::kTensor) {
         report_.error(expr.range, "the range of '{}' cannot read the tensor '{}'", index, use->name);  // C10
       } else if (resolved.kind == NameKind::kLet && seen_lets.insert(resolved.id).second) {

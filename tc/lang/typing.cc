@@ -7,6 +7,7 @@
 #include "tc/lang/types.h"
 #include "tc/lang/walk.h"
 #include "tc/support/nearest.h"
+#include "tc/support/scalar_type_names.h"
 
 namespace tc::lang {
 
@@ -134,6 +135,7 @@ std::nullptr_t Typing::undefined(const Name& name) {
   std::vector<std::string> candidates;
   for (const Tensor& tensor : scope_.definition.tensors) candidates.push_back(tensor.name);
   for (const IntrinsicInfo& info : all_intrinsics()) candidates.emplace_back(info.name);
+  for (const ScalarTypeName& type : all_scalar_type_names()) candidates.emplace_back(type.name);
   if (const std::string near = nearest(name.text, candidates); !near.empty()) {
     error->notes.push_back({std::nullopt, fmt::format("did you mean '{}'?", near)});
     return nullptr;
