@@ -9,8 +9,10 @@
 #include "tc/cli/files.h"
 #include "tc/cli/flags.h"
 #include "tc/cli/npy.h"
+#include "tc/lang/advice.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
+#include "tc/support/scalar_type_names.h"
 
 namespace tc::cli {
 namespace {
@@ -62,6 +64,15 @@ Result<options::CpuOptions> cpu_options_of_flags() {
   options.check_bounds = options.check_bounds || FLAGS_check_bounds;
   options.strict = options.strict || FLAGS_strict;
   return options;
+}
+
+/// What to write instead of a type that there is not.
+std::string type_meant(const std::string& text) {
+  if (const auto advice = lang::advice_for_word(text); !advice.empty()) return std::string(advice);
+  std::vector<std::string> names;
+  for (const ScalarTypeName& type : all_scalar_type_names()) names.emplace_back(type.name);
+  const std::string near = nearest(text, names);
+  return near.empty() ? "float32, float16 and int64 are types" : fmt::format("did you mean '{}'?", near);
 }
 
 Result<void> check_size_name(const std::string& name, const std::string& entry, const std::vector<std::string>& sizes) {
@@ -127,7 +138,7 @@ Result<lang::TypeArguments> types_of_flags() {
   lang::TypeArguments types;
   for (const auto& [name, text] : assignments) {
     const std::optional<ScalarType> type = scalar_type_from_name(text);
-    if (!type) return fail("the type of '{}' is '{}', which is none; float32, float16 and int64 are types", name, text);
+    if (!type) return fail("the type of '{}' is '{}', which is none; {}", name, text, type_meant(text));
     types[name] = *type;
   }
   return types;

@@ -654,7 +654,11 @@ TEST_F(Tool, T7_InstancesOfGenericDefs) {
       "error: nothing decides the type variable 'T' of 'scale': no tensor of that type is given (x); give the type "
       "by --types=T=float32\n");
   EXPECT_EQ(error(with("--types=T=float17")),
-            "error: the type of 'T' is 'float17', which is none; float32, float16 and int64 are types\n");
+            "error: the type of 'T' is 'float17', which is none; did you mean 'float16'?\n");
+  EXPECT_EQ(error(with("--types=T=bf16")),
+            "error: the type of 'T' is 'bf16', which is none; did you mean 'bfloat16'?\n");
+  EXPECT_EQ(error(with("--types=T=real")),
+            "error: the type of 'T' is 'real', which is none; float32, float16 and int64 are types\n");
   EXPECT_EQ(error(with("--types=U=float32")), "error: 'scale' has no type variable 'U'; it has 'T'\n");
   EXPECT_EQ(error({"run", "mm.tc", "--sizes=M=2,N=2,K=2", "--types=T=float32"}),
             "error: 'mm' is not generic; '--types' is for generic defs\n");
