@@ -17,9 +17,9 @@
 ///     auto done = schedule->parallelize(part);
 ///     done = schedule->vectorize(lane);
 ///
-/// Loops go by name. At first they are those that the scheduler finds for the def, named as the indices that they run
-/// over (a name that is taken gets a number), none of them on cores, blocks or threads. A step that would change what
-/// the def computes is refused with two instances that show it, and leaves the schedule as it was:
+/// Loops have names. The first loops are those that the scheduler finds for the def. Each is named after its index,
+/// with a number if the name is taken. None of them is on cores, blocks or threads. A step that would change the def's
+/// results is refused with two instances that show it, and leaves the schedule as it was:
 ///     cannot run iterations of 'k' at once: S0[i = 0, k = 0] and S0[i = 0, k = 1] must not (reduction dependence)
 
 #include <array>
@@ -40,8 +40,8 @@ enum class Axis { kBlockX, kBlockY, kBlockZ, kThreadX, kThreadY, kThreadZ };
 
 enum class Memory {
   kShared,     ///< of a GPU: one buffer for the threads of a block
-  kRegisters,  ///< of a GPU: one for each thread, the elements that it alone works on; of a CPU: for an iteration
-  kCache,      ///< of a CPU: one for an iteration of the loop, whose elements lie side by side
+  kRegisters,  ///< of a GPU: a buffer for each thread, with the elements that only it uses; of a CPU: for an iteration
+  kCache,      ///< of a CPU: a contiguous buffer for an iteration of the loop
 };
 
 /// How a block fills a buffer in shared memory and writes it back.
@@ -57,8 +57,8 @@ enum class Part {
   kCyclic,  ///< every n-th, of n parts
 };
 
-/// The loops that a reduction's is split into: over the parts, within one, and over the partial results; the tensor of
-/// these; and how many parts there are.
+/// The result of Schedule::split_reduction(): the loops over the parts (`part`), within a part (`rest`) and over the
+/// partial results (`together`), the tensor of partial results, and the number of parts.
 struct ReductionLoops {
   std::string part, rest, together, partial;
   int64_t parts = 1;
@@ -75,111 +75,111 @@ struct Counters {
   int64_t barriers = 0;           ///< of a block, summed over blocks
 };
 
-/// What save() has found out.
+/// The result of Schedule::save().
 struct Saved {
   std::string options;   ///< the kernel's name in the file: "by hand ..."
   double time_us = 0;    ///< of one run, median
   double spread_us = 0;  ///< half the distance between the quartiles
 };
 
-/// The loops of a def on a CPU; on a GPU its launches, at first one. A copy is a schedule of its own; what runs at the
-/// same time needs copies of create()'s. Each step has the request's budget to itself.
+/// The loops of a def on a CPU, or its launches on a GPU: one at first. Steps of a copy leave the original as it is,
+/// but copies share state: each of several threads needs a schedule of its own from create(). Each step has the
+/// request's whole budget.
 class Schedule {
  public:
   using Loops = std::pair<std::string, std::string>;
 
-  /// Of the request's entry, specialised as Engine::compile() does. Errors: as there.
+  /// Makes the schedule of the request's entry, specialised as by Engine::compile(). Errors: as there.
   static Result<Schedule> create(std::string_view text, const Request& request);
 
   /// All loops, outermost first, in the order of execution.
   std::vector<std::string> loops() const;
-  /// The def's shapes and its loop nest: a line for each loop with its range and what has been decided of it, for each
-  /// buffer with its extents, and for each statement.
+  /// The def's shapes and its loop nest. It has a line for each loop (with its range and binding), each buffer (with
+  /// its extents) and each statement.
   ///     add(float32(4096) A, float32(4096) B) -> (float32(4096) C) on sim
   ///     for i_outer in 0:16  # block.x
   ///       for i_inner in 0:256  # thread.x
   ///         S0: C(i) = A(i) + B(i)
   Result<std::string> to_text() const;
 
-  /// i  ==>  i_outer, i_inner: i = size * i_outer + i_inner. Their names.
+  /// Splits a loop: i  ==>  i_outer, i_inner with i = size * i_outer + i_inner. Returns their names.
   Result<Loops> split(const std::string& loop, int64_t size);
-  /// Splits each loop, and puts all outer loops above all inner ones: their names, outer ones first. The loops stand
-  /// right below each other.
+  /// Splits each loop, and puts all outer loops above all inner ones. Returns their names, outer loops first. The loops
+  /// must be perfectly nested.
   Result<std::vector<std::string>> tile(const std::vector<std::string>& loops, const std::vector<int64_t>& sizes);
-  /// i, j right below it  ==>  i_j: i_j = extent of j * i + j. Its name.
+  /// Fuses two perfectly nested loops: i, j  ==>  i_j with i_j = extent of j * i + j. Returns its name.
   Result<std::string> fuse(const std::string& outer, const std::string& inner);
-  /// Puts loops that stand right below each other into this order.
+  /// Puts perfectly nested loops into this order.
   Result<void> reorder(const std::vector<std::string>& loops);
   /// Gives each statement (or group of them) below the loop a loop of its own. The last keeps the name; others are
   /// named with their first statement: "i_S0_init".
   Result<void> distribute(const std::string& loop);
-  /// One loop for two that stand right behind each other, in which the first's statements come first. Keeps its name.
+  /// Merges two adjacent loops into one that runs the first loop's statements first. It keeps the first loop's name.
   Result<void> merge(const std::string& first, const std::string& second);
-  /// Moves a loop and all below it (or a statement, by name) under a loop beside which it stands in a sequence: each
-  /// instance to the first iteration that needs it, or, from behind, to the last that it needs. Its own loops stay: in
-  /// an iteration they run over what goes there.
+  /// Moves a loop and all below it (or a statement, by name) into a sibling loop. From before that loop, each instance
+  /// moves to the first iteration that needs it; from behind, to the last iteration that it needs. The moved loops
+  /// remain: in each iteration they run over the instances that belong there.
   Result<void> sink(const std::string& name, const std::string& loop);
   /// Gives each of `parts` parts of a reduction a partial result in a temporary, which the statement then reduces:
   ///     s(i) +=! x(i,k)   ==>   s_parts(i,k_part) +=! x(i, k_part + parts * k_rest)    for Part::kCyclic
   ///                             s(i) +=! s_parts(i,k_part)
-  /// Parts of neighbours have ceil(extent / parts) iterations, but for the last; where fewer than `parts` already have
-  /// all, there are no more: of 10 iterations 7 parts become 5, of 2 each. Cyclic parts are as many as asked for.
-  /// Iterations of the loop over parts may then be bound: to threads, with the temporary promoted to shared memory, or
-  /// to blocks, with a launch of its own for what adds up. The loop runs over one whole index of one reduction, and no
-  /// loop stands below it. Refused where the request is strict.
+  /// Chunks have ceil(extent / parts) iterations, except the last. Empty chunks are dropped: of 10 iterations, 7 parts
+  /// become 5 of 2 each. Cyclic parts are always `parts` many. The loop over parts may then be bound to threads, with
+  /// the temporary promoted to shared memory, or to blocks, with a separate launch for the final sum. The loop must be
+  /// innermost and run over one whole index of one reduction. Refused if the request is strict.
   Result<ReductionLoops> split_reduction(const std::string& loop, int64_t parts, Part part = Part::kChunk);
-  /// Of a GPU: starts another launch, with loops and buffers of its own, at a loop that stands below no other (or at a
-  /// statement, by name: "S1"). What stands before it runs before it. What a launch begins with is no longer merged or
-  /// sunk.
+  /// On a GPU: starts another launch at an outermost loop (or at a statement, by name: "S1"). The launch has its own
+  /// loops and buffers, and runs after everything before it. The first loop or statement of a launch can no longer be
+  /// merged or sunk.
   Result<void> launch(const std::string& at);
-  /// Of a CPU: shares the iterations among the cores.
+  /// On a CPU: shares the iterations among the cores.
   Result<void> parallelize(const std::string& loop);
-  /// Of a GPU: deals the iterations out to blocks or threads. Loops on threads stand right below each other; what
-  /// stands below none is run by the first thread.
+  /// On a GPU: maps the iterations to blocks or threads. Loops on threads must be perfectly nested. The first thread
+  /// runs the statements that are in no loop on threads.
   Result<void> bind(const std::string& loop, Axis axis);
-  /// Of a GPU: lets the block's first warp share the iterations of a reduction to one element: each lane has every
-  /// 32nd, and shuffles combine what they have. Nothing below is bound, and a block has whole warps in x. Refused where
-  /// the request is strict, or the loop is unrolled.
+  /// On a GPU: the block's first warp shares the iterations of a reduction to one element. Each lane takes every 32nd
+  /// iteration, and shuffles combine the partial results. No loop below may be bound, and a block has whole warps in x.
+  /// Refused if the request is strict or the loop is unrolled.
   Result<void> reduce_by_warp(const std::string& loop);
-  /// Lays all iterations out; on a CPU at most 64.
+  /// Unrolls all iterations; on a CPU at most 64.
   Result<void> unroll(const std::string& loop);
-  /// On a CPU: makes the iterations of an innermost loop, at most 64, the lanes of a vector. Those of a reduction to
-  /// one element are combined at the end. What no vector instruction can do stays a loop: updates of elements that data
-  /// choose, a store under a condition that cannot be masked.
-  /// On a GPU: lays all iterations out (2 to 16 bytes of neighbours in memory), and moves them as vectors where
-  /// aligned.
+  /// On a CPU: the iterations of an innermost loop, at most 64, become the lanes of a vector. The lanes of a reduction
+  /// to one element are combined at the end. Operations without a vector instruction remain a loop: updates of elements
+  /// that data choose, and conditional stores that cannot be masked.
+  /// On a GPU: unrolls all iterations (2 to 16 bytes of neighbours in memory), and moves them as vectors where aligned.
   Result<void> vectorize(const std::string& loop);
-  /// Holds what one iteration of the loop uses of the tensor in a buffer, filled before and written back behind, where
-  /// that is needed. On a GPU with barriers; the loop is none on threads, and stands above them, and `fetch` says how
-  /// shared memory is filled. On a CPU a buffer in registers needs loops below that are unrolled or vectors.
+  /// Keeps the elements of the tensor that one iteration of the loop uses in a buffer. The buffer is filled before the
+  /// iteration and written back after it, where needed. On a GPU barriers are added, the loop must be outside all loops
+  /// on threads, and `fetch` says how shared memory is filled. On a CPU, a buffer in registers needs the loops below to
+  /// be unrolled or vectorized.
   Result<void> promote(const std::string& tensor, const std::string& loop, Memory memory,
                        Fetch fetch = Fetch::kVectorized);
 
-  /// Of a GPU: lets the copies of a tensor that is promoted to shared memory below the loop run ahead of it:
-  /// asynchronously, into `stages` buffers (2 to 8) that the loop's iterations take in turn. All that is staged over
-  /// one loop has as many. The loop is not bound; refused where the launch itself writes what is fetched.
+  /// On a GPU: copies of a tensor that is promoted to shared memory below the loop run ahead of the loop. They are
+  /// asynchronous, into `stages` buffers (2 to 8) that the iterations use in turn. All tensors staged over one loop
+  /// have the same number of buffers. The loop must not be bound. Refused if the launch itself writes the tensor.
   Result<void> stage(const std::string& tensor, const std::string& loop, int64_t stages);
 
-  /// The text of a stage: schedule, stmt, object (assembly) of a CPU; tile, cuda of a GPU. Errors: no such stage; as
-  /// compile().
+  /// Returns the text of a stage: schedule, stmt or object (assembly) of a CPU; tile or cuda of a GPU. Errors: no such
+  /// stage; as compile().
   Result<std::string> emit(std::string_view stage) const;
   /// The kernels of a GPU as a tile program, or as CUDA. Errors: as compile().
   Result<std::string> tile_text() const;
   Result<std::string> cuda_text() const;
 
-  /// `cancel` ends it, from any thread.
-  /// Errors: what a GPU's verifier does not accept: buffers larger than shared memory, registers whose subscripts
-  /// hang on loops that are not unrolled; those of Engine::compile().
+  /// Compiles the schedule. `cancel` ends the compilation, from any thread.
+  /// Errors: a schedule that a GPU cannot run, such as buffers larger than shared memory, or registers with subscripts
+  /// that use the index of a loop that is not unrolled; those of Engine::compile().
   Result<CompiledKernel> compile(std::stop_token cancel = {}) const;
 
-  /// Compiles, runs on random data of a seed, and compares with the interpreter; beyond 2^29 instances of statements
-  /// with the CPU's strict kernel. All scalars need values in the request. `cancel` ends it, from any thread.
+  /// Compiles, runs on random data of a seed, and compares with the interpreter. Beyond 2^29 instances of statements it
+  /// compares with the CPU's strict kernel. All scalars need values in the request. `cancel` ends it, from any thread.
   /// Errors: a wrong element; as compile().
   Result<void> check(uint64_t seed = 1, std::stop_token cancel = {}) const;
 
-  /// Compares as check() does on three seeds, measures, and puts the kernel and its time into a cache's file. Engines
-  /// that leave options to the compiler then take it while it is the fastest that the file knows. Errors: the
-  /// simulator, whose kernels no file keeps; the file's; as check().
+  /// Checks on three seeds, measures, and writes the kernel and its time to a cache's file. Engines that leave options
+  /// to the compiler then use it while it is the fastest in the file. Errors: a schedule for the simulator, as files
+  /// keep no such kernels; the file's; as check().
   Result<Saved> save(const std::string& cache, std::stop_token cancel = {}) const;
 
   /// Runs on the simulator as CompiledKernel::run() does (tensors in the CPU's memory), and counts.

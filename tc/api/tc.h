@@ -105,8 +105,8 @@ struct TypeVariable {
 };
 
 /// The arguments of a def. Of a generic one, types are those of its first instance without errors, and arguments that
-/// are declared with a variable name it. So does a result without a declared type if it has the variable's type in
-/// every instance without errors; widens_float8 says where those of 8-bit floats do not.
+/// are declared with a variable name it. So does a result without a declared type that has the variable's type in every
+/// instance without errors. `widens_float8` marks results that are float32 in the instances of 8-bit floats.
 struct Signature {
   std::string entry{};
   std::vector<TypeVariable> type_variables{};
@@ -132,8 +132,8 @@ struct Request {
   int device = 0;                     ///< of kCuda: the GPU's number, as DLPack and the driver count them; else 0
   options::CpuOptions options{};      ///< of kCpu
   options::MappingOptions mapping{};  ///< of kCuda and kSimulator
-  /// Of kCuda and kSimulator: a kernel for tensors of any address that their elements can have. One without it may copy
-  /// by vectors of up to 16 bytes; what is not aligned to these it leaves to one with it (CompiledKernel::run()).
+  /// Of kCuda and kSimulator: compiles for tensors that are aligned to their elements only. Other kernels may copy by
+  /// vectors of up to 16 bytes, and leave less aligned tensors to a kernel of this kind (CompiledKernel::run()).
   bool element_aligned = false;
   options::Budget budget{};
   std::stop_token cancel{};  ///< a compilation that is asked to stop ends with ErrorKind::kCancelled
@@ -144,8 +144,8 @@ struct Request {
 struct Specs {
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
-  /// For each output, whether every element is surely written. Of one that is not, a caller who allocates it has to
-  /// set the elements to zero (R5). Empty: of none.
+  /// For each output, whether every element is surely written. A caller who allocates another output must set its
+  /// elements to zero (R5). Empty: no output is surely written.
   std::vector<bool> outputs_written{};
 };
 
@@ -165,18 +165,18 @@ struct Profile {
 /// Where a kernel comes from.
 struct Provenance {
   bool from_file = false;   ///< read from a cache rather than compiled by this engine
-  bool measured = false;    ///< of those that a search has measured for the shape and device, the fastest
-  std::string options{};    ///< those that it was made with, as text; "": all chosen by the compiler
+  bool measured = false;    ///< the fastest kernel that a search has measured for the shape and device
+  std::string options{};    ///< the kernel's options as text; "": all chosen by the compiler
   std::string compiler{};   ///< version of the compiler that made it
-  std::string statement{};  ///< what was proved of it, or compared
+  std::string statement{};  ///< the proofs and comparisons that the kernel has passed
 };
 
 /// Machine code for one Request. A cheap handle; copies share the code. All members may be called from many threads
 /// at once.
 class CompiledKernel {
  public:
-  /// Runs. `inputs` are the tensor parameters, `outputs` the results, `scalars` all scalar parameters, each in the
-  /// order of the text. Outputs are written in place; in-outs are read and written in place; elements that no
+  /// Runs the kernel. `inputs` are the tensor parameters, `outputs` the results, `scalars` all scalar parameters, each
+  /// in the order of the text. Outputs are written in place; in-outs are read and written in place; elements that no
   /// statement writes keep their values. Inputs and outputs are used where they are, never copied.
   ///
   /// Errors, found before anything is written: a wrong number of arguments; a tensor whose type, rank, extents,
@@ -185,31 +185,32 @@ class CompiledKernel {
   /// enough memory for temporaries; what the simulator finds.
   ///
   /// On a GPU the tensors are in its memory (or pinned, or managed), and the call returns when the kernels have been
-  /// launched on `stream` (a CUstream or cudaStream_t of the device; null is the legacy default stream). It allocates
-  /// nothing, but for temporaries on the second stream and later ones that are seen (prepare()), and may be captured
-  /// into a graph, which from then on shares the temporaries of the stream that it was captured on. An error of an
-  /// earlier kernel that has cost the device's context is reported as one. The first call with tensors that are not
-  /// aligned to the kernel's vectors (a slice x[1:]) asks the engine for a kernel that takes them, and compiles it if
-  /// need be; it runs that one, as do later such calls. The first is refused on a stream that is being captured. Such
-  /// calls are errors where the other kernel does not compile, which is not tried again, or, in production, is not in
-  /// the file.
+  /// launched on `stream` (a CUstream or cudaStream_t of the device; null is the legacy default stream). A call
+  /// allocates only the temporaries of each further stream, at its first use (prepare()). It may be captured into a
+  /// graph, which shares the temporaries of the stream that it was captured on. If an earlier kernel has destroyed the
+  /// device's context, the call returns that error.
+  ///
+  /// Tensors that are not aligned to the kernel's vectors (a slice x[1:]) need another kernel. The first such call gets
+  /// it from the engine, which compiles it if needed; later calls reuse it. The first such call is refused on a stream
+  /// that is being captured. Such calls are errors if the other kernel does not compile (this is tried once), or if it
+  /// is not in the file of an engine in production.
   Result<void> run(std::span<const DLTensor* const> inputs, std::span<DLTensor* const> outputs,
                    std::span<const Scalar> scalars = {}, void* stream = nullptr) const;
   /// The same on Tensors; an output that is read-only or empty is an error.
   Result<void> run(std::span<const Tensor> inputs, std::span<Tensor> outputs, std::span<const Scalar> scalars = {},
                    void* stream = nullptr) const;
 
-  /// Allocates what run() needs on a stream, for tensors that are aligned; before the first run that a graph captures.
-  /// Nothing to do on the CPU.
+  /// Allocates the temporaries of run() on a stream, for aligned tensors. Call it before a graph captures the first
+  /// run. Does nothing on the CPU.
   Result<void> prepare(void* stream) const;
 
-  /// Whether a graph records what is launched on a stream; never on the CPU.
+  /// Returns whether a stream is being captured into a graph; false on the CPU.
   Result<bool> is_captured(void* stream) const;
 
-  /// Lets runs on `stream` wait for what is on the stream `other` by now. Nothing to do on the CPU.
+  /// Makes later runs on `stream` wait for all work submitted to `other` so far. Does nothing on the CPU.
   Result<void> follow(void* stream, void* other) const;
 
-  /// Waits until everything launched on the stream is done. Nothing to do on the CPU.
+  /// Waits until everything launched on the stream is done. Does nothing on the CPU.
   Result<void> wait(void* stream) const;
 
   /// Runs `repeat` times after one run to warm up, and says how long each took (wall clock, until all is done; on the
@@ -228,9 +229,9 @@ class CompiledKernel {
   const std::vector<PassTime>& pass_times() const;  ///< of the compilation, in order; none of what a cache held
   const Provenance& provenance() const;
 
-  /// What the compiler made of the def, and why (tc/api/explain.h). The passes up to text run again; the code that is
-  /// shown is this kernel's. Errors: a kernel that no engine has compiled, but a schedule by hand; in production, where
-  /// nothing is compiled; as Engine::compile().
+  /// Explains the compiler's decisions for this kernel (tc/api/explain.h). It repeats the passes up to text, and shows
+  /// this kernel's code. Errors: a kernel of a schedule by hand; an engine in production, which compiles nothing; as
+  /// Engine::compile().
   Result<Explanation> explain() const;
 
  private:
@@ -243,9 +244,9 @@ class CompiledKernel {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// The CUDA context that is current in a thread. A kernel is loaded into the context of its device that is current
-/// where it is compiled, else into the primary one: who compiles in a thread of its own takes the caller's context
-/// along. A context outlives the engines that have compiled in it, and their kernels.
+/// The CUDA context that is current in a thread. A kernel is loaded into the context of its device that is current in
+/// the compiling thread, else into the primary context. To compile in another thread, enter() the caller's context
+/// there. A context must outlive the engines that have compiled in it, and their kernels.
 class GpuContext {
  public:
   /// The calling thread's; none where there is no driver.
@@ -268,31 +269,33 @@ enum class Reprove {
 
 /// What an engine keeps, and where. See tc/cache for the file.
 struct EngineOptions {
-  /// The cache's file, made if it does not exist. It is asked before anything is compiled, and gets what has been
-  /// compiled. Options that are left to the compiler mean the fastest that the file knows for the shape and device.
+  /// The cache's file, created if it does not exist. The engine looks here before it compiles, and adds every kernel
+  /// that it compiles. If options are left to the compiler, it takes the fastest that are known for the shape and
+  /// device.
   std::string cache{};
-  bool read_only = false;  ///< the file gets nothing, and must exist
+  bool read_only = false;  ///< the file is not written, and must exist
   /// Code of recently used kernels that the engine holds, in bytes; a request that comes again gets the same kernel.
   size_t memory_bytes = size_t{256} << 20;
   Reprove reprove = Reprove::kOtherCompiler;
-  /// Where options are left to the compiler and the file knows none for the shape: those of the nearest shape, proved
+  /// If options are left to the compiler and the file has none for the shape, uses those of the nearest shape, proved
   /// legal for this one.
   bool nearest = false;
   bool keep_text = false;  ///< CUDA text is kept in the file too
-  /// For the proofs that each def needs when the engine is made: their time.
+  /// The time limit of the proofs that create() makes for each def.
   options::Budget budget{};
   std::stop_token cancel{};  ///< ends those proofs, from any thread: create() then returns an error
-  /// Told what does not stop the engine: damaged entries, a file that cannot be written. From the calling thread, in
-  /// the middle of a look-up: it does not call the engine.
+  /// Called with problems that do not stop the engine: damaged entries, a file that cannot be written. It runs in the
+  /// calling thread during a look-up, and must not call the engine.
   std::function<void(const std::string&)> on_warning{};
 };
 
-/// Of an engine that only runs what has been compiled before.
+/// The options of an engine that only runs kernels compiled before.
 struct ProductionOptions {
   std::string text{};  ///< the programs, as they were compiled (comments and white space aside); empty: all of the file
   std::string name = "tc";  ///< stands for the text in messages
   size_t memory_bytes = size_t{256} << 20;
-  /// What a request gets for whose def or shape the file has no kernel, and why it has none. Null: that error.
+  /// Called for a request without a kernel in the file, with the error that says why; returns the kernel to use. Null:
+  /// the request fails with that error.
   std::function<Result<CompiledKernel>(const Request&, const Error&)> on_miss{};
   std::function<void(const std::string&)> on_warning{};
 };
@@ -312,10 +315,10 @@ class Engine {
   /// of the cache: no right to the file, or a file that is no cache.
   static Result<Engine> create(std::string_view text, std::string_view name = "tc", const EngineOptions& options = {});
 
-  /// Opens a cache's file to run what it has, and nothing else: compile() neither compiles nor tunes nor proves, and
-  /// needs no NVRTC. It takes kernels for this machine's processor or GPU that any version of the compiler made, the
-  /// best known of a shape first. Defs of the text that the file does not know are no error before they are asked for,
-  /// unless it knows none. Errors: the file's.
+  /// Opens a cache's file to run its kernels only: compile() neither compiles nor tunes nor proves, and needs no NVRTC.
+  /// It takes the best known kernel of a shape for this machine's processor or GPU, from any version of the compiler. A
+  /// def that is not in the file is an error when it is requested, or here if the file has no def of the text. Errors:
+  /// the file's.
   static Result<Engine> production(const std::string& cache, const ProductionOptions& options = {});
 
   std::vector<std::string> entries() const;  ///< in the order of the text
@@ -340,16 +343,16 @@ class Engine {
   /// for the last two; as compile().
   Result<std::string> emit(const Request& request, std::string_view stage, std::string_view arch = "sm_90a") const;
 
-  /// What the compiler makes of a request, and why (tc/api/explain.h), under the options that compile() would take. For
-  /// a GPU it is that of an architecture, with no GPU needed. Errors: no such architecture; in production; as
+  /// Explains the compiler's decisions for a request (tc/api/explain.h), under the options that compile() would take.
+  /// For a GPU it compiles for an architecture and needs no GPU. Errors: no such architecture; in production; as
   /// compile().
   Result<Explanation> explain(const Request& request, std::string_view arch = "sm_90a") const;
 
-  /// The text of a def that computes the gradients of a def's float inputs, from those of its results: parameters are
-  /// what it reads of the first's parameters and results, then d_R for each float result R; results are d_A for each
-  /// float input A. An in-out tensor C is an input old_C too. docs/gradients.md has the conventions. Errors: what
-  /// cannot be derived, at its place. Of a generic def a generic one, of an instance ("softmax<float16>") one for its
-  /// types.
+  /// Returns the text of a def that computes the gradients of a def's float inputs from those of its results. It takes
+  /// the parameters and results of the first def that it reads, then d_R for each float result R. It returns d_A for
+  /// each float input A. An in-out tensor C is an input old_C too. docs/gradients.md has the conventions. A generic def
+  /// gives a generic def, an instance ("softmax<float16>") a def for its types. Errors: an expression that cannot be
+  /// derived, at its place.
   Result<std::string> gradient(std::string_view entry = {}) const;
 
   EngineStatistics statistics() const;
