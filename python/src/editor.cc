@@ -48,10 +48,10 @@ std::string check(const std::string& text, const std::string& name, std::map<std
 }  // namespace
 
 void bind_editor(nb::module_& module) {
-  nb::class_<Cancellation>(module, "Cancellation", "Ends checks that it was given to, from any thread.")
+  nb::class_<Cancellation>(module, "Cancellation", "Cancels the checks that hold it, from any thread.")
       .def(nb::init<>())
       .def(
-          "cancel", [](Cancellation& self) { self.stop.request_stop(); }, "Ends them: each raises CancelledError.");
+          "cancel", [](Cancellation& self) { self.stop.request_stop(); }, "Cancels them. Each raises CancelledError.");
   module.def("check", check, nb::arg("text"), nb::arg("name"), nb::arg("sizes"), nb::arg("scalars"), nb::arg("types"),
              nb::arg("first_instance"), nb::arg("time_limit_ms"), nb::arg("cancellation").none() = nb::none());
   module.def("format",

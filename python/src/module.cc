@@ -100,15 +100,15 @@ std::string text_of(const api::CompiledKernel& kernel) {
 void bind_signature(nb::module_& module) {
   nb::class_<api::Argument>(module, "Argument", "One argument of a def, as its text declares or implies it.")
       .def("__repr__", [](const api::Argument& self) { return "<tensorc.Argument " + text_of(self) + ">"; })
-      .def_ro("name", &api::Argument::name, "As the text has it.")
+      .def_ro("name", &api::Argument::name, "The argument's name in the text.")
       .def_prop_ro(
           "role", [](const api::Argument& self) { return role_name(self.role); },
           "\"input\", \"result\", \"inout\" (a result whose old elements are read) or \"scalar\".")
       .def_prop_ro(
           "dtype", [](const api::Argument& self) { return std::string(name_of(self.type)); },
-          "Of its elements: \"float32\", \"int8\", ...; as NumPy calls it.")
+          "Type of its elements, by NumPy's name: \"float32\", \"int8\", ...")
       .def_ro("type_variable", &api::Argument::type_variable,
-              "Of a generic def's argument: the variable that is its type, which arrays decide; else empty.")
+              "The type variable of a generic def's argument, which arrays decide; else empty.")
       .def_ro("widens_float8", &api::Argument::widens_float8,
               "Of a generic def's result: whether it is float32 where the variable is an 8-bit float (\"T|float32\").")
       .def_ro("shape", &api::Argument::shape,
@@ -128,11 +128,9 @@ void bind_signature(nb::module_& module) {
             return variables;
           },
           "Of a generic def: its type variables, each with its restriction, \"float\", \"integer\" or \"\".")
-      .def_ro("parameters", &api::Signature::parameters,
-              "What a call takes: inputs and scalars, in the order of the text.")
-      .def_ro("results", &api::Signature::results,
-              "What a call gives, or updates: results and in-outs, in the order of the text.")
-      .def_ro("sizes", &api::Signature::sizes, "Names of the sizes, in the order in which the text first has them.");
+      .def_ro("parameters", &api::Signature::parameters, "Inputs and scalars, in the order of the text.")
+      .def_ro("results", &api::Signature::results, "Results and in-outs, in the order of the text.")
+      .def_ro("sizes", &api::Signature::sizes, "Names of the sizes, by first appearance in the text.");
   nb::class_<api::TensorSpec>(
       module, "TensorSpec", "Type, shape and strides (in elements) of a tensor; without strides, dense and row-major.")
       .def(
@@ -145,13 +143,13 @@ void bind_signature(nb::module_& module) {
           nb::arg("dtype"), nb::arg("shape"), nb::arg("strides") = std::vector<int64_t>())
       .def_prop_ro(
           "dtype", [](const api::TensorSpec& self) { return std::string(name_of(self.type)); },
-          "Of the elements: \"float32\", \"int8\", ...; as NumPy calls it.")
+          "Type of the elements, by NumPy's name: \"float32\", \"int8\", ...")
       .def_prop_ro(
           "shape", [](const api::TensorSpec& self) { return tuple_of(self.shape); },
           "Extents, in elements, outermost first.")
       .def_prop_ro(
           "strides", [](const api::TensorSpec& self) { return tuple_of(self.strides); },
-          "From one element to the next along each dimension, in elements; () where it is dense and row-major.")
+          "Strides in elements, one for each dimension; () where it is dense and row-major.")
       .def("__eq__",
            [](const api::TensorSpec& self, nb::handle other) {
              return nb::isinstance<api::TensorSpec>(other) && self == nb::cast<const api::TensorSpec&>(other);
@@ -311,8 +309,8 @@ void bind_function(nb::module_& module) {
           [](Function& self, nb::args args, nb::kwargs kwargs) { return Kernel(self.compile(args, kwargs)); },
           "The kernel that a call with these arguments runs.")
       .def_prop_ro("signature", &Function::signature, "The def's parameters and results.")
-      .def_prop_ro("kernels", &Function::kernels, "How many kernels are held, with those that are being compiled.")
-      .def("clear", &Function::clear, "Lets go of all kernels.");
+      .def_prop_ro("kernels", &Function::kernels, "The number of kernels held, including those in compilation.")
+      .def("clear", &Function::clear, "Releases all kernels.");
   nb::class_<Kernel>(
       module, "Kernel", nb::is_weak_referenceable(),
       "A def compiled for fixed shapes, called like a Function with arrays of just these shapes and types.\n"
@@ -336,8 +334,8 @@ void bind_function(nb::module_& module) {
       .def(
           "prepare",
           [](const Kernel& self, uintptr_t stream) { value_of(self.get().prepare(reinterpret_cast<void*>(stream))); },
-          "Allocates what runs on a stream need, before the first that a graph captures; nothing on the CPU. The "
-          "stream is its address. Raises Error where there is no memory.")
+          "Allocates the temporaries for runs on a stream. Call it before a graph captures the first run. `stream` is "
+          "the stream's address. Does nothing on the CPU. Raises Error if there is not enough memory.")
       .def(
           "explain",
           [](const Kernel& self) { return explained([&](const std::stop_token&) { return self.get().explain(); }); },

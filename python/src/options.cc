@@ -54,7 +54,7 @@ const std::vector<Field<SchedulerOptions>>& fields_of(const SchedulerOptions*) {
 const std::vector<Field<CpuOptions>>& fields_of(const CpuOptions*) {
   using O = CpuOptions;
   static const auto* const fields = new std::vector<Field<O>>{
-      field("scheduler", &O::scheduler, "Of the polyhedral scheduler."),
+      field("scheduler", &O::scheduler, "Options of the polyhedral scheduler."),
       field("tile", &O::tile,
             "Sizes of tiles of the outermost band, in iterations, outermost member first; []: chosen."),
       field("vector_width", &O::vector_width, "Elements of a vector, a power of two; None: chosen."),
@@ -64,7 +64,7 @@ const std::vector<Field<CpuOptions>>& fields_of(const CpuOptions*) {
       field("strict", &O::strict,
             "Whether reductions keep the order of the text, without extra precision and without contraction to FMA."),
       field("check_bounds", &O::check_bounds,
-            "Whether subscripts that data decide are checked at every run, which is an Error where one is outside."),
+            "Whether each run checks data-dependent subscripts. A subscript outside its tensor is an Error."),
   };
   return *fields;
 }
@@ -97,32 +97,32 @@ const std::vector<Field<KernelOptions>>& fields_of(const KernelOptions*) {
 const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
   using O = MappingOptions;
   static const auto* const fields = new std::vector<Field<O>>{
-      field("outer_schedule_options", &O::outer_schedule_options, "Of the scheduler, for tiles."),
+      field("outer_schedule_options", &O::outer_schedule_options, "Options of the scheduler for tiles."),
       field("intra_tile_schedule_options", &O::intra_tile_schedule_options,
-            "Of the scheduler, for the points within a tile."),
+            "Options of the scheduler for the points within a tile."),
       field("fix_parameters_before_scheduling", &O::fix_parameters_before_scheduling,
             "Whether the schedule is for the sizes at hand, not for all sizes; None: chosen."),
       field("tile", &O::tile,
             "Sizes of tiles of each kernel's outermost band, in iterations, outermost member first; []: chosen."),
       field("unroll", &O::unroll, "The most instances of statements that unrolling a loop may lay out; None: chosen."),
       field("match_library_calls", &O::match_library_calls,
-            "Whether a recipe is taken for work that there is one for; None: where it is the faster."),
+            "Whether a recipe is used where one fits; None: where it is faster."),
       field("map_to_threads", &O::map_to_threads,
             "Threads of a block in x, y and z; x runs over the innermost loop; []: chosen."),
       field("map_to_blocks", &O::map_to_blocks,
             "Blocks of the grid in x, y and z; x runs over the outermost loop; []: chosen."),
       field("use_shared_memory", &O::use_shared_memory,
-            "Whether what a block uses again is held in shared memory; None: chosen."),
+            "Whether elements that a block reuses are kept in shared memory; None: chosen."),
       field("use_private_memory", &O::use_private_memory,
-            "Whether what a thread works on by itself is held in registers; None: chosen."),
+            "Whether elements that only one thread uses are kept in registers; None: chosen."),
       field("unroll_copy_shared", &O::unroll_copy_shared,
             "Whether copies to and from shared memory are unrolled too; None: chosen."),
       field("max_shared_memory", &O::max_shared_memory,
             "Bytes of shared memory that a block may use; None: the device's limit."),
       field("use_readonly_cache", &O::use_readonly_cache,
-            "Whether what no kernel of the def writes is read past the coherent cache; None: chosen."),
-      field("shared_depth", &O::shared_depth, "Band members above what is copied to shared memory; None: chosen."),
-      field("private_depth", &O::private_depth, "Band members above what is copied to registers; None: chosen."),
+            "Whether tensors that no kernel of the def writes are loaded through the read-only cache; None: chosen."),
+      field("shared_depth", &O::shared_depth, "Band members outside the copies to shared memory; None: chosen."),
+      field("private_depth", &O::private_depth, "Band members outside the copies to registers; None: chosen."),
       field("register_tile", &O::register_tile, "Results of each thread, by member of the outermost band; []: chosen."),
       field("copy_stages", &O::copy_stages, "Buffers that asynchronous copies rotate through; None: chosen."),
       field("split_reduction", &O::split_reduction,
@@ -130,12 +130,12 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
       field("max_gathered_memory", &O::max_gathered_memory,
             "Bytes of workspace that rows chosen by data may be copied to; None: 0."),
       field("atomic_reduction", &O::atomic_reduction,
-            "Whether blocks combine what they have of a result by atomic updates; None: chosen."),
+            "Whether blocks combine their partial results by atomic updates; None: chosen."),
       field("tensor_cores", &O::tensor_cores,
-            "Whether products of 16-bit floats are made by tensor cores; None: where it is the faster."),
+            "Whether tensor cores compute products of 16-bit floats; None: where it is faster."),
       field("strict", &O::strict, "Whether reductions keep the order of the text."),
       field("check_bounds", &O::check_bounds,
-            "Whether data-dependent subscripts are checked at every run, which then waits for its kernels."),
+            "Whether each run checks data-dependent subscripts. Such a run waits for its kernels."),
       field("kernel", &O::kernel, "Options of single kernels, which come before those of the def."),
   };
   return *fields;
@@ -255,7 +255,7 @@ void bind_text(nb::class_<Options>& bound, Result<Options> (*read)(const std::st
         note_checks(options, text.find("check_bounds") != std::string::npos);
         return options;
       },
-      "Of the text form, which str() gives. Raises Error with the place in the text.");
+      "Parses the text form, which str() gives. Raises Error with the place in the text.");
 }
 
 MappingOptions preset(const std::string& name) {
@@ -275,7 +275,7 @@ void bind_options(nb::module_& module) {
   bind<SchedulerOptions>(module, "SchedulerOptions", "Options of the polyhedral scheduler. Immutable.");
   auto cpu =
       bind<CpuOptions>(module, "CpuOptions",
-                       "How a def is compiled for the CPU. What is absent is chosen by the compiler. Immutable. Raises "
+                       "How a def is compiled for the CPU. The compiler chooses absent options. Immutable. Raises "
                        "TypeError for a name or type that no option has, Error for values out of their bounds.");
   bind_text<CpuOptions>(cpu, options::cpu_options_from_text);
   bind<KernelOptions>(
@@ -284,7 +284,7 @@ void bind_options(nb::module_& module) {
       "Error for values out of their bounds or if 'writes' is missing.");
   auto mapping = bind<MappingOptions>(
       module, "MappingOptions",
-      "How a def is mapped to a GPU. What is absent is chosen by the compiler; what it cannot follow is an error. "
+      "How a def is mapped to a GPU. The compiler chooses absent options. An option that it cannot honour is an error. "
       "Immutable. Raises TypeError for a name or type that no option has, Error for values out of their bounds.");
   bind_text<MappingOptions>(mapping, options::mapping_options_from_text);
   mapping.def_static("preset", &preset,

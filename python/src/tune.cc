@@ -162,15 +162,15 @@ const char* name_of(tune::Ending ending) {
 }
 
 void bind_results(nb::module_& module) {
-  nb::class_<tune::Record>(module, "Record", "What has become of one candidate of a search.")
+  nb::class_<tune::Record>(module, "Record", "The outcome of one candidate of a search.")
       .def("__repr__",
            [](const tune::Record& self) {
              const std::string time = self.us > 0 ? " in " + std::to_string(self.us) + " us" : "";
              return std::string("<tensorc.Record ") + tune::name_of(self.outcome) + time + ">";
            })
-      .def_ro("generation", &tune::Record::generation, "In which it was drawn; 0: before the first.")
+      .def_ro("generation", &tune::Record::generation, "The generation that drew it; 0: before the first.")
       .def_ro("options", &tune::Record::options,
-              "As text, which CpuOptions.from_text() or MappingOptions.from_text() reads.")
+              "Its options as text, for CpuOptions.from_text() or MappingOptions.from_text().")
       .def_prop_ro(
           "outcome", [](const tune::Record& self) { return tune::name_of(self.outcome); },
           "\"done\"; \"hopeless\", too slow to be measured well; or why it has no time: \"refused\", \"wrong result\", "
@@ -182,20 +182,20 @@ void bind_results(nb::module_& module) {
               "The median of its own runs, in microseconds; `us` is this, corrected for a machine that became slower.")
       .def_ro("cold_us", &tune::Record::cold_us,
               "Microseconds of one run with its tensors out of the cache; 0 where there is none.")
-      .def_ro("spread", &tune::Record::spread, "Of its runs: third quartile less first, by their median.")
+      .def_ro("spread", &tune::Record::spread, "The spread of its runs: (third quartile - first quartile) / median.")
       .def_ro("compile_ms", &tune::Record::compile_ms, "Milliseconds of its compilation.")
       .def_ro("message", &tune::Record::message, "Why it has no time; empty where it has one.")
       .def_ro("remembered", &tune::Record::remembered, "Whether it is known from a cache, and was not measured now.");
-  nb::class_<tune::Progress>(module, "Progress", "How far a search is.")
+  nb::class_<tune::Progress>(module, "Progress", "The progress of a search.")
       .def("__repr__",
            [](const tune::Progress& self) {
              return "<tensorc.Progress " + std::to_string(self.done) + " of " + std::to_string(self.planned) + ">";
            })
-      .def_ro("done", &tune::Progress::done, "Candidates that have ended, of `planned`.")
+      .def_ro("done", &tune::Progress::done, "Finished candidates, out of `planned`.")
       .def_ro("planned", &tune::Progress::planned, "Candidates of the whole search, at most.")
-      .def_ro("generation", &tune::Progress::generation, "The one at work.")
+      .def_ro("generation", &tune::Progress::generation, "The current generation.")
       .def_ro("default_us", &tune::Progress::default_us,
-              "Microseconds of one run by what the compiler chooses; 0: not yet measured.")
+              "Microseconds of one run with the compiler's own options; 0: not yet measured.")
       .def_ro("best_us", &tune::Progress::best_us, "Microseconds of one run by the best so far; 0: none yet.")
       .def_prop_ro(
           "failed",
@@ -221,7 +221,8 @@ void bind_results(nb::module_& module) {
       .def_ro("device", &tune::Tuned::device)
       .def_ro("reference", &tune::Tuned::reference)
       .def_ro("rejected", &tune::Tuned::rejected)
-      .def_ro("not_kept", &tune::Tuned::not_kept, "Why not all of it is in the cache; empty: it is, or there is none.")
+      .def_ro("not_kept", &tune::Tuned::not_kept,
+              "Why some results are not in the cache; empty: all are, or there is no cache.")
       .def_ro("history", &tune::Tuned::history);
 }
 

@@ -53,7 +53,7 @@ class SchedulerOptions:
 
 
 class CpuOptions:
-    """How a def is compiled for the CPU. What is absent is chosen by the compiler. Immutable. Raises TypeError for a name
+    """How a def is compiled for the CPU. The compiler chooses absent options. Immutable. Raises TypeError for a name
     or type that no option has, Error for values out of their bounds."""
 
     def __init__(self, *, scheduler: SchedulerOptions = ..., tile: Sequence[int] = (), vector_width: int | None = None,
@@ -61,7 +61,7 @@ class CpuOptions:
                  strict: bool = False, check_bounds: bool = False) -> None: ...
     @property
     def scheduler(self) -> SchedulerOptions:
-        """Of the polyhedral scheduler."""
+        """Options of the polyhedral scheduler."""
     @property
     def tile(self) -> list[int]:
         """Sizes of tiles of the outermost band, in iterations, outermost member first; []: chosen."""
@@ -82,12 +82,12 @@ class CpuOptions:
         """Whether reductions keep the order of the text, without extra precision and without contraction to FMA."""
     @property
     def check_bounds(self) -> bool:
-        """Whether subscripts that data decide are checked at every run, which is an Error where one is outside."""
+        """Whether each run checks data-dependent subscripts. A subscript outside its tensor is an Error."""
     def replace(self, **options: Any) -> CpuOptions:
         """A copy in which some options differ. Raises TypeError and Error as the constructor."""
     @staticmethod
     def from_text(text: str) -> CpuOptions:
-        """Of the text form, which str() gives. Raises Error with the place in the text."""
+        """Parses the text form, which str() gives. Raises Error with the place in the text."""
 
 
 class KernelOptions:
@@ -158,7 +158,7 @@ class KernelOptions:
 
 
 class MappingOptions:
-    """How a def is mapped to a GPU. What is absent is chosen by the compiler; what it cannot follow is an error.
+    """How a def is mapped to a GPU. The compiler chooses absent options. An option that it cannot honour is an error.
     Immutable. Raises TypeError for a name or type that no option has, Error for values out of their bounds."""
 
     def __init__(self, *, outer_schedule_options: SchedulerOptions = ...,
@@ -175,10 +175,10 @@ class MappingOptions:
                  check_bounds: bool = False, kernel: Sequence[KernelOptions] = ()) -> None: ...
     @property
     def outer_schedule_options(self) -> SchedulerOptions:
-        """Of the scheduler, for tiles."""
+        """Options of the scheduler for tiles."""
     @property
     def intra_tile_schedule_options(self) -> SchedulerOptions:
-        """Of the scheduler, for the points within a tile."""
+        """Options of the scheduler for the points within a tile."""
     @property
     def fix_parameters_before_scheduling(self) -> bool | None:
         """Whether the schedule is for the sizes at hand, not for all sizes; None: chosen."""
@@ -190,7 +190,7 @@ class MappingOptions:
         """The most instances of statements that unrolling a loop may lay out; None: chosen."""
     @property
     def match_library_calls(self) -> bool | None:
-        """Whether a recipe is taken for work that there is one for; None: where it is the faster."""
+        """Whether a recipe is used where one fits; None: where it is faster."""
     @property
     def map_to_threads(self) -> list[int]:
         """Threads of a block in x, y and z; x runs over the innermost loop; []: chosen."""
@@ -199,10 +199,10 @@ class MappingOptions:
         """Blocks of the grid in x, y and z; x runs over the outermost loop; []: chosen."""
     @property
     def use_shared_memory(self) -> bool | None:
-        """Whether what a block uses again is held in shared memory; None: chosen."""
+        """Whether elements that a block reuses are kept in shared memory; None: chosen."""
     @property
     def use_private_memory(self) -> bool | None:
-        """Whether what a thread works on by itself is held in registers; None: chosen."""
+        """Whether elements that only one thread uses are kept in registers; None: chosen."""
     @property
     def unroll_copy_shared(self) -> bool | None:
         """Whether copies to and from shared memory are unrolled too; None: chosen."""
@@ -211,13 +211,13 @@ class MappingOptions:
         """Bytes of shared memory that a block may use; None: the device's limit."""
     @property
     def use_readonly_cache(self) -> bool | None:
-        """Whether what no kernel of the def writes is read past the coherent cache; None: chosen."""
+        """Whether tensors that no kernel of the def writes are loaded through the read-only cache; None: chosen."""
     @property
     def shared_depth(self) -> int | None:
-        """Band members above what is copied to shared memory; None: chosen."""
+        """Band members outside the copies to shared memory; None: chosen."""
     @property
     def private_depth(self) -> int | None:
-        """Band members above what is copied to registers; None: chosen."""
+        """Band members outside the copies to registers; None: chosen."""
     @property
     def register_tile(self) -> list[int]:
         """Results of each thread, by member of the outermost band; []: chosen."""
@@ -232,16 +232,16 @@ class MappingOptions:
         """Bytes of workspace that rows chosen by data may be copied to; None: 0."""
     @property
     def atomic_reduction(self) -> bool | None:
-        """Whether blocks combine what they have of a result by atomic updates; None: chosen."""
+        """Whether blocks combine their partial results by atomic updates; None: chosen."""
     @property
     def tensor_cores(self) -> bool | None:
-        """Whether products of 16-bit floats are made by tensor cores; None: where it is the faster."""
+        """Whether tensor cores compute products of 16-bit floats; None: where it is faster."""
     @property
     def strict(self) -> bool:
         """Whether reductions keep the order of the text."""
     @property
     def check_bounds(self) -> bool:
-        """Whether data-dependent subscripts are checked at every run, which then waits for its kernels."""
+        """Whether each run checks data-dependent subscripts. Such a run waits for its kernels."""
     @property
     def kernel(self) -> list[KernelOptions]:
         """Options of single kernels, which come before those of the def."""
@@ -249,7 +249,7 @@ class MappingOptions:
         """A copy in which some options differ. Raises TypeError and Error as the constructor."""
     @staticmethod
     def from_text(text: str) -> MappingOptions:
-        """Of the text form, which str() gives. Raises Error with the place in the text."""
+        """Parses the text form, which str() gives. Raises Error with the place in the text."""
     @staticmethod
     def preset(name: str) -> MappingOptions:
         """A starting point by kind of program: naive, single_thread, pointwise, mlp, conv or group_conv. Raises
@@ -260,16 +260,16 @@ class Argument:
     """One argument of a def, as its text declares or implies it."""
     @property
     def name(self) -> str:
-        """As the text has it."""
+        """The argument's name in the text."""
     @property
     def role(self) -> Literal["input", "result", "inout", "scalar"]:
         """"input", "result", "inout" (a result whose old elements are read) or "scalar"."""
     @property
     def dtype(self) -> str:
-        """Of its elements: "float32", "int8", ...; as NumPy calls it."""
+        """Type of its elements, by NumPy's name: "float32", "int8", ..."""
     @property
     def type_variable(self) -> str:
-        """Of a generic def's argument: the variable that is its type, which arrays decide; else empty."""
+        """The type variable of a generic def's argument, which arrays decide; else empty."""
     @property
     def widens_float8(self) -> bool:
         """Of a generic def's result: whether it is float32 where the variable is an 8-bit float ("T|float32")."""
@@ -291,13 +291,13 @@ class Signature:
         """Of a generic def: its type variables, each with its restriction, "float", "integer" or ""."""
     @property
     def parameters(self) -> list[Argument]:
-        """What a call takes: inputs and scalars, in the order of the text."""
+        """Inputs and scalars, in the order of the text."""
     @property
     def results(self) -> list[Argument]:
-        """What a call gives, or updates: results and in-outs, in the order of the text."""
+        """Results and in-outs, in the order of the text."""
     @property
     def sizes(self) -> list[str]:
-        """Names of the sizes, in the order in which the text first has them."""
+        """Names of the sizes, by first appearance in the text."""
 
 
 class TensorSpec:
@@ -306,13 +306,13 @@ class TensorSpec:
     def __init__(self, dtype: str, shape: Sequence[int], strides: Sequence[int] = ()) -> None: ...
     @property
     def dtype(self) -> str:
-        """Of the elements: "float32", "int8", ...; as NumPy calls it."""
+        """Type of the elements, by NumPy's name: "float32", "int8", ..."""
     @property
     def shape(self) -> tuple[int, ...]:
         """Extents, in elements, outermost first."""
     @property
     def strides(self) -> tuple[int, ...]:
-        """From one element to the next along each dimension, in elements; () where it is dense and row-major."""
+        """Strides in elements, one for each dimension; () where it is dense and row-major."""
 
 
 class Engine:
@@ -359,9 +359,9 @@ class Function:
         """The def's parameters and results."""
     @property
     def kernels(self) -> int:
-        """How many kernels are held, with those that are being compiled."""
+        """The number of kernels held, including those in compilation."""
     def clear(self) -> None:
-        """Lets go of all kernels."""
+        """Releases all kernels."""
 
 
 class Kernel:
@@ -372,8 +372,8 @@ class Kernel:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def prepare(self, stream: int) -> None:
-        """Allocates what runs on a stream need, before the first that a graph captures; nothing on the CPU. The stream
-        is its address. Raises Error where there is no memory."""
+        """Allocates the temporaries for runs on a stream. Call it before a graph captures the first run. `stream` is
+        the stream's address. Does nothing on the CPU. Raises Error if there is not enough memory."""
     @property
     def signature(self) -> Signature:
         """The def's parameters and results."""
@@ -404,13 +404,13 @@ class Kernel:
 
 
 class Record:
-    """What has become of one candidate of a search."""
+    """The outcome of one candidate of a search."""
     @property
     def generation(self) -> int:
-        """In which it was drawn; 0: before the first."""
+        """The generation that drew it; 0: before the first."""
     @property
     def options(self) -> str:
-        """As text, which CpuOptions.from_text() or MappingOptions.from_text() reads."""
+        """Its options as text, for CpuOptions.from_text() or MappingOptions.from_text()."""
     @property
     def outcome(self) -> str:
         """"done"; "hopeless", too slow to be measured well; or why it has no time: "refused", "wrong result", ..."""
@@ -425,7 +425,7 @@ class Record:
         """Microseconds of one run with its tensors out of the cache; 0 where there is none."""
     @property
     def spread(self) -> float:
-        """Of its runs: third quartile less first, by their median."""
+        """The spread of its runs: (third quartile - first quartile) / median."""
     @property
     def compile_ms(self) -> float:
         """Milliseconds of its compilation."""
@@ -438,19 +438,19 @@ class Record:
 
 
 class Progress:
-    """How far a search is."""
+    """The progress of a search."""
     @property
     def done(self) -> int:
-        """Candidates that have ended, of `planned`."""
+        """Finished candidates, out of `planned`."""
     @property
     def planned(self) -> int:
         """Candidates of the whole search, at most."""
     @property
     def generation(self) -> int:
-        """The one at work."""
+        """The current generation."""
     @property
     def default_us(self) -> float:
-        """Microseconds of one run by what the compiler chooses; 0: not yet measured."""
+        """Microseconds of one run with the compiler's own options; 0: not yet measured."""
     @property
     def best_us(self) -> float:
         """Microseconds of one run by the best so far; 0: none yet."""
@@ -487,12 +487,12 @@ class Tuned:
     def device(self) -> str: ...
     @property
     def reference(self) -> str:
-        """What results were compared with."""
+        """The reference that results were compared with."""
     @property
     def rejected(self) -> int: ...
     @property
     def not_kept(self) -> str:
-        """Why not all of it is in the cache; empty: it is, or there is none."""
+        """Why some results are not in the cache; empty: all are, or there is no cache."""
     @property
     def history(self) -> list[Record]: ...
 
@@ -536,11 +536,11 @@ def serve_tune_jobs() -> int: ...
 
 
 class Cancellation:
-    """Ends checks that it was given to, from any thread."""
+    """Cancels the checks that hold it, from any thread."""
 
     def __init__(self) -> None: ...
     def cancel(self) -> None:
-        """Ends them: each raises CancelledError."""
+        """Cancels them. Each raises CancelledError."""
 
 
 def check(text: str, name: str, sizes: dict[str, int], scalars: dict[str, int], types: dict[str, str],
