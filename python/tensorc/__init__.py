@@ -142,7 +142,7 @@ class Program:
              mapping: MappingOptions | None = None, element_aligned: bool = False) -> str:
         """The text of a stage of the compilation.
 
-        `stage` is ast, program, schedule, stmt or object (assembly) for the CPU, tile, cuda, ptx or cubin for a GPU of
+        `stage` is ast, program, schedule, stmt or object (assembly) for the CPU, tile, certificate, cuda, ptx or cubin for a GPU of
         the architecture `arch`; no GPU is needed. The other arguments are those of compile(). Raises Error.
         """
         typed(str, stage=stage, arch=arch)

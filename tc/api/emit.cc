@@ -5,17 +5,22 @@
 #include "tc/gpu/strategy/tree_text.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
+#include "tc/tile/certificate_text.h"
 
 namespace tc::api {
 namespace {
 
 const std::vector<Stage>& stages() {
-  static const std::vector<Stage> all = {
-      {"ast", Backend::kCpu, "analyse"},       {"program", Backend::kCpu, "specialise"},
-      {"schedule", Backend::kCpu, "schedule"}, {"stmt", Backend::kCpu, "stmt"},
-      {"object", Backend::kCpu, "object"},     {"tile", Backend::kCuda, "tile"},
-      {"cuda", Backend::kCuda, "cuda"},        {"ptx", Backend::kCuda, "cubin", true},
-      {"cubin", Backend::kCuda, "cubin"}};
+  static const std::vector<Stage> all = {{"ast", Backend::kCpu, "analyse"},
+                                         {"program", Backend::kCpu, "specialise"},
+                                         {"schedule", Backend::kCpu, "schedule"},
+                                         {"stmt", Backend::kCpu, "stmt"},
+                                         {"object", Backend::kCpu, "object"},
+                                         {"tile", Backend::kCuda, "tile"},
+                                         {"certificate", Backend::kCuda, "tile", false, false, true},
+                                         {"cuda", Backend::kCuda, "cuda"},
+                                         {"ptx", Backend::kCuda, "cubin", true},
+                                         {"cubin", Backend::kCuda, "cubin"}};
   return all;
 }
 
@@ -47,6 +52,7 @@ Result<Stage> find_stage(std::string_view name, bool concrete, Backend backend) 
 Result<std::string> text_of(const Stage& stage, const compile::Settings& settings,
                             const compile::Compilation& compilation) {
   if (stage.tree) return gpu::tree_text(*compilation.mapping);
+  if (stage.certificate) return tile::certificate_text(compilation.mapping->program);
   if (stage.ptx) return compilation.compiled->ptx;
   return compile::dump(settings, compilation, stage.pass);
 }

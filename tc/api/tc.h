@@ -337,10 +337,10 @@ class Engine {
   /// the request; and, as ErrorKind::kInternal, a fault of ours.
   Result<CompiledKernel> compile(const Request& request) const;
 
-  /// The text of a stage: ast, program, schedule, stmt, object (assembly of this processor); tile, cuda, ptx, cubin for
-  /// a GPU's architecture ("sm_90a"), with no GPU needed. `program` is symbolic unless the request names sizes, tensors
-  /// or scalars; the request's backend is ignored. Errors: no such stage (with the nearest) or architecture; no NVRTC
-  /// for the last two; as compile().
+  /// The text of a stage: ast, program, schedule, stmt, object (assembly of this processor); tile, certificate, cuda,
+  /// ptx, cubin for a GPU's architecture ("sm_90a"), with no GPU needed. `program` is symbolic unless the request names
+  /// sizes, tensors or scalars; the request's backend is ignored. Errors: no such stage (with the nearest) or
+  /// architecture; no NVRTC for the last two; as compile().
   Result<std::string> emit(const Request& request, std::string_view stage, std::string_view arch = "sm_90a") const;
 
   /// Explains the compiler's decisions for a request (tc/api/explain.h), under the options that compile() would take.

@@ -113,8 +113,8 @@ tc_status tc_compile(const tc_engine* engine, const tc_request* request, tc_kern
 void tc_kernel_destroy(tc_kernel* kernel);
 
 /* The text of a stage of the compilation: ast, program, schedule, stmt, object (assembly), or, for a GPU of an
- * architecture ("sm_90a"; NULL is that too), tile, cuda, ptx, cubin; no GPU is needed. The request's device is ignored.
- * The text is the caller's: tc_text_destroy(). */
+ * architecture ("sm_90a"; NULL is that too), tile, certificate, cuda, ptx, cubin; no GPU is needed. The request's
+ * device is ignored. The text is the caller's: tc_text_destroy(). */
 tc_status tc_emit(const tc_engine* engine, const tc_request* request, const char* stage, const char* arch, char** text);
 void tc_text_destroy(char* text);
 

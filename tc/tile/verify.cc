@@ -34,6 +34,7 @@ class Prover {
         result_.unproved.push_back(fmt::format("{}: '{}' is too hard for isl", kernel_.name, leaf.text()));
       }
     }
+    result_.proved.push_back(proved_);
   }
 
  private:
@@ -50,6 +51,12 @@ class Prover {
 
   /// The path's conditions and trip counts are the same for all threads of a block, or warp.
   void check_uniform(const Leaf& leaf, bool warp) {
+    const size_t faults = result_.faults.size();
+    check_conditions(leaf, warp);
+    proved_.together += result_.faults.size() == faults ? 1 : 0;
+  }
+
+  void check_conditions(const Leaf& leaf, bool warp) {
     Path loops_only = leaf.path;
     loops_only.conditions.clear();
     const AffineView view(context_.get(), kernel_, loops_only);
@@ -152,7 +159,10 @@ class Prover {
       }
       const isl::set outside =
           instances.intersect(at->lt_set(view.constant(0)).unite(at->gt_set(view.constant(extent - length))));
-      if (outside.is_empty()) continue;
+      if (outside.is_empty()) {
+        ++proved_.subscripts;
+        continue;
+      }
       (exact ? result_.faults : result_.unproved)
           .push_back(fmt::format("{}: the subscript '{}' of '{}' in '{}' leaves [0, {}) for {}", kernel_.name,
                                  subscript, access.tensor->name, leaf.text(), extent,
@@ -172,7 +182,10 @@ class Prover {
     }
     const isl::set crooked =
         instances.intersect(offset->mod(isl::val(context_.get(), access.elements)).gt_set(view.constant(0)));
-    if (crooked.is_empty()) return;
+    if (crooked.is_empty()) {
+      ++proved_.vectors;
+      return;
+    }
     (exact ? result_.faults : result_.unproved)
         .push_back(fmt::format("{}: the offset of '{}' in '{}' is no multiple of {} for {}", kernel_.name,
                                access.tensor->name, leaf.text(), access.elements,
@@ -183,6 +196,7 @@ class Prover {
   Verification& result_;
   IslContext context_;
   Flow flow_;
+  Proved proved_;
 };
 
 }  // namespace
@@ -196,6 +210,7 @@ Verification verify(const Program& program, const Limits& limits) {
       Prover(kernel, result).run();
     } else {
       is_program = false;
+      result.proved.emplace_back();
       result.faults.insert(result.faults.end(), faults.begin(), faults.end());
     }
   }

@@ -18,9 +18,17 @@ struct Limits {
   int architecture = 90;  ///< as 80 for sm_80
 };
 
+/// How much verify() proved of a kernel.
+struct Proved {
+  int subscripts = 0;  ///< that lie in their tensor's extent
+  int vectors = 0;     ///< whose offset is a multiple of their length
+  int together = 0;    ///< barriers, and what warps do together, that all threads reach
+};
+
 struct Verification {
   std::vector<std::string> faults;    ///< what is wrong, a sentence each
   std::vector<std::string> unproved;  ///< what could not be decided: subscripts that read memory, conditions on data
+  std::vector<Proved> proved;         ///< per kernel
   bool holds() const { return faults.empty(); }
 };
 
