@@ -606,8 +606,8 @@ TEST_F(Tool, EmitWritesToAPipe) {
 
 TEST_F(Tool, EmitRefusesWhatItCannotShow) {
   EXPECT_EQ(error({"emit", "mm.tc"}),
-            "error: '--stage' is missing; the stages are ast, program, schedule, stmt, object, tile, cuda, "
-            "ptx, cubin\n");
+            "error: '--stage' is missing; the stages are ast, program, schedule, stmt, object, tile, certificate, "
+            "cuda, ptx, cubin\n");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stm"}), "error: there is no stage 'stm'; did you mean 'stmt'?\n");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt", "--stop_after=stmt"}),
             "error: '--stage' and '--stop_after' exclude each other\n");
