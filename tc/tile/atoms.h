@@ -20,6 +20,7 @@ struct MatMulAtom {
   ScalarType operand;  ///< of a and b
   ScalarType sum;      ///< of d
   Layout a, b, d;
+  bool accelerated = false;  ///< only that one architecture has it: sm_90a
 };
 
 /// All of them.

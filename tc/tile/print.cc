@@ -1,6 +1,7 @@
 #include "tc/tile/print.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "tc/ir/expr_text.h"
 
@@ -152,9 +153,17 @@ std::string to_text(const Tensor& tensor) {
   return fmt::format("{} {} {}{}", ir::type_text(tensor.type), tensor.name, swizzle, to_string(tensor.layout));
 }
 
+std::string to_text(const TensorMap& map) {
+  return fmt::format("{} of {} at {}, extents ({}), strides ({}), box ({}), swizzle {}", map.name, map.tensor,
+                     map.offset, fmt::join(map.extents, ","), fmt::join(map.strides, ","), fmt::join(map.box, ","),
+                     map.swizzle);
+}
+
 std::string to_text(const Kernel& kernel) {
   Writer writer;
-  writer.line(fmt::format("kernel {} grid {} block {}", kernel.name, triple(kernel.grid), triple(kernel.block)));
+  const bool is_cluster = kernel.cluster != std::array<int64_t, 3>{1, 1, 1};
+  writer.line(fmt::format("kernel {} grid {} block {}{}", kernel.name, triple(kernel.grid), triple(kernel.block),
+                          is_cluster ? " cluster " + triple(kernel.cluster) : ""));
   for (const Tensor& tensor : kernel.tensors) {
     writer.line(fmt::format("  global {}{}{}{}", to_text(tensor), tensor.written ? " written" : "",
                             tensor.read_only ? " read_only" : "", tensor.restricted ? " restricted" : ""));
@@ -162,6 +171,7 @@ std::string to_text(const Kernel& kernel) {
   for (const Scalar& scalar : kernel.scalars) {
     writer.line(fmt::format("  scalar {} {}", ir::type_text(scalar.type), scalar.name));
   }
+  for (const TensorMap& map : kernel.maps) writer.line("  map " + to_text(map));
   writer.inside(kernel.body);
   return writer.take();
 }

@@ -9,6 +9,7 @@ namespace tc::tile {
 namespace {
 
 constexpr int kMatrixLoadArchitecture = 75;
+constexpr int kClusterArchitecture = 90;  // tensor maps too
 
 }  // namespace
 
@@ -221,12 +222,23 @@ std::vector<SharedTensor> Kernel::shared_tensors() const {
 }
 
 int Kernel::architecture() const {
-  int result = 0;
+  const bool is_cluster = cluster != std::array<int64_t, 3>{1, 1, 1};
+  int result = is_cluster || !maps.empty() ? kClusterArchitecture : 0;
   for_each_node(body, [&](const Node& node) {
     match(
         node, [&](const MatMul& n) { result = std::max(result, n.atom->architecture); },
         [&](const MatrixLoad&) { result = std::max(result, kMatrixLoadArchitecture); }, [](const Structure auto&) {},
         [](const Synchronisation auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle> auto&) {});
+  });
+  return result;
+}
+
+bool Kernel::accelerated() const {
+  bool result = false;
+  for_each_node(body, [&](const Node& node) {
+    match(
+        node, [&](const MatMul& n) { result |= n.atom->accelerated; }, [](const Structure auto&) {},
+        [](const Synchronisation auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad> auto&) {});
   });
   return result;
 }

@@ -263,6 +263,18 @@ struct Scalar {
   Halide::Type type;
 };
 
+/// A tensor map: how boxes of a global tensor are copied by one instruction (PTX ISA, "Tensor maps"; CUDA driver API,
+/// cuTensorMapEncodeTiled). Dimensions go from the fastest on. What a box has outside of the extents is read as zero.
+struct TensorMap {
+  std::string name;    ///< unique in the kernel
+  std::string tensor;  ///< global
+  int64_t offset = 0;  ///< of the first element, in elements
+  std::vector<int64_t> extents;
+  std::vector<int64_t> strides;  ///< elements; the first is 1
+  std::vector<int64_t> box;      ///< extents of what is copied at once
+  int swizzle = 0;               ///< bytes of a row that are swizzled: 0, 32, 64 or 128
+};
+
 /// A tensor in shared memory: all have their own place for the whole launch, one after the other.
 struct SharedTensor {
   const Tensor* tensor;
@@ -281,11 +293,15 @@ struct Kernel {
   std::vector<Tensor> tensors;  ///< global, in order of the call
   std::vector<Scalar> scalars;
   NodePtr body;
+  std::vector<TensorMap> maps = {};
+  std::array<int64_t, 3> cluster = {1, 1, 1};  ///< blocks that run at once, on neighbouring multiprocessors
   /// All Allocates of shared memory, in order of the text, each at its place in the block's shared memory.
   std::vector<SharedTensor> shared_tensors() const;
   int64_t shared_bytes() const;
   /// The first architecture that has all of its instructions, as 80 for sm_80; 0: any.
   int architecture() const;
+  /// Whether some of its instructions are those of the one architecture that has them, as sm_90a.
+  bool accelerated() const;
 };
 
 /// A def on a GPU: kernels in order of launch on one stream, and global buffers that live between them.

@@ -12,6 +12,7 @@
 #include "tc/ir/program.h"
 #include "tc/support/scalar_type.h"
 #include "tc/tile/print.h"
+#include "tc/tile/tensor_map.h"
 
 namespace tc::tile {
 namespace {
@@ -34,10 +35,13 @@ class Checker {
 
   std::vector<std::string> check() {
     check_limits();
+    check_cluster();
     for (const char* name : kBlock) names_.insert(name);
     for (const char* name : kThread) names_.insert(name);
     for (const Scalar& scalar : kernel_.scalars) declare(scalar.name);
     for (const Tensor& tensor : kernel_.tensors) declare(tensor);
+    for (const TensorMap& map : kernel_.maps) declare(map.name);
+    for (std::string& fault : tensor_map_faults(kernel_)) faults_.push_back(std::move(fault));
     visit(kernel_.body);
     return std::move(faults_);
   }
@@ -63,9 +67,24 @@ class Checker {
     if (kernel_.architecture() > limits_.architecture) {
       fault("it has instructions of sm_{}, but is for sm_{}", kernel_.architecture(), limits_.architecture);
     }
+    if (kernel_.accelerated() && !limits_.accelerated) {
+      fault("it has instructions of sm_{0}a, but is for sm_{0}", kernel_.architecture());
+    }
     if (kernel_.shared_bytes() > limits_.shared_bytes) {
       fault("it needs {} bytes of shared memory, but a block has {}", kernel_.shared_bytes(), limits_.shared_bytes);
     }
+  }
+
+  void check_cluster() {
+    int64_t blocks = 1;
+    for (size_t i = 0; i < 3; ++i) {
+      const int64_t extent = kernel_.cluster[i];
+      blocks *= extent;
+      if (extent < 1 || kernel_.grid[i] % extent != 0) {
+        fault("a cluster has {} blocks in dimension {}, which must divide the grid's {}", extent, i, kernel_.grid[i]);
+      }
+    }
+    if (blocks > limits_.cluster) fault("a cluster has {} blocks, but {} are the most", blocks, limits_.cluster);
   }
 
   bool declare(const std::string& name) {

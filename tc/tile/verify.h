@@ -15,7 +15,9 @@ struct Limits {
   std::array<int64_t, 3> block = {1024, 1024, 64};
   std::array<int64_t, 3> grid = {2147483647, 65535, 65535};
   int64_t shared_bytes = 232448;
-  int architecture = 90;  ///< as 80 for sm_80
+  int architecture = 90;    ///< as 80 for sm_80
+  bool accelerated = true;  ///< it has the instructions of this one architecture: sm_90a
+  int64_t cluster = 8;      ///< blocks
 };
 
 /// How much verify() proved of a kernel.
@@ -36,7 +38,8 @@ struct Verification {
 ///  - names mean something, and one thing; subscripts fit ranks; values have the types of what they are stored in;
 ///  - unrolled loops have constant trip counts, and subscripts of registers hang on unrolled loops alone;
 ///  - all threads of a block (warp) reach a barrier (a warp's barrier, or what it does together) together;
-///  - grid, block and shared memory keep the limits, and instructions are those of the architecture;
+///  - grid, block, cluster and shared memory keep the limits, and instructions are those of the architecture;
+///  - tensor maps are such that the driver encodes them, and lie in their tensors;
 ///  - vectors are contiguous, aligned, and of a size that there is an instruction for;
 ///  - every access lies in its tensor;
 ///  - what the text promises to the compiler behind it holds (promise_faults.h).

@@ -142,6 +142,20 @@ NodePtr with_changed(const NodePtr& node, Change change, bool& done) {
   return map_children(node, [&](const NodePtr& child) { return with_changed<Kind>(child, change, done); });
 }
 
+TEST(MatMul, AcceleratedInstructionsAreOfOneArchitecture) {
+  MatMulAtom atom = matmul_atoms()[0];
+  atom.accelerated = true;
+  atom.architecture = 90;
+  const auto replace = [&](Kernel& kernel) {
+    bool done = false;
+    kernel.body = with_changed<MatMul>(
+        kernel.body, [&](MatMul& n) { n.atom = &atom; }, done);
+  };
+  EXPECT_EQ(fault(replace), "");
+  EXPECT_EQ(fault(replace, Limits{.architecture = 90, .accelerated = false}),
+            "tensor_core_product: it has instructions of sm_90a, but is for sm_90");
+}
+
 template <typename Kind, typename Change>
 std::string fault_of(Change change) {
   bool done = false;

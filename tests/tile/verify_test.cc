@@ -203,5 +203,77 @@ TEST(Print, ShowsEverySpec) {
 )");
 }
 
+/// A kernel with one map of a tensor of 64 rows of 128 float16, after a change.
+Sentences map_faults(const std::function<void(TensorMap&, Kernel&)>& change) {
+  Kernel kernel;
+  kernel.name = "k";
+  kernel.grid = {4, 1, 1};
+  kernel.tensors = {global("x", Float(16), Layout::row_major({64, 128}))};
+  kernel.body = sequence({});
+  kernel.maps = {
+      {.name = "m", .tensor = "x", .extents = {128, 64}, .strides = {1, 128}, .box = {64, 64}, .swizzle = 128}};
+  change(kernel.maps[0], kernel);
+  Program program;
+  program.kernels = {kernel};
+  return verify(program).faults;
+}
+
+TEST(Verify, TensorMaps) {
+  EXPECT_EQ(map_faults([](TensorMap&, Kernel&) {}), Sentences{});
+  const auto faults = [](auto change) { return map_faults([&](TensorMap& map, Kernel&) { change(map); }); };
+  EXPECT_EQ(faults([](TensorMap& m) { m.tensor = "y"; }),
+            Sentences{"k: the tensor map 'm' is of 'y', which is no global tensor"});
+  EXPECT_EQ(
+      faults([](TensorMap& m) { m.box = {64}; }),
+      Sentences{"k: the tensor map 'm' has 2 extents, 2 strides and a box of 1; each must be 1 to 5, and the same"});
+  EXPECT_EQ(faults([](TensorMap& m) { m.extents[1] = 65; }),
+            Sentences{"k: the tensor map 'm' reaches from element 0 to 8319 of 'x', which has 8192"});
+  EXPECT_EQ(faults([](TensorMap& m) { m.extents[1] = 0; }),
+            Sentences{"k: the tensor map 'm' has an extent of 0 in dimension 1, which must be 1 to 4294967296"});
+  EXPECT_EQ(faults([](TensorMap& m) { m.box[1] = 257; }),
+            Sentences{"k: the tensor map 'm' has a box of 257 in dimension 1, which must be 1 to 256"});
+  EXPECT_EQ(faults([](TensorMap& m) {
+              m.strides = {128, 128};
+            }).at(0),
+            "k: the tensor map 'm' has a stride of 128 in dimension 0, which must be 1");
+  EXPECT_EQ(faults([](TensorMap& m) { m.strides[1] = 124; }),
+            Sentences{"k: the tensor map 'm' has a stride of 124 elements in dimension 1; it must be a multiple of 16 "
+                      "bytes below 2^40"});
+  EXPECT_EQ(faults([](TensorMap& m) { m.box[0] = 60; }),
+            Sentences{"k: the tensor map 'm' has rows of 120 bytes in its box, which is no multiple of 16"});
+  EXPECT_EQ(faults([](TensorMap& m) { m.swizzle = 64; }),
+            Sentences{"k: the tensor map 'm' has rows of 128 bytes in its box, but swizzles 64"});
+  EXPECT_EQ(faults([](TensorMap& m) { m.swizzle = 16; }),
+            Sentences{"k: the tensor map 'm' swizzles 16 bytes; 0, 32, 64 and 128 are possible"});
+  EXPECT_EQ(faults([](TensorMap& m) { m = {m.name, m.tensor, 4, {64}, {1}, {8}}; }),
+            Sentences{"k: the tensor map 'm' begins at element 4, which is no multiple of 16 bytes"});
+  EXPECT_EQ(map_faults([](TensorMap& m, Kernel& kernel) { kernel.maps.push_back(m); }),
+            Sentences{"k: 'm' has two meanings"});
+}
+
+TEST(Verify, Clusters) {
+  const auto faults = [](std::array<int64_t, 3> cluster) {
+    return map_faults([&](TensorMap&, Kernel& kernel) { kernel.cluster = cluster; });
+  };
+  EXPECT_EQ(faults({2, 1, 1}), Sentences{});
+  EXPECT_EQ(faults({3, 1, 1}), Sentences{"k: a cluster has 3 blocks in dimension 0, which must divide the grid's 4"});
+  EXPECT_EQ(map_faults([&](TensorMap&, Kernel& kernel) {
+              kernel.grid = kernel.cluster = {4, 4, 1};
+            }),
+            Sentences{"k: a cluster has 16 blocks, but 8 are the most"});
+}
+
+TEST(Verify, MapsAndClustersAreOfTheirArchitecture) {
+  Program program;
+  program.kernels.resize(1);
+  Kernel& kernel = program.kernels[0];
+  kernel.name = "k";
+  kernel.grid = kernel.cluster = {2, 1, 1};
+  kernel.body = sequence({});
+  EXPECT_EQ(verify(program, Limits{.architecture = 90}).faults, Sentences{});
+  EXPECT_EQ(verify(program, Limits{.architecture = 89}).faults,
+            Sentences{"k: it has instructions of sm_90, but is for sm_89"});
+}
+
 }  // namespace
 }  // namespace tc::tile

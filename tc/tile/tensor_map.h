@@ -1,0 +1,16 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tc/tile/program.h"
+
+namespace tc::tile {
+
+inline constexpr int64_t kMapAlignment = 16;  ///< bytes: of a map's first element and of its strides
+
+/// Why the driver would not encode the kernel's tensor maps, or why they do not lie in their tensors: a sentence each
+/// (CUDA driver API, cuTensorMapEncodeTiled).
+std::vector<std::string> tensor_map_faults(const Kernel& kernel);
+
+}  // namespace tc::tile
