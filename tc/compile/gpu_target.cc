@@ -4,7 +4,11 @@
 
 namespace tc::compile {
 
-gpu::Device typical_device(cuda::Arch arch) { return gpu::device_of_architecture(arch.number); }
+gpu::Device typical_device(cuda::Arch arch) {
+  gpu::Device device = gpu::device_of_architecture(arch.number);
+  device.accelerated = arch.variant == 'a';
+  return device;
+}
 
 gpu::Device device_of(const cuda::DeviceInfo& info) {
   gpu::Device device = typical_device(info.arch());

@@ -16,6 +16,7 @@ struct Device {
   double memory_bytes_per_us = 4.25e6;    ///< that copies reach
   int64_t cache_bytes = 50 << 20;         ///< of the L2
   int architecture = 90;                  ///< as 80 for sm_80
+  bool accelerated = true;                ///< code is for this one architecture, with instructions of its own: sm_90a
   double tensor_products = 1280;          ///< of 16-bit floats by mma.sync, of a processor in a cycle; 0: it has none
   int64_t instances_of_launch = 1 << 18;  ///< instances of statements that take about as long as a launch does
 };

@@ -84,6 +84,7 @@ Result<void> check_program(const tile::Program& program, const Device& device) {
   limits.grid = device.grid;
   limits.shared_bytes = device.shared_bytes;
   limits.architecture = device.architecture;
+  limits.accelerated = device.accelerated;
   const tile::Verification verification = tile::verify(program, limits);
   if (!verification.holds()) return fail("the schedule makes no valid kernel: {}", verification.faults.at(0));
   for (const tile::Kernel& kernel : program.kernels) {
