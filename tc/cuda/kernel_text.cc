@@ -66,6 +66,7 @@ class KernelPrinter {
   void collect() {
     for (const tile::Tensor& tensor : kernel_.tensors) need_type(tensor.type);
     for (const tile::Scalar& scalar : kernel_.scalars) need_type(scalar.type);
+    if (!kernel_.maps.empty()) exprs_.need(Helper::kTensorMap);
     tile::for_each_node(kernel_.body, [&](const tile::Node& node) {
       tile::match(
           node,
@@ -85,13 +86,20 @@ class KernelPrinter {
     });
   }
 
+  /// " __cluster_dims__(2, 1, 1)".
+  std::string cluster() const {
+    const std::array<int64_t, 3>& blocks = kernel_.cluster;
+    if (blocks == std::array<int64_t, 3>{1, 1, 1}) return "";
+    return fmt::format(" __cluster_dims__({}, {}, {})", blocks[0], blocks[1], blocks[2]);
+  }
+
   void signature() {
     line("");
     line(fmt::format("// grid ({}, {}, {}), block ({}, {}, {}), {} bytes of shared memory", kernel_.grid[0],
                      kernel_.grid[1], kernel_.grid[2], kernel_.block[0], kernel_.block[1], kernel_.block[2],
                      kernel_.shared_bytes()));
-    std::string head =
-        fmt::format("extern \"C\" __global__ void __launch_bounds__({}) {}(", threads_of(kernel_), symbol_of(kernel_));
+    const std::string head = fmt::format("extern \"C\" __global__ void{} __launch_bounds__({}) {}(", cluster(),
+                                         threads_of(kernel_), symbol_of(kernel_));
     std::vector<std::string> parameters;
     for (const tile::Tensor& tensor : kernel_.tensors) {
       parameters.push_back(fmt::format("{}{}*{} {}", tensor.written ? "" : "const ", memory_type(tensor.type),
@@ -99,6 +107,9 @@ class KernelPrinter {
     }
     for (const tile::Scalar& scalar : kernel_.scalars) {
       parameters.push_back(memory_type(scalar.type) + " " + exprs_.names().variable(scalar.name));
+    }
+    for (const tile::TensorMap& map : kernel_.maps) {
+      parameters.push_back("const __grid_constant__ TensorMap " + exprs_.names().map(map.name));
     }
     line(head);
     for (size_t i = 0; i < parameters.size(); ++i) {

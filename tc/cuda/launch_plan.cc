@@ -62,6 +62,45 @@ KernelArgument scalar_argument(LaunchPlan& plan, const tile::Scalar& scalar) {
   return {KernelArgument::Kind::kScalar, index};
 }
 
+/// The CUtensorMapDataType of elements. Boxes are copied as they are, so a type without a code takes that of its bits.
+int map_type(Halide::Type type) {
+  if (type == Halide::Float(16)) return 6;
+  if (type == Halide::Float(32)) return 7;
+  if (type == Halide::Float(64)) return 8;
+  if (type == Halide::BFloat(16)) return 9;
+  switch (tile::element_bytes(type)) {
+    case 1:
+      return 0;
+    case 2:
+      return 1;
+    case 4:
+      return 2;
+    default:
+      return 4;
+  }
+}
+
+/// `launch` has the kernel's tensors as its first arguments.
+KernelArgument map_argument(LaunchPlan& plan, const tile::Kernel& kernel, const KernelLaunch& launch,
+                            const tile::TensorMap& map) {
+  const int tensor = index_of(kernel.tensors, map.tensor);
+  TC_CHECK(tensor >= 0, "a map of '{}', which is no tensor of the kernel", map.tensor);
+  const Halide::Type type = kernel.tensors[tensor].type;
+  const int64_t bytes = tile::element_bytes(type);
+  MapArgument argument{.of = launch.arguments[tensor],
+                       .byte_offset = map.offset * bytes,
+                       .type = map_type(type),
+                       .extents = map.extents,
+                       .byte_strides = {},
+                       .box = map.box,
+                       .swizzle = map.swizzle};
+  for (size_t d = 1; d < map.strides.size(); ++d) argument.byte_strides.push_back(map.strides[d] * bytes);
+  const auto place = std::find(plan.maps.begin(), plan.maps.end(), argument);
+  const int index = static_cast<int>(place - plan.maps.begin());
+  if (place == plan.maps.end()) plan.maps.push_back(std::move(argument));
+  return {KernelArgument::Kind::kMap, index};
+}
+
 }  // namespace
 
 LaunchPlan launch_plan(const tile::Program& program) {
@@ -76,15 +115,22 @@ LaunchPlan launch_plan(const tile::Program& program) {
     launch.symbol = symbol_of(kernel);
     launch.grid = kernel.grid;
     launch.block = kernel.block;
+    launch.cluster = kernel.cluster;
     const tile::Flow flow = tile::flow_of(kernel);
     launch.waits = waits(flow);
     const int64_t shared_bytes = kernel.shared_bytes();
     launch.dynamic_shared_bytes = shared_bytes > kStaticSharedLimit ? shared_bytes : 0;
     std::map<std::string, int> alignments = alignments_of(flow);
+    for (const tile::TensorMap& map : kernel.maps) {
+      alignments[map.tensor] = std::max(alignments[map.tensor], kMapAlignment);
+    }
     for (const tile::Tensor& tensor : kernel.tensors) {
       launch.arguments.push_back(tensor_argument(plan, tensor, alignments[tensor.name]));
     }
     for (const tile::Scalar& scalar : kernel.scalars) launch.arguments.push_back(scalar_argument(plan, scalar));
+    for (const tile::TensorMap& map : kernel.maps) {
+      launch.arguments.push_back(map_argument(plan, kernel, launch, map));
+    }
     plan.kernels.push_back(std::move(launch));
   }
   return plan;

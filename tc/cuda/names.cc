@@ -43,6 +43,7 @@ Names::Names(const tile::Kernel& kernel) {
   }
   for (const tile::Tensor& tensor : kernel.tensors) add(tensors_, tensor.name);
   for (const tile::Scalar& scalar : kernel.scalars) add(variables_, scalar.name);
+  for (const tile::TensorMap& map : kernel.maps) add(maps_, map.name);
   tile::for_each_node(kernel.body, [&](const tile::Node& node) {
     if (const tile::Tensor* tensor = tile::allocated_tensor(node)) add(tensors_, tensor->name);
   });
@@ -69,6 +70,12 @@ const std::string& Names::tensor(const std::string& name) const {
 const std::string& Names::variable(const std::string& name) const {
   const auto found = variables_.find(name);
   TC_CHECK(found != variables_.end(), "'{}' is no variable of the kernel", name);
+  return found->second;
+}
+
+const std::string& Names::map(const std::string& name) const {
+  const auto found = maps_.find(name);
+  TC_CHECK(found != maps_.end(), "'{}' is no tensor map of the kernel", name);
   return found->second;
 }
 

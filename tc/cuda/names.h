@@ -17,12 +17,15 @@ class Names {
   const std::string& tensor(const std::string& name) const;
   /// Of a loop variable, a let, a scalar argument, or one of tile::kBlock and tile::kThread.
   const std::string& variable(const std::string& name) const;
+  /// Of a tensor map.
+  const std::string& map(const std::string& name) const;
 
  private:
   void add(std::map<std::string, std::string>& to, const std::string& name);
 
   std::map<std::string, std::string> tensors_;
   std::map<std::string, std::string> variables_;
+  std::map<std::string, std::string> maps_;
   std::set<std::string> taken_;
 };
 

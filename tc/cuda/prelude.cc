@@ -608,6 +608,12 @@ __device__ __forceinline__ void atomic_max(bfloat16* p, float x) {
 }
 )";
 
+constexpr std::string_view kTensorMapText = R"(// A CUtensorMap, as the driver encodes it.
+struct alignas(64) TensorMap {
+  uint64 opaque[16];
+};
+)";
+
 /// Each after all that it needs.
 const std::vector<Definition>& definitions() {
   using enum Helper;
@@ -638,6 +644,7 @@ const std::vector<Definition>& definitions() {
       {kMinMaxBFloat16, {kBFloat16, kMinMax}, {}, kMinMaxBFloat16Text},
       {kQuotient, {}, {"quotient"}, kQuotientText},
       {kNext, {kFloat16, kBFloat16}, {"next_half", "next_float16", "next_bfloat16"}, kNextText},
+      {kTensorMap, {}, {"TensorMap"}, kTensorMapText},
       {kOverlap, {}, {"wait_for_kernels_before", "let_next_kernel_start"}, kOverlapText},
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},
       {kCopyAsyncIf, {kCopyAsync}, {"copy_async_if"}, kCopyAsyncIfText},

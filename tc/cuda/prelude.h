@@ -32,6 +32,7 @@ enum class Helper {
   kMatrixLoad,       ///< load_matrices: ldmatrix
   kMatMulFloat16,    ///< mma_m16n8k16: mma.sync of a warp
   kMatMulBFloat16,
+  kTensorMap,      ///< TensorMap: what the driver encodes
   kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start
   kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits
   kAtomicFloat,    ///< of float and double

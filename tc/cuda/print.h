@@ -13,7 +13,8 @@ namespace tc::cuda {
 /// read_only tensors are loaded by __ldg, which it merges with no ordinary load. Whoever launches makes sure that no
 /// written tensor overlaps another argument. From sm_90 on a kernel that waits for those before it may start while they
 /// still run
-/// ("Programmatic Dependent Launch" in the CUDA programming guide, griddepcontrol in PTX's).
+/// ("Programmatic Dependent Launch" in the CUDA programming guide, griddepcontrol in PTX's). A kernel takes its
+/// tensors, scalars and tensor maps, in this order.
 std::string print(const tile::Program& program);
 
 /// How the printed kernels are launched.

@@ -172,6 +172,32 @@ Program large_shared() {
                                                allocate(buffer, sequence({in, barrier(), out})))});
 }
 
+Program with_maps(int64_t m, int64_t n) {
+  const Tensor x = global("X", Float(16), rows(m, n));
+  const Tensor t_written = global("T", Float(16), rows(m, n), true);
+  const Tensor t = global("T", Float(16), rows(m, n));
+  const Tensor y = global("Y", Float(16), rows(m, n), true);
+  const auto copy = [&](const std::string& name, const Tensor& to, const Tensor& from) {
+    const NodePtr element = store(to, {block_x(), var("i")}, read(from, {block_x(), var("i")}));
+    return kernel_of(name, {m, 1, 1}, {32, 1, 1}, {from, to},
+                     for_loop("i", thread_x(), Expr(static_cast<int>(n)), element, 32));
+  };
+  Kernel first = copy("first", t_written, x);
+  first.maps = {{.name = "X_map",
+                 .tensor = "X",
+                 .offset = 32,
+                 .extents = {n - 32, m},
+                 .strides = {1, n},
+                 .box = {32, 64},
+                 .swizzle = 64}};
+  Kernel second = copy("second", y, t);
+  second.maps = {{.name = "T", .tensor = "T", .extents = {m * n}, .strides = {1}, .box = {256}}};
+  second.cluster = {2, 1, 1};
+  Program program = program_of("with_maps", {first, second});
+  program.workspace.push_back(t);
+  return program;
+}
+
 Program intrinsic(const std::string& name, const std::vector<Halide::Type>& arguments, Halide::Type result, int64_t n) {
   std::vector<Tensor> tensors;
   std::vector<Expr> operands;

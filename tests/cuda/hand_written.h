@@ -23,6 +23,10 @@ tile::Program scale_and_reverse(int64_t n);
 tile::Program scale_after_reverse(int64_t n);
 /// More shared memory than may be static: Y = X through a buffer of 64 KiB.
 tile::Program large_shared();
+/// T = X, then Y = T, of m rows of n elements; 32 threads copy a row. The kernels take tensor maps of what they read:
+/// of 64 x 32 elements of X from element 32 on, and of T. The second runs in clusters of 2 blocks. m is a multiple of
+/// 2, n of 64.
+tile::Program with_maps(int64_t m, int64_t n);
 /// Y(i) = f(X(i), ...) for an intrinsic of so many arguments, all of one type, on n elements.
 tile::Program intrinsic(const std::string& name, const std::vector<Halide::Type>& arguments, Halide::Type result,
                         int64_t n);

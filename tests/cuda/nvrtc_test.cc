@@ -59,6 +59,19 @@ TEST(Nvrtc, WhoNamesALibraryWantsNoOther) {
   EXPECT_GE(Nvrtc::candidates().size(), 3u);
 }
 
+TEST(Nvrtc, TensorMapsAndClusters) {
+  const Result<const Nvrtc*> found = Nvrtc::get();
+  if (!found) GTEST_SKIP() << found.error().to_string();
+  const std::string text = print(hand_written::with_maps(64, 128));
+  for (const Arch arch : {Arch{90, '\0'}, Arch{90, 'a'}}) {
+    const Result<Compiled> compiled = (*found)->compile(text, arch);
+    ASSERT_TRUE(compiled) << compiled.error().to_string();
+    EXPECT_EQ(compiled->log.find("warning"), std::string::npos) << compiled->log;
+    EXPECT_NE(compiled->ptx.find(".param .align 64 .b8 first_param_2[128]"), std::string::npos) << compiled->ptx;
+    EXPECT_NE(compiled->ptx.find(".reqnctapercluster 2, 1, 1"), std::string::npos) << compiled->ptx;
+  }
+}
+
 TEST(Nvrtc, HandWrittenKernels) {
   const Result<const Nvrtc*> found = Nvrtc::get();
   if (!found) GTEST_SKIP() << found.error().to_string();

@@ -49,6 +49,7 @@ TEST(Print, Golden) {
   // What the first kernel reads the second writes: neither order of accesses may change.
   expect_golden("scale_after_reverse", print(hand_written::scale_after_reverse(1000)));
   expect_golden("large_shared", print(hand_written::large_shared()));
+  expect_golden("with_maps", print(hand_written::with_maps(64, 128)));
 }
 
 TEST(Print, TheSameProgramGivesTheSameText) {
@@ -393,6 +394,28 @@ TEST(LaunchPlan, TensorsWorkspaceAndScalars) {
   EXPECT_EQ(plan.kernels[1].arguments[0].kind, KernelArgument::Kind::kWorkspace);
   EXPECT_EQ(launch_plan(hand_written::large_shared()).kernels[0].dynamic_shared_bytes, 65536);
   EXPECT_EQ(launch_plan(hand_written::row_sum(4, 4)).kernels[0].dynamic_shared_bytes, 0);
+}
+
+TEST(LaunchPlan, MapsAndClusters) {
+  const LaunchPlan plan = launch_plan(hand_written::with_maps(64, 128));
+  using Kind = KernelArgument::Kind;
+  ASSERT_EQ(plan.maps.size(), 2u);
+  EXPECT_EQ(plan.maps[0], (MapArgument{.of = {Kind::kTensor, 0},
+                                       .byte_offset = 64,
+                                       .type = 6,
+                                       .extents = {96, 64},
+                                       .byte_strides = {256},
+                                       .box = {32, 64},
+                                       .swizzle = 64}));
+  EXPECT_EQ(
+      plan.maps[1],
+      (MapArgument{.of = {Kind::kWorkspace, 0}, .type = 6, .extents = {64 * 128}, .byte_strides = {}, .box = {256}}));
+  ASSERT_EQ(plan.kernels.size(), 2u);
+  EXPECT_EQ(plan.kernels[0].arguments.back(), (KernelArgument{Kind::kMap, 0}));
+  EXPECT_EQ(plan.kernels[1].arguments.back(), (KernelArgument{Kind::kMap, 1}));
+  EXPECT_EQ(plan.kernels[1].cluster, (std::array<int64_t, 3>{2, 1, 1}));
+  EXPECT_EQ(plan.tensors[0].alignment, 16);
+  EXPECT_EQ(plan.tensors[1].alignment, 2);
 }
 
 }  // namespace
