@@ -5,6 +5,7 @@
 #include "tc/cuda/expr_text.h"
 #include "tc/cuda/launch_plan.h"
 #include "tc/cuda/types.h"
+#include "tc/cuda/warpgroup_text.h"
 #include "tc/support/check.h"
 
 namespace tc::cuda {
@@ -44,6 +45,7 @@ class KernelPrinter {
     depth_ = 1;
     collect();
     scopes_.push_back({});
+    for (const tile::RingBarriers& place : kernel_.rings()) stages_[place.ring->name] = place.ring->stages;
     write(kernel_.body, true);
     const std::string body = std::exchange(text_, "");
     depth_ = 0;
@@ -52,7 +54,7 @@ class KernelPrinter {
     places();
     shared();
     text_ += body + "}\n";
-    return {std::move(text_), exprs_.helpers()};
+    return {std::move(text_), exprs_.helpers(), std::move(products_)};
   }
 
  private:
@@ -80,7 +82,8 @@ class KernelPrinter {
           [&](const tile::Shuffle&) { shuffles_ = true; },
           [&](const tile::Barrier& n) { shuffles_ |= n.scope == tile::Barrier::Scope::kWarp; },
           [](const tile::OneOf<tile::Sequence, tile::For, tile::If, tile::Let, tile::Store, tile::Atomic> auto&) {},
-          [](const tile::OneOf<tile::MatMul, tile::MatrixLoad> auto&) {},
+          [](const tile::OneOf<tile::MatMul, tile::MatrixLoad, tile::BoxCopy, tile::WarpgroupMatMul> auto&) {},
+          [](const tile::OneOf<tile::Ring, tile::RingStep, tile::MatMulWait> auto&) {},
           [](const tile::OneOf<tile::CommitGroup, tile::WaitGroup, tile::WaitForKernels, tile::StartNextKernel> auto&) {
           });
     });
@@ -142,13 +145,24 @@ class KernelPrinter {
 
   void shared() {
     const bool dynamic = kernel_.shared_bytes() > kStaticSharedLimit;
-    if (dynamic) line("extern __shared__ __align__(128) unsigned char shared_memory[];");
-    for (const tile::SharedTensor& place : kernel_.shared_tensors()) {
+    const std::vector<tile::SharedTensor> tensors = kernel_.shared_tensors();
+    const bool swizzled = std::any_of(tensors.begin(), tensors.end(),
+                                      [](const auto& place) { return place.tensor->swizzle.has_value(); });
+    if (dynamic) {
+      line(fmt::format("extern __shared__ __align__({}) unsigned char shared_memory[];",
+                       swizzled ? tile::kSwizzledAlignment : 128));
+    }
+    for (const tile::SharedTensor& place : tensors) {
       const std::string type = memory_type(place.tensor->type);
       const std::string& name = exprs_.names().tensor(place.tensor->name);
       line(dynamic ? fmt::format("{0}* const {1} = ({0}*)(shared_memory + {2});", type, name, place.byte_offset)
-                   : fmt::format("__shared__ __align__({}) {} {}[{}];", tile::kSharedAlignment, type, name,
-                                 place.tensor->elements()));
+                   : fmt::format("__shared__ __align__({}) {} {}[{}];", tile::shared_alignment(*place.tensor), type,
+                                 name, place.tensor->elements()));
+    }
+    for (const tile::RingBarriers& place : kernel_.rings()) {
+      const std::string& name = exprs_.names().variable(place.ring->name);
+      line(dynamic ? fmt::format("uint64* const {} = (uint64*)(shared_memory + {});", name, place.byte_offset)
+                   : fmt::format("__shared__ uint64 {}[{}];", name, 2 * place.ring->stages));
     }
   }
 
@@ -406,8 +420,63 @@ class KernelPrinter {
                      fragment(load.destination)));
   }
 
+  void write(const tile::Ring& ring, bool tail) {
+    exprs_.need(Helper::kRing);
+    line(fmt::format("make_ring<{}>({}, {});", ring.stages, exprs_.names().variable(ring.name), ring.readers));
+    write(ring.body, tail);
+  }
+
+  void write(const tile::RingStep& step, bool) {
+    const auto name = [&] {
+      switch (step.kind) {
+        case tile::RingStep::Kind::kAcquire:
+          return "acquire";
+        case tile::RingStep::Kind::kCommit:
+          return "commit";
+        case tile::RingStep::Kind::kAwait:
+          return "await";
+        case tile::RingStep::Kind::kRelease:
+          return "release";
+      }
+      return "";
+    };
+    const std::string bytes = step.kind == tile::RingStep::Kind::kCommit ? fmt::format(", {}", step.bytes) : "";
+    line(fmt::format("{}<{}>({}, {}{});", name(), stages_.at(step.ring), exprs_.names().variable(step.ring),
+                     exprs_.index(step.turn), bytes));
+  }
+
+  void write(const tile::BoxCopy& copy, bool) {
+    exprs_.need(Helper::kBoxCopy);
+    const int stages = stages_.at(copy.ring);
+    std::string coordinates;
+    for (const Expr& e : copy.coordinates) coordinates += ", " + exprs_.index(e);
+    line(fmt::format("copy_box(&{}, {}, &{}[{}]{});", exprs_.element(copy.destination, copy.destination_subscripts),
+                     exprs_.names().map(copy.map), exprs_.names().variable(copy.ring),
+                     exprs_.index(Halide::Internal::simplify(copy.turn % stages)), coordinates));
+  }
+
+  void write(const tile::WarpgroupMatMul& n, bool) {
+    const int64_t k = int64_t{tile::WarpgroupAtom::kK} * n.slices;
+    const auto a = tile::descriptor_of(exprs_.tensor(n.a.tensor), n.a, tile::WarpgroupAtom::kM, k);
+    const auto b = tile::descriptor_of(exprs_.tensor(n.b.tensor), n.b, n.atom.n, k);
+    TC_CHECK(a && b, "no descriptor says how '{}' or '{}' lies", n.a.tensor, n.b.tensor);
+    const WarpgroupProduct product = {n.atom, n.slices, *a, *b};
+    exprs_.need(Helper::kProducts);
+    products_[function_of(product)] = text_of(product);
+    line(fmt::format("{}({}, &{}, &{});", function_of(product), exprs_.names().tensor(n.d),
+                     exprs_.element(n.a.tensor, n.a.subscripts), exprs_.element(n.b.tensor, n.b.subscripts)));
+  }
+
+  void write(const tile::MatMulWait& wait, bool) {
+    exprs_.need(Helper::kProducts);
+    line(fmt::format("wait_products<{}>();", wait.pending));
+    for (const std::string& sum : wait.sums) line(fmt::format("receive({});", exprs_.names().tensor(sum)));
+  }
+
   const tile::Kernel& kernel_;
   ExprText exprs_;
+  std::map<std::string, int> stages_;            ///< of rings
+  std::map<std::string, std::string> products_;  ///< functions by name
   std::string text_;
   int depth_ = 0;
   std::vector<std::set<std::string>> scopes_;  ///< variables declared by lets, per open brace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <set>
 #include <string>
 
@@ -10,7 +11,8 @@ namespace tc::cuda {
 
 struct KernelText {
   std::string text;
-  std::set<Helper> helpers;  ///< that it uses
+  std::set<Helper> helpers;                     ///< that it uses
+  std::map<std::string, std::string> products;  ///< functions of warpgroups' products that it uses, by name
 };
 
 KernelText kernel_text(const tile::Kernel& kernel);

@@ -20,6 +20,7 @@ const std::set<std::string>& cuda_words() {
 bool is_reserved(const std::string& name) {
   return is_cpp_word(name) || is_c_macro(name) || cuda_words().count(name) || is_prelude_name(name) ||
          is_device_function(name) || name.starts_with("__") ||
+         name.starts_with("multiply_f16_m64") || name.starts_with("multiply_bf16_m64") ||
          (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z');
 }
 
@@ -49,6 +50,7 @@ Names::Names(const tile::Kernel& kernel) {
   });
   tile::for_each_node(kernel.body, [&](const tile::Node& node) {
     if (const std::string* variable = tile::bound_variable(node)) add(variables_, *variable);
+    if (const tile::Ring* ring = tile::ring_of(node)) add(variables_, ring->name);
   });
 }
 

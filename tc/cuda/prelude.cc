@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "tc/cuda/tensor_core_text.h"
+#include "tc/cuda/warpgroup_text.h"
 
 namespace tc::cuda {
 namespace {
@@ -645,6 +646,9 @@ const std::vector<Definition>& definitions() {
       {kQuotient, {}, {"quotient"}, kQuotientText},
       {kNext, {kFloat16, kBFloat16}, {"next_half", "next_float16", "next_bfloat16"}, kNextText},
       {kTensorMap, {}, {"TensorMap"}, kTensorMapText},
+      {kRing, {}, {"make_ring", "wait_for_phase", "acquire", "commit", "await", "release"}, ring_text()},
+      {kBoxCopy, {kTensorMap}, {"copy_box"}, box_copy_text()},
+      {kProducts, {}, {"wait_products", "receive"}, products_text()},
       {kOverlap, {}, {"wait_for_kernels_before", "let_next_kernel_start"}, kOverlapText},
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},
       {kCopyAsyncIf, {kCopyAsync}, {"copy_async_if"}, kCopyAsyncIfText},

@@ -33,6 +33,9 @@ enum class Helper {
   kMatMulFloat16,    ///< mma_m16n8k16: mma.sync of a warp
   kMatMulBFloat16,
   kTensorMap,      ///< TensorMap: what the driver encodes
+  kRing,           ///< make_ring, acquire, commit, await, release: mbarriers
+  kBoxCopy,        ///< copy_box: of a tensor map
+  kProducts,       ///< wait_products, receive: of warpgroups
   kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start
   kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits
   kAtomicFloat,    ///< of float and double

@@ -31,16 +31,20 @@ std::string as_comment(const std::string& text) {
 std::string print(const tile::Program& program) {
   std::set<Helper> helpers;
   std::set<std::string> symbols;
+  std::map<std::string, std::string> products;
   std::string kernels;
   for (const tile::Kernel& kernel : program.kernels) {
     TC_CHECK(symbols.insert(symbol_of(kernel)).second, "two kernels are called '{}'", kernel.name);
     KernelText text = kernel_text(kernel);
     helpers.merge(text.helpers);
+    products.merge(text.products);
     kernels += text.text;
   }
   std::string header = as_comment(program.header);
   if (!header.empty()) header += "\n";
-  return header + prelude_text(helpers) + kernels;
+  std::string prelude = prelude_text(helpers);
+  for (const auto& [name, text] : products) prelude += "\n" + text;
+  return header + prelude + kernels;
 }
 
 }  // namespace tc::cuda

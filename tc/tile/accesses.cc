@@ -75,7 +75,7 @@ class FlowBuilder {
     return match(
         *node, [&](const Spec auto&) { return leaf(*node, from); },
         [&](const Synchronisation auto&) { return leaf(*node, from); },
-        [&](const OneOf<Sequence, Allocate> auto&) { return children(*node, from); },
+        [&](const OneOf<Sequence, Allocate, Ring> auto&) { return children(*node, from); },
         [&](const OneOf<For, If, Let> auto& n) { return build(n, evaluates(*node, from)); });
   }
 
@@ -151,8 +151,15 @@ std::vector<ElementAccess> reads_in(const Expr& expr, const std::map<std::string
 std::vector<ElementAccess> accesses_of(const Node& node, const std::map<std::string, const Tensor*>& tensors) {
   std::vector<ElementAccess> result;
   for_each_access(node, [&](const NodeAccess& a) {
-    result.push_back(
-        {tensors.at(a.tensor), a.subscripts, {}, a.is_write, a.atomic, a.asynchronous, a.dimension, a.elements});
+    result.push_back({tensors.at(a.tensor),
+                      a.subscripts,
+                      {},
+                      a.is_write,
+                      a.atomic,
+                      a.asynchronous,
+                      a.dimension,
+                      a.elements,
+                      a.region});
   });
   for_each_expr(node, [&](const Expr& e) {
     for (ElementAccess& read : reads_in(e, tensors)) result.push_back(std::move(read));

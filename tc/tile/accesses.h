@@ -31,6 +31,7 @@ struct ElementAccess {
   bool asynchronous = false;  ///< the destination of a copy that arrives later
   int dimension = -1;         ///< of a vector
   int elements = 1;
+  bool region = false;  ///< stands for a box, or tile, that begins there
 };
 
 /// A spec, or an expression that a loop, a branch or a let evaluates.

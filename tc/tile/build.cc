@@ -94,6 +94,30 @@ NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr
   const int dimension = static_cast<int>(row.size()) - 1;
   return node(MatrixLoad{std::move(destination), source.name, std::move(row), dimension, transposed});
 }
+NodePtr ring(const std::string& name, int stages, int readers, NodePtr body) {
+  return node(Ring{name, stages, readers, std::move(body)});
+}
+NodePtr acquire(const std::string& ring, Expr turn) {
+  return node(RingStep{RingStep::Kind::kAcquire, ring, std::move(turn)});
+}
+NodePtr commit(const std::string& ring, Expr turn, int64_t bytes) {
+  return node(RingStep{RingStep::Kind::kCommit, ring, std::move(turn), bytes});
+}
+NodePtr await(const std::string& ring, Expr turn) {
+  return node(RingStep{RingStep::Kind::kAwait, ring, std::move(turn)});
+}
+NodePtr release(const std::string& ring, Expr turn) {
+  return node(RingStep{RingStep::Kind::kRelease, ring, std::move(turn)});
+}
+NodePtr box_copy(const TensorMap& map, std::vector<Expr> coordinates, const Tensor& destination, std::vector<Expr> to,
+                 const std::string& ring, Expr turn) {
+  return node(
+      BoxCopy{map.name, map.tensor, std::move(coordinates), destination.name, std::move(to), ring, std::move(turn)});
+}
+NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b) {
+  return node(WarpgroupMatMul{atom, slices, d.name, std::move(a), std::move(b)});
+}
+NodePtr matmul_wait(int pending, std::vector<std::string> sums) { return node(MatMulWait{pending, std::move(sums)}); }
 NodePtr with_comment(const std::string& comment, const NodePtr& original) {
   return std::make_shared<const Node>(Node{original->node, comment});
 }

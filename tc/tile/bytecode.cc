@@ -208,6 +208,13 @@ class KernelCompiler {
     emit({.op = Op::kMatrixLoad, .a = static_cast<int>(code_.matrix_loads.size()) - 1});
   }
 
+  void visit(const Ring& ring) { node(ring.body); }
+  void visit(const RingStep&) { refuse(); }
+  void visit(const BoxCopy&) { refuse(); }
+  void visit(const WarpgroupMatMul&) { refuse(); }
+  void visit(const MatMulWait&) { refuse(); }
+  void refuse() const { TC_CHECK(false, "the simulator does not run rings"); }
+
   const Kernel& kernel_;
   Code code_;
   std::vector<Atomic> updates_;  ///< expressions that are known by their addresses

@@ -153,7 +153,7 @@ class Walk {
           progress.waited |= asynchronous_ && progress.commits > n.pending;
           return false;
         },
-        [](const OneOf<WaitForKernels, StartNextKernel> auto&) { return false; },
+        [](const OneOf<WaitForKernels, StartNextKernel, RingStep, MatMulWait> auto&) { return false; },
         [](const Structure auto&) { return false; }, [](const Spec auto&) { return false; });
   }
 

@@ -56,6 +56,20 @@ const char* name_of(Shuffle::Kind kind) {
   return "";
 }
 
+const char* name_of(RingStep::Kind kind) {
+  switch (kind) {
+    case RingStep::Kind::kAcquire:
+      return "acquire";
+    case RingStep::Kind::kCommit:
+      return "commit";
+    case RingStep::Kind::kAwait:
+      return "await";
+    case RingStep::Kind::kRelease:
+      return "release";
+  }
+  return "";
+}
+
 class Writer {
  public:
   std::string take() { return std::move(text_); }
@@ -73,7 +87,7 @@ class Writer {
     if (!node->comment.empty()) line("# " + node->comment);
     match(
         *node, [&](const Sequence&) { for_each_child(*node, [&](const NodePtr& child) { write(child); }); },
-        [&](const OneOf<For, If, Let, Allocate> auto& n) { write(n); },
+        [&](const OneOf<For, If, Let, Allocate, Ring> auto& n) { write(n); },
         [&](const Synchronisation auto&) { line(node_text(*node)); },
         [&](const Spec auto&) { line(node_text(*node)); });
   }
@@ -102,6 +116,11 @@ class Writer {
     write(allocate.body);
   }
 
+  void write(const Ring& ring) {
+    line(fmt::format("ring {} of {} stages, read by {} warps", ring.name, ring.stages, ring.readers));
+    write(ring.body);
+  }
+
   std::string text_;
   int depth_ = 0;
 };
@@ -114,7 +133,7 @@ std::string triple(const std::array<int64_t, 3>& extents) {
 
 std::string node_text(const Node& node) {
   return match(
-      node, [](const OneOf<Sequence, Allocate> auto&) -> std::string { return ""; },
+      node, [](const OneOf<Sequence, Allocate, Ring> auto&) -> std::string { return ""; },
       [](const For& n) { return "for " + n.variable; }, [](const If& n) { return "if " + ir::to_text(n.condition); },
       [](const Let& n) { return "let " + n.name; },
       [](const Store& n) { return fmt::format("{} = {}", element_text(n.tensor, n.subscripts), ir::to_text(n.value)); },
@@ -140,6 +159,23 @@ std::string node_text(const Node& node) {
       [](const MatrixLoad& n) {
         return fmt::format("{} = matrices{} {}", fragment_text(n.destination), n.transposed ? " transposed" : "",
                            vector_text(n.source, n.source_subscripts, n.source_dimension, kMatrixRow));
+      },
+      [](const BoxCopy& n) {
+        return fmt::format("{} = box of {} in turn {} of {}", element_text(n.destination, n.destination_subscripts),
+                           element_text(n.map, n.coordinates), ir::to_text(n.turn), n.ring);
+      },
+      [](const WarpgroupMatMul& n) {
+        return fmt::format("{} += {} * {} by wgmma.m64n{}k16 of {}, {} times", n.d,
+                           element_text(n.a.tensor, n.a.subscripts), element_text(n.b.tensor, n.b.subscripts), n.atom.n,
+                           name_of(n.atom.operand), n.slices);
+      },
+      [](const RingStep& n) {
+        const std::string bytes = n.bytes > 0 ? fmt::format(" of {} bytes", n.bytes) : "";
+        return fmt::format("{} turn {} of {}{}", name_of(n.kind), ir::to_text(n.turn), n.ring, bytes);
+      },
+      [](const MatMulWait& n) {
+        return fmt::format("wait for products but {}{}{}", n.pending, n.sums.empty() ? "" : ", of ",
+                           fmt::join(n.sums, ", "));
       },
       [](const Barrier& n) -> std::string { return n.scope == Barrier::Scope::kBlock ? "barrier" : "barrier warp"; },
       [](const CommitGroup&) -> std::string { return "commit group"; },

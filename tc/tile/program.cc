@@ -51,7 +51,7 @@ void visit_children(AnyNode& node, F f) {
       [&](OneOf<Sequence> auto& n) {
         for (auto& child : n.children) f(child);
       },
-      [&](OneOf<For, Let, Allocate> auto& n) { f(n.body); },
+      [&](OneOf<For, Let, Allocate, Ring> auto& n) { f(n.body); },
       [&](OneOf<If> auto& n) {
         f(n.then_case);
         f(n.else_case);
@@ -69,14 +69,16 @@ void visit_exprs(AnyNode& node, F f) {
     for (auto& subscripts : fragment.values) all(subscripts);
   };
   match(
-      node, [](const OneOf<Sequence, Allocate> auto&) {},
+      node, [](const OneOf<Sequence, Allocate, Ring> auto&) {},
       [&](OneOf<For> auto& n) {
         f(n.begin);
         f(n.end);
         f(n.step);
       },
       [&](OneOf<If> auto& n) { f(n.condition); }, [&](OneOf<Let> auto& n) { f(n.value); },
-      [](const Synchronisation auto&) {},
+      [&](Synchronisation auto& n) {
+        if constexpr (requires { n.turn; }) f(n.turn);
+      },
       [&](OneOf<Store, Atomic> auto& n) {
         all(n.subscripts);
         f(n.value);
@@ -97,6 +99,15 @@ void visit_exprs(AnyNode& node, F f) {
       [&](OneOf<MatrixLoad> auto& n) {
         each(n.destination);
         all(n.source_subscripts);
+      },
+      [&](OneOf<BoxCopy> auto& n) {
+        all(n.coordinates);
+        all(n.destination_subscripts);
+        f(n.turn);
+      },
+      [&](OneOf<WarpgroupMatMul> auto& n) {
+        all(n.a.subscripts);
+        all(n.b.subscripts);
       });
 }
 
@@ -131,6 +142,7 @@ NodePtr map_exprs(const NodePtr& node, const std::function<Halide::Expr(const Ha
 }
 
 void for_each_access(const Node& node, const std::function<void(const NodeAccess&)>& visit) {
+  static const std::vector<Halide::Expr> kNoSubscripts;
   const auto each = [&](const Fragment& fragment, bool is_write) {
     for (const auto& subscripts : fragment.values) {
       visit({.tensor = fragment.tensor, .subscripts = subscripts, .is_write = is_write});
@@ -167,6 +179,17 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
                .subscripts = n.source_subscripts,
                .dimension = n.source_dimension,
                .elements = kMatrixRow});
+      },
+      [&](const BoxCopy& n) {
+        visit({.tensor = n.destination, .subscripts = n.destination_subscripts, .is_write = true, .region = true});
+        visit({.tensor = n.tensor, .subscripts = kNoSubscripts, .region = true});
+      },
+      [&](const WarpgroupMatMul& n) {
+        visit({.tensor = n.d, .subscripts = kNoSubscripts, .is_write = true, .region = true});
+        visit({.tensor = n.d, .subscripts = kNoSubscripts, .region = true});
+        for (const MatrixTile* tile : {&n.a, &n.b}) {
+          visit({.tensor = tile->tensor, .subscripts = tile->subscripts, .region = true});
+        }
       });
 }
 
@@ -175,22 +198,33 @@ const Move* asynchronous_copy(const Node& node) {
       node, [](const Move& n) { return n.asynchronous ? &n : nullptr; },
       [](const Structure auto&) -> const Move* { return nullptr; },
       [](const Synchronisation auto&) -> const Move* { return nullptr; },
-      [](const OneOf<Store, Atomic, Shuffle, MatMul, MatrixLoad> auto&) -> const Move* { return nullptr; });
+      [](const OneOf<Store, Atomic, Shuffle, MatMul, MatrixLoad, BoxCopy, WarpgroupMatMul> auto&) -> const Move* {
+        return nullptr;
+      });
 }
 
 const Tensor* allocated_tensor(const Node& node) {
   const Tensor* tensor = nullptr;
   match(
-      node, [&](const Allocate& n) { tensor = &n.tensor; }, [](const OneOf<Sequence, For, If, Let> auto&) {},
+      node, [&](const Allocate& n) { tensor = &n.tensor; }, [](const OneOf<Sequence, For, If, Let, Ring> auto&) {},
       [](const Synchronisation auto&) {}, [](const Spec auto&) {});
   return tensor;
+}
+
+const Ring* ring_of(const Node& node) {
+  const Ring* ring = nullptr;
+  match(
+      node, [&](const Ring& n) { ring = &n; }, [](const OneOf<Sequence, For, If, Let, Allocate> auto&) {},
+      [](const Synchronisation auto&) {}, [](const Spec auto&) {});
+  return ring;
 }
 
 const std::string* bound_variable(const Node& node) {
   const std::string* name = nullptr;
   match(
       node, [&](const For& n) { name = &n.variable; }, [&](const Let& n) { name = &n.name; },
-      [](const OneOf<Sequence, If, Allocate> auto&) {}, [](const Synchronisation auto&) {}, [](const Spec auto&) {});
+      [](const OneOf<Sequence, If, Allocate, Ring> auto&) {}, [](const Synchronisation auto&) {},
+      [](const Spec auto&) {});
   return name;
 }
 
@@ -199,6 +233,7 @@ Order order_of(const Node& node) {
       node, [](const Structure auto&) { return Order::kNone; }, [](const Spec auto&) { return Order::kNone; },
       [](const Barrier& n) { return n.scope == Barrier::Scope::kBlock ? Order::kBlock : Order::kWarp; },
       [](const OneOf<CommitGroup, WaitGroup> auto&) { return Order::kCopies; },
+      [](const OneOf<RingStep, MatMulWait> auto&) { return Order::kRing; },
       [](const WaitForKernels&) { return Order::kKernels; }, [](const StartNextKernel&) { return Order::kNone; });
 }
 
@@ -214,6 +249,7 @@ std::vector<SharedTensor> Kernel::shared_tensors() const {
   for_each_node(body, [&](const Node& node) {
     const Tensor* tensor = allocated_tensor(node);
     if (!tensor || tensor->memory != Memory::kShared) return;
+    next = round_up(next, shared_alignment(*tensor));
     result.push_back({tensor, next});
     const int64_t bytes = tensor->elements() * element_bytes(tensor->type);
     next += round_up(bytes, kSharedAlignment);
@@ -227,8 +263,10 @@ int Kernel::architecture() const {
   for_each_node(body, [&](const Node& node) {
     match(
         node, [&](const MatMul& n) { result = std::max(result, n.atom->architecture); },
-        [&](const MatrixLoad&) { result = std::max(result, kMatrixLoadArchitecture); }, [](const Structure auto&) {},
-        [](const Synchronisation auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle> auto&) {});
+        [&](const MatrixLoad&) { result = std::max(result, kMatrixLoadArchitecture); },
+        [&](const OneOf<BoxCopy, WarpgroupMatMul> auto&) { result = std::max(result, kClusterArchitecture); },
+        [](const Structure auto&) {}, [](const Synchronisation auto&) {},
+        [](const OneOf<Store, Atomic, Move, Shuffle> auto&) {});
   });
   return result;
 }
@@ -237,17 +275,39 @@ bool Kernel::accelerated() const {
   bool result = false;
   for_each_node(body, [&](const Node& node) {
     match(
-        node, [&](const MatMul& n) { result |= n.atom->accelerated; }, [](const Structure auto&) {},
-        [](const Synchronisation auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad> auto&) {});
+        node, [&](const MatMul& n) { result |= n.atom->accelerated; }, [&](const WarpgroupMatMul&) { result = true; },
+        [](const Structure auto&) {}, [](const Synchronisation auto&) {},
+        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy> auto&) {});
+  });
+  return result;
+}
+
+namespace {
+
+/// Behind the last of them.
+int64_t end_of(const std::vector<SharedTensor>& all) {
+  if (all.empty()) return 0;
+  const Tensor& last = *all.back().tensor;
+  return all.back().byte_offset + last.elements() * element_bytes(last.type);
+}
+
+}  // namespace
+
+std::vector<RingBarriers> Kernel::rings() const {
+  std::vector<RingBarriers> result;
+  int64_t next = round_up(end_of(shared_tensors()), RingBarriers::kBytes);
+  for_each_node(body, [&](const Node& node) {
+    const Ring* ring = ring_of(node);
+    if (!ring) return;
+    result.push_back({ring, next});
+    next += result.back().bytes();
   });
   return result;
 }
 
 int64_t Kernel::shared_bytes() const {
-  const std::vector<SharedTensor> all = shared_tensors();
-  if (all.empty()) return 0;
-  const Tensor& last = *all.back().tensor;
-  return all.back().byte_offset + last.elements() * element_bytes(last.type);
+  const std::vector<RingBarriers> all = rings();
+  return all.empty() ? end_of(shared_tensors()) : all.back().byte_offset + all.back().bytes();
 }
 
 }  // namespace tc::tile

@@ -169,9 +169,64 @@ struct MatrixLoad {
 };
 inline constexpr int kMatrixRow = 8;  ///< elements
 
+/// A ring of buffers that one thread fills with boxes and warps read (PTX ISA, "mbarrier"). Turn t uses buffer
+/// t mod stages of each tensor. The node makes the ring's barriers, and orders their making before all of its body;
+/// each thread of the block comes to it once.
+struct Ring {
+  std::string name;  ///< unique in its kernel
+  int stages = 2;
+  int readers = 1;  ///< warps, each of which releases each turn
+  NodePtr body;
+};
+/// A step of a ring's turn. The thread that fills the ring does, for the turns 0, 1, ... in order,
+///     acquire   waits until all readers have released turn - stages
+///     commit    behind the turn's boxes: says how many bytes they bring
+/// and each warp that reads it, for the same turns in order,
+///     await     waits until all boxes of the turn have arrived, which orders them before what follows
+///     release   orders what it has read before later boxes in the same buffers; carried out by the warp together
+struct RingStep {
+  enum class Kind { kAcquire, kCommit, kAwait, kRelease } kind = Kind::kAcquire;
+  std::string ring;
+  Halide::Expr turn;
+  int64_t bytes = 0;  ///< of a commit
+};
+/// Copies a box of a tensor map to shared memory, asynchronously (PTX ISA, "cp.async.bulk.tensor"). One thread carries
+/// it out, for a ring's turn that it has acquired and not committed. The box lies there without gaps, the map's
+/// dimensions fastest first, swizzled as the map says: rows of 16 bytes by the bits of their address. What lies outside
+/// of the map's extents is zero.
+struct BoxCopy {
+  std::string map;
+  std::string tensor;                     ///< that the map is of
+  std::vector<Halide::Expr> coordinates;  ///< per dimension of the map, of the box's first element
+  std::string destination;
+  std::vector<Halide::Expr> destination_subscripts;  ///< of its first element
+  std::string ring;
+  Halide::Expr turn;
+};
+/// A tile of an operand in shared memory that a matrix descriptor describes, from an element on.
+struct MatrixTile {
+  std::string tensor;
+  std::vector<Halide::Expr> subscripts;  ///< of its first element
+  int mn_dimension = 0;                  ///< along which the rows of a, or the columns of b, go
+  int k_dimension = 1;
+};
+/// d += a * b by a warpgroup, for `slices` tiles that follow each other along k: one group of asynchronous products.
+/// Until a MatMulWait has waited for the group nobody touches d's registers, and nobody writes what it reads.
+struct WarpgroupMatMul {
+  WarpgroupAtom atom;
+  int slices = 1;
+  std::string d;  ///< a register tensor, whose element at offset v is the thread's value v
+  MatrixTile a, b;
+};
+/// Waits until at most `pending` of the warpgroup's groups of products are unfinished.
+struct MatMulWait {
+  int pending = 0;
+  std::vector<std::string> sums = {};  ///< register tensors of products that are finished then: they may be touched
+};
+
 struct Node {
-  std::variant<Sequence, For, If, Let, Allocate, Barrier, WaitForKernels, StartNextKernel, Store, Atomic, Move,
-               CommitGroup, WaitGroup, Shuffle, MatMul, MatrixLoad>
+  std::variant<Sequence, For, If, Let, Allocate, Ring, Barrier, WaitForKernels, StartNextKernel, RingStep, Store,
+               Atomic, Move, CommitGroup, WaitGroup, MatMulWait, Shuffle, MatMul, MatrixLoad, BoxCopy, WarpgroupMatMul>
       node;
   std::string comment;  ///< printed above it
 };
@@ -181,16 +236,17 @@ template <typename Kind, typename... Kinds>
 concept OneOf = (std::same_as<std::remove_const_t<Kind>, Kinds> || ...);
 /// Kinds that hold nodes and touch no element but by their expressions.
 template <typename Kind>
-concept Structure = OneOf<Kind, Sequence, For, If, Let, Allocate>;
-/// Kinds that order threads and copies. They hold neither nodes nor expressions, and touch no element.
+concept Structure = OneOf<Kind, Sequence, For, If, Let, Allocate, Ring>;
+/// Kinds that order threads and copies. They hold no nodes, no expressions but a ring's turn, and touch no element.
 template <typename Kind>
-concept Synchronisation = OneOf<Kind, Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup>;
+concept Synchronisation =
+    OneOf<Kind, Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, MatMulWait>;
 /// Kinds that touch elements and hold no node.
 template <typename Kind>
-concept Spec = OneOf<Kind, Store, Atomic, Move, Shuffle, MatMul, MatrixLoad>;
-/// Specs that the threads of a warp carry out together.
+concept Spec = OneOf<Kind, Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy, WarpgroupMatMul>;
+/// Specs that the threads of a warp carry out together; a WarpgroupMatMul, those of four warps.
 template <typename Kind>
-concept Collective = OneOf<Kind, Shuffle, MatMul, MatrixLoad>;
+concept Collective = OneOf<Kind, Shuffle, MatMul, MatrixLoad, WarpgroupMatMul>;
 
 template <typename... Cases>
 struct Overloaded : Cases... {
@@ -239,19 +295,24 @@ struct NodeAccess {
   bool asynchronous = false;  ///< arrives later
   int dimension = -1;         ///< that a vector runs along
   int elements = 1;
+  bool region = false;  ///< stands for a box, or tile, that begins there; of a global tensor, for any part of it
 };
-/// Calls `visit` for each access of the node itself; what it writes is first.
+/// Calls `visit` for each access of the node itself; what it writes is first. Of a box's global
+/// tensor, and of a WarpgroupMatMul's sums, there are no subscripts.
 void for_each_access(const Node& node, const std::function<void(const NodeAccess&)>& visit);
 
 /// The tensor that a node allocates, or null.
 const Tensor* allocated_tensor(const Node& node);
+/// The ring that a node makes, or null.
+const Ring* ring_of(const Node& node);
 /// The asynchronous copy that a node is, or null.
 const Move* asynchronous_copy(const Node& node);
 /// The variable that a node binds in its body, or null.
 const std::string* bound_variable(const Node& node);
 
-/// What a node puts in order: accesses of a warp's threads, or a block's; asynchronous copies; kernels.
-enum class Order { kNone, kWarp, kBlock, kCopies, kKernels };
+/// What a node puts in order: accesses of a warp's threads, or a block's; asynchronous copies, of threads or by a ring,
+/// and products; kernels.
+enum class Order { kNone, kWarp, kBlock, kCopies, kRing, kKernels };
 Order order_of(const Node& node);
 inline bool is_barrier(const Node& node) { return order_of(node) == Order::kWarp || order_of(node) == Order::kBlock; }
 
@@ -281,6 +342,17 @@ struct SharedTensor {
   int64_t byte_offset;  ///< from the start of the block's shared memory; a multiple of kSharedAlignment
 };
 inline constexpr int64_t kSharedAlignment = 16;
+/// Of tensors that boxes fill: swizzles go by the bits of addresses (PTX ISA, "Swizzling modes").
+inline constexpr int64_t kSwizzledAlignment = 1024;
+inline int64_t shared_alignment(const Tensor& tensor) { return tensor.swizzle ? kSwizzledAlignment : kSharedAlignment; }
+
+/// A ring's barriers in shared memory: of each stage one that says that it is full, then one each that it is empty.
+struct RingBarriers {
+  const Ring* ring;
+  int64_t byte_offset;  ///< from the start of the block's shared memory; a multiple of 8
+  static constexpr int64_t kBytes = 8;
+  int64_t bytes() const { return 2 * ring->stages * kBytes; }
+};
 
 /// The bytes of an element in memory; a bool takes one.
 inline int64_t element_bytes(Halide::Type type) { return type.bytes(); }
@@ -297,6 +369,8 @@ struct Kernel {
   std::array<int64_t, 3> cluster = {1, 1, 1};  ///< blocks that run at once, on neighbouring multiprocessors
   /// All Allocates of shared memory, in order of the text, each at its place in the block's shared memory.
   std::vector<SharedTensor> shared_tensors() const;
+  /// Behind them, the barriers of all rings.
+  std::vector<RingBarriers> rings() const;
   int64_t shared_bytes() const;
   /// The first architecture that has all of its instructions, as 80 for sm_80; 0: any.
   int architecture() const;

@@ -62,7 +62,7 @@ bool holds_any(const NodePtr& node, const std::set<const Node*>& wanted) {
 NodePtr waiting(const NodePtr& node, const std::set<const Node*>& touches) {
   if (!holds_any(node, touches)) return nullptr;
   const bool every_thread_enters = match(
-      *node, [](const OneOf<Sequence, Let, Allocate> auto&) { return true; },
+      *node, [](const OneOf<Sequence, Let, Allocate, Ring> auto&) { return true; },
       [](const OneOf<For, If> auto&) { return false; }, [](const Synchronisation auto&) { return false; },
       [](const Spec auto&) { return false; });
   if (!every_thread_enters || touches.count(node.get()) > 0) return build::sequence({build::wait_for_kernels(), node});
@@ -130,7 +130,8 @@ class Choices {
     bool decides = false, may_skip = false;
     match(
         *node, [&](const If&) { decides = true; }, [&](const For& n) { may_skip = may_be_empty(n); },
-        [](const OneOf<Sequence, Let, Allocate> auto&) {}, [](const Synchronisation auto&) {}, [](const Spec auto&) {});
+        [](const OneOf<Sequence, Let, Allocate, Ring> auto&) {}, [](const Synchronisation auto&) {},
+        [](const Spec auto&) {});
     for_each_expr(*node, [&](const Halide::Expr& e) {
       if (!decides || !reads_in(e, tensors_).empty()) e.accept(&values_);
     });

@@ -21,7 +21,7 @@ class Sharer : public hi::IRMutator {
           unrolled_.pop_back();
           return result;
         },
-        [&](const OneOf<Sequence, If, Let, Allocate> auto&) { return children(); },
+        [&](const OneOf<Sequence, If, Let, Allocate, Ring> auto&) { return children(); },
         [&](const Synchronisation auto&) { return changed; }, [&](const Spec auto&) { return changed; });
   }
 

@@ -167,8 +167,12 @@ class Checker {
   }
 
   void check_own(const NodeAccess& access, const std::string& where) {
-    check_access(access.tensor, access.subscripts, where);
     const auto found = tensors_.find(access.tensor);
+    if (access.region && access.subscripts.empty()) {
+      if (found == tensors_.end()) fault("'{}' in '{}' is no tensor", access.tensor, where);
+    } else {
+      check_access(access.tensor, access.subscripts, where);
+    }
     if (found == tensors_.end()) return;
     if (access.is_write && found->second->memory == Memory::kGlobal && !found->second->written) {
       fault("'{}' is written by '{}', but is not marked as written", access.tensor, where);
@@ -192,9 +196,10 @@ class Checker {
     for_each_access(*node, [&](const NodeAccess& access) { check_own(access, where); });
     match(
         *node, [&](const Sequence&) { visit_children(*node); },
-        [&](const OneOf<For, If, Let, Allocate> auto& n) { visit(*node, n); }, [](const Synchronisation auto&) {},
+        [&](const OneOf<For, If, Let, Allocate, Ring> auto& n) { visit(*node, n); }, [](const Synchronisation auto&) {},
         [&](const OneOf<Store, Atomic> auto& n) { check_value(n.tensor, n.value, where); },
-        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad> auto& n) { check(n, where); });
+        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad> auto& n) { check(n, where); },
+        [](const OneOf<BoxCopy, WarpgroupMatMul> auto&) {});
   }
   void visit_children(const Node& node) {
     for_each_child(node, [&](const NodePtr& child) { visit(child); });
@@ -227,6 +232,10 @@ class Checker {
   }
   void visit(const Node& node, const Let& let) {
     visit_children(node, let.name, let.value.defined() && constant_once_unrolled(let.value));
+  }
+  void visit(const Node& node, const Ring& ring) {
+    declare(ring.name);
+    visit_children(node);
   }
   void visit(const Node& node, const Allocate& allocate) {
     if (allocate.tensor.memory == Memory::kGlobal) fault("'{}' is allocated in global memory", allocate.tensor.name);

@@ -42,8 +42,8 @@ class Prover {
     match(
         *leaf.node, [&](const Barrier& n) { check_uniform(leaf, n.scope == Barrier::Scope::kWarp); },
         [&](const Collective auto&) { check_uniform(leaf, true); },
-        [](const OneOf<CommitGroup, WaitGroup, WaitForKernels, StartNextKernel> auto&) {}, [](const Structure auto&) {},
-        [](const OneOf<Store, Atomic, Move> auto&) {});
+        [](const OneOf<CommitGroup, WaitGroup, MatMulWait, RingStep, WaitForKernels, StartNextKernel> auto&) {},
+        [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy> auto&) {});
     const AffineView view(context_.get(), kernel_, leaf.path);
     for (const ElementAccess& access : leaf.accesses) check_bounds(leaf, view, access);
     for (const ElementAccess& access : leaf.accesses) check_alignment(leaf, view, access);

@@ -42,7 +42,7 @@ class Dropper {
   NodePtr copy(const NodePtr& node) {
     if (!node) return nullptr;
     return match(
-        *node, [&](const OneOf<Sequence, For, Allocate> auto&) { return children(node); },
+        *node, [&](const OneOf<Sequence, For, Allocate, Ring> auto&) { return children(node); },
         [&](const If& n) {
           // Without the predicate of a guarded copy, zeros may arrive where nobody reads.
           const Move* guarded = n.predicated ? asynchronous_copy(*n.then_case) : nullptr;
@@ -59,7 +59,9 @@ class Dropper {
           changed.value = copy_expr(n.value, "let " + n.name);
           return children(made(std::move(changed), *node));
         },
-        [&](const OneOf<Barrier, WaitGroup> auto&) { return drops(Part::kOrder, *node) ? nothing(*node) : node; },
+        [&](const OneOf<Barrier, WaitGroup, RingStep, MatMulWait> auto&) {
+          return drops(Part::kOrder, *node) ? nothing(*node) : node;
+        },
         [&](const Move& n) {
           if (drops(Part::kOperations, *node)) return nothing(*node);
           if (!n.guard.defined() || !drops(Part::kOperations, "zeros of " + node_text(*node))) return node;
@@ -67,7 +69,7 @@ class Dropper {
           changed.guard = {};
           return made(std::move(changed), *node);
         },
-        [&](const OneOf<CommitGroup, Atomic, MatMul, MatrixLoad> auto&) {
+        [&](const OneOf<CommitGroup, Atomic, MatMul, MatrixLoad, BoxCopy, WarpgroupMatMul> auto&) {
           return drops(Part::kOperations, *node) ? nothing(*node) : node;
         },
         [&](const Store& n) {

@@ -47,7 +47,7 @@ class OfLane : public hi::IRMutator {
 /// Counts what a thread of a kernel does.
 class Counter {
  public:
-  explicit Counter(const tile::Kernel& kernel) : threads_(static_cast<double>(kernel.block[0])) {
+  explicit Counter(const tile::Kernel& kernel) : threads_(static_cast<double>(kernel.block[0])), maps_(kernel.maps) {
     for (const tile::Tensor& tensor : kernel.tensors) tensors_[tensor.name] = &tensor;
     tile::for_each_node(kernel.body, [&](const tile::Node& node) {
       const tile::Tensor* tensor = tile::allocated_tensor(node);
@@ -75,7 +75,9 @@ class Counter {
           count(n.value, times);
           access(n.tensor, n.subscripts, 1, times, false);
         },
-        [](const tile::OneOf<tile::WaitForKernels, tile::StartNextKernel, tile::CommitGroup> auto&) {});
+        [&](const tile::BoxCopy& n) { visit(n, times); },
+        [](const tile::OneOf<tile::WaitForKernels, tile::StartNextKernel, tile::CommitGroup, tile::RingStep,
+                             tile::MatMulWait> auto&) {});
   }
 
   void visit(const tile::Sequence& sequence, double times) {
@@ -147,6 +149,28 @@ class Counter {
     work.instructions += times;
     work.shared_bytes += times * tile::kMatrixRow * 2 * n.matrices() * tile::kMatrixRow / kWarp;
   }
+
+  /// By a warpgroup together.
+  void visit(const tile::WarpgroupMatMul& n, double times) {
+    using Atom = tile::WarpgroupAtom;
+    const double products = static_cast<double>(Atom::kM * n.atom.n * Atom::kK * n.slices) / Atom::kThreads;
+    work.instructions += times * n.slices;
+    work.operations += 2 * products * times;
+    work.tensor_products += products * times;
+  }
+
+  /// One thread copies for the whole block.
+  void visit(const tile::BoxCopy& n, double times) {
+    double bytes = tensors_.at(n.tensor)->type.bytes();
+    for (const tile::TensorMap& map : maps_) {
+      if (map.name != n.map) continue;
+      for (const int64_t extent : map.box) bytes *= static_cast<double>(extent);
+    }
+    work.sectors += times * bytes / threads_;
+    touched[n.tensor] += times * bytes / threads_;
+  }
+
+  void visit(const tile::Ring& ring, double times) { visit(ring.body, times); }
 
   /// Most of it has been hidden by the steps before.
   void visit(const tile::WaitGroup&, double times) { work.rounds += times / 3; }
@@ -243,6 +267,7 @@ class Counter {
   }
 
   double threads_;
+  const std::vector<tile::TensorMap>& maps_;
   std::map<std::string, const tile::Tensor*> tensors_;
   std::map<std::string, Expr> lets_;
   bool waiting_ = false;  ///< for reads that those to come may join

@@ -56,13 +56,12 @@ class Rewriter {
           changed.predicated = branch.predicated && tile::asynchronous_copy(*changed.then_case);
           return tile::build::with_comment(node->comment, make_node(std::move(changed)));
         },
-        [&](const tile::OneOf<tile::Sequence, tile::For, tile::Let, tile::Allocate> auto&) {
+        [&](const tile::OneOf<tile::Sequence, tile::For, tile::Let, tile::Allocate, tile::Ring> auto&) {
           return tile::map_children(node, [&](const NodePtr& child) { return rewritten(child); });
         },
         [&](const tile::Synchronisation auto&) { return node; },
-        [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad> auto&) {
-          return node;
-        });
+        [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad, tile::BoxCopy,
+                              tile::WarpgroupMatMul> auto&) { return node; });
   }
 
  private:

@@ -30,7 +30,7 @@ class Unroller {
     });
     tile::match(
         *all.node, [&](const tile::For& loop) { decide(loop, all); },
-        [](const tile::OneOf<tile::Sequence, tile::If, tile::Let, tile::Allocate> auto&) {},
+        [](const tile::OneOf<tile::Sequence, tile::If, tile::Let, tile::Allocate, tile::Ring> auto&) {},
         [](const tile::Synchronisation auto&) {}, [](const tile::Spec auto&) {});
     return all;
   }

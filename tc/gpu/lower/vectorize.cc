@@ -94,8 +94,8 @@ bool Loop::collect(const NodePtr& node) {
         written_.insert(n.tensor);
         return true;
       },
-      [](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate> auto&) { return false; },
-      [](const tile::OneOf<tile::Atomic, tile::Move> auto&) { return false; },
+      [](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate, tile::Ring> auto&) { return false; },
+      [](const tile::OneOf<tile::Atomic, tile::Move, tile::BoxCopy> auto&) { return false; },
       [](const tile::Collective auto&) { return false; }, [](const tile::Synchronisation auto&) { return false; });
 }
 
@@ -263,7 +263,7 @@ class Vectorizer {
     if (!node) return node;
     return tile::match(
         *node, [&](const tile::For& n) { return visit(n, node); }, [&](const tile::Let& n) { return visit(n, node); },
-        [&](const tile::OneOf<tile::Sequence, tile::If, tile::Allocate> auto&) { return children(node); },
+        [&](const tile::OneOf<tile::Sequence, tile::If, tile::Allocate, tile::Ring> auto&) { return children(node); },
         [&](const tile::Synchronisation auto&) { return node; }, [&](const tile::Spec auto&) { return node; });
   }
 

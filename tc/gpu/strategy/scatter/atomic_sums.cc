@@ -111,7 +111,8 @@ class Stores {
     int result = 0;
     const auto add = [&](const NodePtr& child) { result += most(child); };
     tile::match(
-        *node, [&](const tile::OneOf<tile::Sequence, tile::Allocate> auto&) { tile::for_each_child(*node, add); },
+        *node,
+        [&](const tile::OneOf<tile::Sequence, tile::Allocate, tile::Ring> auto&) { tile::for_each_child(*node, add); },
         [&](const tile::If& n) {
           result = most(n.then_case);
           result = std::max(result, most(n.else_case));
@@ -234,7 +235,8 @@ class Updates {
           return tile::map_children(node, [&](const NodePtr& child) { return run(child); });
         },
         [&](const tile::Synchronisation auto&) { return node; },
-        [&](const tile::OneOf<tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad> auto&) { return node; });
+        [&](const tile::OneOf<tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad, tile::BoxCopy,
+                              tile::WarpgroupMatMul> auto&) { return node; });
   }
 
  private:

@@ -1,0 +1,171 @@
+#include "tc/cuda/warpgroup_text.h"
+
+#include <fmt/format.h>
+
+namespace tc::cuda {
+namespace {
+
+constexpr std::string_view kRingText =
+    R"(// Turn t of a ring uses buffer t % stages. barriers[t % stages] says that its boxes have arrived, the barrier
+// `stages` further that all readers have released it.
+template <int stages>
+__device__ __forceinline__ void make_ring(uint64* barriers, int readers) {
+  if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
+    const uint32 address = uint32(__cvta_generic_to_shared(barriers));
+    for (int i = 0; i < stages; ++i) {
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(address + 8 * i) : "memory");
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address + 8 * (stages + i)), "r"(readers)
+                   : "memory");
+    }
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+  }
+  __syncthreads();
+}
+__device__ __forceinline__ void wait_for_phase(uint64* barrier, uint32 parity) {
+  const uint32 address = uint32(__cvta_generic_to_shared(barrier));
+  uint32 done;
+  do {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(address), "r"(parity) : "memory");
+  } while (!done);
+}
+template <int stages>
+__device__ __forceinline__ void acquire(uint64* barriers, int turn) {
+  wait_for_phase(barriers + stages + turn % stages, turn / stages % 2 ^ 1);
+}
+template <int stages>
+__device__ __forceinline__ void commit(uint64* barriers, int turn, int bytes) {
+  const uint32 address = uint32(__cvta_generic_to_shared(barriers + turn % stages));
+  asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(address), "r"(bytes) : "memory");
+}
+template <int stages>
+__device__ __forceinline__ void await(uint64* barriers, int turn) {
+  wait_for_phase(barriers + turn % stages, turn / stages % 2);
+}
+template <int stages>
+__device__ __forceinline__ void release(uint64* barriers, int turn) {
+  __syncwarp();
+  if (threadIdx.x % 32 != 0) return;
+  const uint32 address = uint32(__cvta_generic_to_shared(barriers + stages + turn % stages));
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address) : "memory");
+}
+)";
+
+constexpr std::string_view kBoxCopyText = R"(// Copies a box of a tensor map; its bytes count for the barrier.
+__device__ __forceinline__ void copy_box(void* to, const TensorMap& map, uint64* barrier, int x) {
+  asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];"
+               ::"r"(uint32(__cvta_generic_to_shared(to))), "l"(&map), "r"(uint32(__cvta_generic_to_shared(barrier))),
+                 "r"(x) : "memory");
+}
+__device__ __forceinline__ void copy_box(void* to, const TensorMap& map, uint64* barrier, int x, int y) {
+  asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4}], [%2];"
+               ::"r"(uint32(__cvta_generic_to_shared(to))), "l"(&map), "r"(uint32(__cvta_generic_to_shared(barrier))),
+                 "r"(x), "r"(y) : "memory");
+}
+__device__ __forceinline__ void copy_box(void* to, const TensorMap& map, uint64* barrier, int x, int y, int z) {
+  asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %5}], [%2];"
+               ::"r"(uint32(__cvta_generic_to_shared(to))), "l"(&map), "r"(uint32(__cvta_generic_to_shared(barrier))),
+                 "r"(x), "r"(y), "r"(z) : "memory");
+}
+__device__ __forceinline__ void copy_box(void* to, const TensorMap& map, uint64* barrier, int x, int y, int z, int u) {
+  asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %5, %6}], [%2];"
+               ::"r"(uint32(__cvta_generic_to_shared(to))), "l"(&map), "r"(uint32(__cvta_generic_to_shared(barrier))),
+                 "r"(x), "r"(y), "r"(z), "r"(u) : "memory");
+}
+__device__ __forceinline__ void copy_box(void* to, const TensorMap& map, uint64* barrier, int x, int y, int z, int u,
+                                         int v) {
+  asm volatile("cp.async.bulk.tensor.5d.shared::cluster.global.tile.mbarrier::complete_tx::bytes "
+               "[%0], [%1, {%3, %4, %5, %6, %7}], [%2];"
+               ::"r"(uint32(__cvta_generic_to_shared(to))), "l"(&map), "r"(uint32(__cvta_generic_to_shared(barrier))),
+                 "r"(x), "r"(y), "r"(z), "r"(u), "r"(v) : "memory");
+}
+)";
+
+constexpr std::string_view kProductsText =
+    R"(// Waits until at most so many groups of a warpgroup's products are unfinished.
+template <int pending>
+__device__ __forceinline__ void wait_products() {
+  asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(pending) : "memory");
+}
+// What such a wait is for: nothing that reads the sums may move above it.
+template <int count>
+__device__ __forceinline__ void receive(float (&sums)[count]) {
+#pragma unroll
+  for (int i = 0; i < count; ++i) asm volatile("" : "+f"(sums[i])::"memory");
+}
+)";
+
+/// "%0, %1, ...".
+std::string numbered(int count) {
+  std::string text;
+  for (int i = 0; i < count; ++i) text += fmt::format("{}%{}", i == 0 ? "" : ", ", i);
+  return text;
+}
+
+/// Pieces that fit a line of text, each a string literal of its own.
+std::string literals(const std::string& text, size_t width) {
+  std::string result;
+  for (size_t begin = 0; begin < text.size();) {
+    size_t end = std::min(text.size(), begin + width);
+    if (end < text.size()) end = text.rfind(' ', end) + 1;
+    result += fmt::format("      \"{}\"\n", text.substr(begin, end - begin));
+    begin = end;
+  }
+  return result;
+}
+
+std::string operands(int count) {
+  std::string result, line;
+  for (int i = 0; i < count; ++i) {
+    line += fmt::format("\"+f\"(d[{}]){}", i, i + 1 < count ? ", " : "");
+    if (i + 1 == count || line.size() > 92)
+      result += (result.empty() ? "      : " : "        ") + std::exchange(line, "") + "\n";
+  }
+  return result;
+}
+
+}  // namespace
+
+std::string_view ring_text() { return kRingText; }
+std::string_view box_copy_text() { return kBoxCopyText; }
+std::string_view products_text() { return kProductsText; }
+
+std::string function_of(const WarpgroupProduct& product) {
+  const bool is_brain = product.atom.operand == ScalarType::kBFloat16;
+  return fmt::format("multiply_{}_m64n{}k{}_{}{}", is_brain ? "bf16" : "f16", product.atom.n,
+                     tile::WarpgroupAtom::kK * product.slices, product.a.mn_major ? 'm' : 'k',
+                     product.b.mn_major ? 'n' : 'k');
+}
+
+std::string text_of(const WarpgroupProduct& product) {
+  const int values = product.atom.values();
+  const char* type = product.atom.operand == ScalarType::kBFloat16 ? "bf16" : "f16";
+  const std::string sums = "{" + numbered(values) + "}";
+  std::string statement =
+      literals("{ .reg .pred p; .reg .b64 a, b; setp.eq.u32 p, 0, 0; wgmma.fence.sync.aligned; ", 100);
+  statement += literals(fmt::format("mov.b64 a, %{}; mov.b64 b, %{}; ", values, values + 1), 100);
+  for (int s = 0; s < product.slices; ++s) {
+    if (s > 0) {
+      statement += literals(
+          fmt::format("add.s64 a, a, {}; add.s64 b, b, {}; ", product.a.slice / 16, product.b.slice / 16), 100);
+    }
+    statement +=
+        literals(fmt::format("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {}, a, b, p, 1, 1, {}, {}; ",
+                             product.atom.n, type, type, sums, int{product.a.mn_major}, int{product.b.mn_major}),
+                 100);
+  }
+  statement += "      \"wgmma.commit_group.sync.aligned; }\"\n";
+  return fmt::format(
+      "// d += a * b on tiles of 64 x {0}, {2} times 16 values along k, {3} and {4} bytes apart.\n"
+      "__device__ __forceinline__ void {5}(float (&d)[{1}], const void* a, const void* b) {{\n"
+      "  const uint64 from_a = uint64(uint32(__cvta_generic_to_shared(a)) & 0x3ffff) >> 4 | {6:#x}ull;\n"
+      "  const uint64 from_b = uint64(uint32(__cvta_generic_to_shared(b)) & 0x3ffff) >> 4 | {7:#x}ull;\n"
+      "  asm volatile(\n{8}{9}      : \"l\"(from_a), \"l\"(from_b)\n      : \"memory\");\n}}\n",
+      product.atom.n, values, product.slices, product.a.slice, product.b.slice, function_of(product), product.a.bits(0),
+      product.b.bits(0), statement, operands(values));
+}
+
+}  // namespace tc::cuda

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "tc/tile/matrix_descriptor.h"
+
+/// The helpers of kernels with rings, boxes and products of warpgroups (Hopper).
+namespace tc::cuda {
+
+/// mbarriers of a ring (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
+std::string_view ring_text();
+/// Copies of boxes (PTX ISA, "cp.async.bulk.tensor").
+std::string_view box_copy_text();
+/// Descriptors, and waits for products (PTX ISA, "wgmma.wait_group").
+std::string_view products_text();
+
+/// A kind of WarpgroupMatMul, which has a function of its own.
+struct WarpgroupProduct {
+  tile::WarpgroupAtom atom;
+  int slices = 1;
+  tile::MatrixDescriptor a, b;
+};
+/// "multiply_m64n256_kn": with the majors of a and b.
+std::string function_of(const WarpgroupProduct& product);
+std::string text_of(const WarpgroupProduct& product);
+
+}  // namespace tc::cuda
