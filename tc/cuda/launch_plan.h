@@ -51,7 +51,8 @@ struct MapArgument {
 
   bool operator==(const MapArgument&) const = default;
 };
-inline constexpr int kMapBytes = 128;     ///< that are encoded
+inline constexpr int kMapBytes = 128;  ///< that are encoded
+inline constexpr int kMaxMapRank = 5;
 inline constexpr int kMapAlignment = 16;  ///< bytes, of the address that is encoded
 
 struct KernelLaunch {
