@@ -1,7 +1,6 @@
 #include "tc/cache/records.h"
 
 #include <algorithm>
-#include <array>
 
 #include "proto/cache.pb.h"
 
@@ -90,11 +89,8 @@ std::optional<Check> get(const proto::BoundsCheck& message) {
                .found = message.found()};
 }
 
-constexpr std::array<int64_t, 3> kOneBlock = {1, 1, 1};
-
 uint32_t schema_of(const cuda::LaunchPlan& plan) {
-  const bool in_clusters =
-      std::ranges::any_of(plan.kernels, [](const cuda::KernelLaunch& launch) { return launch.cluster != kOneBlock; });
+  const bool in_clusters = std::ranges::any_of(plan.kernels, &cuda::KernelLaunch::in_clusters);
   return in_clusters || !plan.maps.empty() ? kMapSchema : kSchema;
 }
 
@@ -164,7 +160,7 @@ void set(proto::LaunchPlan& message, const cuda::LaunchPlan& plan) {
     for (const int64_t extent : launch.block) to.add_block(extent);
     to.set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
     to.set_waits(launch.waits);
-    if (launch.cluster != kOneBlock) {
+    if (launch.in_clusters()) {
       for (const int64_t extent : launch.cluster) to.add_cluster(extent);
     }
     for (const cuda::KernelArgument& argument : launch.arguments) set(*to.add_arguments(), argument);

@@ -20,8 +20,6 @@ constexpr int kClusterDimension = 4, kProgrammaticStreamSerialization = 6;  // C
 constexpr int kFirstOverlapping = 90;    // compute capability that has griddepcontrol
 constexpr int kFirstCapturable = 12030;  // driver whose graphs have such edges
 
-bool is_cluster(const KernelLaunch& launch) { return launch.cluster != std::array<int64_t, 3>{1, 1, 1}; }
-
 }  // namespace
 
 Result<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<const Context> context, Arch arch,
@@ -56,7 +54,7 @@ Result<void> Executable::check_driver(int version) const {
     return fail("the kernels take tensor maps, which NVIDIA's driver has from CUDA 12.0 on; {}", is_for);
   }
   for (const KernelLaunch& launch : plan_.kernels) {
-    if (is_cluster(launch) && !driver.launch_with) {
+    if (launch.in_clusters() && !driver.launch_with) {
       return fail("'{}' runs in clusters, which NVIDIA's driver has from CUDA 11.8 on; {}", launch.symbol, is_for);
     }
   }
@@ -189,7 +187,7 @@ Driver::Status Executable::launch_with_attributes(const Kernel& kernel, bool ear
   std::array<Driver::LaunchAttribute, 2> attributes;
   Driver::LaunchConfig config = {};
   if (early) attributes[config.attribute_count++] = {kProgrammaticStreamSerialization, 0, {1}};
-  if (is_cluster(*kernel.launch)) {
+  if (kernel.launch->in_clusters()) {
     const auto blocks = [&](int d) { return static_cast<int>(kernel.launch->cluster[d]); };
     attributes[config.attribute_count++] = {kClusterDimension, 0, {blocks(0), blocks(1), blocks(2)}};
   }
@@ -230,7 +228,7 @@ Result<void> Executable::launch(const Kernel& kernel, bool early, Stream stream,
   const Driver& driver = context_->driver();
   const auto size = [](int64_t n) { return static_cast<unsigned>(n); };
   const Driver::Status status =
-      early || is_cluster(launch)
+      early || launch.in_clusters()
           ? launch_with_attributes(kernel, early, stream, arguments.data())
           : driver.launch(kernel.function, size(launch.grid[0]), size(launch.grid[1]), size(launch.grid[2]),
                           size(launch.block[0]), size(launch.block[1]), size(launch.block[2]),

@@ -63,6 +63,8 @@ struct KernelLaunch {
   int64_t dynamic_shared_bytes = 0;
   std::vector<KernelArgument> arguments;
   bool waits = false;  ///< its text waits until those before it have ended: it may start while they run
+
+  bool in_clusters() const { return cluster != std::array<int64_t, 3>{1, 1, 1}; }
 };
 
 /// Launches in order, on one stream.
