@@ -5,9 +5,6 @@
 namespace tc::cuda {
 namespace {
 
-// Of cuTensorMapEncodeTiled.
-constexpr int kNoInterleave = 0, kPromotion256 = 3, kFillZeros = 0;
-
 /// A CUtensorMapSwizzle.
 int swizzle_code(int bytes) {
   switch (bytes) {
@@ -28,6 +25,8 @@ const std::string& name_of(const KernelArgument& argument, const LaunchPlan& pla
 }
 
 }  // namespace
+
+MapCodes codes_of(const MapArgument& map) { return {.swizzle = swizzle_code(map.swizzle)}; }
 
 TensorMaps::TensorMaps(const Driver& driver, const LaunchPlan& plan)
     : driver_(driver), plan_(plan), known_(plan.maps.size()) {}
@@ -54,9 +53,10 @@ Result<void> TensorMaps::encode(size_t index, Address address, EncodedMap& to) c
   std::ranges::transform(map.box, box.begin(), [](int64_t extent) { return static_cast<unsigned>(extent); });
   steps.fill(1);
   void* const first = reinterpret_cast<void*>(address + static_cast<Address>(map.byte_offset));
+  const MapCodes codes = codes_of(map);
   const Driver::Status status =
       driver_.encode_map(&to, map.type, static_cast<unsigned>(rank), first, extents.data(), byte_strides.data(),
-                         box.data(), steps.data(), kNoInterleave, swizzle_code(map.swizzle), kPromotion256, kFillZeros);
+                         box.data(), steps.data(), codes.interleave, codes.swizzle, codes.promotion, codes.fill);
   return driver_.check(status, fmt::format("making a tensor map of '{}'", name_of(map.of, plan_)));
 }
 

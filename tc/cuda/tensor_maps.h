@@ -15,6 +15,15 @@ struct alignas(kMapBytes) EncodedMap {
   std::array<uint64_t, kMapBytes / sizeof(uint64_t)> words;
 };
 
+/// What cuTensorMapEncodeTiled takes of a map besides its numbers: enumerators of the CUDA driver API.
+struct MapCodes {
+  int interleave = 0;  ///< none
+  int swizzle = 0;     ///< CUtensorMapSwizzle
+  int promotion = 3;   ///< to lines of 256 bytes in L2
+  int fill = 0;        ///< zeros outside of the extents
+};
+MapCodes codes_of(const MapArgument& map);
+
 /// The tensor maps of a plan, each encoded for the address that it was last wanted for.
 class TensorMaps {
  public:
