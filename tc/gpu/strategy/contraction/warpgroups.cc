@@ -61,6 +61,15 @@ int64_t extent_read(const Contraction& c, const Subscript& s) {
   return last + 1;
 }
 
+/// Bytes of an operand's boxes for a step, by the time that they take. On an H100 processors got 56 bytes in a cycle
+/// from the L2 cache, where rows of 128 bytes lie in lines, else 25 (docs/lab/measurements.md).
+double box_cycles(const Operand& operand, const OperandPlan& plan) {
+  constexpr double kAligned = 56, kCrooked = 25;
+  constexpr int64_t kLine = 128;
+  const bool is_aligned = operand.extents.size() == 1 || operand.extents.back() * kBytes % kLine == 0;
+  return static_cast<double>(plan.stage * kBytes) / (is_aligned ? kAligned : kCrooked);
+}
+
 }  // namespace
 
 std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& c, const TensorCores& cores) {
@@ -174,10 +183,8 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
   return map;
 }
 
-/// On an H100 boxes came at 45 to 60 bytes a cycle and processor, from the L2 cache; a step of 128 x 256 x 64 took 1050
-/// cycles, with everything in shared memory (docs/lab/measurements.md).
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  constexpr double kBoxBytes = 45, kStartCycles = 2500, kStepCycles = 40, kStored = 24;
+  constexpr double kStartCycles = 2500, kStepCycles = 40, kStored = 24;
   constexpr double kProcessorShared = 228 * 1024, kProcessorRegisters = 65536;
   const int64_t rows = plan.parallel[plan.tensor_cores->rows[0]].tile;
   const int64_t columns = plan.parallel[plan.tensor_cores->columns[0]].tile;
@@ -185,8 +192,9 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
   const auto points = static_cast<double>(rows * columns);
   const double multiplied = points * static_cast<double>(plan.chunk[plan.main]) / device.warpgroup_products;
-  double bytes = 0;
-  for (const OperandPlan& o : plan.operands) bytes += static_cast<double>(o.stage * kBytes);
+  double copied = 0;
+  for (size_t i = 0; i < c.operands.size(); ++i) copied += box_cycles(c.operands[i], plan.operands[i]);
+  copied *= std::min(1.0, blocks / static_cast<double>(device.processors));  // they share the cache's rate
   const auto threads = static_cast<double>(plan.threads() + kProducerThreads);
   const auto registers = static_cast<double>(plan.registers() + 48);
   const double resident =
@@ -196,7 +204,7 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double together = std::min(resident, each);
   // Of one block a warpgroup waits for its products before it starts others: another one fills the time.
   const double alone = plan.tensor_cores->warpgroups * together > 1 ? 1 : 1.3;
-  const double step = std::max(multiplied * alone, bytes / kBoxBytes) + kStepCycles;
+  const double step = std::max(multiplied * alone, copied) + kStepCycles;
   // Buffers in flight hide a latency of about a microsecond.
   const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;
   const double latency = 1100 / ahead;
