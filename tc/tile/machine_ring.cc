@@ -12,7 +12,6 @@ namespace tc::tile {
 namespace {
 
 constexpr std::byte kPoison{0xCB};
-constexpr int64_t kBoxAlignment = 128;  // bytes, in shared memory
 constexpr int64_t kSector = 32;         // bytes
 
 int64_t floor_mod(int64_t value, int64_t by) { return (value % by + by) % by; }
