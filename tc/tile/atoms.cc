@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cmath>
-#include <limits>
+
+#include "tc/support/check.h"
 
 namespace tc::tile {
 namespace {
@@ -22,23 +24,6 @@ MatMulAtom m16n8k16(const char* name, const char* ptx, ScalarType operand) {
           .d = Layout({{4, 8}, {2, 2}}, {{32, 1}, {16, 8}})};
 }
 
-/// A sum of products and an old sum, cut as multiply() says.
-float cut_sum(const double* terms, int count) {
-  constexpr int kPlaces = 23 + 2;  // of the largest term, behind its point
-  double plain = 0;
-  int largest = std::numeric_limits<int>::min();
-  for (int i = 0; i < count; ++i) {
-    plain += terms[i];
-    if (terms[i] != 0 && std::isfinite(terms[i])) largest = std::max(largest, std::ilogb(terms[i]));
-  }
-  if (!std::isfinite(plain) || largest == std::numeric_limits<int>::min()) return static_cast<float>(plain);
-  int64_t sum = 0;
-  for (int i = 0; i < count; ++i) sum += static_cast<int64_t>(std::ldexp(terms[i], kPlaces - largest));
-  const double exact = std::ldexp(static_cast<double>(sum), largest - kPlaces);
-  const auto rounded = static_cast<float>(exact);
-  return std::abs(static_cast<double>(rounded)) > std::abs(exact) ? std::nextafter(rounded, 0.0F) : rounded;
-}
-
 }  // namespace
 
 const std::vector<MatMulAtom>& matmul_atoms() {
@@ -55,17 +40,39 @@ const MatMulAtom* find_matmul_atom(ScalarType operand, ScalarType sum, int archi
   return nullptr;
 }
 
+float add_products(const float* a, const float* b, int count, float sum) {
+  constexpr int kMost = 16;
+  constexpr int kPlaces = 23 + 2;  // of the largest term, behind its point
+  constexpr int kExponent = 52, kBias = 1023;
+  TC_CHECK(count <= kMost, "{} products are more than {}", count, kMost);
+  std::array<double, kMost> terms;
+  double plain = sum, largest = std::abs(plain);
+  for (int i = 0; i < count; ++i) {
+    const double term = static_cast<double>(a[i]) * static_cast<double>(b[i]);
+    terms[static_cast<size_t>(i)] = term;
+    plain += term;
+    largest = std::max(largest, std::abs(term));
+  }
+  if (!std::isfinite(plain) || largest == 0) return static_cast<float>(plain);
+  // No product of two floats is as small as a double without its leading 1.
+  const int exponent = static_cast<int>(std::bit_cast<uint64_t>(largest) >> kExponent) - kBias;
+  const auto power = [](int e) { return std::bit_cast<double>(static_cast<uint64_t>(e + kBias) << kExponent); };
+  const double scale = power(kPlaces - exponent);
+  auto total = static_cast<int64_t>(static_cast<double>(sum) * scale);
+  for (int i = 0; i < count; ++i) total += static_cast<int32_t>(terms[static_cast<size_t>(i)] * scale);
+  const double exact = static_cast<double>(total) * power(exponent - kPlaces);
+  const auto rounded = static_cast<float>(exact);
+  return std::abs(static_cast<double>(rounded)) > std::abs(exact) ? std::nextafter(rounded, 0.0F) : rounded;
+}
+
 void multiply(const MatMulAtom& atom, const float* a, const float* b, float* d) {
-  constexpr int kMostTerms = 64;
-  std::array<double, kMostTerms + 1> terms{};
-  for (int n = 0; n < atom.n; ++n) {
-    for (int m = 0; m < atom.m; ++m) {
+  std::array<float, 16> row{};
+  TC_CHECK(atom.k <= static_cast<int>(row.size()), "{} has {} products for an element", atom.name, atom.k);
+  for (int m = 0; m < atom.m; ++m) {
+    for (int k = 0; k < atom.k; ++k) row[static_cast<size_t>(k)] = a[m + atom.m * k];
+    for (int n = 0; n < atom.n; ++n) {
       float& sum = d[m + atom.m * n];
-      for (int k = 0; k < atom.k; ++k) {
-        terms[static_cast<size_t>(k)] = static_cast<double>(a[m + atom.m * k]) * static_cast<double>(b[k + atom.k * n]);
-      }
-      terms[static_cast<size_t>(atom.k)] = static_cast<double>(sum);
-      sum = cut_sum(terms.data(), atom.k + 1);
+      sum = add_products(row.data(), b + atom.k * n, atom.k, sum);
     }
   }
 }

@@ -45,5 +45,7 @@ struct WarpgroupAtom {
 /// GPUs of compute capability 9.0 do (Khattak and Mikaitis, arXiv 2512.07004): products are exact; they and the old sum
 /// are cut to 2 bits below the last place of the largest of them; their sum is cut to a float32.
 void multiply(const MatMulAtom& atom, const float* a, const float* b, float* d);
+/// The same for one element: the products of up to 16 values of a and b, and the old sum.
+float add_products(const float* a, const float* b, int count, float sum);
 
 }  // namespace tc::tile

@@ -1,5 +1,7 @@
 #include "tc/tile/bytecode.h"
 
+#include <algorithm>
+
 #include "tc/support/check.h"
 #include "tc/tile/expr_compiler.h"
 #include "tc/tile/print.h"
@@ -208,12 +210,68 @@ class KernelCompiler {
     emit({.op = Op::kMatrixLoad, .a = static_cast<int>(code_.matrix_loads.size()) - 1});
   }
 
-  void visit(const Ring& ring) { node(ring.body); }
-  void visit(const RingStep&) { refuse(); }
-  void visit(const BoxCopy&) { refuse(); }
-  void visit(const WarpgroupMatMul&) { refuse(); }
-  void visit(const MatMulWait&) { refuse(); }
-  void refuse() const { TC_CHECK(false, "the simulator does not run rings"); }
+  void visit(const Ring& ring) {
+    code_.sites.push_back("ring " + ring.name);
+    exprs_.set_site(static_cast<int>(code_.sites.size()) - 1);
+    code_.rings.push_back({ring.name, ring.stages, ring.readers});
+    emit({.op = Op::kBlockBarrier, .a = exprs_.site()});
+    emit({.op = Op::kMakeRing, .a = static_cast<int>(code_.rings.size()) - 1, .c = exprs_.site()});
+    node(ring.body);
+  }
+
+  int ring(const std::string& name) const {
+    const auto found = std::ranges::find(code_.rings, name, &CodeRing::name);
+    TC_CHECK(found != code_.rings.end(), "'{}' is no ring of the kernel", name);
+    return static_cast<int>(found - code_.rings.begin());
+  }
+
+  void visit(const RingStep& step) {
+    const auto op = [&] {
+      switch (step.kind) {
+        case RingStep::Kind::kAcquire:
+          return Op::kAcquire;
+        case RingStep::Kind::kCommit:
+          return Op::kCommitTurn;
+        case RingStep::Kind::kAwait:
+          return Op::kAwait;
+        case RingStep::Kind::kRelease:
+          return Op::kRelease;
+      }
+      return Op::kHalt;
+    };
+    const int turn = exprs_.compile(step.turn);
+    emit({.op = op(), .a = ring(step.ring), .b = turn, .c = exprs_.site(), .immediate = step.bytes});
+  }
+
+  void visit(const BoxCopy& copy) {
+    const auto map = std::ranges::find(kernel_.maps, copy.map, &TensorMap::name);
+    TC_CHECK(map != kernel_.maps.end(), "'{}' is no tensor map of the kernel", copy.map);
+    CodeBoxCopy made{
+        &*map,           exprs_.tensor(map->tensor), exprs_.access(copy.destination, copy.destination_subscripts), {},
+        ring(copy.ring), exprs_.compile(copy.turn)};
+    for (const Halide::Expr& e : copy.coordinates) made.coordinates.push_back(exprs_.compile(e));
+    code_.tensors[static_cast<size_t>(exprs_.tensor(copy.destination))].filled = true;
+    code_.box_copies.push_back(std::move(made));
+    emit({.op = Op::kBoxCopy, .a = static_cast<int>(code_.box_copies.size()) - 1});
+  }
+
+  void visit(const WarpgroupMatMul& n) {
+    const int64_t k = int64_t{WarpgroupAtom::kK} * n.slices;
+    const auto tile = [&](const MatrixTile& of, int64_t mn) {
+      const int tensor = exprs_.tensor(of.tensor);
+      return CodeProduct::Tile{exprs_.access(of.tensor, of.subscripts),
+                               descriptor_of(code_.tensors[static_cast<size_t>(tensor)].tensor, of, mn, k)};
+    };
+    code_.products.push_back({n.atom, n.slices, exprs_.tensor(n.d), tile(n.a, WarpgroupAtom::kM), tile(n.b, n.atom.n)});
+    emit({.op = Op::kStartProduct, .a = static_cast<int>(code_.products.size()) - 1, .c = exprs_.site()});
+  }
+
+  void visit(const MatMulWait& n) {
+    CodeProductWait made{n.pending, {}};
+    for (const std::string& sum : n.sums) made.sums.push_back(exprs_.tensor(sum));
+    code_.product_waits.push_back(std::move(made));
+    emit({.op = Op::kWaitProducts, .a = static_cast<int>(code_.product_waits.size()) - 1, .c = exprs_.site()});
+  }
 
   const Kernel& kernel_;
   Code code_;

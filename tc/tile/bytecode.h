@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tc/support/scalar_type.h"
+#include "tc/tile/matrix_descriptor.h"
 #include "tc/tile/program.h"
 
 /// A kernel as instructions for a machine whose registers hold one value for each thread of a warp.
@@ -81,6 +83,9 @@ enum class Op : uint8_t {
   kBlockBarrier,
   kWarpBarrier,
   kWaitForKernels,
+  kMakeRing,  ///< ring a; behind a barrier
+  kAcquire,   ///< turn, register b, of ring a; c: the site
+  kAwait,
   kHalt,
   // Memory. a, b: indices of accesses.
   kLoad,    ///< dst = [a]
@@ -93,7 +98,12 @@ enum class Op : uint8_t {
   kShuffle,     ///< [a] = register b of lane c; immediate: the width; kind in `flag`
   kMatMul,      ///< a: an index into Code::matmuls
   kMatrixLoad,  ///< a: an index into Code::matrix_loads
-  kPoison,      ///< register tensor a
+  kCommitTurn,  ///< as kAcquire; immediate: bytes
+  kRelease,
+  kBoxCopy,       ///< a: an index into Code::box_copies
+  kStartProduct,  ///< a: an index into Code::products; c: the site
+  kWaitProducts,  ///< a: an index into Code::product_waits; c: the site
+  kPoison,        ///< register tensor a
 };
 
 struct Instruction {
@@ -128,11 +138,40 @@ struct CodeMatrixLoad {
   bool transposed = false;
 };
 
+struct CodeRing {
+  std::string name;
+  int stages = 0, readers = 0;
+};
+struct CodeBoxCopy {
+  const TensorMap* map = nullptr;
+  int source = -1;               ///< tensor
+  int destination = -1;          ///< access
+  std::vector<int> coordinates;  ///< registers
+  int ring = -1;
+  int turn = -1;  ///< register
+};
+/// A WarpgroupMatMul.
+struct CodeProduct {
+  struct Tile {
+    int access = -1;  ///< of its first element
+    std::optional<MatrixDescriptor> descriptor;
+  };
+  WarpgroupAtom atom;
+  int slices = 1;
+  int d = -1;  ///< tensor
+  Tile a, b;
+};
+struct CodeProductWait {
+  int pending = 0;
+  std::vector<int> sums;  ///< tensors
+};
+
 struct CodeTensor {
   Tensor tensor;
   ScalarType type = ScalarType::kFloat32;
   int64_t shared_offset = 0;  ///< bytes
   int register_base = -1;     ///< of a register tensor: its first element among all those of a thread
+  bool filled = false;        ///< by boxes
 };
 
 struct Code {
@@ -157,6 +196,10 @@ struct Code {
   std::vector<Access> accesses;
   std::vector<CodeMatMul> matmuls;
   std::vector<CodeMatrixLoad> matrix_loads;
+  std::vector<CodeRing> rings;
+  std::vector<CodeBoxCopy> box_copies;
+  std::vector<CodeProduct> products;
+  std::vector<CodeProductWait> product_waits;
   std::vector<std::string> sites;  ///< the text of each spec
   int register_elements = 0;       ///< of all register tensors, per thread
   int64_t shared_bytes = 0;

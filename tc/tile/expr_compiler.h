@@ -64,6 +64,7 @@ class ExprCompiler {
   int rebind(const std::string& name, int reg);
   void restore(const std::string& name, int reg);
   void bind_tensor(const std::string& name, int tensor) { tensors_[name] = tensor; }
+  int tensor(const std::string& name) const { return tensors_.at(name); }
 
   // Values.
   int compile(const Halide::Expr& expr);

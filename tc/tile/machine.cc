@@ -62,7 +62,8 @@ void Machine::set_up_tensors() {
     }
     state.waits_to_read = code_.waits && state.is_global && before_.written.count(tensor.name) > 0;
     state.waits_to_write = code_.waits && state.is_global && before_.touched.count(tensor.name) > 0;
-    state.watched = options_.check && (tensor.memory == Memory::kShared || (state.is_global && tensor.written));
+    state.watched = options_.check && !state.code->filled &&
+                    (tensor.memory == Memory::kShared || (state.is_global && tensor.written));
     if (state.watched) state.shadow.resize(static_cast<size_t>(tensor.elements()));
   }
 }
@@ -105,6 +106,7 @@ Counters Machine::run() {
   for (int64_t block : order) {
     run_block({block % kernel_.grid[0], block / kernel_.grid[0] % kernel_.grid[1],
                block / kernel_.grid[0] / kernel_.grid[1]});
+    if (is_stuck_) break;
   }
   return counters_;
 }
@@ -127,6 +129,7 @@ void Machine::start_block(const std::array<int64_t, 3>& block) {
       if (code_.block_registers[i] >= 0) warp.registers[code_.block_registers[i]].i.fill(block[i]);
     }
   }
+  start_rings();
 }
 
 void Machine::run_block(const std::array<int64_t, 3>& block) {
@@ -138,14 +141,20 @@ void Machine::run_block(const std::array<int64_t, 3>& block) {
       if (warp.state == State::kReady) ready.push_back(&warp);
     }
     if (ready.empty()) {
-      const bool waiting =
-          std::any_of(warps_.begin(), warps_.end(), [](const Warp& warp) { return warp.state == State::kAtBarrier; });
-      if (!waiting) return;
+      const auto any = [&](State state) {
+        return std::any_of(warps_.begin(), warps_.end(), [&](const Warp& warp) { return warp.state == state; });
+      };
+      if (any(State::kInRing)) {
+        if (wake_in_rings()) continue;
+        return report_deadlock();
+      }
+      if (!any(State::kAtBarrier)) return end_rings();
       release_barrier();
       continue;
     }
     budget_ = static_cast<int64_t>(random_() % 64) + 1;
     resume(*ready[random_() % ready.size()]);
+    happen();
   }
 }
 
@@ -253,12 +262,24 @@ bool Machine::control(Warp& warp, const Instruction& n) {
     case Op::kWaitForKernels:
       warp.waited |= warp.mask;
       return false;
+    case Op::kMakeRing:
+      make_ring(warp, n);
+      return false;
+    case Op::kAcquire:
+    case Op::kAwait:
+      return ring_wait(warp, n);
     default:
       if (code_.waits && warp.waited != warp.existing) {
         report(Finding::Kind::kEarly, -1, [&] {
           const int lane = std::countr_zero(warp.existing & ~warp.waited);
           return fmt::format("{}: thread {} of block {} ends without having waited for the kernels before",
                              kernel_.name, thread_text(warp.index * kLanes + lane), block_text());
+        });
+      }
+      if (!warp.products.empty()) {
+        report(Finding::Kind::kPending, warp.products.front().site, [&] {
+          return fmt::format("{}: warp {} of block {} ends without having waited for the products '{}'", kernel_.name,
+                             warp.index, block_text(), code_.sites[warp.products.front().site]);
         });
       }
       warp.state = State::kDone;

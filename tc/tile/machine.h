@@ -1,5 +1,6 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <random>
 #include <set>
@@ -66,7 +67,55 @@ class Machine {
     int site;
     std::array<std::byte, 16> bytes;
   };
-  enum class State : uint8_t { kReady, kAtBarrier, kDone };
+  /// A ring's buffer, and its two barriers as mbarriers are: of phases, whose parity is waited for.
+  struct Slot {
+    int64_t full_phases = 0;   ///< that have ended
+    int64_t empty_phases = 0;  ///< likewise
+    bool committed = false;    ///< in the phase of the full barrier
+    int64_t bytes_due = 0;     ///< that this phase still expects; less than 0 if they came before the commit
+    int releases = 0;          ///< in the phase of the empty barrier
+    int64_t turn = -1;         ///< that it has been acquired for
+    bool is_open = false;      ///< and not committed
+    int64_t box_bytes = 0;     ///< of the turn's boxes
+  };
+  struct RingState {
+    std::vector<Slot> slots;
+    int producer = -1;     ///< thread
+    int64_t acquired = 0;  ///< turns
+    int64_t awaited = 0;   ///< turns, by any warp
+  };
+  static constexpr int64_t kChunk = 16;  ///< bytes that a swizzle keeps together
+  /// The turn of a ring whose box lies, or is to arrive, in a place.
+  struct Filling {
+    int ring = -1;
+    int64_t turn = -1;
+    bool operator==(const Filling&) const = default;
+  };
+  struct Chunk {
+    Filling filling;
+    bool arrived = false;
+  };
+  /// A box that has been issued.
+  struct Box {
+    Filling filling;
+    std::vector<std::pair<int64_t, std::array<std::byte, kChunk>>> chunks;  ///< by address in shared memory
+    int64_t bytes = 0;
+  };
+  /// A warp's part of a group of products that nobody has waited for: 16 rows.
+  struct Product {
+    const CodeProduct* code = nullptr;
+    int site = -1;
+    int64_t a = 0, b = 0;  ///< addresses in shared memory
+    std::vector<Filling> reads;
+    bool done = false;
+  };
+  /// What the warps of a warpgroup do together, in order.
+  struct ProductStart {
+    int site;
+    int64_t a, b;
+    bool operator==(const ProductStart&) const = default;
+  };
+  enum class State : uint8_t { kReady, kAtBarrier, kInRing, kDone };
   struct Warp {
     int index = 0;
     State state = State::kReady;
@@ -82,6 +131,13 @@ class Machine {
     std::vector<uint32_t> element_defined;  ///< lanes
     std::array<int64_t, kLanes> group{};    ///< how many groups each thread has committed
     std::vector<Copy> copies;
+    // Of rings.
+    std::vector<Filling> turns;     ///< awaited and not released
+    std::vector<int64_t> awaited;   ///< how many turns, per ring; -1: it has not come to the ring
+    std::vector<int64_t> released;  ///< likewise
+    std::deque<Product> products;
+    size_t products_started = 0;
+    std::vector<int> sums;  ///< register tensors of products that no wait has named
   };
 
   void set_up_tensors();
@@ -105,7 +161,7 @@ class Machine {
   void shuffle(Warp& warp, const Instruction& n);
   void matmul(Warp& warp, const CodeMatMul& n);
   void matrix_load(Warp& warp, const CodeMatrixLoad& n);
-  bool is_together(Warp& warp, const Access& access, const char* what);
+  bool is_together(Warp& warp, int site, const char* what);
   void load_elements(Warp& warp, int access, int64_t step, uint32_t mask, Lanes& to);
   void store_elements(Warp& warp, int access, int64_t step, const Lanes& value, uint32_t mask);
   uint32_t in_bounds(Warp& warp, const Access& access, uint32_t mask, int elements, const char* verb);
@@ -115,6 +171,42 @@ class Machine {
   void check_write(Warp& warp, const Access& access, TensorState& tensor, int lane, int64_t offset, uint8_t flags);
   void count(Warp& warp, const Access& access, uint32_t mask, int elements, bool writes);
   void count_shared(const std::array<int64_t, kLanes>& bytes, uint32_t mask, int width);
+
+  // Rings.
+  void start_rings();
+  void make_ring(Warp& warp, const Instruction& n);
+  bool ring_wait(Warp& warp, const Instruction& n);
+  bool has_passed(Warp& warp, const Instruction& n);
+  void acquire(Warp& warp, const Instruction& n);
+  void await(Warp& warp, const Instruction& n);
+  void commit_turn(Warp& warp, const Instruction& n);
+  void release(Warp& warp, const Instruction& n);
+  void box_copy(Warp& warp, const CodeBoxCopy& n);
+  void copy_row(const CodeBoxCopy& n, std::vector<int64_t> coordinates, int64_t address, Box& box);
+  void arrive(size_t box);
+  void end_phase(Slot& slot) const;
+  bool wake_in_rings();
+  void happen();
+  void end_rings();
+  void report_deadlock();
+  bool is_whole_warp(Warp& warp, const Instruction& n);
+  bool is_one_thread(Warp& warp, const Instruction& n, const char* verb);
+  Slot& slot_of(int ring, int64_t turn);
+  int64_t turn_of(const Warp& warp, int reg) const;
+  bool has_turn(const Warp& warp, const Filling& filling) const;
+  std::string turn_text(const Filling& filling) const;
+  void check_filled(Warp& warp, const Access& access, const TensorState& tensor, int lane, int64_t offset, bool writes);
+
+  // Products of warpgroups.
+  void start_product(Warp& warp, const CodeProduct& n, int site);
+  void wait_products(Warp& warp, const CodeProductWait& n, int site);
+  void run_products(Warp& warp, size_t count);
+  void run_product(Warp& warp, Product& product);
+  void fetch(Warp& warp, Product& product, bool is_a, int slice, std::vector<float>* to);
+  void check_chunk(Warp& warp, Product& product, const CodeProduct::Tile& tile, int64_t address, bool is_issue);
+  void check_sums(Warp& warp, const Access& access, const char* verb);
+  void abandon_sums(Warp& warp, int tensor);
+  int64_t shared_address(const Warp& warp, int access) const;
 
   // Findings.
   Moment moment(const Warp& warp, int lane, int site) const;
@@ -145,6 +237,11 @@ class Machine {
   uint32_t stamp_ = 0;
   uint32_t epoch_ = 0;
   int64_t budget_ = 0;  ///< loop iterations until another warp may go on
+  std::vector<RingState> rings_;
+  std::vector<Chunk> chunks_;                      ///< of shared memory
+  std::vector<Box> boxes_;                         ///< that have not arrived
+  std::vector<std::vector<ProductStart>> starts_;  ///< by warpgroup
+  bool is_stuck_ = false;
 };
 
 }  // namespace tc::tile

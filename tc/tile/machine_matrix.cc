@@ -10,7 +10,7 @@ namespace tc::tile {
 
 void Machine::matmul(Warp& warp, const CodeMatMul& n) {
   const MatMulAtom& atom = *n.atom;
-  if (!is_together(warp, code_.accesses[n.d[0]], "product")) return;
+  if (!is_together(warp, code_.accesses[n.d[0]].site, "product")) return;
   const auto gather = [&](const std::vector<int>& accesses, const Layout& layout, int elements) {
     std::vector<float> tile(static_cast<size_t>(elements));
     for (size_t v = 0; v < accesses.size(); ++v) {
@@ -32,7 +32,7 @@ void Machine::matmul(Warp& warp, const CodeMatMul& n) {
 
 void Machine::matrix_load(Warp& warp, const CodeMatrixLoad& n) {
   const Access& from = code_.accesses[n.source];
-  if (!is_together(warp, from, "load")) return;
+  if (!is_together(warp, from.site, "load")) return;
   const uint32_t mask = in_bounds(warp, from, warp.mask, kMatrixRow, "reads");
   check_alignment(warp, from, mask, kMatrixRow);
   const auto matrices = static_cast<int>(n.destination.size()) / 2;

@@ -130,6 +130,12 @@ void Machine::memory(Warp& warp, const Instruction& n) {
       return for_each_lane(warp.mask, [&](int l) { ++warp.group[l]; });
     case Op::kWait:
       return wait(warp, n.immediate);
+    case Op::kCommitTurn:
+      return commit_turn(warp, n);
+    case Op::kRelease:
+      return release(warp, n);
+    case Op::kWaitProducts:
+      return wait_products(warp, code_.product_waits[static_cast<size_t>(n.a)], n.c);
     default:
       break;
   }
@@ -149,6 +155,10 @@ void Machine::memory(Warp& warp, const Instruction& n) {
       return matmul(warp, code_.matmuls[static_cast<size_t>(n.a)]);
     case Op::kMatrixLoad:
       return matrix_load(warp, code_.matrix_loads[static_cast<size_t>(n.a)]);
+    case Op::kBoxCopy:
+      return box_copy(warp, code_.box_copies[static_cast<size_t>(n.a)]);
+    case Op::kStartProduct:
+      return start_product(warp, code_.products[static_cast<size_t>(n.a)], n.c);
     default:
       TC_CHECK(false, "operation {} has nothing to do with memory", static_cast<int>(n.op));
   }
@@ -156,6 +166,7 @@ void Machine::memory(Warp& warp, const Instruction& n) {
 
 void Machine::poison(Warp& warp, const Instruction& n) {
   const CodeTensor& tensor = *tensors_[n.a].code;
+  abandon_sums(warp, n.a);
   for (int64_t e = 0; e < tensor.tensor.elements(); ++e) {
     warp.element_defined[static_cast<size_t>(tensor.register_base + e)] &= ~warp.mask;
   }
@@ -203,6 +214,7 @@ void Machine::check_alignment(Warp& warp, const Access& access, uint32_t mask, i
 }
 
 void Machine::check_read(Warp& warp, const Access& access, TensorState& tensor, int lane, int64_t offset) {
+  if (tensor.code->filled) return check_filled(warp, access, tensor, lane, offset, false);
   if (tensor.watched) {
     const Moment now = moment(warp, lane, access.site);
     Shadow& shadow = tensor.shadow[static_cast<size_t>(offset)];
@@ -228,6 +240,7 @@ void Machine::check_read(Warp& warp, const Access& access, TensorState& tensor, 
 
 void Machine::check_write(Warp& warp, const Access& access, TensorState& tensor, int lane, int64_t offset,
                           uint8_t flags) {
+  if (tensor.code->filled) return check_filled(warp, access, tensor, lane, offset, true);
   if (tensor.defined) (*tensor.defined)[static_cast<size_t>(offset)] = 1;
   if (!tensor.watched) return;
   const Moment now = moment(warp, lane, access.site);
@@ -253,6 +266,7 @@ void Machine::load_elements(Warp& warp, int index, int64_t step, uint32_t mask, 
   const auto& address = warp.registers[access.address].i;
   const ScalarType type = tensor.code->type;
   if (tensor.code->register_base >= 0) {
+    check_sums(warp, access, "reads");
     for_each_lane(mask, [&](int l) {
       const auto element = static_cast<size_t>(tensor.code->register_base + address[l] + step);
       copy_lane(type, to, l, warp.elements[element], l);
@@ -284,6 +298,7 @@ void Machine::store_elements(Warp& warp, int index, int64_t step, const Lanes& v
   const auto& address = warp.registers[access.address].i;
   const ScalarType type = tensor.code->type;
   if (tensor.code->register_base >= 0) {
+    check_sums(warp, access, "writes");
     for_each_lane(mask, [&](int l) {
       const auto element = static_cast<size_t>(tensor.code->register_base + address[l] + step);
       copy_lane(type, warp.elements[element], l, value, l);
@@ -319,6 +334,7 @@ void Machine::store(Warp& warp, int index, const Lanes& value, uint32_t active) 
   const uint32_t mask = in_bounds(warp, access, active, 1, "writes");
   const CodeTensor& tensor = *tensors_[access.tensor].code;
   if (tensor.register_base >= 0 && access.uniform && mask == warp.existing) {
+    check_sums(warp, access, "writes");
     const auto element = static_cast<size_t>(tensor.register_base + warp.registers[access.address].i[0]);
     warp.elements[element] = value;
     warp.element_defined[element] |= mask;
@@ -441,19 +457,19 @@ void Machine::wait(Warp& warp, int64_t pending) {
 }
 
 /// Whether all threads of a warp have come; a finding says who has not.
-bool Machine::is_together(Warp& warp, const Access& access, const char* what) {
+bool Machine::is_together(Warp& warp, int site, const char* what) {
   if (warp.mask == warp.existing) return true;
-  report(Finding::Kind::kDivergence, access.site, [&] {
+  report(Finding::Kind::kDivergence, site, [&] {
     return fmt::format("{}: thread {} of block {} does not reach the {} '{}' that other threads of its warp reach",
                        kernel_.name, thread_text(warp.index * kLanes + std::countr_zero(warp.existing & ~warp.mask)),
-                       block_text(), what, code_.sites[access.site]);
+                       block_text(), what, code_.sites[site]);
   });
   return false;
 }
 
 void Machine::shuffle(Warp& warp, const Instruction& n) {
   const Access& access = code_.accesses[n.a];
-  is_together(warp, access, "shuffle");
+  is_together(warp, access.site, "shuffle");
   const auto kind = static_cast<Shuffle::Kind>(n.flag);
   const auto width = static_cast<int>(n.immediate);
   const Lanes& value = warp.registers[n.b];

@@ -16,5 +16,6 @@ std::string node_text(const Node& node);
 
 /// "float32 A_s Sw<3,4,3> o (8,64):(64,1)".
 std::string to_text(const Tensor& tensor);
+std::string to_text(const TensorMap& map);
 
 }  // namespace tc::tile

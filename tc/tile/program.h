@@ -342,6 +342,7 @@ struct SharedTensor {
   int64_t byte_offset;  ///< from the start of the block's shared memory; a multiple of kSharedAlignment
 };
 inline constexpr int64_t kSharedAlignment = 16;
+inline constexpr int64_t kBoxAlignment = 128;  ///< of the bytes that a box is copied to
 /// Of tensors that boxes fill: swizzles go by the bits of addresses (PTX ISA, "Swizzling modes").
 inline constexpr int64_t kSwizzledAlignment = 1024;
 inline int64_t shared_alignment(const Tensor& tensor) { return tensor.swizzle ? kSwizzledAlignment : kSharedAlignment; }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <map>
 #include <set>
@@ -11,6 +12,7 @@
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/program.h"
 #include "tc/support/scalar_type.h"
+#include "tc/tile/matrix_descriptor.h"
 #include "tc/tile/print.h"
 #include "tc/tile/tensor_map.h"
 
@@ -198,10 +200,11 @@ class Checker {
     for_each_access(*node, [&](const NodeAccess& access) { check_own(access, where); });
     match(
         *node, [&](const Sequence&) { visit_children(*node); },
-        [&](const OneOf<For, If, Let, Allocate, Ring> auto& n) { visit(*node, n); }, [](const Synchronisation auto&) {},
+        [&](const OneOf<For, If, Let, Allocate, Ring> auto& n) { visit(*node, n); },
+        [&](const OneOf<RingStep, MatMulWait> auto& n) { check(n, where); },
+        [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup> auto&) {},
         [&](const OneOf<Store, Atomic> auto& n) { check_value(n.tensor, n.value, where); },
-        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad> auto& n) { check(n, where); },
-        [](const OneOf<BoxCopy, WarpgroupMatMul> auto&) {});
+        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad, BoxCopy, WarpgroupMatMul> auto& n) { check(n, where); });
   }
   void visit_children(const Node& node) {
     for_each_child(node, [&](const NodePtr& child) { visit(child); });
@@ -221,7 +224,9 @@ class Checker {
     if (loop.unrolled && (!step || !hi::is_const(trips))) {
       fault("the loop over '{}' is to be unrolled, but has no constant trip count", loop.variable);
     }
+    ++around_;
     visit_children(node, loop.variable, loop.unrolled && constant_once_unrolled(loop.begin));
+    --around_;
   }
   void visit(const Node& node, const If& branch) {
     if (branch.condition.defined() && !branch.condition.type().is_bool()) {
@@ -230,14 +235,24 @@ class Checker {
     if (branch.predicated && (branch.else_case || !branch.then_case || !asynchronous_copy(*branch.then_case))) {
       fault("what the condition '{}' is a predicate of is no asynchronous copy", ir::to_text(branch.condition));
     }
+    ++around_;
     visit_children(node);
+    --around_;
   }
   void visit(const Node& node, const Let& let) {
     visit_children(node, let.name, let.value.defined() && constant_once_unrolled(let.value));
   }
   void visit(const Node& node, const Ring& ring) {
     declare(ring.name);
+    const int64_t warps = threads() / kWarp;
+    if (ring.stages < 1) fault("the ring '{}' has {} stages", ring.name, ring.stages);
+    if (ring.readers < 1 || ring.readers > warps) {
+      fault("the ring '{}' is read by {} warps, but a block has {}", ring.name, ring.readers, warps);
+    }
+    if (around_ > 0) fault("the ring '{}' is made in a loop or branch", ring.name);
+    rings_.insert(ring.name);
     visit_children(node);
+    rings_.erase(ring.name);
   }
   void visit(const Node& node, const Allocate& allocate) {
     if (allocate.tensor.memory == Memory::kGlobal) fault("'{}' is allocated in global memory", allocate.tensor.name);
@@ -270,7 +285,7 @@ class Checker {
   }
 
   void check_whole_warps(const std::string& where) {
-    if (kernel_.block[0] * kernel_.block[1] * kernel_.block[2] % kWarp != 0) {
+    if (threads() % kWarp != 0) {
       fault("'{}' is done by whole warps, but the last one of a block is not full", where);
     }
   }
@@ -306,6 +321,131 @@ class Checker {
     check_fragment(load.destination, int64_t{2} * matrices, from->second->type, where);
   }
 
+  void check_turn(const std::string& ring, const Expr& turn, const std::string& where) {
+    if (!rings_.count(ring)) fault("'{}' in '{}' is no ring around it", ring, where);
+    if (turn.defined() && !(turn.type().is_int() && turn.type().bits() >= 32)) {
+      fault("the turn in '{}' is {}", where, ir::type_text(turn.type()));
+    }
+  }
+  void check(const RingStep& step, const std::string& where) {
+    constexpr int64_t kMostBytes = (int64_t{1} << 20) - 1;  // PTX ISA, "Range of tx-count"
+    check_turn(step.ring, step.turn, where);
+    const bool commits = step.kind == RingStep::Kind::kCommit;
+    if (commits && (step.bytes < 1 || step.bytes > kMostBytes)) {
+      fault("'{}' is of {} bytes, which must be 1 to {}", where, step.bytes, kMostBytes);
+    }
+    if (!commits && step.bytes != 0) fault("'{}' has {} bytes", where, step.bytes);
+    if (step.kind == RingStep::Kind::kAwait || step.kind == RingStep::Kind::kRelease) check_whole_warps(where);
+  }
+  void check(const MatMulWait& wait, const std::string& where) {
+    check_whole_warps(where);
+    if (wait.pending < 0) fault("'{}' leaves {} groups", where, wait.pending);
+    for (const std::string& sum : wait.sums) {
+      const auto found = tensors_.find(sum);
+      if (found != tensors_.end() && found->second->memory == Memory::kRegister) continue;
+      fault("'{}' waits for '{}', which is no register tensor", where, sum);
+    }
+  }
+
+  /// Where elements of 2^s bytes lie when rows of so many bytes are swizzled by the bits of their address.
+  static std::optional<Swizzle> swizzle_of(const TensorMap& map, int64_t bytes) {
+    if (map.swizzle == 0) return {};
+    const auto exponent = [](int64_t value) { return std::countr_zero(static_cast<uint64_t>(value)); };
+    return Swizzle{.bits = exponent(map.swizzle) - 4, .base = 4 - exponent(bytes), .shift = 3};
+  }
+  /// Whether a box lies as the tensor's coordinates say: its dimensions are the tensor's fastest ones, without gaps;
+  /// the last may be a part of one.
+  static bool is_compact(const TensorMap& map, const Layout& layout) {
+    std::vector<std::pair<int64_t, int64_t>> modes;  // stride, extent
+    const std::vector<int64_t> extents = flatten(layout.shape()), strides = flatten(layout.stride());
+    for (size_t i = 0; i < extents.size(); ++i) {
+      if (extents[i] > 1) modes.emplace_back(strides[i], extents[i]);
+    }
+    std::ranges::sort(modes);
+    int64_t next = 1;
+    for (const auto& [stride, extent] : modes) {
+      if (stride != std::exchange(next, next * extent)) return false;
+    }
+    std::vector<int64_t> box;
+    std::ranges::copy_if(map.box, std::back_inserter(box), [](int64_t extent) { return extent > 1; });
+    if (box.size() > modes.size()) return false;
+    for (size_t i = 0; i < box.size(); ++i) {
+      if (modes[i].second % box[i] != 0 || (modes[i].second != box[i] && i + 1 < box.size())) return false;
+    }
+    return true;
+  }
+  void check(const BoxCopy& copy, const std::string& where) {
+    check_turn(copy.ring, copy.turn, where);
+    const auto map = std::ranges::find(kernel_.maps, copy.map, &TensorMap::name);
+    if (map == kernel_.maps.end()) return fault("'{}' in '{}' is no tensor map", copy.map, where);
+    const auto from = tensors_.find(copy.tensor), to = tensors_.find(copy.destination);
+    if (from == tensors_.end() || to == tensors_.end()) return;
+    const Tensor& destination = *to->second;
+    if (map->tensor != copy.tensor) fault("'{}' is of '{}', not of '{}'", where, map->tensor, copy.tensor);
+    if (from->second->written) fault("'{}' copies from '{}', which the kernel writes", where, copy.tensor);
+    if (copy.coordinates.size() != map->box.size()) {
+      fault("'{}' has {} coordinates for {} dimensions", where, copy.coordinates.size(), map->box.size());
+    }
+    if (destination.type != from->second->type) fault("'{}' is between two types", where);
+    if (destination.memory != Memory::kShared)
+      return fault("'{}' copies to '{}', which is not shared", where, to->first);
+    const int64_t bytes = element_bytes(destination.type);
+    if (map->swizzle != 0 && map->box[0] * bytes != map->swizzle) {
+      fault("'{}' has rows of {} bytes, but swizzles {}", where, map->box[0] * bytes, map->swizzle);
+    }
+    if (destination.swizzle != swizzle_of(*map, bytes) || !is_compact(*map, destination.layout)) {
+      fault("'{}' brings a box that does not lie like '{}': {}; {}", where, to->first, to_text(destination),
+            to_text(*map));
+    }
+    for (const SharedTensor& place : kernel_.shared_tensors()) {
+      if (place.tensor->name != to->first || place.byte_offset % kBoxAlignment == 0) continue;
+      fault("'{}' copies to '{}' at byte {}, which is no multiple of {}", where, to->first, place.byte_offset,
+            kBoxAlignment);
+    }
+  }
+
+  void check_operand(const MatrixTile& tile, const WarpgroupMatMul& n, int64_t mn, const std::string& where) {
+    const auto found = tensors_.find(tile.tensor);
+    if (found == tensors_.end()) return;
+    const Tensor& tensor = *found->second;
+    if (tensor.type != ir::to_halide(n.atom.operand)) {
+      fault("'{}' takes '{}' as {}, but it is {}", where, tile.tensor, ir::type_text(ir::to_halide(n.atom.operand)),
+            ir::type_text(tensor.type));
+    }
+    const int rank = tensor.rank();
+    const auto is_dimension = [&](int d) { return d >= 0 && d < rank; };
+    if (!is_dimension(tile.mn_dimension) || !is_dimension(tile.k_dimension) || tile.mn_dimension == tile.k_dimension) {
+      return fault("'{}' takes dimensions {} and {} of '{}', which has {}", where, tile.mn_dimension, tile.k_dimension,
+                   tile.tensor, rank);
+    }
+    if (!descriptor_of(tensor, tile, mn, int64_t{WarpgroupAtom::kK} * n.slices)) {
+      fault("'{}' takes '{}', which no matrix descriptor describes: {}", where, tile.tensor, to_text(tensor));
+    }
+  }
+  void check(const WarpgroupMatMul& n, const std::string& where) {
+    check_whole_warps(where);
+    if (n.atom.operand != ScalarType::kFloat16 && n.atom.operand != ScalarType::kBFloat16) {
+      return fault("'{}' multiplies {}", where, ir::type_text(ir::to_halide(n.atom.operand)));
+    }
+    if (n.atom.n < WarpgroupAtom::kStepN || n.atom.n > WarpgroupAtom::kMostN || n.atom.n % WarpgroupAtom::kStepN != 0) {
+      return fault("'{}' has {} columns, which must be a multiple of {} up to {}", where, n.atom.n,
+                   WarpgroupAtom::kStepN, WarpgroupAtom::kMostN);
+    }
+    if (n.slices < 1) return fault("'{}' has {} slices", where, n.slices);
+    const auto d = tensors_.find(n.d);
+    if (d != tensors_.end()) {
+      const Tensor& sum = *d->second;
+      if (sum.memory != Memory::kRegister || sum.type != Halide::Float(32) || sum.elements() != n.atom.values() ||
+          sum.swizzle) {
+        fault("'{}' adds to '{}', which is not {} registers of float32: {}", where, n.d, n.atom.values(), to_text(sum));
+      }
+    }
+    check_operand(n.a, n, WarpgroupAtom::kM, where);
+    check_operand(n.b, n, n.atom.n, where);
+  }
+
+  int64_t threads() const { return kernel_.block[0] * kernel_.block[1] * kernel_.block[2]; }
+
   void check_contiguous(const Tensor& tensor, int dimension, int elements, const std::string& where) {
     if (elements == 1) return;
     if (dimension < 0 || dimension >= tensor.rank()) return fault("'{}' runs along no dimension", where);
@@ -325,6 +465,8 @@ class Checker {
   std::set<std::string> names_;
   std::map<std::string, const Tensor*> tensors_;
   std::set<std::string> unrolled_;
+  std::set<std::string> rings_;  ///< around the node
+  int around_ = 0;               ///< loops and branches around the node
 };
 
 }  // namespace

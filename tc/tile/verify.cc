@@ -6,8 +6,12 @@
 #include <isl/set.h>
 #include <isl/space.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "tc/ir/expr_text.h"
 #include "tc/tile/affine.h"
+#include "tc/tile/matrix_descriptor.h"
 #include "tc/tile/promise_faults.h"
 #include "tc/tile/structure.h"
 
@@ -18,6 +22,13 @@ namespace hi = Halide::Internal;
 using Halide::Expr;
 
 constexpr unsigned long kOperations = 20'000'000;
+
+/// Threads that do something together.
+enum class Group : int { kBlock = 0, kWarp = 32, kWarpgroup = WarpgroupAtom::kThreads };
+
+const char* name_of(Group group) {
+  return group == Group::kBlock ? "block" : group == Group::kWarp ? "warp" : "warpgroup";
+}
 
 /// The part of verify() that needs isl: where control goes, and which elements are touched.
 class Prover {
@@ -40,29 +51,130 @@ class Prover {
  private:
   void check(const Leaf& leaf) {
     match(
-        *leaf.node, [&](const Barrier& n) { check_uniform(leaf, n.scope == Barrier::Scope::kWarp); },
-        [&](const Collective auto&) { check_uniform(leaf, true); },
-        [](const OneOf<CommitGroup, WaitGroup, MatMulWait, RingStep, WaitForKernels, StartNextKernel> auto&) {},
-        [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy> auto&) {});
+        *leaf.node,
+        [&](const Barrier& n) { check_uniform(leaf, n.scope == Barrier::Scope::kWarp ? Group::kWarp : Group::kBlock); },
+        [&](const OneOf<Shuffle, MatMul, MatrixLoad, MatMulWait> auto&) { check_uniform(leaf, Group::kWarp); },
+        [&](const WarpgroupMatMul&) { check_uniform(leaf, Group::kWarpgroup); },
+        [&](const RingStep& n) {
+          const bool is_readers = n.kind == RingStep::Kind::kAwait || n.kind == RingStep::Kind::kRelease;
+          if (is_readers) check_uniform(leaf, Group::kWarp);
+        },
+        [](const OneOf<CommitGroup, WaitGroup, WaitForKernels, StartNextKernel> auto&) {}, [](const Structure auto&) {},
+        [](const OneOf<Store, Atomic, Move, BoxCopy> auto&) {});
     const AffineView view(context_.get(), kernel_, leaf.path);
+    match(
+        *leaf.node, [&](const OneOf<RingStep, BoxCopy, WarpgroupMatMul> auto& n) { check(leaf, view, n); },
+        [](const OneOf<Barrier, CommitGroup, WaitGroup, MatMulWait, WaitForKernels, StartNextKernel> auto&) {},
+        [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad> auto&) {});
     for (const ElementAccess& access : leaf.accesses) check_bounds(leaf, view, access);
     for (const ElementAccess& access : leaf.accesses) check_alignment(leaf, view, access);
   }
 
-  /// The path's conditions and trip counts are the same for all threads of a block, or warp.
-  void check_uniform(const Leaf& leaf, bool warp) {
+  void check(const Leaf& leaf, const AffineView& view, const RingStep& n) {
+    if (n.kind == RingStep::Kind::kAwait || n.kind == RingStep::Kind::kRelease) {
+      check_same(leaf, view, view.value(n.turn), Group::kWarp, "turn");
+    }
+  }
+
+  void check(const Leaf& leaf, const AffineView& view, const BoxCopy& n) {
+    const auto map = std::ranges::find(kernel_.maps, n.map, &TensorMap::name);
+    const ElementAccess& to = leaf.accesses[0];
+    const int64_t bytes = element_bytes(to.tensor->type);
+    int64_t box = 1;
+    for (int64_t extent : map->box) box *= extent;
+    const int64_t place = to.tensor->swizzle ? kSwizzledAlignment : kBoxAlignment;
+    check_multiple(leaf, view, view.offset(to), std::lcm(box, place / bytes), "place");
+    check_multiple(leaf, view, view.value(n.coordinates[0]), std::max<int64_t>(16 / bytes, 1), "first coordinate");
+  }
+
+  void check(const Leaf& leaf, const AffineView& view, const WarpgroupMatMul& n) {
+    const int64_t k = int64_t{WarpgroupAtom::kK} * n.slices;
+    for (const MatrixTile* tile : {&n.a, &n.b}) {
+      const int64_t mn = tile == &n.a ? WarpgroupAtom::kM : n.atom.n;
+      for (const ElementAccess& access : leaf.accesses) {
+        if (access.tensor->name != tile->tensor || access.subscripts.size() != tile->subscripts.size()) continue;
+        ElementAccess last = access;
+        for (const auto& [dimension, length] : {std::pair(tile->mn_dimension, mn), std::pair(tile->k_dimension, k)}) {
+          Expr& at = last.subscripts[static_cast<size_t>(dimension)];
+          at = at + hi::make_const(at.type(), length - 1);
+        }
+        check_bounds(leaf, view, last);
+      }
+      check_place(leaf, view, *tile, *descriptor_of(*tensors_.at(tile->tensor), *tile, mn, k));
+    }
+    const isl::set beyond = view.domain().intersect(view.thread_number().ge_set(view.constant(threads() / 128 * 128)));
+    if (!beyond.is_empty()) {
+      result_.faults.push_back(fmt::format("{}: '{}' is reached by {}, whose warpgroup is not full", kernel_.name,
+                                           leaf.text(), view.describe(beyond.sample_point())));
+    }
+  }
+
+  /// A tile begins where the swizzle's pattern of 8 rows does; along a row of k, at a slice.
+  void check_place(const Leaf& leaf, const AffineView& view, const MatrixTile& tile,
+                   const MatrixDescriptor& descriptor) {
+    ElementAccess first{tensors_.at(tile.tensor), tile.subscripts, {}};
+    const std::optional<isl::pw_aff> offset = view.offset(first);
+    check_same(leaf, view, offset, Group::kWarpgroup, "tile");
+    constexpr int64_t kPattern = 8 * kRowElements;
+    if (descriptor.mn_major) {
+      check_multiple(leaf, view, offset, kPattern, "tile");
+      return check_multiple(leaf, view, view.value(tile.subscripts[static_cast<size_t>(tile.mn_dimension)]),
+                            kRowElements, "tile's row or column");
+    }
+    const std::optional<isl::pw_aff> k = view.value(tile.subscripts[static_cast<size_t>(tile.k_dimension)]);
+    check_multiple(leaf, view, k, WarpgroupAtom::kK, "tile's k");
+    if (offset && k) check_multiple(leaf, view, offset->sub(*k), kPattern, "tile");
+  }
+
+  void check_multiple(const Leaf& leaf, const AffineView& view, const std::optional<isl::pw_aff>& value, int64_t of,
+                      const char* what) {
+    if (!value) {
+      result_.unproved.push_back(fmt::format("{}: the {} in '{}' is not affine", kernel_.name, what, leaf.text()));
+      return;
+    }
+    const isl::set crooked =
+        view.domain().intersect(value->mod(isl::val(context_.get(), static_cast<long>(of))).gt_set(view.constant(0)));
+    if (crooked.is_empty()) {
+      ++proved_.vectors;
+      return;
+    }
+    (view.exact() ? result_.faults : result_.unproved)
+        .push_back(fmt::format("{}: the {} in '{}' is no multiple of {} for {}", kernel_.name, what, leaf.text(), of,
+                               view.describe(crooked.sample_point())));
+  }
+
+  /// A value is the same for all threads of a group.
+  void check_same(const Leaf& leaf, const AffineView& view, const std::optional<isl::pw_aff>& value, Group group,
+                  const char* what) {
+    if (!value) {
+      result_.unproved.push_back(fmt::format("{}: the {} in '{}' is not affine", kernel_.name, what, leaf.text()));
+      return;
+    }
+    const isl::map values = isl::manage(isl_map_from_pw_aff(value->copy())).intersect_domain(view.domain());
+    const isl::map differ = isl::manage(isl_map_read_from_str(context_.get().get(), "{ [x] -> [y] : x < y }"));
+    const isl::map unequal = values.apply_range(differ).apply_range(values.reverse());
+    if (unequal.intersect(neighbours(view, group)).is_empty()) return;
+    (view.exact() ? result_.faults : result_.unproved)
+        .push_back(fmt::format("{}: the {} in '{}' differs between threads of a {}", kernel_.name, what, leaf.text(),
+                               name_of(group)));
+  }
+
+  int64_t threads() const { return kernel_.block[0] * kernel_.block[1] * kernel_.block[2]; }
+
+  /// The path's conditions and trip counts are the same for all threads of a group.
+  void check_uniform(const Leaf& leaf, Group group) {
     const size_t faults = result_.faults.size();
-    check_conditions(leaf, warp);
+    check_conditions(leaf, group);
     proved_.together += result_.faults.size() == faults ? 1 : 0;
   }
 
-  void check_conditions(const Leaf& leaf, bool warp) {
+  void check_conditions(const Leaf& leaf, Group group) {
     Path loops_only = leaf.path;
     loops_only.conditions.clear();
     const AffineView view(context_.get(), kernel_, loops_only);
     const auto fault = [&](const std::string& what) {
       result_.faults.push_back(fmt::format("{}: '{}' is reached by some threads of a {} only: {} differs between them",
-                                           kernel_.name, leaf.text(), warp ? "warp" : "block", what));
+                                           kernel_.name, leaf.text(), name_of(group), what));
     };
     isl::set domain = view.domain();
     for (const Expr& condition : leaf.path.conditions) {
@@ -73,16 +185,16 @@ class Prover {
       }
       const isl::set others = domain.subtract(*where);
       domain = domain.intersect(*where);
-      if (!pairs(domain, others, view, warp).is_empty()) {
+      if (!pairs(domain, others, view, group).is_empty()) {
         fault(fmt::format("'{}'", ir::to_text(condition)));
       }
     }
     for (size_t l = 0; l < leaf.path.loops.size(); ++l)
-      check_trips(leaf, view, domain, static_cast<int>(l), warp, fault);
+      check_trips(leaf, view, domain, static_cast<int>(l), group, fault);
   }
 
   template <typename Fault>
-  void check_trips(const Leaf& leaf, const AffineView& view, const isl::set& domain, int position, bool warp,
+  void check_trips(const Leaf& leaf, const AffineView& view, const isl::set& domain, int position, Group group,
                    Fault fault) {
     const For& loop = *leaf.path.loops[static_cast<size_t>(position)].loop;
     const std::string what = fmt::format("the number of iterations of '{}'", loop.variable);
@@ -94,15 +206,15 @@ class Prover {
     const isl::map counts = isl::manage(isl_map_from_pw_aff(trips->copy())).intersect_domain(domain);
     const isl::map differ = isl::manage(isl_map_read_from_str(context_.get().get(), "{ [x] -> [y] : x < y }"));
     const isl::map unequal = counts.apply_range(differ).apply_range(counts.reverse());
-    if (!unequal.intersect(neighbours(view, warp)).is_empty()) fault(what);
+    if (!unequal.intersect(neighbours(view, group)).is_empty()) fault(what);
   }
 
-  isl::map pairs(const isl::set& from, const isl::set& to, const AffineView& view, bool warp) const {
-    return neighbours(view, warp).intersect_domain(from).intersect_range(to);
+  isl::map pairs(const isl::set& from, const isl::set& to, const AffineView& view, Group group) const {
+    return neighbours(view, group).intersect_domain(from).intersect_range(to);
   }
 
-  /// { x -> y }: two threads of a block (warp), in the same iteration of all loops.
-  isl::map neighbours(const AffineView& view, bool warp) const {
+  /// { x -> y }: two threads of a group, in the same iteration of all loops.
+  isl::map neighbours(const AffineView& view, Group group) const {
     const isl::set all = view.universe();
     isl::map result = isl::manage(isl_map_from_domain_and_range(all.copy(), all.copy()));
     const auto dimensions = static_cast<int>(isl_set_dim(all.get(), isl_dim_set));
@@ -110,10 +222,10 @@ class Prover {
       const bool thread = d >= view.block_dimensions() && d < view.block_dimensions() + view.thread_dimensions();
       if (!thread) result = isl::manage(isl_map_equate(result.release(), isl_dim_in, d, isl_dim_out, d));
     }
-    if (!warp) return result;
+    if (group == Group::kBlock) return result;
     const isl::map numbers = isl::manage(isl_map_from_pw_aff(view.thread_number().release()));
-    const isl::map same =
-        isl::manage(isl_map_read_from_str(context_.get().get(), "{ [x] -> [y] : floor(x/32) = floor(y/32) }"));
+    const std::string text = fmt::format("{{ [x] -> [y] : floor(x/{0}) = floor(y/{0}) }}", static_cast<int>(group));
+    const isl::map same = isl::manage(isl_map_read_from_str(context_.get().get(), text.c_str()));
     return result.intersect(numbers.apply_range(same).apply_range(numbers.reverse()));
   }
 
@@ -196,6 +308,7 @@ class Prover {
   Verification& result_;
   IslContext context_;
   Flow flow_;
+  std::map<std::string, const Tensor*> tensors_ = tensors_of(kernel_);
   Proved proved_;
 };
 

@@ -23,7 +23,7 @@ struct Limits {
 /// How much verify() proved of a kernel.
 struct Proved {
   int subscripts = 0;  ///< that lie in their tensor's extent
-  int vectors = 0;     ///< whose offset is a multiple of their length
+  int vectors = 0;     ///< whose offset is a multiple of their length, and boxes and tiles
   int together = 0;    ///< barriers, and what warps do together, that all threads reach
 };
 
@@ -37,10 +37,12 @@ struct Verification {
 /// Checks that a program has a meaning:
 ///  - names mean something, and one thing; subscripts fit ranks; values have the types of what they are stored in;
 ///  - unrolled loops have constant trip counts, and subscripts of registers hang on unrolled loops alone;
-///  - all threads of a block (warp) reach a barrier (a warp's barrier, or what it does together) together;
+///  - all threads of a block (warp, warpgroup) reach a barrier (a warp's barrier, or what they do together) together,
+///    and name the same tile and turn;
 ///  - grid, block, cluster and shared memory keep the limits, and instructions are those of the architecture;
 ///  - tensor maps are such that the driver encodes them, and lie in their tensors;
 ///  - vectors are contiguous, aligned, and of a size that there is an instruction for;
+///  - boxes lie in their tensor as its coordinates say, and what a warpgroup multiplies as a matrix descriptor says;
 ///  - every access lies in its tensor;
 ///  - what the text promises to the compiler behind it holds (promise_faults.h).
 /// With the synchronisation certificate: certify().

@@ -1,0 +1,213 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+
+#include "tc/tile/lanes.h"
+#include "tc/tile/machine.h"
+
+/// Products of warpgroups: each warp does its 16 rows, at some time before it has waited for them. Operands are found
+/// by the bits of matrix descriptors (PTX ISA, "Matrix descriptor" and "Strides" of wgmma.mma_async).
+namespace tc::tile {
+namespace {
+
+constexpr int kWarps = 4;
+constexpr int kRows = WarpgroupAtom::kM / kWarps;  // of a warp
+constexpr int kK = WarpgroupAtom::kK;
+constexpr int kTogether = 8;  // values of 16 bits in 16 bytes
+
+/// The floats of all bits.
+const std::vector<float>& floats_of(ScalarType type) {
+  const auto made = [](ScalarType of) {
+    std::vector<float> all;
+    for (uint32_t bits = 0; bits < 1U << 16; ++bits) all.push_back(float_from_bits(of, static_cast<uint16_t>(bits)));
+    return all;
+  };
+  static const std::vector<float> halves = made(ScalarType::kFloat16), brains = made(ScalarType::kBFloat16);
+  return type == ScalarType::kBFloat16 ? brains : halves;
+}
+
+/// The byte of element (mn, k) of the tile that a descriptor describes.
+int64_t address_in(uint64_t descriptor, bool mn_major, int64_t mn, int64_t k) {
+  const auto field = [&](int from) { return static_cast<int64_t>(descriptor >> from & 0x3fff) << 4; };
+  const int64_t start = field(0), leading = field(16), stride = field(32);
+  const int64_t address = mn_major ? start + mn / 64 * leading + k / 8 * stride + k % 8 * 128 + mn % 64 * 2
+                                   : start + mn / 8 * stride + mn % 8 * 128 + k * 2;
+  return address ^ ((address >> 7 & 7) << 4);
+}
+
+}  // namespace
+
+int64_t Machine::shared_address(const Warp& warp, int access) const {
+  const Access& of = code_.accesses[static_cast<size_t>(access)];
+  const TensorState& tensor = tensors_[static_cast<size_t>(of.tensor)];
+  const int64_t offset = warp.registers[static_cast<size_t>(of.address)].i[std::countr_zero(warp.mask)];
+  return tensor.code->shared_offset + offset * tensor.bytes;
+}
+
+void Machine::start_product(Warp& warp, const CodeProduct& n, int site) {
+  if (!is_together(warp, site, "product")) return;
+  const auto fault = [&](Finding::Kind kind, const std::string& why) {
+    report(kind, site, [&] {
+      return fmt::format("{}: warp {} of block {} starts the products '{}', {}", kernel_.name, warp.index, block_text(),
+                         code_.sites[site], why);
+    });
+  };
+  for (const CodeProduct::Tile* tile : {&n.a, &n.b}) {
+    const Access& access = code_.accesses[static_cast<size_t>(tile->access)];
+    if (!tile->descriptor) return fault(Finding::Kind::kRing, "but no descriptor says how its operands lie");
+    if (in_bounds(warp, access, warp.mask, 1, "reads") != warp.mask) return;
+    const auto& address = warp.registers[static_cast<size_t>(access.address)].i;
+    const bool same = std::all_of(address.begin(), address.end(), [&](int64_t a) { return a == address[0]; });
+    if (!same) fault(Finding::Kind::kDivergence, "whose threads name different tiles");
+  }
+  Product product{&n, site, shared_address(warp, n.a.access), shared_address(warp, n.b.access), {}, false};
+  auto& starts = starts_[static_cast<size_t>(warp.index / kWarps)];
+  const ProductStart start{site, product.a, product.b};
+  if (warp.products_started == starts.size()) starts.push_back(start);
+  if (starts[warp.products_started++] != start) {
+    fault(Finding::Kind::kDivergence, "while another one of its warpgroup starts others");
+  }
+  const CodeTensor& d = *tensors_[static_cast<size_t>(n.d)].code;
+  const bool is_under_way = std::find(warp.sums.begin(), warp.sums.end(), n.d) != warp.sums.end();
+  for (int v = 0; v < n.atom.values(); ++v) {
+    uint32_t& defined = warp.element_defined[static_cast<size_t>(d.register_base + v)];
+    if (!is_under_way && options_.check && defined != warp.existing) {
+      fault(Finding::Kind::kUninitialised, fmt::format("but '{}' holds nothing yet", d.tensor.name));
+    }
+    defined = 0;
+  }
+  if (!is_under_way) warp.sums.push_back(n.d);
+  for (int slice = 0; slice < n.slices; ++slice) {
+    for (const bool is_a : {true, false}) fetch(warp, product, is_a, slice, nullptr);
+  }
+  warp.products.push_back(std::move(product));
+  budget_ -= static_cast<int64_t>(random_() % 16);
+}
+
+/// Goes through the 16-byte parts of an operand that the warp reads, for one slice: its rows of a, or all of b.
+/// Without `to` it is the time of issue; otherwise values go there, 16 along k for each row of a, or column of b.
+void Machine::fetch(Warp& warp, Product& product, bool is_a, int slice, std::vector<float>* to) {
+  const CodeProduct& n = *product.code;
+  const CodeProduct::Tile& tile = is_a ? n.a : n.b;
+  const MatrixDescriptor& descriptor = *tile.descriptor;
+  const uint64_t bits = descriptor.bits(static_cast<uint64_t>(is_a ? product.a : product.b)) +
+                        static_cast<uint64_t>(slice * descriptor.slice / 16);
+  const std::vector<float>& floats = floats_of(n.atom.operand);
+  const int first = is_a ? warp.index % kWarps * kRows : 0, count = is_a ? kRows : n.atom.n;
+  const int mn_step = descriptor.mn_major ? kTogether : 1, k_step = descriptor.mn_major ? 1 : kTogether;
+  for (int mn = 0; mn < count; mn += mn_step) {
+    for (int k = 0; k < kK; k += k_step) {
+      const int64_t address = address_in(bits, descriptor.mn_major, first + mn, k);
+      check_chunk(warp, product, tile, address, to == nullptr);
+      if (!to || address + kChunk > std::ssize(shared_)) continue;
+      std::array<uint16_t, kTogether> values;
+      std::memcpy(values.data(), shared_.data() + address, sizeof values);
+      for (int i = 0; i < kTogether; ++i) {
+        const int at_mn = mn + (descriptor.mn_major ? i : 0), at_k = k + (descriptor.mn_major ? 0 : i);
+        (*to)[static_cast<size_t>(at_mn * kK + at_k)] = floats[values[static_cast<size_t>(i)]];
+      }
+    }
+  }
+}
+
+/// The warp has awaited what it reads, and not released it: at the time of issue, and when it reads.
+void Machine::check_chunk(Warp& warp, Product& product, const CodeProduct::Tile& tile, int64_t address, bool is_issue) {
+  const auto fault = [&](Finding::Kind kind, const std::string& why) {
+    report(kind, product.site, [&] {
+      return fmt::format(
+          "{}: warp {} of block {} reads '{}' at address {} in the products '{}', {}", kernel_.name, warp.index,
+          block_text(),
+          tensors_[static_cast<size_t>(code_.accesses[static_cast<size_t>(tile.access)].tensor)].code->tensor.name,
+          address, code_.sites[product.site], why);
+    });
+  };
+  if (address % kChunk != 0 || address / kChunk >= std::ssize(chunks_)) {
+    return fault(Finding::Kind::kOutOfBounds, "which is outside of shared memory, or no multiple of 16");
+  }
+  const Chunk& chunk = chunks_[static_cast<size_t>(address / kChunk)];
+  if (chunk.filling.ring < 0) return fault(Finding::Kind::kUninitialised, "where no box has been copied to");
+  std::vector<Filling>& reads = product.reads;
+  const bool is_known = std::find(reads.begin(), reads.end(), chunk.filling) != reads.end();
+  if (!chunk.arrived || !has_turn(warp, chunk.filling) || (!is_issue && !is_known)) {
+    fault(Finding::Kind::kRing, fmt::format("which {} fills, outside of that turn", turn_text(chunk.filling)));
+  }
+  if (is_issue && !is_known) reads.push_back(chunk.filling);
+}
+
+void Machine::run_product(Warp& warp, Product& product) {
+  const CodeProduct& n = *product.code;
+  const CodeTensor& d = *tensors_[static_cast<size_t>(n.d)].code;
+  std::vector<float> a(static_cast<size_t>(kRows * kK)), b(static_cast<size_t>(n.atom.n * kK));
+  for (int slice = 0; slice < n.slices; ++slice) {
+    fetch(warp, product, true, slice, &a);
+    fetch(warp, product, false, slice, &b);
+    for (int v = 0; v < n.atom.values(); ++v) {
+      Lanes& sums = warp.elements[static_cast<size_t>(d.register_base + v)];
+      for (int l = 0; l < kLanes; ++l) {
+        const int row = l / 4 + v / 2 % 2 * 8, column = v / 4 * 8 + l % 4 * 2 + v % 2;
+        sums.f[l] = add_products(a.data() + row * kK, b.data() + column * kK, kK, sums.f[l]);
+      }
+    }
+  }
+  product.done = true;
+}
+
+/// Carries out the first ones, in order.
+void Machine::run_products(Warp& warp, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    if (!warp.products[i].done) run_product(warp, warp.products[i]);
+  }
+}
+
+void Machine::wait_products(Warp& warp, const CodeProductWait& n, int site) {
+  if (!is_together(warp, site, "wait")) return;
+  while (std::ssize(warp.products) > n.pending) {
+    run_products(warp, 1);
+    warp.products.pop_front();
+  }
+  for (int sum : n.sums) {
+    const CodeTensor& d = *tensors_[static_cast<size_t>(sum)].code;
+    const auto found = std::find(warp.sums.begin(), warp.sums.end(), sum);
+    if (found == warp.sums.end()) continue;
+    if (std::any_of(warp.products.begin(), warp.products.end(), [&](const Product& p) { return p.code->d == sum; })) {
+      report(Finding::Kind::kPending, site, [&] {
+        return fmt::format("{}: warp {} of block {} takes '{}' as finished in '{}', but products still add to it",
+                           kernel_.name, warp.index, block_text(), d.tensor.name, code_.sites[site]);
+      });
+      continue;
+    }
+    warp.sums.erase(found);
+    for (int64_t v = 0; v < d.tensor.elements(); ++v) {
+      warp.element_defined[static_cast<size_t>(d.register_base + v)] = warp.existing;
+    }
+  }
+}
+
+/// The sums of products are nobody's until a wait has named them.
+void Machine::check_sums(Warp& warp, const Access& access, const char* verb) {
+  if (warp.sums.empty() || std::find(warp.sums.begin(), warp.sums.end(), access.tensor) == warp.sums.end()) return;
+  report(Finding::Kind::kPending, access.site, [&] {
+    return fmt::format("{}: warp {} of block {} {} {} in '{}' before it has waited for the products that add to it",
+                       kernel_.name, warp.index, block_text(), verb,
+                       element_text(warp, access, std::countr_zero(warp.mask)), code_.sites[access.site]);
+  });
+}
+
+/// A register tensor begins anew.
+void Machine::abandon_sums(Warp& warp, int tensor) {
+  if (warp.sums.empty()) return;
+  for (const Product& product : warp.products) {
+    if (product.code->d != tensor) continue;
+    report(Finding::Kind::kPending, product.site, [&] {
+      return fmt::format("{}: warp {} of block {} leaves '{}' before it has waited for the products '{}'", kernel_.name,
+                         warp.index, block_text(), tensors_[static_cast<size_t>(tensor)].code->tensor.name,
+                         code_.sites[product.site]);
+    });
+  }
+  std::erase(warp.sums, tensor);
+}
+
+}  // namespace tc::tile

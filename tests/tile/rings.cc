@@ -1,0 +1,154 @@
+#include "rings.h"
+
+#include <fmt/format.h>
+
+#include <cstring>
+
+#include "tc/ir/halide_compat.h"
+#include "tc/ir/program.h"
+#include "tc/support/check.h"
+#include "tc/tile/lanes.h"
+#include "tc/tile/matrix_descriptor.h"
+
+namespace tc::tile {
+namespace {
+
+using namespace build;
+
+constexpr int kTile = 64;       // along k: elements of a row of 128 bytes
+constexpr int kM = 128;         // of a block
+constexpr int kReaders = 8;     // warps
+constexpr int kProducer = 256;  // thread
+
+/// An operand: [stages, mn, k] in shared memory, rows of k, or slabs of 64 of mn whose rows are those.
+struct Operand {
+  Tensor global, shared;
+  TensorMap map;
+  bool mn_major = false;
+  int tile = 0;  ///< elements along mn
+};
+
+Operand operand(const std::string& name, const RingProduct& shape, bool mn_major, int mn, int tile) {
+  Operand made;
+  const Halide::Type type = ir::to_halide(shape.operand);
+  made.mn_major = mn_major;
+  made.tile = tile;
+  const IntTuple extents = mn_major ? IntTuple{shape.k, mn} : IntTuple{mn, shape.k};
+  made.global = global(name, type, Layout::row_major(extents));
+  const int64_t slot = int64_t{tile} * kTile;
+  const Layout layout = mn_major
+                            ? Layout({shape.stages, {kTile, tile / kTile}, kTile}, {slot, {1, kTile * kTile}, kTile})
+                            : Layout({shape.stages, tile, kTile}, {slot, kTile, 1});
+  made.shared = shared(name + "_shared", type, layout);
+  made.shared.swizzle = kRowSwizzle;
+  const int64_t fast = mn_major ? mn : shape.k, slow = mn_major ? shape.k : mn;
+  made.map = {.name = name + "_map",
+              .tensor = name,
+              .extents = {fast, slow},
+              .strides = {1, fast},
+              .box = {kTile, mn_major ? kTile : tile},
+              .swizzle = 128};
+  return made;
+}
+
+NodePtr boxes_of(const Operand& of, const Expr& first, const Expr& turn, int stages) {
+  if (!of.mn_major) {
+    return box_copy(of.map, {turn * kTile, first}, of.shared, {turn % stages, 0, 0}, "ring", turn);
+  }
+  const Expr j = var("j");
+  return unrolled(
+      "j", 0, of.tile / kTile,
+      box_copy(of.map, {first + j * kTile, turn * kTile}, of.shared, {turn % stages, j * kTile, 0}, "ring", turn));
+}
+
+}  // namespace
+
+RingSample ring_product(const RingProduct& shape) {
+  const Operand a = operand("A", shape, shape.a_transposed, shape.m, kM);
+  const Operand b = operand("B", shape, !shape.b_transposed, shape.n, shape.tile_n);
+  const Tensor c = global("C", Halide::Float(32), Layout::row_major({shape.m, shape.n}), true);
+  const WarpgroupAtom atom = {.operand = shape.operand, .n = shape.tile_n};
+  const Tensor sum = registers("sum", Halide::Float(32), Layout::row_major({atom.values()}));
+  const Expr t = thread_x(), turn = var("t"), v = var("v");
+  const int turns = shape.turns();
+  const Expr m0 = block_x() * kM, n0 = block_y() * shape.tile_n;
+  const int64_t bytes = int64_t{kM + shape.tile_n} * kTile * 2;
+  const NodePtr product = warpgroup_matmul(atom, kTile / WarpgroupAtom::kK, sum,
+                                           {a.shared.name, {turn % shape.stages, t / 128 * 64, 0}, 1, 2},
+                                           {b.shared.name, {turn % shape.stages, 0, 0}, 1, 2});
+  std::vector<NodePtr> one_turn = {await("ring", turn), product};
+  if (shape.releases_late) {
+    one_turn.push_back(matmul_wait(1));
+    one_turn.push_back(if_then(turn > 0, release("ring", turn - 1)));
+  } else {
+    one_turn.push_back(matmul_wait(0));
+    one_turn.push_back(release("ring", turn));
+  }
+  std::vector<NodePtr> reader = {unrolled("v", 0, atom.values(), store(sum, {v}, Expr(0.0F))),
+                                 for_loop("t", 0, turns, sequence(one_turn)), matmul_wait(0, {"sum"})};
+  if (shape.releases_late && shape.releases_last) reader.push_back(release("ring", turns - 1));
+  const Expr row = m0 + t / 32 * 16 + t % 32 / 4 + v / 2 % 2 * 8, column = n0 + v / 4 * 8 + t % 4 * 2 + v % 2;
+  reader.push_back(unrolled("v", 0, atom.values(), store(c, {row, column}, read(sum, {v}))));
+  const NodePtr producer = for_loop("t", 0, turns,
+                                    sequence({acquire("ring", turn), boxes_of(a, m0, turn, shape.stages),
+                                              boxes_of(b, n0, turn, shape.stages), commit("ring", turn, bytes)}));
+  Kernel kernel;
+  kernel.name = "ring_product";
+  kernel.grid = {shape.m / kM, shape.n / shape.tile_n, 1};
+  kernel.block = {288, 1, 1};
+  kernel.tensors = {a.global, b.global, c};
+  kernel.maps = {a.map, b.map};
+  const NodePtr roles = if_then(t < kProducer, allocate(sum, sequence(reader)), if_then(t == kProducer, producer));
+  kernel.body = allocate(a.shared, allocate(b.shared, ring("ring", shape.stages, kReaders, roles)));
+
+  RingSample sample;
+  sample.program.name = kernel.name;
+  sample.program.kernels = {kernel};
+  const auto value = [](int i, int j, int salt) { return static_cast<float>((i * 7 + j * 5 + salt) % 9 - 4); };
+  const auto fill = [&](std::vector<std::byte>& bytes_of, bool transposed, int rows, int columns, int salt) {
+    bytes_of.resize(static_cast<size_t>(rows * columns) * 2);
+    for (int i = 0; i < rows; ++i) {
+      for (int j = 0; j < columns; ++j) {
+        const uint16_t bits = bits_from_float(shape.operand, value(i, j, salt));
+        std::memcpy(bytes_of.data() + static_cast<size_t>(transposed ? j * rows + i : i * columns + j) * 2, &bits, 2);
+      }
+    }
+  };
+  fill(sample.a, shape.a_transposed, shape.m, shape.k, 1);
+  fill(sample.b, shape.b_transposed, shape.k, shape.n, 2);
+  sample.expected.resize(static_cast<size_t>(shape.m * shape.n));
+  for (int i = 0; i < shape.m; ++i) {
+    for (int j = 0; j < shape.n; ++j) {
+      float& result = sample.expected[static_cast<size_t>(i * shape.n + j)];
+      for (int k = 0; k < shape.k; ++k) result += value(i, k, 1) * value(k, j, 2);
+    }
+  }
+  return sample;
+}
+
+RingOutcome run(const RingSample& sample, const SimulatorOptions& options) {
+  RingOutcome outcome{std::vector<float>(sample.expected.size()), {}};
+  RingSample copy = sample;
+  Arguments arguments;
+  arguments.tensors["A"] = copy.a;
+  arguments.tensors["B"] = copy.b;
+  arguments.tensors["C"] = std::as_writable_bytes(std::span(outcome.output));
+  arguments.undefined.insert("C");
+  Result<Report> report = simulate(sample.program, arguments, options);
+  TC_CHECK(report.has_value(), "{}", report.error().to_string());
+  outcome.report = *report;
+  return outcome;
+}
+
+std::string complaint(const RingSample& sample, const SimulatorOptions& options) {
+  const RingOutcome outcome = run(sample, options);
+  if (!outcome.report.findings.empty()) return outcome.report.findings[0].sentence;
+  for (size_t i = 0; i < sample.expected.size(); ++i) {
+    if (outcome.output[i] != sample.expected[i]) {
+      return fmt::format("element {} is {}, not {}", i, outcome.output[i], sample.expected[i]);
+    }
+  }
+  return "";
+}
+
+}  // namespace tc::tile

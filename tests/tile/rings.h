@@ -1,0 +1,43 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tc/support/scalar_type.h"
+#include "tc/tile/build.h"
+#include "tc/tile/simulate.h"
+
+/// Products by warpgroups that read a ring of shared buffers, written by hand.
+namespace tc::tile {
+
+/// C = A B of 16-bit floats, C float32: a block of 2 warpgroups and a thread that fills the ring each 128 x n.
+struct RingProduct {
+  int m = 128, n = 64, k = 192;
+  int tile_n = 64;
+  int stages = 3;
+  bool a_transposed = false, b_transposed = false;  ///< in global memory: A is (k, m), B is (n, k)
+  ScalarType operand = ScalarType::kFloat16;
+  bool releases_late = true;  ///< a turn when the products of the next one have been started
+  bool releases_last = true;
+
+  int turns() const { return (k + 63) / 64; }
+};
+
+/// The program, and where its parts can be changed.
+struct RingSample {
+  Program program;
+  std::vector<std::byte> a, b;
+  std::vector<float> expected;
+};
+RingSample ring_product(const RingProduct& shape);
+
+struct RingOutcome {
+  std::vector<float> output;
+  Report report;
+};
+RingOutcome run(const RingSample& sample, const SimulatorOptions& options = {});
+/// "" if the output is as expected and there are no findings; otherwise what is wrong.
+std::string complaint(const RingSample& sample, const SimulatorOptions& options = {});
+
+}  // namespace tc::tile
