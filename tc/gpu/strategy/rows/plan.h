@@ -6,17 +6,10 @@
 #include <vector>
 
 #include "tc/gpu/atoms/device.h"
-#include "tc/gpu/mapping/fused_group.h"
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/strategy/rows/row_access.h"
 
 namespace tc::gpu {
-
-/// What a statement of a row does with the lanes of the threads that share the row.
-enum class RowWork {
-  kOnce,      ///< one instance, which every lane runs
-  kElements,  ///< an instance for each element; a lane has some of them
-  kReduce,    ///< a sum (product, ...) over the elements: each lane's own, then all lanes'
-};
 
 /// A tensor of a part that lanes hold in registers, by what its subscripts are.
 struct RowTensor {
@@ -51,10 +44,5 @@ std::optional<RowsPlan> plan_rows(const FusedGroup& part, const options::Mapping
 
 /// The options that ask for a plan.
 options::MappingOptions options_of(const RowsPlan& plan, const FusedGroup& part);
-
-/// The inner indices that have more than one value.
-std::vector<int> loops_of(const GroupStatement& s);
-/// Whether two statements have the same number of these, over the same ranges.
-bool same_loops(const GroupStatement& a, const GroupStatement& b);
 
 }  // namespace tc::gpu
