@@ -25,23 +25,19 @@ constexpr int64_t kVectorsInFlight = 4;
 constexpr int64_t kHeldBytes = 256;     ///< of a thread's registers
 constexpr int64_t kBusyThreads = 1024;  ///< of a processor
 
+/// Bytes of elements that the registers of one of a block's threads have room for, beside what else it needs.
+int64_t held_limit(int64_t threads) {
+  constexpr int64_t kRegisters = 65536, kOthers = 32, kBytes = 4;
+  return std::min(kHeldBytes, (kRegisters / threads - kOthers) * kBytes);
+}
+
 class Planner {
  public:
   Planner(const FusedGroup& part, const options::MappingOptions& options, const Device& device, Reasons& reasons)
       : part_(part), options_(options), device_(device), reasons_(reasons), uses_(uses_of(part)) {}
 
   std::optional<RowsPlan> plan() {
-    for (const GroupStatement& s : part_.statements) {
-      const std::optional<RowWork> work = work_of(s);
-      if (!work) return refuse("a statement both reduces and has loops inside that it does not reduce over");
-      plan_.work.push_back(*work);
-      longest_ = std::max(longest_, s.inner_size());
-    }
-    if (std::count(plan_.work.begin(), plan_.work.end(), RowWork::kReduce) == 0) {
-      return refuse("there is no reduction inside of the shared loops");
-    }
-    if (has_elements_apart()) return refuse("elements that no reduction goes through get a launch of their own");
-    if (!find_tensors()) return refuse("an element of one statement is not the same thread's in another");
+    if (!look()) return std::nullopt;
     if (!choose_vector(true)) return refuse("neighbouring threads would read elements that are far apart");
     choose_lanes();
     if (!plan_.holds_elements) {
@@ -50,13 +46,18 @@ class Planner {
     }
     choose_beside();
     choose_rows();
-    if (const std::string fault = fault_of_wish(); !fault.empty()) {
-      reasons_.options.push_back(fault);
-      return std::nullopt;
-    }
-    plan_.unroll = options_.unroll.value_or(plan_.unroll);
-    if (blocks() > device_.grid[0]) return refuse("it would need more blocks than the device has");
-    return plan_;
+    return checked();
+  }
+
+  /// Rows that stay in shared memory, where a processor has so many blocks.
+  std::optional<RowsPlan> plan_kept(int64_t blocks) {
+    if (!look() || !choose_vector(false) || !choose_buffers()) return std::nullopt;
+    plan_.lanes = lanes_beside(blocks);
+    choose_beside();
+    if (options_.map_to_threads.size() > 1) plan_.rows = options_.map_to_threads[1];
+    plan_.kept = kept_chunks(shared_room(blocks));
+    if (plan_.kept == 0) return std::nullopt;
+    return checked();
   }
 
  private:
@@ -65,18 +66,26 @@ class Planner {
     return std::nullopt;
   }
 
+  bool look();
+  std::optional<RowsPlan> checked();
   bool has_elements_apart() const;
   bool find_tensors();
-  bool add(const std::string& tensor);
+  size_t number_of(const GroupStatement& s) const { return static_cast<size_t>(&s - part_.statements.data()); }
+  bool reads_one_place(const GroupStatement& s, const std::string& tensor, const Signature& place) const;
+  void add_read(const std::string& tensor);
+  bool add_written(const std::string& tensor);
   bool choose_vector(bool holds_elements);
   bool stays_in_registers(const std::string& tensor) const;
   void choose_lanes();
+  bool choose_buffers();
+  int64_t lanes_beside(int64_t blocks) const;
+  int64_t shared_room(int64_t blocks) const;
+  int64_t kept_chunks(int64_t bytes) const;
   void choose_beside();
   void choose_rows();
   int64_t rows_of_all() const;
   int64_t blocks() const;
   std::string fault_of_wish() const;
-  bool is_read_again(const std::string& tensor) const;
   int64_t held_bytes(int64_t lanes) const;
 
   const FusedGroup& part_;
@@ -87,6 +96,36 @@ class Planner {
   RowsPlan plan_;
   int64_t longest_ = 1;
 };
+
+/// What the statements do with the lanes; false if that is nothing for rows.
+bool Planner::look() {
+  const auto refuse = [this](const char* reason) {
+    reasons_.part.emplace_back(reason);
+    return false;
+  };
+  for (const GroupStatement& s : part_.statements) {
+    const std::optional<RowWork> work = work_of(s);
+    if (!work) return refuse("a statement both reduces and has loops inside that it does not reduce over");
+    plan_.work.push_back(*work);
+    longest_ = std::max(longest_, s.inner_size());
+  }
+  if (std::count(plan_.work.begin(), plan_.work.end(), RowWork::kReduce) == 0) {
+    return refuse("there is no reduction inside of the shared loops");
+  }
+  if (has_elements_apart()) return refuse("elements that no reduction goes through get a launch of their own");
+  return find_tensors() || refuse("an element of one statement is not the same thread's in another");
+}
+
+/// The plan, if it is what the options say, and the device has the blocks.
+std::optional<RowsPlan> Planner::checked() {
+  if (const std::string fault = fault_of_wish(); !fault.empty()) {
+    reasons_.options.push_back(fault);
+    return std::nullopt;
+  }
+  plan_.unroll = options_.unroll.value_or(plan_.unroll);
+  if (blocks() > device_.grid[0]) return refuse("it would need more blocks than the device has");
+  return plan_;
+}
 
 /// Whether there is much to do for elements that no reduction goes through: of the row they need nothing but its
 /// results, and in a launch of their own there are more threads for them.
@@ -106,43 +145,70 @@ bool Planner::has_elements_apart() const {
   return false;
 }
 
-/// Whether lanes would read an element of an input twice.
-bool Planner::is_read_again(const std::string& tensor) const {
-  std::vector<const GroupStatement*> readers;
-  for (const Use& use : uses_) {
-    if (use.tensor == tensor && !loops_of(*use.statement).empty()) readers.push_back(use.statement);
-  }
-  return std::adjacent_find(readers.begin(), readers.end(), std::not_equal_to<>()) != readers.end();
+/// Whether all that the statement reads of a tensor that nobody writes is elements at one place, and always read.
+bool Planner::reads_one_place(const GroupStatement& s, const std::string& tensor, const Signature& place) const {
+  if (reads_under_condition(s, tensor)) return false;
+  return std::all_of(uses_.begin(), uses_.end(), [&](const Use& use) {
+    return use.statement != &s || use.tensor != tensor || is_same(signature_of(s, *use.subscripts), place);
+  });
 }
 
-/// Gives lanes a tensor whose accesses are all at the same subscripts; false if they are not.
-bool Planner::add(const std::string& tensor) {
+/// Gives lanes a tensor that the part only reads, if several statements read it where the first does.
+void Planner::add_read(const std::string& tensor) {
+  RowTensor found;
+  Signature place;
+  for (const Use& use : uses_) {
+    const bool chosen = std::any_of(use.subscripts->begin(), use.subscripts->end(),
+                                    [&](const Expr& e) { return reads_tensor(*part_.scop->program, e); });
+    if (use.tensor != tensor || chosen) continue;
+    const GroupStatement& s = *use.statement;
+    if (found.user == nullptr) {
+      if (loops_of(s).empty()) continue;
+      place = signature_of(s, *use.subscripts);
+      found.of_elements = count_loops(place, loops_of(s).size()) > 0;
+      found.user = &s;
+      found.subscripts = use.subscripts;
+    }
+    if (found.of_elements && !same_loops(s, *found.user)) continue;
+    if (!reads_one_place(s, tensor, place)) continue;
+    found.last_read = number_of(s);
+    found.users.insert(found.last_read);
+  }
+  found.read_before = true;
+  const auto in_loops = std::count_if(found.users.begin(), found.users.end(),
+                                      [&](size_t user) { return !loops_of(part_.statements[user]).empty(); });
+  if (in_loops > 1 && found.users.count(number_of(*found.user)) > 0) plan_.tensors.emplace(tensor, found);
+}
+
+/// Gives lanes a tensor that the part writes, and whose accesses are all at the same subscripts; false if they are not.
+bool Planner::add_written(const std::string& tensor) {
   RowTensor found;
   std::optional<Signature> first;
-  std::vector<ir::Range> ranges;
   for (const Use& use : uses_) {
     if (use.tensor != tensor) continue;
-    if (reads_under_condition(*use.statement, tensor)) return false;
+    const GroupStatement& s = *use.statement;
+    if (reads_under_condition(s, tensor)) return false;
     for (const Expr& e : *use.subscripts) {
       if (reads_tensor(*part_.scop->program, e)) return false;
     }
-    const Signature signature = signature_of(*use.statement, *use.subscripts);
-    const int64_t loops = count_loops(signature, loops_of(*use.statement).size());
-    const bool of_elements = loops > 0;
+    const Signature signature = signature_of(s, *use.subscripts);
+    const int64_t loops = count_loops(signature, loops_of(s).size());
     if (!first) {
       first = signature;
-      found.user = use.statement;
+      found.user = &s;
       found.subscripts = use.subscripts;
-      found.of_elements = of_elements;
-      ranges = inner_ranges(*use.statement);
+      found.of_elements = loops > 0;
     }
-    if (!is_same(signature, *first) || (of_elements && inner_ranges(*use.statement) != ranges)) return false;
-    const bool updates = use.is_write && use.statement->statement->kind == poly::Statement::Kind::kUpdate;
+    if (!is_same(signature, *first) || (loops > 0 && !same_loops(s, *found.user))) return false;
+    const size_t number = number_of(s);
+    const bool updates = use.is_write && s.statement->kind == poly::Statement::Kind::kUpdate;
     found.read_before = found.read_before || (!found.written && (!use.is_write || updates));
     found.written = found.written || use.is_write;
+    found.users.insert(number);
+    if (use.is_write) found.last_write = number;
+    if (!use.is_write || updates) found.last_read = number;
     // One element for each instance: no two lanes may write the same.
-    const bool elements = *work_of(*use.statement) == RowWork::kElements;
-    const size_t all = elements ? loops_of(*use.statement).size() : 0;
+    const size_t all = *work_of(s) == RowWork::kElements ? loops_of(s).size() : 0;
     if (use.is_write && (!is_plain(signature) || static_cast<size_t>(loops) != all)) return false;
   }
   plan_.tensors.emplace(tensor, found);
@@ -154,9 +220,9 @@ bool Planner::find_tensors() {
   for (const Use& use : uses_) {
     if (plan_.tensors.count(use.tensor) > 0) continue;
     if (part_.writes(use.tensor)) {
-      if (!add(use.tensor)) return false;
-    } else if (is_read_again(use.tensor)) {
-      add(use.tensor);
+      if (!add_written(use.tensor)) return false;
+    } else {
+      add_read(use.tensor);
     }
   }
   // A reduction's partial results know nothing of what its element holds.
@@ -205,11 +271,14 @@ bool Planner::choose_vector(bool holds_elements) {
   return true;
 }
 
+/// A register holds a vector's elements together, but one element of its own alone.
 int64_t Planner::held_bytes(int64_t lanes) const {
-  const int64_t elements = (longest_ / plan_.vector + lanes - 1) / lanes * plan_.vector;
+  constexpr int64_t kRegister = 4;
+  const int64_t vectors = ceil_div(ceil_div(longest_, plan_.vector), lanes);
   int64_t bytes = 0;
   for (const auto& [name, tensor] : plan_.tensors) {
-    if (tensor.of_elements) bytes += elements * part_.scop->program->tensor(name).type.bytes();
+    const int64_t type = part_.scop->program->tensor(name).type.bytes();
+    if (tensor.of_elements) bytes += vectors * std::max(plan_.vector * type, kRegister);
   }
   return bytes;
 }
@@ -228,9 +297,68 @@ void Planner::choose_lanes() {
   const bool wished = !options_.map_to_threads.empty();
   if (wished) plan_.lanes = options_.map_to_threads[0];
   int64_t held = plan_.lanes;
-  while (!wished && held_bytes(held) > kHeldBytes && held < limit) held *= 2;
-  plan_.holds_elements = held_bytes(held) > 0 && held_bytes(held) <= kHeldBytes;
+  while (!wished && held_bytes(held) > held_limit(held) && held < limit) held *= 2;
+  plan_.holds_elements = held_bytes(held) > 0 && held_bytes(held) <= held_limit(held);
   if (plan_.holds_elements) plan_.lanes = held;
+}
+
+/// Gives tensors that are used again buffers in shared memory; false if there are none. One that a statement writes
+/// first takes the buffer of one that this statement reads last.
+bool Planner::choose_buffers() {
+  std::vector<size_t> last_used;  // per buffer: a statement
+  std::vector<std::pair<Halide::Type, RowTensor*>> order;
+  for (auto& [name, tensor] : plan_.tensors) {
+    if (!tensor.is_used_again() || tensor.user->inner_size() != longest_) continue;
+    order.emplace_back(part_.scop->program->tensor(name).type, &tensor);
+  }
+  std::stable_sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
+    return std::pair(!a.second->read_before, a.second->first_use()) <
+           std::pair(!b.second->read_before, b.second->first_use());
+  });
+  for (const auto& [type, tensor] : order) {
+    size_t b = 0;
+    while (b < last_used.size() &&
+           (tensor->read_before || plan_.buffers[b] != type || last_used[b] > tensor->first_use())) {
+      ++b;
+    }
+    tensor->buffer = static_cast<int>(b);
+    if (b == last_used.size()) {
+      plan_.buffers.push_back(type);
+      last_used.push_back(0);
+    }
+    last_used[b] = std::max(tensor->last_read, tensor->last_write);
+  }
+  return !order.empty();
+}
+
+/// Threads of a row that keep a processor busy if it has so many blocks.
+int64_t Planner::lanes_beside(int64_t blocks) const {
+  if (!options_.map_to_threads.empty()) return options_.map_to_threads[0];
+  const auto floor = [](int64_t n) { return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(n))); };
+  const int64_t vectors = ceil_div(longest_, plan_.vector);
+  return floor(
+      std::min({std::max(kBusyThreads / blocks, kBlockThreads), vectors, device_.threads_per_block, device_.block[0]}));
+}
+
+/// Bytes for rows in each of a processor's blocks.
+int64_t Planner::shared_room(int64_t blocks) const {
+  constexpr int64_t kReserved = 1024, kAligned = 128;  // of each block; between buffers
+  int64_t room = (device_.shared_bytes + kReserved) / blocks - kReserved;
+  if (options_.max_shared_memory) room = std::min(room, *options_.max_shared_memory);
+  for (size_t i = 0; i < part_.statements.size(); ++i) {
+    if (plan_.work[i] != RowWork::kReduce) continue;
+    room -= plan_.rows * ceil_div(plan_.lanes, 32) * part_.statements[i].statement->accumulator.bytes() + kAligned;
+  }
+  return room - kAligned * static_cast<int64_t>(plan_.buffers.size());
+}
+
+/// Chunks of a row that have room in so many bytes; the last of them may be a part of one.
+int64_t Planner::kept_chunks(int64_t bytes) const {
+  int64_t element = 0;
+  for (const Halide::Type& type : plan_.buffers) element += plan_.rows * type.bytes();
+  const int64_t chunk = plan_.lanes * plan_.vector;
+  if (longest_ * element <= bytes) return ceil_div(longest_, chunk);
+  return std::max<int64_t>(bytes, 0) / (chunk * element);
 }
 
 int64_t Planner::rows_of_all() const {
@@ -297,8 +425,35 @@ std::optional<RowsPlan> plan_rows(const FusedGroup& part, const options::Mapping
   return Planner(part, options, device, reasons).plan();
 }
 
+bool RowsPlan::rereads() const {
+  return std::any_of(tensors.begin(), tensors.end(), [](const auto& named) { return named.second.is_used_again(); });
+}
+
+bool RowsPlan::keeps_all() const {
+  return std::all_of(tensors.begin(), tensors.end(), [&](const auto& named) {
+    return named.second.buffer < 0 || kept * lanes * vector >= named.second.user->inner_size();
+  });
+}
+
+std::vector<RowsPlan> plan_kept_rows(const FusedGroup& part, const options::MappingOptions& options,
+                                     const Device& device) {
+  constexpr int64_t kMostBlocks = 8;
+  std::vector<RowsPlan> plans;
+  for (int64_t blocks = 1; blocks <= kMostBlocks; ++blocks) {
+    Reasons none;
+    std::optional<RowsPlan> plan = Planner(part, options, device, none).plan_kept(blocks);
+    if (!plan) break;
+    const bool is_whole = plan->keeps_all();
+    if (!is_whole && (blocks > 2 || (!plans.empty() && plans.back().keeps_all()))) break;
+    if (is_whole) plans.clear();  // more blocks keep as much
+    plans.push_back(*std::move(plan));
+  }
+  return plans;
+}
+
 options::MappingOptions options_of(const RowsPlan& plan, const FusedGroup& part) {
   options::MappingOptions options;
+  if (plan.kept > 0) options.use_shared_memory = true;
   options.map_to_threads = {plan.lanes, plan.rows};
   for (size_t m = 0; m < part.members.size(); ++m) {
     options.tile.push_back(static_cast<int>(m) == plan.beside ? plan.rows : 1);
