@@ -25,6 +25,13 @@ constexpr int64_t kVectorBytes = 16;
 /// What is known of variables modulo something.
 using Multiples = hi::Scope<hi::ModulusRemainder>;
 
+/// A variable that is congruent to an expression, modulo a constant.
+struct Congruence {
+  Expr expr;
+  int64_t modulus = 1;
+};
+using Congruences = std::map<std::string, Congruence>;
+
 /// A tensor in memory.
 struct Tensor {
   Halide::Type type;
@@ -62,8 +69,13 @@ bool same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 class Loop {
  public:
   Loop(const tile::For& loop, int64_t elements, const std::map<std::string, Tensor>& tensors,
-       const Multiples& multiples, ir::Names& names)
-      : loop_(loop), elements_(elements), tensors_(tensors), multiples_(multiples), names_(names) {}
+       const Multiples& multiples, const Congruences& congruences, ir::Names& names)
+      : loop_(loop),
+        elements_(elements),
+        tensors_(tensors),
+        multiples_(multiples),
+        congruences_(congruences),
+        names_(names) {}
 
   /// Nothing if the body is more than stores.
   NodePtr run();
@@ -73,6 +85,7 @@ class Loop {
   Lane lane_of(std::vector<Vector>& known, const std::string& tensor, const std::vector<Expr>& subscripts);
   bool is_in_place(const tile::Store& store) const;
   bool is_aligned(const Tensor& tensor, const std::vector<Expr>& first) const;
+  hi::ModulusRemainder congruent_offset(const Tensor& tensor, const std::vector<Expr>& first) const;
   Expr with_vectors(const Expr& value);
   NodePtr move(const Vector& vector, bool load) const;
   NodePtr load_one(const Vector& vector, int64_t position) const;
@@ -82,6 +95,7 @@ class Loop {
   int64_t elements_;
   const std::map<std::string, Tensor>& tensors_;
   const Multiples& multiples_;
+  const Congruences& congruences_;
   ir::Names& names_;
   std::vector<const tile::Store*> stores_;
   std::set<std::string> written_;  ///< but for those in place
@@ -114,7 +128,28 @@ bool Loop::is_aligned(const Tensor& tensor, const std::vector<Expr>& first) cons
     offset = offset + hi::modulus_remainder(first[d], multiples_) * hi::ModulusRemainder(0, stride % elements_);
     stride *= tensor.shape[d];
   }
-  return offset.modulus % elements_ == 0 && offset.remainder % elements_ == 0;
+  const auto is_multiple = [&](const hi::ModulusRemainder& m) {
+    return m.modulus % elements_ == 0 && m.remainder % elements_ == 0;
+  };
+  return is_multiple(offset) || (!congruences_.empty() && is_multiple(congruent_offset(tensor, first)));
+}
+
+/// The same where rows begin anywhere, and what is known of the beginning is a variable's congruence.
+hi::ModulusRemainder Loop::congruent_offset(const Tensor& tensor, const std::vector<Expr>& first) const {
+  std::map<std::string, Expr> congruent;
+  for (const auto& [name, known] : congruences_) {
+    if (known.modulus % elements_ == 0) congruent[name] = known.expr;
+  }
+  const bool wide = std::any_of(first.begin(), first.end(), [](const Expr& e) { return e.type().bits() > 32; });
+  const Halide::Type type = Halide::Int(wide ? 64 : 32);
+  Expr offset = hi::make_zero(type);
+  int64_t stride = 1;
+  for (size_t d = tensor.shape.size(); d-- > 0;) {
+    const Expr at = hi::substitute(congruent, Halide::cast(type, first[d]));
+    offset = offset + at * hi::make_const(type, stride % elements_);
+    stride = stride % elements_ * tensor.shape[d];
+  }
+  return hi::modulus_remainder(hi::simplify(offset), multiples_);
 }
 
 /// The vector that an access belongs to, if it runs along one: a new one from an aligned element on, or one that is
@@ -315,7 +350,7 @@ class Vectorizer {
     int64_t elements = 0;
     if (is_vector_loop(s, elements)) {
       if (const NodePtr branches = hoist_choice(s, elements, multiples_, names_)) return run(branches);
-      if (NodePtr result = Loop(s, elements, tensors_, multiples_, names_).run()) return result;
+      if (NodePtr result = Loop(s, elements, tensors_, multiples_, congruences_, names_).run()) return result;
     }
     const int64_t* step = ir::constant_int(s.step);
     const hi::ModulusRemainder begin = hi::modulus_remainder(s.begin, multiples_);
@@ -325,6 +360,9 @@ class Vectorizer {
     return children(node);
   }
   NodePtr visit(const tile::Let& s, const NodePtr& node) {
+    if (const auto* remainder = s.value.as<hi::Mod>()) {
+      if (const int64_t* modulus = ir::constant_int(remainder->b)) congruences_[s.name] = {remainder->a, *modulus};
+    }
     const hi::ScopedBinding<hi::ModulusRemainder> known(multiples_, s.name, hi::modulus_remainder(s.value, multiples_));
     return children(node);
   }
@@ -332,6 +370,7 @@ class Vectorizer {
   const std::map<std::string, Tensor> tensors_;
   ir::Names& names_;
   Multiples multiples_;
+  Congruences congruences_;
 };
 
 }  // namespace
