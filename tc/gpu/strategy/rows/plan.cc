@@ -49,9 +49,10 @@ class Planner {
     return checked();
   }
 
-  /// Rows that stay in shared memory, where a processor has so many blocks.
-  std::optional<RowsPlan> plan_kept(int64_t blocks) {
+  /// Rows that stay in shared memory, where a processor has so many blocks. `shifted`: they begin between vectors.
+  std::optional<RowsPlan> plan_kept(int64_t blocks, bool shifted) {
     if (!look() || !choose_vector(false) || !choose_buffers()) return std::nullopt;
+    if (shifted && !choose_shifted_vector()) return std::nullopt;
     plan_.lanes = lanes_beside(blocks);
     choose_beside();
     if (options_.map_to_threads.size() > 1) plan_.rows = options_.map_to_threads[1];
@@ -75,6 +76,8 @@ class Planner {
   void add_read(const std::string& tensor);
   bool add_written(const std::string& tensor);
   bool choose_vector(bool holds_elements);
+  bool choose_shifted_vector();
+  Expr offset_of_row(const std::string& name) const;
   bool stays_in_registers(const std::string& tensor) const;
   void choose_lanes();
   bool choose_buffers();
@@ -271,6 +274,50 @@ bool Planner::choose_vector(bool holds_elements) {
   return true;
 }
 
+/// Where a tensor's row begins, as a function of the shared members, modulo the vector.
+Expr Planner::offset_of_row(const std::string& name) const {
+  const RowTensor& tensor = plan_.tensors.at(name);
+  const ir::Shape shape = ir::constant_shape(part_.scop->program->tensor(name));
+  const auto loop = static_cast<size_t>(loops_of(*tensor.user).front());
+  std::map<std::string, Expr> first;
+  first[tensor.user->statement->indices[loop]] = index_constant(tensor.user->ranges[loop].begin);
+  std::vector<Expr> at;
+  for (const Expr& e : *tensor.subscripts) at.push_back(hi::substitute(first, e));
+  const Signature signature = signature_of(*tensor.user, at);
+  Expr offset = index_constant(0);
+  int64_t stride = 1;
+  for (size_t d = shape.size(); d-- > 0;) {
+    offset = offset + signature[d] * index_constant(stride % plan_.vector);
+    stride = stride % plan_.vector * shape[d];
+  }
+  return hi::simplify(offset);
+}
+
+/// Vectors of rows that begin and end between them; false if that makes no wider ones, or if rows that are kept begin
+/// at different places in their vectors.
+bool Planner::choose_shifted_vector() {
+  int64_t bytes = 1;
+  for (const Use& use : uses_) {
+    const GroupStatement& s = *use.statement;
+    const std::vector<int> loops = loops_of(s);
+    if (loops.size() > 1) return false;
+    const bool runs_along = !loops.empty() && !use.subscripts->empty() &&
+                            ir::mentions(use.subscripts->back(), s.statement->indices[static_cast<size_t>(loops[0])]);
+    const Halide::Type type = part_.scop->program->tensor(use.tensor).type;
+    if (runs_along && type.is_bool()) return false;
+    if (runs_along) bytes = std::max<int64_t>(bytes, type.bytes());
+  }
+  const int64_t plain = std::exchange(plan_.vector, kVectorBytes / bytes);
+  if (plan_.vector <= plain) return false;
+  for (const auto& [name, tensor] : plan_.tensors) {
+    if (tensor.buffer < 0 || !tensor.read_before) continue;
+    if (plan_.shifted_by.empty()) plan_.shifted_by = name;
+    const auto apart = hi::modulus_remainder(hi::simplify(offset_of_row(name) - offset_of_row(plan_.shifted_by)));
+    if (apart.modulus % plan_.vector != 0 || apart.remainder % plan_.vector != 0) return false;
+  }
+  return !plan_.shifted_by.empty();
+}
+
 /// A register holds a vector's elements together, but one element of its own alone.
 int64_t Planner::held_bytes(int64_t lanes) const {
   constexpr int64_t kRegister = 4;
@@ -357,7 +404,8 @@ int64_t Planner::kept_chunks(int64_t bytes) const {
   int64_t element = 0;
   for (const Halide::Type& type : plan_.buffers) element += plan_.rows * type.bytes();
   const int64_t chunk = plan_.lanes * plan_.vector;
-  if (longest_ * element <= bytes) return ceil_div(longest_, chunk);
+  const int64_t row = plan_.positions(longest_);
+  if (row * element <= bytes) return ceil_div(row, chunk);
   return std::max<int64_t>(bytes, 0) / (chunk * element);
 }
 
@@ -425,29 +473,44 @@ std::optional<RowsPlan> plan_rows(const FusedGroup& part, const options::Mapping
   return Planner(part, options, device, reasons).plan();
 }
 
+int64_t RowsPlan::positions(int64_t elements) const {
+  return shifted_by.empty() ? elements : ceil_div(elements + vector - 1, vector) * vector;
+}
+
 bool RowsPlan::rereads() const {
   return std::any_of(tensors.begin(), tensors.end(), [](const auto& named) { return named.second.is_used_again(); });
 }
 
 bool RowsPlan::keeps_all() const {
   return std::all_of(tensors.begin(), tensors.end(), [&](const auto& named) {
-    return named.second.buffer < 0 || kept * lanes * vector >= named.second.user->inner_size();
+    return named.second.buffer < 0 || kept * lanes * vector >= positions(named.second.user->inner_size());
   });
 }
 
-std::vector<RowsPlan> plan_kept_rows(const FusedGroup& part, const options::MappingOptions& options,
-                                     const Device& device) {
+namespace {
+
+std::vector<RowsPlan> plans_kept(const FusedGroup& part, const options::MappingOptions& options, const Device& device,
+                                 bool shifted) {
   constexpr int64_t kMostBlocks = 8;
   std::vector<RowsPlan> plans;
   for (int64_t blocks = 1; blocks <= kMostBlocks; ++blocks) {
     Reasons none;
-    std::optional<RowsPlan> plan = Planner(part, options, device, none).plan_kept(blocks);
+    std::optional<RowsPlan> plan = Planner(part, options, device, none).plan_kept(blocks, shifted);
     if (!plan) break;
     const bool is_whole = plan->keeps_all();
     if (!is_whole && (blocks > 2 || (!plans.empty() && plans.back().keeps_all()))) break;
     if (is_whole) plans.clear();  // more blocks keep as much
     plans.push_back(*std::move(plan));
   }
+  return plans;
+}
+
+}  // namespace
+
+std::vector<RowsPlan> plan_kept_rows(const FusedGroup& part, const options::MappingOptions& options,
+                                     const Device& device) {
+  std::vector<RowsPlan> plans = plans_kept(part, options, device, false);
+  for (RowsPlan& plan : plans_kept(part, options, device, true)) plans.push_back(std::move(plan));
   return plans;
 }
 

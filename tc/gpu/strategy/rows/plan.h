@@ -44,8 +44,12 @@ struct RowsPlan {
   int64_t unroll = 4;           ///< vectors of a lane in flight at once
   bool holds_elements = false;  ///< each lane's elements fit its registers, and are read once
   int64_t kept = 0;  ///< chunks of a row, a vector of each lane, that stay in shared memory; the rest is read again
+  /// Rows of this tensor may begin between vectors, which then begin so many elements before a row. Empty: they do not.
+  std::string shifted_by;
   std::vector<Halide::Type> buffers;  ///< in shared memory; tensors that are not needed at once share one
 
+  /// In the vectors of a row of so many elements: more than these, where rows begin between vectors.
+  int64_t positions(int64_t elements) const;
   /// Whether tensors of elements are read from memory again.
   bool rereads() const;
   /// Whether none of a tensor that has a buffer is in memory.

@@ -24,6 +24,11 @@ namespace {
 
 constexpr int64_t kWarp = 32;
 
+/// Whether an index is in [0, end).
+Expr is_within(const Ranged& at, int64_t end) {
+  return hi::simplify(poly::less_equal(poly::ranged(0), at) && poly::less(at, poly::ranged(end)));
+}
+
 class Writer {
  public:
   Writer(const FusedGroup& part, const RowsPlan& plan)
@@ -39,8 +44,16 @@ class Writer {
   /// A vector of a lane.
   struct Vector {
     Ranged number;      ///< among the lane's
-    Ranged first;       ///< element of the row
+    Ranged position;    ///< of its first element
+    Ranged element;     ///< the first
     bool kept = false;  ///< in shared memory
+    bool whole = true;  ///< all of it belongs to the row
+  };
+  /// Vectors number * lanes + lane, for numbers in [begin, end).
+  struct Segment {
+    int64_t begin, end;
+    bool kept;   ///< in shared memory
+    bool whole;  ///< all of them are, and belong to the row
   };
   /// An element of a row.
   struct Element {
@@ -59,12 +72,18 @@ class Writer {
   BodyContext context_at(const GroupStatement& s, const Element& at) const;
   bool has(const GroupStatement& s, const RowTensor& tensor) const { return tensor.users.count(number_of(s)) > 0; }
   size_t number_of(const GroupStatement& s) const { return static_cast<size_t>(&s - part_.statements.data()); }
-  NodePtr for_each_vector(const GroupStatement& s, int64_t at_once, const AtVector& body);
-  NodePtr for_each_kept(const GroupStatement& s, int64_t at_once, const AtVector& body);
+  bool is_shifted() const { return !plan_.shifted_by.empty(); }
+  std::vector<Segment> segments_of(const GroupStatement& s) const;
+  NodePtr go_through(const GroupStatement& s, const Segment& segment, bool back, const AtVector& body);
+  NodePtr for_each_vector(const GroupStatement& s, const AtVector& body);
+  NodePtr for_each_kept(const GroupStatement& s, const AtVector& body);
   NodePtr for_each_element(const GroupStatement& s, const AtElement& body);
-  NodePtr chunk(const GroupStatement& s, const Ranged& number, bool exists, bool kept, const AtVector& body);
+  NodePtr chunk(const GroupStatement& s, const Ranged& number, const Segment& segment, const AtVector& body);
+  NodePtr shifted();
+  Ranged offset_of_row() const;
   std::vector<Ranged> values_at(const GroupStatement& s, const Ranged& first) const;
   NodePtr neighbours(const GroupStatement& s, const Vector& vector, const AtElement& body);
+  NodePtr elements_of(const GroupStatement& s, const Vector& vector, const AtVector& body);
   Expr access_of(const std::string& name, const RowTensor& tensor) const;
   Expr kept_element(const RowTensor& tensor, const Expr& at) const;
   NodePtr copy(const std::string& name, const RowTensor& tensor, bool in);
@@ -89,6 +108,7 @@ class Writer {
   std::vector<tile::Tensor> shared_;
   std::vector<Ranged> members_;  ///< values
   Expr row_exists_ = hi::const_true();
+  Ranged shift_;                   ///< elements of a row's first vector that are before the row
   std::set<std::string> defined_;  ///< held for the row, and hold something even where it does not exist
   bool goes_back_ = false;
   tile::Kernel kernel_;
@@ -132,7 +152,7 @@ void Writer::declare_buffers() {
     buffer.name = names_.fresh("row_kept");
     buffer.type = type;
     buffer.memory = tile::Memory::kShared;
-    const int64_t elements = std::min(plan_.kept * plan_.lanes * plan_.vector, row);
+    const int64_t elements = std::min(plan_.kept * plan_.lanes * plan_.vector, plan_.positions(row));
     buffer.layout = tile::Layout::row_major(std::vector<tile::IntTuple>{plan_.rows, elements});
     buffer.written = true;
     buffers_.push_back(std::move(buffer));
@@ -158,54 +178,104 @@ BodyContext Writer::context_of(const GroupStatement& s) const {
   return context;
 }
 
-/// The lane's vectors: number * lanes + lane. What is neither held nor kept is gone through there and back by turns:
-/// the end of one way is what the caches still have at the start of the next.
-NodePtr Writer::for_each_vector(const GroupStatement& s, int64_t at_once, const AtVector& body) {
-  const int64_t vectors = s.inner_size() / plan_.vector;
-  const int64_t whole = vectors / plan_.lanes, kept = std::min(plan_.kept, whole);
-  const bool ends = whole * plan_.lanes < vectors && plan_.kept <= whole;
-  const bool back = !plan_.holds_elements && (kept < whole || ends) && std::exchange(goes_back_, !goes_back_);
-  std::vector<NodePtr> parts;
-  if (whole > kept) {
-    parts.push_back(loop_over("chunk", {kept, whole - kept}, at_once, names_, [&](const Ranged& number) {
-      return chunk(s, back ? poly::ranged(kept + whole - 1) - number : number, true, false, body);
-    }));
+/// The lane's vectors: those in shared memory first. Of those that begin between vectors, the first and the last of a
+/// row may have elements that are not the row's.
+std::vector<Writer::Segment> Writer::segments_of(const GroupStatement& s) const {
+  const int64_t size = s.inner_size(), chunk = plan_.lanes * plan_.vector;
+  const int64_t all = ceil_div(plan_.positions(size), chunk);
+  const int64_t first = is_shifted() ? 1 : 0, last = size / chunk;  // whole chunks
+  std::vector<Segment> segments;
+  std::set<int64_t> cuts = {0, first, last, plan_.kept, all};
+  for (auto cut = cuts.begin(); *cut < all; ++cut) {
+    const int64_t begin = *cut, end = *std::next(cut);
+    segments.push_back({begin, end, end <= plan_.kept, begin >= first && end <= last});
   }
-  if (ends) parts.push_back(chunk(s, poly::ranged(whole), false, false, body));
-  if (back) std::reverse(parts.begin(), parts.end());
-  parts.insert(parts.begin(), for_each_kept(s, at_once, body));
+  return segments;
+}
+
+NodePtr Writer::go_through(const GroupStatement& s, const Segment& segment, bool back, const AtVector& body) {
+  constexpr int64_t kAll = 1 << 20;
+  const int64_t at_once = plan_.holds_elements ? kAll : plan_.unroll;
+  const ir::Range range = {segment.begin, segment.end - segment.begin};
+  return loop_over("chunk", range, segment.whole ? at_once : 1, names_, [&](const Ranged& number) {
+    return chunk(s, back ? poly::ranged(segment.begin + segment.end - 1) - number : number, segment, body);
+  });
+}
+
+/// What is neither held nor kept is gone through there and back by turns: the end of one way is what the caches still
+/// have at the start of the next.
+NodePtr Writer::for_each_vector(const GroupStatement& s, const AtVector& body) {
+  std::vector<Segment> in_memory;
+  for (const Segment& segment : segments_of(s)) {
+    if (!segment.kept) in_memory.push_back(segment);
+  }
+  const bool back = !plan_.holds_elements && !in_memory.empty() && std::exchange(goes_back_, !goes_back_);
+  if (back) std::reverse(in_memory.begin(), in_memory.end());
+  std::vector<NodePtr> parts;
+  if (plan_.kept > 0) parts.push_back(for_each_kept(s, body));
+  for (const Segment& segment : in_memory) parts.push_back(go_through(s, segment, back, body));
   return guarded(row_exists_, sequence(std::move(parts)));
 }
 
 /// The same for those that are kept in shared memory.
-NodePtr Writer::for_each_kept(const GroupStatement& s, int64_t at_once, const AtVector& body) {
-  const int64_t vectors = s.inner_size() / plan_.vector, whole = vectors / plan_.lanes;
-  const int64_t kept = std::min(plan_.kept, whole);
+NodePtr Writer::for_each_kept(const GroupStatement& s, const AtVector& body) {
   std::vector<NodePtr> parts;
-  if (kept > 0) {
-    parts.push_back(loop_over("kept_chunk", {0, kept}, at_once, names_,
-                              [&](const Ranged& number) { return chunk(s, number, true, true, body); }));
-  }
-  if (plan_.kept > whole && whole * plan_.lanes < vectors) {
-    parts.push_back(chunk(s, poly::ranged(whole), false, true, body));
+  for (const Segment& segment : segments_of(s)) {
+    if (segment.kept) parts.push_back(go_through(s, segment, false, body));
   }
   return sequence(std::move(parts));
 }
 
 NodePtr Writer::for_each_element(const GroupStatement& s, const AtElement& body) {
-  const int64_t all = ceil_div(s.inner_size() / plan_.vector, plan_.lanes);
-  const int64_t at_once = plan_.holds_elements ? all : plan_.unroll;
-  return for_each_vector(s, at_once, [&](const Vector& vector) { return neighbours(s, vector, body); });
+  return for_each_vector(s, [&](const Vector& vector) { return neighbours(s, vector, body); });
 }
 
-NodePtr Writer::chunk(const GroupStatement& s, const Ranged& number, bool exists, bool kept, const AtVector& body) {
+NodePtr Writer::chunk(const GroupStatement& s, const Ranged& number, const Segment& segment, const AtVector& body) {
   const int64_t size = s.inner_size();
   const Ranged first = (number * poly::ranged(plan_.lanes) + lane_) * poly::ranged(plan_.vector);
   return let("first", first, names_, [&](const Ranged& named) {
-    const Expr within = exists ? hi::const_true() : poly::less(named, poly::ranged(size));
-    const Ranged bounded = poly::ranged(named.expr, named.min, std::min(named.max, size - plan_.vector));
-    return guarded(within, body({number, bounded, kept}));
+    const int64_t most = plan_.positions(size) - plan_.vector;
+    const Ranged position = poly::ranged(named.expr, named.min, std::min(named.max, most));
+    const Ranged element = is_shifted() ? named - shift_ : named;
+    Vector vector{number, position, poly::ranged(element.expr, 0, std::min(named.max, size - plan_.vector)),
+                  segment.kept, true};
+    if (!is_shifted()) vector.element.min = named.min;
+    if (segment.whole) return body(vector);
+    if (!is_shifted()) return guarded(poly::less(named, poly::ranged(size)), body(vector));
+    const Expr whole = is_within(element, size - plan_.vector + 1);
+    const NodePtr all = body(vector);
+    vector.element = element;
+    vector.whole = false;
+    return make_node(tile::If{whole, all, elements_of(s, vector, body)});
   });
+}
+
+/// The elements of a vector that are the row's, each as a vector of its own.
+NodePtr Writer::elements_of(const GroupStatement& s, const Vector& vector, const AtVector& body) {
+  const int64_t size = s.inner_size();
+  return loop_over("end", {0, plan_.vector}, 1, names_, [&](const Ranged& i) {
+    const Ranged element = vector.element + i, position = vector.position + i;
+    const Vector one{vector.number, poly::ranged(position.expr, 0, plan_.positions(size) - 1),
+                     poly::ranged(element.expr, 0, size - 1), vector.kept, false};
+    return guarded(is_within(element, size), body(one));
+  });
+}
+
+/// Where the row begins in its first vector.
+Ranged Writer::offset_of_row() const {
+  const RowTensor& tensor = plan_.tensors.at(plan_.shifted_by);
+  BodyContext context = context_at(*tensor.user, {values_at(*tensor.user, poly::ranged(0)), {}, {}});
+  context.elements.clear();
+  const Expr there = instance_value(access_of(plan_.shifted_by, tensor), context);
+  const std::vector<int64_t>& extents = places_.at(plan_.shifted_by).extents;
+  Ranged offset = poly::ranged(0);
+  int64_t stride = 1;
+  for (size_t d = extents.size(); d-- > 0;) {
+    const Ranged at = poly::ranged(there.as<hi::Call>()->args[d], 0, extents[d] - 1);
+    offset = offset + at * poly::ranged(stride % plan_.vector);
+    stride = stride % plan_.vector * extents[d];
+  }
+  return poly::floor_mod(offset, plan_.vector);
 }
 
 /// The values of the loops inside at an element of the row, the first of a vector.
@@ -218,7 +288,7 @@ std::vector<Ranged> Writer::values_at(const GroupStatement& s, const Ranged& fir
     values[l] = l == 0 ? rest : poly::floor_mod(rest, range.extent);
     rest = poly::floor_div(rest, range.extent);
     if (l + 1 == loops.size()) {
-      const int64_t most = range.extent - plan_.vector;
+      const int64_t most = is_shifted() ? range.extent - 1 : range.extent - plan_.vector;
       values[l] = poly::ranged(values[l].expr, values[l].min, std::min(values[l].max, most));
     }
     values[l] = values[l] + poly::ranged(range.begin);
@@ -227,12 +297,13 @@ std::vector<Ranged> Writer::values_at(const GroupStatement& s, const Ranged& fir
 }
 
 NodePtr Writer::neighbours(const GroupStatement& s, const Vector& vector, const AtElement& body) {
-  const std::vector<Ranged> values = values_at(s, vector.first);
+  const std::vector<Ranged> values = values_at(s, vector.element);
   const std::string& name = s.statement->indices[static_cast<size_t>(loops_of(s).back())];
-  return loop_over(name, {0, plan_.vector}, plan_.vector, names_, [&](const Ranged& i) {
+  const int64_t elements = vector.whole ? plan_.vector : 1;
+  return loop_over(name, {0, elements}, elements, names_, [&](const Ranged& i) {
     Element at{values, (vector.number * poly::ranged(plan_.vector) + i).expr, {}};
     at.values.back() = at.values.back() + i;
-    if (vector.kept) at.kept = (vector.first + i).expr;
+    if (vector.kept) at.kept = (vector.position + i).expr;
     return body(at);
   });
 }
@@ -279,20 +350,20 @@ NodePtr Writer::copy(const std::string& name, const RowTensor& tensor, bool in) 
 
 /// A tensor's elements to shared memory, as many as are kept. Each lane copies its own, and waits for these alone.
 NodePtr Writer::fetch(const std::string& name, const RowTensor& tensor) {
-  constexpr int64_t kLeastBytes = 4, kAtOnce = 16;  // of an asynchronous copy; of a lane
+  constexpr int64_t kLeastBytes = 4;  // of an asynchronous copy
   const GroupStatement& s = *tensor.user;
-  return for_each_kept(s, kAtOnce, [&](const Vector& vector) {
-    BodyContext context = context_at(s, {values_at(s, vector.first), {}, {}});
+  return for_each_kept(s, [&](const Vector& vector) {
+    BodyContext context = context_at(s, {values_at(s, vector.element), {}, {}});
     context.elements.clear();
     tile::Move move;
     move.source = name;
     move.source_subscripts = instance_value(access_of(name, tensor), context).as<hi::Call>()->args;
     move.source_dimension = static_cast<int>(move.source_subscripts.size()) - 1;
     move.destination = buffers_[static_cast<size_t>(tensor.buffer)].name;
-    move.destination_subscripts = {thread_number(1, plan_.rows).expr, vector.first.expr};
+    move.destination_subscripts = {thread_number(1, plan_.rows).expr, vector.position.expr};
     move.destination_dimension = 1;
-    move.elements = static_cast<int>(plan_.vector);
-    move.asynchronous = plan_.vector * places_.at(name).type.bytes() >= kLeastBytes;
+    move.elements = static_cast<int>(vector.whole ? plan_.vector : 1);
+    move.asynchronous = move.elements * places_.at(name).type.bytes() >= kLeastBytes;
     return make_node(std::move(move));
   });
 }
@@ -460,13 +531,22 @@ NodePtr Writer::all() {
   return sequence(std::move(parts));
 }
 
+/// The same for rows that begin between vectors.
+NodePtr Writer::shifted() {
+  return let("shift", offset_of_row(), names_, [&](const Ranged& shift) {
+    shift_ = shift;
+    return all();
+  });
+}
+
 tile::Kernel Writer::run(const std::string& name, const Device& device) {
   kernel_.name = name;
   kernel_.block = {plan_.lanes, plan_.rows, 1};
   choose_grid(device);
   declare_registers();
   declare_buffers();
-  NodePtr body = vectorize(all(), *part_.scop->program, names_, buffers_);
+  NodePtr body = is_shifted() ? shifted() : all();
+  body = vectorize(body, *part_.scop->program, names_, buffers_);
   for (const auto& [tensor, buffer] : registers_) body = make_node(tile::Allocate{buffer, body});
   shared_.insert(shared_.end(), buffers_.begin(), buffers_.end());
   for (const tile::Tensor& tensor : shared_) body = make_node(tile::Allocate{tensor, body});
