@@ -466,7 +466,10 @@ Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& optio
   for (const options::KernelOptions& kernel : options.kernel) {
     TC_TRY_VOID(check_limits(options::overlaid(options, kernel), device));
   }
-  return poly::within_budget(*scop.context, [&] { return map_within_budget(scop, options, device, element_aligned); });
+  Device of_elements = device;
+  if (element_aligned) of_elements.warpgroup_products = 0;  // boxes begin at multiples of 16 bytes
+  return poly::within_budget(*scop.context,
+                             [&] { return map_within_budget(scop, options, of_elements, element_aligned); });
 }
 
 namespace {
