@@ -86,11 +86,13 @@ class ContractionBuilder {
   std::vector<tile::NodePtr> sum_up();
   tile::NodePtr reduce();
   tile::Tensor boxed_tensor(size_t operand) const;
+  void declare_boxes(size_t operand, const std::vector<tile::Tensor>* shared);
+  Halide::Expr turn_of(const Halide::Expr& step) const;
   tile::NodePtr copy_boxes(const Halide::Expr& step);
   tile::NodePtr produce();
   tile::NodePtr consume();
   tile::NodePtr with_producer(const tile::NodePtr& consumers);
-  tile::NodePtr exchange_columns();
+  tile::NodePtr exchange_columns(ir::Names& names) const;
   tile::NodePtr in_turn(int64_t steps);
   tile::NodePtr all_ahead(int64_t steps);
   std::vector<tile::NodePtr> one_step(const Halide::Expr& stage, const ReductionStep& step);
@@ -166,6 +168,7 @@ class ContractionBuilder {
   std::vector<tile::Tensor> shared_, fragments_;
   std::vector<tile::TensorMap> maps_;  ///< per operand, by warpgroups
   std::string ring_;                   ///< likewise
+  int64_t first_turn_ = 0;             ///< of the ring, that of the first step
   tile::Tensor sum_, sums_, total_;    ///< a thread's; those of all groups in shared memory; added up
   int store_axis_ = -1;                ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;
