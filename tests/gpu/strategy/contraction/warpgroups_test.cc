@@ -7,7 +7,7 @@
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
 #include "tests/gpu/simulated.h"
-#include "tests/random/random.h"
+#include "tests/random/warpgroup_products.h"
 
 /// Contractions by products of warpgroups that boxes feed: on the simulator as on the oracle, verified and certified.
 namespace tc::testing {
@@ -23,22 +23,6 @@ int count_products(const tile::Program& program) {
     });
   }
   return result;
-}
-
-/// The options of a tile of so many warpgroups and columns.
-options::MappingOptions tile_of(int64_t warpgroups, int64_t columns, int64_t stages, std::vector<int64_t> before = {},
-                                std::vector<int64_t> behind = {}) {
-  options::MappingOptions options;
-  options.tile = before;
-  options.register_tile.assign(before.size(), 1);
-  options.tile.insert(options.tile.end(), {64 * warpgroups, columns});
-  options.register_tile.insert(options.register_tile.end(), {2, columns / 4});
-  options.tile.insert(options.tile.end(), behind.begin(), behind.end());
-  options.tile.push_back(64);
-  options.map_to_threads = {4, 32 * warpgroups, 1};
-  options.copy_stages = stages;
-  options.tensor_cores = true;
-  return options;
 }
 
 struct Case {
@@ -95,34 +79,34 @@ constexpr char kPart[] =
     "def f(float16(M,L) A, float16(L,N) B) -> (C) { C(m,n) +=! A(m,k + 8) * B(k + 16,n) where k in 0:100 }";
 
 const Case kCases[] = {
-    {"nn", kNN, {{"M", 64}, {"N", 64}, {"K", 128}}, tile_of(1, 64, 2)},
-    {"nn, two warpgroups", kNN, {{"M", 128}, {"N", 128}, {"K", 256}}, tile_of(2, 128, 3)},
-    {"nn, partial", kNN, {{"M", 70}, {"N", 72}, {"K", 136}}, tile_of(1, 64, 2)},
-    {"nn, odd rows", kNN, {{"M", 33}, {"N", 136}, {"K", 72}}, tile_of(1, 128, 2)},
-    {"nn, one step", kNN, {{"M", 64}, {"N", 64}, {"K", 64}}, tile_of(1, 64, 1)},
-    {"nn, narrow", kNN, {{"M", 64}, {"N", 32}, {"K", 200}}, tile_of(1, 32, 4)},
-    {"nn, one buffer", kNN, {{"M", 64}, {"N", 64}, {"K", 320}}, tile_of(1, 64, 1)},
-    {"nt", kNT, {{"M", 128}, {"N", 96}, {"K", 192}}, tile_of(2, 96, 3)},
-    {"nt, partial", kNT, {{"M", 100}, {"N", 41}, {"K", 88}}, tile_of(1, 32, 2)},
-    {"nt, wide", kNT, {{"M", 64}, {"N", 224}, {"K", 64}}, tile_of(1, 224, 1)},
-    {"tn", kTN, {{"M", 128}, {"N", 64}, {"K", 128}}, tile_of(2, 64, 2)},
-    {"tn, three warpgroups", kTN, {{"M", 200}, {"N", 64}, {"K", 100}}, tile_of(3, 64, 2)},
-    {"tt", kTT, {{"M", 64}, {"N", 160}, {"K", 128}}, tile_of(1, 160, 2)},
-    {"swapped", kSwapped, {{"M", 64}, {"N", 64}, {"K", 128}}, tile_of(1, 64, 2)},
-    {"transposed result", kTransposedResult, {{"M", 64}, {"N", 64}, {"K", 128}}, tile_of(1, 64, 2)},
-    {"float result", kToFloat, {{"M", 64}, {"N", 64}, {"K", 128}}, tile_of(1, 64, 2)},
-    {"epilogue", kEpilogue, {{"M", 72}, {"N", 80}, {"K", 128}}, tile_of(1, 64, 2)},
-    {"pooled", kPooled, {{"M", 64}, {"N", 64}, {"K", 128}, {"J", 32}}, tile_of(1, 64, 2)},
-    {"in place", kInPlace, {{"M", 64}, {"N", 64}, {"K", 128}}, tile_of(1, 64, 2)},
-    {"sum of products", kSumOfProducts, {{"M", 64}, {"N", 64}, {"K", 128}, {"L", 192}}, tile_of(1, 64, 2)},
-    {"gated", kGated, {{"M", 128}, {"N", 64}, {"K", 128}}, tile_of(2, 64, 3)},
+    {"nn", kNN, {{"M", 64}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"nn, two warpgroups", kNN, {{"M", 128}, {"N", 128}, {"K", 256}}, warpgroup_tile(2, 128, 3)},
+    {"nn, partial", kNN, {{"M", 70}, {"N", 72}, {"K", 136}}, warpgroup_tile(1, 64, 2)},
+    {"nn, odd rows", kNN, {{"M", 33}, {"N", 136}, {"K", 72}}, warpgroup_tile(1, 128, 2)},
+    {"nn, one step", kNN, {{"M", 64}, {"N", 64}, {"K", 64}}, warpgroup_tile(1, 64, 1)},
+    {"nn, narrow", kNN, {{"M", 64}, {"N", 32}, {"K", 200}}, warpgroup_tile(1, 32, 4)},
+    {"nn, one buffer", kNN, {{"M", 64}, {"N", 64}, {"K", 320}}, warpgroup_tile(1, 64, 1)},
+    {"nt", kNT, {{"M", 128}, {"N", 96}, {"K", 192}}, warpgroup_tile(2, 96, 3)},
+    {"nt, partial", kNT, {{"M", 100}, {"N", 41}, {"K", 88}}, warpgroup_tile(1, 32, 2)},
+    {"nt, wide", kNT, {{"M", 64}, {"N", 224}, {"K", 64}}, warpgroup_tile(1, 224, 1)},
+    {"tn", kTN, {{"M", 128}, {"N", 64}, {"K", 128}}, warpgroup_tile(2, 64, 2)},
+    {"tn, three warpgroups", kTN, {{"M", 200}, {"N", 64}, {"K", 100}}, warpgroup_tile(3, 64, 2)},
+    {"tt", kTT, {{"M", 64}, {"N", 160}, {"K", 128}}, warpgroup_tile(1, 160, 2)},
+    {"swapped", kSwapped, {{"M", 64}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"transposed result", kTransposedResult, {{"M", 64}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"float result", kToFloat, {{"M", 64}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"epilogue", kEpilogue, {{"M", 72}, {"N", 80}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"pooled", kPooled, {{"M", 64}, {"N", 64}, {"K", 128}, {"J", 32}}, warpgroup_tile(1, 64, 2)},
+    {"in place", kInPlace, {{"M", 64}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"sum of products", kSumOfProducts, {{"M", 64}, {"N", 64}, {"K", 128}, {"L", 192}}, warpgroup_tile(1, 64, 2)},
+    {"gated", kGated, {{"M", 128}, {"N", 64}, {"K", 128}}, warpgroup_tile(2, 64, 3)},
     {"padded, channels last",
      kPaddedLast,
      {{"N", 2}, {"C", 64}, {"H", 5}, {"W", 40}, {"O", 32}},
-     tile_of(1, 32, 3, {1, 1}, {1, 1})},
-    {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 64}, {"K", 72}}, tile_of(1, 64, 2, {1})},
-    {"two sums", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 128}}, tile_of(1, 64, 2, {}, {1})},
-    {"part of the operands", kPart, {{"M", 64}, {"N", 64}, {"L", 128}}, tile_of(1, 64, 2)},
+     warpgroup_tile(1, 32, 3, {1, 1}, {1, 1})},
+    {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 64}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
+    {"two sums", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 128}}, warpgroup_tile(1, 64, 2, {}, {1})},
+    {"part of the operands", kPart, {{"M", 64}, {"N", 64}, {"L", 128}}, warpgroup_tile(1, 64, 2)},
 };
 
 class Warpgroups : public ::testing::TestWithParam<Case> {};
@@ -181,45 +165,9 @@ TEST(Warpgroups, AreOfOneArchitecture) {
   EXPECT_EQ(products_by_default(kNN, kLarge, gpu::device_of_architecture(90)), 1);
 }
 
-struct RandomTile {
-  std::string text;
-  Sizes sizes;
-  options::MappingOptions options;
-};
-
-/// A product of random types, sizes, orders of both operands and epilogue, on a random tile.
-RandomTile random_tile(uint64_t seed) {
-  Random random(seed);
-  const auto pick = [&](const std::vector<std::string>& all) { return all[random.below(all.size())]; };
-  const bool turned_a = random.chance(50), turned_b = random.chance(50);
-  const auto size = [&](int64_t least, int64_t most, bool is_inner) {
-    const auto value = least + static_cast<int64_t>(random.below(static_cast<uint64_t>(most - least + 1)));
-    return is_inner ? std::max<int64_t>(value / 8 * 8, 8) : value;
-  };
-  RandomTile result;
-  result.sizes = {
-      {"M", size(1, 150, turned_a)}, {"N", size(1, 150, !turned_b)}, {"K", size(64, 300, !turned_a || turned_b)}};
-  const std::string type = pick({"float16", "bfloat16"}), out = pick({type, "float32"});
-  const std::string a = turned_a ? "A(k,m)" : "A(m,k)", b = turned_b ? "B(n,k)" : "B(k,n)";
-  const std::string product = out == "float32" ? fmt::format("float32({}) * float32({})", a, b) : a + " * " + b;
-  const std::string after = pick({"", "  C(m,n) = fmax(C(m,n) + b(n), 0)\n", "  C(m,n) += R(m,n)\n",
-                                  "  C(m,n) *= s(m)\n  C(m,n) += b(n)\n", "  C(m,n) = 2 * C(m,n)\n"});
-  result.text = fmt::format(
-      "def f({0}({1}) A, {0}({2}) B, {3}(N) b, {3}(M) s, {3}(M,N) R) -> ({3}(M,N) C) {{\n  C(m,n) +=! {4}\n{5}}}", type,
-      turned_a ? "K,M" : "M,K", turned_b ? "N,K" : "K,N", out, product, after);
-  const std::vector<int64_t> columns =
-      turned_b ? std::vector<int64_t>{32, 64, 96, 128} : std::vector<int64_t>{32, 64, 128};
-  const int64_t width = columns[random.below(columns.size())];
-  const int64_t most = std::min<int64_t>((result.sizes["M"] + 63) / 64, 3);
-  result.options =
-      tile_of(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(most))),
-              std::min(width, (result.sizes["N"] + 63) / 64 * 64), 1 + static_cast<int64_t>(random.below(4)));
-  return result;
-}
-
 TEST(Warpgroups, RandomTilesAgree) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
-    const RandomTile tile = random_tile(seed);
+    const WarpgroupProduct tile = random_warpgroup_product(seed);
     const std::string what = fmt::format("{}\n{}{}", seed, tile.text, options::to_text(tile.options));
     const ir::Program program = specialised_from(tile.text, tile.sizes);
     const Result<gpu::Mapping> mapping = mapped(program, tile.options);
@@ -233,7 +181,7 @@ TEST(Warpgroups, RandomTilesAgree) {
 /// Tensors that are aligned to their elements only come without boxes.
 TEST(Warpgroups, NeedTensorsOnSixteenBytes) {
   const ir::Program program = specialised_from(kNN, {{"M", 128}, {"N", 128}, {"K", 128}});
-  const options::MappingOptions options = tile_of(1, 64, 2);
+  const options::MappingOptions options = warpgroup_tile(1, 64, 2);
   const Result<gpu::Mapping> aligned = mapped(program, options), others = mapped(program, options, {}, true);
   ASSERT_TRUE(aligned) << aligned.error().to_string();
   ASSERT_TRUE(others) << others.error().to_string();
@@ -253,7 +201,7 @@ TEST(Warpgroups, NothingOutsideIsRead) {
   for (size_t i = 0; i < data.at("B").floats.size(); ++i) {
     if (i / 64 < 16 || i / 64 >= 116) data.at("B").floats[i] = nan;
   }
-  const Result<gpu::Mapping> mapping = mapped(program, tile_of(1, 64, 2));
+  const Result<gpu::Mapping> mapping = mapped(program, warpgroup_tile(1, 64, 2));
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   const Result<interp::Environment> result = simulated(program, *mapping, data), oracle = interp::run(program, data);
   ASSERT_TRUE(result) << result.error().to_string();
