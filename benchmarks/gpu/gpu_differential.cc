@@ -1,8 +1,8 @@
 // Runs every example and random programs on this machine's GPU, by the compiler's defaults and under random options,
 // and compares the results with the interpreter's: integers exactly, floats to the bound that it computes. Every
 // example, and every fourth random program, also with tensors that are aligned to their elements only.
-//     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--products=N] [--warpgroups=N] [--seed=S]
-//                      [--seconds=S]
+//     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--products=N]
+//                      [--warpgroups=N] [--seed=S] [--seconds=S]
 // --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
 // --choices: programs of either kind of tests/random/choices.h (default 200). --products: defs of
 // tests/random/products.h (default 200), each by default and by a plan that a search would try. --warpgroups: those of

@@ -18,7 +18,7 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   };
   WarpgroupProduct result;
   result.sizes = {
-      {"M", size(1, 150, turned_a)}, {"N", size(1, 150, !turned_b)}, {"K", size(64, 300, !turned_a || turned_b)}};
+      {"M", size(8, 150, turned_a)}, {"N", size(8, 150, !turned_b)}, {"K", size(64, 300, !turned_a || turned_b)}};
   const std::string type = pick({"float16", "bfloat16"}), out = pick({type, "float32"});
   const std::string a = turned_a ? "A(k,m)" : "A(m,k)", b = turned_b ? "B(n,k)" : "B(k,n)";
   const std::string product = out == "float32" ? fmt::format("float32({}) * float32({})", a, b) : a + " * " + b;
