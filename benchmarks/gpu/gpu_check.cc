@@ -180,6 +180,87 @@ void check_threads(Machine& machine) {
   report("threads", right, "on one stream, with a workspace");
 }
 
+/// Blocks copy 8 rows of 32 floats each by a tensor map. The map has 30 of the 40 columns of X: zeros are the rest.
+constexpr char kCopyBoxes[] = R"(struct alignas(64) TensorMap {
+  unsigned long long opaque[16];
+};
+extern "C" __global__ void __cluster_dims__(2, 1, 1) copy_boxes(float* Y, const __grid_constant__ TensorMap map) {
+  __shared__ alignas(128) float box[8 * 32];
+  __shared__ unsigned long long barrier;
+  const unsigned barrier_at = (unsigned)__cvta_generic_to_shared(&barrier);
+  if (threadIdx.x == 0) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier_at) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 1024;" ::"r"(barrier_at) : "memory");
+    asm volatile(
+        "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];" ::"r"(
+            (unsigned)__cvta_generic_to_shared(box)),
+        "l"(&map), "r"(0), "r"(8 * (int)blockIdx.x), "r"(barrier_at)
+        : "memory");
+  }
+  __syncthreads();
+  unsigned arrived = 0;
+  while (!arrived) {
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.u32 %0, 1, 0, p; }"
+                 : "=r"(arrived)
+                 : "r"(barrier_at)
+                 : "memory");
+  }
+  for (int i = threadIdx.x; i < 8 * 32; i += 128) Y[256 * blockIdx.x + i] = box[i];
+}
+)";
+
+LaunchPlan plan_of_boxes(int64_t rows) {
+  using Kind = KernelArgument::Kind;
+  LaunchPlan plan;
+  plan.tensors = {{"X", rows * 160, 16, false}, {"Y", rows * 128, 4, true}};
+  plan.maps = {{.of = {Kind::kTensor, 0}, .type = 7, .extents = {30, rows}, .byte_strides = {160}, .box = {32, 8}}};
+  plan.kernels = {{.symbol = "copy_boxes",
+                   .grid = {rows / 8, 1, 1},
+                   .block = {128, 1, 1},
+                   .cluster = {2, 1, 1},
+                   .arguments = {{Kind::kTensor, 1}, {Kind::kMap, 0}}}};
+  return plan;
+}
+
+/// Maps of two tensors in turn, and a captured one.
+void check_tensor_maps(Machine& machine) {
+  constexpr int64_t kRows = 1024;
+  if (machine.context()->device().capability != 90) return;
+  const auto executable = machine.load("copy_boxes", kCopyBoxes, plan_of_boxes(kRows));
+  const Host x[] = {random_floats(kRows * 40, 11), random_floats(kRows * 40, 12)};
+  const Buffer dx[] = {machine.upload(x[0]), machine.upload(x[1])}, dy = machine.upload(Host(kRows * 32, -1));
+  const auto run = [&](int of) {
+    const Address tensors[] = {dx[of].address(), dy.address()};
+    need(executable->run(machine.stream(), tensors));
+  };
+  const auto is_right = [&](int of) {
+    const Host y = machine.download(dy);
+    bool right = true;
+    for (int64_t i = 0; i < kRows * 32; ++i) right &= y[i] == (i % 32 < 30 ? x[of][i / 32 * 40 + i % 32] : 0);
+    return right;
+  };
+  bool right = true;
+  for (const int of : {0, 1, 1, 0}) {
+    run(of);
+    right &= is_right(of);
+  }
+  report("tensor maps", right, "of two tensors in turn, in clusters");
+  const Driver& driver = machine.driver();
+  const CurrentContext current(*machine.context());
+  Driver::Graph graph = nullptr;
+  Driver::GraphExec exec = nullptr;
+  need(driver.check(driver.begin_capture(machine.stream(), 0), "capturing"));
+  run(0);
+  need(driver.check(driver.end_capture(machine.stream(), &graph), "ending the capture"));
+  run(1);
+  need(driver.check(driver.instantiate(&exec, graph, 0), "instantiating the graph"));
+  need(driver.check(driver.launch_graph(exec, machine.stream()), "launching the graph"));
+  report("tensor maps in a graph", is_right(0), "of the tensor that was captured");
+  driver.destroy_graph_exec(exec);
+  driver.destroy_graph(graph);
+}
+
 void check_large_shared(Machine& machine) {
   const Host x = random_floats(16384, 9);
   const Buffer dx = machine.upload(x), dy = machine.upload(Host(16384, -1));
@@ -231,24 +312,49 @@ void check_errors(Machine& machine) {
   report("and then", executable->run(machine.stream(), tensors).has_value(), "a run with nothing wrong");
 }
 
+/// The shortest mean of several calls, in microseconds on the host.
+double call_us(Machine& machine, const std::function<void()>& call) {
+  double best_us = 1e30;
+  for (int round = 0; round < 50; ++round) {
+    machine.wait();
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < 200; ++i) call();
+    best_us = std::min(best_us, Machine::ms_since(start) * 1e3 / 200);
+  }
+  return best_us;
+}
+
+/// A launch with a tensor map of one address, of two addresses in turn, and without a map.
+void measure_maps(Machine& machine) {
+  constexpr int64_t kRows = 16;
+  if (machine.context()->device().capability != 90) return;
+  const LaunchPlan plan = plan_of_boxes(kRows);
+  LaunchPlan plain = plan;
+  plain.maps.clear();
+  plain.kernels[0].arguments[1] = {KernelArgument::Kind::kTensor, 0};
+  const auto with_map = machine.load("copy_boxes", kCopyBoxes, plan);
+  const auto without = machine.load(
+      "copy_boxes", "extern \"C\" __global__ void __cluster_dims__(2, 1, 1) copy_boxes(float* Y, float* X) {}", plain);
+  const Buffer x = machine.upload(Host(2 * kRows * 40, 0)), y = machine.upload(Host(kRows * 32, 0));
+  const Address first[] = {x.address(), y.address()}, second[] = {x.address() + kRows * 160, y.address()};
+  const CurrentContext current(*machine.context());
+  const double plain_us = call_us(machine, [&] { (void)without->run(machine.stream(), first); });
+  const double same_us = call_us(machine, [&] { (void)with_map->run(machine.stream(), first); });
+  int calls = 0;
+  const double other_us =
+      call_us(machine, [&] { (void)with_map->run(machine.stream(), ++calls % 2 == 0 ? first : second); });
+  std::printf("launch in clusters: %.2f us a call; with a tensor map %.2f us, whose address changes %.2f us\n",
+              plain_us, same_us, other_us);
+}
+
 void measure_launch(Machine& machine) {
   constexpr int64_t kSize = 1024;
   const auto executable = machine.load(hand_written::vector_add(kSize));
   const Buffer buffer = machine.upload(Host(3 * kSize, 0));
   const Address tensors[] = {buffer.address(), buffer.address() + 4 * kSize, buffer.address() + 8 * kSize};
-  const auto time = [&](const std::function<void()>& call) {
-    double best_us = 1e30;
-    for (int round = 0; round < 50; ++round) {
-      machine.wait();
-      const auto start = std::chrono::steady_clock::now();
-      for (int i = 0; i < 200; ++i) call();
-      best_us = std::min(best_us, Machine::ms_since(start) * 1e3 / 200);
-    }
-    return best_us;
-  };
   // As an application has it: the device's context is current already.
   const CurrentContext current(*machine.context());
-  const double us = time([&] { (void)executable->run(machine.stream(), tensors); });
+  const double us = call_us(machine, [&] { (void)executable->run(machine.stream(), tensors); });
   // The driver's share: the same launch with nothing around it.
   const tile::Program program = hand_written::vector_add(kSize);
   const Compiled compiled = need(Nvrtc::get().value()->compile(print(program), machine.context()->device().arch()));
@@ -258,7 +364,7 @@ void measure_launch(Machine& machine) {
   Address addresses[] = {tensors[0], tensors[1], tensors[2]};
   void* arguments[] = {&addresses[0], &addresses[1], &addresses[2]};
   const auto size = [](int64_t n) { return static_cast<unsigned>(n); };
-  const double driver_us = time([&] {
+  const double driver_us = call_us(machine, [&] {
     machine.driver().launch(function, size(launch.grid[0]), 1, 1, size(launch.block[0]), 1, 1, 0, machine.stream(),
                             arguments, nullptr);
   });
@@ -288,6 +394,7 @@ int run(const std::string& mode) {
   check_workspace_and_graph(machine);
   check_threads(machine);
   check_large_shared(machine);
+  check_tensor_maps(machine);
   check_intrinsic(machine, "exp", std::exp, -80, 80);
   check_intrinsic(machine, "tanh", std::tanh, -9, 9);
   check_intrinsic(machine, "erf", std::erf, -4, 4);
@@ -297,6 +404,7 @@ int run(const std::string& mode) {
       machine, "sigmoid", [](double x) { return 1 / (1 + std::exp(-x)); }, -80, 80);
   check_errors(machine);
   measure_launch(machine);
+  measure_maps(machine);
   std::printf("%d wrong\n", failures);
   return failures ? 1 : 0;
 }

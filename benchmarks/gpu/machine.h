@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -41,12 +42,14 @@ class Machine {
   Stream stream() const { return stream_; }
 
   std::shared_ptr<Executable> load(const tile::Program& program) {
+    return load(program.name, print(program), launch_plan(program));
+  }
+  std::shared_ptr<Executable> load(const std::string& name, const std::string& text, LaunchPlan plan) {
     const auto start = std::chrono::steady_clock::now();
-    const Compiled compiled = need(nvrtc_->compile(print(program), context_->device().arch()));
+    const Compiled compiled = need(nvrtc_->compile(text, context_->device().arch()));
     const double compile_ms = ms_since(start);
-    auto executable = need(Executable::load(context_, compiled.arch, compiled.cubin, launch_plan(program), modules_));
-    std::printf("%-22s compiled in %.1f ms, loaded in %.1f ms", program.name.c_str(), compile_ms,
-                ms_since(start) - compile_ms);
+    auto executable = need(Executable::load(context_, compiled.arch, compiled.cubin, std::move(plan), modules_));
+    std::printf("%-22s compiled in %.1f ms, loaded in %.1f ms", name.c_str(), compile_ms, ms_since(start) - compile_ms);
     for (const auto& [kernel, resources] : compiled.resources) {
       std::printf(", %s: %d registers, %lld bytes spilled", kernel.c_str(), resources.registers,
                   static_cast<long long>(resources.spill_store_bytes));

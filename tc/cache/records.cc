@@ -1,5 +1,7 @@
 #include "tc/cache/records.h"
 
+#include <algorithm>
+
 #include "proto/cache.pb.h"
 
 namespace tc::cache {
@@ -7,6 +9,8 @@ namespace {
 
 /// Of the messages; a later number means that a reader of this one would misunderstand.
 constexpr uint32_t kSchema = 1;
+/// Of entries whose kernels take tensor maps or run in clusters.
+constexpr uint32_t kMapSchema = 2;
 
 template <typename Enum>
 std::optional<Enum> enumerator(int value, Enum last) {
@@ -85,6 +89,55 @@ std::optional<Check> get(const proto::BoundsCheck& message) {
                .found = message.found()};
 }
 
+uint32_t schema_of(const cuda::LaunchPlan& plan) {
+  const bool in_clusters = std::ranges::any_of(plan.kernels, &cuda::KernelLaunch::in_clusters);
+  return in_clusters || !plan.maps.empty() ? kMapSchema : kSchema;
+}
+
+void set(proto::LaunchPlan::Argument& message, const cuda::KernelArgument& argument) {
+  message.set_kind(static_cast<int>(argument.kind));
+  message.set_index(argument.index);
+}
+
+/// Nothing where its index is not within the plan's list.
+std::optional<cuda::KernelArgument> get(const proto::LaunchPlan::Argument& message, const cuda::LaunchPlan& plan) {
+  using Kind = cuda::KernelArgument::Kind;
+  const auto kind = enumerator(message.kind(), Kind::kMap);
+  if (!kind) return std::nullopt;
+  const size_t count = *kind == Kind::kTensor      ? plan.tensors.size()
+                       : *kind == Kind::kWorkspace ? plan.workspace.size()
+                       : *kind == Kind::kScalar    ? plan.scalars.size()
+                                                   : plan.maps.size();
+  if (message.index() < 0 || static_cast<size_t>(message.index()) >= count) return std::nullopt;
+  return cuda::KernelArgument{*kind, message.index()};
+}
+
+void set(proto::LaunchPlan::Map& message, const cuda::MapArgument& map) {
+  set(*message.mutable_of(), map.of);
+  message.set_byte_offset(map.byte_offset);
+  message.set_type(map.type);
+  for (const int64_t extent : map.extents) message.add_extents(extent);
+  for (const int64_t stride : map.byte_strides) message.add_byte_strides(stride);
+  for (const int64_t extent : map.box) message.add_box(extent);
+  message.set_swizzle(map.swizzle);
+}
+
+std::optional<cuda::MapArgument> get(const proto::LaunchPlan::Map& message, const cuda::LaunchPlan& plan) {
+  using Kind = cuda::KernelArgument::Kind;
+  const auto of = get(message.of(), plan);
+  const int rank = message.extents_size();
+  if (!of || (of->kind != Kind::kTensor && of->kind != Kind::kWorkspace)) return std::nullopt;
+  if (rank < 1 || rank > cuda::kMaxMapRank) return std::nullopt;
+  if (message.byte_strides_size() != rank - 1 || message.box_size() != rank) return std::nullopt;
+  return cuda::MapArgument{.of = *of,
+                           .byte_offset = message.byte_offset(),
+                           .type = message.type(),
+                           .extents = {message.extents().begin(), message.extents().end()},
+                           .byte_strides = {message.byte_strides().begin(), message.byte_strides().end()},
+                           .box = {message.box().begin(), message.box().end()},
+                           .swizzle = message.swizzle()};
+}
+
 void set(proto::LaunchPlan& message, const cuda::LaunchPlan& plan) {
   for (const cuda::TensorArgument& tensor : plan.tensors) {
     proto::LaunchPlan::Tensor& to = *message.add_tensors();
@@ -99,6 +152,7 @@ void set(proto::LaunchPlan& message, const cuda::LaunchPlan& plan) {
     to.set_byte_offset(buffer.byte_offset);
     to.set_bytes(buffer.bytes);
   }
+  for (const cuda::MapArgument& map : plan.maps) set(*message.add_maps(), map);
   for (const cuda::KernelLaunch& launch : plan.kernels) {
     proto::LaunchPlan::Launch& to = *message.add_launches();
     to.set_symbol(launch.symbol);
@@ -106,11 +160,10 @@ void set(proto::LaunchPlan& message, const cuda::LaunchPlan& plan) {
     for (const int64_t extent : launch.block) to.add_block(extent);
     to.set_dynamic_shared_bytes(launch.dynamic_shared_bytes);
     to.set_waits(launch.waits);
-    for (const cuda::KernelArgument& argument : launch.arguments) {
-      proto::LaunchPlan::Argument& one = *to.add_arguments();
-      one.set_kind(static_cast<int>(argument.kind));
-      one.set_index(argument.index);
+    if (launch.in_clusters()) {
+      for (const int64_t extent : launch.cluster) to.add_cluster(extent);
     }
+    for (const cuda::KernelArgument& argument : launch.arguments) set(*to.add_arguments(), argument);
   }
 }
 
@@ -121,15 +174,12 @@ bool get(const proto::LaunchPlan::Launch& message, const cuda::LaunchPlan& plan,
   for (int d = 0; d < 3; ++d) launch.grid[d] = message.grid(d), launch.block[d] = message.block(d);
   launch.dynamic_shared_bytes = message.dynamic_shared_bytes();
   launch.waits = message.waits();
+  if (message.cluster_size() != 0 && message.cluster_size() != 3) return false;
+  for (int d = 0; d < message.cluster_size(); ++d) launch.cluster[d] = message.cluster(d);
   for (const proto::LaunchPlan::Argument& argument : message.arguments()) {
-    using Kind = cuda::KernelArgument::Kind;
-    const auto kind = enumerator(argument.kind(), Kind::kScalar);
-    if (!kind) return false;
-    const size_t count = *kind == Kind::kTensor      ? plan.tensors.size()
-                         : *kind == Kind::kWorkspace ? plan.workspace.size()
-                                                     : plan.scalars.size();
-    if (argument.index() < 0 || static_cast<size_t>(argument.index()) >= count) return false;
-    launch.arguments.push_back({*kind, argument.index()});
+    const auto read = get(argument, plan);
+    if (!read) return false;
+    launch.arguments.push_back(*read);
   }
   return true;
 }
@@ -142,6 +192,11 @@ bool get(const proto::LaunchPlan& message, cuda::LaunchPlan& plan) {
   for (const int bytes : message.scalar_bytes()) plan.scalars.push_back({"", bytes});
   for (const proto::LaunchPlan::Buffer& buffer : message.workspace()) {
     plan.workspace.push_back({buffer.name(), buffer.byte_offset(), buffer.bytes()});
+  }
+  for (const proto::LaunchPlan::Map& map : message.maps()) {
+    auto read = get(map, plan);
+    if (!read) return false;
+    plan.maps.push_back(std::move(*read));
   }
   for (const proto::LaunchPlan::Launch& launch : message.launches()) {
     if (!get(launch, plan, plan.kernels.emplace_back())) return false;
@@ -156,8 +211,8 @@ std::string bytes_of(const Message& message) {
 }
 
 template <typename Message>
-bool parse(Message& message, const std::string& bytes) {
-  return message.ParseFromString(bytes) && message.schema() == kSchema;
+bool parse(Message& message, const std::string& bytes, uint32_t newest = kSchema) {
+  return message.ParseFromString(bytes) && message.schema() >= kSchema && message.schema() <= newest;
 }
 
 void set(proto::Certificate& message, const Certificate& certificate) {
@@ -171,7 +226,7 @@ void set(proto::Certificate& message, const Certificate& certificate) {
 
 std::string to_bytes(const Key& key, const Entry& entry) {
   proto::CacheEntry message;
-  message.set_schema(kSchema);
+  message.set_schema(schema_of(entry.gpu.plan));
   set(*message.mutable_key()->mutable_problem(), key.problem);
   message.mutable_key()->set_options(key.options);
   message.mutable_key()->set_machine(key.machine);
@@ -198,7 +253,7 @@ std::string to_bytes(const Key& key, const Entry& entry) {
 
 std::optional<StoredEntry> entry_from(const std::string& bytes) {
   proto::CacheEntry message;
-  if (!parse(message, bytes)) return std::nullopt;
+  if (!parse(message, bytes, kMapSchema)) return std::nullopt;
   const auto problem = get(message.key().problem());
   const auto origin = enumerator(message.certificate().origin(), Certificate::Origin::kHand);
   if (!problem || !origin) return std::nullopt;

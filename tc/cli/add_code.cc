@@ -7,6 +7,15 @@
 #include "tc/cuda/nvrtc.h"
 
 namespace tc::cli {
+namespace {
+
+constexpr int kFirstWithMaps = 90;  // and with clusters
+
+bool has_maps_or_clusters(const cuda::LaunchPlan& plan) {
+  return !plan.maps.empty() || std::ranges::any_of(plan.kernels, &cuda::KernelLaunch::in_clusters);
+}
+
+}  // namespace
 
 Result<void> add_code_for(const std::vector<std::string>& architectures, const cache::Key& key, cache::Entry& entry) {
   cache::GpuCode& code = entry.gpu;
@@ -20,6 +29,10 @@ Result<void> add_code_for(const std::vector<std::string>& architectures, const c
           "a kernel for {} on {} has no CUDA text to make code for {} of; '--keep_text' keeps it when it is "
           "compiled",
           cache::instance_text(key.problem), code.arch, name);
+    }
+    if (arch.number < kFirstWithMaps && has_maps_or_clusters(code.plan)) {
+      return fail("the kernel for {} on {} takes tensor maps or runs in clusters, which {} does not have",
+                  cache::instance_text(key.problem), code.arch, name);
     }
     TC_TRY(target, compile::target_of_arch(name));
     for (const cuda::KernelLaunch& launch : code.plan.kernels) {

@@ -119,8 +119,11 @@ Result<std::string> stage_of(const cache::Entry& entry) {
 std::string launches_text(const cuda::LaunchPlan& plan) {
   std::string text;
   for (const cuda::KernelLaunch& launch : plan.kernels) {
-    text += fmt::format("launch       {}: grid ({}), block ({}), {} bytes of dynamic shared memory\n", launch.symbol,
-                        fmt::join(launch.grid, ", "), fmt::join(launch.block, ", "), launch.dynamic_shared_bytes);
+    const std::string cluster =
+        launch.in_clusters() ? fmt::format(", cluster ({})", fmt::join(launch.cluster, ", ")) : "";
+    text +=
+        fmt::format("launch       {}: grid ({}), block ({}){}, {} bytes of dynamic shared memory\n", launch.symbol,
+                    fmt::join(launch.grid, ", "), fmt::join(launch.block, ", "), cluster, launch.dynamic_shared_bytes);
   }
   if (!plan.workspace.empty()) text += fmt::format("workspace    {} bytes\n", plan.workspace_bytes());
   return text;
@@ -170,6 +173,7 @@ std::string shown_json(const cache::Listed& line, const cache::Entry& entry,
     launches.push_back(json_object({{"kernel", json_string(launch.symbol)},
                                     {"grid", fmt::format("[{}]", fmt::join(launch.grid, ", "))},
                                     {"block", fmt::format("[{}]", fmt::join(launch.block, ", "))},
+                                    {"cluster", fmt::format("[{}]", fmt::join(launch.cluster, ", "))},
                                     {"dynamic_shared_bytes", json_number(launch.dynamic_shared_bytes)}}));
   }
   for (const cache::Measurement& one : measurements) times.push_back(cli::json_of(one));

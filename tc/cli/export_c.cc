@@ -10,6 +10,7 @@
 
 #include "tc/cache/version.h"
 #include "tc/cli/cache_text.h"
+#include "tc/cli/export_maps.h"
 #include "tc/cuda/arch.h"
 #include "tc/support/check.h"
 #include "tc/support/cpp_words.h"
@@ -209,10 +210,12 @@ std::string tensor_remark(const api::TensorSpec& spec) {
 }
 
 /// Names that the exported functions use themselves; @ stands for the function's.
-constexpr const char* kOwnNames[] = {"arguments", "cuLaunchKernel", "int16_t", "int32_t",  "int64_t",  "int8_t",
-                                     "kernels",   "status",         "stream",  "uint16_t", "uint32_t", "uint64_t",
-                                     "uint8_t",   "workspace",      "NULL",    "size_t",   "@",        "@_kernel",
-                                     "@_kernels", "TENSORC_@_H_"};
+constexpr const char* kOwnNames[] = {"arguments", "cuLaunchKernel", "cuLaunchKernelEx", "cuTensorMapEncodeTiled",
+                                     "int16_t",   "int32_t",        "int64_t",          "int8_t",
+                                     "kernels",   "status",         "stream",           "uint16_t",
+                                     "uint32_t",  "uint64_t",       "uint8_t",          "uintptr_t",
+                                     "workspace", "NULL",           "size_t",           "@",
+                                     "@_kernel",  "@_kernels",      "TENSORC_@_H_"};
 
 /// The name of a parameter of the function: the def's, or another where C or the function has that name: with lines
 /// behind it, and `v_` before what looks like a macro.
@@ -359,26 +362,48 @@ std::string array_text(const std::string& bytes) {
   return text;
 }
 
+/// The name of the parameter that the plan's tensor or scalar is.
+const std::string& name_of(const cuda::KernelArgument& argument, const cache::Entry& entry,
+                           const Parameters& parameters) {
+  const size_t before = argument.kind == cuda::KernelArgument::Kind::kScalar ? entry.gpu.plan.tensors.size() : 0;
+  return parameters.list[parameters.of(entry.slots[before + static_cast<size_t>(argument.index)])].name;
+}
+
+std::string argument_text(const cuda::KernelArgument& argument, const cache::Entry& entry,
+                          const Parameters& parameters) {
+  using Kind = cuda::KernelArgument::Kind;
+  const auto index = static_cast<size_t>(argument.index);
+  if (argument.kind == Kind::kWorkspace) return fmt::format("&workspace[{}]", index);
+  if (argument.kind == Kind::kMap) return map_text(index);
+  return "(void*)&" + name_of(argument, entry, parameters);
+}
+
+std::string maps_text(const cache::Entry& entry, const Parameters& parameters) {
+  return encode_text(entry.gpu.plan, [&](const cuda::KernelArgument& of) {
+    return of.kind == cuda::KernelArgument::Kind::kWorkspace ? fmt::format("workspace[{}]", of.index)
+                                                             : name_of(of, entry, parameters);
+  });
+}
+
+std::string plain_launch_text(size_t k, const cuda::KernelLaunch& launch) {
+  return fmt::format(
+      "    int status = cuLaunchKernel(kernels->functions[{}], {}u, {}u, {}u, {}u, {}u, {}u, {}u, stream,\n"
+      "                                arguments, 0);\n",
+      k, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0], launch.block[1], launch.block[2],
+      launch.dynamic_shared_bytes);
+}
+
 /// The launch of kernel number k.
 std::string launch_text(size_t k, const cache::Entry& entry, const Parameters& parameters) {
-  using Kind = cuda::KernelArgument::Kind;
   const cuda::KernelLaunch& launch = entry.gpu.plan.kernels[k];
   if (std::ranges::find(launch.grid, 0) != launch.grid.end()) return "";
   std::vector<std::string> arguments;
   for (const cuda::KernelArgument& argument : launch.arguments) {
-    const auto index = static_cast<size_t>(argument.index);
-    const size_t slot = argument.kind == Kind::kScalar ? entry.gpu.plan.tensors.size() + index : index;
-    arguments.push_back(argument.kind == Kind::kWorkspace
-                            ? fmt::format("&workspace[{}]", index)
-                            : "(void*)&" + parameters.list[parameters.of(entry.slots[slot])].name);
+    arguments.push_back(argument_text(argument, entry, parameters));
   }
-  return fmt::format(
-      "  {{\n    void* arguments[] = {{{}}};\n    int status = cuLaunchKernel(kernels->functions[{}], {}u, {}u, {}u, "
-      "{}u, "
-      "{}u, {}u, {}u, stream,\n                                arguments, 0);\n    if (status != 0) return status;\n  "
-      "}}\n",
-      fmt::join(arguments, ", "), k, launch.grid[0], launch.grid[1], launch.grid[2], launch.block[0], launch.block[1],
-      launch.block[2], launch.dynamic_shared_bytes);
+  return fmt::format("  {{\n    void* arguments[] = {{{}}};\n{}    if (status != 0) return status;\n  }}\n",
+                     fmt::join(arguments, ", "),
+                     launch.in_clusters() ? cluster_launch_text(k, launch) : plain_launch_text(k, launch));
 }
 
 /// A refusal of addresses that the vectors of the kernels don't fit. 1: CUDA_ERROR_INVALID_VALUE.
@@ -405,7 +430,6 @@ extern int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsi
                           void** extra);
 extern int cuMemAlloc_v2(uint64_t* address, size_t bytes);
 extern int cuMemFree_v2(uint64_t address);
-
 )";
 
 /// The code as arrays, one for each architecture, and a list of them in which the first that fits is the best.
@@ -481,7 +505,8 @@ ExportedC export_gpu(const std::string& name, const Parameters& parameters, cons
   for (const cache::Cubin& one : entry.gpu.newest_first()) architectures.push_back(one.arch);
   set("CODE", fmt::format("{}", fmt::join(architectures, ", ")));
   exported.header = std::move(header);
-  std::string source = fmt::format("#include \"{}.h\"\n\n#include <stddef.h>\n\n{}", name, kDriver);
+  std::string source =
+      fmt::format("#include \"{}.h\"\n\n#include <stddef.h>\n\n{}{}\n", name, kDriver, extra_driver_text(plan));
   source += cubins_text(entry.gpu);
   source += load_text(name, plan);
   source += gpu_prototype(name, parameters) + " {\n";
@@ -495,6 +520,7 @@ ExportedC export_gpu(const std::string& name, const Parameters& parameters, cons
   }
   for (const Parameter& parameter : parameters.list) source += fmt::format("  (void){};\n", parameter.name);
   source += alignment_text(entry, parameters);
+  source += maps_text(entry, parameters);
   for (size_t k = 0; k < plan.kernels.size(); ++k) source += launch_text(k, entry, parameters);
   source += "  return 0;\n}\n\n";
   source += fmt::format(

@@ -103,7 +103,8 @@ DEFINE_bool(other_compilers, false, "Remove the entries of other compiler versio
 DEFINE_string(
     cuda_text, "",
     "FILE with CUDA text of your own. It needs the kernel names and parameters that 'emit --stage=cuda' prints. It has "
-    "the same launches, unless a line '// launch NAME grid X Y Z block X Y Z shared BYTES' says otherwise.");
+    "the same launches, unless a line '// launch NAME grid X Y Z block X Y Z cluster X Y Z shared BYTES' says "
+    "otherwise.");
 DEFINE_string(kind, "c", "What to make. c: a C header, a C file and a static library.");
 DEFINE_string(name, "", "Name of the C function and of the files. Default: tc_ and the def's name.");
 DEFINE_bool(library, true,

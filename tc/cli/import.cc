@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
-#include <sstream>
 
 #include "tc/api/kernel.h"
 #include "tc/api/request.h"
@@ -16,6 +15,7 @@
 #include "tc/cli/files.h"
 #include "tc/cli/flags.h"
 #include "tc/cli/job.h"
+#include "tc/cli/launch_lines.h"
 #include "tc/cli/oracle_check.h"
 #include "tc/cli/report.h"
 #include "tc/compile/cached.h"
@@ -38,37 +38,6 @@ struct Candidate {
   cache::Entry entry;
 };
 
-/// The numbers of "// launch NAME grid X Y Z block X Y Z shared BYTES", which replace a launch of the plan.
-Result<void> take_launch(const std::string& line, cuda::LaunchPlan& plan) {
-  std::istringstream words(line);
-  std::string slashes, launch, symbol, word;
-  words >> slashes >> launch >> symbol;
-  const auto place = std::ranges::find(plan.kernels, symbol, &cuda::KernelLaunch::symbol);
-  if (place == plan.kernels.end()) return fail("'{}': there is no kernel '{}'", line, symbol);
-  while (words >> word) {
-    const bool grid = word == "grid", block = word == "block";
-    if (grid || block) {
-      auto& extents = grid ? place->grid : place->block;
-      words >> extents[0] >> extents[1] >> extents[2];
-    } else if (word == "shared") {
-      words >> place->dynamic_shared_bytes;
-    } else {
-      return fail("'{}': '{}' is none of grid, block and shared", line, word);
-    }
-    if (!words) return fail("'{}': a number is missing behind '{}'", line, word);
-  }
-  return {};
-}
-
-Result<cuda::LaunchPlan> plan_of(cuda::LaunchPlan plan, const std::string& text) {
-  for (cuda::KernelLaunch& launch : plan.kernels) launch.waits = false;  // for all that is known of the text
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("// launch ")) TC_TRY_VOID(take_launch(line, plan));
-  }
-  return plan;
-}
-
 /// CUDA text by hand, in place of what the compiler prints.
 Result<Candidate> by_hand(const compile::Settings& settings, const cache::Problem& problem,
                           compile::Compilation& compilation) {
@@ -79,7 +48,7 @@ Result<Candidate> by_hand(const compile::Settings& settings, const cache::Proble
   compilation.cuda_text = text;
   compilation.compiled = std::move(compiled);
   Candidate candidate{compile::key_of(settings, problem), compile::entry_of(settings, compilation, true)};
-  TC_TRY(plan, plan_of(std::move(candidate.entry.gpu.plan), text));
+  TC_TRY(plan, with_launch_lines(std::move(candidate.entry.gpu.plan), text));
   candidate.entry.gpu.plan = std::move(plan);
   candidate.key.options = "by hand " + Digest::of(text).to_string().substr(0, 12);
   candidate.entry.certificate.origin = cache::Certificate::Origin::kHand;

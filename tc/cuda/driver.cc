@@ -31,6 +31,7 @@ Result<void> bind_all(Driver& d, const Library& library) {
   TC_TRY_VOID(library.bind(d.set_attribute, "cuFuncSetAttribute"));
   TC_TRY_VOID(library.bind(d.launch, "cuLaunchKernel"));
   d.launch_with = reinterpret_cast<decltype(d.launch_with)>(library.find("cuLaunchKernelEx"));
+  d.encode_map = reinterpret_cast<decltype(d.encode_map)>(library.find("cuTensorMapEncodeTiled"));
   TC_TRY_VOID(library.bind(d.allocate, "cuMemAlloc_v2"));
   TC_TRY_VOID(library.bind(d.release, "cuMemFree_v2"));
   TC_TRY_VOID(library.bind(d.copy_to_device, "cuMemcpyHtoDAsync_v2"));

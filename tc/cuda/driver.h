@@ -62,6 +62,10 @@ struct Driver {
   Status (*launch)(Function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, Stream, void**,
                    void**);
   Status (*launch_with)(const LaunchConfig*, Function, void**, void**);  ///< null before CUDA 11.8
+  /// cuTensorMapEncodeTiled(): map, type, rank, address, extents, byte strides, box, steps, interleave, swizzle,
+  /// promotion to L2, fill. Null before CUDA 12.0.
+  Status (*encode_map)(void*, int, unsigned, void*, const uint64_t*, const uint64_t*, const unsigned*, const unsigned*,
+                       int, int, int, int);
   Status (*allocate)(Address*, size_t);
   Status (*release)(Address);
   Status (*copy_to_device)(Address, const void*, size_t, Stream);

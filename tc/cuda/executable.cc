@@ -16,9 +16,9 @@ constexpr uintptr_t kPerThreadStream = 2;  // CU_STREAM_PER_THREAD
 constexpr int kMemoryType = 2, kIsManaged = 8, kOrdinal = 9;
 constexpr unsigned kHostMemory = 1;
 
-constexpr int kProgrammaticStreamSerialization = 6;  // CUlaunchAttributeID
-constexpr int kFirstOverlapping = 90;                // compute capability that has griddepcontrol
-constexpr int kFirstCapturable = 12030;              // driver whose graphs have such edges
+constexpr int kClusterDimension = 4, kProgrammaticStreamSerialization = 6;  // CUlaunchAttributeID
+constexpr int kFirstOverlapping = 90;    // compute capability that has griddepcontrol
+constexpr int kFirstCapturable = 12030;  // driver whose graphs have such edges
 
 }  // namespace
 
@@ -34,13 +34,31 @@ Result<std::shared_ptr<Executable>> Executable::load(std::shared_ptr<const Conte
   int version = 0;
   TC_TRY_VOID(context->driver().check(context->driver().version(&version), "asking for the driver's version"));
   result->overlaps_ = arch.number >= kFirstOverlapping && version >= kFirstCapturable && context->driver().launch_with;
+  TC_TRY_VOID(result->check_driver(version));
   TC_TRY_VOID(result->check_limits());
   TC_TRY(module, modules.load(context, cubin));
   TC_TRY_VOID(result->load_kernels(*module));
   result->module_ = std::move(module);
   if (!result->plan_.workspace.empty()) TC_TRY_VOID(result->add_workspace(std::nullopt));
+  if (!result->plan_.maps.empty()) {
+    result->maps_ = std::make_unique<TensorMaps>(context->driver(), result->plan_);
+  }
   result->known_ = std::make_unique<std::atomic<Address>[]>(result->plan_.tensors.size());
   return result;
+}
+
+Result<void> Executable::check_driver(int version) const {
+  const Driver& driver = context_->driver();
+  const std::string is_for = fmt::format("this one is made for CUDA {}.{}", version / 1000, version % 1000 / 10);
+  if (!plan_.maps.empty() && !driver.encode_map) {
+    return fail("the kernels take tensor maps, which NVIDIA's driver has from CUDA 12.0 on; {}", is_for);
+  }
+  for (const KernelLaunch& launch : plan_.kernels) {
+    if (launch.in_clusters() && !driver.launch_with) {
+      return fail("'{}' runs in clusters, which NVIDIA's driver has from CUDA 11.8 on; {}", launch.symbol, is_for);
+    }
+  }
+  return {};
 }
 
 Result<void> Executable::check_limits() const {
@@ -67,6 +85,10 @@ Result<void> Executable::check_limits() const {
     }
     if (launch.arguments.size() > kMaxArguments) {
       return fail("'{}' has {} arguments; {} is the most", launch.symbol, launch.arguments.size(), kMaxArguments);
+    }
+    const auto maps = std::ranges::count(launch.arguments, KernelArgument::Kind::kMap, &KernelArgument::kind);
+    if (static_cast<size_t>(maps) > kMaxMaps) {
+      return fail("'{}' takes {} tensor maps; {} is the most", launch.symbol, maps, kMaxMaps);
     }
   }
   return {};
@@ -160,17 +182,22 @@ Result<void> Executable::read_workspace(Stream stream, std::span<const int> buff
   return driver.check(driver.synchronize_stream(stream), "waiting for the stream");
 }
 
-Driver::Status Executable::launch_early(const Kernel& kernel, Stream stream, void** arguments) const {
-  const Driver::LaunchAttribute early = {kProgrammaticStreamSerialization, 0, {1}};
+Driver::Status Executable::launch_with_attributes(const Kernel& kernel, bool early, Stream stream,
+                                                  void** arguments) const {
+  std::array<Driver::LaunchAttribute, 2> attributes;
   Driver::LaunchConfig config = {};
+  if (early) attributes[config.attribute_count++] = {kProgrammaticStreamSerialization, 0, {1}};
+  if (kernel.launch->in_clusters()) {
+    const auto blocks = [&](int d) { return static_cast<int>(kernel.launch->cluster[d]); };
+    attributes[config.attribute_count++] = {kClusterDimension, 0, {blocks(0), blocks(1), blocks(2)}};
+  }
   for (int d = 0; d < 3; ++d) {
     config.grid[d] = static_cast<unsigned>(kernel.launch->grid[d]);
     config.block[d] = static_cast<unsigned>(kernel.launch->block[d]);
   }
   config.shared_bytes = static_cast<unsigned>(kernel.launch->dynamic_shared_bytes);
   config.stream = stream;
-  config.attributes = &early;
-  config.attribute_count = 1;
+  config.attributes = attributes.data();
   return context_->driver().launch_with(&config, kernel.function, arguments, nullptr);
 }
 
@@ -179,20 +206,33 @@ Result<void> Executable::launch(const Kernel& kernel, bool early, Stream stream,
   const KernelLaunch& launch = *kernel.launch;
   const ProfiledRange range(launch.symbol.c_str());
   std::array<void*, kMaxArguments> arguments;
-  size_t count = 0;
+  std::array<EncodedMap, kMaxMaps> maps;  // the driver reads them while it launches, other threads their own
+  size_t count = 0, map_count = 0;
+  const auto address = [&](const KernelArgument& argument) {
+    return argument.kind == KernelArgument::Kind::kTensor ? &tensors[argument.index] : &workspace[argument.index];
+  };
   for (const KernelArgument& argument : launch.arguments) {
-    const void* place = argument.kind == KernelArgument::Kind::kTensor      ? &tensors[argument.index]
-                        : argument.kind == KernelArgument::Kind::kWorkspace ? &workspace[argument.index]
-                                                                            : scalars[argument.index];
+    const void* place = nullptr;
+    if (argument.kind == KernelArgument::Kind::kScalar) {
+      place = scalars[argument.index];
+    } else if (argument.kind == KernelArgument::Kind::kMap) {
+      EncodedMap& map = maps[map_count++];
+      const auto index = static_cast<size_t>(argument.index);
+      TC_TRY_VOID(maps_->copy(index, *address(plan_.maps[index].of), map));
+      place = &map;
+    } else {
+      place = address(argument);
+    }
     arguments[count++] = const_cast<void*>(place);  // the driver reads them only
   }
   const Driver& driver = context_->driver();
   const auto size = [](int64_t n) { return static_cast<unsigned>(n); };
   const Driver::Status status =
-      early ? launch_early(kernel, stream, arguments.data())
-            : driver.launch(kernel.function, size(launch.grid[0]), size(launch.grid[1]), size(launch.grid[2]),
-                            size(launch.block[0]), size(launch.block[1]), size(launch.block[2]),
-                            size(launch.dynamic_shared_bytes), stream, arguments.data(), nullptr);
+      early || launch.in_clusters()
+          ? launch_with_attributes(kernel, early, stream, arguments.data())
+          : driver.launch(kernel.function, size(launch.grid[0]), size(launch.grid[1]), size(launch.grid[2]),
+                          size(launch.block[0]), size(launch.block[1]), size(launch.block[2]),
+                          size(launch.dynamic_shared_bytes), stream, arguments.data(), nullptr);
   if (status != 0) [[unlikely]]
     return tl::unexpected(driver.error(status, fmt::format("launching '{}'", launch.symbol)));
   return {};

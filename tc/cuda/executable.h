@@ -12,6 +12,7 @@
 #include "tc/cuda/arch.h"
 #include "tc/cuda/launch_plan.h"
 #include "tc/cuda/module.h"
+#include "tc/cuda/tensor_maps.h"
 
 namespace tc::cuda {
 
@@ -44,7 +45,7 @@ class Executable {
 
  private:
   /// Driver arguments of one launch live on the stack of run().
-  static constexpr size_t kMaxArguments = 64;
+  static constexpr size_t kMaxArguments = 64, kMaxMaps = 16;
 
   struct Kernel {
     Driver::Function function;
@@ -66,6 +67,7 @@ class Executable {
 
   Executable() = default;
   Result<void> check_limits() const;
+  Result<void> check_driver(int version) const;
   Result<void> load_kernels(const Module& module);
   Result<void> check_tensors(std::span<const Address> tensors);
   Result<void> check_overlap(std::span<const Address> tensors) const;
@@ -74,7 +76,7 @@ class Executable {
   Result<const Address*> workspace(Stream stream);  ///< under mutex_
   Result<void> launch(const Kernel& kernel, bool early, Stream stream, std::span<const Address> tensors,
                       std::span<const void* const> scalars, const Address* workspace) const;
-  Driver::Status launch_early(const Kernel& kernel, Stream stream, void** arguments) const;
+  Driver::Status launch_with_attributes(const Kernel& kernel, bool early, Stream stream, void** arguments) const;
 
   std::shared_ptr<const Context> context_;
   std::shared_ptr<const Module> module_;
@@ -84,6 +86,7 @@ class Executable {
   std::vector<KernelAttributes> attributes_;
   /// Per tensor the last address that was found to be this device's: asking the driver costs more than a launch may.
   std::unique_ptr<std::atomic<Address>[]> known_;
+  std::unique_ptr<TensorMaps> maps_;  ///< null where the plan has none
   std::mutex mutex_;
   std::vector<std::unique_ptr<Workspace>> workspaces_;
 };

@@ -475,4 +475,11 @@ std::string ExprText::element(const std::string& name, const std::vector<Expr>& 
   return names_.tensor(name) + "[" + text + "]";
 }
 
+std::string ExprText::first_of_tile(const std::string& name, const std::vector<Expr>& subscripts) {
+  const bool outer = std::exchange(wraps_, false);
+  const std::string text = print(Halide::Internal::simplify(offset(tensor(name), subscripts))).text;
+  wraps_ = outer;
+  return names_.tensor(name) + "[" + text + "]";
+}
+
 }  // namespace tc::cuda

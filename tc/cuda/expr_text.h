@@ -29,7 +29,9 @@ class ExprText {
   std::string index(const Halide::Expr& e);
   /// "A[m * 64 + k]".
   std::string element(const std::string& tensor, const std::vector<Halide::Expr>& subscripts);
-  /// The same as it is loaded: "__ldg(&A[m * 64 + k])" of a read-only tensor of which the compiler cannot tell so.
+  /// The first element of a box or a tile, from which its swizzle counts.
+  std::string first_of_tile(const std::string& tensor, const std::vector<Halide::Expr>& subscripts);
+  /// An element as it is loaded: "__ldg(&A[m * 64 + k])" of a read-only tensor of which the compiler cannot tell so.
   std::string loaded(const std::string& tensor, const std::vector<Halide::Expr>& subscripts);
   /// A value of an element's type as it stands in memory: "to_float16(x)".
   std::string to_memory(Halide::Type type, const std::string& text);

@@ -450,9 +450,10 @@ class KernelPrinter {
     const int stages = stages_.at(copy.ring);
     std::string coordinates;
     for (const Expr& e : copy.coordinates) coordinates += ", " + exprs_.index(e);
-    line(fmt::format("copy_box(&{}, {}, &{}[{}]{});", exprs_.element(copy.destination, copy.destination_subscripts),
-                     exprs_.names().map(copy.map), exprs_.names().variable(copy.ring),
-                     exprs_.index(Halide::Internal::simplify(copy.turn % stages)), coordinates));
+    line(fmt::format("copy_box(&{}, {}, &{}[{}]{});",
+                     exprs_.first_of_tile(copy.destination, copy.destination_subscripts), exprs_.names().map(copy.map),
+                     exprs_.names().variable(copy.ring), exprs_.index(Halide::Internal::simplify(copy.turn % stages)),
+                     coordinates));
   }
 
   void write(const tile::WarpgroupMatMul& n, bool) {
@@ -464,7 +465,8 @@ class KernelPrinter {
     exprs_.need(Helper::kProducts);
     products_[function_of(product)] = text_of(product);
     line(fmt::format("{}({}, &{}, &{});", function_of(product), exprs_.names().tensor(n.d),
-                     exprs_.element(n.a.tensor, n.a.subscripts), exprs_.element(n.b.tensor, n.b.subscripts)));
+                     exprs_.first_of_tile(n.a.tensor, n.a.subscripts),
+                     exprs_.first_of_tile(n.b.tensor, n.b.subscripts)));
   }
 
   void write(const tile::MatMulWait& wait, bool) {

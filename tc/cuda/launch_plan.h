@@ -51,7 +51,8 @@ struct MapArgument {
 
   bool operator==(const MapArgument&) const = default;
 };
-inline constexpr int kMapBytes = 128;     ///< that are encoded
+inline constexpr int kMapBytes = 128;  ///< that are encoded
+inline constexpr int kMaxMapRank = 5;
 inline constexpr int kMapAlignment = 16;  ///< bytes, of the address that is encoded
 
 struct KernelLaunch {
@@ -62,6 +63,8 @@ struct KernelLaunch {
   int64_t dynamic_shared_bytes = 0;
   std::vector<KernelArgument> arguments;
   bool waits = false;  ///< its text waits until those before it have ended: it may start while they run
+
+  bool in_clusters() const { return cluster != std::array<int64_t, 3>{1, 1, 1}; }
 };
 
 /// Launches in order, on one stream.

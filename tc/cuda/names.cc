@@ -19,8 +19,8 @@ const std::set<std::string>& cuda_words() {
 
 bool is_reserved(const std::string& name) {
   return is_cpp_word(name) || is_c_macro(name) || cuda_words().count(name) || is_prelude_name(name) ||
-         is_device_function(name) || name.starts_with("__") ||
-         name.starts_with("multiply_f16_m64") || name.starts_with("multiply_bf16_m64") ||
+         is_device_function(name) || name.starts_with("__") || name.starts_with("multiply_f16_m64") ||
+         name.starts_with("multiply_bf16_m64") ||
          (name.size() > 1 && name[0] == '_' && name[1] >= 'A' && name[1] <= 'Z');
 }
 

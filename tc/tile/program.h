@@ -375,7 +375,7 @@ struct Kernel {
   int64_t shared_bytes() const;
   /// The first architecture that has all of its instructions, as 80 for sm_80; 0: any.
   int architecture() const;
-  /// Whether some of its instructions are those of the one architecture that has them, as sm_90a.
+  /// Whether some of its instructions are those of the one architecture that has them: architecture() with an 'a'.
   bool accelerated() const;
 };
 

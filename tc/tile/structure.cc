@@ -69,8 +69,10 @@ class Checker {
     if (kernel_.architecture() > limits_.architecture) {
       fault("it has instructions of sm_{}, but is for sm_{}", kernel_.architecture(), limits_.architecture);
     }
-    if (kernel_.accelerated() && !limits_.accelerated) {
-      fault("it has instructions of sm_{0}a, but is for sm_{0}", kernel_.architecture());
+    const bool is_the_one = limits_.accelerated && kernel_.architecture() == limits_.architecture;
+    if (kernel_.accelerated() && !is_the_one) {
+      fault("it has instructions of sm_{}a, but is for sm_{}{}", kernel_.architecture(), limits_.architecture,
+            limits_.accelerated ? "a" : "");
     }
     if (kernel_.shared_bytes() > limits_.shared_bytes) {
       fault("it needs {} bytes of shared memory, but a block has {}", kernel_.shared_bytes(), limits_.shared_bytes);

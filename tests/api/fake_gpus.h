@@ -29,10 +29,10 @@ inline void expect_in_child(const std::function<void()>& work) {
 
 /// The same with the driver and the NVRTC of tests/common/fake_cuda.c, which run nothing: the driver that a process has
 /// opened it keeps.
-inline void expect_with_fake_gpus(const std::function<void(void* driver)>& work) {
+inline void expect_with_fake_gpus(const std::function<void(void* driver)>& work, const char* library = TC_FAKE_CUDA) {
   expect_in_child([&] {
-    ::setenv("TENSORC_NVRTC", TC_FAKE_CUDA, 1);
-    void* driver = ::dlopen(TC_FAKE_CUDA, RTLD_NOW);
+    ::setenv("TENSORC_NVRTC", library, 1);
+    void* driver = ::dlopen(library, RTLD_NOW);
     ASSERT_NE(driver, nullptr);
     work(driver);
   });

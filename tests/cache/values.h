@@ -59,6 +59,24 @@ inline Entry entry_of(int number, size_t code_bytes = 200) {
   return entry;
 }
 
+/// The same with a tensor map, and in clusters.
+inline Entry entry_with_map(int number) {
+  using Kind = cuda::KernelArgument::Kind;
+  Entry entry = entry_of(number);
+  cuda::LaunchPlan& plan = entry.gpu.plan;
+  plan.maps = {{.of = {Kind::kTensor, 0},
+                .byte_offset = 32,
+                .type = 7,
+                .extents = {16, 8},
+                .byte_strides = {64},
+                .box = {8, 8},
+                .swizzle = 32},
+               {.of = {Kind::kWorkspace, 0}, .extents = {512}, .byte_strides = {}, .box = {256}}};
+  plan.kernels[0].cluster = {1, 2, 1};
+  plan.kernels[0].arguments.push_back({Kind::kMap, 1});
+  return entry;
+}
+
 inline void expect_equal(const Entry& a, const Entry& b) {
   EXPECT_EQ(a.slots, b.slots);
   EXPECT_EQ(a.cpu, b.cpu);
@@ -89,12 +107,10 @@ inline void expect_equal(const Entry& a, const Entry& b) {
     EXPECT_EQ(p.kernels[i].block, q.kernels[i].block);
     EXPECT_EQ(p.kernels[i].dynamic_shared_bytes, q.kernels[i].dynamic_shared_bytes);
     EXPECT_EQ(p.kernels[i].waits, q.kernels[i].waits);
-    ASSERT_EQ(p.kernels[i].arguments.size(), q.kernels[i].arguments.size());
-    for (size_t n = 0; n < p.kernels[i].arguments.size(); ++n) {
-      EXPECT_EQ(p.kernels[i].arguments[n].kind, q.kernels[i].arguments[n].kind);
-      EXPECT_EQ(p.kernels[i].arguments[n].index, q.kernels[i].arguments[n].index);
-    }
+    EXPECT_EQ(p.kernels[i].cluster, q.kernels[i].cluster);
+    EXPECT_EQ(p.kernels[i].arguments, q.kernels[i].arguments);
   }
+  EXPECT_EQ(p.maps, q.maps);
 }
 
 inline Measurement measurement_of(int number, double time_us, const std::string& options = "",

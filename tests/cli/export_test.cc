@@ -38,6 +38,27 @@ int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsign
          (unsigned long long)*(uint64_t*)arguments[1], (double)*(float*)arguments[2]);
   return 0;
 }
+int cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* address, const uint64_t* extents,
+                           const uint64_t* byte_strides, const unsigned* box, const unsigned* steps, int interleave,
+                           int swizzle, int promotion, int fill) {
+  unsigned d;
+  printf("encode %d, aligned %d, at %d:", type, (uintptr_t)map % 64 == 0, (int)(intptr_t)address);
+  for (d = 0; d < rank; ++d) {
+    printf(" [%d %d %u %u]", (int)extents[d], d == 0 ? 0 : (int)byte_strides[d - 1], box[d], steps[d]);
+  }
+  printf(" %d %d %d %d\n", interleave, swizzle, promotion, fill);
+  return memcpy(map, &address, sizeof address), 0;
+}
+struct attribute { int id, padding; unsigned value[16]; };
+struct config { unsigned grid[3], block[3], bytes; void* stream; const struct attribute* attributes; unsigned count; };
+int cuLaunchKernelEx(const struct config* config, void* function, void** arguments, void** extra) {
+  const struct attribute* one = config->attributes;
+  printf("launch %s (%u %u %u) (%u %u %u) %u stream %d attribute %d %d (%u %u %u): %d %d\n", (const char*)function,
+         config->grid[0], config->grid[1], config->grid[2], config->block[0], config->block[1], config->block[2],
+         config->bytes, (int)(intptr_t)config->stream, (int)config->count, one->id, one->value[0], one->value[1],
+         one->value[2], (int)*(uint64_t*)arguments[0], (int)*(uint64_t*)arguments[1]);
+  return extra != 0;
+}
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) { return *address = 7000, printf("allocate %d\n", (int)bytes), 0; }
 int cuMemFree_v2(uint64_t address) { return printf("free %d\n", (int)address), 0; }
 )";
@@ -88,17 +109,36 @@ cache::Entry kernels() {
   return entry;
 }
 
+/// The second kernel takes maps of the input and of the workspace, and runs in clusters.
+cache::Entry kernels_with_maps() {
+  using Kind = cuda::KernelArgument::Kind;
+  cache::Entry entry = kernels();
+  cuda::LaunchPlan& plan = entry.gpu.plan;
+  plan.maps = {{.of = {Kind::kTensor, 1},
+                .byte_offset = 16,
+                .type = 7,
+                .extents = {8, 2},
+                .byte_strides = {32},
+                .box = {4, 2},
+                .swizzle = 32},
+               {.of = {Kind::kWorkspace, 0}, .extents = {16}, .byte_strides = {}, .box = {16}}};
+  plan.kernels[2].grid = {4, 2, 1};
+  plan.kernels[2].cluster = {2, 1, 1};
+  plan.kernels[2].arguments = {{Kind::kMap, 0}, {Kind::kMap, 1}};
+  return entry;
+}
+
 /// Compiles the exported function with the driver and the program above.
 class ExportC : public ::testing::Test {
  protected:
   void SetUp() override { compile("a", "s", "b"); }
   /// With these names of the tensor, the scalar and the result.
-  void compile(const char* a, const char* s, const char* b) {
+  void compile(const char* a, const char* s, const char* b, const cache::Entry& entry = kernels()) {
     const api::Signature signature{.entry = "f",
                                    .parameters = {{.name = a}, {.name = s, .role = api::Role::kScalar}},
                                    .results = {{.name = b, .role = api::Role::kResult}}};
     const api::Specs specs{{{.shape = {16}, .strides = {1}}}, {{.shape = {16}, .strides = {1}}}};
-    const auto exported = cli::export_c("f", signature, specs, {}, {.problem = {.target = "sm_90a"}}, kernels());
+    const auto exported = cli::export_c("f", signature, specs, {}, {.problem = {.target = "sm_90a"}}, entry);
     ASSERT_TRUE(exported) << exported.error().to_string();
     folder_.write("f.h", exported->header);
     folder_.write("f.c", exported->source);
@@ -123,6 +163,21 @@ TEST_F(ExportC, AGpusKernelsNeedTheDriverOnly) {
             "launch second (1 1 1) (64 1 1) 0 stream 5: 2000 1000 2.5\n"
             "free 7000\n"
             "unload sm_80\n");
+}
+
+TEST_F(ExportC, TensorMapsAreEncodedAtEveryLaunch) {
+  compile("a", "s", "b", kernels_with_maps());
+  ASSERT_EQ(run("./main 90 >out"), 0);
+  EXPECT_EQ(folder_.read("out"),
+            "load 90a\n"
+            "set first 8 65536\n"
+            "allocate 384\n"
+            "encode 7, aligned 1, at 1016: [8 0 4 1] [2 32 2 1] 0 1 3 0\n"
+            "encode 0, aligned 1, at 7256: [16 0 16 1] 0 0 3 0\n"
+            "launch first (3 2 1) (32 4 1) 65536 stream 5: 1000 7256 2.5\n"
+            "launch second (4 2 1) (64 1 1) 0 stream 5 attribute 1 4 (2 1 1): 1016 7256\n"
+            "free 7000\n"
+            "unload 90a\n");
 }
 
 /// The names of a def are not chosen with C in mind.

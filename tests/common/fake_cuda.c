@@ -1,10 +1,11 @@
 /* A driver with two GPUs that run nothing, and an NVRTC that translates nothing: what they are handed they check as the
- * real ones do, so far as tests ask. A library by the driver's name, so that one who has opened it is found by it. */
+ * real ones do, so far as tests ask. A library by the driver's name, so that one who has opened it is found by it.
+ * With TC_OLD_CUDA the driver is that of CUDA 11.7. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { kDevices = 2, kCapability = 90, kInvalidHandle = 400 };
+enum { kDevices = 2, kCapability = 90, kInvalidValue = 1, kInvalidHandle = 400 };
 
 struct context {
   int device;
@@ -26,7 +27,11 @@ static struct owned* owned_by_current(void) {
 }
 
 int cuInit(unsigned flags) { return (void)flags, 0; }
+#ifdef TC_OLD_CUDA
+int cuDriverGetVersion(int* version) { return *version = 11070, 0; }
+#else
 int cuDriverGetVersion(int* version) { return *version = 12040, 0; }
+#endif
 int cuGetErrorName(int status, const char** name) {
   *name = status == kInvalidHandle ? "CUDA_ERROR_INVALID_HANDLE" : "CUDA_ERROR";
   return 0;
@@ -74,11 +79,65 @@ int cuFuncGetAttribute(int* value, int attribute, void* function) {
 int cuFuncSetAttribute(void* function, int attribute, int value) {
   return (void)function, (void)attribute, (void)value, 0;
 }
+/* What a test wants to see of launches. */
+void (*fake_on_launch)(const unsigned* cluster, void** arguments);
+static int launch(void* function, void* stream, const unsigned* cluster, void** arguments) {
+  if (stream && ((struct owned*)stream)->context != ((struct owned*)function)->context) return kInvalidHandle;
+  if (fake_on_launch) fake_on_launch(cluster, arguments);
+  return 0;
+}
 int cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                    unsigned shared_bytes, void* stream, void** arguments, void** extra) {
-  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared_bytes, (void)arguments, (void)extra;
-  return stream && ((struct owned*)stream)->context != ((struct owned*)function)->context ? kInvalidHandle : 0;
+  static const unsigned one[3] = {1, 1, 1};
+  (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared_bytes, (void)extra;
+  return launch(function, stream, one, arguments);
 }
+
+#ifndef TC_OLD_CUDA
+struct launch_attribute {
+  int id, padding;
+  unsigned value[16];
+};
+struct launch_config {
+  unsigned grid[3], block[3], shared_bytes;
+  void* stream;
+  const struct launch_attribute* attributes;
+  unsigned attribute_count;
+};
+int cuLaunchKernelEx(const struct launch_config* config, void* function, void** arguments, void** extra) {
+  unsigned cluster[3] = {1, 1, 1}, i;
+  (void)extra;
+  for (i = 0; i < config->attribute_count; ++i) {
+    if (config->attributes[i].id == 4) memcpy(cluster, config->attributes[i].value, sizeof cluster);
+  }
+  for (i = 0; i < 3; ++i) {
+    if (cluster[i] == 0 || config->grid[i] % cluster[i] != 0) return kInvalidValue;
+  }
+  return launch(function, config->stream, cluster, arguments);
+}
+
+/* The first word of a map is its address. */
+int fake_encodings;
+int cuTensorMapEncodeTiled(uint64_t* map, int type, unsigned rank, void* address, const uint64_t* extents,
+                           const uint64_t* byte_strides, const unsigned* box, const unsigned* steps, int interleave,
+                           int swizzle, int promotion, int fill) {
+  static const unsigned bytes[] = {1, 2, 4, 4, 8, 8, 2, 4, 8, 2, 4, 4, 4}, spans[] = {0, 32, 64, 128};
+  const uint64_t one = 1;
+  unsigned d, row;
+  ++fake_encodings;
+  if ((uintptr_t)map % 64 != 0 || (uintptr_t)address % 16 != 0 || type < 0 || type > 12) return kInvalidValue;
+  if (rank < 1 || rank > 5 || interleave != 0 || fill != 0 || promotion < 0 || promotion > 3) return kInvalidValue;
+  for (d = 0; d < rank; ++d) {
+    if (extents[d] == 0 || extents[d] > one << 32 || box[d] == 0 || box[d] > 256 || steps[d] != 1) return kInvalidValue;
+    if (d > 0 && (byte_strides[d - 1] % 16 != 0 || byte_strides[d - 1] >= one << 40)) return kInvalidValue;
+  }
+  row = box[0] * bytes[type];
+  if (row % 16 != 0 || swizzle < 0 || swizzle > 3 || (swizzle > 0 && row > spans[swizzle])) return kInvalidValue;
+  memset(map, 0, 128);
+  *map = (uint64_t)(uintptr_t)address;
+  return 0;
+}
+#endif
 
 int fake_allocations;
 int cuMemAlloc_v2(uint64_t* address, size_t bytes) {

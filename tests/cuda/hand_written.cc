@@ -191,7 +191,7 @@ Program with_maps(int64_t m, int64_t n) {
                  .box = {32, 64},
                  .swizzle = 64}};
   Kernel second = copy("second", y, t);
-  second.maps = {{.name = "T", .tensor = "T", .extents = {m * n}, .strides = {1}, .box = {256}}};
+  second.maps = {{.name = "T_map", .tensor = "T", .extents = {m * n}, .strides = {1}, .box = {256}}};
   second.cluster = {2, 1, 1};
   Program program = program_of("with_maps", {first, second});
   program.workspace.push_back(t);

@@ -154,6 +154,8 @@ TEST(MatMul, AcceleratedInstructionsAreOfOneArchitecture) {
   EXPECT_EQ(fault(replace), "");
   EXPECT_EQ(fault(replace, Limits{.architecture = 90, .accelerated = false}),
             "tensor_core_product: it has instructions of sm_90a, but is for sm_90");
+  EXPECT_EQ(fault(replace, Limits{.architecture = 100}),
+            "tensor_core_product: it has instructions of sm_90a, but is for sm_100a");
 }
 
 template <typename Kind, typename Change>

@@ -149,6 +149,26 @@ TEST(Verify, Bounds) {
   EXPECT_EQ(k.faults(store(k.y, {thread_x() * 2 % 64}, 1.0f)), Sentences{});
 }
 
+TEST(Print, ShowsMapsAndClusters) {
+  Kernel kernel;
+  kernel.name = "k";
+  kernel.grid = {4, 1, 1};
+  kernel.cluster = {2, 1, 1};
+  kernel.tensors = {global("x", Float(16), Layout::row_major({64, 128}))};
+  kernel.body = sequence({});
+  kernel.maps = {{.name = "m",
+                  .tensor = "x",
+                  .offset = 8,
+                  .extents = {120, 64},
+                  .strides = {1, 128},
+                  .box = {64, 32},
+                  .swizzle = 128}};
+  EXPECT_EQ(to_text(kernel),
+            "kernel k grid (4,1,1) block (1,1,1) cluster (2,1,1)\n"
+            "  global float16 x (64,128):(128,1)\n"
+            "  map m of x at 8, extents (120,64), strides (1,128), box (64,32), swizzle 128\n");
+}
+
 TEST(Print, ShowsKernelsAsPeopleReadThem) {
   Sample sample = transpose(32, Spread::kSwizzled);
   sample.program.workspace = {global("t", Float(32), Layout::row_major({4, 8}))};

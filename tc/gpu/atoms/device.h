@@ -18,6 +18,7 @@ struct Device {
   int architecture = 90;                  ///< as 80 for sm_80
   bool accelerated = true;                ///< code is for this one architecture, with instructions of its own: sm_90a
   double tensor_products = 1280;          ///< of 16-bit floats by mma.sync, of a processor in a cycle; 0: it has none
+  double warpgroup_products = 1900;       ///< likewise, by wgmma, where code is for this one architecture; 0: none
   int64_t instances_of_launch = 1 << 18;  ///< instances of statements that take about as long as a launch does
 };
 

@@ -297,7 +297,8 @@ double operations_per_us(const Device& device) {
   return kOperationsOfProduct * kIssued * kWarp * static_cast<double>(device.processors) * 1e3 * device.gigahertz;
 }
 
-Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us) {
+Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us,
+                  const std::set<std::string>& in_passes) {
   constexpr double kThreads = 2048, kRegisters = 65536, kBlocks = 32, kL2BytesOfCycle = 3000;
   constexpr double kSharedBytes = 128;  // of a processor in a cycle
   const Counter counter(kernel);
@@ -311,14 +312,20 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
   const double processors = static_cast<double>(device.processors), cycles = 1e3 * device.gigahertz;
   const double busy = std::min(processors, blocks);
   Estimate e;
-  double asked_bytes = 1;
+  double asked_bytes = 1, again = 0, gone_through = 0;
   for (const tile::Tensor& tensor : kernel.tensors) {
-    const auto asked = counter.touched.find(tensor.name);
-    if (asked == counter.touched.end()) continue;
+    const auto touched = counter.touched.find(tensor.name);
+    if (touched == counter.touched.end()) continue;
     const double whole = static_cast<double>(tensor.elements()) * tensor.type.bytes();
-    e.bytes += std::min(whole, asked->second * threads);
-    asked_bytes += asked->second * threads;
+    const double asked = touched->second * threads;
+    e.bytes += std::min(whole, asked);
+    asked_bytes += asked;
+    if (in_passes.count(tensor.name) == 0 || asked <= whole) continue;
+    again += asked - whole;
+    gone_through += std::min(whole, asked - whole);
   }
+  const double at_once = gone_through * std::min(1.0, processors * resident / blocks);
+  e.bytes += again * std::max(0.0, 1 - static_cast<double>(device.cache_bytes) / std::max(at_once, 1.0));
   e.operations = work.operations * threads;
   e.tensor_operations = kOperationsOfProduct * work.tensor_products * threads;
   e.waves = blocks / (processors * resident);

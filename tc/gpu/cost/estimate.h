@@ -1,5 +1,7 @@
 #pragma once
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tc/gpu/atoms/device.h"
@@ -35,6 +37,9 @@ double operations_per_us(const Device& device);
 double tensor_operations_per_us(const Device& device);
 
 /// `planned_us`: by the recipe's own estimate, which then stands for what the processors do; 0: it has none.
-Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us = 0);
+/// `in_passes`: tensors of which each block goes through a part of its own, there and back. What the L2 cache does not
+/// hold of the parts of all blocks that run at once comes from memory again.
+Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us = 0,
+                  const std::set<std::string>& in_passes = {});
 
 }  // namespace tc::gpu

@@ -25,6 +25,19 @@ constexpr int64_t kVectorBytes = 16;
 /// What is known of variables modulo something.
 using Multiples = hi::Scope<hi::ModulusRemainder>;
 
+/// A variable that is congruent to an expression, modulo a constant.
+struct Congruence {
+  Expr expr;
+  int64_t modulus = 1;
+};
+using Congruences = std::map<std::string, Congruence>;
+
+/// A tensor in memory.
+struct Tensor {
+  Halide::Type type;
+  std::vector<int64_t> shape;
+};
+
 struct Vector {
   std::string tensor;
   std::vector<Expr> first;  ///< the subscripts of its first element
@@ -55,9 +68,14 @@ bool same(const std::vector<Expr>& a, const std::vector<Expr>& b) {
 /// One loop over neighbours.
 class Loop {
  public:
-  Loop(const tile::For& loop, int64_t elements, const ir::Program& program, const Multiples& multiples,
-       ir::Names& names)
-      : loop_(loop), elements_(elements), program_(program), multiples_(multiples), names_(names) {}
+  Loop(const tile::For& loop, int64_t elements, const std::map<std::string, Tensor>& tensors,
+       const Multiples& multiples, const Congruences& congruences, ir::Names& names)
+      : loop_(loop),
+        elements_(elements),
+        tensors_(tensors),
+        multiples_(multiples),
+        congruences_(congruences),
+        names_(names) {}
 
   /// Nothing if the body is more than stores.
   NodePtr run();
@@ -65,7 +83,9 @@ class Loop {
  private:
   bool collect(const NodePtr& node);
   Lane lane_of(std::vector<Vector>& known, const std::string& tensor, const std::vector<Expr>& subscripts);
-  bool is_aligned(const ir::Tensor& tensor, const std::vector<Expr>& first) const;
+  bool is_in_place(const tile::Store& store) const;
+  bool is_aligned(const Tensor& tensor, const std::vector<Expr>& first) const;
+  hi::ModulusRemainder congruent_offset(const Tensor& tensor, const std::vector<Expr>& first) const;
   Expr with_vectors(const Expr& value);
   NodePtr move(const Vector& vector, bool load) const;
   NodePtr load_one(const Vector& vector, int64_t position) const;
@@ -73,11 +93,12 @@ class Loop {
 
   const tile::For& loop_;
   int64_t elements_;
-  const ir::Program& program_;
+  const std::map<std::string, Tensor>& tensors_;
   const Multiples& multiples_;
+  const Congruences& congruences_;
   ir::Names& names_;
   std::vector<const tile::Store*> stores_;
-  std::set<std::string> written_;
+  std::set<std::string> written_;  ///< but for those in place
   std::vector<Vector> loads_;
   std::vector<Vector> results_;
 };
@@ -100,23 +121,44 @@ bool Loop::collect(const NodePtr& node) {
 }
 
 /// Whether an element's offset is a multiple of the vector.
-bool Loop::is_aligned(const ir::Tensor& tensor, const std::vector<Expr>& first) const {
+bool Loop::is_aligned(const Tensor& tensor, const std::vector<Expr>& first) const {
   hi::ModulusRemainder offset(0, 0);
-  const ir::Shape shape = ir::constant_shape(tensor);
   int64_t stride = 1;
-  for (size_t d = shape.size(); d-- > 0;) {
+  for (size_t d = tensor.shape.size(); d-- > 0;) {
     offset = offset + hi::modulus_remainder(first[d], multiples_) * hi::ModulusRemainder(0, stride % elements_);
-    stride *= shape[d];
+    stride *= tensor.shape[d];
   }
-  return offset.modulus % elements_ == 0 && offset.remainder % elements_ == 0;
+  const auto is_multiple = [&](const hi::ModulusRemainder& m) {
+    return m.modulus % elements_ == 0 && m.remainder % elements_ == 0;
+  };
+  return is_multiple(offset) || (!congruences_.empty() && is_multiple(congruent_offset(tensor, first)));
+}
+
+/// The same where rows begin anywhere, and what is known of the beginning is a variable's congruence.
+hi::ModulusRemainder Loop::congruent_offset(const Tensor& tensor, const std::vector<Expr>& first) const {
+  std::map<std::string, Expr> congruent;
+  for (const auto& [name, known] : congruences_) {
+    if (known.modulus % elements_ == 0) congruent[name] = known.expr;
+  }
+  const bool wide = std::any_of(first.begin(), first.end(), [](const Expr& e) { return e.type().bits() > 32; });
+  const Halide::Type type = Halide::Int(wide ? 64 : 32);
+  Expr offset = hi::make_zero(type);
+  int64_t stride = 1;
+  for (size_t d = tensor.shape.size(); d-- > 0;) {
+    const Expr at = hi::substitute(congruent, Halide::cast(type, first[d]));
+    offset = offset + at * hi::make_const(type, stride % elements_);
+    stride = stride % elements_ * tensor.shape[d];
+  }
+  return hi::modulus_remainder(hi::simplify(offset), multiples_);
 }
 
 /// The vector that an access belongs to, if it runs along one: a new one from an aligned element on, or one that is
 /// known and begins less than its length before.
 Lane Loop::lane_of(std::vector<Vector>& known, const std::string& tensor, const std::vector<Expr>& subscripts) {
-  const ir::Tensor* global = program_.find_tensor(tensor);
-  if (global == nullptr || subscripts.empty() || global->type.is_bool()) return {};
-  if (elements_ * global->type.bytes() > kVectorBytes) return {};
+  const auto found = tensors_.find(tensor);
+  if (found == tensors_.end() || subscripts.empty() || found->second.type.is_bool()) return {};
+  const Tensor& in_memory = found->second;
+  if (elements_ * in_memory.type.bytes() > kVectorBytes) return {};
   std::vector<Expr> first = subscripts;
   for (size_t d = 0; d + 1 < first.size(); ++d) {
     if (hi::expr_uses_var(first[d], loop_.variable)) return {};
@@ -126,14 +168,14 @@ Lane Loop::lane_of(std::vector<Vector>& known, const std::string& tensor, const 
   last = hi::simplify(hi::substitute(loop_.variable, hi::make_zero(loop_.begin.type()), last));
   const Expr along = hi::simplify(subscripts.back() - Halide::cast(last.type(), variable) - last);
   if (!hi::is_const_zero(along)) return {};
-  const bool aligned = is_aligned(*global, first);
+  const bool aligned = is_aligned(in_memory, first);
   const int64_t shift = aligned ? 0 : (constant_part(last) % elements_ + elements_) % elements_;
   if (shift > 0) last = hi::simplify(last - hi::make_const(last.type(), shift));
   for (Vector& vector : known) {
     if (vector.tensor == tensor && same(vector.first, first)) return {&vector, shift};
   }
   if (!aligned) return {};
-  known.push_back({tensor, first, names_.fresh(tensor + "_vector"), global->type});
+  known.push_back({tensor, first, names_.fresh(tensor + "_vector"), in_memory.type});
   return {&known.back(), 0};
 }
 
@@ -215,11 +257,44 @@ std::set<std::string> read_by(const std::vector<const tile::Store*>& stores) {
   return reads.names;
 }
 
+/// Whether all that the stores read of this one's tensor is the element that it replaces, until then.
+bool Loop::is_in_place(const tile::Store& store) const {
+  class Reads : public hi::IRVisitor {
+   public:
+    explicit Reads(const tile::Store& written) : written_(written) {}
+    bool any = false, others = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      any = any || op->name == written_.tensor;
+      others = others || (op->name == written_.tensor && !same(op->args, written_.subscripts));
+      IRVisitor::visit(op);
+    }
+    const tile::Store& written_;
+  } reads(store);
+  bool before = true;
+  for (const tile::Store* other : stores_) {
+    if (other != &store && other->tensor == store.tensor) return false;
+    reads.any = false;
+    for (const Expr& e : other->subscripts) e.accept(&reads);
+    other->value.accept(&reads);
+    if (reads.others || (reads.any && !before)) return false;
+    before = before && other != &store;
+  }
+  return true;
+}
+
 NodePtr Loop::run() {
   if (!collect(loop_.body)) return nullptr;
-  const std::set<std::string> read = read_by(stores_);
+  std::set<std::string> read = read_by(stores_);
   std::map<std::string, int> writers;
-  for (const tile::Store* store : stores_) ++writers[store->tensor];
+  for (const tile::Store* store : stores_) {
+    ++writers[store->tensor];
+    if (read.count(store->tensor) == 0 || !is_in_place(*store)) continue;
+    read.erase(store->tensor);
+    written_.erase(store->tensor);
+  }
   std::vector<NodePtr> body;
   for (const tile::Store* store : stores_) {
     tile::Store changed = *store;
@@ -257,7 +332,7 @@ bool is_vector_loop(const tile::For& loop, int64_t& elements) {
 
 class Vectorizer {
  public:
-  Vectorizer(const ir::Program& program, ir::Names& names) : program_(program), names_(names) {}
+  Vectorizer(std::map<std::string, Tensor> tensors, ir::Names& names) : tensors_(std::move(tensors)), names_(names) {}
 
   NodePtr run(const NodePtr& node) {
     if (!node) return node;
@@ -275,7 +350,7 @@ class Vectorizer {
     int64_t elements = 0;
     if (is_vector_loop(s, elements)) {
       if (const NodePtr branches = hoist_choice(s, elements, multiples_, names_)) return run(branches);
-      if (NodePtr result = Loop(s, elements, program_, multiples_, names_).run()) return result;
+      if (NodePtr result = Loop(s, elements, tensors_, multiples_, congruences_, names_).run()) return result;
     }
     const int64_t* step = ir::constant_int(s.step);
     const hi::ModulusRemainder begin = hi::modulus_remainder(s.begin, multiples_);
@@ -285,19 +360,31 @@ class Vectorizer {
     return children(node);
   }
   NodePtr visit(const tile::Let& s, const NodePtr& node) {
+    if (const auto* remainder = s.value.as<hi::Mod>()) {
+      if (const int64_t* modulus = ir::constant_int(remainder->b)) congruences_[s.name] = {remainder->a, *modulus};
+    }
     const hi::ScopedBinding<hi::ModulusRemainder> known(multiples_, s.name, hi::modulus_remainder(s.value, multiples_));
     return children(node);
   }
 
-  const ir::Program& program_;
+  const std::map<std::string, Tensor> tensors_;
   ir::Names& names_;
   Multiples multiples_;
+  Congruences congruences_;
 };
 
 }  // namespace
 
-NodePtr vectorize(const NodePtr& body, const ir::Program& program, ir::Names& names) {
-  return Vectorizer(program, names).run(body);
+NodePtr vectorize(const NodePtr& body, const ir::Program& program, ir::Names& names,
+                  const std::vector<tile::Tensor>& shared) {
+  std::map<std::string, Tensor> tensors;
+  for (const ir::Tensor& tensor : program.tensors) tensors[tensor.name] = {tensor.type, ir::constant_shape(tensor)};
+  for (const tile::Tensor& tensor : shared) {
+    std::vector<int64_t> shape;
+    for (int d = 0; d < tensor.rank(); ++d) shape.push_back(tile::product(tensor.layout.shape()[d]));
+    tensors[tensor.name] = {tensor.type, std::move(shape)};
+  }
+  return Vectorizer(std::move(tensors), names).run(body);
 }
 
 }  // namespace tc::gpu

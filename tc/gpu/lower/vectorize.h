@@ -1,5 +1,7 @@
 #pragma once
 
+#include <vector>
+
 #include "tc/ir/names.h"
 #include "tc/ir/program.h"
 #include "tc/tile/program.h"
@@ -13,9 +15,11 @@ namespace tc::gpu {
 ///                                             Move B[4*t ..] = w[0..4)
 /// What is also read a few elements further on, A(4*t + v + 1), is taken from a vector with single elements behind it.
 /// For loops from 0 over 2 to 16 bytes' worth of elements, a power of two, whose body is stores alone; for those of
-/// their global accesses that run along a last dimension at offsets that are provably multiples of the vector. A
-/// choice that neighbours make alike is made before them (hoist_choice()). Reads under another choice, and of tensors
-/// that the loop writes, stay as they are. Changes no order between threads.
-tile::NodePtr vectorize(const tile::NodePtr& body, const ir::Program& program, ir::Names& names);
+/// their accesses to global tensors, and to `shared` ones, that run along a last dimension at offsets that are provably
+/// multiples of the vector. A choice that neighbours make alike is made before them (hoist_choice()). Reads under
+/// another choice stay as they are. So do those of tensors that the loop writes, unless each element is read before it
+/// is written, and nothing else is. Changes no order between threads.
+tile::NodePtr vectorize(const tile::NodePtr& body, const ir::Program& program, ir::Names& names,
+                        const std::vector<tile::Tensor>& shared = {});
 
 }  // namespace tc::gpu

@@ -92,7 +92,7 @@ bool FusedGroup::writes(const std::string& tensor) const {
 bool FusedGroup::is_seen_outside(const std::string& tensor) const {
   if (scop->program->tensor(tensor).role != ir::Role::kTemporary) return true;
   return std::any_of(scop->accesses.begin(), scop->accesses.end(), [&](const poly::Access& access) {
-    return access.tensor == tensor && access.reads() &&
+    return access.tensor == tensor && access.reads() && inlined.count(access.statement) == 0 &&
            std::none_of(statements.begin(), statements.end(),
                         [&](const GroupStatement& s) { return s.statement->id == access.statement; });
   });

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct FusedGroup {
   const poly::Scop* scop = nullptr;
   std::vector<ir::Range> members;  ///< none: all is one iteration
   std::vector<GroupStatement> statements;
+  std::set<std::string> inlined = {};  ///< further statements, whose values these compute themselves
 
   bool writes(const std::string& tensor) const;
   /// Whether the caller or a statement outside may look at the tensor.

@@ -111,6 +111,7 @@ struct Kernel {
   std::vector<Unfit> unfit = {};             ///< recipes that come before this kernel's, if they had a say
   std::vector<LoopChoice> loops = {};        ///< where its blocks and threads have tiles
   std::set<std::string> in_memory = {};      ///< tensors that a recipe passes on between statements in memory
+  std::set<std::string> in_shared = {};      ///< the same in shared memory
   bool separated = false;                    ///< taken out of a loop nest with others, so that recipes fit them
   double planned_us = 0;                     ///< by the recipe's own estimate; 0: it has none
   std::vector<Copy> copies;                  ///< of the scop's promotions that are not in registers

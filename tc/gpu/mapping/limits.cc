@@ -94,6 +94,7 @@ options::MappingOptions following(options::MappingOptions options, const options
   if (chosen.copy_stages) options.copy_stages = chosen.copy_stages;
   if (chosen.unroll) options.unroll = chosen.unroll;
   if (chosen.tensor_cores) options.tensor_cores = chosen.tensor_cores;
+  if (chosen.use_shared_memory) options.use_shared_memory = chosen.use_shared_memory;
   return options;
 }
 

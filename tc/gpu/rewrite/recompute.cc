@@ -73,8 +73,7 @@ bool is_definition(const ir::Program& program, const ir::Statement& s, int64_t l
   return elements >= large && look.cheap && look.reads.size() <= kFewReads;
 }
 
-/// Finds comparisons of floats that read a tensor. Two computations of one value may be rounded differently, which
-/// arithmetic bears and a comparison does not: of a maximum, no element might be left that equals it.
+/// Finds comparisons of floats that read a tensor.
 class Compares : public hi::IRVisitor {
  public:
   explicit Compares(std::string tensor) : tensor_(std::move(tensor)) {}
@@ -106,11 +105,10 @@ class Compares : public hi::IRVisitor {
 };
 
 bool compares(const ir::Statement& statement, const std::string& tensor) {
-  Compares look(tensor);
-  statement.value.accept(&look);
-  for (const Expr& subscript : statement.subscripts) subscript.accept(&look);
-  if (statement.guard.defined()) statement.guard.accept(&look);
-  return look.found;
+  std::vector<Expr> parts = statement.subscripts;
+  parts.push_back(statement.value);
+  if (statement.guard.defined()) parts.push_back(statement.guard);
+  return std::any_of(parts.begin(), parts.end(), [&](const Expr& part) { return compares_floats(part, tensor); });
 }
 
 /// Whether all that reads the tensor of statement `at` comes later, reads no element twice, compares none, and finds
@@ -231,6 +229,12 @@ ir::Program replaced(ir::Program program, size_t at) {
 }
 
 }  // namespace
+
+bool compares_floats(const Expr& expr, const std::string& tensor) {
+  Compares look(tensor);
+  expr.accept(&look);
+  return look.found;
+}
 
 ir::Program recompute_temporaries(ir::Program program, int64_t large) {
   for (size_t at = 0; at < program.statements.size();) {

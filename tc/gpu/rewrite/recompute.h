@@ -1,5 +1,7 @@
 #pragma once
 
+#include <string>
+
 #include "tc/ir/program.h"
 
 namespace tc::gpu {
@@ -12,5 +14,9 @@ namespace tc::gpu {
 /// compute more than it saves: a blur of three columns and three rows would be a sum of nine. A float that a reader
 /// compares stays: all of its readers are to see the same number. Of a specialised Program.
 ir::Program recompute_temporaries(ir::Program program, int64_t large = 1 << 16);
+
+/// Whether an expression compares floats, and reads the tensor for that. Two computations of one value may be rounded
+/// differently, which arithmetic bears and a comparison does not: of a maximum, no element might be left that equals it.
+bool compares_floats(const Halide::Expr& expr, const std::string& tensor);
 
 }  // namespace tc::gpu

@@ -51,6 +51,7 @@ tile::Memory held_between(const Kernel& kernel, const std::string& tensor, const
   const bool updates = kernel.scop.statement(to).kind == poly::Statement::Kind::kUpdate;
   if (updates && kernel.chosen.atomic_reduction.value_or(false)) return tile::Memory::kGlobal;
   if (kernel.in_memory.count(tensor) > 0) return tile::Memory::kGlobal;
+  if (kernel.in_shared.count(tensor) > 0) return tile::Memory::kShared;
   // Other recipes' statements meet at points that one thread, or the threads of a row, have in registers.
   if (kernel.recipe != Recipe::kClassic) return tile::Memory::kRegister;
   tile::Memory held = tile::Memory::kGlobal;

@@ -11,13 +11,13 @@
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/kernel_options.h"
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/strategy/choose_rows.h"
 #include "tc/gpu/strategy/classic/classic.h"
 #include "tc/gpu/strategy/contraction/kernel.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/strategy/elements/pointwise.h"
 #include "tc/gpu/strategy/loop_choices.h"
 #include "tc/gpu/strategy/pieces.h"
-#include "tc/gpu/strategy/rows/row_reduction.h"
 #include "tc/gpu/strategy/scatter/atomic_scatter.h"
 #include "tc/gpu/strategy/scatter/atomic_sums.h"
 #include "tc/gpu/strategy/scatter/fill.h"
@@ -145,15 +145,8 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
     }
     add_unfit(Recipe::kElements, known, reasons, unfit);
     known = reasons;
-    if (const auto plan = options.strict ? std::nullopt : plan_rows(*part, options, device, reasons)) {
-      const options::MappingOptions chosen = options_of(*plan, *part);
-      Launch launch =
-          launch_of(scop, row_reduction(*part, *plan, device, name), Recipe::kRows, following(options, chosen));
-      launch.kernel.loops = loops_of(*part, chosen);
-      for (const auto& [tensor, row] : plan->tensors) {
-        if (row.of_elements && !plan->holds_elements) launch.kernel.in_memory.insert(tensor);
-      }
-      return launch;
+    if (!options.strict) {
+      if (auto launch = choose_rows(scop, *part, options, device, name, reasons)) return launch;
     }
     add_unfit(Recipe::kRows, known, reasons, unfit);
   } else {
@@ -246,7 +239,8 @@ Result<Mapping> mapped_alone(const poly::Scop& scop, const std::vector<std::stri
 void add_estimates(Mapping& mapping, const Device& device) {
   mapping.estimates.clear();
   for (size_t k = 0; k < mapping.kernels.size(); ++k) {
-    mapping.estimates.push_back(estimate(mapping.program.kernels[k], device, mapping.kernels[k].planned_us));
+    const Kernel& kernel = mapping.kernels[k];
+    mapping.estimates.push_back(estimate(mapping.program.kernels[k], device, kernel.planned_us, kernel.in_memory));
   }
 }
 
@@ -472,7 +466,10 @@ Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& optio
   for (const options::KernelOptions& kernel : options.kernel) {
     TC_TRY_VOID(check_limits(options::overlaid(options, kernel), device));
   }
-  return poly::within_budget(*scop.context, [&] { return map_within_budget(scop, options, device, element_aligned); });
+  Device of_elements = device;
+  if (element_aligned) of_elements.warpgroup_products = 0;  // boxes begin at multiples of 16 bytes
+  return poly::within_budget(*scop.context,
+                             [&] { return map_within_budget(scop, options, of_elements, element_aligned); });
 }
 
 namespace {

@@ -114,13 +114,14 @@ void add_elements(const options::MappingOptions& chosen, Collector& to) {
   to.add_all("unroll", {{1}, {2}, {4}, {8}, {16}, {32}});
 }
 
-void add_rows(Collector& to) {
+void add_rows(const Kernel& kernel, Collector& to) {
   for (const int64_t lanes : {8, 16, 32, 64, 128, 256, 512, 1024}) {
     for (const int64_t rows : {1, 2, 4, 8}) {
       if (lanes * rows >= 32 && lanes * rows <= 1024) to.add("map_to_threads", {lanes, rows});
     }
   }
   to.add_all("unroll", {{1}, {2}, {4}, {8}, {16}});
+  if (!kernel.in_memory.empty() || !kernel.in_shared.empty()) to.add_all("use_shared_memory", {{0}, {1}});
 }
 
 void add_scatter(Collector& to) {
@@ -166,7 +167,7 @@ void add_kernel(const Kernel& kernel, const std::vector<PlannedOptions>& planned
     case Recipe::kElements:
       return add_elements(kernel.chosen, to);
     case Recipe::kRows:
-      return add_rows(to);
+      return add_rows(kernel, to);
     case Recipe::kScatter:
       return add_scatter(to);
     case Recipe::kClassic:

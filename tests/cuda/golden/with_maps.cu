@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(32) first(
 extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(32) second(
     const float16* T,
     float16* __restrict__ Y,
-    const __grid_constant__ TensorMap T_2
+    const __grid_constant__ TensorMap T_map
 ) {
   const int block_x = int(blockIdx.x);
   const int thread_x = int(threadIdx.x);

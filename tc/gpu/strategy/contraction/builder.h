@@ -62,6 +62,7 @@ class ContractionBuilder {
   void place_threads();
   void place_by_order(int64_t threads);
   void place_warps(const TensorCores& cores);
+  void place_warpgroups(const TensorCores& cores);
   Halide::Expr define(const std::string& wish, const Halide::Expr& value);
   tile::NodePtr with_definitions(tile::NodePtr body) const;
   Halide::Expr local(size_t axis) const;
@@ -78,11 +79,18 @@ class ContractionBuilder {
   void declare_tensors();
   void declare_operands(const std::vector<tile::Tensor>* shared);
   void declare_sums();
+  tile::Layout layout_of_sums(const std::vector<int64_t>& extents) const;
   void join(ContractionBuilder& main);
 
   // The reduction.
   std::vector<tile::NodePtr> sum_up();
   tile::NodePtr reduce();
+  tile::Tensor boxed_tensor(size_t operand) const;
+  tile::NodePtr copy_boxes(const Halide::Expr& step);
+  tile::NodePtr produce();
+  tile::NodePtr consume();
+  tile::NodePtr with_producer(const tile::NodePtr& consumers);
+  tile::NodePtr exchange_columns();
   tile::NodePtr in_turn(int64_t steps);
   tile::NodePtr all_ahead(int64_t steps);
   std::vector<tile::NodePtr> one_step(const Halide::Expr& stage, const ReductionStep& step);
@@ -156,8 +164,10 @@ class ContractionBuilder {
   std::vector<std::string> inner_;              ///< per reduction axis: the loop within a step
   std::vector<std::string> high_, low_;         ///< per parallel axis: loops over registers
   std::vector<tile::Tensor> shared_, fragments_;
-  tile::Tensor sum_, sums_, total_;  ///< a thread's; those of all groups in shared memory; added up
-  int store_axis_ = -1;              ///< along which results are stored as vectors
+  std::vector<tile::TensorMap> maps_;  ///< per operand, by warpgroups
+  std::string ring_;                   ///< likewise
+  tile::Tensor sum_, sums_, total_;    ///< a thread's; those of all groups in shared memory; added up
+  int store_axis_ = -1;                ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;
   std::map<std::string, tile::Tensor> pooled_;  ///< of the runs that a thread finishes at once
   std::map<std::string, Place> places_;

@@ -1,4 +1,6 @@
 #include "tc/gpu/strategy/contraction/cost.h"
+
+#include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
 
 #include <algorithm>
@@ -198,6 +200,7 @@ bool converts_operands(const Contraction& c) {
 }
 
 int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
+  if (plan.by_warpgroups()) return plan.registers() + 48;
   if (plan.tensor_cores) {
     int64_t rows = 1, columns = 1;
     for (size_t axis : plan.tensor_cores->rows) rows *= plan.parallel[axis].registers;
@@ -216,6 +219,7 @@ int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
 }
 
 double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  if (plan.by_warpgroups()) return warpgroup_cycles(c, plan, device);
   constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
   constexpr double kStartCycles = 1500;
   const double step_cycles = plan.tensor_cores ? 290 : plan.has_windows(c) || converts_operands(c) ? 130 : 200;

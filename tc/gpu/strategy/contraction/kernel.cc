@@ -6,6 +6,7 @@
 #include "tc/gpu/lower/declare_tensors.h"
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
+#include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -71,7 +72,9 @@ void ContractionBuilder::place_threads() {
       plan_.groups == 1 ? build::thread_x() : define("point_thread", build::thread_x() % static_cast<int>(threads));
   if (threads == 1) point_thread_ = 0;
   thread_.assign(c_.parallel.size(), 0);
-  if (plan_.tensor_cores) {
+  if (plan_.by_warpgroups()) {
+    place_warpgroups(*plan_.tensor_cores);
+  } else if (plan_.tensor_cores) {
     place_warps(*plan_.tensor_cores);
   } else {
     place_by_order(threads);
@@ -129,7 +132,11 @@ Expr ContractionBuilder::register_at(size_t axis) const {
 }
 
 Expr ContractionBuilder::local(size_t axis) const {
+  constexpr int kRowsApart = 8;  // of a thread of a warpgroup
   const AxisPlan& a = plan_.parallel[axis];
+  if (plan_.by_warpgroups() && axis == plan_.tensor_cores->rows[0]) {
+    return hi::simplify(thread_[axis] + build::var(high_[axis]) * kRowsApart);
+  }
   Expr result = thread_[axis] * static_cast<int>(a.group);
   if (a.registers > a.group) {
     result = result + build::var(high_[axis]) * static_cast<int>(a.threads() * a.group);
@@ -242,6 +249,12 @@ std::vector<Expr> ContractionBuilder::sum_subscripts() const {
 
 void ContractionBuilder::declare_operands(const std::vector<Tensor>* shared) {
   for (size_t i = 0; i < c_.operands.size(); ++i) {
+    if (plan_.by_warpgroups()) {
+      shared_.push_back(boxed_tensor(i));
+      shared_.back().name = names_.fresh(c_.operands[i].tensor + "_shared");
+      maps_.push_back(map_of(c_, i, plan_, names_.fresh(c_.operands[i].tensor + "_map")));
+      continue;
+    }
     shared_.push_back(shared ? (*shared)[i] : shared_tensor(i));
     if (!shared) shared_.back().name = names_.fresh(c_.operands[i].tensor + "_shared");
     fragments_.push_back(fragment(i));
@@ -249,10 +262,23 @@ void ContractionBuilder::declare_operands(const std::vector<Tensor>* shared) {
   }
 }
 
+/// The sums of a thread of a warpgroup, in the instruction's order: two columns of each of its two rows.
+tile::Layout ContractionBuilder::layout_of_sums(const std::vector<int64_t>& extents) const {
+  const std::vector<size_t> axes = all_axes();
+  std::vector<tile::IntTuple> shape, stride;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const bool is_column = axes[i] == plan_.tensor_cores->columns[0];
+    shape.push_back(is_column ? tile::IntTuple{2, extents[i] / 2} : tile::IntTuple(extents[i]));
+    stride.push_back(is_column ? tile::IntTuple{1, 4} : tile::IntTuple(2));
+  }
+  return {shape, stride};
+}
+
 void ContractionBuilder::declare_sums() {
   std::vector<int64_t> extents;
   for (size_t axis : all_axes()) extents.push_back(plan_.parallel[axis].registers);
-  sum_ = build::registers(names_.fresh(c_.update.tensor + "_sum"), c_.update.accumulator, row_major(extents));
+  const tile::Layout layout = plan_.by_warpgroups() ? layout_of_sums(extents) : row_major(extents);
+  sum_ = build::registers(names_.fresh(c_.update.tensor + "_sum"), c_.update.accumulator, layout);
   sum_.written = true;
   extents.push_back(plan_.groups);
   extents.push_back(plan_.points_threads());
@@ -336,10 +362,12 @@ std::vector<NodePtr> ContractionBuilder::sum_up() {
 tile::Kernel ContractionBuilder::run(const std::string& name) {
   tile::Kernel kernel;
   kernel.name = name;
-  kernel.block = {plan_.threads(), 1, 1};
+  kernel.block = {plan_.block_threads(), 1, 1};
   place_blocks(kernel);
   place_threads();
+  if (plan_.by_warpgroups()) ring_ = names_.fresh("ring");
   declare_tensors();
+  kernel.maps = maps_;
   std::vector<NodePtr> parts = sum_up();
   const ContractionBuilder* before = this;  // with sums of its own
   for (ContractionBuilder& product : further_) {
@@ -350,6 +378,9 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     for (NodePtr& node : product.sum_up()) parts.push_back(std::move(node));
     names_ = product.names_;
   }
+  if (plan_.by_warpgroups() && plan_.parallel[plan_.tensor_cores->columns[0]].group > 2) {
+    parts.push_back(exchange_columns());
+  }
   parts.push_back(finish());
   NodePtr body = build::sequence(std::move(parts));
   std::vector<const ContractionBuilder*> products = {this};
@@ -357,6 +388,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   for (size_t p = products.size(); p-- > 0;) {
     const ContractionBuilder& product = *products[p];
     if (!product.goes_on_) body = build::allocate(product.sum_, body);
+    if (p == 0 && plan_.by_warpgroups()) body = with_producer(body);
     if (plan_.groups > 1 && !product.goes_on_) body = build::allocate(product.sums_, body);
     for (size_t i = product.takes_turns_ ? 0 : product.shared_.size(); i-- > 0;)
       body = build::allocate(product.shared_[i], body);

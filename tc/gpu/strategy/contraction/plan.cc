@@ -14,8 +14,10 @@
 #include "tc/gpu/strategy/contraction/requested_tile.h"
 #include "tc/gpu/strategy/contraction/shapes.h"
 #include "tc/gpu/strategy/contraction/tensor_cores.h"
+#include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/gpu/strategy/contraction/windows.h"
 #include "tc/support/round.h"
+#include "tc/tile/matrix_descriptor.h"
 #include "tc/tile/program.h"
 
 namespace tc::gpu {
@@ -47,9 +49,12 @@ class Planner {
   void choose_main();
   std::optional<ContractionPlan> plan(const Shape& shape) const;
   std::optional<ContractionPlan> plan(const AtomShape& shape, const TensorCores& cores) const;
+  std::optional<ContractionPlan> plan(const WarpgroupShape& shape, const TensorCores& cores) const;
+  bool finish_boxes(ContractionPlan& plan) const;
   bool finish_atoms(ContractionPlan& plan) const;
   std::vector<ContractionPlan> by_elements(size_t count) const;
   std::vector<ContractionPlan> by_tensor_cores(size_t count) const;
+  void add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& found) const;
   std::optional<ContractionPlan> transposed(int64_t tile) const;
   std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;
   bool prefers_vectors() const;
@@ -296,6 +301,58 @@ std::optional<ContractionPlan> Planner::plan(const AtomShape& shape, const Tenso
   return plan;
 }
 
+/// The same by products of warpgroups.
+std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const TensorCores& cores) const {
+  constexpr int64_t kQuad = 4;
+  ContractionPlan plan;
+  plan.parallel.resize(c_.parallel.size());
+  plan.main = main_;
+  plan.chunk.assign(c_.reduction.size(), 1);
+  plan.chunk[main_] = tile::kRowElements;
+  plan.tensor_cores = cores;
+  plan.tensor_cores->warpgroups = shape.warpgroups;
+  const size_t row = cores.rows[0], column = cores.columns[0];
+  plan.parallel[row] = {.tile = tile::WarpgroupAtom::kM * shape.warpgroups, .registers = 2};
+  plan.parallel[column] = {.tile = shape.columns, .registers = shape.columns / kQuad, .group = shape.group};
+  if (plan.parallel[column].registers % shape.group != 0) return std::nullopt;
+  const ContractionPlan wished = plan;
+  if (!follow(plan)) return std::nullopt;
+  // What is asked for otherwise is no tile of a warpgroup.
+  for (size_t axis = 0; axis < plan.parallel.size(); ++axis) {
+    const AxisPlan &a = plan.parallel[axis], &b = wished.parallel[axis];
+    if (a.tile != b.tile || a.registers != b.registers) return std::nullopt;
+  }
+  if (plan.chunk != wished.chunk || plan.groups != 1) return std::nullopt;
+  plan.order = cores.columns;
+  plan.order.insert(plan.order.end(), cores.rows.begin(), cores.rows.end());
+  for (size_t axis = c_.parallel.size(); axis-- > 0;) {
+    plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
+    if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
+  }
+  if (!finish_boxes(plan)) return std::nullopt;
+  plan.cycles = warpgroup_cycles(c_, plan, device_);
+  return plan;
+}
+
+bool Planner::finish_boxes(ContractionPlan& plan) const {
+  constexpr int64_t kStages = 6;
+  plan.asynchronous = true;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    if (std::string fault = box_fault(c_, i, plan); !fault.empty()) return no(std::move(fault));
+    plan.operands.push_back(boxed_operand(c_, i, plan));
+  }
+  plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
+  const auto with = [&](int64_t stages) {
+    plan.stages = std::clamp<int64_t>(stages, 1, plan.steps(c_));
+    return fits(plan);
+  };
+  if (options_.copy_stages) return *options_.copy_stages <= plan.steps(c_) && with(*options_.copy_stages);
+  for (int64_t stages = kStages; stages > 1; --stages) {
+    if (with(stages)) return true;
+  }
+  return with(1);
+}
+
 bool Planner::finish_atoms(ContractionPlan& plan) const {
   constexpr int64_t kCopied = 4, kStages = 4;  // bytes of the least asynchronous copy
   plan.asynchronous = true;
@@ -506,7 +563,9 @@ bool Planner::has_room(const ContractionPlan& plan) const {
   constexpr int64_t kSparingThreads = 256;
   constexpr int64_t kSparingSums = 64;  // with more the assembler runs out of registers for what it reads ahead
   const int64_t threads = std::min(device_.threads_per_block, device_.block[0]);
-  if (plan.threads() > threads) return no(fmt::format("a block has {} threads, of {}", plan.threads(), threads));
+  if (plan.block_threads() > threads) {
+    return no(fmt::format("a block has {} threads, of {}", plan.block_threads(), threads));
+  }
   const int64_t sparing = c_.update.assign == ir::Assign::kSet ? kBlockThreads : kSparingThreads;
   return !sparing_ || (plan.threads() <= sparing && plan.registers() <= kSparingSums);
 }
@@ -516,7 +575,7 @@ bool Planner::fits(const ContractionPlan& plan) const {
   constexpr int64_t kRegisters = 255, kAllRegisters = 65536;
   const int64_t shared = std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
   const int64_t registers = registers_of_thread(c_, plan);
-  const int64_t of_all = registers * round_up(plan.threads(), 4 * kLanes);
+  const int64_t of_all = registers * round_up(plan.block_threads(), plan.by_warpgroups() ? kLanes : 4 * kLanes);
   if (!has_room(plan)) return false;
   if (plan.shared_bytes(c_) > shared) {
     return no(fmt::format("a block needs {} bytes of shared memory, of {}", plan.shared_bytes(c_), shared));
@@ -600,7 +659,17 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
     std::optional<ContractionPlan> candidate = plan(shape, *cores);
     if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
   }
-  return laid_out(std::move(found), count);
+  found = laid_out(std::move(found), count);
+  add_warpgroups(*cores, count, found);
+  return found;
+}
+
+void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& found) const {
+  if (!device_.accelerated || device_.warpgroup_products == 0 || !c_.further.empty()) return;
+  if (c_.reduction[main_].extent < tile::kRowElements) return;
+  for (const WarpgroupShape& shape : warpgroup_shapes(c_, cores)) {
+    if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, found);
+  }
 }
 
 std::vector<ContractionPlan> Planner::best(size_t count) const {
@@ -637,6 +706,8 @@ int64_t ContractionPlan::points_threads() const {
   return result;
 }
 
+int64_t ContractionPlan::block_threads() const { return threads() + (by_warpgroups() ? kProducerThreads : 0); }
+
 int64_t ContractionPlan::registers() const {
   int64_t result = 1;
   for (const AxisPlan& axis : parallel) result *= axis.registers;
@@ -670,12 +741,14 @@ int64_t ContractionPlan::left(const Contraction& contraction) const {
 
 int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
   int64_t end = 0;  // of what is allocated so far, one behind the other
-  const auto allocate = [&](int64_t bytes) { end = round_up(end, tile::kSharedAlignment) + bytes; };
+  const int64_t alignment = by_warpgroups() ? tile::kSwizzledAlignment : tile::kSharedAlignment;
+  const auto allocate = [&](int64_t bytes) { end = round_up(end, alignment) + bytes; };
   for (size_t i = 0; i < operands.size(); ++i) {
     const int64_t elements = operands[i].stage * (stages - 1) + operands[i].last_stage;
     allocate(elements * contraction.operands[i].type.bytes());
   }
   if (groups > 1) allocate(registers() * threads() * contraction.update.accumulator.bytes());
+  if (by_warpgroups()) end += 2 * tile::RingBarriers::kBytes * stages;
   return end;
 }
 

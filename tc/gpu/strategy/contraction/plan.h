@@ -55,6 +55,7 @@ struct TensorCores {
   const tile::MatMulAtom* atom = nullptr;
   size_t a = 0, b = 1;  ///< operands
   std::vector<size_t> rows, columns;
+  int64_t warpgroups = 0;  ///< that multiply boxes where these lie; 0: warps multiply fragments of their own
 };
 
 /// Blocks share the points; each goes over the reduction in steps. For a step it copies boxes of the operands to shared
@@ -79,7 +80,9 @@ struct ContractionPlan {
 
   int64_t points_threads() const;  ///< threads of one group
   int64_t threads() const { return points_threads() * groups; }
-  int64_t registers() const;  ///< points of a thread
+  bool by_warpgroups() const { return tensor_cores && tensor_cores->warpgroups > 0; }
+  int64_t block_threads() const;  ///< with those that only copy
+  int64_t registers() const;      ///< points of a thread
   /// Steps of the same form. What is left of the main axis is one of them where `fills_last_step`, else comes after
   /// them.
   int64_t steps(const Contraction& contraction) const;
@@ -100,7 +103,8 @@ struct ContractionPlan {
 ///                     between which a step is split
 ///     copy_stages     buffers, where copies are asynchronous and there are as many steps; more than there are steps:
 ///                     all of these are copied at once, and laid out
-///     tensor_cores    true: by products of tiles; false: element by element. Absent: by tiles where there is an atom
+///     tensor_cores    true: by products of tiles, of warpgroups where these take the tile and it is as fast; false:
+///                     element by element. Absent: by tiles where there is an atom
 ///     and
 ///                     none of the three above is given
 ///     shared_depth    axes above the copies: all parallel ones (copied once, whole), or the reduction's too (by steps)

@@ -91,6 +91,7 @@ ReductionStep ContractionBuilder::step_at(const Expr& step) const {
 }
 
 NodePtr ContractionBuilder::reduce() {
+  if (plan_.by_warpgroups()) return consume();
   const int64_t steps = plan_.steps(c_);
   std::vector<NodePtr> parts;
   if (steps == 1) {

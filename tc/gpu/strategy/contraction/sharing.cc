@@ -18,7 +18,8 @@ using Plans = std::vector<ContractionPlan>;
 class Sharing {
  public:
   Sharing(const Contraction& contraction, const options::MappingOptions& options, const Device& device)
-      : options_(options), device_(device) {
+      : options_(options), device_(device), of_warps_(device) {
+    of_warps_.accelerated = false;
     products_.push_back(&contraction);
     for (const Contraction& product : contraction.further) products_.push_back(&product);
     for (size_t p = 0; p < products_.size(); ++p) adds_up_.push_back(accumulator_of(contraction, p) == p);
@@ -33,7 +34,7 @@ class Sharing {
       options.max_shared_memory = shared_bytes() / share;
       double least = most;
       std::optional<Plans> best;
-      for (const ContractionPlan& plan : best_plans(*products_[largest_], options, device_, kTried)) {
+      for (const ContractionPlan& plan : best_plans(*products_[largest_], options, of_warps_, kTried)) {
         std::optional<Plans> plans = beside(plan);
         if (!plans || !fit(*plans)) plans = with_fewer_buffers(plan);
         if (!plans || !fit(*plans)) continue;
@@ -86,7 +87,7 @@ class Sharing {
         result.push_back(plan);
         continue;
       }
-      Result<ContractionPlan> other = plan_contraction(*products_[p], same, device_);
+      Result<ContractionPlan> other = plan_contraction(*products_[p], same, of_warps_);
       if (!other || !is_alike(plan, *other)) return std::nullopt;
       result.push_back(*std::move(other));
     }
@@ -100,7 +101,7 @@ class Sharing {
     fewer.copy_stages = plan.stages - 1;
     fewer.max_shared_memory = shared_bytes();
     fewer.unroll_copy_shared = options_.unroll_copy_shared;
-    const Result<ContractionPlan> other = plan_contraction(*products_[largest_], fewer, device_);
+    const Result<ContractionPlan> other = plan_contraction(*products_[largest_], fewer, of_warps_);
     return other ? beside(*other) : std::nullopt;
   }
 
@@ -177,6 +178,7 @@ class Sharing {
 
   const options::MappingOptions& options_;
   const Device& device_;
+  Device of_warps_;  ///< the device without products of warpgroups: a kernel of several products has none
   std::vector<const Contraction*> products_;
   std::vector<bool> adds_up_;  ///< those with sums of their own
   size_t largest_ = 0;

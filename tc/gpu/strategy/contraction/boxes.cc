@@ -1,0 +1,154 @@
+#include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/gpu/strategy/contraction/warpgroups.h"
+#include "tc/support/check.h"
+#include "tc/tile/matrix_descriptor.h"
+
+/// The reduction of a contraction's kernel by boxes and products of warpgroups.
+namespace tc::gpu {
+
+namespace hi = Halide::Internal;
+namespace build = tile::build;
+using Halide::Expr;
+using tile::kRowElements;
+using tile::NodePtr;
+using tile::Tensor;
+
+namespace {
+
+constexpr int kWarp = 32, kQuad = 4;
+
+/// "sum = from ? moved : kept" of registers by their subscripts.
+NodePtr choose(const Tensor& sum, const std::vector<Expr>& at, const Expr& from, const Expr& moved) {
+  return build::store(sum, at, hi::Select::make(from, moved, build::read(sum, at)));
+}
+
+}  // namespace
+
+/// Warps go down the rows, 16 each; in each, threads have rows and columns as the instruction's sums do.
+void ContractionBuilder::place_warpgroups(const TensorCores& cores) {
+  constexpr int kRowsOfWarp = 16;
+  lane_ = define("lane", point_thread_ % kWarp);
+  row_warp_ = define("warp", point_thread_ / kWarp);
+  column_warp_ = 0;
+  thread_[cores.columns[0]] = define(c_.parallel[cores.columns[0]].name + "_thread", lane_ % kQuad);
+  thread_[cores.rows[0]] = define(c_.parallel[cores.rows[0]].name + "_thread", lane_ / kQuad + row_warp_ * kRowsOfWarp);
+}
+
+/// [stage, row, k], or [stage, k, row in slabs of 64] where rows lie side by side.
+Tensor ContractionBuilder::boxed_tensor(size_t operand) const {
+  const OperandPlan& o = plan_.operands[operand];
+  const int64_t across = o.stage / kRowElements;
+  const bool slabs = runs_across(c_, operand, plan_);
+  const tile::IntTuple stages = plan_.stages, row = kRowElements, one = 1;
+  const tile::Layout layout =
+      slabs ? tile::Layout({stages, row, {row, across / kRowElements}},
+                           {tile::IntTuple(o.stage), row, {one, tile::IntTuple(kRowElements * kRowElements)}})
+            : tile::Layout({stages, across, row}, {tile::IntTuple(o.stage), row, one});
+  Tensor tensor = build::shared("", c_.operands[operand].type, layout);
+  tensor.swizzle = tile::kRowSwizzle;
+  tensor.written = true;
+  return tensor;
+}
+
+/// The boxes of a step, by one thread.
+NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
+  const ReductionStep of = step_at(step);
+  const Expr stage = hi::simplify(step % static_cast<int>(plan_.stages));
+  std::vector<NodePtr> parts = {build::acquire(ring_, step)};
+  int64_t bytes = 0;
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    const Operand& o = c_.operands[i];
+    std::vector<Expr> at;  // the map's dimensions, fastest first
+    for (size_t d = o.subscripts.size(); d-- > 0;) at.push_back(first_of(o.subscripts[d], of));
+    bytes += plan_.operands[i].stage * o.type.bytes();
+    if (!runs_across(c_, i, plan_)) {
+      parts.push_back(build::box_copy(maps_[i], at, shared_[i], {stage, 0, 0}, ring_, step));
+      continue;
+    }
+    const int64_t slabs = plan_.operands[i].stage / (kRowElements * kRowElements);
+    const std::string slab = names_.fresh("slab");
+    const Expr first = slabs > 1 ? build::var(slab) * static_cast<int>(kRowElements) : Expr(0);
+    at[0] = hi::simplify(at[0] + first);
+    const NodePtr copy = build::box_copy(maps_[i], at, shared_[i], {stage, 0, first}, ring_, step);
+    parts.push_back(slabs > 1 ? build::unrolled(slab, 0, static_cast<int>(slabs), copy) : copy);
+  }
+  parts.push_back(build::commit(ring_, step, bytes));
+  return build::sequence(std::move(parts));
+}
+
+/// What the copying thread does: all steps.
+NodePtr ContractionBuilder::produce() {
+  const std::string step = names_.fresh("step");
+  return build::for_loop(step, 0, static_cast<int>(plan_.steps(c_)), copy_boxes(build::var(step)));
+}
+
+/// What warpgroups do: a step's products while those of the step before end.
+NodePtr ContractionBuilder::consume() {
+  constexpr int kGroupWarps = 4;
+  const TensorCores& cores = *plan_.tensor_cores;
+  const std::string name = names_.fresh("step");
+  const Expr step = build::var(name), stage = hi::simplify(step % static_cast<int>(plan_.stages));
+  const tile::WarpgroupAtom atom = {ir::from_halide(c_.operands[cores.a].type),
+                                    static_cast<int>(plan_.parallel[cores.columns[0]].tile)};
+  const auto tile = [&](size_t operand, const Expr& first) {
+    const bool across = runs_across(c_, operand, plan_);
+    return across ? tile::MatrixTile{shared_[operand].name, {stage, 0, first}, 2, 1}
+                  : tile::MatrixTile{shared_[operand].name, {stage, first, 0}, 1, 2};
+  };
+  const Expr row = hi::simplify(row_warp_ / kGroupWarps * tile::WarpgroupAtom::kM);
+  const int slices = static_cast<int>(kRowElements) / tile::WarpgroupAtom::kK;
+  const NodePtr body = build::sequence({
+      build::await(ring_, step),
+      build::warpgroup_matmul(atom, slices, sum_, tile(cores.a, row), tile(cores.b, 0)),
+      build::matmul_wait(1),
+      build::if_then(step > 0, build::release(ring_, step - 1)),
+  });
+  return build::sequence(
+      {build::for_loop(name, 0, static_cast<int>(plan_.steps(c_)), body), build::matmul_wait(0, {sum_.name})});
+}
+
+/// Brings groups of eight neighbouring columns to each thread: of four threads each has two columns of each of four
+/// groups. A transposition of 4 x 4 pairs: threads of which one bit differs exchange the pairs of which that bit
+/// differs.
+NodePtr ContractionBuilder::exchange_columns() {
+  const TensorCores& cores = *plan_.tensor_cores;
+  const size_t column = cores.columns[0];
+  const AxisPlan& a = plan_.parallel[column];
+  TC_CHECK(a.group == 2 * kQuad, "threads exchange groups of {} columns", a.group);
+  const std::string in_pair = names_.fresh("in_pair"), pair = names_.fresh("pair");
+  const auto at = [&](const Expr& number) {  // of a pair in the group
+    std::vector<Expr> subscripts;
+    const Expr low = number * 2 + build::var(in_pair);
+    for (size_t axis : all_axes()) {
+      subscripts.push_back(
+          hi::simplify(axis == column ? hi::substitute(low_[axis], low, register_at(axis)) : register_at(axis)));
+    }
+    return subscripts;
+  };
+  Tensor moved = build::registers(names_.fresh("moved"), sum_.type, tile::Layout::row_major({1}));
+  moved.written = true;
+  std::vector<NodePtr> rounds;
+  for (const int bit : {1, 2}) {
+    const Expr low = bit == 1 ? build::var(pair) * 2 : build::var(pair), high = low + bit;
+    const Expr upper = bit == 1 ? lane_ % 2 == 1 : lane_ / 2 % 2 == 1;
+    const Expr sent = hi::Select::make(upper, build::read(sum_, at(low)), build::read(sum_, at(high)));
+    rounds.push_back(build::unrolled(pair, 0, 2,
+                                     build::sequence({build::shuffle(moved, {0}, tile::Shuffle::Kind::kXor, sent, bit),
+                                                      choose(sum_, at(low), upper, build::read(moved, {0})),
+                                                      choose(sum_, at(high), !upper, build::read(moved, {0}))})));
+  }
+  const NodePtr body = build::allocate(moved, build::unrolled(in_pair, 0, 2, build::sequence(std::move(rounds))));
+  return over_registers(
+      all_axes(), [&] { return body; }, static_cast<int>(column));
+}
+
+/// A kernel's body: the results' threads, and beside them the one that copies.
+NodePtr ContractionBuilder::with_producer(const NodePtr& consumers) {
+  const auto threads = static_cast<int>(plan_.threads());
+  const NodePtr producer = build::if_then(build::thread_x() == threads, produce());
+  const int readers = threads / kWarp;
+  return build::ring(ring_, static_cast<int>(plan_.stages), readers,
+                     build::if_then(build::thread_x() < threads, consumers, producer));
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,217 @@
+#include "tc/gpu/strategy/contraction/warpgroups.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/support/round.h"
+#include "tc/tile/matrix_descriptor.h"
+
+namespace tc::gpu {
+namespace {
+
+using tile::kRowElements;
+using tile::WarpgroupAtom;
+
+constexpr int64_t kBytes = 2;    ///< of an element
+constexpr int64_t kCopied = 16;  ///< bytes that starts and strides of boxes are multiples of
+constexpr int64_t kMostDimensions = 5;
+
+/// The axis that the operand's rows (the columns of b) go along in a block.
+size_t side_of(size_t operand, const ContractionPlan& plan) {
+  const TensorCores& cores = *plan.tensor_cores;
+  return operand == cores.a ? cores.rows[0] : cores.columns[0];
+}
+
+/// The dimension that counts along an axis of the block's tile, by ones; -1: there is none, or several.
+int dimension_along(const Operand& operand, const std::vector<int64_t> Subscript::*side, size_t axis) {
+  int result = -1;
+  for (size_t d = 0; d < operand.subscripts.size(); ++d) {
+    const int64_t by = (operand.subscripts[d].*side)[axis];
+    if (by == 0) continue;
+    if (by != 1 || result >= 0) return -1;
+    result = static_cast<int>(d);
+  }
+  return result;
+}
+
+bool counts_alone(const Subscript& s) {
+  const auto used = [](const std::vector<int64_t>& by) {
+    return std::count_if(by.begin(), by.end(), [](int64_t b) { return b != 0; });
+  };
+  return used(s.parallel) + used(s.reduction) == 1;
+}
+
+int64_t row_major_stride(const Operand& operand, size_t dimension) {
+  int64_t stride = 1;
+  for (size_t d = dimension + 1; d < operand.extents.size(); ++d) stride *= operand.extents[d];
+  return stride;
+}
+
+/// The elements of a dimension up to the last one that is read.
+int64_t extent_read(const Contraction& c, const Subscript& s) {
+  int64_t last = s.constant;
+  for (size_t i = 0; i < s.parallel.size(); ++i)
+    last += s.parallel[i] * (c.parallel[i].begin + c.parallel[i].extent - 1);
+  for (size_t r = 0; r < s.reduction.size(); ++r) {
+    last += s.reduction[r] * (c.reduction[r].begin + c.reduction[r].extent - 1);
+  }
+  return last + 1;
+}
+
+/// Bytes of an operand's boxes for a step, by the time that they take. On an H100 processors got 56 bytes in a cycle
+/// from the L2 cache, where rows of 128 bytes lie in lines, else 25 (docs/lab/measurements.md).
+double box_cycles(const Operand& operand, const OperandPlan& plan) {
+  constexpr double kAligned = 56, kCrooked = 25;
+  constexpr int64_t kLine = 128;
+  const bool is_aligned = operand.extents.size() == 1 || operand.extents.back() * kBytes % kLine == 0;
+  return static_cast<double>(plan.stage * kBytes) / (is_aligned ? kAligned : kCrooked);
+}
+
+}  // namespace
+
+std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& c, const TensorCores& cores) {
+  std::vector<WarpgroupShape> result;
+  const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
+  const int64_t group = stored.bytes() == kBytes ? 8 : 2;
+  const int64_t rows = c.parallel[cores.rows[0]].extent, columns = c.parallel[cores.columns[0]].extent;
+  for (const int64_t warpgroups : {1, 2, 3, 4}) {
+    if (warpgroups > 1 && (warpgroups - 1) * WarpgroupAtom::kM >= rows) continue;
+    for (const int64_t width : {32, 64, 96, 128, 160, 192, 224, 256}) {
+      if (width > 32 && width >= columns + 64) continue;
+      result.push_back({warpgroups, width, group});
+      if (group != 2) result.push_back({warpgroups, width, 2});
+    }
+  }
+  return result;
+}
+
+bool runs_across(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+  return c.operands[operand].subscripts.back().reduction[plan.main] == 0;
+}
+
+std::string box_fault(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+  const Operand& o = c.operands[operand];
+  const size_t side = side_of(operand, plan);
+  const auto dimensions = static_cast<int>(o.subscripts.size());
+  if (o.chosen_row || o.computed)
+    return fmt::format("no box of '{}' holds what data choose or a block computes", o.tensor);
+  if (!o.inside.empty()) return fmt::format("'{}' is read under a guard", o.tensor);
+  if (dimensions > kMostDimensions) return fmt::format("'{}' has more than {} dimensions", o.tensor, kMostDimensions);
+  const int along_main = dimension_along(o, &Subscript::reduction, plan.main);
+  const int along_side = dimension_along(o, &Subscript::parallel, side);
+  if (along_main < 0 || along_side < 0 || along_main == along_side) {
+    return fmt::format("'{}' has no dimension each for '{}' and '{}'", o.tensor, c.reduction[plan.main].name,
+                       c.parallel[side].name);
+  }
+  if (along_main != dimensions - 1 && along_side != dimensions - 1) {
+    return fmt::format("neighbours of '{}' in memory are along neither '{}' nor '{}'", o.tensor,
+                       c.reduction[plan.main].name, c.parallel[side].name);
+  }
+  const bool fills = c.reduction[plan.main].extent % plan.chunk[plan.main] != 0;
+  if (fills && !counts_alone(o.subscripts[static_cast<size_t>(along_main)])) {
+    return fmt::format("the last step of '{}' in '{}' is not filled with zeros", c.reduction[plan.main].name, o.tensor);
+  }
+  for (const Subscript& s : o.subscripts) {
+    const auto falls = [](const std::vector<int64_t>& by) {
+      return std::any_of(by.begin(), by.end(), [](int64_t b) { return b < 0; });
+    };
+    if (falls(s.parallel) || falls(s.reduction)) return fmt::format("a subscript of '{}' falls", o.tensor);
+    if (s.constant < 0 || extent_read(c, s) > INT32_MAX)
+      return fmt::format("a subscript of '{}' is no coordinate", o.tensor);
+  }
+  const Subscript& last = o.subscripts.back();
+  const int64_t begin = along_main == dimensions - 1 ? c.reduction[plan.main].begin : c.parallel[side].begin;
+  if (!counts_alone(last) || (last.constant + begin) * kBytes % kCopied != 0) {
+    return fmt::format("rows of '{}' do not begin at multiples of {} bytes", o.tensor, kCopied);
+  }
+  if (dimensions > 1 && o.extents.back() * kBytes % kCopied != 0) {
+    return fmt::format("rows of '{}' are no multiple of {} bytes", o.tensor, kCopied);
+  }
+  for (size_t d = 0; d < o.extents.size(); ++d) {
+    if (row_major_stride(o, d) * kBytes >= int64_t{1} << 40)
+      return fmt::format("'{}' is too large for boxes", o.tensor);
+  }
+  for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
+    if (axis != side && depends(o, axis) && plan.parallel[axis].tile != 1) {
+      return fmt::format("a block has several values of '{}'", c.parallel[axis].name);
+    }
+  }
+  const int64_t tile = plan.parallel[side].tile;
+  if (runs_across(c, operand, plan) && tile > kRowElements && tile % kRowElements != 0) {
+    return fmt::format("{} of '{}' are no rows of {} elements", tile, c.parallel[side].name, kRowElements);
+  }
+  return "";
+}
+
+OperandPlan boxed_operand(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+  const Operand& o = c.operands[operand];
+  const size_t side = side_of(operand, plan);
+  OperandPlan result;
+  for (const Subscript& s : o.subscripts) {
+    result.box.push_back(s.reduction[plan.main] != 0 ? kRowElements
+                         : s.parallel[side] != 0     ? plan.parallel[side].tile
+                                                     : 1);
+  }
+  result.innermost = o.subscripts.size() - 1;
+  result.merged = result.innermost;
+  result.vector = kCopied / kBytes;
+  const int64_t across =
+      runs_across(c, operand, plan) ? round_up(plan.parallel[side].tile, kRowElements) : plan.parallel[side].tile;
+  result.stage = across * kRowElements;
+  result.last_stage = result.stage;
+  for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
+    if (depends(o, axis)) result.axes.push_back(axis);
+  }
+  return result;
+}
+
+tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPlan& plan, const std::string& name) {
+  const Operand& o = c.operands[operand];
+  tile::TensorMap map{.name = name, .tensor = o.tensor};
+  for (size_t d = o.subscripts.size(); d-- > 0;) {
+    const Subscript& s = o.subscripts[d];
+    map.extents.push_back(extent_read(c, s));
+    map.strides.push_back(row_major_stride(o, d));
+    const bool is_last = d + 1 == o.subscripts.size();
+    const int64_t box = plan.operands[operand].box[d];
+    map.box.push_back(is_last ? kRowElements : box);
+  }
+  map.swizzle = static_cast<int>(kRowElements * kBytes);
+  return map;
+}
+
+double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  constexpr double kStartCycles = 2500, kStepCycles = 40, kStored = 24;
+  constexpr double kProcessorShared = 228 * 1024, kProcessorRegisters = 65536;
+  const int64_t rows = plan.parallel[plan.tensor_cores->rows[0]].tile;
+  const int64_t columns = plan.parallel[plan.tensor_cores->columns[0]].tile;
+  double blocks = 1;
+  for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
+  const auto points = static_cast<double>(rows * columns);
+  const double multiplied = points * static_cast<double>(plan.chunk[plan.main]) / device.warpgroup_products;
+  double copied = 0;
+  for (size_t i = 0; i < c.operands.size(); ++i) copied += box_cycles(c.operands[i], plan.operands[i]);
+  copied *= std::min(1.0, blocks / static_cast<double>(device.processors));  // they share the cache's rate
+  const auto threads = static_cast<double>(plan.threads() + kProducerThreads);
+  const auto registers = static_cast<double>(plan.registers() + 48);
+  const double resident =
+      std::max(1.0, std::floor(std::min(kProcessorShared / static_cast<double>(plan.shared_bytes(c) + 1024),
+                                        kProcessorRegisters / (threads * registers))));
+  const double each = std::ceil(blocks / static_cast<double>(device.processors));
+  const double together = std::min(resident, each);
+  // Of one block a warpgroup waits for its products before it starts others: another one fills the time.
+  const double alone = plan.tensor_cores->warpgroups * together > 1 ? 1 : 1.3;
+  const double step = std::max(multiplied * alone, copied) + kStepCycles;
+  // Buffers in flight hide a latency of about a microsecond.
+  const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;
+  const double latency = 1100 / ahead;
+  const auto steps = static_cast<double>(plan.steps(c));
+  const double stores = points / kStored * (plan.parallel[plan.tensor_cores->columns[0]].group == 2 ? 2 : 1);
+  const double block = steps * std::max(step, latency) + (kStartCycles + stores) / together;
+  return each * block + kStartCycles;
+}
+
+}  // namespace tc::gpu

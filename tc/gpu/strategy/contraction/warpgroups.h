@@ -1,0 +1,44 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tc/gpu/strategy/contraction/plan.h"
+#include "tc/tile/program.h"
+
+/// Contractions by products of warpgroups (Hopper). One thread of a further warp copies boxes of the operands to a ring
+/// of buffers; warpgroups multiply what lies there. A block's rows are 64 of each warpgroup, its columns those of one
+/// instruction:
+///     row    = 16 * warp + 8 * register + lane / 4
+///     column = (high * 4 + lane % 4) * group + low
+/// The instruction leaves a thread groups of two columns. Where groups of eight are wanted, so that 16-bit results are
+/// written as vectors, four threads exchange their sums.
+namespace tc::gpu {
+
+inline constexpr int64_t kProducerThreads = 32;
+
+/// Tiles that are tried.
+struct WarpgroupShape {
+  int64_t warpgroups = 1;
+  int64_t columns = 64;
+  int64_t group = 2;  ///< columns of a thread that are neighbours
+};
+std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& contraction, const TensorCores& cores);
+
+/// Why boxes do not bring an operand, or products of warpgroups do not take it; empty: they do.
+std::string box_fault(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
+
+/// What a block has of an operand for a step, where box_fault() finds nothing.
+OperandPlan boxed_operand(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
+
+/// Whether the rows in shared memory run along the operand's rows (columns), not along the reduction.
+bool runs_across(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
+
+/// The map of an operand. Its dimensions end where what is read ends, so that zeros lie behind the reduction.
+tile::TensorMap map_of(const Contraction& contraction, size_t operand, const ContractionPlan& plan,
+                       const std::string& name);
+
+/// Estimated cycles of the whole product.
+double warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
+
+}  // namespace tc::gpu

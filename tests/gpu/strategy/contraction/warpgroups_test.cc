@@ -1,0 +1,194 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "tc/gpu/strategy/tunables.h"
+#include "tc/tile/print.h"
+#include "tests/common/program.h"
+#include "tests/gpu/proved.h"
+#include "tests/gpu/simulated.h"
+#include "tests/random/products.h"
+
+/// Contractions by products of warpgroups that boxes feed: on the simulator as on the oracle, verified and certified.
+namespace tc::testing {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+int count_products(const tile::Program& program) {
+  int result = 0;
+  for (const tile::Kernel& kernel : program.kernels) {
+    tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+      result += std::holds_alternative<tile::WarpgroupMatMul>(node.node) ? 1 : 0;
+    });
+  }
+  return result;
+}
+
+/// The options of a tile of so many warpgroups and columns.
+options::MappingOptions tile_of(int64_t warpgroups, int64_t columns, int64_t stages, std::vector<int64_t> before = {},
+                                std::vector<int64_t> behind = {}) {
+  options::MappingOptions options;
+  options.tile = before;
+  options.register_tile.assign(before.size(), 1);
+  options.tile.insert(options.tile.end(), {64 * warpgroups, columns});
+  options.register_tile.insert(options.register_tile.end(), {2, columns / 4});
+  options.tile.insert(options.tile.end(), behind.begin(), behind.end());
+  options.tile.push_back(64);
+  options.map_to_threads = {4, 32 * warpgroups, 1};
+  options.copy_stages = stages;
+  options.tensor_cores = true;
+  return options;
+}
+
+struct Case {
+  const char* name;
+  const char* text;
+  Sizes sizes;
+  options::MappingOptions options;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+constexpr char kNN[] = "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }";
+constexpr char kNT[] = "def f(bfloat16(M,K) A, bfloat16(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }";
+constexpr char kTN[] = "def f(float16(K,M) A, float16(K,N) B) -> (C) { C(m,n) +=! A(k,m) * B(k,n) }";
+constexpr char kTT[] = "def f(bfloat16(K,M) A, bfloat16(N,K) B) -> (C) { C(m,n) +=! A(k,m) * B(n,k) }";
+constexpr char kSwapped[] = "def f(float16(K,N) B, float16(M,K) A) -> (C) { C(m,n) +=! B(k,n) * A(m,k) }";
+constexpr char kTransposedResult[] = "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(n,m) +=! A(m,k) * B(k,n) }";
+constexpr char kToFloat[] =
+    "def f(float16(M,K) A, float16(K,N) B) -> (float(M,N) C) { C(m,n) +=! float(B(k,n)) * float(A(m,k)) }";
+constexpr char kEpilogue[] = R"(
+def f(float16(M,K) A, float16(K,N) B, float16(N) b, float16(M,N) R) -> (C, D) {
+  C(m,n) +=! A(m,k) * B(k,n)
+  D(m,n) = fmax(C(m,n) + b(n), 0) + R(m,n)
+})";
+constexpr char kPooled[] = R"(
+def f(float16(M,K) A, float16(K,N) B) -> (C, float16(M,J) P) {
+  C(m,n) +=! A(m,k) * B(k,n)
+  P(m,j) = fmax(C(m,2 * j), C(m,2 * j + 1)) where j in 0:J
+})";
+constexpr char kInPlace[] = R"(
+def f(float16(M,K) A, float16(K,N) B, float16(M,N) C) -> (C) {
+  C(m,n) += A(m,k) * B(k,n)
+})";
+constexpr char kBatch[] = "def f(float16(B,M,K) A, float16(B,K,N) D) -> (C) { C(b,m,n) +=! A(b,m,k) * D(b,k,n) }";
+constexpr char kTwoSums[] = "def f(float16(M,L,K) A, float16(L,K,N) B) -> (C) { C(m,n) +=! A(m,l,k) * B(l,k,n) }";
+constexpr char kPart[] =
+    "def f(float16(M,L) A, float16(L,N) B) -> (C) { C(m,n) +=! A(m,k + 8) * B(k + 16,n) where k in 0:100 }";
+
+const Case kCases[] = {
+    {"nn", kNN, {{"M", 64}, {"N", 64}, {"K", 128}}, tile_of(1, 64, 2)},
+    {"nn, two warpgroups", kNN, {{"M", 128}, {"N", 128}, {"K", 256}}, tile_of(2, 128, 3)},
+    {"nn, partial", kNN, {{"M", 70}, {"N", 72}, {"K", 136}}, tile_of(1, 64, 2)},
+    {"nn, odd rows", kNN, {{"M", 33}, {"N", 136}, {"K", 72}}, tile_of(1, 128, 2)},
+    {"nn, one step", kNN, {{"M", 64}, {"N", 64}, {"K", 64}}, tile_of(1, 64, 1)},
+    {"nn, narrow", kNN, {{"M", 64}, {"N", 32}, {"K", 200}}, tile_of(1, 32, 4)},
+    {"nn, one buffer", kNN, {{"M", 64}, {"N", 64}, {"K", 320}}, tile_of(1, 64, 1)},
+    {"nt", kNT, {{"M", 128}, {"N", 96}, {"K", 192}}, tile_of(2, 96, 3)},
+    {"nt, partial", kNT, {{"M", 100}, {"N", 41}, {"K", 88}}, tile_of(1, 32, 2)},
+    {"nt, wide", kNT, {{"M", 64}, {"N", 224}, {"K", 64}}, tile_of(1, 224, 1)},
+    {"tn", kTN, {{"M", 128}, {"N", 64}, {"K", 128}}, tile_of(2, 64, 2)},
+    {"tn, three warpgroups", kTN, {{"M", 200}, {"N", 64}, {"K", 100}}, tile_of(3, 64, 2)},
+    {"tt", kTT, {{"M", 64}, {"N", 160}, {"K", 128}}, tile_of(1, 160, 2)},
+    {"swapped", kSwapped, {{"M", 64}, {"N", 64}, {"K", 128}}, tile_of(1, 64, 2)},
+    {"transposed result", kTransposedResult, {{"M", 64}, {"N", 64}, {"K", 128}}, tile_of(1, 64, 2)},
+    {"float result", kToFloat, {{"M", 64}, {"N", 64}, {"K", 128}}, tile_of(1, 64, 2)},
+    {"epilogue", kEpilogue, {{"M", 72}, {"N", 80}, {"K", 128}}, tile_of(1, 64, 2)},
+    {"pooled", kPooled, {{"M", 64}, {"N", 64}, {"K", 128}, {"J", 32}}, tile_of(1, 64, 2)},
+    {"in place", kInPlace, {{"M", 64}, {"N", 64}, {"K", 128}}, tile_of(1, 64, 2)},
+    {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 64}, {"K", 72}}, tile_of(1, 64, 2, {1})},
+    {"two sums", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 128}}, tile_of(1, 64, 2, {}, {1})},
+    {"part of the operands", kPart, {{"M", 64}, {"N", 64}, {"L", 128}}, tile_of(1, 64, 2)},
+};
+
+class Warpgroups : public ::testing::TestWithParam<Case> {};
+
+TEST_P(Warpgroups, AgreeWithTheOracleAndAreProved) {
+  const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
+  const Result<gpu::Mapping> mapping = mapped(program, GetParam().options);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  ASSERT_EQ(mapping->program.kernels.size(), 1U);
+  EXPECT_EQ(count_products(mapping->program), 1);
+  EXPECT_EQ(unproved(mapping->program), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, GetParam().options, seed), "");
+}
+
+TEST_P(Warpgroups, OptionsAskForTheSameKernel) {
+  const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
+  const Result<gpu::Mapping> mapping = mapped(program, GetParam().options);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen);
+  ASSERT_TRUE(again) << again.error().to_string();
+  EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Warpgroups, ::testing::ValuesIn(kCases));
+
+int products_by_default(const std::string& text, const Sizes& sizes, const gpu::Device& device = {}) {
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), {}, device);
+  return mapping ? count_products(mapping->program) : -1;
+}
+
+const Sizes kLarge = {{"M", 1024}, {"N", 1024}, {"K", 1024}};
+
+TEST(Warpgroups, AreTakenWhereProductsAreLarge) { EXPECT_EQ(products_by_default(kNN, kLarge), 1); }
+
+/// Rows that begin between 16 bytes come by other copies.
+TEST(Warpgroups, TakeOnlyWhatBoxesBring) {
+  EXPECT_EQ(products_by_default(kNN, {{"M", 1024}, {"N", 1024}, {"K", 1023}}), 0);
+  EXPECT_EQ(products_by_default(kNN, {{"M", 1024}, {"N", 1022}, {"K", 1024}}), 0);
+  EXPECT_EQ(products_by_default("def f(float16(M,L) A, float16(L,N) B) -> (C) {"
+                                "  C(m,n) +=! A(m,k + 1) * B(k + 1,n) where k in 0:1024 }",
+                                {{"M", 1024}, {"N", 1024}, {"L", 1032}}),
+            0);
+  EXPECT_EQ(products_by_default("def f(float16(V,K) A, int32(M) I, float16(K,N) B) -> (C) {"
+                                "  C(m,n) +=! A(I(m),k) * B(k,n) }",
+                                {{"V", 1024}, {"M", 1024}, {"N", 1024}, {"K", 1024}}),
+            0);
+}
+
+TEST(Warpgroups, AreOfOneArchitecture) {
+  gpu::Device plain;
+  plain.accelerated = false;
+  EXPECT_EQ(products_by_default(kNN, kLarge, plain), 0);
+  for (const int number : {80, 86, 89, 100, 120}) {
+    EXPECT_EQ(products_by_default(kNN, kLarge, gpu::device_of_architecture(number)), 0) << number;
+  }
+  EXPECT_EQ(products_by_default(kNN, kLarge, gpu::device_of_architecture(90)), 1);
+}
+
+/// Tensors that are aligned to their elements only come without boxes.
+TEST(Warpgroups, NeedTensorsOnSixteenBytes) {
+  const ir::Program program = specialised_from(kNN, {{"M", 128}, {"N", 128}, {"K", 128}});
+  const options::MappingOptions options = tile_of(1, 64, 2);
+  const Result<gpu::Mapping> aligned = mapped(program, options), others = mapped(program, options, {}, true);
+  ASSERT_TRUE(aligned) << aligned.error().to_string();
+  ASSERT_TRUE(others) << others.error().to_string();
+  EXPECT_EQ(count_products(aligned->program), 1);
+  EXPECT_EQ(count_products(others->program), 0);
+  EXPECT_TRUE(others->program.kernels[0].maps.empty());
+}
+
+/// What lies behind the reduction, and behind the rows, is read by nobody: it may be a NaN.
+TEST(Warpgroups, NothingOutsideIsRead) {
+  const ir::Program program = specialised_from(kPart, {{"M", 64}, {"N", 64}, {"L", 128}});
+  interp::Environment data = data_for(program, 1);
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  for (size_t i = 0; i < data.at("A").floats.size(); ++i) {
+    if (i % 128 < 8 || i % 128 >= 108) data.at("A").floats[i] = nan;
+  }
+  for (size_t i = 0; i < data.at("B").floats.size(); ++i) {
+    if (i / 64 < 16 || i / 64 >= 116) data.at("B").floats[i] = nan;
+  }
+  const Result<gpu::Mapping> mapping = mapped(program, tile_of(1, 64, 2));
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  const Result<interp::Environment> result = simulated(program, *mapping, data), oracle = interp::run(program, data);
+  ASSERT_TRUE(result) << result.error().to_string();
+  ASSERT_TRUE(oracle) << oracle.error().to_string();
+  EXPECT_EQ(result->at("C").floats, oracle->at("C").floats);
+}
+
+}  // namespace
+}  // namespace tc::testing
