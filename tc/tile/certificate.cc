@@ -18,6 +18,7 @@
 #include <tuple>
 
 #include "tc/tile/affine.h"
+#include "tc/tile/rings.h"
 
 namespace tc::tile {
 namespace {
@@ -212,7 +213,8 @@ class Constraint {
 class Certifier {
  public:
   Certifier(const Kernel& kernel, unsigned long operations)
-      : kernel_(kernel), context_(operations), flow_(flow_of(kernel)) {
+      : kernel_(kernel), context_(operations), flow_(flow_of(kernel)), ring_tensors_(tensors_of_rings(kernel)) {
+    result_.unproved = unproved_rings(kernel, operations);
     for (const Leaf& leaf : flow_.leaves) {
       views_.push_back(std::make_unique<AffineView>(context_.get(), kernel, leaf.path));
     }
@@ -242,6 +244,7 @@ class Certifier {
     return access.tensor->memory != Memory::kRegister;
   }
   bool conflict(const ElementAccess& a, const ElementAccess& b) const {
+    if (ring_tensors_.count(a.tensor->name) > 0) return false;
     return a.tensor == b.tensor && is_shared_between_threads(a) && (a.is_write || b.is_write) &&
            !(a.atomic && b.atomic);
   }
@@ -419,6 +422,7 @@ class Certifier {
   const Kernel& kernel_;
   IslContext context_;
   Flow flow_;
+  std::set<std::string> ring_tensors_;  ///< unproved_rings() is about them
   std::vector<std::unique_ptr<AffineView>> views_;
   std::map<std::pair<int, size_t>, std::pair<isl::map, bool>> relations_;
   std::map<std::tuple<int, size_t, int, size_t>, isl::map> pairs_;

@@ -23,6 +23,7 @@ struct Certificate {
 /// two threads can meet there in one element, given how many iterations of each loop around both lie in between.
 /// What happens in loops without barriers has no order. Conditions around barriers are not looked at: a barrier that
 /// is skipped only where it is not needed is not understood.
+/// Rings order the tensors that boxes fill: rings.h proves them, or they are unproved.
 /// For a kernel whose structure verify() finds right: barriers in uniform control flow. `operations` bounds isl's work.
 Certificate certify(const Kernel& kernel, unsigned long operations = 20'000'000);
 

@@ -12,7 +12,7 @@ namespace tc::tile {
 namespace {
 
 constexpr std::byte kPoison{0xCB};
-constexpr int64_t kSector = 32;         // bytes
+constexpr int64_t kSector = 32;  // bytes
 
 int64_t floor_mod(int64_t value, int64_t by) { return (value % by + by) % by; }
 int64_t round_of(int64_t turn, int64_t stages) { return (turn - floor_mod(turn, stages)) / stages; }

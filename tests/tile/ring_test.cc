@@ -1,7 +1,11 @@
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "../common/tile_mutants.h"
 #include "rings.h"
+#include "tc/tile/accesses.h"
+#include "tc/tile/certificate.h"
 #include "tc/tile/verify.h"
 
 namespace tc::tile {
@@ -48,6 +52,45 @@ TEST(Ring, ProductsAreVerified) {
   }
 }
 
+/// Turns of one loop, of two, of loops in loops; operands along k and across it.
+std::vector<RingProduct> shapes() {
+  std::vector<RingProduct> result;
+  for (const bool late : {false, true}) {
+    const RingProduct one = {.m = 256,
+                             .n = 128,
+                             .k = 64 * 5,
+                             .a_transposed = late,
+                             .b_transposed = late,
+                             .releases_late = late,
+                             .releases_last = late};
+    result.insert(result.end(), 5, one);
+    result[result.size() - 1].tiles = 2;
+    result[result.size() - 2].first_turns = 2;
+    result[result.size() - 3].tiles = 2;
+    result[result.size() - 3].first_turns = 2;
+    result[result.size() - 4].k = 64;
+  }
+  return result;
+}
+
+TEST(Ring, ShapesAreRightAndCertified) {
+  for (const RingProduct& shape : shapes()) {
+    const RingSample sample = ring_product(shape);
+    EXPECT_EQ(complaint(sample), "");
+    const Verification verified = verify(sample.program);
+    EXPECT_EQ(verified.faults, Sentences{});
+    EXPECT_EQ(verified.unproved, Sentences{});
+    const Certificate certificate = certify(sample.program.kernels[0]);
+    EXPECT_EQ(certificate.races, Sentences{});
+    EXPECT_EQ(certificate.unproved, Sentences{}) << shape.tiles << shape.first_turns << shape.releases_late;
+  }
+}
+
+TEST(Ring, LargeProductsAreCertified) {
+  const RingProduct large = {.m = 4096, .n = 4096, .k = 4096, .tile_n = 256, .stages = 4};
+  EXPECT_EQ(certify(ring_product_program(large).kernels[0]).unproved, Sentences{});
+}
+
 /// Changes the first node of a kind.
 template <typename Kind, typename Change>
 NodePtr with_changed(const NodePtr& node, Change change, bool& done) {
@@ -62,25 +105,29 @@ NodePtr with_changed(const NodePtr& node, Change change, bool& done) {
   return map_children(node, [&](const NodePtr& child) { return with_changed<Kind>(child, change, done); });
 }
 
+/// Changes the first node of a kind that `change` accepts.
+template <typename Kind, typename Change>
+void change_node(Program& program, Change change) {
+  bool done = false;
+  program.kernels[0].body = with_changed<Kind>(program.kernels[0].body, change, done);
+  EXPECT_TRUE(done);
+}
+
 /// The first fault of a kernel of which one node is changed.
 template <typename Kind, typename Change>
 std::string fault_of(Change change) {
-  Program program = ring_product({}).program;
-  bool done = false;
-  program.kernels[0].body = with_changed<Kind>(
-      program.kernels[0].body,
-      [&](Kind& n) {
-        change(n);
-        return true;
-      },
-      done);
+  Program program = ring_product_program({});
+  change_node<Kind>(program, [&](Kind& n) {
+    change(n);
+    return true;
+  });
   const Verification result = verify(program);
   return result.faults.empty() ? "" : result.faults[0];
 }
 
 template <typename Change>
 std::string fault_of_kernel(Change change) {
-  Program program = ring_product({}).program;
+  Program program = ring_product_program({});
   change(program.kernels[0]);
   const Verification result = verify(program);
   return result.faults.empty() ? "" : result.faults[0];
@@ -159,13 +206,154 @@ std::string complaint_of(const RingSample& sample, const Program& program) {
   return "";
 }
 
+/// Why verify() or certify() refuses a program.
+std::string refusal_of(const Program& program) {
+  const Verification verified = verify(program);
+  if (!verified.faults.empty()) return verified.faults[0];
+  const Certificate certificate = certify(program.kernels[0]);
+  if (!certificate.races.empty()) return certificate.races[0];
+  return certificate.unproved.empty() ? "" : certificate.unproved[0];
+}
+
 TEST(Ring, MutantsAreCaught) {
-  const RingSample sample = ring_product({.m = 128, .n = 64, .k = 64 * 5, .releases_last = false});
-  std::vector<Mutant> all = mutants(sample.program);
-  for (Mutant& mutant : mutants_of_operations(sample.program)) all.push_back(std::move(mutant));
-  for (const Mutant& mutant : all) {
-    const std::string text = complaint_of(sample, mutant.program);
-    EXPECT_NE(text, "") << mutant.what;
+  for (const int tiles : {1, 2}) {
+    const RingSample sample = ring_product({.n = 64 * tiles, .k = 64 * 5, .releases_last = false, .tiles = tiles});
+    std::vector<Mutant> all = mutants(sample.program);
+    for (Mutant& mutant : mutants_of_operations(sample.program)) all.push_back(std::move(mutant));
+    for (const Mutant& mutant : all) {
+      EXPECT_NE(complaint_of(sample, mutant.program), "") << mutant.what;
+      // Without a product results are wrong, in order.
+      if (mutant.what.find("wgmma") == std::string::npos) EXPECT_NE(refusal_of(mutant.program), "") << mutant.what;
+    }
+  }
+}
+
+/// Threads may read a turn themselves while they hold it.
+TEST(Ring, OrdinaryReadsLieInTheirTurn) {
+  const RingSample sample = ring_product({.k = 64 * 5});
+  const auto with_read = [&](int turn, bool behind) {
+    Program changed = sample.program;
+    change_node<If>(changed, [&](If& n) {
+      if (!n.then_case || !std::holds_alternative<RingStep>(n.then_case->node)) return false;
+      const Tensor value = registers("value", Halide::Float(16), Layout::row_major({1}));
+      const Tensor from = *tensors_of(changed.kernels[0]).at("A_shared");
+      const NodePtr reads =
+          allocate(value, store(value, {0}, read(from, {(var("t") + turn) % 3, thread_x() % 128, 5})));
+      n.then_case = behind ? sequence({n.then_case, reads}) : sequence({reads, n.then_case});
+      return true;
+    });
+    return changed;
+  };
+  for (const auto& [turn, behind] : {std::pair(0, false), std::pair(0, true), std::pair(-1, false)}) {
+    EXPECT_EQ(complaint_of(sample, with_read(turn, behind)), "") << turn << behind;
+    EXPECT_EQ(refusal_of(with_read(turn, behind)), "") << turn << behind;
+  }
+  EXPECT_NE(complaint_of(sample, with_read(-1, true)), "") << "released";
+  EXPECT_NE(refusal_of(with_read(-1, true)), "") << "released";
+  EXPECT_NE(complaint_of(sample, with_read(1, false)), "") << "not awaited";
+  EXPECT_NE(refusal_of(with_read(1, false)), "") << "not awaited";
+}
+
+/// The step of a kind, changed.
+auto change_step(RingStep::Kind kind, std::function<void(RingStep&)> change) {
+  return [=](Program& program) {
+    change_node<RingStep>(program, [&](RingStep& n) {
+      if (n.kind != kind) return false;
+      change(n);
+      return true;
+    });
+  };
+}
+
+/// Reads and boxes of the tensors use another buffer.
+auto change_slots(const std::string& box_of, const std::string& read_of, int stages) {
+  return [=](Program& program) {
+    const Expr slot = var("t") % stages;
+    if (!box_of.empty()) {
+      change_node<BoxCopy>(program, [&](BoxCopy& n) {
+        if (n.destination == box_of) n.destination_subscripts[0] = slot;
+        return n.destination == box_of;
+      });
+    }
+    if (!read_of.empty()) {
+      change_node<WarpgroupMatMul>(program, [&](WarpgroupMatMul& n) {
+        for (MatrixTile* tile : {&n.a, &n.b}) {
+          if (tile->tensor == read_of) tile->subscripts[0] = slot;
+        }
+        return true;
+      });
+    }
+  };
+}
+
+TEST(Ring, WrongKernelsAreCaught) {
+  using Change = std::function<void(Program&)>;
+  using Kind = RingStep::Kind;
+  const auto turn_by = [](int by) { return [by](RingStep& n) { n.turn = n.turn + by; }; };
+  const auto bytes_by = [](int by) { return [by](RingStep& n) { n.bytes += by; }; };
+  // Some are refused for the tensor's bounds before the simulator could see anything but those.
+  const std::vector<std::pair<std::string, Change>> changes = {
+      {"boxes of A one buffer less", change_slots("A_shared", "", 2)},
+      {"boxes of A one buffer more", change_slots("A_shared", "", 4)},
+      {"reads of A one buffer less", change_slots("", "A_shared", 2)},
+      {"reads of B one buffer more", change_slots("", "B_shared", 4)},
+      {"both of A one buffer less", change_slots("A_shared", "A_shared", 2)},
+      {"16 bytes more", change_step(Kind::kCommit, bytes_by(16))},
+      {"16 bytes less", change_step(Kind::kCommit, bytes_by(-16))},
+      {"next turn awaited", change_step(Kind::kAwait, turn_by(1))},
+      {"last turn awaited", change_step(Kind::kAwait, turn_by(-1))},
+      {"turn released at once", change_step(Kind::kRelease, turn_by(1))},
+      {"next turn acquired", change_step(Kind::kAcquire, turn_by(1))},
+      {"next turn committed", change_step(Kind::kCommit, turn_by(1))},
+      {"more readers", [](Program& p) { change_node<Ring>(p, [](Ring& n) { return n.readers = 9, true; }); }},
+      {"fewer readers", [](Program& p) { change_node<Ring>(p, [](Ring& n) { return n.readers = 7, true; }); }},
+      {"one stage", [](Program& p) { change_node<Ring>(p, [](Ring& n) { return n.stages = 1, true; }); }},
+      {"more stages than buffers",
+       [](Program& p) { change_node<Ring>(p, [](Ring& n) { return n.stages = 4, true; }); }},
+      {"no swizzle", [](Program& p) { p.kernels[0].maps[0].swizzle = 0; }},
+      {"a box twice",
+       [](Program& p) {
+         change_node<For>(p, [](For& n) {
+           if (n.variable != "j") return false;
+           n.end = 2;
+           n.body = map_exprs(n.body, [](const Expr& e) { return Halide::Internal::substitute("j", Expr(0), e); });
+           return true;
+         });
+         change_step(Kind::kCommit, [](RingStep& n) { n.bytes += 64 * 64 * 2; })(p);
+       }},
+      {"two products left",
+       [](Program& p) { change_node<MatMulWait>(p, [](MatMulWait& n) { return n.pending = 2, true; }); }},
+      {"sums not named",
+       [](Program& p) {
+         change_node<MatMulWait>(p, [](MatMulWait& n) { return n.sums.empty() ? false : (n.sums.clear(), true); });
+       }},
+      {"sums touched",
+       [](Program& p) {
+         change_node<If>(p, [](If& n) {
+           const Tensor sum = registers("sum", Halide::Float(32), Layout::row_major({32}));
+           if (!n.then_case || !std::holds_alternative<RingStep>(n.then_case->node)) return false;
+           n.then_case = sequence({n.then_case, store(sum, {0}, read(sum, {0}))});
+           return true;
+         });
+       }},
+      {"a buffer written",
+       [](Program& p) {
+         change_node<If>(p, [](If& n) {
+           if (!n.then_case || !std::holds_alternative<RingStep>(n.then_case->node)) return false;
+           Node writes;
+           writes.node = Store{"A_shared", {0, 0, 0}, Halide::cast(Halide::Float(16), Expr(0.0F))};
+           n.then_case = sequence({n.then_case, std::make_shared<const Node>(writes)});
+           return true;
+         });
+       }},
+  };
+  const RingSample sample = ring_product({.k = 64 * 7, .releases_last = false});
+  for (const auto& [what, change] : changes) {
+    Program changed = sample.program;
+    change(changed);
+    const std::string refused = refusal_of(changed), found = complaint_of(sample, changed);
+    EXPECT_NE(refused, "") << what;
+    EXPECT_NE(found, "") << what;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <cstring>
+#include <functional>
 
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/program.h"
@@ -51,59 +52,90 @@ Operand operand(const std::string& name, const RingProduct& shape, bool mn_major
   return made;
 }
 
-NodePtr boxes_of(const Operand& of, const Expr& first, const Expr& turn, int stages) {
-  if (!of.mn_major) {
-    return box_copy(of.map, {turn * kTile, first}, of.shared, {turn % stages, 0, 0}, "ring", turn);
-  }
+/// The boxes of a tile, `step` rows of 64 along k behind its first.
+NodePtr boxes_of(const Operand& of, const Expr& first, const Expr& step, const Expr& turn, int stages) {
+  if (!of.mn_major) return box_copy(of.map, {step * kTile, first}, of.shared, {turn % stages, 0, 0}, "ring", turn);
   const Expr j = var("j");
   return unrolled(
       "j", 0, of.tile / kTile,
-      box_copy(of.map, {first + j * kTile, turn * kTile}, of.shared, {turn % stages, j * kTile, 0}, "ring", turn));
+      box_copy(of.map, {first + j * kTile, step * kTile}, of.shared, {turn % stages, j * kTile, 0}, "ring", turn));
 }
 
 }  // namespace
 
-RingSample ring_product(const RingProduct& shape) {
+namespace {
+
+/// The turns of a tile: `one(turn in the tile)` in one loop, or two after each other.
+NodePtr turns_of_tile(const RingProduct& shape, const std::function<NodePtr(const Expr&)>& one) {
+  const int first = shape.first_turns;
+  if (first == 0) return for_loop("t", 0, shape.turns(), one(var("t")));
+  return sequence(
+      {for_loop("t", 0, first, one(var("t"))), for_loop("u", 0, shape.turns() - first, one(var("u") + first))});
+}
+
+NodePtr tiles_of_block(const RingProduct& shape, const NodePtr& tile) {
+  return shape.tiles == 1 ? tile : for_loop("tile", 0, shape.tiles, tile);
+}
+
+}  // namespace
+
+Program ring_product_program(const RingProduct& shape) {
   const Operand a = operand("A", shape, shape.a_transposed, shape.m, kM);
   const Operand b = operand("B", shape, !shape.b_transposed, shape.n, shape.tile_n);
   const Tensor c = global("C", Halide::Float(32), Layout::row_major({shape.m, shape.n}), true);
   const WarpgroupAtom atom = {.operand = shape.operand, .n = shape.tile_n};
   const Tensor sum = registers("sum", Halide::Float(32), Layout::row_major({atom.values()}));
-  const Expr t = thread_x(), turn = var("t"), v = var("v");
+  const Expr t = thread_x(), v = var("v");
   const int turns = shape.turns();
-  const Expr m0 = block_x() * kM, n0 = block_y() * shape.tile_n;
+  const Expr tile = shape.tiles == 1 ? Expr(0) : var("tile");
+  const Expr m0 = block_x() * kM, n0 = (block_y() * shape.tiles + tile) * shape.tile_n;
   const int64_t bytes = int64_t{kM + shape.tile_n} * kTile * 2;
-  const NodePtr product = warpgroup_matmul(atom, kTile / WarpgroupAtom::kK, sum,
-                                           {a.shared.name, {turn % shape.stages, t / 128 * 64, 0}, 1, 2},
-                                           {b.shared.name, {turn % shape.stages, 0, 0}, 1, 2});
-  std::vector<NodePtr> one_turn = {await("ring", turn), product};
-  if (shape.releases_late) {
-    one_turn.push_back(matmul_wait(1));
-    one_turn.push_back(if_then(turn > 0, release("ring", turn - 1)));
-  } else {
-    one_turn.push_back(matmul_wait(0));
-    one_turn.push_back(release("ring", turn));
-  }
-  std::vector<NodePtr> reader = {unrolled("v", 0, atom.values(), store(sum, {v}, Expr(0.0F))),
-                                 for_loop("t", 0, turns, sequence(one_turn)), matmul_wait(0, {"sum"})};
-  if (shape.releases_late && shape.releases_last) reader.push_back(release("ring", turns - 1));
+  const auto turn_of = [&](const Expr& in_tile) { return shape.tiles == 1 ? in_tile : tile * turns + in_tile; };
+  const auto read_turn = [&](const Expr& in_tile) {
+    const Expr turn = turn_of(in_tile);
+    std::vector<NodePtr> steps = {await("ring", turn),
+                                  warpgroup_matmul(atom, kTile / WarpgroupAtom::kK, sum,
+                                                   {a.shared.name, {turn % shape.stages, t / 128 * 64, 0}, 1, 2},
+                                                   {b.shared.name, {turn % shape.stages, 0, 0}, 1, 2})};
+    if (shape.releases_late) {
+      steps.push_back(matmul_wait(1));
+      steps.push_back(if_then(turn > 0, release("ring", turn - 1)));
+    } else {
+      steps.push_back(matmul_wait(0));
+      steps.push_back(release("ring", turn));
+    }
+    return sequence(steps);
+  };
   const Expr row = m0 + t / 32 * 16 + t % 32 / 4 + v / 2 % 2 * 8, column = n0 + v / 4 * 8 + t % 4 * 2 + v % 2;
-  reader.push_back(unrolled("v", 0, atom.values(), store(c, {row, column}, read(sum, {v}))));
-  const NodePtr producer = for_loop("t", 0, turns,
-                                    sequence({acquire("ring", turn), boxes_of(a, m0, turn, shape.stages),
-                                              boxes_of(b, n0, turn, shape.stages), commit("ring", turn, bytes)}));
+  const NodePtr read_tile =
+      sequence({unrolled("v", 0, atom.values(), store(sum, {v}, Expr(0.0F))), turns_of_tile(shape, read_turn),
+                matmul_wait(0, {"sum"}), unrolled("v", 0, atom.values(), store(c, {row, column}, read(sum, {v})))});
+  std::vector<NodePtr> reader = {tiles_of_block(shape, read_tile)};
+  if (shape.releases_late && shape.releases_last) reader.push_back(release("ring", shape.tiles * turns - 1));
+  const auto fill_turn = [&](const Expr& in_tile) {
+    const Expr turn = turn_of(in_tile);
+    return sequence({acquire("ring", turn), boxes_of(a, m0, in_tile, turn, shape.stages),
+                     boxes_of(b, n0, in_tile, turn, shape.stages), commit("ring", turn, bytes)});
+  };
+  const NodePtr producer = tiles_of_block(shape, turns_of_tile(shape, fill_turn));
   Kernel kernel;
   kernel.name = "ring_product";
-  kernel.grid = {shape.m / kM, shape.n / shape.tile_n, 1};
+  kernel.grid = {shape.m / kM, shape.n / shape.tile_n / shape.tiles, 1};
   kernel.block = {288, 1, 1};
   kernel.tensors = {a.global, b.global, c};
   kernel.maps = {a.map, b.map};
   const NodePtr roles = if_then(t < kProducer, allocate(sum, sequence(reader)), if_then(t == kProducer, producer));
   kernel.body = allocate(a.shared, allocate(b.shared, ring("ring", shape.stages, kReaders, roles)));
 
+  Program program;
+  program.name = kernel.name;
+  program.kernels = {kernel};
+  return program;
+}
+
+RingSample ring_product(const RingProduct& shape) {
   RingSample sample;
-  sample.program.name = kernel.name;
-  sample.program.kernels = {kernel};
+  sample.program = ring_product_program(shape);
   const auto value = [](int i, int j, int salt) { return static_cast<float>((i * 7 + j * 5 + salt) % 9 - 4); };
   const auto fill = [&](std::vector<std::byte>& bytes_of, bool transposed, int rows, int columns, int salt) {
     bytes_of.resize(static_cast<size_t>(rows * columns) * 2);

@@ -20,16 +20,18 @@ struct RingProduct {
   ScalarType operand = ScalarType::kFloat16;
   bool releases_late = true;  ///< a turn when the products of the next one have been started
   bool releases_last = true;
+  int tiles = 1;        ///< of a block, one after the other along n
+  int first_turns = 0;  ///< if not 0: of a loop of its own before the other turns of a tile
 
   int turns() const { return (k + 63) / 64; }
 };
 
-/// The program, and where its parts can be changed.
 struct RingSample {
   Program program;
   std::vector<std::byte> a, b;
   std::vector<float> expected;
 };
+Program ring_product_program(const RingProduct& shape);
 RingSample ring_product(const RingProduct& shape);
 
 struct RingOutcome {

@@ -1,0 +1,576 @@
+#include "tc/tile/rings.h"
+
+#include <fmt/format.h>
+#include <isl/aff.h>
+#include <isl/local_space.h>
+#include <isl/map.h>
+#include <isl/set.h>
+#include <isl/space.h>
+#include <isl/val.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "tc/tile/affine.h"
+
+namespace tc::tile {
+namespace {
+
+/// What a proof lacks.
+struct NotProved {
+  std::string why;
+};
+
+template <typename... Args>
+[[noreturn]] void give_up(fmt::format_string<Args...> format, Args&&... args) {
+  throw NotProved{fmt::format(format, std::forward<Args>(args)...)};
+}
+
+void need(bool holds, const char* why) {
+  if (!holds) give_up("{}", why);
+}
+
+/// One offset after the other, as a mode's coordinate grows.
+bool is_increasing(const Layout& mode) {
+  const std::vector<int64_t> extents = flatten(mode.shape()), strides = flatten(mode.stride());
+  int64_t reach = 0;
+  for (size_t i = 0; i < extents.size(); ++i) {
+    if (extents[i] == 1) continue;
+    if (strides[i] <= reach) return false;
+    reach += (extents[i] - 1) * strides[i];
+  }
+  return true;
+}
+
+/// A proof about the one ring of a kernel. Instances of statements are
+///     { [block coordinates, thread number, time] }
+/// where time says, per loop around the statement, where the loop is in the text and which iteration it is, and then
+/// where the statement is. The times of what a thread does are in lexicographic order.
+class Prover {
+ public:
+  Prover(const Kernel& kernel, unsigned long operations)
+      : kernel_(kernel), context_(operations), flow_(flow_of(kernel)), filled_(tensors_of_rings(kernel)) {}
+
+  void prove() {
+    if (!find_ring()) return;
+    collect();
+    prove_producer();
+    prove_readers();
+    prove_bytes();
+    prove_boxes();
+    prove_accesses();
+    prove_sums();
+  }
+
+ private:
+  using Kind = RingStep::Kind;
+
+  /// False if there is nothing to prove.
+  bool find_ring() {
+    int rings = 0;
+    bool needs_ring = !filled_.empty();
+    for_each_node(kernel_.body, [&](const Node& node) {
+      if (const Ring* found = ring_of(node)) ring_ = found, ++rings;
+      needs_ring |= order_of(node) == Order::kRing;
+    });
+    for (const Leaf& leaf : flow_.leaves) needs_ring |= product_of(leaf) != nullptr;
+    if (rings == 0 && !needs_ring) return false;
+    if (rings != 1) give_up("it has {} rings, and one is understood", rings);
+    for_each_node(ring_->body, [](const Node& node) {
+      need(order_of(node) != Order::kBlock, "a barrier of the block lies within the ring");
+    });
+    return true;
+  }
+
+  static const WarpgroupMatMul* product_of(const Leaf& leaf) { return std::get_if<WarpgroupMatMul>(&leaf.node->node); }
+
+  /// The steps of the ring, and all that the proof speaks of.
+  void collect() {
+    for (const Leaf& leaf : flow_.leaves) depth_ = std::max(depth_, leaf.path.loops.size());
+    views_.resize(flow_.leaves.size());
+    keys_.resize(flow_.leaves.size());
+    for (int i = 0; i < std::ssize(flow_.leaves); ++i) {
+      match(
+          *flow_.leaves[i].node, [&](const RingStep& n) { add(steps_[n.kind], i, n.turn); },
+          [&](const BoxCopy& n) {
+            box_leaves_.push_back(i);
+            add(boxes_, i, n.turn);
+          },
+          [&](const WarpgroupMatMul& n) {
+            product_leaves_.push_back(i);
+            sums_.insert(n.d);
+          },
+          [&](const MatMulWait&) { wait_leaves_.push_back(i); },
+          [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup> auto&) {},
+          [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad> auto&) {});
+    }
+    for (const Kind kind : {Kind::kAcquire, Kind::kCommit, Kind::kAwait, Kind::kRelease}) {
+      if (!steps_[kind]) steps_[kind] = empty_map(key_size(), 1);
+    }
+    if (!boxes_) boxes_ = empty_map(key_size(), 1);
+    before_ = in_thread(lexicographic());
+  }
+
+  void add(std::optional<isl::map>& turns, int leaf, const Halide::Expr& turn) {
+    const isl::map map = by_key(leaf, value(leaf, turn));
+    turns = turns ? turns->unite(map).coalesce() : map;
+  }
+
+  // Spaces.
+
+  const AffineView& view(int leaf) {
+    auto& made = views_[static_cast<size_t>(leaf)];
+    if (!made) made = std::make_unique<AffineView>(context_.get(), kernel_, flow_.leaves[leaf].path);
+    if (!made->exact()) give_up("'{}' is under conditions or in loops that are not affine", flow_.leaves[leaf].text());
+    return *made;
+  }
+  int key_size() { return block_count() + 1 + static_cast<int>(2 * depth_) + 1; }
+  int block_count() const {
+    return static_cast<int>(std::ranges::count_if(kernel_.grid, [](int64_t extent) { return extent > 1; }));
+  }
+
+  isl::map empty_map(int from, int to) const {
+    isl_space* space = isl_space_alloc(context_.get().get(), 0, static_cast<unsigned>(from), static_cast<unsigned>(to));
+    return isl::manage(isl_map_empty(space));
+  }
+  isl::set key_space() {
+    return isl::manage(
+        isl_set_universe(isl_space_set_alloc(context_.get().get(), 0, static_cast<unsigned>(key_size()))));
+  }
+  isl::map lexicographic() { return isl::manage(isl_map_lex_lt(isl_set_get_space(key_space().get()))); }
+  /// Of the same block and thread.
+  isl::map in_thread(isl::map pairs) const {
+    for (int d = 0; d <= block_count(); ++d) pairs = equated(pairs, d);
+    return pairs;
+  }
+  isl::map in_block(isl::map pairs) const {
+    for (int d = 0; d < block_count(); ++d) pairs = equated(pairs, d);
+    return pairs;
+  }
+  static isl::map equated(const isl::map& pairs, int d) {
+    return isl::manage(isl_map_equate(pairs.copy(), isl_dim_in, d, isl_dim_out, d));
+  }
+  isl::map read(const std::string& text) const {
+    return isl::manage(isl_map_read_from_str(context_.get().get(), text.c_str()));
+  }
+  static isl::map map_of(const isl::pw_aff& value) { return isl::manage(isl_map_from_pw_aff(value.copy())); }
+
+  isl::pw_aff value(int leaf, const Halide::Expr& expr) {
+    const std::optional<isl::pw_aff> found = view(leaf).value(expr);
+    if (!found) give_up("a turn of '{}' is not affine", flow_.leaves[leaf].text());
+    return *found;
+  }
+
+  /// { instance of a leaf -> key }
+  const isl::map& keys(int leaf) {
+    std::optional<isl::map>& made = keys_[static_cast<size_t>(leaf)];
+    if (made) return *made;
+    const AffineView& at = view(leaf);
+    const auto& loops = flow_.leaves[leaf].path.loops;
+    std::vector<isl::pw_aff> parts;
+    for (int d = 0; d < block_count(); ++d) parts.push_back(dimension(at, d));
+    parts.push_back(at.thread_number());
+    for (size_t l = 0; l < loops.size(); ++l) {
+      parts.push_back(at.constant(place_of(loops[l].id)));
+      parts.push_back(at.iteration(static_cast<int>(l)));
+    }
+    parts.push_back(at.constant(leaf));
+    while (static_cast<int>(parts.size()) < key_size()) parts.push_back(at.constant(0));
+    isl::map map = map_of(parts[0]);
+    for (size_t i = 1; i < parts.size(); ++i) {
+      map = isl::manage(isl_map_flat_range_product(map.release(), map_of(parts[i]).release()));
+    }
+    made = map.intersect_domain(at.domain()).coalesce();
+    return *made;
+  }
+  static isl::pw_aff dimension(const AffineView& at, int d) {
+    isl_local_space* space = isl_local_space_from_space(isl_set_get_space(at.domain().get()));
+    return isl::manage(isl_pw_aff_from_aff(isl_aff_var_on_domain(space, isl_dim_set, static_cast<unsigned>(d))));
+  }
+  /// The first leaf of a loop.
+  int place_of(int loop) const {
+    for (int i = 0; i < std::ssize(flow_.leaves); ++i) {
+      for (const EnclosingLoop& each : flow_.leaves[i].path.loops) {
+        if (each.id == loop) return i;
+      }
+    }
+    return -1;
+  }
+
+  isl::set key_set(int leaf) { return keys(leaf).range(); }
+  /// { key -> value of a leaf's instance }
+  isl::map by_key(int leaf, const isl::pw_aff& value) { return keys(leaf).reverse().apply_range(map_of(value)); }
+
+  /// { key -> key' }: of two steps of a thread with the same turn.
+  isl::map of_same_turn(const isl::map& first, const isl::map& second) const {
+    return in_thread(first.apply_range(second.reverse()));
+  }
+  /// { [block, thread] -> turn }
+  isl::map by_thread(const isl::map& turns) {
+    const auto rest = static_cast<unsigned>(key_size() - block_count() - 1);
+    return isl::manage(isl_map_project_out(turns.copy(), isl_dim_in, static_cast<unsigned>(block_count() + 1), rest));
+  }
+  isl::map shifted(const isl::map& turns, int64_t by) const {
+    return turns.apply_range(read(fmt::format("{{ [t] -> [t + {}] : t + {} >= 0 }}", by, by)));
+  }
+  isl::map step(Kind kind) const { return *steps_.at(kind); }
+
+  // Turns.
+
+  /// Each thread does turns 0, 1, 2, ... in this order, each once.
+  void prove_order(const isl::map& turns, const char* name) {
+    const isl::map later = before_.intersect_domain(turns.domain()).intersect_range(turns.domain());
+    const isl::map down = turns.apply_range(read("{ [x] -> [y] : x >= y }")).apply_range(turns.reverse());
+    if (!later.intersect(down).is_empty()) give_up("a thread may {} a turn twice, or after a later one", name);
+    const isl::map done = by_thread(turns);
+    const bool from_zero = done.is_subset(shifted(done, 0));
+    if (!from_zero || !shifted(done, -1).is_subset(done)) give_up("a thread may {} a turn before the one below", name);
+  }
+
+  void need_order(const isl::map& pairs, const char* why) const { need(pairs.is_subset(before_), why); }
+
+  void prove_producer() {
+    const isl::map acquires = step(Kind::kAcquire), commits = step(Kind::kCommit);
+    const isl::set threads = by_thread(acquires.unite(commits).unite(*boxes_)).domain();
+    const isl::set numbers =
+        isl::manage(isl_set_project_out(threads.copy(), isl_dim_set, 0, static_cast<unsigned>(block_count())));
+    need(numbers.is_empty() || numbers.is_singleton(), "more than one thread fills the ring");
+    prove_order(acquires, "acquire");
+    prove_order(commits, "commit");
+    need(by_thread(acquires).is_equal(by_thread(commits)), "a turn may be acquired and not committed, or the reverse");
+    need_order(of_same_turn(acquires, commits), "a turn may be committed before it is acquired");
+    need_order(of_same_turn(shifted(commits, 1), acquires), "a turn may be acquired before the last one is committed");
+    need(by_thread(*boxes_).is_subset(by_thread(acquires)), "a box may be copied for a turn that nobody acquires");
+    need_order(of_same_turn(acquires, *boxes_), "a box may be copied before its turn is acquired");
+    need_order(of_same_turn(*boxes_, commits), "a box may be copied after its turn has been committed");
+  }
+
+  void prove_readers() {
+    const isl::map awaits = step(Kind::kAwait), releases = step(Kind::kRelease);
+    prove_order(awaits, "await");
+    prove_order(releases, "release");
+    const isl::map expected = all_readers();
+    need(by_thread(awaits).is_equal(expected), "the turns that readers await are not those that are committed");
+    need(by_thread(releases).is_subset(by_thread(awaits)), "a turn may be released that is not awaited");
+    need(shifted(expected, -ring_->stages).is_subset(by_thread(releases)), "a turn that is waited for is not released");
+    need_order(of_same_turn(awaits, releases), "a turn may be released before it is awaited");
+    const isl::map far = read(fmt::format("{{ [x] -> [y] : x >= y + {} }}", ring_->stages));
+    const isl::map ahead = in_thread(awaits.apply_range(far).apply_range(releases.reverse()));
+    need(ahead.intersect(before_).is_empty(), "a thread may await a turn while it holds its buffer for an older one");
+  }
+
+  /// { [block, thread] -> turn } of all threads of the reading warps, and all turns that are committed.
+  isl::map all_readers() {
+    const isl::map commits = by_thread(step(Kind::kCommit));
+    const isl::map by_block =
+        isl::manage(isl_map_project_out(commits.copy(), isl_dim_in, static_cast<unsigned>(block_count()), 1));
+    isl::map result = isl::manage(isl_map_add_dims(by_block.copy(), isl_dim_in, 1));
+    isl::set readers = result.domain();
+    const auto last = static_cast<unsigned>(block_count());
+    readers = isl::manage(isl_set_lower_bound_si(readers.release(), isl_dim_set, last, 0));
+    const isl::val end(context_.get(), static_cast<long>(32 * ring_->readers - 1));
+    readers = isl::manage(isl_set_upper_bound_val(readers.release(), isl_dim_set, last, end.copy()));
+    return result.intersect_domain(readers);
+  }
+
+  // Boxes.
+
+  /// The boxes of a commit's turn have its bytes: those in loops around the commit and, as often as they always run,
+  /// in loops of their own.
+  void prove_bytes() {
+    std::map<int, int64_t> bytes;  // of commits' leaves
+    for (int i = 0; i < std::ssize(flow_.leaves); ++i) {
+      const auto* commit = std::get_if<RingStep>(&flow_.leaves[i].node->node);
+      if (commit && commit->kind == Kind::kCommit) bytes[i] = 0;
+    }
+    for (int box : box_leaves_) {
+      bool found = false;
+      for (auto& [commit, sum] : bytes) {
+        const std::optional<int64_t> times = boxes_in(box, commit);
+        if (!times) continue;
+        need(!found, "a box belongs to two commits");
+        found = true;
+        sum += *times * bytes_of(std::get<BoxCopy>(flow_.leaves[box].node->node));
+      }
+      if (!found) give_up("it is not known how often '{}' is copied in a turn", flow_.leaves[box].text());
+    }
+    for (const auto& [commit, sum] : bytes) {
+      const int64_t said = std::get<RingStep>(flow_.leaves[commit].node->node).bytes;
+      if (said != sum) give_up("'{}' is for boxes of {} bytes", flow_.leaves[commit].text(), sum);
+    }
+  }
+
+  int64_t bytes_of(const BoxCopy& copy) const {
+    const auto map = std::ranges::find(kernel_.maps, copy.map, &TensorMap::name);
+    const auto tensor = std::ranges::find(kernel_.tensors, copy.tensor, &Tensor::name);
+    int64_t bytes = element_bytes(tensor->type);
+    for (int64_t extent : map->box) bytes *= extent;
+    return bytes;
+  }
+
+  /// How often a box is copied for each instance of a commit, if its turn is the commit's, and the number constant.
+  std::optional<int64_t> boxes_in(int box, int commit) {
+    const auto& inner = flow_.leaves[box].path.loops;
+    const auto& outer = flow_.leaves[commit].path.loops;
+    if (outer.size() > inner.size()) return {};
+    for (size_t l = 0; l < outer.size(); ++l) {
+      if (outer[l].id != inner[l].id) return {};
+    }
+    const AffineView& at = view(box);
+    const auto first = static_cast<unsigned>(at.loop_dimension(static_cast<int>(outer.size())));
+    const auto own = static_cast<unsigned>(inner.size() - outer.size());
+    const auto turns = [&](int leaf, const Halide::Expr& turn) {
+      return map_of(value(leaf, turn)).intersect_domain(view(leaf).domain());
+    };
+    const isl::map of_commit = turns(commit, std::get<RingStep>(flow_.leaves[commit].node->node).turn);
+    isl::map of_box = turns(box, std::get<BoxCopy>(flow_.leaves[box].node->node).turn);
+    of_box = isl::manage(isl_map_project_out(of_box.release(), isl_dim_in, first, own));
+    if (!of_box.is_equal(of_commit)) return {};
+    isl::set all = isl::manage(isl_set_add_dims(view(commit).domain().copy(), isl_dim_set, own));
+    int64_t times = 1;
+    for (size_t l = outer.size(); l < inner.size(); ++l) {
+      const std::optional<int64_t> trips = constant_trips(*inner[l].loop);
+      if (!trips) return {};
+      times *= *trips;
+      const isl::pw_aff iteration = at.iteration(static_cast<int>(l));
+      all = all.intersect(iteration.ge_set(at.constant(0))).intersect(iteration.lt_set(at.constant(*trips)));
+    }
+    if (!all.is_equal(at.domain())) return {};
+    return times;
+  }
+
+  /// Elements of a tensor that belong to one turn: a part of 1 / stages.
+  int64_t slot_elements(const Tensor& tensor) const {
+    const int64_t elements = tensor.elements() / ring_->stages;
+    const bool divides = elements * ring_->stages == tensor.elements() &&
+                         (!tensor.swizzle || elements * element_bytes(tensor.type) % kSwizzledAlignment == 0);
+    if (!divides) give_up("'{}' is not {} equal buffers", tensor.name, ring_->stages);
+    return elements;
+  }
+  isl::pw_aff slot_of(const isl::pw_aff& offset, const Tensor& tensor) const {
+    return offset.scale_down(isl::val(context_.get(), static_cast<long>(slot_elements(tensor)))).floor();
+  }
+  isl::pw_aff offset_of(int leaf, const ElementAccess& access) {
+    const std::optional<isl::pw_aff> offset = view(leaf).offset(access);
+    if (!offset)
+      give_up("'{}' has a subscript of '{}' that is not affine", flow_.leaves[leaf].text(), access.tensor->name);
+    return *offset;
+  }
+
+  /// A box lies in the buffer of its turn.
+  void prove_boxes() {
+    for (int leaf : box_leaves_) {
+      const auto& copy = std::get<BoxCopy>(flow_.leaves[leaf].node->node);
+      const ElementAccess& to = flow_.leaves[leaf].accesses[0];
+      const isl::pw_aff first = offset_of(leaf, to);
+      const int64_t elements = bytes_of(copy) / element_bytes(to.tensor->type);
+      const isl::pw_aff last = first.add(view(leaf).constant(elements - 1));
+      const isl::pw_aff turn = value(leaf, copy.turn).mod(isl::val(context_.get(), ring_->stages));
+      for (const isl::pw_aff& end : {first, last}) {
+        const isl::set wrong = slot_of(end, *to.tensor).ne_set(turn).intersect(view(leaf).domain());
+        if (!wrong.is_empty()) give_up("'{}' may leave the buffer of its turn", flow_.leaves[leaf].text());
+      }
+    }
+    for (size_t i = 0; i < box_leaves_.size(); ++i) {
+      for (size_t j = i; j < box_leaves_.size(); ++j) prove_apart(box_leaves_[i], box_leaves_[j]);
+    }
+  }
+
+  /// Two boxes of a turn do not overlap.
+  void prove_apart(int first, int second) {
+    const auto& one = std::get<BoxCopy>(flow_.leaves[first].node->node);
+    const auto& other = std::get<BoxCopy>(flow_.leaves[second].node->node);
+    if (one.destination != other.destination) return;
+    const auto places = [&](int leaf, const BoxCopy& copy) {
+      const isl::map turns = by_key(leaf, value(leaf, copy.turn));
+      const isl::map offsets = by_key(leaf, offset_of(leaf, flow_.leaves[leaf].accesses[0]));
+      return isl::manage(isl_map_flat_range_product(turns.copy(), offsets.copy()));
+    };
+    const int64_t bytes = element_bytes(flow_.leaves[first].accesses[0].tensor->type);
+    const isl::map meet = read(
+        fmt::format("{{ [t, x] -> [t, y] : x - {} < y < x + {} }}", bytes_of(other) / bytes, bytes_of(one) / bytes));
+    isl::map pairs = in_block(places(first, one).apply_range(meet).apply_range(places(second, other).reverse()));
+    if (first == second) pairs = pairs.intersect(before_);
+    if (!pairs.is_empty()) {
+      give_up("'{}' and '{}' may overlap", flow_.leaves[first].text(), flow_.leaves[second].text());
+    }
+  }
+
+  // Reads.
+
+  void prove_accesses() {
+    for (int leaf = 0; leaf < std::ssize(flow_.leaves); ++leaf) {
+      const WarpgroupMatMul* product = product_of(flow_.leaves[leaf]);
+      if (product) {
+        prove_product(leaf, *product);
+        continue;
+      }
+      for (const ElementAccess& access : flow_.leaves[leaf].accesses) {
+        if (filled_.count(access.tensor->name) == 0) continue;
+        if (std::holds_alternative<BoxCopy>(flow_.leaves[leaf].node->node) && access.is_write) continue;
+        if (access.is_write)
+          give_up("'{}' writes '{}', which boxes fill", flow_.leaves[leaf].text(), access.tensor->name);
+        ElementAccess last = access;
+        if (access.dimension >= 0) move(last, access.dimension, access.elements - 1);
+        const isl::map held = turns_awaited(leaf, slot_read(leaf, access, last)).subtract(released_before(leaf));
+        if (!key_set(leaf).is_subset(held.domain())) {
+          give_up("'{}' may read '{}' outside of its turn", flow_.leaves[leaf].text(), access.tensor->name);
+        }
+      }
+    }
+  }
+
+  static void move(ElementAccess& access, int dimension, int64_t by) {
+    Halide::Expr& at = access.subscripts[static_cast<size_t>(dimension)];
+    at = at + Halide::Internal::make_const(at.type(), by);
+  }
+
+  /// { key -> slot } of what lies between two elements.
+  isl::map slot_read(int leaf, const ElementAccess& first, const ElementAccess& last) {
+    const Tensor& tensor = *first.tensor;
+    for (int d = 0; d < tensor.rank(); ++d) {
+      if (!is_increasing(tensor.layout[d])) give_up("'{}' does not lie in increasing order", tensor.name);
+    }
+    const isl::pw_aff slot = slot_of(offset_of(leaf, first), tensor);
+    const isl::set wrong = slot_of(offset_of(leaf, last), tensor).ne_set(slot).intersect(view(leaf).domain());
+    if (!wrong.is_empty()) give_up("'{}' may read '{}' across buffers", flow_.leaves[leaf].text(), tensor.name);
+    return by_key(leaf, slot);
+  }
+
+  /// { key of a read -> turn }: awaited by the thread before, and with the slot.
+  isl::map turns_awaited(int leaf, const isl::map& slots) {
+    const isl::map awaits = step(Kind::kAwait);
+    const isl::map earlier = before_.intersect_domain(awaits.domain()).intersect_range(key_set(leaf)).reverse();
+    const isl::map matching = slots.apply_range(read(fmt::format("{{ [s] -> [t] : s = t mod {} }}", ring_->stages)));
+    return earlier.apply_range(awaits).intersect(matching);
+  }
+  isl::map released_before(int leaf) {
+    const isl::map releases = step(Kind::kRelease);
+    const isl::map earlier = before_.intersect_domain(releases.domain()).intersect_range(key_set(leaf)).reverse();
+    return earlier.apply_range(releases);
+  }
+
+  /// { key of a product -> key of a wait }: the wait is over when the product is. At most `pending` younger groups are
+  /// left, so there must be that many.
+  const isl::map& waits_for_products() {
+    if (covers_) return *covers_;
+    isl::map all = empty_map(key_size(), key_size());
+    isl::set products = key_space().subtract(key_space());
+    for (int leaf : product_leaves_) products = products.unite(key_set(leaf));
+    const isl::map next = before_.intersect_domain(products).intersect_range(products);
+    for (int leaf : wait_leaves_) all = all.unite(covered_by(leaf, products, next));
+    covers_ = all.coalesce();
+    return *covers_;
+  }
+  isl::map covered_by(int leaf, const isl::set& products, const isl::map& next) {
+    constexpr int kMostPending = 4;
+    const int pending = std::get<MatMulWait>(flow_.leaves[leaf].node->node).pending;
+    if (pending > kMostPending) return empty_map(key_size(), key_size());
+    isl::map result = before_.intersect_domain(products).intersect_range(key_set(leaf));
+    for (int i = 0; i < pending; ++i) result = next.apply_range(result);
+    return result;
+  }
+
+  /// A product reads turns that its thread holds until it has waited for it.
+  void prove_product(int leaf, const WarpgroupMatMul& n) {
+    const isl::map releases = step(Kind::kRelease);
+    const isl::map waits = waits_for_products().intersect_domain(key_set(leaf));
+    need(key_set(leaf).is_subset(waits.domain()), "a product may never be waited for");
+    const isl::map then = before_.intersect_domain(waits.range()).intersect_range(releases.domain());
+    const isl::map released_after = waits.apply_range(then).apply_range(releases);
+    const isl::set keys = key_set(leaf);
+    for (const MatrixTile* tile : {&n.a, &n.b}) {
+      const auto tensors = tensors_of(kernel_);
+      const ElementAccess first{tensors.at(tile->tensor), tile->subscripts, {}};
+      if (filled_.count(tile->tensor) == 0)
+        give_up("'{}' multiplies '{}', which no box fills", flow_.leaves[leaf].text(), tile->tensor);
+      ElementAccess last = first;
+      move(last, tile->mn_dimension, (tile == &n.a ? WarpgroupAtom::kM : n.atom.n) - 1);
+      move(last, tile->k_dimension, int64_t{WarpgroupAtom::kK} * n.slices - 1);
+      const isl::map awaited = turns_awaited(leaf, slot_read(leaf, first, last));
+      const isl::map never_released = awaited.subtract(released_by_thread(keys));
+      const isl::map held = awaited.intersect(released_after).unite(never_released).subtract(released_before(leaf));
+      if (!keys.is_subset(held.domain())) {
+        give_up("'{}' may read '{}' outside of its turn", flow_.leaves[leaf].text(), tile->tensor);
+      }
+    }
+  }
+  /// { key -> turn }: that the key's thread releases at some time.
+  isl::map released_by_thread(const isl::set& keys) {
+    const isl::map releases = step(Kind::kRelease);
+    const isl::map all = isl::manage(isl_map_from_domain_and_range(keys.copy(), releases.domain().release()));
+    return in_thread(all).apply_range(releases);
+  }
+
+  // Sums.
+
+  /// Between a product and a wait that names its sums, nobody but products touches them.
+  void prove_sums() {
+    for (const std::string& sum : sums_) {
+      isl::set products = key_space().subtract(key_space());
+      for (int leaf : product_leaves_) {
+        if (product_of(flow_.leaves[leaf])->d == sum) products = products.unite(key_set(leaf));
+      }
+      isl::set waits = key_space().subtract(key_space());
+      for (int leaf : wait_leaves_) {
+        const auto& names = std::get<MatMulWait>(flow_.leaves[leaf].node->node).sums;
+        if (std::ranges::find(names, sum) != names.end()) waits = waits.unite(key_set(leaf));
+      }
+      const isl::map ended = waits_for_products().intersect_domain(products).intersect_range(waits);
+      if (!products.is_subset(ended.domain())) give_up("no wait names '{}' behind each of its products", sum);
+      for (int leaf = 0; leaf < std::ssize(flow_.leaves); ++leaf) {
+        if (product_of(flow_.leaves[leaf]) || !touches(leaf, sum)) continue;
+        const isl::map later = before_.intersect_domain(products).intersect_range(key_set(leaf));
+        const isl::map behind = ended.apply_range(before_.intersect_domain(waits).intersect_range(key_set(leaf)));
+        if (!later.is_subset(behind)) {
+          give_up("'{}' may touch '{}' before the products that add to it have been waited for",
+                  flow_.leaves[leaf].text(), sum);
+        }
+      }
+    }
+  }
+  bool touches(int leaf, const std::string& tensor) const {
+    return std::ranges::any_of(flow_.leaves[leaf].accesses,
+                               [&](const ElementAccess& access) { return access.tensor->name == tensor; });
+  }
+
+  const Kernel& kernel_;
+  IslContext context_;
+  Flow flow_;
+  std::set<std::string> filled_;
+  const Ring* ring_ = nullptr;
+  size_t depth_ = 0;  ///< of loops
+  std::vector<std::unique_ptr<AffineView>> views_;
+  std::vector<std::optional<isl::map>> keys_;
+  std::map<Kind, std::optional<isl::map>> steps_;  ///< { key -> turn }
+  std::optional<isl::map> boxes_;                  ///< { key -> turn }
+  std::vector<int> box_leaves_, product_leaves_, wait_leaves_;
+  std::set<std::string> sums_;
+  isl::map before_;  ///< { key -> key' }: a thread does the one before the other
+  std::optional<isl::map> covers_;
+};
+
+}  // namespace
+
+std::set<std::string> tensors_of_rings(const Kernel& kernel) {
+  std::set<std::string> result;
+  for_each_node(kernel.body, [&](const Node& node) {
+    if (const auto* copy = std::get_if<BoxCopy>(&node.node)) result.insert(copy->destination);
+  });
+  return result;
+}
+
+std::vector<std::string> unproved_rings(const Kernel& kernel, unsigned long operations) {
+  try {
+    Prover(kernel, operations).prove();
+  } catch (const NotProved& fault) {
+    return {fmt::format("{}: the order of its ring is not proved: {}", kernel.name, fault.why)};
+  } catch (const isl::exception_quota&) {
+    return {fmt::format("{}: the order of its ring is too hard for {} operations of isl", kernel.name, operations)};
+  }
+  return {};
+}
+
+}  // namespace tc::tile
