@@ -5,7 +5,7 @@
 #include "tc/gpu/strategy/tree_text.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
-#include "tc/tile/certificate_text.h"
+#include "tc/tile/proof.h"
 
 namespace tc::api {
 namespace {
@@ -52,7 +52,10 @@ Result<Stage> find_stage(std::string_view name, bool concrete, Backend backend) 
 Result<std::string> text_of(const Stage& stage, const compile::Settings& settings,
                             const compile::Compilation& compilation) {
   if (stage.tree) return gpu::tree_text(*compilation.mapping);
-  if (stage.certificate) return tile::certificate_text(compilation.mapping->program);
+  if (stage.certificate) {
+    const tile::Program& program = compilation.mapping->program;
+    return tile::to_text(program, tile::prove(program));
+  }
   if (stage.ptx) return compilation.compiled->ptx;
   return compile::dump(settings, compilation, stage.pass);
 }

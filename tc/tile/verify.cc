@@ -22,10 +22,11 @@ constexpr unsigned long kOperations = 20'000'000;
 /// The part of verify() that needs isl: where control goes, and which elements are touched.
 class Prover {
  public:
-  Prover(const Kernel& kernel, Verification& result)
-      : kernel_(kernel), result_(result), context_(kOperations), flow_(flow_of(kernel)) {}
+  Prover(const Kernel& kernel, Verification& result, KernelChecks& checks)
+      : kernel_(kernel), result_(result), checks_(checks), context_(kOperations), flow_(flow_of(kernel)) {}
 
   void run() {
+    for (const Leaf& leaf : flow_.leaves) count(leaf);
     for (const Leaf& leaf : flow_.leaves) {
       context_.reset();
       try {
@@ -34,29 +35,47 @@ class Prover {
         result_.unproved.push_back(fmt::format("{}: '{}' is too hard for isl", kernel_.name, leaf.text()));
       }
     }
-    result_.proved.push_back(proved_);
   }
 
  private:
+  void count(const Leaf& leaf) {
+    for (const ElementAccess& access : leaf.accesses) {
+      ++checks_.accesses;
+      if (access.elements > 1) ++checks_.vectors;
+    }
+    match(
+        *leaf.node,
+        [&](const Barrier& n) { ++(n.scope == Barrier::Scope::kWarp ? checks_.warp_operations : checks_.barriers); },
+        [&](const Collective auto&) { ++checks_.warp_operations; },
+        [](const OneOf<CommitGroup, WaitGroup, WaitForKernels, StartNextKernel> auto&) {}, [](const Structure auto&) {},
+        [](const OneOf<Store, Atomic, Move> auto&) {});
+  }
+
   void check(const Leaf& leaf) {
     match(
-        *leaf.node, [&](const Barrier& n) { check_uniform(leaf, n.scope == Barrier::Scope::kWarp); },
-        [&](const Collective auto&) { check_uniform(leaf, true); },
+        *leaf.node, [&](const Barrier& n) { check_together(leaf, n.scope == Barrier::Scope::kWarp); },
+        [&](const Collective auto&) { check_together(leaf, true); },
         [](const OneOf<CommitGroup, WaitGroup, WaitForKernels, StartNextKernel> auto&) {}, [](const Structure auto&) {},
         [](const OneOf<Store, Atomic, Move> auto&) {});
     const AffineView view(context_.get(), kernel_, leaf.path);
-    for (const ElementAccess& access : leaf.accesses) check_bounds(leaf, view, access);
-    for (const ElementAccess& access : leaf.accesses) check_alignment(leaf, view, access);
+    for (const ElementAccess& access : leaf.accesses) {
+      if (!check_bounds(leaf, view, access)) continue;
+      ++checks_.inside;
+      if (!leaf.path.conditions.empty() || !access.conditions.empty()) ++checks_.conditional;
+    }
+    for (const ElementAccess& access : leaf.accesses) {
+      if (access.elements > 1 && check_alignment(leaf, view, access)) ++checks_.aligned;
+    }
+  }
+
+  void check_together(const Leaf& leaf, bool warp) {
+    const size_t faults = result_.faults.size();
+    check_uniform(leaf, warp);
+    if (result_.faults.size() == faults) ++checks_.together;
   }
 
   /// The path's conditions and trip counts are the same for all threads of a block, or warp.
   void check_uniform(const Leaf& leaf, bool warp) {
-    const size_t faults = result_.faults.size();
-    check_conditions(leaf, warp);
-    proved_.together += result_.faults.size() == faults ? 1 : 0;
-  }
-
-  void check_conditions(const Leaf& leaf, bool warp) {
     Path loops_only = leaf.path;
     loops_only.conditions.clear();
     const AffineView view(context_.get(), kernel_, loops_only);
@@ -144,8 +163,9 @@ class Prover {
     return visitor.found;
   }
 
-  void check_bounds(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
-    bool exact = true;
+  /// True if all subscripts are proved to lie in the tensor.
+  bool check_bounds(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
+    bool exact = true, proved = true;
     const isl::set instances = view.instances(access, exact);
     for (size_t i = 0; i < access.subscripts.size(); ++i) {
       const int64_t extent = product(access.tensor->layout.shape()[static_cast<int>(i)]);
@@ -155,48 +175,46 @@ class Prover {
       if (!at) {
         result_.unproved.push_back(fmt::format("{}: the subscript '{}' of '{}' in '{}' is not affine", kernel_.name,
                                                subscript, access.tensor->name, leaf.text()));
+        proved = false;
         continue;
       }
       const isl::set outside =
           instances.intersect(at->lt_set(view.constant(0)).unite(at->gt_set(view.constant(extent - length))));
-      if (outside.is_empty()) {
-        ++proved_.subscripts;
-        continue;
-      }
+      if (outside.is_empty()) continue;
+      proved = false;
       (exact ? result_.faults : result_.unproved)
           .push_back(fmt::format("{}: the subscript '{}' of '{}' in '{}' leaves [0, {}) for {}", kernel_.name,
                                  subscript, access.tensor->name, leaf.text(), extent,
                                  view.describe(outside.sample_point())));
     }
+    return proved;
   }
 
-  void check_alignment(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
-    if (access.elements == 1) return;
+  /// Of a vector. True if it is proved to start at a multiple of its size.
+  bool check_alignment(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
     bool exact = true;
     const isl::set instances = view.instances(access, exact);
     const std::optional<isl::pw_aff> offset = view.offset(access);
     if (!offset) {
       result_.unproved.push_back(fmt::format("{}: '{}' has an offset in '{}' that is not affine", kernel_.name,
                                              leaf.text(), access.tensor->name));
-      return;
+      return false;
     }
     const isl::set crooked =
         instances.intersect(offset->mod(isl::val(context_.get(), access.elements)).gt_set(view.constant(0)));
-    if (crooked.is_empty()) {
-      ++proved_.vectors;
-      return;
-    }
+    if (crooked.is_empty()) return true;
     (exact ? result_.faults : result_.unproved)
         .push_back(fmt::format("{}: the offset of '{}' in '{}' is no multiple of {} for {}", kernel_.name,
                                access.tensor->name, leaf.text(), access.elements,
                                view.describe(crooked.sample_point())));
+    return false;
   }
 
   const Kernel& kernel_;
   Verification& result_;
+  KernelChecks& checks_;
   IslContext context_;
   Flow flow_;
-  Proved proved_;
 };
 
 }  // namespace
@@ -206,16 +224,22 @@ Verification verify(const Program& program, const Limits& limits) {
   bool is_program = true;
   for (const Kernel& kernel : program.kernels) {
     std::vector<std::string> faults = structure_faults(kernel, limits);
+    KernelChecks& checks = result.kernels.emplace_back();
     if (faults.empty()) {
-      Prover(kernel, result).run();
+      Prover(kernel, result, checks).run();
     } else {
-      is_program = false;
-      result.proved.emplace_back();
+      is_program = checks.structured = false;
       result.faults.insert(result.faults.end(), faults.begin(), faults.end());
     }
   }
   if (!is_program) return result;
-  for (std::string& fault : promise_faults(program)) result.faults.push_back(std::move(fault));
+  result.checked_promises = true;
+  for (std::string& fault : promise_faults(program)) {
+    for (size_t k = 0; k < program.kernels.size(); ++k) {
+      result.kernels[k].broken_promises += fault.starts_with(program.kernels[k].name + ":") ? 1 : 0;
+    }
+    result.faults.push_back(std::move(fault));
+  }
   return result;
 }
 
