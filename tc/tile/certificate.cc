@@ -230,6 +230,7 @@ class Certifier {
       if (has_warp_barriers_) check_walk(leaf, Walk(flow_, static_cast<int>(p), false, true), false, true);
       if (copies) check_walk(leaf, Walk(flow_, static_cast<int>(p), true, has_warp_barriers_), true, false);
     }
+    check_branches();
     check_blocks();
     count_pairs();
     return std::move(result_);
@@ -398,6 +399,28 @@ class Certifier {
     reported_.insert({std::min(from, to), std::max(from, to)});
   }
 
+  /// No way leads from one branch of a condition to the other. Threads that part there may meet in an element.
+  void check_branches() {
+    const std::vector<std::set<int>> later = leaves_behind();
+    for (int from = 0; from < static_cast<int>(flow_.leaves.size()); ++from) {
+      for (int to = from + 1; to < static_cast<int>(flow_.leaves.size()); ++to) {
+        if (later[from].count(to) == 0) check_parted(from, to);
+      }
+    }
+  }
+
+  void check_parted(int from, int to) {
+    for (size_t i = 0; i < flow_.leaves[from].accesses.size(); ++i) {
+      for (size_t j = 0; j < flow_.leaves[to].accesses.size(); ++j) {
+        if (!conflict(flow_.leaves[from].accesses[i], flow_.leaves[to].accesses[j])) continue;
+        for (const Threads threads : {Threads::kBefore, Threads::kAfter}) {
+          decide(from, i, {to, {}, true}, j, threads, false);
+          if (has_warp_barriers_) decide(from, i, {to, {}, true}, j, threads, true);
+        }
+      }
+    }
+  }
+
   /// Nothing orders the blocks of a launch.
   void check_blocks() {
     if (kernel_.grid[0] * kernel_.grid[1] * kernel_.grid[2] == 1) return;
@@ -441,7 +464,6 @@ class Certifier {
     const auto access = [&](const Place& p) -> const ElementAccess& {
       return flow_.leaves[p.first].accesses[p.second];
     };
-    const std::vector<std::set<int>> later = leaves_behind();
     for (size_t a = 0; a < all.size(); ++a) {
       for (size_t b = a; b < all.size(); ++b) {
         if (!conflict(access(all[a]), access(all[b]))) continue;
@@ -450,14 +472,14 @@ class Certifier {
         if (open_.count(pair)) continue;
         if (met_.count(pair)) {
           ++result_.apart;
-        } else if (later[all[a].first].count(all[b].first) || later[all[b].first].count(all[a].first)) {
+        } else {
           ++result_.ordered;
         }
       }
     }
   }
 
-  /// For each leaf those that control can come to from it. Two branches of one condition have no way between them.
+  /// For each leaf those that control can come to from it in the same iteration of all loops.
   std::vector<std::set<int>> leaves_behind() const {
     std::vector<std::set<int>> result(flow_.leaves.size());
     for (size_t start = 0; start < flow_.points.size(); ++start) {
@@ -468,7 +490,7 @@ class Certifier {
         const int point = queue.front();
         queue.pop_front();
         for (const Flow::Edge& edge : flow_.points[point].next) {
-          if (!seen.insert(edge.to).second) continue;
+          if (edge.back >= 0 || !seen.insert(edge.to).second) continue;
           queue.push_back(edge.to);
           if (flow_.points[edge.to].leaf >= 0) result[flow_.points[start].leaf].insert(flow_.points[edge.to].leaf);
         }

@@ -88,5 +88,25 @@ TEST(Proof, CountsNoPairsWhereIslGaveUp) {
   EXPECT_FALSE(has(text, "pairs")) << text;
 }
 
+/// Threads that part at a condition meet in what both branches write.
+TEST(Proof, BranchesOfAConditionMayMeet) {
+  Program program = vector_add(64).program;
+  Kernel& kernel = program.kernels[0];
+  const std::string output = kernel.tensors.back().name;
+  const auto store = [&](int value) {
+    return std::make_shared<const Node>(
+        Node{Store{output, {Halide::Expr(0)}, Halide::Expr(static_cast<float>(value))}, ""});
+  };
+  kernel.grid = {1, 1, 1};
+  kernel.body = std::make_shared<const Node>(
+      Node{If{Halide::Internal::Variable::make(Halide::Int(32), kThread[0]) < 1, store(1),
+              std::make_shared<const Node>(
+                  Node{If{Halide::Internal::Variable::make(Halide::Int(32), kThread[0]) == 1, store(2), nullptr}, ""})},
+           ""});
+  const Certificate order = certify(kernel);
+  EXPECT_EQ(order.races.size(), 1U);
+  EXPECT_EQ(order.conflicts - order.ordered - order.apart, 1);
+}
+
 }  // namespace
 }  // namespace tc::tile
