@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tc/gpu/strategy/limits.h"
 #include "tc/gpu/strategy/tree_text.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
@@ -54,7 +55,7 @@ Result<std::string> text_of(const Stage& stage, const compile::Settings& setting
   if (stage.tree) return gpu::tree_text(*compilation.mapping);
   if (stage.certificate) {
     const tile::Program& program = compilation.mapping->program;
-    return tile::to_text(program, tile::prove(program));
+    return tile::to_text(program, tile::prove(program, gpu::limits_of(settings.gpu.device)));
   }
   if (stage.ptx) return compilation.compiled->ptx;
   return compile::dump(settings, compilation, stage.pass);
