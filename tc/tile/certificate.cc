@@ -211,8 +211,8 @@ class Constraint {
 
 class Certifier {
  public:
-  Certifier(const Kernel& kernel, unsigned long operations)
-      : kernel_(kernel), context_(operations), flow_(flow_of(kernel)) {
+  Certifier(const Kernel& kernel, const IslContext& context)
+      : kernel_(kernel), context_(context), flow_(flow_of(kernel)) {
     for (const Leaf& leaf : flow_.leaves) {
       views_.push_back(std::make_unique<AffineView>(context_.get(), kernel, leaf.path));
     }
@@ -500,7 +500,7 @@ class Certifier {
   }
 
   const Kernel& kernel_;
-  IslContext context_;
+  const IslContext& context_;
   Flow flow_;
   std::vector<std::unique_ptr<AffineView>> views_;
   std::map<std::pair<int, size_t>, std::pair<isl::map, bool>> relations_;
@@ -516,9 +516,11 @@ class Certifier {
 }  // namespace
 
 Certificate certify(const Kernel& kernel, unsigned long operations) {
+  const IslContext context(operations);
   try {
-    return Certifier(kernel, operations).certify();
-  } catch (const isl::exception_quota&) {
+    return Certifier(kernel, context).certify();
+  } catch (const isl::exception&) {
+    if (!context.is_exhausted()) throw;
     Certificate result;
     result.finished = false;
     result.unproved.push_back(

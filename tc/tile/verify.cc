@@ -31,7 +31,8 @@ class Prover {
       context_.reset();
       try {
         check(leaf);
-      } catch (const isl::exception_quota&) {
+      } catch (const isl::exception&) {
+        if (!context_.is_exhausted()) throw;
         result_.unproved.push_back(fmt::format("{}: '{}' is too hard for isl", kernel_.name, leaf.text()));
       }
     }
