@@ -95,7 +95,7 @@ NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr
   return node(MatrixLoad{std::move(destination), source.name, std::move(row), dimension, transposed});
 }
 NodePtr with_comment(const std::string& comment, const NodePtr& original) {
-  return std::make_shared<const Node>(Node{original->node, comment});
+  return std::make_shared<const Node>(Node{original->node, comment, original->instances});
 }
 
 }  // namespace tc::tile::build

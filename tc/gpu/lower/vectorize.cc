@@ -77,6 +77,7 @@ class Loop {
   const Multiples& multiples_;
   ir::Names& names_;
   std::vector<const tile::Store*> stores_;
+  std::vector<std::shared_ptr<const tile::Instances>> instances_;  ///< of the stores
   std::set<std::string> written_;
   std::vector<Vector> loads_;
   std::vector<Vector> results_;
@@ -91,6 +92,7 @@ bool Loop::collect(const NodePtr& node) {
       },
       [&](const tile::Store& n) {
         stores_.push_back(&n);
+        instances_.push_back(node->instances);
         written_.insert(n.tensor);
         return true;
       },
@@ -221,7 +223,8 @@ NodePtr Loop::run() {
   std::map<std::string, int> writers;
   for (const tile::Store* store : stores_) ++writers[store->tensor];
   std::vector<NodePtr> body;
-  for (const tile::Store* store : stores_) {
+  for (size_t i = 0; i < stores_.size(); ++i) {
+    const tile::Store* store = stores_[i];
     tile::Store changed = *store;
     changed.value = with_vectors(store->value);
     if (writers[store->tensor] == 1 && read.count(store->tensor) == 0) {
@@ -230,7 +233,7 @@ NodePtr Loop::run() {
         changed.subscripts = {hi::Variable::make(loop_.begin.type(), loop_.variable)};
       }
     }
-    body.push_back(make_node(std::move(changed)));
+    body.push_back(tile::carrying(instances_[i], make_node(std::move(changed))));
   }
   tile::For changed = loop_;
   changed.body = sequence(std::move(body));

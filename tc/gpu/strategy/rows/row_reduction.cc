@@ -204,7 +204,8 @@ NodePtr Writer::instance(const GroupStatement& s, const BodyContext& context, co
   Expr value = statement_value(*s.statement, context);
   if (s.statement->kind == poly::Statement::Kind::kUpdate) value = combine(s.statement->assign, held->second, value);
   if (value.type() != held->second.type()) value = hi::Cast::make(held->second.type(), value);
-  return make_node(tile::Store{registers_.at(s.statement->tensor).name, {slot}, value});
+  return carrying(*s.statement, context,
+                  make_node(tile::Store{registers_.at(s.statement->tensor).name, {slot}, value}));
 }
 
 /// Reductions over the same elements, which are gone through once.
@@ -226,8 +227,10 @@ NodePtr Writer::reduce(const std::vector<const GroupStatement*>& together) {
     std::vector<NodePtr> updates;
     for (size_t i = 0; i < together.size(); ++i) {
       const poly::Statement& statement = *together[i]->statement;
-      const Expr value = statement_value(statement, context_at(*together[i], values, slot));
-      updates.push_back(store(partials[i], combine(statement.assign, element(partials[i], index(0)), value)));
+      const BodyContext context = context_at(*together[i], values, slot);
+      const Expr value = statement_value(statement, context);
+      updates.push_back(carrying(statement, context,
+                                 store(partials[i], combine(statement.assign, element(partials[i], index(0)), value))));
     }
     return sequence(std::move(updates));
   }));
