@@ -1,6 +1,7 @@
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
 
 /// The reduction of a contraction's kernel by boxes and products of warpgroups.
@@ -101,6 +102,38 @@ NodePtr ContractionBuilder::produce() {
   return build::sequence(std::move(parts));
 }
 
+/// What a thread of a warpgroup adds to its sums in a step: to pairs of columns of two rows.
+std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const ReductionStep& step) const {
+  constexpr int64_t kColumns = 8, kRowsApart = 8;
+  const TensorCores& cores = *plan_.tensor_cores;
+  const size_t row = cores.rows[0], column = cores.columns[0];
+  const Axis& main = c_.reduction[plan_.main];
+  tile::Instances result{.statement = c_.update.id};
+  for (int64_t high = 0; high < 2; ++high) {
+    for (int64_t j = 0; j < plan_.parallel[column].tile; j += kColumns) {
+      std::map<std::string, Expr> values;
+      for (size_t i = 0; i < c_.parallel.size(); ++i) values[c_.parallel[i].name] = first_[i];
+      Expr& of_row = values[c_.parallel[row].name];
+      of_row = of_row + thread_[row] + static_cast<int>(high * kRowsApart);
+      Expr& of_column = values[c_.parallel[column].name];
+      of_column = of_column + thread_[column] * 2 + static_cast<int>(j);
+      for (size_t r = 0; r < c_.reduction.size(); ++r) values[c_.reduction[r].name] = step.first[r];
+      std::vector<Expr>& first = result.first.emplace_back();
+      for (const std::string& index : c_.update.indices) {
+        const auto value = values.find(index);
+        if (value == values.end()) return nullptr;
+        first.push_back(value->second);
+      }
+    }
+  }
+  for (const std::string& index : c_.update.indices) {
+    const bool is_main = index == main.name;
+    result.lengths.push_back(is_main ? kRowElements : index == c_.parallel[column].name ? 2 : 1);
+    result.zero_below.push_back(is_main ? main.begin + round_up(main.extent, kRowElements) : INT64_MIN);
+  }
+  return std::make_shared<const tile::Instances>(std::move(result));
+}
+
 /// What warpgroups do: a step's products while those of the step before end.
 NodePtr ContractionBuilder::consume() {
   constexpr int kGroupWarps = 4;
@@ -118,7 +151,8 @@ NodePtr ContractionBuilder::consume() {
   const int slices = static_cast<int>(kRowElements) / tile::WarpgroupAtom::kK;
   const NodePtr body = build::sequence({
       build::await(ring_, turn),
-      build::warpgroup_matmul(atom, slices, sum_, tile(cores.a, row), tile(cores.b, 0)),
+      tile::carrying(step_instances(step_at(build::var(name))),
+                     build::warpgroup_matmul(atom, slices, sum_, tile(cores.a, row), tile(cores.b, 0))),
       build::matmul_wait(1),
       first_turn_ > 0 ? build::release(ring_, hi::simplify(turn - 1))
                       : build::if_then(turn > 0, build::release(ring_, turn - 1)),

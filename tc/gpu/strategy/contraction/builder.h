@@ -90,6 +90,7 @@ class ContractionBuilder {
   Halide::Expr turn_of(const Halide::Expr& step) const;
   tile::NodePtr copy_boxes(const Halide::Expr& step);
   tile::NodePtr produce();
+  std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step) const;
   tile::NodePtr consume();
   tile::NodePtr with_producer(const tile::NodePtr& consumers);
   tile::NodePtr exchange_columns(ir::Names& names) const;
@@ -116,7 +117,10 @@ class ContractionBuilder {
   tile::NodePtr add_products(const Halide::Expr& stage, const ReductionStep& step, const Copies& copies);
   std::pair<int64_t, int64_t> atoms_of_warp() const;
   tile::NodePtr load_slice(const Halide::Expr& stage, const std::vector<Halide::Expr>& at);
-  tile::NodePtr multiply_slice() const;
+  std::shared_ptr<const tile::Instances> slice_instances(const std::vector<std::map<size_t, int64_t>>& points,
+                                                         const ReductionStep& step,
+                                                         const std::vector<Halide::Expr>& at) const;
+  tile::NodePtr multiply_slice(const ReductionStep& step, const std::vector<Halide::Expr>& at) const;
   tile::NodePtr load_fragment(size_t operand, int64_t first, bool pair, const Halide::Expr& stage,
                               const std::vector<Halide::Expr>& at);
   std::vector<Halide::Expr> box_position(size_t operand, const std::vector<Halide::Expr>& local,
@@ -141,7 +145,7 @@ class ContractionBuilder {
   tile::NodePtr assign_point(const poly::Statement& statement);
   Halide::Expr point_value(const Halide::Expr& value);
   tile::NodePtr pool_results();
-  tile::NodePtr pool_run(const poly::Statement& statement, int64_t run);
+  tile::NodePtr pool_run(const poly::Statement& statement, int64_t run, const BodyContext& context);
   BodyContext run_context(int64_t run) const;
   Halide::Expr result_lane() const;
   bool stores_vectors(const std::string& tensor) const;
