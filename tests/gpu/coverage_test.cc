@@ -214,7 +214,7 @@ Changes neighbours_of(const tile::Node& node) {
         result.emplace_back("reads one element further: " + node_text(node), made(changed, node));
       },
       [](const tile::Structure auto&) {}, [](const tile::Synchronisation auto&) {},
-      [](const tile::Collective auto&) {});
+      [](const tile::Collective auto&) {}, [](const tile::BoxCopy&) {});
   return result;
 }
 
@@ -240,7 +240,7 @@ Changes changes_of(const tile::Kernel& kernel, const NodePtr& node) {
           result.emplace_back("guard " + ir::to_text(condition), made(changed, *node));
         }
       },
-      [](const tile::OneOf<tile::Sequence, tile::Let, tile::Allocate> auto&) {},
+      [](const tile::OneOf<tile::Sequence, tile::Let, tile::Allocate, tile::Ring> auto&) {},
       [](const tile::Synchronisation auto&) {},
       [&](const tile::Spec auto&) {
         result = neighbours_of(*node);

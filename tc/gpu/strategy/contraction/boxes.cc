@@ -18,11 +18,6 @@ namespace {
 
 constexpr int kWarp = 32, kQuad = 4;
 
-/// "sum = from ? moved : kept" of registers by their subscripts.
-NodePtr choose(const Tensor& sum, const std::vector<Expr>& at, const Expr& from, const Expr& moved) {
-  return build::store(sum, at, hi::Select::make(from, moved, build::read(sum, at)));
-}
-
 }  // namespace
 
 /// Warps go down the rows, 16 each; in each, threads have rows and columns as the instruction's sums do.
@@ -164,12 +159,14 @@ NodePtr ContractionBuilder::consume() {
 /// Brings groups of eight neighbouring columns to each thread: of four threads each has two columns of each of four
 /// groups. A transposition of 4 x 4 pairs: threads of which one bit differs exchange the pairs of which that bit
 /// differs.
-NodePtr ContractionBuilder::exchange_columns(ir::Names& names) const {
+NodePtr ContractionBuilder::exchange_columns(ir::Names& names) {
   const TensorCores& cores = *plan_.tensor_cores;
   const size_t column = cores.columns[0];
   const AxisPlan& a = plan_.parallel[column];
   if (a.group == 2) return build::sequence({});
   TC_CHECK(a.group == 2 * kQuad, "threads exchange groups of {} columns", a.group);
+  columns_ = sum_;
+  columns_.name = names.fresh(c_.update.tensor + "_columns");
   const std::string in_pair = names.fresh("in_pair"), pair = names.fresh("pair");
   const auto at = [&](const Expr& number) {  // of a pair in the group
     std::vector<Expr> subscripts;
@@ -182,17 +179,20 @@ NodePtr ContractionBuilder::exchange_columns(ir::Names& names) const {
   };
   Tensor moved = build::registers(names.fresh("moved"), sum_.type, tile::Layout::row_major({1}));
   moved.written = true;
-  std::vector<NodePtr> rounds;
-  for (const int bit : {1, 2}) {
+  const auto round = [&](const Tensor& from, int bit) {
     const Expr low = bit == 1 ? build::var(pair) * 2 : build::var(pair), high = low + bit;
     const Expr upper = bit == 1 ? lane_ % 2 == 1 : lane_ / 2 % 2 == 1;
-    const Expr sent = hi::Select::make(upper, build::read(sum_, at(low)), build::read(sum_, at(high)));
-    rounds.push_back(build::unrolled(pair, 0, 2,
-                                     build::sequence({build::shuffle(moved, {0}, tile::Shuffle::Kind::kXor, sent, bit),
-                                                      choose(sum_, at(low), upper, build::read(moved, {0})),
-                                                      choose(sum_, at(high), !upper, build::read(moved, {0}))})));
-  }
-  const NodePtr body = build::allocate(moved, build::unrolled(in_pair, 0, 2, build::sequence(std::move(rounds))));
+    const Expr of_low = build::read(from, at(low)), of_high = build::read(from, at(high));
+    const Expr received = build::read(moved, {0});
+    return build::unrolled(
+        pair, 0, 2,
+        build::sequence(
+            {build::shuffle(moved, {0}, tile::Shuffle::Kind::kXor, hi::Select::make(upper, of_low, of_high), bit),
+             build::store(columns_, at(low), hi::Select::make(upper, received, of_low)),
+             build::store(columns_, at(high), hi::Select::make(upper, of_high, received))}));
+  };
+  const NodePtr rounds = build::sequence({round(sum_, 1), round(columns_, 2)});
+  const NodePtr body = build::allocate(moved, build::unrolled(in_pair, 0, 2, rounds));
   return over_registers(
       all_axes(), [&] { return body; }, static_cast<int>(column));
 }

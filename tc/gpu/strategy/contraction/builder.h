@@ -93,7 +93,7 @@ class ContractionBuilder {
   std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step) const;
   tile::NodePtr consume();
   tile::NodePtr with_producer(const tile::NodePtr& consumers);
-  tile::NodePtr exchange_columns(ir::Names& names) const;
+  tile::NodePtr exchange_columns(ir::Names& names);
   tile::NodePtr in_turn(int64_t steps);
   tile::NodePtr all_ahead(int64_t steps);
   std::vector<tile::NodePtr> one_step(const Halide::Expr& stage, const ReductionStep& step);
@@ -171,6 +171,7 @@ class ContractionBuilder {
   std::vector<std::string> high_, low_;         ///< per parallel axis: loops over registers
   std::vector<tile::Tensor> shared_, fragments_;
   std::vector<tile::TensorMap> maps_;  ///< per operand, by warpgroups
+  tile::Tensor columns_;               ///< likewise: the sums, exchanged; without a name: they are not
   std::string ring_;                   ///< likewise
   int64_t first_turn_ = 0;             ///< of the ring, that of the first step
   tile::Tensor sum_, sums_, total_;    ///< a thread's; those of all groups in shared memory; added up

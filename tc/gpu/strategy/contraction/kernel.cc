@@ -387,12 +387,16 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     for (const ContractionBuilder* product : products) {
       kernel.maps.insert(kernel.maps.end(), product->maps_.begin(), product->maps_.end());
     }
-    for (const ContractionBuilder* product : sums()) parts.push_back(product->exchange_columns(names_));
+    parts.push_back(exchange_columns(names_));
+    for (ContractionBuilder& product : further_) {
+      if (!product.goes_on_) parts.push_back(product.exchange_columns(names_));
+    }
   }
   parts.push_back(finish());
   NodePtr body = build::sequence(std::move(parts));
   for (size_t p = products.size(); p-- > 0;) {
     const ContractionBuilder& product = *products[p];
+    if (!product.columns_.name.empty()) body = build::allocate(product.columns_, body);
     if (!product.goes_on_) body = build::allocate(product.sum_, body);
     if (p == 0 && plan_.by_warpgroups()) body = with_producer(body);
     if (plan_.groups > 1 && !product.goes_on_) body = build::allocate(product.sums_, body);

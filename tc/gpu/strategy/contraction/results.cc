@@ -55,7 +55,8 @@ NodePtr ContractionBuilder::add_groups(const ContractionBuilder& product) {
 }
 
 Expr ContractionBuilder::sum_at(const ContractionBuilder& product) const {
-  return plan_.groups > 1 ? build::read(product.total_, {result_lane()}) : build::read(product.sum_, sum_subscripts());
+  if (plan_.groups > 1) return build::read(product.total_, {result_lane()});
+  return build::read(product.columns_.name.empty() ? product.sum_ : product.columns_, sum_subscripts());
 }
 
 /// The points of a thread; where several groups of threads have the same points, this group's share of them.
