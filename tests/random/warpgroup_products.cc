@@ -33,7 +33,7 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   const int64_t most = std::min<int64_t>((result.sizes["M"] + 63) / 64, 3);
   result.options =
       warpgroup_tile(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(most))),
-                     std::min(width, (result.sizes["N"] + 63) / 64 * 64), 1 + static_cast<int64_t>(random.below(4)));
+                     std::min(width, (result.sizes["N"] + 63) / 64 * 64), 2 + static_cast<int64_t>(random.below(3)));
   return result;
 }
 

@@ -335,7 +335,8 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
 }
 
 bool Planner::finish_boxes(ContractionPlan& plan) const {
-  constexpr int64_t kStages = 6;
+  // A buffer is given back when the next one's products have started.
+  constexpr int64_t kStages = 6, kFewest = 2;
   plan.asynchronous = true;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     if (std::string fault = box_fault(c_, i, plan); !fault.empty()) return no(std::move(fault));
@@ -343,17 +344,17 @@ bool Planner::finish_boxes(ContractionPlan& plan) const {
   }
   plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
   const auto with = [&](int64_t stages) {
-    plan.stages = std::clamp<int64_t>(stages, 1, plan.steps(c_));
+    plan.stages = stages;
     return fits(plan);
   };
   if (options_.copy_stages) {
-    plan.stages = *options_.copy_stages;
-    return fits(plan);
+    if (*options_.copy_stages < kFewest) return no(fmt::format("warpgroups need at least {} buffers", kFewest));
+    return with(*options_.copy_stages);
   }
-  for (int64_t stages = kStages; stages > 1; --stages) {
+  for (int64_t stages = std::clamp(plan.steps(c_), kFewest, kStages); stages >= kFewest; --stages) {
     if (with(stages)) return true;
   }
-  return with(1);
+  return false;
 }
 
 bool Planner::finish_atoms(ContractionPlan& plan) const {
@@ -670,9 +671,13 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
 void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& found) const {
   if (!device_.accelerated || device_.warpgroup_products == 0) return;
   if (c_.reduction[main_].extent < tile::kRowElements) return;
+  std::vector<ContractionPlan> plans;
   for (const WarpgroupShape& shape : warpgroup_shapes(c_, cores)) {
-    if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, found);
+    if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, plans);
   }
+  // Tiles, registers and threads that are a warpgroup's ask for warpgroups.
+  if (!plans.empty() && request_.says_threads() && request_.says_all_registers()) found.clear();
+  for (ContractionPlan& plan : plans) keep_best(std::move(plan), count, found);
 }
 
 std::vector<ContractionPlan> Planner::best(size_t count) const {

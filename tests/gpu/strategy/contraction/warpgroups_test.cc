@@ -15,6 +15,8 @@ namespace {
 
 using Sizes = std::map<std::string, int64_t>;
 
+const gpu::Device kDevice = gpu::device_of_architecture(90);
+
 int count_products(const tile::Program& program) {
   int result = 0;
   for (const tile::Kernel& kernel : program.kernels) {
@@ -53,7 +55,7 @@ def f(float16(M,K) A, float16(K,N) B) -> (C, float16(M,J) P) {
   P(m,j) = fmax(C(m,2 * j), C(m,2 * j + 1)) where j in 0:J
 })";
 constexpr char kInPlace[] = R"(
-def f(float16(M,K) A, float16(K,N) B, float16(M,N) C) -> (C) {
+def f(float16(M,K) A, float16(K,N) B) -> (float16(M,N) C) {
   C(m,n) += A(m,k) * B(k,n)
 })";
 constexpr char kSumOfProducts[] = R"(
@@ -83,12 +85,12 @@ const Case kCases[] = {
     {"nn, two warpgroups", kNN, {{"M", 128}, {"N", 128}, {"K", 256}}, warpgroup_tile(2, 128, 3)},
     {"nn, partial", kNN, {{"M", 70}, {"N", 72}, {"K", 136}}, warpgroup_tile(1, 64, 2)},
     {"nn, odd rows", kNN, {{"M", 33}, {"N", 136}, {"K", 72}}, warpgroup_tile(1, 128, 2)},
-    {"nn, one step", kNN, {{"M", 64}, {"N", 64}, {"K", 64}}, warpgroup_tile(1, 64, 1)},
+    {"nn, one step", kNN, {{"M", 64}, {"N", 64}, {"K", 64}}, warpgroup_tile(1, 64, 2)},
     {"nn, narrow", kNN, {{"M", 64}, {"N", 32}, {"K", 200}}, warpgroup_tile(1, 32, 4)},
-    {"nn, one buffer", kNN, {{"M", 64}, {"N", 64}, {"K", 320}}, warpgroup_tile(1, 64, 1)},
+    {"nn, two buffers", kNN, {{"M", 64}, {"N", 64}, {"K", 320}}, warpgroup_tile(1, 64, 2)},
     {"nt", kNT, {{"M", 128}, {"N", 96}, {"K", 192}}, warpgroup_tile(2, 96, 3)},
     {"nt, partial", kNT, {{"M", 100}, {"N", 41}, {"K", 88}}, warpgroup_tile(1, 32, 2)},
-    {"nt, wide", kNT, {{"M", 64}, {"N", 224}, {"K", 64}}, warpgroup_tile(1, 224, 1)},
+    {"nt, wide", kNT, {{"M", 64}, {"N", 224}, {"K", 64}}, warpgroup_tile(1, 224, 2)},
     {"tn", kTN, {{"M", 128}, {"N", 64}, {"K", 128}}, warpgroup_tile(2, 64, 2)},
     {"tn, three warpgroups", kTN, {{"M", 200}, {"N", 64}, {"K", 100}}, warpgroup_tile(3, 64, 2)},
     {"tt", kTT, {{"M", 64}, {"N", 160}, {"K", 128}}, warpgroup_tile(1, 160, 2)},
@@ -105,7 +107,7 @@ const Case kCases[] = {
      {{"N", 2}, {"C", 64}, {"H", 5}, {"W", 40}, {"O", 32}},
      warpgroup_tile(1, 32, 3, {1, 1}, {1, 1})},
     {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 64}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
-    {"two sums", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 128}}, warpgroup_tile(1, 64, 2, {}, {1})},
+    {"two sums", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
     {"part of the operands", kPart, {{"M", 64}, {"N", 64}, {"L", 128}}, warpgroup_tile(1, 64, 2)},
 };
 
@@ -113,26 +115,26 @@ class Warpgroups : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Warpgroups, AgreeWithTheOracleAndAreProved) {
   const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
-  const Result<gpu::Mapping> mapping = mapped(program, GetParam().options);
+  const Result<gpu::Mapping> mapping = mapped(program, GetParam().options, kDevice);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   ASSERT_EQ(mapping->program.kernels.size(), 1U);
   EXPECT_GE(count_products(mapping->program), 1);
   EXPECT_EQ(unproved(mapping->program), "");
-  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, GetParam().options, seed), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, GetParam().options, seed, kDevice), "");
 }
 
 TEST_P(Warpgroups, OptionsAskForTheSameKernel) {
   const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
-  const Result<gpu::Mapping> mapping = mapped(program, GetParam().options);
+  const Result<gpu::Mapping> mapping = mapped(program, GetParam().options, kDevice);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
-  const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen);
+  const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen, kDevice);
   ASSERT_TRUE(again) << again.error().to_string();
   EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Warpgroups, ::testing::ValuesIn(kCases));
 
-int products_by_default(const std::string& text, const Sizes& sizes, const gpu::Device& device = {}) {
+int products_by_default(const std::string& text, const Sizes& sizes, const gpu::Device& device = kDevice) {
   const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), {}, device);
   return mapping ? count_products(mapping->program) : -1;
 }
@@ -156,7 +158,7 @@ TEST(Warpgroups, TakeOnlyWhatBoxesBring) {
 }
 
 TEST(Warpgroups, AreOfOneArchitecture) {
-  gpu::Device plain;
+  gpu::Device plain = kDevice;
   plain.accelerated = false;
   EXPECT_EQ(products_by_default(kNN, kLarge, plain), 0);
   for (const int number : {80, 86, 89, 100, 120}) {
@@ -170,10 +172,10 @@ TEST(Warpgroups, RandomTilesAgree) {
     const WarpgroupProduct tile = random_warpgroup_product(seed);
     const std::string what = fmt::format("{}\n{}{}", seed, tile.text, options::to_text(tile.options));
     const ir::Program program = specialised_from(tile.text, tile.sizes);
-    const Result<gpu::Mapping> mapping = mapped(program, tile.options);
+    const Result<gpu::Mapping> mapping = mapped(program, tile.options, kDevice);
     ASSERT_TRUE(mapping) << what << mapping.error().to_string();
     EXPECT_EQ(count_products(mapping->program), 1) << what;
-    EXPECT_EQ(difference(program, tile.options, seed), "") << what;
+    EXPECT_EQ(difference(program, tile.options, seed, kDevice), "") << what;
     if (seed % 4 == 0) EXPECT_EQ(unproved(mapping->program), "") << what;
   }
 }
@@ -182,7 +184,8 @@ TEST(Warpgroups, RandomTilesAgree) {
 TEST(Warpgroups, NeedTensorsOnSixteenBytes) {
   const ir::Program program = specialised_from(kNN, {{"M", 128}, {"N", 128}, {"K", 128}});
   const options::MappingOptions options = warpgroup_tile(1, 64, 2);
-  const Result<gpu::Mapping> aligned = mapped(program, options), others = mapped(program, options, {}, true);
+  const Result<gpu::Mapping> aligned = mapped(program, options, kDevice),
+                             others = mapped(program, options, kDevice, true);
   ASSERT_TRUE(aligned) << aligned.error().to_string();
   ASSERT_TRUE(others) << others.error().to_string();
   EXPECT_EQ(count_products(aligned->program), 1);
@@ -201,7 +204,7 @@ TEST(Warpgroups, NothingOutsideIsRead) {
   for (size_t i = 0; i < data.at("B").floats.size(); ++i) {
     if (i / 64 < 16 || i / 64 >= 116) data.at("B").floats[i] = nan;
   }
-  const Result<gpu::Mapping> mapping = mapped(program, warpgroup_tile(1, 64, 2));
+  const Result<gpu::Mapping> mapping = mapped(program, warpgroup_tile(1, 64, 2), kDevice);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   const Result<interp::Environment> result = simulated(program, *mapping, data), oracle = interp::run(program, data);
   ASSERT_TRUE(result) << result.error().to_string();
