@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "tc/gpu/strategy/coverage.h"
 #include "tc/gpu/strategy/limits.h"
 #include "tc/gpu/strategy/tree_text.h"
 #include "tc/support/nearest.h"
@@ -54,8 +55,8 @@ Result<std::string> text_of(const Stage& stage, const compile::Settings& setting
                             const compile::Compilation& compilation) {
   if (stage.tree) return gpu::tree_text(*compilation.mapping);
   if (stage.certificate) {
-    const tile::Program& program = compilation.mapping->program;
-    return tile::to_text(program, tile::prove(program, gpu::limits_of(settings.gpu.device)));
+    const gpu::Mapping& mapping = *compilation.mapping;
+    return tile::to_text(mapping.program, gpu::prove(*compilation.scop, mapping, gpu::limits_of(settings.gpu.device)));
   }
   if (stage.ptx) return compilation.compiled->ptx;
   return compile::dump(settings, compilation, stage.pass);

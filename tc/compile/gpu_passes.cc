@@ -7,6 +7,7 @@
 #include "tc/compile/interface.h"
 #include "tc/cuda/nvrtc.h"
 #include "tc/cuda/print.h"
+#include "tc/gpu/strategy/coverage.h"
 #include "tc/gpu/strategy/prepare.h"
 #include "tc/ir/print.h"
 #include "tc/support/check.h"
@@ -72,12 +73,15 @@ Result<std::string> dump_tile(const Settings&, const Compilation& c) { return ti
 
 Result<void> verify_tile(Compilation& c) {
   const tile::Program& program = c.mapping->program;
-  tile::Proof proof = tile::prove(program);
+  tile::Proof proof = gpu::prove(*c.scop, *c.mapping);
   const tile::Verification& verification = proof.verification;
   TC_CHECK(verification.holds(), "{}\n{}", fmt::join(verification.faults, "\n"), tile::to_text(program));
   for (size_t k = 0; k < program.kernels.size(); ++k) {
     const std::vector<std::string>& races = proof.certificates[k].races;
     TC_CHECK(races.empty(), "{}\n{}", fmt::join(races, "\n"), tile::to_text(program.kernels[k]));
+  }
+  for (const tile::Coverage& coverage : proof.coverages) {
+    TC_CHECK(coverage.holds(), "{}\n{}", fmt::join(coverage.faults, "\n"), tile::to_text(program));
   }
   c.proof = std::move(proof);
   return {};

@@ -6,7 +6,7 @@ namespace tc::tile {
 namespace {
 
 /// "3 barriers".
-std::string counted(int number, const char* noun) {
+std::string counted(int64_t number, const char* noun) {
   return fmt::format("{} {}{}", number, noun, number == 1 ? "" : "s");
 }
 
@@ -58,6 +58,28 @@ std::string promises_text(const Kernel& kernel, const KernelChecks& k, bool chec
   return fmt::format("  promises{}: {}\n", proved ? ", all proved" : "", fmt::join(parts, "; "));
 }
 
+/// How many statements and results are complete, of how many.
+struct Completed {
+  int64_t statements = 0, of_statements = 0, results = 0, of_results = 0;
+
+  void add(const Coverage& coverage) {
+    for (const Coverage::Item& item : coverage.items) {
+      (item.is_result ? of_results : of_statements) += 1;
+      (item.is_result ? results : statements) += item.complete ? 1 : 0;
+    }
+  }
+  std::string text() const {
+    return fmt::format("{} of {} done, {} of {} stored", statements, counted(of_statements, "statement"), results,
+                       counted(of_results, "result"));
+  }
+};
+
+std::string coverage_text(const Coverage& coverage) {
+  Completed completed;
+  completed.add(coverage);
+  return fmt::format("  coverage: {}\n", completed.text()) + to_text(coverage, "    ");
+}
+
 /// Those of a kernel, without its name.
 std::string sentences(const std::string& what, const std::string& kernel, const std::vector<std::string>& all) {
   std::string text;
@@ -70,14 +92,13 @@ std::string sentences(const std::string& what, const std::string& kernel, const 
 
 }  // namespace
 
-Proof prove(const Program& program, const Limits& limits) {
-  Proof proof{.verification = verify(program, limits), .certificates = {}};
+Proof prove(const Program& program, const Limits& limits, const std::vector<Work>& works) {
+  Proof proof{.verification = verify(program, limits), .certificates = {}, .coverages = {}};
   for (size_t k = 0; k < program.kernels.size(); ++k) {
-    if (proof.verification.kernels[k].structured) {
-      proof.certificates.push_back(certify(program.kernels[k]));
-    } else {
-      proof.certificates.push_back({.finished = false});
-    }
+    const bool structured = proof.verification.kernels[k].structured;
+    proof.certificates.push_back(structured ? certify(program.kernels[k]) : Certificate{.finished = false});
+    if (works.empty()) continue;
+    proof.coverages.push_back(structured ? cover(program.kernels[k], works.at(k)) : Coverage{});
   }
   return proof;
 }
@@ -91,14 +112,17 @@ std::string to_text(const Program& program, const Proof& proof) {
     text += fmt::format("{}kernel {}\n", text.empty() ? "" : "\n", kernel.name);
     if (checks.structured) {
       text += bounds_text(checks) + order_text(kernel, checks, certificate);
+      if (!proof.coverages.empty()) text += coverage_text(proof.coverages[k]);
       text += promises_text(kernel, checks, proof.verification.checked_promises);
     } else {
       text += "  nothing is proved: its structure is wrong\n";
     }
     text += sentences("wrong", kernel.name, proof.verification.faults);
     text += sentences("wrong", kernel.name, certificate.races);
+    if (!proof.coverages.empty()) text += sentences("wrong", kernel.name, proof.coverages[k].faults);
     text += sentences("not proved", kernel.name, proof.verification.unproved);
     text += sentences("not proved", kernel.name, certificate.unproved);
+    if (!proof.coverages.empty()) text += sentences("not proved", kernel.name, proof.coverages[k].unproved);
   }
   return text;
 }
@@ -117,9 +141,14 @@ std::string summary(const Proof& proof) {
     order.ordered += c.ordered;
     order.apart += c.apart + c.block_apart;
   }
-  const std::string bounds = fmt::format("{} of {} accesses inside", all.inside, all.accesses);
-  if (!order.finished) return bounds + ", order of accesses not proved";
-  return fmt::format("{}, {} of {} pairs of accesses ordered by barriers or never in one element, {}", bounds,
+  std::string text = fmt::format("{} of {} accesses inside", all.inside, all.accesses);
+  if (!proof.coverages.empty()) {
+    Completed completed;
+    for (const Coverage& coverage : proof.coverages) completed.add(coverage);
+    text += ", " + completed.text();
+  }
+  if (!order.finished) return text + ", order of accesses not proved";
+  return fmt::format("{}, {} of {} pairs of accesses ordered by barriers or never in one element, {}", text,
                      order.ordered + order.apart, order.conflicts, counted(all.barriers, "barrier"));
 }
 
