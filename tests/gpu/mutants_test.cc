@@ -4,6 +4,7 @@
 #include <limits>
 #include <random>
 
+#include "tc/gpu/strategy/coverage.h"
 #include "tc/tile/certificate.h"
 #include "tc/tile/verify.h"
 #include "tests/common/examples.h"
@@ -54,6 +55,9 @@ int expect_that_nothing_is_in_vain(const ir::Program& program, const gpu::Mappin
   for (const tile::Kernel& kernel : mapping.program.kernels) {
     const tile::Certificate certificate = tile::certify(kernel);
     EXPECT_TRUE(certificate.races.empty()) << certificate.races.at(0) << "\n" << tile::to_text(kernel);
+  }
+  for (const tile::Coverage& coverage : gpu::cover(mapping)) {
+    EXPECT_TRUE(coverage.holds()) << coverage.faults.at(0) << "\n" << tile::to_text(mapping.program);
   }
   const interp::Environment data = data_for(program, 1);
   const Result<interp::Environment> right = simulated(program, mapping, data);
