@@ -89,21 +89,25 @@ class Planner {
   std::optional<HaloPlan> plan() {
     if (!find_stages() || !find_members() || !touches_memory_once()) return std::nullopt;
     if (copies_) find_inputs();
-    // What a stage reads reaches further if a later one has found that more of it is needed.
-    for (size_t round = 0; round < plan_.stages.size(); ++round) {
+    // What a stage reads reaches further if a later one has found that more of it is needed. A recurrence has no end.
+    bool known = false;
+    for (size_t round = 0; round <= plan_.stages.size() && !known; ++round) {
       const auto before = plan_.locals;
       for (size_t s = plan_.stages.size(); s-- > 0;) {
         if (!reach_of(plan_.stages[s])) return std::nullopt;
       }
-      if (plan_.locals == before) break;
+      known = plan_.locals == before;
     }
-    if (!has_halo()) return std::nullopt;
+    if (!known || !has_halo()) return std::nullopt;
     if (copies_ && !add_copies()) return std::nullopt;
     return plan_;
   }
 
  private:
-  bool is_local(const std::string& tensor) const { return group_.writes(tensor) && !group_.is_seen_outside(tensor); }
+  bool is_local(const std::string& tensor) const {
+    return group_.writes(tensor) && !group_.is_seen_outside(tensor) && !is_written_outside(tensor);
+  }
+  bool is_written_outside(const std::string& tensor) const;
   bool find_stages();
   bool find_members();
   bool touches_memory_once() const;
@@ -119,6 +123,13 @@ class Planner {
   std::set<std::string> inputs_;  ///< that may be copied
   HaloPlan plan_;
 };
+
+bool Planner::is_written_outside(const std::string& tensor) const {
+  return std::any_of(scop_.statements.begin(), scop_.statements.end(), [&](const poly::Statement& s) {
+    return s.tensor == tensor && std::none_of(group_.statements.begin(), group_.statements.end(),
+                                              [&](const GroupStatement& own) { return own.statement->id == s.id; });
+  });
+}
 
 /// A stage for each statement, but for initialisations right before their updates.
 bool Planner::find_stages() {

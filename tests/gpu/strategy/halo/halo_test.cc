@@ -155,6 +155,39 @@ TEST(Halo, NothingIsReadThatTheLaunchWrites) {
   EXPECT_EQ(faults(text, {{"N", 60}, {"M", 70}}), "");
 }
 
+/// What a launch before has written of a temporary is not in a tile.
+TEST(Halo, TemporariesWithSeveralWritersAgree) {
+  const char* const texts[] = {
+      R"(def f(int32(N,N) X, int32(N) b) -> (Y) {
+        T(i,j) = b(i) where i in 0:N, j in 0:N
+        T(i,j) max= X(i,j) * X(i,j+1) * X(i,j+2) where i in 0:N, j in 0:N-2
+        Y(i,j) = T(i,j) + T(i+1,j) * T(i+2,j)
+      })",
+      R"(def f(int32(N,N) X) -> (s, Y) {
+        T(i,j) = X(i,j) + 2 * X(i,j+1) + 3 * X(i,j+2)
+        s(j) +=! T(i,j)
+        T(i,j) = T(i,j) - X(i,j)
+        Y(i,j) = T(i,j) * s(j) + T(i+1,j)
+      })",
+  };
+  for (const char* text : texts) {
+    for (const int64_t n : {20, 90}) {
+      SCOPED_TRACE(fmt::format("{} {}", n, text));
+      EXPECT_EQ(faults(text, {{"N", n}}), "");
+    }
+  }
+}
+
+TEST(Halo, RecurrencesStayInOrder) {
+  const char* text = R"(
+    def f(int32(N,M) X) -> (Y) {
+      T(i,j) = X(i,j) + 2 * X(i,j+1) + X(i,j+2)
+      T(i,j) += T(i-1,j) where i in 1:N, j in 0:M-2
+      Y(i,j) = T(i,j) - T(i+1,j)
+    })";
+  EXPECT_EQ(faults(text, {{"N", 40}, {"M", 50}}), "");
+}
+
 /// A sum of many products costs more than memory.
 TEST(Halo, LongReductionsAreNotRepeated) {
   const char* text = R"(
