@@ -18,6 +18,12 @@ using tile::NodePtr;
 namespace {
 
 constexpr int64_t kUnrolled = 16;  ///< iterations of a reduction
+constexpr int64_t kAtOnce = 4;     ///< elements of a thread whose reads are in flight
+
+bool is_asynchronous(const Halide::Type& type) {
+  constexpr int kLeastBytes = 4;
+  return type.bytes() >= kLeastBytes;
+}
 
 class Writer {
  public:
@@ -33,7 +39,8 @@ class Writer {
   void declare_locals();
   NodePtr stage(const HaloStage& stage);
   NodePtr at_element(const HaloStage& stage, const Ranged& number);
-  NodePtr instances(const HaloStage& stage, BodyContext context);
+  NodePtr copy(const std::string& tensor, const std::vector<Ranged>& at);
+  NodePtr instances(const HaloStage& stage, const std::vector<Ranged>& at);
   NodePtr reduce(const HaloStage& stage, size_t next, const BodyContext& context, const tile::Tensor& sum);
 
   const ir::Program& program_;
@@ -81,7 +88,7 @@ NodePtr Writer::stage(const HaloStage& stage) {
   int64_t elements = 1;
   for (const Reach& r : stage.reach) elements *= plan_.extent(r);
   const int64_t rounds = ceil_div(elements, plan_.threads);
-  return loop_over("round", {0, rounds}, 1, names_, [&](const Ranged& round) {
+  return loop_over("round", {0, rounds}, kAtOnce, names_, [&](const Ranged& round) {
     const Ranged number = round * poly::ranged(plan_.threads) + thread_number(0, plan_.threads);
     return let("element", number, names_, [&](const Ranged& named) {
       const Expr exists = poly::less(named, poly::ranged(elements));
@@ -92,9 +99,7 @@ NodePtr Writer::stage(const HaloStage& stage) {
 
 /// One element of the stage's tile, if it is of the statement's domain.
 NodePtr Writer::at_element(const HaloStage& stage, const Ranged& number) {
-  BodyContext context;
-  context.program = &program_;
-  context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor); };
+  std::vector<Ranged> at(stage.reach.size());
   Expr exists = Halide::Internal::const_true();
   Ranged rest = number;
   for (size_t d = stage.reach.size(); d-- > 0;) {
@@ -103,18 +108,35 @@ NodePtr Writer::at_element(const HaloStage& stage, const Ranged& number) {
     const Ranged within = d == 0 ? rest : poly::floor_mod(rest, extent);
     rest = poly::floor_div(rest, extent);
     const Ranged value = firsts_[static_cast<size_t>(reach.member)] + poly::ranged(reach.low) + within;
-    const ir::Range& range = stage.statement.ranges[static_cast<size_t>(stage.indices[d])];
+    const ir::Range& range = stage.domain[d];
     const int64_t end = range.begin + range.extent;
     exists = Halide::Internal::simplify(exists && poly::less_equal(poly::ranged(range.begin), value) &&
                                         poly::less(value, poly::ranged(end)));
-    context.indices[stage.statement.statement->indices[static_cast<size_t>(stage.indices[d])]] =
-        poly::ranged(value.expr, std::max(value.min, range.begin), std::min(value.max, end - 1));
+    at[d] = poly::ranged(value.expr, std::max(value.min, range.begin), std::min(value.max, end - 1));
   }
-  return guarded(exists, instances(stage, std::move(context)));
+  return guarded(exists, stage.copied.empty() ? instances(stage, at) : copy(stage.copied, at));
 }
 
-NodePtr Writer::instances(const HaloStage& stage, BodyContext context) {
+NodePtr Writer::copy(const std::string& tensor, const std::vector<Ranged>& at) {
+  const Place& place = places_.at(tensor);
+  tile::Move move;
+  move.source = tensor;
+  for (const Ranged& value : at) move.source_subscripts.push_back(value.expr);
+  move.destination = place.name;
+  move.destination_subscripts = position_in(place, at);
+  move.source_dimension = move.destination_dimension = static_cast<int>(at.size()) - 1;
+  move.asynchronous = is_asynchronous(place.type);
+  return make_node(std::move(move));
+}
+
+NodePtr Writer::instances(const HaloStage& stage, const std::vector<Ranged>& at) {
   const poly::Statement& statement = *stage.statement.statement;
+  BodyContext context;
+  context.program = &program_;
+  context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor); };
+  for (size_t d = 0; d < at.size(); ++d) {
+    context.indices[statement.indices[static_cast<size_t>(stage.indices[d])]] = at[d];
+  }
   if (!stage.starts && stage.reductions.empty()) return statement_body(statement, context);
   const Place& place = places_.at(statement.tensor);
   const tile::Tensor sum = registers(names_.fresh(statement.tensor + "_sum"), place.type, 1);
@@ -147,9 +169,17 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
   choose_grid(device);
   declare_locals();
   std::vector<NodePtr> parts;
+  bool copies = false, waits = false;
   for (const HaloStage& one : plan_.stages) {
-    if (!parts.empty()) parts.push_back(make_node(tile::Barrier{}));
+    const bool copy = !one.copied.empty();
+    if (copies && !copy && waits) {
+      parts.push_back(make_node(tile::CommitGroup{}));
+      parts.push_back(make_node(tile::WaitGroup{0}));
+    }
+    if (!parts.empty() && !copy) parts.push_back(make_node(tile::Barrier{}));
     parts.push_back(stage(one));
+    copies = copy;
+    waits = copy && (waits || is_asynchronous(places_.at(one.copied).type));
   }
   NodePtr body = sequence(std::move(parts));
   for (const tile::Tensor& tensor : shared_) body = make_node(tile::Allocate{tensor, body});

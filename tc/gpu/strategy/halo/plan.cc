@@ -1,6 +1,7 @@
 #include "tc/gpu/strategy/halo/plan.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/halide_compat.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr int64_t kMostReductions = 64;  ///< instances for an element
 constexpr int64_t kMostReach = 64;       ///< elements around a tile, along a member
+constexpr int64_t kBlocks = 4;           ///< of a processor: some copy while others compute
 
 /// The values that an expression has.
 struct Interval {
@@ -81,34 +83,53 @@ class Distances {
 
 class Planner {
  public:
-  Planner(const poly::Scop& scop, FusedGroup group) : scop_(scop), group_(std::move(group)) {}
+  Planner(const poly::Scop& scop, FusedGroup group, bool copies)
+      : scop_(scop), group_(std::move(group)), copies_(copies) {}
 
   std::optional<HaloPlan> plan() {
     if (!find_stages() || !find_members() || !touches_memory_once()) return std::nullopt;
-    // What a stage reads reaches further if a later one has found that more of it is needed.
-    for (size_t round = 0; round < plan_.stages.size(); ++round) {
+    if (copies_) find_inputs();
+    // What a stage reads reaches further if a later one has found that more of it is needed. A recurrence has no end.
+    bool known = false;
+    for (size_t round = 0; round <= plan_.stages.size() && !known; ++round) {
       const auto before = plan_.locals;
       for (size_t s = plan_.stages.size(); s-- > 0;) {
         if (!reach_of(plan_.stages[s])) return std::nullopt;
       }
-      if (plan_.locals == before) break;
+      known = plan_.locals == before;
     }
-    return has_halo() ? std::optional(plan_) : std::nullopt;
+    if (!known || !has_halo()) return std::nullopt;
+    if (copies_ && !add_copies()) return std::nullopt;
+    return plan_;
   }
 
  private:
-  bool is_local(const std::string& tensor) const { return group_.writes(tensor) && !group_.is_seen_outside(tensor); }
+  bool is_local(const std::string& tensor) const {
+    return group_.writes(tensor) && !group_.is_seen_outside(tensor) && !is_written_outside(tensor);
+  }
+  bool is_written_outside(const std::string& tensor) const;
   bool find_stages();
   bool find_members();
   bool touches_memory_once() const;
   bool reach_of(HaloStage& stage);
   bool add_read(const HaloStage& stage, const hi::Call* read);
   bool has_halo() const;
+  void find_inputs();
+  bool add_copies();
 
   const poly::Scop& scop_;
   FusedGroup group_;
+  bool copies_;
+  std::set<std::string> inputs_;  ///< that may be copied
   HaloPlan plan_;
 };
+
+bool Planner::is_written_outside(const std::string& tensor) const {
+  return std::any_of(scop_.statements.begin(), scop_.statements.end(), [&](const poly::Statement& s) {
+    return s.tensor == tensor && std::none_of(group_.statements.begin(), group_.statements.end(),
+                                              [&](const GroupStatement& own) { return own.statement->id == s.id; });
+  });
+}
 
 /// A stage for each statement, but for initialisations right before their updates.
 bool Planner::find_stages() {
@@ -121,11 +142,13 @@ bool Planner::find_stages() {
       if (next.kind != poly::Statement::Kind::kUpdate || next.id + "_init" != s.statement->id) return false;
       continue;
     }
-    HaloStage stage{s, i > 0 && group_.statements[i - 1].statement->id == s.statement->id + "_init", {}, {}, {}};
+    HaloStage stage{.statement = s};
+    stage.starts = i > 0 && group_.statements[i - 1].statement->id == s.statement->id + "_init";
     for (const Expr& e : s.statement->subscripts) {
       const int at = s.index_of(e);
       if (at < 0 || std::count(stage.indices.begin(), stage.indices.end(), at) > 0) return false;
       stage.indices.push_back(at);
+      stage.domain.push_back(s.ranges[static_cast<size_t>(at)]);
     }
     int64_t instances = 1;
     for (int at = 0; at < static_cast<int>(s.ranges.size()); ++at) {
@@ -147,10 +170,8 @@ bool Planner::find_members() {
   bool any = false;
   for (const HaloStage& stage : plan_.stages) {
     if (is_local(stage.statement.statement->tensor)) continue;
-    std::vector<ir::Range> ranges;
-    for (const int at : stage.indices) ranges.push_back(stage.statement.ranges[static_cast<size_t>(at)]);
-    if (any && ranges != plan_.members) return false;
-    plan_.members = ranges;
+    if (any && stage.domain != plan_.members) return false;
+    plan_.members = stage.domain;
     any = true;
   }
   return any && !plan_.members.empty() && !is_local(plan_.stages.back().statement.statement->tensor);
@@ -188,8 +209,39 @@ bool Planner::reach_of(HaloStage& stage) {
   }
   for (const hi::Call* read : ir::reads_in(*scop_.program, stage.statement.statement->value)) {
     if (is_local(read->name) && !add_read(stage, read)) return false;
+    if (inputs_.count(read->name) > 0 && !add_read(stage, read)) {
+      inputs_.erase(read->name);
+      plan_.locals.erase(read->name);
+    }
   }
   return true;
+}
+
+/// Tensors that the launch only reads.
+void Planner::find_inputs() {
+  for (const HaloStage& stage : plan_.stages) {
+    for (const hi::Call* read : ir::reads_in(*scop_.program, stage.statement.statement->value)) {
+      if (!group_.writes(read->name)) inputs_.insert(read->name);
+    }
+  }
+}
+
+/// Copies of inputs that are read at several elements near each other; false if there are none.
+bool Planner::add_copies() {
+  std::vector<HaloStage> copies;
+  for (const std::string& name : inputs_) {
+    const std::vector<Reach>& reach = plan_.locals.at(name);
+    if (std::all_of(reach.begin(), reach.end(), [](const Reach& r) { return r.low == r.high; })) {
+      plan_.locals.erase(name);
+      continue;
+    }
+    HaloStage copy{.statement = {}, .copied = name};
+    for (const int64_t extent : ir::constant_shape(scop_.program->tensor(name))) copy.domain.push_back({0, extent});
+    copy.reach = reach;
+    copies.push_back(std::move(copy));
+  }
+  plan_.stages.insert(plan_.stages.begin(), copies.begin(), copies.end());
+  return !copies.empty();
 }
 
 bool Planner::add_read(const HaloStage& stage, const hi::Call* read) {
@@ -217,7 +269,8 @@ bool Planner::add_read(const HaloStage& stage, const hi::Call* read) {
 }
 
 bool Planner::has_halo() const {
-  return std::any_of(plan_.locals.begin(), plan_.locals.end(), [](const auto& local) {
+  return std::any_of(plan_.locals.begin(), plan_.locals.end(), [&](const auto& local) {
+    if (!group_.writes(local.first)) return false;
     return std::any_of(local.second.begin(), local.second.end(), [](const Reach& r) { return r.low < r.high; });
   });
 }
@@ -242,26 +295,32 @@ std::vector<bool> has_reach(const HaloPlan& plan) {
   return result;
 }
 
+/// The plan with tiles of several sizes.
+void add_tiles(const HaloPlan& plan, const ir::Program& program, const Device& device, std::vector<HaloPlan>& to) {
+  const std::vector<bool> reaches = has_reach(plan);
+  for (const int64_t along : {64, 128, 256}) {
+    for (const int64_t beside : {8, 16, 32, 64}) {
+      HaloPlan one = plan;
+      one.threads = std::min(one.threads, device.threads_per_block);
+      for (size_t m = 0; m < one.members.size(); ++m) {
+        const bool last = m + 1 == one.members.size();
+        one.tile.push_back(std::min(one.members[m].extent, last ? along : reaches[m] ? beside : 1));
+      }
+      if (kBlocks * shared_bytes(one, program) <= device.shared_bytes) to.push_back(std::move(one));
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<HaloPlan> plan_halo(const poly::Scop& scop, const std::vector<std::string>& statements,
                                 const Device& device) {
   const std::optional<FusedGroup> group = group_of_statements(scop, statements);
   if (!group) return {};
-  const std::optional<HaloPlan> plan = Planner(scop, *group).plan();
-  if (!plan) return {};
   std::vector<HaloPlan> result;
-  const std::vector<bool> reaches = has_reach(*plan);
-  for (const int64_t along : {64, 128, 256}) {
-    for (const int64_t beside : {8, 16, 32, 64}) {
-      HaloPlan one = *plan;
-      one.threads = std::min(one.threads, device.threads_per_block);
-      for (size_t m = 0; m < one.members.size(); ++m) {
-        const bool last = m + 1 == one.members.size();
-        one.tile.push_back(std::min(one.members[m].extent, last ? along : reaches[m] ? beside : 1));
-      }
-      if (shared_bytes(one, *scop.program) <= device.shared_bytes) result.push_back(std::move(one));
-    }
+  for (const bool copies : {false, true}) {
+    const std::optional<HaloPlan> plan = Planner(scop, *group, copies).plan();
+    if (plan) add_tiles(*plan, *scop.program, device, result);
   }
   return result;
 }

@@ -19,16 +19,19 @@ struct Reach {
   bool operator==(const Reach&) const = default;
 };
 
-/// A statement that runs for all of a tile, and for as much around it as the later stages read.
+/// A statement that runs for all of a tile, and for as much around it as the later stages read; or a copy of an input.
 struct HaloStage {
-  GroupStatement statement;
-  bool starts = false;          ///< it does its initialisation too
-  std::vector<int> indices;     ///< of the statement, per dimension of what it writes
-  std::vector<int> reductions;  ///< the others
-  std::vector<Reach> reach;     ///< per dimension of what it writes
+  GroupStatement statement;       ///< of a copy: none
+  std::string copied;             ///< the input; empty: it is a statement
+  bool starts = false;            ///< it does its initialisation too
+  std::vector<int> indices;       ///< of the statement, per dimension of what it writes
+  std::vector<int> reductions;    ///< the others
+  std::vector<ir::Range> domain;  ///< per dimension of what it writes
+  std::vector<Reach> reach;       ///< the same
 };
 
-/// A block computes a tile of the results, stage after stage. Tensors between them are in shared memory.
+/// A block computes a tile of the results, stage after stage. Tensors between them are in shared memory, and so may be
+/// inputs that are read at several elements near each other.
 struct HaloPlan {
   std::vector<ir::Range> members;  ///< the results' indices
   std::vector<int64_t> tile;       ///< along each
@@ -39,7 +42,8 @@ struct HaloPlan {
   int64_t extent(const Reach& reach) const { return tile[static_cast<size_t>(reach.member)] + reach.high - reach.low; }
 };
 
-/// Plans for the statements of a scop's schedule in one launch, with tiles of several sizes. Empty unless
+/// Plans for the statements of a scop's schedule in one launch, with tiles of several sizes, with and without copies.
+/// Empty unless
 ///  - a temporary, which nobody else reads, is read at several elements near the one that is written;
 ///  - each statement writes one element for each value of its map indices, and reductions are short;
 ///  - nothing in memory is both read and written, but for an element that a statement writes itself.

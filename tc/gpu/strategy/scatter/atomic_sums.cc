@@ -184,6 +184,14 @@ std::optional<size_t> maker_of(const poly::Scop& scop, const std::vector<Kernel>
   return maker;
 }
 
+/// Whether another of the statements reads a tensor than one.
+bool is_read_beside(const poly::Scop& scop, const Ids& statements, const std::string& one, const std::string& tensor) {
+  return std::any_of(scop.accesses.begin(), scop.accesses.end(), [&](const poly::Access& access) {
+    return access.reads() && access.tensor == tensor && access.statement != one &&
+           contains(statements, access.statement);
+  });
+}
+
 /// Whether some tensor that is written here is touched there, or the other way round.
 bool conflict(const Touched& a, const Touched& b) {
   const auto any = [](const std::set<std::string>& tensors, const std::set<std::string>& others) {
@@ -315,6 +323,7 @@ std::optional<AtomicSums> find_atomic_sums(const poly::Scop& scop, const std::ve
     const std::optional<size_t> maker = sum ? maker_of(scop, kernels, last, sum->partial) : std::nullopt;
     if (!maker || *maker >= last || *maker != parts.value_or(*maker)) continue;
     if (!stores_once(kernels[*maker], codes[*maker], sum->partial)) continue;
+    if (is_read_beside(scop, statements_of(kernels[last]), id, sum->partial)) continue;
     parts = maker;
     found.sums.push_back(*sum);
   }

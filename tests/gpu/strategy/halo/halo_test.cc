@@ -66,7 +66,7 @@ size_t launches(const char* text, const Sizes& sizes, const options::MappingOpti
 }
 
 TEST(Halo, BlursAreOneLaunchInEverySpelling) {
-  EXPECT_EQ(launches(kSums, {{"N", 8192}, {"M", 8192}, {"R", 3}}), 1U);
+  for (const int64_t r : {3, 5, 7}) EXPECT_EQ(launches(kSums, {{"N", 8192}, {"M", 8192}, {"R", r}}), 1U) << r;
   for (const char* text : {kByHand, kGuarded, kClamped, kThreeStages}) {
     SCOPED_TRACE(text);
     EXPECT_EQ(launches(text, {{"N", 8192}, {"M", 8192}}), 1U);
@@ -107,8 +107,21 @@ TEST(Halo, TilesHaveAnyNumberOfDimensions) {
   }
 }
 
+TEST(Halo, TilesHaveElementsOfEveryType) {
+  for (const char* type : {"int8", "float16", "float", "double", "int64"}) {
+    const std::string text = fmt::format(R"(
+      def f({0}(N,M) X) -> (Y) {{
+        T(i,j) = fmax(fmax(X(i,j), X(i,j+1)), X(i,j+2))
+        Y(i,j) = fmin(fmin(T(i,j), T(i+1,j)), T(i+2,j))
+      }})",
+                                         type);
+    SCOPED_TRACE(text);
+    EXPECT_EQ(faults(text.c_str(), {{"N", 100}, {"M", 203}}), "");
+  }
+}
+
 TEST(Halo, IsReadFromMemoryAboutOnce) {
-  const ir::Program program = specialised_from(kByHand, {{"N", 130}, {"M", 258}});
+  const ir::Program program = specialised_from(kByHand, {{"N", 514}, {"M", 1026}});
   const Result<gpu::Mapping> mapping = mapped(program, {}, busy_device());
   ASSERT_TRUE(mapping);
   ASSERT_EQ(mapping->kernels.size(), 1U);
@@ -117,7 +130,8 @@ TEST(Halo, IsReadFromMemoryAboutOnce) {
   EXPECT_TRUE(mapping->program.workspace.empty());
   tile::Report report;
   ASSERT_TRUE(simulated(program, *mapping, data_for(program, 1), 1, &report));
-  EXPECT_EQ(report.counters.at(0).global_bytes_written, 128 * 256 * 4);
+  EXPECT_EQ(report.counters.at(0).global_bytes_written, 512 * 1024 * 4);
+  EXPECT_LT(report.counters.at(0).global_bytes_read, 1.2 * 512 * 1024 * 4);
 }
 
 TEST(Halo, ResultsAreWrittenOnce) {
@@ -139,6 +153,39 @@ TEST(Halo, NothingIsReadThatTheLaunchWrites) {
     })";
   EXPECT_EQ(launches(text, {{"N", 4096}, {"M", 4096}}), 2U);
   EXPECT_EQ(faults(text, {{"N", 60}, {"M", 70}}), "");
+}
+
+/// What a launch before has written of a temporary is not in a tile.
+TEST(Halo, TemporariesWithSeveralWritersAgree) {
+  const char* const texts[] = {
+      R"(def f(int32(N,N) X, int32(N) b) -> (Y) {
+        T(i,j) = b(i) where i in 0:N, j in 0:N
+        T(i,j) max= X(i,j) * X(i,j+1) * X(i,j+2) where i in 0:N, j in 0:N-2
+        Y(i,j) = T(i,j) + T(i+1,j) * T(i+2,j)
+      })",
+      R"(def f(int32(N,N) X) -> (s, Y) {
+        T(i,j) = X(i,j) + 2 * X(i,j+1) + 3 * X(i,j+2)
+        s(j) +=! T(i,j)
+        T(i,j) = T(i,j) - X(i,j)
+        Y(i,j) = T(i,j) * s(j) + T(i+1,j)
+      })",
+  };
+  for (const char* text : texts) {
+    for (const int64_t n : {20, 90}) {
+      SCOPED_TRACE(fmt::format("{} {}", n, text));
+      EXPECT_EQ(faults(text, {{"N", n}}), "");
+    }
+  }
+}
+
+TEST(Halo, RecurrencesStayInOrder) {
+  const char* text = R"(
+    def f(int32(N,M) X) -> (Y) {
+      T(i,j) = X(i,j) + 2 * X(i,j+1) + X(i,j+2)
+      T(i,j) += T(i-1,j) where i in 1:N, j in 0:M-2
+      Y(i,j) = T(i,j) - T(i+1,j)
+    })";
+  EXPECT_EQ(faults(text, {{"N", 40}, {"M", 50}}), "");
 }
 
 /// A sum of many products costs more than memory.

@@ -203,6 +203,16 @@ TEST(KeptRows, ThatBeginBetweenVectorsAreCopiedByVectors) {
   }
 }
 
+TEST(KeptRows, MayLieAtAnyAddress) {
+  for (const int64_t d : {50'256, 50'257}) {
+    const ir::Program program = specialised_from(kIntegers, {{"N", 3}, {"D", d}});
+    const Result<gpu::Mapping> mapping = mapped(program, {}, few_processors(90), true);
+    ASSERT_TRUE(mapping);
+    EXPECT_EQ(unproved(mapping->program), "");
+    EXPECT_TRUE(simulated(program, *mapping, data_for(program, 1)));
+  }
+}
+
 TEST(KeptRows, MayBeginAnywhereInATensor) {
   const std::string text = R"(
     def f(int32(N,M) I) -> (s, m) {

@@ -164,6 +164,20 @@ TEST(Parts, OfFewColumnsAreAddedByAtomicUpdates) {
   EXPECT_EQ(workspace(4096, 4096), 1U);
 }
 
+/// A maximum over results of a product that are read again is no sum of partial results.
+TEST(Parts, ThatOthersReadAreStored) {
+  const std::string text = R"(
+    def f(int32(N,K) A, int32(K,D) B) -> (O) {
+      C(n,d) +=! A(n,k) * B(k,d)
+      top(n) max=! C(n,d)
+      total(n) +=! C(n,d) - top(n)
+      O(n,d) = C(n,d) * total(n)
+    })";
+  const ir::Program program = specialised_from(text, {{"N", 300}, {"D", 12'001}, {"K", 2}});
+  EXPECT_FALSE(mapped(program, options::MappingOptions{.atomic_reduction = true}));
+  EXPECT_EQ(difference(program), "");
+}
+
 TEST(Rows, MoreThanTheGridHasBlocksAreMappedClassically) {
   gpu::Device device;
   device.grid = {3, 2, 1};
