@@ -20,9 +20,10 @@ int64_t round_of(int64_t turn, int64_t stages) { return (turn - floor_mod(turn, 
 }  // namespace
 
 void Machine::start_rings() {
+  if (code_.rings.empty() && code_.products.empty()) return;
   rings_.assign(code_.rings.size(), {});
   for (size_t r = 0; r < rings_.size(); ++r) rings_[r].slots.resize(static_cast<size_t>(code_.rings[r].stages));
-  if (!rings_.empty()) chunks_.assign(static_cast<size_t>(ceil_div(code_.shared_bytes, kChunk)), {});
+  chunks_.assign(static_cast<size_t>(ceil_div(code_.shared_bytes, kChunk)), {});
   boxes_.clear();
   starts_.assign(static_cast<size_t>(ceil_div(std::ssize(warps_), std::ptrdiff_t{4})), {});
   for (Warp& warp : warps_) {
@@ -392,6 +393,7 @@ void Machine::end_rings() {
     });
   }
   for (const Warp& warp : warps_) {
+    if (starts_.empty()) return;
     const auto& starts = starts_[static_cast<size_t>(warp.index / 4)];
     if (warp.products_started == starts.size()) continue;
     report(Finding::Kind::kDivergence, starts[warp.products_started].site, [&] {

@@ -237,6 +237,9 @@ class Prover {
     const isl::set numbers =
         isl::manage(isl_set_project_out(threads.copy(), isl_dim_set, 0, static_cast<unsigned>(block_count())));
     need(numbers.is_empty() || numbers.is_singleton(), "more than one thread fills the ring");
+    const isl::val last_reader(context_.get(), static_cast<long>(32 * ring_->readers - 1));
+    const isl::set readers = isl::manage(isl_set_upper_bound_val(numbers.copy(), isl_dim_set, 0, last_reader.copy()));
+    need(readers.is_empty(), "a warp that reads the ring fills it too");
     prove_order(acquires, "acquire");
     prove_order(commits, "commit");
     need(by_thread(acquires).is_equal(by_thread(commits)), "a turn may be acquired and not committed, or the reverse");
