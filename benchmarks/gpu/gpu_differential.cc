@@ -1,11 +1,12 @@
 // Runs every example and random programs on this machine's GPU, by the compiler's defaults and under random options,
 // and compares the results with the interpreter's: integers exactly, floats to the bound that it computes. Every
 // example, and every fourth random program, also with tensors that are aligned to their elements only.
-//     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--products=N] [--seed=S]
-//                      [--seconds=S]
+//     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--products=N]
+//                      [--warpgroups=N] [--seed=S] [--seconds=S]
 // --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
 // --choices: programs of either kind of tests/random/choices.h (default 200). --products: defs of
-// tests/random/products.h (default 200), each by default and by a plan that a search would try.
+// tests/random/products.h (default 200), each by default and by a plan that a search would try. --warpgroups: those of
+// tests/random/warpgroup_products.h (default 200; of sm_90a).
 // --seed: of the first random program. --seconds: after which no further program is started. Ends with 0 if nothing
 // was found wrong. All defs of the folder's *.tc are run; by default it is the program's own.
 #include <chrono>
@@ -24,6 +25,7 @@
 #include "tests/random/differential.h"
 #include "tests/random/products.h"
 #include "tests/random/random.h"
+#include "tests/random/warpgroup_products.h"
 
 namespace tc::testing {
 namespace {
@@ -36,6 +38,7 @@ struct Arguments {
   uint64_t random = 200;
   uint64_t choices = 200;
   uint64_t products = 200;
+  uint64_t warpgroups = 200;
   uint64_t seed = 1;
   double seconds = 1e9;
 };
@@ -239,6 +242,19 @@ void run_product(uint64_t seed, Counts& counts) {
   }
 }
 
+void run_warpgroups(uint64_t seed, Counts& counts) {
+  const WarpgroupProduct product = random_warpgroup_product(seed);
+  const Result<ir::Program> program = try_specialised(product.text, product.sizes);
+  const Result<OnDevice> kernel = program ? compiled(product.text, *program, product.sizes, {}, product.options)
+                                          : Result<OnDevice>(program.error());
+  const std::string wrong = kernel ? differences(*program, *kernel, seed, 0) : kernel.error().to_string();
+  if (wrong.empty()) {
+    ++counts.agree;
+  } else {
+    report_wrong(fmt::format("seed {}\n{}{}{}", seed, product.text, options::to_text(product.options), wrong), counts);
+  }
+}
+
 int run(const Arguments& arguments) {
   const auto begin = std::chrono::steady_clock::now();
   const auto seconds = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
@@ -270,7 +286,12 @@ int run(const Arguments& arguments) {
   }
   std::printf("products: %d runs agree, %d rejected, %d wrong; %.0f s\n", products.agree, products.refused,
               products.wrong, seconds());
-  return counts.wrong + random.wrong + choices.wrong + products.wrong > 0 ? 1 : 0;
+  Counts warpgroups;
+  for (seed = arguments.seed; seed < arguments.seed + arguments.warpgroups && seconds() < arguments.seconds; ++seed) {
+    run_warpgroups(seed, warpgroups);
+  }
+  std::printf("products of warpgroups: %d agree, %d wrong; %.0f s\n", warpgroups.agree, warpgroups.wrong, seconds());
+  return counts.wrong + random.wrong + choices.wrong + products.wrong + warpgroups.wrong > 0 ? 1 : 0;
 }
 
 /// The text behind "--name=", if the argument has it.
@@ -299,6 +320,8 @@ int main(int argc, char** argv) {
       arguments.choices = std::stoull(*choices);
     } else if (const auto products = value_of(argument, "products")) {
       arguments.products = std::stoull(*products);
+    } else if (const auto warpgroups = value_of(argument, "warpgroups")) {
+      arguments.warpgroups = std::stoull(*warpgroups);
     } else if (const auto seed = value_of(argument, "seed")) {
       arguments.seed = std::stoull(*seed);
     } else if (const auto seconds = value_of(argument, "seconds")) {

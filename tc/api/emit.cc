@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 
+#include "tc/gpu/strategy/coverage.h"
+#include "tc/gpu/strategy/limits.h"
 #include "tc/gpu/strategy/tree_text.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
-#include "tc/tile/certificate_text.h"
+#include "tc/tile/proof.h"
 
 namespace tc::api {
 namespace {
@@ -52,7 +54,10 @@ Result<Stage> find_stage(std::string_view name, bool concrete, Backend backend) 
 Result<std::string> text_of(const Stage& stage, const compile::Settings& settings,
                             const compile::Compilation& compilation) {
   if (stage.tree) return gpu::tree_text(*compilation.mapping);
-  if (stage.certificate) return tile::certificate_text(compilation.mapping->program);
+  if (stage.certificate) {
+    const gpu::Mapping& mapping = *compilation.mapping;
+    return tile::to_text(mapping.program, gpu::prove(*compilation.scop, mapping, gpu::limits_of(settings.gpu.device)));
+  }
   if (stage.ptx) return compilation.compiled->ptx;
   return compile::dump(settings, compilation, stage.pass);
 }

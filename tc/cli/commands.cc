@@ -77,12 +77,14 @@ const std::vector<Command>& commands() {
        "emit FILE.tc --stage=STAGE [flags]",
        "Prints the result of a stage of the compiler.",
        "Compiles a def as far as a stage or a pass, and prints the result. From the schedule on, all sizes and "
-       "compiled-in scalars need values.",
+       "compiled-in scalars need values. The stage 'certificate' counts, for each GPU kernel, what the verifiers "
+       "prove, and gives a reason for all that they do not prove.",
        {"stage",           "entry",          "sizes",         "scalars", "types",       "backend",      "arch",
         "options",         "preset",         "output",        "target",  "threads",     "check_bounds", "strict",
         "element_aligned", "isl_operations", "time_limit_ms", "verify",  "time_passes", "stop_after"},
        {"tensorc emit matmul.tc --stage=program", "tensorc emit matmul.tc --stage=stmt --sizes=M=128,N=64,K=32",
         "tensorc emit matmul.tc --stage=cuda --arch=sm_90a --sizes=M=128,N=64,K=32",
+        "tensorc emit matmul.tc --stage=certificate --sizes=M=128,N=64,K=32",
         "tensorc emit matmul.tc --stop_after=scop --sizes=M=128,N=64,K=32 --time_passes"},
        1,
        run_emit},

@@ -1,3 +1,5 @@
+#include <gflags/gflags.h>
+
 #include <cstdio>
 
 #include "tc/api/emit.h"
@@ -28,6 +30,11 @@ Result<api::Stage> wanted_of_flags() {
   if (FLAGS_stage.empty()) return fail("'--stage' is missing; the stages are {}", api::stage_names());
   // A Program is shown for concrete sizes as soon as there is a value for anything.
   TC_TRY(chosen, backend_of_flags());
+  const bool names_backend = !gflags::GetCommandLineFlagInfoOrDie("backend").is_default;
+  if (FLAGS_stage == "certificate" && names_backend && chosen.value_or(api::Backend::kCpu) == api::Backend::kCpu &&
+      FLAGS_backend != "auto") {
+    return fail("the stage 'certificate' is of GPU kernels; '--backend={}' has none", FLAGS_backend);
+  }
   return api::find_stage(FLAGS_stage, !FLAGS_sizes.empty() || !FLAGS_scalars.empty(),
                          chosen.value_or(api::Backend::kCpu));
 }

@@ -50,6 +50,14 @@ std::string proved_text(Backend backend, const Compilation& c) {
   return Digest::of(backend == Backend::kCpu ? cpu::to_text(c.stmt->body) : c.cuda_text).to_string();
 }
 
+/// What was proved, in a line; with the verifiers' counts where they ran.
+std::string statement_of(const Settings& settings, const Compilation& c) {
+  std::string text = "accesses in bounds, schedule legal";
+  if (settings.verify) text += ", verified after every pass";
+  if (c.proof) text += ": " + tile::summary(*c.proof);
+  return text;
+}
+
 int threads_of(const Settings& settings) { return settings.threads > 0 ? settings.threads : cpu::thread_count(); }
 
 /// "AMD EPYC 7B13": Intel's and AMD's manuals, CPUID leaves 80000002h to 80000004h.
@@ -168,8 +176,7 @@ cache::Entry entry_of(const Settings& settings, const Compilation& c, bool keep_
   entry.certificate = {.origin = cache::Certificate::Origin::kCompiler,
                        .compiler = cache::compiler_version(),
                        .proved_text = proved_text(settings.backend, c),
-                       .statement = settings.verify ? "accesses in bounds, schedule legal, verified after every pass"
-                                                    : "accesses in bounds, schedule legal"};
+                       .statement = statement_of(settings, c)};
   for (const ir::SubscriptCheck& check : c.checks) {
     entry.checks.push_back({check.dimension, check.extent, check.statement, check.tensor, check.type, check.found});
   }

@@ -7,12 +7,12 @@
 #include "tc/compile/interface.h"
 #include "tc/cuda/nvrtc.h"
 #include "tc/cuda/print.h"
+#include "tc/gpu/strategy/coverage.h"
 #include "tc/gpu/strategy/prepare.h"
 #include "tc/ir/print.h"
 #include "tc/support/check.h"
-#include "tc/tile/certificate.h"
 #include "tc/tile/print.h"
-#include "tc/tile/verify.h"
+#include "tc/tile/proof.h"
 
 namespace tc::compile {
 namespace {
@@ -71,14 +71,19 @@ Result<void> tile(const Settings& settings, Compilation& c) {
 
 Result<std::string> dump_tile(const Settings&, const Compilation& c) { return tile::to_text(c.mapping->program); }
 
-Result<void> verify_tile(const Compilation& c) {
+Result<void> verify_tile(Compilation& c) {
   const tile::Program& program = c.mapping->program;
-  const tile::Verification verification = tile::verify(program);
+  tile::Proof proof = gpu::prove(*c.scop, *c.mapping);
+  const tile::Verification& verification = proof.verification;
   TC_CHECK(verification.holds(), "{}\n{}", fmt::join(verification.faults, "\n"), tile::to_text(program));
-  for (const tile::Kernel& kernel : program.kernels) {
-    const tile::Certificate certificate = tile::certify(kernel);
-    TC_CHECK(certificate.races.empty(), "{}\n{}", fmt::join(certificate.races, "\n"), tile::to_text(kernel));
+  for (size_t k = 0; k < program.kernels.size(); ++k) {
+    const std::vector<std::string>& races = proof.certificates[k].races;
+    TC_CHECK(races.empty(), "{}\n{}", fmt::join(races, "\n"), tile::to_text(program.kernels[k]));
   }
+  for (const tile::Coverage& coverage : proof.coverages) {
+    TC_CHECK(coverage.holds(), "{}\n{}", fmt::join(coverage.faults, "\n"), tile::to_text(program));
+  }
+  c.proof = std::move(proof);
   return {};
 }
 

@@ -167,7 +167,7 @@ Result<void> scop(const Settings& settings, Compilation& c) {
 
 Result<std::string> dump_scop(const Settings&, const Compilation& c) { return scop_text(*c.scop); }
 
-Result<void> verify_scop(const Compilation& c) { return poly::check_legal(*c.scop, "scop"); }
+Result<void> verify_scop(Compilation& c) { return poly::check_legal(*c.scop, "scop"); }
 
 // --- schedule: which statements share loops, tiles, vectors, buffers, what runs in parallel ----------------------
 
@@ -180,7 +180,7 @@ Result<void> schedule(const Settings& settings, Compilation& c) {
   });
 }
 
-Result<void> verify_schedule(const Compilation& c) { return poly::check_legal(*c.scop, "schedule"); }
+Result<void> verify_schedule(Compilation& c) { return poly::check_legal(*c.scop, "schedule"); }
 
 Result<std::string> dump_schedule(const Settings&, const Compilation& c) { return schedule_text(*c.scop); }
 

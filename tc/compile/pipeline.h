@@ -24,6 +24,7 @@
 #include "tc/options/options.h"
 #include "tc/poly/scop.h"
 #include "tc/support/result.h"
+#include "tc/tile/proof.h"
 
 /// The whole compiler, top to bottom: read pipeline.cc first.
 namespace tc::compile {
@@ -72,6 +73,7 @@ struct Compilation {
   // The GPU's, in place of the last three:
   options::MappingOptions mapping_options;  ///< those of the settings, with what `prepare` has decided
   std::optional<gpu::Mapping> mapping;
+  std::optional<tile::Proof> proof;  ///< of the mapping's program; none unless Settings::verify
   std::string cuda_text;
   std::optional<cuda::Compiled> compiled;
   std::shared_ptr<cuda::Executable> executable;
@@ -99,7 +101,8 @@ struct Pass {
   /// What the pass made, as text that is the same for the same input.
   Result<std::string> (*dump)(const Settings& settings, const Compilation& compilation);
   /// Checks what the pass made; null if there is nothing to check beyond what the pass does anyway.
-  Result<void> (*verify)(const Compilation& compilation);
+  /// It may keep what it proved.
+  Result<void> (*verify)(Compilation& compilation);
 };
 
 /// All passes of a backend in order. The first four are the same for all.

@@ -38,6 +38,12 @@ void IslContext::reset() {
   isl_ctx_reset_operations(ctx_);
 }
 
+bool IslContext::is_exhausted() const {
+  isl_set* some = isl_set_read_from_str(ctx_, "{ [x] : 0 <= x < 10 and exists y : 3y = x }");  // takes operations
+  isl_set_free(some);
+  return some == nullptr;
+}
+
 AffineView::AffineView(isl::ctx ctx, const Kernel& kernel, const Path& path)
     : ctx_(ctx.get()), kernel_(kernel), path_(path) {
   int next = 0;

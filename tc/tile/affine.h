@@ -21,6 +21,8 @@ class IslContext {
   isl::ctx get() const { return isl::ctx(ctx_); }
   /// Starts counting anew.
   void reset();
+  /// Whether the bound is reached. isl's C interface returns null then, and the bindings throw "NULL input" for it.
+  bool is_exhausted() const;
 
  private:
   isl_ctx* ctx_;

@@ -119,7 +119,7 @@ NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d,
 }
 NodePtr matmul_wait(int pending, std::vector<std::string> sums) { return node(MatMulWait{pending, std::move(sums)}); }
 NodePtr with_comment(const std::string& comment, const NodePtr& original) {
-  return std::make_shared<const Node>(Node{original->node, comment});
+  return std::make_shared<const Node>(Node{original->node, comment, original->instances});
 }
 
 }  // namespace tc::tile::build

@@ -212,8 +212,8 @@ class Constraint {
 
 class Certifier {
  public:
-  Certifier(const Kernel& kernel, unsigned long operations)
-      : kernel_(kernel), context_(operations), flow_(flow_of(kernel)), ring_tensors_(tensors_of_rings(kernel)) {
+  Certifier(const Kernel& kernel, const IslContext& context, unsigned long operations)
+      : kernel_(kernel), context_(context), flow_(flow_of(kernel)), ring_tensors_(tensors_of_rings(kernel)) {
     result_.unproved = unproved_rings(kernel, operations);
     for (const Leaf& leaf : flow_.leaves) {
       views_.push_back(std::make_unique<AffineView>(context_.get(), kernel, leaf.path));
@@ -232,13 +232,17 @@ class Certifier {
       if (has_warp_barriers_) check_walk(leaf, Walk(flow_, static_cast<int>(p), false, true), false, true);
       if (copies) check_walk(leaf, Walk(flow_, static_cast<int>(p), true, has_warp_barriers_), true, false);
     }
+    check_branches();
     check_blocks();
+    count_pairs();
     return std::move(result_);
   }
 
  private:
   /// Of the threads whose accesses meet.
   enum class Threads { kSame, kBefore, kAfter };
+  using Place = std::pair<int, size_t>;  ///< an access of a leaf
+  using Pair = std::pair<Place, Place>;  ///< the smaller first
 
   static bool is_shared_between_threads(const ElementAccess& access) {
     return access.tensor->memory != Memory::kRegister;
@@ -295,13 +299,20 @@ class Certifier {
   void decide(int from, size_t i, const Meeting& meeting, size_t j, Threads threads, bool within_warp) {
     const auto key = std::make_tuple(from, i, meeting.leaf, j, meeting.way, threads, within_warp);
     if (!decided_.insert(key).second) return;
-    if (reported_.count({std::min(from, meeting.leaf), std::max(from, meeting.leaf)})) return;
+    const Pair pair = pair_of({from, i}, {meeting.leaf, j});
+    met_.insert(pair);
+    if (reported_.count({std::min(from, meeting.leaf), std::max(from, meeting.leaf)})) {
+      open_.insert(pair);
+      return;
+    }
     ++result_.pairs;
     bool exact = true;
     isl::map pairs = of_threads(pairs_of(from, i, meeting.leaf, j, exact), from, threads);
     pairs = along(pairs, from, meeting.leaf, meeting.way);
     if (has_warp_barriers_ && threads != Threads::kSame) pairs = of_warps(pairs, from, meeting.leaf, within_warp);
-    if (!pairs.is_empty()) report(pairs, from, i, meeting.leaf, j, exact, threads);
+    if (pairs.is_empty()) return;
+    open_.insert(pair);
+    report(pairs, from, i, meeting.leaf, j, exact, threads);
   }
 
   isl::map along(isl::map pairs, int from, int to, const Way& way) const {
@@ -391,6 +402,28 @@ class Certifier {
     reported_.insert({std::min(from, to), std::max(from, to)});
   }
 
+  /// No way leads from one branch of a condition to the other. Threads that part there may meet in an element.
+  void check_branches() {
+    const std::vector<std::set<int>> later = leaves_behind();
+    for (int from = 0; from < static_cast<int>(flow_.leaves.size()); ++from) {
+      for (int to = from + 1; to < static_cast<int>(flow_.leaves.size()); ++to) {
+        if (later[from].count(to) == 0) check_parted(from, to);
+      }
+    }
+  }
+
+  void check_parted(int from, int to) {
+    for (size_t i = 0; i < flow_.leaves[from].accesses.size(); ++i) {
+      for (size_t j = 0; j < flow_.leaves[to].accesses.size(); ++j) {
+        if (!conflict(flow_.leaves[from].accesses[i], flow_.leaves[to].accesses[j])) continue;
+        for (const Threads threads : {Threads::kBefore, Threads::kAfter}) {
+          decide(from, i, {to, {}, true}, j, threads, false);
+          if (has_warp_barriers_) decide(from, i, {to, {}, true}, j, threads, true);
+        }
+      }
+    }
+  }
+
   /// Nothing orders the blocks of a launch.
   void check_blocks() {
     if (kernel_.grid[0] * kernel_.grid[1] * kernel_.grid[2] == 1) return;
@@ -408,6 +441,7 @@ class Certifier {
     const ElementAccess& b = flow_.leaves[to].accesses[j];
     if (a.tensor->memory != Memory::kGlobal || !conflict(a, b)) return;
     ++result_.pairs;
+    ++result_.block_conflicts;
     bool exact = true;
     const isl::map& first = relation_of(from, i, exact);
     const isl::map across = first.apply_range(relation_of(to, j, exact).reverse());
@@ -417,10 +451,59 @@ class Certifier {
         if (!differ.is_empty()) return report(differ, from, i, to, j, exact, Threads::kBefore);
       }
     }
+    ++result_.block_apart;
+  }
+
+  static Pair pair_of(Place a, Place b) { return {std::min(a, b), std::max(a, b)}; }
+
+  void count_pairs() {
+    std::vector<Place> all;
+    for (int leaf = 0; leaf < static_cast<int>(flow_.leaves.size()); ++leaf) {
+      const auto& accesses = flow_.leaves[leaf].accesses;
+      for (size_t i = 0; i < accesses.size(); ++i) {
+        if (is_shared_between_threads(accesses[i])) all.emplace_back(leaf, i);
+      }
+    }
+    const auto access = [&](const Place& p) -> const ElementAccess& {
+      return flow_.leaves[p.first].accesses[p.second];
+    };
+    for (size_t a = 0; a < all.size(); ++a) {
+      for (size_t b = a; b < all.size(); ++b) {
+        if (!conflict(access(all[a]), access(all[b]))) continue;
+        ++result_.conflicts;
+        const Pair pair = pair_of(all[a], all[b]);
+        if (open_.count(pair)) continue;
+        if (met_.count(pair)) {
+          ++result_.apart;
+        } else {
+          ++result_.ordered;
+        }
+      }
+    }
+  }
+
+  /// For each leaf those that control can come to from it in the same iteration of all loops.
+  std::vector<std::set<int>> leaves_behind() const {
+    std::vector<std::set<int>> result(flow_.leaves.size());
+    for (size_t start = 0; start < flow_.points.size(); ++start) {
+      if (flow_.points[start].leaf < 0) continue;
+      std::set<int> seen;
+      std::deque<int> queue = {static_cast<int>(start)};
+      while (!queue.empty()) {
+        const int point = queue.front();
+        queue.pop_front();
+        for (const Flow::Edge& edge : flow_.points[point].next) {
+          if (edge.back >= 0 || !seen.insert(edge.to).second) continue;
+          queue.push_back(edge.to);
+          if (flow_.points[edge.to].leaf >= 0) result[flow_.points[start].leaf].insert(flow_.points[edge.to].leaf);
+        }
+      }
+    }
+    return result;
   }
 
   const Kernel& kernel_;
-  IslContext context_;
+  const IslContext& context_;
   Flow flow_;
   std::set<std::string> ring_tensors_;  ///< unproved_rings() is about them
   std::vector<std::unique_ptr<AffineView>> views_;
@@ -428,6 +511,8 @@ class Certifier {
   std::map<std::tuple<int, size_t, int, size_t>, isl::map> pairs_;
   std::set<std::tuple<int, size_t, int, size_t, Way, Threads, bool>> decided_;
   std::set<std::pair<int, int>> reported_;
+  std::set<Pair> met_;   ///< accesses of a block with some way between them that leads over no barrier
+  std::set<Pair> open_;  ///< of those: such that isl did not prove to touch different elements
   bool has_warp_barriers_ = false;
   Certificate result_;
 };
@@ -435,10 +520,13 @@ class Certifier {
 }  // namespace
 
 Certificate certify(const Kernel& kernel, unsigned long operations) {
+  const IslContext context(operations);
   try {
-    return Certifier(kernel, operations).certify();
-  } catch (const isl::exception_quota&) {
+    return Certifier(kernel, context, operations).certify();
+  } catch (const isl::exception&) {
+    if (!context.is_exhausted()) throw;
     Certificate result;
+    result.finished = false;
     result.unproved.push_back(
         fmt::format("{}: the order of its accesses is too hard for {} operations of isl", kernel.name, operations));
     return result;

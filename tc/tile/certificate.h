@@ -12,6 +12,14 @@ struct Certificate {
   std::vector<std::string> races;     ///< sentences: two statements, two threads, one element, no barrier in between
   std::vector<std::string> unproved;  ///< the same, where subscripts or conditions are not affine
   int pairs = 0;                      ///< of accesses that were decided
+
+  // Pairs of accesses, as statements of the text. What is in none of the parts is not proved.
+  bool finished = true;  ///< false: isl gave up, and the following were not counted
+  int conflicts = 0;     ///< of threads of one block: to one tensor, one writes, not both are atomic
+  int ordered = 0;  ///< of those: each way from one to the other leads over a barrier (for a copy: a wait, then one)
+  int apart = 0;    ///< of those: where no barrier lies between them, two threads never touch the same element
+  int block_conflicts = 0;  ///< of threads of different blocks
+  int block_apart = 0;      ///< of those: they never touch the same element
   bool holds() const { return races.empty() && unproved.empty(); }
 };
 

@@ -130,6 +130,12 @@ void for_each_expr(const Node& node, const std::function<void(const Halide::Expr
   visit_exprs(node, visit);
 }
 
+NodePtr carrying(std::shared_ptr<const Instances> instances, const NodePtr& node) {
+  Node copy = *node;
+  copy.instances = std::move(instances);
+  return std::make_shared<const Node>(std::move(copy));
+}
+
 NodePtr map_exprs(const NodePtr& node, const std::function<Halide::Expr(const Halide::Expr&)>& map) {
   Node copy = *node;
   bool same = true;
@@ -138,6 +144,18 @@ NodePtr map_exprs(const NodePtr& node, const std::function<Halide::Expr(const Ha
     same = same && mapped.same_as(e);
     e = std::move(mapped);
   });
+  if (node->instances) {
+    Instances mapped = *node->instances;
+    bool moved = false;
+    for (std::vector<Halide::Expr>& point : mapped.first) {
+      for (Halide::Expr& e : point) {
+        const Halide::Expr before = std::exchange(e, map(e));
+        moved = moved || !e.same_as(before);
+      }
+    }
+    if (moved) copy.instances = std::make_shared<const Instances>(std::move(mapped));
+    same = same && !moved;
+  }
   return same ? node : std::make_shared<const Node>(std::move(copy));
 }
 

@@ -222,13 +222,21 @@ struct WarpgroupMatMul {
 struct MatMulWait {
   int pending = 0;
   std::vector<std::string> sums = {};  ///< register tensors of products that are finished then: they may be touched
+/// Instances of a statement that a spec carries out: for each thread and iteration, a box of them behind each of the
+/// points `first`. What the strategy says that it does; coverage.h proves that all of a statement's instances are done.
+struct Instances {
+  std::string statement;
+  std::vector<std::vector<Halide::Expr>> first;  ///< values of the statement's indices
+  std::vector<int64_t> lengths = {};             ///< of the box along each index; empty: one value each
+  std::vector<int64_t> zero_below = {};  ///< per index; outside of the statement's domain, but below, zeros are added
 };
 
 struct Node {
   std::variant<Sequence, For, If, Let, Allocate, Ring, Barrier, WaitForKernels, StartNextKernel, RingStep, Store,
                Atomic, Move, CommitGroup, WaitGroup, MatMulWait, Shuffle, MatMul, MatrixLoad, BoxCopy, WarpgroupMatMul>
       node;
-  std::string comment;  ///< printed above it
+  std::string comment;                                   ///< printed above it
+  std::shared_ptr<const Instances> instances = nullptr;  ///< of a spec; null: it only moves values, or says nothing
 };
 
 /// A case for some kinds names them: [](const OneOf<CommitGroup, WaitGroup> auto&) {}.
@@ -277,13 +285,16 @@ decltype(auto) match(AnyNode& node, Cases... cases) {
   return std::visit(visitor, node.node);
 }
 
+/// The node as one that carries out these instances.
+NodePtr carrying(std::shared_ptr<const Instances> instances, const NodePtr& node);
+
 /// Calls `visit` for each child of a node, in order of the text; a branch may have none (null).
 void for_each_child(const Node& node, const std::function<void(const NodePtr&)>& visit);
 /// The node with others in the place of its children; itself if they are the same.
 NodePtr map_children(const NodePtr& node, const std::function<NodePtr(const NodePtr&)>& map);
 /// Calls `visit` for each expression of the node itself: bounds, conditions, subscripts, values.
 void for_each_expr(const Node& node, const std::function<void(const Halide::Expr&)>& visit);
-/// The node with others in the place of its own expressions.
+/// The node with others in the place of its own expressions, and of those of its instances.
 NodePtr map_exprs(const NodePtr& node, const std::function<Halide::Expr(const Halide::Expr&)>& map);
 
 /// An access that a node makes besides the reads in its expressions.

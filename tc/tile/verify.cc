@@ -33,31 +33,52 @@ const char* name_of(Group group) {
 /// The part of verify() that needs isl: where control goes, and which elements are touched.
 class Prover {
  public:
-  Prover(const Kernel& kernel, Verification& result)
-      : kernel_(kernel), result_(result), context_(kOperations), flow_(flow_of(kernel)) {}
+  Prover(const Kernel& kernel, Verification& result, KernelChecks& checks)
+      : kernel_(kernel), result_(result), checks_(checks), context_(kOperations), flow_(flow_of(kernel)) {}
 
   void run() {
+    for (const Leaf& leaf : flow_.leaves) count(leaf);
     for (const Leaf& leaf : flow_.leaves) {
       context_.reset();
       try {
         check(leaf);
-      } catch (const isl::exception_quota&) {
+      } catch (const isl::exception&) {
+        if (!context_.is_exhausted()) throw;
         result_.unproved.push_back(fmt::format("{}: '{}' is too hard for isl", kernel_.name, leaf.text()));
       }
     }
-    result_.proved.push_back(proved_);
   }
 
  private:
+  void count(const Leaf& leaf) {
+    for (const ElementAccess& access : leaf.accesses) {
+      ++checks_.accesses;
+      if (access.elements > 1) ++checks_.vectors;
+    }
+    match(
+        *leaf.node,
+        [&](const Barrier& n) { ++(n.scope == Barrier::Scope::kWarp ? checks_.warp_operations : checks_.barriers); },
+        [&](const Collective auto&) { ++checks_.warp_operations; },
+        [&](const MatMulWait&) { ++checks_.warp_operations; },
+        [&](const RingStep& n) { checks_.warp_operations += is_of_readers(n) ? 1 : 0; },
+        [](const OneOf<CommitGroup, WaitGroup, WaitForKernels, StartNextKernel> auto&) {}, [](const Structure auto&) {},
+        [](const OneOf<Store, Atomic, Move, BoxCopy> auto&) {});
+  }
+
+  static bool is_of_readers(const RingStep& step) {
+    return step.kind == RingStep::Kind::kAwait || step.kind == RingStep::Kind::kRelease;
+  }
+
   void check(const Leaf& leaf) {
     match(
         *leaf.node,
-        [&](const Barrier& n) { check_uniform(leaf, n.scope == Barrier::Scope::kWarp ? Group::kWarp : Group::kBlock); },
-        [&](const OneOf<Shuffle, MatMul, MatrixLoad, MatMulWait> auto&) { check_uniform(leaf, Group::kWarp); },
-        [&](const WarpgroupMatMul&) { check_uniform(leaf, Group::kWarpgroup); },
+        [&](const Barrier& n) {
+          check_together(leaf, n.scope == Barrier::Scope::kWarp ? Group::kWarp : Group::kBlock);
+        },
+        [&](const OneOf<Shuffle, MatMul, MatrixLoad, MatMulWait> auto&) { check_together(leaf, Group::kWarp); },
+        [&](const WarpgroupMatMul&) { check_together(leaf, Group::kWarpgroup); },
         [&](const RingStep& n) {
-          const bool is_readers = n.kind == RingStep::Kind::kAwait || n.kind == RingStep::Kind::kRelease;
-          if (is_readers) check_uniform(leaf, Group::kWarp);
+          if (is_of_readers(n)) check_together(leaf, Group::kWarp);
         },
         [](const OneOf<CommitGroup, WaitGroup, WaitForKernels, StartNextKernel> auto&) {}, [](const Structure auto&) {},
         [](const OneOf<Store, Atomic, Move, BoxCopy> auto&) {});
@@ -66,14 +87,18 @@ class Prover {
         *leaf.node, [&](const OneOf<RingStep, BoxCopy, WarpgroupMatMul> auto& n) { check(leaf, view, n); },
         [](const OneOf<Barrier, CommitGroup, WaitGroup, MatMulWait, WaitForKernels, StartNextKernel> auto&) {},
         [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad> auto&) {});
-    for (const ElementAccess& access : leaf.accesses) check_bounds(leaf, view, access);
-    for (const ElementAccess& access : leaf.accesses) check_alignment(leaf, view, access);
+    for (const ElementAccess& access : leaf.accesses) {
+      if (!check_bounds(leaf, view, access)) continue;
+      ++checks_.inside;
+      if (!leaf.path.conditions.empty() || !access.conditions.empty()) ++checks_.conditional;
+    }
+    for (const ElementAccess& access : leaf.accesses) {
+      if (access.elements > 1 && check_alignment(leaf, view, access)) ++checks_.aligned;
+    }
   }
 
   void check(const Leaf& leaf, const AffineView& view, const RingStep& n) {
-    if (n.kind == RingStep::Kind::kAwait || n.kind == RingStep::Kind::kRelease) {
-      check_same(leaf, view, view.value(n.turn), Group::kWarp, "turn");
-    }
+    if (is_of_readers(n)) check_same(leaf, view, view.value(n.turn), Group::kWarp, "turn");
   }
 
   void check(const Leaf& leaf, const AffineView& view, const BoxCopy& n) {
@@ -134,10 +159,7 @@ class Prover {
     }
     const isl::set crooked =
         view.domain().intersect(value->mod(isl::val(context_.get(), static_cast<long>(of))).gt_set(view.constant(0)));
-    if (crooked.is_empty()) {
-      ++proved_.vectors;
-      return;
-    }
+    if (crooked.is_empty()) return;
     (view.exact() ? result_.faults : result_.unproved)
         .push_back(fmt::format("{}: the {} in '{}' is no multiple of {} for {}", kernel_.name, what, leaf.text(), of,
                                view.describe(crooked.sample_point())));
@@ -161,14 +183,14 @@ class Prover {
 
   int64_t threads() const { return kernel_.block[0] * kernel_.block[1] * kernel_.block[2]; }
 
-  /// The path's conditions and trip counts are the same for all threads of a group.
-  void check_uniform(const Leaf& leaf, Group group) {
+  void check_together(const Leaf& leaf, Group group) {
     const size_t faults = result_.faults.size();
-    check_conditions(leaf, group);
-    proved_.together += result_.faults.size() == faults ? 1 : 0;
+    check_uniform(leaf, group);
+    if (result_.faults.size() == faults) ++checks_.together;
   }
 
-  void check_conditions(const Leaf& leaf, Group group) {
+  /// The path's conditions and trip counts are the same for all threads of a group.
+  void check_uniform(const Leaf& leaf, Group group) {
     Path loops_only = leaf.path;
     loops_only.conditions.clear();
     const AffineView view(context_.get(), kernel_, loops_only);
@@ -256,8 +278,9 @@ class Prover {
     return visitor.found;
   }
 
-  void check_bounds(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
-    bool exact = true;
+  /// True if all subscripts are proved to lie in the tensor.
+  bool check_bounds(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
+    bool exact = true, proved = true;
     const isl::set instances = view.instances(access, exact);
     for (size_t i = 0; i < access.subscripts.size(); ++i) {
       const int64_t extent = product(access.tensor->layout.shape()[static_cast<int>(i)]);
@@ -267,49 +290,47 @@ class Prover {
       if (!at) {
         result_.unproved.push_back(fmt::format("{}: the subscript '{}' of '{}' in '{}' is not affine", kernel_.name,
                                                subscript, access.tensor->name, leaf.text()));
+        proved = false;
         continue;
       }
       const isl::set outside =
           instances.intersect(at->lt_set(view.constant(0)).unite(at->gt_set(view.constant(extent - length))));
-      if (outside.is_empty()) {
-        ++proved_.subscripts;
-        continue;
-      }
+      if (outside.is_empty()) continue;
+      proved = false;
       (exact ? result_.faults : result_.unproved)
           .push_back(fmt::format("{}: the subscript '{}' of '{}' in '{}' leaves [0, {}) for {}", kernel_.name,
                                  subscript, access.tensor->name, leaf.text(), extent,
                                  view.describe(outside.sample_point())));
     }
+    return proved;
   }
 
-  void check_alignment(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
-    if (access.elements == 1) return;
+  /// Of a vector. True if it is proved to start at a multiple of its size.
+  bool check_alignment(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
     bool exact = true;
     const isl::set instances = view.instances(access, exact);
     const std::optional<isl::pw_aff> offset = view.offset(access);
     if (!offset) {
       result_.unproved.push_back(fmt::format("{}: '{}' has an offset in '{}' that is not affine", kernel_.name,
                                              leaf.text(), access.tensor->name));
-      return;
+      return false;
     }
     const isl::set crooked =
         instances.intersect(offset->mod(isl::val(context_.get(), access.elements)).gt_set(view.constant(0)));
-    if (crooked.is_empty()) {
-      ++proved_.vectors;
-      return;
-    }
+    if (crooked.is_empty()) return true;
     (exact ? result_.faults : result_.unproved)
         .push_back(fmt::format("{}: the offset of '{}' in '{}' is no multiple of {} for {}", kernel_.name,
                                access.tensor->name, leaf.text(), access.elements,
                                view.describe(crooked.sample_point())));
+    return false;
   }
 
   const Kernel& kernel_;
   Verification& result_;
+  KernelChecks& checks_;
   IslContext context_;
   Flow flow_;
   std::map<std::string, const Tensor*> tensors_ = tensors_of(kernel_);
-  Proved proved_;
 };
 
 }  // namespace
@@ -319,16 +340,22 @@ Verification verify(const Program& program, const Limits& limits) {
   bool is_program = true;
   for (const Kernel& kernel : program.kernels) {
     std::vector<std::string> faults = structure_faults(kernel, limits);
+    KernelChecks& checks = result.kernels.emplace_back();
     if (faults.empty()) {
-      Prover(kernel, result).run();
+      Prover(kernel, result, checks).run();
     } else {
-      is_program = false;
-      result.proved.emplace_back();
+      is_program = checks.structured = false;
       result.faults.insert(result.faults.end(), faults.begin(), faults.end());
     }
   }
   if (!is_program) return result;
-  for (std::string& fault : promise_faults(program)) result.faults.push_back(std::move(fault));
+  result.checked_promises = true;
+  for (std::string& fault : promise_faults(program)) {
+    for (size_t k = 0; k < program.kernels.size(); ++k) {
+      result.kernels[k].broken_promises += fault.starts_with(program.kernels[k].name + ":") ? 1 : 0;
+    }
+    result.faults.push_back(std::move(fault));
+  }
   return result;
 }
 

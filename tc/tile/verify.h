@@ -20,17 +20,25 @@ struct Limits {
   int64_t cluster = 8;      ///< blocks
 };
 
-/// How much verify() proved of a kernel.
-struct Proved {
-  int subscripts = 0;  ///< that lie in their tensor's extent
-  int vectors = 0;     ///< whose offset is a multiple of their length, and boxes and tiles
-  int together = 0;    ///< barriers, and what warps do together, that all threads reach
+/// How much of one kernel was looked at, and how much of that was proved.
+struct KernelChecks {
+  bool structured = true;   ///< false: its structure is wrong, and none of the following was counted
+  int accesses = 0;         ///< to elements, of any memory
+  int inside = 0;           ///< of those, proved to lie in their tensors
+  int conditional = 0;      ///< of those inside: under a condition, which the proof may use
+  int vectors = 0;          ///< accesses to several elements at once
+  int aligned = 0;          ///< of those, proved to start at a multiple of their size
+  int barriers = 0;         ///< of blocks
+  int warp_operations = 0;  ///< barriers of warps, and what a warp does together
+  int together = 0;         ///< of both, proved to be reached by all threads of the block or warp together
+  int broken_promises = 0;  ///< sentences about promises among the faults
 };
 
 struct Verification {
   std::vector<std::string> faults;    ///< what is wrong, a sentence each
   std::vector<std::string> unproved;  ///< what could not be decided: subscripts that read memory, conditions on data
-  std::vector<Proved> proved;         ///< per kernel
+  std::vector<KernelChecks> kernels;  ///< one for each kernel of the program
+  bool checked_promises = false;      ///< false: the structure of some kernel is wrong
   bool holds() const { return faults.empty(); }
 };
 

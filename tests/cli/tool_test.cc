@@ -548,6 +548,10 @@ TEST_F(Tool, EmitShowsTheStagesOfAGpu) {
   EXPECT_EQ(text.substr(0, 10), "// def mm(");
   EXPECT_NE(text.find("extern \"C\" __global__"), std::string::npos);
   EXPECT_EQ(text, emit("--stop_after=cuda"));
+  const std::string certificate = emit("--stage=certificate");
+  EXPECT_TRUE(certificate.starts_with("kernel mm_0\n  bounds: ")) << certificate;
+  EXPECT_EQ(certificate.find("not proved"), std::string::npos) << certificate;
+  EXPECT_EQ(certificate, good({"emit", "mm.tc", "--stage=certificate", "--backend=sim", "--sizes=M=8,N=8,K=8"}));
   EXPECT_EQ(good({"emit", "mm.tc", "--stop_after=prepare", "--backend=cuda", "--sizes=M=2,N=2,K=9"}).substr(0, 10),
             "program mm");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=cuda", "--sizes=M=8,N=8,K=8", "--arch=sm90"}),
@@ -608,6 +612,11 @@ TEST_F(Tool, EmitRefusesWhatItCannotShow) {
   EXPECT_EQ(error({"emit", "mm.tc"}),
             "error: '--stage' is missing; the stages are ast, program, schedule, stmt, object, tile, certificate, "
             "cuda, ptx, cubin\n");
+  for (const char* backend : {"cpu", "interp"}) {
+    EXPECT_EQ(
+        error({"emit", "mm.tc", "--stage=certificate", std::string("--backend=") + backend, "--sizes=M=8,N=8,K=8"}),
+        std::string("error: the stage 'certificate' is of GPU kernels; '--backend=") + backend + "' has none\n");
+  }
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stm"}), "error: there is no stage 'stm'; did you mean 'stmt'?\n");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt", "--stop_after=stmt"}),
             "error: '--stage' and '--stop_after' exclude each other\n");

@@ -72,6 +72,20 @@ void expect_recorded(const Golden& golden, const Settings& settings, std::span<c
   expect_recorded(source, name, settings, stages, kFolder / name);
 }
 
+/// What the verifiers prove of the kernels for a GPU.
+void expect_certificate_recorded(const Golden& golden, const Settings& settings) {
+  const std::filesystem::path example = std::filesystem::path(TC_SOURCE_DIR) / "examples" / golden.name;
+  Compilation compilation = testing::compilation_of(testing::read_whole(example.string() + ".tc"));
+  const Result<void> done = run_passes(settings, compilation, "tile");
+  ASSERT_TRUE(done) << done.error().to_string();
+  ASSERT_TRUE(compilation.proof);
+  const std::string text = tile::to_text(compilation.mapping->program, *compilation.proof);
+  const std::filesystem::path path = kFolder / golden.name / "certificate.txt";
+  if (std::getenv("TC_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << text;
+  ASSERT_TRUE(std::filesystem::exists(path)) << path << " is missing; scripts/update_golden writes it";
+  EXPECT_EQ(testing::read_whole(path), text) << path << " is not what the verifiers prove";
+}
+
 class GoldenTest : public ::testing::TestWithParam<Golden> {};
 
 TEST_P(GoldenTest, EveryStageIsAsRecorded) {
@@ -81,6 +95,7 @@ TEST_P(GoldenTest, EveryStageIsAsRecorded) {
   settings.backend = Backend::kCuda;
   settings.mapping = options::naive();
   expect_recorded(GetParam(), settings, kGpuStages);
+  expect_certificate_recorded(GetParam(), settings);
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, GoldenTest, ::testing::ValuesIn(goldens()),

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "tc/compile/cached.h"
 #include "tests/compile/programs.h"
 
 namespace tc::compile {
@@ -54,6 +55,21 @@ TEST(GpuPipeline, TheSameInputGivesTheSameText) {
   ASSERT_TRUE(run_passes(settings, first, "cuda"));
   ASSERT_TRUE(run_passes(settings, second, "cuda"));
   EXPECT_EQ(first.cuda_text, second.cuda_text);
+}
+
+/// The entry of a cache counts what the verifiers proved, where they ran.
+TEST(GpuPipeline, EntriesSayWhatWasProved) {
+  for (const bool verify : {false, true}) {
+    Settings settings = gpu_settings(Backend::kCuda);
+    settings.verify = verify;
+    Compilation compilation = compilation_of(kMv);
+    ASSERT_TRUE(run_passes(settings, compilation, "cuda"));
+    EXPECT_EQ(compilation.proof.has_value(), verify);
+    compilation.compiled = cuda::Compiled{};
+    const std::string plain = "accesses in bounds, schedule legal";
+    const std::string statement = entry_of(settings, compilation).certificate.statement;
+    EXPECT_EQ(statement, verify ? plain + ", verified after every pass: " + tile::summary(*compilation.proof) : plain);
+  }
 }
 
 TEST(GpuPipeline, TheTextBeginsWithSourceShapesAndOptions) {

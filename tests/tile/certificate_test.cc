@@ -1,5 +1,6 @@
 #include "tc/tile/certificate.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <ctime>
@@ -140,6 +141,20 @@ TEST(Certificate, BlocksAreNotOrdered) {
   const Tensor c = kernel.tensors[2];
   kernel.body = store(c, {thread_x()}, 0.0f);
   EXPECT_FALSE(certify(kernel).holds());
+}
+
+/// Wherever isl gives up, the rest is not proved.
+TEST(Certificate, ABudgetThatIsTooSmallProvesNothing) {
+  const Kernel kernel = tiled_matmul(33, 20, 50).program.kernels[0];
+  for (unsigned long operations = 1; operations < 4'000; operations += operations / 4 + 1) {
+    SCOPED_TRACE(operations);
+    const Certificate certificate = certify(kernel, operations);
+    ASSERT_FALSE(certificate.finished);
+    ASSERT_EQ(certificate.unproved,
+              Sentences{fmt::format("tiled_matmul: the order of its accesses is too hard for {} operations of isl",
+                                    operations)});
+    ASSERT_EQ(certificate.races, Sentences{});
+  }
 }
 
 TEST(Certificate, FastEnoughForEachCompile) {

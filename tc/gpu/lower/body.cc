@@ -160,6 +160,16 @@ std::vector<Expr> position_in(const Place& place, const std::vector<Ranged>& sub
 
 Expr instance_value(const Expr& value, const BodyContext& context) { return BodyMutator(context).mutate(value); }
 
+tile::NodePtr carrying(const poly::Statement& statement, const BodyContext& context, const tile::NodePtr& node) {
+  tile::Instances instances{.statement = statement.id, .first = {{}}};
+  for (const std::string& index : statement.indices) {
+    const auto known = context.indices.find(index);
+    if (known == context.indices.end()) return node;
+    instances.first[0].push_back(known->second.expr);
+  }
+  return tile::carrying(std::make_shared<const tile::Instances>(std::move(instances)), node);
+}
+
 Expr statement_value(const poly::Statement& statement, const BodyContext& context) {
   return BodyMutator(context).mutate(statement.value);
 }
@@ -181,7 +191,7 @@ tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext
   } else if (value.type() != place.type) {
     value = hi::Cast::make(place.type, value);
   }
-  tile::NodePtr body = make_node(tile::Store{place.name, position, value});
+  tile::NodePtr body = carrying(statement, context, make_node(tile::Store{place.name, position, value}));
   if (guard.defined()) body = make_node(tile::If{guard, body, nullptr});
   return body;
 }

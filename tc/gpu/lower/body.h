@@ -39,6 +39,10 @@ std::vector<Halide::Expr> position_in(const Place& place, const std::vector<poly
 /// choice whose other branch may not be evaluated (R6) stays the intrinsic if_then_else.
 tile::NodePtr statement_body(const poly::Statement& statement, const BodyContext& context);
 
+/// Says of a node that it carries out the context's instance of a statement. Without effect where the context does not
+/// know all of the statement's indices.
+tile::NodePtr carrying(const poly::Statement& statement, const BodyContext& context, const tile::NodePtr& node);
+
 /// The value of one instance, before it is combined with what its element holds.
 Halide::Expr statement_value(const poly::Statement& statement, const BodyContext& context);
 

@@ -215,7 +215,8 @@ NodePtr decided(const NodePtr& node, const Expr& condition, bool value, const st
     Decide decide(condition, value);
     changed.value = hi::substitute(from, to, decide.mutate(changed.value));
     for (Expr& subscript : changed.subscripts) subscript = hi::substitute(from, to, decide.mutate(subscript));
-    return make_node(std::move(changed), node->comment);
+    const NodePtr made = tile::carrying(node->instances, make_node(std::move(changed), node->comment));
+    return tile::map_exprs(made, [&](const Expr& e) { return hi::substitute(from, to, e); });
   };
   return tile::match(
       *node,

@@ -120,7 +120,7 @@ NodePtr Translator::add_to_partial(const poly::Statement& statement, const BodyC
   }
   const Expr own = element(*warp_->partial, index(0));
   const Expr value = combine(statement.assign, own, statement_value(statement, context));
-  NodePtr add = make_node(tile::Store{warp_->partial->name, {index(0)}, value});
+  NodePtr add = carrying(statement, context, make_node(tile::Store{warp_->partial->name, {index(0)}, value}));
   return warp_->is_dealt ? add : guarded(number({Dealt::To::kThreads, 0, 1}).expr == 0, add);
 }
 

@@ -98,6 +98,7 @@ class Loop {
   const Congruences& congruences_;
   ir::Names& names_;
   std::vector<const tile::Store*> stores_;
+  std::vector<std::shared_ptr<const tile::Instances>> instances_;  ///< of the stores
   std::set<std::string> written_;  ///< but for those in place
   std::vector<Vector> loads_;
   std::vector<Vector> results_;
@@ -112,6 +113,7 @@ bool Loop::collect(const NodePtr& node) {
       },
       [&](const tile::Store& n) {
         stores_.push_back(&n);
+        instances_.push_back(node->instances);
         written_.insert(n.tensor);
         return true;
       },
@@ -296,7 +298,8 @@ NodePtr Loop::run() {
     written_.erase(store->tensor);
   }
   std::vector<NodePtr> body;
-  for (const tile::Store* store : stores_) {
+  for (size_t i = 0; i < stores_.size(); ++i) {
+    const tile::Store* store = stores_[i];
     tile::Store changed = *store;
     changed.value = with_vectors(store->value);
     if (writers[store->tensor] == 1 && read.count(store->tensor) == 0) {
@@ -305,7 +308,7 @@ NodePtr Loop::run() {
         changed.subscripts = {hi::Variable::make(loop_.begin.type(), loop_.variable)};
       }
     }
-    body.push_back(make_node(std::move(changed)));
+    body.push_back(tile::carrying(instances_[i], make_node(std::move(changed))));
   }
   tile::For changed = loop_;
   changed.body = sequence(std::move(body));

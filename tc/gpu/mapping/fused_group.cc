@@ -98,18 +98,25 @@ bool FusedGroup::is_seen_outside(const std::string& tensor) const {
   });
 }
 
-std::optional<FusedGroup> fused_group_of(const poly::Scop& scop) {
+std::optional<FusedGroup> group_of_statements(const poly::Scop& scop, const std::vector<std::string>& statements) {
   FusedGroup part;
   part.scop = &scop;
-  const isl::schedule_node root = scop.schedule.root();
-  const std::vector<isl::set> domains = poly::sets_of(poly::node_domain(root));
-  for (const std::string& id : poly::statements_at(scop, root)) {
+  const std::vector<isl::set> domains = poly::sets_of(poly::node_domain(scop.schedule.root()));
+  for (const std::string& id : statements) {
     const auto domain =
         std::find_if(domains.begin(), domains.end(), [&](const isl::set& set) { return poly::tuple_name(set) == id; });
     std::optional<GroupStatement> statement = statement_of(scop, id, *domain);
     if (!statement) return std::nullopt;
     part.statements.push_back(*std::move(statement));
   }
+  return part;
+}
+
+std::optional<FusedGroup> fused_group_of(const poly::Scop& scop) {
+  const isl::schedule_node root = scop.schedule.root();
+  std::optional<FusedGroup> found = group_of_statements(scop, poly::statements_at(scop, root));
+  if (!found) return std::nullopt;
+  FusedGroup& part = *found;
   const isl::schedule_node band = first_band(root);
   if (band.isa<isl::schedule_node_band>() && !share(part, poly::band_info(scop, {poly::path_of(band)}))) {
     return std::nullopt;
@@ -119,7 +126,7 @@ std::optional<FusedGroup> fused_group_of(const poly::Scop& scop) {
       if (std::find(s.shared.begin(), s.shared.end(), i) == s.shared.end()) s.inner.push_back(i);
     }
   }
-  return part;
+  return found;
 }
 
 }  // namespace tc::gpu

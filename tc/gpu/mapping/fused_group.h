@@ -41,4 +41,7 @@ struct FusedGroup {
 /// Nothing where domains are no boxes, ranges of shared members differ, or writes depend on data.
 std::optional<FusedGroup> fused_group_of(const poly::Scop& scop);
 
+/// Statements of a schedule in program order, without shared members. Nothing as above.
+std::optional<FusedGroup> group_of_statements(const poly::Scop& scop, const std::vector<std::string>& statements);
+
 }  // namespace tc::gpu

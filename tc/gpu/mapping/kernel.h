@@ -52,9 +52,9 @@ inline constexpr char kBindMark[] = "bind:";
 inline constexpr char kBarrierMark[] = "barrier";
 
 /// What makes a kernel, one folder of tc/gpu/strategy each: a contraction, threads with elements of their own, rows
-/// that threads share, updates that threads make atomically, or the classic strategy.
-enum class Recipe { kContraction, kElements, kRows, kScatter, kClassic };
-/// "contraction", "elements", "rows", "scatter", "classic".
+/// that threads share, updates that threads make atomically, tiles that overlap, or the classic strategy.
+enum class Recipe { kContraction, kElements, kRows, kScatter, kHalo, kClassic };
+/// "contraction", "elements", "rows", "scatter", "halo", "classic".
 constexpr const char* name_of(Recipe recipe) {
   switch (recipe) {
     case Recipe::kContraction:
@@ -65,6 +65,8 @@ constexpr const char* name_of(Recipe recipe) {
       return "rows";
     case Recipe::kScatter:
       return "scatter";
+    case Recipe::kHalo:
+      return "halo";
     case Recipe::kClassic:
       break;
   }

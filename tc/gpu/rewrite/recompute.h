@@ -16,7 +16,8 @@ namespace tc::gpu {
 ir::Program recompute_temporaries(ir::Program program, int64_t large = 1 << 16);
 
 /// Whether an expression compares floats, and reads the tensor for that. Two computations of one value may be rounded
-/// differently, which arithmetic bears and a comparison does not: of a maximum, no element might be left that equals it.
+/// differently, which arithmetic bears and a comparison does not: of a maximum, no element might be left that equals
+/// it.
 bool compares_floats(const Halide::Expr& expr, const std::string& tensor);
 
 }  // namespace tc::gpu

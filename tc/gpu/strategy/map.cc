@@ -16,6 +16,7 @@
 #include "tc/gpu/strategy/contraction/kernel.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/strategy/elements/pointwise.h"
+#include "tc/gpu/strategy/fuse_halos.h"
 #include "tc/gpu/strategy/loop_choices.h"
 #include "tc/gpu/strategy/pieces.h"
 #include "tc/gpu/strategy/scatter/atomic_scatter.h"
@@ -73,6 +74,8 @@ const char* text_of(Recipe recipe) {
       return "threads together on each row";
     case Recipe::kScatter:
       return "atomic updates where data say";
+    case Recipe::kHalo:
+      return "tiles that overlap, stage after stage";
     case Recipe::kClassic:
       return "the classic mapping";
   }
@@ -408,6 +411,7 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
     part.schedule = scheduled.schedule;
     TC_TRY_VOID(add_scheduled(done, part, others, device, cut.reasons));
   }
+  mapping = fuse_halos(std::move(mapping), scop, options, device);
   TC_TRY_VOID(check_followed(options, mapping.kernels, cut.reasons));
   name_kernels(*scop.program, mapping.kernels);
   TC_TRY_VOID(check_addresses(*scop.program, options, mapping.kernels, cut.refused));

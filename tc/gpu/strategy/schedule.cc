@@ -11,6 +11,7 @@
 #include "tc/gpu/lower/vectorize.h"
 #include "tc/gpu/mapping/registers.h"
 #include "tc/gpu/mapping/thread_tile.h"
+#include "tc/gpu/strategy/limits.h"
 #include "tc/ir/names.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/loop_fusion.h"
@@ -78,14 +79,7 @@ Result<void> check_limits_of(const Kernel& kernel, const Device& device) {
 }
 
 Result<void> check_program(const tile::Program& program, const Device& device) {
-  tile::Limits limits;
-  limits.threads = device.threads_per_block;
-  limits.block = device.block;
-  limits.grid = device.grid;
-  limits.shared_bytes = device.shared_bytes;
-  limits.architecture = device.architecture;
-  limits.accelerated = device.accelerated;
-  const tile::Verification verification = tile::verify(program, limits);
+  const tile::Verification verification = tile::verify(program, limits_of(device));
   if (!verification.holds()) return fail("the schedule makes no valid kernel: {}", verification.faults.at(0));
   for (const tile::Kernel& kernel : program.kernels) {
     const tile::Certificate certificate = tile::certify(kernel);

@@ -170,6 +170,8 @@ void add_kernel(const Kernel& kernel, const std::vector<PlannedOptions>& planned
       return add_rows(kernel, to);
     case Recipe::kScatter:
       return add_scatter(to);
+    case Recipe::kHalo:
+      return to.add("use_shared_memory", {0});
     case Recipe::kClassic:
       return add_classic(to);
   }

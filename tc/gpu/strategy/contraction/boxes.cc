@@ -1,6 +1,7 @@
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
 
 /// The reduction of a contraction's kernel by boxes and products of warpgroups.
@@ -50,36 +51,87 @@ Tensor ContractionBuilder::boxed_tensor(size_t operand) const {
   return tensor;
 }
 
+void ContractionBuilder::declare_boxes(size_t operand, const std::vector<Tensor>* shared) {
+  const std::string& name = c_.operands[operand].tensor;
+  shared_.push_back(shared ? (*shared)[operand] : boxed_tensor(operand));
+  if (!shared) shared_.back().name = names_.fresh(name + "_shared");
+  maps_.push_back(map_of(c_, operand, plan_, names_.fresh(name + "_map")));
+}
+
+/// Turns of a ring are counted through all products.
+Expr ContractionBuilder::turn_of(const Expr& step) const { return hi::simplify(step + static_cast<int>(first_turn_)); }
+
 /// The boxes of a step, by one thread.
 NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
   const ReductionStep of = step_at(step);
-  const Expr stage = hi::simplify(step % static_cast<int>(plan_.stages));
-  std::vector<NodePtr> parts = {build::acquire(ring_, step)};
+  const Expr turn = turn_of(step), stage = hi::simplify(turn % static_cast<int>(plan_.stages));
+  std::vector<NodePtr> parts = {build::acquire(ring_, turn)};
   int64_t bytes = 0;
   for (size_t i = 0; i < c_.operands.size(); ++i) {
     const Operand& o = c_.operands[i];
     std::vector<Expr> at;  // the map's dimensions, fastest first
-    for (size_t d = o.subscripts.size(); d-- > 0;) at.push_back(first_of(o.subscripts[d], of));
+    for (size_t d = o.subscripts.size(); d-- > 0;) {
+      at.push_back(hi::simplify(first_of(o.subscripts[d], of) - static_cast<int>(first_inside(o, d))));
+    }
     bytes += plan_.operands[i].stage * o.type.bytes();
     if (!runs_across(c_, i, plan_)) {
-      parts.push_back(build::box_copy(maps_[i], at, shared_[i], {stage, 0, 0}, ring_, step));
+      parts.push_back(build::box_copy(maps_[i], at, shared_[i], {stage, 0, 0}, ring_, turn));
       continue;
     }
     const int64_t slabs = plan_.operands[i].stage / (kRowElements * kRowElements);
     const std::string slab = names_.fresh("slab");
     const Expr first = slabs > 1 ? build::var(slab) * static_cast<int>(kRowElements) : Expr(0);
     at[0] = hi::simplify(at[0] + first);
-    const NodePtr copy = build::box_copy(maps_[i], at, shared_[i], {stage, 0, first}, ring_, step);
+    const NodePtr copy = build::box_copy(maps_[i], at, shared_[i], {stage, 0, first}, ring_, turn);
     parts.push_back(slabs > 1 ? build::unrolled(slab, 0, static_cast<int>(slabs), copy) : copy);
   }
-  parts.push_back(build::commit(ring_, step, bytes));
+  parts.push_back(build::commit(ring_, turn, bytes));
   return build::sequence(std::move(parts));
 }
 
-/// What the copying thread does: all steps.
+/// What the copying thread does: all steps of all products.
 NodePtr ContractionBuilder::produce() {
   const std::string step = names_.fresh("step");
-  return build::for_loop(step, 0, static_cast<int>(plan_.steps(c_)), copy_boxes(build::var(step)));
+  std::vector<NodePtr> parts = {
+      build::for_loop(step, 0, static_cast<int>(plan_.steps(c_)), copy_boxes(build::var(step)))};
+  for (ContractionBuilder& product : further_) {
+    product.names_ = names_;
+    parts.push_back(product.produce());
+    names_ = product.names_;
+  }
+  return build::sequence(std::move(parts));
+}
+
+/// What a thread of a warpgroup adds to its sums in a step: to pairs of columns of two rows.
+std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const ReductionStep& step) const {
+  constexpr int64_t kColumns = 8, kRowsApart = 8;
+  const TensorCores& cores = *plan_.tensor_cores;
+  const size_t row = cores.rows[0], column = cores.columns[0];
+  const Axis& main = c_.reduction[plan_.main];
+  tile::Instances result{.statement = c_.update.id};
+  for (int64_t high = 0; high < 2; ++high) {
+    for (int64_t j = 0; j < plan_.parallel[column].tile; j += kColumns) {
+      std::map<std::string, Expr> values;
+      for (size_t i = 0; i < c_.parallel.size(); ++i) values[c_.parallel[i].name] = first_[i];
+      Expr& of_row = values[c_.parallel[row].name];
+      of_row = of_row + thread_[row] + static_cast<int>(high * kRowsApart);
+      Expr& of_column = values[c_.parallel[column].name];
+      of_column = of_column + thread_[column] * 2 + static_cast<int>(j);
+      for (size_t r = 0; r < c_.reduction.size(); ++r) values[c_.reduction[r].name] = step.first[r];
+      std::vector<Expr>& first = result.first.emplace_back();
+      for (const std::string& index : c_.update.indices) {
+        const auto value = values.find(index);
+        if (value == values.end()) return nullptr;
+        first.push_back(value->second);
+      }
+    }
+  }
+  for (const std::string& index : c_.update.indices) {
+    const bool is_main = index == main.name;
+    result.lengths.push_back(is_main ? kRowElements : index == c_.parallel[column].name ? 2 : 1);
+    result.zero_below.push_back(is_main ? main.begin + round_up(main.extent, kRowElements) : INT64_MIN);
+  }
+  return std::make_shared<const tile::Instances>(std::move(result));
 }
 
 /// What warpgroups do: a step's products while those of the step before end.
@@ -87,7 +139,7 @@ NodePtr ContractionBuilder::consume() {
   constexpr int kGroupWarps = 4;
   const TensorCores& cores = *plan_.tensor_cores;
   const std::string name = names_.fresh("step");
-  const Expr step = build::var(name), stage = hi::simplify(step % static_cast<int>(plan_.stages));
+  const Expr turn = turn_of(build::var(name)), stage = hi::simplify(turn % static_cast<int>(plan_.stages));
   const tile::WarpgroupAtom atom = {ir::from_halide(c_.operands[cores.a].type),
                                     static_cast<int>(plan_.parallel[cores.columns[0]].tile)};
   const auto tile = [&](size_t operand, const Expr& first) {
@@ -98,10 +150,12 @@ NodePtr ContractionBuilder::consume() {
   const Expr row = hi::simplify(row_warp_ / kGroupWarps * tile::WarpgroupAtom::kM);
   const int slices = static_cast<int>(kRowElements) / tile::WarpgroupAtom::kK;
   const NodePtr body = build::sequence({
-      build::await(ring_, step),
-      build::warpgroup_matmul(atom, slices, sum_, tile(cores.a, row), tile(cores.b, 0)),
+      build::await(ring_, turn),
+      tile::carrying(step_instances(step_at(build::var(name))),
+                     build::warpgroup_matmul(atom, slices, sum_, tile(cores.a, row), tile(cores.b, 0))),
       build::matmul_wait(1),
-      build::if_then(step > 0, build::release(ring_, step - 1)),
+      first_turn_ > 0 ? build::release(ring_, hi::simplify(turn - 1))
+                      : build::if_then(turn > 0, build::release(ring_, turn - 1)),
   });
   return build::sequence(
       {build::for_loop(name, 0, static_cast<int>(plan_.steps(c_)), body), build::matmul_wait(0, {sum_.name})});
@@ -110,12 +164,13 @@ NodePtr ContractionBuilder::consume() {
 /// Brings groups of eight neighbouring columns to each thread: of four threads each has two columns of each of four
 /// groups. A transposition of 4 x 4 pairs: threads of which one bit differs exchange the pairs of which that bit
 /// differs.
-NodePtr ContractionBuilder::exchange_columns() {
+NodePtr ContractionBuilder::exchange_columns(ir::Names& names) const {
   const TensorCores& cores = *plan_.tensor_cores;
   const size_t column = cores.columns[0];
   const AxisPlan& a = plan_.parallel[column];
+  if (a.group == 2) return build::sequence({});
   TC_CHECK(a.group == 2 * kQuad, "threads exchange groups of {} columns", a.group);
-  const std::string in_pair = names_.fresh("in_pair"), pair = names_.fresh("pair");
+  const std::string in_pair = names.fresh("in_pair"), pair = names.fresh("pair");
   const auto at = [&](const Expr& number) {  // of a pair in the group
     std::vector<Expr> subscripts;
     const Expr low = number * 2 + build::var(in_pair);
@@ -125,7 +180,7 @@ NodePtr ContractionBuilder::exchange_columns() {
     }
     return subscripts;
   };
-  Tensor moved = build::registers(names_.fresh("moved"), sum_.type, tile::Layout::row_major({1}));
+  Tensor moved = build::registers(names.fresh("moved"), sum_.type, tile::Layout::row_major({1}));
   moved.written = true;
   std::vector<NodePtr> rounds;
   for (const int bit : {1, 2}) {

@@ -86,11 +86,14 @@ class ContractionBuilder {
   std::vector<tile::NodePtr> sum_up();
   tile::NodePtr reduce();
   tile::Tensor boxed_tensor(size_t operand) const;
+  void declare_boxes(size_t operand, const std::vector<tile::Tensor>* shared);
+  Halide::Expr turn_of(const Halide::Expr& step) const;
   tile::NodePtr copy_boxes(const Halide::Expr& step);
   tile::NodePtr produce();
+  std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step) const;
   tile::NodePtr consume();
   tile::NodePtr with_producer(const tile::NodePtr& consumers);
-  tile::NodePtr exchange_columns();
+  tile::NodePtr exchange_columns(ir::Names& names) const;
   tile::NodePtr in_turn(int64_t steps);
   tile::NodePtr all_ahead(int64_t steps);
   std::vector<tile::NodePtr> one_step(const Halide::Expr& stage, const ReductionStep& step);
@@ -114,7 +117,10 @@ class ContractionBuilder {
   tile::NodePtr add_products(const Halide::Expr& stage, const ReductionStep& step, const Copies& copies);
   std::pair<int64_t, int64_t> atoms_of_warp() const;
   tile::NodePtr load_slice(const Halide::Expr& stage, const std::vector<Halide::Expr>& at);
-  tile::NodePtr multiply_slice() const;
+  std::shared_ptr<const tile::Instances> slice_instances(const std::vector<std::map<size_t, int64_t>>& points,
+                                                         const ReductionStep& step,
+                                                         const std::vector<Halide::Expr>& at) const;
+  tile::NodePtr multiply_slice(const ReductionStep& step, const std::vector<Halide::Expr>& at) const;
   tile::NodePtr load_fragment(size_t operand, int64_t first, bool pair, const Halide::Expr& stage,
                               const std::vector<Halide::Expr>& at);
   std::vector<Halide::Expr> box_position(size_t operand, const std::vector<Halide::Expr>& local,
@@ -139,7 +145,7 @@ class ContractionBuilder {
   tile::NodePtr assign_point(const poly::Statement& statement);
   Halide::Expr point_value(const Halide::Expr& value);
   tile::NodePtr pool_results();
-  tile::NodePtr pool_run(const poly::Statement& statement, int64_t run);
+  tile::NodePtr pool_run(const poly::Statement& statement, int64_t run, const BodyContext& context);
   BodyContext run_context(int64_t run) const;
   Halide::Expr result_lane() const;
   bool stores_vectors(const std::string& tensor) const;
@@ -166,6 +172,7 @@ class ContractionBuilder {
   std::vector<tile::Tensor> shared_, fragments_;
   std::vector<tile::TensorMap> maps_;  ///< per operand, by warpgroups
   std::string ring_;                   ///< likewise
+  int64_t first_turn_ = 0;             ///< of the ring, that of the first step
   tile::Tensor sum_, sums_, total_;    ///< a thread's; those of all groups in shared memory; added up
   int store_axis_ = -1;                ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;

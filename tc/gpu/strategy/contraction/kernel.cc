@@ -250,9 +250,7 @@ std::vector<Expr> ContractionBuilder::sum_subscripts() const {
 void ContractionBuilder::declare_operands(const std::vector<Tensor>* shared) {
   for (size_t i = 0; i < c_.operands.size(); ++i) {
     if (plan_.by_warpgroups()) {
-      shared_.push_back(boxed_tensor(i));
-      shared_.back().name = names_.fresh(c_.operands[i].tensor + "_shared");
-      maps_.push_back(map_of(c_, i, plan_, names_.fresh(c_.operands[i].tensor + "_map")));
+      declare_boxes(i, shared);
       continue;
     }
     shared_.push_back(shared ? (*shared)[i] : shared_tensor(i));
@@ -298,12 +296,15 @@ void ContractionBuilder::join(ContractionBuilder& main) {
   lane_ = main.lane_;
   row_warp_ = main.row_warp_;
   column_warp_ = main.column_warp_;
+  ring_ = main.ring_;
   high_ = main.high_;
   low_ = main.low_;
   places_ = main.places_;
   for (const Axis& axis : c_.reduction) inner_.push_back(names_.fresh(axis.name));
   takes_turns_ = take_turns(main.c_, main.plan_, c_, plan_);
-  declare_operands(takes_turns_ ? &main.shared_ : nullptr);
+  std::vector<Tensor> shared = main.shared_;
+  if (plan_.by_warpgroups() && main.plan_.tensor_cores->a != plan_.tensor_cores->a) std::swap(shared[0], shared[1]);
+  declare_operands(takes_turns_ ? &shared : nullptr);
   if (!goes_on_) declare_sums();
   main.names_ = names_;
 }
@@ -331,8 +332,11 @@ void ContractionBuilder::declare_tensors() {
   }
   total_ = build::registers(names_.fresh(c_.update.tensor + "_total"), c_.update.accumulator,
                             tile::Layout::row_major({lanes}));
+  int64_t turns = plan_.steps(c_);
   for (size_t i = 0; i < further_.size(); ++i) {
     ContractionBuilder& product = further_[i];
+    product.first_turn_ = turns;
+    turns += product.plan_.steps(product.c_);
     product.goes_on_ = accumulator_of(c_, i + 1) != i + 1;
     product.join(*this);
     if (product.goes_on_) {
@@ -347,7 +351,7 @@ void ContractionBuilder::declare_tensors() {
 /// The sums of a product, from its identity on or from what they are.
 std::vector<NodePtr> ContractionBuilder::sum_up() {
   std::vector<NodePtr> parts;
-  if (takes_turns_) parts.push_back(build::barrier());
+  if (takes_turns_ && !plan_.by_warpgroups()) parts.push_back(build::barrier());
   NodePtr sums = reduce();
   for (size_t i = fragments_.size(); i-- > 0;) sums = build::allocate(fragments_[i], sums);
   if (c_.update.assign != ir::Assign::kSet && !goes_on_) {
@@ -367,7 +371,6 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   place_threads();
   if (plan_.by_warpgroups()) ring_ = names_.fresh("ring");
   declare_tensors();
-  kernel.maps = maps_;
   std::vector<NodePtr> parts = sum_up();
   const ContractionBuilder* before = this;  // with sums of its own
   for (ContractionBuilder& product : further_) {
@@ -378,13 +381,16 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     for (NodePtr& node : product.sum_up()) parts.push_back(std::move(node));
     names_ = product.names_;
   }
-  if (plan_.by_warpgroups() && plan_.parallel[plan_.tensor_cores->columns[0]].group > 2) {
-    parts.push_back(exchange_columns());
+  std::vector<const ContractionBuilder*> products = {this};
+  for (const ContractionBuilder& product : further_) products.push_back(&product);
+  if (plan_.by_warpgroups()) {
+    for (const ContractionBuilder* product : products) {
+      kernel.maps.insert(kernel.maps.end(), product->maps_.begin(), product->maps_.end());
+    }
+    for (const ContractionBuilder* product : sums()) parts.push_back(product->exchange_columns(names_));
   }
   parts.push_back(finish());
   NodePtr body = build::sequence(std::move(parts));
-  std::vector<const ContractionBuilder*> products = {this};
-  for (const ContractionBuilder& product : further_) products.push_back(&product);
   for (size_t p = products.size(); p-- > 0;) {
     const ContractionBuilder& product = *products[p];
     if (!product.goes_on_) body = build::allocate(product.sum_, body);

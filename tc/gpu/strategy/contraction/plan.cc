@@ -346,7 +346,10 @@ bool Planner::finish_boxes(ContractionPlan& plan) const {
     plan.stages = std::clamp<int64_t>(stages, 1, plan.steps(c_));
     return fits(plan);
   };
-  if (options_.copy_stages) return *options_.copy_stages <= plan.steps(c_) && with(*options_.copy_stages);
+  if (options_.copy_stages) {
+    plan.stages = *options_.copy_stages;
+    return fits(plan);
+  }
   for (int64_t stages = kStages; stages > 1; --stages) {
     if (with(stages)) return true;
   }
@@ -665,7 +668,7 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
 }
 
 void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& found) const {
-  if (!device_.accelerated || device_.warpgroup_products == 0 || !c_.further.empty()) return;
+  if (!device_.accelerated || device_.warpgroup_products == 0) return;
   if (c_.reduction[main_].extent < tile::kRowElements) return;
   for (const WarpgroupShape& shape : warpgroup_shapes(c_, cores)) {
     if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, found);

@@ -24,7 +24,7 @@ NodePtr ContractionBuilder::add_products(const Expr& stage, const ReductionStep&
   const std::string& inner = inner_[plan_.main];
   const Expr number = part_ * static_cast<int>(each) + (each > 1 ? build::var(inner) : Expr(0));
   at[plan_.main] = hi::simplify(number * static_cast<int>(slice));
-  std::vector<NodePtr> parts = {load_slice(stage, at), multiply_slice()};
+  std::vector<NodePtr> parts = {load_slice(stage, at), multiply_slice(step, at)};
   if (copies) {
     Expr piece = each > 1 ? build::var(inner) : Expr(0);
     int64_t pieces = each;
@@ -76,8 +76,42 @@ NodePtr ContractionBuilder::load_slice(const Expr& stage, const std::vector<Expr
   return build::sequence(std::move(parts));
 }
 
+/// What the threads of a warp add to their sums in the registers `points` of each: a slice of the main axis, for each
+/// of the values that the atom gives a thread.
+std::shared_ptr<const tile::Instances> ContractionBuilder::slice_instances(
+    const std::vector<std::map<size_t, int64_t>>& points, const ReductionStep& step,
+    const std::vector<Expr>& at) const {
+  tile::Instances result{.statement = c_.update.id};
+  for (const std::map<size_t, int64_t>& point : points) {
+    std::map<std::string, Expr> values;
+    for (size_t i = 0; i < c_.parallel.size(); ++i) {
+      const AxisPlan& a = plan_.parallel[i];
+      const auto found = point.find(i);
+      const int64_t r = found == point.end() ? 0 : found->second;
+      const int64_t offset = r / a.group * a.threads() * a.group + r % a.group;
+      values[c_.parallel[i].name] = first_[i] + thread_[i] * static_cast<int>(a.group) + static_cast<int>(offset);
+    }
+    for (size_t r = 0; r < c_.reduction.size(); ++r) values[c_.reduction[r].name] = step.first[r] + at[r];
+    std::vector<Expr>& first = result.first.emplace_back();
+    for (const std::string& index : c_.update.indices) {
+      const auto value = values.find(index);
+      if (value == values.end()) return nullptr;
+      first.push_back(value->second);
+    }
+  }
+  const Axis& main = c_.reduction[plan_.main];
+  const int64_t slice = plan_.tensor_cores->atom->k;
+  // What a step has behind the axis is zero.
+  const int64_t whole = round_up(main.extent, plan_.fills_last_step() ? plan_.chunk[plan_.main] : slice);
+  for (const std::string& index : c_.update.indices) {
+    result.lengths.push_back(index == main.name ? slice : 1);
+    result.zero_below.push_back(index == main.name ? main.begin + whole : INT64_MIN);
+  }
+  return std::make_shared<const tile::Instances>(std::move(result));
+}
+
 /// The products of all pairs of fragments.
-NodePtr ContractionBuilder::multiply_slice() const {
+NodePtr ContractionBuilder::multiply_slice(const ReductionStep& step, const std::vector<Expr>& at) const {
   const TensorCores& cores = *plan_.tensor_cores;
   const auto [row_atoms, column_atoms] = atoms_of_warp();
   std::vector<NodePtr> parts;
@@ -89,8 +123,9 @@ NodePtr ContractionBuilder::multiply_slice() const {
   for (int64_t i = 0; i < row_atoms; ++i) {
     for (int64_t j = 0; j < column_atoms; ++j) {
       tile::Fragment sums{sum_.name, {}};
+      std::vector<std::map<size_t, int64_t>> points;
       for (int v = 0; v < 4; ++v) {
-        std::map<size_t, int64_t> of_axis;
+        std::map<size_t, int64_t>& of_axis = points.emplace_back();
         const std::vector<int64_t> row = registers_of_point(cores.rows, 2 * i + v / 2, plan_);
         const std::vector<int64_t> column = registers_of_point(cores.columns, 2 * j + v % 2, plan_);
         for (size_t d = 0; d < row.size(); ++d) of_axis[cores.rows[d]] = row[d];
@@ -99,8 +134,9 @@ NodePtr ContractionBuilder::multiply_slice() const {
         for (size_t axis : all_axes()) subscripts.push_back(static_cast<int>(of_axis[axis]));
         sums.values.push_back(std::move(subscripts));
       }
-      parts.push_back(
-          build::matmul(*cores.atom, sums, values(fragments_[cores.a], i, 8), values(fragments_[cores.b], j, 4)));
+      parts.push_back(tile::carrying(
+          slice_instances(points, step, at),
+          build::matmul(*cores.atom, sums, values(fragments_[cores.a], i, 8), values(fragments_[cores.b], j, 4))));
     }
   }
   return build::sequence(std::move(parts));

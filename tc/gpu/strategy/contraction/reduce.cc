@@ -511,7 +511,11 @@ NodePtr ContractionBuilder::multiply(const ReductionStep& step, const std::vecto
       fragments[c_.operands[i].placeholder] = build::read(fragments_[i], fragment_subscripts(i, in_vector));
     }
     const Expr value = hi::substitute(fragments, instance_value(c_.update.value, context));
-    return build::store(sum_, sum_subscripts(), combine(c_.update.assign, build::read(sum_, sum_subscripts()), value));
+    const NodePtr add =
+        build::store(sum_, sum_subscripts(), combine(c_.update.assign, build::read(sum_, sum_subscripts()), value));
+    // What lies outside of a partial tile is added to sums that nobody stores.
+    for (const auto& [name, value] : context_at(true).indices) context.indices[name] = value;
+    return carrying(c_.update, context, add);
   });
 }
 

@@ -192,7 +192,7 @@ NodePtr ContractionBuilder::assign_point(const poly::Statement& statement) {
   const Tensor& result = results_.at(statement.tensor);
   Expr value = point_value(statement.value);
   if (value.type() != result.type) value = hi::Cast::make(result.type, value);
-  return build::store(result, {result_lane()}, value);
+  return carrying(statement, context_at(true), build::store(result, {result_lane()}, value));
 }
 
 NodePtr ContractionBuilder::point(const std::vector<std::string>& written) {
@@ -221,7 +221,8 @@ NodePtr ContractionBuilder::point(const std::vector<std::string>& written) {
     const Expr sum = sum_at(*steps[s].product);
     const Expr old = build::read(result, {result_lane()});
     const bool alone = s > 0 && is_started(s - 1);
-    parts.push_back(build::store(result, {result_lane()}, alone ? sum : combine(statement.assign, old, sum)));
+    NodePtr add = build::store(result, {result_lane()}, alone ? sum : combine(statement.assign, old, sum));
+    parts.push_back(alone ? carrying(*steps[s - 1].statement, context_at(true), add) : add);
   }
   return build::sequence(std::move(parts));
 }
@@ -261,7 +262,7 @@ BodyContext ContractionBuilder::run_context(int64_t run) const {
 }
 
 /// One run's element of a statement that pools, at one value of what it reduces over.
-NodePtr ContractionBuilder::pool_run(const poly::Statement& statement, int64_t run) {
+NodePtr ContractionBuilder::pool_run(const poly::Statement& statement, int64_t run, const BodyContext& context) {
   struct Results : hi::IRMutator {
     Results(const ContractionBuilder& b, int64_t run) : builder(b), run(run) {}
     const ContractionBuilder& builder;
@@ -291,13 +292,13 @@ NodePtr ContractionBuilder::pool_run(const poly::Statement& statement, int64_t r
     }
   } results(*this, run);
   const Expr changed = results.mutate(statement.value);
-  Expr value = hi::substitute(results.read, instance_value(changed, run_context(run)));
+  Expr value = hi::substitute(results.read, instance_value(changed, context));
   const Tensor& to = pooled_.at(statement.tensor);
   if (statement.kind == poly::Statement::Kind::kUpdate) {
     value = combine(statement.assign, build::read(to, {static_cast<int>(run)}), value);
   }
   if (value.type() != to.type) value = hi::Cast::make(to.type, value);
-  return build::store(to, {static_cast<int>(run)}, value);
+  return carrying(statement, context, build::store(to, {static_cast<int>(run)}, value));
 }
 
 /// All that is made of the runs in a group of lanes, statement by statement, and its stores.
@@ -309,14 +310,16 @@ NodePtr ContractionBuilder::pool_results() {
     written.emplace(pooled.statement.tensor, &pooled);
     for (int64_t run = 0; run < runs; ++run) {
       if (pooled.reduction.empty()) {
-        parts.push_back(pool_run(pooled.statement, run));
+        parts.push_back(pool_run(pooled.statement, run, run_context(run)));
         continue;
       }
       const Axis& axis = pooled.reduction.front();
       for (int64_t i = axis.begin; i < axis.begin + axis.extent; ++i) {
         poly::Statement one = pooled.statement;
         one.value = hi::substitute(axis.name, hi::make_const(ir::index_type(), i), one.value);
-        parts.push_back(pool_run(one, run));
+        BodyContext context = run_context(run);
+        context.indices[axis.name] = poly::ranged(i);
+        parts.push_back(pool_run(one, run, context));
       }
     }
   }

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "tc/gpu/strategy/contraction/cost.h"
+#include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
 #include "tc/tile/program.h"
 
@@ -18,8 +19,7 @@ using Plans = std::vector<ContractionPlan>;
 class Sharing {
  public:
   Sharing(const Contraction& contraction, const options::MappingOptions& options, const Device& device)
-      : options_(options), device_(device), of_warps_(device) {
-    of_warps_.accelerated = false;
+      : options_(options), device_(device) {
     products_.push_back(&contraction);
     for (const Contraction& product : contraction.further) products_.push_back(&product);
     for (size_t p = 0; p < products_.size(); ++p) adds_up_.push_back(accumulator_of(contraction, p) == p);
@@ -34,7 +34,7 @@ class Sharing {
       options.max_shared_memory = shared_bytes() / share;
       double least = most;
       std::optional<Plans> best;
-      for (const ContractionPlan& plan : best_plans(*products_[largest_], options, of_warps_, kTried)) {
+      for (const ContractionPlan& plan : best_plans(*products_[largest_], options, device_, kTried)) {
         std::optional<Plans> plans = beside(plan);
         if (!plans || !fit(*plans)) plans = with_fewer_buffers(plan);
         if (!plans || !fit(*plans)) continue;
@@ -87,9 +87,12 @@ class Sharing {
         result.push_back(plan);
         continue;
       }
-      Result<ContractionPlan> other = plan_contraction(*products_[p], same, of_warps_);
-      if (!other || !is_alike(plan, *other)) return std::nullopt;
-      result.push_back(*std::move(other));
+      constexpr size_t kForms = 4;  // of one tile
+      std::vector<ContractionPlan> others = best_plans(*products_[p], same, device_, kForms);
+      const auto alike =
+          std::find_if(others.begin(), others.end(), [&](const auto& other) { return is_beside(plan, p, other); });
+      if (alike == others.end()) return std::nullopt;
+      result.push_back(std::move(*alike));
     }
     return result;
   }
@@ -101,8 +104,14 @@ class Sharing {
     fewer.copy_stages = plan.stages - 1;
     fewer.max_shared_memory = shared_bytes();
     fewer.unroll_copy_shared = options_.unroll_copy_shared;
-    const Result<ContractionPlan> other = plan_contraction(*products_[largest_], fewer, of_warps_);
+    const Result<ContractionPlan> other = plan_contraction(*products_[largest_], fewer, device_);
     return other ? beside(*other) : std::nullopt;
+  }
+
+  /// Whether a plan of a product shares the largest one's tiles; by warpgroups its buffers, too.
+  bool is_beside(const ContractionPlan& plan, size_t product, const ContractionPlan& other) const {
+    if (!is_alike(plan, other)) return false;
+    return !plan.by_warpgroups() || take_turns(*products_[largest_], plan, *products_[product], other);
   }
 
   static bool is_alike(const ContractionPlan& a, const ContractionPlan& b) {
@@ -113,7 +122,8 @@ class Sharing {
       return plan.tensor_cores ? std::vector{plan.tensor_cores->rows, plan.tensor_cores->columns}
                                : std::vector<std::vector<size_t>>();
     };
-    return a.order == b.order && a.groups == b.groups && sides(a) == sides(b) &&
+    return a.order == b.order && a.groups == b.groups && a.by_warpgroups() == b.by_warpgroups() &&
+           sides(a) == sides(b) &&
            std::equal(a.parallel.begin(), a.parallel.end(), b.parallel.begin(), b.parallel.end(), same);
   }
 
@@ -178,7 +188,6 @@ class Sharing {
 
   const options::MappingOptions& options_;
   const Device& device_;
-  Device of_warps_;  ///< the device without products of warpgroups: a kernel of several products has none
   std::vector<const Contraction*> products_;
   std::vector<bool> adds_up_;  ///< those with sums of their own
   size_t largest_ = 0;
@@ -205,6 +214,7 @@ size_t largest_product(const Contraction& contraction) {
 bool take_turns(const Contraction& a, const ContractionPlan& plan_a, const Contraction& b,
                 const ContractionPlan& plan_b) {
   if (a.operands.size() != b.operands.size() || plan_a.stages != plan_b.stages) return false;
+  if (plan_a.by_warpgroups()) return plan_b.by_warpgroups() && share_ring(a, plan_a, b, plan_b);
   for (size_t i = 0; i < a.operands.size(); ++i) {
     const OperandPlan &x = plan_a.operands[i], &y = plan_b.operands[i];
     const bool same = a.operands[i].type == b.operands[i].type && x.box == y.box && x.strides == y.strides &&

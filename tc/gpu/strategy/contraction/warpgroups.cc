@@ -70,19 +70,27 @@ double box_cycles(const Operand& operand, const OperandPlan& plan) {
   return static_cast<double>(plan.stage * kBytes) / (is_aligned ? kAligned : kCrooked);
 }
 
+/// How many times the stores of a result take what vectors of 16 bytes take.
+double stores_of_group(const Contraction& c, int64_t group) {
+  const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
+  const bool is_narrow = stored.bytes() == kBytes;
+  return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 2 : 8);
+}
+
 }  // namespace
+
+int64_t first_inside(const Operand& operand, size_t dimension) {
+  return operand.inside.empty() ? 0 : operand.inside[dimension].least.value_or(0);
+}
 
 std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& c, const TensorCores& cores) {
   std::vector<WarpgroupShape> result;
-  const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
-  const int64_t group = stored.bytes() == kBytes ? 8 : 2;
   const int64_t rows = c.parallel[cores.rows[0]].extent, columns = c.parallel[cores.columns[0]].extent;
   for (const int64_t warpgroups : {1, 2, 3, 4}) {
     if (warpgroups > 1 && (warpgroups - 1) * WarpgroupAtom::kM >= rows) continue;
     for (const int64_t width : {32, 64, 96, 128, 160, 192, 224, 256}) {
       if (width > 32 && width >= columns + 64) continue;
-      result.push_back({warpgroups, width, group});
-      if (group != 2) result.push_back({warpgroups, width, 2});
+      for (const int64_t group : {8, 2}) result.push_back({warpgroups, width, group});
     }
   }
   return result;
@@ -98,7 +106,6 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   const auto dimensions = static_cast<int>(o.subscripts.size());
   if (o.chosen_row || o.computed)
     return fmt::format("no box of '{}' holds what data choose or a block computes", o.tensor);
-  if (!o.inside.empty()) return fmt::format("'{}' is read under a guard", o.tensor);
   if (dimensions > kMostDimensions) return fmt::format("'{}' has more than {} dimensions", o.tensor, kMostDimensions);
   const int along_main = dimension_along(o, &Subscript::reduction, plan.main);
   const int along_side = dimension_along(o, &Subscript::parallel, side);
@@ -119,12 +126,12 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
       return std::any_of(by.begin(), by.end(), [](int64_t b) { return b < 0; });
     };
     if (falls(s.parallel) || falls(s.reduction)) return fmt::format("a subscript of '{}' falls", o.tensor);
-    if (s.constant < 0 || extent_read(c, s) > INT32_MAX)
-      return fmt::format("a subscript of '{}' is no coordinate", o.tensor);
+    if (extent_read(c, s) > INT32_MAX) return fmt::format("a subscript of '{}' is no coordinate", o.tensor);
   }
   const Subscript& last = o.subscripts.back();
   const int64_t begin = along_main == dimensions - 1 ? c.reduction[plan.main].begin : c.parallel[side].begin;
-  if (!counts_alone(last) || (last.constant + begin) * kBytes % kCopied != 0) {
+  const int64_t first = first_inside(o, o.subscripts.size() - 1);
+  if (!counts_alone(last) || (last.constant + begin) * kBytes % kCopied != 0 || first * kBytes % kCopied != 0) {
     return fmt::format("rows of '{}' do not begin at multiples of {} bytes", o.tensor, kCopied);
   }
   if (dimensions > 1 && o.extents.back() * kBytes % kCopied != 0) {
@@ -168,12 +175,26 @@ OperandPlan boxed_operand(const Contraction& c, size_t operand, const Contractio
   return result;
 }
 
+bool share_ring(const Contraction& a, const ContractionPlan& plan_a, const Contraction& b,
+                const ContractionPlan& plan_b) {
+  const TensorCores &x = *plan_a.tensor_cores, &y = *plan_b.tensor_cores;
+  const auto same = [&](size_t of_a, size_t of_b) {
+    return a.operands[of_a].type == b.operands[of_b].type &&
+           plan_a.operands[of_a].stage == plan_b.operands[of_b].stage &&
+           runs_across(a, of_a, plan_a) == runs_across(b, of_b, plan_b);
+  };
+  return same(x.a, y.a) && same(x.b, y.b);
+}
+
 tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPlan& plan, const std::string& name) {
   const Operand& o = c.operands[operand];
   tile::TensorMap map{.name = name, .tensor = o.tensor};
   for (size_t d = o.subscripts.size(); d-- > 0;) {
     const Subscript& s = o.subscripts[d];
-    map.extents.push_back(extent_read(c, s));
+    const int64_t first = first_inside(o, d);
+    const int64_t end = o.inside.empty() ? o.extents[d] : o.inside[d].greatest.value_or(o.extents[d] - 1) + 1;
+    map.offset += first * row_major_stride(o, d);
+    map.extents.push_back(std::min(extent_read(c, s), end) - first);
     map.strides.push_back(row_major_stride(o, d));
     const bool is_last = d + 1 == o.subscripts.size();
     const int64_t box = plan.operands[operand].box[d];
@@ -209,7 +230,7 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;
   const double latency = 1100 / ahead;
   const auto steps = static_cast<double>(plan.steps(c));
-  const double stores = points / kStored * (plan.parallel[plan.tensor_cores->columns[0]].group == 2 ? 2 : 1);
+  const double stores = points / kStored * stores_of_group(c, plan.parallel[plan.tensor_cores->columns[0]].group);
   const double block = steps * std::max(step, latency) + (kStartCycles + stores) / together;
   return each * block + kStartCycles;
 }

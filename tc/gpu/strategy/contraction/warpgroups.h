@@ -34,9 +34,17 @@ OperandPlan boxed_operand(const Contraction& contraction, size_t operand, const 
 /// Whether the rows in shared memory run along the operand's rows (columns), not along the reduction.
 bool runs_across(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
 
-/// The map of an operand. Its dimensions end where what is read ends, so that zeros lie behind the reduction.
+/// The element at which a map's dimension begins: where a guard lets the operand be read.
+int64_t first_inside(const Operand& operand, size_t dimension);
+
+/// The map of an operand. Its dimensions begin and end where what is read does, so that zeros lie behind the reduction
+/// and where a guard lets nothing be read.
 tile::TensorMap map_of(const Contraction& contraction, size_t operand, const ContractionPlan& plan,
                        const std::string& name);
+
+/// Whether the operands of two products on one tile come to the same buffers.
+bool share_ring(const Contraction& a, const ContractionPlan& plan_a, const Contraction& b,
+                const ContractionPlan& plan_b);
 
 /// Estimated cycles of the whole product.
 double warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);

@@ -246,7 +246,8 @@ NodePtr Writer::instance(const GroupStatement& s, const Ranged& along, const std
   if (s.statement->kind == poly::Statement::Kind::kUpdate) value = combine(s.statement->assign, held->second, value);
   const Halide::Type type = held->second.type();
   if (value.type() != type) value = hi::Cast::make(type, value);
-  return make_node(tile::Store{registers_.at(s.statement->tensor).name, {slot}, value});
+  return carrying(*s.statement, context,
+                  make_node(tile::Store{registers_.at(s.statement->tensor).name, {slot}, value}));
 }
 
 tile::Kernel Writer::run(const std::string& name, const Device& device) {

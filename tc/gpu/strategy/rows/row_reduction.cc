@@ -391,8 +391,9 @@ Expr Writer::element_value(const GroupStatement& s, const BodyContext& context, 
 NodePtr Writer::instance(const GroupStatement& s, const BodyContext& context, const Expr& slot) const {
   const auto held = context.elements.find(s.statement->tensor);
   if (held == context.elements.end()) return statement_body(*s.statement, context);
-  return make_node(
-      tile::Store{registers_.at(s.statement->tensor).name, {slot}, element_value(s, context, held->second)});
+  return carrying(
+      *s.statement, context,
+      make_node(tile::Store{registers_.at(s.statement->tensor).name, {slot}, element_value(s, context, held->second)}));
 }
 
 /// One instance whose element is kept: to memory what is seen there, to shared memory what is read again.
@@ -408,6 +409,7 @@ NodePtr Writer::kept_instance(const GroupStatement& s, const RowTensor& tensor, 
     const auto* call = kept.as<hi::Call>();
     parts.push_back(make_node(tile::Store{call->name, call->args, value}));
   }
+  if (!parts.empty()) parts.front() = carrying(*s.statement, context, parts.front());
   return sequence(std::move(parts));
 }
 
@@ -430,8 +432,10 @@ NodePtr Writer::reduce(const std::vector<const GroupStatement*>& together) {
     std::vector<NodePtr> updates;
     for (size_t i = 0; i < together.size(); ++i) {
       const poly::Statement& statement = *together[i]->statement;
-      const Expr value = statement_value(statement, context_at(*together[i], at));
-      updates.push_back(store(partials[i], combine(statement.assign, element(partials[i], index(0)), value)));
+      const BodyContext context = context_at(*together[i], at);
+      const Expr value = statement_value(statement, context);
+      updates.push_back(carrying(statement, context,
+                                 store(partials[i], combine(statement.assign, element(partials[i], index(0)), value))));
     }
     return sequence(std::move(updates));
   }));

@@ -136,8 +136,9 @@ NodePtr Writer::updates(const std::string& target) {
       context.indices[statement_.indices[i]] = index + poly::ranged(range.begin);
       below *= range.extent;
     }
-    const NodePtr update =
-        make_node(atomic(target, written_position(statement_, context), statement_value(statement_, context)));
+    const NodePtr update = carrying(
+        statement_, context,
+        make_node(atomic(target, written_position(statement_, context), statement_value(statement_, context))));
     return statement_.guard.defined() ? guarded(instance_value(statement_.guard, context), update) : update;
   });
 }

@@ -37,6 +37,13 @@ int count_element_reads(const tile::Program& program) {
 
 const options::MappingOptions kByTensorCores{.tensor_cores = true};
 
+/// One whose warps multiply fragments: what warpgroups do is tested apart.
+const gpu::Device kDevice = [] {
+  gpu::Device device;
+  device.warpgroup_products = 0;
+  return device;
+}();
+
 struct Case {
   const char* name;
   const char* text;
@@ -113,21 +120,21 @@ class TensorCores : public ::testing::TestWithParam<Case> {};
 
 TEST_P(TensorCores, AgreeWithTheOracleAndAreProved) {
   const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
-  const Result<gpu::Mapping> mapping = mapped(program, kByTensorCores);
+  const Result<gpu::Mapping> mapping = mapped(program, kByTensorCores, kDevice);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   ASSERT_EQ(mapping->program.kernels.size(), 1U);
   EXPECT_GT(count_products(mapping->program), 0);
   EXPECT_EQ(count_element_reads(mapping->program) == 0, GetParam().matrices);
   EXPECT_EQ(unproved(mapping->program), "");
-  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, kByTensorCores, seed), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, kByTensorCores, seed, kDevice), "");
 }
 
 /// The options of a plan ask for it.
 TEST_P(TensorCores, OptionsAskForTheSameKernel) {
   const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
-  const Result<gpu::Mapping> mapping = mapped(program, kByTensorCores);
+  const Result<gpu::Mapping> mapping = mapped(program, kByTensorCores, kDevice);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
-  const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen);
+  const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen, kDevice);
   ASSERT_TRUE(again) << again.error().to_string();
   EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
 }
@@ -136,19 +143,19 @@ INSTANTIATE_TEST_SUITE_P(Cases, TensorCores, ::testing::ValuesIn(kCases));
 
 TEST(TensorCores, MultiplyRowsThatDataChoose) {
   const ir::Program program = specialised_from(kGathered, {{"V", 50}, {"M", 48}, {"N", 40}, {"K", 64}});
-  const Result<gpu::Mapping> mapping = mapped(program, kByTensorCores);
+  const Result<gpu::Mapping> mapping = mapped(program, kByTensorCores, kDevice);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   EXPECT_GT(count_products(mapping->program), 0);
-  EXPECT_EQ(difference(program, kByTensorCores), "");
+  EXPECT_EQ(difference(program, kByTensorCores, 1, kDevice), "");
 }
 
 TEST(TensorCores, AreTakenWhereProductsAreLarge) {
   const ir::Program program = specialised_from(kNN, {{"M", 512}, {"N", 512}, {"K", 512}});
-  const Result<gpu::Mapping> mapping = mapped(program);
+  const Result<gpu::Mapping> mapping = mapped(program, {}, kDevice);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   EXPECT_GT(count_products(mapping->program), 0);
   EXPECT_EQ(unproved(mapping->program), "");
-  const Result<gpu::Mapping> without = mapped(program, {.tensor_cores = false});
+  const Result<gpu::Mapping> without = mapped(program, {.tensor_cores = false}, kDevice);
   ASSERT_TRUE(without) << without.error().to_string();
   EXPECT_EQ(count_products(without->program), 0);
   EXPECT_LT(mapping->kernels[0].planned_us, without->kernels[0].planned_us);
@@ -163,7 +170,7 @@ TEST(TensorCores, AreNotTakenWhereTilesAreGiven) {
   EXPECT_EQ(count_products(mapping->program), 0);
 }
 
-std::string refusal(const std::string& text, const Sizes& sizes, const gpu::Device& device = {},
+std::string refusal(const std::string& text, const Sizes& sizes, const gpu::Device& device = kDevice,
                     options::MappingOptions options = kByTensorCores) {
   const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), options, device);
   return mapping ? "" : mapping.error().diagnostics().at(0).message;
@@ -186,12 +193,12 @@ TEST(TensorCores, WhatHasNoneIsRefused) {
       "enough");
   EXPECT_EQ(refusal(kNN, {{"M", 64}, {"N", 64}, {"K", 15}}),
             "'tensor_cores' is true, but no kernel uses them: no step of 16 values or a multiple fits the 15 of 'k'");
-  EXPECT_EQ(refusal(kNN, sizes, {}, {.tensor_cores = true, .strict = true}),
+  EXPECT_EQ(refusal(kNN, sizes, kDevice, {.tensor_cores = true, .strict = true}),
             "'tensor_cores' is true, but no kernel uses them: strict kernels keep the order of sums");
   options::MappingOptions crooked = kByTensorCores;
   crooked.tile = {48, 20, 16};
   crooked.register_tile = {4, 5};
-  EXPECT_EQ(refusal(kNN, sizes, {}, crooked),
+  EXPECT_EQ(refusal(kNN, sizes, kDevice, crooked),
             "'tensor_cores' is true, but no kernel uses them: 4 by 12 threads are no warps of 4 by 8");
 }
 
@@ -212,7 +219,7 @@ TEST(TensorCores, NothingBehindTheReductionIsRead) {
       }
       options::MappingOptions options = kByTensorCores;
       if (steps > 0) options.tile = {16, 16, steps};
-      const Result<gpu::Mapping> mapping = mapped(program, options);
+      const Result<gpu::Mapping> mapping = mapped(program, options, kDevice);
       ASSERT_TRUE(mapping) << mapping.error().to_string();
       EXPECT_GT(count_products(mapping->program), 0);
       const Result<interp::Environment> result = simulated(program, *mapping, data),
@@ -232,14 +239,15 @@ TEST(TensorCores, RandomProductsAgree) {
     const Result<ir::Program> program = try_specialised(product.text, product.sizes);
     ASSERT_TRUE(program) << product.text << program.error().to_string();
     std::vector<options::MappingOptions> all = {{}};
-    if (const auto plans = gpu::top(*program, kByTensorCores, {}, 8)) {
+    if (const auto plans = gpu::top(*program, kByTensorCores, kDevice, 8)) {
       if (!plans->empty()) all.push_back((*plans)[seed % plans->size()].options);
     }
     for (const options::MappingOptions& options : all) {
-      const Result<gpu::Mapping> mapping = mapped(*program, options);
+      const Result<gpu::Mapping> mapping = mapped(*program, options, kDevice);
       ASSERT_TRUE(mapping) << product.text << options::to_text(options) << mapping.error().to_string();
       by_tiles += count_products(mapping->program) > 0 ? 1 : 0;
-      EXPECT_EQ(difference(*program, options, seed), "") << seed << "\n" << product.text << options::to_text(options);
+      EXPECT_EQ(difference(*program, options, seed, kDevice), "") << seed << "\n"
+                                                                  << product.text << options::to_text(options);
       if (seed % 4 == 0) {
         EXPECT_EQ(unproved(mapping->program), "") << seed << "\n" << product.text << options::to_text(options);
       }

@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tc/options/mapping.h"
+
+/// Random products for warpgroups, whose boxes need rows of whole 16 bytes.
+namespace tc::testing {
+
+struct WarpgroupProduct {
+  std::string text;  ///< of a def `f`
+  std::map<std::string, int64_t> sizes;
+  options::MappingOptions options;  ///< that ask for warpgroups
+};
+
+/// A product of random 16-bit type, sizes, orders of both operands and epilogue, on a random tile.
+WarpgroupProduct random_warpgroup_product(uint64_t seed);
+
+/// The options of a tile of so many warpgroups, columns and buffers; tiles along the axes of the result before its last
+/// two, and along the reduction's axes before its last one.
+options::MappingOptions warpgroup_tile(int64_t warpgroups, int64_t columns, int64_t stages,
+                                       std::vector<int64_t> before = {}, std::vector<int64_t> behind = {});
+
+}  // namespace tc::testing
