@@ -222,6 +222,8 @@ struct WarpgroupMatMul {
 struct MatMulWait {
   int pending = 0;
   std::vector<std::string> sums = {};  ///< register tensors of products that are finished then: they may be touched
+};
+
 /// Instances of a statement that a spec carries out: for each thread and iteration, a box of them behind each of the
 /// points `first`. What the strategy says that it does; coverage.h proves that all of a statement's instances are done.
 struct Instances {
