@@ -91,6 +91,15 @@ TEST(Ring, LargeProductsAreCertified) {
   EXPECT_EQ(certify(ring_product_program(large).kernels[0]).unproved, Sentences{});
 }
 
+TEST(Ring, ASmallBudgetLeavesTheOrderUnproved) {
+  const Kernel kernel = ring_product_program({}).kernels[0];
+  for (unsigned long operations = 100; operations <= 10'000; operations *= 10) {
+    const Certificate certificate = certify(kernel, operations);
+    EXPECT_EQ(certificate.races, Sentences{});
+    EXPECT_FALSE(certificate.unproved.empty()) << operations;
+  }
+}
+
 /// Changes the first node of a kind.
 template <typename Kind, typename Change>
 NodePtr with_changed(const NodePtr& node, Change change, bool& done) {
