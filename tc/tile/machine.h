@@ -182,7 +182,10 @@ class Machine {
   void commit_turn(Warp& warp, const Instruction& n);
   void release(Warp& warp, const Instruction& n);
   void box_copy(Warp& warp, const CodeBoxCopy& n);
-  void copy_row(const CodeBoxCopy& n, std::vector<int64_t> coordinates, int64_t address, Box& box);
+  void copy_row(const CodeBoxCopy& n, const std::vector<int64_t>& coordinates, int64_t address, Box& box);
+  void read_element(const CodeBoxCopy& n, int64_t element, int64_t e, std::array<std::byte, kChunk>& bytes,
+                    int64_t& last_sector);
+  bool claim(const CodeBoxCopy& n, int64_t place, const Filling& filling);
   void arrive(size_t box);
   void end_phase(Slot& slot) const;
   bool wake_in_rings();

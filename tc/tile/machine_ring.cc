@@ -20,9 +20,10 @@ int64_t round_of(int64_t turn, int64_t stages) { return (turn - floor_mod(turn, 
 }  // namespace
 
 void Machine::start_rings() {
+  if (code_.rings.empty() && code_.products.empty()) return;
   rings_.assign(code_.rings.size(), {});
   for (size_t r = 0; r < rings_.size(); ++r) rings_[r].slots.resize(static_cast<size_t>(code_.rings[r].stages));
-  if (!rings_.empty()) chunks_.assign(static_cast<size_t>(ceil_div(code_.shared_bytes, kChunk)), {});
+  chunks_.assign(static_cast<size_t>(ceil_div(code_.shared_bytes, kChunk)), {});
   boxes_.clear();
   starts_.assign(static_cast<size_t>(ceil_div(std::ssize(warps_), std::ptrdiff_t{4})), {});
   for (Warp& warp : warps_) {
@@ -254,7 +255,7 @@ void Machine::box_copy(Warp& warp, const CodeBoxCopy& n) {
       coordinates[d] += rest % map.box[d];
       rest /= map.box[d];
     }
-    copy_row(n, std::move(coordinates), address + row * row_bytes, box);
+    copy_row(n, coordinates, address + row * row_bytes, box);
   }
   slot.box_bytes += rows * row_bytes;
   box.bytes = rows * row_bytes;
@@ -262,61 +263,72 @@ void Machine::box_copy(Warp& warp, const CodeBoxCopy& n) {
 }
 
 /// Reads a row of a box, whose first byte goes to an address before it is swizzled.
-void Machine::copy_row(const CodeBoxCopy& n, std::vector<int64_t> coordinates, int64_t address, Box& box) {
+void Machine::copy_row(const CodeBoxCopy& n, const std::vector<int64_t>& coordinates, int64_t address, Box& box) {
   const TensorMap& map = *n.map;
-  const Access& to = code_.accesses[static_cast<size_t>(n.destination)];
-  const TensorState& source = tensors_[static_cast<size_t>(n.source)];
-  const CodeTensor& destination = *tensors_[static_cast<size_t>(to.tensor)].code;
-  const int64_t first = destination.shared_offset;
-  const int64_t end = first + destination.tensor.elements() * element_bytes(destination.tensor.type);
-  int64_t offset = map.offset;
-  bool is_row_inside = true;
-  for (size_t d = 0; d < coordinates.size(); ++d) {
-    offset += coordinates[d] * map.strides[d];
-    if (d > 0) is_row_inside &= coordinates[d] >= 0 && coordinates[d] < map.extents[d];
+  const int64_t elements = kChunk / tensors_[static_cast<size_t>(n.source)].bytes;
+  bool is_inside = true;
+  for (size_t d = 1; d < coordinates.size(); ++d) {
+    is_inside &= coordinates[d] >= 0 && coordinates[d] < map.extents[d];
   }
-  int64_t last_sector = -1;
-  for (int64_t x = 0; x < map.box[0]; x += kChunk / source.bytes, address += kChunk) {
+  int64_t offset = map.offset, last_sector = -1;
+  for (size_t d = 1; d < coordinates.size(); ++d) offset += coordinates[d] * map.strides[d];
+  for (int64_t x = 0; x < map.box[0]; x += elements, address += kChunk) {
     std::array<std::byte, kChunk> bytes{};
-    for (int64_t e = 0; e < kChunk / source.bytes; ++e) {
+    for (int64_t e = 0; e < elements; ++e) {
       const int64_t at = coordinates[0] + x + e;
-      if (!is_row_inside || at < 0 || at >= map.extents[0]) continue;
-      const int64_t element = offset + x + e;
-      if (source.defined && !(*source.defined)[static_cast<size_t>(element)]) {
-        report(Finding::Kind::kUninitialised, to.site, [&] {
-          return fmt::format("{}: block {} reads element {} of '{}' in '{}' before anything is written there",
-                             kernel_.name, block_text(), element, source.code->tensor.name, code_.sites[to.site]);
-        });
-      }
-      std::memcpy(bytes.data() + e * source.bytes, source.data + element * source.bytes,
-                  static_cast<size_t>(source.bytes));
-      counters_.global_bytes_read += source.bytes;
-      const int64_t sector = element * source.bytes / kSector;
-      counters_.global_sectors += sector != last_sector ? 1 : 0;
-      last_sector = sector;
+      if (is_inside && at >= 0 && at < map.extents[0]) read_element(n, offset + at, e, bytes, last_sector);
     }
-    const int64_t place = address ^ ((address >> 7 & (std::max<int64_t>(map.swizzle / kChunk, 1) - 1)) << 4);
-    if (place < first || place + kChunk > end) {
-      report(Finding::Kind::kOutOfBounds, to.site, [&] {
-        return fmt::format("{}: the box '{}' of block {} leaves its tensor, which is {}", kernel_.name,
-                           code_.sites[to.site], block_text(), to_string(destination.tensor.layout));
-      });
-      continue;
-    }
-    Chunk& chunk = chunks_[static_cast<size_t>(place / kChunk)];
-    const int64_t stages = code_.rings[static_cast<size_t>(n.ring)].stages;
-    const bool is_free =
-        chunk.filling.ring < 0 || (chunk.filling.ring == n.ring && chunk.filling.turn <= box.filling.turn - stages);
-    if (!is_free) {
-      report(Finding::Kind::kRing, to.site, [&] {
-        return fmt::format("{}: the box '{}' of {} in block {} overwrites what {} has brought", kernel_.name,
-                           code_.sites[to.site], turn_text(box.filling), block_text(), turn_text(chunk.filling));
-      });
-    }
-    chunk = {box.filling, false};
+    const int64_t pattern = std::max<int64_t>(map.swizzle / kChunk, 1) - 1;
+    const int64_t place = address ^ (address >> 7 & pattern) << 4;
+    if (!claim(n, place, box.filling)) continue;
     std::fill_n(shared_.begin() + place, kChunk, kPoison);
     box.chunks.emplace_back(place, bytes);
   }
+}
+
+/// Reads an element of a box's tensor as the e-th of a chunk.
+void Machine::read_element(const CodeBoxCopy& n, int64_t element, int64_t e, std::array<std::byte, kChunk>& bytes,
+                           int64_t& last_sector) {
+  const TensorState& source = tensors_[static_cast<size_t>(n.source)];
+  const int site = code_.accesses[static_cast<size_t>(n.destination)].site;
+  if (source.defined && !(*source.defined)[static_cast<size_t>(element)]) {
+    report(Finding::Kind::kUninitialised, site, [&] {
+      return fmt::format("{}: block {} reads element {} of '{}' in '{}' before anything is written there", kernel_.name,
+                         block_text(), element, source.code->tensor.name, code_.sites[site]);
+    });
+  }
+  const int64_t from = element * source.bytes;
+  std::memcpy(bytes.data() + e * source.bytes, source.data + from, static_cast<size_t>(source.bytes));
+  counters_.global_bytes_read += source.bytes;
+  counters_.global_sectors += from / kSector != last_sector ? 1 : 0;
+  last_sector = from / kSector;
+}
+
+/// Whether 16 bytes of shared memory are a box's to write; they hold nothing until it arrives.
+bool Machine::claim(const CodeBoxCopy& n, int64_t place, const Filling& filling) {
+  const Access& to = code_.accesses[static_cast<size_t>(n.destination)];
+  const CodeTensor& destination = *tensors_[static_cast<size_t>(to.tensor)].code;
+  const int64_t first = destination.shared_offset;
+  const int64_t end = first + destination.tensor.elements() * element_bytes(destination.tensor.type);
+  if (place < first || place + kChunk > end) {
+    report(Finding::Kind::kOutOfBounds, to.site, [&] {
+      return fmt::format("{}: the box '{}' of block {} leaves its tensor, which is {}", kernel_.name,
+                         code_.sites[to.site], block_text(), to_string(destination.tensor.layout));
+    });
+    return false;
+  }
+  Chunk& chunk = chunks_[static_cast<size_t>(place / kChunk)];
+  const int64_t stages = code_.rings[static_cast<size_t>(n.ring)].stages;
+  const bool is_free =
+      chunk.filling.ring < 0 || (chunk.filling.ring == n.ring && chunk.filling.turn <= filling.turn - stages);
+  if (!is_free) {
+    report(Finding::Kind::kRing, to.site, [&] {
+      return fmt::format("{}: the box '{}' of {} in block {} overwrites what {} has brought", kernel_.name,
+                         code_.sites[to.site], turn_text(filling), block_text(), turn_text(chunk.filling));
+    });
+  }
+  chunk = {filling, false};
+  return true;
 }
 
 void Machine::arrive(size_t which) {
@@ -392,6 +404,7 @@ void Machine::end_rings() {
     });
   }
   for (const Warp& warp : warps_) {
+    if (starts_.empty()) return;
     const auto& starts = starts_[static_cast<size_t>(warp.index / 4)];
     if (warp.products_started == starts.size()) continue;
     report(Finding::Kind::kDivergence, starts[warp.products_started].site, [&] {

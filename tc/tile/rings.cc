@@ -50,8 +50,8 @@ bool is_increasing(const Layout& mode) {
 /// where the statement is. The times of what a thread does are in lexicographic order.
 class Prover {
  public:
-  Prover(const Kernel& kernel, unsigned long operations)
-      : kernel_(kernel), context_(operations), flow_(flow_of(kernel)), filled_(tensors_of_rings(kernel)) {}
+  Prover(const Kernel& kernel, const IslContext& context)
+      : kernel_(kernel), context_(context), flow_(flow_of(kernel)), filled_(tensors_of_rings(kernel)) {}
 
   void prove() {
     if (!find_ring()) return;
@@ -237,6 +237,9 @@ class Prover {
     const isl::set numbers =
         isl::manage(isl_set_project_out(threads.copy(), isl_dim_set, 0, static_cast<unsigned>(block_count())));
     need(numbers.is_empty() || numbers.is_singleton(), "more than one thread fills the ring");
+    const isl::val last_reader(context_.get(), static_cast<long>(32 * ring_->readers - 1));
+    const isl::set readers = isl::manage(isl_set_upper_bound_val(numbers.copy(), isl_dim_set, 0, last_reader.copy()));
+    need(readers.is_empty(), "a warp that reads the ring fills it too");
     prove_order(acquires, "acquire");
     prove_order(commits, "commit");
     need(by_thread(acquires).is_equal(by_thread(commits)), "a turn may be acquired and not committed, or the reverse");
@@ -537,7 +540,7 @@ class Prover {
   }
 
   const Kernel& kernel_;
-  IslContext context_;
+  const IslContext& context_;
   Flow flow_;
   std::set<std::string> filled_;
   const Ring* ring_ = nullptr;
@@ -563,11 +566,13 @@ std::set<std::string> tensors_of_rings(const Kernel& kernel) {
 }
 
 std::vector<std::string> unproved_rings(const Kernel& kernel, unsigned long operations) {
+  const IslContext context(operations);
   try {
-    Prover(kernel, operations).prove();
+    Prover(kernel, context).prove();
   } catch (const NotProved& fault) {
     return {fmt::format("{}: the order of its ring is not proved: {}", kernel.name, fault.why)};
-  } catch (const isl::exception_quota&) {
+  } catch (const isl::exception&) {
+    if (!context.is_exhausted()) throw;
     return {fmt::format("{}: the order of its ring is too hard for {} operations of isl", kernel.name, operations)};
   }
   return {};

@@ -91,6 +91,15 @@ TEST(Ring, LargeProductsAreCertified) {
   EXPECT_EQ(certify(ring_product_program(large).kernels[0]).unproved, Sentences{});
 }
 
+TEST(Ring, ASmallBudgetLeavesTheOrderUnproved) {
+  const Kernel kernel = ring_product_program({}).kernels[0];
+  for (unsigned long operations = 100; operations <= 10'000; operations *= 10) {
+    const Certificate certificate = certify(kernel, operations);
+    EXPECT_EQ(certificate.races, Sentences{});
+    EXPECT_FALSE(certificate.unproved.empty()) << operations;
+  }
+}
+
 /// Changes the first node of a kind.
 template <typename Kind, typename Change>
 NodePtr with_changed(const NodePtr& node, Change change, bool& done) {
@@ -254,6 +263,32 @@ TEST(Ring, OrdinaryReadsLieInTheirTurn) {
   EXPECT_NE(refusal_of(with_read(1, false)), "") << "not awaited";
 }
 
+/// Boxes read global memory: not before the kernels before have ended, and not what nobody has written.
+TEST(Ring, BoxesReadWhatKernelsBeforeWrite) {
+  const RingSample sample = ring_product({});
+  Kernel writer;
+  writer.name = "writer";
+  writer.tensors = {sample.program.kernels[0].tensors[0]};
+  writer.tensors[0].written = true;
+  writer.body = store(writer.tensors[0], {0, 0}, read(writer.tensors[0], {0, 0}));
+  const auto after_writer = [&](bool waits_first) {
+    Program program = sample.program;
+    Kernel& kernel = program.kernels[0];
+    kernel.body =
+        waits_first ? sequence({wait_for_kernels(), kernel.body}) : sequence({kernel.body, wait_for_kernels()});
+    program.kernels.insert(program.kernels.begin(), writer);
+    return program;
+  };
+  EXPECT_EQ(complaint_of(sample, after_writer(true)), "");
+  expect_part(complaint_of(sample, after_writer(false)),
+              "before it has waited for the kernels before, which write 'A'");
+  Program own = sample.program;
+  own.workspace = {own.kernels[0].tensors[0]};
+  expect_part(complaint_of(sample, own),
+              "of 'A' in 'A_shared(t % 3, 0, 0) = box of A_map(t * 64, block_x * 128) in turn "
+              "t of ring' before anything is written there");
+}
+
 /// The step of a kind, changed.
 auto change_step(RingStep::Kind kind, std::function<void(RingStep&)> change) {
   return [=](Program& program) {
@@ -320,6 +355,15 @@ TEST(Ring, WrongKernelsAreCaught) {
            return true;
          });
          change_step(Kind::kCommit, [](RingStep& n) { n.bytes += 64 * 64 * 2; })(p);
+       }},
+      {"released before the wait",
+       [](Program& p) {
+         change_node<Sequence>(p, [](Sequence& n) {
+           const size_t last = n.children.size() - 1;
+           const auto* wait = last == 3 ? std::get_if<MatMulWait>(&n.children[2]->node) : nullptr;
+           if (wait && wait->pending == 1) std::swap(n.children[2], n.children[3]);
+           return wait && wait->pending == 1;
+         });
        }},
       {"two products left",
        [](Program& p) { change_node<MatMulWait>(p, [](MatMulWait& n) { return n.pending = 2, true; }); }},
