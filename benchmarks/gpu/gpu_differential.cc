@@ -245,9 +245,13 @@ void run_product(uint64_t seed, Counts& counts) {
 void run_warpgroups(uint64_t seed, Counts& counts) {
   const WarpgroupProduct product = random_warpgroup_product(seed);
   const Result<ir::Program> program = try_specialised(product.text, product.sizes);
-  const Result<OnDevice> kernel = program ? compiled(product.text, *program, product.sizes, {}, product.options)
-                                          : Result<OnDevice>(program.error());
-  const std::string wrong = kernel ? differences(*program, *kernel, seed, 0) : kernel.error().to_string();
+  std::string wrong;
+  if (program) {
+    const Result<OnDevice> kernel = compiled(product.text, *program, product.sizes, {}, product.options);
+    wrong = kernel ? differences(*program, *kernel, seed, 0) : kernel.error().to_string();
+  } else {
+    wrong = program.error().to_string();
+  }
   if (wrong.empty()) {
     ++counts.agree;
   } else {
