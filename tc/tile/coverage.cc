@@ -290,6 +290,9 @@ class Coverer {
   std::string elements_fault(const Work::Statement& statement, const std::string& tensor, bool is_write,
                              const std::vector<const ElementAccess*>& accesses, const isl::map& instances,
                              const AffineView& view) {
+    const bool is_named = std::any_of(statement.accesses.begin(), statement.accesses.end(),
+                                      [&](const Work::Access& access) { return access.tensor == tensor; });
+    if (!is_named && !is_write) return "for another statement's value, which it computes again";
     bool exact = view.exact();
     int dimensions = 0;
     isl::union_map done = none(), asked = none(), allowed = none();

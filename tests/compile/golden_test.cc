@@ -119,7 +119,14 @@ def f(float16(M,K) A, float16(K,N) B, float(N) b) -> (float(M,N) C) {
   C(m,n) +=! float(A(m,k)) * float(B(k,n))
   C(m,n) = fmax(C(m,n) + b(n), 0)
 })",
-     {{"M", 1000}, {"N", 1024}, {"K", 520}}},
+     {{"M", 1000}, {"N", 1024}, {"K", 516}}},
+    {"warpgroups",
+     R"(
+def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (C) {
+  C(m,n) +=! A(m,k) * B(k,n)
+  C(m,n) = fmax(C(m,n) + b(n), 0)
+})",
+     {{"M", 2048}, {"N", 2048}, {"K", 1032}}},
     {"padded_convolution",
      R"(
 def f(float(N,C,H,W) X, float(O,C,3,3) W1) -> (float(N,O,H,W) Y) {

@@ -213,8 +213,8 @@ Changes neighbours_of(const tile::Node& node) {
         changed.source_subscripts = moved(n.source_subscripts);
         result.emplace_back("reads one element further: " + node_text(node), made(changed, node));
       },
-      [](const tile::Structure auto&) {}, [](const tile::Synchronisation auto&) {},
-      [](const tile::Collective auto&) {}, [](const tile::BoxCopy&) {});
+      [](const tile::Structure auto&) {}, [](const tile::Synchronisation auto&) {}, [](const tile::Collective auto&) {},
+      [](const tile::BoxCopy&) {});
   return result;
 }
 

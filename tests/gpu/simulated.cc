@@ -3,7 +3,6 @@
 #include <cstring>
 #include <random>
 
-#include "tc/gpu/strategy/coverage.h"
 #include "tc/gpu/strategy/tunables.h"
 #include "tc/interp/compare.h"
 #include "tc/interp/scalar.h"
@@ -91,11 +90,7 @@ interp::Value unpacked(const std::vector<std::byte>& bytes, interp::Value value)
 
 Result<gpu::Mapping> mapped(const ir::Program& program, const options::MappingOptions& options,
                             const gpu::Device& device, bool element_aligned) {
-  TC_TRY(mapping, gpu::map_program(program, options, device, element_aligned));
-  for (const tile::Coverage& coverage : gpu::cover(mapping)) {
-    if (!coverage.holds()) return fail("{}", coverage.faults.at(0));
-  }
-  return std::move(mapping);
+  return gpu::map_program(program, options, device, element_aligned);
 }
 
 Result<interp::Environment> simulated(const ir::Program& program, const gpu::Mapping& mapping,

@@ -9,7 +9,7 @@
 /// Programs through the mapping, on the simulator and on the oracle.
 namespace tc::testing {
 
-/// The Mapping of a specialised program, of which each kernel does its work (tile::cover()).
+/// The Mapping of a specialised program.
 Result<gpu::Mapping> mapped(const ir::Program& program, const options::MappingOptions& options = {},
                             const gpu::Device& device = {}, bool element_aligned = false);
 

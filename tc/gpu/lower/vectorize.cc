@@ -99,7 +99,7 @@ class Loop {
   ir::Names& names_;
   std::vector<const tile::Store*> stores_;
   std::vector<std::shared_ptr<const tile::Instances>> instances_;  ///< of the stores
-  std::set<std::string> written_;  ///< but for those in place
+  std::set<std::string> written_;                                  ///< but for those in place
   std::vector<Vector> loads_;
   std::vector<Vector> results_;
 };

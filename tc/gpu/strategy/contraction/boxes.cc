@@ -30,6 +30,36 @@ void ContractionBuilder::place_warpgroups(const TensorCores& cores) {
   thread_[cores.rows[0]] = define(c_.parallel[cores.rows[0]].name + "_thread", lane_ / kQuad + row_warp_ * kRowsOfWarp);
 }
 
+/// All blocks along x: some rows of them, then the next column, then the next rows. Those that run at once share what
+/// they read.
+std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel) const {
+  const TensorCores& cores = *plan_.tensor_cores;
+  const size_t row = cores.rows[0], column = cores.columns[0];
+  struct Digit {
+    size_t axis;
+    int64_t count, scale;
+  };
+  const int64_t groups = plan_.parallel[row].blocks / plan_.row_blocks;
+  std::vector<Digit> digits = {
+      {row, plan_.row_blocks, 1}, {column, plan_.parallel[column].blocks, 1}, {row, groups, plan_.row_blocks}};
+  for (size_t axis : plan_.order) {
+    if (axis != row && axis != column) digits.push_back({axis, plan_.parallel[axis].blocks, 1});
+  }
+  std::erase_if(digits, [](const Digit& digit) { return digit.count == 1; });
+  std::map<size_t, Expr> result;
+  int64_t stride = 1;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    Expr number = build::block_x();
+    if (stride > 1) number = number / static_cast<int>(stride);
+    if (i + 1 < digits.size()) number = number % static_cast<int>(digits[i].count);
+    Expr& block = result.emplace(digits[i].axis, 0).first->second;
+    block = hi::simplify(block + number * static_cast<int>(digits[i].scale));
+    stride *= digits[i].count;
+  }
+  kernel.grid[0] = stride;
+  return result;
+}
+
 /// [stage, row, k], or [stage, k, row in slabs of 64] where rows lie side by side.
 Tensor ContractionBuilder::boxed_tensor(size_t operand) const {
   const OperandPlan& o = plan_.operands[operand];

@@ -59,6 +59,7 @@ class ContractionBuilder {
 
   // Names of places and loops.
   void place_blocks(tile::Kernel& kernel);
+  std::map<size_t, Halide::Expr> blocks_in_groups(tile::Kernel& kernel) const;
   void place_threads();
   void place_by_order(int64_t threads);
   void place_warps(const TensorCores& cores);

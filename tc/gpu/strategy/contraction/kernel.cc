@@ -42,6 +42,10 @@ void ContractionBuilder::place_blocks(tile::Kernel& kernel) {
   fits = fits && axes.size() <= 3;
   std::map<size_t, Expr> block;
   int64_t stride = 1;
+  if (plan_.by_warpgroups()) {
+    block = blocks_in_groups(kernel);
+    axes.clear();
+  }
   for (size_t i = 0; i < axes.size(); ++i) {
     const int64_t count = plan_.parallel[axes[i]].blocks;
     if (fits) {

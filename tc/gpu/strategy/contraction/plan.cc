@@ -329,6 +329,7 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
     plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
     if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
   }
+  plan.row_blocks = row_blocks(plan, device_);
   if (!finish_boxes(plan)) return std::nullopt;
   plan.cycles = warpgroup_cycles(c_, plan, device_);
   return plan;

@@ -70,9 +70,10 @@ struct ContractionPlan {
   int64_t vector = 1;           ///< values of main that are read at once
   int64_t groups = 1;
   int64_t stages = 1;
-  bool asynchronous = false;                     ///< copies go on while the threads compute
-  bool all_ahead = false;                        ///< those of all steps begin at once: each has a buffer of its own
-  int64_t most_unrolled = 1024;                  ///< loops over at most so many sums are laid out in the text
+  bool asynchronous = false;     ///< copies go on while the threads compute
+  int64_t row_blocks = 0;        ///< by warpgroups: so many rows of blocks go before the next column; divides all
+  bool all_ahead = false;        ///< those of all steps begin at once: each has a buffer of its own
+  int64_t most_unrolled = 1024;  ///< loops over at most so many sums are laid out in the text
   std::optional<bool> unroll_copies = {};        ///< absent: those of few rounds
   std::optional<TensorCores> tensor_cores = {};  ///< absent: each thread multiplies elements
   std::vector<OperandPlan> operands;

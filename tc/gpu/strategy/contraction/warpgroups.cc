@@ -96,6 +96,21 @@ std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& c, const TensorC
   return result;
 }
 
+int64_t row_blocks(const ContractionPlan& plan, const Device& device) {
+  const AxisPlan &rows = plan.parallel[plan.tensor_cores->rows[0]],
+                 &columns = plan.parallel[plan.tensor_cores->columns[0]];
+  int64_t result = 1, least = 0;
+  for (int64_t group = 1; group <= std::min(rows.blocks, device.processors); ++group) {
+    if (rows.blocks % group != 0) continue;
+    const int64_t read =
+        group * rows.tile + std::min(ceil_div(device.processors, group), columns.blocks) * columns.tile;
+    if (least > 0 && read >= least) continue;
+    least = read;
+    result = group;
+  }
+  return result;
+}
+
 bool runs_across(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   return c.operands[operand].subscripts.back().reduction[plan.main] == 0;
 }

@@ -25,6 +25,10 @@ struct WarpgroupShape {
 };
 std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& contraction, const TensorCores& cores);
 
+/// How many rows of blocks go before the next column, such that the blocks that run at once read the fewest rows and
+/// columns of the operands.
+int64_t row_blocks(const ContractionPlan& plan, const Device& device);
+
 /// Why boxes do not bring an operand, or products of warpgroups do not take it; empty: they do.
 std::string box_fault(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
 

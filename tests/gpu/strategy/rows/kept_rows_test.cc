@@ -44,7 +44,7 @@ struct Traffic {
 
 Traffic traffic(const ir::Program& program, const gpu::Device& device, const options::MappingOptions& options = {}) {
   const Result<gpu::Mapping> mapping = mapped(program, options, device);
-  EXPECT_TRUE(mapping);
+  EXPECT_TRUE(mapping) << mapping.error().to_string();
   if (!mapping) return {};
   tile::Report report;
   EXPECT_TRUE(simulated(program, *mapping, data_for(program, 1), 1, &report));
