@@ -237,6 +237,39 @@ const Ring* ring_of(const Node& node) {
   return ring;
 }
 
+const BoxCopy* box_of(const Node& node) {
+  const BoxCopy* box = nullptr;
+  match(
+      node, [&](const BoxCopy& n) { box = &n; }, [](const Structure auto&) {}, [](const Synchronisation auto&) {},
+      [](const Collective auto&) {}, [](const OneOf<Store, Atomic, Move> auto&) {});
+  return box;
+}
+
+const RingStep* ring_step_of(const Node& node) {
+  const RingStep* step = nullptr;
+  match(
+      node, [&](const RingStep& n) { step = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
+      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup, MatMulWait> auto&) {});
+  return step;
+}
+
+const WarpgroupMatMul* warpgroup_product_of(const Node& node) {
+  const WarpgroupMatMul* product = nullptr;
+  match(
+      node, [&](const WarpgroupMatMul& n) { product = &n; }, [](const Structure auto&) {},
+      [](const Synchronisation auto&) {},
+      [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy> auto&) {});
+  return product;
+}
+
+const MatMulWait* matmul_wait_of(const Node& node) {
+  const MatMulWait* wait = nullptr;
+  match(
+      node, [&](const MatMulWait& n) { wait = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
+      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup> auto&) {});
+  return wait;
+}
+
 const std::string* bound_variable(const Node& node) {
   const std::string* name = nullptr;
   match(

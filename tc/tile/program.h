@@ -318,6 +318,14 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
 const Tensor* allocated_tensor(const Node& node);
 /// The ring that a node makes, or null.
 const Ring* ring_of(const Node& node);
+/// The box that a node copies, or null.
+const BoxCopy* box_of(const Node& node);
+/// The step of a ring that a node is, or null.
+const RingStep* ring_step_of(const Node& node);
+/// The product of a warpgroup that a node is, or null.
+const WarpgroupMatMul* warpgroup_product_of(const Node& node);
+/// The wait for products that a node is, or null.
+const MatMulWait* matmul_wait_of(const Node& node);
 /// The asynchronous copy that a node is, or null.
 const Move* asynchronous_copy(const Node& node);
 /// The variable that a node binds in its body, or null.

@@ -84,7 +84,7 @@ class Prover {
     return true;
   }
 
-  static const WarpgroupMatMul* product_of(const Leaf& leaf) { return std::get_if<WarpgroupMatMul>(&leaf.node->node); }
+  static const WarpgroupMatMul* product_of(const Leaf& leaf) { return warpgroup_product_of(*leaf.node); }
 
   /// The steps of the ring, and all that the proof speaks of.
   void collect() {
@@ -285,7 +285,7 @@ class Prover {
   void prove_bytes() {
     std::map<int, int64_t> bytes;  // of commits' leaves
     for (int i = 0; i < std::ssize(flow_.leaves); ++i) {
-      const auto* commit = std::get_if<RingStep>(&flow_.leaves[i].node->node);
+      const auto* commit = ring_step_of(*flow_.leaves[i].node);
       if (commit && commit->kind == Kind::kCommit) bytes[i] = 0;
     }
     for (int box : box_leaves_) {
@@ -295,12 +295,12 @@ class Prover {
         if (!times) continue;
         need(!found, "a box belongs to two commits");
         found = true;
-        sum += *times * bytes_of(std::get<BoxCopy>(flow_.leaves[box].node->node));
+        sum += *times * bytes_of(*box_of(*flow_.leaves[box].node));
       }
       if (!found) give_up("it is not known how often '{}' is copied in a turn", flow_.leaves[box].text());
     }
     for (const auto& [commit, sum] : bytes) {
-      const int64_t said = std::get<RingStep>(flow_.leaves[commit].node->node).bytes;
+      const int64_t said = ring_step_of(*flow_.leaves[commit].node)->bytes;
       if (said != sum) give_up("'{}' is for boxes of {} bytes", flow_.leaves[commit].text(), sum);
     }
   }
@@ -327,8 +327,8 @@ class Prover {
     const auto turns = [&](int leaf, const Halide::Expr& turn) {
       return map_of(value(leaf, turn)).intersect_domain(view(leaf).domain());
     };
-    const isl::map of_commit = turns(commit, std::get<RingStep>(flow_.leaves[commit].node->node).turn);
-    isl::map of_box = turns(box, std::get<BoxCopy>(flow_.leaves[box].node->node).turn);
+    const isl::map of_commit = turns(commit, ring_step_of(*flow_.leaves[commit].node)->turn);
+    isl::map of_box = turns(box, box_of(*flow_.leaves[box].node)->turn);
     of_box = isl::manage(isl_map_project_out(of_box.release(), isl_dim_in, first, own));
     if (!of_box.is_equal(of_commit)) return {};
     isl::set all = isl::manage(isl_set_add_dims(view(commit).domain().copy(), isl_dim_set, own));
@@ -365,7 +365,7 @@ class Prover {
   /// A box lies in the buffer of its turn.
   void prove_boxes() {
     for (int leaf : box_leaves_) {
-      const auto& copy = std::get<BoxCopy>(flow_.leaves[leaf].node->node);
+      const auto& copy = *box_of(*flow_.leaves[leaf].node);
       const ElementAccess& to = flow_.leaves[leaf].accesses[0];
       const isl::pw_aff first = offset_of(leaf, to);
       const int64_t elements = bytes_of(copy) / element_bytes(to.tensor->type);
@@ -383,8 +383,8 @@ class Prover {
 
   /// Two boxes of a turn do not overlap.
   void prove_apart(int first, int second) {
-    const auto& one = std::get<BoxCopy>(flow_.leaves[first].node->node);
-    const auto& other = std::get<BoxCopy>(flow_.leaves[second].node->node);
+    const auto& one = *box_of(*flow_.leaves[first].node);
+    const auto& other = *box_of(*flow_.leaves[second].node);
     if (one.destination != other.destination) return;
     const auto places = [&](int leaf, const BoxCopy& copy) {
       const isl::map turns = by_key(leaf, value(leaf, copy.turn));
@@ -412,7 +412,7 @@ class Prover {
       }
       for (const ElementAccess& access : flow_.leaves[leaf].accesses) {
         if (filled_.count(access.tensor->name) == 0) continue;
-        if (std::holds_alternative<BoxCopy>(flow_.leaves[leaf].node->node) && access.is_write) continue;
+        if (box_of(*flow_.leaves[leaf].node) && access.is_write) continue;
         if (access.is_write)
           give_up("'{}' writes '{}', which boxes fill", flow_.leaves[leaf].text(), access.tensor->name);
         ElementAccess last = access;
@@ -469,7 +469,7 @@ class Prover {
   }
   isl::map covered_by(int leaf, const isl::set& products, const isl::map& next) {
     constexpr int kMostPending = 4;
-    const int pending = std::get<MatMulWait>(flow_.leaves[leaf].node->node).pending;
+    const int pending = matmul_wait_of(*flow_.leaves[leaf].node)->pending;
     if (pending > kMostPending) return empty_map(key_size(), key_size());
     isl::map result = before_.intersect_domain(products).intersect_range(key_set(leaf));
     for (int i = 0; i < pending; ++i) result = next.apply_range(result);
@@ -518,7 +518,7 @@ class Prover {
       }
       isl::set waits = key_space().subtract(key_space());
       for (int leaf : wait_leaves_) {
-        const auto& names = std::get<MatMulWait>(flow_.leaves[leaf].node->node).sums;
+        const auto& names = matmul_wait_of(*flow_.leaves[leaf].node)->sums;
         if (std::ranges::find(names, sum) != names.end()) waits = waits.unite(key_set(leaf));
       }
       const isl::map ended = waits_for_products().intersect_domain(products).intersect_range(waits);
@@ -560,7 +560,7 @@ class Prover {
 std::set<std::string> tensors_of_rings(const Kernel& kernel) {
   std::set<std::string> result;
   for_each_node(kernel.body, [&](const Node& node) {
-    if (const auto* copy = std::get_if<BoxCopy>(&node.node)) result.insert(copy->destination);
+    if (const auto* copy = box_of(node)) result.insert(copy->destination);
   });
   return result;
 }
