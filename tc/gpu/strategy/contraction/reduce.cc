@@ -283,7 +283,7 @@ std::vector<Expr> ContractionBuilder::chosen_element(const Operand& operand, con
 
 NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, const ReductionStep& step,
                                           const CopyShare& share) {
-  constexpr int64_t kMostRounds = 16;
+  constexpr int64_t kMostRounds = 16, kInFlight = 8;
   const Operand& o = c_.operands[operand];
   const OperandPlan& plan = plan_.operands[operand];
   std::vector<int64_t> box = plan.box;
@@ -304,7 +304,14 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   const int64_t threads = copying_threads(plan_.threads(), box.back(), copies);
   const int64_t all_rounds = ceil_div(copies, threads), rounds = ceil_div(all_rounds, share.pieces);
   const std::string copy = names_.fresh("copy");
-  const Expr round = hi::simplify(share.piece * static_cast<int>(rounds) + (rounds > 1 ? build::var(copy) : Expr(0)));
+  // Of copies through registers in a loop, several loads are under way before the first of them is stored.
+  const bool is_laid_out = plan_.unroll_copies.value_or(rounds <= kMostRounds);
+  const bool in_flight = plan_.tensor_cores && !plan_.asynchronous && !o.computed && !is_laid_out;
+  const int64_t at_once = in_flight ? kInFlight : 1;
+  const std::string load = in_flight ? names_.fresh("load") : "";
+  Expr own = rounds > 1 ? build::var(copy) : Expr(0);  // round of the piece
+  if (in_flight) own = own * static_cast<int>(at_once) + build::var(load);
+  const Expr round = hi::simplify(share.piece * static_cast<int>(rounds) + own);
   Expr number = build::thread_x();
   if (all_rounds > 1) number = number + round * static_cast<int>(threads);
   const std::vector<Expr> local = copied_element(operand, box, number);
@@ -336,18 +343,23 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   to[0] = hi::simplify(stage);
   if (o.chosen_row) from = chosen_element(o, from);
   const Tensor source = build::global(o.tensor, o.type, row_major(merged_extents(operand, o.extents)));
-  NodePtr result =
-      o.computed ? build::store(shared_[operand], to, computed_element(o, from))
-                 : build::move(shared_[operand], to, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
+  Tensor loaded =
+      build::registers(in_flight ? names_.fresh(o.tensor + "_loaded") : "", o.type, row_major({at_once, plan.vector}));
+  loaded.written = true;
+  const Tensor& target = in_flight ? loaded : shared_[operand];
+  const std::vector<Expr> place = in_flight ? std::vector<Expr>{build::var(load), 0} : to;
+  NodePtr result = o.computed
+                       ? build::store(shared_[operand], to, computed_element(o, from))
+                       : build::move(target, place, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
   if (is_read.defined()) {
-    result = fills ? build::guarded(is_read, result)
-                   : build::if_then(is_read, result, zeros(shared_[operand], to, plan.vector));
+    result =
+        fills ? build::guarded(is_read, result) : build::if_then(is_read, result, zeros(target, place, plan.vector));
   }
   if (whole > step.length) {
     for (size_t d = 0; d < o.subscripts.size(); ++d) {
       if (o.subscripts[d].reduction[plan_.main] == 0) continue;
       const int64_t length = step.length + (d + 1 == o.subscripts.size() ? plan.lead : 0);
-      result = build::if_then(local[d] < static_cast<int>(length), result, zeros(shared_[operand], to, plan.vector));
+      result = build::if_then(local[d] < static_cast<int>(length), result, zeros(target, place, plan.vector));
     }
   }
   std::vector<Expr> conditions;  // the innermost first
@@ -357,13 +369,18 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   if (rounds * share.pieces > all_rounds && (!rest || all_rounds == 1)) {
     conditions.push_back(round < static_cast<int>(all_rounds));
   }
+  if (rounds % at_once != 0 && !rest) conditions.push_back(round < static_cast<int>(all_rounds));
   if (threads < plan_.threads()) conditions.push_back(build::thread_x() < static_cast<int>(threads));
   if (share.condition.defined()) conditions.push_back(share.condition);
   result = under(conditions, result, share.condition.defined());
+  if (in_flight) {
+    const NodePtr store = build::move(shared_[operand], to, loaded, place, static_cast<int>(plan.vector));
+    const auto each = [&](const NodePtr& body) { return build::unrolled(load, 0, static_cast<int>(at_once), body); };
+    result = build::allocate(loaded, build::sequence({each(result), each(under(conditions, store, false))}));
+  }
   if (rounds == 1) return result;
-  return plan_.unroll_copies.value_or(rounds <= kMostRounds)
-             ? build::unrolled(copy, 0, static_cast<int>(rounds), result)
-             : build::for_loop(copy, 0, static_cast<int>(rounds), result);
+  return is_laid_out ? build::unrolled(copy, 0, static_cast<int>(rounds), result)
+                     : build::for_loop(copy, 0, static_cast<int>(ceil_div(rounds, at_once)), result);
 }
 
 /// Adds a step's products to the sums; each group of threads has a part of the main axis.
