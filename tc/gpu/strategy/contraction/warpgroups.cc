@@ -220,7 +220,7 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
 }
 
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  constexpr double kStartCycles = 2500, kStepCycles = 40, kStored = 24;
+  constexpr double kStartCycles = 2500, kStepCycles = 40, kStored = 24, kLatencyCycles = 2600;
   constexpr double kProcessorShared = 228 * 1024, kProcessorRegisters = 65536;
   const int64_t rows = plan.parallel[plan.tensor_cores->rows[0]].tile;
   const int64_t columns = plan.parallel[plan.tensor_cores->columns[0]].tile;
@@ -241,9 +241,9 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   // Of one block a warpgroup waits for its products before it starts others: another one fills the time.
   const double alone = plan.tensor_cores->warpgroups * together > 1 ? 1 : 1.3;
   const double step = std::max(multiplied * alone, copied) + kStepCycles;
-  // Buffers in flight hide a latency of about a microsecond.
+  // Buffers in flight hide the latency of boxes, of a microsecond and a half.
   const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;
-  const double latency = 1100 / ahead;
+  const double latency = kLatencyCycles / ahead;
   const auto steps = static_cast<double>(plan.steps(c));
   const double stores = points / kStored * stores_of_group(c, plan.parallel[plan.tensor_cores->columns[0]].group);
   const double block = steps * std::max(step, latency) + (kStartCycles + stores) / together;
