@@ -233,6 +233,7 @@ class Printer {
       return;
     }
     out_ += fmt::format("def {}(\n", header_name(definition));
+    last_ = definition.range.begin;
     const auto& parameters = definition.parameters;
     for (size_t i = 0; i < parameters.size(); ++i) {
       const bool last = i + 1 == parameters.size();

@@ -91,6 +91,14 @@ TEST(Format, ABraceInACommentBeginsNoBody) {
   EXPECT_EQ(formatted(empty), empty);
 }
 
+/// The empty line above a def is not one above its first comment.
+TEST(Format, ACommentBeforeTheFirstParameterStaysThere) {
+  const std::string first = "def f(float32(N) A) -> (O) {\n  O(i) = A(i)\n}\n\n";
+  const std::string text = first + "def g(\n    # of A\n    float32(N) A\n) -> (O) {\n  O(i) = A(i)\n}\n";
+  EXPECT_EQ(formatted(first + "def g(# of A\nfloat(N) A) -> (O) { O(i) = A(i) }"), text);
+  EXPECT_EQ(formatted(text), text);
+}
+
 TEST(Format, BreaksLongLines) {
   std::string sum = "A(i)";
   for (int i = 0; i < 30; ++i) sum += " + A(i)";
