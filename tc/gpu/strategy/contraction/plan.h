@@ -104,10 +104,9 @@ struct ContractionPlan {
 ///                     between which a step is split
 ///     copy_stages     buffers, where copies are asynchronous and there are as many steps; more than there are steps:
 ///                     all of these are copied at once, and laid out
-///     tensor_cores    true: by products of tiles, of warpgroups where these take the tile and it is as fast; false:
-///                     element by element. Absent: by tiles where there is an atom
-///     and
-///                     none of the three above is given
+///     tensor_cores    true: by products of tiles; of warpgroups by estimate, or if threads and registers are theirs.
+///                     False: element by element. Absent: by tiles where there is an atom and none of the first three
+///                     above is given
 ///     shared_depth    axes above the copies: all parallel ones (copied once, whole), or the reduction's too (by steps)
 /// Sizes beyond an axis's extent are cut to it. Errors: the reason why there is no such plan.
 Result<ContractionPlan> plan_contraction(const Contraction& contraction, const options::MappingOptions& options,
