@@ -7,7 +7,8 @@
 
 namespace tc::gpu {
 
-inline constexpr int64_t kTransposed = 64;  ///< values along an axis of a transposition's largest tile
+inline constexpr int64_t kTransposed = 64;          ///< values along an axis of a transposition's largest tile
+inline constexpr int64_t kTransposedThreads = 512;  ///< of a block that has one
 
 /// What the options say of a contraction's axes (plan_contraction()), cut to their extents; 0: nothing.
 struct RequestedTile {

@@ -1,0 +1,172 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "tc/gpu/strategy/contraction/cost.h"
+#include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/support/round.h"
+#include "tc/tile/matrix_descriptor.h"
+#include "tc/tile/program.h"
+
+namespace tc::gpu {
+
+/// The same by products of tiles.
+std::optional<ContractionPlan> Planner::plan(const AtomShape& shape, const TensorCores& cores) const {
+  ContractionPlan plan;
+  plan.parallel.resize(c_.parallel.size());
+  plan.main = main_;
+  plan.chunk = shape.one_of_others ? std::vector<int64_t>(chunk_.size(), 1) : chunk_;
+  plan.chunk[main_] = shape.chunk;
+  plan.groups = shape.groups;
+  plan.tensor_cores = cores;
+  if (!deal_out(c_, cores.columns, shape.column_threads, shape.column_registers, 2, plan) ||
+      !deal_out(c_, cores.rows, shape.row_threads, shape.row_registers, 1, plan)) {
+    no("the rows and columns of warps do not divide among the axes");
+    return std::nullopt;
+  }
+  if (!follow(plan)) return std::nullopt;
+  if (std::string fault = atom_fault(c_, plan); !fault.empty()) {
+    no(std::move(fault));
+    return std::nullopt;
+  }
+  plan.order = cores.columns;
+  plan.order.insert(plan.order.end(), cores.rows.begin(), cores.rows.end());
+  for (size_t axis = c_.parallel.size(); axis-- > 0;) {
+    plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
+    if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
+  }
+  if (!finish_atoms(plan)) return std::nullopt;
+  plan.cycles = estimated_cycles(c_, plan, device_);
+  return plan;
+}
+
+bool Planner::finish_atoms(ContractionPlan& plan) const {
+  constexpr int64_t kCopied = 4, kStages = 4;  // bytes of the least asynchronous copy
+  plan.asynchronous = true;
+  const int64_t left = c_.reduction[main_].extent % plan.chunk[main_];
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    plan.operands.push_back(operand_plan(c_, i, {}, plan));
+    OperandPlan& o = plan.operands.back();
+    // What lies behind the reduction is set to zero by whole copies.
+    const bool ends = left > 0 && c_.operands[i].subscripts.back().reduction[main_] != 0;
+    if (ends && o.lead == 0) o.vector = std::gcd(o.vector, left);
+    o.fragment = fragment_read(c_, i, plan);
+    const bool computed = c_.operands[i].computed.has_value();
+    plan.asynchronous = plan.asynchronous && (computed || o.vector * c_.operands[i].type.bytes() >= kCopied);
+  }
+  lay_out_all(plan, Rows::kRough);
+  plan.unroll_copies = options_.unroll_copy_shared;
+  plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
+  const auto with = [&](int64_t stages) {
+    plan.stages = std::max<int64_t>(plan.asynchronous ? std::min(stages, plan.steps(c_)) : 1, 1);
+    plan.all_ahead = plan.stages > 1 && options_.copy_stages.value_or(0) > plan.steps(c_);
+    return fits(plan);
+  };
+  if (options_.copy_stages) return with(*options_.copy_stages);
+  for (int64_t stages = kStages; stages > 1; --stages) {
+    if (with(stages)) return true;
+  }
+  return with(1);
+}
+
+/// The same by products of warpgroups.
+std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const TensorCores& cores) const {
+  constexpr int64_t kQuad = 4;
+  ContractionPlan plan;
+  plan.parallel.resize(c_.parallel.size());
+  plan.main = main_;
+  plan.chunk.assign(c_.reduction.size(), 1);
+  plan.chunk[main_] = tile::kRowElements;
+  plan.tensor_cores = cores;
+  plan.tensor_cores->warpgroups = shape.warpgroups;
+  const size_t row = cores.rows[0], column = cores.columns[0];
+  plan.parallel[row] = {.tile = tile::WarpgroupAtom::kM * shape.warpgroups, .registers = 2};
+  plan.parallel[column] = {.tile = shape.columns, .registers = shape.columns / kQuad, .group = shape.group};
+  if (plan.parallel[column].registers % shape.group != 0) return std::nullopt;
+  const ContractionPlan wished = plan;
+  if (!follow(plan)) return std::nullopt;
+  // What is asked for otherwise is no tile of a warpgroup.
+  for (size_t axis = 0; axis < plan.parallel.size(); ++axis) {
+    const AxisPlan &a = plan.parallel[axis], &b = wished.parallel[axis];
+    if (a.tile != b.tile || a.registers != b.registers) return std::nullopt;
+  }
+  if (plan.chunk != wished.chunk || plan.groups != 1) return std::nullopt;
+  plan.order = cores.columns;
+  plan.order.insert(plan.order.end(), cores.rows.begin(), cores.rows.end());
+  for (size_t axis = c_.parallel.size(); axis-- > 0;) {
+    plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
+    if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
+  }
+  plan.row_blocks = row_blocks(plan, device_);
+  if (!finish_boxes(plan)) return std::nullopt;
+  plan.cycles = warpgroup_cycles(c_, plan, device_);
+  return plan;
+}
+
+bool Planner::finish_boxes(ContractionPlan& plan) const {
+  // A buffer is given back when the next one's products have started.
+  constexpr int64_t kStages = 6, kFewest = 2;
+  plan.asynchronous = true;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    if (std::string fault = box_fault(c_, i, plan); !fault.empty()) return no(std::move(fault));
+    plan.operands.push_back(boxed_operand(c_, i, plan));
+  }
+  plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
+  const auto with = [&](int64_t stages) {
+    plan.stages = stages;
+    return fits(plan);
+  };
+  if (options_.copy_stages) {
+    if (*options_.copy_stages < kFewest) return no(fmt::format("warpgroups need at least {} buffers", kFewest));
+    return with(*options_.copy_stages);
+  }
+  for (int64_t stages = std::clamp(plan.steps(c_), kFewest, kStages); stages >= kFewest; --stages) {
+    if (with(stages)) return true;
+  }
+  return false;
+}
+
+std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
+  constexpr size_t kLaidOut = 48;
+  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_);
+  if (!cores) {
+    no("it is no product of two operands for which the device has tensor cores");
+    return {};
+  }
+  sparing_ = false;
+  std::vector<ContractionPlan> found;
+  std::vector<AtomShape> shapes = atom_shapes(c_, main_, outer_steps_);
+  if (std::any_of(chunk_.begin(), chunk_.end(), [](int64_t values) { return values > 1; })) {
+    for (AtomShape shape : atom_shapes(c_, main_, true)) {
+      shape.one_of_others = true;
+      shapes.push_back(shape);
+    }
+  }
+  if (shapes.empty()) {
+    no(fmt::format("no step of {} values or a multiple fits the {} of '{}'", cores->atom->k, c_.reduction[main_].extent,
+                   c_.reduction[main_].name));
+  }
+  for (const AtomShape& shape : shapes) {
+    std::optional<ContractionPlan> candidate = plan(shape, *cores);
+    if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
+  }
+  found = laid_out(std::move(found), count);
+  add_warpgroups(*cores, count, found);
+  return found;
+}
+
+void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& found) const {
+  if (!device_.accelerated || device_.warpgroup_products == 0) return;
+  if (c_.reduction[main_].extent < tile::kRowElements) return;
+  std::vector<ContractionPlan> plans;
+  for (const WarpgroupShape& shape : warpgroup_shapes(c_, cores)) {
+    if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, plans);
+  }
+  // Tiles, registers and threads that are a warpgroup's ask for warpgroups.
+  if (!plans.empty() && request_.says_threads() && request_.says_all_registers()) found.clear();
+  for (ContractionPlan& plan : plans) keep_best(std::move(plan), count, found);
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,366 @@
+#include "tc/gpu/strategy/contraction/planner.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "tc/gpu/strategy/contraction/cost.h"
+#include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/gpu/strategy/contraction/windows.h"
+#include "tc/support/round.h"
+
+namespace tc::gpu {
+namespace {
+
+constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kLanes = 32;
+
+/// Whether the last subscript counts along the axis.
+bool is_last(const Operand& operand, size_t axis) { return operand.subscripts.back().parallel[axis] == 1; }
+
+}  // namespace
+
+void Planner::classify() {
+  if (c_.update.assign == ir::Assign::kSet) {
+    size_t other = c_.parallel.size() - 1;
+    classes_.columns = {other};
+    for (size_t axis = 0; axis + 1 < c_.parallel.size(); ++axis) {
+      if (is_last(c_.operands[0], axis)) other = axis;
+    }
+    classes_.rows = {other};
+    return;
+  }
+  std::map<std::vector<bool>, std::vector<size_t>> by_reuse;
+  std::map<std::vector<bool>, double> points;
+  const size_t last = c_.parallel.size() - 1;
+  std::vector<bool> of_last;
+  bool contiguous_unshared = false;
+  for (size_t axis = c_.parallel.size(); axis-- > 0;) {
+    std::vector<bool> reused;
+    for (const Operand& operand : c_.operands) reused.push_back(!depends(operand, axis));
+    const bool shared = std::any_of(reused.begin(), reused.end(), [](bool r) { return r; });
+    if (!shared) {
+      contiguous_unshared = contiguous_unshared || axis == last;
+      continue;
+    }
+    by_reuse[reused].push_back(axis);
+    points.emplace(reused, 1).first->second *= static_cast<double>(c_.parallel[axis].extent);
+    if (axis == last) of_last = reused;
+  }
+  const auto take_largest = [&] {
+    std::vector<size_t> axes;
+    const auto largest = std::max_element(points.begin(), points.end(),
+                                          [](const auto& a, const auto& b) { return a.second < b.second; });
+    if (largest == points.end()) return axes;
+    axes = by_reuse[largest->first];
+    points.erase(largest);
+    return axes;
+  };
+  if (!of_last.empty()) {
+    classes_.columns = by_reuse[of_last];
+    points.erase(of_last);
+  } else {
+    classes_.columns = take_largest();
+  }
+  classes_.rows = take_largest();
+  if (contiguous_unshared) {
+    classes_.columns.insert(classes_.columns.begin(), last);
+    classes_.unshared = static_cast<int>(last);
+  }
+}
+
+/// Steps go along the longest axis, or one that is contiguous in an operand and long enough.
+void Planner::choose_main() {
+  constexpr int64_t kLong = 8, kWhole = 64;
+  for (size_t r = 0; r < c_.reduction.size(); ++r) {
+    if (c_.reduction[r].extent > c_.reduction[main_].extent) main_ = r;
+  }
+  for (const Operand& operand : c_.operands) {
+    for (size_t r = 0; r < c_.reduction.size(); ++r) {
+      if (operand.subscripts.back().reduction[r] == 1 && c_.reduction[r].extent >= kLong) main_ = r;
+    }
+  }
+  int64_t inner = 1;
+  for (size_t r = 0; r < c_.reduction.size(); ++r) {
+    const bool whole = r != main_ && inner * c_.reduction[r].extent <= kWhole;
+    if (whole) inner *= c_.reduction[r].extent;
+    chunk_.push_back(whole ? c_.reduction[r].extent : 1);
+    outer_steps_ = outer_steps_ || (r != main_ && !whole && c_.reduction[r].extent > 1);
+  }
+}
+
+void Planner::distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers,
+                         ContractionPlan& plan) const {
+  // Where all axes share what they read, a tile of registers in two of them reads least.
+  const int64_t most = classes_.rows.empty() ? 4 : 8;
+  for (size_t axis : axes) {
+    const int64_t extent = c_.parallel[axis].extent;
+    AxisPlan& a = plan.parallel[axis];
+    const bool unshared = static_cast<int>(axis) == classes_.unshared;
+    const int64_t wanted = std::min({extent, points, unshared ? kLanes : points});
+    if (!unshared) {
+      a.registers = std::min(registers, most);
+      while (a.registers > wanted) a.registers /= 2;
+      registers /= a.registers;
+    }
+    a.tile = round_up(wanted, a.registers);
+    points = std::max<int64_t>(points / a.tile, 1);
+  }
+}
+
+/// Puts what the options say in the place of what was chosen.
+bool Planner::follow(ContractionPlan& plan) const {
+  for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
+    AxisPlan& a = plan.parallel[axis];
+    if (request_.registers[axis] > 0) a.registers = request_.registers[axis];
+    a.tile = request_.tile[axis] > 0 ? request_.tile[axis] : round_up(a.tile, a.registers);
+    const bool only_column = classes_.columns == std::vector<size_t>{axis};
+    const bool only_other = c_.parallel.size() == 2 && !only_column && classes_.columns.size() == 1;
+    const int64_t threads = only_column ? request_.columns : only_other ? request_.others : 0;
+    if (threads > 0 && request_.registers[axis] == 0 && a.tile % threads == 0) a.registers = a.tile / threads;
+    if (a.tile % a.registers != 0) {
+      return no(fmt::format("{} results of a thread along '{}' do not divide a block's {}", a.registers,
+                            c_.parallel[axis].name, a.tile));
+    }
+  }
+  for (size_t r = 0; r < c_.reduction.size(); ++r) {
+    if (request_.chunk[r] > 0) plan.chunk[r] = request_.chunk[r];
+  }
+  if (request_.groups > 0) plan.groups = request_.groups;
+  for (size_t axis : classes_.columns) plan.columns_threads *= plan.parallel[axis].threads();
+  return has_threads(plan) && has_steps(plan);
+}
+
+bool Planner::has_threads(const ContractionPlan& plan) const {
+  if (!request_.says_threads()) return true;
+  const int64_t columns = plan.columns_threads, others = plan.points_threads() / columns;
+  return (columns == request_.columns && others == request_.others) ||
+         no(fmt::format("a block's results and a thread's make {} by {} threads, not {} by {}", columns, others,
+                        request_.columns, request_.others));
+}
+
+/// Whether a step's parts are whole, and what is left of the reduction comes once.
+bool Planner::has_steps(const ContractionPlan& plan) const {
+  bool around = false;
+  for (size_t r = 0; r < c_.reduction.size(); ++r) {
+    const int64_t extent = c_.reduction[r].extent;
+    if (r == main_ || plan.chunk[r] == extent) continue;
+    around = around || extent > 1;
+    if (plan.chunk[r] != 1) {
+      return no(
+          fmt::format("a step has one value of '{}' or all {}, not {}", c_.reduction[r].name, extent, plan.chunk[r]));
+    }
+  }
+  const Axis& main = c_.reduction[main_];
+  if (around && main.extent % plan.chunk[main_] != 0) {
+    return no(fmt::format("steps of {} do not divide the {} values of '{}', around which others run", plan.chunk[main_],
+                          main.extent, main.name));
+  }
+  // A group's part of a step is long enough for vectors, and for what a barrier costs.
+  const int64_t shortest = request_.groups > 0 ? 1 : plan.groups > 8 ? 4 : 8;
+  const int64_t part = plan.chunk[main_] / plan.groups;
+  if (part * plan.groups == plan.chunk[main_] && (plan.groups == 1 || part >= shortest)) return true;
+  return no(fmt::format("{} groups of threads do not share a step of {}", plan.groups, plan.chunk[main_]));
+}
+
+std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
+  ContractionPlan plan;
+  plan.parallel.resize(c_.parallel.size());
+  plan.main = main_;
+  plan.chunk = chunk_;
+  plan.chunk[main_] = shape.chunk;
+  plan.groups = shape.groups;
+  if (shape.tiles.block.empty()) {
+    distribute(classes_.columns, shape.columns, shape.column_registers, plan);
+    distribute(classes_.rows, shape.rows, shape.row_registers, plan);
+  }
+  for (size_t axis = 0; axis < shape.tiles.block.size(); ++axis) {
+    plan.parallel[axis].tile = shape.tiles.block[axis];
+    plan.parallel[axis].registers = shape.tiles.thread[axis];
+  }
+  if (!follow(plan) || !has_room(plan)) return std::nullopt;
+  const Turned turns = turned(c_, plan);
+  for (size_t axis : classes_.columns) plan.order.push_back(axis);
+  for (size_t axis : classes_.rows) plan.order.push_back(axis);
+  for (size_t axis = c_.parallel.size(); axis-- > 0;) {
+    AxisPlan& a = plan.parallel[axis];
+    a.blocks = ceil_div(c_.parallel[axis].extent, a.tile);
+    for (size_t i = 0; i < c_.operands.size(); ++i) {
+      const Operand& operand = c_.operands[i];
+      const std::optional<size_t> turn = turns.of(i);
+      if (!is_last(operand, axis) && !(turn && operand.subscripts[*turn].parallel[axis] == 1)) continue;
+      int64_t group = kVectorBytes / operand.type.bytes();
+      while (a.registers % group != 0) group /= 2;
+      a.group = std::max(a.group, group);
+    }
+    // Neighbours of a window stand next to each other, but for results that are stored as vectors.
+    const bool stores_vectors = axis + 1 == c_.parallel.size() && a.group > 1 && a.registers % 4 == 0;
+    if (slides(c_, axis) && !stores_vectors) a.group = a.registers;
+    if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
+  }
+  if (!finish(plan)) return std::nullopt;
+  plan.cycles = estimated_cycles(c_, plan, device_);
+  return plan;
+}
+
+/// Whether copies that run further ahead are worth their memory: a processor has one block, whose steps are too few for
+/// its copies to catch up. On an H200 128x1024x1024 took 11.5 us with four buffers, 12.2 with three.
+bool Planner::wants_another_stage(ContractionPlan plan) const {
+  constexpr int64_t kFewSteps = 32;
+  if (converts_operands(c_)) return false;
+  int64_t blocks = 1;
+  for (const AxisPlan& axis : plan.parallel) blocks *= axis.blocks;
+  if (blocks > device_.processors || plan.steps(c_) > kFewSteps || plan.steps(c_) <= plan.stages) return false;
+  ++plan.stages;
+  return plan.shared_bytes(c_) <=
+         std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
+}
+
+/// The operands and the copies, when tiles are chosen; false if the plan does not fit.
+bool Planner::finish(ContractionPlan& plan) const {
+  plan.asynchronous = true;
+  plan.vector = kVectorBytes;
+  bool any_along = false;
+  const Turned turns = turned(c_, plan);
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    const Operand& operand = c_.operands[i];
+    plan.operands.push_back(operand_plan(c_, i, turns, plan));
+    OperandPlan& o = plan.operands.back();
+    plan.asynchronous = plan.asynchronous && (operand.computed || o.vector * operand.type.bytes() >= 4);
+    if (o.along_main) plan.vector = std::min(plan.vector, kVectorBytes / operand.type.bytes());
+    any_along = any_along || o.along_main;
+  }
+  if (!any_along) plan.vector = 1;
+  lay_out_all(plan, Rows::kRough);
+  plan.stages = plan.asynchronous ? std::min<int64_t>(options_.copy_stages.value_or(3), plan.steps(c_)) : 1;
+  plan.stages = std::max<int64_t>(plan.stages, 1);
+  if (!options_.copy_stages && plan.stages > 1 && wants_another_stage(plan)) ++plan.stages;
+  plan.all_ahead = plan.stages > 1 && options_.copy_stages.value_or(0) > plan.steps(c_);
+  constexpr int64_t kManySteps = 32, kManySums = 2048;  // worth the time that the assembler takes for them
+  const int64_t sums = plan.registers() * plan.chunk[main_] / plan.groups;
+  // Conversions fill the text: a product of 4096^3 bfloat16 took 6.8 ms on an H200 with 2048 sums, 4.0 with 1024.
+  if (plan.steps(c_) >= kManySteps && sums <= kManySums && !converts_operands(c_) && !plan.has_windows(c_)) {
+    plan.most_unrolled = std::max(plan.most_unrolled, sums);
+  }
+  plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
+  plan.unroll_copies = options_.unroll_copy_shared;
+  return fits(plan);
+}
+
+/// Whether the device takes the blocks: all of them along x, and an axis's along y or z, where it may come to stand.
+bool Planner::has_blocks(const ContractionPlan& plan) const {
+  constexpr int64_t kMostInYZ = 65535;  // with more in any of them all are along x
+  int64_t all = 1;
+  for (const AxisPlan& axis : plan.parallel) {
+    if (axis.blocks > device_.grid[0] / all) return no(fmt::format("blocks are more than {}", device_.grid[0]));
+    all *= axis.blocks;
+    const int64_t most = std::min(device_.grid[1], device_.grid[2]);
+    if (axis.blocks > most && axis.blocks <= kMostInYZ) return no(fmt::format("an axis has more blocks than {}", most));
+  }
+  return true;
+}
+
+/// Whether a block's threads and their sums fit, which is known first.
+bool Planner::has_room(const ContractionPlan& plan) const {
+  constexpr int64_t kSparingThreads = 256;
+  constexpr int64_t kSparingSums = 64;  // with more the assembler runs out of registers for what it reads ahead
+  const int64_t threads = std::min(device_.threads_per_block, device_.block[0]);
+  if (plan.block_threads() > threads) {
+    return no(fmt::format("a block has {} threads, of {}", plan.block_threads(), threads));
+  }
+  const int64_t sparing = c_.update.assign == ir::Assign::kSet ? kTransposedThreads : kSparingThreads;
+  return !sparing_ || (plan.threads() <= sparing && plan.registers() <= kSparingSums);
+}
+
+bool Planner::fits(const ContractionPlan& plan) const {
+  constexpr int64_t kSparingRegisters = 200, kSparingOfAll = 49152;  // a quarter is left to spare
+  constexpr int64_t kRegisters = 255, kAllRegisters = 65536;
+  const int64_t shared = std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
+  const int64_t registers = registers_of_thread(c_, plan);
+  const int64_t of_all = registers * round_up(plan.block_threads(), plan.by_warpgroups() ? kLanes : 4 * kLanes);
+  if (!has_room(plan)) return false;
+  if (plan.shared_bytes(c_) > shared) {
+    return no(fmt::format("a block needs {} bytes of shared memory, of {}", plan.shared_bytes(c_), shared));
+  }
+  if (registers > kRegisters) return no(fmt::format("a thread needs {} registers, of {}", registers, kRegisters));
+  if (of_all > kAllRegisters) return no(fmt::format("a block needs {} registers, of {}", of_all, kAllRegisters));
+  if (!has_blocks(plan)) return false;
+  return !sparing_ || (registers <= kSparingRegisters && of_all <= kSparingOfAll);
+}
+
+/// What the options say and no plan does.
+Result<void> Planner::fault() const {
+  const auto parallel = static_cast<int64_t>(c_.parallel.size());
+  const auto all = parallel + static_cast<int64_t>(c_.reduction.size());
+  if (options_.shared_depth && *options_.shared_depth != parallel && *options_.shared_depth < all) {
+    return fail("copies to shared memory stand below {} or {} axes, not {}", parallel, all, *options_.shared_depth);
+  }
+  return {};
+}
+
+void Planner::lay_out_all(ContractionPlan& plan, Rows rows) const {
+  for (size_t i = 0; i < plan.operands.size(); ++i) lay_out(c_, i, plan, rows);
+}
+
+/// Of a plan that fits as it was laid out roughly: where room between rows is too much for shared memory, a buffer
+/// goes, unless the options say how many there are; else the room.
+void Planner::lay_out_within(ContractionPlan& plan) const {
+  const ContractionPlan rough = plan;
+  lay_out_all(plan, Rows::kApart);
+  if (fits(plan)) return;
+  if (!options_.copy_stages && --plan.stages > 1 && fits(plan)) return;
+  plan = rough;
+  lay_out_all(plan, Rows::kClose);
+}
+
+/// Of plans that were laid out roughly, the best when they are laid out.
+std::vector<ContractionPlan> Planner::laid_out(std::vector<ContractionPlan> plans, size_t count) const {
+  std::vector<ContractionPlan> found;
+  for (ContractionPlan& plan : plans) {
+    lay_out_within(plan);
+    plan.cycles = estimated_cycles(c_, plan, device_);
+    keep_best(std::move(plan), count, found);
+  }
+  return found;
+}
+
+std::vector<ContractionPlan> Planner::best(size_t count) const {
+  const bool names_tiles =
+      !options_.tile.empty() || !options_.register_tile.empty() || !options_.map_to_threads.empty();
+  const bool may_multiply = options_.tensor_cores.value_or(!names_tiles);
+  std::vector<ContractionPlan> found;
+  if (may_multiply) found = by_tensor_cores(count);
+  if (options_.tensor_cores.value_or(false)) return found;
+  for (ContractionPlan& plan : by_elements(count)) keep_best(std::move(plan), count, found);
+  return found;
+}
+
+std::vector<ContractionPlan> Planner::by_elements(size_t count) const {
+  constexpr size_t kLaidOut = 48;
+  std::vector<ContractionPlan> found;
+  for (const bool sparing : {true, false}) {
+    sparing_ = sparing;
+    for (const Shape& shape : shapes(c_, classes_, {main_, outer_steps_}, request_)) {
+      std::optional<ContractionPlan> candidate = plan(shape);
+      if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
+    }
+    found = laid_out(std::move(found), count);
+    if (!found.empty()) break;
+  }
+  return found;
+}
+
+void keep_best(ContractionPlan plan, size_t count, std::vector<ContractionPlan>& found) {
+  if (found.size() == count && found.back().cycles <= plan.cycles) return;
+  const auto same = [&](const ContractionPlan& other) {
+    return other.cycles == plan.cycles && options_of(other) == options_of(plan);
+  };
+  if (std::any_of(found.begin(), found.end(), same)) return;
+  const auto at = std::upper_bound(found.begin(), found.end(), plan,
+                                   [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
+  found.insert(at, std::move(plan));
+  if (found.size() > count) found.pop_back();
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tc/gpu/strategy/contraction/layout.h"
+#include "tc/gpu/strategy/contraction/plan.h"
+#include "tc/gpu/strategy/contraction/requested_tile.h"
+#include "tc/gpu/strategy/contraction/shapes.h"
+#include "tc/gpu/strategy/contraction/tensor_cores.h"
+#include "tc/gpu/strategy/contraction/warpgroups.h"
+
+namespace tc::gpu {
+
+/// Finds the plans of one contraction: planner.cc those by elements and what all have in common, plan_tensor_cores.cc
+/// those by tensor cores, plan_transpositions.cc those of transpositions.
+class Planner {
+ public:
+  Planner(const Contraction& contraction, const options::MappingOptions& options, const Device& device)
+      : c_(contraction), options_(options), device_(device), request_(requested_tile(contraction, options)) {
+    classify();
+    choose_main();
+  }
+  std::vector<ContractionPlan> best(size_t count) const;
+  std::vector<ContractionPlan> laid_out(std::vector<ContractionPlan> plans, size_t count) const;
+  std::vector<ContractionPlan> transpositions() const;
+  Result<void> fault() const;
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  void classify();
+  void choose_main();
+  std::optional<ContractionPlan> plan(const Shape& shape) const;
+  std::optional<ContractionPlan> plan(const AtomShape& shape, const TensorCores& cores) const;
+  std::optional<ContractionPlan> plan(const WarpgroupShape& shape, const TensorCores& cores) const;
+  bool finish_boxes(ContractionPlan& plan) const;
+  bool finish_atoms(ContractionPlan& plan) const;
+  std::vector<ContractionPlan> by_elements(size_t count) const;
+  std::vector<ContractionPlan> by_tensor_cores(size_t count) const;
+  void add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& found) const;
+  std::optional<ContractionPlan> transposed(int64_t tile) const;
+  std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;
+  bool prefers_vectors() const;
+  void order_transposed(ContractionPlan& plan) const;
+  bool finish(ContractionPlan& plan) const;
+  bool wants_another_stage(ContractionPlan plan) const;
+  void lay_out_all(ContractionPlan& plan, Rows rows) const;
+  void lay_out_within(ContractionPlan& plan) const;
+  void distribute(const std::vector<size_t>& axes, int64_t points, int64_t registers, ContractionPlan& plan) const;
+  bool follow(ContractionPlan& plan) const;
+  bool has_threads(const ContractionPlan& plan) const;
+  bool has_steps(const ContractionPlan& plan) const;
+  bool has_blocks(const ContractionPlan& plan) const;
+  bool has_room(const ContractionPlan& plan) const;
+  bool fits(const ContractionPlan& plan) const;
+  /// False, for the reason that is given.
+  bool no(std::string reason) const {
+    if (why_not_.empty()) why_not_ = std::move(reason);
+    return false;
+  }
+
+  const Contraction& c_;
+  const options::MappingOptions& options_;
+  const Device& device_;
+  RequestedTile request_;
+  mutable std::string why_not_;  ///< why the first plan that was tried is none
+  mutable bool sparing_ = true;  ///< few enough registers that nothing is spilled, several blocks on a processor
+  Classes classes_;
+  size_t main_ = 0;
+  std::vector<int64_t> chunk_;  ///< of the other reduction axes
+  bool outer_steps_ = false;    ///< some of them run around the main one
+};
+
+/// Keeps the best of what was found, in order, at most `count` and none twice.
+void keep_best(ContractionPlan plan, size_t count, std::vector<ContractionPlan>& found);
+
+}  // namespace tc::gpu
