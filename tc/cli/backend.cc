@@ -1,5 +1,7 @@
 #include "tc/cli/backend.h"
 
+#include <gflags/gflags.h>
+
 #include "tc/cli/files.h"
 #include "tc/cli/flags.h"
 #include "tc/cuda/device.h"
@@ -26,6 +28,12 @@ Result<std::optional<api::Backend>> backend_of_flags() {
   if (FLAGS_backend == "interp") return std::nullopt;
   if (FLAGS_backend == "auto") return gpu_is_ready() ? Backend::kCuda : Backend::kCpu;
   return fail("there is no backend '{}'; there are auto, cpu, cuda, interp and sim", FLAGS_backend);
+}
+
+Result<std::string> processor_of_flags(api::Backend backend) {
+  if (backend == api::Backend::kCpu || gflags::GetCommandLineFlagInfoOrDie("target").is_default) return FLAGS_target;
+  return fail("'--target={}' names a processor, and this compiles for a GPU, which '--arch={}' names", FLAGS_target,
+              FLAGS_arch);
 }
 
 Result<options::MappingOptions> mapping_of_flags() {

@@ -49,7 +49,8 @@ Result<void> run_emit(const std::vector<std::string>& files) {
   TC_TRY(wanted, wanted_of_flags());
   TC_TRY(request, request_of_flags(*compilation.program, wanted.backend));
   TC_TRY(settings, api::settings_of(request, *compilation.program));
-  settings.target = FLAGS_target;
+  TC_TRY(processor, processor_of_flags(settings.backend));
+  settings.target = processor;
   settings.threads = static_cast<int>(FLAGS_threads);
   TC_TRY(gpu, compile::target_of_arch(FLAGS_arch));
   settings.gpu = gpu;

@@ -152,7 +152,8 @@ Result<void> run_export(const std::vector<std::string>& files) {
   TC_TRY(request, request_of_flags(*compilation.program, *chosen));
   TC_TRY(settings, api::settings_of(request, *compilation.program));
   TC_TRY_VOID(check_sizes(settings, *compilation.program));
-  settings.target = FLAGS_target;
+  TC_TRY(processor, processor_of_flags(settings.backend));
+  settings.target = processor;
   settings.threads = static_cast<int>(FLAGS_threads);
   const std::vector<std::string> architectures = words_of(FLAGS_arch);
   TC_TRY(gpu, compile::target_of_arch(architectures.empty() ? "" : architectures[0]));

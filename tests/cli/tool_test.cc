@@ -622,6 +622,8 @@ TEST_F(Tool, EmitRefusesWhatItCannotShow) {
             "error: '--stage' and '--stop_after' exclude each other\n");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt"}),
             "error: sizes 'M', 'K', 'N' of 'mm' have no value; give them by --sizes=M=...,K=...,N=...\n");
+  EXPECT_EQ(error({"emit", "mm.tc", "--stage=cuda", "--sizes=M=8,N=8,K=8", "--target=sm_80"}),
+            "error: '--target=sm_80' names a processor, and this compiles for a GPU, which '--arch=sm_90a' names\n");
   EXPECT_EQ(error({"emit", "mm.tc", "--stage=stmt", "--sizes=M=8,N=8,K=8", "--target=abacus"}),
             "error: 'abacus' is not a target such as 'x86-64-linux-avx2-fma'\n");
 }
