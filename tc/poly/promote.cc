@@ -92,6 +92,26 @@ bool needs_copy_in(const Scop& scop, const isl::schedule_node& node, const Promo
   return !box.intersect_domain(iterations).is_subset(written);
 }
 
+/// { [prefix] -> T[x] } read below the node from what was written in another iteration of the loops above, or
+/// elsewhere.
+isl::map read_from_outside(const Scop& scop, const isl::schedule_node& node, const std::string& tensor) {
+  isl::union_map reads = isl::union_map::empty(node.ctx()), writes = reads;
+  for (const Access& a : scop.accesses) {
+    if (a.tensor == tensor && a.reads()) reads = reads.unite(a.relation.to_union_map());
+    if (a.tensor == tensor && a.writes()) writes = writes.unite(a.relation.to_union_map());
+  }
+  const isl::union_set here = node_domain(node).gist(scheduled_domain(node)).intersect(reads.domain().universe());
+  const isl::union_map pairs = scop.dependences.flow.unite(scop.dependences.reduction).intersect_range(here);
+  isl::union_map inside = pairs.intersect_domain(here.unite(node_domain(node)));
+  if (schedule_depth(node) > 0) inside = inside.eq_at(node.prefix_schedule_multi_union_pw_aff());
+  const isl::union_map sources = pairs.subtract(inside).reverse();  // { reader -> writer }
+  const isl::union_map elements = sources.apply_range(writes).intersect(reads);
+  const isl::space space = isl::space::unit(node.ctx())
+                               .add_unnamed_tuple(static_cast<unsigned>(schedule_depth(node)))
+                               .add_named_tuple(tensor, scop.program->tensor(tensor).rank());
+  return elements.apply_domain(node.prefix_schedule_union_map().intersect_domain(here)).extract_map(space);
+}
+
 /// The depths of the members above the node that are marked parallel.
 std::vector<int> parallel_depths(const isl::schedule_node& node) {
   std::vector<int> depths;
@@ -281,6 +301,12 @@ bool contracted(const Scop& scop, const std::string& tensor) {
     if (all) return true;
   }
   return false;
+}
+
+bool has_values_before(const Scop& scop, const isl::schedule_node& node, const isl::map& box) {
+  const std::string tensor = range_name(box);
+  const Role role = scop.program->tensor(tensor).role;
+  return role == Role::kInput || role == Role::kInOut || box.is_subset(read_from_outside(scop, node, tensor));
 }
 
 bool holds_between(const Scop& scop, const Promotion& promotion, const std::string& from, const std::string& to) {

@@ -31,6 +31,11 @@ Scop contract_temporaries(const Scop& scop);
 /// Whether the tensor lives in a Promotion's buffer alone.
 bool contracted(const Scop& scop, const std::string& tensor);
 
+/// Whether a copy of a box, { [prefix] -> T[x] }, to a buffer at the node reads values alone. Of a temporary or a
+/// result these are the elements that are read below and were written in another iteration of the loops above, or
+/// elsewhere: the others may hold nothing yet.
+bool has_values_before(const Scop& scop, const isl::schedule_node& node, const isl::map& box);
+
 /// Whether all values of the tensor that one statement passes to another are in the promotion's buffer meanwhile: both
 /// stand below its mark, and each value is made and used within one iteration of the loops above.
 bool holds_between(const Scop& scop, const Promotion& promotion, const std::string& from, const std::string& to);

@@ -203,9 +203,7 @@ std::optional<std::string> fault_of(const Kernel& kernel, const isl::schedule_no
   if (written && !box.is_injective() && (promotion.copy_in || promotion.copy_out)) {
     return "iterations of the loops above use the same elements";
   }
-  const ir::Role role = scop.program->tensor(tensor).role;
-  const bool defined = role == ir::Role::kInput || role == ir::Role::kInOut;
-  if (promotion.copy_in && !defined && !box.is_subset(plan.print.elements)) return "some of its box is not used";
+  if (promotion.copy_in && !poly::has_values_before(scop, node, box)) return "some of its box holds nothing yet";
   const isl::map sure = poly::elements_touched(scop, node, tensor, poly::Touch::kMustWrite);
   if (promotion.copy_out && !box.is_subset(sure)) return "some of its box is not written";
   return std::nullopt;

@@ -26,7 +26,7 @@ struct CopyOptions {
 /// With stages, the buffer asks for no order: the loop above it keeps that itself.
 /// After bind() and before place_barriers(), with no other change of the tree above the node to come.
 /// Errors, with the reason: no box of constant size; a tensor that data-dependent subscripts write; elements of the box
-/// that nothing defines, or that others write.
+/// that hold nothing yet, or that others write.
 Result<Kernel> hold_in_shared_at(const Kernel& kernel, const poly::NodeRef& node, const std::string& tensor,
                                  const CopyOptions& options = {});
 

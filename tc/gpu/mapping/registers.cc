@@ -165,7 +165,9 @@ void hold_at(poly::Scop& scop, const Path& path, std::set<std::string> held, std
       options.max_elements = 1;
       Result<poly::Scop> promoted = poly::promote(scop, here, tensor, options);
       if (!promoted) continue;
-      const bool copy_out = promoted->promotions.back().copy_out;
+      const isl::map box = poly::box_elements(scop, footprint->offset, footprint->extents);
+      const bool copy_in = promoted->promotions.back().copy_in, copy_out = promoted->promotions.back().copy_out;
+      if (copy_in && !poly::has_values_before(scop, node, box.intersect_domain(iterations_of_loops(node)))) continue;
       if (copy_out && puts_back_others(scop, node, *footprint, tensor)) continue;
       if (!copy_out && is_put_back_above(scop, node, tensor)) continue;
       scop = *std::move(promoted);

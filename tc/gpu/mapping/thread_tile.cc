@@ -81,6 +81,11 @@ Result<Kernel> hold_in_threads_at(const Kernel& kernel, const poly::NodeRef& ref
   const isl::map box = poly::box_elements(kernel.scop, tile.offset, tile.extents)
                            .intersect_domain(all_threads(kernel, elements.domain(), depth));
   if (promotion.copy_in && !box.is_subset(elements)) return refuse("a thread does not use all of its box");
+  const auto first_thread = static_cast<unsigned>(depth);
+  const isl::map of_block = isl::manage(isl_map_project_out(box.copy(), isl_dim_in, first_thread, 3));
+  if (promotion.copy_in && !poly::has_values_before(kernel.scop, node, of_block)) {
+    return refuse("some of its box holds nothing yet");
+  }
   if (promotion.copy_out && !box.is_subset(elements_of_threads(kernel, node, tensor, true))) {
     return refuse("a thread does not write all of its box");
   }

@@ -17,7 +17,7 @@ namespace tc::gpu {
 ///           bind: S0
 /// Loops that subscripts of the tile depend on must be unrolled. After place_barriers(): threads depend on each other
 /// as before. Errors: no box of constant size; elements that several threads use; elements of a thread's box that it
-/// does not use itself.
+/// does not use itself; elements to be copied that hold nothing yet.
 Result<Kernel> hold_in_threads_at(const Kernel& kernel, const poly::NodeRef& node, const std::string& tensor);
 
 }  // namespace tc::gpu

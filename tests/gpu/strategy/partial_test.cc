@@ -1,7 +1,9 @@
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
+#include "tc/options/presets.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
 #include "tests/random/choices.h"
@@ -20,6 +22,22 @@ TEST(Partial, RowsThatNobodyWritesAreNotPutBack) {
 })",
       {{"N", 20}, {"M", 6}});
   EXPECT_EQ(difference(program), "");
+}
+
+/// The temporary's first column comes from one kernel, the rest is written where it is used: nothing but that column
+/// can be copied there.
+TEST(Partial, WhatHoldsNothingYetIsNotCopied) {
+  for (const char* used : {"T(i+1,j) + T(i,j)", "T(j,i)", "T(i+1,j)"}) {
+    const std::string text = fmt::format(R"(def f(float(N) b, float(N,N) A) -> (Y) {{
+  T(i,0) = b(i) where i in 0:N
+  T(i,j) = A(i,j) * 2 where i in 0:N, j in 1:N
+  Y(i,j) = {} where i in 0:N-1, j in 0:N
+}})",
+                                         used);
+    const ir::Program program = specialised_from(text, {{"N", 40}});
+    EXPECT_EQ(difference(program), "") << used;
+    for (const auto& [name, options] : options::presets()) EXPECT_EQ(difference(program, options), "") << used << name;
+  }
 }
 
 options::MappingOptions partial_options(uint64_t seed) {
