@@ -249,9 +249,75 @@ std::optional<Merge> first_merge(const ir::Program& program) {
   return std::nullopt;
 }
 
+/// Dimensions of one element that every access subscripts by 0, but for a tensor's only one.
+std::set<Site> unit_dims(const ir::Program& program) {
+  std::set<Site> units;
+  for (const ir::Tensor& tensor : program.tensors) {
+    const ir::Shape shape = ir::constant_shape(tensor);
+    size_t kept = shape.size();
+    for (size_t d = 0; d < shape.size() && kept > 1; ++d) {
+      if (shape[d] == 1 && units.insert({tensor.name, d}).second) --kept;
+    }
+  }
+  for (const ir::Statement& s : program.statements) {
+    for (const auto& [tensor, at] : uses_of(program, s).accesses) {
+      for (size_t d = 0; d < at.size(); ++d) {
+        if (!hi::is_const_zero(at[d])) units.erase({tensor, d});
+      }
+    }
+  }
+  return units;
+}
+
+/// Drops the subscripts of dimensions that go.
+class Dropper : public hi::IRMutator {
+ public:
+  explicit Dropper(const std::set<Site>& units) : units_(units) {}
+
+  std::vector<Expr> subscripts(const std::string& tensor, const std::vector<Expr>& old) {
+    std::vector<Expr> result;
+    for (size_t d = 0; d < old.size(); ++d) {
+      if (units_.count({tensor, d}) == 0) result.push_back(mutate(old[d]));
+    }
+    return result;
+  }
+
+ private:
+  using IRMutator::visit;
+  Expr visit(const hi::Call* op) override {
+    if (std::none_of(units_.begin(), units_.end(), [&](const Site& site) { return site.first == op->name; })) {
+      return IRMutator::visit(op);
+    }
+    return hi::Call::make(op->type, op->name, subscripts(op->name, op->args), op->call_type);
+  }
+
+  const std::set<Site>& units_;
+};
+
+ir::Program without_units(ir::Program program) {
+  const std::set<Site> units = unit_dims(program);
+  if (units.empty()) return program;
+  Dropper dropper(units);
+  for (ir::Statement& s : program.statements) {
+    s.subscripts = dropper.subscripts(s.tensor, s.subscripts);
+    s.value = dropper.mutate(s.value);
+    if (s.guard.defined()) s.guard = dropper.mutate(s.guard);
+    s.accesses.clear();
+  }
+  for (ir::Tensor& tensor : program.tensors) {
+    std::vector<Expr> extents;
+    for (size_t d = 0; d < tensor.extents.size(); ++d) {
+      if (units.count({tensor.name, d}) == 0) extents.push_back(tensor.extents[d]);
+    }
+    tensor.extents = std::move(extents);
+  }
+  return program;
+}
+
 }  // namespace
 
 ir::Program flatten_dims(ir::Program program) {
+  program = without_units(std::move(program));
   while (const std::optional<Merge> merge = first_merge(program)) program = applied(std::move(program), *merge);
   return program;
 }

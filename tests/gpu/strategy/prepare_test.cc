@@ -42,6 +42,20 @@ TEST(Collapse, LeavesWhatIsUsedInAnotherWay) {
   }
 }
 
+TEST(Collapse, DropsDimensionsOfOneElement) {
+  const ir::Program program =
+      specialised_from("def f(float(N,C,P) I, float(F,C,1,1) W) -> (O) { O(n,f,p) +=! I(n,c,p) * W(f,c,0,0) }",
+                       {{"N", 2}, {"C", 3}, {"P", 5}, {"F", 4}});
+  EXPECT_EQ(rank_of(gpu::flatten_dims(program), "W"), 2);
+  EXPECT_EQ(faults_of(program), "");
+  // An index is needed where it is, and a tensor keeps a dimension.
+  const ir::Program others =
+      specialised_from("def f(float(1,4) I, float(1,1) s) -> (O) { O(n,m) = I(n,m) * s(0,0) + n }", {});
+  EXPECT_EQ(rank_of(gpu::flatten_dims(others), "I"), 2);
+  EXPECT_EQ(rank_of(gpu::flatten_dims(others), "s"), 1);
+  EXPECT_EQ(faults_of(others), "");
+}
+
 TEST(Collapse, ReducesOverBothAtOnceInEveryStatement) {
   const std::string text = R"(
     def f(float(N,C,H,W) I) -> (O, m) {
