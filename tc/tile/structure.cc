@@ -353,8 +353,8 @@ class Checker {
     const auto exponent = [](int64_t value) { return std::countr_zero(static_cast<uint64_t>(value)); };
     return Swizzle{.bits = exponent(map.swizzle) - 4, .base = 4 - exponent(bytes), .shift = 3};
   }
-  /// Whether a box lies as the tensor's coordinates say: its dimensions are the tensor's fastest ones, without gaps;
-  /// the last may be a part of one.
+  /// Whether a box lies as the tensor's coordinates say: its dimensions are the tensor's fastest ones, without gaps.
+  /// Several of them may count through one of the tensor's; the last may be a part of one.
   static bool is_compact(const TensorMap& map, const Layout& layout) {
     std::vector<std::pair<int64_t, int64_t>> modes;  // stride, extent
     const std::vector<int64_t> extents = flatten(layout.shape()), strides = flatten(layout.stride());
@@ -366,11 +366,12 @@ class Checker {
     for (const auto& [stride, extent] : modes) {
       if (stride != std::exchange(next, next * extent)) return false;
     }
-    std::vector<int64_t> box;
-    std::ranges::copy_if(map.box, std::back_inserter(box), [](int64_t extent) { return extent > 1; });
-    if (box.size() > modes.size()) return false;
-    for (size_t i = 0; i < box.size(); ++i) {
-      if (modes[i].second % box[i] != 0 || (modes[i].second != box[i] && i + 1 < box.size())) return false;
+    auto mode = modes.begin();
+    for (const int64_t extent : map.box) {
+      if (extent == 1) continue;
+      if (mode != modes.end() && mode->second == 1) ++mode;
+      if (mode == modes.end() || mode->second % extent != 0) return false;
+      mode->second /= extent;
     }
     return true;
   }

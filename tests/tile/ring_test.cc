@@ -237,6 +237,31 @@ TEST(Ring, MutantsAreCaught) {
   }
 }
 
+/// The dimensions of a box may count through one of the tensor's.
+TEST(Ring, BoxesOfSeveralDimensions) {
+  const RingSample sample = ring_product({});
+  const auto with_rows = [&](int64_t inner, int64_t outer) {
+    Program program = sample.program;
+    TensorMap& map = program.kernels[0].maps[0];
+    map.box = {map.box[0], inner, outer};
+    map.extents = {map.extents[0], inner, map.extents[1] / inner};
+    map.strides = {1, map.strides[1], map.strides[1] * inner};
+    change_node<BoxCopy>(program, [&](BoxCopy& n) {
+      if (n.map != map.name) return false;
+      n.coordinates = {n.coordinates[0], 0, n.coordinates[1] / static_cast<int>(inner)};
+      return true;
+    });
+    return program;
+  };
+  for (const auto& [inner, outer] : {std::pair(8, 16), std::pair(1, 128), std::pair(64, 2)}) {
+    EXPECT_EQ(complaint_of(sample, with_rows(inner, outer)), "") << inner;
+    EXPECT_EQ(refusal_of(with_rows(inner, outer)), "") << inner;
+  }
+  expect_part(refusal_of(with_rows(8, 12)), "does not lie like 'A_shared'");
+  expect_part(refusal_of(with_rows(8, 8)), "is for boxes of 16384 bytes");
+  EXPECT_NE(complaint_of(sample, with_rows(8, 8)), "");
+}
+
 /// Threads may read a turn themselves while they hold it.
 TEST(Ring, OrdinaryReadsLieInTheirTurn) {
   const RingSample sample = ring_product({.k = 64 * 5});
