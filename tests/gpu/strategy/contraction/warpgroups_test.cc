@@ -108,6 +108,7 @@ const Case kCases[] = {
      warpgroup_tile(1, 32, 3, {1, 1}, {1, 1})},
     {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 64}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
     {"two sums", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"two sums, partial", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 72}}, warpgroup_tile(1, 64, 2)},
     {"part of the operands", kPart, {{"M", 64}, {"N", 64}, {"L", 128}}, warpgroup_tile(1, 64, 2)},
 };
 
