@@ -44,6 +44,17 @@ bool counts_alone(const Subscript& s) {
   return used(s.parallel) + used(s.reduction) == 1;
 }
 
+/// Whether all that a subscript has besides a coefficient of 1, the box's own, moves boxes by whole copies.
+bool steps_evenly(const Subscript& s) {
+  int64_t own = 0;
+  const auto is_even = [&](int64_t by) {
+    own += by == 1 ? 1 : 0;
+    return by == 1 || by * kBytes % kCopied == 0;
+  };
+  return std::all_of(s.parallel.begin(), s.parallel.end(), is_even) &&
+         std::all_of(s.reduction.begin(), s.reduction.end(), is_even) && own == 1;
+}
+
 int64_t row_major_stride(const Operand& operand, size_t dimension) {
   int64_t stride = 1;
   for (size_t d = dimension + 1; d < operand.extents.size(); ++d) stride *= operand.extents[d];
@@ -146,7 +157,7 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   const Subscript& last = o.subscripts.back();
   const int64_t begin = along_main == dimensions - 1 ? c.reduction[plan.main].begin : c.parallel[side].begin;
   const int64_t first = first_inside(o, o.subscripts.size() - 1);
-  if (!counts_alone(last) || (last.constant + begin) * kBytes % kCopied != 0 || first * kBytes % kCopied != 0) {
+  if (!steps_evenly(last) || (last.constant + begin) * kBytes % kCopied != 0 || first * kBytes % kCopied != 0) {
     return fmt::format("rows of '{}' do not begin at multiples of {} bytes", o.tensor, kCopied);
   }
   if (dimensions > 1 && o.extents.back() * kBytes % kCopied != 0) {

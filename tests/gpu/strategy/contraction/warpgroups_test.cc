@@ -76,6 +76,10 @@ def f(float16(N,H,W,C) I, float16(O,3,3,C) F) -> (float16(N,H,W,O) R) {
     : float16(0.0)) * F(o,kh,kw,c) where h in 0:H, w in 0:W
 })";
 constexpr char kBatch[] = "def f(float16(B,M,K) A, float16(B,K,N) D) -> (C) { C(b,m,n) +=! A(b,m,k) * D(b,k,n) }";
+constexpr char kParts[] = R"(
+def f(float16(M,K) A, float16(K,N) B) -> (float(4,M,N) P) {
+  P(p,m,n) +=! float(A(m,128 * p + k)) * float(B(128 * p + k,n)) where p in 0:4, k in 0:128
+})";
 constexpr char kTwoSums[] = "def f(float16(M,L,K) A, float16(L,K,N) B) -> (C) { C(m,n) +=! A(m,l,k) * B(l,k,n) }";
 constexpr char kPart[] =
     "def f(float16(M,L) A, float16(L,N) B) -> (C) { C(m,n) +=! A(m,k + 8) * B(k + 16,n) where k in 0:100 }";
@@ -109,6 +113,7 @@ const Case kCases[] = {
     {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 64}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
     {"two sums", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
     {"two sums, partial", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 72}}, warpgroup_tile(1, 64, 2)},
+    {"parts of a reduction", kParts, {{"M", 70}, {"N", 64}, {"K", 512}}, warpgroup_tile(1, 64, 2, {1})},
     {"part of the operands", kPart, {{"M", 64}, {"N", 64}, {"L", 128}}, warpgroup_tile(1, 64, 2)},
 };
 
@@ -143,6 +148,15 @@ int products_by_default(const std::string& text, const Sizes& sizes, const gpu::
 const Sizes kLarge = {{"M", 1024}, {"N", 1024}, {"K", 1024}};
 
 TEST(Warpgroups, AreTakenWhereProductsAreLarge) { EXPECT_EQ(products_by_default(kNN, kLarge), 1); }
+
+/// Of a long reduction each part has blocks of its own.
+TEST(Warpgroups, AreTakenByPartsOfReductions) {
+  const Result<gpu::Mapping> mapping =
+      mapped(specialised_from(kNT, {{"M", 2048}, {"N", 96}, {"K", 4096}}), {}, kDevice);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(mapping->program.kernels.size(), 2U);
+  EXPECT_EQ(count_products(mapping->program), 1);
+}
 
 /// Rows that begin between 16 bytes come by other copies.
 TEST(Warpgroups, TakeOnlyWhatBoxesBring) {
