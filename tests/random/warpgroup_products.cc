@@ -37,6 +37,149 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   return result;
 }
 
+namespace {
+
+/// An axis of the result: its values in the tensor, in a block and of a thread.
+struct BoxAxis {
+  std::string name;
+  int64_t extent = 1, tile = 1, registers = 1;
+};
+
+template <typename T>
+void shuffle(Random& random, std::vector<T>& all) {
+  for (size_t i = all.size(); i > 1; --i) std::swap(all[i - 1], all[random.below(i)]);
+}
+
+/// Deals rows out to axes, fastest first: powers of two, and to the last what is left. The axis that row 8 moves has
+/// two of them in a thread.
+void deal_rows(Random& random, int64_t rows, bool is_across, std::vector<BoxAxis>& axes) {
+  int64_t left = rows, stride = 1;
+  for (size_t i = 0; i < axes.size(); ++i) {
+    int64_t tile = i == 0 && is_across ? 64 : 1;
+    while (left % (2 * tile) == 0 && random.chance(60)) tile *= 2;
+    axes[i].tile = i + 1 < axes.size() ? tile : left;
+    axes[i].registers = stride <= 8 && 8 < stride * axes[i].tile ? 2 : 1;
+    stride *= axes[i].tile;
+    left /= axes[i].tile;
+  }
+}
+
+/// Deals columns out: along the first axis a multiple of `step`.
+void deal_columns(Random& random, int64_t step, bool is_across, std::vector<BoxAxis>& axes) {
+  const bool is_alone = axes.size() == 1;
+  axes[0].tile = is_across && !is_alone ? 64 * random.range(1, 2) : step * random.range(1, 64 / step);
+  axes[0].registers = axes[0].tile / 4;
+  for (size_t i = 1; i < axes.size(); ++i) {
+    axes[i].tile = axes[i].registers = random.range(1, std::min<int64_t>(3, 256 / axes[0].tile));
+  }
+}
+
+std::string joined(const std::vector<std::string>& all) { return fmt::format("{}", fmt::join(all, ",")); }
+
+/// The subscripts and extents of an operand: slower axes, and k and the fastest axis in one order or the other.
+struct BoxOperand {
+  std::vector<std::string> subscripts, extents;
+  void add(const std::string& subscript, int64_t extent) {
+    subscripts.push_back(subscript);
+    extents.push_back(std::to_string(extent));
+  }
+};
+
+}  // namespace
+
+WarpgroupProduct random_boxed_product(uint64_t seed) {
+  Random random(seed);
+  const bool across_a = random.chance(30), across_b = random.chance(50), taps = random.chance(60);
+  const bool bordered = taps && random.chance(50), batch = random.chance(30);
+  const std::string type = random.chance(50) ? "float16" : "bfloat16";
+  std::vector<BoxAxis> rows = {{"p"}, {"q"}, {"r"}}, columns = {{"x"}, {"y"}}, batches;
+  rows.resize(static_cast<size_t>(random.range(2, 3)));
+  columns.resize(random.chance(50) ? 1 : 2);
+  if (batch) batches.push_back({"b", 2});
+  deal_columns(random, 32, across_b, columns);
+  int64_t width = 1;
+  for (const BoxAxis& axis : columns) width *= axis.tile;
+  deal_rows(random, 64 * random.range(1, width > 128 ? 2 : 3), across_a, rows);
+  for (std::vector<BoxAxis>* side : {&rows, &columns}) {
+    for (BoxAxis& axis : *side) axis.extent = std::max<int64_t>(random.range(axis.tile / 2, axis.tile + 3), 1);
+  }
+  if (across_a) rows[0].extent = rows[0].extent / 8 * 8;
+  if (across_b) columns[0].extent = std::max<int64_t>(columns[0].extent / 8 * 8, 8);
+  const int64_t k = across_a && across_b ? random.range(64, 140) : 8 * random.range(8, 17);
+  const size_t tapped = across_a ? 1 : 0;
+  const int64_t l = taps ? random.range(2, 3) : 1;
+
+  BoxOperand a, b;
+  std::string guard, ranges;
+  const auto range = [&](const std::string& name, int64_t extent) {
+    ranges += fmt::format("{} {} in 0:{}", ranges.empty() ? " where" : ",", name, extent);
+  };
+  for (const BoxAxis& axis : batches) a.add(axis.name, axis.extent), b.add(axis.name, axis.extent);
+  const auto add_row = [&](size_t i) {
+    const BoxAxis& axis = rows[i];
+    if (i > 0) range(axis.name, axis.extent);
+    if (!taps || i != tapped) return a.add(axis.name, axis.extent + (i > 0 ? 1 : 0));
+    if (i == 0) range(axis.name, axis.extent);
+    range("l", l);
+    if (!bordered) return a.add(axis.name + " + l", axis.extent + l - 1);
+    a.add(axis.name + " + l - 1", axis.extent);
+    guard = fmt::format("{0} + l >= 1 && {0} + l <= {1}", axis.name, axis.extent);
+  };
+  for (size_t i = rows.size(); i-- > 1;) add_row(i);
+  if (across_a) a.add("k", k);
+  add_row(0);
+  if (!across_a) a.add("k", k);
+  if (across_b && random.chance(50)) b.add("k", k);
+  if (taps) b.add("l", l);
+  // Axes that do not run through a whole dimension stay apart.
+  for (size_t i = columns.size(); i-- > 1;) {
+    range(columns[i].name, columns[i].extent);
+    b.add(columns[i].name, columns[i].extent + 1);
+  }
+  if (across_b && std::count(b.subscripts.begin(), b.subscripts.end(), "k") == 0) b.add("k", k);
+  b.add(columns[0].name, columns[0].extent);
+  if (!across_b) b.add("k", k);
+
+  std::vector<BoxAxis> result_axes(rows.rbegin(), rows.rend());
+  result_axes.insert(result_axes.end(), columns.rbegin(), columns.rend());
+  if (random.chance(40)) shuffle(random, result_axes);
+  // The side of the last axis is that of the columns.
+  const auto column =
+      std::find_if(result_axes.begin(), result_axes.end(), [](const BoxAxis& a) { return a.name == "x"; });
+  std::iter_swap(column, result_axes.end() - 1);
+  result_axes.insert(result_axes.begin(), batches.begin(), batches.end());
+  std::vector<std::string> indices, extents;
+  std::vector<int64_t> tile, registers;
+  for (const BoxAxis& axis : result_axes) {
+    indices.push_back(axis.name);
+    extents.push_back(std::to_string(axis.extent));
+    tile.push_back(axis.tile);
+    registers.push_back(axis.registers);
+  }
+  const std::string c = fmt::format("C({})", joined(indices)), of_a = fmt::format("A({})", joined(a.subscripts));
+  WarpgroupProduct result;
+  result.text =
+      fmt::format("def f({0}({1}) A, {0}({2}) B, {0}({3}) s) -> ({0}({4}) C) {{\n  {5} +=! {6} * B({7}){8}\n{9}}}",
+                  type, joined(a.extents), joined(b.extents), columns[0].extent, joined(extents), c,
+                  guard.empty() ? of_a : fmt::format("({} ? {} : {}(0.0))", guard, of_a, type), joined(b.subscripts),
+                  ranges, random.chance(30) ? fmt::format("  {0} = fmax({0} + s(x), 0)\n", c) : "");
+  int64_t values = 1;
+  for (const BoxAxis& axis : rows) values *= axis.tile;
+  result.options = warpgroup_box(values / 64, tile, registers, random.range(2, 4));
+  return result;
+}
+
+options::MappingOptions warpgroup_box(int64_t warpgroups, std::vector<int64_t> tile, std::vector<int64_t> registers,
+                                      int64_t stages) {
+  options::MappingOptions options;
+  options.tile = std::move(tile);
+  options.register_tile = std::move(registers);
+  options.map_to_threads = {4, 32 * warpgroups, 1};
+  options.copy_stages = stages;
+  options.tensor_cores = true;
+  return options;
+}
+
 options::MappingOptions warpgroup_tile(int64_t warpgroups, int64_t columns, int64_t stages, std::vector<int64_t> before,
                                        std::vector<int64_t> behind) {
   options::MappingOptions options;

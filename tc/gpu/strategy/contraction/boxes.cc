@@ -27,23 +27,38 @@ void ContractionBuilder::place_warpgroups(const TensorCores& cores) {
   row_warp_ = define("warp", point_thread_ / kWarp);
   column_warp_ = 0;
   thread_[cores.columns[0]] = define(c_.parallel[cores.columns[0]].name + "_thread", lane_ % kQuad);
-  thread_[cores.rows[0]] = define(c_.parallel[cores.rows[0]].name + "_thread", lane_ / kQuad + row_warp_ * kRowsOfWarp);
+  Expr rest = lane_ / kQuad + row_warp_ * kRowsOfWarp;
+  int64_t left = tile_of(cores.rows, plan_);
+  for (size_t axis : cores.rows) {
+    const auto tile = static_cast<int>(plan_.parallel[axis].tile);
+    if (tile == 1) continue;
+    thread_[axis] = define(c_.parallel[axis].name + "_thread", tile < left ? rest % tile : rest);
+    rest = rest / tile;
+    left /= tile;
+  }
 }
 
 /// All blocks along x: some rows of them, then the next column, then the next rows. Those that run at once share what
 /// they read.
 std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel) const {
   const TensorCores& cores = *plan_.tensor_cores;
-  const size_t row = cores.rows[0], column = cores.columns[0];
   struct Digit {
     size_t axis;
     int64_t count, scale;
   };
-  const int64_t groups = plan_.parallel[row].blocks / plan_.row_blocks;
-  std::vector<Digit> digits = {
-      {row, plan_.row_blocks, 1}, {column, plan_.parallel[column].blocks, 1}, {row, groups, plan_.row_blocks}};
+  std::vector<Digit> digits, behind;
+  int64_t rows = plan_.row_blocks;
+  for (size_t axis : cores.rows) {
+    const int64_t blocks = plan_.parallel[axis].blocks, first = std::min(rows, blocks);
+    digits.push_back({axis, first, 1});
+    behind.push_back({axis, blocks / first, first});
+    rows /= first;
+  }
+  for (size_t axis : cores.columns) digits.push_back({axis, plan_.parallel[axis].blocks, 1});
+  digits.insert(digits.end(), behind.begin(), behind.end());
   for (size_t axis : plan_.order) {
-    if (axis != row && axis != column) digits.push_back({axis, plan_.parallel[axis].blocks, 1});
+    const bool is_placed = std::any_of(digits.begin(), digits.end(), [&](const Digit& d) { return d.axis == axis; });
+    if (!is_placed) digits.push_back({axis, plan_.parallel[axis].blocks, 1});
   }
   std::erase_if(digits, [](const Digit& digit) { return digit.count == 1; });
   std::map<size_t, Expr> result;
@@ -86,6 +101,31 @@ void ContractionBuilder::declare_boxes(size_t operand, const std::vector<Tensor>
 /// Turns of a ring are counted through all products.
 Expr ContractionBuilder::turn_of(const Expr& step) const { return hi::simplify(step + static_cast<int>(first_turn_)); }
 
+/// Boxes of 64 neighbours along the first axis of an operand's side, each for 64 values of the reduction.
+NodePtr ContractionBuilder::copy_slabs(size_t operand, std::vector<Expr> at, const Expr& stage, const Expr& turn) {
+  const Operand& o = c_.operands[operand];
+  const TensorCores& cores = *plan_.tensor_cores;
+  const int64_t slabs = plan_.operands[operand].stage / (kRowElements * kRowElements);
+  const std::string slab = names_.fresh("slab");
+  const Expr first = slabs > 1 ? build::var(slab) * static_cast<int>(kRowElements) : Expr(0);
+  Expr rest = slabs > 1 ? build::var(slab) : Expr(0);
+  int64_t left = slabs, scale = kRowElements;
+  for (size_t axis : operand == cores.a ? cores.rows : cores.columns) {
+    const int64_t count = ceil_div(plan_.parallel[axis].tile, scale);
+    if (count > 1) {
+      const auto d = static_cast<size_t>(dimension_along(o, &Subscript::parallel, axis));
+      Expr& coordinate = at[o.subscripts.size() - 1 - d];
+      const Expr number = count < left ? rest % static_cast<int>(count) : rest;
+      coordinate = hi::simplify(coordinate + number * static_cast<int>(scale));
+      rest = rest / static_cast<int>(count);
+      left /= count;
+    }
+    scale = 1;
+  }
+  const NodePtr copy = build::box_copy(maps_[operand], at, shared_[operand], {stage, 0, first}, ring_, turn);
+  return slabs > 1 ? build::unrolled(slab, 0, static_cast<int>(slabs), copy) : copy;
+}
+
 /// The boxes of a step, by one thread.
 NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
   const ReductionStep of = step_at(step);
@@ -103,12 +143,7 @@ NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
       parts.push_back(build::box_copy(maps_[i], at, shared_[i], {stage, 0, 0}, ring_, turn));
       continue;
     }
-    const int64_t slabs = plan_.operands[i].stage / (kRowElements * kRowElements);
-    const std::string slab = names_.fresh("slab");
-    const Expr first = slabs > 1 ? build::var(slab) * static_cast<int>(kRowElements) : Expr(0);
-    at[0] = hi::simplify(at[0] + first);
-    const NodePtr copy = build::box_copy(maps_[i], at, shared_[i], {stage, 0, first}, ring_, turn);
-    parts.push_back(slabs > 1 ? build::unrolled(slab, 0, static_cast<int>(slabs), copy) : copy);
+    parts.push_back(copy_slabs(i, std::move(at), stage, turn));
   }
   parts.push_back(build::commit(ring_, turn, bytes));
   return build::sequence(std::move(parts));
@@ -129,19 +164,27 @@ NodePtr ContractionBuilder::produce() {
 
 /// What a thread of a warpgroup adds to its sums in a step: to pairs of columns of two rows.
 std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const ReductionStep& step) const {
-  constexpr int64_t kColumns = 8, kRowsApart = 8;
+  constexpr int64_t kColumns = 8;
   const TensorCores& cores = *plan_.tensor_cores;
-  const size_t row = cores.rows[0], column = cores.columns[0];
+  const size_t column = cores.columns[0];
   const Axis& main = c_.reduction[plan_.main];
   tile::Instances result{.statement = c_.update.id};
   for (int64_t high = 0; high < 2; ++high) {
-    for (int64_t j = 0; j < plan_.parallel[column].tile; j += kColumns) {
+    for (int64_t j = 0; j < tile_of(cores.columns, plan_); j += kColumns) {
       std::map<std::string, Expr> values;
-      for (size_t i = 0; i < c_.parallel.size(); ++i) values[c_.parallel[i].name] = first_[i];
-      Expr& of_row = values[c_.parallel[row].name];
-      of_row = of_row + thread_[row] + static_cast<int>(high * kRowsApart);
-      Expr& of_column = values[c_.parallel[column].name];
-      of_column = of_column + thread_[column] * 2 + static_cast<int>(j);
+      for (size_t i = 0; i < c_.parallel.size(); ++i) {
+        values[c_.parallel[i].name] = first_[i] + thread_[i] * (i == column ? 2 : 1);
+      }
+      const auto add = [&](size_t axis, int64_t offset) {
+        Expr& value = values[c_.parallel[axis].name];
+        value = value + static_cast<int>(offset);
+      };
+      for (size_t axis : cores.rows) add(axis, high * rows_apart(axis, plan_));
+      int64_t rest = j;
+      for (size_t axis : cores.columns) {
+        add(axis, rest % plan_.parallel[axis].tile);
+        rest /= plan_.parallel[axis].tile;
+      }
       for (size_t r = 0; r < c_.reduction.size(); ++r) values[c_.reduction[r].name] = step.first[r];
       std::vector<Expr>& first = result.first.emplace_back();
       for (const std::string& index : c_.update.indices) {
@@ -166,7 +209,7 @@ NodePtr ContractionBuilder::consume() {
   const std::string name = names_.fresh("step");
   const Expr turn = turn_of(build::var(name)), stage = hi::simplify(turn % static_cast<int>(plan_.stages));
   const tile::WarpgroupAtom atom = {ir::from_halide(c_.operands[cores.a].type),
-                                    static_cast<int>(plan_.parallel[cores.columns[0]].tile)};
+                                    static_cast<int>(tile_of(cores.columns, plan_))};
   const auto tile = [&](size_t operand, const Expr& first) {
     const bool across = runs_across(c_, operand, plan_);
     return across ? tile::MatrixTile{shared_[operand].name, {stage, 0, first}, 2, 1}

@@ -89,6 +89,8 @@ class ContractionBuilder {
   tile::Tensor boxed_tensor(size_t operand) const;
   void declare_boxes(size_t operand, const std::vector<tile::Tensor>* shared);
   Halide::Expr turn_of(const Halide::Expr& step) const;
+  tile::NodePtr copy_slabs(size_t operand, std::vector<Halide::Expr> at, const Halide::Expr& stage,
+                           const Halide::Expr& turn);
   tile::NodePtr copy_boxes(const Halide::Expr& step);
   tile::NodePtr produce();
   std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step) const;

@@ -136,11 +136,9 @@ Expr ContractionBuilder::register_at(size_t axis) const {
 }
 
 Expr ContractionBuilder::local(size_t axis) const {
-  constexpr int kRowsApart = 8;  // of a thread of a warpgroup
   const AxisPlan& a = plan_.parallel[axis];
-  if (plan_.by_warpgroups() && axis == plan_.tensor_cores->rows[0]) {
-    return hi::simplify(thread_[axis] + build::var(high_[axis]) * kRowsApart);
-  }
+  const int64_t apart = plan_.by_warpgroups() ? rows_apart(axis, plan_) : 0;
+  if (apart > 0) return hi::simplify(thread_[axis] + build::var(high_[axis]) * static_cast<int>(apart));
   Expr result = thread_[axis] * static_cast<int>(a.group);
   if (a.registers > a.group) {
     result = result + build::var(high_[axis]) * static_cast<int>(a.threads() * a.group);
@@ -266,12 +264,18 @@ void ContractionBuilder::declare_operands(const std::vector<Tensor>* shared) {
 
 /// The sums of a thread of a warpgroup, in the instruction's order: two columns of each of its two rows.
 tile::Layout ContractionBuilder::layout_of_sums(const std::vector<int64_t>& extents) const {
+  constexpr int64_t kOfColumns = 2;  // sums of a thread for each column of the tile, by four
   const std::vector<size_t> axes = all_axes();
+  const std::vector<size_t>& columns = plan_.tensor_cores->columns;
   std::vector<tile::IntTuple> shape, stride;
   for (size_t i = 0; i < axes.size(); ++i) {
-    const bool is_column = axes[i] == plan_.tensor_cores->columns[0];
-    shape.push_back(is_column ? tile::IntTuple{2, extents[i] / 2} : tile::IntTuple(extents[i]));
-    stride.push_back(is_column ? tile::IntTuple{1, 4} : tile::IntTuple(2));
+    const auto column = std::find(columns.begin(), columns.end(), axes[i]);
+    const bool is_first = column == columns.begin();
+    const int64_t before = tile_of({columns.begin(), column}, plan_);
+    shape.push_back(is_first ? tile::IntTuple{2, extents[i] / 2} : tile::IntTuple(extents[i]));
+    stride.push_back(is_first                  ? tile::IntTuple{1, 4}
+                     : column == columns.end() ? tile::IntTuple(2)
+                                               : tile::IntTuple(before / kOfColumns));
   }
   return {shape, stride};
 }

@@ -80,11 +80,18 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
   plan.chunk.assign(c_.reduction.size(), 1);
   plan.chunk[main_] = tile::kRowElements;
   plan.tensor_cores = cores;
-  plan.tensor_cores->warpgroups = shape.warpgroups;
-  const size_t row = cores.rows[0], column = cores.columns[0];
-  plan.parallel[row] = {.tile = tile::WarpgroupAtom::kM * shape.warpgroups, .registers = 2};
-  plan.parallel[column] = {.tile = shape.columns, .registers = shape.columns / kQuad, .group = shape.group};
-  if (plan.parallel[column].registers % shape.group != 0) return std::nullopt;
+  for (size_t i = 0; i < cores.rows.size(); ++i) plan.parallel[cores.rows[i]].tile = shape.rows[i];
+  for (size_t i = 0; i < cores.columns.size(); ++i) {
+    plan.parallel[cores.columns[i]] = {.tile = shape.columns[i], .registers = shape.columns[i]};
+  }
+  plan.tensor_cores->warpgroups = tile_of(cores.rows, plan) / tile::WarpgroupAtom::kM;
+  for (size_t axis : cores.rows) {
+    if (rows_apart(axis, plan) > 0) plan.parallel[axis].registers = 2;
+  }
+  AxisPlan& column = plan.parallel[cores.columns[0]];
+  column.registers = column.tile / kQuad;
+  column.group = shape.group;
+  if (column.registers % shape.group != 0) return std::nullopt;
   const ContractionPlan wished = plan;
   if (!follow(plan)) return std::nullopt;
   // What is asked for otherwise is no tile of a warpgroup.
@@ -157,11 +164,12 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
   return found;
 }
 
-void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& found) const {
+void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const {
   if (!device_.accelerated || device_.warpgroup_products == 0) return;
   if (c_.reduction[main_].extent < tile::kRowElements) return;
   std::vector<ContractionPlan> plans;
-  for (const WarpgroupShape& shape : warpgroup_shapes(c_, cores)) {
+  cores = in_order_of_boxes(c_, main_, std::move(cores));
+  for (const WarpgroupShape& shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {
     if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, plans);
   }
   // Tiles, registers and threads that are a warpgroup's ask for warpgroups.

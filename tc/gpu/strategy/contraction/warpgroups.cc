@@ -13,28 +13,15 @@ namespace tc::gpu {
 namespace {
 
 using tile::kRowElements;
-using tile::WarpgroupAtom;
 
 constexpr int64_t kBytes = 2;    ///< of an element
 constexpr int64_t kCopied = 16;  ///< bytes that starts and strides of boxes are multiples of
 constexpr int64_t kMostDimensions = 5;
 
-/// The axis that the operand's rows (the columns of b) go along in a block.
-size_t side_of(size_t operand, const ContractionPlan& plan) {
+/// The axes that the operand's rows (the columns of b) go along in a block.
+const std::vector<size_t>& side_of(size_t operand, const ContractionPlan& plan) {
   const TensorCores& cores = *plan.tensor_cores;
-  return operand == cores.a ? cores.rows[0] : cores.columns[0];
-}
-
-/// The dimension that counts along an axis of the block's tile, by ones; -1: there is none, or several.
-int dimension_along(const Operand& operand, const std::vector<int64_t> Subscript::*side, size_t axis) {
-  int result = -1;
-  for (size_t d = 0; d < operand.subscripts.size(); ++d) {
-    const int64_t by = (operand.subscripts[d].*side)[axis];
-    if (by == 0) continue;
-    if (by != 1 || result >= 0) return -1;
-    result = static_cast<int>(d);
-  }
-  return result;
+  return operand == cores.a ? cores.rows : cores.columns;
 }
 
 bool counts_alone(const Subscript& s) {
@@ -90,34 +77,61 @@ double stores_of_group(const Contraction& c, int64_t group) {
 
 }  // namespace
 
-int64_t first_inside(const Operand& operand, size_t dimension) {
-  return operand.inside.empty() ? 0 : operand.inside[dimension].least.value_or(0);
-}
-
-std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& c, const TensorCores& cores) {
-  std::vector<WarpgroupShape> result;
-  const int64_t rows = c.parallel[cores.rows[0]].extent, columns = c.parallel[cores.columns[0]].extent;
-  for (const int64_t warpgroups : {1, 2, 3, 4}) {
-    if (warpgroups > 1 && (warpgroups - 1) * WarpgroupAtom::kM >= rows) continue;
-    for (const int64_t width : {32, 64, 96, 128, 160, 192, 224, 256}) {
-      if (width > 32 && width >= columns + 64) continue;
-      for (const int64_t group : {8, 2}) result.push_back({warpgroups, width, group});
-    }
+int dimension_along(const Operand& operand, const std::vector<int64_t> Subscript::*side, size_t axis) {
+  int result = -1;
+  for (size_t d = 0; d < operand.subscripts.size(); ++d) {
+    const int64_t by = (operand.subscripts[d].*side)[axis];
+    if (by == 0) continue;
+    if (by != 1 || result >= 0) return -1;
+    result = static_cast<int>(d);
   }
   return result;
 }
 
+int64_t first_inside(const Operand& operand, size_t dimension) {
+  return operand.inside.empty() ? 0 : operand.inside[dimension].least.value_or(0);
+}
+
+int64_t tile_of(const std::vector<size_t>& axes, const ContractionPlan& plan) {
+  int64_t result = 1;
+  for (size_t axis : axes) result *= plan.parallel[axis].tile;
+  return result;
+}
+
+int64_t blocks_of(const std::vector<size_t>& axes, const ContractionPlan& plan) {
+  int64_t result = 1;
+  for (size_t axis : axes) result *= plan.parallel[axis].blocks;
+  return result;
+}
+
+int64_t rows_apart(size_t axis, const ContractionPlan& plan) {
+  constexpr int64_t kRowsApart = 8;
+  int64_t stride = 1;
+  for (size_t row : plan.tensor_cores->rows) {
+    const int64_t tile = plan.parallel[row].tile;
+    if (row == axis) return stride <= kRowsApart && kRowsApart < stride * tile ? kRowsApart / stride : 0;
+    stride *= tile;
+  }
+  return 0;
+}
+
 int64_t row_blocks(const ContractionPlan& plan, const Device& device) {
-  const AxisPlan &rows = plan.parallel[plan.tensor_cores->rows[0]],
-                 &columns = plan.parallel[plan.tensor_cores->columns[0]];
-  int64_t result = 1, least = 0;
-  for (int64_t group = 1; group <= std::min(rows.blocks, device.processors); ++group) {
-    if (rows.blocks % group != 0) continue;
-    const int64_t read =
-        group * rows.tile + std::min(ceil_div(device.processors, group), columns.blocks) * columns.tile;
-    if (least > 0 && read >= least) continue;
-    least = read;
-    result = group;
+  const std::vector<size_t>& axes = plan.tensor_cores->rows;
+  const int64_t row = tile_of(axes, plan), column = tile_of(plan.tensor_cores->columns, plan);
+  const int64_t columns = blocks_of(plan.tensor_cores->columns, plan);
+  int64_t result = 1, least = 0, before = 1;  // `before`: blocks along the axes before this one
+  for (size_t axis : axes) {
+    const int64_t blocks = plan.parallel[axis].blocks;
+    for (int64_t along = 1; along <= std::min(blocks, device.processors / before); ++along) {
+      if (blocks % along != 0) continue;
+      const int64_t group = before * along;
+      const int64_t read = group * row + std::min(ceil_div(device.processors, group), columns) * column;
+      if (least > 0 && read >= least) continue;
+      least = read;
+      result = group;
+    }
+    before *= blocks;
+    if (before > device.processors) break;
   }
   return result;
 }
@@ -126,25 +140,57 @@ bool runs_across(const Contraction& c, size_t operand, const ContractionPlan& pl
   return c.operands[operand].subscripts.back().reduction[plan.main] == 0;
 }
 
+namespace {
+
+/// Why an operand's tile is no box; empty: it is one, or one for each 64 values of its first axis, of which the last
+/// may have more than the tile.
+std::string tile_fault(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+  const Operand& o = c.operands[operand];
+  const std::vector<size_t>& side = side_of(operand, plan);
+  const std::string& main = c.reduction[plan.main].name;
+  const int along_main = dimension_along(o, &Subscript::reduction, plan.main);
+  if (along_main < 0) return fmt::format("'{}' has no dimension for '{}'", o.tensor, main);
+  int before = static_cast<int>(o.subscripts.size());
+  for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
+    const bool is_side = std::find(side.begin(), side.end(), axis) != side.end();
+    if (!is_side && depends(o, axis) && plan.parallel[axis].tile != 1) {
+      return fmt::format("a block has several values of '{}'", c.parallel[axis].name);
+    }
+  }
+  for (size_t axis : side) {
+    if (plan.parallel[axis].tile == 1) continue;
+    const int along = dimension_along(o, &Subscript::parallel, axis);
+    if (along < 0 || along == along_main) {
+      return fmt::format("'{}' has no dimension each for '{}' and '{}'", o.tensor, main, c.parallel[axis].name);
+    }
+    if (along >= before) return fmt::format("'{}' has no dimension for '{}' alone", o.tensor, c.parallel[axis].name);
+    before = along;
+  }
+  if (!runs_across(c, operand, plan)) return "";
+  if (dimension_along(o, &Subscript::parallel, side[0]) + 1 != static_cast<int>(o.subscripts.size())) {
+    return fmt::format("neighbours of '{}' in memory are along neither '{}' nor '{}'", o.tensor, main,
+                       c.parallel[side[0]].name);
+  }
+  const int64_t tile = plan.parallel[side[0]].tile;
+  const bool is_alone = tile_of(side, plan) == tile;
+  if (tile % kRowElements != 0 && (tile > kRowElements || !is_alone)) {
+    return fmt::format("{} of '{}' are no rows of {} elements", tile, c.parallel[side[0]].name, kRowElements);
+  }
+  return "";
+}
+
+}  // namespace
+
 std::string box_fault(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const Operand& o = c.operands[operand];
-  const size_t side = side_of(operand, plan);
   const auto dimensions = static_cast<int>(o.subscripts.size());
   if (o.chosen_row || o.computed)
     return fmt::format("no box of '{}' holds what data choose or a block computes", o.tensor);
   if (dimensions > kMostDimensions) return fmt::format("'{}' has more than {} dimensions", o.tensor, kMostDimensions);
-  const int along_main = dimension_along(o, &Subscript::reduction, plan.main);
-  const int along_side = dimension_along(o, &Subscript::parallel, side);
-  if (along_main < 0 || along_side < 0 || along_main == along_side) {
-    return fmt::format("'{}' has no dimension each for '{}' and '{}'", o.tensor, c.reduction[plan.main].name,
-                       c.parallel[side].name);
-  }
-  if (along_main != dimensions - 1 && along_side != dimensions - 1) {
-    return fmt::format("neighbours of '{}' in memory are along neither '{}' nor '{}'", o.tensor,
-                       c.reduction[plan.main].name, c.parallel[side].name);
-  }
+  if (std::string fault = tile_fault(c, operand, plan); !fault.empty()) return fault;
+  const auto along_main = static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main));
   const bool fills = c.reduction[plan.main].extent % plan.chunk[plan.main] != 0;
-  if (fills && !counts_alone(o.subscripts[static_cast<size_t>(along_main)])) {
+  if (fills && !counts_alone(o.subscripts[along_main])) {
     return fmt::format("the last step of '{}' in '{}' is not filled with zeros", c.reduction[plan.main].name, o.tensor);
   }
   for (const Subscript& s : o.subscripts) {
@@ -155,7 +201,8 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
     if (extent_read(c, s) > INT32_MAX) return fmt::format("a subscript of '{}' is no coordinate", o.tensor);
   }
   const Subscript& last = o.subscripts.back();
-  const int64_t begin = along_main == dimensions - 1 ? c.reduction[plan.main].begin : c.parallel[side].begin;
+  const int64_t begin =
+      runs_across(c, operand, plan) ? c.parallel[side_of(operand, plan)[0]].begin : c.reduction[plan.main].begin;
   const int64_t first = first_inside(o, o.subscripts.size() - 1);
   if (!steps_evenly(last) || (last.constant + begin) * kBytes % kCopied != 0 || first * kBytes % kCopied != 0) {
     return fmt::format("rows of '{}' do not begin at multiples of {} bytes", o.tensor, kCopied);
@@ -167,33 +214,27 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
     if (row_major_stride(o, d) * kBytes >= int64_t{1} << 40)
       return fmt::format("'{}' is too large for boxes", o.tensor);
   }
-  for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
-    if (axis != side && depends(o, axis) && plan.parallel[axis].tile != 1) {
-      return fmt::format("a block has several values of '{}'", c.parallel[axis].name);
-    }
-  }
-  const int64_t tile = plan.parallel[side].tile;
-  if (runs_across(c, operand, plan) && tile > kRowElements && tile % kRowElements != 0) {
-    return fmt::format("{} of '{}' are no rows of {} elements", tile, c.parallel[side].name, kRowElements);
-  }
   return "";
 }
 
 OperandPlan boxed_operand(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const Operand& o = c.operands[operand];
-  const size_t side = side_of(operand, plan);
+  const std::vector<size_t>& side = side_of(operand, plan);
+  const bool across = runs_across(c, operand, plan);
   OperandPlan result;
-  for (const Subscript& s : o.subscripts) {
-    result.box.push_back(s.reduction[plan.main] != 0 ? kRowElements
-                         : s.parallel[side] != 0     ? plan.parallel[side].tile
-                                                     : 1);
+  result.box.assign(o.subscripts.size(), 1);
+  for (size_t i = 0; i < side.size(); ++i) {
+    const int64_t tile = plan.parallel[side[i]].tile;
+    // Of rows that run along the first axis each box has 64, at one value of the others.
+    if (tile == 1 || (across && i > 0)) continue;
+    result.box[static_cast<size_t>(dimension_along(o, &Subscript::parallel, side[i]))] = tile;
   }
+  result.box[static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main))] = kRowElements;
   result.innermost = o.subscripts.size() - 1;
   result.merged = result.innermost;
   result.vector = kCopied / kBytes;
-  const int64_t across =
-      runs_across(c, operand, plan) ? round_up(plan.parallel[side].tile, kRowElements) : plan.parallel[side].tile;
-  result.stage = across * kRowElements;
+  const int64_t values = tile_of(side, plan);
+  result.stage = (across ? round_up(values, kRowElements) : values) * kRowElements;
   result.last_stage = result.stage;
   for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
     if (depends(o, axis)) result.axes.push_back(axis);
@@ -233,8 +274,7 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   constexpr double kStartCycles = 2500, kStepCycles = 40, kStored = 24, kLatencyCycles = 2600;
   constexpr double kProcessorShared = 228 * 1024, kProcessorRegisters = 65536;
-  const int64_t rows = plan.parallel[plan.tensor_cores->rows[0]].tile;
-  const int64_t columns = plan.parallel[plan.tensor_cores->columns[0]].tile;
+  const int64_t rows = tile_of(plan.tensor_cores->rows, plan), columns = tile_of(plan.tensor_cores->columns, plan);
   double blocks = 1;
   for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
   const auto points = static_cast<double>(rows * columns);

@@ -13,20 +13,38 @@
 ///     column = (high * 4 + lane % 4) * group + low
 /// The instruction leaves a thread groups of two columns. Where groups of eight are wanted, so that 16-bit results are
 /// written as vectors, four threads exchange their sums.
+/// Rows and columns count through the axes of their side in the order of the operand's dimensions, the fastest first,
+/// as a box brings them: of 8 by 8 by 2 values of (w, h, n) row 70 is (6, 0, 1).
 namespace tc::gpu {
 
 inline constexpr int64_t kProducerThreads = 32;
 
-/// Tiles that are tried.
+/// The dimension that counts along an axis of the block's tile, by ones; -1: there is none, or several.
+int dimension_along(const Operand& operand, const std::vector<int64_t> Subscript::*side, size_t axis);
+
+/// The same products, with the axes of each side in the order of the operand's dimensions: first those of which a block
+/// may have several values, each of a dimension of its own.
+TensorCores in_order_of_boxes(const Contraction& contraction, size_t main, TensorCores cores);
+
+/// Tiles that are tried, along the axes of each side.
 struct WarpgroupShape {
-  int64_t warpgroups = 1;
-  int64_t columns = 64;
+  std::vector<int64_t> rows, columns;
   int64_t group = 2;  ///< columns of a thread that are neighbours
 };
-std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& contraction, const TensorCores& cores);
+/// Those that leave little of a tile outside, of products whose axes are in the order of boxes. `wanted`: per parallel
+/// axis the only tile, or 0.
+std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& contraction, size_t main, const TensorCores& cores,
+                                             const std::vector<int64_t>& wanted);
+
+/// Values of a block along all axes of a side, and blocks.
+int64_t tile_of(const std::vector<size_t>& axes, const ContractionPlan& plan);
+int64_t blocks_of(const std::vector<size_t>& axes, const ContractionPlan& plan);
+
+/// How far the two rows of a thread lie apart along an axis of the rows; 0: they have the same value.
+int64_t rows_apart(size_t axis, const ContractionPlan& plan);
 
 /// How many rows of blocks go before the next column, such that the blocks that run at once read the fewest rows and
-/// columns of the operands.
+/// columns of the operands: all along the first axes, and a divisor along the next.
 int64_t row_blocks(const ContractionPlan& plan, const Device& device);
 
 /// Why boxes do not bring an operand, or products of warpgroups do not take it; empty: they do.

@@ -75,6 +75,22 @@ def f(float16(N,H,W,C) I, float16(O,3,3,C) F) -> (float16(N,H,W,O) R) {
   R(n,h,w,o) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,h + kh - 1,w + kw - 1,c)
     : float16(0.0)) * F(o,kh,kw,c) where h in 0:H, w in 0:W
 })";
+constexpr char kSlides[] = R"(
+def f(float16(N,H,W,C) I, float16(O,2,3,C) F) -> (float16(N,H - 1,W - 2,O) R) {
+  R(n,h,w,o) +=! I(n,h + kh,w + kw,c) * F(o,kh,kw,c)
+})";
+constexpr char kFourAxes[] =
+    "def f(float16(A,B,C,D) X, float16(D,B,E,F) Y) -> (Z) { Z(a,c,e,f) +=! X(a,b,c,d) * Y(d,b,e,f) }";
+constexpr char kFirstChannels[] =
+    "def f(float16(N,C,P) I, float16(F,C,1,1) W) -> (O) { O(n,f,p) +=! I(n,c,p) * W(f,c,0,0) }";
+constexpr char kTurnedRows[] =
+    "def f(float16(Q,P,K) A, float16(X,Y,K) B) -> (float16(P,X,Q,Y) C) { C(p,x,q,y) +=! A(q,p,k) * B(x,y,k) }";
+constexpr char kGatedImages[] = R"(
+def f(float16(N,H,W,C) I, float16(3,C,O) F, float16(3,C,O) G) -> (float(N,H,W - 2,O) R) {
+  P(n,h,w,o) +=! float(I(n,h,w + kw,c)) * float(F(kw,c,o))
+  Q(n,h,w,o) +=! float(I(n,h,w + kw,c)) * float(G(kw,c,o))
+  R(n,h,w,o) = P(n,h,w,o) * fmax(Q(n,h,w,o), 0)
+})";
 constexpr char kBatch[] = "def f(float16(B,M,K) A, float16(B,K,N) D) -> (C) { C(b,m,n) +=! A(b,m,k) * D(b,k,n) }";
 constexpr char kParts[] = R"(
 def f(float16(M,K) A, float16(K,N) B) -> (float(4,M,N) P) {
@@ -110,6 +126,38 @@ const Case kCases[] = {
      kPaddedLast,
      {{"N", 2}, {"C", 64}, {"H", 5}, {"W", 40}, {"O", 32}},
      warpgroup_tile(1, 32, 3, {1, 1}, {1, 1})},
+    {"padded, a box of an image",
+     kPaddedLast,
+     {{"N", 2}, {"C", 64}, {"H", 9}, {"W", 7}, {"O", 40}},
+     warpgroup_box(2, {1, 16, 8, 32}, {1, 2, 1, 8}, 3)},
+    {"padded, a box of images",
+     kPaddedLast,
+     {{"N", 18}, {"C", 72}, {"H", 2}, {"W", 3}, {"O", 24}},
+     warpgroup_box(1, {16, 2, 2, 32}, {2, 1, 1, 8}, 3)},
+    {"a box of an image",
+     kSlides,
+     {{"N", 2}, {"C", 64}, {"H", 6}, {"W", 11}, {"O", 40}},
+     warpgroup_box(3, {3, 4, 16, 64}, {1, 1, 2, 16}, 4)},
+    {"four axes",
+     kFourAxes,
+     {{"A", 3}, {"B", 2}, {"C", 32}, {"D", 64}, {"E", 3}, {"F", 128}},
+     warpgroup_box(1, {4, 16, 128}, {1, 2, 32}, 2)},
+    {"four axes, short ones",
+     kFourAxes,
+     {{"A", 18}, {"B", 2}, {"C", 5}, {"D", 72}, {"E", 2}, {"F", 64}},
+     warpgroup_box(2, {16, 8, 64}, {2, 1, 16}, 3)},
+    {"channels first",
+     kFirstChannels,
+     {{"N", 3}, {"F", 64}, {"C", 80}, {"P", 72}},
+     warpgroup_box(1, {2, 64, 64}, {2, 2, 16}, 3)},
+    {"turned rows",
+     kTurnedRows,
+     {{"P", 9}, {"Q", 10}, {"X", 5}, {"Y", 32}, {"K", 64}},
+     warpgroup_box(2, {8, 4, 16, 32}, {1, 4, 2, 8}, 2)},
+    {"gated images",
+     kGatedImages,
+     {{"N", 2}, {"C", 64}, {"H", 8}, {"W", 10}, {"O", 32}},
+     warpgroup_box(1, {8, 8, 32}, {2, 1, 8}, 3)},
     {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 64}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
     {"two sums", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
     {"two sums, partial", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 72}}, warpgroup_tile(1, 64, 2)},
@@ -148,6 +196,15 @@ int products_by_default(const std::string& text, const Sizes& sizes, const gpu::
 const Sizes kLarge = {{"M", 1024}, {"N", 1024}, {"K", 1024}};
 
 TEST(Warpgroups, AreTakenWhereProductsAreLarge) { EXPECT_EQ(products_by_default(kNN, kLarge), 1); }
+
+TEST(Warpgroups, AreTakenByImagesAndManyAxes) {
+  for (const auto& [channels, edge] : {std::pair(64, 56), std::pair(128, 28), std::pair(256, 14), std::pair(512, 7)}) {
+    const Sizes sizes = {{"N", 32}, {"C", channels}, {"H", edge}, {"W", edge}, {"O", channels}};
+    EXPECT_EQ(products_by_default(kPaddedLast, sizes), 1) << edge;
+  }
+  EXPECT_EQ(products_by_default(kFourAxes, {{"A", 64}, {"B", 32}, {"C", 32}, {"D", 64}, {"E", 32}, {"F", 64}}), 1);
+  EXPECT_EQ(products_by_default(kFirstChannels, {{"N", 32}, {"F", 64}, {"C", 256}, {"P", 56 * 56}}), 1);
+}
 
 /// Of a long reduction each part has blocks of its own.
 TEST(Warpgroups, AreTakenByPartsOfReductions) {
@@ -191,6 +248,19 @@ TEST(Warpgroups, RandomTilesAgree) {
     ASSERT_TRUE(mapping) << what << mapping.error().to_string();
     EXPECT_EQ(count_products(mapping->program), 1) << what;
     EXPECT_EQ(difference(program, tile.options, seed, kDevice), "") << what;
+    if (seed % 4 == 0) EXPECT_EQ(unproved(mapping->program), "") << what;
+  }
+}
+
+TEST(Warpgroups, RandomBoxesAgree) {
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const WarpgroupProduct box = random_boxed_product(seed);
+    const std::string what = fmt::format("{}\n{}\n{}", seed, box.text, options::to_text(box.options));
+    const ir::Program program = specialised_from(box.text, box.sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, box.options, kDevice);
+    ASSERT_TRUE(mapping) << what << mapping.error().to_string();
+    EXPECT_EQ(count_products(mapping->program), 1) << what;
+    EXPECT_EQ(difference(program, box.options, seed, kDevice), "") << what;
     if (seed % 4 == 0) EXPECT_EQ(unproved(mapping->program), "") << what;
   }
 }

@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <map>
+
+#include "tc/gpu/strategy/contraction/warpgroups.h"
+#include "tc/support/round.h"
+#include "tc/tile/matrix_descriptor.h"
+
+/// The tiles of warpgroups that are tried.
+namespace tc::gpu {
+namespace {
+
+using tile::kRowElements;
+using tile::WarpgroupAtom;
+
+/// The axes of a side of which a block may have several values, each along a dimension of its own, the fastest first.
+std::vector<size_t> boxed_axes(const Contraction& c, size_t operand, size_t main, const std::vector<size_t>& axes) {
+  const Operand& o = c.operands[operand];
+  const int along_main = dimension_along(o, &Subscript::reduction, main);
+  std::map<int, size_t, std::greater<>> by_dimension;
+  for (size_t axis : axes) {
+    const int along = dimension_along(o, &Subscript::parallel, axis);
+    if (along >= 0 && along != along_main) by_dimension.emplace(along, axis);
+  }
+  std::vector<size_t> result;
+  for (const auto& [dimension, axis] : by_dimension) result.push_back(axis);
+  return result;
+}
+
+using Tiles = std::vector<int64_t>;  ///< along the axes of a side
+
+/// The tiles of one side.
+class Side {
+ public:
+  Side(const Contraction& c, size_t operand, size_t main, const std::vector<size_t>& axes, const Tiles& wanted,
+       bool are_rows)
+      : axes_(axes.size()), are_rows_(are_rows) {
+    for (size_t axis : boxed_axes(c, operand, main, axes)) {
+      extents_.push_back(c.parallel[axis].extent);
+      wanted_.push_back(wanted[axis]);
+    }
+    is_across_ = c.operands[operand].subscripts.back().reduction[main] == 0;
+  }
+
+  /// Whether so many values are not so many more than there are that fewer do as well.
+  bool fills(int64_t values) const {
+    int64_t all = 1;
+    for (int64_t extent : extents_) all *= extent;
+    return std::any_of(wanted_.begin(), wanted_.end(), [](int64_t tile) { return tile > 0; }) ||
+           values < all + kRowElements;
+  }
+
+  /// Those of so many values that take the fewest blocks; of several of them one with more values along the first axes.
+  std::vector<Tiles> best(int64_t values) const {
+    constexpr size_t kTried = 2;
+    std::vector<Tiles> found;
+    add(values, {}, found);
+    std::stable_sort(found.begin(), found.end(), [&](const Tiles& a, const Tiles& b) { return blocks(a) < blocks(b); });
+    if (found.size() > kTried) found.resize(kTried);
+    for (Tiles& tiles : found) tiles.resize(axes_, 1);
+    return found;
+  }
+
+  int64_t blocks(const Tiles& tiles) const {
+    int64_t result = 1;
+    for (size_t i = 0; i < extents_.size(); ++i) result *= ceil_div(extents_[i], tiles[i]);
+    return result;
+  }
+
+ private:
+  /// Whether the next axis may have so many of the values that are left. Rows of a thread are counted in bits.
+  bool takes(int64_t tile, int64_t left, size_t axis) const {
+    if (left % tile != 0 || (wanted_[axis] > 0 && wanted_[axis] != tile)) return false;
+    if (are_rows_ && tile != left && !std::has_single_bit(static_cast<uint64_t>(tile))) return false;
+    if (axis > 0) return true;
+    if (is_across_ && tile != left && tile % kRowElements != 0) return false;
+    return are_rows_ || tile % WarpgroupAtom::kStepN == 0;
+  }
+
+  void add(int64_t left, const Tiles& before, std::vector<Tiles>& found) const {
+    if (before.size() == extents_.size()) {
+      if (left == 1) found.push_back(before);
+      return;
+    }
+    for (int64_t tile = left; tile >= 1; --tile) {
+      if (!takes(tile, left, before.size())) continue;
+      Tiles more = before;
+      more.push_back(tile);
+      add(left / tile, more, found);
+    }
+  }
+
+  size_t axes_;
+  bool are_rows_, is_across_ = false;
+  Tiles extents_, wanted_;
+};
+
+std::vector<Tiles> tiles_of_rows(const Side& side) {
+  std::vector<Tiles> result;
+  for (const int64_t warpgroups : {1, 2, 3, 4}) {
+    const std::vector<Tiles> tiles = side.best(warpgroups * WarpgroupAtom::kM);
+    result.insert(result.end(), tiles.begin(), tiles.end());
+    if (!tiles.empty() && side.blocks(tiles[0]) == 1) break;
+  }
+  return result;
+}
+
+std::vector<Tiles> tiles_of_columns(const Side& side) {
+  std::vector<Tiles> result;
+  for (const int64_t width : {32, 64, 96, 128, 160, 192, 224, 256}) {
+    if (width > 32 && !side.fills(width)) continue;
+    const std::vector<Tiles> tiles = side.best(width);
+    result.insert(result.end(), tiles.begin(), tiles.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+TensorCores in_order_of_boxes(const Contraction& c, size_t main, TensorCores cores) {
+  const auto sorted = [&](size_t operand, const std::vector<size_t>& axes) {
+    std::vector<size_t> result = boxed_axes(c, operand, main, axes);
+    for (size_t axis : axes) {
+      if (std::find(result.begin(), result.end(), axis) == result.end()) result.push_back(axis);
+    }
+    return result;
+  };
+  cores.rows = sorted(cores.a, cores.rows);
+  cores.columns = sorted(cores.b, cores.columns);
+  return cores;
+}
+
+std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& c, size_t main, const TensorCores& cores,
+                                             const std::vector<int64_t>& wanted) {
+  std::vector<WarpgroupShape> result;
+  const std::vector<Tiles> columns = tiles_of_columns({c, cores.b, main, cores.columns, wanted, false});
+  for (const Tiles& of_rows : tiles_of_rows({c, cores.a, main, cores.rows, wanted, true})) {
+    for (const Tiles& of_columns : columns) {
+      for (const int64_t group : {8, 2}) result.push_back({of_rows, of_columns, group});
+    }
+  }
+  return result;
+}
+
+}  // namespace tc::gpu
