@@ -27,13 +27,12 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   result.text = fmt::format(
       "def f({0}({1}) A, {0}({2}) B, {3}(N) b, {3}(M) s, {3}(M,N) R) -> ({3}(M,N) C) {{\n  C(m,n) +=! {4}\n{5}}}", type,
       turned_a ? "K,M" : "M,K", turned_b ? "N,K" : "K,N", out, product, after);
-  const std::vector<int64_t> columns =
-      turned_b ? std::vector<int64_t>{32, 64, 96, 128} : std::vector<int64_t>{32, 64, 128};
-  const int64_t width = columns[random.below(columns.size())];
+  // Whole vectors of results, a fit, or any other multiple of 8.
+  const int64_t whole = 32 * random.range(1, 4), fit = (result.sizes["N"] + 7) / 8 * 8, any = 8 * random.range(1, 20);
+  const int64_t width = random.chance(40) ? whole : random.chance(50) ? fit : any;
   const int64_t most = std::min<int64_t>((result.sizes["M"] + 63) / 64, 3);
-  result.options =
-      warpgroup_tile(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(most))),
-                     std::min(width, (result.sizes["N"] + 63) / 64 * 64), 2 + static_cast<int64_t>(random.below(3)));
+  result.options = warpgroup_tile(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(most))), width,
+                                  2 + static_cast<int64_t>(random.below(3)));
   return result;
 }
 
@@ -64,10 +63,10 @@ void deal_rows(Random& random, int64_t rows, bool is_across, std::vector<BoxAxis
   }
 }
 
-/// Deals columns out: along the first axis a multiple of `step`.
-void deal_columns(Random& random, int64_t step, bool is_across, std::vector<BoxAxis>& axes) {
+/// Deals columns out: along the first axis a multiple of 8.
+void deal_columns(Random& random, bool is_across, std::vector<BoxAxis>& axes) {
   const bool is_alone = axes.size() == 1;
-  axes[0].tile = is_across && !is_alone ? 64 * random.range(1, 2) : step * random.range(1, 64 / step);
+  axes[0].tile = is_across && !is_alone ? 64 * random.range(1, 2) : 8 * random.range(1, 8);
   axes[0].registers = axes[0].tile / 4;
   for (size_t i = 1; i < axes.size(); ++i) {
     axes[i].tile = axes[i].registers = random.range(1, std::min<int64_t>(3, 256 / axes[0].tile));
@@ -96,7 +95,7 @@ WarpgroupProduct random_boxed_product(uint64_t seed) {
   rows.resize(static_cast<size_t>(random.range(2, 3)));
   columns.resize(random.chance(50) ? 1 : 2);
   if (batch) batches.push_back({"b", 2});
-  deal_columns(random, 32, across_b, columns);
+  deal_columns(random, across_b, columns);
   int64_t width = 1;
   for (const BoxAxis& axis : columns) width *= axis.tile;
   deal_rows(random, 64 * random.range(1, width > 128 ? 2 : 3), across_a, rows);

@@ -2,6 +2,7 @@
 #include <bit>
 #include <functional>
 #include <map>
+#include <numeric>
 
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
@@ -62,6 +63,29 @@ class Side {
     return found;
   }
 
+  /// Numbers of columns that are tried: multiples of 32, of which threads store whole vectors; where they do not fit
+  /// the first axis, equal parts of it, or all of it times a part of the second.
+  std::vector<int64_t> widths() const {
+    constexpr int64_t kWhole = 32, kParts = 4, kLong = 1024;
+    constexpr int64_t kStep = WarpgroupAtom::kStepN, kMost = WarpgroupAtom::kMostN;
+    std::vector<int64_t> result;
+    const auto add = [&](int64_t width) {
+      if (width <= kMost && std::find(result.begin(), result.end(), width) == result.end()) result.push_back(width);
+    };
+    if (std::all_of(wanted_.begin(), wanted_.end(), [](int64_t tile) { return tile > 0; })) {
+      add(std::accumulate(wanted_.begin(), wanted_.end(), int64_t{1}, std::multiplies<>()));
+      return result;
+    }
+    for (int64_t width = kWhole; width <= kMost; width += kWhole) add(width);
+    if (extents_.empty() || round_up(extents_[0], kStep) % kWhole == 0 || extents_[0] > kLong) return result;
+    const int64_t first = ceil_div(extents_[0], kMost);
+    for (int64_t parts = first; parts < first + kParts; ++parts) add(round_up(ceil_div(extents_[0], parts), kStep));
+    for (int64_t part = 2; extents_.size() > 1 && part <= extents_[1]; ++part) {
+      if (extents_[1] % part == 0) add(round_up(extents_[0], kStep) * part);
+    }
+    return result;
+  }
+
   int64_t blocks(const Tiles& tiles) const {
     int64_t result = 1;
     for (size_t i = 0; i < extents_.size(); ++i) result *= ceil_div(extents_[i], tiles[i]);
@@ -108,7 +132,7 @@ std::vector<Tiles> tiles_of_rows(const Side& side) {
 
 std::vector<Tiles> tiles_of_columns(const Side& side) {
   std::vector<Tiles> result;
-  for (const int64_t width : {32, 64, 96, 128, 160, 192, 224, 256}) {
+  for (const int64_t width : side.widths()) {
     if (width > 32 && !side.fills(width)) continue;
     const std::vector<Tiles> tiles = side.best(width);
     result.insert(result.end(), tiles.begin(), tiles.end());

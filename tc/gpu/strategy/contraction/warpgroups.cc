@@ -172,8 +172,7 @@ std::string tile_fault(const Contraction& c, size_t operand, const ContractionPl
                        c.parallel[side[0]].name);
   }
   const int64_t tile = plan.parallel[side[0]].tile;
-  const bool is_alone = tile_of(side, plan) == tile;
-  if (tile % kRowElements != 0 && (tile > kRowElements || !is_alone)) {
+  if (tile % kRowElements != 0 && tile_of(side, plan) != tile) {
     return fmt::format("{} of '{}' are no rows of {} elements", tile, c.parallel[side[0]].name, kRowElements);
   }
   return "";

@@ -108,6 +108,13 @@ const Case kCases[] = {
     {"nn, one step", kNN, {{"M", 64}, {"N", 64}, {"K", 64}}, warpgroup_tile(1, 64, 2)},
     {"nn, narrow", kNN, {{"M", 64}, {"N", 32}, {"K", 200}}, warpgroup_tile(1, 32, 4)},
     {"nn, two buffers", kNN, {{"M", 64}, {"N", 64}, {"K", 320}}, warpgroup_tile(1, 64, 2)},
+    {"nn, 96 columns", kNN, {{"M", 64}, {"N", 96}, {"K", 128}}, warpgroup_tile(1, 96, 2)},
+    {"nn, 48 columns", kNN, {{"M", 64}, {"N", 48}, {"K", 136}}, warpgroup_tile(1, 48, 3)},
+    {"nn, 8 columns", kNN, {{"M", 64}, {"N", 8}, {"K", 128}}, warpgroup_tile(1, 8, 2)},
+    {"nn, several tiles of 104", kNN, {{"M", 100}, {"N", 232}, {"K", 64}}, warpgroup_tile(2, 104, 2)},
+    {"nt, 8 columns", kNT, {{"M", 64}, {"N", 5}, {"K", 128}}, warpgroup_tile(1, 8, 2)},
+    {"nt, several tiles of 24", kNT, {{"M", 64}, {"N", 61}, {"K", 64}}, warpgroup_tile(1, 24, 2)},
+    {"epilogue, 40 columns", kEpilogue, {{"M", 72}, {"N", 40}, {"K", 128}}, warpgroup_tile(1, 40, 2)},
     {"nt", kNT, {{"M", 128}, {"N", 96}, {"K", 192}}, warpgroup_tile(2, 96, 3)},
     {"nt, partial", kNT, {{"M", 100}, {"N", 41}, {"K", 88}}, warpgroup_tile(1, 32, 2)},
     {"nt, wide", kNT, {{"M", 64}, {"N", 224}, {"K", 64}}, warpgroup_tile(1, 224, 2)},
@@ -129,15 +136,15 @@ const Case kCases[] = {
     {"padded, a box of an image",
      kPaddedLast,
      {{"N", 2}, {"C", 64}, {"H", 9}, {"W", 7}, {"O", 40}},
-     warpgroup_box(2, {1, 16, 8, 32}, {1, 2, 1, 8}, 3)},
+     warpgroup_box(2, {1, 16, 8, 40}, {1, 2, 1, 10}, 3)},
     {"padded, a box of images",
      kPaddedLast,
      {{"N", 18}, {"C", 72}, {"H", 2}, {"W", 3}, {"O", 24}},
-     warpgroup_box(1, {16, 2, 2, 32}, {2, 1, 1, 8}, 3)},
+     warpgroup_box(1, {16, 2, 2, 24}, {2, 1, 1, 6}, 3)},
     {"a box of an image",
      kSlides,
      {{"N", 2}, {"C", 64}, {"H", 6}, {"W", 11}, {"O", 40}},
-     warpgroup_box(3, {3, 4, 16, 64}, {1, 1, 2, 16}, 4)},
+     warpgroup_box(3, {3, 4, 16, 40}, {1, 1, 2, 10}, 4)},
     {"four axes",
      kFourAxes,
      {{"A", 3}, {"B", 2}, {"C", 32}, {"D", 64}, {"E", 3}, {"F", 128}},
@@ -196,6 +203,20 @@ int products_by_default(const std::string& text, const Sizes& sizes, const gpu::
 const Sizes kLarge = {{"M", 1024}, {"N", 1024}, {"K", 1024}};
 
 TEST(Warpgroups, AreTakenWhereProductsAreLarge) { EXPECT_EQ(products_by_default(kNN, kLarge), 1); }
+
+/// The columns of a tile are those that there are, where these are few.
+TEST(Warpgroups, FitFewColumns) {
+  for (const int64_t columns : {24, 40, 48, 96, 136}) {
+    for (const char* text : {kNN, kNT}) {
+      const ir::Program program = specialised_from(text, {{"M", 8192}, {"N", columns}, {"K", 4096}});
+      const Result<gpu::Mapping> mapping = mapped(program, {}, kDevice);
+      ASSERT_TRUE(mapping) << mapping.error().to_string();
+      ASSERT_EQ(count_products(mapping->program), 1) << columns;
+      const std::vector<int64_t>& tile = mapping->kernels[0].chosen.tile;
+      EXPECT_EQ(tile[tile.size() - 2], columns);
+    }
+  }
+}
 
 TEST(Warpgroups, AreTakenByImagesAndManyAxes) {
   for (const auto& [channels, edge] : {std::pair(64, 56), std::pair(128, 28), std::pair(256, 14), std::pair(512, 7)}) {
