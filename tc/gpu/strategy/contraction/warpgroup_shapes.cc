@@ -72,12 +72,13 @@ class Side {
     const auto add = [&](int64_t width) {
       if (width <= kMost && std::find(result.begin(), result.end(), width) == result.end()) result.push_back(width);
     };
+    if (extents_.empty()) return result;
     if (std::all_of(wanted_.begin(), wanted_.end(), [](int64_t tile) { return tile > 0; })) {
       add(std::accumulate(wanted_.begin(), wanted_.end(), int64_t{1}, std::multiplies<>()));
       return result;
     }
     for (int64_t width = kWhole; width <= kMost; width += kWhole) add(width);
-    if (extents_.empty() || round_up(extents_[0], kStep) % kWhole == 0 || extents_[0] > kLong) return result;
+    if (round_up(extents_[0], kStep) % kWhole == 0 || extents_[0] > kLong) return result;
     const int64_t first = ceil_div(extents_[0], kMost);
     for (int64_t parts = first; parts < first + kParts; ++parts) add(round_up(ceil_div(extents_[0], parts), kStep));
     for (int64_t part = 2; extents_.size() > 1 && part <= extents_[1]; ++part) {

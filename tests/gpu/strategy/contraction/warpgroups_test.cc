@@ -248,6 +248,14 @@ TEST(Warpgroups, TakeOnlyWhatBoxesBring) {
                                 "  C(m,n) +=! A(I(m),k) * B(k,n) }",
                                 {{"V", 1024}, {"M", 1024}, {"N", 1024}, {"K", 1024}}),
             0);
+  // A diagonal's elements are no neighbours, nor are every second's.
+  EXPECT_EQ(products_by_default("def f(float16(M,K) A, float16(N,N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,n,k) }",
+                                {{"M", 1024}, {"N", 512}, {"K", 1024}}),
+            0);
+  EXPECT_EQ(products_by_default("def f(float16(L,K) A, float16(N,K) B) -> (float16(M,N) C) {"
+                                "  C(m,n) +=! A(2 * m,k) * B(n,k) }",
+                                {{"M", 1024}, {"L", 2048}, {"N", 1024}, {"K", 1024}}),
+            0);
 }
 
 TEST(Warpgroups, AreOfOneArchitecture) {
