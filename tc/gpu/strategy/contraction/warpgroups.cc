@@ -61,11 +61,15 @@ int64_t extent_read(const Contraction& c, const Subscript& s) {
 
 /// Bytes of an operand's boxes for a step, by the time that they take. On an H100 processors got 56 bytes in a cycle
 /// from the L2 cache, where rows of 128 bytes lie in lines, else 25 (docs/lab/measurements.md).
-double box_cycles(const Operand& operand, const OperandPlan& plan) {
+double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   constexpr double kAligned = 56, kCrooked = 25;
   constexpr int64_t kLine = 128;
-  const bool is_aligned = operand.extents.size() == 1 || operand.extents.back() * kBytes % kLine == 0;
-  return static_cast<double>(plan.stage * kBytes) / (is_aligned ? kAligned : kCrooked);
+  const Operand& o = c.operands[operand];
+  const AxisPlan& first = plan.parallel[side_of(operand, plan)[0]];
+  const bool begins_lines = !runs_across(c, operand, plan) || first.tile % kRowElements == 0 || first.blocks == 1;
+  const bool is_aligned = o.extents.size() == 1 || o.extents.back() * kBytes % kLine == 0;
+  return static_cast<double>(plan.operands[operand].stage * kBytes) /
+         (is_aligned && begins_lines ? kAligned : kCrooked);
 }
 
 /// How many times the stores of a result take what vectors of 16 bytes take.
@@ -279,7 +283,7 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const auto points = static_cast<double>(rows * columns);
   const double multiplied = points * static_cast<double>(plan.chunk[plan.main]) / device.warpgroup_products;
   double copied = 0;
-  for (size_t i = 0; i < c.operands.size(); ++i) copied += box_cycles(c.operands[i], plan.operands[i]);
+  for (size_t i = 0; i < c.operands.size(); ++i) copied += box_cycles(c, i, plan);
   copied *= std::min(1.0, blocks / static_cast<double>(device.processors));  // they share the cache's rate
   const auto threads = static_cast<double>(plan.threads() + kProducerThreads);
   const auto registers = static_cast<double>(plan.registers() + 48);
