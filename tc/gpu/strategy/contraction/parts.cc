@@ -39,11 +39,18 @@ double memory_us(const ir::Program& program, const ir::Statement& statement, con
   return bytes / device.memory_bytes_per_us;
 }
 
+/// Whether warpgroups may compute it: their tiles are twice as large as those of other threads.
+bool may_use_warpgroups(const Contraction& c, const Device& device) {
+  return device.accelerated && device.warpgroup_products > 0 &&
+         std::all_of(c.operands.begin(), c.operands.end(), [](const Operand& o) { return o.type.bits() == 16; });
+}
+
 }  // namespace
 
 std::optional<Parts> contraction_parts(const ir::Program& program, const ir::Statement& statement, const Reduction& r,
                                        const options::MappingOptions& options, const Device& device) {
   constexpr int64_t kTile = 4096, kVector = 2;  // results that keep a processor busy
+  constexpr int64_t kLargeTile = 8192, kFewParts = 4;
   // Of one index, or of all instances beside it: of four products of three factors on an H200, parts of 128 instances
   // took 13 to 25 % longer than estimated beside those of 256.
   constexpr int64_t kLeastChunk = 64, kLeastInstances = 256;
@@ -51,12 +58,13 @@ std::optional<Parts> contraction_parts(const ir::Program& program, const ir::Sta
   // parts may be 2 % worse.
   constexpr double kLaunchUs = 1, kCacheBytesOfUs = 4e6, kWorthIt = 0.98;
   if (!takes_contractions(options) || !options.tile.empty() || !options.register_tile.empty() ||
-      !options.map_to_threads.empty() || r.elements > kTile * device.processors ||
+      !options.map_to_threads.empty() || r.elements > kLargeTile * device.processors ||
       (r.extent < 2 * kLeastChunk && r.work < 2 * kLeastInstances)) {
     return std::nullopt;
   }
   const std::optional<Contraction> contraction = contraction_of(program, statement);
-  if (!contraction) return std::nullopt;
+  const bool is_large = r.elements > kTile * device.processors;
+  if (!contraction || (is_large && !may_use_warpgroups(*contraction, device))) return std::nullopt;
   const double least_us = kLaunchUs + memory_us(program, statement, device);
   const auto planned_us = [&](const Contraction& c) {
     const Result<ContractionPlan> plan = plan_contraction(c, options, device);
@@ -66,6 +74,7 @@ std::optional<Parts> contraction_parts(const ir::Program& program, const ir::Sta
   double best = planned_us(*contraction) / kWorthIt;
   std::optional<Parts> parts;
   for (const int64_t count : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}) {
+    if (is_large && count > kFewParts) break;
     if (r.extent % (count * kVector) != 0) continue;
     if (r.extent / count < kLeastChunk && r.work / count < kLeastInstances) continue;
     const int64_t bytes = r.elements * statement.accumulator.bytes();

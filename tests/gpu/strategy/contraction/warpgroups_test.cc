@@ -229,11 +229,16 @@ TEST(Warpgroups, AreTakenByImagesAndManyAxes) {
 
 /// Of a long reduction each part has blocks of its own.
 TEST(Warpgroups, AreTakenByPartsOfReductions) {
-  const Result<gpu::Mapping> mapping =
-      mapped(specialised_from(kNT, {{"M", 2048}, {"N", 96}, {"K", 4096}}), {}, kDevice);
-  ASSERT_TRUE(mapping) << mapping.error().to_string();
-  EXPECT_EQ(mapping->program.kernels.size(), 2U);
-  EXPECT_EQ(count_products(mapping->program), 1);
+  const std::vector<std::pair<Sizes, size_t>> cases = {{{{"M", 2048}, {"N", 96}, {"K", 4096}}, 2},
+                                                       {{{"M", 1024}, {"N", 1024}, {"K", 4096}}, 2},
+                                                       {{{"M", 1024}, {"N", 1024}, {"K", 1024}}, 1},
+                                                       {{{"M", 2048}, {"N", 1024}, {"K", 4096}}, 1}};
+  for (const auto& [sizes, kernels] : cases) {
+    const Result<gpu::Mapping> mapping = mapped(specialised_from(kNT, sizes), {}, kDevice);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_EQ(mapping->program.kernels.size(), kernels) << sizes.at("M") << " " << sizes.at("K");
+    EXPECT_EQ(count_products(mapping->program), 1);
+  }
 }
 
 /// Rows that begin between 16 bytes come by other copies.
