@@ -53,24 +53,6 @@ int64_t bytes_of_element(const ir::Program& program, const ir::Statement& statem
   return bytes;
 }
 
-/// Nothing of a statement that may not be cut.
-std::optional<Reduction> reduction_of(const ir::Program& program, const ir::Statement& statement) {
-  if (!may_be_cut(program, statement)) return std::nullopt;
-  constexpr int64_t kMany = int64_t{1} << 40;
-  Reduction result;
-  for (size_t i = 0; i < statement.indices.size(); ++i) {
-    const int64_t extent = extent_of(statement.indices[i]);
-    if (extent == 0) return std::nullopt;
-    int64_t& product = statement.indices[i].is_reduction ? result.work : result.elements;
-    product = std::min(product * std::min(extent, kMany), kMany);
-    if (statement.indices[i].is_reduction && extent >= result.extent) {
-      result.extent = extent;
-      result.longest = i;
-    }
-  }
-  return result;
-}
-
 /// Instances that a part should have at least: for the threads of a block that share it, or for one thread.
 int64_t least_work(bool along, const Device& device) {
   return along ? std::max<int64_t>(device.instances_of_launch / 64, 1) : kColumnPart;
@@ -203,6 +185,23 @@ size_t place_of_parts(const std::vector<ir::Statement>& statements, const std::s
 }
 
 }  // namespace
+
+std::optional<Reduction> reduction_of(const ir::Program& program, const ir::Statement& statement) {
+  if (!may_be_cut(program, statement)) return std::nullopt;
+  constexpr int64_t kMany = int64_t{1} << 40;
+  Reduction result;
+  for (size_t i = 0; i < statement.indices.size(); ++i) {
+    const int64_t extent = extent_of(statement.indices[i]);
+    if (extent == 0) return std::nullopt;
+    int64_t& product = statement.indices[i].is_reduction ? result.work : result.elements;
+    product = std::min(product * std::min(extent, kMany), kMany);
+    if (statement.indices[i].is_reduction && extent >= result.extent) {
+      result.extent = extent;
+      result.longest = i;
+    }
+  }
+  return result;
+}
 
 Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device,
                                   const ContractionParts& contractions, const std::set<std::string>& whole) {

@@ -27,6 +27,9 @@ struct Reduction {
   int64_t work = 1;      ///< instances for each
 };
 
+/// Nothing of a statement that may not be cut.
+std::optional<Reduction> reduction_of(const ir::Program& program, const ir::Statement& statement);
+
 /// What knows the kernels of contractions: whether a statement is one, and into which parts, if any, it is cut.
 struct ContractionParts {
   std::function<bool(const ir::Program&, const ir::Statement&)> is_contraction;

@@ -13,6 +13,11 @@
 namespace tc::gpu {
 namespace {
 
+// Of one index, or of all instances beside it: of four products of three factors on an H200, parts of 128 instances
+// took 13 to 25 % longer than estimated beside those of 256.
+constexpr int64_t kLeastChunk = 64, kLeastInstances = 256;
+constexpr int64_t kTile = 4096, kLargeTile = 8192;  // results that keep a processor busy; with warpgroups
+
 /// The same with the reduction axis `name` in parts, which are a parallel axis in front.
 Contraction in_parts(Contraction c, const std::string& name, int64_t count, int64_t chunk) {
   const auto axis = std::find_if(c.reduction.begin(), c.reduction.end(), [&](const Axis& a) { return a.name == name; });
@@ -39,53 +44,71 @@ double memory_us(const ir::Program& program, const ir::Statement& statement, con
   return bytes / device.memory_bytes_per_us;
 }
 
-/// Whether warpgroups may compute it: their tiles are twice as large as those of other threads.
+/// Whether warpgroups may compute it: their tiles are larger than those of other threads.
 bool may_use_warpgroups(const Contraction& c, const Device& device) {
   return device.accelerated && device.warpgroup_products > 0 &&
          std::all_of(c.operands.begin(), c.operands.end(), [](const Operand& o) { return o.type.bits() == 16; });
 }
 
-}  // namespace
+/// The parts of least time, if any, and that time.
+struct TimedParts {
+  std::optional<Parts> parts;
+  double us = 0;
+};
 
-std::optional<Parts> contraction_parts(const ir::Program& program, const ir::Statement& statement, const Reduction& r,
-                                       const options::MappingOptions& options, const Device& device) {
-  constexpr int64_t kTile = 4096, kVector = 2;  // results that keep a processor busy
-  constexpr int64_t kLargeTile = 8192, kFewParts = 4;
-  // Of one index, or of all instances beside it: of four products of three factors on an H200, parts of 128 instances
-  // took 13 to 25 % longer than estimated beside those of 256.
-  constexpr int64_t kLeastChunk = 64, kLeastInstances = 256;
+bool may_have_parts(const Reduction& r, const options::MappingOptions& options, const Device& device) {
+  return takes_contractions(options) && options.tile.empty() && options.register_tile.empty() &&
+         options.map_to_threads.empty() && r.elements <= kLargeTile * device.processors &&
+         (r.extent >= 2 * kLeastChunk || r.work >= 2 * kLeastInstances);
+}
+
+TimedParts timed_parts(const ir::Program& program, const ir::Statement& statement, const Contraction& contraction,
+                       const std::optional<Reduction>& r, const options::MappingOptions& options,
+                       const Device& device) {
+  constexpr int64_t kVector = 2, kFewParts = 4;
   // Of one kernel with many groups of threads less is estimated, by 8 % on an H200, than of parts that take as long:
   // parts may be 2 % worse.
   constexpr double kLaunchUs = 1, kCacheBytesOfUs = 4e6, kWorthIt = 0.98;
-  if (!takes_contractions(options) || !options.tile.empty() || !options.register_tile.empty() ||
-      !options.map_to_threads.empty() || r.elements > kLargeTile * device.processors ||
-      (r.extent < 2 * kLeastChunk && r.work < 2 * kLeastInstances)) {
-    return std::nullopt;
-  }
-  const std::optional<Contraction> contraction = contraction_of(program, statement);
-  const bool is_large = r.elements > kTile * device.processors;
-  if (!contraction || (is_large && !may_use_warpgroups(*contraction, device))) return std::nullopt;
   const double least_us = kLaunchUs + memory_us(program, statement, device);
   const auto planned_us = [&](const Contraction& c) {
     const Result<ContractionPlan> plan = plan_contraction(c, options, device);
     if (!plan) return std::numeric_limits<double>::infinity();
     return std::max(plan->cycles / (1e3 * device.gigahertz), least_us);
   };
-  double best = planned_us(*contraction) / kWorthIt;
-  std::optional<Parts> parts;
+  TimedParts result{.us = planned_us(contraction)};
+  if (!r || !may_have_parts(*r, options, device)) return result;
+  const bool is_large = r->elements > kTile * device.processors;
+  if (is_large && !may_use_warpgroups(contraction, device)) return result;
+  double best = result.us / kWorthIt;
   for (const int64_t count : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}) {
     if (is_large && count > kFewParts) break;
-    if (r.extent % (count * kVector) != 0) continue;
-    if (r.extent / count < kLeastChunk && r.work / count < kLeastInstances) continue;
-    const int64_t bytes = r.elements * statement.accumulator.bytes();
+    if (r->extent % (count * kVector) != 0) continue;
+    if (r->extent / count < kLeastChunk && r->work / count < kLeastInstances) continue;
+    const int64_t bytes = r->elements * statement.accumulator.bytes();
     const double adding = kLaunchUs + static_cast<double>(bytes * (count + 1)) / kCacheBytesOfUs;
-    const std::string& name = statement.indices[r.longest].name;
-    const double us = planned_us(in_parts(*contraction, name, count, r.extent / count)) + adding;
+    const std::string& name = statement.indices[r->longest].name;
+    const double us = planned_us(in_parts(contraction, name, count, r->extent / count)) + adding;
     if (us >= best) continue;
     best = us;
-    parts = Parts{r.longest, count, r.extent / count, true};
+    result = {Parts{r->longest, count, r->extent / count, true}, us};
   }
-  return parts;
+  return result;
+}
+
+}  // namespace
+
+std::optional<Parts> contraction_parts(const ir::Program& program, const ir::Statement& statement, const Reduction& r,
+                                       const options::MappingOptions& options, const Device& device) {
+  if (!may_have_parts(r, options, device)) return std::nullopt;
+  const std::optional<Contraction> contraction = contraction_of(program, statement);
+  if (!contraction) return std::nullopt;
+  return timed_parts(program, statement, *contraction, r, options, device).parts;
+}
+
+double least_us(const ir::Program& program, const ir::Statement& statement, const Contraction& contraction,
+                const options::MappingOptions& options, const Device& device) {
+  const std::optional<Reduction> r = options.split_reduction ? std::nullopt : reduction_of(program, statement);
+  return timed_parts(program, statement, contraction, r, options, device).us;
 }
 
 }  // namespace tc::gpu

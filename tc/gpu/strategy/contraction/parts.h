@@ -4,6 +4,7 @@
 
 #include "tc/gpu/atoms/device.h"
 #include "tc/gpu/rewrite/parts.h"
+#include "tc/gpu/strategy/contraction/contraction.h"
 #include "tc/options/mapping.h"
 
 namespace tc::gpu {
@@ -13,5 +14,9 @@ namespace tc::gpu {
 std::optional<Parts> contraction_parts(const ir::Program& program, const ir::Statement& statement,
                                        const Reduction& reduction, const options::MappingOptions& options,
                                        const Device& device);
+
+/// Microseconds of a statement that is the contraction, in those parts or whole.
+double least_us(const ir::Program& program, const ir::Statement& statement, const Contraction& contraction,
+                const options::MappingOptions& options, const Device& device);
 
 }  // namespace tc::gpu

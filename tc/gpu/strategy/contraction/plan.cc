@@ -85,4 +85,9 @@ std::vector<ContractionPlan> best_plans(const Contraction& contraction, const op
   return plans ? *std::move(plans) : std::vector<ContractionPlan>();
 }
 
+std::optional<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,
+                                               const Device& device) {
+  return Planner(contraction, options, device).by_warpgroups();
+}
+
 }  // namespace tc::gpu

@@ -164,6 +164,15 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
   return found;
 }
 
+std::optional<ContractionPlan> Planner::by_warpgroups() const {
+  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_);
+  if (!cores || !options_.tensor_cores.value_or(true)) return std::nullopt;
+  sparing_ = false;
+  std::vector<ContractionPlan> found;
+  add_warpgroups(*cores, 1, found);
+  return found.empty() ? std::nullopt : std::optional(std::move(found[0]));
+}
+
 void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const {
   if (!device_.accelerated || device_.warpgroup_products == 0) return;
   if (c_.reduction[main_].extent < tile::kRowElements) return;

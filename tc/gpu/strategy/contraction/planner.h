@@ -26,6 +26,7 @@ class Planner {
   std::vector<ContractionPlan> best(size_t count) const;
   std::vector<ContractionPlan> laid_out(std::vector<ContractionPlan> plans, size_t count) const;
   std::vector<ContractionPlan> transpositions() const;
+  std::optional<ContractionPlan> by_warpgroups() const;
   Result<void> fault() const;
   const std::string& why_not() const { return why_not_; }
 

@@ -63,13 +63,10 @@ int64_t extent_read(const Contraction& c, const Subscript& s) {
 /// from the L2 cache, where rows of 128 bytes lie in lines, else 25 (docs/lab/measurements.md).
 double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   constexpr double kAligned = 56, kCrooked = 25;
-  constexpr int64_t kLine = 128;
-  const Operand& o = c.operands[operand];
   const AxisPlan& first = plan.parallel[side_of(operand, plan)[0]];
   const bool begins_lines = !runs_across(c, operand, plan) || first.tile % kRowElements == 0 || first.blocks == 1;
-  const bool is_aligned = o.extents.size() == 1 || o.extents.back() * kBytes % kLine == 0;
   return static_cast<double>(plan.operands[operand].stage * kBytes) /
-         (is_aligned && begins_lines ? kAligned : kCrooked);
+         (lies_in_lines(c.operands[operand]) && begins_lines ? kAligned : kCrooked);
 }
 
 /// How many times the stores of a result take what vectors of 16 bytes take.
@@ -80,6 +77,11 @@ double stores_of_group(const Contraction& c, int64_t group) {
 }
 
 }  // namespace
+
+bool lies_in_lines(const Operand& operand) {
+  constexpr int64_t kLine = 128;
+  return operand.extents.size() == 1 || operand.extents.back() * operand.type.bytes() % kLine == 0;
+}
 
 int dimension_along(const Operand& operand, const std::vector<int64_t> Subscript::*side, size_t axis) {
   int result = -1;

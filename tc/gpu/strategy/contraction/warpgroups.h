@@ -53,6 +53,9 @@ std::string box_fault(const Contraction& contraction, size_t operand, const Cont
 /// What a block has of an operand for a step, where box_fault() finds nothing.
 OperandPlan boxed_operand(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
 
+/// Whether rows of an operand lie in lines of the cache, so that a row of a box touches one of them.
+bool lies_in_lines(const Operand& operand);
+
 /// Whether the rows in shared memory run along the operand's rows (columns), not along the reduction.
 bool runs_across(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
 
