@@ -133,6 +133,8 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
             "Whether blocks combine their partial results by atomic updates; None: chosen."),
       field("tensor_cores", &O::tensor_cores,
             "Whether tensor cores compute products of 16-bit floats; None: where it is faster."),
+      field("copy_operands", &O::copy_operands,
+            "Whether operands are copied to an order that products of warpgroups take; None: where it is faster."),
       field("strict", &O::strict, "Whether reductions keep the order of the text."),
       field("check_bounds", &O::check_bounds,
             "Whether each run checks data-dependent subscripts. Such a run waits for its kernels."),

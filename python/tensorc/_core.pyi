@@ -171,8 +171,9 @@ class MappingOptions:
                  use_readonly_cache: bool | None = None, shared_depth: int | None = None,
                  private_depth: int | None = None, register_tile: Sequence[int] = (), copy_stages: int | None = None,
                  split_reduction: int | None = None, max_gathered_memory: int | None = None,
-                 atomic_reduction: bool | None = None, tensor_cores: bool | None = None, strict: bool = False,
-                 check_bounds: bool = False, kernel: Sequence[KernelOptions] = ()) -> None: ...
+                 atomic_reduction: bool | None = None, tensor_cores: bool | None = None,
+                 copy_operands: bool | None = None, strict: bool = False, check_bounds: bool = False,
+                 kernel: Sequence[KernelOptions] = ()) -> None: ...
     @property
     def outer_schedule_options(self) -> SchedulerOptions:
         """Options of the scheduler for tiles."""
@@ -236,6 +237,9 @@ class MappingOptions:
     @property
     def tensor_cores(self) -> bool | None:
         """Whether tensor cores compute products of 16-bit floats; None: where it is faster."""
+    @property
+    def copy_operands(self) -> bool | None:
+        """Whether operands are copied to an order that products of warpgroups take; None: where it is faster."""
     @property
     def strict(self) -> bool:
         """Whether reductions keep the order of the text."""

@@ -20,7 +20,10 @@ namespace {
 // --- prepare: reductions as a GPU wants them --------------------------------------------------------------------
 
 Result<void> prepare(const Settings& settings, Compilation& c) {
-  TC_TRY(prepared, gpu::prepare(*c.checked, settings.mapping, settings.gpu.device));
+  options::MappingOptions mapping = settings.mapping;
+  if (settings.element_aligned)
+    mapping.copy_operands = false;  // products of warpgroups, which it serves, are none then
+  TC_TRY(prepared, gpu::prepare(*c.checked, mapping, settings.gpu.device));
   c.prepared = std::make_shared<const ir::Program>(std::move(prepared.program));
   c.mapping_options = std::move(prepared.options);
   return {};

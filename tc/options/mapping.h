@@ -49,7 +49,7 @@ struct KernelOptions {
   bool operator==(const KernelOptions&) const = default;
 };
 
-/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last nine,
+/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last ten,
 /// which it does not have. An absent or empty value is chosen by the compiler's own estimate. A value that the mapping
 /// cannot follow is an error there (tc/gpu/mapping/limits.h): none is ignored.
 struct MappingOptions {
@@ -74,6 +74,7 @@ struct MappingOptions {
   std::optional<int64_t> max_gathered_memory = {};  ///< bytes of workspace that rows chosen by data may be copied to
   std::optional<bool> atomic_reduction = {};        ///< blocks combine what they have of a result by atomic updates
   std::optional<bool> tensor_cores = {};            ///< multiply tiles of 16-bit floats by tensor cores
+  std::optional<bool> copy_operands = {};           ///< copy what products read to an order that warpgroups take
   bool strict = false;                              ///< T5: the order of reductions is that of the source
   bool check_bounds = false;                        ///< C8: data-dependent subscripts are checked at every run
   std::vector<KernelOptions> kernel = {};           ///< of single kernels

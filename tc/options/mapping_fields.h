@@ -28,6 +28,7 @@ void visit_fields(Options& o, Visit visit) {
   visit("max_gathered_memory", o.max_gathered_memory);
   visit("atomic_reduction", o.atomic_reduction);
   visit("tensor_cores", o.tensor_cores);
+  visit("copy_operands", o.copy_operands);
   visit("strict", o.strict);
   visit("check_bounds", o.check_bounds);
   visit("kernel", o.kernel);

@@ -59,6 +59,7 @@ class MappingBuilder {
   MappingBuilder& kernel(std::vector<KernelOptions> to) { return set(options_.kernel, std::move(to)); }
   MappingBuilder& strict(bool to) { return set(options_.strict, to); }
   MappingBuilder& tensor_cores(bool to) { return set(options_.tensor_cores, to); }
+  MappingBuilder& copy_operands(bool to) { return set(options_.copy_operands, to); }
   MappingBuilder& check_bounds(bool to) { return set(options_.check_bounds, to); }
 
   const MappingOptions& build() const { return options_; }

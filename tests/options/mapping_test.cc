@@ -35,6 +35,7 @@ MappingOptions every_field() {
           .split_reduction = 2,
           .max_gathered_memory = 4096,
           .atomic_reduction = true,
+          .copy_operands = true,
           .strict = true};
 }
 
@@ -66,6 +67,7 @@ split_reduction: 2
 private_depth: 3
 max_gathered_memory: 4096
 atomic_reduction: true
+copy_operands: true
 )");
   EXPECT_EQ(mapping_options_from_text(to_text(every_field())).value(), every_field());
   EXPECT_EQ(mapping_options_from_text("").value(), MappingOptions{});
@@ -155,6 +157,7 @@ TEST(MappingOptions, PrintAsCppReadyToPaste) {
     .split_reduction = 2,
     .max_gathered_memory = 4096,
     .atomic_reduction = true,
+    .copy_operands = true,
     .strict = true,
 })");
 }
@@ -199,6 +202,7 @@ TEST(MappingBuilder, SetsEveryField) {
                                    .split_reduction(2)
                                    .max_gathered_memory(4096)
                                    .atomic_reduction(true)
+                                   .copy_operands(true)
                                    .strict(true);
   EXPECT_EQ(built, every_field());
   EXPECT_EQ(MappingBuilder().intra_tile_skewing(true).intra_tile_positive_orthant(false).build(),

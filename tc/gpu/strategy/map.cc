@@ -216,7 +216,9 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
   const size_t largest = largest_product(*piece.contraction);
   const ContractionPlan& plan = piece.plans[largest];
   const Contraction& product = largest == 0 ? *piece.contraction : piece.contraction->further[largest - 1];
-  const options::MappingOptions options = options_at(*scop.program, product.update.id, of_def);
+  const bool is_copy = product.update.assign == ir::Assign::kSet;
+  const options::MappingOptions options =
+      options_at(*scop.program, product.update.id, is_copy ? without_sizes(of_def) : of_def);
   Launch launch = launch_of(part, contraction_kernel(scop, *piece.contraction, piece.plans, name), Recipe::kContraction,
                             following(options, options_of(plan)));
   launch.kernel.anchor = product.update.id;
@@ -395,12 +397,9 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
   mapping.program.name = scop.program->name;
   Pieces cut = cut_out_contractions(scop, options, device);
   // Sizes and copies are those of the contractions, where there are any.
-  options::MappingOptions others = options;
-  if (std::any_of(cut.pieces.begin(), cut.pieces.end(), [](const Piece& p) { return p.contraction.has_value(); })) {
-    others.tile = others.register_tile = others.map_to_threads = {};
-    others.unroll = others.copy_stages = others.shared_depth = std::nullopt;
-    others.tensor_cores = std::nullopt;
-  }
+  const bool any_contraction =
+      std::any_of(cut.pieces.begin(), cut.pieces.end(), [](const Piece& p) { return p.contraction.has_value(); });
+  const options::MappingOptions others = any_contraction ? without_sizes(options) : options;
   for (const Piece& piece : cut.pieces) {
     if (piece.contraction) {
       add_contraction(mapping, scop, piece, options, device);

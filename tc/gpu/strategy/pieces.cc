@@ -23,6 +23,13 @@ poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
 
 }  // namespace
 
+options::MappingOptions without_sizes(options::MappingOptions options) {
+  options.tile = options.register_tile = options.map_to_threads = {};
+  options.unroll = options.copy_stages = options.shared_depth = std::nullopt;
+  options.tensor_cores = std::nullopt;
+  return options;
+}
+
 Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
   Pieces result;
   std::vector<Piece>& pieces = result.pieces;
@@ -59,6 +66,16 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
   const std::vector<size_t> cuts = free ? sensible_cuts(scop, device) : std::vector<size_t>();
   for (size_t s = 0; s < scop.statements.size(); ++s) {
     if (std::count(cuts.begin(), cuts.end(), s) > 0) close(s);
+    if (std::optional<Contraction> copy = contractions ? transposed_copy_at(scop, s) : std::nullopt) {
+      // Sizes that the def's options have are those of its products.
+      const options::MappingOptions own = options_at(*scop.program, copy->update.id, without_sizes(options));
+      Result<ContractionPlan> plan = plan_contraction(*copy, own, device);
+      if (!plan) continue;
+      close(s);
+      other = s + 1;
+      pieces.push_back({between(scop, s, other), std::move(copy), {*std::move(plan)}});
+      continue;
+    }
     std::optional<Contraction> contraction = contractions ? contraction_at(scop, s, true) : std::nullopt;
     if (!contraction || !takes_contractions(own(*contraction))) continue;
     std::optional<std::vector<ContractionPlan>> plans;

@@ -23,6 +23,9 @@ struct Pieces {
   std::map<std::string, std::string> refused;  ///< the same, by the statement that multiplies
 };
 
+/// The options without sizes and copies, which are those of products where a def has any.
+options::MappingOptions without_sizes(options::MappingOptions options);
+
 /// Takes the contractions out of a def, and cuts it where launches should begin (sensible_cuts()). Pieces run one after
 /// the other: no order is changed between them. Options that leave only the classic strategy keep all in one piece.
 Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device);

@@ -9,14 +9,37 @@
 #include "tc/gpu/rewrite/kernel_options.h"
 #include "tc/gpu/rewrite/memory_order.h"
 #include "tc/gpu/rewrite/narrow_products.h"
+#include "tc/gpu/rewrite/operand_order.h"
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
 #include "tc/gpu/rewrite/variance_split.h"
 #include "tc/gpu/strategy/contraction/contraction.h"
 #include "tc/gpu/strategy/contraction/narrow_gain.h"
+#include "tc/gpu/strategy/contraction/operand_choice.h"
 #include "tc/gpu/strategy/contraction/parts.h"
 
 namespace tc::gpu {
+namespace {
+
+/// Operands in the order in which warpgroups multiply them, where that pays; `copy_operands` is true then.
+Result<Prepared> with_orders(ir::Program program, const options::MappingOptions& options, const Device& device) {
+  Prepared result{std::move(program), options};
+  bool any = false;
+  if (takes_contractions(options) && options.copy_operands.value_or(true)) {
+    result.program = order_operands(
+        std::move(result.program),
+        [&](const ir::Program& whole, const ir::Statement& statement, const std::vector<OperandOrder>& copies) {
+          auto orders = choose_orders(whole, statement, copies, options_at(whole, statement.id, options), device);
+          any = any || !orders.empty();
+          return orders;
+        });
+  }
+  if (any) result.options.copy_operands = true;
+  if (any || !options.copy_operands.value_or(false)) return result;
+  return fail("'copy_operands' is true, but no order of operands makes a product one for warpgroups");
+}
+
+}  // namespace
 
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device) {
   const auto none = [&]() -> Result<void> {
@@ -24,9 +47,10 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     for (const options::KernelOptions& kernel : options.kernel) {
       most = std::max(most, kernel.split_reduction.value_or(1));
     }
+    const char* why = options.strict ? "strict kernels" : "the classic mapping's kernels";
+    if (options.copy_operands.value_or(false)) return fail("'copy_operands' is true, but {} copy no operands", why);
     if (most == 1) return {};
-    return fail("'split_reduction' is {}, but {} cut no reduction into parts", most,
-                options.strict ? "strict kernels" : "the classic mapping's kernels");
+    return fail("'split_reduction' is {}, but {} cut no reduction into parts", most, why);
   };
   if (options.strict || !takes_recipes(options)) {
     TC_TRY_VOID(none());
@@ -43,7 +67,8 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   if (takes_contractions(options)) {
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
   }
-  program = reduce_along_memory(flatten_dims(std::move(program)));
+  TC_TRY(ordered, with_orders(flatten_dims(std::move(program)), options, device));
+  program = reduce_along_memory(std::move(ordered.program));
   const auto choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {
     return contraction_parts(whole, statement, reduction, options_at(whole, statement.id, options), device);
   };
@@ -51,9 +76,9 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   const bool splits =
       options.split_reduction || std::any_of(options.kernel.begin(), options.kernel.end(),
                                              [](const auto& k) { return k.split_reduction.has_value(); });
-  if (splits) return split_into_parts(std::move(program), options, device, contractions);
+  if (splits) return split_into_parts(std::move(program), ordered.options, device, contractions);
   VarianceSplit split = split_variances(std::move(program), device);
-  return split_into_parts(std::move(split.program), options, device, contractions, split.over_parts);
+  return split_into_parts(std::move(split.program), ordered.options, device, contractions, split.over_parts);
 }
 
 }  // namespace tc::gpu

@@ -300,6 +300,7 @@ Result<std::vector<Tunable>> tunables(const ir::Program& program, const options:
       collector.add_all("atomic_reduction", {{0}, {1}});
     }
   }
+  if (prepare(program, with(options, "copy_operands", {1}), device)) collector.add_all("copy_operands", {{0}, {1}});
   collector.add_all("use_readonly_cache", {{0}, {1}});
   if (takes_contractions(options) &&
       gather_rows(program, kGatheredBytes, is_contraction).statements.size() > program.statements.size()) {

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "tc/gpu/rewrite/operand_order.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/points.h"
@@ -13,6 +14,7 @@
 #include "tc/ir/specialise.h"
 #include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
+#include "tc/poly/restricted.h"
 
 namespace tc::gpu {
 namespace {
@@ -375,6 +377,18 @@ std::optional<Contraction> transposition_of(const poly::Scop& scop) {
   if (scop.statements.empty() || scop.statements[0].kind != poly::Statement::Kind::kSet) return std::nullopt;
   std::optional<Contraction> whole = Finder(scop, 0).find(0);
   return whole && whole->last == scop.statements.size() ? whole : std::nullopt;
+}
+
+std::optional<Contraction> transposed_copy_at(const poly::Scop& scop, size_t statement) {
+  const poly::Statement& s = scop.statements[statement];
+  if (!is_operand_copy(s.id)) return std::nullopt;
+  poly::Scop alone = poly::restricted(scop, {s.id});
+  alone.statements = {s};
+  std::optional<Contraction> copy = transposition_of(alone);
+  if (!copy) return std::nullopt;
+  copy->first = statement;
+  copy->last = statement + 1;
+  return copy;
 }
 
 std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement) {

@@ -92,6 +92,9 @@ size_t accumulator_of(const Contraction& contraction, size_t product);
 ///     O(m,n) = P(m,n) * sigmoid(P(m,n)) * Q(m,n)
 std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first, bool several = false);
 
+/// The same of one statement of a def, if it copies an operand of a product (rewrite/operand_order.h).
+std::optional<Contraction> transposed_copy_at(const poly::Scop& scop, size_t statement);
+
 /// The contraction that one statement of a Program is by itself.
 std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/mapping/fused_group.h"
+#include "tc/gpu/rewrite/operand_order.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/operand.h"
@@ -63,6 +64,7 @@ class Cost : public hi::IRVisitor {
 std::optional<Contraction> with_prologue(const poly::Scop& scop, const Contraction& contraction) {
   if (contraction.first == 0 || !contraction.further.empty()) return std::nullopt;
   const poly::Statement& prologue = scop.statements[contraction.first - 1];
+  if (is_operand_copy(prologue.id)) return std::nullopt;
   const std::vector<isl::set> domains = poly::statement_domains(scop);
   const isl::set* domain = domain_of(domains, prologue.id);
   const std::optional<std::vector<Axis>> box = domain ? box_of(*domain, prologue.indices) : std::nullopt;

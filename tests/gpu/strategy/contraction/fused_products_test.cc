@@ -114,9 +114,9 @@ gpu::Device hopper() {
   return device;
 }
 
-/// "" if it has so many launches, or what they are.
+/// "" if it has so many launches, without copies of operands, or what they are.
 std::string other_than(size_t launches, const ir::Program& program) {
-  const Result<gpu::Mapping> mapping = mapped(program, {}, hopper());
+  const Result<gpu::Mapping> mapping = mapped(program, {.copy_operands = false}, hopper());
   if (!mapping) return mapping.error().to_string();
   return mapping->kernels.size() == launches ? "" : gpu::report(*mapping);
 }

@@ -1,0 +1,244 @@
+#include "tc/gpu/strategy/contraction/operand_choice.h"
+
+#include <algorithm>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/strategy/contraction/parts.h"
+#include "tc/gpu/strategy/contraction/plan.h"
+#include "tc/gpu/strategy/contraction/warpgroups.h"
+#include "tc/ir/reads.h"
+#include "tc/support/round.h"
+
+namespace tc::gpu {
+namespace {
+
+constexpr int64_t kBytes = 2;  ///< of an element
+constexpr int64_t kVectorElements = 8;
+constexpr int64_t kLineElements = 64;
+
+/// Whether a statement sums products of two 16-bit floats, as far as its reads tell.
+bool may_be_multiplied(const ir::Program& program, const ir::Statement& statement) {
+  if (statement.assign != ir::Assign::kAdd || statement.accumulator != Halide::Float(32)) return false;
+  const auto reads = ir::reads_in(program, statement.value);
+  return reads.size() == 2 && std::all_of(reads.begin(), reads.end(), [](const Halide::Internal::Call* read) {
+           return read->type.is_float() && read->type.bits() == 16;
+         });
+}
+
+/// The elements of a dimension that are read.
+ir::Range read_of(const Contraction& c, const Operand& operand, size_t dimension) {
+  const Subscript& s = operand.subscripts[dimension];
+  int64_t least = s.constant, greatest = s.constant;
+  const auto add = [&](const std::vector<int64_t>& by, const std::vector<Axis>& axes) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t first = by[i] * axes[i].begin, last = by[i] * (axes[i].begin + axes[i].extent - 1);
+      least += std::min(first, last);
+      greatest += std::max(first, last);
+    }
+  };
+  add(s.parallel, c.parallel);
+  add(s.reduction, c.reduction);
+  if (!operand.inside.empty()) {
+    least = std::max(least, operand.inside[dimension].least.value_or(least));
+    greatest = std::min(greatest, operand.inside[dimension].greatest.value_or(greatest));
+  }
+  return {least, greatest - least + 1};
+}
+
+/// Whether a dimension counts along one axis and nothing else, by ones: it may be the last one of a box.
+bool counts_one(const Subscript& s) {
+  const auto sum = [](const std::vector<int64_t>& by) {
+    return std::accumulate(by.begin(), by.end(), int64_t{0}, [](int64_t n, int64_t b) {
+      return n + (b == 0 ? 0 : b == 1 ? 1 : 2);
+    });
+  };
+  return sum(s.parallel) + sum(s.reduction) == 1;
+}
+
+/// Rows of whole lines, unless they would be much longer; then of whole vectors. What is transposed has no zeros to
+/// store behind its rows where they are whole vectors.
+int64_t row_of(int64_t elements, bool permutes) {
+  constexpr int64_t kShare = 8;
+  if (permutes && elements % kVectorElements == 0) return elements;
+  const int64_t lines = round_up(elements, kLineElements);
+  return (lines - elements) * kShare <= elements ? lines : round_up(elements, kVectorElements);
+}
+
+/// An operand's tensor in an order.
+Operand in_order(const Operand& operand, const OperandOrder& order) {
+  Operand result = operand;
+  for (size_t i = 0; i < order.dimensions.size(); ++i) {
+    const size_t d = order.dimensions[i];
+    const int64_t first = order.stored ? 0 : order.read[d].begin;
+    result.subscripts[i] = operand.subscripts[d];
+    result.subscripts[i].constant -= first;
+    result.extents[i] = order.stored ? operand.extents[d] : order.read[d].extent;
+    if (operand.inside.empty()) continue;
+    result.inside[i] = operand.inside[d];
+    for (std::optional<int64_t>* bound : {&result.inside[i].least, &result.inside[i].greatest}) {
+      if (*bound) **bound -= first;
+    }
+  }
+  result.extents.back() = order.row;
+  return result;
+}
+
+/// What may be done to one of the tensors that a product reads.
+struct Choice {
+  std::optional<OperandOrder> order;  ///< nothing: it stays
+  double us = 0;                      ///< of the copy
+};
+
+double copy_us(const OperandOrder& order, bool permutes, const Device& device) {
+  constexpr double kLaunchUs = 1.5;
+  constexpr double kPermuted = 0.7, kStraight = 0.85;  // of the memory's rate
+  auto bytes = static_cast<double>(2 * kBytes);        // read and written
+  for (const ir::Range& range : order.read) bytes *= static_cast<double>(range.extent);
+  return kLaunchUs + bytes / (device.memory_bytes_per_us * (permutes ? kPermuted : kStraight));
+}
+
+/// The choices for the tensor that some operands read.
+class TensorChoices {
+ public:
+  TensorChoices(const ir::Program& program, const ir::Statement& statement, const Contraction& c, std::string tensor)
+      : program_(program), statement_(statement), c_(c), tensor_(std::move(tensor)) {
+    for (const Operand& operand : c.operands) {
+      if (operand.tensor == tensor_) operands_.push_back(&operand);
+    }
+  }
+
+  std::vector<Choice> all(const std::vector<OperandOrder>& copies, const Device& device) const {
+    std::vector<Choice> result = {{}};
+    const Operand& first = *operands_[0];
+    if (first.chosen_row || first.computed || fits_as_it_is()) return result;
+    OperandOrder order{tensor_, {}, read(), 1};
+    const size_t rank = first.extents.size();
+    for (size_t last = rank; last-- > 0;) {
+      if (!may_be_last(last)) continue;
+      order.dimensions.clear();
+      for (size_t d = 0; d < rank; ++d) {
+        if (d != last) order.dimensions.push_back(d);
+      }
+      order.dimensions.push_back(last);
+      const bool permutes = last + 1 != rank;
+      order.alongside.clear();
+      order.stored = permutes && first.extents[last] % kVectorElements == 0 &&
+                     may_be_stored(program_, statement_, tensor_, order.alongside);
+      order.row = order.stored ? first.extents[last] : row_of(order.read[last].extent, permutes);
+      if (!permutes && order.row == first.extents[last] && order.read[last].begin == 0) continue;
+      const bool is_there = std::find(copies.begin(), copies.end(), order) != copies.end();
+      result.push_back({order, order.stored || is_there ? 0 : copy_us(order, permutes, device)});
+    }
+    return result;
+  }
+
+ private:
+  /// Rows of whole lines along one axis, as a box has them.
+  bool fits_as_it_is() const {
+    return std::all_of(operands_.begin(), operands_.end(), [&](const Operand* o) {
+      const Subscript& last = o->subscripts.back();
+      const ir::Range range = read_of(c_, *o, o->subscripts.size() - 1);
+      return counts_one(last) && lies_in_lines(*o) && range.begin % kVectorElements == 0;
+    });
+  }
+
+  bool may_be_last(size_t dimension) const {
+    return std::all_of(operands_.begin(), operands_.end(),
+                       [&](const Operand* o) { return counts_one(o->subscripts[dimension]); });
+  }
+
+  /// What all operands together read, within the tensor.
+  std::vector<ir::Range> read() const {
+    std::vector<ir::Range> result;
+    for (size_t d = 0; d < operands_[0]->extents.size(); ++d) {
+      int64_t begin = operands_[0]->extents[d], end = 0;
+      for (const Operand* o : operands_) {
+        const ir::Range range = read_of(c_, *o, d);
+        begin = std::min(begin, range.begin);
+        end = std::max(end, range.begin + range.extent);
+      }
+      begin = std::max<int64_t>(begin, 0);
+      result.push_back({begin, std::min(end, operands_[0]->extents[d]) - begin});
+    }
+    return result;
+  }
+
+  const ir::Program& program_;
+  const ir::Statement& statement_;
+  const Contraction& c_;
+  std::string tensor_;
+  std::vector<const Operand*> operands_;
+};
+
+/// The least time of a product with some of its operands in other orders.
+struct Best {
+  double us = 0, copies_us = 0;
+  std::vector<OperandOrder> orders;
+  Contraction contraction;
+};
+
+std::optional<Best> best_of(const Contraction& c, const std::vector<std::vector<Choice>>& choices,
+                            const options::MappingOptions& options, const Device& device) {
+  std::optional<Best> best;
+  std::vector<size_t> at(choices.size(), 0);
+  const auto next = [&] {
+    size_t i = 0;
+    while (i < at.size() && ++at[i] == choices[i].size()) at[i++] = 0;
+    return i < at.size();
+  };
+  while (next()) {
+    Best candidate{.contraction = c};
+    for (size_t i = 0; i < choices.size(); ++i) {
+      const Choice& choice = choices[i][at[i]];
+      if (!choice.order) continue;
+      for (Operand& operand : candidate.contraction.operands) {
+        if (operand.tensor == choice.order->tensor) operand = in_order(operand, *choice.order);
+      }
+      candidate.copies_us += choice.us;
+      candidate.orders.push_back(*choice.order);
+    }
+    if (best && candidate.copies_us >= best->us) continue;
+    const std::optional<ContractionPlan> plan = plan_warpgroups(candidate.contraction, options, device);
+    if (!plan) continue;
+    candidate.us = candidate.copies_us + plan->cycles / (1e3 * device.gigahertz);
+    if (!best || candidate.us < best->us) best = std::move(candidate);
+  }
+  return best;
+}
+
+}  // namespace
+
+std::vector<OperandOrder> choose_orders(const ir::Program& program, const ir::Statement& statement,
+                                        const std::vector<OperandOrder>& copies, const options::MappingOptions& options,
+                                        const Device& device) {
+  constexpr double kWorthIt = 0.95;  // of what estimates tell apart
+  const bool forced = options.copy_operands.value_or(false);
+  if (!takes_contractions(options) || !device.accelerated || device.warpgroup_products == 0) return {};
+  if (!may_be_multiplied(program, statement) || (!forced && options.split_reduction.value_or(1) > 1)) return {};
+  const std::optional<Contraction> c = contraction_of(program, statement);
+  if (!c) return {};
+  std::vector<std::vector<Choice>> choices;
+  std::vector<std::string> tensors;
+  for (const Operand& operand : c->operands) {
+    if (std::find(tensors.begin(), tensors.end(), operand.tensor) != tensors.end()) continue;
+    tensors.push_back(operand.tensor);
+    choices.push_back(TensorChoices(program, statement, *c, operand.tensor).all(copies, device));
+  }
+  if (std::all_of(choices.begin(), choices.end(), [](const auto& of) { return of.size() == 1; })) return {};
+  std::optional<Best> best = best_of(*c, choices, options, device);
+  if (!best) return {};
+  if (forced) return std::move(best->orders);
+  const double enough = kWorthIt * least_us(program, statement, *c, options, device);
+  // In their new order they may suit other plans even better.
+  if (best->us >= enough) {
+    best->us = best->copies_us + least_us(program, statement, best->contraction, options, device);
+  }
+  if (best->us >= enough) return {};
+  return std::move(best->orders);
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "tc/gpu/atoms/device.h"
+#include "tc/gpu/rewrite/operand_order.h"
+#include "tc/options/mapping.h"
+
+namespace tc::gpu {
+
+/// The orders with which the operands of a product come to boxes that warpgroups multiply (warpgroups.h), with the
+/// copies' own time in less time than the product takes as it is; nothing if there are none, or if its boxes lie in
+/// whole lines as it is. `copy_operands` set to true asks for them whatever the product takes as it is.
+std::vector<OperandOrder> choose_orders(const ir::Program& program, const ir::Statement& statement,
+                                        const std::vector<OperandOrder>& copies, const options::MappingOptions& options,
+                                        const Device& device);
+
+}  // namespace tc::gpu
