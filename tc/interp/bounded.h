@@ -77,17 +77,22 @@ Sure either(Sure a, Sure b);
 
 }  // namespace bounded
 
+/// What a sum is of. Products of 8-bit floats may be summed in parts of up to 128, in which 13 bits are kept behind the
+/// leading one (T5).
+enum class SumKind { kTerms, kFloat8Products };
+
 /// A sum of any number of terms, in any order, in an accumulator of one type.
 class BoundedSum {
  public:
   void start(Bounded initial);
   void add(Bounded term);
-  Bounded result(ScalarType accumulator) const;
+  Bounded result(ScalarType accumulator, SumKind kind = SumKind::kTerms) const;
 
  private:
   double sum_ = 0;
   double compensation_ = 0;
   double magnitude_ = 0;  // sum of |term| + error
+  double largest_ = 0;    // |term|
   double error_ = 0;      // sum of the terms' errors
   double special_ = 0;    // sum of the infinite and NaN terms
   int64_t terms_ = 0;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "tc/ir/float8_products.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
 
@@ -52,6 +53,7 @@ class Compiler {
       code_.map_guard = map_guard(statement_.guard);
     }
     code_.value = node(statement_.value);
+    code_.sums_float8_products = ir::sums_float8_products(program_, statement_);
     find_shared_nodes();
     return std::move(code_);
   }

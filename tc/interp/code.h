@@ -99,6 +99,7 @@ struct Code {
   int value = -1;
   int guard = -1;      ///< of an instance; -1 if there is none
   int map_guard = -1;  ///< the part of it that no reduction index enters: for the initialisation
+  bool sums_float8_products = false;
 };
 
 /// For a specialised program: every extent is a constant. The extents of a tensor, and strides of row-major storage,

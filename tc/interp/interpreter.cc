@@ -92,9 +92,14 @@ class StatementRun {
   void run() {
     if (statement_.initialises) initialise_from(0);
     if (is_float(target_.type) && statement_.assign == ir::Assign::kAdd) {
-      accumulate(sums_, [](auto& sum, const Float& term) { sum.add(term); });
+      const SumKind kind = code_.sums_float8_products ? SumKind::kFloat8Products : SumKind::kTerms;
+      accumulate(
+          sums_, [](auto& sum, const Float& term) { sum.add(term); },
+          [&](const auto& sum) { return sum.result(accumulator_, kind); });
     } else if (is_float(target_.type) && statement_.assign == ir::Assign::kMul) {
-      accumulate(products_, [](auto& product, const Float& factor) { product.multiply(factor); });
+      accumulate(
+          products_, [](auto& product, const Float& factor) { product.multiply(factor); },
+          [&](const auto& product) { return product.result(accumulator_); });
     } else if (is_float(target_.type)) {
       loop(0, [this](int64_t at) { update_float(at); });
     } else {
@@ -188,8 +193,8 @@ class StatementRun {
     }
   }
 
-  template <typename Accumulator, typename Combine>
-  void accumulate(std::vector<Accumulator>& accumulators, Combine combine) {
+  template <typename Accumulator, typename Combine, typename Finish>
+  void accumulate(std::vector<Accumulator>& accumulators, Combine combine, Finish finish) {
     std::vector<uint8_t> touched(target_.floats.size(), 0);
     accumulators.resize(target_.floats.size());
     loop(0, [&](int64_t at) {
@@ -200,7 +205,7 @@ class StatementRun {
       combine(accumulators[at], value_float());
     });
     for (size_t at = 0; at < touched.size(); ++at) {
-      if (touched[at]) target_.floats[at] = stored(accumulators[at].result(accumulator_));
+      if (touched[at]) target_.floats[at] = stored(finish(accumulators[at]));
     }
   }
 

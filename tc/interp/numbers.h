@@ -22,7 +22,7 @@ class CompensatedSum {
     compensation_ += (sum_ - (sum - part)) + (term - part);
     sum_ = sum;
   }
-  double result(ScalarType) const {
+  double result(ScalarType, SumKind) const {
     // An infinity makes the compensation NaN; the plain sum is right then.
     return std::isfinite(compensation_) ? sum_ + compensation_ : sum_;
   }

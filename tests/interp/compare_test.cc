@@ -66,6 +66,23 @@ TEST(Bounds, AreZeroForSmallIntegersAsFloats) {
   EXPECT_GT(oracle_of(matmul_row(100).program(), inputs, "O").errors[0], 0);
 }
 
+/// T5: parts of 128 products of 8-bit floats keep 13 bits behind the leading one.
+TEST(Bounds, OfProductsOfFloat8AreThoseOfTheirParts) {
+  constexpr ScalarType kF8 = ScalarType::kFloat8E4M3;
+  ProgramBuilder b;
+  b.input(kF8, "A", {1000}).input(kF8, "B", {1000}).result(kF32, "O", {});
+  const auto read = [&](const char* name) { return Halide::cast<float>(b.read(name, {k})); };
+  b.statement("O", {}, Assign::kAdd, true, {reduced("k", 1000)}, read("A") * read("B"));
+  Environment inputs = {{"A", Value::zeros(kF8, {1000})}, {"B", Value::zeros(kF8, {1000})}};
+  for (int n = 0; n < 1000; ++n) inputs["A"].floats[n] = inputs["B"].floats[n] = n % 17 - 8;
+  EXPECT_EQ(oracle_of(b.program(), inputs, "O").errors, std::vector<double>{0});
+  // A float32 has the sum exactly, but 13 bits behind the leading one of a part are too few.
+  inputs["A"].floats[0] = inputs["B"].floats[0] = 1.25;
+  const BoundedValue oracle = oracle_of(b.program(), inputs, "O");
+  EXPECT_GT(oracle.errors[0], oracle.value.floats[0] / 100);
+  EXPECT_LT(oracle.errors[0], oracle.value.floats[0] / 50);
+}
+
 TEST(Bounds, HoldForEveryOrderOfAFloat32Sum) {
   for (uint64_t seed = 0; seed < 50; ++seed) {
     const int64_t terms = 1 + static_cast<int64_t>(seed) * 13;
