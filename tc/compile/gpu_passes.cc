@@ -21,9 +21,8 @@ namespace {
 
 Result<void> prepare(const Settings& settings, Compilation& c) {
   options::MappingOptions mapping = settings.mapping;
-  if (settings.element_aligned)
-    mapping.copy_operands = false;  // products of warpgroups, which it serves, are none then
-  TC_TRY(prepared, gpu::prepare(*c.checked, mapping, settings.gpu.device));
+  if (settings.element_aligned) mapping.copy_operands = false;  // it serves products of warpgroups, which are none then
+  TC_TRY(prepared, gpu::prepare(*c.checked, mapping, settings.gpu.device, settings.element_aligned));
   c.prepared = std::make_shared<const ir::Program>(std::move(prepared.program));
   c.mapping_options = std::move(prepared.options);
   return {};

@@ -19,6 +19,7 @@
 #include "tc/gpu/strategy/fuse_halos.h"
 #include "tc/gpu/strategy/loop_choices.h"
 #include "tc/gpu/strategy/pieces.h"
+#include "tc/gpu/strategy/prepare.h"
 #include "tc/gpu/strategy/scatter/atomic_scatter.h"
 #include "tc/gpu/strategy/scatter/atomic_sums.h"
 #include "tc/gpu/strategy/scatter/fill.h"
@@ -469,10 +470,8 @@ Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& optio
   for (const options::KernelOptions& kernel : options.kernel) {
     TC_TRY_VOID(check_limits(options::overlaid(options, kernel), device));
   }
-  Device of_elements = device;
-  if (element_aligned) of_elements.warpgroup_products = 0;  // boxes begin at multiples of 16 bytes
-  return poly::within_budget(*scop.context,
-                             [&] { return map_within_budget(scop, options, of_elements, element_aligned); });
+  const Device usable = device_at(device, element_aligned);
+  return poly::within_budget(*scop.context, [&] { return map_within_budget(scop, options, usable, element_aligned); });
 }
 
 namespace {

@@ -41,7 +41,14 @@ Result<Prepared> with_orders(ir::Program program, const options::MappingOptions&
 
 }  // namespace
 
-Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device) {
+Device device_at(Device device, bool element_aligned) {
+  if (element_aligned) device.warpgroup_products = 0;
+  return device;
+}
+
+Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& of_vectors,
+                         bool element_aligned) {
+  const Device device = device_at(of_vectors, element_aligned);
   const auto none = [&]() -> Result<void> {
     int64_t most = options.split_reduction.value_or(1);
     for (const options::KernelOptions& kernel : options.kernel) {

@@ -9,8 +9,12 @@ namespace tc::gpu {
 
 /// What from_ir() is to see of a Program on a GPU: with temporaries recomputed, parts of a range joined, dimensions
 /// collapsed and reductions in parts; where the options choose the loops, as it was written, with reductions in lanes;
-/// as it is if they are strict.
+/// as it is if they are strict. `element_aligned`: tensors are aligned to their elements only.
 /// Errors: as of split_into_parts().
-Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device);
+Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
+                         bool element_aligned = false);
+
+/// What a device does with tensors of that alignment: boxes begin at multiples of 16 bytes.
+Device device_at(Device device, bool element_aligned);
 
 }  // namespace tc::gpu

@@ -60,8 +60,9 @@ struct Prelude {
   options::MappingOptions options;
 };
 
-Result<Prelude> prelude(const ir::Program& program, const options::MappingOptions& options, const Device& device) {
-  TC_TRY(prepared, prepare(program, options, device));
+Result<Prelude> prelude(const ir::Program& program, const options::MappingOptions& options, const Device& device,
+                        bool element_aligned = false) {
+  TC_TRY(prepared, prepare(program, options, device, element_aligned));
   TC_TRY(scop, poly::from_ir(std::make_shared<const ir::Program>(std::move(prepared.program)),
                              std::make_shared<poly::Context>()));
   return Prelude{std::move(scop), std::move(prepared.options)};
@@ -272,7 +273,7 @@ options::MappingOptions with(options::MappingOptions options, const Tunable& tun
 
 Result<Mapping> map_program(const ir::Program& program, const options::MappingOptions& options, const Device& device,
                             bool element_aligned) {
-  TC_TRY(before, prelude(program, options, device));
+  TC_TRY(before, prelude(program, options, device, element_aligned));
   return map(before.scop, before.options, device, element_aligned);
 }
 
