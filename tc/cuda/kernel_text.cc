@@ -457,11 +457,11 @@ class KernelPrinter {
   }
 
   void write(const tile::WarpgroupMatMul& n, bool) {
-    const int64_t k = int64_t{tile::WarpgroupAtom::kK} * n.slices;
+    const int64_t k = int64_t{n.atom.k()} * n.slices;
     const auto a = tile::descriptor_of(exprs_.tensor(n.a.tensor), n.a, tile::WarpgroupAtom::kM, k);
     const auto b = tile::descriptor_of(exprs_.tensor(n.b.tensor), n.b, n.atom.n, k);
     TC_CHECK(a && b, "no descriptor says how '{}' or '{}' lies", n.a.tensor, n.b.tensor);
-    const WarpgroupProduct product = {n.atom, n.slices, *a, *b};
+    const WarpgroupProduct product = {n.atom, n.slices, *a, *b, n.starts};
     exprs_.need(Helper::kProducts);
     products_[function_of(product)] = text_of(product);
     line(fmt::format("{}({}, &{}, &{});", function_of(product), exprs_.names().tensor(n.d),

@@ -117,14 +117,20 @@ std::string literals(const std::string& text, size_t width) {
   return result;
 }
 
-std::string operands(int count) {
+std::string operands(int count, const char* constraint) {
   std::string result, line;
   for (int i = 0; i < count; ++i) {
-    line += fmt::format("\"+f\"(d[{}]){}", i, i + 1 < count ? ", " : "");
+    line += fmt::format("\"{}\"(d[{}]){}", constraint, i, i + 1 < count ? ", " : "");
     if (i + 1 == count || line.size() > 92)
       result += (result.empty() ? "      : " : "        ") + std::exchange(line, "") + "\n";
   }
   return result;
+}
+
+/// PTX's name of a type.
+const char* ptx_type(ScalarType type) {
+  if (is_float8(type)) return type == ScalarType::kFloat8E4M3 ? "e4m3" : "e5m2";
+  return type == ScalarType::kBFloat16 ? "bf16" : "f16";
 }
 
 }  // namespace
@@ -134,38 +140,44 @@ std::string_view box_copy_text() { return kBoxCopyText; }
 std::string_view products_text() { return kProductsText; }
 
 std::string function_of(const WarpgroupProduct& product) {
-  const bool is_brain = product.atom.operand == ScalarType::kBFloat16;
-  return fmt::format("multiply_{}_m64n{}k{}_{}{}", is_brain ? "bf16" : "f16", product.atom.n,
-                     tile::WarpgroupAtom::kK * product.slices, product.a.mn_major ? 'm' : 'k',
-                     product.b.mn_major ? 'n' : 'k');
+  const tile::WarpgroupAtom& atom = product.atom;
+  const std::string other = atom.b == atom.a ? "" : fmt::format("_{}", ptx_type(atom.b));
+  return fmt::format("{}_{}{}_m64n{}k{}_{}{}", product.starts ? "set_products" : "multiply", ptx_type(atom.a), other,
+                     atom.n, atom.k() * product.slices, product.a.mn_major ? 'm' : 'k', product.b.mn_major ? 'n' : 'k');
 }
 
 std::string text_of(const WarpgroupProduct& product) {
   const int values = product.atom.values();
-  const char* type = product.atom.operand == ScalarType::kBFloat16 ? "bf16" : "f16";
+  const tile::WarpgroupAtom& atom = product.atom;
+  // Where a sum starts, the first slice sets it. Only 16-bit operands have majors.
+  const std::string majors =
+      is_float8(atom.a) ? "" : fmt::format(", {}, {}", int{product.a.mn_major}, int{product.b.mn_major});
   const std::string sums = "{" + numbered(values) + "}";
   std::string statement =
-      literals("{ .reg .pred p; .reg .b64 a, b; setp.eq.u32 p, 0, 0; wgmma.fence.sync.aligned; ", 100);
+      literals(fmt::format("{{ .reg .pred p{}; .reg .b64 a, b; setp.eq.u32 p, 0, 0; {}wgmma.fence.sync.aligned; ",
+                           product.starts ? ", q" : "", product.starts ? "setp.ne.u32 q, 0, 0; " : ""),
+               100);
   statement += literals(fmt::format("mov.b64 a, %{}; mov.b64 b, %{}; ", values, values + 1), 100);
   for (int s = 0; s < product.slices; ++s) {
     if (s > 0) {
       statement += literals(
           fmt::format("add.s64 a, a, {}; add.s64 b, b, {}; ", product.a.slice / 16, product.b.slice / 16), 100);
     }
-    statement +=
-        literals(fmt::format("wgmma.mma_async.sync.aligned.m64n{}k16.f32.{}.{} {}, a, b, p, 1, 1, {}, {}; ",
-                             product.atom.n, type, type, sums, int{product.a.mn_major}, int{product.b.mn_major}),
-                 100);
+    statement += literals(
+        fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {}, a, b, {}, 1, 1{}; ", atom.n, atom.k(),
+                    ptx_type(atom.a), ptx_type(atom.b), sums, product.starts && s == 0 ? 'q' : 'p', majors),
+        100);
   }
   statement += "      \"wgmma.commit_group.sync.aligned; }\"\n";
   return fmt::format(
-      "// d += a * b on tiles of 64 x {0}, {2} times 16 values along k, {3} and {4} bytes apart.\n"
+      "// d {10} a * b on tiles of 64 x {0}, {2} times {11} values along k, {3} and {4} bytes apart.\n"
       "__device__ __forceinline__ void {5}(float (&d)[{1}], const void* a, const void* b) {{\n"
       "  const uint64 from_a = uint64(uint32(__cvta_generic_to_shared(a)) & 0x3ffff) >> 4 | {6:#x}ull;\n"
       "  const uint64 from_b = uint64(uint32(__cvta_generic_to_shared(b)) & 0x3ffff) >> 4 | {7:#x}ull;\n"
       "  asm volatile(\n{8}{9}      : \"l\"(from_a), \"l\"(from_b)\n      : \"memory\");\n}}\n",
       product.atom.n, values, product.slices, product.a.slice, product.b.slice, function_of(product), product.a.bits(0),
-      product.b.bits(0), statement, operands(values));
+      product.b.bits(0), statement, operands(values, product.starts ? "=f" : "+f"),
+      product.starts ? "=" : "+=", atom.k());
 }
 
 }  // namespace tc::cuda

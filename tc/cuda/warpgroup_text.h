@@ -20,8 +20,9 @@ struct WarpgroupProduct {
   tile::WarpgroupAtom atom;
   int slices = 1;
   tile::MatrixDescriptor a, b;
+  bool starts = false;
 };
-/// "multiply_m64n256_kn": with the majors of a and b.
+/// "multiply_f16_m64n256k64_kn": with the majors of a and b; "set_products_...", where it starts a sum.
 std::string function_of(const WarpgroupProduct& product);
 std::string text_of(const WarpgroupProduct& product);
 

@@ -40,10 +40,16 @@ const MatMulAtom* find_matmul_atom(ScalarType operand, ScalarType sum, int archi
   return nullptr;
 }
 
-float add_products(const float* a, const float* b, int count, float sum) {
-  constexpr int kMost = 16;
-  constexpr int kPlaces = 23 + 2;  // of the largest term, behind its point
-  constexpr int kExponent = 52, kBias = 1023;
+bool has_warpgroup_atom(ScalarType a, ScalarType b) {
+  if (is_float8(a)) return is_float8(b);
+  return a == b && (a == ScalarType::kFloat16 || a == ScalarType::kBFloat16);
+}
+
+SumPlaces sum_places(ScalarType operand) { return is_float8(operand) ? SumPlaces{13, 13} : SumPlaces{}; }
+
+float add_products(const float* a, const float* b, int count, float sum, SumPlaces places) {
+  constexpr int kMost = 32;
+  constexpr int kExponent = 52, kBias = 1023, kFraction = 23;
   TC_CHECK(count <= kMost, "{} products are more than {}", count, kMost);
   std::array<double, kMost> terms;
   double plain = sum, largest = std::abs(plain);
@@ -57,12 +63,13 @@ float add_products(const float* a, const float* b, int count, float sum) {
   // No product of two floats is as small as a double without its leading 1.
   const int exponent = static_cast<int>(std::bit_cast<uint64_t>(largest) >> kExponent) - kBias;
   const auto power = [](int e) { return std::bit_cast<double>(static_cast<uint64_t>(e + kBias) << kExponent); };
-  const double scale = power(kPlaces - exponent);
+  const double scale = power(places.terms - exponent);
   auto total = static_cast<int64_t>(static_cast<double>(sum) * scale);
   for (int i = 0; i < count; ++i) total += static_cast<int32_t>(terms[static_cast<size_t>(i)] * scale);
-  const double exact = static_cast<double>(total) * power(exponent - kPlaces);
-  const auto rounded = static_cast<float>(exact);
-  return std::abs(static_cast<double>(rounded)) > std::abs(exact) ? std::nextafter(rounded, 0.0F) : rounded;
+  const double exact = static_cast<double>(total) * power(exponent - places.terms);
+  auto cut = static_cast<float>(exact);
+  if (std::abs(static_cast<double>(cut)) > std::abs(exact)) cut = std::nextafter(cut, 0.0F);
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(cut) & ~uint32_t{0} << (kFraction - places.sum));
 }
 
 void multiply(const MatMulAtom& atom, const float* a, const float* b, float* d) {

@@ -29,23 +29,37 @@ const std::vector<MatMulAtom>& matmul_atoms();
 /// The one for operands of a type, on an architecture; null: there is none.
 const MatMulAtom* find_matmul_atom(ScalarType operand, ScalarType sum, int architecture);
 
-/// An instruction by which the 4 warps of a warpgroup multiply tiles of 16-bit floats in shared memory, and add to a
-/// tile that their registers hold, while they go on (PTX ISA, "wgmma.mma_async"; sm_90a):
+/// An instruction by which the 4 warps of a warpgroup multiply tiles of 16-bit or 8-bit floats in shared memory, and
+/// add to a tile that their registers hold, while they go on (PTX ISA, "wgmma.mma_async"; sm_90a):
 ///     d(m, n) += sum over k of a(m, k) * b(k, n)
 /// Thread t has the values 4 j + 2 h + p of d: row 16 (t / 32) + t mod 32 / 4 + 8 h, column 8 j + 2 (t mod 4) + p.
 struct WarpgroupAtom {
-  static constexpr int kM = 64, kK = 16, kThreads = 128;
+  static constexpr int kM = 64, kThreads = 128;
+  static constexpr int kSliceBytes = 32;          ///< along k
   static constexpr int kMostN = 256, kStepN = 8;  ///< n is any multiple of 8 up to 256
-  ScalarType operand = ScalarType::kFloat16;
+  ScalarType a = ScalarType::kFloat16, b = ScalarType::kFloat16;
   int n = 8;
+  int k() const { return kSliceBytes / bytes_of(a); }
   int values() const { return n / 2; }  ///< of d, per thread
 };
 
+/// Whether wgmma multiplies operands of two types: a 16-bit float by its own type, any two 8-bit floats.
+bool has_warpgroup_atom(ScalarType a, ScalarType b);
+
+/// The bits that an instruction keeps of sums, behind the leading one: of all terms, that of the largest.
+struct SumPlaces {
+  int terms = 25;
+  int sum = 23;
+  bool operator==(const SumPlaces&) const = default;
+};
+SumPlaces sum_places(ScalarType operand);
+
 /// What the instruction computes, on tiles that count down columns. PTX leaves the rounding of sums open. This is what
 /// GPUs of compute capability 9.0 do (Khattak and Mikaitis, arXiv 2512.07004): products are exact; they and the old sum
-/// are cut to 2 bits below the last place of the largest of them; their sum is cut to a float32.
+/// are cut to 2 bits below the last place of the largest of them; their sum is cut to a float32. Of 8-bit floats 13
+/// bits are left behind the leading one, of the terms and of the sum.
 void multiply(const MatMulAtom& atom, const float* a, const float* b, float* d);
-/// The same for one element: the products of up to 16 values of a and b, and the old sum.
-float add_products(const float* a, const float* b, int count, float sum);
+/// The same for one element: the products of up to 32 values of a and b, and the old sum.
+float add_products(const float* a, const float* b, int count, float sum, SumPlaces places = {});
 
 }  // namespace tc::tile

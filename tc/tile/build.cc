@@ -114,8 +114,9 @@ NodePtr box_copy(const TensorMap& map, std::vector<Expr> coordinates, const Tens
   return node(
       BoxCopy{map.name, map.tensor, std::move(coordinates), destination.name, std::move(to), ring, std::move(turn)});
 }
-NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b) {
-  return node(WarpgroupMatMul{atom, slices, d.name, std::move(a), std::move(b)});
+NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b,
+                         bool starts) {
+  return node(WarpgroupMatMul{atom, slices, d.name, std::move(a), std::move(b), starts});
 }
 NodePtr matmul_wait(int pending, std::vector<std::string> sums) { return node(MatMulWait{pending, std::move(sums)}); }
 NodePtr with_comment(const std::string& comment, const NodePtr& original) {

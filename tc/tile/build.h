@@ -57,7 +57,8 @@ NodePtr await(const std::string& ring, Expr turn);
 NodePtr release(const std::string& ring, Expr turn);
 NodePtr box_copy(const TensorMap& map, std::vector<Expr> coordinates, const Tensor& destination, std::vector<Expr> to,
                  const std::string& ring, Expr turn);
-NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b);
+NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b,
+                         bool starts = false);
 NodePtr matmul_wait(int pending, std::vector<std::string> sums = {});
 NodePtr with_comment(const std::string& comment, const NodePtr& node);
 

@@ -256,13 +256,14 @@ class KernelCompiler {
   }
 
   void visit(const WarpgroupMatMul& n) {
-    const int64_t k = int64_t{WarpgroupAtom::kK} * n.slices;
+    const int64_t k = int64_t{n.atom.k()} * n.slices;
     const auto tile = [&](const MatrixTile& of, int64_t mn) {
       const int tensor = exprs_.tensor(of.tensor);
       return CodeProduct::Tile{exprs_.access(of.tensor, of.subscripts),
                                descriptor_of(code_.tensors[static_cast<size_t>(tensor)].tensor, of, mn, k)};
     };
-    code_.products.push_back({n.atom, n.slices, exprs_.tensor(n.d), tile(n.a, WarpgroupAtom::kM), tile(n.b, n.atom.n)});
+    code_.products.push_back(
+        {n.atom, n.slices, exprs_.tensor(n.d), tile(n.a, WarpgroupAtom::kM), tile(n.b, n.atom.n), n.starts});
     emit({.op = Op::kStartProduct, .a = static_cast<int>(code_.products.size()) - 1, .c = exprs_.site()});
   }
 

@@ -160,6 +160,7 @@ struct CodeProduct {
   int slices = 1;
   int d = -1;  ///< tensor
   Tile a, b;
+  bool starts = false;
 };
 struct CodeProductWait {
   int pending = 0;

@@ -5,6 +5,7 @@
 #include <bit>
 #include <cstring>
 
+#include "tc/support/float8.h"
 #include "tc/tile/lanes.h"
 #include "tc/tile/machine.h"
 
@@ -15,26 +16,29 @@ namespace {
 
 constexpr int kWarps = 4;
 constexpr int kRows = WarpgroupAtom::kM / kWarps;  // of a warp
-constexpr int kK = WarpgroupAtom::kK;
-constexpr int kTogether = 8;  // values of 16 bits in 16 bytes
 
 /// The floats of all bits.
 const std::vector<float>& floats_of(ScalarType type) {
   const auto made = [](ScalarType of) {
     std::vector<float> all;
-    for (uint32_t bits = 0; bits < 1U << 16; ++bits) all.push_back(float_from_bits(of, static_cast<uint16_t>(bits)));
+    for (uint32_t bits = 0; bits < 1U << bits_of(of); ++bits) {
+      all.push_back(is_float8(of) ? static_cast<float>(float8_from_bits(of, static_cast<uint8_t>(bits)))
+                                  : float_from_bits(of, static_cast<uint16_t>(bits)));
+    }
     return all;
   };
-  static const std::vector<float> halves = made(ScalarType::kFloat16), brains = made(ScalarType::kBFloat16);
+  static const std::vector<float> halves = made(ScalarType::kFloat16), brains = made(ScalarType::kBFloat16),
+                                  e4m3 = made(ScalarType::kFloat8E4M3), e5m2 = made(ScalarType::kFloat8E5M2);
+  if (is_float8(type)) return type == ScalarType::kFloat8E4M3 ? e4m3 : e5m2;
   return type == ScalarType::kBFloat16 ? brains : halves;
 }
 
 /// The byte of element (mn, k) of the tile that a descriptor describes.
-int64_t address_in(uint64_t descriptor, bool mn_major, int64_t mn, int64_t k) {
+int64_t address_in(uint64_t descriptor, bool mn_major, int64_t bytes, int64_t mn, int64_t k) {
   const auto field = [&](int from) { return static_cast<int64_t>(descriptor >> from & 0x3fff) << 4; };
   const int64_t start = field(0), leading = field(16), stride = field(32);
   const int64_t address = mn_major ? start + mn / 64 * leading + k / 8 * stride + k % 8 * 128 + mn % 64 * 2
-                                   : start + mn / 8 * stride + mn % 8 * 128 + k * 2;
+                                   : start + mn / 8 * stride + mn % 8 * 128 + k * bytes;
   return address ^ ((address >> 7 & 7) << 4);
 }
 
@@ -74,7 +78,7 @@ void Machine::start_product(Warp& warp, const CodeProduct& n, int site) {
   const bool is_under_way = std::find(warp.sums.begin(), warp.sums.end(), n.d) != warp.sums.end();
   for (int v = 0; v < n.atom.values(); ++v) {
     uint32_t& defined = warp.element_defined[static_cast<size_t>(d.register_base + v)];
-    if (!is_under_way && options_.check && defined != warp.existing) {
+    if (!n.starts && !is_under_way && options_.check && defined != warp.existing) {
       fault(Finding::Kind::kUninitialised, fmt::format("but '{}' holds nothing yet", d.tensor.name));
     }
     defined = 0;
@@ -88,26 +92,28 @@ void Machine::start_product(Warp& warp, const CodeProduct& n, int site) {
 }
 
 /// Goes through the 16-byte parts of an operand that the warp reads, for one slice: its rows of a, or all of b.
-/// Without `to` it is the time of issue; otherwise values go there, 16 along k for each row of a, or column of b.
+/// Without `to` it is the time of issue; otherwise values go there, those along k for each row of a, or column of b.
 void Machine::fetch(Warp& warp, Product& product, bool is_a, int slice, std::vector<float>* to) {
   const CodeProduct& n = *product.code;
   const CodeProduct::Tile& tile = is_a ? n.a : n.b;
   const MatrixDescriptor& descriptor = *tile.descriptor;
   const uint64_t bits = descriptor.bits(static_cast<uint64_t>(is_a ? product.a : product.b)) +
                         static_cast<uint64_t>(slice * descriptor.slice / 16);
-  const std::vector<float>& floats = floats_of(n.atom.operand);
+  const ScalarType type = is_a ? n.atom.a : n.atom.b;
+  const std::vector<float>& floats = floats_of(type);
+  const int bytes = bytes_of(type), together = static_cast<int>(kChunk) / bytes, depth = n.atom.k();
   const int first = is_a ? warp.index % kWarps * kRows : 0, count = is_a ? kRows : n.atom.n;
-  const int mn_step = descriptor.mn_major ? kTogether : 1, k_step = descriptor.mn_major ? 1 : kTogether;
+  const int mn_step = descriptor.mn_major ? together : 1, k_step = descriptor.mn_major ? 1 : together;
   for (int mn = 0; mn < count; mn += mn_step) {
-    for (int k = 0; k < kK; k += k_step) {
-      const int64_t address = address_in(bits, descriptor.mn_major, first + mn, k);
+    for (int k = 0; k < depth; k += k_step) {
+      const int64_t address = address_in(bits, descriptor.mn_major, bytes, first + mn, k);
       check_chunk(warp, product, tile, address, to == nullptr);
       if (!to || address + kChunk > std::ssize(shared_)) continue;
-      std::array<uint16_t, kTogether> values;
-      std::memcpy(values.data(), shared_.data() + address, sizeof values);
-      for (int i = 0; i < kTogether; ++i) {
+      for (int i = 0; i < together; ++i) {
+        uint16_t value = 0;
+        std::memcpy(&value, shared_.data() + address + i * bytes, static_cast<size_t>(bytes));
         const int at_mn = mn + (descriptor.mn_major ? i : 0), at_k = k + (descriptor.mn_major ? 0 : i);
-        (*to)[static_cast<size_t>(at_mn * kK + at_k)] = floats[values[static_cast<size_t>(i)]];
+        (*to)[static_cast<size_t>(at_mn * depth + at_k)] = floats[value];
       }
     }
   }
@@ -140,7 +146,9 @@ void Machine::check_chunk(Warp& warp, Product& product, const CodeProduct::Tile&
 void Machine::run_product(Warp& warp, Product& product) {
   const CodeProduct& n = *product.code;
   const CodeTensor& d = *tensors_[static_cast<size_t>(n.d)].code;
-  std::vector<float> a(static_cast<size_t>(kRows * kK)), b(static_cast<size_t>(n.atom.n * kK));
+  const int depth = n.atom.k();
+  const SumPlaces places = sum_places(n.atom.a);
+  std::vector<float> a(static_cast<size_t>(kRows * depth)), b(static_cast<size_t>(n.atom.n * depth));
   for (int slice = 0; slice < n.slices; ++slice) {
     fetch(warp, product, true, slice, &a);
     fetch(warp, product, false, slice, &b);
@@ -148,7 +156,8 @@ void Machine::run_product(Warp& warp, Product& product) {
       Lanes& sums = warp.elements[static_cast<size_t>(d.register_base + v)];
       for (int l = 0; l < kLanes; ++l) {
         const int row = l / 4 + v / 2 % 2 * 8, column = v / 4 * 8 + l % 4 * 2 + v % 2;
-        sums.f[l] = add_products(a.data() + row * kK, b.data() + column * kK, kK, sums.f[l]);
+        const float old = n.starts && slice == 0 ? 0 : sums.f[l];
+        sums.f[l] = add_products(a.data() + row * depth, b.data() + column * depth, depth, old, places);
       }
     }
   }

@@ -34,19 +34,17 @@ uint64_t MatrixDescriptor::bits(uint64_t address) const {
 }
 
 std::optional<MatrixDescriptor> descriptor_of(const Tensor& tensor, const MatrixTile& tile, int64_t mn, int64_t k) {
-  constexpr int64_t kBytes = 2;
-  if (tensor.memory != Memory::kShared || tensor.type.bits() != 16 || tensor.swizzle != kRowSwizzle) return {};
+  const int64_t bytes = tensor.type.bytes(), row = row_elements(bytes);
+  if (tensor.memory != Memory::kShared || bytes > 2 || tensor.swizzle != row_swizzle(bytes)) return {};
   const Mode along_mn = mode_of(tensor, tile.mn_dimension), along_k = mode_of(tensor, tile.k_dimension);
-  if (k <= kRowElements && is_plain(along_k, k, 1) && is_plain(along_mn, mn, kRowElements)) {
-    return MatrixDescriptor{};
-  }
-  if (!is_plain(along_k, k, kRowElements)) return {};
-  MatrixDescriptor result = {.mn_major = true, .slice = 16 * kRowElements * kBytes};
-  if (is_plain(along_mn, mn, 1) && mn <= kRowElements) return result;
-  const bool slabs = along_mn.extents.size() == 2 && along_mn.extents[0] == kRowElements && along_mn.strides[0] == 1 &&
+  if (k <= row && is_plain(along_k, k, 1) && is_plain(along_mn, mn, row)) return MatrixDescriptor{};
+  if (bytes != 2 || !is_plain(along_k, k, row)) return {};
+  MatrixDescriptor result = {.mn_major = true, .slice = 16 * row * bytes};
+  if (is_plain(along_mn, mn, 1) && mn <= row) return result;
+  const bool slabs = along_mn.extents.size() == 2 && along_mn.extents[0] == row && along_mn.strides[0] == 1 &&
                      along_mn.extents[0] * along_mn.extents[1] >= mn;
   if (!slabs) return {};
-  result.leading = along_mn.strides[1] * kBytes;
+  result.leading = along_mn.strides[1] * bytes;
   return result;
 }
 

@@ -165,9 +165,11 @@ std::string node_text(const Node& node) {
                            element_text(n.map, n.coordinates), ir::to_text(n.turn), n.ring);
       },
       [](const WarpgroupMatMul& n) {
-        return fmt::format("{} += {} * {} by wgmma.m64n{}k16 of {}, {} times", n.d,
-                           element_text(n.a.tensor, n.a.subscripts), element_text(n.b.tensor, n.b.subscripts), n.atom.n,
-                           name_of(n.atom.operand), n.slices);
+        const std::string other = n.atom.b == n.atom.a ? "" : fmt::format(" and {}", name_of(n.atom.b));
+        return fmt::format("{} {} {} * {} by wgmma.m64n{}k{} of {}{}, {} times", n.d,
+                           n.starts ? "=" : "+=", element_text(n.a.tensor, n.a.subscripts),
+                           element_text(n.b.tensor, n.b.subscripts), n.atom.n, n.atom.k(), name_of(n.atom.a), other,
+                           n.slices);
       },
       [](const RingStep& n) {
         const std::string bytes = n.bytes > 0 ? fmt::format(" of {} bytes", n.bytes) : "";

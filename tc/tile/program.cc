@@ -204,7 +204,7 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
       },
       [&](const WarpgroupMatMul& n) {
         visit({.tensor = n.d, .subscripts = kNoSubscripts, .is_write = true, .region = true});
-        visit({.tensor = n.d, .subscripts = kNoSubscripts, .region = true});
+        if (!n.starts) visit({.tensor = n.d, .subscripts = kNoSubscripts, .region = true});
         for (const MatrixTile* tile : {&n.a, &n.b}) {
           visit({.tensor = tile->tensor, .subscripts = tile->subscripts, .region = true});
         }

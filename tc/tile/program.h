@@ -217,6 +217,7 @@ struct WarpgroupMatMul {
   int slices = 1;
   std::string d;  ///< a register tensor, whose element at offset v is the thread's value v
   MatrixTile a, b;
+  bool starts = false;  ///< d = a * b: what d held is not read
 };
 /// Waits until at most `pending` of the warpgroup's groups of products are unfinished.
 struct MatMulWait {

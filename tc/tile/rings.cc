@@ -491,7 +491,7 @@ class Prover {
         give_up("'{}' multiplies '{}', which no box fills", flow_.leaves[leaf].text(), tile->tensor);
       ElementAccess last = first;
       move(last, tile->mn_dimension, (tile == &n.a ? WarpgroupAtom::kM : n.atom.n) - 1);
-      move(last, tile->k_dimension, int64_t{WarpgroupAtom::kK} * n.slices - 1);
+      move(last, tile->k_dimension, int64_t{n.atom.k()} * n.slices - 1);
       const isl::map awaited = turns_awaited(leaf, slot_read(leaf, first, last));
       const isl::map never_released = awaited.subtract(released_by_thread(keys));
       const isl::map held = awaited.intersect(released_after).unite(never_released).subtract(released_before(leaf));

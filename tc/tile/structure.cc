@@ -405,13 +405,13 @@ class Checker {
     }
   }
 
-  void check_operand(const MatrixTile& tile, const WarpgroupMatMul& n, int64_t mn, const std::string& where) {
+  void check_operand(const MatrixTile& tile, const WarpgroupMatMul& n, ScalarType type, int64_t mn,
+                     const std::string& where) {
     const auto found = tensors_.find(tile.tensor);
     if (found == tensors_.end()) return;
     const Tensor& tensor = *found->second;
-    if (tensor.type != ir::to_halide(n.atom.operand)) {
-      fault("'{}' takes '{}' as {}, but it is {}", where, tile.tensor, ir::type_text(ir::to_halide(n.atom.operand)),
-            ir::type_text(tensor.type));
+    if (tensor.type != ir::to_halide(type)) {
+      fault("'{}' takes '{}' as {}, but it is {}", where, tile.tensor, name_of(type), ir::type_text(tensor.type));
     }
     const int rank = tensor.rank();
     const auto is_dimension = [&](int d) { return d >= 0 && d < rank; };
@@ -419,14 +419,14 @@ class Checker {
       return fault("'{}' takes dimensions {} and {} of '{}', which has {}", where, tile.mn_dimension, tile.k_dimension,
                    tile.tensor, rank);
     }
-    if (!descriptor_of(tensor, tile, mn, int64_t{WarpgroupAtom::kK} * n.slices)) {
+    if (!descriptor_of(tensor, tile, mn, int64_t{n.atom.k()} * n.slices)) {
       fault("'{}' takes '{}', which no matrix descriptor describes: {}", where, tile.tensor, to_text(tensor));
     }
   }
   void check(const WarpgroupMatMul& n, const std::string& where) {
     check_whole_warps(where);
-    if (n.atom.operand != ScalarType::kFloat16 && n.atom.operand != ScalarType::kBFloat16) {
-      return fault("'{}' multiplies {}", where, ir::type_text(ir::to_halide(n.atom.operand)));
+    if (!has_warpgroup_atom(n.atom.a, n.atom.b)) {
+      return fault("'{}' multiplies {} by {}", where, name_of(n.atom.a), name_of(n.atom.b));
     }
     if (n.atom.n < WarpgroupAtom::kStepN || n.atom.n > WarpgroupAtom::kMostN || n.atom.n % WarpgroupAtom::kStepN != 0) {
       return fault("'{}' has {} columns, which must be a multiple of {} up to {}", where, n.atom.n,
@@ -441,8 +441,8 @@ class Checker {
         fault("'{}' adds to '{}', which is not {} registers of float32: {}", where, n.d, n.atom.values(), to_text(sum));
       }
     }
-    check_operand(n.a, n, WarpgroupAtom::kM, where);
-    check_operand(n.b, n, n.atom.n, where);
+    check_operand(n.a, n, n.atom.a, WarpgroupAtom::kM, where);
+    check_operand(n.b, n, n.atom.b, n.atom.n, where);
   }
 
   int64_t threads() const { return kernel_.block[0] * kernel_.block[1] * kernel_.block[2]; }

@@ -113,7 +113,7 @@ class Prover {
   }
 
   void check(const Leaf& leaf, const AffineView& view, const WarpgroupMatMul& n) {
-    const int64_t k = int64_t{WarpgroupAtom::kK} * n.slices;
+    const int64_t k = int64_t{n.atom.k()} * n.slices;
     for (const MatrixTile* tile : {&n.a, &n.b}) {
       const int64_t mn = tile == &n.a ? WarpgroupAtom::kM : n.atom.n;
       for (const ElementAccess& access : leaf.accesses) {
@@ -125,7 +125,7 @@ class Prover {
         }
         check_bounds(leaf, view, last);
       }
-      check_place(leaf, view, *tile, *descriptor_of(*tensors_.at(tile->tensor), *tile, mn, k));
+      check_place(leaf, view, n.atom, *tile, *descriptor_of(*tensors_.at(tile->tensor), *tile, mn, k));
     }
     const isl::set beyond = view.domain().intersect(view.thread_number().ge_set(view.constant(threads() / 128 * 128)));
     if (!beyond.is_empty()) {
@@ -135,20 +135,20 @@ class Prover {
   }
 
   /// A tile begins where the swizzle's pattern of 8 rows does; along a row of k, at a slice.
-  void check_place(const Leaf& leaf, const AffineView& view, const MatrixTile& tile,
+  void check_place(const Leaf& leaf, const AffineView& view, const WarpgroupAtom& atom, const MatrixTile& tile,
                    const MatrixDescriptor& descriptor) {
     ElementAccess first{tensors_.at(tile.tensor), tile.subscripts, {}};
     const std::optional<isl::pw_aff> offset = view.offset(first);
     check_same(leaf, view, offset, Group::kWarpgroup, "tile");
-    constexpr int64_t kPattern = 8 * kRowElements;
+    const int64_t row = row_elements(first.tensor->type.bytes()), pattern = 8 * row;
     if (descriptor.mn_major) {
-      check_multiple(leaf, view, offset, kPattern, "tile");
-      return check_multiple(leaf, view, view.value(tile.subscripts[static_cast<size_t>(tile.mn_dimension)]),
-                            kRowElements, "tile's row or column");
+      check_multiple(leaf, view, offset, pattern, "tile");
+      return check_multiple(leaf, view, view.value(tile.subscripts[static_cast<size_t>(tile.mn_dimension)]), row,
+                            "tile's row or column");
     }
     const std::optional<isl::pw_aff> k = view.value(tile.subscripts[static_cast<size_t>(tile.k_dimension)]);
-    check_multiple(leaf, view, k, WarpgroupAtom::kK, "tile's k");
-    if (offset && k) check_multiple(leaf, view, offset->sub(*k), kPattern, "tile");
+    check_multiple(leaf, view, k, atom.k(), "tile's k");
+    if (offset && k) check_multiple(leaf, view, offset->sub(*k), pattern, "tile");
   }
 
   void check_multiple(const Leaf& leaf, const AffineView& view, const std::optional<isl::pw_aff>& value, int64_t of,

@@ -6,6 +6,7 @@
 
 #include "../common/tile_mutants.h"
 #include "kernels.h"
+#include "tc/interp/bounded.h"
 #include "tc/tile/atoms.h"
 #include "tc/tile/certificate.h"
 #include "tc/tile/verify.h"
@@ -74,6 +75,43 @@ TEST(MatMul, SumsAreCutAndProductsExact) {
   // What lies deeper is cut before it is added.
   const float deep = std::ldexp(1.0F, -12);
   EXPECT_EQ(product_of(std::vector<float>(16, tiny), std::vector<float>(16, deep), 1.0F), 1.0F);
+}
+
+/// The sum of so many products of 8-bit floats by instructions for 32 each, in parts that are added in float32.
+float sum_in_parts(const std::vector<float>& a, const std::vector<float>& b, size_t part) {
+  constexpr size_t kProducts = 32;
+  const SumPlaces places = sum_places(ScalarType::kFloat8E4M3);
+  float total = 0;
+  for (size_t begin = 0; begin < a.size(); begin += part) {
+    float sum = 0;
+    for (size_t k = begin; k < begin + part; k += kProducts) sum = add_products(&a[k], &b[k], kProducts, sum, places);
+    total += sum;
+  }
+  return total;
+}
+
+/// 13 bits are left behind the leading one. Where parts of 128 are added in float32 the error stays within the oracle's
+/// bound, and where they are not it does not.
+TEST(MatMul, SumsOfFloat8NeedParts) {
+  const std::vector<float> ones(32, 1), odd = {8191, 5};
+  const SumPlaces places = sum_places(ScalarType::kFloat8E5M2);
+  EXPECT_EQ(add_products(ones.data(), odd.data(), 2, 8191, places), 16386);
+  EXPECT_EQ(add_products(ones.data(), ones.data(), 1, 16384, places), 16384);
+  std::vector<float> a, b;
+  interp::BoundedSum sum;
+  sum.start({0, 0});
+  for (int k = 0; k < 4096; ++k) {
+    a.push_back(1 + static_cast<float>(k * 5 % 8) / 8);
+    b.push_back(1 + static_cast<float>(k * 7 / 3 % 8) / 8);
+    sum.add({static_cast<double>(a.back()) * static_cast<double>(b.back()), 0});
+  }
+  const interp::Bounded oracle = sum.result(ScalarType::kFloat32, interp::SumKind::kFloat8Products);
+  const auto error = [&](size_t part) {
+    return std::abs(static_cast<double>(sum_in_parts(a, b, part)) - oracle.value);
+  };
+  EXPECT_GT(error(128), 0);
+  EXPECT_LE(error(128), oracle.error / 4);
+  EXPECT_GT(error(4096), oracle.error);
 }
 
 TEST(MatMul, InfinitiesAndNaNsAsEverywhere) {

@@ -19,14 +19,45 @@ TEST(Ring, ProductsOfMatricesAreRightHoweverTheyLie) {
     for (const bool b_transposed : {false, true}) {
       for (const ScalarType operand : {ScalarType::kFloat16, ScalarType::kBFloat16}) {
         for (const int k : {192, 168, 40}) {
-          const RingSample sample =
-              ring_product({.k = k, .a_transposed = a_transposed, .b_transposed = b_transposed, .operand = operand});
+          const RingSample sample = ring_product(
+              {.k = k, .a_transposed = a_transposed, .b_transposed = b_transposed, .a = operand, .b = operand});
           EXPECT_EQ(complaint(sample), "") << a_transposed << b_transposed << k;
         }
       }
     }
   }
   EXPECT_EQ(complaint(ring_product({.m = 256, .n = 256, .k = 128, .tile_n = 128})), "");
+}
+
+/// Products of 8-bit floats, in sums of one level and of two.
+std::vector<RingProduct> shapes_of_float8() {
+  constexpr ScalarType kTypes[] = {ScalarType::kFloat8E4M3, ScalarType::kFloat8E5M2};
+  std::vector<RingProduct> result;
+  for (const ScalarType a : kTypes) {
+    for (const ScalarType b : kTypes) {
+      for (const bool two_levels : {false, true}) {
+        result.push_back({.m = 256, .k = 128 * 3, .b_transposed = true, .a = a, .b = b, .two_levels = two_levels});
+      }
+    }
+  }
+  result.push_back(result[1]);
+  result.back().k = 400;
+  result.back().n = 256;
+  result.back().tiles = 2;
+  return result;
+}
+
+TEST(Ring, ProductsOfFloat8AreRightAndProved) {
+  for (const RingProduct& shape : shapes_of_float8()) {
+    const RingSample sample = ring_product(shape);
+    for (uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(complaint(sample, {.seed = seed}), "");
+    const Verification verified = verify(sample.program);
+    EXPECT_EQ(verified.faults, Sentences{});
+    EXPECT_EQ(verified.unproved, Sentences{});
+    const Certificate certificate = certify(sample.program.kernels[0]);
+    EXPECT_EQ(certificate.races, Sentences{});
+    EXPECT_EQ(certificate.unproved, Sentences{});
+  }
 }
 
 TEST(Ring, NeverHangs) {
@@ -182,7 +213,8 @@ TEST(Ring, StructureOfProducts) {
   const auto product = [](auto change) { return fault_of<WarpgroupMatMul>(change); };
   expect_part(product([](WarpgroupMatMul& n) { n.atom.n = 60; }), "has 60 columns");
   expect_part(product([](WarpgroupMatMul& n) { n.atom.n = 128; }), "is not 64 registers of float32");
-  expect_part(product([](WarpgroupMatMul& n) { n.atom.operand = ScalarType::kBFloat16; }), "as bfloat16");
+  expect_part(product([](WarpgroupMatMul& n) { n.atom.a = n.atom.b = ScalarType::kBFloat16; }), "as bfloat16");
+  expect_part(product([](WarpgroupMatMul& n) { n.atom.b = ScalarType::kFloat8E4M3; }), "float16 by float8_e4m3");
   expect_part(product([](WarpgroupMatMul& n) { n.a.k_dimension = 1; }), "takes dimensions 1 and 1");
   expect_part(product([](WarpgroupMatMul& n) { n.slices = 5; }), "no matrix descriptor describes");
   expect_part(product([](WarpgroupMatMul& n) { n.a.mn_dimension = 0; }), "no matrix descriptor");
@@ -225,8 +257,12 @@ std::string refusal_of(const Program& program) {
 }
 
 TEST(Ring, MutantsAreCaught) {
-  for (const int tiles : {1, 2}) {
-    const RingSample sample = ring_product({.n = 64 * tiles, .k = 64 * 5, .releases_last = false, .tiles = tiles});
+  const RingProduct one = {.k = 64 * 5, .releases_last = false},
+                    two = {.n = 128, .k = 64 * 5, .releases_last = false, .tiles = 2};
+  RingProduct in_parts = shapes_of_float8()[1];
+  in_parts.k = 128 * 5;
+  for (const RingProduct& shape : {one, two, in_parts}) {
+    const RingSample sample = ring_product(shape);
     std::vector<Mutant> all = mutants(sample.program);
     for (Mutant& mutant : mutants_of_operations(sample.program)) all.push_back(std::move(mutant));
     for (const Mutant& mutant : all) {
@@ -260,6 +296,16 @@ TEST(Ring, BoxesOfSeveralDimensions) {
   expect_part(refusal_of(with_rows(8, 12)), "does not lie like 'A_shared'");
   expect_part(refusal_of(with_rows(8, 8)), "is for boxes of 16384 bytes");
   EXPECT_NE(complaint_of(sample, with_rows(8, 8)), "");
+}
+
+/// A sum that does not start with the first products of a turn, or starts again with later ones.
+TEST(Ring, SumsStartWhereTheyShould) {
+  const RingSample in_parts = ring_product(shapes_of_float8()[1]), whole = ring_product(shapes_of_float8()[0]);
+  for (const RingSample& sample : {in_parts, whole}) {
+    Program changed = sample.program;
+    change_node<WarpgroupMatMul>(changed, [](WarpgroupMatMul& n) { return n.starts = !n.starts, true; });
+    EXPECT_NE(complaint_of(sample, changed), "");
+  }
 }
 
 /// Threads may read a turn themselves while they hold it.

@@ -8,6 +8,7 @@
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/program.h"
 #include "tc/support/check.h"
+#include "tc/support/float8.h"
 #include "tc/tile/lanes.h"
 #include "tc/tile/matrix_descriptor.h"
 
@@ -16,7 +17,6 @@ namespace {
 
 using namespace build;
 
-constexpr int kTile = 64;       // along k: elements of a row of 128 bytes
 constexpr int kM = 128;         // of a block
 constexpr int kReaders = 8;     // warps
 constexpr int kProducer = 256;  // thread
@@ -27,38 +27,41 @@ struct Operand {
   TensorMap map;
   bool mn_major = false;
   int tile = 0;  ///< elements along mn
+  int row = 64;  ///< of 128 bytes
 };
 
-Operand operand(const std::string& name, const RingProduct& shape, bool mn_major, int mn, int tile) {
+Operand operand(const std::string& name, ScalarType element, const RingProduct& shape, bool mn_major, int mn,
+                int tile) {
   Operand made;
-  const Halide::Type type = ir::to_halide(shape.operand);
+  const Halide::Type type = ir::to_halide(element);
+  made.row = shape.row();
   made.mn_major = mn_major;
   made.tile = tile;
   const IntTuple extents = mn_major ? IntTuple{shape.k, mn} : IntTuple{mn, shape.k};
   made.global = global(name, type, Layout::row_major(extents));
-  const int64_t slot = int64_t{tile} * kTile;
-  const Layout layout = mn_major
-                            ? Layout({shape.stages, {kTile, tile / kTile}, kTile}, {slot, {1, kTile * kTile}, kTile})
-                            : Layout({shape.stages, tile, kTile}, {slot, kTile, 1});
+  const int64_t slot = int64_t{tile} * made.row;
+  const Layout layout = mn_major ? Layout({shape.stages, {made.row, tile / made.row}, made.row},
+                                          {slot, {1, made.row * made.row}, made.row})
+                                 : Layout({shape.stages, tile, made.row}, {slot, made.row, 1});
   made.shared = shared(name + "_shared", type, layout);
-  made.shared.swizzle = kRowSwizzle;
+  made.shared.swizzle = row_swizzle(type.bytes());
   const int64_t fast = mn_major ? mn : shape.k, slow = mn_major ? shape.k : mn;
   made.map = {.name = name + "_map",
               .tensor = name,
               .extents = {fast, slow},
               .strides = {1, fast},
-              .box = {kTile, mn_major ? kTile : tile},
+              .box = {made.row, mn_major ? made.row : tile},
               .swizzle = 128};
   return made;
 }
 
 /// The boxes of a tile, `step` rows of 64 along k behind its first.
 NodePtr boxes_of(const Operand& of, const Expr& first, const Expr& step, const Expr& turn, int stages) {
-  if (!of.mn_major) return box_copy(of.map, {step * kTile, first}, of.shared, {turn % stages, 0, 0}, "ring", turn);
+  if (!of.mn_major) return box_copy(of.map, {step * of.row, first}, of.shared, {turn % stages, 0, 0}, "ring", turn);
   const Expr j = var("j");
   return unrolled(
-      "j", 0, of.tile / kTile,
-      box_copy(of.map, {first + j * kTile, step * kTile}, of.shared, {turn % stages, j * kTile, 0}, "ring", turn));
+      "j", 0, of.tile / of.row,
+      box_copy(of.map, {first + j * of.row, step * of.row}, of.shared, {turn % stages, j * of.row, 0}, "ring", turn));
 }
 
 }  // namespace
@@ -80,24 +83,29 @@ NodePtr tiles_of_block(const RingProduct& shape, const NodePtr& tile) {
 }  // namespace
 
 Program ring_product_program(const RingProduct& shape) {
-  const Operand a = operand("A", shape, shape.a_transposed, shape.m, kM);
-  const Operand b = operand("B", shape, !shape.b_transposed, shape.n, shape.tile_n);
+  const Operand a = operand("A", shape.a, shape, shape.a_transposed, shape.m, kM);
+  const Operand b = operand("B", shape.b, shape, !shape.b_transposed, shape.n, shape.tile_n);
   const Tensor c = global("C", Halide::Float(32), Layout::row_major({shape.m, shape.n}), true);
-  const WarpgroupAtom atom = {.operand = shape.operand, .n = shape.tile_n};
+  const WarpgroupAtom atom = {.a = shape.a, .b = shape.b, .n = shape.tile_n};
   const Tensor sum = registers("sum", Halide::Float(32), Layout::row_major({atom.values()}));
+  const Tensor part = registers("part", Halide::Float(32), Layout::row_major({atom.values()}));
   const Expr t = thread_x(), v = var("v");
   const int turns = shape.turns();
   const Expr tile = shape.tiles == 1 ? Expr(0) : var("tile");
   const Expr m0 = block_x() * kM, n0 = (block_y() * shape.tiles + tile) * shape.tile_n;
-  const int64_t bytes = int64_t{kM + shape.tile_n} * kTile * 2;
+  const int64_t bytes = int64_t{kM + shape.tile_n} * 128;
   const auto turn_of = [&](const Expr& in_tile) { return shape.tiles == 1 ? in_tile : tile * turns + in_tile; };
   const auto read_turn = [&](const Expr& in_tile) {
     const Expr turn = turn_of(in_tile);
-    std::vector<NodePtr> steps = {await("ring", turn),
-                                  warpgroup_matmul(atom, kTile / WarpgroupAtom::kK, sum,
-                                                   {a.shared.name, {turn % shape.stages, t / 128 * 64, 0}, 1, 2},
-                                                   {b.shared.name, {turn % shape.stages, 0, 0}, 1, 2})};
-    if (shape.releases_late) {
+    std::vector<NodePtr> steps = {
+        await("ring", turn), warpgroup_matmul(atom, shape.row() / atom.k(), shape.two_levels ? part : sum,
+                                              {a.shared.name, {turn % shape.stages, t / 128 * 64, 0}, 1, 2},
+                                              {b.shared.name, {turn % shape.stages, 0, 0}, 1, 2}, shape.two_levels)};
+    if (shape.two_levels) {
+      steps.push_back(matmul_wait(0, {"part"}));
+      steps.push_back(release("ring", turn));
+      steps.push_back(unrolled("v", 0, atom.values(), store(sum, {v}, read(sum, {v}) + read(part, {v}))));
+    } else if (shape.releases_late) {
       steps.push_back(matmul_wait(1));
       steps.push_back(if_then(turn > 0, release("ring", turn - 1)));
     } else {
@@ -109,9 +117,11 @@ Program ring_product_program(const RingProduct& shape) {
   const Expr row = m0 + t / 32 * 16 + t % 32 / 4 + v / 2 % 2 * 8, column = n0 + v / 4 * 8 + t % 4 * 2 + v % 2;
   const NodePtr read_tile =
       sequence({unrolled("v", 0, atom.values(), store(sum, {v}, Expr(0.0F))), turns_of_tile(shape, read_turn),
-                matmul_wait(0, {"sum"}), unrolled("v", 0, atom.values(), store(c, {row, column}, read(sum, {v})))});
+                shape.two_levels ? sequence({}) : matmul_wait(0, {"sum"}),
+                unrolled("v", 0, atom.values(), store(c, {row, column}, read(sum, {v})))});
   std::vector<NodePtr> reader = {tiles_of_block(shape, read_tile)};
-  if (shape.releases_late && shape.releases_last) reader.push_back(release("ring", shape.tiles * turns - 1));
+  if (shape.releases_late && shape.releases_last && !shape.two_levels)
+    reader.push_back(release("ring", shape.tiles * turns - 1));
   const auto fill_turn = [&](const Expr& in_tile) {
     const Expr turn = turn_of(in_tile);
     return sequence({acquire("ring", turn), boxes_of(a, m0, in_tile, turn, shape.stages),
@@ -124,7 +134,9 @@ Program ring_product_program(const RingProduct& shape) {
   kernel.block = {288, 1, 1};
   kernel.tensors = {a.global, b.global, c};
   kernel.maps = {a.map, b.map};
-  const NodePtr roles = if_then(t < kProducer, allocate(sum, sequence(reader)), if_then(t == kProducer, producer));
+  NodePtr readers = allocate(sum, sequence(reader));
+  if (shape.two_levels) readers = allocate(part, readers);
+  const NodePtr roles = if_then(t < kProducer, readers, if_then(t == kProducer, producer));
   kernel.body = allocate(a.shared, allocate(b.shared, ring("ring", shape.stages, kReaders, roles)));
 
   Program program;
@@ -137,17 +149,21 @@ RingSample ring_product(const RingProduct& shape) {
   RingSample sample;
   sample.program = ring_product_program(shape);
   const auto value = [](int i, int j, int salt) { return static_cast<float>((i * 7 + j * 5 + salt) % 9 - 4); };
-  const auto fill = [&](std::vector<std::byte>& bytes_of, bool transposed, int rows, int columns, int salt) {
-    bytes_of.resize(static_cast<size_t>(rows * columns) * 2);
+  const auto fill = [&](std::vector<std::byte>& bytes, ScalarType type, bool transposed, int rows, int columns,
+                        int salt) {
+    const int of_element = bytes_of(type);
+    bytes.resize(static_cast<size_t>(rows * columns * of_element));
     for (int i = 0; i < rows; ++i) {
       for (int j = 0; j < columns; ++j) {
-        const uint16_t bits = bits_from_float(shape.operand, value(i, j, salt));
-        std::memcpy(bytes_of.data() + static_cast<size_t>(transposed ? j * rows + i : i * columns + j) * 2, &bits, 2);
+        const uint16_t bits = is_float8(type) ? float8_bits(type, static_cast<double>(value(i, j, salt)))
+                                              : bits_from_float(type, value(i, j, salt));
+        const int at = transposed ? j * rows + i : i * columns + j;
+        std::memcpy(bytes.data() + at * of_element, &bits, static_cast<size_t>(of_element));
       }
     }
   };
-  fill(sample.a, shape.a_transposed, shape.m, shape.k, 1);
-  fill(sample.b, shape.b_transposed, shape.k, shape.n, 2);
+  fill(sample.a, shape.a, shape.a_transposed, shape.m, shape.k, 1);
+  fill(sample.b, shape.b, shape.b_transposed, shape.k, shape.n, 2);
   sample.expected.resize(static_cast<size_t>(shape.m * shape.n));
   for (int i = 0; i < shape.m; ++i) {
     for (int j = 0; j < shape.n; ++j) {

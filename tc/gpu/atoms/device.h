@@ -12,13 +12,14 @@ struct Device {
   std::array<int64_t, 3> grid = {2147483647, 65535, 65535};
   int64_t shared_bytes = 48 * 1024;
   int64_t processors = 132;
-  double gigahertz = 1.63;                ///< of a processor's clock, while it computes
-  double memory_bytes_per_us = 4.25e6;    ///< that copies reach
-  int64_t cache_bytes = 50 << 20;         ///< of the L2
-  int architecture = 90;                  ///< as 80 for sm_80
-  bool accelerated = true;                ///< code is for this one architecture, with instructions of its own: sm_90a
-  double tensor_products = 1280;          ///< of 16-bit floats by mma.sync, of a processor in a cycle; 0: it has none
-  double warpgroup_products = 1900;       ///< likewise, by wgmma, where code is for this one architecture; 0: none
+  double gigahertz = 1.63;              ///< of a processor's clock, while it computes
+  double memory_bytes_per_us = 4.25e6;  ///< that copies reach
+  int64_t cache_bytes = 50 << 20;       ///< of the L2
+  int architecture = 90;                ///< as 80 for sm_80
+  bool accelerated = true;              ///< code is for this one architecture, with instructions of its own: sm_90a
+  double tensor_products = 1280;        ///< of 16-bit floats by mma.sync, of a processor in a cycle; 0: it has none
+  double warpgroup_products = 1900;     ///< likewise, by wgmma, where code is for this one architecture; 0: none; twice
+                                        ///< as many of 8-bit floats
   int64_t instances_of_launch = 1 << 18;  ///< instances of statements that take about as long as a launch does
 };
 

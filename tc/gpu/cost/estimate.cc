@@ -153,7 +153,7 @@ class Counter {
   /// By a warpgroup together.
   void visit(const tile::WarpgroupMatMul& n, double times) {
     using Atom = tile::WarpgroupAtom;
-    const double products = static_cast<double>(Atom::kM * n.atom.n * Atom::kK * n.slices) / Atom::kThreads;
+    const double products = static_cast<double>(Atom::kM * n.atom.n * n.atom.k() * n.slices) / Atom::kThreads;
     work.instructions += times * n.slices;
     work.operations += 2 * products * times;
     work.tensor_products += products * times;

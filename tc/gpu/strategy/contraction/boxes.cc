@@ -10,7 +10,6 @@ namespace tc::gpu {
 namespace hi = Halide::Internal;
 namespace build = tile::build;
 using Halide::Expr;
-using tile::kRowElements;
 using tile::NodePtr;
 using tile::Tensor;
 
@@ -78,15 +77,15 @@ std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel
 /// [stage, row, k], or [stage, k, row in slabs of 64] where rows lie side by side.
 Tensor ContractionBuilder::boxed_tensor(size_t operand) const {
   const OperandPlan& o = plan_.operands[operand];
-  const int64_t across = o.stage / kRowElements;
+  const int64_t elements = row_of(c_.operands[operand]), across = o.stage / elements;
   const bool slabs = runs_across(c_, operand, plan_);
-  const tile::IntTuple stages = plan_.stages, row = kRowElements, one = 1;
+  const tile::IntTuple stages = plan_.stages, row = elements, one = 1;
   const tile::Layout layout =
-      slabs ? tile::Layout({stages, row, {row, across / kRowElements}},
-                           {tile::IntTuple(o.stage), row, {one, tile::IntTuple(kRowElements * kRowElements)}})
+      slabs ? tile::Layout({stages, row, {row, across / elements}},
+                           {tile::IntTuple(o.stage), row, {one, tile::IntTuple(elements * elements)}})
             : tile::Layout({stages, across, row}, {tile::IntTuple(o.stage), row, one});
   Tensor tensor = build::shared("", c_.operands[operand].type, layout);
-  tensor.swizzle = tile::kRowSwizzle;
+  tensor.swizzle = tile::row_swizzle(tensor.type.bytes());
   tensor.written = true;
   return tensor;
 }
@@ -105,11 +104,11 @@ Expr ContractionBuilder::turn_of(const Expr& step) const { return hi::simplify(s
 NodePtr ContractionBuilder::copy_slabs(size_t operand, std::vector<Expr> at, const Expr& stage, const Expr& turn) {
   const Operand& o = c_.operands[operand];
   const TensorCores& cores = *plan_.tensor_cores;
-  const int64_t slabs = plan_.operands[operand].stage / (kRowElements * kRowElements);
+  const int64_t row = row_of(o), slabs = plan_.operands[operand].stage / (row * row);
   const std::string slab = names_.fresh("slab");
-  const Expr first = slabs > 1 ? build::var(slab) * static_cast<int>(kRowElements) : Expr(0);
+  const Expr first = slabs > 1 ? build::var(slab) * static_cast<int>(row) : Expr(0);
   Expr rest = slabs > 1 ? build::var(slab) : Expr(0);
-  int64_t left = slabs, scale = kRowElements;
+  int64_t left = slabs, scale = row;
   for (size_t axis : operand == cores.a ? cores.rows : cores.columns) {
     const int64_t count = ceil_div(plan_.parallel[axis].tile, scale);
     if (count > 1) {
@@ -196,8 +195,9 @@ std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const 
   }
   for (const std::string& index : c_.update.indices) {
     const bool is_main = index == main.name;
-    result.lengths.push_back(is_main ? kRowElements : index == c_.parallel[column].name ? 2 : 1);
-    result.zero_below.push_back(is_main ? main.begin + round_up(main.extent, kRowElements) : INT64_MIN);
+    const int64_t length = plan_.chunk[plan_.main];
+    result.lengths.push_back(is_main ? length : index == c_.parallel[column].name ? 2 : 1);
+    result.zero_below.push_back(is_main ? main.begin + round_up(main.extent, length) : INT64_MIN);
   }
   return std::make_shared<const tile::Instances>(std::move(result));
 }
@@ -209,6 +209,7 @@ NodePtr ContractionBuilder::consume() {
   const std::string name = names_.fresh("step");
   const Expr turn = turn_of(build::var(name)), stage = hi::simplify(turn % static_cast<int>(plan_.stages));
   const tile::WarpgroupAtom atom = {ir::from_halide(c_.operands[cores.a].type),
+                                    ir::from_halide(c_.operands[cores.b].type),
                                     static_cast<int>(tile_of(cores.columns, plan_))};
   const auto tile = [&](size_t operand, const Expr& first) {
     const bool across = runs_across(c_, operand, plan_);
@@ -216,17 +217,31 @@ NodePtr ContractionBuilder::consume() {
                   : tile::MatrixTile{shared_[operand].name, {stage, first, 0}, 1, 2};
   };
   const Expr row = hi::simplify(row_warp_ / kGroupWarps * tile::WarpgroupAtom::kM);
-  const int slices = static_cast<int>(kRowElements) / tile::WarpgroupAtom::kK;
+  const int slices = static_cast<int>(plan_.chunk[plan_.main]) / atom.k();
+  const auto multiplied = [&](const Tensor& sum, bool starts) {
+    return tile::carrying(step_instances(step_at(build::var(name))),
+                          build::warpgroup_matmul(atom, slices, sum, tile(cores.a, row), tile(cores.b, 0), starts));
+  };
+  const auto steps = static_cast<int>(plan_.steps(c_));
+  if (sums_in_two_levels(c_)) {
+    Tensor part = sum_;
+    part.name = names_.fresh(sum_.name + "_part");
+    const NodePtr add = over_registers(all_axes(), [&] {
+      const std::vector<Expr> at = sum_subscripts();
+      return build::store(sum_, at, build::read(sum_, at) + build::read(part, at));
+    });
+    const NodePtr body = build::sequence({build::await(ring_, turn), multiplied(part, true),
+                                          build::matmul_wait(0, {part.name}), build::release(ring_, turn), add});
+    return build::allocate(part, build::for_loop(name, 0, steps, body));
+  }
   const NodePtr body = build::sequence({
       build::await(ring_, turn),
-      tile::carrying(step_instances(step_at(build::var(name))),
-                     build::warpgroup_matmul(atom, slices, sum_, tile(cores.a, row), tile(cores.b, 0))),
+      multiplied(sum_, false),
       build::matmul_wait(1),
       first_turn_ > 0 ? build::release(ring_, hi::simplify(turn - 1))
                       : build::if_then(turn > 0, build::release(ring_, turn - 1)),
   });
-  return build::sequence(
-      {build::for_loop(name, 0, static_cast<int>(plan_.steps(c_)), body), build::matmul_wait(0, {sum_.name})});
+  return build::sequence({build::for_loop(name, 0, steps, body), build::matmul_wait(0, {sum_.name})});
 }
 
 /// Brings groups of eight neighbouring columns to each thread: of four threads each has two columns of each of four

@@ -52,8 +52,8 @@ struct OperandPlan {
 
 /// What multiplies tiles of two operands: a's rows and b's columns, fastest axis first, which the other one lacks.
 struct TensorCores {
-  const tile::MatMulAtom* atom = nullptr;
-  size_t a = 0, b = 1;  ///< operands
+  const tile::MatMulAtom* atom = nullptr;  ///< null: there is none, for products by warpgroups alone
+  size_t a = 0, b = 1;                     ///< operands
   std::vector<size_t> rows, columns;
   int64_t warpgroups = 0;  ///< that multiply boxes where these lie; 0: warps multiply fragments of their own
 };

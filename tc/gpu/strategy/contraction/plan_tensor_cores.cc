@@ -78,7 +78,7 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
   plan.parallel.resize(c_.parallel.size());
   plan.main = main_;
   plan.chunk.assign(c_.reduction.size(), 1);
-  plan.chunk[main_] = tile::kRowElements;
+  plan.chunk[main_] = row_of(c_.operands[0]);
   plan.tensor_cores = cores;
   for (size_t i = 0; i < cores.rows.size(); ++i) plan.parallel[cores.rows[i]].tile = shape.rows[i];
   for (size_t i = 0; i < cores.columns.size(); ++i) {
@@ -136,13 +136,20 @@ bool Planner::finish_boxes(ContractionPlan& plan) const {
 }
 
 std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
-  constexpr size_t kLaidOut = 48;
   const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_);
   if (!cores) {
     no("it is no product of two operands for which the device has tensor cores");
     return {};
   }
   sparing_ = false;
+  std::vector<ContractionPlan> found;
+  if (cores->atom) found = by_atoms(*cores, count);
+  add_warpgroups(*cores, count, found);
+  return found;
+}
+
+std::vector<ContractionPlan> Planner::by_atoms(const TensorCores& cores, size_t count) const {
+  constexpr size_t kLaidOut = 48;
   std::vector<ContractionPlan> found;
   std::vector<AtomShape> shapes = atom_shapes(c_, main_, outer_steps_);
   if (std::any_of(chunk_.begin(), chunk_.end(), [](int64_t values) { return values > 1; })) {
@@ -152,16 +159,14 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
     }
   }
   if (shapes.empty()) {
-    no(fmt::format("no step of {} values or a multiple fits the {} of '{}'", cores->atom->k, c_.reduction[main_].extent,
+    no(fmt::format("no step of {} values or a multiple fits the {} of '{}'", cores.atom->k, c_.reduction[main_].extent,
                    c_.reduction[main_].name));
   }
   for (const AtomShape& shape : shapes) {
-    std::optional<ContractionPlan> candidate = plan(shape, *cores);
+    std::optional<ContractionPlan> candidate = plan(shape, cores);
     if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
   }
-  found = laid_out(std::move(found), count);
-  add_warpgroups(*cores, count, found);
-  return found;
+  return laid_out(std::move(found), count);
 }
 
 std::optional<ContractionPlan> Planner::by_warpgroups() const {
@@ -175,7 +180,10 @@ std::optional<ContractionPlan> Planner::by_warpgroups() const {
 
 void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const {
   if (!device_.accelerated || device_.warpgroup_products == 0) return;
-  if (c_.reduction[main_].extent < tile::kRowElements) return;
+  if (c_.reduction[main_].extent < row_of(c_.operands[0])) {
+    no(fmt::format("a step of warpgroups has {} values of '{}'", row_of(c_.operands[0]), c_.reduction[main_].name));
+    return;
+  }
   std::vector<ContractionPlan> plans;
   cores = in_order_of_boxes(c_, main_, std::move(cores));
   for (const WarpgroupShape& shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {

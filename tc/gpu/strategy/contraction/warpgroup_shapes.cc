@@ -12,7 +12,6 @@
 namespace tc::gpu {
 namespace {
 
-using tile::kRowElements;
 using tile::WarpgroupAtom;
 
 /// The axes of a side of which a block may have several values, each along a dimension of its own, the fastest first.
@@ -36,7 +35,7 @@ class Side {
  public:
   Side(const Contraction& c, size_t operand, size_t main, const std::vector<size_t>& axes, const Tiles& wanted,
        bool are_rows)
-      : axes_(axes.size()), are_rows_(are_rows) {
+      : axes_(axes.size()), row_(row_of(c.operands[operand])), are_rows_(are_rows) {
     for (size_t axis : boxed_axes(c, operand, main, axes)) {
       extents_.push_back(c.parallel[axis].extent);
       wanted_.push_back(wanted[axis]);
@@ -49,7 +48,7 @@ class Side {
     int64_t all = 1;
     for (int64_t extent : extents_) all *= extent;
     return std::any_of(wanted_.begin(), wanted_.end(), [](int64_t tile) { return tile > 0; }) ||
-           values < all + kRowElements;
+           values < all + row_;
   }
 
   /// Those of so many values that take the fewest blocks; of several of them one with more values along the first axes.
@@ -99,7 +98,7 @@ class Side {
     if (left % tile != 0 || (wanted_[axis] > 0 && wanted_[axis] != tile)) return false;
     if (are_rows_ && tile != left && !std::has_single_bit(static_cast<uint64_t>(tile))) return false;
     if (axis > 0) return true;
-    if (is_across_ && tile != left && tile % kRowElements != 0) return false;
+    if (is_across_ && tile != left && tile % row_ != 0) return false;
     return are_rows_ || tile % WarpgroupAtom::kStepN == 0;
   }
 
@@ -117,6 +116,7 @@ class Side {
   }
 
   size_t axes_;
+  int64_t row_;  ///< elements of a row of shared memory
   bool are_rows_, is_across_ = false;
   Tiles extents_, wanted_;
 };

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
@@ -12,9 +13,7 @@
 namespace tc::gpu {
 namespace {
 
-using tile::kRowElements;
 
-constexpr int64_t kBytes = 2;    ///< of an element
 constexpr int64_t kCopied = 16;  ///< bytes that starts and strides of boxes are multiples of
 constexpr int64_t kMostDimensions = 5;
 
@@ -32,11 +31,11 @@ bool counts_alone(const Subscript& s) {
 }
 
 /// Whether all that a subscript has besides a coefficient of 1, the box's own, moves boxes by whole copies.
-bool steps_evenly(const Subscript& s) {
+bool steps_evenly(const Subscript& s, int64_t bytes) {
   int64_t own = 0;
   const auto is_even = [&](int64_t by) {
     own += by == 1 ? 1 : 0;
-    return by == 1 || by * kBytes % kCopied == 0;
+    return by == 1 || by * bytes % kCopied == 0;
   };
   return std::all_of(s.parallel.begin(), s.parallel.end(), is_even) &&
          std::all_of(s.reduction.begin(), s.reduction.end(), is_even) && own == 1;
@@ -64,19 +63,23 @@ int64_t extent_read(const Contraction& c, const Subscript& s) {
 double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   constexpr double kAligned = 56, kCrooked = 25;
   const AxisPlan& first = plan.parallel[side_of(operand, plan)[0]];
-  const bool begins_lines = !runs_across(c, operand, plan) || first.tile % kRowElements == 0 || first.blocks == 1;
-  return static_cast<double>(plan.operands[operand].stage * kBytes) /
+  const bool begins_lines = !runs_across(c, operand, plan) || first.tile % row_of(c.operands[operand]) == 0 || first.blocks == 1;
+  return static_cast<double>(plan.operands[operand].stage * c.operands[operand].type.bytes()) /
          (lies_in_lines(c.operands[operand]) && begins_lines ? kAligned : kCrooked);
 }
 
 /// How many times the stores of a result take what vectors of 16 bytes take.
 double stores_of_group(const Contraction& c, int64_t group) {
   const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
-  const bool is_narrow = stored.bytes() == kBytes;
+  const bool is_narrow = stored.bytes() <= 2;
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 2 : 8);
 }
 
 }  // namespace
+
+int64_t row_of(const Operand& operand) { return tile::row_elements(operand.type.bytes()); }
+
+bool sums_in_two_levels(const Contraction& c) { return ir::is_float8(c.operands[0].type); }
 
 bool lies_in_lines(const Operand& operand) {
   constexpr int64_t kLine = 128;
@@ -177,9 +180,9 @@ std::string tile_fault(const Contraction& c, size_t operand, const ContractionPl
     return fmt::format("neighbours of '{}' in memory are along neither '{}' nor '{}'", o.tensor, main,
                        c.parallel[side[0]].name);
   }
-  const int64_t tile = plan.parallel[side[0]].tile;
-  if (tile % kRowElements != 0 && tile_of(side, plan) != tile) {
-    return fmt::format("{} of '{}' are no rows of {} elements", tile, c.parallel[side[0]].name, kRowElements);
+  const int64_t tile = plan.parallel[side[0]].tile, row = row_of(o);
+  if (tile % row != 0 && tile_of(side, plan) != tile) {
+    return fmt::format("{} of '{}' are no rows of {} elements", tile, c.parallel[side[0]].name, row);
   }
   return "";
 }
@@ -194,6 +197,10 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   if (dimensions > kMostDimensions) return fmt::format("'{}' has more than {} dimensions", o.tensor, kMostDimensions);
   if (std::string fault = tile_fault(c, operand, plan); !fault.empty()) return fault;
   const auto along_main = static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main));
+  if (ir::is_float8(o.type) && runs_across(c, operand, plan)) {
+    return fmt::format("neighbours of '{}' in memory are not along '{}', as products of 8-bit floats need", o.tensor,
+                       c.reduction[plan.main].name);
+  }
   const bool fills = c.reduction[plan.main].extent % plan.chunk[plan.main] != 0;
   if (fills && !counts_alone(o.subscripts[along_main])) {
     return fmt::format("the last step of '{}' in '{}' is not filled with zeros", c.reduction[plan.main].name, o.tensor);
@@ -208,22 +215,22 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   const Subscript& last = o.subscripts.back();
   const int64_t begin =
       runs_across(c, operand, plan) ? c.parallel[side_of(operand, plan)[0]].begin : c.reduction[plan.main].begin;
-  const int64_t first = first_inside(o, o.subscripts.size() - 1);
-  if (!steps_evenly(last) || (last.constant + begin) * kBytes % kCopied != 0 || first * kBytes % kCopied != 0) {
+  const int64_t first = first_inside(o, o.subscripts.size() - 1), bytes = o.type.bytes();
+  if (!steps_evenly(last, bytes) || (last.constant + begin) * bytes % kCopied != 0 || first * bytes % kCopied != 0) {
     return fmt::format("rows of '{}' do not begin at multiples of {} bytes", o.tensor, kCopied);
   }
-  if (dimensions > 1 && o.extents.back() * kBytes % kCopied != 0) {
+  if (dimensions > 1 && o.extents.back() * bytes % kCopied != 0) {
     return fmt::format("rows of '{}' are no multiple of {} bytes", o.tensor, kCopied);
   }
   for (size_t d = 0; d < o.extents.size(); ++d) {
-    if (row_major_stride(o, d) * kBytes >= int64_t{1} << 40)
-      return fmt::format("'{}' is too large for boxes", o.tensor);
+    if (row_major_stride(o, d) * bytes >= int64_t{1} << 40) return fmt::format("'{}' is too large for boxes", o.tensor);
   }
   return "";
 }
 
 OperandPlan boxed_operand(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const Operand& o = c.operands[operand];
+  const int64_t row = row_of(o);
   const std::vector<size_t>& side = side_of(operand, plan);
   const bool across = runs_across(c, operand, plan);
   OperandPlan result;
@@ -234,12 +241,12 @@ OperandPlan boxed_operand(const Contraction& c, size_t operand, const Contractio
     if (tile == 1 || (across && i > 0)) continue;
     result.box[static_cast<size_t>(dimension_along(o, &Subscript::parallel, side[i]))] = tile;
   }
-  result.box[static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main))] = kRowElements;
+  result.box[static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main))] = row;
   result.innermost = o.subscripts.size() - 1;
   result.merged = result.innermost;
-  result.vector = kCopied / kBytes;
+  result.vector = kCopied / o.type.bytes();
   const int64_t values = tile_of(side, plan);
-  result.stage = (across ? round_up(values, kRowElements) : values) * kRowElements;
+  result.stage = (across ? round_up(values, row) : values) * row;
   result.last_stage = result.stage;
   for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
     if (depends(o, axis)) result.axes.push_back(axis);
@@ -270,9 +277,9 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
     map.strides.push_back(row_major_stride(o, d));
     const bool is_last = d + 1 == o.subscripts.size();
     const int64_t box = plan.operands[operand].box[d];
-    map.box.push_back(is_last ? kRowElements : box);
+    map.box.push_back(is_last ? row_of(o) : box);
   }
-  map.swizzle = static_cast<int>(kRowElements * kBytes);
+  map.swizzle = static_cast<int>(row_of(o) * o.type.bytes());
   return map;
 }
 
@@ -283,12 +290,14 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   double blocks = 1;
   for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
   const auto points = static_cast<double>(rows * columns);
-  const double multiplied = points * static_cast<double>(plan.chunk[plan.main]) / device.warpgroup_products;
+  const bool in_two_levels = sums_in_two_levels(c);
+  const double products = device.warpgroup_products * 2 / static_cast<double>(c.operands[0].type.bytes());
+  const double multiplied = points * static_cast<double>(plan.chunk[plan.main]) / products;
   double copied = 0;
   for (size_t i = 0; i < c.operands.size(); ++i) copied += box_cycles(c, i, plan);
   copied *= std::min(1.0, blocks / static_cast<double>(device.processors));  // they share the cache's rate
   const auto threads = static_cast<double>(plan.threads() + kProducerThreads);
-  const auto registers = static_cast<double>(plan.registers() + 48);
+  const auto registers = static_cast<double>(registers_of_thread(c, plan));
   const double resident =
       std::max(1.0, std::floor(std::min(kProcessorShared / static_cast<double>(plan.shared_bytes(c) + 1024),
                                         kProcessorRegisters / (threads * registers))));
@@ -296,7 +305,9 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double together = std::min(resident, each);
   // Of one block a warpgroup waits for its products before it starts others: another one fills the time.
   const double alone = plan.tensor_cores->warpgroups * together > 1 ? 1 : 1.3;
-  const double step = std::max(multiplied * alone, copied) + kStepCycles;
+  // Those of another one go on while a warpgroup adds what its step has brought to its sums, a register in a cycle.
+  const double added = in_two_levels ? static_cast<double>(plan.registers()) : 0;
+  const double step = std::max(multiplied * alone + (alone > 1 ? added : 0), copied) + kStepCycles;
   // Buffers in flight hide the latency of boxes, of a microsecond and a half.
   const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;
   const double latency = kLatencyCycles / ahead;
