@@ -129,6 +129,12 @@ def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (C) {
   C(m,n) = fmax(C(m,n) + b(n), 0)
 })",
      {{"M", 2048}, {"N", 2048}, {"K", 1032}}},
+    {"warpgroups_float8",
+     R"(
+def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B) -> (float16(M,N) C) {
+  C(m,n) +=! half(A(m,k)) * half(B(n,k))
+})",
+     {{"M", 4096}, {"N", 4096}, {"K", 2064}}},
     {"padded_convolution",
      R"(
 def f(float(N,C,H,W) X, float(O,C,3,3) W1) -> (float(N,O,H,W) Y) {

@@ -11,28 +11,37 @@ namespace tc::testing {
 WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   Random random(seed);
   const auto pick = [&](const std::vector<std::string>& all) { return all[random.below(all.size())]; };
-  const bool turned_a = random.chance(50), turned_b = random.chance(50);
+  const bool is_narrow = random.chance(33);  // 8-bit floats, whose rows are 128 values of k
+  const bool turned_a = !is_narrow && random.chance(50), turned_b = is_narrow || random.chance(50);
+  const int64_t row = is_narrow ? 128 : 64;
   const auto size = [&](int64_t least, int64_t most, bool is_inner) {
     const auto value = least + static_cast<int64_t>(random.below(static_cast<uint64_t>(most - least + 1)));
-    return is_inner ? std::max<int64_t>(value / 8 * 8, 8) : value;
+    const int64_t whole = row / 8;  // elements of 16 bytes
+    return is_inner ? std::max<int64_t>(value / whole * whole, whole) : value;
   };
   WarpgroupProduct result;
-  result.sizes = {
-      {"M", size(8, 150, turned_a)}, {"N", size(8, 150, !turned_b)}, {"K", size(64, 300, !turned_a || turned_b)}};
-  const std::string type = pick({"float16", "bfloat16"}), out = pick({type, "float32"});
+  result.sizes = {{"M", size(8, 150, turned_a)},
+                  {"N", size(8, 150, !turned_b)},
+                  {"K", size(row, 300 + row, !turned_a || turned_b)}};
+  const std::vector<std::string> types = is_narrow ? std::vector<std::string>{"float8_e4m3", "float8_e5m2"}
+                                                   : std::vector<std::string>{"float16", "bfloat16"};
+  const std::string type = pick(types), type_b = is_narrow ? pick(types) : type;
+  const std::string out = pick({is_narrow ? "float16" : type, "float32"});
   const std::string a = turned_a ? "A(k,m)" : "A(m,k)", b = turned_b ? "B(n,k)" : "B(k,n)";
   const std::string product = out == "float32" ? fmt::format("float32({}) * float32({})", a, b) : a + " * " + b;
   const std::string after = pick({"", "  C(m,n) = fmax(C(m,n) + b(n), 0)\n", "  C(m,n) += R(m,n)\n",
                                   "  C(m,n) *= s(m)\n  C(m,n) += b(n)\n", "  C(m,n) = 2 * C(m,n)\n"});
   result.text = fmt::format(
-      "def f({0}({1}) A, {0}({2}) B, {3}(N) b, {3}(M) s, {3}(M,N) R) -> ({3}(M,N) C) {{\n  C(m,n) +=! {4}\n{5}}}", type,
-      turned_a ? "K,M" : "M,K", turned_b ? "N,K" : "K,N", out, product, after);
+      "def f({0}({1}) A, {6}({2}) B, {3}(N) b, {3}(M) s, {3}(M,N) R) -> ({3}(M,N) C) {{\n  C(m,n) +=! {4}\n{5}}}", type,
+      turned_a ? "K,M" : "M,K", turned_b ? "N,K" : "K,N", out, product, after, type_b);
   // Whole vectors of results, a fit, or any other multiple of 8.
   const int64_t whole = 32 * random.range(1, 4), fit = (result.sizes["N"] + 7) / 8 * 8, any = 8 * random.range(1, 20);
-  const int64_t width = random.chance(40) ? whole : random.chance(50) ? fit : any;
+  const int64_t wanted = random.chance(40) ? whole : random.chance(50) ? fit : any;
+  const int64_t width = is_narrow ? std::min<int64_t>(wanted, 128) : wanted;  // two sums of each result
   const int64_t most = std::min<int64_t>((result.sizes["M"] + 63) / 64, 3);
   result.options = warpgroup_tile(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(most))), width,
                                   2 + static_cast<int64_t>(random.below(3)));
+  result.options.tile.back() = row;
   return result;
 }
 

@@ -16,11 +16,19 @@ using Halide::Expr;
 
 constexpr int64_t kRowThreads = 8, kColumnThreads = 4, kColumnGroup = 2;  // of a warp
 
-/// The placeholder that a factor is, converted to the sum's type.
+/// The placeholder that a factor is, converted to the sum's type. An 8-bit float may become other floats on its way,
+/// all of which have its values.
 const std::string* factor(const Expr& e, Halide::Type sum) {
   const auto* cast = e.as<hi::Cast>();
-  const auto* read = cast && cast->type == sum ? cast->value.as<hi::Variable>() : nullptr;
-  return read ? &read->name : nullptr;
+  if (!cast || cast->type != sum) return nullptr;
+  int casts = 1;
+  for (const auto* from = cast->value.as<hi::Cast>(); from && from->type.is_float();
+       from = cast->value.as<hi::Cast>()) {
+    cast = from;
+    ++casts;
+  }
+  const auto* read = cast->value.as<hi::Variable>();
+  return read && (casts == 1 || ir::is_float8(read->type)) ? &read->name : nullptr;
 }
 
 bool depends_on_any(const Operand& operand, const std::vector<size_t>& axes) {
@@ -55,13 +63,15 @@ int64_t registers_along(const std::vector<size_t>& axes, const ContractionPlan& 
 std::optional<TensorCores> tensor_cores_of(const Contraction& c, const Classes& classes, const Device& device) {
   const bool is_product = c.update.assign == ir::Assign::kAdd && c.operands.size() == 2;
   if (!is_product || classes.rows.empty() || classes.columns.empty() || classes.unshared >= 0) return {};
-  const Halide::Type type = c.operands[0].type, sum = c.update.accumulator;
-  const tile::MatMulAtom* atom =
-      device.tensor_products > 0 && c.operands[1].type == type
-          ? tile::find_matmul_atom(ir::from_halide(type), ir::from_halide(sum), device.architecture)
-          : nullptr;
+  const Halide::Type sum = c.update.accumulator;
+  const ScalarType a = ir::from_halide(c.operands[0].type), b = ir::from_halide(c.operands[1].type);
+  const tile::MatMulAtom* atom = device.tensor_products > 0 && a == b
+                                     ? tile::find_matmul_atom(a, ir::from_halide(sum), device.architecture)
+                                     : nullptr;
+  const bool by_warpgroups =
+      device.accelerated && device.warpgroup_products > 0 && sum == Halide::Float(32) && tile::has_warpgroup_atom(a, b);
   const auto* product = c.update.value.as<hi::Mul>();
-  if (!atom || !product) return {};
+  if (!product || (!atom && !by_warpgroups)) return {};
   const std::string *first = factor(product->a, sum), *second = factor(product->b, sum);
   const std::vector<std::string> both = {c.operands[0].placeholder, c.operands[1].placeholder};
   if (!first || !second || *first == *second) return {};

@@ -13,8 +13,8 @@
 /// is done to them is the same.
 namespace tc::gpu {
 
-/// Whether a contraction is the sum of products of two operands that an atom takes, each of which has parallel axes to
-/// itself; and by which atom. The rest of the plan's TensorCores is not set.
+/// Whether a contraction is the sum of products of two operands that an atom or warpgroups take, each of which has
+/// parallel axes to itself; and by which atom. The rest of the plan's TensorCores is not set.
 std::optional<TensorCores> tensor_cores_of(const Contraction& contraction, const Classes& classes,
                                            const Device& device);
 

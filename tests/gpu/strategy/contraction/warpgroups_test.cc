@@ -100,6 +100,42 @@ constexpr char kTwoSums[] = "def f(float16(M,L,K) A, float16(L,K,N) B) -> (C) { 
 constexpr char kPart[] =
     "def f(float16(M,L) A, float16(L,N) B) -> (C) { C(m,n) +=! A(m,k + 8) * B(k + 16,n) where k in 0:100 }";
 
+constexpr char kFloat8[] = "def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }";
+constexpr char kMixed8[] = R"(
+def f(float8_e5m2(M,K) A, float8_e4m3(N,K) B, float16(N) b) -> (float16(M,N) C) {
+  C(m,n) +=! half(A(m,k)) * half(B(n,k))
+  C(m,n) = fmax(C(m,n) + b(n), 0)
+})";
+constexpr char kGated8[] = R"(
+def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B, float8_e4m3(N,K) G) -> (O) {
+  P(m,n) +=! A(m,k) * B(n,k)
+  Q(m,n) +=! A(m,k) * G(n,k)
+  O(m,n) = P(m,n) * fmax(Q(m,n), 0)
+})";
+constexpr char kSumOfProducts8[] = R"(
+def f(float8_e4m3(M,K) x, float8_e4m3(N,K) W, float8_e4m3(M,L) h, float8_e4m3(N,L) U) -> (C) {
+  C(m,n) +=! x(m,k) * W(n,k)
+  C(m,n) += h(m,l) * U(n,l)
+})";
+constexpr char kPadded8[] = R"(
+def f(float8_e4m3(N,H,W,C) I, float8_e4m3(O,3,3,C) F) -> (float(N,H,W,O) R) {
+  R(n,h,w,o) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? float(I(n,h + kh - 1,w + kw - 1,c))
+    : 0.0) * F(o,kh,kw,c) where h in 0:H, w in 0:W
+})";
+constexpr char kToFloat8[] = R"(
+def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B, float s) -> (float8_e4m3(M,N) C) {
+  T(m,n) +=! A(m,k) * B(n,k)
+  C(m,n) = float8_e4m3(T(m,n) * s)
+})";
+
+/// Rows are 128 values of 8 bits.
+options::MappingOptions tile_of_float8(int64_t warpgroups, int64_t columns, int64_t stages,
+                                       std::vector<int64_t> before = {}, std::vector<int64_t> behind = {}) {
+  options::MappingOptions options = warpgroup_tile(warpgroups, columns, stages, std::move(before), std::move(behind));
+  options.tile.back() = 128;
+  return options;
+}
+
 const Case kCases[] = {
     {"nn", kNN, {{"M", 64}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
     {"nn, two warpgroups", kNN, {{"M", 128}, {"N", 128}, {"K", 256}}, warpgroup_tile(2, 128, 3)},
@@ -172,6 +208,20 @@ const Case kCases[] = {
     {"part of the operands", kPart, {{"M", 64}, {"N", 64}, {"L", 128}}, warpgroup_tile(1, 64, 2)},
 };
 
+const Case kFloat8Cases[] = {
+    {"e4m3", kFloat8, {{"M", 128}, {"N", 64}, {"K", 384}}, tile_of_float8(2, 64, 3)},
+    {"e4m3, partial", kFloat8, {{"M", 70}, {"N", 41}, {"K", 208}}, tile_of_float8(1, 32, 2)},
+    {"e4m3, one step", kFloat8, {{"M", 64}, {"N", 128}, {"K", 128}}, tile_of_float8(1, 128, 2)},
+    {"mixed, epilogue", kMixed8, {{"M", 130}, {"N", 96}, {"K", 256}}, tile_of_float8(2, 96, 3)},
+    {"gated", kGated8, {{"M", 64}, {"N", 64}, {"K", 256}}, tile_of_float8(1, 64, 3)},
+    {"sum of products", kSumOfProducts8, {{"M", 64}, {"N", 64}, {"K", 256}, {"L", 128}}, tile_of_float8(1, 64, 2)},
+    {"padded, channels last",
+     kPadded8,
+     {{"N", 2}, {"C", 128}, {"H", 5}, {"W", 40}, {"O", 32}},
+     tile_of_float8(1, 32, 3, {1, 1}, {1, 1})},
+    {"8-bit result", kToFloat8, {{"M", 64}, {"N", 64}, {"K", 256}}, tile_of_float8(1, 64, 2)},
+};
+
 class Warpgroups : public ::testing::TestWithParam<Case> {};
 
 TEST_P(Warpgroups, AgreeWithTheOracleAndAreProved) {
@@ -194,6 +244,7 @@ TEST_P(Warpgroups, OptionsAskForTheSameKernel) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Warpgroups, ::testing::ValuesIn(kCases));
+INSTANTIATE_TEST_SUITE_P(Float8, Warpgroups, ::testing::ValuesIn(kFloat8Cases));
 
 int products_by_default(const std::string& text, const Sizes& sizes, const gpu::Device& device = kDevice) {
   const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), {}, device);
@@ -239,6 +290,18 @@ TEST(Warpgroups, AreTakenByPartsOfReductions) {
     EXPECT_EQ(mapping->program.kernels.size(), kernels) << sizes.at("M") << " " << sizes.at("K");
     EXPECT_EQ(count_products(mapping->program), 1);
   }
+}
+
+/// Products of 8-bit floats need k in rows of both operands.
+TEST(Warpgroups, MultiplyFloat8WhereKLiesInRows) {
+  EXPECT_EQ(products_by_default(kFloat8, kLarge), 1);
+  EXPECT_EQ(products_by_default(kMixed8, kLarge), 1);
+  const std::string across = "def f(float8_e4m3(M,K) A, float8_e4m3(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }";
+  const ir::Program program = specialised_from(across, {{"M", 64}, {"N", 64}, {"K", 256}});
+  const Result<gpu::Mapping> mapping = mapped(program, tile_of_float8(1, 64, 2), kDevice);
+  ASSERT_FALSE(mapping);
+  const std::string why = "neighbours of 'B' in memory are not along 'k', as products of 8-bit floats need";
+  EXPECT_NE(mapping.error().to_string().find(why), std::string::npos) << mapping.error().to_string();
 }
 
 /// Rows that begin between 16 bytes come by other copies.
@@ -310,6 +373,15 @@ TEST(Warpgroups, NeedTensorsOnSixteenBytes) {
   EXPECT_EQ(count_products(aligned->program), 1);
   EXPECT_EQ(count_products(others->program), 0);
   EXPECT_TRUE(others->program.kernels[0].maps.empty());
+}
+
+/// Without boxes 8-bit floats become floats of 16 bits, if the text says so.
+TEST(Warpgroups, Float8WithoutBoxesIsMultipliedByWarps) {
+  const ir::Program program = specialised_from(kMixed8, kLarge);
+  const Result<gpu::Mapping> mapping = mapped(program, {}, kDevice, true);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(count_products(mapping->program), 0);
+  EXPECT_TRUE(mapping->kernels.back().chosen.tensor_cores.value_or(false));
 }
 
 /// What lies behind the reduction, and behind the rows, is read by nobody: it may be a NaN.
