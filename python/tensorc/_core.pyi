@@ -96,8 +96,8 @@ class KernelOptions:
 
     def __init__(self, *, writes: str, occurrence: int | None = None, tile: Sequence[int] = (),
                  register_tile: Sequence[int] = (), map_to_threads: Sequence[int] = (),
-                 map_to_blocks: Sequence[int] = (), copy_stages: int | None = None, tensor_cores: bool | None = None,
-                 split_reduction: int | None = None, unroll: int | None = None,
+                 map_to_blocks: Sequence[int] = (), copy_stages: int | None = None, cluster: Sequence[int] = (),
+                 tensor_cores: bool | None = None, split_reduction: int | None = None, unroll: int | None = None,
                  unroll_copy_shared: bool | None = None, use_shared_memory: bool | None = None,
                  use_private_memory: bool | None = None, max_shared_memory: int | None = None,
                  shared_depth: int | None = None, private_depth: int | None = None,
@@ -123,6 +123,9 @@ class KernelOptions:
     @property
     def copy_stages(self) -> int | None:
         """As MappingOptions.copy_stages."""
+    @property
+    def cluster(self) -> list[int]:
+        """As MappingOptions.cluster."""
     @property
     def tensor_cores(self) -> bool | None:
         """As MappingOptions.tensor_cores."""
@@ -170,7 +173,7 @@ class MappingOptions:
                  unroll_copy_shared: bool | None = None, max_shared_memory: int | None = None,
                  use_readonly_cache: bool | None = None, shared_depth: int | None = None,
                  private_depth: int | None = None, register_tile: Sequence[int] = (), copy_stages: int | None = None,
-                 split_reduction: int | None = None, max_gathered_memory: int | None = None,
+                 cluster: Sequence[int] = (), split_reduction: int | None = None, max_gathered_memory: int | None = None,
                  atomic_reduction: bool | None = None, tensor_cores: bool | None = None,
                  copy_operands: bool | None = None, strict: bool = False, check_bounds: bool = False,
                  kernel: Sequence[KernelOptions] = ()) -> None: ...
@@ -225,6 +228,9 @@ class MappingOptions:
     @property
     def copy_stages(self) -> int | None:
         """Buffers that asynchronous copies rotate through; None: chosen."""
+    @property
+    def cluster(self) -> list[int]:
+        """Blocks of a cluster, which share copies, by member of the outermost band; []: chosen."""
     @property
     def split_reduction(self) -> int | None:
         """Parts of a reduction that blocks of their own work on; None: chosen."""

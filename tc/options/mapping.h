@@ -20,6 +20,7 @@ inline constexpr int64_t kMaxSharedMemory = int64_t{1} << 20;  ///< bytes
 inline constexpr int64_t kMaxDepth = 64;
 inline constexpr int64_t kMaxRegisterTile = 64;
 inline constexpr int64_t kMaxCopyStages = 8;
+inline constexpr int64_t kMaxCluster = 8;
 inline constexpr int64_t kMaxReductionParts = 65535;
 inline constexpr int64_t kMaxOccurrence = 1000000;
 inline constexpr size_t kMaxKernels = 256;                       ///< that have options of their own
@@ -36,6 +37,7 @@ struct KernelOptions {
   std::vector<int64_t> map_to_threads = {};
   std::vector<int64_t> map_to_blocks = {};
   std::optional<int64_t> copy_stages = {};
+  std::vector<int64_t> cluster = {};
   std::optional<bool> tensor_cores = {};
   std::optional<int64_t> split_reduction = {};
   std::optional<int64_t> unroll = {};
@@ -70,6 +72,7 @@ struct MappingOptions {
   std::optional<int64_t> private_depth = {};      ///< band members above what is copied to registers
   std::vector<int64_t> register_tile = {};        ///< results of each thread, by member of the outermost band
   std::optional<int64_t> copy_stages = {};        ///< buffers that asynchronous copies rotate through
+  std::vector<int64_t> cluster = {};              ///< blocks that share copies, by member of the outermost band
   std::optional<int64_t> split_reduction = {};    ///< parts of a reduction that blocks of their own work on
   std::optional<int64_t> max_gathered_memory = {};  ///< bytes of workspace that rows chosen by data may be copied to
   std::optional<bool> atomic_reduction = {};        ///< blocks combine what they have of a result by atomic updates

@@ -24,6 +24,7 @@ void visit_fields(Options& o, Visit visit) {
   visit("private_depth", o.private_depth);
   visit("register_tile", o.register_tile);
   visit("copy_stages", o.copy_stages);
+  visit("cluster", o.cluster);
   visit("split_reduction", o.split_reduction);
   visit("max_gathered_memory", o.max_gathered_memory);
   visit("atomic_reduction", o.atomic_reduction);
@@ -42,6 +43,7 @@ void visit_shared_fields(Options& o, Visit visit) {
   visit("map_to_threads", o.map_to_threads);
   visit("map_to_blocks", o.map_to_blocks);
   visit("copy_stages", o.copy_stages);
+  visit("cluster", o.cluster);
   visit("tensor_cores", o.tensor_cores);
   visit("split_reduction", o.split_reduction);
   visit("unroll", o.unroll);

@@ -90,6 +90,7 @@ std::vector<Fault> faults_of_fields(const MappingOptions& options) {
     faults.push_back(std::move(fault));
   }
   add_fault_of_range("copy_stages", options.copy_stages, 1, kMaxCopyStages, faults);
+  for (Fault& fault : faults_of_list("cluster", options.cluster, kMaxCluster)) faults.push_back(std::move(fault));
   add_fault_of_range("split_reduction", options.split_reduction, 1, kMaxReductionParts, faults);
   add_fault_of_range("max_gathered_memory", options.max_gathered_memory, 0, kMaxGatheredMemory, faults);
   return faults;

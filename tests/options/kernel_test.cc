@@ -23,6 +23,7 @@ TEST(KernelOptionsText, EveryFieldIsWrittenAndRead) {
                                               .map_to_threads = {16, 16},
                                               .map_to_blocks = {4},
                                               .copy_stages = 3,
+                                              .cluster = {2, 1},
                                               .tensor_cores = false,
                                               .split_reduction = 4,
                                               .unroll = 8,
@@ -53,6 +54,7 @@ kernel {
   shared_depth: 1
   private_depth: 2
   match_library_calls: true
+  cluster: [2, 1]
 }
 kernel {
   writes: "O"

@@ -32,6 +32,7 @@ MappingOptions every_field() {
           .private_depth = 3,
           .register_tile = {8, 4},
           .copy_stages = 3,
+          .cluster = {1, 2},
           .split_reduction = 2,
           .max_gathered_memory = 4096,
           .atomic_reduction = true,
@@ -67,6 +68,7 @@ split_reduction: 2
 private_depth: 3
 max_gathered_memory: 4096
 atomic_reduction: true
+cluster: [1, 2]
 copy_operands: true
 )");
   EXPECT_EQ(mapping_options_from_text(to_text(every_field())).value(), every_field());
@@ -127,9 +129,14 @@ TEST(MappingOptions, BoundsAreChecked) {
             "error: 'max_shared_memory' is -1; it must be from 0 to 1048576\n"
             "error: 'shared_depth' is 65; it must be from 0 to 64\n"
             "error: 'private_depth' is -1; it must be from 0 to 64\n");
-  EXPECT_EQ(message({.register_tile = {8, 65}, .copy_stages = 9, .split_reduction = 0, .max_gathered_memory = -1}),
+  EXPECT_EQ(message({.register_tile = {8, 65},
+                     .copy_stages = 9,
+                     .cluster = {2, 9},
+                     .split_reduction = 0,
+                     .max_gathered_memory = -1}),
             "error: 'register_tile' is 65 at position 1; it must be from 1 to 64\n"
             "error: 'copy_stages' is 9; it must be from 1 to 8\n"
+            "error: 'cluster' is 9 at position 1; it must be from 1 to 8\n"
             "error: 'split_reduction' is 0; it must be from 1 to 65535\n"
             "error: 'max_gathered_memory' is -1; it must be from 0 to 1099511627776\n");
 }
@@ -154,6 +161,7 @@ TEST(MappingOptions, PrintAsCppReadyToPaste) {
     .private_depth = 3,
     .register_tile = {8, 4},
     .copy_stages = 3,
+    .cluster = {1, 2},
     .split_reduction = 2,
     .max_gathered_memory = 4096,
     .atomic_reduction = true,
@@ -199,6 +207,7 @@ TEST(MappingBuilder, SetsEveryField) {
                                    .private_depth(3)
                                    .register_tile({8, 4})
                                    .copy_stages(3)
+                                   .cluster({1, 2})
                                    .split_reduction(2)
                                    .max_gathered_memory(4096)
                                    .atomic_reduction(true)

@@ -29,6 +29,14 @@ bool schedules_threads(const options::MappingOptions& options) {
   return options.private_depth || options.intra_tile_schedule_options != options::SchedulerOptions();
 }
 
+bool has_clusters(const std::vector<int64_t>& cluster) {
+  return std::any_of(cluster.begin(), cluster.end(), [](int64_t blocks) { return blocks > 1; });
+}
+
+bool has_clusters(const Kernel& kernel) {
+  return kernel.recipe == Recipe::kContraction && has_clusters(kernel.chosen.cluster);
+}
+
 /// What the options ask for and the mapping does not do.
 std::vector<std::string> refusals(const options::MappingOptions& options) {
   std::vector<std::string> sentences;
@@ -92,6 +100,7 @@ options::MappingOptions following(options::MappingOptions options, const options
   options.register_tile = chosen.register_tile;
   options.map_to_threads = chosen.map_to_threads;
   if (chosen.copy_stages) options.copy_stages = chosen.copy_stages;
+  options.cluster = chosen.cluster;
   if (chosen.unroll) options.unroll = chosen.unroll;
   if (chosen.tensor_cores) options.tensor_cores = chosen.tensor_cores;
   if (chosen.use_shared_memory) options.use_shared_memory = chosen.use_shared_memory;
@@ -113,6 +122,13 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
                 : known        ? reasons.options[0]
                                : "no product is large enough, or none reads its operands often enough");
   }
+  const bool clusters =
+      std::any_of(kernels.begin(), kernels.end(), [](const Kernel& kernel) { return has_clusters(kernel); });
+  if (has_clusters(options.cluster) && !kernels.empty() && !clusters) {
+    const bool known = !reasons.options.empty() && !reasons.options[0].empty();
+    return fail("'cluster' asks for blocks that share copies, but no kernel has any: {}",
+                known ? reasons.options[0] : "only products by warpgroups have");
+  }
   if (kernels.empty() || options.register_tile.empty() || any) return {};
   std::string sentence = "'register_tile' is set, but no kernel follows it";
   if (!reasons.options.empty())
@@ -126,6 +142,7 @@ Result<void> check_followed(const options::KernelOptions& options, const Kernel&
   const char* ignored = nullptr;
   if (!options.register_tile.empty() && classic) ignored = "register_tile";
   if (options.copy_stages && !contracts) ignored = "copy_stages";
+  if (has_clusters(options.cluster) && !has_clusters(kernel)) ignored = "cluster";
   if (options.unroll_copy_shared && !contracts && !classic) ignored = "unroll_copy_shared";
   if (options.tensor_cores.value_or(false) && !kernel.chosen.tensor_cores.value_or(false)) ignored = "tensor_cores";
   if (options.tensor_cores.value_or(false) && !contracts) ignored = "tensor_cores";
