@@ -7,6 +7,7 @@
 #include "tc/cuda/types.h"
 #include "tc/cuda/warpgroup_text.h"
 #include "tc/support/check.h"
+#include "tc/tile/build.h"
 
 namespace tc::cuda {
 namespace {
@@ -45,7 +46,7 @@ class KernelPrinter {
     depth_ = 1;
     collect();
     scopes_.push_back({});
-    for (const tile::RingBarriers& place : kernel_.rings()) stages_[place.ring->name] = place.ring->stages;
+    for (const tile::RingBarriers& place : kernel_.rings()) rings_[place.ring->name] = place.ring;
     write(kernel_.body, true);
     const std::string body = std::exchange(text_, "");
     depth_ = 0;
@@ -422,17 +423,55 @@ class KernelPrinter {
 
   void write(const tile::Ring& ring, bool tail) {
     exprs_.need(Helper::kRing);
-    line(fmt::format("make_ring<{}>({}, {});", ring.stages, exprs_.names().variable(ring.name), ring.readers));
+    line(fmt::format("make_ring<{}>({}, {});", ring.stages, exprs_.names().variable(ring.name),
+                     ring.readers * ring.sharers()));
+    if (!ring.groups.empty()) {
+      exprs_.need(Helper::kSharedRing);
+      line("wait_for_rings();");
+    }
     write(ring.body, tail);
   }
 
+  /// A bit for each block of a group: "0x5 << block_x % 2".
+  std::string blocks_of(const tile::BlockGroup& group) {
+    namespace build = tile::build;
+    Expr number = 0;
+    int scale = 1;
+    for (size_t i = 0; i < 3; ++i) {
+      const auto extent = static_cast<int>(kernel_.cluster[i]);
+      if (extent > 1) number = number + build::var(tile::kBlock[i]) % extent * scale;
+      scale *= extent;
+    }
+    const int above = group.stride * group.count;
+    // Along x alone a stride divides the extent, so that the number is the block's.
+    const Expr below = kernel_.cluster[0] == kernel_.cluster_blocks() ? build::block_x() : number;
+    const Expr first = Halide::Internal::simplify(below % group.stride + number / above * above);
+    uint32_t bits = 0;
+    for (int i = 0; i < group.count; ++i) bits |= uint32_t{1} << i * group.stride;
+    const std::string text = fmt::format("{:#x}", bits);
+    return Halide::Internal::is_const_zero(first) ? text : text + " << " + exprs_.index(first);
+  }
+
+  void release(const tile::RingStep& step, const std::vector<tile::BlockGroup>& groups) {
+    exprs_.need(Helper::kSharedRing);
+    std::string blocks;
+    for (const tile::BlockGroup& group : groups) blocks += (blocks.empty() ? "" : " | ") + blocks_of(group);
+    line(fmt::format("release_in<{}>({}, {}, {});", rings_.at(step.ring)->stages, blocks,
+                     exprs_.names().variable(step.ring), exprs_.index(step.turn)));
+  }
+
   void write(const tile::RingStep& step, bool) {
+    const std::vector<tile::BlockGroup>& groups = rings_.at(step.ring)->groups;
+    if (step.kind == tile::RingStep::Kind::kRelease && !groups.empty()) return release(step, groups);
     const auto name = [&] {
       switch (step.kind) {
         case tile::RingStep::Kind::kAcquire:
           return "acquire";
         case tile::RingStep::Kind::kCommit:
           return "commit";
+        case tile::RingStep::Kind::kDrain:
+          exprs_.need(Helper::kSharedRing);
+          return "drain";
         case tile::RingStep::Kind::kAwait:
           return "await";
         case tile::RingStep::Kind::kRelease:
@@ -441,16 +480,17 @@ class KernelPrinter {
       return "";
     };
     const std::string bytes = step.kind == tile::RingStep::Kind::kCommit ? fmt::format(", {}", step.bytes) : "";
-    line(fmt::format("{}<{}>({}, {}{});", name(), stages_.at(step.ring), exprs_.names().variable(step.ring),
+    line(fmt::format("{}<{}>({}, {}{});", name(), rings_.at(step.ring)->stages, exprs_.names().variable(step.ring),
                      exprs_.index(step.turn), bytes));
   }
 
   void write(const tile::BoxCopy& copy, bool) {
-    exprs_.need(Helper::kBoxCopy);
-    const int stages = stages_.at(copy.ring);
+    const bool is_shared = copy.group.count > 1;
+    exprs_.need(is_shared ? Helper::kSharedBoxCopy : Helper::kBoxCopy);
+    const int stages = rings_.at(copy.ring)->stages;
     std::string coordinates;
     for (const Expr& e : copy.coordinates) coordinates += ", " + exprs_.index(e);
-    line(fmt::format("copy_box(&{}, {}, &{}[{}]{});",
+    line(fmt::format("{}&{}, {}, &{}[{}]{});", is_shared ? "copy_box_to(" + blocks_of(copy.group) + ", " : "copy_box(",
                      exprs_.first_of_tile(copy.destination, copy.destination_subscripts), exprs_.names().map(copy.map),
                      exprs_.names().variable(copy.ring), exprs_.index(Halide::Internal::simplify(copy.turn % stages)),
                      coordinates));
@@ -477,7 +517,7 @@ class KernelPrinter {
 
   const tile::Kernel& kernel_;
   ExprText exprs_;
-  std::map<std::string, int> stages_;            ///< of rings
+  std::map<std::string, const tile::Ring*> rings_;
   std::map<std::string, std::string> products_;  ///< functions by name
   std::string text_;
   int depth_ = 0;

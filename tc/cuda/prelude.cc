@@ -648,6 +648,8 @@ const std::vector<Definition>& definitions() {
       {kTensorMap, {}, {"TensorMap"}, kTensorMapText},
       {kRing, {}, {"make_ring", "wait_for_phase", "acquire", "commit", "await", "release"}, ring_text()},
       {kBoxCopy, {kTensorMap}, {"copy_box"}, box_copy_text()},
+      {kSharedRing, {kRing}, {"wait_for_rings", "release_in", "drain"}, shared_ring_text()},
+      {kSharedBoxCopy, {kTensorMap}, {"copy_box_to"}, shared_box_copy_text()},
       {kProducts, {}, {"wait_products", "receive"}, products_text()},
       {kOverlap, {}, {"wait_for_kernels_before", "let_next_kernel_start"}, kOverlapText},
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},

@@ -84,6 +84,56 @@ __device__ __forceinline__ void copy_box(void* to, const TensorMap& map, uint64*
 }
 )";
 
+constexpr std::string_view kSharedRingText =
+    R"(// Waits until all blocks of the cluster have made their rings.
+__device__ __forceinline__ void wait_for_rings() {
+  asm volatile("barrier.cluster.arrive.relaxed;\nbarrier.cluster.wait;" ::: "memory");
+}
+// Releases a turn in the rings of the blocks of the cluster whose bits are set.
+template <int stages>
+__device__ __forceinline__ void release_in(uint32 blocks, uint64* barriers, int turn) {
+  __syncwarp();
+  const uint32 lane = threadIdx.x % 32;
+  if ((blocks >> lane & 1) == 0) return;
+  const uint32 address = uint32(__cvta_generic_to_shared(barriers + stages + turn % stages));
+  asm volatile("{ .reg .b32 there; mapa.shared::cluster.u32 there, %0, %1; "
+               "mbarrier.arrive.shared::cluster.b64 _, [there]; }" ::"r"(address), "r"(lane) : "memory");
+}
+// Waits until all turns have been released: no other block touches this one's memory any more.
+template <int stages>
+__device__ __forceinline__ void drain(uint64* barriers, int turns) {
+  for (int turn = turns > stages ? turns - stages : 0; turn < turns; ++turn) {
+    wait_for_phase(barriers + stages + turn % stages, turn / stages % 2);
+  }
+}
+)";
+
+/// copy_box_to() of 1 to 5 dimensions.
+std::string shared_box_copies() {
+  std::string text =
+      "// Copies a box to the same place in all blocks of the cluster whose bits are set; its bytes count for the "
+      "barrier "
+      "of each.\n";
+  std::string parameters, places, arguments;
+  for (int d = 0; d < 5; ++d) {
+    const char name = "xyzuv"[d];
+    parameters += fmt::format(", int {}", name);
+    places += fmt::format("{}%{}", d == 0 ? "" : ", ", d + 4);
+    arguments += fmt::format(", \"r\"({})", name);
+    text += fmt::format(
+        "__device__ __forceinline__ void copy_box_to(uint32 blocks, void* to, const TensorMap& map, uint64* "
+        "barrier{0}) "
+        "{{\n"
+        "  asm volatile(\"cp.async.bulk.tensor.{1}d.shared::cluster.global.tile.mbarrier::complete_tx::bytes\"\n"
+        "               \".multicast::cluster [%0], [%1, {{{2}}}], [%2], %3;\"\n"
+        "               ::\"r\"(uint32(__cvta_generic_to_shared(to))), \"l\"(&map),\n"
+        "                 \"r\"(uint32(__cvta_generic_to_shared(barrier))), \"h\"(uint16(blocks)){3} : "
+        "\"memory\");\n}}\n",
+        parameters, d + 1, places, arguments);
+  }
+  return text;
+}
+
 constexpr std::string_view kProductsText =
     R"(// Waits until at most so many groups of a warpgroup's products are unfinished.
 template <int pending>
@@ -137,6 +187,11 @@ const char* ptx_type(ScalarType type) {
 
 std::string_view ring_text() { return kRingText; }
 std::string_view box_copy_text() { return kBoxCopyText; }
+std::string_view shared_ring_text() { return kSharedRingText; }
+std::string_view shared_box_copy_text() {
+  static const std::string text = shared_box_copies();
+  return text;
+}
 std::string_view products_text() { return kProductsText; }
 
 std::string function_of(const WarpgroupProduct& product) {

@@ -13,6 +13,8 @@ std::string_view ring_text();
 /// Copies of boxes (PTX ISA, "cp.async.bulk.tensor").
 std::string_view box_copy_text();
 /// Descriptors, and waits for products (PTX ISA, "wgmma.wait_group").
+std::string_view shared_ring_text();
+std::string_view shared_box_copy_text();
 std::string_view products_text();
 
 /// A kind of WarpgroupMatMul, which has a function of its own.

@@ -94,14 +94,17 @@ NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr
   const int dimension = static_cast<int>(row.size()) - 1;
   return node(MatrixLoad{std::move(destination), source.name, std::move(row), dimension, transposed});
 }
-NodePtr ring(const std::string& name, int stages, int readers, NodePtr body) {
-  return node(Ring{name, stages, readers, std::move(body)});
+NodePtr ring(const std::string& name, int stages, int readers, NodePtr body, std::vector<BlockGroup> groups) {
+  return node(Ring{name, stages, readers, std::move(body), std::move(groups)});
 }
 NodePtr acquire(const std::string& ring, Expr turn) {
   return node(RingStep{RingStep::Kind::kAcquire, ring, std::move(turn)});
 }
 NodePtr commit(const std::string& ring, Expr turn, int64_t bytes) {
   return node(RingStep{RingStep::Kind::kCommit, ring, std::move(turn), bytes});
+}
+NodePtr drain(const std::string& ring, Expr turn) {
+  return node(RingStep{RingStep::Kind::kDrain, ring, std::move(turn)});
 }
 NodePtr await(const std::string& ring, Expr turn) {
   return node(RingStep{RingStep::Kind::kAwait, ring, std::move(turn)});
@@ -110,9 +113,9 @@ NodePtr release(const std::string& ring, Expr turn) {
   return node(RingStep{RingStep::Kind::kRelease, ring, std::move(turn)});
 }
 NodePtr box_copy(const TensorMap& map, std::vector<Expr> coordinates, const Tensor& destination, std::vector<Expr> to,
-                 const std::string& ring, Expr turn) {
-  return node(
-      BoxCopy{map.name, map.tensor, std::move(coordinates), destination.name, std::move(to), ring, std::move(turn)});
+                 const std::string& ring, Expr turn, BlockGroup group) {
+  return node(BoxCopy{map.name, map.tensor, std::move(coordinates), destination.name, std::move(to), ring,
+                      std::move(turn), group});
 }
 NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b,
                          bool starts) {

@@ -50,13 +50,14 @@ NodePtr shuffle(const Tensor& tensor, std::vector<Expr> subscripts, Shuffle::Kin
 NodePtr matmul(const MatMulAtom& atom, Fragment d, Fragment a, Fragment b);
 /// Of rows along the source's last dimension.
 NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr> row, bool transposed = false);
-NodePtr ring(const std::string& name, int stages, int readers, NodePtr body);
+NodePtr ring(const std::string& name, int stages, int readers, NodePtr body, std::vector<BlockGroup> groups = {});
 NodePtr acquire(const std::string& ring, Expr turn);
 NodePtr commit(const std::string& ring, Expr turn, int64_t bytes);
+NodePtr drain(const std::string& ring, Expr turn);
 NodePtr await(const std::string& ring, Expr turn);
 NodePtr release(const std::string& ring, Expr turn);
 NodePtr box_copy(const TensorMap& map, std::vector<Expr> coordinates, const Tensor& destination, std::vector<Expr> to,
-                 const std::string& ring, Expr turn);
+                 const std::string& ring, Expr turn, BlockGroup group = {});
 NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b,
                          bool starts = false);
 NodePtr matmul_wait(int pending, std::vector<std::string> sums = {});

@@ -213,8 +213,8 @@ class KernelCompiler {
   void visit(const Ring& ring) {
     code_.sites.push_back("ring " + ring.name);
     exprs_.set_site(static_cast<int>(code_.sites.size()) - 1);
-    code_.rings.push_back({ring.name, ring.stages, ring.readers});
-    emit({.op = Op::kBlockBarrier, .a = exprs_.site()});
+    code_.rings.push_back({ring.name, ring.stages, ring.readers, ring.groups, ring.readers * ring.sharers()});
+    emit({.op = ring.groups.empty() ? Op::kBlockBarrier : Op::kClusterBarrier, .a = exprs_.site()});
     emit({.op = Op::kMakeRing, .a = static_cast<int>(code_.rings.size()) - 1, .c = exprs_.site()});
     node(ring.body);
   }
@@ -232,6 +232,8 @@ class KernelCompiler {
           return Op::kAcquire;
         case RingStep::Kind::kCommit:
           return Op::kCommitTurn;
+        case RingStep::Kind::kDrain:
+          return Op::kDrain;
         case RingStep::Kind::kAwait:
           return Op::kAwait;
         case RingStep::Kind::kRelease:
@@ -246,9 +248,13 @@ class KernelCompiler {
   void visit(const BoxCopy& copy) {
     const auto map = std::ranges::find(kernel_.maps, copy.map, &TensorMap::name);
     TC_CHECK(map != kernel_.maps.end(), "'{}' is no tensor map of the kernel", copy.map);
-    CodeBoxCopy made{
-        &*map,           exprs_.tensor(map->tensor), exprs_.access(copy.destination, copy.destination_subscripts), {},
-        ring(copy.ring), exprs_.compile(copy.turn)};
+    CodeBoxCopy made{&*map,
+                     exprs_.tensor(map->tensor),
+                     exprs_.access(copy.destination, copy.destination_subscripts),
+                     {},
+                     ring(copy.ring),
+                     exprs_.compile(copy.turn),
+                     copy.group};
     for (const Halide::Expr& e : copy.coordinates) made.coordinates.push_back(exprs_.compile(e));
     code_.tensors[static_cast<size_t>(exprs_.tensor(copy.destination))].filled = true;
     code_.box_copies.push_back(std::move(made));

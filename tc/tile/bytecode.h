@@ -82,10 +82,12 @@ enum class Op : uint8_t {
   kLoopNext,  ///< dst += a; jumps
   kBlockBarrier,
   kWarpBarrier,
+  kClusterBarrier,
   kWaitForKernels,
   kMakeRing,  ///< ring a; behind a barrier
   kAcquire,   ///< turn, register b, of ring a; c: the site
   kAwait,
+  kDrain,
   kHalt,
   // Memory. a, b: indices of accesses.
   kLoad,    ///< dst = [a]
@@ -141,6 +143,8 @@ struct CodeMatrixLoad {
 struct CodeRing {
   std::string name;
   int stages = 0, readers = 0;
+  std::vector<BlockGroup> groups;
+  int releases = 0;  ///< of a turn: by readers of all blocks that share boxes
 };
 struct CodeBoxCopy {
   const TensorMap* map = nullptr;
@@ -149,6 +153,7 @@ struct CodeBoxCopy {
   std::vector<int> coordinates;  ///< registers
   int ring = -1;
   int turn = -1;  ///< register
+  BlockGroup group;
 };
 /// A WarpgroupMatMul.
 struct CodeProduct {

@@ -39,6 +39,11 @@ Machine::Machine(const Kernel& kernel, const KernelsBefore& before, std::map<std
       random_(options.seed) {
   set_up_tensors();
   set_up_warps();
+  if (kernel.cluster_blocks() == 1) return;
+  for (const TensorState& tensor : tensors_) {
+    shared_shadows_.push_back(tensor.is_global ? std::vector<Shadow>() : tensor.shadow);
+  }
+  blocks_.assign(static_cast<size_t>(kernel.cluster_blocks()), *this);
 }
 
 void Machine::set_up_tensors() {
@@ -99,21 +104,25 @@ void Machine::set_up_warps() {
 }
 
 Counters Machine::run() {
-  const int64_t blocks = kernel_.grid[0] * kernel_.grid[1] * kernel_.grid[2];
-  std::vector<int64_t> order(static_cast<size_t>(blocks));
+  std::array<int64_t, 3> clusters{};
+  for (size_t i = 0; i < 3; ++i) clusters[i] = kernel_.grid[i] / kernel_.cluster[i];
+  std::vector<int64_t> order(static_cast<size_t>(clusters[0] * clusters[1] * clusters[2]));
   std::iota(order.begin(), order.end(), 0);
   std::shuffle(order.begin(), order.end(), random_);
-  for (int64_t block : order) {
-    run_block({block % kernel_.grid[0], block / kernel_.grid[0] % kernel_.grid[1],
-               block / kernel_.grid[0] / kernel_.grid[1]});
+  for (int64_t number : order) {
+    run_cluster({number % clusters[0] * kernel_.cluster[0], number / clusters[0] % clusters[1] * kernel_.cluster[1],
+                 number / clusters[0] / clusters[1] * kernel_.cluster[2]});
     if (is_stuck_) break;
   }
   return counters_;
 }
 
 void Machine::start_block(const std::array<int64_t, 3>& block) {
+  constexpr uint32_t kStamps = 4096;  // of a block of a cluster
   block_ = block;
-  block_start_ = ++stamp_;
+  block_start_ = stamp_ = last_stamp_ + 1;
+  last_stamp_ = blocks_.empty() ? stamp_ : block_start_ + kStamps;
+  block_end_ = blocks_.empty() ? UINT32_MAX : last_stamp_;
   std::fill(shared_.begin(), shared_.end(), kPoison);
   for (auto& defined : shared_defined_) std::fill(defined.begin(), defined.end(), uint8_t{0});
   for (Warp& warp : warps_) {
@@ -132,30 +141,129 @@ void Machine::start_block(const std::array<int64_t, 3>& block) {
   start_rings();
 }
 
-void Machine::run_block(const std::array<int64_t, 3>& block) {
-  start_block(block);
-  std::vector<Warp*> ready;
-  while (true) {
-    ready.clear();
-    for (Warp& warp : warps_) {
-      if (warp.state == State::kReady) ready.push_back(&warp);
+/// The block that runs lies in the machine, and what lies in its place among the others is of no use.
+void Machine::switch_to(size_t number) {
+  if (number == number_ || blocks_.empty()) return;
+  const auto swap_shadows = [&] {
+    for (size_t i = 0; i < tensors_.size(); ++i) {
+      if (!tensors_[i].is_global) std::swap(tensors_[i].shadow, shared_shadows_[i]);
     }
-    if (ready.empty()) {
-      const auto any = [&](State state) {
-        return std::any_of(warps_.begin(), warps_.end(), [&](const Warp& warp) { return warp.state == state; });
-      };
-      if (any(State::kInRing)) {
-        if (wake_in_rings()) continue;
-        return report_deadlock();
-      }
-      if (!any(State::kAtBarrier)) return end_rings();
-      release_barrier();
-      continue;
-    }
-    budget_ = static_cast<int64_t>(random_() % 64) + 1;
-    resume(*ready[random_() % ready.size()]);
-    happen();
+  };
+  swap_shadows();
+  std::swap(static_cast<BlockState&>(*this), blocks_[number_]);
+  std::swap(static_cast<BlockState&>(*this), blocks_[number]);
+  swap_shadows();
+  number_ = number;
+  for (size_t i = 0; i < tensors_.size(); ++i) {
+    TensorState& state = tensors_[i];
+    if (state.code->tensor.memory != Memory::kShared) continue;
+    state.data = shared_.data() + state.code->shared_offset;
+    if (state.defined) state.defined = &shared_defined_[i];
   }
+}
+
+/// Visits all blocks of the cluster; then the one that ran before runs on.
+template <typename Visit>
+void Machine::for_each_block(Visit visit) {
+  const size_t before = number_;
+  for (size_t number = 0; number < std::max<size_t>(blocks_.size(), 1); ++number) {
+    switch_to(number);
+    visit();
+  }
+  switch_to(before);
+}
+
+/// The blocks of a group, by their numbers in the cluster.
+std::vector<size_t> Machine::members(const BlockGroup& group) const {
+  const auto stride = static_cast<size_t>(group.stride), count = static_cast<size_t>(group.count);
+  const size_t first = number_ - number_ / stride % count * stride;
+  std::vector<size_t> result;
+  for (size_t i = 0; i < count; ++i) result.push_back(first + i * stride);
+  return result;
+}
+
+bool Machine::is_in_state(State state) const {
+  return std::any_of(warps_.begin(), warps_.end(), [&](const Warp& warp) { return warp.state == state; });
+}
+
+void Machine::run_cluster(const std::array<int64_t, 3>& first) {
+  for_each_block([&] {
+    const auto number = static_cast<int64_t>(number_);
+    const std::array<int64_t, 3>& extents = kernel_.cluster;
+    start_block({first[0] + number % extents[0], first[1] + number / extents[0] % extents[1],
+                 first[2] + number / extents[0] / extents[1]});
+  });
+  while (any_goes_on() || release_cluster_barrier()) {
+  }
+  bool has_ended = true;
+  for_each_block([&] { has_ended &= !is_in_state(State::kInRing) && !is_in_state(State::kAtClusterBarrier); });
+  if (!has_ended) return report_deadlock();
+  for_each_block([&] { end_rings(); });
+}
+
+/// Lets one of the cluster's blocks go on: any, where several can. False if none can.
+bool Machine::any_goes_on() {
+  if (!blocks_.empty()) switch_to(random_() % blocks_.size());
+  if (go_on()) return true;
+  for (size_t number = 0; number < blocks_.size(); ++number) {
+    switch_to(number);
+    if (go_on()) return true;
+  }
+  return false;
+}
+
+/// Lets a warp of the block go on, or ends what its warps wait for. False if there is neither.
+bool Machine::go_on() {
+  std::vector<Warp*> ready;
+  for (Warp& warp : warps_) {
+    if (warp.state == State::kReady) ready.push_back(&warp);
+  }
+  if (ready.empty()) {
+    if (is_in_state(State::kInRing)) return wake_in_rings();
+    if (!is_in_state(State::kAtBarrier)) return false;
+    release_barrier();
+    return true;
+  }
+  budget_ = static_cast<int64_t>(random_() % 64) + 1;
+  resume(*ready[random_() % ready.size()]);
+  happen();
+  return true;
+}
+
+uint32_t Machine::new_stamp() {
+  if (blocks_.empty()) return ++last_stamp_;
+  TC_CHECK(stamp_ + 1 < block_end_, "a block of a cluster has too many barriers");
+  return stamp_ + 1;
+}
+
+/// Opens the barrier of the cluster, if threads wait there and no other can go on. What blocks have done to each other
+/// before has arrived then.
+bool Machine::release_cluster_barrier() {
+  bool waits = false, in_ring = false;
+  int site = -1;
+  for_each_block([&] {
+    waits |= is_in_state(State::kAtClusterBarrier);
+    in_ring |= is_in_state(State::kInRing);
+    for (const Warp& warp : warps_) {
+      if (site < 0 && warp.state == State::kAtClusterBarrier) site = warp.barrier_site;
+    }
+  });
+  if (!waits || in_ring) return false;
+  for_each_block([&] {
+    for (const Filling& release : std::exchange(releases_, {})) count_release(release);
+    stamp_ = new_stamp();
+    for (Warp& warp : warps_) {
+      if (warp.state != State::kAtClusterBarrier || warp.barrier_site != site) {
+        report(Finding::Kind::kDivergence, site, [&] {
+          return fmt::format("{}: thread {} of block {} does not wait at the barrier at which others of the cluster do",
+                             kernel_.name, thread_text(warp.index * kLanes), block_text());
+        });
+      }
+      if (warp.state == State::kAtClusterBarrier) warp.state = State::kReady;
+    }
+  });
+  ++counters_.barriers;
+  return true;
 }
 
 void Machine::release_barrier() {
@@ -170,13 +278,13 @@ void Machine::release_barrier() {
     }
   }
   for (const Warp& warp : warps_) {
-    if (warp.state != State::kDone) continue;
+    if (warp.state != State::kDone && warp.state != State::kAtClusterBarrier) continue;
     report(Finding::Kind::kDivergence, site, [&] {
       return fmt::format("{}: thread {} of block {} ends without the barrier at which other threads of the block wait",
                          kernel_.name, thread_text(warp.index * kLanes), block_text());
     });
   }
-  ++stamp_;
+  stamp_ = new_stamp();
   ++counters_.barriers;
   for (Warp& warp : warps_) {
     if (warp.state == State::kAtBarrier) warp.state = State::kReady;
@@ -246,6 +354,7 @@ bool Machine::control(Warp& warp, const Instruction& n) {
     }
     case Op::kBlockBarrier:
     case Op::kWarpBarrier:
+    case Op::kClusterBarrier:
       if (warp.mask != warp.existing) {
         report(Finding::Kind::kDivergence, n.a, [&] {
           return fmt::format(
@@ -254,8 +363,8 @@ bool Machine::control(Warp& warp, const Instruction& n) {
         });
       }
       warp.epoch = ++epoch_;
-      if (n.op == Op::kBlockBarrier) {
-        warp.state = State::kAtBarrier;
+      if (n.op != Op::kWarpBarrier) {
+        warp.state = n.op == Op::kBlockBarrier ? State::kAtBarrier : State::kAtClusterBarrier;
         warp.barrier_site = n.a;
       }
       return false;
@@ -267,6 +376,7 @@ bool Machine::control(Warp& warp, const Instruction& n) {
       return false;
     case Op::kAcquire:
     case Op::kAwait:
+    case Op::kDrain:
       return ring_wait(warp, n);
     default:
       if (code_.waits && warp.waited != warp.existing) {
@@ -288,7 +398,7 @@ bool Machine::control(Warp& warp, const Instruction& n) {
 }
 
 Moment Machine::moment(const Warp& warp, int lane, int site) const {
-  return {block_start_, stamp_, warp.epoch, static_cast<uint16_t>(warp.index * kLanes + lane), site};
+  return {block_start_, block_end_, stamp_, warp.epoch, static_cast<uint16_t>(warp.index * kLanes + lane), site};
 }
 
 std::string Machine::thread_text(int thread) const {
@@ -313,7 +423,8 @@ void Machine::report_race(Warp& warp, const Access& access, int lane, const Shad
   if (!findings_.wanted(Finding::Kind::kRace, kernel_.name, access.site)) return;
   const uint32_t stamp = then_wrote ? shadow.write_stamp : shadow.read_stamp;
   const int site = then_wrote ? shadow.write_site : shadow.read_site;
-  const bool other_block = stamp < block_start_ || (!then_wrote && (shadow.read_flags & Shadow::kOtherBlocks));
+  const bool other_block =
+      stamp < block_start_ || stamp >= block_end_ || (!then_wrote && (shadow.read_flags & Shadow::kOtherBlocks));
   const int other = then_wrote ? shadow.write_thread : shadow.read_thread;
   const std::string element = element_text(warp, access, lane);
   const std::string who = other_block ? "a thread of another block" : fmt::format("thread {}", thread_text(other));

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <random>
@@ -37,26 +38,8 @@ class Findings {
   std::set<std::tuple<std::string, int, int>> seen_;
 };
 
-/// Executes one launch.
-class Machine {
- public:
-  /// `before`: what the kernels before this one do to global tensors; they may still run until it waits for them.
-  Machine(const Kernel& kernel, const KernelsBefore& before, std::map<std::string, GlobalBuffer>& globals,
-          const Arguments& arguments, const SimulatorOptions& options, Findings& findings);
-  Counters run();
-
- private:
-  struct TensorState {
-    const CodeTensor* code = nullptr;
-    std::byte* data = nullptr;
-    int bytes = 0;
-    bool is_global = false;
-    bool watched = false;         ///< for races: shared, or written in this launch
-    bool waits_to_read = false;   ///< until the kernels before have ended
-    bool waits_to_write = false;  ///< likewise
-    std::vector<Shadow> shadow;
-    std::vector<uint8_t>* defined = nullptr;  ///< null: all are
-  };
+/// What a block has to itself.
+struct BlockState {
   /// An asynchronous copy that has been issued.
   struct Copy {
     int lane;
@@ -115,7 +98,7 @@ class Machine {
     int64_t a, b;
     bool operator==(const ProductStart&) const = default;
   };
-  enum class State : uint8_t { kReady, kAtBarrier, kInRing, kDone };
+  enum class State : uint8_t { kReady, kAtBarrier, kAtClusterBarrier, kInRing, kDone };
   struct Warp {
     int index = 0;
     State state = State::kReady;
@@ -140,12 +123,57 @@ class Machine {
     std::vector<int> sums;  ///< register tensors of products that no wait has named
   };
 
+  std::vector<std::byte> shared_;
+  std::vector<std::vector<uint8_t>> shared_defined_;
+  std::vector<std::vector<Shadow>> shared_shadows_;  ///< while another block of the cluster runs
+  std::vector<Warp> warps_;
+  std::array<int64_t, 3> block_{};
+  uint32_t block_start_ = 1, block_end_ = UINT32_MAX;  ///< its stamps
+  uint32_t stamp_ = 0;
+  std::vector<RingState> rings_;
+  std::vector<Chunk> chunks_;                      ///< of shared memory
+  std::vector<Box> boxes_;                         ///< that have not arrived
+  std::vector<Filling> releases_;                  ///< by other blocks, of turns of a ring, that have not arrived
+  std::vector<std::vector<ProductStart>> starts_;  ///< by warpgroup
+};
+
+/// Executes one launch. Blocks of a cluster take turns: what the one that runs has to itself is the machine's own, what
+/// the others have lies in blocks_.
+class Machine : private BlockState {
+ public:
+  /// `before`: what the kernels before this one do to global tensors; they may still run until it waits for them.
+  Machine(const Kernel& kernel, const KernelsBefore& before, std::map<std::string, GlobalBuffer>& globals,
+          const Arguments& arguments, const SimulatorOptions& options, Findings& findings);
+  Counters run();
+
+ private:
+  struct TensorState {
+    const CodeTensor* code = nullptr;
+    std::byte* data = nullptr;
+    int bytes = 0;
+    bool is_global = false;
+    bool watched = false;         ///< for races: shared, or written in this launch
+    bool waits_to_read = false;   ///< until the kernels before have ended
+    bool waits_to_write = false;  ///< likewise
+    std::vector<Shadow> shadow;
+    std::vector<uint8_t>* defined = nullptr;  ///< null: all are
+  };
+
   void set_up_tensors();
   void set_up_warps();
   void start_block(const std::array<int64_t, 3>& block);
-  void run_block(const std::array<int64_t, 3>& block);
+  void run_cluster(const std::array<int64_t, 3>& first);
+  bool go_on();
+  bool any_goes_on();
+  void switch_to(size_t number);
+  template <typename Visit>
+  void for_each_block(Visit visit);
+  std::vector<size_t> members(const BlockGroup& group) const;
+  bool is_in_state(State state) const;
   void resume(Warp& warp);
   void release_barrier();
+  bool release_cluster_barrier();
+  uint32_t new_stamp();
   uint32_t lanes_where(const Warp& warp, int reg, bool uniform) const;
   bool control(Warp& warp, const Instruction& n);
 
@@ -177,6 +205,7 @@ class Machine {
   void make_ring(Warp& warp, const Instruction& n);
   bool ring_wait(Warp& warp, const Instruction& n);
   bool has_passed(Warp& warp, const Instruction& n);
+  bool has_passed(Warp& warp, const Instruction& n, int64_t turn);
   void acquire(Warp& warp, const Instruction& n);
   void await(Warp& warp, const Instruction& n);
   void commit_turn(Warp& warp, const Instruction& n);
@@ -185,8 +214,12 @@ class Machine {
   void copy_row(const CodeBoxCopy& n, const std::vector<int64_t>& coordinates, int64_t address, Box& box);
   void read_element(const CodeBoxCopy& n, int64_t element, int64_t e, std::array<std::byte, kChunk>& bytes,
                     int64_t& last_sector);
+  void issue(const CodeBoxCopy& n, Box box);
   bool claim(const CodeBoxCopy& n, int64_t place, const Filling& filling);
+  void release_in(size_t number, const Filling& filling, int site);
+  void count_release(const Filling& filling);
   void arrive(size_t box);
+  void arrive_release();
   void end_phase(Slot& slot) const;
   bool wake_in_rings();
   void happen();
@@ -194,6 +227,9 @@ class Machine {
   void report_deadlock();
   bool is_whole_warp(Warp& warp, const Instruction& n);
   bool is_one_thread(Warp& warp, const Instruction& n, const char* verb);
+  bool has_ended() const {
+    return std::ranges::all_of(warps_, [](const Warp& w) { return w.state == State::kDone; });
+  }
   Slot& slot_of(int ring, int64_t turn);
   int64_t turn_of(const Warp& warp, int reg) const;
   bool has_turn(const Warp& warp, const Filling& filling) const;
@@ -232,18 +268,11 @@ class Machine {
   std::mt19937_64 random_;
   Counters counters_;
   std::vector<TensorState> tensors_;
-  std::vector<std::byte> shared_;
-  std::vector<std::vector<uint8_t>> shared_defined_;
-  std::vector<Warp> warps_;
-  std::array<int64_t, 3> block_{};
-  uint32_t block_start_ = 1;
-  uint32_t stamp_ = 0;
+  std::vector<BlockState> blocks_;  ///< of the cluster; empty: there is one
+  size_t number_ = 0;               ///< in the cluster, of the block that runs
+  uint32_t last_stamp_ = 0;
   uint32_t epoch_ = 0;
   int64_t budget_ = 0;  ///< loop iterations until another warp may go on
-  std::vector<RingState> rings_;
-  std::vector<Chunk> chunks_;                      ///< of shared memory
-  std::vector<Box> boxes_;                         ///< that have not arrived
-  std::vector<std::vector<ProductStart>> starts_;  ///< by warpgroup
   bool is_stuck_ = false;
 };
 

@@ -25,6 +25,7 @@ void Machine::start_rings() {
   for (size_t r = 0; r < rings_.size(); ++r) rings_[r].slots.resize(static_cast<size_t>(code_.rings[r].stages));
   chunks_.assign(static_cast<size_t>(ceil_div(code_.shared_bytes, kChunk)), {});
   boxes_.clear();
+  releases_.clear();
   starts_.assign(static_cast<size_t>(ceil_div(std::ssize(warps_), std::ptrdiff_t{4})), {});
   for (Warp& warp : warps_) {
     warp.turns.clear();
@@ -68,9 +69,18 @@ std::string Machine::turn_text(const Filling& filling) const {
 /// for. The right one has just ended, or is under way.
 bool Machine::has_passed(Warp& warp, const Instruction& n) {
   const int64_t turn = turn_of(warp, n.b);
+  if (n.op != Op::kDrain) return has_passed(warp, n, turn);
+  const int64_t stages = code_.rings[static_cast<size_t>(n.a)].stages;
+  for (int64_t last = std::max<int64_t>(turn - stages, 0); last < turn; ++last) {
+    if (!has_passed(warp, n, last + stages)) return false;  // as an acquire of it would
+  }
+  return true;
+}
+
+bool Machine::has_passed(Warp& warp, const Instruction& n, int64_t turn) {
   const Slot& slot = slot_of(n.a, turn);
   const int64_t round = round_of(turn, code_.rings[static_cast<size_t>(n.a)].stages);
-  const int64_t passed = n.op == Op::kAcquire ? slot.empty_phases + 1 - round : slot.full_phases - round;
+  const int64_t passed = n.op == Op::kAwait ? slot.full_phases - round : slot.empty_phases + 1 - round;
   if (passed != 0 && passed != 1) {
     report(Finding::Kind::kRing, n.c, [&] {
       return fmt::format("{}: warp {} of block {} waits in '{}' for {}, {} phases away from that of the barrier",
@@ -88,7 +98,9 @@ bool Machine::ring_wait(Warp& warp, const Instruction& n) {
     return true;
   }
   budget_ -= static_cast<int64_t>(random_() % 16);
-  n.op == Op::kAcquire ? acquire(warp, n) : await(warp, n);
+  if (n.op == Op::kAcquire) acquire(warp, n);
+  if (n.op == Op::kAwait) await(warp, n);
+  if (n.op == Op::kDrain) is_one_thread(warp, n, "drain");
   return false;
 }
 
@@ -169,7 +181,7 @@ void Machine::commit_turn(Warp& warp, const Instruction& n) {
       return fmt::format("{}: '{}' commits {} of block {}, which is not acquired", kernel_.name, code_.sites[n.c],
                          turn_text({n.a, turn}), block_text());
     });
-  } else if (n.immediate != slot.box_bytes) {
+  } else if (n.immediate != slot.box_bytes && blocks_.empty()) {  // those of other blocks come at any time
     report(Finding::Kind::kRing, n.c, [&] {
       return fmt::format("{}: '{}' says that boxes of {} bytes fill {} of block {}, but they have {}", kernel_.name,
                          code_.sites[n.c], n.immediate, turn_text({n.a, turn}), block_text(), slot.box_bytes);
@@ -199,7 +211,7 @@ void Machine::release(Warp& warp, const Instruction& n) {
   } else if (filling.turn != next) {
     fault(fmt::format("but its next turn is {}", next));
   } else if (slot.empty_phases != round_of(filling.turn, ring.stages)) {
-    fault(fmt::format("which {} warps have released", ring.readers));
+    fault(fmt::format("which {} warps have released", ring.releases));
   }
   for (const Product& product : warp.products) {
     if (std::find(product.reads.begin(), product.reads.end(), filling) == product.reads.end()) continue;
@@ -207,7 +219,33 @@ void Machine::release(Warp& warp, const Instruction& n) {
   }
   next = filling.turn + 1;
   std::erase(warp.turns, filling);
-  if (++slot.releases < ring.readers) return;
+  count_release(filling);
+  for (const BlockGroup& group : ring.groups) {
+    for (const size_t number : members(group)) {
+      if (number != number_) release_in(number, filling, n.c);
+    }
+  }
+}
+
+/// A release counts for the ring of another block too, when it arrives there.
+void Machine::release_in(size_t number, const Filling& filling, int site) {
+  const std::string from = block_text();
+  const size_t before = number_;
+  switch_to(number);
+  if (has_ended()) {
+    report(Finding::Kind::kRing, site, [&] {
+      return fmt::format("{}: block {} releases {} in '{}' for block {}, which has ended", kernel_.name, from,
+                         turn_text(filling), code_.sites[site], block_text());
+    });
+  } else {
+    releases_.push_back(filling);
+  }
+  switch_to(before);
+}
+
+void Machine::count_release(const Filling& filling) {
+  Slot& slot = slot_of(filling.ring, filling.turn);
+  if (++slot.releases < code_.rings[static_cast<size_t>(filling.ring)].releases) return;
   slot.releases = 0;
   ++slot.empty_phases;
 }
@@ -257,8 +295,27 @@ void Machine::box_copy(Warp& warp, const CodeBoxCopy& n) {
     }
     copy_row(n, coordinates, address + row * row_bytes, box);
   }
-  slot.box_bytes += rows * row_bytes;
   box.bytes = rows * row_bytes;
+  const size_t before = number_;
+  for (const size_t number : members(n.group)) {
+    switch_to(number);
+    issue(n, box);
+  }
+  switch_to(before);
+}
+
+/// Of a box that comes to the block. What it is to overwrite holds nothing until it arrives.
+void Machine::issue(const CodeBoxCopy& n, Box box) {
+  const int site = code_.accesses[static_cast<size_t>(n.destination)].site;
+  if (has_ended()) {
+    return report(Finding::Kind::kRing, site, [&] {
+      return fmt::format("{}: the box '{}' comes to block {}, which has ended", kernel_.name, code_.sites[site],
+                         block_text());
+    });
+  }
+  std::erase_if(box.chunks, [&](const auto& chunk) { return !claim(n, chunk.first, box.filling); });
+  for (const auto& chunk : box.chunks) std::fill_n(shared_.begin() + chunk.first, kChunk, kPoison);
+  slot_of(box.filling.ring, box.filling.turn).box_bytes += box.bytes;
   boxes_.push_back(std::move(box));
 }
 
@@ -280,8 +337,6 @@ void Machine::copy_row(const CodeBoxCopy& n, const std::vector<int64_t>& coordin
     }
     const int64_t pattern = std::max<int64_t>(map.swizzle / kChunk, 1) - 1;
     const int64_t place = address ^ (address >> 7 & pattern) << 4;
-    if (!claim(n, place, box.filling)) continue;
-    std::fill_n(shared_.begin() + place, kChunk, kPoison);
     box.chunks.emplace_back(place, bytes);
   }
 }
@@ -304,7 +359,7 @@ void Machine::read_element(const CodeBoxCopy& n, int64_t element, int64_t e, std
   last_sector = from / kSector;
 }
 
-/// Whether 16 bytes of shared memory are a box's to write; they hold nothing until it arrives.
+/// Whether 16 bytes of shared memory are a box's to write.
 bool Machine::claim(const CodeBoxCopy& n, int64_t place, const Filling& filling) {
   const Access& to = code_.accesses[static_cast<size_t>(n.destination)];
   const CodeTensor& destination = *tensors_[static_cast<size_t>(to.tensor)].code;
@@ -348,6 +403,7 @@ void Machine::arrive(size_t which) {
 void Machine::happen() {
   if (rings_.empty()) return;
   while (!boxes_.empty() && random_() % 3 == 0) arrive(random_() % boxes_.size());
+  while (!releases_.empty() && random_() % 3 == 0) arrive_release();
   Warp& warp = warps_[random_() % warps_.size()];
   if (!warp.products.empty() && random_() % 4 == 0) run_products(warp, 1 + random_() % warp.products.size());
   for (Warp& waiting : warps_) {
@@ -367,25 +423,39 @@ bool Machine::wake_in_rings() {
       woken = true;
     }
     if (woken) return true;
-    if (boxes_.empty()) return false;
-    arrive(random_() % boxes_.size());
+    if (boxes_.empty() && releases_.empty()) return false;
+    if (boxes_.empty()) {
+      arrive_release();
+    } else {
+      arrive(random_() % boxes_.size());
+    }
   }
+}
+
+void Machine::arrive_release() {
+  const auto which = releases_.begin() + static_cast<std::ptrdiff_t>(random_() % releases_.size());
+  const Filling release = *which;
+  releases_.erase(which);
+  count_release(release);
 }
 
 void Machine::report_deadlock() {
   is_stuck_ = true;
+  for (size_t number = 0; number < blocks_.size() && !is_in_state(State::kInRing); ++number) switch_to(number);
   int site = -1;
   std::string waiting;
   for (Warp& warp : warps_) {
-    if (warp.state != State::kInRing && warp.state != State::kAtBarrier) continue;
+    if (warp.state == State::kReady || warp.state == State::kDone) continue;
     const Instruction& n = code_.instructions[warp.pc];
     const bool in_ring = warp.state == State::kInRing;
     if (in_ring && site < 0) site = n.c;
-    waiting += fmt::format(
-        "{}warp {} {}", waiting.empty() ? "" : ", ", warp.index,
-        !in_ring ? "at a barrier"
-                 : fmt::format("in '{}' for {}{}", code_.sites[n.c], n.op == Op::kAcquire ? "the release before " : "",
-                               turn_text({n.a, turn_of(warp, n.b)})));
+    waiting += fmt::format("{}warp {} {}", waiting.empty() ? "" : ", ", warp.index,
+                           !in_ring ? (warp.state == State::kAtBarrier ? "at a barrier" : "at a barrier of the cluster")
+                                    : fmt::format("in '{}' for {}{}", code_.sites[n.c],
+                                                  n.op == Op::kAcquire ? "the release before "
+                                                  : n.op == Op::kDrain ? "all releases before "
+                                                                       : "",
+                                                  turn_text({n.a, turn_of(warp, n.b)})));
   }
   report(Finding::Kind::kDeadlock, site, [&] {
     return fmt::format("{}: block {} never ends, for there wait: {}", kernel_.name, block_text(), waiting);
@@ -394,6 +464,12 @@ void Machine::report_deadlock() {
 
 /// What a block leaves behind.
 void Machine::end_rings() {
+  if (!releases_.empty()) {
+    report(Finding::Kind::kRing, -1, [&] {
+      return fmt::format("{}: block {} ends before another one's release of {} has arrived", kernel_.name, block_text(),
+                         turn_text(releases_[0]));
+    });
+  }
   for (size_t r = 0; r < rings_.size(); ++r) {
     const RingState& ring = rings_[r];
     const bool is_open = std::any_of(ring.slots.begin(), ring.slots.end(), [](const Slot& s) { return s.is_open; });

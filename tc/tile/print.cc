@@ -56,12 +56,18 @@ const char* name_of(Shuffle::Kind kind) {
   return "";
 }
 
+std::string group_text(const BlockGroup& group) {
+  return fmt::format("blocks that differ in number / {} mod {}", group.stride, group.count);
+}
+
 const char* name_of(RingStep::Kind kind) {
   switch (kind) {
     case RingStep::Kind::kAcquire:
       return "acquire";
     case RingStep::Kind::kCommit:
       return "commit";
+    case RingStep::Kind::kDrain:
+      return "drain before";
     case RingStep::Kind::kAwait:
       return "await";
     case RingStep::Kind::kRelease:
@@ -117,7 +123,9 @@ class Writer {
   }
 
   void write(const Ring& ring) {
-    line(fmt::format("ring {} of {} stages, read by {} warps", ring.name, ring.stages, ring.readers));
+    std::string shared;
+    for (const BlockGroup& group : ring.groups) shared += ", shared by " + group_text(group);
+    line(fmt::format("ring {} of {} stages, read by {} warps{}", ring.name, ring.stages, ring.readers, shared));
     write(ring.body);
   }
 
@@ -161,8 +169,9 @@ std::string node_text(const Node& node) {
                            vector_text(n.source, n.source_subscripts, n.source_dimension, kMatrixRow));
       },
       [](const BoxCopy& n) {
-        return fmt::format("{} = box of {} in turn {} of {}", element_text(n.destination, n.destination_subscripts),
-                           element_text(n.map, n.coordinates), ir::to_text(n.turn), n.ring);
+        return fmt::format("{} = box of {} in turn {} of {}{}", element_text(n.destination, n.destination_subscripts),
+                           element_text(n.map, n.coordinates), ir::to_text(n.turn), n.ring,
+                           n.group.count > 1 ? ", to " + group_text(n.group) : "");
       },
       [](const WarpgroupMatMul& n) {
         const std::string other = n.atom.b == n.atom.a ? "" : fmt::format(" and {}", name_of(n.atom.b));

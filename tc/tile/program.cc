@@ -13,6 +13,12 @@ constexpr int kClusterArchitecture = 90;  // tensor maps too
 
 }  // namespace
 
+int Ring::sharers() const {
+  int result = 1;
+  for (const BlockGroup& group : groups) result += group.count - 1;
+  return result;
+}
+
 bool may_be_empty(const For& loop) {
   return !Halide::Internal::is_const_one(Halide::Internal::simplify(loop.begin < loop.end));
 }

@@ -169,23 +169,36 @@ struct MatrixLoad {
 };
 inline constexpr int kMatrixRow = 8;  ///< elements
 
+/// Blocks of a cluster whose numbers in it differ in one digit: number / stride mod count. They partition the cluster.
+struct BlockGroup {
+  int stride = 1, count = 1;
+  bool operator==(const BlockGroup&) const = default;
+};
+
 /// A ring of buffers that one thread fills with boxes and warps read (PTX ISA, "mbarrier"). Turn t uses buffer
 /// t mod stages of each tensor. The node makes the ring's barriers, and orders their making before all of its body;
-/// each thread of the block comes to it once.
+/// each thread of the block comes to it once. Blocks of a cluster may share boxes: each has a ring of its own, and they
+/// do the same turns. Then the rings of the whole cluster are made before any body begins.
 struct Ring {
   std::string name;  ///< unique in its kernel
   int stages = 2;
   int readers = 1;  ///< warps, each of which releases each turn
   NodePtr body;
+  std::vector<BlockGroup> groups =
+      {};  ///< of blocks with which it shares boxes; other digits of the block's number each
+
+  /// The blocks whose boxes come to a buffer, with its own: as many tell each other that they have read it.
+  int sharers() const;
 };
 /// A step of a ring's turn. The thread that fills the ring does, for the turns 0, 1, ... in order,
-///     acquire   waits until all readers have released turn - stages
-///     commit    behind the turn's boxes: says how many bytes they bring
+///     acquire   waits until all readers, of all blocks that it shares boxes with, have released turn - stages
+///     commit    behind the turn's boxes: says how many bytes come to the buffer
+///     drain     waits until the same have released all turns below this one: no other block touches this one then
 /// and each warp that reads it, for the same turns in order,
 ///     await     waits until all boxes of the turn have arrived, which orders them before what follows
 ///     release   orders what it has read before later boxes in the same buffers; carried out by the warp together
 struct RingStep {
-  enum class Kind { kAcquire, kCommit, kAwait, kRelease } kind = Kind::kAcquire;
+  enum class Kind { kAcquire, kCommit, kDrain, kAwait, kRelease } kind = Kind::kAcquire;
   std::string ring;
   Halide::Expr turn;
   int64_t bytes = 0;  ///< of a commit
@@ -193,7 +206,7 @@ struct RingStep {
 /// Copies a box of a tensor map to shared memory, asynchronously (PTX ISA, "cp.async.bulk.tensor"). One thread carries
 /// it out, for a ring's turn that it has acquired and not committed. The box lies there without gaps, the map's
 /// dimensions fastest first, swizzled as the map says: rows of 16 bytes by the bits of their address. What lies outside
-/// of the map's extents is zero.
+/// of the map's extents is zero. It comes to all blocks of a group, in the same place and turn.
 struct BoxCopy {
   std::string map;
   std::string tensor;                     ///< that the map is of
@@ -202,6 +215,7 @@ struct BoxCopy {
   std::vector<Halide::Expr> destination_subscripts;  ///< of its first element
   std::string ring;
   Halide::Expr turn;
+  BlockGroup group = {};  ///< that it comes to; of one block: this one
 };
 /// A tile of an operand in shared memory that a matrix descriptor describes, from an element on.
 struct MatrixTile {
@@ -399,6 +413,7 @@ struct Kernel {
   int architecture() const;
   /// Whether some of its instructions are those of the one architecture that has them: architecture() with an 'a'.
   bool accelerated() const;
+  int64_t cluster_blocks() const { return cluster[0] * cluster[1] * cluster[2]; }
 };
 
 /// A def on a GPU: kernels in order of launch on one stream, and global buffers that live between them.

@@ -58,6 +58,7 @@ class Prover {
     collect();
     prove_producer();
     prove_readers();
+    prove_cluster();
     prove_bytes();
     prove_boxes();
     prove_accesses();
@@ -106,7 +107,7 @@ class Prover {
           [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup> auto&) {},
           [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad> auto&) {});
     }
-    for (const Kind kind : {Kind::kAcquire, Kind::kCommit, Kind::kAwait, Kind::kRelease}) {
+    for (const Kind kind : {Kind::kAcquire, Kind::kCommit, Kind::kDrain, Kind::kAwait, Kind::kRelease}) {
       if (!steps_[kind]) steps_[kind] = empty_map(key_size(), 1);
     }
     if (!boxes_) boxes_ = empty_map(key_size(), 1);
@@ -232,8 +233,8 @@ class Prover {
   void need_order(const isl::map& pairs, const char* why) const { need(pairs.is_subset(before_), why); }
 
   void prove_producer() {
-    const isl::map acquires = step(Kind::kAcquire), commits = step(Kind::kCommit);
-    const isl::set threads = by_thread(acquires.unite(commits).unite(*boxes_)).domain();
+    const isl::map acquires = step(Kind::kAcquire), commits = step(Kind::kCommit), drains = step(Kind::kDrain);
+    const isl::set threads = by_thread(acquires.unite(commits).unite(drains).unite(*boxes_)).domain();
     const isl::set numbers =
         isl::manage(isl_set_project_out(threads.copy(), isl_dim_set, 0, static_cast<unsigned>(block_count())));
     need(numbers.is_empty() || numbers.is_singleton(), "more than one thread fills the ring");
@@ -248,6 +249,11 @@ class Prover {
     need(by_thread(*boxes_).is_subset(by_thread(acquires)), "a box may be copied for a turn that nobody acquires");
     need_order(of_same_turn(acquires, *boxes_), "a box may be copied before its turn is acquired");
     need_order(of_same_turn(*boxes_, commits), "a box may be copied after its turn has been committed");
+    // A drain waits for turns that are committed before it, and released.
+    need_order(in_thread(commits.apply_range(read("{ [t] -> [d] : t < d }")).apply_range(drains.reverse())),
+               "a ring may be drained before turns are committed");
+    need(shifted(by_thread(drains), -1).is_subset(by_thread(commits)),
+         "a ring may be drained of more turns than it has");
   }
 
   void prove_readers() {
@@ -278,10 +284,71 @@ class Prover {
     return result.intersect_domain(readers);
   }
 
+  // Clusters.
+
+  /// Blocks that share boxes do the same turns, each box of a group comes from a block that waits for those releases,
+  /// and no block ends before what others do to it has arrived.
+  void prove_cluster() {
+    if (ring_->groups.empty()) return;
+    const isl::map turns = isl::manage(isl_map_project_out(by_thread(step(Kind::kCommit)).release(), isl_dim_in,
+                                                           static_cast<unsigned>(block_count()), 1));
+    const isl::map elsewhere = in_cluster({}).apply_range(turns);
+    need(elsewhere.is_subset(turns), "blocks of a cluster do not fill the same turns");
+    for (const BlockGroup& group : ring_->groups) {
+      const bool brings = std::ranges::any_of(box_leaves_, [&](int leaf) {
+        return box_of(*flow_.leaves[leaf].node)->group == group && !key_set(leaf).is_empty();
+      });
+      need(brings, "a block waits for releases of one to which it brings no box");
+    }
+    prove_end();
+  }
+
+  /// The thread that fills drains all turns, which all readers release.
+  void prove_end() {
+    const isl::map commits = by_thread(step(Kind::kCommit)), drains = by_thread(step(Kind::kDrain));
+    const isl::map later = drains.apply_range(read("{ [d] -> [t] : t < d }"));
+    need(commits.is_subset(later), "a block may end before releases of others have arrived");
+    need(by_thread(step(Kind::kRelease)).is_equal(all_readers()), "a turn that a block drains is not released");
+  }
+
+  /// { block -> block' } of a cluster; of a group, if there is one, which may be the block alone.
+  isl::map in_cluster(const std::optional<BlockGroup>& group) const {
+    std::string from, to, where, number[2];
+    int64_t stride = 1;
+    int d = 0;
+    for (size_t i = 0; i < 3; ++i) {
+      if (kernel_.grid[i] == 1) continue;
+      from += fmt::format("{}b{}", d > 0 ? ", " : "", d);
+      to += fmt::format("{}c{}", d > 0 ? ", " : "", d);
+      where += fmt::format("{}0 <= b{} < {} and 0 <= c{} < {} and floor(b{}/{}) = floor(c{}/{})", d > 0 ? " and " : "",
+                           d, kernel_.grid[i], d, kernel_.grid[i], d, kernel_.cluster[i], d, kernel_.cluster[i]);
+      for (const int side : {0, 1}) {
+        number[side] += fmt::format("{}{} * ({}{} mod {})", d > 0 ? " + " : "", stride, side == 0 ? "b" : "c", d,
+                                    kernel_.cluster[i]);
+      }
+      stride *= kernel_.cluster[i];
+      ++d;
+    }
+    if (group && d > 0) {
+      const int64_t above = int64_t{group->stride} * group->count;
+      where += fmt::format(" and ({0}) mod {2} = ({1}) mod {2} and floor(({0})/{3}) = floor(({1})/{3})", number[0],
+                           number[1], group->stride, above);
+    }
+    return read(fmt::format("{{ [{}] -> [{}] : {} }}", from, to, d > 0 ? where : "true"));
+  }
+  /// Pairs of instances in blocks whose boxes, of these groups, come to one block.
+  isl::map in_reach(const isl::map& pairs, const BlockGroup& first, const BlockGroup& second) const {
+    if (ring_->groups.empty()) return in_block(pairs);
+    const isl::map blocks = in_cluster(first).apply_range(in_cluster(second));
+    const auto rest = isl_map_dim(pairs.get(), isl_dim_in) - block_count();
+    const isl::map all = isl::manage(isl_map_universe(isl_space_alloc(context_.get().get(), 0, rest, rest)));
+    return pairs.intersect(isl::manage(isl_map_flat_product(blocks.copy(), all.copy())));
+  }
+
   // Boxes.
 
   /// The boxes of a commit's turn have its bytes: those in loops around the commit and, as often as they always run,
-  /// in loops of their own.
+  /// in loops of their own. As many come from each block of a group, which does the same turns.
   void prove_bytes() {
     std::map<int, int64_t> bytes;  // of commits' leaves
     for (int i = 0; i < std::ssize(flow_.leaves); ++i) {
@@ -295,7 +362,7 @@ class Prover {
         if (!times) continue;
         need(!found, "a box belongs to two commits");
         found = true;
-        sum += *times * bytes_of(*box_of(*flow_.leaves[box].node));
+        sum += *times * bytes_of(*box_of(*flow_.leaves[box].node)) * box_of(*flow_.leaves[box].node)->group.count;
       }
       if (!found) give_up("it is not known how often '{}' is copied in a turn", flow_.leaves[box].text());
     }
@@ -394,8 +461,9 @@ class Prover {
     const int64_t bytes = element_bytes(flow_.leaves[first].accesses[0].tensor->type);
     const isl::map meet = read(
         fmt::format("{{ [t, x] -> [t, y] : x - {} < y < x + {} }}", bytes_of(other) / bytes, bytes_of(one) / bytes));
-    isl::map pairs = in_block(places(first, one).apply_range(meet).apply_range(places(second, other).reverse()));
-    if (first == second) pairs = pairs.intersect(before_);
+    const isl::map touching = places(first, one).apply_range(meet).apply_range(places(second, other).reverse());
+    isl::map pairs = in_reach(touching, one.group, other.group);
+    if (first == second) pairs = pairs.intersect(lexicographic());
     if (!pairs.is_empty()) {
       give_up("'{}' and '{}' may overlap", flow_.leaves[first].text(), flow_.leaves[second].text());
     }

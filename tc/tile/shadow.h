@@ -7,11 +7,12 @@ namespace tc::tile {
 /// Who accesses, and when. Stamps count block barriers over a whole launch: each block starts with a new one, and each
 /// of its barriers makes a new one. Epochs count the barriers of warps in the same way.
 struct Moment {
-  uint32_t block_start;  ///< the stamp with which the block started
+  uint32_t block_start, block_end;  ///< the stamps of the block: others are those of another one
   uint32_t stamp;
   uint32_t epoch;
   uint16_t thread;
   int site;
+  bool is_of_block(uint32_t any_stamp) const { return any_stamp >= block_start && any_stamp < block_end; }
 };
 
 /// What is remembered of an element to find accesses that no barrier orders: the last write, and of the reads since
@@ -33,7 +34,7 @@ struct Shadow {
   /// True if the last write is not ordered before `now`. `across_blocks`: the element is global.
   bool write_races(const Moment& now, bool across_blocks) const {
     if (write_stamp == 0) return false;
-    if (write_stamp < now.block_start) return across_blocks;
+    if (!now.is_of_block(write_stamp)) return across_blocks;
     if (write_stamp != now.stamp || write_thread == now.thread) return false;
     return write_thread / 32 != now.thread / 32 || write_epoch == now.epoch;
   }
@@ -42,19 +43,19 @@ struct Shadow {
   bool read_races(const Moment& now, bool across_blocks) const {
     if (across_blocks && (read_flags & kOtherBlocks)) return true;
     if (read_stamp == 0) return false;
-    if (read_stamp < now.block_start) return across_blocks;
+    if (!now.is_of_block(read_stamp)) return across_blocks;
     if (read_stamp != now.stamp) return false;
     if ((read_flags & kManyWarps) || read_thread / 32 != now.thread / 32) return true;
     return read_epoch == now.epoch && ((read_flags & kManyThreads) || read_thread != now.thread);
   }
 
   /// A copy into the element is under way.
-  bool pending(const Moment& now) const { return (write_flags & kPending) && write_stamp >= now.block_start; }
+  bool pending(const Moment& now) const { return (write_flags & kPending) && now.is_of_block(write_stamp); }
 
   void record_read(const Moment& now) {
     if (read_stamp != now.stamp) {
       read_flags &= kOtherBlocks;
-      if (read_stamp != 0 && read_stamp < now.block_start) read_flags |= kOtherBlocks;
+      if (read_stamp != 0 && !now.is_of_block(read_stamp)) read_flags |= kOtherBlocks;
       read_stamp = now.stamp;
     } else if (read_thread / 32 != now.thread / 32) {
       read_flags |= kManyWarps;

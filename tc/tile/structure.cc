@@ -250,9 +250,27 @@ class Checker {
       fault("the ring '{}' is read by {} warps, but a block has {}", ring.name, ring.readers, warps);
     }
     if (around_ > 0) fault("the ring '{}' is made in a loop or branch", ring.name);
-    rings_.insert(ring.name);
+    check_groups(ring);
+    rings_.emplace(ring.name, &ring);
     visit_children(node);
     rings_.erase(ring.name);
+  }
+  /// Groups are digits of a block's number in the cluster, each another one.
+  void check_groups(const Ring& ring) {
+    for (size_t i = 0; i < ring.groups.size(); ++i) {
+      const auto [stride, count] = ring.groups[i];
+      if (stride < 1 || count < 2 || kernel_.cluster_blocks() % (int64_t{stride} * count) != 0) {
+        fault("the ring '{}' is shared by {} blocks, {} apart, which do not divide a cluster of {}", ring.name, count,
+              stride, kernel_.cluster_blocks());
+      }
+      for (size_t j = 0; j < i; ++j) {
+        const auto ends_in = [](const BlockGroup& a, const BlockGroup& b) {
+          return b.stride % (int64_t{a.stride} * a.count) == 0;
+        };
+        if (ends_in(ring.groups[i], ring.groups[j]) || ends_in(ring.groups[j], ring.groups[i])) continue;
+        fault("the ring '{}' is shared by groups of blocks that meet in more than one", ring.name);
+      }
+    }
   }
   void visit(const Node& node, const Allocate& allocate) {
     if (allocate.tensor.memory == Memory::kGlobal) fault("'{}' is allocated in global memory", allocate.tensor.name);
@@ -377,6 +395,10 @@ class Checker {
   }
   void check(const BoxCopy& copy, const std::string& where) {
     check_turn(copy.ring, copy.turn, where);
+    const auto ring = rings_.find(copy.ring);
+    if (copy.group.count != 1 && ring != rings_.end() && std::ranges::count(ring->second->groups, copy.group) == 0) {
+      fault("'{}' brings a box to blocks that do not share '{}'", where, copy.ring);
+    }
     const auto map = std::ranges::find(kernel_.maps, copy.map, &TensorMap::name);
     if (map == kernel_.maps.end()) return fault("'{}' in '{}' is no tensor map", copy.map, where);
     const auto from = tensors_.find(copy.tensor), to = tensors_.find(copy.destination);
@@ -466,8 +488,8 @@ class Checker {
   std::set<std::string> names_;
   std::map<std::string, const Tensor*> tensors_;
   std::set<std::string> unrolled_;
-  std::set<std::string> rings_;  ///< around the node
-  int around_ = 0;               ///< loops and branches around the node
+  std::map<std::string, const Ring*> rings_;  ///< around the node
+  int around_ = 0;                            ///< loops and branches around the node
 };
 
 }  // namespace

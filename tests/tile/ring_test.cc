@@ -131,28 +131,6 @@ TEST(Ring, ASmallBudgetLeavesTheOrderUnproved) {
   }
 }
 
-/// Changes the first node of a kind.
-template <typename Kind, typename Change>
-NodePtr with_changed(const NodePtr& node, Change change, bool& done) {
-  if (!node || done) return node;
-  if (const auto* found = std::get_if<Kind>(&node->node)) {
-    Kind changed = *found;
-    if (change(changed)) {
-      done = true;
-      return std::make_shared<const Node>(Node{changed, ""});
-    }
-  }
-  return map_children(node, [&](const NodePtr& child) { return with_changed<Kind>(child, change, done); });
-}
-
-/// Changes the first node of a kind that `change` accepts.
-template <typename Kind, typename Change>
-void change_node(Program& program, Change change) {
-  bool done = false;
-  program.kernels[0].body = with_changed<Kind>(program.kernels[0].body, change, done);
-  EXPECT_TRUE(done);
-}
-
 /// The first fault of a kernel of which one node is changed.
 template <typename Kind, typename Change>
 std::string fault_of(Change change) {
@@ -235,25 +213,6 @@ TEST(Ring, StructureOfProducts) {
               }),
               "whose warpgroup is not full");
   expect_part(fault_of<MatMulWait>([](MatMulWait& n) { n.sums = {"A"}; }), "which is no register tensor");
-}
-
-/// What the simulator has to say of a program, for a few seeds.
-std::string complaint_of(const RingSample& sample, const Program& program) {
-  RingSample changed = sample;
-  changed.program = program;
-  for (uint64_t seed = 1; seed <= 3; ++seed) {
-    if (std::string text = complaint(changed, {.seed = seed}); !text.empty()) return text;
-  }
-  return "";
-}
-
-/// Why verify() or certify() refuses a program.
-std::string refusal_of(const Program& program) {
-  const Verification verified = verify(program);
-  if (!verified.faults.empty()) return verified.faults[0];
-  const Certificate certificate = certify(program.kernels[0]);
-  if (!certificate.races.empty()) return certificate.races[0];
-  return certificate.unproved.empty() ? "" : certificate.unproved[0];
 }
 
 TEST(Ring, MutantsAreCaught) {
@@ -358,17 +317,6 @@ TEST(Ring, BoxesReadWhatKernelsBeforeWrite) {
   expect_part(complaint_of(sample, own),
               "of 'A' in 'A_shared(t % 3, 0, 0) = box of A_map(t * 64, block_x * 128) in turn "
               "t of ring' before anything is written there");
-}
-
-/// The step of a kind, changed.
-auto change_step(RingStep::Kind kind, std::function<void(RingStep&)> change) {
-  return [=](Program& program) {
-    change_node<RingStep>(program, [&](RingStep& n) {
-      if (n.kind != kind) return false;
-      change(n);
-      return true;
-    });
-  };
 }
 
 /// Reads and boxes of the tensors use another buffer.

@@ -9,8 +9,10 @@
 #include "tc/ir/program.h"
 #include "tc/support/check.h"
 #include "tc/support/float8.h"
+#include "tc/tile/certificate.h"
 #include "tc/tile/lanes.h"
 #include "tc/tile/matrix_descriptor.h"
+#include "tc/tile/verify.h"
 
 namespace tc::tile {
 namespace {
@@ -26,13 +28,18 @@ struct Operand {
   Tensor global, shared;
   TensorMap map;
   bool mn_major = false;
-  int tile = 0;  ///< elements along mn
-  int row = 64;  ///< of 128 bytes
+  int tile = 0;   ///< elements along mn
+  int row = 64;   ///< of 128 bytes
+  int parts = 1;  ///< of a tile: each is copied by another block of a cluster, for all of them
+  int box_mn = 0, box_k = 0;
+  Expr part = 0;
+  BlockGroup group;
 };
 
-Operand operand(const std::string& name, ScalarType element, const RingProduct& shape, bool mn_major, int mn,
-                int tile) {
+Operand operand(const std::string& name, ScalarType element, const RingProduct& shape, bool mn_major, int mn, int tile,
+                int parts) {
   Operand made;
+  made.parts = parts;
   const Halide::Type type = ir::to_halide(element);
   made.row = shape.row();
   made.mn_major = mn_major;
@@ -45,23 +52,32 @@ Operand operand(const std::string& name, ScalarType element, const RingProduct& 
                                  : Layout({shape.stages, tile, made.row}, {slot, made.row, 1});
   made.shared = shared(name + "_shared", type, layout);
   made.shared.swizzle = row_swizzle(type.bytes());
+  const bool cuts_k = mn_major && tile / made.row % parts != 0;
+  made.box_mn = mn_major ? made.row : tile / parts;
+  made.box_k = cuts_k ? made.row / parts : made.row;
   const int64_t fast = mn_major ? mn : shape.k, slow = mn_major ? shape.k : mn;
   made.map = {.name = name + "_map",
               .tensor = name,
               .extents = {fast, slow},
               .strides = {1, fast},
-              .box = {made.row, mn_major ? made.row : tile},
+              .box = {made.row, mn_major ? made.box_k : made.box_mn},
               .swizzle = 128};
   return made;
 }
 
 /// The boxes of a tile, `step` rows of 64 along k behind its first.
 NodePtr boxes_of(const Operand& of, const Expr& first, const Expr& step, const Expr& turn, int stages) {
-  if (!of.mn_major) return box_copy(of.map, {step * of.row, first}, of.shared, {turn % stages, 0, 0}, "ring", turn);
-  const Expr j = var("j");
+  if (!of.mn_major) {
+    const Expr row = Halide::Internal::simplify(of.part * of.box_mn), at = Halide::Internal::simplify(first + row);
+    return box_copy(of.map, {step * of.row, at}, of.shared, {turn % stages, row, 0}, "ring", turn, of.group);
+  }
+  const bool cuts_k = of.box_k < of.row;
+  const int slabs = cuts_k ? of.tile / of.row : of.tile / of.row / of.parts;
+  const Expr k = cuts_k ? of.part * of.box_k : 0;
+  const Expr slab = (cuts_k ? Expr(0) : of.part * slabs) + var("j"), mn = slab * of.row;
   return unrolled(
-      "j", 0, of.tile / of.row,
-      box_copy(of.map, {first + j * of.row, step * of.row}, of.shared, {turn % stages, j * of.row, 0}, "ring", turn));
+      "j", 0, slabs,
+      box_copy(of.map, {first + mn, step * of.row + k}, of.shared, {turn % stages, mn, k}, "ring", turn, of.group));
 }
 
 }  // namespace
@@ -83,8 +99,17 @@ NodePtr tiles_of_block(const RingProduct& shape, const NodePtr& tile) {
 }  // namespace
 
 Program ring_product_program(const RingProduct& shape) {
-  const Operand a = operand("A", shape.a, shape, shape.a_transposed, shape.m, kM);
-  const Operand b = operand("B", shape.b, shape, !shape.b_transposed, shape.n, shape.tile_n);
+  Operand a = operand("A", shape.a, shape, shape.a_transposed, shape.m, kM, shape.cluster_n);
+  Operand b = operand("B", shape.b, shape, !shape.b_transposed, shape.n, shape.tile_n, shape.cluster_m);
+  std::vector<BlockGroup> groups;
+  if (shape.cluster_n > 1) {
+    a.part = block_y() % shape.cluster_n;
+    groups.push_back(a.group = {.stride = shape.cluster_m, .count = shape.cluster_n});
+  }
+  if (shape.cluster_m > 1) {
+    b.part = block_x() % shape.cluster_m;
+    groups.push_back(b.group = {.stride = 1, .count = shape.cluster_m});
+  }
   const Tensor c = global("C", Halide::Float(32), Layout::row_major({shape.m, shape.n}), true);
   const WarpgroupAtom atom = {.a = shape.a, .b = shape.b, .n = shape.tile_n};
   const Tensor sum = registers("sum", Halide::Float(32), Layout::row_major({atom.values()}));
@@ -120,14 +145,15 @@ Program ring_product_program(const RingProduct& shape) {
                 shape.two_levels ? sequence({}) : matmul_wait(0, {"sum"}),
                 unrolled("v", 0, atom.values(), store(c, {row, column}, read(sum, {v})))});
   std::vector<NodePtr> reader = {tiles_of_block(shape, read_tile)};
-  if (shape.releases_late && shape.releases_last && !shape.two_levels)
+  if (shape.releases_late && (shape.releases_last || !groups.empty()) && !shape.two_levels)
     reader.push_back(release("ring", shape.tiles * turns - 1));
   const auto fill_turn = [&](const Expr& in_tile) {
     const Expr turn = turn_of(in_tile);
     return sequence({acquire("ring", turn), boxes_of(a, m0, in_tile, turn, shape.stages),
                      boxes_of(b, n0, in_tile, turn, shape.stages), commit("ring", turn, bytes)});
   };
-  const NodePtr producer = tiles_of_block(shape, turns_of_tile(shape, fill_turn));
+  NodePtr producer = tiles_of_block(shape, turns_of_tile(shape, fill_turn));
+  if (!groups.empty()) producer = sequence({producer, drain("ring", shape.tiles * turns)});
   Kernel kernel;
   kernel.name = "ring_product";
   kernel.grid = {shape.m / kM, shape.n / shape.tile_n / shape.tiles, 1};
@@ -137,7 +163,8 @@ Program ring_product_program(const RingProduct& shape) {
   NodePtr readers = allocate(sum, sequence(reader));
   if (shape.two_levels) readers = allocate(part, readers);
   const NodePtr roles = if_then(t < kProducer, readers, if_then(t == kProducer, producer));
-  kernel.body = allocate(a.shared, allocate(b.shared, ring("ring", shape.stages, kReaders, roles)));
+  kernel.cluster = {shape.cluster_m, shape.cluster_n, 1};
+  kernel.body = allocate(a.shared, allocate(b.shared, ring("ring", shape.stages, kReaders, roles, groups)));
 
   Program program;
   program.name = kernel.name;
@@ -186,6 +213,23 @@ RingOutcome run(const RingSample& sample, const SimulatorOptions& options) {
   TC_CHECK(report.has_value(), "{}", report.error().to_string());
   outcome.report = *report;
   return outcome;
+}
+
+std::string complaint_of(const RingSample& sample, const Program& program) {
+  RingSample changed = sample;
+  changed.program = program;
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    if (std::string text = complaint(changed, {.seed = seed}); !text.empty()) return text;
+  }
+  return "";
+}
+
+std::string refusal_of(const Program& program) {
+  const Verification verified = verify(program);
+  if (!verified.faults.empty()) return verified.faults[0];
+  const Certificate certificate = certify(program.kernels[0]);
+  if (!certificate.races.empty()) return certificate.races[0];
+  return certificate.unproved.empty() ? "" : certificate.unproved[0];
 }
 
 std::string complaint(const RingSample& sample, const SimulatorOptions& options) {

@@ -1,7 +1,12 @@
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tc/support/scalar_type.h"
@@ -20,9 +25,10 @@ struct RingProduct {
   ScalarType a = ScalarType::kFloat16, b = ScalarType::kFloat16;
   bool two_levels = false;    ///< the products of a turn start a sum of their own, which is then added in float32
   bool releases_late = true;  ///< a turn when the products of the next one have been started
-  bool releases_last = true;
-  int tiles = 1;        ///< of a block, one after the other along n
-  int first_turns = 0;  ///< if not 0: of a loop of its own before the other turns of a tile
+  bool releases_last = true;  ///< as a cluster's blocks do anyway
+  int tiles = 1;              ///< of a block, one after the other along n
+  int first_turns = 0;        ///< if not 0: of a loop of its own before the other turns of a tile
+  int cluster_m = 1, cluster_n = 1;  ///< blocks of a cluster, which share boxes
 
   int row() const { return 128 / bytes_of(a); }  ///< elements of 128 bytes along k, those of a turn
   int turns() const { return (k + row() - 1) / row(); }
@@ -43,5 +49,43 @@ struct RingOutcome {
 RingOutcome run(const RingSample& sample, const SimulatorOptions& options = {});
 /// "" if the output is as expected and there are no findings; otherwise what is wrong.
 std::string complaint(const RingSample& sample, const SimulatorOptions& options = {});
+
+/// What the simulator has to say of a program, for a few seeds.
+std::string complaint_of(const RingSample& sample, const Program& program);
+/// Why verify() or certify() refuses a program.
+std::string refusal_of(const Program& program);
+
+/// Changes the first node of a kind.
+template <typename Kind, typename Change>
+NodePtr with_changed(const NodePtr& node, Change change, bool& done) {
+  if (!node || done) return node;
+  if (const auto* found = std::get_if<Kind>(&node->node)) {
+    Kind changed = *found;
+    if (change(changed)) {
+      done = true;
+      return std::make_shared<const Node>(Node{changed, ""});
+    }
+  }
+  return map_children(node, [&](const NodePtr& child) { return with_changed<Kind>(child, change, done); });
+}
+
+/// Changes the first node of a kind that `change` accepts.
+template <typename Kind, typename Change>
+void change_node(Program& program, Change change) {
+  bool done = false;
+  program.kernels[0].body = with_changed<Kind>(program.kernels[0].body, change, done);
+  EXPECT_TRUE(done);
+}
+
+/// The step of a kind, changed.
+inline auto change_step(RingStep::Kind kind, std::function<void(RingStep&)> change) {
+  return [=](Program& program) {
+    change_node<RingStep>(program, [&](RingStep& n) {
+      if (n.kind != kind) return false;
+      change(n);
+      return true;
+    });
+  };
+}
 
 }  // namespace tc::tile
