@@ -42,6 +42,8 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   result.options = warpgroup_tile(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(most))), width,
                                   2 + static_cast<int64_t>(random.below(3)));
   result.options.tile.back() = row;
+  const std::vector<std::vector<int64_t>> clusters = {{}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
+  result.options.cluster = clusters[random.below(clusters.size())];
   return result;
 }
 

@@ -513,9 +513,12 @@ std::string report(const Mapping& mapping) {
     const Kernel& kernel = mapping.kernels[k];
     const int barriers = count_barriers(mapping.program.kernels[k]);
     const std::vector<std::string> runs = poly::statements_at(kernel.scop, kernel.scop.schedule.root());
-    text += fmt::format("kernel {}: grid ({}), block ({}), {} barrier{}, runs {}\n", mapping.program.kernels[k].name,
-                        fmt::join(kernel.grid, ", "), fmt::join(kernel.block, ", "), barriers, barriers == 1 ? "" : "s",
-                        fmt::join(runs, ", "));
+    const tile::Kernel& code = mapping.program.kernels[k];
+    const std::string cluster =
+        code.cluster_blocks() > 1 ? fmt::format("cluster ({}), ", fmt::join(code.cluster, ", ")) : "";
+    text += fmt::format("kernel {}: grid ({}), {}block ({}), {} barrier{}, runs {}\n", code.name,
+                        fmt::join(kernel.grid, ", "), cluster, fmt::join(kernel.block, ", "), barriers,
+                        barriers == 1 ? "" : "s", fmt::join(runs, ", "));
     const Estimate& e = mapping.estimates[k];
     text += fmt::format(
         "  estimate: {:.3g} us, limited by {}; {:.3g} MB of memory, {:.3g} MFLOP, {:.2g} waves, {:.0f} % of "

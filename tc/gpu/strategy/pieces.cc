@@ -24,7 +24,7 @@ poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
 }  // namespace
 
 options::MappingOptions without_sizes(options::MappingOptions options) {
-  options.tile = options.register_tile = options.map_to_threads = {};
+  options.tile = options.register_tile = options.map_to_threads = options.cluster = {};
   options.unroll = options.copy_stages = options.shared_depth = std::nullopt;
   options.tensor_cores = std::nullopt;
   return options;

@@ -37,23 +37,29 @@ void ContractionBuilder::place_warpgroups(const TensorCores& cores) {
   }
 }
 
-/// All blocks along x: some rows of them, then the next column, then the next rows. Those that run at once share what
-/// they read.
+/// All blocks along x: those of a cluster, some rows of them, then the next column, then the next rows. Those that run
+/// at once share what they read.
 std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel) const {
   const TensorCores& cores = *plan_.tensor_cores;
   struct Digit {
     size_t axis;
     int64_t count, scale;
   };
-  std::vector<Digit> digits, behind;
+  const int64_t rows_of_cluster = plan_.parallel[cores.rows[0]].cluster;
+  const int64_t columns_of_cluster = plan_.parallel[cores.columns[0]].cluster;
+  std::vector<Digit> digits = {{cores.rows[0], rows_of_cluster, 1}, {cores.columns[0], columns_of_cluster, 1}}, behind;
   int64_t rows = plan_.row_blocks;
   for (size_t axis : cores.rows) {
     const int64_t blocks = plan_.parallel[axis].blocks, first = std::min(rows, blocks);
-    digits.push_back({axis, first, 1});
+    const int64_t placed = axis == cores.rows[0] ? rows_of_cluster : 1;
+    digits.push_back({axis, first / placed, placed});
     behind.push_back({axis, blocks / first, first});
     rows /= first;
   }
-  for (size_t axis : cores.columns) digits.push_back({axis, plan_.parallel[axis].blocks, 1});
+  for (size_t axis : cores.columns) {
+    const int64_t placed = axis == cores.columns[0] ? columns_of_cluster : 1;
+    digits.push_back({axis, plan_.parallel[axis].blocks / placed, placed});
+  }
   digits.insert(digits.end(), behind.begin(), behind.end());
   for (size_t axis : plan_.order) {
     const bool is_placed = std::any_of(digits.begin(), digits.end(), [&](const Digit& d) { return d.axis == axis; });
@@ -71,6 +77,7 @@ std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel
     stride *= digits[i].count;
   }
   kernel.grid[0] = stride;
+  kernel.cluster[0] = plan_.cluster_blocks();
   return result;
 }
 
@@ -100,15 +107,20 @@ void ContractionBuilder::declare_boxes(size_t operand, const std::vector<Tensor>
 /// Turns of a ring are counted through all products.
 Expr ContractionBuilder::turn_of(const Expr& step) const { return hi::simplify(step + static_cast<int>(first_turn_)); }
 
-/// Boxes of 64 neighbours along the first axis of an operand's side, each for 64 values of the reduction.
-NodePtr ContractionBuilder::copy_slabs(size_t operand, std::vector<Expr> at, const Expr& stage, const Expr& turn) {
+/// Boxes of 64 neighbours along the first axis of an operand's side, each for 64 values of the reduction, or for those
+/// that a block copies for others, from `k` on.
+NodePtr ContractionBuilder::copy_slabs(size_t operand, std::vector<Expr> at, const Expr& k, const Expr& stage,
+                                       const Expr& turn) {
   const Operand& o = c_.operands[operand];
   const TensorCores& cores = *plan_.tensor_cores;
-  const int64_t row = row_of(o), slabs = plan_.operands[operand].stage / (row * row);
+  const tile::BlockGroup group = sharers(operand, plan_);
+  const int64_t row = row_of(o), all = plan_.operands[operand].stage / (row * row);
+  const int64_t slabs = cut_dimension(c_, operand, plan_) ? all : all / group.count;
   const std::string slab = names_.fresh("slab");
-  const Expr first = slabs > 1 ? build::var(slab) * static_cast<int>(row) : Expr(0);
-  Expr rest = slabs > 1 ? build::var(slab) : Expr(0);
-  int64_t left = slabs, scale = row;
+  Expr rest = slabs < all ? hi::simplify(build::block_x() / group.stride % group.count * static_cast<int>(slabs)) : 0;
+  if (slabs > 1) rest = hi::simplify(rest + build::var(slab));
+  const Expr first = hi::simplify(rest * static_cast<int>(row));
+  int64_t left = all, scale = row;
   for (size_t axis : operand == cores.a ? cores.rows : cores.columns) {
     const int64_t count = ceil_div(plan_.parallel[axis].tile, scale);
     if (count > 1) {
@@ -121,8 +133,25 @@ NodePtr ContractionBuilder::copy_slabs(size_t operand, std::vector<Expr> at, con
     }
     scale = 1;
   }
-  const NodePtr copy = build::box_copy(maps_[operand], at, shared_[operand], {stage, 0, first}, ring_, turn);
+  const NodePtr copy = build::box_copy(maps_[operand], at, shared_[operand], {stage, k, first}, ring_, turn, group);
   return slabs > 1 ? build::unrolled(slab, 0, static_cast<int>(slabs), copy) : copy;
+}
+
+/// The boxes of an operand, from where its tile begins on. Of a cluster's blocks with the same tile each copies a part
+/// for all of them: of each box, or some of the boxes.
+NodePtr ContractionBuilder::copy_operand(size_t operand, std::vector<Expr> at, const Expr& stage, const Expr& turn) {
+  const tile::BlockGroup group = sharers(operand, plan_);
+  const bool across = runs_across(c_, operand, plan_);
+  Expr from = 0;
+  if (const std::optional<size_t> cut = cut_dimension(c_, operand, plan_)) {
+    const Expr part = hi::simplify(build::block_x() / group.stride % group.count);
+    const size_t d = at.size() - 1 - *cut;
+    const int64_t row = row_of(c_.operands[operand]), rows = across ? row : plan_.operands[operand].stage / row;
+    at[d] = hi::simplify(at[d] + part * static_cast<int>(maps_[operand].box[d]));
+    from = hi::simplify(part * static_cast<int>(rows / group.count));
+  }
+  if (across) return copy_slabs(operand, std::move(at), from, stage, turn);
+  return build::box_copy(maps_[operand], at, shared_[operand], {stage, from, 0}, ring_, turn, group);
 }
 
 /// The boxes of a step, by one thread.
@@ -138,14 +167,23 @@ NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
       at.push_back(hi::simplify(first_of(o.subscripts[d], of) - static_cast<int>(first_inside(o, d))));
     }
     bytes += plan_.operands[i].stage * o.type.bytes();
-    if (!runs_across(c_, i, plan_)) {
-      parts.push_back(build::box_copy(maps_[i], at, shared_[i], {stage, 0, 0}, ring_, turn));
-      continue;
-    }
-    parts.push_back(copy_slabs(i, std::move(at), stage, turn));
+    parts.push_back(copy_operand(i, std::move(at), stage, turn));
   }
   parts.push_back(build::commit(ring_, turn, bytes));
   return build::sequence(std::move(parts));
+}
+
+/// Turns of the ring, of all products.
+int64_t ContractionBuilder::turns() const {
+  const ContractionBuilder& last = further_.empty() ? *this : further_.back();
+  return last.first_turn_ + last.plan_.steps(last.c_);
+}
+
+/// The last turn is released for blocks that wait until nobody touches their memory any more. Where a turn's sum has
+/// been waited for, the turn is released at once.
+NodePtr ContractionBuilder::release_last_turn() const {
+  if (plan_.cluster_blocks() == 1 || sums_in_two_levels(c_)) return build::sequence({});
+  return build::release(ring_, static_cast<int>(turns() - 1));
 }
 
 /// What the copying thread does: all steps of all products.
@@ -288,10 +326,16 @@ NodePtr ContractionBuilder::exchange_columns(ir::Names& names) {
 /// A kernel's body: the results' threads, and beside them the one that copies.
 NodePtr ContractionBuilder::with_producer(const NodePtr& consumers) {
   const auto threads = static_cast<int>(plan_.threads());
-  const NodePtr producer = build::if_then(build::thread_x() == threads, produce());
+  std::vector<tile::BlockGroup> groups;
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    if (const tile::BlockGroup group = sharers(i, plan_); group.count > 1) groups.push_back(group);
+  }
+  std::vector<NodePtr> copies = {produce()};
+  if (!groups.empty()) copies.push_back(build::drain(ring_, static_cast<int>(turns())));
+  const NodePtr producer = build::if_then(build::thread_x() == threads, build::sequence(std::move(copies)));
   const int readers = threads / kWarp;
   return build::ring(ring_, static_cast<int>(plan_.stages), readers,
-                     build::if_then(build::thread_x() < threads, consumers, producer));
+                     build::if_then(build::thread_x() < threads, consumers, producer), std::move(groups));
 }
 
 }  // namespace tc::gpu

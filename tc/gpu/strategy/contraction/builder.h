@@ -89,9 +89,13 @@ class ContractionBuilder {
   tile::Tensor boxed_tensor(size_t operand) const;
   void declare_boxes(size_t operand, const std::vector<tile::Tensor>* shared);
   Halide::Expr turn_of(const Halide::Expr& step) const;
-  tile::NodePtr copy_slabs(size_t operand, std::vector<Halide::Expr> at, const Halide::Expr& stage,
-                           const Halide::Expr& turn);
+  tile::NodePtr copy_operand(size_t operand, std::vector<Halide::Expr> at, const Halide::Expr& stage,
+                             const Halide::Expr& turn);
+  tile::NodePtr copy_slabs(size_t operand, std::vector<Halide::Expr> at, const Halide::Expr& k,
+                           const Halide::Expr& stage, const Halide::Expr& turn);
   tile::NodePtr copy_boxes(const Halide::Expr& step);
+  int64_t turns() const;
+  tile::NodePtr release_last_turn() const;
   tile::NodePtr produce();
   std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step) const;
   tile::NodePtr consume();

@@ -148,7 +148,7 @@ Expr ContractionBuilder::local(size_t axis) const {
 }
 
 bool ContractionBuilder::is_partial(size_t axis) const {
-  return c_.parallel[axis].extent % plan_.parallel[axis].tile != 0;
+  return c_.parallel[axis].extent != plan_.parallel[axis].blocks * plan_.parallel[axis].tile;
 }
 
 std::vector<size_t> ContractionBuilder::all_axes() const {
@@ -395,6 +395,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     for (const ContractionBuilder* product : products) {
       kernel.maps.insert(kernel.maps.end(), product->maps_.begin(), product->maps_.end());
     }
+    parts.push_back(release_last_turn());
     parts.push_back(exchange_columns(names_));
     for (ContractionBuilder& product : further_) {
       if (!product.goes_on_) parts.push_back(product.exchange_columns(names_));

@@ -15,6 +15,12 @@ int64_t ContractionPlan::points_threads() const {
 
 int64_t ContractionPlan::block_threads() const { return threads() + (by_warpgroups() ? kProducerThreads : 0); }
 
+int64_t ContractionPlan::cluster_blocks() const {
+  int64_t result = 1;
+  for (const AxisPlan& axis : parallel) result *= axis.cluster;
+  return result;
+}
+
 int64_t ContractionPlan::registers() const {
   int64_t result = 1;
   for (const AxisPlan& axis : parallel) result *= axis.registers;

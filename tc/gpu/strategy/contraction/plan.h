@@ -18,6 +18,7 @@ struct AxisPlan {
   int64_t registers = 1;
   int64_t group = 1;  ///< divides registers
   int64_t blocks = 1;
+  int64_t cluster = 1;  ///< neighbouring blocks that share copies; divides blocks, of which the last may have no values
   int64_t threads() const { return tile / registers; }
 };
 
@@ -83,7 +84,8 @@ struct ContractionPlan {
   int64_t threads() const { return points_threads() * groups; }
   bool by_warpgroups() const { return tensor_cores && tensor_cores->warpgroups > 0; }
   int64_t block_threads() const;  ///< with those that only copy
-  int64_t registers() const;      ///< points of a thread
+  int64_t cluster_blocks() const;
+  int64_t registers() const;  ///< points of a thread
   /// Steps of the same form. What is left of the main axis is one of them where `fills_last_step`, else comes after
   /// them.
   int64_t steps(const Contraction& contraction) const;
@@ -102,6 +104,9 @@ struct ContractionPlan {
 ///     register_tile   results of a thread along each parallel axis
 ///     map_to_threads  x along the axes that share the innermost one's operands, y along all others, z for the groups
 ///                     between which a step is split
+///     cluster         blocks along each parallel axis that share copies, by warpgroups; absent: of the tile's axes
+///     that
+///                     gain, or none where tiles are given
 ///     copy_stages     buffers, where copies are asynchronous and there are as many steps; more than there are steps:
 ///                     all of these are copied at once, and laid out
 ///     tensor_cores    true: by products of tiles; of warpgroups by estimate, or if threads and registers are theirs.

@@ -88,9 +88,11 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
   for (size_t axis : cores.rows) {
     if (rows_apart(axis, plan) > 0) plan.parallel[axis].registers = 2;
   }
+  plan.parallel[cores.rows[0]].cluster = shape.cluster_rows;
   AxisPlan& column = plan.parallel[cores.columns[0]];
   column.registers = column.tile / kQuad;
   column.group = shape.group;
+  column.cluster = shape.cluster_columns;
   if (column.registers % shape.group != 0) return std::nullopt;
   const ContractionPlan wished = plan;
   if (!follow(plan)) return std::nullopt;
@@ -103,7 +105,8 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
   plan.order = cores.columns;
   plan.order.insert(plan.order.end(), cores.rows.begin(), cores.rows.end());
   for (size_t axis = c_.parallel.size(); axis-- > 0;) {
-    plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
+    AxisPlan& a = plan.parallel[axis];
+    a.blocks = round_up(ceil_div(c_.parallel[axis].extent, a.tile), a.cluster);
     if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
   }
   plan.row_blocks = row_blocks(plan, device_);
@@ -178,6 +181,21 @@ std::optional<ContractionPlan> Planner::by_warpgroups() const {
   return found.empty() ? std::nullopt : std::optional(std::move(found[0]));
 }
 
+/// As (rows, columns) of blocks. Tiles without one are tiles of blocks alone.
+std::vector<std::pair<int64_t, int64_t>> Planner::clusters(const TensorCores& cores) const {
+  if (!request_.says_clusters()) {
+    const bool may_have = options_.cluster.empty() && !request_.says_all_tiles();
+    return may_have ? warpgroup_clusters(c_) : std::vector<std::pair<int64_t, int64_t>>{{1, 1}};
+  }
+  for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
+    if (request_.cluster[axis] <= 1 || axis == cores.rows[0] || axis == cores.columns[0]) continue;
+    no(fmt::format("blocks along '{}' share no boxes", c_.parallel[axis].name));
+    return {};
+  }
+  const auto along = [&](size_t axis) { return std::max<int64_t>(request_.cluster[axis], 1); };
+  return {{along(cores.rows[0]), along(cores.columns[0])}};
+}
+
 void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const {
   if (!device_.accelerated || device_.warpgroup_products == 0) return;
   if (c_.reduction[main_].extent < row_of(c_.operands[0])) {
@@ -186,9 +204,14 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
   }
   std::vector<ContractionPlan> plans;
   cores = in_order_of_boxes(c_, main_, std::move(cores));
-  for (const WarpgroupShape& shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {
-    if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, plans);
+  for (WarpgroupShape shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {
+    for (const auto& [rows, columns] : clusters(cores)) {
+      shape.cluster_rows = rows;
+      shape.cluster_columns = columns;
+      if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, plans);
+    }
   }
+  if (!plans.empty() && request_.says_clusters()) found.clear();
   // Tiles, registers and threads that are a warpgroup's ask for warpgroups.
   if (!plans.empty() && request_.says_threads() && request_.says_all_registers()) found.clear();
   for (ContractionPlan& plan : plans) keep_best(std::move(plan), count, found);

@@ -41,6 +41,7 @@ class Planner {
   std::vector<ContractionPlan> by_elements(size_t count) const;
   std::vector<ContractionPlan> by_tensor_cores(size_t count) const;
   std::vector<ContractionPlan> by_atoms(const TensorCores& cores, size_t count) const;
+  std::vector<std::pair<int64_t, int64_t>> clusters(const TensorCores& cores) const;
   void add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const;
   std::optional<ContractionPlan> transposed(int64_t tile) const;
   std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;

@@ -9,6 +9,7 @@ RequestedTile requested_tile(const Contraction& c, const options::MappingOptions
   const auto at = [](const std::vector<int64_t>& values, size_t i) { return i < values.size() ? values[i] : 0; };
   RequestedTile request;
   for (size_t i = 0; i < parallel; ++i) {
+    request.cluster.push_back(at(options.cluster, i));
     // Warps of tensor cores have all of their rows and columns, within the results or not.
     if (options.tensor_cores.value_or(false)) {
       request.registers.push_back(at(options.register_tile, i));
@@ -45,6 +46,8 @@ options::MappingOptions options_of(const ContractionPlan& plan) {
   options.copy_stages = plan.stages + (plan.all_ahead ? 1 : 0);
   options.unroll = plan.most_unrolled;
   if (plan.tensor_cores) options.tensor_cores = true;
+  for (const AxisPlan& axis : plan.parallel) options.cluster.push_back(axis.cluster);
+  if (plan.cluster_blocks() == 1) options.cluster.clear();
   return options;
 }
 

@@ -116,7 +116,8 @@ class Sharing {
 
   static bool is_alike(const ContractionPlan& a, const ContractionPlan& b) {
     const auto same = [](const AxisPlan& x, const AxisPlan& y) {
-      return x.tile == y.tile && x.registers == y.registers && x.group == y.group && x.blocks == y.blocks;
+      return x.tile == y.tile && x.registers == y.registers && x.group == y.group && x.blocks == y.blocks &&
+             x.cluster == y.cluster;
     };
     const auto sides = [](const ContractionPlan& plan) {
       return plan.tensor_cores ? std::vector{plan.tensor_cores->rows, plan.tensor_cores->columns}

@@ -47,8 +47,7 @@ class Side {
   bool fills(int64_t values) const {
     int64_t all = 1;
     for (int64_t extent : extents_) all *= extent;
-    return std::any_of(wanted_.begin(), wanted_.end(), [](int64_t tile) { return tile > 0; }) ||
-           values < all + row_;
+    return std::any_of(wanted_.begin(), wanted_.end(), [](int64_t tile) { return tile > 0; }) || values < all + row_;
   }
 
   /// Those of so many values that take the fewest blocks; of several of them one with more values along the first axes.

@@ -13,7 +13,6 @@
 namespace tc::gpu {
 namespace {
 
-
 constexpr int64_t kCopied = 16;  ///< bytes that starts and strides of boxes are multiples of
 constexpr int64_t kMostDimensions = 5;
 
@@ -21,6 +20,13 @@ constexpr int64_t kMostDimensions = 5;
 const std::vector<size_t>& side_of(size_t operand, const ContractionPlan& plan) {
   const TensorCores& cores = *plan.tensor_cores;
   return operand == cores.a ? cores.rows : cores.columns;
+}
+
+/// The last axis of a side of which a block has several values.
+size_t slowest_axis(const std::vector<size_t>& side, const ContractionPlan& plan) {
+  size_t result = side[0];
+  for (size_t axis : side) result = plan.parallel[axis].tile > 1 ? axis : result;
+  return result;
 }
 
 bool counts_alone(const Subscript& s) {
@@ -59,13 +65,16 @@ int64_t extent_read(const Contraction& c, const Subscript& s) {
 }
 
 /// Bytes of an operand's boxes for a step, by the time that they take. On an H100 processors got 56 bytes in a cycle
-/// from the L2 cache, where rows of 128 bytes lie in lines, else 25 (docs/lab/measurements.md).
+/// from the L2 cache, where rows of 128 bytes lie in lines, else 25 (docs/lab/measurements.md). The cache reads what
+/// blocks of a cluster share once.
 double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   constexpr double kAligned = 56, kCrooked = 25;
+  const Operand& o = c.operands[operand];
   const AxisPlan& first = plan.parallel[side_of(operand, plan)[0]];
-  const bool begins_lines = !runs_across(c, operand, plan) || first.tile % row_of(c.operands[operand]) == 0 || first.blocks == 1;
-  return static_cast<double>(plan.operands[operand].stage * c.operands[operand].type.bytes()) /
-         (lies_in_lines(c.operands[operand]) && begins_lines ? kAligned : kCrooked);
+  const bool begins_lines = !runs_across(c, operand, plan) || first.tile % row_of(o) == 0 || first.blocks == 1;
+  const auto blocks = static_cast<double>(sharers(operand, plan).count);
+  const double rate = lies_in_lines(o) && begins_lines ? kAligned : std::min(kAligned, kCrooked * blocks);
+  return static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / rate;
 }
 
 /// How many times the stores of a result take what vectors of 16 bytes take.
@@ -124,15 +133,41 @@ int64_t rows_apart(size_t axis, const ContractionPlan& plan) {
   return 0;
 }
 
+std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& c) {
+  std::vector<std::pair<int64_t, int64_t>> result = {{1, 1}};
+  if (std::all_of(c.operands.begin(), c.operands.end(), lies_in_lines)) return result;
+  result.insert(result.end(), {{2, 1}, {1, 2}});
+  return result;
+}
+
+tile::BlockGroup sharers(size_t operand, const ContractionPlan& plan) {
+  const TensorCores& cores = *plan.tensor_cores;
+  const auto rows = static_cast<int>(plan.parallel[cores.rows[0]].cluster);
+  const auto columns = static_cast<int>(plan.parallel[cores.columns[0]].cluster);
+  const tile::BlockGroup group = operand == cores.a ? tile::BlockGroup{.stride = rows, .count = columns}
+                                                    : tile::BlockGroup{.stride = 1, .count = rows};
+  return group.count == 1 ? tile::BlockGroup{} : group;
+}
+
+std::optional<size_t> cut_dimension(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+  const Operand& o = c.operands[operand];
+  const int64_t row = row_of(o), slabs = plan.operands[operand].stage / (row * row);
+  const bool across = runs_across(c, operand, plan);
+  if (sharers(operand, plan).count == 1 || (across && slabs % sharers(operand, plan).count == 0)) return std::nullopt;
+  if (across) return dimension_along(o, &Subscript::reduction, plan.main);
+  return dimension_along(o, &Subscript::parallel, slowest_axis(side_of(operand, plan), plan));
+}
+
 int64_t row_blocks(const ContractionPlan& plan, const Device& device) {
   const std::vector<size_t>& axes = plan.tensor_cores->rows;
   const int64_t row = tile_of(axes, plan), column = tile_of(plan.tensor_cores->columns, plan);
   const int64_t columns = blocks_of(plan.tensor_cores->columns, plan);
-  int64_t result = 1, least = 0, before = 1;  // `before`: blocks along the axes before this one
+  int64_t result = plan.parallel[axes[0]].cluster, least = 0,
+          before = 1;  // `before`: blocks along the axes before this one
   for (size_t axis : axes) {
     const int64_t blocks = plan.parallel[axis].blocks;
     for (int64_t along = 1; along <= std::min(blocks, device.processors / before); ++along) {
-      if (blocks % along != 0) continue;
+      if (blocks % along != 0 || along % plan.parallel[axis].cluster != 0) continue;
       const int64_t group = before * along;
       const int64_t read = group * row + std::min(ceil_div(device.processors, group), columns) * column;
       if (least > 0 && read >= least) continue;
@@ -225,6 +260,13 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   for (size_t d = 0; d < o.extents.size(); ++d) {
     if (row_major_stride(o, d) * bytes >= int64_t{1} << 40) return fmt::format("'{}' is too large for boxes", o.tensor);
   }
+  constexpr int64_t kPattern = 8;  // rows that a swizzle repeats after
+  const int64_t parts = sharers(operand, plan).count;
+  const int64_t rows = runs_across(c, operand, plan) ? row_of(o) : tile_of(side_of(operand, plan), plan);
+  const int64_t cut = plan.parallel[slowest_axis(side_of(operand, plan), plan)].tile;
+  if (rows % (parts * kPattern) != 0 || (!runs_across(c, operand, plan) && cut % parts != 0)) {
+    return fmt::format("{} blocks do not share {} rows of '{}' in eights", parts, rows, o.tensor);
+  }
   return "";
 }
 
@@ -267,6 +309,7 @@ bool share_ring(const Contraction& a, const ContractionPlan& plan_a, const Contr
 
 tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPlan& plan, const std::string& name) {
   const Operand& o = c.operands[operand];
+  const std::optional<size_t> cut = cut_dimension(c, operand, plan);
   tile::TensorMap map{.name = name, .tensor = o.tensor};
   for (size_t d = o.subscripts.size(); d-- > 0;) {
     const Subscript& s = o.subscripts[d];
@@ -276,7 +319,7 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
     map.extents.push_back(std::min(extent_read(c, s), end) - first);
     map.strides.push_back(row_major_stride(o, d));
     const bool is_last = d + 1 == o.subscripts.size();
-    const int64_t box = plan.operands[operand].box[d];
+    const int64_t box = plan.operands[operand].box[d] / (cut == d ? sharers(operand, plan).count : 1);
     map.box.push_back(is_last ? row_of(o) : box);
   }
   map.swizzle = static_cast<int>(row_of(o) * o.type.bytes());
@@ -285,6 +328,8 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
 
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   constexpr double kStartCycles = 2500, kStepCycles = 40, kStored = 24, kLatencyCycles = 2600;
+  // Of a cluster's blocks each waits for the slowest. By hand 4096^3 took 3 % longer so; a cluster must gain clearly.
+  constexpr double kInCluster = 1.1;
   constexpr double kProcessorShared = 228 * 1024, kProcessorRegisters = 65536;
   const int64_t rows = tile_of(plan.tensor_cores->rows, plan), columns = tile_of(plan.tensor_cores->columns, plan);
   double blocks = 1;
@@ -314,7 +359,7 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const auto steps = static_cast<double>(plan.steps(c));
   const double stores = points / kStored * stores_of_group(c, plan.parallel[plan.tensor_cores->columns[0]].group);
   const double block = steps * std::max(step, latency) + (kStartCycles + stores) / together;
-  return each * block + kStartCycles;
+  return (each * block + kStartCycles) * (plan.cluster_blocks() > 1 ? kInCluster : 1);
 }
 
 }  // namespace tc::gpu

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tc/gpu/strategy/contraction/plan.h"
@@ -29,7 +31,8 @@ TensorCores in_order_of_boxes(const Contraction& contraction, size_t main, Tenso
 /// Tiles that are tried, along the axes of each side.
 struct WarpgroupShape {
   std::vector<int64_t> rows, columns;
-  int64_t group = 2;  ///< columns of a thread that are neighbours
+  int64_t group = 2;                              ///< columns of a thread that are neighbours
+  int64_t cluster_rows = 1, cluster_columns = 1;  ///< blocks that share boxes, along the first axis of each side
 };
 /// Those that leave little of a tile outside, of products whose axes are in the order of boxes. `wanted`: per parallel
 /// axis the only tile, or 0.
@@ -42,6 +45,16 @@ int64_t blocks_of(const std::vector<size_t>& axes, const ContractionPlan& plan);
 
 /// How far the two rows of a thread lie apart along an axis of the rows; 0: they have the same value.
 int64_t rows_apart(size_t axis, const ContractionPlan& plan);
+
+/// Clusters that are tried, as (rows, columns) of blocks: those of which some operand's boxes gain.
+std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& contraction);
+
+/// The blocks that have the same tile of an operand, and copy a part of it each for all of them.
+tile::BlockGroup sharers(size_t operand, const ContractionPlan& plan);
+
+/// The dimension of the operand along which such a part is a part of a box: that of its rows, or of the reduction; none
+/// where parts are boxes.
+std::optional<size_t> cut_dimension(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
 
 /// How many rows of blocks go before the next column, such that the blocks that run at once read the fewest rows and
 /// columns of the operands: all along the first axes, and a divisor along the next.

@@ -136,6 +136,11 @@ options::MappingOptions tile_of_float8(int64_t warpgroups, int64_t columns, int6
   return options;
 }
 
+options::MappingOptions in_clusters(options::MappingOptions options, std::vector<int64_t> cluster) {
+  options.cluster = std::move(cluster);
+  return options;
+}
+
 const Case kCases[] = {
     {"nn", kNN, {{"M", 64}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
     {"nn, two warpgroups", kNN, {{"M", 128}, {"N", 128}, {"K", 256}}, warpgroup_tile(2, 128, 3)},
@@ -206,6 +211,42 @@ const Case kCases[] = {
     {"two sums, partial", kTwoSums, {{"M", 64}, {"N", 64}, {"L", 3}, {"K", 72}}, warpgroup_tile(1, 64, 2)},
     {"parts of a reduction", kParts, {{"M", 70}, {"N", 64}, {"K", 512}}, warpgroup_tile(1, 64, 2, {1})},
     {"part of the operands", kPart, {{"M", 64}, {"N", 64}, {"L", 128}}, warpgroup_tile(1, 64, 2)},
+    {"nn, two rows", kNN, {{"M", 128}, {"N", 72}, {"K", 200}}, in_clusters(warpgroup_tile(1, 64, 2), {2, 1})},
+    {"nn, two rows, slabs", kNN, {{"M", 256}, {"N", 128}, {"K", 192}}, in_clusters(warpgroup_tile(2, 128, 2), {2, 1})},
+    {"nn, two columns", kNN, {{"M", 64}, {"N", 128}, {"K", 192}}, in_clusters(warpgroup_tile(1, 64, 2), {1, 2})},
+    {"nn, two and two", kNN, {{"M", 256}, {"N", 128}, {"K", 256}}, in_clusters(warpgroup_tile(1, 64, 3), {2, 2})},
+    {"nn, blocks that have nothing",
+     kNN,
+     {{"M", 130}, {"N", 64}, {"K", 136}},
+     in_clusters(warpgroup_tile(1, 64, 2), {2, 2})},
+    {"nn, whole tiles, one block more",
+     kNN,
+     {{"M", 192}, {"N", 64}, {"K", 128}},
+     in_clusters(warpgroup_tile(1, 64, 2), {2, 1})},
+    {"nt, four rows", kNT, {{"M", 256}, {"N", 96}, {"K", 192}}, in_clusters(warpgroup_tile(1, 96, 3), {4, 1})},
+    {"tn, two and two", kTN, {{"M", 128}, {"N", 128}, {"K", 128}}, in_clusters(warpgroup_tile(1, 64, 2), {2, 2})},
+    {"tt, two columns", kTT, {{"M", 64}, {"N", 256}, {"K", 128}}, in_clusters(warpgroup_tile(1, 128, 2), {1, 2})},
+    {"transposed result, two rows",
+     kTransposedResult,
+     {{"M", 64}, {"N", 128}, {"K", 128}},
+     in_clusters(warpgroup_tile(1, 64, 2), {2, 1})},
+    {"epilogue, two rows",
+     kEpilogue,
+     {{"M", 72}, {"N", 80}, {"K", 128}},
+     in_clusters(warpgroup_tile(1, 64, 2), {2, 1})},
+    {"sum of products, two and two",
+     kSumOfProducts,
+     {{"M", 128}, {"N", 128}, {"K", 128}, {"L", 192}},
+     in_clusters(warpgroup_tile(1, 64, 2), {2, 2})},
+    {"gated, two rows", kGated, {{"M", 128}, {"N", 64}, {"K", 128}}, in_clusters(warpgroup_tile(1, 64, 3), {2, 1})},
+    {"padded, two columns",
+     kPaddedLast,
+     {{"N", 2}, {"C", 64}, {"H", 3}, {"W", 40}, {"O", 64}},
+     in_clusters(warpgroup_tile(1, 32, 3, {1, 1}, {1, 1}), {1, 1, 1, 2})},
+    {"batch, two rows",
+     kBatch,
+     {{"B", 3}, {"M", 128}, {"N", 64}, {"K", 72}},
+     in_clusters(warpgroup_tile(1, 64, 2, {1}), {1, 2, 1})},
 };
 
 const Case kFloat8Cases[] = {
@@ -334,6 +375,36 @@ TEST(Warpgroups, AreOfOneArchitecture) {
     EXPECT_EQ(products_by_default(kNN, kLarge, gpu::device_of_architecture(number)), 0) << number;
   }
   EXPECT_EQ(products_by_default(kNN, kLarge, gpu::device_of_architecture(90)), 1);
+}
+
+/// The first kernel's blocks of a cluster.
+int64_t cluster_by_default(const std::string& text, const Sizes& sizes) {
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), {}, kDevice);
+  return mapping ? mapping->program.kernels[0].cluster_blocks() : -1;
+}
+
+/// Blocks share copies where these take longest: rows of the operands do not lie in lines.
+TEST(Warpgroups, AreInClustersWhereRowsAreCrooked) {
+  EXPECT_EQ(cluster_by_default(kNN, {{"M", 4104}, {"N", 4104}, {"K", 4104}}), 2);
+  EXPECT_EQ(cluster_by_default(kNN, {{"M", 4096}, {"N", 4096}, {"K", 4096}}), 1);
+  EXPECT_EQ(cluster_by_default(kNT, {{"M", 8192}, {"N", 8192}, {"K", 8192}}), 1);
+}
+
+TEST(Warpgroups, ClustersAreFollowedOrRefused) {
+  const ir::Program program = specialised_from(kNN, kLarge);
+  for (const std::vector<int64_t>& cluster : {std::vector<int64_t>{2}, {1, 2}, {2, 2}, {4, 2}}) {
+    const Result<gpu::Mapping> mapping = mapped(program, {.cluster = cluster}, kDevice);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_EQ(mapping->kernels[0].chosen.cluster,
+              (std::vector<int64_t>{cluster[0], cluster.size() > 1 ? cluster[1] : 1}));
+  }
+  const Result<gpu::Mapping> narrow = mapped(program, {.cluster = {2}}, gpu::device_of_architecture(80));
+  ASSERT_FALSE(narrow);
+  EXPECT_NE(narrow.error().to_string().find("'cluster' asks for blocks that share copies, but no kernel has any"),
+            std::string::npos);
+  const Result<gpu::Mapping> batch =
+      mapped(specialised_from(kBatch, {{"B", 4}, {"M", 512}, {"N", 512}, {"K", 512}}), {.cluster = {2, 1, 1}}, kDevice);
+  EXPECT_FALSE(batch);
 }
 
 TEST(Warpgroups, RandomTilesAgree) {
