@@ -72,6 +72,7 @@ Result<Prelude> prelude(const ir::Program& program, const options::MappingOption
 struct PlannedOptions {
   std::optional<Address> address;
   std::vector<options::MappingOptions> best;
+  bool by_warpgroups = false;  ///< some of them
 };
 
 /// Of each contraction of a def.
@@ -85,21 +86,33 @@ std::vector<PlannedOptions> contraction_options(const poly::Scop& scop, const op
     const options::MappingOptions own = options_at(*scop.program, product.update.id, options);
     result.push_back({address_of(*scop.program, product.update.id), {}});
     for (const ContractionPlan& plan : best_plans(product, own, device, count)) {
+      result.back().by_warpgroups |= plan.by_warpgroups();
       result.back().best.push_back(options_of(plan));
     }
   }
   return result;
 }
 
-void add_contraction(const std::vector<options::MappingOptions>& best, Collector& to) {
+/// Of two blocks along each of the last two axes, and along both.
+void add_clusters(size_t axes, Collector& to) {
+  if (axes < 2) return;
+  Value along_rows(axes, 1), along_columns(axes, 1);
+  along_rows[axes - 2] = along_columns[axes - 1] = 2;
+  Value both = along_rows;
+  both[axes - 1] = 2;
+  to.add_all("cluster", {along_rows, along_columns, both});
+}
+
+void add_contraction(const PlannedOptions& planned, Collector& to) {
   constexpr size_t kMost = 24;  // values of a field
-  for (const options::MappingOptions& options : best) {
+  for (const options::MappingOptions& options : planned.best) {
     if (to.found.size() >= 3 && to.found[0].values.size() > kMost) break;
     to.add("tile", options.tile);
     to.add("register_tile", options.register_tile);
     to.add("map_to_threads", options.map_to_threads);
     if (options.tensor_cores) to.add_all("tensor_cores", {{0}, {1}});
   }
+  if (planned.by_warpgroups) add_clusters(planned.best[0].register_tile.size(), to);
   to.add_all("copy_stages", {{2}, {3}, {4}, {5}});
   to.add_all("unroll", {{256}, {1024}, {2048}, {4096}});
 }
@@ -162,7 +175,7 @@ void add_kernel(const Kernel& kernel, const std::vector<PlannedOptions>& planned
   switch (kernel.recipe) {
     case Recipe::kContraction:
       for (const PlannedOptions& one : planned) {
-        if (kernel.address.writes.empty() || names(kernel.address, one.address)) add_contraction(one.best, to);
+        if (kernel.address.writes.empty() || names(kernel.address, one.address)) add_contraction(one, to);
       }
       break;
     case Recipe::kElements:
@@ -288,7 +301,7 @@ Result<std::vector<Tunable>> tunables(const ir::Program& program, const options:
   if (apart) {
     collector.found = tunables_of_kernels(program, options, device, mapping, planned);
   } else {
-    for (const PlannedOptions& one : planned) add_contraction(one.best, collector);
+    for (const PlannedOptions& one : planned) add_contraction(one, collector);
     for (const Kernel& kernel : mapping.kernels) {
       if (kernel.recipe != Recipe::kContraction) add_kernel(kernel, planned, collector);
     }
