@@ -287,8 +287,9 @@ TEST_P(Warpgroups, OptionsAskForTheSameKernel) {
 INSTANTIATE_TEST_SUITE_P(Cases, Warpgroups, ::testing::ValuesIn(kCases));
 INSTANTIATE_TEST_SUITE_P(Float8, Warpgroups, ::testing::ValuesIn(kFloat8Cases));
 
+/// Of operands as they lie.
 int products_by_default(const std::string& text, const Sizes& sizes, const gpu::Device& device = kDevice) {
-  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), {}, device);
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), {.copy_operands = false}, device);
   return mapping ? count_products(mapping->program) : -1;
 }
 
@@ -301,7 +302,7 @@ TEST(Warpgroups, FitFewColumns) {
   for (const int64_t columns : {24, 40, 48, 96, 136}) {
     for (const char* text : {kNN, kNT}) {
       const ir::Program program = specialised_from(text, {{"M", 8192}, {"N", columns}, {"K", 4096}});
-      const Result<gpu::Mapping> mapping = mapped(program, {}, kDevice);
+      const Result<gpu::Mapping> mapping = mapped(program, {.copy_operands = false}, kDevice);
       ASSERT_TRUE(mapping) << mapping.error().to_string();
       ASSERT_EQ(count_products(mapping->program), 1) << columns;
       const std::vector<int64_t>& tile = mapping->kernels[0].chosen.tile;
