@@ -141,6 +141,8 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
       field("strict", &O::strict, "Whether reductions keep the order of the text."),
       field("check_bounds", &O::check_bounds,
             "Whether each run checks data-dependent subscripts. Such a run waits for its kernels."),
+      field("fast_accumulation", &O::fast_accumulation,
+            "Whether sums of products of 8-bit floats keep few bits, as tensor cores do."),
       field("kernel", &O::kernel, "Options of single kernels, which come before those of the def."),
   };
   return *fields;

@@ -176,6 +176,7 @@ class MappingOptions:
                  cluster: Sequence[int] = (), split_reduction: int | None = None, max_gathered_memory: int | None = None,
                  atomic_reduction: bool | None = None, tensor_cores: bool | None = None,
                  copy_operands: bool | None = None, strict: bool = False, check_bounds: bool = False,
+                 fast_accumulation: bool = False,
                  kernel: Sequence[KernelOptions] = ()) -> None: ...
     @property
     def outer_schedule_options(self) -> SchedulerOptions:
@@ -252,6 +253,9 @@ class MappingOptions:
     @property
     def check_bounds(self) -> bool:
         """Whether each run checks data-dependent subscripts. Such a run waits for its kernels."""
+    @property
+    def fast_accumulation(self) -> bool:
+        """Whether sums of products of 8-bit floats keep few bits, as tensor cores do."""
     @property
     def kernel(self) -> list[KernelOptions]:
         """Options of single kernels, which come before those of the def."""

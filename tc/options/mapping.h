@@ -80,6 +80,7 @@ struct MappingOptions {
   std::optional<bool> copy_operands = {};           ///< copy what products read to an order that warpgroups take
   bool strict = false;                              ///< T5: the order of reductions is that of the source
   bool check_bounds = false;                        ///< C8: data-dependent subscripts are checked at every run
+  bool fast_accumulation = false;                   ///< T5: sums of products of 8-bit floats need no parts
   std::vector<KernelOptions> kernel = {};           ///< of single kernels
   bool operator==(const MappingOptions&) const = default;
 };

@@ -32,6 +32,7 @@ void visit_fields(Options& o, Visit visit) {
   visit("copy_operands", o.copy_operands);
   visit("strict", o.strict);
   visit("check_bounds", o.check_bounds);
+  visit("fast_accumulation", o.fast_accumulation);
   visit("kernel", o.kernel);
 }
 

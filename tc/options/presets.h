@@ -62,6 +62,7 @@ class MappingBuilder {
   MappingBuilder& tensor_cores(bool to) { return set(options_.tensor_cores, to); }
   MappingBuilder& copy_operands(bool to) { return set(options_.copy_operands, to); }
   MappingBuilder& check_bounds(bool to) { return set(options_.check_bounds, to); }
+  MappingBuilder& fast_accumulation(bool to) { return set(options_.fast_accumulation, to); }
 
   const MappingOptions& build() const { return options_; }
   operator MappingOptions() const { return options_; }  // NOLINT(google-explicit-constructor): reads as its result

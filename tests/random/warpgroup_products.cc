@@ -28,7 +28,8 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   const std::string type = pick(types), type_b = is_narrow ? pick(types) : type;
   const std::string out = pick({is_narrow ? "float16" : type, "float32"});
   const std::string a = turned_a ? "A(k,m)" : "A(m,k)", b = turned_b ? "B(n,k)" : "B(k,n)";
-  const std::string product = out == "float32" ? fmt::format("float32({}) * float32({})", a, b) : a + " * " + b;
+  const bool has_type = out == type;
+  const std::string product = has_type ? a + " * " + b : fmt::format("{0}({1}) * {0}({2})", out, a, b);
   const std::string after = pick({"", "  C(m,n) = fmax(C(m,n) + b(n), 0)\n", "  C(m,n) += R(m,n)\n",
                                   "  C(m,n) *= s(m)\n  C(m,n) += b(n)\n", "  C(m,n) = 2 * C(m,n)\n"});
   result.text = fmt::format(

@@ -182,7 +182,7 @@ int64_t ContractionBuilder::turns() const {
 /// The last turn is released for blocks that wait until nobody touches their memory any more. Where a turn's sum has
 /// been waited for, the turn is released at once.
 NodePtr ContractionBuilder::release_last_turn() const {
-  if (plan_.cluster_blocks() == 1 || sums_in_two_levels(c_)) return build::sequence({});
+  if (plan_.cluster_blocks() == 1 || plan_.tensor_cores->in_parts) return build::sequence({});
   return build::release(ring_, static_cast<int>(turns() - 1));
 }
 
@@ -261,7 +261,7 @@ NodePtr ContractionBuilder::consume() {
                           build::warpgroup_matmul(atom, slices, sum, tile(cores.a, row), tile(cores.b, 0), starts));
   };
   const auto steps = static_cast<int>(plan_.steps(c_));
-  if (sums_in_two_levels(c_)) {
+  if (cores.in_parts) {
     Tensor part = sum_;
     part.name = names_.fresh(sum_.name + "_part");
     const NodePtr add = over_registers(all_axes(), [&] {

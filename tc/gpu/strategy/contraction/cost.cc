@@ -207,7 +207,7 @@ bool converts_operands(const Contraction& c) {
 
 int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
   // The parts of sums leave their registers to what comes after the loop: a kernel with 80 sums took 168.
-  if (plan.by_warpgroups()) return sums_in_two_levels(c) ? 2 * plan.registers() + 8 : plan.registers() + 48;
+  if (plan.by_warpgroups()) return plan.tensor_cores->in_parts ? 2 * plan.registers() + 8 : plan.registers() + 48;
   if (plan.tensor_cores) {
     int64_t rows = 1, columns = 1;
     for (size_t axis : plan.tensor_cores->rows) rows *= plan.parallel[axis].registers;

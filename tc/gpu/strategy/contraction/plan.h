@@ -57,6 +57,7 @@ struct TensorCores {
   size_t a = 0, b = 1;                     ///< operands
   std::vector<size_t> rows, columns;
   int64_t warpgroups = 0;  ///< that multiply boxes where these lie; 0: warps multiply fragments of their own
+  bool in_parts = false;   ///< the products of a step start a sum of their own, which is then added in float32 (T5)
 };
 
 /// Blocks share the points; each goes over the reduction in steps. For a step it copies boxes of the operands to shared

@@ -85,6 +85,7 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
     plan.parallel[cores.columns[i]] = {.tile = shape.columns[i], .registers = shape.columns[i]};
   }
   plan.tensor_cores->warpgroups = tile_of(cores.rows, plan) / tile::WarpgroupAtom::kM;
+  plan.tensor_cores->in_parts = ir::is_float8(c_.operands[0].type) && !options_.fast_accumulation;
   for (size_t axis : cores.rows) {
     if (rows_apart(axis, plan) > 0) plan.parallel[axis].registers = 2;
   }

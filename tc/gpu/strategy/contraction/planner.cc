@@ -279,7 +279,7 @@ bool Planner::fits(const ContractionPlan& plan) const {
   constexpr int64_t kRegisters = 255, kAllRegisters = 65536;
   const int64_t shared = std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
   const int64_t registers = registers_of_thread(c_, plan);
-  const bool is_rough = plan.by_warpgroups() && !sums_in_two_levels(c_);  // more than the assembler takes
+  const bool is_rough = plan.by_warpgroups() && !plan.tensor_cores->in_parts;  // more than the assembler takes
   const int64_t of_all = registers * round_up(plan.block_threads(), is_rough ? kLanes : 4 * kLanes);
   if (!has_room(plan)) return false;
   if (plan.shared_bytes(c_) > shared) {

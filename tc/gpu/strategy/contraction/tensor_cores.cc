@@ -15,6 +15,7 @@ namespace hi = Halide::Internal;
 using Halide::Expr;
 
 constexpr int64_t kRowThreads = 8, kColumnThreads = 4, kColumnGroup = 2;  // of a warp
+constexpr int kWarpgroupArchitecture = 90;                                // the only one whose warpgroups multiply
 
 /// The placeholder that a factor is, converted to the sum's type. An 8-bit float may become other floats on its way,
 /// all of which have its values.
@@ -68,8 +69,9 @@ std::optional<TensorCores> tensor_cores_of(const Contraction& c, const Classes& 
   const tile::MatMulAtom* atom = device.tensor_products > 0 && a == b
                                      ? tile::find_matmul_atom(a, ir::from_halide(sum), device.architecture)
                                      : nullptr;
-  const bool by_warpgroups =
-      device.accelerated && device.warpgroup_products > 0 && sum == Halide::Float(32) && tile::has_warpgroup_atom(a, b);
+  const bool has_warpgroups =
+      device.accelerated && device.architecture == kWarpgroupArchitecture && device.warpgroup_products > 0;
+  const bool by_warpgroups = has_warpgroups && sum == Halide::Float(32) && tile::has_warpgroup_atom(a, b);
   const auto* product = c.update.value.as<hi::Mul>();
   if (!product || (!atom && !by_warpgroups)) return {};
   const std::string *first = factor(product->a, sum), *second = factor(product->b, sum);

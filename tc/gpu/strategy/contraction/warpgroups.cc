@@ -88,8 +88,6 @@ double stores_of_group(const Contraction& c, int64_t group) {
 
 int64_t row_of(const Operand& operand) { return tile::row_elements(operand.type.bytes()); }
 
-bool sums_in_two_levels(const Contraction& c) { return ir::is_float8(c.operands[0].type); }
-
 bool lies_in_lines(const Operand& operand) {
   constexpr int64_t kLine = 128;
   return operand.extents.size() == 1 || operand.extents.back() * operand.type.bytes() % kLine == 0;
@@ -335,7 +333,6 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   double blocks = 1;
   for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
   const auto points = static_cast<double>(rows * columns);
-  const bool in_two_levels = sums_in_two_levels(c);
   const double products = device.warpgroup_products * 2 / static_cast<double>(c.operands[0].type.bytes());
   const double multiplied = points * static_cast<double>(plan.chunk[plan.main]) / products;
   double copied = 0;
@@ -351,7 +348,7 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   // Of one block a warpgroup waits for its products before it starts others: another one fills the time.
   const double alone = plan.tensor_cores->warpgroups * together > 1 ? 1 : 1.3;
   // Those of another one go on while a warpgroup adds what its step has brought to its sums, a register in a cycle.
-  const double added = in_two_levels ? static_cast<double>(plan.registers()) : 0;
+  const double added = plan.tensor_cores->in_parts ? static_cast<double>(plan.registers()) : 0;
   const double step = std::max(multiplied * alone + (alone > 1 ? added : 0), copied) + kStepCycles;
   // Buffers in flight hide the latency of boxes, of a microsecond and a half.
   const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;

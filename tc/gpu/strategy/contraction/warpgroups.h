@@ -63,10 +63,6 @@ int64_t row_blocks(const ContractionPlan& plan, const Device& device);
 /// Elements of a row of an operand in shared memory, and values of the reduction in a step.
 int64_t row_of(const Operand& operand);
 
-/// Whether the products of a step start a sum of their own, which is then added to the thread's in float32: those of
-/// 8-bit floats, whose sums keep few bits (T5).
-bool sums_in_two_levels(const Contraction& contraction);
-
 /// Why boxes do not bring an operand, or products of warpgroups do not take it; empty: they do.
 std::string box_fault(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
 

@@ -141,6 +141,11 @@ options::MappingOptions in_clusters(options::MappingOptions options, std::vector
   return options;
 }
 
+options::MappingOptions with_fast_accumulation(options::MappingOptions options) {
+  options.fast_accumulation = true;
+  return options;
+}
+
 const Case kCases[] = {
     {"nn", kNN, {{"M", 64}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
     {"nn, two warpgroups", kNN, {{"M", 128}, {"N", 128}, {"K", 256}}, warpgroup_tile(2, 128, 3)},
@@ -260,6 +265,7 @@ const Case kFloat8Cases[] = {
      kPadded8,
      {{"N", 2}, {"C", 128}, {"H", 5}, {"W", 40}, {"O", 32}},
      tile_of_float8(1, 32, 3, {1, 1}, {1, 1})},
+    {"fast", kFloat8, {{"M", 128}, {"N", 64}, {"K", 384}}, with_fast_accumulation(tile_of_float8(2, 64, 3))},
     {"8-bit result", kToFloat8, {{"M", 64}, {"N", 64}, {"K", 256}}, tile_of_float8(1, 64, 2)},
 };
 
@@ -332,6 +338,26 @@ TEST(Warpgroups, AreTakenByPartsOfReductions) {
     EXPECT_EQ(mapping->program.kernels.size(), kernels) << sizes.at("M") << " " << sizes.at("K");
     EXPECT_EQ(count_products(mapping->program), 1);
   }
+}
+
+/// How many products start a sum by default.
+int starts_by_default(const std::string& text, const options::MappingOptions& options) {
+  int result = 0;
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, kLarge), options, kDevice);
+  EXPECT_TRUE(mapping) << mapping.error().to_string();
+  for (const tile::Kernel& kernel : mapping->program.kernels) {
+    tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+      const tile::WarpgroupMatMul* product = tile::warpgroup_product_of(node);
+      result += product && product->starts ? 1 : 0;
+    });
+  }
+  return result;
+}
+
+TEST(Warpgroups, SumFloat8InPartsUnlessTheyMayBeFast) {
+  EXPECT_EQ(starts_by_default(kFloat8, {}), 1);
+  EXPECT_EQ(starts_by_default(kFloat8, with_fast_accumulation({})), 0);
+  EXPECT_EQ(starts_by_default(kNT, {}), 0);
 }
 
 /// Products of 8-bit floats need k in rows of both operands.
