@@ -243,7 +243,7 @@ void run_product(uint64_t seed, Counts& counts) {
 }
 
 void run_warpgroups(uint64_t seed, Counts& counts) {
-  const WarpgroupProduct product = random_warpgroup_product(seed);
+  const WarpgroupProduct product = seed % 2 == 0 ? random_boxed_product(seed) : random_warpgroup_product(seed);
   const Result<ir::Program> program = try_specialised(product.text, product.sizes);
   std::string wrong;
   if (program) {
