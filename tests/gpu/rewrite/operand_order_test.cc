@@ -72,6 +72,15 @@ def f(half(N,C,H,W) I, half(C,C,3,3) V, half(C,C,3,3) U) -> (half(N,C,H,W) O) {
     : half(0.0)) * U(f,c,kh,kw) where h in 0:H, w in 0:W
 })";
 
+constexpr char kFloat8[] = "def f(float8_e4m3(K,M) A, float8_e5m2(K,N) B) -> (C) { C(m,n) +=! A(k,m) * B(k,n) }";
+
+/// Rows are 128 values of 8 bits.
+MappingOptions tile_of_float8() {
+  MappingOptions options = warpgroup_tile(1, 64, 2);
+  options.tile.back() = 128;
+  return options;
+}
+
 struct Case {
   const char* name;
   const char* text;
@@ -97,6 +106,7 @@ const Case kCases[] = {
     {"batch", kBatch, {{"B", 3}, {"M", 65}, {"N", 66}, {"K", 67}}, {"A", "D"}, warpgroup_tile(1, 64, 2, {1})},
     {"padded", kPadded, {{"N", 2}, {"C", 64}, {"H", 5}, {"W", 9}, {"O", 16}}, {"I", "F"}},
     {"unpadded", kUnpadded, {{"N", 2}, {"C", 64}, {"H", 6}, {"W", 11}, {"O", 24}}, {"I", "F"}},
+    {"float8", kFloat8, {{"M", 66}, {"N", 70}, {"K", 210}}, {"A", "B"}, tile_of_float8()},
     {"pair", kPair, {{"N", 1}, {"C", 64}, {"H", 4}, {"W", 9}}, {"I", "V", "U"}},
 };
 

@@ -16,16 +16,16 @@
 namespace tc::gpu {
 namespace {
 
-constexpr int64_t kBytes = 2;  ///< of an element
-constexpr int64_t kVectorElements = 8;
-constexpr int64_t kLineElements = 64;
+/// Elements of 16 bytes, and of a line of the cache.
+int64_t elements_of_vector(Halide::Type type) { return 16 / type.bytes(); }
+int64_t elements_of_line(Halide::Type type) { return 128 / type.bytes(); }
 
-/// Whether a statement sums products of two 16-bit floats, as far as its reads tell.
+/// Whether a statement sums products of two floats of 16 or 8 bits, as far as its reads tell.
 bool may_be_multiplied(const ir::Program& program, const ir::Statement& statement) {
   if (statement.assign != ir::Assign::kAdd || statement.accumulator != Halide::Float(32)) return false;
   const auto reads = ir::reads_in(program, statement.value);
   return reads.size() == 2 && std::all_of(reads.begin(), reads.end(), [](const Halide::Internal::Call* read) {
-           return read->type.is_float() && read->type.bits() == 16;
+           return read->type.is_float() && read->type.bits() <= 16;
          });
 }
 
@@ -49,23 +49,24 @@ ir::Range read_of(const Contraction& c, const Operand& operand, size_t dimension
   return {least, greatest - least + 1};
 }
 
-/// Whether a dimension counts along one axis and nothing else, by ones: it may be the last one of a box.
-bool counts_one(const Subscript& s) {
+/// Whether a dimension counts along one axis and nothing else, by ones: it may be the last one of a box. That of 8-bit
+/// floats is along the reduction.
+bool counts_one(const Subscript& s, bool along_reduction) {
   const auto sum = [](const std::vector<int64_t>& by) {
     return std::accumulate(by.begin(), by.end(), int64_t{0}, [](int64_t n, int64_t b) {
       return n + (b == 0 ? 0 : b == 1 ? 1 : 2);
     });
   };
-  return sum(s.parallel) + sum(s.reduction) == 1;
+  return sum(s.reduction) + sum(s.parallel) == 1 && (!along_reduction || sum(s.reduction) == 1);
 }
 
 /// Rows of whole lines, unless they would be much longer; then of whole vectors. What is transposed has no zeros to
 /// store behind its rows where they are whole vectors.
-int64_t row_of(int64_t elements, bool permutes) {
+int64_t row_of(int64_t elements, Halide::Type type, bool permutes) {
   constexpr int64_t kShare = 8;
-  if (permutes && elements % kVectorElements == 0) return elements;
-  const int64_t lines = round_up(elements, kLineElements);
-  return (lines - elements) * kShare <= elements ? lines : round_up(elements, kVectorElements);
+  if (permutes && elements % elements_of_vector(type) == 0) return elements;
+  const int64_t lines = round_up(elements, elements_of_line(type));
+  return (lines - elements) * kShare <= elements ? lines : round_up(elements, elements_of_vector(type));
 }
 
 /// An operand's tensor in an order.
@@ -93,10 +94,10 @@ struct Choice {
   double us = 0;                      ///< of the copy
 };
 
-double copy_us(const OperandOrder& order, bool permutes, const Device& device) {
+double copy_us(const OperandOrder& order, int bytes_of_element, bool permutes, const Device& device) {
   constexpr double kLaunchUs = 1.5;
-  constexpr double kPermuted = 0.7, kStraight = 0.85;  // of the memory's rate
-  auto bytes = static_cast<double>(2 * kBytes);        // read and written
+  constexpr double kPermuted = 0.7, kStraight = 0.85;      // of the memory's rate
+  auto bytes = static_cast<double>(2 * bytes_of_element);  // read and written
   for (const ir::Range& range : order.read) bytes *= static_cast<double>(range.extent);
   return kLaunchUs + bytes / (device.memory_bytes_per_us * (permutes ? kPermuted : kStraight));
 }
@@ -126,12 +127,12 @@ class TensorChoices {
       order.dimensions.push_back(last);
       const bool permutes = last + 1 != rank;
       order.alongside.clear();
-      order.stored = permutes && first.extents[last] % kVectorElements == 0 &&
+      order.stored = permutes && first.extents[last] % elements_of_vector(first.type) == 0 &&
                      may_be_stored(program_, statement_, tensor_, order.alongside);
-      order.row = order.stored ? first.extents[last] : row_of(order.read[last].extent, permutes);
+      order.row = order.stored ? first.extents[last] : row_of(order.read[last].extent, first.type, permutes);
       if (!permutes && order.row == first.extents[last] && order.read[last].begin == 0) continue;
       const bool is_there = std::find(copies.begin(), copies.end(), order) != copies.end();
-      result.push_back({order, order.stored || is_there ? 0 : copy_us(order, permutes, device)});
+      result.push_back({order, order.stored || is_there ? 0 : copy_us(order, first.type.bytes(), permutes, device)});
     }
     return result;
   }
@@ -140,15 +141,15 @@ class TensorChoices {
   /// Rows of whole lines along one axis, as a box has them.
   bool fits_as_it_is() const {
     return std::all_of(operands_.begin(), operands_.end(), [&](const Operand* o) {
-      const Subscript& last = o->subscripts.back();
       const ir::Range range = read_of(c_, *o, o->subscripts.size() - 1);
-      return counts_one(last) && lies_in_lines(*o) && range.begin % kVectorElements == 0;
+      return may_be_last(o->subscripts.size() - 1) && lies_in_lines(*o) &&
+             range.begin % elements_of_vector(o->type) == 0;
     });
   }
 
   bool may_be_last(size_t dimension) const {
     return std::all_of(operands_.begin(), operands_.end(),
-                       [&](const Operand* o) { return counts_one(o->subscripts[dimension]); });
+                       [&](const Operand* o) { return counts_one(o->subscripts[dimension], ir::is_float8(o->type)); });
   }
 
   /// What all operands together read, within the tensor.
