@@ -38,13 +38,16 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   // Whole vectors of results, a fit, or any other multiple of 8.
   const int64_t whole = 32 * random.range(1, 4), fit = (result.sizes["N"] + 7) / 8 * 8, any = 8 * random.range(1, 20);
   const int64_t wanted = random.chance(40) ? whole : random.chance(50) ? fit : any;
-  const int64_t width = is_narrow ? std::min<int64_t>(wanted, 128) : wanted;  // two sums of each result
+  const int64_t width = is_narrow ? std::min<int64_t>(wanted, 96) : wanted;  // two sums of each result
   const int64_t most = std::min<int64_t>((result.sizes["M"] + 63) / 64, 3);
   result.options = warpgroup_tile(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(most))), width,
                                   2 + static_cast<int64_t>(random.below(3)));
   result.options.tile.back() = row;
   const std::vector<std::vector<int64_t>> clusters = {{}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
-  result.options.cluster = clusters[random.below(clusters.size())];
+  const std::vector<int64_t>& cluster = clusters[random.below(clusters.size())];
+  // Blocks share columns with k in rows by eights.
+  const bool fits_cluster = cluster.empty() || !turned_b || width % (8 * cluster[0]) == 0;
+  if (fits_cluster) result.options.cluster = cluster;
   return result;
 }
 

@@ -366,7 +366,9 @@ TEST(Warpgroups, MultiplyFloat8WhereKLiesInRows) {
   EXPECT_EQ(products_by_default(kMixed8, kLarge), 1);
   const std::string across = "def f(float8_e4m3(M,K) A, float8_e4m3(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }";
   const ir::Program program = specialised_from(across, {{"M", 64}, {"N", 64}, {"K", 256}});
-  const Result<gpu::Mapping> mapping = mapped(program, tile_of_float8(1, 64, 2), kDevice);
+  options::MappingOptions as_they_lie = tile_of_float8(1, 64, 2);
+  as_they_lie.copy_operands = false;
+  const Result<gpu::Mapping> mapping = mapped(program, as_they_lie, kDevice);
   ASSERT_FALSE(mapping);
   const std::string why = "neighbours of 'B' in memory are not along 'k', as products of 8-bit floats need";
   EXPECT_NE(mapping.error().to_string().find(why), std::string::npos) << mapping.error().to_string();
@@ -404,9 +406,9 @@ TEST(Warpgroups, AreOfOneArchitecture) {
   EXPECT_EQ(products_by_default(kNN, kLarge, gpu::device_of_architecture(90)), 1);
 }
 
-/// The first kernel's blocks of a cluster.
+/// The first kernel's blocks of a cluster, where operands stay as they lie.
 int64_t cluster_by_default(const std::string& text, const Sizes& sizes) {
-  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), {}, kDevice);
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), {.copy_operands = false}, kDevice);
   return mapping ? mapping->program.kernels[0].cluster_blocks() : -1;
 }
 
