@@ -14,7 +14,6 @@
 
 namespace tc::gpu {
 
-using Halide::Expr;
 namespace hi = Halide::Internal;
 
 namespace {
