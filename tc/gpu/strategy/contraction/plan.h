@@ -105,9 +105,8 @@ struct ContractionPlan {
 ///     register_tile   results of a thread along each parallel axis
 ///     map_to_threads  x along the axes that share the innermost one's operands, y along all others, z for the groups
 ///                     between which a step is split
-///     cluster         blocks along each parallel axis that share copies, by warpgroups; absent: of the tile's axes
-///     that
-///                     gain, or none where tiles are given
+///     cluster         blocks along each parallel axis that share copies, by warpgroups; absent: as estimated, or none
+///                     where tiles are given
 ///     copy_stages     buffers, where copies are asynchronous and there are as many steps; more than there are steps:
 ///                     all of these are copied at once, and laid out
 ///     tensor_cores    true: by products of tiles; of warpgroups by estimate, or if threads and registers are theirs.
