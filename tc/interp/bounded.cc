@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <numbers>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -154,37 +156,84 @@ Sure to_integer(ScalarType to, Bounded a) {
   return {float_to_integer(to, a.value), a.known() && low == float_to_integer(to, a.high())};
 }
 
+namespace {
+
+/// How far a function is from its value at some points around the arguments: the ends of their intervals, and their
+/// values, each with each. Empty where only some of its values there are finite.
+std::optional<double> sampled_error(const RealFunction& function, ScalarType type, const Bounded* arguments,
+                                    double value) {
+  double below = 0;
+  double above = 0;
+  int samples = 1;
+  for (int i = 0; i < function.arity; ++i) samples *= 3;
+  for (int sample = 0; sample < samples; ++sample) {
+    std::array<double, 4> point{};
+    int rest = sample;
+    for (int i = 0; i < function.arity; ++i, rest /= 3) {
+      const Bounded& a = arguments[i];
+      point[i] = rest % 3 == 0 ? a.low() : rest % 3 == 1 ? a.value : a.high();
+    }
+    const double result = function.compute(type, point.data());
+    if (same(result, value)) continue;
+    if (!std::isfinite(result) || !std::isfinite(value)) return std::nullopt;
+    below = std::max(below, value - result);
+    above = std::max(above, result - value);
+  }
+  return std::max(below, above);
+}
+
+/// Whether the quotient of two intervals lies between neighbouring multiples of 1/2, between which fmod() and
+/// remainder() have no jump.
+bool has_one_tooth(Bounded dividend, Bounded divisor) {
+  if (divisor.low() <= 0 && divisor.high() >= 0) return false;
+  const double quotients[] = {dividend.low() / divisor.low(), dividend.low() / divisor.high(),
+                              dividend.high() / divisor.low(), dividend.high() / divisor.high()};
+  const auto [least, greatest] = std::minmax_element(std::begin(quotients), std::end(quotients));
+  return std::floor(2 * *least) == std::floor(2 * *greatest);
+}
+
+/// Up to here samples show how a wave or a pole moves a function (Shape::kWavy).
+constexpr double kSampledError = 0.125;
+
+/// What an error in the arguments, together `error`, does to a function's value. Empty: anything.
+std::optional<double> spread_error(const RealFunction& function, ScalarType type, const Bounded* arguments,
+                                   double value, double error) {
+  if (error == 0) return 0;
+  const auto sampled = [&] { return sampled_error(function, type, arguments, value); };
+  const auto doubled = [](std::optional<double> once) { return once ? std::optional(2 * *once) : once; };
+  switch (function.shape) {
+    case Shape::kMonotone:
+      return sampled();
+    case Shape::kLipschitz:
+      return error;
+    case Shape::kPi:
+      return std::numbers::pi * error;
+    case Shape::kSmooth:
+      return doubled(sampled());
+    case Shape::kWavy:
+      return error > kSampledError ? std::nullopt : doubled(sampled());
+    case Shape::kSawtooth:
+      return has_one_tooth(arguments[0], arguments[1]) ? doubled(sampled()) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
 Bounded call(const RealFunction& function, ScalarType type, const Bounded* arguments, const AccuracyTable& accuracy) {
   std::array<double, 4> point{};
-  double error = 0;
+  double in_arguments = 0;
   for (int i = 0; i < function.arity; ++i) {
     if (!arguments[i].known()) return unknown();
     point[i] = arguments[i].value;
-    error += arguments[i].error;
+    in_arguments += arguments[i].error;
   }
   // The sign of a NaN is whatever an operation made of it.
   if (std::isnan(point[1]) && std::string_view(function.name) == "copysign") return unknown();
   const double value = function.compute(type, point.data());
-  if (error > 0 && function.shape != Shape::kLipschitz) {
-    double low = value;
-    double high = value;
-    bool all_same = true;
-    int samples = 1;
-    for (int i = 0; i < function.arity; ++i) samples *= 3;
-    for (int sample = 0; sample < samples; ++sample) {
-      int rest = sample;
-      for (int i = 0; i < function.arity; ++i, rest /= 3) {
-        const Bounded& a = arguments[i];
-        point[i] = rest % 3 == 0 ? a.low() : rest % 3 == 1 ? a.value : a.high();
-      }
-      const double result = function.compute(type, point.data());
-      all_same = all_same && same(result, value);
-      low = std::min(low, result);
-      high = std::max(high, result);
-      if (!std::isfinite(result) && !same(result, value)) return unknown();
-    }
-    error = all_same ? 0 : std::max(value - low, high - value) * (function.shape == Shape::kSmooth ? 2 : 1);
-  }
+  const std::optional<double> spread = spread_error(function, type, arguments, value, in_arguments);
+  if (!spread) return unknown();
+  const double error = *spread;
   if (!std::isfinite(value)) return {value, 0};
   if (!std::isfinite(error)) return unknown();
   if (function.rounding == Rounding::kExact) return {value, error};
@@ -205,6 +254,8 @@ Sure call(const RealPredicate& predicate, Bounded argument) {
 
 Bounded call(const MixedFunction& function, ScalarType type, Bounded a, Sure b, const AccuracyTable& accuracy) {
   if (!a.known() || !b.sure) return unknown();
+  const bool waves = function.rounding == Rounding::kUlp;  // jn, yn: see Shape::kWavy
+  if (waves && a.error > kSampledError) return unknown();
   const double value = function.compute(a.value, b.value);
   Bounded spread = {value, 0};
   if (a.error > 0) {

@@ -14,7 +14,10 @@ namespace tc::interp {
 enum class Shape : uint8_t {
   kMonotone,   ///< in each argument, wherever it is defined: the ends of the arguments' intervals give the result's
   kLipschitz,  ///< by no more than it is itself: abs, sin
+  kPi,         ///< by no more than pi times as much: sinpi
   kSmooth,     ///< the result's interval is found by sampling, and doubled
+  kWavy,       ///< likewise; beyond 1/8 it has waves or poles that samples would miss, so nothing is known: tan, tgamma
+  kSawtooth,   ///< of a dividend and a divisor; likewise while the quotient stays between two halves: fmod
 };
 
 /// How exactly a backend computes a real function.

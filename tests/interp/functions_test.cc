@@ -1,3 +1,4 @@
+#include "tc/interp/bounded.h"
 #include "tc/interp/functions.h"
 
 #include <fmt/format.h>
@@ -45,6 +46,28 @@ TEST_P(OracleFunction, AgreesWithQuadruplePrecision) {
   }
   if (std::getenv("TC_SHOW_ULP")) fmt::print("{:15} {:.3f} at {}\n", reference.name, worst, at);
   EXPECT_LE(worst, kBound) << at;
+}
+
+/// Where an interval spans whole waves, its ends and its middle may all have one value.
+TEST(Bounded, WavesBetweenTheEndsOfAnIntervalCount) {
+  const auto bound = [](const char* name, Bounded x, Bounded y = {}) {
+    const Bounded arguments[] = {x, y, {}, {}};
+    return bounded::call(*find_real_function(name), ScalarType::kFloat64, arguments, default_accuracy);
+  };
+  EXPECT_GE(bound("sinpi", {0x1p33, 16}).error, 1);
+  EXPECT_LE(bound("sinpi", {0x1p33, 0x1p-10}).error, 0.01);
+  EXPECT_GE(bound("cospi", {0.5, 2}).error, 1);
+  EXPECT_FALSE(bound("tan", {1, 4}).known());
+  EXPECT_TRUE(bound("tan", {1, 0.01}).known());
+  EXPECT_FALSE(bound("tgamma", {-2.5, 2}).known());
+  EXPECT_FALSE(bound("fmod", {10, 6}, {2, 0}).known());
+  EXPECT_FALSE(bound("remainder", {10, 6}, {2, 0}).known());
+  EXPECT_FALSE(bound("fmod", {10, 0}, {0.5, 1}).known());
+  EXPECT_EQ(bound("fmod", {10.5, 0}, {4, 0}).error, 0);
+  EXPECT_TRUE(bound("fmod", {10.5, 0.125}, {4, 0}).known());
+  const MixedFunction& bessel = *find_mixed_function("jn");
+  EXPECT_FALSE(bounded::call(bessel, ScalarType::kFloat64, {9, 7}, {1, true}, default_accuracy).known());
+  EXPECT_FALSE(bound("log", {-0x1p-20, 0x1p-10}).known()) << "a NaN, or none";
 }
 
 INSTANTIATE_TEST_SUITE_P(All, OracleFunction, ::testing::ValuesIn(testing::math_references()),
