@@ -1,5 +1,5 @@
-#include "tc/interp/bounded.h"
 #include "tc/interp/functions.h"
+#include "tc/interp/bounded.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
