@@ -46,6 +46,14 @@ struct Vector {
   int64_t behind = 0;  ///< elements behind the vector that are read too, one by one
 };
 
+/// An element that a whole vector reads, although its subscripts use the loop's variable: S(n, (8*t + v) / 128).
+struct Uniform {
+  std::string tensor;
+  std::vector<Expr> subscripts;
+  std::string buffer;
+  Halide::Type type;
+};
+
 /// An element of a vector: the loop's variable, and so much further.
 struct Lane {
   Vector* vector = nullptr;
@@ -86,10 +94,13 @@ class Loop {
   bool is_in_place(const tile::Store& store) const;
   bool is_aligned(const Tensor& tensor, const std::vector<Expr>& first) const;
   hi::ModulusRemainder congruent_offset(const Tensor& tensor, const std::vector<Expr>& first) const;
+  Expr without_variable(const Expr& subscript) const;
+  const Uniform* uniform_of(const hi::Call* read);
   Expr with_vectors(const Expr& value);
   NodePtr move(const Vector& vector, bool load) const;
   NodePtr load_one(const Vector& vector, int64_t position) const;
   NodePtr allocate(const Vector& vector, const NodePtr& body) const;
+  NodePtr load(const Uniform& uniform, const NodePtr& body) const;
 
   const tile::For& loop_;
   int64_t elements_;
@@ -102,6 +113,7 @@ class Loop {
   std::set<std::string> written_;                                  ///< but for those in place
   std::vector<Vector> loads_;
   std::vector<Vector> results_;
+  std::vector<Uniform> uniforms_;
 };
 
 bool Loop::collect(const NodePtr& node) {
@@ -181,6 +193,47 @@ Lane Loop::lane_of(std::vector<Vector>& known, const std::string& tensor, const 
   return {&known.back(), 0};
 }
 
+/// A subscript where quotients that are the same for the whole vector are those of its first element.
+Expr Loop::without_variable(const Expr& subscript) const {
+  class Mutator : public hi::IRMutator {
+   public:
+    explicit Mutator(const Loop& loop) : loop_(loop) {}
+
+   private:
+    using IRMutator::visit;
+    Expr visit(const hi::Div* op) override {
+      const int64_t* divisor = ir::constant_int(op->b);
+      if (divisor == nullptr || *divisor <= 0 || !op->type.is_int()) return IRMutator::visit(op);
+      const Expr variable = hi::Variable::make(loop_.loop_.begin.type(), loop_.loop_.variable);
+      const Expr first = hi::substitute(loop_.loop_.variable, hi::make_zero(variable.type()), op->a);
+      const Expr along = hi::simplify(op->a - Halide::cast(op->type, variable) - first);
+      const hi::ModulusRemainder known = hi::modulus_remainder(first, loop_.multiples_);
+      const int64_t modulus = std::gcd(known.modulus, *divisor);
+      const int64_t remainder = modulus == 0 ? 0 : (known.remainder % modulus + modulus) % modulus;
+      if (!hi::is_const_zero(along) || remainder + loop_.elements_ > modulus) return IRMutator::visit(op);
+      return hi::simplify(first / op->b);
+    }
+    const Loop& loop_;
+  } mutator(*this);
+  return mutator.mutate(subscript);
+}
+
+/// Nothing where the element differs within a vector, or is the same without a look at the variable's range.
+const Uniform* Loop::uniform_of(const hi::Call* read) {
+  const auto uses_variable = [this](const Expr& e) { return hi::expr_uses_var(e, loop_.variable); };
+  if (tensors_.count(read->name) == 0 || std::none_of(read->args.begin(), read->args.end(), uses_variable)) {
+    return nullptr;
+  }
+  std::vector<Expr> subscripts;
+  for (const Expr& e : read->args) subscripts.push_back(without_variable(e));
+  if (std::any_of(subscripts.begin(), subscripts.end(), uses_variable)) return nullptr;
+  for (const Uniform& known : uniforms_) {
+    if (known.tensor == read->name && same(known.subscripts, subscripts)) return &known;
+  }
+  uniforms_.push_back({read->name, std::move(subscripts), names_.fresh(read->name + "_value"), read->type});
+  return &uniforms_.back();
+}
+
 Expr Loop::with_vectors(const Expr& value) {
   class Mutator : public hi::IRMutator {
    public:
@@ -199,6 +252,9 @@ Expr Loop::with_vectors(const Expr& value) {
           Expr at = hi::Variable::make(loop_.loop_.begin.type(), loop_.loop_.variable);
           if (lane.shift > 0) at = at + hi::make_const(at.type(), lane.shift);
           return hi::Call::make(op->type, lane.vector->buffer, {at}, hi::Call::PureExtern);
+        }
+        if (const Uniform* uniform = loop_.uniform_of(op)) {
+          return hi::Call::make(op->type, uniform->buffer, {hi::make_zero(Halide::Int(32))}, hi::Call::PureExtern);
         }
       }
       return IRMutator::visit(op);
@@ -237,6 +293,18 @@ NodePtr Loop::allocate(const Vector& vector, const NodePtr& body) const {
   tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>{elements_ + vector.behind});
   tensor.written = true;
   return make_node(tile::Allocate{tensor, body});
+}
+
+NodePtr Loop::load(const Uniform& uniform, const NodePtr& body) const {
+  tile::Tensor tensor;
+  tensor.name = uniform.buffer;
+  tensor.type = uniform.type;
+  tensor.memory = tile::Memory::kRegister;
+  tensor.layout = tile::Layout::row_major({1});
+  tensor.written = true;
+  const Expr value = hi::Call::make(uniform.type, uniform.tensor, uniform.subscripts, hi::Call::PureExtern);
+  const NodePtr store = make_node(tile::Store{uniform.buffer, {hi::make_zero(Halide::Int(32))}, value});
+  return make_node(tile::Allocate{tensor, sequence({store, body})});
 }
 
 /// The tensors that the stores read.
@@ -322,6 +390,7 @@ NodePtr Loop::run() {
   NodePtr result = sequence(std::move(parts));
   for (const Vector& vector : loads_) result = allocate(vector, result);
   for (const Vector& vector : results_) result = allocate(vector, result);
+  for (const Uniform& uniform : uniforms_) result = load(uniform, result);
   return result;
 }
 

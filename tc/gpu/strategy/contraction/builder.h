@@ -66,6 +66,7 @@ class ContractionBuilder {
   void place_warpgroups(const TensorCores& cores);
   Halide::Expr define(const std::string& wish, const Halide::Expr& value);
   tile::NodePtr with_definitions(tile::NodePtr body) const;
+  tile::NodePtr with_vectors(const tile::NodePtr& body);
   Halide::Expr local(size_t axis) const;
   Halide::Expr register_at(size_t axis) const;
   bool is_partial(size_t axis) const;
@@ -115,6 +116,7 @@ class ContractionBuilder {
   Halide::Expr first_of(const Subscript& s, const ReductionStep& step) const;
   Halide::Expr within(const Operand& operand, size_t dimension, const Halide::Expr& value, int64_t length) const;
   Halide::Expr computed_element(const Operand& operand, const std::vector<Halide::Expr>& at) const;
+  tile::NodePtr compute_run(size_t operand, std::vector<Halide::Expr> to, std::vector<Halide::Expr> at);
   std::vector<Halide::Expr> chosen_element(const Operand& operand, const std::vector<Halide::Expr>& at) const;
   tile::NodePtr add_up(const Halide::Expr& stage, const ReductionStep& step);
   tile::NodePtr add_chunk(const Halide::Expr& stage, const ReductionStep& step, int64_t part_length, int64_t vector,

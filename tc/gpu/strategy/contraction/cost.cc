@@ -183,8 +183,10 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
   const double shared = warps * slices * wavefronts + steps * copied;
   const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * warps + kBarrierCycles;
   const double work = together(together(multiplied, shared), issued);
-  // The last copies of a step start at its end, so that of two stages none is ahead.
-  const double ahead = plan.asynchronous ? static_cast<double>(plan.stages - 2) : 0;
+  // The last copies of a step start at its end, so that of two stages none is ahead. What is computed goes through
+  // registers: a block waits for it in each step, whatever the stages.
+  const bool waits = !plan.asynchronous || has_computed(c);
+  const double ahead = waits ? 0 : static_cast<double>(plan.stages - 2);
   const double arrival = steps * kArrivalCycles * warps / resident_warps;
   // A warp writes halves of sectors of 32 bytes, while the other blocks of the processor multiply.
   double points = 1;
@@ -200,6 +202,10 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
 }
 
 }  // namespace
+
+bool has_computed(const Contraction& c) {
+  return std::any_of(c.operands.begin(), c.operands.end(), [](const Operand& o) { return o.computed.has_value(); });
+}
 
 bool converts_operands(const Contraction& c) {
   return std::any_of(c.operands.begin(), c.operands.end(), [](const Operand& o) { return o.type.bytes() < 4; });

@@ -7,6 +7,9 @@ namespace tc::gpu {
 /// Whether elements that are read are narrower than 32 bits, so that each costs a conversion, too.
 bool converts_operands(const Contraction& contraction);
 
+/// Whether blocks compute an operand where they would copy it.
+bool has_computed(const Contraction& contraction);
+
 /// Registers of 32 bits that a thread of the plan needs, estimated.
 int64_t registers_of_thread(const Contraction& contraction, const ContractionPlan& plan);
 

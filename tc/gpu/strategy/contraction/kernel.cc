@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "tc/gpu/lower/declare_tensors.h"
+#include "tc/gpu/lower/vectorize.h"
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
@@ -27,6 +28,15 @@ Expr ContractionBuilder::define(const std::string& wish, const Expr& value) {
 NodePtr ContractionBuilder::with_definitions(NodePtr body) const {
   for (size_t i = definitions_.size(); i-- > 0;) body = build::let(definitions_[i].first, definitions_[i].second, body);
   return body;
+}
+
+/// The kernel's body with runs of computed operands as vectors.
+NodePtr ContractionBuilder::with_vectors(const NodePtr& body) {
+  std::vector<tile::Tensor> computed;
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    if (c_.operands[i].computed && plan_.operands[i].vector > 1) computed.push_back(shared_[i]);
+  }
+  return computed.empty() ? body : vectorize(body, program_, names_, computed);
 }
 
 /// Axes with several blocks take x, y and z, the fastest first; with more of them, or too many blocks, all share x.
@@ -412,7 +422,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     for (size_t i = product.takes_turns_ ? 0 : product.shared_.size(); i-- > 0;)
       body = build::allocate(product.shared_[i], body);
   }
-  kernel.body = with_definitions(body);
+  kernel.body = with_vectors(with_definitions(body));
   gpu::declare_tensors(kernel, program_);
   for (const ContractionBuilder* product : products) {
     for (size_t i = 0; i < product->c_.operands.size(); ++i) {

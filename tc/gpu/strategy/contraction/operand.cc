@@ -45,7 +45,6 @@ bool steps_alone(const Operand& operand, size_t dimension, Kind kind, size_t axi
 /// The most elements such that every copy is aligned and lies within the tensor or outside as a whole.
 int64_t copy_vector(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
   const Subscript& s = operand.subscripts.back();
-  if (operand.computed) return 1;
   for (int64_t vector = kVectorBytes / operand.type.bytes(); vector > 1; vector /= 2) {
     int64_t first = s.constant;
     bool aligned = operand.extents.back() % vector == 0;

@@ -65,6 +65,9 @@ bool Planner::finish_atoms(ContractionPlan& plan) const {
     return fits(plan);
   };
   if (options_.copy_stages) return with(*options_.copy_stages);
+  // More buffers for what a block waits for anyway take the room of other blocks, which hide the wait: of 16 rows times
+  // 8192 x 8192 computed weights, on an H100, 69 us with one, 100, 82 and 120 with two to four.
+  if (has_computed(c_)) return with(1);
   for (int64_t stages = kStages; stages > 1; --stages) {
     if (with(stages)) return true;
   }

@@ -227,6 +227,19 @@ Expr ContractionBuilder::computed_element(const Operand& operand, const std::vec
   return value.type() == operand.type ? value : hi::Cast::make(operand.type, value);
 }
 
+/// Neighbours of an operand that no memory has, as many as a vector of it. Once all places are known, vectorize() reads
+/// vectors of what they are made of.
+NodePtr ContractionBuilder::compute_run(size_t operand, std::vector<Expr> to, std::vector<Expr> at) {
+  const Operand& o = c_.operands[operand];
+  const int64_t run = plan_.operands[operand].vector;
+  if (run == 1) return build::store(shared_[operand], to, computed_element(o, at));
+  const std::string name = names_.fresh("in_run");
+  to.back() = to.back() + build::var(name);
+  at.back() = at.back() + build::var(name);
+  const NodePtr each = build::store(shared_[operand], to, computed_element(o, at));
+  return build::unrolled(name, 0, static_cast<int>(run), each);
+}
+
 NodePtr ContractionBuilder::fetch(const Expr& stage, const ReductionStep& step, const CopyShare& share) {
   std::vector<NodePtr> parts;
   for (size_t i = 0; i < c_.operands.size(); ++i) parts.push_back(fetch_operand(i, stage, step, share));
@@ -349,7 +362,7 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   const Tensor& target = in_flight ? loaded : shared_[operand];
   const std::vector<Expr> place = in_flight ? std::vector<Expr>{build::var(load), 0} : to;
   NodePtr result = o.computed
-                       ? build::store(shared_[operand], to, computed_element(o, from))
+                       ? compute_run(operand, to, from)
                        : build::move(target, place, source, from, static_cast<int>(plan.vector), plan_.asynchronous);
   if (is_read.defined()) {
     result =

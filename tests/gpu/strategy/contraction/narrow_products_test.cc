@@ -39,6 +39,12 @@ const Spelling kOperands[] = {
     {"floats of 8 bits", "def f(half(M,K) A, float8_e4m3(K,N) q) -> (float(M,N) C) { C(m,n) +=! A(m,k) * q(k,n) }"},
     {"dequantised along the reduction",
      "def f(half(M,K) A, int8(K,N) q, half(K) s) -> (C) { C(m,n) +=! A(m,k) * half(s(k) * float(q(k,n))) }"},
+    {"dequantised in groups",
+     "def f(half(M,K) A, int8(N,K) q, half(N,K) s) -> (C) {"
+     "  half D(n,k) = q(n,k) * s(n, k / 16)  C(m,n) +=! A(m,k) * D(n,k) }"},
+    {"dequantised in groups that end anywhere",
+     "def f(half(M,K) A, int8(N,K) q, half(N,K) s) -> (C) {"
+     "  half D(n,k) = q(n,k) * s(n, (k + 3) / 12)  C(m,n) +=! A(m,k) * D(n,k) }"},
     {"choice of data",
      "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! y * B(k,n) where y = A(m,k) > 0 ? A(m,k) : 0 }"},
     {"triangle", "def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! (k <= m ? A(m,k) : 0) * B(k,n) }"},
@@ -187,6 +193,19 @@ std::string name_of(const ::testing::TestParamInfo<Spelling>& info) {
 INSTANTIATE_TEST_SUITE_P(Operands, NarrowProducts, ::testing::ValuesIn(kOperands), name_of);
 INSTANTIATE_TEST_SUITE_P(Scaled, NarrowProducts, ::testing::ValuesIn(kScaled), name_of);
 INSTANTIATE_TEST_SUITE_P(Sums, NarrowProducts, ::testing::ValuesIn(kSums), name_of);
+
+/// What is computed before a product is read in vectors, and a scale that all of a vector share is read once.
+TEST(NarrowProducts, ComputeOperandsInVectors) {
+  const char* text =
+      "def f(half(M,K) A, int8(N,K) q, half(N,K) s) -> (C) {"
+      "  half D(n,k) = q(n,k) * s(n, k / 128)  C(m,n) +=! A(m,k) * D(n,k) }";
+  const ir::Program program = specialised_from(text, {{"M", 16}, {"N", 1024}, {"K", 1024}});
+  const Result<gpu::Mapping> mapping = mapped(program, {}, hopper());
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  const std::string kernel = tile::to_text(mapping->program);
+  EXPECT_NE(kernel.find("move q_vector(0 +: 8) = q("), std::string::npos) << kernel;
+  EXPECT_NE(kernel.find("D_shared_vector(in_run) = float16(q_vector(in_run)) * s_value(0)"), std::string::npos);
+}
 
 /// Factors that differ much in size: the result is finite, and what is put together on the way there is not.
 TEST(NarrowProducts, ScaleWithoutOverflow) {
