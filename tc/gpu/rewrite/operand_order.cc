@@ -83,7 +83,7 @@ std::pair<ir::Statement, ir::Tensor> copy_of(const ir::Program& program, const i
     const int64_t first = order.read[d].begin;
     from[d] = first == 0 ? index_variable(name) : index_variable(name) + index_constant(first);
   }
-  copy.id = names.fresh(statement.id + kCopy);
+  copy.id = operand_copy_id(statement.id, names);
   copy.tensor = names.fresh(order.tensor + kCopy);
   copy.value = hi::Call::make(read->type, order.tensor, from, read->call_type);
   if (is_filled_up(order)) {
@@ -125,13 +125,6 @@ void store_in_order(ir::Program& program, const OperandOrder& order) {
   }
 }
 
-/// Where a copy of what earlier statements write goes: before those that prepare the product's results.
-size_t place_of(const ir::Program& program, size_t at, const std::string& source) {
-  const std::string& tensor = program.statements[at].tensor;
-  while (at > 0 && program.statements[at - 1].tensor == tensor && tensor != source) --at;
-  return at;
-}
-
 /// The copies of inputs, which come first; the last of them is found first.
 struct Copies {
   std::vector<OperandOrder> orders;
@@ -158,7 +151,7 @@ size_t apply(ir::Program& program, size_t at, const std::vector<OperandOrder>& o
       instead = copy.tensor;
       program.tensors.push_back(std::move(tensor));
       if (is_written(program, order.tensor)) {
-        const size_t place = place_of(program, at + added, order.tensor);
+        const size_t place = place_of_copy(program, at + added, order.tensor);
         program.statements.insert(program.statements.begin() + static_cast<long>(place), std::move(copy));
         ++added;
       } else {
@@ -191,6 +184,14 @@ std::vector<ir::Statement> grouped(std::vector<ir::Statement> copies) {
 }
 
 }  // namespace
+
+size_t place_of_copy(const ir::Program& program, size_t product, const std::string& source) {
+  const std::string& tensor = program.statements[product].tensor;
+  while (product > 0 && program.statements[product - 1].tensor == tensor && tensor != source) --product;
+  return product;
+}
+
+std::string operand_copy_id(const std::string& product, ir::Names& names) { return names.fresh(product + kCopy); }
 
 // Ids of a def's own statements are numbers behind an S.
 bool is_operand_copy(const std::string& id) { return id.find(kCopy) != std::string::npos; }

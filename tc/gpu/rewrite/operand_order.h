@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/ir/names.h"
 #include "tc/ir/program.h"
 #include "tc/ir/reads.h"
 
@@ -43,7 +44,11 @@ bool may_be_stored(const ir::Program& program, const ir::Statement& statement, c
 /// its reductions are cut into parts.
 ir::Program order_operands(ir::Program program, const ChooseOrders& choose);
 
-/// Whether the id of a statement is that of such a copy.
+/// Where a copy of what earlier statements write goes: before those that prepare the product's results.
+size_t place_of_copy(const ir::Program& program, size_t product, const std::string& source);
+
+/// The id of a statement that copies an operand of a product, and whether an id is one.
+std::string operand_copy_id(const std::string& product, ir::Names& names);
 bool is_operand_copy(const std::string& id);
 
 }  // namespace tc::gpu

@@ -12,20 +12,28 @@
 #include "tc/gpu/rewrite/operand_order.h"
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
+#include "tc/gpu/rewrite/unfold.h"
 #include "tc/gpu/rewrite/variance_split.h"
 #include "tc/gpu/strategy/contraction/contraction.h"
 #include "tc/gpu/strategy/contraction/narrow_gain.h"
 #include "tc/gpu/strategy/contraction/operand_choice.h"
 #include "tc/gpu/strategy/contraction/parts.h"
+#include "tc/gpu/strategy/contraction/unfold_choice.h"
 
 namespace tc::gpu {
 namespace {
 
-/// Operands in the order in which warpgroups multiply them, where that pays; `copy_operands` is true then.
+/// Operands laid out as tensor cores multiply them, where that pays; `copy_operands` is true then.
 Result<Prepared> with_orders(ir::Program program, const options::MappingOptions& options, const Device& device) {
   Prepared result{std::move(program), options};
   bool any = false;
   if (takes_contractions(options) && options.copy_operands.value_or(true)) {
+    result.program =
+        unfold_products(std::move(result.program), [&](const ir::Program& whole, const ir::Statement& statement) {
+          auto unfolding = choose_unfolding(whole, statement, options_at(whole, statement.id, options), device);
+          any = any || unfolding.has_value();
+          return unfolding;
+        });
     result.program = order_operands(
         std::move(result.program),
         [&](const ir::Program& whole, const ir::Statement& statement, const std::vector<OperandOrder>& copies) {

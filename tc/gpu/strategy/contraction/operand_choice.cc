@@ -20,7 +20,8 @@ namespace {
 int64_t elements_of_vector(Halide::Type type) { return 16 / type.bytes(); }
 int64_t elements_of_line(Halide::Type type) { return 128 / type.bytes(); }
 
-/// Whether a statement sums products of two floats of 16 or 8 bits, as far as its reads tell.
+}  // namespace
+
 bool may_be_multiplied(const ir::Program& program, const ir::Statement& statement) {
   if (statement.assign != ir::Assign::kAdd || statement.accumulator != Halide::Float(32)) return false;
   const auto reads = ir::reads_in(program, statement.value);
@@ -28,6 +29,8 @@ bool may_be_multiplied(const ir::Program& program, const ir::Statement& statemen
            return read->type.is_float() && read->type.bits() <= 16;
          });
 }
+
+namespace {
 
 /// The elements of a dimension that are read.
 ir::Range read_of(const Contraction& c, const Operand& operand, size_t dimension) {
@@ -211,35 +214,56 @@ std::optional<Best> best_of(const Contraction& c, const std::vector<std::vector<
   return best;
 }
 
+/// The orders that choose_orders() finds, with their time; nothing: it is best as it is.
+std::optional<Best> best_orders(const ir::Program& program, const ir::Statement& statement, const Contraction& c,
+                                const std::vector<OperandOrder>& copies, const options::MappingOptions& options,
+                                const Device& device) {
+  constexpr double kWorthIt = 0.95;  // of what estimates tell apart
+  std::vector<std::vector<Choice>> choices;
+  std::vector<std::string> tensors;
+  for (const Operand& operand : c.operands) {
+    if (std::find(tensors.begin(), tensors.end(), operand.tensor) != tensors.end()) continue;
+    tensors.push_back(operand.tensor);
+    choices.push_back(TensorChoices(program, statement, c, operand.tensor).all(copies, device));
+  }
+  if (std::all_of(choices.begin(), choices.end(), [](const auto& of) { return of.size() == 1; })) return std::nullopt;
+  std::optional<Best> best = best_of(c, choices, options, device);
+  if (!best || options.copy_operands.value_or(false)) return best;
+  const double enough = kWorthIt * least_us(program, statement, c, options, device);
+  // In their new order they may suit other plans even better.
+  if (best->us >= enough) {
+    best->us = best->copies_us + least_us(program, statement, best->contraction, options, device);
+  }
+  return best->us < enough ? best : std::nullopt;
+}
+
+bool may_be_ordered(const ir::Program& program, const ir::Statement& statement, const options::MappingOptions& options,
+                    const Device& device) {
+  const bool forced = options.copy_operands.value_or(false);
+  return takes_contractions(options) && options.copy_operands.value_or(true) && device.accelerated &&
+         device.warpgroup_products > 0 && may_be_multiplied(program, statement) &&
+         (forced || options.split_reduction.value_or(1) == 1);
+}
+
 }  // namespace
 
 std::vector<OperandOrder> choose_orders(const ir::Program& program, const ir::Statement& statement,
                                         const std::vector<OperandOrder>& copies, const options::MappingOptions& options,
                                         const Device& device) {
-  constexpr double kWorthIt = 0.95;  // of what estimates tell apart
-  const bool forced = options.copy_operands.value_or(false);
-  if (!takes_contractions(options) || !device.accelerated || device.warpgroup_products == 0) return {};
-  if (!may_be_multiplied(program, statement) || (!forced && options.split_reduction.value_or(1) > 1)) return {};
+  if (!may_be_ordered(program, statement, options, device)) return {};
   const std::optional<Contraction> c = contraction_of(program, statement);
-  if (!c) return {};
-  std::vector<std::vector<Choice>> choices;
-  std::vector<std::string> tensors;
-  for (const Operand& operand : c->operands) {
-    if (std::find(tensors.begin(), tensors.end(), operand.tensor) != tensors.end()) continue;
-    tensors.push_back(operand.tensor);
-    choices.push_back(TensorChoices(program, statement, *c, operand.tensor).all(copies, device));
-  }
-  if (std::all_of(choices.begin(), choices.end(), [](const auto& of) { return of.size() == 1; })) return {};
-  std::optional<Best> best = best_of(*c, choices, options, device);
-  if (!best) return {};
-  if (forced) return std::move(best->orders);
-  const double enough = kWorthIt * least_us(program, statement, *c, options, device);
-  // In their new order they may suit other plans even better.
-  if (best->us >= enough) {
-    best->us = best->copies_us + least_us(program, statement, best->contraction, options, device);
-  }
-  if (best->us >= enough) return {};
-  return std::move(best->orders);
+  std::optional<Best> best = c ? best_orders(program, statement, *c, copies, options, device) : std::nullopt;
+  return best ? std::move(best->orders) : std::vector<OperandOrder>();
+}
+
+std::optional<double> ordered_us(const ir::Program& program, const ir::Statement& statement,
+                                 const options::MappingOptions& options, const Device& device) {
+  const std::optional<Contraction> c = contraction_of(program, statement);
+  if (!c) return std::nullopt;
+  const double as_it_is = least_us(program, statement, *c, options, device);
+  if (!may_be_ordered(program, statement, options, device)) return as_it_is;
+  const std::optional<Best> best = best_orders(program, statement, *c, {}, options, device);
+  return best ? std::min(best->us, as_it_is) : as_it_is;
 }
 
 }  // namespace tc::gpu
