@@ -62,7 +62,7 @@ def best_of_candidates(row, settings, arguments):
     with torch.inference_mode(), torch.cuda.stream(settings.stream):
         inputs = [settings.arrays.make(tensor) for tensor in row.inputs]
         right = exact_results(row, settings.arrays, inputs)
-        texts = [""] + [f"tile: [{m}, {n}, {k}]" for m, n, k in TILES]
+        texts = [""] + [f"tile: [{m}, {n}, {k}] tensor_cores: true" for m, n, k in TILES]
         results, _, _ = time_texts(
             texts, lambda text: timed(row, settings.library, text, inputs, right, settings.stream, arguments),
             row.tolerance, time.monotonic() + 120)
