@@ -206,6 +206,23 @@ int64_t widest_vector(const Neighbours& neighbours) {
   return vector;
 }
 
+/// The vectors of rows that a thread has whole; 1: none. What a thread computes at numbers that are known is read from
+/// anywhere: a short row of a copy that lays windows out (rewrite/unfold.h).
+int64_t vector_of_whole_rows(const FusedGroup& part, int along, int64_t inner, const Device& device) {
+  constexpr int64_t kLongest = 64;
+  const int64_t extent = part.members[static_cast<size_t>(along)].extent;
+  if (inner > 1 || extent > kLongest || size_of(part) / extent < device.processors * kHiddenLatency) return 1;
+  int64_t bytes = 1;
+  for (const GroupStatement& s : part.statements) {
+    const ir::Tensor& tensor = part.scop->program->tensor(s.statement->tensor);
+    if (tensor.type.is_bool() || ir::constant_shape(tensor).back() != extent) return 1;
+    bytes = std::max<int64_t>(bytes, tensor.type.bytes());
+  }
+  int64_t vector = kVectorBytes / bytes;
+  while (vector > 1 && extent % vector != 0) vector /= 2;
+  return vector;
+}
+
 /// What the options say about the member `m`; 0: nothing.
 int64_t value_at(const std::vector<int64_t>& values, int m) {
   return m >= 0 && static_cast<size_t>(m) < values.size() ? values[static_cast<size_t>(m)] : 0;
@@ -218,6 +235,14 @@ bool looks_up_rows(const FusedGroup& part) {
     const auto reads = ir::reads_in(program, s.statement->value);
     return std::any_of(reads.begin(), reads.end(), [&](const auto* read) { return reads_chosen_row(program, read); });
   });
+}
+
+/// A row for each thread, beside each other.
+void choose_whole_rows(ElementsPlan& plan, const FusedGroup& part, int64_t vector, const Device& device) {
+  plan.vector = vector;
+  plan.repeats = part.members[static_cast<size_t>(plan.along)].extent / vector;
+  plan.threads = 1;
+  choose_rows(plan, part, size_of(part) / plan.covered(), device);
 }
 
 void choose(ElementsPlan& plan, const FusedGroup& part, const Neighbours& neighbours, int64_t inner,
@@ -309,16 +334,23 @@ std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options:
   plan.along = member_written_along(part);
   if (plan.along < 0) return refuse("its statements do not all write along one loop");
   const Neighbours neighbours = Looker(part, plan.along).look();
-  if (neighbours.scattered) return refuse("neighbouring threads would read elements that are far apart");
-
   int64_t inner = 1;
   for (const GroupStatement& s : part.statements) inner = std::max(inner, s.inner_size());
-  choose(plan, part, neighbours, inner, device);
+  int64_t widest = widest_vector(neighbours);
+  if (neighbours.scattered) {
+    widest = vector_of_whole_rows(part, plan.along, inner, device);
+    if (widest == 1) return refuse("neighbouring threads would read elements that are far apart");
+    choose_whole_rows(plan, part, widest, device);
+  } else {
+    choose(plan, part, neighbours, inner, device);
+  }
   if (chooses_size(options)) {
     plan.unroll = options.unroll.value_or(plan.unroll);
   } else {
-    follow(plan, options, part, widest_vector(neighbours));
+    follow(plan, options, part, widest);
   }
+  if (neighbours.scattered && plan.threads > 1)
+    return refuse("neighbouring threads would read elements that are far apart");
   if (const std::string fault = fault_of(plan, options, part, device); !fault.empty()) {
     reasons.options.push_back(fault);
     return std::nullopt;
