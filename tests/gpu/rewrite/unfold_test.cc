@@ -180,5 +180,19 @@ TEST(UnfoldChoice, GivesTheSameResults) {
   }
 }
 
+/// A thread has a row of the copy, and stores it in vectors.
+TEST(UnfoldChoice, CopiesWholeRows) {
+  const Sizes sizes = {{"N", 2}, {"C", 3}, {"H", 64}, {"W", 48}, {"F", 64}};
+  const ir::Program program = specialised_from(kStridedAndPadded, sizes);
+  gpu::Device device = kDevice;
+  device.processors = 2;
+  const Result<gpu::Mapping> mapping = mapped(program, {}, device);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  const std::string text = tile::to_text(mapping->program);
+  EXPECT_NE(text.find("move I_copy("), std::string::npos) << text;
+  EXPECT_EQ(unproved(mapping->program), "");
+  EXPECT_EQ(difference(program, {}, 1, device), "");
+}
+
 }  // namespace
 }  // namespace tc::testing
