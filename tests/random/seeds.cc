@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <stdexcept>
@@ -67,8 +68,8 @@ struct Worker {
 class Pool {
  public:
   Pool(int64_t end, int64_t step, const std::function<Outcome(uint64_t)>& run,
-       const std::function<std::string(uint64_t)>& describe, unsigned limit_seconds)
-      : end_(end), step_(step), run_(run), describe_(describe), limit_seconds_(limit_seconds) {}
+       const std::function<std::string(uint64_t)>& describe, const SeedLimits& limits)
+      : end_(end), step_(step), run_(run), describe_(describe), limits_(limits) {}
 
   Summary run(int64_t begin) {
     for (int64_t n = 0; n < step_; ++n) start(workers_.emplace_back(Worker{-1, -1, begin + n}));
@@ -96,12 +97,18 @@ class Pool {
   }
 
   [[noreturn]] void work(int pipe, int64_t first) {
-    for (int64_t seed = first; seed < end_; seed += step_) {
+    for (int64_t seed = first; seed < end_ && seconds() < limits_.seconds; seed += step_) {
       send(pipe, seed, 0, {});
-      alarm(limit_seconds_);
+      alarm(limits_.seconds_each);
       send(pipe, seed, 1, run_(static_cast<uint64_t>(seed)));
     }
     _exit(0);  // no destructors: they are the parent's
+  }
+
+  double seconds() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
+
+  void ended() const {
+    if (limits_.after_each) limits_.after_each(summary_);
   }
 
   void listen() {
@@ -124,6 +131,7 @@ class Pool {
     summary_.elements += message.elements;
     summary_.undecidable += message.undecidable;
     if (message.verdict != Outcome::Verdict::kAgrees && !stopped_) summary_.reports.push_back(report);
+    ended();
   }
 
   /// The process has ended: with all its seeds, or in the middle of one.
@@ -137,9 +145,10 @@ class Pool {
     const auto seed = static_cast<uint64_t>(worker.next);
     const std::string how = !WIFSIGNALED(status) ? fmt::format("exits with {}", WEXITSTATUS(status))
                             : WTERMSIG(status) == SIGALRM
-                                ? fmt::format("takes longer than {} s", limit_seconds_)
+                                ? fmt::format("takes longer than {} s", limits_.seconds_each)
                                 : fmt::format("dies of signal {} ({})", WTERMSIG(status), strsignal(WTERMSIG(status)));
     summary_.reports.push_back(fmt::format("{}the process {}\n", describe_(seed), how));
+    ended();
     worker.next += step_;
     start(worker);
   }
@@ -155,7 +164,8 @@ class Pool {
   int64_t step_;
   const std::function<Outcome(uint64_t)>& run_;
   const std::function<std::string(uint64_t)>& describe_;
-  unsigned limit_seconds_;
+  const SeedLimits& limits_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
   std::vector<Worker> workers_;
   Summary summary_;
   bool stopped_ = false;
@@ -164,9 +174,9 @@ class Pool {
 }  // namespace
 
 Summary run_seeds(int64_t begin, int64_t count, const std::function<Outcome(uint64_t)>& run,
-                  const std::function<std::string(uint64_t)>& describe, unsigned limit_seconds) {
-  const auto processes = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
-  return Pool(begin + count, processes, run, describe, limit_seconds).run(begin);
+                  const std::function<std::string(uint64_t)>& describe, const SeedLimits& limits) {
+  const auto cores = static_cast<int64_t>(std::max(1U, std::thread::hardware_concurrency()));
+  return Pool(begin + count, limits.processes > 0 ? limits.processes : cores, run, describe, limits).run(begin);
 }
 
 }  // namespace tc::testing

@@ -47,9 +47,21 @@ TEST(Seeds, OneThatNeverEndsIsNamed) {
     while (seed == 1) pause();
     return Outcome{};
   };
-  const Summary summary = run_seeds(0, 3, run, describe, 1);
+  const Summary summary = run_seeds(0, 3, run, describe, {.seconds_each = 1});
   EXPECT_EQ(summary.seeds, 2);
   EXPECT_EQ(summary.reports, std::vector<std::string>{"seed 1: the process takes longer than 1 s\n"});
+}
+
+TEST(Seeds, EachEndIsTold) {
+  std::vector<int64_t> seeds;
+  run_seeds(0, 5, [](uint64_t) { return Outcome{}; }, describe,
+            {.processes = 1, .after_each = [&](const Summary& summary) { seeds.push_back(summary.seeds); }});
+  EXPECT_EQ(seeds, (std::vector<int64_t>{1, 2, 3, 4, 5}));
+}
+
+TEST(Seeds, NoneBeginsAfterTheTime) {
+  const auto run = [](uint64_t) { return Outcome{}; };
+  EXPECT_EQ(run_seeds(0, 5, run, describe, {.seconds = 0}).seeds, 0);
 }
 
 TEST(Seeds, GivesUpAfterManyReports) {

@@ -1,0 +1,171 @@
+// Runs random programs on the simulator of GPU kernels and compares the results with the interpreter's; needs no GPU.
+//     simulator_differential [--programs=N] [--schedules=N] [--products=N] [--warpgroups=N] [--seed=S] [--jobs=J]
+//                            [--limit=S] [--seconds=S]
+// --programs: under random options (default 10000). --schedules: programs whose loops are written by random verbs
+// (default 2500). --products: defs of tests/random/products.h, each by default and by a plan of tensor cores that a
+// search would try (default 0). --warpgroups: those of tests/random/warpgroup_products.h (default 0). --seed: the first
+// one of each kind (default 1). --jobs: processes (default: the machine's cores). --limit: seconds for one program
+// (default 120). --seconds: after which no further program is started. Prints each program that is wrong, with the
+// command that repeats it, and stops after ten of them. Ends with 0 if none was wrong.
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "tc/gpu/strategy/tunables.h"
+#include "tests/common/program.h"
+#include "tests/gpu/simulated.h"
+#include "tests/gpu/simulator_backend.h"
+#include "tests/random/products.h"
+#include "tests/random/seeds.h"
+#include "tests/random/warpgroup_products.h"
+
+namespace tc::testing {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Arguments {
+  int64_t programs = 10000, schedules = 2500, products = 0, warpgroups = 0;
+  int64_t seed = 1;
+  int64_t jobs = 0;
+  int64_t limit = 120;
+  double seconds = 1e9;
+};
+
+/// What is wrong with a def on the simulator; "" if nothing is.
+Outcome outcome_of(const std::string& text, const Result<ir::Program>& program,
+                   const std::vector<options::MappingOptions>& all, uint64_t seed, const gpu::Device& device) {
+  if (!program) return {Outcome::Verdict::kRejected, text + program.error().to_string()};
+  for (const options::MappingOptions& options : all) {
+    const std::string wrong = difference(*program, options, seed, device);
+    if (!wrong.empty()) return {Outcome::Verdict::kDiffers, text + options::to_text(options) + wrong};
+  }
+  return {};
+}
+
+/// An H200, for which products have the most kinds of kernels.
+gpu::Device hopper() { return gpu::device_of_architecture(90); }
+
+Outcome run_product(uint64_t seed) {
+  const RandomProduct product = random_product(seed);
+  const Result<ir::Program> program = try_specialised(product.text, product.sizes);
+  std::vector<options::MappingOptions> all = {{}};
+  if (program) {
+    const auto plans = gpu::top(*program, {.tensor_cores = true}, hopper(), 8);
+    if (plans && !plans->empty()) all.push_back((*plans)[seed % plans->size()].options);
+  }
+  return outcome_of(product.text, program, all, seed, hopper());
+}
+
+Outcome run_warpgroups(uint64_t seed) {
+  const WarpgroupProduct product = seed % 2 == 0 ? random_boxed_product(seed) : random_warpgroup_product(seed);
+  return outcome_of(product.text, try_specialised(product.text, product.sizes), {product.options}, seed, hopper());
+}
+
+/// An error that is thrown is the program's, too.
+Outcome caught(const std::function<Outcome(uint64_t)>& run, uint64_t seed) {
+  try {
+    return run(seed);
+  } catch (const std::exception& fault) {
+    return {Outcome::Verdict::kFails, fmt::format("{}\n", fault.what())};
+  }
+}
+
+class Runs {
+ public:
+  explicit Runs(const Arguments& arguments) : arguments_(arguments) {}
+
+  /// Runs so many seeds of one kind, which the option `kind` counts.
+  void run(const std::string& kind, int64_t count, const std::function<Outcome(uint64_t)>& run_seed) {
+    if (count == 0) return;
+    const auto repeat = [&](uint64_t seed) {
+      return fmt::format("to repeat: simulator_differential{} --seed={} --jobs=1\n", only(kind), seed);
+    };
+    const auto run = [&](uint64_t seed) {
+      Outcome outcome = caught(run_seed, seed);
+      if (outcome.verdict != Outcome::Verdict::kAgrees) outcome.report = repeat(seed) + outcome.report;
+      return outcome;
+    };
+    size_t reported = 0;
+    auto told = Clock::now();
+    const auto after_each = [&](const Summary& summary) {
+      for (; reported < summary.reports.size(); ++reported)
+        std::printf("WRONG %s\n", summary.reports[reported].c_str());
+      constexpr auto kPause = std::chrono::seconds(10);
+      if (Clock::now() - told > kPause) {
+        told = Clock::now();
+        std::printf("%s: %lld of %lld, %zu wrong; %.0f s\n", kind.c_str(), static_cast<long long>(summary.seeds),
+                    static_cast<long long>(count), reported, seconds());
+      }
+      std::fflush(stdout);
+    };
+    const Summary summary = run_seeds(arguments_.seed, count, run, repeat,
+                                      {.seconds_each = static_cast<unsigned>(arguments_.limit),
+                                       .seconds = arguments_.seconds - seconds(),
+                                       .processes = arguments_.jobs,
+                                       .after_each = after_each});
+    wrong_ += summary.reports.size();
+    std::printf("%s: %lld of %lld ran to their end from seed %lld on, %zu wrong; %.0f s\n", kind.c_str(),
+                static_cast<long long>(summary.seeds), static_cast<long long>(count),
+                static_cast<long long>(arguments_.seed), summary.reports.size(), seconds());
+    std::fflush(stdout);
+  }
+  size_t wrong() const { return wrong_; }
+
+ private:
+  double seconds() const { return std::chrono::duration<double>(Clock::now() - began_).count(); }
+
+  /// The arguments that run one program, of this kind.
+  static std::string only(const std::string& kind) {
+    std::string text;
+    for (const char* other : {"programs", "schedules", "products", "warpgroups"}) {
+      text += fmt::format(" --{}={}", other, kind == other ? 1 : 0);
+    }
+    return text;
+  }
+
+  const Arguments& arguments_;
+  Clock::time_point began_ = Clock::now();
+  size_t wrong_ = 0;
+};
+
+int run(const Arguments& arguments) {
+  Runs runs(arguments);
+  runs.run("programs", arguments.programs, [](uint64_t seed) { return run_one(seed, simulator_backend(seed)); });
+  runs.run("schedules", arguments.schedules, [](uint64_t seed) { return run_one(seed, schedule_backend(seed)); });
+  runs.run("products", arguments.products, run_product);
+  runs.run("warpgroups", arguments.warpgroups, run_warpgroups);
+  return runs.wrong() > 0 ? 1 : 0;
+}
+
+/// Takes the number of an argument "--name=NUMBER"; false if it is another argument.
+template <typename Number>
+bool take(const std::string& argument, const std::string& name, Number& number) {
+  const std::string prefix = fmt::format("--{}=", name);
+  if (argument.rfind(prefix, 0) != 0) return false;
+  number = static_cast<Number>(std::stod(argument.substr(prefix.size())));
+  return true;
+}
+
+}  // namespace
+}  // namespace tc::testing
+
+int main(int argc, char** argv) {
+  tc::testing::Arguments arguments;
+  for (int i = 1; i < argc; ++i) {
+    using tc::testing::take;
+    const std::string argument = argv[i];
+    const bool taken =
+        take(argument, "programs", arguments.programs) || take(argument, "schedules", arguments.schedules) ||
+        take(argument, "products", arguments.products) || take(argument, "warpgroups", arguments.warpgroups) ||
+        take(argument, "seed", arguments.seed) || take(argument, "jobs", arguments.jobs) ||
+        take(argument, "limit", arguments.limit) || take(argument, "seconds", arguments.seconds);
+    if (taken) continue;
+    std::fprintf(stderr, "simulator_differential: no such argument: %s\n", argv[i]);
+    return 1;
+  }
+  return tc::testing::run(arguments);
+}
