@@ -410,7 +410,9 @@ class KernelPrinter {
 
   void write(const tile::MatMul& matmul, bool) {
     const tile::MatMulAtom& atom = *matmul.atom;
-    exprs_.need(atom.operand == ScalarType::kBFloat16 ? Helper::kMatMulBFloat16 : Helper::kMatMulFloat16);
+    exprs_.need(atom.operand == ScalarType::kFloat32    ? Helper::kMatMulTf32
+                : atom.operand == ScalarType::kBFloat16 ? Helper::kMatMulBFloat16
+                                                        : Helper::kMatMulFloat16);
     const std::string operands = fragment(matmul.d) + fragment(matmul.a) + fragment(matmul.b);
     line(fmt::format("mma_m{}n{}k{}({});", atom.m, atom.n, atom.k, operands.substr(2)));
   }

@@ -658,6 +658,7 @@ const std::vector<Definition>& definitions() {
       {kPair, {}, {"pair_of", "split"}, pair_text()},
       {kMatrixLoad, {kPair}, {"load_matrices"}, matrix_load_text()},
       {kMatMulFloat16, {kPair, kFloat16}, {"mma_m16n8k16"}, matmul_text(ScalarType::kFloat16)},
+      {kMatMulTf32, {}, {"mma_m16n8k8"}, matmul_text(ScalarType::kFloat32)},
       {kMatMulBFloat16, {kPair, kBFloat16}, {"mma_m16n8k16"}, matmul_text(ScalarType::kBFloat16)},
       {kAtomicInteger, {}, {"atomic_add", "atomic_min", "atomic_max"}, kAtomicIntegerText},
       {kAtomicFloat, {}, {}, kAtomicFloatText},

@@ -32,6 +32,7 @@ enum class Helper {
   kMatrixLoad,       ///< load_matrices: ldmatrix
   kMatMulFloat16,    ///< mma_m16n8k16: mma.sync of a warp
   kMatMulBFloat16,
+  kMatMulTf32,     ///< mma_m16n8k8: the same of float32
   kTensorMap,      ///< TensorMap: what the driver encodes
   kRing,           ///< make_ring, acquire, commit, await, release: mbarriers
   kBoxCopy,        ///< copy_box: of a tensor map

@@ -77,12 +77,15 @@ std::string listed(const char* format, int first, int count) {
 /// NVVM has lost copies into such.
 std::string matmul_text(const tile::MatMulAtom& atom) {
   const auto values = [](const tile::Layout& layout) { return static_cast<int>(layout[1].size()); };
-  const std::string type(name_of(atom.operand));
-  const int d = values(atom.d), a = values(atom.a) / 2, b = values(atom.b) / 2;
-  const auto pairs = [](char name, int count) {
+  const int in_register = 4 / bytes_of(atom.operand);  // values
+  const std::string type(in_register == 1 ? "float" : name_of(atom.operand));
+  const int d = values(atom.d), a = values(atom.a) / in_register, b = values(atom.b) / in_register;
+  const auto registers = [&](char name, int count) {
     std::string text;
     for (int i = 0; i < count; ++i) {
-      text += fmt::format("{}\"r\"(pair_of({}{}, {}{}))", i == 0 ? "" : ", ", name, 2 * i, name, 2 * i + 1);
+      const std::string value = in_register == 1 ? fmt::format("__float_as_uint({}{})", name, i)
+                                                 : fmt::format("pair_of({}{}, {}{})", name, 2 * i, name, 2 * i + 1);
+      text += fmt::format("{}\"r\"({})", i == 0 ? "" : ", ", value);
     }
     return text;
   };
@@ -93,10 +96,10 @@ std::string matmul_text(const tile::MatMulAtom& atom) {
       "  const float {6};\n"
       "  asm volatile(\"{7} {{{8}}}, {{{9}}}, {{{10}}}, {{{11}}};\"\n"
       "               : {12}\n               : {13},\n                 {14}, {15});\n}}\n",
-      atom.m, atom.n, atom.k, listed("float& d{}", 0, d), listed((type + " a{}").c_str(), 0, 2 * a),
-      listed((type + " b{}").c_str(), 0, 2 * b), listed("c{0} = d{0}", 0, d), atom.ptx, listed("%{}", 0, d),
+      atom.m, atom.n, atom.k, listed("float& d{}", 0, d), listed((type + " a{}").c_str(), 0, in_register * a),
+      listed((type + " b{}").c_str(), 0, in_register * b), listed("c{0} = d{0}", 0, d), atom.ptx, listed("%{}", 0, d),
       listed("%{}", d, a), listed("%{}", d + a, b), listed("%{}", d + a + b, d), listed("\"=f\"(d{})", 0, d),
-      pairs('a', a), pairs('b', b), listed("\"f\"(c{})", 0, d), 10 * atom.architecture, atom.architecture);
+      registers('a', a), registers('b', b), listed("\"f\"(c{})", 0, d), 10 * atom.architecture, atom.architecture);
 }
 
 }  // namespace

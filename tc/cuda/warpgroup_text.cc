@@ -180,6 +180,7 @@ std::string operands(int count, const char* constraint) {
 /// PTX's name of a type.
 const char* ptx_type(ScalarType type) {
   if (is_float8(type)) return type == ScalarType::kFloat8E4M3 ? "e4m3" : "e5m2";
+  if (type == ScalarType::kFloat32) return "tf32";
   return type == ScalarType::kBFloat16 ? "bf16" : "f16";
 }
 
@@ -206,7 +207,7 @@ std::string text_of(const WarpgroupProduct& product) {
   const tile::WarpgroupAtom& atom = product.atom;
   // Where a sum starts, the first slice sets it. Only 16-bit operands have majors.
   const std::string majors =
-      is_float8(atom.a) ? "" : fmt::format(", {}, {}", int{product.a.mn_major}, int{product.b.mn_major});
+      bytes_of(atom.a) != 2 ? "" : fmt::format(", {}, {}", int{product.a.mn_major}, int{product.b.mn_major});
   const std::string sums = "{" + numbered(values) + "}";
   std::string statement =
       literals(fmt::format("{{ .reg .pred p{}; .reg .b64 a, b; setp.eq.u32 p, 0, 0; {}wgmma.fence.sync.aligned; ",

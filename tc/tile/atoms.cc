@@ -24,12 +24,28 @@ MatMulAtom m16n8k16(const char* name, const char* ptx, ScalarType operand) {
           .d = Layout({{4, 8}, {2, 2}}, {{32, 1}, {16, 8}})};
 }
 
+/// Of TF32: a thread has one value where it has two neighbours of 16 bits.
+MatMulAtom m16n8k8() {
+  return {.name = "mma.m16n8k8.tf32",
+          .ptx = "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32",
+          .architecture = 80,
+          .m = 16,
+          .n = 8,
+          .k = 8,
+          .operand = ScalarType::kFloat32,
+          .sum = ScalarType::kFloat32,
+          .a = Layout({{4, 8}, {2, 2}}, {{16, 1}, {8, 64}}),
+          .b = Layout({{4, 8}, 2}, {{1, 8}, 4}),
+          .d = Layout({{4, 8}, {2, 2}}, {{32, 1}, {16, 8}})};
+}
+
 }  // namespace
 
 const std::vector<MatMulAtom>& matmul_atoms() {
   static const std::vector<MatMulAtom> atoms = {
       m16n8k16("mma.m16n8k16.f16", "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", ScalarType::kFloat16),
-      m16n8k16("mma.m16n8k16.bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", ScalarType::kBFloat16)};
+      m16n8k16("mma.m16n8k16.bf16", "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", ScalarType::kBFloat16),
+      m16n8k8()};
   return atoms;
 }
 
@@ -42,7 +58,12 @@ const MatMulAtom* find_matmul_atom(ScalarType operand, ScalarType sum, int archi
 
 bool has_warpgroup_atom(ScalarType a, ScalarType b) {
   if (is_float8(a)) return is_float8(b);
-  return a == b && (a == ScalarType::kFloat16 || a == ScalarType::kBFloat16);
+  return a == b && (a == ScalarType::kFloat16 || a == ScalarType::kBFloat16 || a == ScalarType::kFloat32);
+}
+
+float tf32_part(float value) {
+  constexpr uint32_t kUnused = 13;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(value) & ~uint32_t{0} << kUnused);
 }
 
 SumPlaces sum_places(ScalarType operand) { return is_float8(operand) ? SumPlaces{13, 13} : SumPlaces{}; }
@@ -73,13 +94,15 @@ float add_products(const float* a, const float* b, int count, float sum, SumPlac
 }
 
 void multiply(const MatMulAtom& atom, const float* a, const float* b, float* d) {
-  std::array<float, 16> row{};
+  std::array<float, 16> row{}, column{};
+  const auto taken = [&](float value) { return atom.operand == ScalarType::kFloat32 ? tf32_part(value) : value; };
   TC_CHECK(atom.k <= static_cast<int>(row.size()), "{} has {} products for an element", atom.name, atom.k);
   for (int m = 0; m < atom.m; ++m) {
-    for (int k = 0; k < atom.k; ++k) row[static_cast<size_t>(k)] = a[m + atom.m * k];
+    for (int k = 0; k < atom.k; ++k) row[static_cast<size_t>(k)] = taken(a[m + atom.m * k]);
     for (int n = 0; n < atom.n; ++n) {
+      for (int k = 0; k < atom.k; ++k) column[static_cast<size_t>(k)] = taken(b[k + atom.k * n]);
       float& sum = d[m + atom.m * n];
-      sum = add_products(row.data(), b + atom.k * n, atom.k, sum);
+      sum = add_products(row.data(), column.data(), atom.k, sum);
     }
   }
 }

@@ -10,14 +10,14 @@ namespace tc::tile {
 
 /// An instruction by which the 32 threads of a warp multiply tiles that their registers hold:
 ///     d(m, n) += sum over k of a(m, k) * b(k, n)
-/// PTX ISA, "Matrix Fragments for mma.m16n8k16". A layout maps (thread, value) to an element of the tile. Elements
-/// count down the columns of the tile.
+/// PTX ISA, "Matrix Fragments for mma.m16n8k16" and "... for mma.m16n8k8". A layout maps (thread, value) to an element
+/// of the tile. Elements count down the columns of the tile.
 struct MatMulAtom {
   const char* name;  ///< unique
   const char* ptx;
   int architecture;  ///< the first that has it, as 80 for sm_80
   int m, n, k;
-  ScalarType operand;  ///< of a and b
+  ScalarType operand;  ///< of a and b; of a float32 its TF32 part counts
   ScalarType sum;      ///< of d
   Layout a, b, d;
   bool accelerated = false;  ///< only that one architecture has it: sm_90a
@@ -29,8 +29,9 @@ const std::vector<MatMulAtom>& matmul_atoms();
 /// The one for operands of a type, on an architecture; null: there is none.
 const MatMulAtom* find_matmul_atom(ScalarType operand, ScalarType sum, int architecture);
 
-/// An instruction by which the 4 warps of a warpgroup multiply tiles of 16-bit or 8-bit floats in shared memory, and
-/// add to a tile that their registers hold, while they go on (PTX ISA, "wgmma.mma_async"; sm_90a):
+/// An instruction by which the 4 warps of a warpgroup multiply tiles of 16-bit floats, 8-bit floats or the TF32 parts
+/// of float32 in shared memory, and add to a tile that their registers hold, while they go on (PTX ISA,
+/// "wgmma.mma_async"; sm_90a):
 ///     d(m, n) += sum over k of a(m, k) * b(k, n)
 /// Thread t has the values 4 j + 2 h + p of d: row 16 (t / 32) + t mod 32 / 4 + 8 h, column 8 j + 2 (t mod 4) + p.
 struct WarpgroupAtom {
@@ -43,8 +44,12 @@ struct WarpgroupAtom {
   int values() const { return n / 2; }  ///< of d, per thread
 };
 
-/// Whether wgmma multiplies operands of two types: a 16-bit float by its own type, any two 8-bit floats.
+/// Whether wgmma multiplies operands of two types: a 16-bit float or a float32 by its own type, any two 8-bit floats.
 bool has_warpgroup_atom(ScalarType a, ScalarType b);
+
+/// What tensor cores take of a float32: its sign, its exponent and the first 10 bits of its fraction. PTX leaves the
+/// other 13 bits unused.
+float tf32_part(float value);
 
 /// The bits that an instruction keeps of sums, behind the leading one: of all terms, that of the largest.
 struct SumPlaces {

@@ -17,7 +17,7 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kRows = WarpgroupAtom::kM / kWarps;  // of a warp
 
-/// The floats of all bits.
+/// The floats of all bits, of a type of at most 16.
 const std::vector<float>& floats_of(ScalarType type) {
   const auto made = [](ScalarType of) {
     std::vector<float> all;
@@ -31,6 +31,18 @@ const std::vector<float>& floats_of(ScalarType type) {
                                   e4m3 = made(ScalarType::kFloat8E4M3), e5m2 = made(ScalarType::kFloat8E5M2);
   if (is_float8(type)) return type == ScalarType::kFloat8E4M3 ? e4m3 : e5m2;
   return type == ScalarType::kBFloat16 ? brains : halves;
+}
+
+/// What the instruction takes of an element in memory.
+float element_at(const std::byte* from, ScalarType type) {
+  if (type == ScalarType::kFloat32) {
+    float value = 0;
+    std::memcpy(&value, from, sizeof value);
+    return tf32_part(value);
+  }
+  uint16_t bits = 0;
+  std::memcpy(&bits, from, static_cast<size_t>(bytes_of(type)));
+  return floats_of(type)[bits];
 }
 
 /// The byte of element (mn, k) of the tile that a descriptor describes.
@@ -100,7 +112,6 @@ void Machine::fetch(Warp& warp, Product& product, bool is_a, int slice, std::vec
   const uint64_t bits = descriptor.bits(static_cast<uint64_t>(is_a ? product.a : product.b)) +
                         static_cast<uint64_t>(slice * descriptor.slice / 16);
   const ScalarType type = is_a ? n.atom.a : n.atom.b;
-  const std::vector<float>& floats = floats_of(type);
   const int bytes = bytes_of(type), together = static_cast<int>(kChunk) / bytes, depth = n.atom.k();
   const int first = is_a ? warp.index % kWarps * kRows : 0, count = is_a ? kRows : n.atom.n;
   const int mn_step = descriptor.mn_major ? together : 1, k_step = descriptor.mn_major ? 1 : together;
@@ -110,10 +121,8 @@ void Machine::fetch(Warp& warp, Product& product, bool is_a, int slice, std::vec
       check_chunk(warp, product, tile, address, to == nullptr);
       if (!to || address + kChunk > std::ssize(shared_)) continue;
       for (int i = 0; i < together; ++i) {
-        uint16_t value = 0;
-        std::memcpy(&value, shared_.data() + address + i * bytes, static_cast<size_t>(bytes));
         const int at_mn = mn + (descriptor.mn_major ? i : 0), at_k = k + (descriptor.mn_major ? 0 : i);
-        (*to)[static_cast<size_t>(at_mn * depth + at_k)] = floats[value];
+        (*to)[static_cast<size_t>(at_mn * depth + at_k)] = element_at(shared_.data() + address + i * bytes, type);
       }
     }
   }

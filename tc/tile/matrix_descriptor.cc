@@ -35,7 +35,7 @@ uint64_t MatrixDescriptor::bits(uint64_t address) const {
 
 std::optional<MatrixDescriptor> descriptor_of(const Tensor& tensor, const MatrixTile& tile, int64_t mn, int64_t k) {
   const int64_t bytes = tensor.type.bytes(), row = row_elements(bytes);
-  if (tensor.memory != Memory::kShared || bytes > 2 || tensor.swizzle != row_swizzle(bytes)) return {};
+  if (tensor.memory != Memory::kShared || bytes > 4 || tensor.swizzle != row_swizzle(bytes)) return {};
   const Mode along_mn = mode_of(tensor, tile.mn_dimension), along_k = mode_of(tensor, tile.k_dimension);
   if (k <= row && is_plain(along_k, k, 1) && is_plain(along_mn, mn, row)) return MatrixDescriptor{};
   if (bytes != 2 || !is_plain(along_k, k, row)) return {};

@@ -28,6 +28,8 @@ std::optional<MatrixDescriptor> descriptor_of(const Tensor& tensor, const Matrix
 
 /// Rows of 128 bytes, of elements of so many bytes: how many they have, and their swizzle over offsets in elements.
 constexpr int64_t row_elements(int64_t bytes) { return 128 / bytes; }
-constexpr Swizzle row_swizzle(int64_t bytes) { return {.bits = 3, .base = bytes == 1 ? 4 : 3, .shift = 3}; }
+constexpr Swizzle row_swizzle(int64_t bytes) {
+  return {.bits = 3, .base = bytes == 1 ? 4 : bytes == 2 ? 3 : 2, .shift = 3};
+}
 
 }  // namespace tc::tile

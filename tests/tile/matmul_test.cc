@@ -44,6 +44,31 @@ TEST(MatMul, LayoutsAreThoseOfTheInstruction) {
   EXPECT_EQ(atom.d({13, 2}), 11 + 16 * 2);
 }
 
+TEST(MatMul, LayoutsOfTf32AreThoseOfTheInstruction) {
+  const MatMulAtom& atom = *find_matmul_atom(ScalarType::kFloat32, ScalarType::kFloat32, 80);
+  EXPECT_EQ(atom.a({13, 0}), 3 + 16 * 1);
+  EXPECT_EQ(atom.a({13, 1}), 11 + 16 * 1);
+  EXPECT_EQ(atom.a({13, 2}), 3 + 16 * 5);
+  EXPECT_EQ(atom.b({13, 0}), 1 + 8 * 3);
+  EXPECT_EQ(atom.b({13, 1}), 5 + 8 * 3);
+  EXPECT_EQ(atom.d({13, 1}), 3 + 16 * 3);
+  EXPECT_EQ(atom.d({13, 2}), 11 + 16 * 2);
+}
+
+TEST(MatMul, Tf32IgnoresLowBits) {
+  EXPECT_EQ(tf32_part(1 + std::ldexp(1.0F, -10)), 1 + std::ldexp(1.0F, -10));
+  EXPECT_EQ(tf32_part(-1 - std::ldexp(2047.0F, -21)), -1);
+  EXPECT_EQ(tf32_part(std::ldexp(1.0F, -126)), std::ldexp(1.0F, -126));
+  const MatMulAtom& atom = *find_matmul_atom(ScalarType::kFloat32, ScalarType::kFloat32, 80);
+  std::vector<float> rows(128), columns(64), sums(128);
+  rows[0] = 3 + std::ldexp(1.0F, -12);
+  rows[16] = 1;
+  columns[0] = 5;
+  columns[1] = 7 + std::ldexp(1.0F, -10);
+  multiply(atom, rows.data(), columns.data(), sums.data());
+  EXPECT_EQ(sums[0], 22);
+}
+
 TEST(MatMul, AtomsBelongToArchitectures) {
   EXPECT_NE(find_matmul_atom(ScalarType::kBFloat16, ScalarType::kFloat32, 80), nullptr);
   EXPECT_EQ(find_matmul_atom(ScalarType::kBFloat16, ScalarType::kFloat32, 75), nullptr);
