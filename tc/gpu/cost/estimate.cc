@@ -25,6 +25,7 @@ struct Work {
   double instructions = 0;
   double operations = 0;
   double tensor_products = 0;  ///< multiplications with additions by tensor cores
+  double tensor_work = 0;      ///< as many of 16-bit floats as take the same time
   double sectors = 0;          ///< bytes of the L2 cache's sectors
   double shared_bytes = 0;
   double rounds = 0;  ///< reads of global memory that wait for those before them
@@ -137,12 +138,18 @@ class Counter {
     work.instructions += 2 * times;
   }
 
+  /// TF32's products take twice as long as those of 16-bit floats.
+  void count_products(ScalarType operand, double products) {
+    work.tensor_products += products;
+    work.tensor_work += products * (operand == ScalarType::kFloat32 ? 2 : 1);
+  }
+
   /// A product of tiles is one instruction of a warp.
   void visit(const tile::MatMul& n, double times) {
     const double products = static_cast<double>(n.atom->m * n.atom->n * n.atom->k) / kWarp;
     work.instructions += times;
     work.operations += 2 * products * times;
-    work.tensor_products += products * times;
+    count_products(n.atom->operand, products * times);
   }
 
   void visit(const tile::MatrixLoad& n, double times) {
@@ -156,7 +163,7 @@ class Counter {
     const double products = static_cast<double>(Atom::kM * n.atom.n * n.atom.k() * n.slices) / Atom::kThreads;
     work.instructions += times * n.slices;
     work.operations += 2 * products * times;
-    work.tensor_products += products * times;
+    count_products(n.atom.a, products * times);
   }
 
   /// One thread copies for the whole block.
@@ -336,8 +343,8 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
   e.shared_us = work.shared_bytes * threads / (kSharedBytes * busy * cycles);
   e.issue_us = work.instructions * warps / (kIssued * busy * cycles);
   if (work.tensor_products > 0) {
-    e.tensor_us = work.tensor_products * threads / (std::max(device.tensor_products, 1.0) * busy * cycles);
-    e.compute_us += e.tensor_operations / tensor_operations_per_us(device);
+    e.tensor_us = work.tensor_work * threads / (std::max(device.tensor_products, 1.0) * busy * cycles);
+    e.compute_us += kOperationsOfProduct * work.tensor_work * threads / tensor_operations_per_us(device);
   }
   const double read_cycles = kCachedReadCycles + kReadCycles * e.bytes / asked_bytes;
   e.latency_us = std::ceil(e.waves) * (work.rounds * read_cycles + work.barriers * kBarrierCycles) / cycles;

@@ -8,6 +8,7 @@
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
+#include "tc/ir/tf32_values.h"
 
 namespace tc::gpu {
 
@@ -86,6 +87,7 @@ std::pair<ir::Statement, ir::Tensor> copy_of(const ir::Program& program, const i
   copy.id = operand_copy_id(statement.id, names);
   copy.tensor = names.fresh(order.tensor + kCopy);
   copy.value = hi::Call::make(read->type, order.tensor, from, read->call_type);
+  if (order.rounds) copy.value = ir::tf32_of(copy.value);
   if (is_filled_up(order)) {
     const ir::Range& row = order.read[order.dimensions.back()];
     const Expr is_there = copy.subscripts.back() < index_constant(row.extent);

@@ -17,6 +17,7 @@ struct OperandOrder {
   std::vector<size_t> dimensions;  ///< of the tensor, outermost first
   std::vector<ir::Range> read;     ///< per dimension of the tensor: what the product reads
   int64_t row = 1;                 ///< elements from one row of the last dimension to the next; if it is copied
+  bool rounds = false;             ///< the copy rounds float32 elements to TF32
   bool stored = false;             ///< those who write the tensor store it so; else it is copied
   std::vector<std::string> alongside = {};  ///< temporaries of the writers' points, which get the order too
   bool operator==(const OperandOrder&) const;
@@ -37,7 +38,10 @@ bool may_be_stored(const ir::Program& program, const ir::Statement& statement, c
 ///         ==>   I_copy(n,h,w,c) = I(n,c,h,w)
 ///               W_copy(f,r,s,c) = W(f,c,r,s)
 ///               O(n,f,h,w) +=! I_copy(n,h + r,w + s,c) * W_copy(f,r,s,c)
-/// Where rows of a copy become longer, zeros lie behind them.
+/// Where rows of a copy become longer, zeros lie behind them. A copy may round to TF32 what the product rounds:
+///     C(m,n) +=! tf32(A(m,k)) * ...
+///         ==>   A_copy(m,k) = tf32(A(m,k))
+///               C(m,n) +=! tf32(A_copy(m,k)) * ...
 /// A temporary that nobody else reads is stored in the order, without a copy. Copies of the def's inputs come first,
 /// those of equal shape next to each other, so that they may share a launch. Products are asked for from the last to
 /// the first, since a temporary's order decides how the product before computes it. On a specialised Program, before

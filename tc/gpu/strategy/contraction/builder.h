@@ -125,6 +125,7 @@ class ContractionBuilder {
                               int64_t vector);
   tile::NodePtr add_products(const Halide::Expr& stage, const ReductionStep& step, const Copies& copies);
   std::pair<int64_t, int64_t> atoms_of_warp() const;
+  int64_t fragment_values(size_t operand) const;
   tile::NodePtr load_slice(const Halide::Expr& stage, const std::vector<Halide::Expr>& at);
   std::shared_ptr<const tile::Instances> slice_instances(const std::vector<std::map<size_t, int64_t>>& points,
                                                          const ReductionStep& step,

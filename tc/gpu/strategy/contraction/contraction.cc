@@ -12,6 +12,7 @@
 #include "tc/gpu/strategy/contraction/points.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/specialise.h"
+#include "tc/ir/tf32_values.h"
 #include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/restricted.h"
@@ -197,6 +198,10 @@ double reuse(const Contraction& c, const Operand& operand) {
   return instances / elements;
 }
 
+void find_tf32(const ir::Program& program, Contraction& c) {
+  for (Operand& operand : c.operands) operand.is_tf32 = ir::holds_tf32(program, operand.tensor);
+}
+
 bool sums_up(const poly::Statement& s) {
   return s.kind == poly::Statement::Kind::kUpdate && std::count(s.is_reduction.begin(), s.is_reduction.end(), true) > 0;
 }
@@ -335,6 +340,7 @@ class Finder {
     if (!reduces) operands.take_only_crossing();
     product.update.value = operands.mutate(product.update.value);
     product.operands = operands.found;
+    find_tf32(*scop_.program, product);
     if (!operands.sound || work < kLeastWork || product.operands.size() < (reduces ? 2U : 1U)) return false;
     return std::all_of(product.operands.begin(), product.operands.end(), [&](const Operand& operand) {
       return operand.tensor != product.update.tensor && (!reduces || reuse(product, operand) >= kLeastReuse);
@@ -396,7 +402,9 @@ std::optional<Contraction> contraction_of(const ir::Program& program, const ir::
   alone.statements = {statement};
   const auto context = std::make_shared<poly::Context>();
   const Result<poly::Scop> scop = poly::from_ir(std::make_shared<const ir::Program>(std::move(alone)), context);
-  return scop ? contraction_at(*scop, 0) : std::nullopt;
+  std::optional<Contraction> result = scop ? contraction_at(*scop, 0) : std::nullopt;
+  if (result) find_tf32(program, *result);  // by the statements that write the operands
+  return result;
 }
 
 }  // namespace tc::gpu

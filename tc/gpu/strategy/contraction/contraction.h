@@ -48,6 +48,7 @@ struct Operand {
   std::optional<ChosenRow> chosen_row = {};      ///< then `tensor` is what the rows are of
   std::optional<ComputedOperand> computed = {};  ///< then blocks compute what they would copy
   std::vector<ir::Inside> inside = {};           ///< per dimension, of a guarded read, which is 0 elsewhere; empty: all
+  bool is_tf32 = false;                          ///< its elements are float32 numbers that TF32 holds
 };
 
 /// A statement that makes one element of a run of neighbours among the results, or reduces over the run:

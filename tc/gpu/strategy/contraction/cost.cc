@@ -167,7 +167,7 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
     }
     const double values = registers * cores.atom->k * (i == cores.a ? 8 : 4);  // of the warp's fragments
     const bool elements = o.fragment == FragmentRead::kElements;
-    loads += elements ? values / kLanes * 2 : values / (kLanes * 8);
+    loads += elements ? values / kLanes * (cores.rounds[i] ? 3 : 2) : values / (kLanes * 8);
     wavefronts += o.conflicts * (elements ? values / kLanes : 2 * values / kWavefront);
     double box = 1;
     for (int64_t extent : o.box) box *= static_cast<double>(extent);
@@ -176,7 +176,8 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
   }
   const auto steps = static_cast<double>(plan.steps(c));
   const double share = std::min(1.0, resident_warps / kSchedulers);
-  const double multiplied = warps * slices * products / (device.tensor_products * share);
+  const double atom_products = device.tensor_products * kHalfFloatBytes / bytes_of(cores.atom->operand);
+  const double multiplied = warps * slices * products / (atom_products * share);
   const double issued =
       (warps * slices * (products / (cores.atom->m * cores.atom->n * cores.atom->k) + loads) + steps * copies) /
       std::min(kSchedulers, resident_warps);

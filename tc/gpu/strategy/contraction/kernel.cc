@@ -223,7 +223,7 @@ Tensor ContractionBuilder::fragment(size_t operand) const {
   std::vector<int64_t> extents;
   if (plan_.tensor_cores) {
     const TensorCores& cores = *plan_.tensor_cores;
-    extents = {1, operand == cores.a ? 8 : 4};
+    extents = {1, fragment_values(operand)};
     for (size_t axis : operand == cores.a ? cores.rows : cores.columns) extents[0] *= plan_.parallel[axis].registers;
     extents[0] /= 2;
     Tensor tensor = build::registers("", c_.operands[operand].type, row_major(extents));

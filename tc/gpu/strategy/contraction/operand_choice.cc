@@ -9,8 +9,10 @@
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/parts.h"
 #include "tc/gpu/strategy/contraction/plan.h"
+#include "tc/gpu/strategy/contraction/tensor_cores.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/ir/reads.h"
+#include "tc/ir/tf32_values.h"
 #include "tc/support/round.h"
 
 namespace tc::gpu {
@@ -20,13 +22,30 @@ namespace {
 int64_t elements_of_vector(Halide::Type type) { return 16 / type.bytes(); }
 int64_t elements_of_line(Halide::Type type) { return 128 / type.bytes(); }
 
+bool rounds_to_tf32(const Halide::Expr& e) {
+  class Finder : public Halide::Internal::IRVisitor {
+   public:
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const Halide::Internal::Call* op) override {
+      found = found || ir::tf32_argument(op);
+      IRVisitor::visit(op);
+    }
+  } finder;
+  e.accept(&finder);
+  return finder.found;
+}
+
 }  // namespace
 
 bool may_be_multiplied(const ir::Program& program, const ir::Statement& statement) {
   if (statement.assign != ir::Assign::kAdd || statement.accumulator != Halide::Float(32)) return false;
   const auto reads = ir::reads_in(program, statement.value);
-  return reads.size() == 2 && std::all_of(reads.begin(), reads.end(), [](const Halide::Internal::Call* read) {
-           return read->type.is_float() && read->type.bits() <= 16;
+  const bool may_be_tf32 = rounds_to_tf32(statement.value);
+  return reads.size() == 2 && std::all_of(reads.begin(), reads.end(), [&](const Halide::Internal::Call* read) {
+           return read->type.is_float() && (read->type.bits() <= 16 || (may_be_tf32 && read->type.bits() == 32));
          });
 }
 
@@ -52,8 +71,7 @@ ir::Range read_of(const Contraction& c, const Operand& operand, size_t dimension
   return {least, greatest - least + 1};
 }
 
-/// Whether a dimension counts along one axis and nothing else, by ones: it may be the last one of a box. That of 8-bit
-/// floats is along the reduction.
+/// Whether a dimension counts along one axis and nothing else, by ones: it may be the last one of a box.
 bool counts_one(const Subscript& s, bool along_reduction) {
   const auto sum = [](const std::vector<int64_t>& by) {
     return std::accumulate(by.begin(), by.end(), int64_t{0}, [](int64_t n, int64_t b) {
@@ -88,6 +106,7 @@ Operand in_order(const Operand& operand, const OperandOrder& order) {
     }
   }
   result.extents.back() = order.row;
+  result.is_tf32 = result.is_tf32 || order.rounds;
   return result;
 }
 
@@ -111,7 +130,9 @@ class TensorChoices {
   TensorChoices(const ir::Program& program, const ir::Statement& statement, const Contraction& c, std::string tensor)
       : program_(program), statement_(statement), c_(c), tensor_(std::move(tensor)) {
     for (const Operand& operand : c.operands) {
-      if (operand.tensor == tensor_) operands_.push_back(&operand);
+      if (operand.tensor != tensor_) continue;
+      operands_.push_back(&operand);
+      rounds_ = rounds_ || needs_rounding(c, operand);
     }
   }
 
@@ -119,7 +140,7 @@ class TensorChoices {
     std::vector<Choice> result = {{}};
     const Operand& first = *operands_[0];
     if (first.chosen_row || first.computed || fits_as_it_is()) return result;
-    OperandOrder order{tensor_, {}, read(), 1};
+    OperandOrder order{.tensor = tensor_, .read = read(), .rounds = rounds_};
     const size_t rank = first.extents.size();
     for (size_t last = rank; last-- > 0;) {
       if (!may_be_last(last)) continue;
@@ -130,10 +151,10 @@ class TensorChoices {
       order.dimensions.push_back(last);
       const bool permutes = last + 1 != rank;
       order.alongside.clear();
-      order.stored = permutes && first.extents[last] % elements_of_vector(first.type) == 0 &&
+      order.stored = !rounds_ && permutes && first.extents[last] % elements_of_vector(first.type) == 0 &&
                      may_be_stored(program_, statement_, tensor_, order.alongside);
       order.row = order.stored ? first.extents[last] : row_of(order.read[last].extent, first.type, permutes);
-      if (!permutes && order.row == first.extents[last] && order.read[last].begin == 0) continue;
+      if (!rounds_ && !permutes && order.row == first.extents[last] && order.read[last].begin == 0) continue;
       const bool is_there = std::find(copies.begin(), copies.end(), order) != copies.end();
       result.push_back({order, order.stored || is_there ? 0 : copy_us(order, first.type.bytes(), permutes, device)});
     }
@@ -143,7 +164,7 @@ class TensorChoices {
  private:
   /// Rows of whole lines along one axis, as a box has them.
   bool fits_as_it_is() const {
-    return std::all_of(operands_.begin(), operands_.end(), [&](const Operand* o) {
+    return !rounds_ && std::all_of(operands_.begin(), operands_.end(), [&](const Operand* o) {
       const ir::Range range = read_of(c_, *o, o->subscripts.size() - 1);
       return may_be_last(o->subscripts.size() - 1) && lies_in_lines(*o) &&
              range.begin % elements_of_vector(o->type) == 0;
@@ -151,8 +172,9 @@ class TensorChoices {
   }
 
   bool may_be_last(size_t dimension) const {
-    return std::all_of(operands_.begin(), operands_.end(),
-                       [&](const Operand* o) { return counts_one(o->subscripts[dimension], ir::is_float8(o->type)); });
+    return std::all_of(operands_.begin(), operands_.end(), [&](const Operand* o) {
+      return counts_one(o->subscripts[dimension], runs_along_reduction(o->type));
+    });
   }
 
   /// What all operands together read, within the tensor.
@@ -176,6 +198,7 @@ class TensorChoices {
   const Contraction& c_;
   std::string tensor_;
   std::vector<const Operand*> operands_;
+  bool rounds_ = false;  ///< a copy rounds to TF32
 };
 
 /// The least time of a product with some of its operands in other orders.

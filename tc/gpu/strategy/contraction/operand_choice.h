@@ -9,7 +9,7 @@
 
 namespace tc::gpu {
 
-/// Whether a statement sums products of two floats of 16 or 8 bits, as far as its reads tell.
+/// Whether a statement sums products of two floats of 16 or 8 bits, or of TF32, as far as its reads tell.
 bool may_be_multiplied(const ir::Program& program, const ir::Statement& statement);
 
 /// The orders with which the operands of a product come to boxes that warpgroups multiply (warpgroups.h), with the

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <optional>
 #include <vector>
 
@@ -58,6 +59,7 @@ struct TensorCores {
   std::vector<size_t> rows, columns;
   int64_t warpgroups = 0;  ///< that multiply boxes where these lie; 0: warps multiply fragments of their own
   bool in_parts = false;   ///< the products of a step start a sum of their own, which is then added in float32 (T5)
+  std::array<bool, 2> rounds = {};  ///< per operand: its elements are rounded to TF32 on their way to registers
 };
 
 /// Blocks share the points; each goes over the reduction in steps. For a step it copies boxes of the operands to shared

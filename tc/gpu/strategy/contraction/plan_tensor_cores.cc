@@ -158,9 +158,9 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
 std::vector<ContractionPlan> Planner::by_atoms(const TensorCores& cores, size_t count) const {
   constexpr size_t kLaidOut = 48;
   std::vector<ContractionPlan> found;
-  std::vector<AtomShape> shapes = atom_shapes(c_, main_, outer_steps_);
+  std::vector<AtomShape> shapes = atom_shapes(c_, main_, *cores.atom, outer_steps_);
   if (std::any_of(chunk_.begin(), chunk_.end(), [](int64_t values) { return values > 1; })) {
-    for (AtomShape shape : atom_shapes(c_, main_, true)) {
+    for (AtomShape shape : atom_shapes(c_, main_, *cores.atom, true)) {
       shape.one_of_others = true;
       shapes.push_back(shape);
     }

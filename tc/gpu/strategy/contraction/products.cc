@@ -2,6 +2,7 @@
 
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/tensor_cores.h"
+#include "tc/ir/tf32_values.h"
 #include "tc/support/check.h"
 #include "tc/support/round.h"
 
@@ -64,6 +65,12 @@ std::pair<int64_t, int64_t> ContractionBuilder::atoms_of_warp() const {
   return {rows / 2, columns / 2};
 }
 
+/// Values of a thread in a fragment of an operand.
+int64_t ContractionBuilder::fragment_values(size_t operand) const {
+  const TensorCores& cores = *plan_.tensor_cores;
+  return (operand == cores.a ? cores.atom->a : cores.atom->b)[1].size();
+}
+
 /// All fragments of both operands for one slice.
 NodePtr ContractionBuilder::load_slice(const Expr& stage, const std::vector<Expr>& at) {
   const TensorCores& cores = *plan_.tensor_cores;
@@ -115,9 +122,9 @@ NodePtr ContractionBuilder::multiply_slice(const ReductionStep& step, const std:
   const TensorCores& cores = *plan_.tensor_cores;
   const auto [row_atoms, column_atoms] = atoms_of_warp();
   std::vector<NodePtr> parts;
-  const auto values = [](const tile::Tensor& tensor, int64_t number, int count) {
-    tile::Fragment fragment{tensor.name, {}};
-    for (int v = 0; v < count; ++v) fragment.values.push_back({static_cast<int>(number), v});
+  const auto values = [&](size_t operand, int64_t number) {
+    tile::Fragment fragment{fragments_[operand].name, {}};
+    for (int v = 0; v < fragment_values(operand); ++v) fragment.values.push_back({static_cast<int>(number), v});
     return fragment;
   };
   for (int64_t i = 0; i < row_atoms; ++i) {
@@ -134,9 +141,8 @@ NodePtr ContractionBuilder::multiply_slice(const ReductionStep& step, const std:
         for (size_t axis : all_axes()) subscripts.push_back(static_cast<int>(of_axis[axis]));
         sums.values.push_back(std::move(subscripts));
       }
-      parts.push_back(tile::carrying(
-          slice_instances(points, step, at),
-          build::matmul(*cores.atom, sums, values(fragments_[cores.a], i, 8), values(fragments_[cores.b], j, 4))));
+      parts.push_back(tile::carrying(slice_instances(points, step, at),
+                                     build::matmul(*cores.atom, sums, values(cores.a, i), values(cores.b, j))));
     }
   }
   return build::sequence(std::move(parts));
@@ -174,7 +180,7 @@ NodePtr ContractionBuilder::load_fragment(size_t operand, int64_t first, bool pa
     for (Expr& e : result) e = hi::simplify(e);
     return result;
   };
-  const int count = is_a ? 8 : 4;
+  const auto count = static_cast<int>(fragment_values(operand));
   const tile::Tensor& fragment = fragments_[operand];
   const int64_t point = 2 * first, next = is_a ? point + 1 : pair ? point + 2 : point;
   if (read != FragmentRead::kElements) {
@@ -190,7 +196,10 @@ NodePtr ContractionBuilder::load_fragment(size_t operand, int64_t first, bool pa
   for (int64_t f = first; f <= first + (pair && !is_a ? 1 : 0); ++f) {
     for (int v = 0; v < count; ++v) {
       const auto from = source(value_place(*cores.atom, lane_, v, is_a), 2 * f, is_a ? 2 * f + 1 : 2 * f);
-      parts.push_back(build::move(fragment, {static_cast<int>(f), v}, shared_[operand], from, 1));
+      const std::vector<Expr> to = {static_cast<int>(f), v};
+      parts.push_back(cores.rounds[operand]
+                          ? build::store(fragment, to, ir::tf32_of(build::read(shared_[operand], from)))
+                          : build::move(fragment, to, shared_[operand], from, 1));
     }
   }
   return build::sequence(std::move(parts));

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/ir/tf32_values.h"
 #include "tc/support/round.h"
 
 namespace tc::gpu {
@@ -18,8 +19,12 @@ constexpr int64_t kRowThreads = 8, kColumnThreads = 4, kColumnGroup = 2;  // of 
 constexpr int kWarpgroupArchitecture = 90;                                // the only one whose warpgroups multiply
 
 /// The placeholder that a factor is, converted to the sum's type. An 8-bit float may become other floats on its way,
-/// all of which have its values.
+/// all of which have its values. A float32 may be rounded to TF32.
 const std::string* factor(const Expr& e, Halide::Type sum) {
+  const Expr* rounded = ir::tf32_argument(e);
+  if (const auto* read = (rounded ? *rounded : e).as<hi::Variable>(); read && read->type == Halide::Float(32)) {
+    return sum == read->type ? &read->name : nullptr;
+  }
   const auto* cast = e.as<hi::Cast>();
   if (!cast || cast->type != sum) return nullptr;
   int casts = 1;
@@ -61,6 +66,27 @@ int64_t registers_along(const std::vector<size_t>& axes, const ContractionPlan& 
 
 }  // namespace
 
+bool needs_rounding(const Contraction& c, const Operand& operand) {
+  if (operand.is_tf32) return false;
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::string& placeholder) : placeholder_(placeholder) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      const Expr* rounded = ir::tf32_argument(op);
+      const auto* read = rounded ? rounded->as<hi::Variable>() : nullptr;
+      found = found || (read && read->name == placeholder_);
+      IRVisitor::visit(op);
+    }
+    const std::string& placeholder_;
+  } finder(operand.placeholder);
+  c.update.value.accept(&finder);
+  return finder.found;
+}
+
 std::optional<TensorCores> tensor_cores_of(const Contraction& c, const Classes& classes, const Device& device) {
   const bool is_product = c.update.assign == ir::Assign::kAdd && c.operands.size() == 2;
   if (!is_product || classes.rows.empty() || classes.columns.empty() || classes.unshared >= 0) return {};
@@ -80,9 +106,15 @@ std::optional<TensorCores> tensor_cores_of(const Contraction& c, const Classes& 
   for (const std::string* name : {first, second}) {
     if (std::find(both.begin(), both.end(), *name) == both.end()) return {};
   }
+  std::array<bool, 2> rounds = {};
+  for (size_t i = 0; i < rounds.size(); ++i) {
+    rounds[i] = needs_rounding(c, c.operands[i]);
+    if (c.operands[i].type == Halide::Float(32) && !rounds[i] && !c.operands[i].is_tf32) return {};
+  }
   TensorCores result{.atom = atom, .rows = classes.rows, .columns = classes.columns};
   result.a = depends_on_any(c.operands[0], classes.rows) ? 0 : 1;
   result.b = 1 - result.a;
+  result.rounds = rounds;
   const auto only = [&](const std::vector<size_t>& axes, size_t mine, size_t other) {
     return std::all_of(axes.begin(), axes.end(), [&](size_t axis) {
       return depends(c.operands[mine], axis) && !depends(c.operands[other], axis);
@@ -92,14 +124,14 @@ std::optional<TensorCores> tensor_cores_of(const Contraction& c, const Classes& 
   return result;
 }
 
-std::vector<AtomShape> atom_shapes(const Contraction& c, size_t main, bool is_inner) {
-  constexpr int64_t kAtomK = 16, kMostSums = 128, kMostThreads = 512;
+std::vector<AtomShape> atom_shapes(const Contraction& c, size_t main, const tile::MatMulAtom& atom, bool is_inner) {
+  constexpr int64_t kMostSums = 128, kMostThreads = 512;
   const int64_t extent = c.reduction[main].extent;
   const bool may_leave = !is_inner && std::all_of(c.operands.begin(), c.operands.end(),
                                                   [&](const Operand& o) { return has_main_alone(o, main); });
   std::vector<int64_t> chunks;
-  for (const int64_t chunk : {16, 32, 64, 128}) {
-    if (chunk <= extent && (may_leave || extent % chunk == 0)) chunks.push_back(chunk);
+  for (const int64_t chunk : {8, 16, 32, 64, 128}) {
+    if (chunk >= atom.k && chunk <= extent && (may_leave || extent % chunk == 0)) chunks.push_back(chunk);
   }
   std::vector<AtomShape> result;
   for (const int64_t row_warps : {1, 2, 4}) {
@@ -110,7 +142,7 @@ std::vector<AtomShape> atom_shapes(const Contraction& c, size_t main, bool is_in
             const int64_t threads = row_warps * column_warps * groups * kRowThreads * kColumnThreads;
             if (rows * columns > kMostSums || threads > kMostThreads) continue;
             for (const int64_t chunk : chunks) {
-              if (chunk % (groups * kAtomK) != 0) continue;
+              if (chunk % (groups * atom.k) != 0) continue;
               result.push_back({row_warps * kRowThreads, rows, column_warps * kColumnThreads, columns, groups, chunk});
             }
           }
@@ -188,8 +220,8 @@ std::string atom_fault(const Contraction& c, const ContractionPlan& plan) {
 FragmentRead fragment_read(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const TensorCores& cores = *plan.tensor_cores;
   const OperandPlan& o = plan.operands[operand];
+  if (c.operands[operand].type.bytes() != 2 || o.lead > 0) return FragmentRead::kElements;
   if (o.along_main) return FragmentRead::kAlong;
-  if (o.lead > 0) return FragmentRead::kElements;
   const size_t first = (operand == cores.a ? cores.rows : cores.columns)[0];
   const int64_t warp = operand == cores.a ? kRowThreads : kColumnThreads;
   const bool runs = o.innermost + 1 == o.box.size() && steps_along(c.operands[operand], o.innermost, first, plan) &&

@@ -13,8 +13,12 @@
 /// is done to them is the same.
 namespace tc::gpu {
 
+/// Whether the text rounds an operand of a product to TF32, and memory has other numbers.
+bool needs_rounding(const Contraction& contraction, const Operand& operand);
+
 /// Whether a contraction is the sum of products of two operands that an atom or warpgroups take, each of which has
-/// parallel axes to itself; and by which atom. The rest of the plan's TensorCores is not set.
+/// parallel axes to itself; and by which atom. Float32 operands are rounded to TF32 by the text. The rest of the plan's
+/// TensorCores is not set.
 std::optional<TensorCores> tensor_cores_of(const Contraction& contraction, const Classes& classes,
                                            const Device& device);
 
@@ -27,7 +31,8 @@ struct AtomShape {
   bool one_of_others = false;  ///< a step has one value of each other reduction axis, not all of a short one
 };
 /// `is_inner`: other reduction axes run around the main one.
-std::vector<AtomShape> atom_shapes(const Contraction& contraction, size_t main, bool is_inner);
+std::vector<AtomShape> atom_shapes(const Contraction& contraction, size_t main, const tile::MatMulAtom& atom,
+                                   bool is_inner);
 
 /// Deals a side's threads and registers out to its axes, the fastest first, so that little of a tile lies outside.
 /// `group` neighbours along the first axis stay together. False: they do not divide so.
@@ -75,7 +80,7 @@ SidePlace<Number> matrix_place(const Number& lane, bool is_a, bool along) {
 template <typename Number>
 SidePlace<Number> value_place(const tile::MatMulAtom& atom, const Number& lane, int value, bool is_a) {
   const tile::Layout& layout = is_a ? atom.a : atom.b;
-  const int rows = is_a ? atom.m : atom.k;
+  const int rows = is_a ? atom.m : atom.k;  // of the column-major tile
   const auto at = static_cast<int>(layout({0, value}));
   const std::vector<int64_t> strides = tile::flatten(layout.stride()[0]);
   Number first = 0, second = 0;  // no sum of the first carries into the second

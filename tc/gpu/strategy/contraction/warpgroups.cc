@@ -88,6 +88,8 @@ double stores_of_group(const Contraction& c, int64_t group) {
 
 int64_t row_of(const Operand& operand) { return tile::row_elements(operand.type.bytes()); }
 
+bool runs_along_reduction(Halide::Type type) { return type.bytes() != 2; }
+
 bool lies_in_lines(const Operand& operand) {
   constexpr int64_t kLine = 128;
   return operand.extents.size() == 1 || operand.extents.back() * operand.type.bytes() % kLine == 0;
@@ -230,9 +232,12 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   if (dimensions > kMostDimensions) return fmt::format("'{}' has more than {} dimensions", o.tensor, kMostDimensions);
   if (std::string fault = tile_fault(c, operand, plan); !fault.empty()) return fault;
   const auto along_main = static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main));
-  if (ir::is_float8(o.type) && runs_across(c, operand, plan)) {
-    return fmt::format("neighbours of '{}' in memory are not along '{}', as products of 8-bit floats need", o.tensor,
-                       c.reduction[plan.main].name);
+  if (runs_along_reduction(o.type) && runs_across(c, operand, plan)) {
+    return fmt::format("neighbours of '{}' in memory are not along '{}', as products of {} need", o.tensor,
+                       c.reduction[plan.main].name, ir::is_float8(o.type) ? "8-bit floats" : "TF32");
+  }
+  if (plan.tensor_cores->rounds[operand]) {
+    return fmt::format("'{}' is not rounded to TF32 in memory, where warpgroups multiply it", o.tensor);
   }
   const bool fills = c.reduction[plan.main].extent % plan.chunk[plan.main] != 0;
   if (fills && !counts_alone(o.subscripts[along_main])) {

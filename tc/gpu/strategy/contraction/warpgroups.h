@@ -63,6 +63,10 @@ int64_t row_blocks(const ContractionPlan& plan, const Device& device);
 /// Elements of a row of an operand in shared memory, and values of the reduction in a step.
 int64_t row_of(const Operand& operand);
 
+/// Whether products of warpgroups take elements only where their neighbours lie along the reduction: all but those of
+/// 16 bits.
+bool runs_along_reduction(Halide::Type type);
+
 /// Why boxes do not bring an operand, or products of warpgroups do not take it; empty: they do.
 std::string box_fault(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
 
