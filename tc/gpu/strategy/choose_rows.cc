@@ -49,13 +49,13 @@ void add_places(const RowsPlan& plan, Kernel& kernel) {
 
 }  // namespace
 
-std::optional<Launch> choose_rows(const poly::Scop& scop, const FusedGroup& part,
-                                  const options::MappingOptions& options, const Device& device, const std::string& name,
-                                  Reasons& reasons) {
+std::optional<RowsLaunch> choose_rows(const poly::Scop& scop, const FusedGroup& part,
+                                      const options::MappingOptions& options, const Device& device,
+                                      const std::string& name, Reasons& reasons) {
   std::optional<RowsPlan> simplest = plan_rows(part, options, device, reasons);
   if (!simplest) return std::nullopt;
   const std::vector<RowsPlan> plans = plans_of(part, *std::move(simplest), options, device);
-  std::optional<Launch> best;
+  std::optional<RowsLaunch> best;
   double best_us = 0;
   for (const RowsPlan& plan : plans) {
     Launch launch;
@@ -70,7 +70,7 @@ std::optional<Launch> choose_rows(const poly::Scop& scop, const FusedGroup& part
     add_places(plan, launch.kernel);
     const double us = plans.size() == 1 ? 0 : estimate(launch.code, device, 0, launch.kernel.in_memory).us;
     if (best && us >= best_us) continue;
-    best = std::move(launch);
+    best = RowsLaunch{std::move(launch), plan};
     best_us = us;
   }
   return best;

@@ -150,7 +150,7 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
     add_unfit(Recipe::kElements, known, reasons, unfit);
     known = reasons;
     if (!options.strict) {
-      if (auto launch = choose_rows(scop, *part, options, device, name, reasons)) return launch;
+      if (auto rows = choose_rows(scop, *part, options, device, name, reasons)) return std::move(rows->launch);
     }
     add_unfit(Recipe::kRows, known, reasons, unfit);
   } else {

@@ -40,32 +40,7 @@ void ContractionBuilder::place_warpgroups(const TensorCores& cores) {
 /// All blocks along x: those of a cluster, some rows of them, then the next column, then the next rows. Those that run
 /// at once share what they read.
 std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel) const {
-  const TensorCores& cores = *plan_.tensor_cores;
-  struct Digit {
-    size_t axis;
-    int64_t count, scale;
-  };
-  const int64_t rows_of_cluster = plan_.parallel[cores.rows[0]].cluster;
-  const int64_t columns_of_cluster = plan_.parallel[cores.columns[0]].cluster;
-  std::vector<Digit> digits = {{cores.rows[0], rows_of_cluster, 1}, {cores.columns[0], columns_of_cluster, 1}}, behind;
-  int64_t rows = plan_.row_blocks;
-  for (size_t axis : cores.rows) {
-    const int64_t blocks = plan_.parallel[axis].blocks, first = std::min(rows, blocks);
-    const int64_t placed = axis == cores.rows[0] ? rows_of_cluster : 1;
-    digits.push_back({axis, first / placed, placed});
-    behind.push_back({axis, blocks / first, first});
-    rows /= first;
-  }
-  for (size_t axis : cores.columns) {
-    const int64_t placed = axis == cores.columns[0] ? columns_of_cluster : 1;
-    digits.push_back({axis, plan_.parallel[axis].blocks / placed, placed});
-  }
-  digits.insert(digits.end(), behind.begin(), behind.end());
-  for (size_t axis : plan_.order) {
-    const bool is_placed = std::any_of(digits.begin(), digits.end(), [&](const Digit& d) { return d.axis == axis; });
-    if (!is_placed) digits.push_back({axis, plan_.parallel[axis].blocks, 1});
-  }
-  std::erase_if(digits, [](const Digit& digit) { return digit.count == 1; });
+  const std::vector<BlockDigit> digits = block_digits(plan_);
   std::map<size_t, Expr> result;
   int64_t stride = 1;
   for (size_t i = 0; i < digits.size(); ++i) {

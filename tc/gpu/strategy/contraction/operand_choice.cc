@@ -229,7 +229,7 @@ std::optional<Best> best_of(const Contraction& c, const std::vector<std::vector<
       candidate.orders.push_back(*choice.order);
     }
     if (best && candidate.copies_us >= best->us) continue;
-    const std::optional<ContractionPlan> plan = plan_warpgroups(candidate.contraction, options, device);
+    const Result<ContractionPlan> plan = plan_warpgroups(candidate.contraction, options, device);
     if (!plan) continue;
     candidate.us = candidate.copies_us + plan->cycles / (1e3 * device.gigahertz);
     if (!best || candidate.us < best->us) best = std::move(candidate);

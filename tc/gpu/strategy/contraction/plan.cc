@@ -91,9 +91,11 @@ std::vector<ContractionPlan> best_plans(const Contraction& contraction, const op
   return plans ? *std::move(plans) : std::vector<ContractionPlan>();
 }
 
-std::optional<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,
-                                               const Device& device) {
-  return Planner(contraction, options, device).by_warpgroups();
+Result<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,
+                                        const Device& device) {
+  const Planner planner(contraction, options, device);
+  if (std::optional<ContractionPlan> plan = planner.by_warpgroups()) return *std::move(plan);
+  return fail("{}", planner.why_not().empty() ? "warpgroups have no such rows and columns" : planner.why_not());
 }
 
 }  // namespace tc::gpu

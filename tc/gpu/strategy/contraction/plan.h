@@ -123,9 +123,9 @@ Result<ContractionPlan> plan_contraction(const Contraction& contraction, const o
 std::vector<ContractionPlan> best_plans(const Contraction& contraction, const options::MappingOptions& options,
                                         const Device& device, size_t count);
 
-/// The plan of least estimated time by products of warpgroups, if there is one that the options allow.
-std::optional<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,
-                                               const Device& device);
+/// The plan of least estimated time by products of warpgroups. Errors: the reason why the options allow none.
+Result<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,
+                                        const Device& device);
 
 /// The options that ask for a plan: plan_contraction() of them is this plan, on the same device.
 options::MappingOptions options_of(const ContractionPlan& plan);

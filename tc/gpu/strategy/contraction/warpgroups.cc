@@ -158,6 +158,33 @@ std::optional<size_t> cut_dimension(const Contraction& c, size_t operand, const 
   return dimension_along(o, &Subscript::parallel, slowest_axis(side_of(operand, plan), plan));
 }
 
+std::vector<BlockDigit> block_digits(const ContractionPlan& plan) {
+  const TensorCores& cores = *plan.tensor_cores;
+  const int64_t rows_of_cluster = plan.parallel[cores.rows[0]].cluster;
+  const int64_t columns_of_cluster = plan.parallel[cores.columns[0]].cluster;
+  std::vector<BlockDigit> digits = {{cores.rows[0], rows_of_cluster, 1}, {cores.columns[0], columns_of_cluster, 1}};
+  std::vector<BlockDigit> behind;
+  int64_t rows = plan.row_blocks;
+  for (size_t axis : cores.rows) {
+    const int64_t blocks = plan.parallel[axis].blocks, first = std::min(rows, blocks);
+    const int64_t placed = axis == cores.rows[0] ? rows_of_cluster : 1;
+    digits.push_back({axis, first / placed, placed});
+    behind.push_back({axis, blocks / first, first});
+    rows /= first;
+  }
+  for (size_t axis : cores.columns) {
+    const int64_t placed = axis == cores.columns[0] ? columns_of_cluster : 1;
+    digits.push_back({axis, plan.parallel[axis].blocks / placed, placed});
+  }
+  digits.insert(digits.end(), behind.begin(), behind.end());
+  for (size_t axis : plan.order) {
+    const bool is_placed = std::any_of(digits.begin(), digits.end(), [&](const auto& d) { return d.axis == axis; });
+    if (!is_placed) digits.push_back({axis, plan.parallel[axis].blocks, 1});
+  }
+  std::erase_if(digits, [](const BlockDigit& digit) { return digit.count == 1; });
+  return digits;
+}
+
 int64_t row_blocks(const ContractionPlan& plan, const Device& device) {
   const std::vector<size_t>& axes = plan.tensor_cores->rows;
   const int64_t row = tile_of(axes, plan), column = tile_of(plan.tensor_cores->columns, plan);

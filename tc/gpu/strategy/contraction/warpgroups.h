@@ -60,6 +60,17 @@ std::optional<size_t> cut_dimension(const Contraction& contraction, size_t opera
 /// columns of the operands: all along the first axes, and a divisor along the next.
 int64_t row_blocks(const ContractionPlan& plan, const Device& device);
 
+/// A digit of a block's number: so many blocks along an axis, `scale` blocks apart.
+struct BlockDigit {
+  size_t axis = 0;
+  int64_t count = 1;
+  int64_t scale = 1;
+  bool operator==(const BlockDigit&) const = default;
+};
+/// The digits of more than one value, the fastest first: a cluster's rows, then its columns; the rows of a group of
+/// row_blocks; all columns; the groups; then the axes of neither side.
+std::vector<BlockDigit> block_digits(const ContractionPlan& plan);
+
 /// Elements of a row of an operand in shared memory, and values of the reduction in a step.
 int64_t row_of(const Operand& operand);
 
