@@ -32,12 +32,17 @@ T value_of_name(const char* what, const std::array<std::pair<const char*, T>, n>
 }
 
 api::Axis axis_of(const std::string& name) {
-  static const std::array<std::pair<const char*, api::Axis>, 6> kAxes = {{{"block.x", api::Axis::kBlockX},
-                                                                          {"block.y", api::Axis::kBlockY},
-                                                                          {"block.z", api::Axis::kBlockZ},
-                                                                          {"thread.x", api::Axis::kThreadX},
-                                                                          {"thread.y", api::Axis::kThreadY},
-                                                                          {"thread.z", api::Axis::kThreadZ}}};
+  static const std::array<std::pair<const char*, api::Axis>, 11> kAxes = {{{"block.x", api::Axis::kBlockX},
+                                                                           {"block.y", api::Axis::kBlockY},
+                                                                           {"block.z", api::Axis::kBlockZ},
+                                                                           {"thread.x", api::Axis::kThreadX},
+                                                                           {"thread.y", api::Axis::kThreadY},
+                                                                           {"thread.z", api::Axis::kThreadZ},
+                                                                           {"warp.x", api::Axis::kWarpX},
+                                                                           {"warp.y", api::Axis::kWarpY},
+                                                                           {"warp.z", api::Axis::kWarpZ},
+                                                                           {"warpgroup", api::Axis::kWarpgroup},
+                                                                           {"cluster", api::Axis::kCluster}}};
   return value_of_name("axis", kAxes, name);
 }
 
@@ -48,10 +53,21 @@ api::Memory memory_of(const std::string& name) {
 }
 
 api::Fetch fetch_of(const std::string& name) {
-  static const std::array<std::pair<const char*, api::Fetch>, 3> kFetches = {{{"vectorized", api::Fetch::kVectorized},
+  static const std::array<std::pair<const char*, api::Fetch>, 4> kFetches = {{{"vectorized", api::Fetch::kVectorized},
                                                                               {"cooperative", api::Fetch::kCooperative},
-                                                                              {"one thread", api::Fetch::kOneThread}}};
+                                                                              {"one thread", api::Fetch::kOneThread},
+                                                                              {"boxes", api::Fetch::kBoxes}}};
   return value_of_name("fetch", kFetches, name);
+}
+
+api::TileOperation operation_of(const std::string& name) {
+  static const std::array<std::pair<const char*, api::TileOperation>, 5> kOperations = {
+      {{"fma", api::TileOperation::kFma},
+       {"mma.sync", api::TileOperation::kMma},
+       {"wgmma", api::TileOperation::kWgmma},
+       {"pointwise", api::TileOperation::kPointwise},
+       {"reduce", api::TileOperation::kReduce}}};
+  return value_of_name("tile operation", kOperations, name);
 }
 
 /// Copies of a schedule share what they are proved in, which serves one thread at a time.
@@ -176,6 +192,11 @@ void bind_verbs(nb::class_<Schedule>& bound) {
            [](Schedule& self, const std::string& loop, const std::string& axis) {
              const api::Axis to = axis_of(axis);
              self.tried([&](api::Schedule& s, Stop) { return s.bind(loop, to); });
+           })
+      .def("tensorize",
+           [](Schedule& self, const std::string& loop, const std::string& operation) {
+             const api::TileOperation by = operation_of(operation);
+             self.tried([&](api::Schedule& s, Stop) { return s.tensorize(loop, by); });
            })
       .def("reduce_by_warp",
            [](Schedule& self, const std::string& loop) {

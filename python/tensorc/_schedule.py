@@ -138,14 +138,24 @@ class Schedule:
 
         `memory` is "registers", "cache" (on a CPU: an array of its own) or "shared" (on a GPU: one of the block). The
         buffer is filled before and written back after, where that is needed. `fetch` says how a block fills shared
-        memory: "vectorized", "cooperative" (element by element) or "one thread".
+        memory: "vectorized", "cooperative" (element by element), "one thread", or "boxes" (by the copy engine, for
+        "wgmma").
         """
         self._schedule.promote(tensor, loop, memory, fetch)
 
     def bind(self, loop: str, axis: str) -> None:
         """On a GPU: deals the loop's iterations out to "block.x", "block.y", "block.z", "thread.x", "thread.y" or
-        "thread.z"."""
+        "thread.z"; of a tile operation also to "warp.x", "warp.y", "warp.z", "warpgroup" or "cluster"."""
         self._schedule.bind(loop, axis)
+
+    def tensorize(self, loop: str, operation: str) -> None:
+        """On a GPU: makes the loop, and all below it, one operation of a block.
+
+        `operation` is "fma", "mma.sync" or "wgmma" for a product, "pointwise", or "reduce" for rows that threads share.
+        The verbs after it say how it is done: `bind`, `promote`, `stage` and `vectorize`. Each raises Error if no kernel
+        of that form can be made. No loop of the launch can be split or moved any more.
+        """
+        self._schedule.tensorize(loop, operation)
 
     def launch(self, at: str) -> None:
         """On a GPU: starts another launch at a loop, or a statement, that is below no other loop."""

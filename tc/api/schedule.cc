@@ -194,7 +194,14 @@ Result<AnySchedule> loops_of(const poly::Scop& scop, const compile::Settings& se
     TC_TRY(schedule, cpu::Schedule::create(scop, settings.options.scheduler));
     return schedule;
   }
-  TC_TRY(schedule, gpu::Schedule::create(scop, settings.mapping.outer_schedule_options));
+  gpu::Device device = settings.gpu.device;
+  if (settings.backend == Backend::kCuda) {
+    // Without a GPU at hand the text is that for a typical one.
+    if (const Result<compile::GpuTarget> target = compile::target_of_device(settings.gpu.ordinal)) {
+      device = target->device;
+    }
+  }
+  TC_TRY(schedule, gpu::Schedule::create(scop, settings.mapping.outer_schedule_options, device));
   return schedule;
 }
 
@@ -352,12 +359,65 @@ Result<void> Schedule::parallelize(const std::string& loop) {
   });
 }
 
+namespace {
+
+gpu::LoopPlace place_of(Axis axis) {
+  switch (axis) {
+    case Axis::kBlockX:
+    case Axis::kBlockY:
+    case Axis::kBlockZ:
+      return {gpu::Level::kBlock, static_cast<int>(axis) - static_cast<int>(Axis::kBlockX)};
+    case Axis::kWarpX:
+    case Axis::kWarpY:
+    case Axis::kWarpZ:
+      return {gpu::Level::kWarp, static_cast<int>(axis) - static_cast<int>(Axis::kWarpX)};
+    case Axis::kWarpgroup:
+      return {gpu::Level::kWarpgroup, 0};
+    case Axis::kCluster:
+      return {gpu::Level::kCluster, 0};
+    case Axis::kThreadX:
+    case Axis::kThreadY:
+    case Axis::kThreadZ:
+      break;
+  }
+  return {gpu::Level::kThread, static_cast<int>(axis) - static_cast<int>(Axis::kThreadX)};
+}
+
+gpu::TileOperation operation_of(TileOperation operation) {
+  switch (operation) {
+    case TileOperation::kFma:
+      return gpu::TileOperation::kFma;
+    case TileOperation::kMma:
+      return gpu::TileOperation::kMma;
+    case TileOperation::kWgmma:
+      return gpu::TileOperation::kWgmma;
+    case TileOperation::kPointwise:
+      return gpu::TileOperation::kPointwise;
+    case TileOperation::kReduce:
+      break;
+  }
+  return gpu::TileOperation::kReduce;
+}
+
+}  // namespace
+
 Result<void> Schedule::bind(const std::string& loop, Axis axis) {
   return Impl::change_gpu(impl_, "a CPU has no blocks and threads: parallelize a loop",
-                          [&](const gpu::Schedule& schedule) {
-                            const auto to = axis < Axis::kThreadX ? gpu::Dealt::To::kBlocks : gpu::Dealt::To::kThreads;
-                            return schedule.bind(loop, to, static_cast<int>(axis) % 3);
-                          });
+                          [&](const gpu::Schedule& schedule) { return schedule.bind(loop, place_of(axis)); });
+}
+
+Result<void> Schedule::tensorize(const std::string& loop, TileOperation operation) {
+  const compile::Settings& settings = impl_->settings;
+  const bool of_gpu = settings.backend != Backend::kCpu;
+  if (of_gpu && settings.mapping.strict && operation != TileOperation::kPointwise) {
+    return fail("cannot make '{}' a tile: the request is strict, its order is that of the source", loop);
+  }
+  if (of_gpu && settings.element_aligned) {
+    return fail("cannot make '{}' a tile: its vectors need tensors that are aligned to more than elements", loop);
+  }
+  return Impl::change_gpu(
+      impl_, "a CPU has no tile operations: unroll and vectorize loops",
+      [&](const gpu::Schedule& schedule) { return schedule.tensorize(loop, operation_of(operation)); });
 }
 
 Result<void> Schedule::reduce_by_warp(const std::string& loop) {
@@ -393,7 +453,8 @@ Result<void> Schedule::promote(const std::string& tensor, const std::string& loo
     const gpu::CopyOptions options{.vector_bytes = fetch == Fetch::kVectorized ? 16 : 1,
                                    .by_one = fetch == Fetch::kOneThread};
     const auto buffer = memory == Memory::kShared ? gpu::Buffer::kShared : gpu::Buffer::kRegisters;
-    TC_TRY(changed, std::get<gpu::Schedule>(impl_->loops).promote(tensor, loop, buffer, options));
+    const bool boxes = fetch == Fetch::kBoxes;
+    TC_TRY(changed, std::get<gpu::Schedule>(impl_->loops).promote(tensor, loop, buffer, options, boxes));
     impl_ = impl_->with(std::move(changed));
     return {};
   });

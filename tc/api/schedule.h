@@ -36,7 +36,20 @@
 
 namespace tc::api {
 
-enum class Axis { kBlockX, kBlockY, kBlockZ, kThreadX, kThreadY, kThreadZ };
+enum class Axis {
+  kBlockX,
+  kBlockY,
+  kBlockZ,
+  kThreadX,
+  kThreadY,
+  kThreadZ,
+  // Of a tile operation (Schedule::tensorize()):
+  kWarpX,      ///< warps along the columns of a product
+  kWarpY,      ///< along its rows
+  kWarpZ,      ///< warps that share a step of its reduction
+  kWarpgroup,  ///< four warps with 64 rows
+  kCluster,    ///< neighbouring blocks, which get boxes together
+};
 
 enum class Memory {
   kShared,     ///< of a GPU: one buffer for the threads of a block
@@ -49,6 +62,16 @@ enum class Fetch {
   kVectorized,   ///< all threads, 16 bytes at once where both ends are aligned
   kCooperative,  ///< all threads, element by element
   kOneThread,    ///< the block's first thread
+  kBoxes,        ///< the copy engine (TMA), for TileOperation::kWgmma
+};
+
+/// What a block does with a tile, as one operation.
+enum class TileOperation {
+  kFma,        ///< a product: each thread multiplies elements, and has sums in registers
+  kMma,        ///< a product: warps multiply 16 x 8 x 16 values by mma.sync
+  kWgmma,      ///< a product: warpgroups multiply 64 rows by wgmma, where boxes lie in shared memory
+  kPointwise,  ///< each thread has elements of its own, from the first statement to the last
+  kReduce,     ///< threads share rows, and reduce each together
 };
 
 /// Which iterations of a reduction make a part.
@@ -135,8 +158,21 @@ class Schedule {
   /// On a CPU: shares the iterations among the cores.
   Result<void> parallelize(const std::string& loop);
   /// On a GPU: maps the iterations to blocks or threads. Loops on threads must be perfectly nested. The first thread
-  /// runs the statements that are in no loop on threads.
+  /// runs the statements that are in no loop on threads. Below the first loop of a tile operation a loop over a
+  /// reduction may be bound too: the operation combines the parts.
   Result<void> bind(const std::string& loop, Axis axis);
+  /// On a GPU: makes the loop and all below it one operation of a block. The loops above it are those of blocks, then
+  /// those over the steps of a product's reduction. From here on no loop of the launch can be split or moved. The
+  /// verbs after it say how the operation is done; each is refused if no kernel of that form can be made:
+  ///   - bind() puts loops of the tile on threads, warps or warpgroups, and loops above it on blocks or a cluster;
+  ///   - promote() puts a product's operands in shared memory at the loop right above the tile, and its sums in
+  ///     registers at the innermost loop of blocks. For kReduce it keeps rows that are read again, at the tile's loop;
+  ///   - stage() lets operands come ahead;
+  ///   - vectorize() is for the neighbours that threads of kPointwise and kReduce move together.
+  /// At the end all of these must have been said. Errors of compile() name the first that is missing, and its numbers.
+  /// Tiles may reach beyond the results. The kernel is the one that the compiler makes by the same choices.
+  /// Refused: a launch whose statements are no such operation; unless for kPointwise, if the request is strict.
+  Result<void> tensorize(const std::string& loop, TileOperation operation);
   /// On a GPU: the block's first warp shares the iterations of a reduction to one element. Each lane takes every 32nd
   /// iteration, and shuffles combine the partial results. No loop below may be bound, and a block has whole warps in x.
   /// Refused if the request is strict or the loop is unrolled.

@@ -11,6 +11,7 @@
 #include "tc/gpu/lower/vectorize.h"
 #include "tc/gpu/mapping/registers.h"
 #include "tc/gpu/mapping/thread_tile.h"
+#include "tc/gpu/strategy/coverage.h"
 #include "tc/gpu/strategy/limits.h"
 #include "tc/ir/names.h"
 #include "tc/poly/isl_ext.h"
@@ -19,6 +20,7 @@
 #include "tc/poly/loop_tree.h"
 #include "tc/poly/schedule.h"
 #include "tc/support/identifier.h"
+#include "tc/support/round.h"
 #include "tc/tile/certificate.h"
 #include "tc/tile/shared_divisors.h"
 #include "tc/tile/verify.h"
@@ -88,11 +90,20 @@ Result<void> check_program(const tile::Program& program, const Device& device) {
   return {};
 }
 
+/// Each kernel does what the schedule says that it does.
+Result<void> check_work(const Mapping& mapping) {
+  for (const tile::Coverage& coverage : cover(mapping)) {
+    if (!coverage.holds()) return fail("the schedule makes no valid kernel: {}", coverage.faults.at(0));
+  }
+  return {};
+}
+
 }  // namespace
 
-Result<Schedule> Schedule::create(const poly::Scop& scop, const options::SchedulerOptions& options) {
+Result<Schedule> Schedule::create(const poly::Scop& scop, const options::SchedulerOptions& options,
+                                  const Device& device) {
   TC_TRY(scheduled, poly::schedule(scop, options));
-  return poly::within_budget(*scop.context, [&] { return Schedule(poly::name_loops(scheduled)); });
+  return poly::within_budget(*scop.context, [&] { return Schedule(poly::name_loops(scheduled), device); });
 }
 
 std::vector<std::string> Schedule::loops() const { return poly::loop_names(scop_); }
@@ -101,15 +112,18 @@ std::string Schedule::to_text() const {
   poly::LoopNotes notes;
   for (const std::string& loop : unrolled_) notes.loops[loop] = vectors_.count(loop) > 0 ? "vector" : "unrolled";
   for (const std::string& loop : by_warp_) notes.loops[loop] = "a warp";
-  for (const auto& [loop, dealt] : bound_) {
-    const char* to = dealt.to == Dealt::To::kBlocks ? "block" : "thread";
-    const std::string note = fmt::format("{}.{}", to, static_cast<char>('x' + dealt.axis));
+  for (const auto& [loop, place] : bound_) {
     std::string& all = notes.loops[loop];
-    all = all.empty() ? note : fmt::format("{}, {}", note, all);
+    all = all.empty() ? text_of(place) : fmt::format("{}, {}", text_of(place), all);
+  }
+  for (const auto& [loop, operation] : tiles_) {
+    std::string& all = notes.loops[loop];
+    all = fmt::format("{}{}a tile: {}", all, all.empty() ? "" : ", ", text_of(operation));
   }
   for (const Hold& hold : holds_) {
     std::string text = fmt::format("buffer {} in {}", poly::buffer_text(scop_, hold.tensor, hold.loop),
                                    hold.buffer == Buffer::kShared ? "shared memory" : "registers");
+    if (hold.boxes) text += ", by boxes";
     if (hold.options.stages > 1) text += fmt::format(", {} stages", hold.options.stages);
     notes.buffers[hold.loop].push_back(std::move(text));
   }
@@ -122,7 +136,8 @@ Schedule Schedule::with(poly::Scop scop) const {
   return result;
 }
 
-Result<void> Schedule::check_free(const std::string& loop) const {
+/// Nothing has been said of the loop's iterations.
+Result<void> Schedule::check_unbound(const std::string& loop) const {
   TC_TRY_VOID(poly::find_loop(scop_, loop));
   if (bound_.count(loop) > 0) return fail("'{}' is bound; its loop stays as it is", loop);
   if (by_warp_.count(loop) > 0) return fail("a warp shares '{}'; its loop stays as it is", loop);
@@ -132,13 +147,25 @@ Result<void> Schedule::check_free(const std::string& loop) const {
   return {};
 }
 
+/// The loop may be cut and moved, too.
+Result<void> Schedule::check_free(const std::string& loop) const {
+  TC_TRY_VOID(check_unbound(loop));
+  if (tiles_.empty()) return {};
+  const std::string tile = tile_of(launch_with(loop));
+  if (tile.empty()) return {};
+  return fail("the launch of '{}' has the tile '{}'; its loop stays as it is", loop, tile);
+}
+
 Result<Schedule> Schedule::split(const std::string& loop, int64_t size, const std::string& outer,
                                  const std::string& inner) const {
   TC_TRY_VOID(check_free(loop));
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY(scop, poly::split_loop(scop_, loop, size, poly::fresh_loop_name(scop_, outer),
-                                  poly::fresh_loop_name(scop_, inner)));
-    return with(std::move(scop));
+    const std::string first = poly::fresh_loop_name(scop_, outer), second = poly::fresh_loop_name(scop_, inner);
+    TC_TRY(scop, poly::split_loop(scop_, loop, size, first, second));
+    Schedule result = with(std::move(scop));
+    if (const auto all = sizes_.find(loop); all != sizes_.end()) result.sizes_[first] = ceil_div(all->second, size);
+    result.sizes_[second] = size;
+    return result;
   });
 }
 
@@ -163,16 +190,23 @@ Result<Schedule> Schedule::distribute(const std::string& loop) const {
   TC_TRY_VOID(check_free(loop));
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
     TC_TRY(scop, poly::distribute_loop(scop_, loop));
-    return with(std::move(scop));
+    const std::vector<std::string> before = loops();
+    Schedule result = with(std::move(scop));
+    const auto size = sizes_.find(loop);
+    for (const std::string& name : result.loops()) {
+      const bool is_new = std::count(before.begin(), before.end(), name) == 0;
+      if (is_new && size != sizes_.end()) result.sizes_[name] = size->second;
+    }
+    return result;
   });
 }
 
 /// With another tree, in which what has been bound, shared by warps and promoted is asked again.
 Result<Schedule> Schedule::settled(poly::Scop scop) const {
   Schedule result = with(std::move(scop));
-  for (const auto& [loop, dealt] : bound_) TC_TRY_VOID(poly::check_parallel(result.scop_, loop));
+  TC_TRY_VOID(result.check_places());
   for (const std::string& loop : by_warp_) TC_TRY_VOID(poly::check_reduction(result.scop_, loop));
-  if (!holds_.empty()) TC_TRY_VOID(result.decided(Device{}));
+  TC_TRY_VOID(result.check_decided());
   return result;
 }
 
@@ -209,16 +243,6 @@ Result<Schedule> Schedule::split_reduction(const std::string& loop, int64_t coun
   });
 }
 
-Result<Schedule> Schedule::bind(const std::string& loop, Dealt::To to, int axis) const {
-  TC_TRY_VOID(check_free(loop));
-  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY_VOID(poly::check_parallel(scop_, loop));
-    Schedule result = *this;
-    result.bound_[loop] = Dealt{to, axis, 1};
-    return result;
-  });
-}
-
 Result<Schedule> Schedule::reduce_by_warp(const std::string& loop) const {
   TC_TRY_VOID(check_free(loop));
   if (unrolled_.count(loop) > 0) return fail("no warp shares '{}': it is unrolled", loop);
@@ -231,10 +255,14 @@ Result<Schedule> Schedule::reduce_by_warp(const std::string& loop) const {
 }
 
 Result<Schedule> Schedule::unroll(const std::string& loop) const {
-  TC_TRY_VOID(check_free(loop));
+  TC_TRY_VOID(check_unbound(loop));
   Schedule result = *this;
   result.unrolled_.insert(loop);
-  return result;
+  if (tiles_.empty()) return result;
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY_VOID(result.check_decided());
+    return result;
+  });
 }
 
 Result<Schedule> Schedule::vectorize(const std::string& loop) const {
@@ -244,16 +272,20 @@ Result<Schedule> Schedule::vectorize(const std::string& loop) const {
 }
 
 Result<Schedule> Schedule::promote(const std::string& tensor, const std::string& loop, Buffer buffer,
-                                   const CopyOptions& options) const {
+                                   const CopyOptions& options, bool boxes) const {
   TC_TRY_VOID(poly::find_loop(scop_, loop));
   const auto& tensors = scop_.program->tensors;
   if (std::none_of(tensors.begin(), tensors.end(), [&](const ir::Tensor& t) { return t.name == tensor; })) {
     return fail("there is no tensor '{}'", tensor);
   }
+  if (boxes && buffer != Buffer::kShared) return fail("boxes of '{}' come to shared memory", tensor);
+  if (boxes && tile_of(launch_with(loop)).empty()) {
+    return fail("boxes of '{}' come to a tile operation: tensorize a loop below '{}' first", tensor, loop);
+  }
   Schedule result = *this;
-  result.holds_.push_back({tensor, loop, buffer, options});
+  result.holds_.push_back({tensor, loop, buffer, options, boxes});
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY_VOID(result.decided(Device{}));
+    TC_TRY_VOID(result.check_decided());
     return result;
   });
 }
@@ -276,7 +308,7 @@ Result<Schedule> Schedule::stage(const std::string& tensor, const std::string& l
   }
   held->options.stages = stages;
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
-    TC_TRY_VOID(result.decided(Device{}));
+    TC_TRY_VOID(result.check_decided());
     return result;
   });
 }
@@ -284,7 +316,13 @@ Result<Schedule> Schedule::stage(const std::string& tensor, const std::string& l
 Result<Kernel> Schedule::bound(const poly::Scop& launch, const Device& device) const {
   std::map<std::string, Dealt> here;
   for (const std::string& loop : poly::loop_names(launch)) {
-    if (const auto found = bound_.find(loop); found != bound_.end()) here.insert(*found);
+    const auto found = bound_.find(loop);
+    if (found == bound_.end()) continue;
+    const auto [level, axis] = found->second;
+    if (level != Level::kBlock && level != Level::kThread) {
+      return fail("'{}' is on {}, which only loops of a tile operation are", loop, text_of(found->second));
+    }
+    here[loop] = Dealt{level == Level::kBlock ? Dealt::To::kBlocks : Dealt::To::kThreads, axis, 1};
   }
   std::set<std::string> by_warp;
   for (const std::string& loop : by_warp_) {
@@ -319,37 +357,34 @@ Result<Kernel> Schedule::decided(const poly::Scop& launch, const Device& device)
   return hold_in_registers(std::move(kernel));
 }
 
-Result<std::vector<Kernel>> Schedule::decided(const Device& device) const {
-  std::vector<Kernel> kernels;
-  for (const isl::schedule& part : poly::launches_of(scop_)) {
-    poly::Scop launch = scop_;
-    launch.schedule = part;
-    TC_TRY(kernel, decided(launch, device));
-    kernels.push_back(std::move(kernel));
-  }
-  return kernels;
-}
-
 Result<Mapping> Schedule::lower(const Device& device, const tile::PromiseOptions& promises) const {
   return poly::within_budget(*scop_.context, [&]() -> Result<Mapping> {
     Mapping mapping;
     mapping.program.name = scop_.program->name;
-    TC_TRY(kernels, decided(device));
-    for (const Kernel& kernel : kernels) {
-      tile::Kernel code =
-          translate(kernel, fmt::format("{}_{}", identifier_of(scop_.program->name), mapping.kernels.size()));
+    for (const poly::Scop& launch : launches()) {
+      const std::string name = fmt::format("{}_{}", identifier_of(scop_.program->name), mapping.kernels.size());
+      if (!tile_of(launch).empty()) {
+        TC_TRY(made, tile_launch(launch, tiled(launch, true), device, name));
+        mapping.estimates.push_back(estimate(made.code, device, made.kernel.planned_us, made.kernel.in_memory));
+        mapping.program.kernels.push_back(std::move(made.code));
+        mapping.kernels.push_back(std::move(made.kernel));
+        continue;
+      }
+      TC_TRY(kernel, decided(launch, device));
+      tile::Kernel code = translate(kernel, name);
       if (!vectors_.empty()) {
         ir::Names names = names_in(code, *scop_.program);
         code.body = gpu::vectorize(code.body, *scop_.program, names);
       }
       mapping.estimates.push_back(estimate(code, device, 0));
       mapping.program.kernels.push_back(std::move(code));
-      mapping.kernels.push_back(kernel);
+      mapping.kernels.push_back(std::move(kernel));
     }
     mapping.edges = edges_between(scop_, mapping.kernels);
     mapping.program.workspace = workspace_of(scop_, mapping.program.kernels);
     mapping.program = tile::promise(tile::share_divisors(std::move(mapping.program)), promises);
     TC_TRY_VOID(check_program(mapping.program, device));
+    if (!tiles_.empty()) TC_TRY_VOID(check_work(mapping));
     return mapping;
   });
 }

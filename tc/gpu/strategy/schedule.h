@@ -7,6 +7,7 @@
 
 #include "tc/gpu/mapping/copies.h"
 #include "tc/gpu/strategy/map.h"
+#include "tc/gpu/strategy/tile_operation.h"
 #include "tc/gpu/verbs/split_reduction.h"
 #include "tc/tile/promise.h"
 
@@ -21,8 +22,9 @@ enum class Buffer { kShared, kRegisters };
 /// launch.
 class Schedule {
  public:
-  /// `scop` is that of from_ir(). Errors: the context's budget.
-  static Result<Schedule> create(const poly::Scop& scop, const options::SchedulerOptions& options = {});
+  /// `scop` is that of from_ir(). `device` is what tile operations are planned for. Errors: the context's budget.
+  static Result<Schedule> create(const poly::Scop& scop, const options::SchedulerOptions& options = {},
+                                 const Device& device = {});
 
   std::vector<std::string> loops() const;
   const poly::Scop& scop() const { return scop_; }
@@ -45,8 +47,13 @@ class Schedule {
   /// Gives parts of a reduction results of their own (verbs/split_reduction.h).
   Result<Schedule> split_reduction(const std::string& loop, int64_t count, bool cyclic, ReductionLoops& loops) const;
 
-  /// Deals a loop's iterations out. Loops on threads stand right below each other.
-  Result<Schedule> bind(const std::string& loop, Dealt::To to, int axis) const;
+  /// Deals a loop's iterations out. Loops on threads stand right below each other, but for those of a tile operation,
+  /// which alone has loops on warps, warpgroups and clusters. There a loop over a reduction may be bound, too.
+  Result<Schedule> bind(const std::string& loop, LoopPlace place) const;
+  /// Makes the loop, and all below it, one tile operation of each block. The loops above it are for blocks, and for
+  /// steps of a product's reduction. All further verbs of its launch say more of the operation; each is held against
+  /// what a strategy can plan (tile_operation.h). No loop of the launch is cut or moved any more.
+  Result<Schedule> tensorize(const std::string& loop, TileOperation operation) const;
   /// Lets the first warp share the iterations of a reduction to one element, which shuffles combine. The loop is not
   /// unrolled.
   Result<Schedule> reduce_by_warp(const std::string& loop) const;
@@ -55,8 +62,9 @@ class Schedule {
   /// The same, with vectors where neighbours in memory are read or written.
   Result<Schedule> vectorize(const std::string& loop) const;
   /// Holds what is used of the tensor in an iteration of the loop in a buffer: one of the block's, or of each thread.
+  /// `boxes`: by the copy engine, for a tile operation.
   Result<Schedule> promote(const std::string& tensor, const std::string& loop, Buffer buffer,
-                           const CopyOptions& options = {}) const;
+                           const CopyOptions& options = {}, bool boxes = false) const;
 
   /// Lets the copies of a promotion to shared memory run ahead of the loop that they stand below: asynchronous, into
   /// `stages` slots (2 to 8) that its iterations take in turn.
@@ -71,21 +79,31 @@ class Schedule {
     std::string tensor, loop;
     Buffer buffer;
     CopyOptions options;
+    bool boxes = false;
   };
-  explicit Schedule(poly::Scop scop) : scop_(std::move(scop)) {}
+  Schedule(poly::Scop scop, const Device& device) : scop_(std::move(scop)), device_(device) {}
   Result<Kernel> bound(const poly::Scop& launch, const Device& device) const;
   Result<Kernel> decided(const poly::Scop& launch, const Device& device) const;
-  Result<std::vector<Kernel>> decided(const Device& device) const;
+  Result<void> check_decided() const;
+  Result<void> check_unbound(const std::string& loop) const;
   Result<void> check_free(const std::string& loop) const;
+  std::string tile_of(const poly::Scop& launch) const;
+  poly::Scop launch_with(const std::string& loop) const;
+  std::vector<poly::Scop> launches() const;
+  TiledLaunch tiled(const poly::Scop& launch, bool complete) const;
+  Result<void> check_places() const;
   Result<Schedule> settled(poly::Scop scop) const;
   Schedule with(poly::Scop scop) const;
 
   poly::Scop scop_;
-  std::map<std::string, Dealt> bound_;
+  Device device_;
+  std::map<std::string, LoopPlace> bound_;
   std::set<std::string> by_warp_;
   std::set<std::string> unrolled_;
   std::set<std::string> vectors_;  ///< of the unrolled ones
   std::vector<Hold> holds_;
+  std::map<std::string, TileOperation> tiles_;  ///< by the first loop of the tile
+  std::map<std::string, int64_t> sizes_;        ///< iterations of loops that split() has made
 };
 
 }  // namespace tc::gpu
