@@ -191,8 +191,8 @@ TEST(TensorCores, WhatHasNoneIsRefused) {
       refusal("def f(float(N) x) -> (y) { y(n) = 2 * x(n) }", {{"N", 100}}),
       "'tensor_cores' is true, but no kernel uses them: no product is large enough, or none reads its operands often "
       "enough");
-  EXPECT_EQ(refusal(kNN, {{"M", 64}, {"N", 64}, {"K", 15}}),
-            "'tensor_cores' is true, but no kernel uses them: no step of 16 values or a multiple fits the 15 of 'k'");
+  EXPECT_EQ(refusal(kNN, {{"M", 64}, {"N", 64}, {"K", 7}}),
+            "'tensor_cores' is true, but no kernel uses them: no step of 16 values or a multiple fits the 7 of 'k'");
   EXPECT_EQ(refusal(kNN, sizes, kDevice, {.tensor_cores = true, .strict = true}),
             "'tensor_cores' is true, but no kernel uses them: strict kernels keep the order of sums");
   options::MappingOptions crooked = kByTensorCores;
