@@ -7,6 +7,7 @@
 #include "tc/gpu/strategy/contraction/pooled.h"
 #include "tc/gpu/strategy/contraction/prologue.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
+#include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/gpu/verbs/partition_launches.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/restricted.h"
@@ -19,6 +20,30 @@ poly::Scop between(const poly::Scop& scop, size_t first, size_t last) {
   std::vector<std::string> statements;
   for (size_t s = first; s < last; ++s) statements.push_back(scop.statements[s].id);
   return poly::restricted(scop, statements);
+}
+
+/// Lets the contraction, with its pooled statements, carry out those that follow it right away and reduce in tiles of
+/// the plan. Returns those that would if they had parts.
+std::vector<TileReduction> add_reductions(const poly::Scop& scop, const std::vector<ReductionBehind>& behind,
+                                          const ContractionPlan& plan, Contraction& contraction) {
+  contraction.reductions.clear();
+  std::vector<TileReduction> uncut;
+  for (const ReductionBehind& one : behind) {
+    const TileReduction& reduction = one.reduction;
+    if (!thread_reduction(plan, reduction)) continue;
+    const bool has_parts = std::any_of(reduction.part.begin(), reduction.part.end(),
+                                       [](const std::string& part) { return !part.empty(); });
+    const size_t first = reduction.start ? one.statement - 1 : one.statement;
+    const bool sets_results =
+        reduction.start && reduction.statement.accumulator == scop.program->tensor(reduction.statement.tensor).type;
+    if (first == contraction.last && sets_results && reduces_in_tiles(contraction, plan, reduction)) {
+      contraction.reductions.push_back(reduction);
+      contraction.last = one.statement + 1;
+    } else if (!has_parts) {
+      uncut.push_back(reduction);
+    }
+  }
+  return uncut;
 }
 
 }  // namespace
@@ -79,9 +104,17 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
     std::optional<Contraction> contraction = contractions ? contraction_at(scop, s, true) : std::nullopt;
     if (!contraction || !takes_contractions(own(*contraction))) continue;
     std::optional<std::vector<ContractionPlan>> plans;
+    // Plans leave room for all reductions of their tiles.
+    std::vector<ReductionBehind> behind;
+    const auto find_reductions = [&] {
+      behind = reductions_behind(scop, with_pooled(scop, *contraction));
+      for (const ReductionBehind& one : behind) contraction->reductions.push_back(one.reduction);
+    };
+    find_reductions();
     if (!contraction->further.empty()) {
       plans = plan_together(*contraction, own(*contraction), device);
       if (!plans) contraction = contraction_at(scop, s);
+      if (!plans && contraction) find_reductions();
     }
     if (!contraction || !takes_contractions(own(*contraction))) continue;
     if (!plans) {
@@ -92,10 +125,14 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
     add_prologues(scop, other, own(*contraction), device, *contraction, plans->at(0));
     if (Contraction pooled = with_pooled(scop, *contraction); has_runs(pooled, plans->at(0))) {
       contraction = std::move(pooled);
+    } else if (pooled.last > contraction->last) {
+      behind.clear();  // other kernels go through the results
     }
+    std::vector<TileReduction> uncut = add_reductions(scop, behind, plans->at(0), *contraction);
     close(contraction->first);
     other = contraction->last;
-    pieces.push_back({between(scop, contraction->first, other), std::move(contraction), *std::move(plans)});
+    pieces.push_back(
+        {between(scop, contraction->first, other), std::move(contraction), *std::move(plans), std::move(uncut)});
     s = other - 1;
   }
   if (pieces.empty()) {

@@ -15,6 +15,8 @@ struct Piece {
   poly::Scop scop;                         ///< the instances and dependences of these statements alone
   std::optional<Contraction> contraction;  ///< absent: some other recipe
   std::vector<ContractionPlan> plans;      ///< of the contraction, then of its further products
+  /// Reductions of its results that its blocks would carry out, were they cut into parts that are as long as tiles.
+  std::vector<TileReduction> uncut = {};
 };
 
 struct Pieces {

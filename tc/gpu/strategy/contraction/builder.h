@@ -7,6 +7,7 @@
 
 #include "tc/gpu/lower/body.h"
 #include "tc/gpu/strategy/contraction/plan.h"
+#include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/ir/names.h"
 #include "tc/tile/build.h"
 
@@ -153,7 +154,7 @@ class ContractionBuilder {
   tile::NodePtr finish();
   tile::NodePtr point(const std::vector<std::string>& written);
   tile::NodePtr assign_point(const poly::Statement& statement);
-  Halide::Expr point_value(const Halide::Expr& value);
+  Halide::Expr point_value(const Halide::Expr& value, const BodyContext& context);
   tile::NodePtr pool_results();
   tile::NodePtr pool_run(const poly::Statement& statement, int64_t run, const BodyContext& context);
   BodyContext run_context(int64_t run) const;
@@ -166,6 +167,33 @@ class ContractionBuilder {
   std::vector<Halide::Expr> element_at(const std::vector<Halide::Expr>& subscripts, const BodyContext& context) const;
   std::vector<Halide::Expr> element_here(const std::string& tensor) const;
 
+  // Reductions of the results.
+  /// A reduction, and what its partial results are in.
+  struct TileSum {
+    const TileReduction* of;
+    ThreadReduction threads;
+    tile::Tensor sums;    ///< a thread's
+    tile::Tensor points;  ///< where groups of threads have the same points: what they reduce
+    tile::Tensor shared;  ///< of all threads, where lanes do not suffice
+  };
+  void declare_reductions();
+  std::vector<size_t> kept_axes(const TileReduction& reduction) const;
+  std::vector<Halide::Expr> kept_registers(const TileReduction& reduction) const;
+  BodyContext reduction_context(const TileReduction& reduction, const std::map<size_t, Halide::Expr>& local) const;
+  BodyContext reduction_context(const TileReduction& reduction) const;
+  Halide::Expr has_results(const TileReduction& reduction, const BodyContext& context) const;
+  tile::NodePtr store_reduced(const TileSum& sum, const BodyContext& context, const Halide::Expr& value) const;
+  tile::NodePtr start_sums(const TileSum& sum) const;
+  std::vector<Halide::Expr> point_in_shared() const;
+  tile::NodePtr reduce_points();
+  tile::NodePtr reduce_nothing() const;
+  tile::NodePtr exchange_lanes(const TileSum& sum);
+  tile::NodePtr put_partial_results(const TileSum& sum) const;
+  tile::NodePtr start_reductions() const;
+  tile::NodePtr reduce_threads();
+  tile::NodePtr add_slots(const TileSum& sum);
+  tile::NodePtr with_reductions(tile::NodePtr body);
+
   const poly::Scop& scop_;
   const ir::Program& program_;
   const Contraction& c_;
@@ -173,6 +201,7 @@ class ContractionBuilder {
   ir::Names names_;
   std::vector<std::pair<std::string, Halide::Expr>> definitions_;
   std::vector<Halide::Expr> first_;             ///< per parallel axis, of the block
+  std::vector<Halide::Expr> block_;             ///< per parallel axis: its number
   std::vector<Halide::Expr> thread_;            ///< per parallel axis
   Halide::Expr part_ = 0;                       ///< of the reduction: the thread's group
   Halide::Expr point_thread_;                   ///< number of the thread in its group
@@ -188,6 +217,7 @@ class ContractionBuilder {
   int store_axis_ = -1;                ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;
   std::map<std::string, tile::Tensor> pooled_;  ///< of the runs that a thread finishes at once
+  std::vector<TileSum> reductions_;
   std::map<std::string, Place> places_;
   std::vector<ContractionBuilder> further_;  ///< of further products, placed as this one is
   bool takes_turns_ = false;                 ///< a further product whose operands come to where the first one's were

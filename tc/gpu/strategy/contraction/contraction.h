@@ -59,6 +59,21 @@ struct Pooled {
   std::vector<Axis> reduction;  ///< at most one
 };
 
+/// A statement that reduces what is made of results, over some of the parallel axes: within one block's tile, or within
+/// parts that are as long as tiles:
+///     R(m) +=! C(m,n)
+///     R_parts(p,m) +=! C(m, 64 * p + n)
+struct TileReduction {
+  poly::Statement statement;          ///< over its own indices
+  std::optional<std::string> start;   ///< the statement that sets its results to identities, right before it
+  Halide::Expr value;                 ///< of the statement, over the parallel axes
+  std::vector<bool> reduced;          ///< per parallel axis
+  std::vector<std::string> index;     ///< per parallel axis: that which counts along it, or along a part of it
+  std::vector<int64_t> shift;         ///< per parallel axis: the axis less that index, in the first part
+  std::vector<std::string> part;      ///< per parallel axis: the index of its parts; empty: it has none
+  std::vector<int64_t> part_extents;  ///< per parallel axis: values of a part, all of them where it has none
+};
+
 /// Statements on the points of a space of parallel axes, of which one, the update, reduces over more axes:
 ///     C(m,n) = b * C(m,n)            before; of other tensors too, if what comes later has to do with them
 ///     C(m,n) += A(m,k) * B(k,n)      update
@@ -74,6 +89,8 @@ struct Contraction {
   poly::Statement update;                      ///< its value reads placeholders where an Operand says so
   std::vector<Pooled> pooled = {};             ///< behind all others
   int64_t run = 1;                             ///< the results of a run for `pooled`, along the last parallel axis
+
+  std::vector<TileReduction> reductions = {};  ///< behind those
 
   /// Further products over the same points, in order. Of each only its reduction, operands and update count.
   std::vector<Contraction> further = {};

@@ -74,6 +74,7 @@ void ContractionBuilder::place_blocks(tile::Kernel& kernel) {
     const Expr begin = static_cast<int>(c_.parallel[axis].begin);
     const auto found = block.find(axis);
     const auto tile = static_cast<int>(plan_.parallel[axis].tile);
+    block_.push_back(found == block.end() ? Expr(0) : found->second);
     first_.push_back(found == block.end() ? begin
                                           : define(c_.parallel[axis].name + "_block", found->second * tile + begin));
   }
@@ -350,6 +351,7 @@ void ContractionBuilder::declare_tensors() {
   }
   total_ = build::registers(names_.fresh(c_.update.tensor + "_total"), c_.update.accumulator,
                             tile::Layout::row_major({lanes}));
+  declare_reductions();
   int64_t turns = plan_.steps(c_);
   for (size_t i = 0; i < further_.size(); ++i) {
     ContractionBuilder& product = further_[i];
@@ -411,13 +413,16 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
       if (!product.goes_on_) parts.push_back(product.exchange_columns(names_));
     }
   }
-  parts.push_back(finish());
+  NodePtr results = build::sequence({start_reductions(), finish(), reduce_threads()});
+  for (const TileSum& sum : reductions_) results = build::allocate(sum.sums, results);
+  parts.push_back(std::move(results));
   NodePtr body = build::sequence(std::move(parts));
   for (size_t p = products.size(); p-- > 0;) {
     const ContractionBuilder& product = *products[p];
     if (!product.columns_.name.empty()) body = build::allocate(product.columns_, body);
     if (!product.goes_on_) body = build::allocate(product.sum_, body);
     if (p == 0 && plan_.by_warpgroups()) body = with_producer(body);
+    if (p == 0) body = with_reductions(body);
     if (plan_.groups > 1 && !product.goes_on_) body = build::allocate(product.sums_, body);
     for (size_t i = product.takes_turns_ ? 0 : product.shared_.size(); i-- > 0;)
       body = build::allocate(product.shared_[i], body);

@@ -1,6 +1,7 @@
 #include "tc/gpu/strategy/contraction/plan.h"
 
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
 #include "tc/tile/program.h"
@@ -61,6 +62,7 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
     allocate(elements * contraction.operands[i].type.bytes());
   }
   if (groups > 1) allocate(registers() * threads() * contraction.update.accumulator.bytes());
+  end = shared_end_of_reductions(contraction, *this, end);
   if (by_warpgroups()) end += 2 * tile::RingBarriers::kBytes * stages;
   return end;
 }

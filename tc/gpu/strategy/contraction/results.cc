@@ -172,7 +172,7 @@ Expr ContractionBuilder::result_lane() const {
 }
 
 /// A value over parallel axes, the block's results among what it reads.
-Expr ContractionBuilder::point_value(const Expr& value) {
+Expr ContractionBuilder::point_value(const Expr& value, const BodyContext& context) {
   struct Results : hi::IRMutator {
     explicit Results(ContractionBuilder& b) : builder(b) {}
     ContractionBuilder& builder;
@@ -186,12 +186,12 @@ Expr ContractionBuilder::point_value(const Expr& value) {
     }
   } results(*this);
   const Expr changed = results.mutate(value);
-  return hi::substitute(results.read, instance_value(changed, context_at(true)));
+  return hi::substitute(results.read, instance_value(changed, context));
 }
 
 NodePtr ContractionBuilder::assign_point(const poly::Statement& statement) {
   const Tensor& result = results_.at(statement.tensor);
-  Expr value = point_value(statement.value);
+  Expr value = point_value(statement.value, context_at(true));
   if (value.type() != result.type) value = hi::Cast::make(result.type, value);
   return carrying(statement, context_at(true), build::store(result, {result_lane()}, value));
 }
@@ -351,13 +351,16 @@ NodePtr ContractionBuilder::finish() {
       if (is_seen(name)) parts.push_back(store_results(name));
     }
     if (!c_.pooled.empty()) parts.push_back(pool_results());
+    if (!reductions_.empty()) parts.push_back(over_lanes(reduce_points()));
     NodePtr stored = build::sequence(std::move(parts));
     for (auto& [name, tensor] : results_) stored = build::allocate(tensor, stored);
     if (plan_.groups > 1) {
       for (const ContractionBuilder* product : sums()) stored = build::allocate(product->total_, stored);
     }
     const Expr inside = is_inside();
-    return inside.defined() ? build::if_then(inside, stored) : stored;
+    if (!inside.defined()) return stored;
+    return build::if_then(inside, stored,
+                          reductions_.empty() || plan_.groups == 1 ? nullptr : over_lanes(reduce_nothing()));
   });
   return plan_.groups > 1 ? build::sequence({exchange_sums(), results}) : results;
 }

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "tc/gpu/strategy/contraction/plan.h"
+
+namespace tc::gpu {
+
+/// A statement behind a contraction that may reduce within its tiles.
+struct ReductionBehind {
+  size_t statement = 0;  ///< its number in the Scop
+  TileReduction reduction;
+};
+
+/// The statements behind a contraction and its pooled statements that reduce what is made of its results alone. None
+/// where other statements than products go through the results anyway: they reduce them on the way. Of those that are
+/// returned, none reads what a statement between it and the contraction writes.
+std::vector<ReductionBehind> reductions_behind(const poly::Scop& scop, const Contraction& contraction);
+
+/// Whether a block of the plan reduces its tile to results, or parts of results, of its own.
+bool reduces_in_tiles(const Contraction& contraction, const ContractionPlan& plan, const TileReduction& reduction);
+
+/// How the threads of a block that have partial results of one element combine them.
+struct ThreadReduction {
+  std::vector<int> lane_masks;  ///< lanes of a warp whose numbers differ by these bits exchange theirs
+  int64_t slots = 1;            ///< partial results of an element after that, which shared memory brings together
+  int64_t elements = 1;         ///< that a block has
+  std::vector<int64_t> lanes;   ///< per parallel axis: threads along it that exchange theirs
+};
+/// None where threads of a warpgroup have some axes of the rows in common, and not others.
+std::optional<ThreadReduction> thread_reduction(const ContractionPlan& plan, const TileReduction& reduction);
+
+/// Bytes of shared memory that reductions in tiles need, as plan.shared_bytes() counts them: `end` is where they begin.
+int64_t shared_end_of_reductions(const Contraction& contraction, const ContractionPlan& plan, int64_t end);
+
+}  // namespace tc::gpu
