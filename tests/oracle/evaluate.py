@@ -242,6 +242,10 @@ class Evaluator:
             return np.where(np.isnan(x), x, signs) if x.dtype.kind == "f" else signs
         if name in ("floor", "ceil", "trunc", "rint"):
             return getattr(np, name)(x)
+        if name == "tf32":
+            pattern = np.ascontiguousarray(x, np.float32).view(np.uint32)
+            rounded = ((pattern + np.uint32(0x1000)) & np.uint32(0xffffe000)).view(np.float32).reshape(x.shape)
+            return np.where(np.isnan(x), x, rounded)
         if name == "bitwise_not":
             return ~x
         return {"bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or, "bitwise_xor": np.bitwise_xor}[name](x, values[1])

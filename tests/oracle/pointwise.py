@@ -165,6 +165,12 @@ class Point:
         if node.name in ("floor", "ceil", "trunc", "rint"):
             function = {"floor": math.floor, "ceil": math.ceil, "trunc": math.trunc, "rint": round}[node.name]
             return float(function(x)) if math.isfinite(x) else x
+        if node.name == "tf32":
+            if x == 0 or not math.isfinite(x):
+                return x
+            exponent = max(math.frexp(x)[1], -125) - 11  # of the last bit that is kept
+            rounded = math.ldexp(math.floor(math.ldexp(abs(x), -exponent) + 0.5), exponent)
+            return math.copysign(rounded if rounded < 2.0**128 else math.inf, x)
         if node.name == "bitwise_not":
             return wrap(~x, type)
         y = values[1]

@@ -185,6 +185,18 @@ def test_sums_of_narrow_integers_T3():
         assert run(summed, data)["T"][0] == 10000 and run(stored, data)["T"][0] == 16
 
 
+@pytest.mark.parametrize("value, expected", [
+    (1 + 2.0**-11, 1 + 2.0**-10), (-1 - 2.0**-11, -1 - 2.0**-10), (1 + 2.0**-12, 1.0), (2047.5, 2048.0), (0.0, 0.0),
+    (2.0**-149, 0.0), (2.0**-137, 2.0**-136), (2.0**-126 * (1 + 2.0**-11), 2.0**-126 * (1 + 2.0**-10)),
+    (float(np.finfo(np.float32).max), np.inf), (-np.inf, -np.inf)])
+def test_tf32_rounds_ties_away_from_zero_T8(value, expected):
+    rounded = one("=", False, p.Call("tf32", (p.Read("A", (I,), "float32"), )), [over("i", 1)],
+                  [tensor("A", "float32", 1), tensor("T", "float32", 1, role="result")], [I])
+    data = {"A": np.array([value], np.float32), "T": np.array([7], np.float32)}
+    for run in (evaluate.evaluate, pointwise.evaluate):
+        assert run(rounded, data)["T"][0] == np.float32(expected)
+
+
 def test_everything_is_read_first_C3():
     """`H(I(i)) +=! H(i)`, and C2: every element starts from the identity."""
     left = p.Element(p.Read("I", (I,), "int32"))

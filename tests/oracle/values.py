@@ -247,13 +247,16 @@ class Values(Subscripts):
         if is_pure(x):
             return x, a
         name = self.pick(("min", "max", "abs", "sign", "clamp", "relu") + (
-            ("floor", "ceil", "trunc", "rint") if p.is_float(type) else
+            ("floor", "ceil", "trunc", "rint") + (("tf32", ) if type == "float32" else ()) if p.is_float(type) else
             ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "shift_left", "shift_right", "popcount")))
         if name == "popcount":
             return (p.Call(name, (x,)), Bound(0, 64)) if type == "int32" else None
         if name in ("abs", "relu", "bitwise_not") or name in ("floor", "ceil", "trunc", "rint"):
             bound = Bound(-a.size(), a.size() + 1, 0 if name in ("floor", "ceil", "trunc", "rint") else a.fraction, a.special)
             return p.Call(name, (x,)), bound if p.is_float(type) else bounds.of_type(type)
+        if name == "tf32":  # a multiple of the same fraction, or of a greater one
+            most = a.size() + a.size() // 1024 + 1
+            return p.Call(name, (x,)), Bound(-most, most, a.fraction, a.special)
         if name == "sign":
             return p.Call(name, (x,)), Bound(-1 if p.is_float(type) or p.is_signed(type) else 0, 1, 0, a.special)
         if name == "clamp":
