@@ -29,7 +29,7 @@ class Finder {
     if (tf32_argument(e) || hi::is_const_zero(e)) return true;
     if (const auto* cast = e.as<hi::Cast>()) {
       const Halide::Type from = cast->value.type();
-      return from.is_float() && from.bits() <= 16;
+      return from.bits() <= 8 || (from.is_float() && from.bits() <= 16);
     }
     if (const auto* select = e.as<hi::Select>()) return is_tf32(select->true_value) && is_tf32(select->false_value);
     const auto* call = e.as<hi::Call>();

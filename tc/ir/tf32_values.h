@@ -16,7 +16,8 @@ const Halide::Expr* tf32_argument(const Halide::Expr& e);
 Halide::Expr tf32_of(const Halide::Expr& e);
 
 /// Whether TF32 holds each element of a temporary by the text: all statements that write it set it to tf32(...), to
-/// zero, to a float of at most 16 bits, to an element of such a temporary, or to a choice between these.
+/// zero, to a float of at most 16 bits or an integer of 8, to an element of such a temporary, or to a choice between
+/// these.
 bool holds_tf32(const Program& program, const std::string& tensor);
 
 }  // namespace tc::ir

@@ -13,6 +13,7 @@
 #include "tc/ir/names.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/specialise.h"
+#include "tc/ir/tf32_values.h"
 
 namespace tc::gpu {
 
@@ -73,8 +74,9 @@ Expr make_choice(const Choice& c) {
   return hi::Call::make(c.a.type(), hi::Call::if_then_else, {c.condition, c.a, c.b}, hi::Call::PureIntrinsic);
 }
 
-/// The type of 16 bits whose values a float32 has by the text.
+/// The type of 16 bits whose values a float32 has by the text, or float32 itself, if these are TF32's.
 std::optional<Halide::Type> narrow_type(const Expr& e) {
+  if (ir::tf32_argument(e)) return Halide::Float(32);
   if (const auto* cast = e.as<hi::Cast>(); cast && is_narrow(cast->value.type())) return cast->value.type();
   if (const std::optional<Choice> choice = choice_of(e)) {
     const std::optional<Halide::Type> type = narrow_type(choice->a);
@@ -85,7 +87,11 @@ std::optional<Halide::Type> narrow_type(const Expr& e) {
 
 /// The same value in a type of 16 bits; nothing where the text does not say that the type has it.
 std::optional<Expr> narrowed(const Expr& e, Halide::Type type) {
+  const bool to_tf32 = type == Halide::Float(32);
+  if (to_tf32 && ir::tf32_argument(e)) return e;
   if (const auto* cast = e.as<hi::Cast>()) {
+    if (to_tf32)
+      return is_narrow(cast->value.type()) || cast->value.type().bits() == 8 ? std::optional(e) : std::nullopt;
     if (cast->value.type() == type) return cast->value;
     // Both types have 8 significant bits, and the exponents of floats of 8 bits.
     if (cast->value.type().bits() == 8) return hi::Cast::make(type, e);
@@ -263,11 +269,14 @@ class Narrower {
     return result;
   }
 
+  /// TF32 holds floats of 16 bits, too.
   static std::optional<Halide::Type> type_of(const Term& term) {
+    std::optional<Halide::Type> result;
     for (const Expr& factor : term.factors) {
-      if (const std::optional<Halide::Type> type = narrow_type(factor)) return type;
+      const std::optional<Halide::Type> type = narrow_type(factor);
+      if (!result || type == Halide::Float(32)) result = type;
     }
-    return std::nullopt;
+    return result;
   }
 
   /// The product of two operands that a term is.
@@ -280,22 +289,28 @@ class Narrower {
       const std::optional<Expr> value = narrowed(factor, *type);
       const std::optional<Expr> operand = value ? operand_of(*value) : std::nullopt;
       if (!operand) return std::nullopt;
-      operands.push_back(hi::Cast::make(statement_.accumulator, *operand));
+      operands.push_back(*type == statement_.accumulator ? *operand : hi::Cast::make(statement_.accumulator, *operand));
     }
     return hi::Mul::make(operands[0], operands[1]);
   }
 
   /// A read of what has the value of a factor.
   std::optional<Expr> operand_of(const Expr& value) {
-    const auto* read = value.as<hi::Call>();
-    if (read && ir::is_tensor_read(program_, read)) return value;
+    const Expr* rounded = ir::tf32_argument(value);
+    const auto* read = (rounded ? *rounded : value).as<hi::Call>();
+    if (read && (ir::is_tensor_read(program_, read) || (rounded && is_read_or_zero(read)))) return value;
     if (std::optional<Choice> choice = choice_of(value)) {
       choice->evaluates_both = false;
       const Expr guarded = make_choice(*choice);
-      const std::optional<ir::GuardedRead> found = ir::guarded_read(program_, guarded.as<hi::Call>());
-      if (found && hi::is_const_zero(hi::simplify(found->otherwise))) return guarded;
+      if (is_read_or_zero(guarded.as<hi::Call>())) return guarded;
     }
     return computed(value);
+  }
+
+  /// Whether a call is a read under a guard, and zero elsewhere.
+  bool is_read_or_zero(const hi::Call* call) const {
+    const std::optional<ir::GuardedRead> found = ir::guarded_read(program_, call);
+    return found && hi::is_const_zero(hi::simplify(found->otherwise));
   }
 
   /// A read of a temporary: over the elements of the tensor that the value reads, or over the indices that it uses,

@@ -57,6 +57,19 @@ def f(float(M,K) A, float(N,K) B) -> (C) {
   C(m,n) +=! X(m,k) * tf32(B(n,k))
 })";
 
+constexpr char kComputed[] =
+    "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! tf32(A(m,k) * A(m,k) + 1) * tf32(relu(B(k,n))) }";
+constexpr char kMixed[] = "def f(float(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! B(k,n) * tf32(A(m,k)) }";
+constexpr char kIntegers[] = "def f(float(M,K) A, int8(K,N) q) -> (C) { C(m,n) +=! tf32(A(m,k)) * float(q(k,n)) }";
+constexpr char kSum[] = R"(
+def f(float(M,K) x, float(K,N) W, float(M,K) h, float(K,N) U) -> (C) {
+  C(m,n) +=! tf32(x(m,k)) * tf32(W(k,n)) - tf32(h(m,k)) * tf32(U(k,n))
+})";
+constexpr char kTriangle[] = R"(
+def f(float(M,K) A, float(K,N) B) -> (C) {
+  C(m,n) +=! (k <= m ? tf32(A(m,k)) : 0.0) * tf32(B(k,n))
+})";
+
 struct Case {
   const char* name;
   const char* text;
@@ -89,6 +102,7 @@ int count(const tile::Program& program) {
 interp::Environment thirds_for(const ir::Program& program, uint64_t seed) {
   interp::Environment data = data_for(program, seed);
   for (auto& [name, value] : data) {
+    if (value.type != ScalarType::kFloat32) continue;
     for (double& x : value.floats) x = static_cast<double>(static_cast<float>(x / 3));
   }
   return data;
@@ -116,6 +130,25 @@ void expect_right(const Case& c, const MappingOptions& options, const gpu::Devic
   EXPECT_EQ(difference(program, options, 2, device), "");
   EXPECT_EQ(difference_of_thirds(program, options, device), "");
 }
+
+/// Factors that are no reads become operands.
+class Tf32Factors : public ::testing::TestWithParam<Case> {};
+
+const Case kFactorCases[] = {
+    {"computed", kComputed, {{"M", 64}, {"N", 48}, {"K", 96}}}, {"half", kMixed, {{"M", 64}, {"N", 48}, {"K", 96}}},
+    {"integers", kIntegers, {{"M", 64}, {"N", 48}, {"K", 96}}}, {"sum", kSum, {{"M", 64}, {"N", 48}, {"K", 96}}},
+    {"triangle", kTriangle, {{"M", 64}, {"N", 48}, {"K", 64}}},
+};
+
+TEST_P(Tf32Factors, AreMultiplied) {
+  const MappingOptions options = {.tensor_cores = true};
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(GetParam().text, GetParam().sizes), options, kAmpere);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_GT(count<tile::MatMul>(mapping->program), 0);
+  expect_right(GetParam(), options, kAmpere);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Tf32Factors, ::testing::ValuesIn(kFactorCases));
 
 class Tf32 : public ::testing::TestWithParam<Case> {};
 
