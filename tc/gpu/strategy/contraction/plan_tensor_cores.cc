@@ -121,7 +121,7 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
 
 bool Planner::finish_boxes(ContractionPlan& plan) const {
   // A buffer is given back when the next one's products have started.
-  constexpr int64_t kStages = 6, kFewest = 2;
+  constexpr int64_t kFewest = 2;
   plan.asynchronous = true;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     if (std::string fault = box_fault(c_, i, plan); !fault.empty()) return no(std::move(fault));
@@ -136,10 +136,16 @@ bool Planner::finish_boxes(ContractionPlan& plan) const {
     if (*options_.copy_stages < kFewest) return no(fmt::format("warpgroups need at least {} buffers", kFewest));
     return with(*options_.copy_stages);
   }
-  for (int64_t stages = std::clamp(plan.steps(c_), kFewest, kStages); stages >= kFewest; --stages) {
-    if (with(stages)) return true;
+  std::optional<int64_t> best;
+  double least = 0;
+  for (const int64_t stages : {8, 6, 5, 4, 3, 2}) {
+    if (stages > std::max(plan.steps(c_), kFewest) || !with(stages)) continue;
+    const double cycles = warpgroup_cycles(c_, plan, device_);
+    if (best && cycles >= least) continue;
+    least = cycles;
+    best = stages;
   }
-  return false;
+  return best && with(*best);
 }
 
 std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
