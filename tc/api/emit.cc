@@ -4,7 +4,6 @@
 
 #include "tc/gpu/strategy/coverage.h"
 #include "tc/gpu/strategy/limits.h"
-#include "tc/gpu/strategy/tree_text.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
 #include "tc/tile/proof.h"
@@ -13,16 +12,13 @@ namespace tc::api {
 namespace {
 
 const std::vector<Stage>& stages() {
-  static const std::vector<Stage> all = {{"ast", Backend::kCpu, "analyse"},
-                                         {"program", Backend::kCpu, "specialise"},
-                                         {"schedule", Backend::kCpu, "schedule"},
-                                         {"stmt", Backend::kCpu, "stmt"},
-                                         {"object", Backend::kCpu, "object"},
-                                         {"tile", Backend::kCuda, "tile"},
-                                         {"certificate", Backend::kCuda, "tile", false, false, true},
-                                         {"cuda", Backend::kCuda, "cuda"},
-                                         {"ptx", Backend::kCuda, "cubin", true},
-                                         {"cubin", Backend::kCuda, "cubin"}};
+  static const std::vector<Stage> all = {
+      {"ast", Backend::kCpu, "analyse"},       {"program", Backend::kCpu, "specialise"},
+      {"schedule", Backend::kCpu, "schedule"}, {"stmt", Backend::kCpu, "stmt"},
+      {"object", Backend::kCpu, "object"},     {"map", Backend::kCuda, "map"},
+      {"tile", Backend::kCuda, "tile"},        {"certificate", Backend::kCuda, "tile", false, true},
+      {"cuda", Backend::kCuda, "cuda"},        {"ptx", Backend::kCuda, "cubin", true},
+      {"cubin", Backend::kCuda, "cubin"}};
   return all;
 }
 
@@ -42,7 +38,7 @@ Result<Stage> find_stage(std::string_view name, bool concrete, Backend backend) 
     Stage found = stage;
     if (found.name == "program" && !concrete) found.pass = "program";
     if (found.name == "schedule" && backend != Backend::kCpu) {
-      found = {.name = "schedule", .backend = backend, .pass = "tile", .tree = true};
+      found.backend = backend;
     }
     return found;
   }
@@ -53,7 +49,6 @@ Result<Stage> find_stage(std::string_view name, bool concrete, Backend backend) 
 
 Result<std::string> text_of(const Stage& stage, const compile::Settings& settings,
                             const compile::Compilation& compilation) {
-  if (stage.tree) return gpu::tree_text(*compilation.mapping);
   if (stage.certificate) {
     const gpu::Mapping& mapping = *compilation.mapping;
     return tile::to_text(mapping.program, gpu::prove(*compilation.scop, mapping, gpu::limits_of(settings.gpu.device)));

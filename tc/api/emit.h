@@ -17,8 +17,7 @@ struct Stage {
   Backend backend = Backend::kCpu;
   std::string pass;
   bool ptx = false;          ///< of the pass that makes machine code, what it makes on the way
-  bool tree = false;         ///< of the pass that makes tile programs, the schedule trees that it makes them of
-  bool certificate = false;  ///< of that pass, what the verifiers prove of its kernels
+  bool certificate = false;  ///< of the pass that makes tile programs, what the verifiers prove of its kernels
 };
 
 /// "ast, program, schedule, ...".

@@ -65,12 +65,12 @@ DEFINE_bool(element_aligned, false,
 DEFINE_bool(verify, false, "Run the verifier after every pass.");
 DEFINE_bool(time_passes, false, "Print to standard error how long each pass took, in milliseconds.");
 DEFINE_string(stop_after, "",
-              "Stop after this pass and print its result: parse, analyse, program, specialise, prepare, scop; then "
-              "schedule, stmt, object or load on the CPU; tile, cuda, cubin or load for a GPU.");
+              "Stop after this pass and print its result: parse, analyse, program, specialise, prepare, scop, "
+              "schedule; then stmt, object or load on the CPU; map, tile, cuda, cubin or load for a GPU.");
 DEFINE_string(stage, "",
               "What to print. ast: the typed tree. program: ranges and shapes. schedule: the schedule tree. stmt: the "
-              "loops. object: the machine code, as assembly. For a GPU, tile: the kernels as tile programs. cuda: CUDA "
-              "text. ptx, cubin: the output of NVRTC.");
+              "loops. object: the machine code, as assembly. For a GPU, map: what was decided about each "
+              "kernel. tile: the kernels as tile programs. cuda: CUDA text. ptx, cubin: the output of NVRTC.");
 DEFINE_string(format, "",
               "text, json or html: one page that needs nothing beside it. Default: as the name of --output ends, else "
               "text.");

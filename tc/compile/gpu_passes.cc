@@ -9,6 +9,8 @@
 #include "tc/cuda/print.h"
 #include "tc/gpu/strategy/coverage.h"
 #include "tc/gpu/strategy/prepare.h"
+#include "tc/gpu/strategy/schedule_pieces.h"
+#include "tc/gpu/strategy/tree_text.h"
 #include "tc/ir/print.h"
 #include "tc/support/check.h"
 #include "tc/tile/print.h"
@@ -30,7 +32,46 @@ Result<void> prepare(const Settings& settings, Compilation& c) {
 
 Result<std::string> dump_prepare(const Settings&, const Compilation& c) { return ir::to_text(*c.prepared); }
 
-// --- tile: kernels, blocks, threads, barriers, registers --------------------------------------------------------
+// --- schedule: contractions with plans, schedule trees of the rest -----------------------------------------------
+
+Result<void> schedule(const Settings& settings, Compilation& c) {
+  const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
+  TC_TRY(pieces, gpu::schedule_pieces(*c.scop, c.mapping_options, settings.gpu.device, settings.element_aligned));
+  c.pieces = std::move(pieces);
+  return {};
+}
+
+Result<std::string> dump_schedule(const Settings&, const Compilation& c) { return gpu::to_text(*c.pieces); }
+
+Result<void> verify_schedule(Compilation& c) {
+  const Result<void> checked = gpu::check_pieces(*c.scop, *c.pieces);
+  if (!checked && checked.error().ended_early()) return checked;
+  TC_CHECK(checked, "{}\n{}", checked.error().to_string(), gpu::to_text(*c.pieces));
+  return {};
+}
+
+// --- map: launches, blocks, threads, buffers, barriers ------------------------------------------------------------
+
+Result<void> map(const Settings& settings, Compilation& c) {
+  const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
+  TC_TRY(mapping,
+         gpu::map_pieces(*c.pieces, *c.scop, c.mapping_options, settings.gpu.device, settings.element_aligned));
+  c.mapping = std::move(mapping);
+  return {};
+}
+
+Result<std::string> dump_map(const Settings&, const Compilation& c) {
+  return gpu::report(*c.mapping) + "\n" + gpu::tree_text(*c.mapping);
+}
+
+Result<void> verify_map(Compilation& c) {
+  const Result<void> checked = gpu::check_launches(*c.scop, *c.mapping);
+  if (!checked && checked.error().ended_early()) return checked;
+  TC_CHECK(checked, "{}\n{}", checked.error().to_string(), gpu::tree_text(*c.mapping));
+  return {};
+}
+
+// --- tile: the kernels as a tile program --------------------------------------------------------------------------
 
 std::string shapes_of(const ir::Program& program) {
   std::string text;
@@ -59,8 +100,8 @@ void keep_in_workspace(const std::vector<ir::SubscriptCheck>& checks, tile::Prog
 
 Result<void> tile(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
-  TC_TRY(mapping, gpu::map(*c.scop, c.mapping_options, settings.gpu.device, settings.element_aligned));
-  c.mapping = std::move(mapping);
+  TC_TRY(lowered, gpu::lower(*std::move(c.mapping), *c.scop, c.mapping_options, settings.element_aligned));
+  c.mapping = std::move(lowered);
   keep_in_workspace(c.checks, c.mapping->program);
   for (const tile::Kernel& kernel : c.mapping->program.kernels) {
     TC_CHECK(kernel.shared_bytes() <= settings.gpu.device.shared_bytes,
@@ -145,9 +186,12 @@ Result<std::string> dump_load(const Settings&, const Compilation& c) {
 Pass gpu_prepare_pass() {
   return {"prepare", "reductions as a GPU wants them: partial results of lanes", prepare, dump_prepare, nullptr};
 }
-Pass tile_pass() {
-  return {"tile", "schedule, kernels, blocks and threads, barriers, registers", tile, dump_tile, verify_tile};
+Pass gpu_schedule_pass() {
+  return {"schedule", "contractions with plans, the rest with schedule trees", schedule, dump_schedule,
+          verify_schedule};
 }
+Pass map_pass() { return {"map", "launches, blocks and threads, buffers, barriers", map, dump_map, verify_map}; }
+Pass tile_pass() { return {"tile", "the kernels as a tile program", tile, dump_tile, verify_tile}; }
 Pass cuda_pass() { return {"cuda", "the same as CUDA text", cuda, dump_cuda, nullptr}; }
 Pass cubin_pass() { return {"cubin", "machine code, by NVIDIA's compiler", cubin, dump_cubin, nullptr}; }
 Pass gpu_load_pass() { return {"load", "into a device", load, dump_load, nullptr}; }

@@ -7,6 +7,8 @@ namespace tc::compile {
 
 /// In order; "scop" stands between the first and the others.
 Pass gpu_prepare_pass();
+Pass gpu_schedule_pass();
+Pass map_pass();
 Pass tile_pass();
 Pass cuda_pass();
 Pass cubin_pass();

@@ -297,9 +297,10 @@ const std::vector<Pass>& passes(Backend backend) {
       {"object", "machine code", object, dump_object, nullptr},
       {"load", "into this process", load, dump_load, nullptr},
   });
-  static const std::vector<Pass> kSimulator = behind_front({gpu_prepare_pass(), kScop, tile_pass()});
-  static const std::vector<Pass> kCuda =
-      behind_front({gpu_prepare_pass(), kScop, tile_pass(), cuda_pass(), cubin_pass(), gpu_load_pass()});
+  static const std::vector<Pass> kSimulator =
+      behind_front({gpu_prepare_pass(), kScop, gpu_schedule_pass(), map_pass(), tile_pass()});
+  static const std::vector<Pass> kCuda = behind_front({gpu_prepare_pass(), kScop, gpu_schedule_pass(), map_pass(),
+                                                       tile_pass(), cuda_pass(), cubin_pass(), gpu_load_pass()});
   return backend == Backend::kCpu ? kCpu : backend == Backend::kCuda ? kCuda : kSimulator;
 }
 

@@ -72,6 +72,7 @@ struct Compilation {
   std::shared_ptr<const cpu::Loaded> loaded;
   // The GPU's, in place of the last three:
   options::MappingOptions mapping_options;  ///< those of the settings, with what `prepare` has decided
+  std::optional<gpu::Pieces> pieces;
   std::optional<gpu::Mapping> mapping;
   std::optional<tile::Proof> proof;  ///< of the mapping's program; none unless Settings::verify
   std::string cuda_text;

@@ -544,6 +544,9 @@ TEST_F(Tool, MappingOptionsAreForAGpu) {
 TEST_F(Tool, EmitShowsTheStagesOfAGpu) {
   const auto emit = [this](const std::string& stage) { return good({"emit", "mm.tc", stage, "--sizes=M=8,N=8,K=8"}); };
   EXPECT_EQ(emit("--stage=tile").substr(0, 11), "program mm\n");
+  EXPECT_EQ(emit("--stage=map").substr(0, 13), "kernel mm_0: ");
+  EXPECT_EQ(good({"emit", "mm.tc", "--stage=schedule", "--backend=sim", "--sizes=M=8,N=8,K=8"}).substr(0, 9),
+            "piece 0: ");
   const std::string text = emit("--stage=cuda");
   EXPECT_EQ(text.substr(0, 10), "// def mm(");
   EXPECT_NE(text.find("extern \"C\" __global__"), std::string::npos);
@@ -610,8 +613,8 @@ TEST_F(Tool, EmitWritesToAPipe) {
 
 TEST_F(Tool, EmitRefusesWhatItCannotShow) {
   EXPECT_EQ(error({"emit", "mm.tc"}),
-            "error: '--stage' is missing; the stages are ast, program, schedule, stmt, object, tile, certificate, "
-            "cuda, ptx, cubin\n");
+            "error: '--stage' is missing; the stages are ast, program, schedule, stmt, object, map, tile, "
+            "certificate, cuda, ptx, cubin\n");
   for (const char* backend : {"cpu", "interp"}) {
     EXPECT_EQ(
         error({"emit", "mm.tc", "--stage=certificate", std::string("--backend=") + backend, "--sizes=M=8,N=8,K=8"}),

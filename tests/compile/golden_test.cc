@@ -16,14 +16,15 @@ struct Golden {
   const char* name;  ///< of examples/NAME.tc
   std::map<std::string, int64_t> sizes;
   std::map<std::string, int64_t> scalars;
-  bool gpu = false;  ///< its stages for a GPU too, under the mapping options "naive"
+  bool gpu = false;         ///< its stages for a GPU too, under the mapping options "naive"
+  bool by_default = false;  ///< and without options
 };
 
 const std::vector<Golden>& goldens() {
   static const std::vector<Golden> kGoldens = {
       {"mv", {{"M", 128}, {"K", 64}}, {}},
       {"transposed_matmul", {{"M", 128}, {"N", 96}, {"K", 64}}, {}},
-      {"sgemm", {{"N", 100}, {"M", 50}, {"K", 70}}, {}, true},
+      {"sgemm", {{"N", 100}, {"M", 50}, {"K", 70}}, {}, true, true},
       {"fcrelu", {{"B", 32}, {"I", 64}, {"O", 48}}, {}},
       {"conv2d", {{"B", 2}, {"IP", 8}, {"H", 16}, {"W", 18}, {"OP", 16}, {"KH", 3}, {"KW", 3}}, {}, true},
       {"sconv2d", {{"N", 2}, {"C", 4}, {"H", 17}, {"W", 17}, {"F", 8}, {"KH", 3}, {"KW", 3}}, {{"sh", 2}, {"sw", 2}}},
@@ -42,7 +43,13 @@ struct Stage {
   const char* pass;
 };
 constexpr Stage kStages[] = {{"ast", "analyse"}, {"program", "program"}, {"schedule", "schedule"}, {"stmt", "stmt"}};
-constexpr Stage kGpuStages[] = {{"tile", "tile"}, {"cuda", "cuda"}};
+constexpr Stage kGpuStages[] = {
+    {"gpu_prepare", "prepare"}, {"scop", "scop"}, {"gpu_schedule", "schedule"}, {"map", "map"},
+    {"tile", "tile"},           {"cuda", "cuda"}};
+
+/// Of a GPU without options.
+constexpr Stage kDefaultStages[] = {
+    {"default_schedule", "schedule"}, {"default_map", "map"}, {"default_tile", "tile"}, {"default_cuda", "cuda"}};
 
 const std::filesystem::path kFolder = std::filesystem::path(TC_SOURCE_DIR) / "tests" / "golden";
 
@@ -73,14 +80,14 @@ void expect_recorded(const Golden& golden, const Settings& settings, std::span<c
 }
 
 /// What the verifiers prove of the kernels for a GPU.
-void expect_certificate_recorded(const Golden& golden, const Settings& settings) {
+void expect_certificate_recorded(const Golden& golden, const Settings& settings, const char* file) {
   const std::filesystem::path example = std::filesystem::path(TC_SOURCE_DIR) / "examples" / golden.name;
   Compilation compilation = testing::compilation_of(testing::read_whole(example.string() + ".tc"));
   const Result<void> done = run_passes(settings, compilation, "tile");
   ASSERT_TRUE(done) << done.error().to_string();
   ASSERT_TRUE(compilation.proof);
   const std::string text = tile::to_text(compilation.mapping->program, *compilation.proof);
-  const std::filesystem::path path = kFolder / golden.name / "certificate.txt";
+  const std::filesystem::path path = kFolder / golden.name / file;
   if (std::getenv("TC_UPDATE_GOLDEN") != nullptr) std::ofstream(path, std::ios::binary) << text;
   ASSERT_TRUE(std::filesystem::exists(path)) << path << " is missing; scripts/update_golden writes it";
   EXPECT_EQ(testing::read_whole(path), text) << path << " is not what the verifiers prove";
@@ -95,7 +102,11 @@ TEST_P(GoldenTest, EveryStageIsAsRecorded) {
   settings.backend = Backend::kCuda;
   settings.mapping = options::naive();
   expect_recorded(GetParam(), settings, kGpuStages);
-  expect_certificate_recorded(GetParam(), settings);
+  expect_certificate_recorded(GetParam(), settings, "certificate.txt");
+  if (!GetParam().by_default) return;
+  settings.mapping = {};
+  expect_recorded(GetParam(), settings, kDefaultStages);
+  expect_certificate_recorded(GetParam(), settings, "default_certificate.txt");
 }
 
 INSTANTIATE_TEST_SUITE_P(Programs, GoldenTest, ::testing::ValuesIn(goldens()),

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "tc/compile/cached.h"
+#include "tc/support/check.h"
 #include "tests/compile/programs.h"
 
 namespace tc::compile {
@@ -27,12 +28,13 @@ TEST(GpuPipeline, PassesHaveDistinctNamesAndACommonFront) {
       EXPECT_TRUE(names.insert(pass.name).second) << pass.name;
       EXPECT_NE(pass.run, nullptr) << pass.name;
       EXPECT_NE(pass.dump, nullptr) << pass.name;
-      EXPECT_EQ(pass.run == passes(Backend::kCpu).at(i).run, i < 4 || i == 5) << pass.name;
+      const std::vector<Pass>& of_cpu = passes(Backend::kCpu);
+      EXPECT_EQ(i < of_cpu.size() && pass.run == of_cpu[i].run, i < 4 || i == 5) << pass.name;
     }
   }
   EXPECT_EQ(find_pass("stmt", Backend::kCuda).error().to_string(),
-            "error: there is no pass 'stmt'; there are parse, analyse, program, specialise, prepare, scop, tile, cuda, "
-            "cubin, load\n");
+            "error: there is no pass 'stmt'; there are parse, analyse, program, specialise, prepare, scop, schedule, "
+            "map, tile, cuda, cubin, load\n");
 }
 
 TEST(GpuPipeline, StopsAfterEachPassAndGoesOn) {
@@ -47,6 +49,51 @@ TEST(GpuPipeline, StopsAfterEachPassAndGoesOn) {
     ASSERT_TRUE(text) << text.error().to_string();
     EXPECT_FALSE(text->empty()) << name;
   }
+}
+
+/// What the verifier of a pass says of a compilation that has been changed.
+template <typename Change>
+std::string fault_after(const char* name, Change change) {
+  constexpr const char* kTwo = R"(
+def two(float(M,K) A, float(K,N) B, float(N,P) W) -> (C, D) {
+  C(m,n) +=! A(m,k) * B(k,n)
+  D(m,p) +=! C(m,n) * W(n,p)
+})";
+  Settings settings = settings_for({{"M", 128}, {"K", 256}, {"N", 256}, {"P", 128}});
+  settings.backend = Backend::kCuda;
+  Compilation compilation = compilation_of(kTwo);
+  const Result<void> done = run_passes(settings, compilation, name);
+  EXPECT_TRUE(done) << done.error().to_string();
+  change(compilation);
+  try {
+    const Result<void> verified = passes(Backend::kCuda)[*find_pass(name, Backend::kCuda)].verify(compilation);
+    return verified ? "" : verified.error().to_string();
+  } catch (const InternalError& fault) {
+    const std::string text = fault.what();
+    const size_t at = text.find("error: ");
+    return text.substr(at, text.find('\n') - at);
+  }
+}
+
+TEST(GpuPipeline, PiecesInWrongOrderAreFound) {
+  const auto swapped = [](Compilation& c) { std::swap(c.pieces->pieces.at(0), c.pieces->pieces.at(1)); };
+  EXPECT_EQ(fault_after("schedule", [](Compilation&) {}), "");
+  EXPECT_EQ(fault_after("schedule", swapped), "error: S0 runs after S1, which depends on it");
+  EXPECT_EQ(fault_after("schedule", [](Compilation& c) { c.pieces->pieces.pop_back(); }),
+            "error: S1_init is in no piece");
+  EXPECT_EQ(fault_after("schedule", [](Compilation& c) { c.pieces->pieces.push_back(c.pieces->pieces.at(0)); }),
+            "error: S0_init is in two pieces");
+}
+
+TEST(GpuPipeline, LaunchesInWrongOrderAreFound) {
+  const auto swapped = [](Compilation& c) { std::swap(c.mapping->kernels.at(0), c.mapping->kernels.at(1)); };
+  EXPECT_EQ(fault_after("map", [](Compilation&) {}), "");
+  EXPECT_EQ(fault_after("map", swapped),
+            "error: two_1 runs { S0[m = 0, n = 0, k = 0] }, which an earlier kernel depends on");
+  EXPECT_EQ(fault_after("map", [](Compilation& c) { c.mapping->kernels.pop_back(); }),
+            "error: no kernel runs { S1[m = 0, p = 0, n = 0] }");
+  EXPECT_EQ(fault_after("map", [](Compilation& c) { c.mapping->kernels.at(1) = c.mapping->kernels.at(0); }),
+            "error: two_1 runs again what an earlier kernel runs: { S0[m = 0, n = 0, k = 0] }");
 }
 
 TEST(GpuPipeline, TheSameInputGivesTheSameText) {

@@ -129,6 +129,32 @@ tile::Proof prove(const poly::Scop& scop, const Mapping& mapping, const tile::Li
   return proof;
 }
 
+Result<void> check_launches(const poly::Scop& scop, const Mapping& mapping) {
+  return poly::within_budget(*scop.context, [&]() -> Result<void> {
+    isl::union_set left = scop.domain, before = isl::union_set::empty(scop.context->get());
+    const auto first = [](const isl::union_set& instances) {
+      std::vector<std::string> texts;  // isl has its sets in no order
+      for (const isl::set& set : poly::sets_of(instances)) texts.push_back(text_of(set.lexmin(), isl_set_to_str));
+      return *std::min_element(texts.begin(), texts.end());
+    };
+    const isl::union_map ordered = scop.dependences.ordered();
+    for (size_t k = 0; k < mapping.kernels.size(); ++k) {
+      const std::string& name = mapping.program.kernels[k].name;
+      const isl::union_set part = poly::node_domain(mapping.kernels[k].scop.schedule.root()).intersect(scop.domain);
+      const isl::union_set again = part.subtract(left);
+      if (!again.is_empty()) return fail("{} runs again what an earlier kernel runs: {}", name, first(again));
+      const isl::union_map backwards = ordered.intersect_domain(part).intersect_range(before);
+      if (!backwards.is_empty()) {
+        return fail("{} runs {}, which an earlier kernel depends on", name, first(backwards.domain()));
+      }
+      left = left.subtract(part);
+      before = before.unite(part);
+    }
+    if (!left.is_empty()) return fail("no kernel runs {}", first(left));
+    return {};
+  });
+}
+
 std::vector<tile::Coverage> cover(const Mapping& mapping) {
   std::vector<tile::Coverage> result;
   for (size_t k = 0; k < mapping.kernels.size(); ++k) {

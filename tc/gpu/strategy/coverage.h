@@ -15,6 +15,10 @@ tile::Work work_of(const Mapping& mapping, size_t kernel);
 /// launches share out all instances of the scop's statements, each to one.
 tile::Proof prove(const poly::Scop& scop, const Mapping& mapping, const tile::Limits& limits = {});
 
+/// Holds when the launches share out all instances of the scop's statements, each to one, and none depends on a later
+/// launch. The error names an instance, or a pair of launches.
+Result<void> check_launches(const poly::Scop& scop, const Mapping& mapping);
+
 /// Proves of each kernel of a mapping that it does its work (tile::cover()).
 std::vector<tile::Coverage> cover(const Mapping& mapping);
 

@@ -18,11 +18,11 @@
 #include "tc/gpu/strategy/elements/pointwise.h"
 #include "tc/gpu/strategy/fuse_halos.h"
 #include "tc/gpu/strategy/loop_choices.h"
-#include "tc/gpu/strategy/pieces.h"
 #include "tc/gpu/strategy/prepare.h"
 #include "tc/gpu/strategy/scatter/atomic_scatter.h"
 #include "tc/gpu/strategy/scatter/atomic_sums.h"
 #include "tc/gpu/strategy/scatter/fill.h"
+#include "tc/gpu/strategy/schedule_pieces.h"
 #include "tc/gpu/verbs/fission.h"
 #include "tc/gpu/verbs/partition_launches.h"
 #include "tc/poly/band_ref.h"
@@ -391,12 +391,12 @@ Result<void> check_addresses(const ir::Program& program, const options::MappingO
   return {};
 }
 
-Result<Mapping> map_within_budget(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
-                                  bool element_aligned) {
+Result<Mapping> map_within_budget(const Pieces& cut, const poly::Scop& scop, const options::MappingOptions& options,
+                                  const Device& device) {
   Progress done;
   Mapping& mapping = done.mapping;
   mapping.program.name = scop.program->name;
-  Pieces cut = cut_out_contractions(scop, options, device);
+  Reasons reasons = cut.reasons;
   // Sizes and copies are those of the contractions, where there are any.
   const bool any_contraction =
       std::any_of(cut.pieces.begin(), cut.pieces.end(), [](const Piece& p) { return p.contraction.has_value(); });
@@ -406,13 +406,12 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
       add_contraction(mapping, scop, piece, options, device);
       continue;
     }
-    TC_TRY(scheduled, poly::schedule(piece.scop, options.outer_schedule_options));
     poly::Scop part = scop;
-    part.schedule = scheduled.schedule;
-    TC_TRY_VOID(add_scheduled(done, part, others, device, cut.reasons));
+    part.schedule = piece.scop.schedule;
+    TC_TRY_VOID(add_scheduled(done, part, others, device, reasons));
   }
   mapping = fuse_halos(std::move(mapping), scop, options, device);
-  TC_TRY_VOID(check_followed(options, mapping.kernels, cut.reasons));
+  TC_TRY_VOID(check_followed(options, mapping.kernels, reasons));
   name_kernels(*scop.program, mapping.kernels);
   TC_TRY_VOID(check_addresses(*scop.program, options, mapping.kernels, cut.refused));
   TC_TRY(updated, update_by_atomics(std::move(mapping), scop, options, others, device));
@@ -423,11 +422,6 @@ Result<Mapping> map_within_budget(const poly::Scop& scop, const options::Mapping
            text_of(mapping.kernels[k].recipe), mapping.estimates[k].us);
   }
   mapping.edges = edges_between(scop, mapping.kernels);
-  mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
-  if (element_aligned) mapping.program = element_moves(std::move(mapping.program));
-  mapping.program = tile::share_divisors(std::move(mapping.program));
-  mapping.program =
-      tile::promise(std::move(mapping.program), {.readonly_cache = options.use_readonly_cache.value_or(true)});
   return std::move(mapping);
 }
 
@@ -464,14 +458,29 @@ std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector
   return result;
 }
 
+Result<Mapping> map_pieces(const Pieces& pieces, const poly::Scop& scop, const options::MappingOptions& options,
+                           const Device& device, bool element_aligned) {
+  const Device usable = device_at(device, element_aligned);
+  return poly::within_budget(*scop.context, [&] { return map_within_budget(pieces, scop, options, usable); });
+}
+
+Result<Mapping> lower(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
+                      bool element_aligned) {
+  return poly::within_budget(*scop.context, [&]() -> Result<Mapping> {
+    mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
+    if (element_aligned) mapping.program = element_moves(std::move(mapping.program));
+    mapping.program = tile::share_divisors(std::move(mapping.program));
+    mapping.program =
+        tile::promise(std::move(mapping.program), {.readonly_cache = options.use_readonly_cache.value_or(true)});
+    return std::move(mapping);
+  });
+}
+
 Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
                     bool element_aligned) {
-  TC_TRY_VOID(check_limits(options, device));
-  for (const options::KernelOptions& kernel : options.kernel) {
-    TC_TRY_VOID(check_limits(options::overlaid(options, kernel), device));
-  }
-  const Device usable = device_at(device, element_aligned);
-  return poly::within_budget(*scop.context, [&] { return map_within_budget(scop, options, usable, element_aligned); });
+  TC_TRY(pieces, schedule_pieces(scop, options, device, element_aligned));
+  TC_TRY(mapping, map_pieces(pieces, scop, options, device, element_aligned));
+  return lower(std::move(mapping), scop, options, element_aligned);
 }
 
 namespace {

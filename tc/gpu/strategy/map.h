@@ -6,6 +6,7 @@
 #include "tc/gpu/atoms/device.h"
 #include "tc/gpu/cost/estimate.h"
 #include "tc/gpu/mapping/kernel.h"
+#include "tc/gpu/strategy/pieces.h"
 #include "tc/options/mapping.h"
 #include "tc/support/result.h"
 #include "tc/tile/program.h"
@@ -28,7 +29,7 @@ struct Mapping {
   tile::Program program;
 };
 
-/// Schedules, cuts into kernels, and makes each of them by the first recipe that fits it: a contraction (contraction/),
+/// Cuts pieces into launches, and makes each of them by the first recipe that fits it: a contraction (contraction/),
 /// threads with elements of their own (elements/), rows that threads share (rows/), atomic updates (scatter/), or the
 /// classic strategy (classic/), which serves every program: maps to blocks and threads, places barriers.
 /// A kernel has the options of its address (rewrite/kernel_options.h), then those of the def.
@@ -36,11 +37,20 @@ struct Mapping {
 /// the last, which follows tiles, threads and blocks of any number.
 ///
 /// The parts of the schedule that share no loop become launches of their own, in order, where they have blocks; parts
-/// that one block runs join the launch before them, if that is one block's too. Temporaries that are not held in
-/// registers are workspace. Tensors are dense and row-major; with `element_aligned` they are aligned to their elements
-/// only, and no vector goes from or to the caller's (lower/element_moves.h).
-/// `scop` is that of from_ir(). Errors: options out of the device's limits, or that no kernel follows; addresses that
-/// no kernel has; the context's budget.
+/// that one block runs join the launch before them, if that is one block's too. Recipes make code, since they are
+/// compared by its estimates. `pieces` are those of schedule_pieces() for the same arguments. Errors: options that no
+/// kernel follows; addresses that no kernel has; the context's budget.
+Result<Mapping> map_pieces(const Pieces& pieces, const poly::Scop& scop, const options::MappingOptions& options,
+                           const Device& device = {}, bool element_aligned = false);
+
+/// The mapping with its program as it is printed. Temporaries that are not held in registers become workspace, divisors
+/// are shared, and what the text promises is proved. Tensors are dense and row-major; with `element_aligned` they are
+/// aligned to their elements only, and no vector goes from or to the caller's (lower/element_moves.h).
+/// Errors: the context's budget.
+Result<Mapping> lower(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
+                      bool element_aligned = false);
+
+/// schedule_pieces(), map_pieces() and lower(). `scop` is that of from_ir(). Errors: theirs.
 Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device = {},
                     bool element_aligned = false);
 
