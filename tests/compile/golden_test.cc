@@ -140,6 +140,14 @@ def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (C) {
   C(m,n) = fmax(C(m,n) + b(n), 0)
 })",
      {{"M", 2048}, {"N", 2048}, {"K", 1032}}},
+    {"reductions_of_a_product",
+     R"(
+def f(float16(M,K) A, float16(K,N) B, float(M,N) T) -> (Q, L) {
+  C(m,n) +=! A(m,k) * B(k,n)
+  Q(n) max=! C(m,n)
+  L +=! (float(C(m,n)) - T(m,n)) * (float(C(m,n)) - T(m,n))
+})",
+     {{"M", 2000}, {"N", 2048}, {"K", 1032}}},
     {"warpgroups_float8",
      R"(
 def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B) -> (float16(M,N) C) {

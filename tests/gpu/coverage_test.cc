@@ -67,6 +67,21 @@ const std::vector<Case>& cases() {
                   "S0: 10080 instances done, each once\n"
                   "C: 480 elements stored, each once\n",
        .unproved = "f_0: whose values are in 'A_reg', 'A_shared', 'B_reg', 'B_shared', 'C_sums', 'C_total'\n"},
+      {.name = "reductions_of_a_product",
+       .text = "def f(float(M,K) A, float(K,N) B) -> (Q) { C(m,n) +=! A(m,k) * B(k,n)\n Q(n) max=! C(m,n) }",
+       .sizes = {{"M", 20}, {"N", 16}, {"K", 24}},
+       .options = {.tile = {8, 8, 8}, .map_to_threads = {4, 4, 1}, .register_tile = {2, 2}, .copy_stages = 2},
+       .covered = "S0_init: 320 instances done, each once\n"
+                  "S1_parts_init: 48 instances done\n"
+                  "S1_parts: all instances done, each once\n"
+                  "S0: 7680 instances done, each once\n"
+                  "Q_parts: 48 elements stored, each once\n"
+                  "S1_init: 16 instances done\n"
+                  "S1: 48 instances done, each once\n"
+                  "Q: 16 elements stored, each once\n",
+       .unproved = "f_0: whose values are in 'A_reg', 'A_shared', 'B_reg', 'B_shared', 'Q_parts_reduced_total', "
+                   "'Q_parts_shared'\n"
+                   "f_1: whose values are in 'Q_held', 'Q_partial', 'Q_partial_other'\n"},
       {.name = "tensor_cores",
        .text = "def f(half(M,K) A, half(K,N) B) -> (O) { O(m,n) +=! float(A(m,k)) * float(B(k,n)) }",
        .sizes = {{"M", 40}, {"N", 40}, {"K", 72}},

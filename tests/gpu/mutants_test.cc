@@ -158,6 +158,24 @@ def f(half(H,C) X, half(C,F,3) W) -> (O) {
   }
 }
 
+/// Reductions of a product's tiles: in registers, lanes and shared memory, one group of threads or several.
+TEST(TileReductionMutants, KernelsAreProvedAndNothingIsInVain) {
+  const char* text = R"(
+def f(float(M,K) A, float(K,N) B) -> (R, Q) {
+  C(m,n) +=! A(m,k) * B(k,n)
+  R(m) +=! C(m,n)
+  Q(n) max=! C(m,n)
+})";
+  const ir::Program program = specialised_from(text, {{"M", 20}, {"N", 36}, {"K", 16}});
+  for (const int64_t groups : {1, 2}) {
+    const options::MappingOptions options{
+        .tile = {8, 16, 8}, .map_to_threads = {8, 4, groups}, .register_tile = {2, 2}, .copy_stages = 2};
+    const Result<gpu::Mapping> mapping = mapped(program, options);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_GT(expect_that_nothing_is_in_vain(program, *mapping), 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, GpuMutants, ::testing::ValuesIn(examples()),
                          [](const auto& info) { return info.param.stem().string(); });
 

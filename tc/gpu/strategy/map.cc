@@ -304,8 +304,17 @@ Result<Mapping> with_atomic_sums(const Mapping& mapping, const AtomicSums& sums,
   return result;
 }
 
+/// Whether some of the partial results are those of a product's tiles: reductions of its results, not its own.
+bool are_of_tiles(const Mapping& mapping, const AtomicSums& sums, const poly::Scop& scop) {
+  const Kernel& kernel = mapping.kernels[sums.parts];
+  return kernel.recipe == Recipe::kContraction &&
+         std::any_of(sums.sums.begin(), sums.sums.end(),
+                     [&](const PartialSum& sum) { return sum.partial != scop.statement(kernel.anchor).tensor; });
+}
+
 /// Lets blocks update results themselves where the options ask for it, or, if they are silent, where that is estimated
-/// to be worth results that differ in their last bits from run to run.
+/// to be worth results that differ in their last bits from run to run. Those of reductions in tiles never do by
+/// default.
 Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
                                   const options::MappingOptions& others, const Device& device) {
   constexpr double kShare = 0.05, kLeastUs = 2;  // of what estimates tell apart
@@ -316,9 +325,11 @@ Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const
     const std::optional<AtomicSums> sums = find_atomic_sums(scop, mapping.kernels, mapping.program.kernels, last);
     ++last;
     if (!sums) continue;
+    const bool exact = is_exact(*sums, *scop.program);
+    if (!exact && !options.atomic_reduction && are_of_tiles(mapping, *sums, scop)) continue;
     TC_TRY(changed, with_atomic_sums(mapping, *sums, scop, others, device));
     const double saved = estimated_us(mapping) - estimated_us(changed);
-    const double least = is_exact(*sums, *scop.program) ? kExactUs : std::max(kLeastUs, kShare * estimated_us(mapping));
+    const double least = exact ? kExactUs : std::max(kLeastUs, kShare * estimated_us(mapping));
     if (!options.atomic_reduction && saved < least) continue;
     mapping = std::move(changed);
     any = true;

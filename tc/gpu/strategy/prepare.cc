@@ -19,6 +19,7 @@
 #include "tc/gpu/strategy/contraction/operand_choice.h"
 #include "tc/gpu/strategy/contraction/parts.h"
 #include "tc/gpu/strategy/contraction/unfold_choice.h"
+#include "tc/gpu/strategy/reduce_in_tiles.h"
 
 namespace tc::gpu {
 namespace {
@@ -83,7 +84,8 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
   }
   TC_TRY(ordered, with_orders(flatten_dims(std::move(program)), options, device));
-  program = reduce_along_memory(std::move(ordered.program));
+  TileReductions tiles = reduce_in_tiles(reduce_along_memory(std::move(ordered.program)), ordered.options, device);
+  program = std::move(tiles.program);
   const auto choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {
     return contraction_parts(whole, statement, reduction, options_at(whole, statement.id, options), device);
   };
@@ -91,9 +93,10 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   const bool splits =
       options.split_reduction || std::any_of(options.kernel.begin(), options.kernel.end(),
                                              [](const auto& k) { return k.split_reduction.has_value(); });
-  if (splits) return split_into_parts(std::move(program), ordered.options, device, contractions);
+  if (splits) return split_into_parts(std::move(program), ordered.options, device, contractions, tiles.whole);
   VarianceSplit split = split_variances(std::move(program), device);
-  return split_into_parts(std::move(split.program), ordered.options, device, contractions, split.over_parts);
+  tiles.whole.insert(split.over_parts.begin(), split.over_parts.end());
+  return split_into_parts(std::move(split.program), ordered.options, device, contractions, tiles.whole);
 }
 
 }  // namespace tc::gpu
