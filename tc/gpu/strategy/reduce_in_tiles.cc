@@ -83,6 +83,9 @@ class Rewriter {
     ir::Program& program = result_.program;
     size_t to = number_of(program, scop.statements[piece.contraction->last - 1].id);
     if (to == program.statements.size()) return;
+    // That its products stay whole has been found out.
+    result_.whole.insert(piece.contraction->update.id);
+    for (const Contraction& product : piece.contraction->further) result_.whole.insert(product.update.id);
     for (const TileReduction& reduction : piece.uncut) {
       const size_t at = number_of(program, reduction.statement.id);
       if (at == program.statements.size() || !may_be_cut(program, program.statements[at])) continue;
