@@ -143,6 +143,7 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
             "Whether each run checks data-dependent subscripts. Such a run waits for its kernels."),
       field("fast_accumulation", &O::fast_accumulation,
             "Whether sums of products of 8-bit floats keep few bits, as tensor cores do."),
+      field("tf32", &O::tf32, "Whether products of float32 may take operands with 11 significant bits, as TF32."),
       field("kernel", &O::kernel, "Options of single kernels, which come before those of the def."),
   };
   return *fields;

@@ -176,7 +176,7 @@ class MappingOptions:
                  cluster: Sequence[int] = (), split_reduction: int | None = None, max_gathered_memory: int | None = None,
                  atomic_reduction: bool | None = None, tensor_cores: bool | None = None,
                  copy_operands: bool | None = None, strict: bool = False, check_bounds: bool = False,
-                 fast_accumulation: bool = False,
+                 fast_accumulation: bool = False, tf32: bool = False,
                  kernel: Sequence[KernelOptions] = ()) -> None: ...
     @property
     def outer_schedule_options(self) -> SchedulerOptions:
@@ -256,6 +256,9 @@ class MappingOptions:
     @property
     def fast_accumulation(self) -> bool:
         """Whether sums of products of 8-bit floats keep few bits, as tensor cores do."""
+    @property
+    def tf32(self) -> bool:
+        """Whether products of float32 may take operands with 11 significant bits, as TF32."""
     @property
     def kernel(self) -> list[KernelOptions]:
         """Options of single kernels, which come before those of the def."""

@@ -47,7 +47,8 @@ class Autotuner:
         # What the options say of meaning rather than speed is none of the search's findings.
         kind = "options" if request["backend"] == "cpu" else "mapping"
         given = self._how[kind]
-        wanted[kind] = found.options.replace(strict=given.strict, check_bounds=given.check_bounds)
+        meaning = ("strict", "check_bounds") + (("tf32",) if kind == "mapping" else ())
+        wanted[kind] = found.options.replace(**{name: getattr(given, name) for name in meaning})
         return self._engine.compile(wanted)
 
 

@@ -135,7 +135,8 @@ class Operator:
                     given = self.program._arguments
                     program = Program(text, check_bounds=given["check_bounds"], cache="",
                                       options=CpuOptions(strict=strict[0], **said_checks(given["options"])),
-                                      mapping=MappingOptions(strict=strict[1], **said_checks(given["mapping"])))
+                                      mapping=MappingOptions(strict=strict[1], tf32=self.program._mapping.tf32,
+                                                             **said_checks(given["mapping"])))
                     self._batched[names] = Operator(program, self.entry), wide
                 operator, wide = self._batched[names]
             is_wide = tuple(r.name in wide for r in self.signature.results)

@@ -14,6 +14,7 @@
 #include "tc/api/random.h"
 #include "tc/api/request.h"
 #include "tc/interp/compare.h"
+#include "tc/interp/tf32_factors.h"
 #include "tc/ir/accumulators.h"
 #include "tc/ir/float8_products.h"
 #include "tc/ir/halide_compat.h"
@@ -158,8 +159,12 @@ interp::Environment environment_of(const TuneSetup& setup, const TuneData& data)
   return environment;
 }
 
+bool takes_tf32(const TuneSetup& setup) {
+  return setup.settings.backend != Backend::kCpu && setup.settings.mapping.tf32;
+}
+
 /// How far a result may be from one that another order of operations gives, relative to the largest. `cuts`: sums of
-/// products of 8-bit floats may have kept few bits (T5).
+/// products of 8-bit floats may have kept few bits, or products of float32 taken operands as TF32 (T5).
 double tolerance_of(ScalarType type, bool cuts) {
   if (type == ScalarType::kFloat16) return 1e-2;
   if (type == ScalarType::kBFloat16) return 5e-2;
@@ -187,8 +192,9 @@ Result<interp::BoundedEnvironment> stand_in(const TuneSetup& setup, const TuneDa
   TC_TRY_VOID(kernel_of(settings, compilation).run(data.inputs, outputs, data.scalars));
   interp::BoundedEnvironment expected;
   const ir::Program& program = *setup.compilation.specialised;
-  const bool cuts =
-      std::ranges::any_of(program.statements, [&](const auto& s) { return ir::sums_float8_products(program, s); });
+  const bool cuts = takes_tf32(setup) || std::ranges::any_of(program.statements, [&](const auto& s) {
+                      return ir::sums_float8_products(program, s);
+                    });
   const std::vector<std::string> names = names_of(setup.signature.results);
   for (size_t o = 0; o < outputs.size(); ++o) {
     interp::BoundedValue& bounded = expected[names[o]];
@@ -328,7 +334,8 @@ Result<interp::BoundedEnvironment> expected_results(const TuneSetup& setup, cons
   const ir::Program& program = *setup.compilation.specialised;
   TC_TRY(expected, has_stand_in(setup)
                        ? stand_in(setup, data)
-                       : interp::run_bounded(program, environment_of(setup, data), interp::default_accuracy, cancel));
+                       : interp::run_bounded(takes_tf32(setup) ? interp::with_tf32_factors(program) : program,
+                                             environment_of(setup, data), interp::default_accuracy, cancel));
   if (folder.empty()) return expected;
   for (const std::string& name : names) {
     const interp::BoundedValue& bounded = expected.at(name);

@@ -56,6 +56,7 @@ std::vector<std::pair<std::string, std::string>> json_members(const cache::Probl
           {"strided", problem.strided.empty() ? "false" : "true"},
           {"strict", problem.strict ? "true" : "false"},
           {"check_bounds", problem.check_bounds ? "true" : "false"},
+          {"tf32", problem.tf32 ? "true" : "false"},
           {"element_aligned", problem.element_aligned ? "true" : "false"},
           {"backend", json_string(name_of(problem.backend))},
           {"target", json_string(problem.target)}};

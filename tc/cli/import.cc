@@ -100,8 +100,9 @@ Result<std::pair<double, double>> validate(const api::CompiledKernel& kernel, ap
     interp::Environment environment;
     if (!api::has_stand_in(setup)) environment = environment_of(arguments, specialised);
     TC_TRY(runs, run(kernel, arguments, std::max(FLAGS_repeat, kRuns)));
-    TC_TRY(report, api::has_stand_in(setup) ? compare_with_stand_in(setup, FLAGS_seed + seed, arguments.outputs)
-                                            : check_results(specialised, environment, arguments));
+    TC_TRY(report, api::has_stand_in(setup)
+                       ? compare_with_stand_in(setup, FLAGS_seed + seed, arguments.outputs)
+                       : check_results(specialised, environment, arguments, setup.settings.mapping.tf32));
     if (seed == 0 && !FLAGS_json) std::fwrite(report.data(), 1, report.size(), stdout);
     times = std::move(runs);
   }

@@ -5,6 +5,7 @@
 #include "tc/api/call.h"
 #include "tc/api/oracle.h"
 #include "tc/interp/compare.h"
+#include "tc/interp/tf32_factors.h"
 #include "tc/support/result.h"
 
 namespace tc::cli {
@@ -27,8 +28,8 @@ interp::Environment environment_of(const Arguments& arguments, const ir::Program
 }
 
 Result<std::string> check_results(const ir::Program& specialised, const interp::Environment& environment,
-                                  const Arguments& arguments) {
-  TC_TRY(oracle, interp::run_bounded(specialised, environment));
+                                  const Arguments& arguments, bool tf32) {
+  TC_TRY(oracle, interp::run_bounded(tf32 ? interp::with_tf32_factors(specialised) : specialised, environment));
   interp::Environment results;
   for (size_t o = 0; o < arguments.outputs.size(); ++o) {
     results[arguments.output_names[o]] = api::to_value(arguments.outputs[o]);

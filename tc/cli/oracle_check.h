@@ -12,8 +12,8 @@ namespace tc::cli {
 interp::Environment environment_of(const Arguments& arguments, const ir::Program& specialised);
 
 /// Compares the results with the oracle's for an environment; what to print of it, a line for each result. Errors: a
-/// mismatch, with the element where it is largest.
+/// mismatch, with the element where it is largest. `tf32`: products of float32 may have taken operands as TF32.
 Result<std::string> check_results(const ir::Program& specialised, const interp::Environment& environment,
-                                  const Arguments& arguments);
+                                  const Arguments& arguments, bool tf32 = false);
 
 }  // namespace tc::cli

@@ -35,6 +35,7 @@ Result<compile::Settings> settings_of(const cache::Key& key, const ir::Program& 
   settings.options.check_bounds = problem.check_bounds;
   settings.mapping.strict = problem.strict;
   settings.mapping.check_bounds = problem.check_bounds;
+  settings.mapping.tf32 = problem.tf32;
   settings.element_aligned = problem.element_aligned;
   if (problem.backend == compile::Backend::kCpu) {
     settings.target = problem.target;

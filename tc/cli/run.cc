@@ -90,7 +90,8 @@ Result<std::string> execute(Run& run) {
   }
   std::string report;
   if (FLAGS_check) {
-    TC_TRY(checked, check_results(*run.compilation.specialised, environment, run.arguments));
+    TC_TRY(checked, check_results(*run.compilation.specialised, environment, run.arguments,
+                                  run.backend != compile::Backend::kCpu && run.settings.mapping.tf32));
     report = checked;
   }
   if (run.cached) report += run.cached->line;

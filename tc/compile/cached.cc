@@ -112,6 +112,7 @@ Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& p
   } else {
     problem.target = cuda::to_string(settings.gpu.arch);
     problem.strict = settings.mapping.strict;
+    problem.tf32 = settings.mapping.tf32;
     problem.element_aligned = settings.element_aligned;
   }
   // A def without data-dependent subscripts is the same kernel either way.
@@ -129,6 +130,7 @@ std::string options_text(const Settings& settings) {
   options::MappingOptions options = settings.mapping;
   options.strict = false;
   options.check_bounds = false;
+  options.tf32 = false;
   return options::to_text(options);
 }
 
@@ -142,6 +144,7 @@ Result<Settings> with_options(Settings settings, const std::string& text) {
     TC_TRY(options, options::mapping_options_from_text(text));
     options.strict = settings.mapping.strict;
     options.check_bounds = settings.mapping.check_bounds;
+    options.tf32 = settings.mapping.tf32;
     settings.mapping = std::move(options);
   }
   return settings;

@@ -218,6 +218,14 @@ std::optional<double> spread_error(const RealFunction& function, ScalarType type
   return std::nullopt;
 }
 
+/// A float32 of which the last 13 bits of the fraction may be lost, that of 2^-126 and below too.
+Bounded about_tf32(double value, double error) {
+  const auto nearest = static_cast<float>(value);
+  const bool is_tf32 = nearest == value && (std::bit_cast<uint32_t>(nearest) & 0x1fff) == 0;
+  if (error == 0 && is_tf32) return {value, 0};
+  return {value, error + (std::fabs(value) + error) * 0x1p-10 + 0x1p-136};
+}
+
 }  // namespace
 
 Bounded call(const RealFunction& function, ScalarType type, const Bounded* arguments, const AccuracyTable& accuracy) {
@@ -237,6 +245,7 @@ Bounded call(const RealFunction& function, ScalarType type, const Bounded* argum
   if (!std::isfinite(value)) return {value, 0};
   if (!std::isfinite(error)) return unknown();
   if (function.rounding == Rounding::kExact) return {value, error};
+  if (function.rounding == Rounding::kTf32) return about_tf32(value, error);
   if (function.rounding == Rounding::kCorrect) return rounded(type, value, error);
   const Accuracy stated = accuracy(function.name, type);
   // An ULP is at most two roundings of the value; one more is ours, and a second ours where both are in float64.

@@ -8,6 +8,7 @@
 #include <numbers>
 
 #include "tc/interp/scalar.h"
+#include "tc/interp/tf32_factors.h"
 
 namespace tc::interp {
 namespace {
@@ -213,6 +214,7 @@ const RealFunction kRealFunctions[] = {
     TC_UNARY("tanh", kMonotone, kUlp, std::tanh(x)),
     TC_UNARY("tgamma", kWavy, kUlp, std::tgamma(x)),
     TC_UNARY("tf32", kMonotone, kExact, round_to_tf32(x)),
+    TC_UNARY(kAboutTf32, kLipschitz, kTf32, x),  // of with_tf32_factors() alone
     TC_UNARY("trunc", kMonotone, kExact, std::trunc(x)),
     TC_UNARY("y0", kWavy, kUlp, static_cast<double>(::y0l(x))),
     TC_UNARY("y1", kWavy, kUlp, static_cast<double>(::y1l(x))),

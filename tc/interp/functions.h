@@ -25,6 +25,7 @@ enum class Rounding : uint8_t {
   kExact,    ///< its result is always a float of the type: floor, fabs, fmod
   kCorrect,  ///< rounded once, as IEEE asks: sqrt, fma
   kUlp,      ///< within some ULP: exp
+  kTf32,     ///< rounded to TF32, or cut to it, or not at all
 };
 
 /// Floats to a float, all of one type (of which only `nextafter` takes notice).

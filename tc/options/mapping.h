@@ -81,6 +81,7 @@ struct MappingOptions {
   bool strict = false;                              ///< T5: the order of reductions is that of the source
   bool check_bounds = false;                        ///< C8: data-dependent subscripts are checked at every run
   bool fast_accumulation = false;                   ///< T5: sums of products of 8-bit floats need no parts
+  bool tf32 = false;                                ///< T5: products of float32 may take operands as TF32
   std::vector<KernelOptions> kernel = {};           ///< of single kernels
   bool operator==(const MappingOptions&) const = default;
 };

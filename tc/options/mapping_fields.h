@@ -33,6 +33,7 @@ void visit_fields(Options& o, Visit visit) {
   visit("strict", o.strict);
   visit("check_bounds", o.check_bounds);
   visit("fast_accumulation", o.fast_accumulation);
+  visit("tf32", o.tf32);
   visit("kernel", o.kernel);
 }
 

@@ -63,6 +63,7 @@ class MappingBuilder {
   MappingBuilder& copy_operands(bool to) { return set(options_.copy_operands, to); }
   MappingBuilder& check_bounds(bool to) { return set(options_.check_bounds, to); }
   MappingBuilder& fast_accumulation(bool to) { return set(options_.fast_accumulation, to); }
+  MappingBuilder& tf32(bool to) { return set(options_.tf32, to); }
 
   const MappingOptions& build() const { return options_; }
   operator MappingOptions() const { return options_; }  // NOLINT(google-explicit-constructor): reads as its result

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tc/interp/scalar.h"
+#include "tc/interp/tf32_factors.h"
 #include "tests/interp/builder.h"
 
 namespace tc::testing {
@@ -81,6 +82,36 @@ TEST(Bounds, OfProductsOfFloat8AreThoseOfTheirParts) {
   const BoundedValue oracle = oracle_of(b.program(), inputs, "O");
   EXPECT_GT(oracle.errors[0], oracle.value.floats[0] / 100);
   EXPECT_LT(oracle.errors[0], oracle.value.floats[0] / 50);
+}
+
+/// T5, with the option `tf32`: each factor may lose its last 13 bits.
+TEST(Bounds, OfTf32FactorsHoldWhatTheyLose) {
+  const auto part = [](double x) {
+    return std::bit_cast<float>(std::bit_cast<uint32_t>(static_cast<float>(x)) & 0xffffe000U);
+  };
+  const ir::Program program = matmul_row(300).program(), lossy = interp::with_tf32_factors(program);
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    Environment inputs = random_row(300, seed);
+    for (double& x : inputs["A"].floats) x = std::fabs(x);
+    if (seed % 2 == 0) inputs["B"] = inputs["A"];
+    if (seed == 0) inputs["A"].floats[0] = 0x1p-140, inputs["B"].floats[0] = 0x1p120;
+    double sum = 0;
+    for (size_t n = 0; n < 300; ++n) {
+      sum += static_cast<double>(part(inputs["A"].floats[n])) * part(inputs["B"].floats[n]);
+    }
+    const Value result = floats(kF32, {}, {static_cast<float>(sum)});
+    const Comparison c = compare("O", result, oracle_of(lossy, inputs, "O"));
+    EXPECT_TRUE(c.agrees) << c.sentence;
+    if (seed % 2 == 0) EXPECT_FALSE(compare("O", result, oracle_of(program, inputs, "O")).agrees) << seed;
+    // Half a percent is more than they lose.
+    const Value wrong = floats(kF32, {}, {static_cast<float>(sum * 0.995)});
+    if (seed % 2 == 0) EXPECT_FALSE(compare("O", wrong, oracle_of(lossy, inputs, "O")).agrees) << seed;
+  }
+  Environment integers = random_row(300, 1);
+  for (size_t n = 0; n < 300; ++n) {
+    integers["A"].floats[n] = integers["B"].floats[n] = static_cast<double>(n % 17) - 8;
+  }
+  EXPECT_EQ(oracle_of(lossy, integers, "O").errors, std::vector<double>{0});
 }
 
 TEST(Bounds, HoldForEveryOrderOfAFloat32Sum) {

@@ -37,7 +37,8 @@ MappingOptions every_field() {
           .max_gathered_memory = 4096,
           .atomic_reduction = true,
           .copy_operands = true,
-          .strict = true};
+          .strict = true,
+          .tf32 = true};
 }
 
 TEST(MappingOptionsText, EveryFieldIsWrittenAndRead) {
@@ -70,6 +71,7 @@ max_gathered_memory: 4096
 atomic_reduction: true
 cluster: [1, 2]
 copy_operands: true
+tf32: true
 )");
   EXPECT_EQ(mapping_options_from_text(to_text(every_field())).value(), every_field());
   EXPECT_EQ(mapping_options_from_text("").value(), MappingOptions{});
@@ -167,6 +169,7 @@ TEST(MappingOptions, PrintAsCppReadyToPaste) {
     .atomic_reduction = true,
     .copy_operands = true,
     .strict = true,
+    .tf32 = true,
 })");
 }
 
@@ -212,7 +215,8 @@ TEST(MappingBuilder, SetsEveryField) {
                                    .max_gathered_memory(4096)
                                    .atomic_reduction(true)
                                    .copy_operands(true)
-                                   .strict(true);
+                                   .strict(true)
+                                   .tf32(true);
   EXPECT_EQ(built, every_field());
   EXPECT_EQ(MappingBuilder().intra_tile_skewing(true).intra_tile_positive_orthant(false).build(),
             (MappingOptions{.intra_tile_schedule_options = {.allow_skewing = true, .positive_orthant = false}}));

@@ -40,10 +40,10 @@ bool rounds_to_tf32(const Halide::Expr& e) {
 
 }  // namespace
 
-bool may_be_multiplied(const ir::Program& program, const ir::Statement& statement) {
+bool may_be_multiplied(const ir::Program& program, const ir::Statement& statement, bool may_cut) {
   if (statement.assign != ir::Assign::kAdd || statement.accumulator != Halide::Float(32)) return false;
   const auto reads = ir::reads_in(program, statement.value);
-  const bool may_be_tf32 = rounds_to_tf32(statement.value);
+  const bool may_be_tf32 = may_cut || rounds_to_tf32(statement.value);
   return reads.size() == 2 && std::all_of(reads.begin(), reads.end(), [&](const Halide::Internal::Call* read) {
            return read->type.is_float() && (read->type.bits() <= 16 || (may_be_tf32 && read->type.bits() == 32));
          });
@@ -264,7 +264,7 @@ bool may_be_ordered(const ir::Program& program, const ir::Statement& statement, 
                     const Device& device) {
   const bool forced = options.copy_operands.value_or(false);
   return takes_contractions(options) && options.copy_operands.value_or(true) && device.accelerated &&
-         device.warpgroup_products > 0 && may_be_multiplied(program, statement) &&
+         device.warpgroup_products > 0 && may_be_multiplied(program, statement, options.tf32) &&
          (forced || options.split_reduction.value_or(1) == 1);
 }
 

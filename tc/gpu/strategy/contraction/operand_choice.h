@@ -10,7 +10,8 @@
 namespace tc::gpu {
 
 /// Whether a statement sums products of two floats of 16 or 8 bits, or of TF32, as far as its reads tell.
-bool may_be_multiplied(const ir::Program& program, const ir::Statement& statement);
+/// `may_cut`: those of float32 may become such.
+bool may_be_multiplied(const ir::Program& program, const ir::Statement& statement, bool may_cut);
 
 /// The orders with which the operands of a product come to boxes that warpgroups multiply (warpgroups.h), with the
 /// copies' own time in less time than the product takes as it is; nothing if there are none, or if its boxes lie in

@@ -149,7 +149,7 @@ bool Planner::finish_boxes(ContractionPlan& plan) const {
 }
 
 std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
-  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_);
+  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_, options_.tf32);
   if (!cores) {
     no("it is no product of two operands for which the device has tensor cores");
     return {};
@@ -183,7 +183,7 @@ std::vector<ContractionPlan> Planner::by_atoms(const TensorCores& cores, size_t 
 }
 
 std::optional<ContractionPlan> Planner::by_warpgroups() const {
-  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_);
+  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_, options_.tf32);
   if (!cores || !options_.tensor_cores.value_or(true)) return std::nullopt;
   sparing_ = false;
   std::vector<ContractionPlan> found;

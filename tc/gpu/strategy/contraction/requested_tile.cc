@@ -50,6 +50,7 @@ options::MappingOptions options_of(const ContractionPlan& plan) {
   if (plan.cluster_blocks() == 1) options.cluster.clear();
   // Without an atom they are of 8-bit floats.
   if (plan.tensor_cores && !plan.tensor_cores->atom) options.fast_accumulation = !plan.tensor_cores->in_parts;
+  if (plan.tensor_cores) options.tf32 = plan.tensor_cores->cuts;
   return options;
 }
 

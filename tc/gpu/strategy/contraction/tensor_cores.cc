@@ -87,7 +87,8 @@ bool needs_rounding(const Contraction& c, const Operand& operand) {
   return finder.found;
 }
 
-std::optional<TensorCores> tensor_cores_of(const Contraction& c, const Classes& classes, const Device& device) {
+std::optional<TensorCores> tensor_cores_of(const Contraction& c, const Classes& classes, const Device& device,
+                                           bool may_cut) {
   const bool is_product = c.update.assign == ir::Assign::kAdd && c.operands.size() == 2;
   if (!is_product || classes.rows.empty() || classes.columns.empty() || classes.unshared >= 0) return {};
   const Halide::Type sum = c.update.accumulator;
@@ -107,14 +108,17 @@ std::optional<TensorCores> tensor_cores_of(const Contraction& c, const Classes& 
     if (std::find(both.begin(), both.end(), *name) == both.end()) return {};
   }
   std::array<bool, 2> rounds = {};
+  bool cuts = false;
   for (size_t i = 0; i < rounds.size(); ++i) {
     rounds[i] = needs_rounding(c, c.operands[i]);
-    if (c.operands[i].type == Halide::Float(32) && !rounds[i] && !c.operands[i].is_tf32) return {};
+    cuts = cuts || (c.operands[i].type == Halide::Float(32) && !rounds[i] && !c.operands[i].is_tf32);
   }
+  if (cuts && !may_cut) return {};
   TensorCores result{.atom = atom, .rows = classes.rows, .columns = classes.columns};
   result.a = depends_on_any(c.operands[0], classes.rows) ? 0 : 1;
   result.b = 1 - result.a;
   result.rounds = rounds;
+  result.cuts = cuts;
   const auto only = [&](const std::vector<size_t>& axes, size_t mine, size_t other) {
     return std::all_of(axes.begin(), axes.end(), [&](size_t axis) {
       return depends(c.operands[mine], axis) && !depends(c.operands[other], axis);

@@ -17,10 +17,11 @@ namespace tc::gpu {
 bool needs_rounding(const Contraction& contraction, const Operand& operand);
 
 /// Whether a contraction is the sum of products of two operands that an atom or warpgroups take, each of which has
-/// parallel axes to itself; and by which atom. Float32 operands are rounded to TF32 by the text. The rest of the plan's
+/// parallel axes to itself; and by which atom. Float32 operands are rounded to TF32 by the text, or `may_cut`
+/// says that the instruction may drop their low bits. The rest of the plan's
 /// TensorCores is not set.
-std::optional<TensorCores> tensor_cores_of(const Contraction& contraction, const Classes& classes,
-                                           const Device& device);
+std::optional<TensorCores> tensor_cores_of(const Contraction& contraction, const Classes& classes, const Device& device,
+                                           bool may_cut);
 
 /// Tiles that are tried, those of a block by those of its warps.
 struct AtomShape {

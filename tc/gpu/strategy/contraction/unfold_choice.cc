@@ -89,7 +89,7 @@ std::optional<Unfolding> choose_unfolding(const ir::Program& program, const ir::
   constexpr int64_t kLeastValues = 8, kMostValues = 512, kVectorBytes = 16;
   constexpr size_t kMostIndices = 4;
   if (!takes_contractions(options) || device.tensor_products == 0) return std::nullopt;
-  if (!may_be_multiplied(program, statement)) return std::nullopt;
+  if (!may_be_multiplied(program, statement, options.tf32)) return std::nullopt;
   const std::vector<const ir::Index*> indices = few_values(program, statement);
   if (indices.size() > kMostIndices) return std::nullopt;
   std::optional<Unfolding> best;

@@ -7,6 +7,7 @@
 #include "tc/gpu/rewrite/operand_order.h"
 #include "tc/gpu/strategy/prepare.h"
 #include "tc/interp/compare.h"
+#include "tc/interp/tf32_factors.h"
 #include "tc/tile/print.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
@@ -112,7 +113,8 @@ std::string difference_of_thirds(const ir::Program& program, const MappingOption
   const Result<gpu::Mapping> mapping = mapped(program, options, device);
   if (!mapping) return mapping.error().to_string();
   const interp::Environment data = thirds_for(program, 1);
-  const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, data);
+  const Result<interp::BoundedEnvironment> oracle =
+      interp::run_bounded(options.tf32 ? interp::with_tf32_factors(program) : program, data);
   const Result<interp::Environment> results = simulated(program, *mapping, data);
   if (!oracle || !results) return (oracle ? results.error() : oracle.error()).to_string();
   std::string wrong;
@@ -260,6 +262,78 @@ TEST(Tf32Products, AreTakenWhereTheyAreLarge) {
   EXPECT_EQ(by_warpgroups.kernels.size(), 3U);
   EXPECT_GT(count<tile::MatMul>(by_warps.program), 0);
   EXPECT_EQ(by_warps.kernels.size(), 1U);
+}
+
+constexpr char kPlain[] = "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }";
+constexpr char kPlainNT[] = "def f(float(M,K) A, float(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }";
+constexpr char kHalfRounded[] = "def f(float(M,K) A, float(N,K) B) -> (C) { C(m,n) +=! tf32(A(m,k)) * B(n,k) }";
+
+MappingOptions allowing(MappingOptions options) {
+  options.tf32 = true;
+  return options;
+}
+
+/// The option lets tensor cores have products that the text does not round.
+class Tf32Option : public ::testing::TestWithParam<Case> {};
+
+MappingOptions as_it_lies(MappingOptions options) {
+  options.copy_operands = false;
+  return options;
+}
+
+const Case kOptionCases[] = {
+    {"warps", kPlain, {{"M", 64}, {"N", 72}, {"K", 40}}, {.tensor_cores = true}},
+    {"warps, half rounded", kHalfRounded, {{"M", 64}, {"N", 72}, {"K", 40}}, {.tensor_cores = true}},
+    {"warpgroups", kPlain, {{"M", 64}, {"N", 64}, {"K", 96}}, tile_of_tf32(1, 64, 2)},
+    {"warpgroups, half rounded", kHalfRounded, {{"M", 64}, {"N", 64}, {"K", 96}}, tile_of_tf32(1, 64, 2)},
+    {"warpgroups, without copies", kPlainNT, {{"M", 64}, {"N", 64}, {"K", 96}}, as_it_lies(tile_of_tf32(1, 64, 2))},
+};
+
+TEST_P(Tf32Option, AllowsTensorCores) {
+  const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
+  const MappingOptions options = allowing(GetParam().options);
+  const Result<gpu::Mapping> mapping = mapped(program, options, kHopper);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_GT(count<tile::MatMul>(mapping->program) + count<tile::WarpgroupMatMul>(mapping->program), 0);
+  EXPECT_FALSE(mapped(program, GetParam().options, kHopper)) << "without the option";
+  expect_right(GetParam(), options, kHopper);
+  // Numbers are cut, so that the bound of float32 does not hold.
+  const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, thirds_for(program, 1));
+  const Result<interp::Environment> results = simulated(program, *mapping, thirds_for(program, 1));
+  ASSERT_TRUE(oracle && results);
+  EXPECT_FALSE(interp::compare(*results, *oracle)[0].agrees);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, Tf32Option, ::testing::ValuesIn(kOptionCases));
+
+TEST(Tf32OptionAlone, LeavesOthersAsTheyAre) {
+  const Sizes sizes = {{"M", 512}, {"N", 512}, {"K", 512}};
+  const auto text = [&](const char* def, const MappingOptions& options) {
+    const Result<gpu::Mapping> mapping = mapped(specialised_from(def, sizes), options, kHopper);
+    return mapping ? tile::to_text(mapping->program) : mapping.error().to_string();
+  };
+  for (const char* def : {"def f(half(M,K) A, half(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
+                          "def f(double(M,K) A, double(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
+                          "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) max=! A(m,k) * B(k,n) }",
+                          "def f(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) + B(k,n) }"}) {
+    EXPECT_EQ(text(def, {.tf32 = true}), text(def, {})) << def;
+  }
+  EXPECT_EQ(text(kPlain, {.strict = true, .tf32 = true}), text(kPlain, {.strict = true}));
+  EXPECT_EQ(text(kPlain, {}).find("mma"), std::string::npos);
+  EXPECT_NE(text(kPlain, {.tf32 = true}).find("mma"), std::string::npos);
+}
+
+/// Only what lies otherwise is copied.
+TEST(Tf32OptionAlone, CopiesNoRowsOfTheReduction) {
+  const auto kernels = [](const char* def) {
+    const ir::Program program = specialised_from(def, {{"M", 4096}, {"N", 4096}, {"K", 4096}});
+    const Result<gpu::Mapping> mapping = mapped(program, {.tf32 = true}, kHopper);
+    EXPECT_TRUE(mapping) << mapping.error().to_string();
+    return mapping ? mapping->kernels.size() : 0;
+  };
+  EXPECT_EQ(kernels(kPlainNT), 1U);
+  EXPECT_EQ(kernels(kPlain), 2U);
+  EXPECT_EQ(kernels(kNT), 3U);
 }
 
 }  // namespace
