@@ -110,7 +110,8 @@ class Library:
 
     def compile(self, row, device, options="", cache="", keep=False, limit_s=60):
         """A row's kernel for a CPU, device (1, 0), or GPU number i, (2, i), with `options` as text, or the fastest that
-        the file `cache` knows for the row, which gets the kernel if `keep`. Raises Refused."""
+        the file `cache` knows for the row, which gets the kernel if `keep`. Those of the row come in addition. Raises
+        Refused."""
         text, name = row.source.encode(), (row.file or row.entry + ".tc").encode()
         engine, request, kernel = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_void_p()
         device = DLDevice(*device)
@@ -119,6 +120,8 @@ class Library:
             self.check("tc_request_create", row.entry.encode(), ctypes.byref(request))
             self.check("tc_request_device", request, device)
             self.check("tc_request_budget", request, ctypes.c_uint64(200_000_000), ctypes.c_int64(int(limit_s * 1e3)))
+            if device.device_type == 2 and row.mapping and row.mapping not in options:
+                options = f"{row.mapping}\n{options}"
             if options:
                 kind = "tc_request_mapping" if device.device_type == 2 else "tc_request_options"
                 self.check(kind, request, options.encode())

@@ -24,6 +24,8 @@ def products():
     ]
     rows += [Entry(w.gemm_tf32, "1c", f"gemm TF32 {s}³", square(s), GEMM, LEAST_1) for s in (4096, 8192)]
     rows += [
+        Entry(w.gemm_tf32, "1c", "gemm TF32 rounded 4096³",
+              square(4096) | {"rounded": True}, GEMM, LEAST_1),
         Entry(w.gemm_fp8, "1c", "gemm fp8 e4m3 8192³", square(8192), mnk(16, 16, 32), LEAST_1),
         Entry(w.gemm, "1c", "gemm bf16 4096³",
               square(4096) | {"type": "bfloat16"}, GEMM, LEAST_1),

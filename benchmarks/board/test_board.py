@@ -1,5 +1,7 @@
 """The board's machinery without a GPU: python3 -m pytest benchmarks/board (needs NumPy, and the library in build/)."""
+import argparse
 import contextlib
+import dataclasses
 import json
 import math
 import os
@@ -72,7 +74,7 @@ def test_sizes_and_scalars_are_those_of_the_program():
 def test_flops_and_bytes_give_the_floors():
     """The floors that a machine of 4.25 TB/s, 720 (half), 365 (TF32) and 55 TFLOP/s has, computed by hand."""
     floors = {
-        "1 gemm f16 8192³": 1527, "4 tmm f32 128×4096×16384": 312.4, "7 group conv f32 C=F=4 H=W=56": 23.3,
+        "1 gemm f16 8192³": 1527, "1c gemm TF32 4096³": 376.5, "4 tmm f32 128×4096×16384": 312.4, "7 group conv f32 C=F=4 H=W=56": 23.3,
         "8 depthwise f32 NCHW": 46.7, "9 LUT batch 65536": 197.4, "11 MLP chain f16 4096×128, 20 layers": 3.7,
         "12 GPT-3 MLP f16, 1 row": 71, "13 LLaMA MLP f16, 2048 rows": 394, "14 LSTM-like cell f16 4096×1024×1024": 23.9,
         "15 BCE of a gemm f16 4096×8192×1024": 95.4, "16 softmax f16 32768×4096": 126.3,
@@ -234,7 +236,6 @@ def entry_called(title):
 
 
 def test_wrong_results_are_shown_and_not_timed(library):
-    import dataclasses
     settings, _ = settings_for(library)
     row = entry_called("20 copy f32 10⁸").row(small=True)
     wrong = dataclasses.replace(row, reference=lambda xp, a: (a * 1.001, ))
@@ -255,10 +256,23 @@ def test_openblas_takes_turns_without_pytorch(library, title):
 
 def test_refusals_and_options(library):
     settings, _ = settings_for(library, {"ours": {}, "given": {"options": "tile: -1"}})
-    refused = measure.measure(entry_called("1c gemm TF32 4096³").row(small=True), settings)
-    assert refused["status"] == "not expressible" and "TF32" in report.text_line(refused)
+    row = dataclasses.replace(entry_called("20 copy f32 10⁸").row(small=True), refused="there is no word for it")
+    refused = measure.measure(row, settings)
+    assert refused["status"] == "not expressible" and "no word" in report.text_line(refused)
     copied = measure.measure(entry_called("20 copy f32 10⁸").row(small=True), settings)
     assert "hot" in copied["us"]["ours"] and "given" not in copied["us"] and "tile" in copied["notes"]["given"]
+
+
+def test_options_of_a_row_are_asked_for(tmp_path):
+    """PyTorch's allow_tf32 is an option here; a def that rounds needs none."""
+    import tune
+    arguments = argparse.Namespace(tool="tensorc", device="cuda", cache="c", generations=1, population=2, jobs=1)
+    row, file = entry_called("1c gemm TF32 4096³").row(), tmp_path / "0.tc"
+    assert row.mapping == "tf32: true" and row.entry == "gemm_f32"
+    assert f"--options={tmp_path}/0.options" in tune.command_of(row, file, 1, arguments)
+    rounded = entry_called("1c gemm TF32 rounded 4096³").row()
+    assert rounded.mapping == "" and "tf32(A(m,k))" in rounded.source and rounded.peak == "tf32"
+    assert not any("--options" in word for word in tune.command_of(rounded, file, 1, arguments))
 
 
 def test_a_cache_without_options_for_a_row_is_said(library, tmp_path):

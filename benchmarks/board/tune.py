@@ -34,6 +34,11 @@ def environment_of(tool):
     return os.environ | {"LD_LIBRARY_PATH": ":".join(filter(None, paths))}
 
 
+def options_file(file):
+    """Beside a row's program, for what its results mean."""
+    return file.with_suffix(".options")
+
+
 def command_of(row, file, seconds, arguments):
 
     def listed(values):
@@ -43,6 +48,8 @@ def command_of(row, file, seconds, arguments):
                f"--backend={arguments.device}", f"--cache={arguments.cache}", f"--time_limit={int(seconds)}",
                f"--generations={arguments.generations}", f"--population={arguments.population}",
                f"--threads={threads_of(arguments.jobs)}"]
+    if row.mapping and arguments.device == "cuda":
+        command.append(f"--options={options_file(file)}")
     return command + ([f"--scalars={listed(row.scalar_values())}"] if row.scalars else [])
 
 
@@ -53,6 +60,7 @@ def search(searches, row, file, environment, end, arguments):
         text, code = "not searched: the time is over", 1
     elif not text:
         file.write_text(row.source, encoding="utf-8")
+        options_file(file).write_text(row.mapping, encoding="utf-8")
         done = searches.run(command_of(row, file, seconds, arguments),
                             env=environment,
                             stdout=subprocess.PIPE,

@@ -38,7 +38,7 @@ class Tensor:
 class Row:
     """`flops` and `bytes` are what any implementation needs; `peak` names the arithmetic whose peak bounds it. A goal
     is ("us", most) or ("ratio", least times as fast as the best peer). `slack` multiplies the tolerance. `refused` says
-    why no program expresses it."""
+    why no program expresses it. `mapping` are options of a GPU that say what results mean, as text."""
 
     number: str
     name: str
@@ -55,6 +55,7 @@ class Row:
     family: str = ""
     slack: float = 1.0
     refused: str = ""
+    mapping: str = ""
     text: str = ""
     facts: dict = dataclasses.field(default_factory=dict)
 
@@ -120,17 +121,12 @@ def gemm(number, name, m, n, k, type="half", transposed=False, **more):
                **{"flops": 2 * m * n * k, "peak": "float" if type == "float" else "half", "family": "gemm"} | more)
 
 
-def gemm_tf32(number, name, m, n, k, **more):
-    return gemm(number,
-                name,
-                m,
-                n,
-                k,
-                "float",
-                peak="tf32",
-                family="gemm_tf32",
-                refused="neither the language nor an option asks for products rounded to TF32",
-                **more)
+def gemm_tf32(number, name, m, n, k, rounded=False, **more):
+    """A product of float32 whose operands may be taken as TF32, as PyTorch's allow_tf32 does; or rounded by the text."""
+    how = {"mapping": "tf32: true"}
+    if rounded:
+        how = {"entry": "gemm_tf32"}
+    return dataclasses.replace(gemm(number, name, m, n, k, "float", peak="tf32", family="gemm_tf32", **more), **how)
 
 
 def gemm_fp8(number, name, m, n, k, **more):
