@@ -83,8 +83,9 @@ class KernelPrinter {
           [&](const tile::Shuffle&) { shuffles_ = true; },
           [&](const tile::Barrier& n) { shuffles_ |= n.scope == tile::Barrier::Scope::kWarp; },
           [](const tile::OneOf<tile::Sequence, tile::For, tile::If, tile::Let, tile::Store, tile::Atomic> auto&) {},
-          [](const tile::OneOf<tile::MatMul, tile::MatrixLoad, tile::BoxCopy, tile::WarpgroupMatMul> auto&) {},
-          [](const tile::OneOf<tile::Ring, tile::RingStep, tile::MatMulWait> auto&) {},
+          [](const tile::OneOf<tile::MatMul, tile::MatrixLoad, tile::BoxCopy, tile::BoxStore,
+                               tile::WarpgroupMatMul> auto&) {},
+          [](const tile::OneOf<tile::Ring, tile::RingStep, tile::MatMulWait, tile::BoxStep> auto&) {},
           [](const tile::OneOf<tile::CommitGroup, tile::WaitGroup, tile::WaitForKernels, tile::StartNextKernel> auto&) {
           });
     });
@@ -264,7 +265,10 @@ class KernelPrinter {
   }
 
   void write(const tile::Barrier& barrier, bool) {
-    line(barrier.scope == tile::Barrier::Scope::kBlock ? "__syncthreads();" : "__syncwarp(warp_lanes);");
+    if (barrier.scope == tile::Barrier::Scope::kWarpgroup) exprs_.need(Helper::kGroupBarrier);
+    line(barrier.scope == tile::Barrier::Scope::kBlock  ? "__syncthreads();"
+         : barrier.scope == tile::Barrier::Scope::kWarp ? "__syncwarp(warp_lanes);"
+                                                        : "sync_warpgroup();");
   }
 
   void write(const tile::WaitForKernels&, bool) {
@@ -496,6 +500,28 @@ class KernelPrinter {
                      exprs_.first_of_tile(copy.destination, copy.destination_subscripts), exprs_.names().map(copy.map),
                      exprs_.names().variable(copy.ring), exprs_.index(Halide::Internal::simplify(copy.turn % stages)),
                      coordinates));
+  }
+
+  void write(const tile::BoxStore& store, bool) {
+    exprs_.need(Helper::kBoxStore);
+    std::string coordinates;
+    for (const Expr& e : store.coordinates) coordinates += ", " + exprs_.index(e);
+    line(fmt::format("store_box({}, &{}{});", exprs_.names().map(store.map),
+                     exprs_.first_of_tile(store.source, store.source_subscripts), coordinates));
+  }
+
+  void write(const tile::BoxStep& step, bool) {
+    exprs_.need(Helper::kBoxStore);
+    switch (step.kind) {
+      case tile::BoxStep::Kind::kFence:
+        return line("fence_boxes();");
+      case tile::BoxStep::Kind::kCommit:
+        return line("commit_boxes();");
+      case tile::BoxStep::Kind::kWaitRead:
+        return line(fmt::format("wait_boxes_read<{}>();", step.pending));
+      case tile::BoxStep::Kind::kWait:
+        return line(fmt::format("wait_boxes<{}>();", step.pending));
+    }
   }
 
   void write(const tile::WarpgroupMatMul& n, bool) {

@@ -35,6 +35,8 @@ enum class Helper {
   kMatMulTf32,     ///< mma_m16n8k8: the same of float32
   kTensorMap,      ///< TensorMap: what the driver encodes
   kRing,           ///< make_ring, acquire, commit, await, release: mbarriers
+  kBoxStore,       ///< store_box, fence_boxes, commit_boxes, wait_boxes_read, wait_boxes
+  kGroupBarrier,   ///< sync_warpgroup
   kBoxCopy,        ///< copy_box: of a tensor map
   kSharedRing,     ///< wait_for_rings, release_in, drain: of blocks of a cluster
   kSharedBoxCopy,  ///< copy_box_to: to blocks of a cluster

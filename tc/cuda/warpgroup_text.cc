@@ -134,6 +134,43 @@ std::string shared_box_copies() {
   return text;
 }
 
+/// store_box() of 1 to 5 dimensions, and the steps of its groups.
+std::string box_stores() {
+  std::string text = "// Stores a box of shared memory to a tensor map, in the thread's group of such stores.\n";
+  std::string parameters, places, arguments;
+  for (int d = 0; d < 5; ++d) {
+    const char name = "xyzuv"[d];
+    parameters += fmt::format(", int {}", name);
+    places += fmt::format("{}%{}", d == 0 ? "" : ", ", d + 2);
+    arguments += fmt::format(", \"r\"({})", name);
+    text += fmt::format(
+        "__device__ __forceinline__ void store_box(const TensorMap& map, const void* from{0}) {{\n"
+        "  asm volatile(\"cp.async.bulk.tensor.{1}d.global.shared::cta.tile.bulk_group [%0, {{{2}}}], [%1];\"\n"
+        "               ::\"l\"(&map), \"r\"(uint32(__cvta_generic_to_shared(from))){3} : \"memory\");\n}}\n",
+        parameters, d + 1, places, arguments);
+  }
+  return text + R"(// What this thread has written to shared memory is seen by boxes that are stored behind a barrier.
+__device__ __forceinline__ void fence_boxes() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+__device__ __forceinline__ void commit_boxes() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
+// Waits until at most so many groups of stores have not read their boxes yet; then, not written them.
+template <int pending>
+__device__ __forceinline__ void wait_boxes_read() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
+}
+template <int pending>
+__device__ __forceinline__ void wait_boxes() {
+  asm volatile("cp.async.bulk.wait_group %0;" ::"n"(pending) : "memory");
+}
+)";
+}
+
+constexpr std::string_view kGroupBarrierText = R"(// Waits until all threads of the warpgroup have come.
+__device__ __forceinline__ void sync_warpgroup() {
+  const uint32 thread = threadIdx.x + blockDim.x * (threadIdx.y + blockDim.y * threadIdx.z);
+  asm volatile("bar.sync %0, 128;" ::"r"(thread / 128 + 1) : "memory");
+}
+)";
+
 constexpr std::string_view kProductsText =
     R"(// Waits until at most so many groups of a warpgroup's products are unfinished.
 template <int pending>
@@ -193,6 +230,11 @@ std::string_view shared_box_copy_text() {
   static const std::string text = shared_box_copies();
   return text;
 }
+std::string_view box_store_text() {
+  static const std::string text = box_stores();
+  return text;
+}
+std::string_view group_barrier_text() { return kGroupBarrierText; }
 std::string_view products_text() { return kProductsText; }
 
 std::string function_of(const WarpgroupProduct& product) {

@@ -16,6 +16,10 @@ std::string_view box_copy_text();
 std::string_view shared_ring_text();
 std::string_view shared_box_copy_text();
 std::string_view products_text();
+/// Stores of boxes and their groups (PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk.wait_group", "fence.proxy").
+std::string_view box_store_text();
+/// A barrier of a warpgroup (PTX ISA, "bar.sync"); barrier 0 is the block's.
+std::string_view group_barrier_text();
 
 /// A kind of WarpgroupMatMul, which has a function of its own.
 struct WarpgroupProduct {

@@ -49,7 +49,9 @@ class ReadCollector : public hi::IRVisitor {
 
 bool synchronises(const NodePtr& node) {
   bool found = false;
-  for_each_node(node, [&](const Node& n) { found = found || is_barrier(n) || order_of(n) == Order::kCopies; });
+  for_each_node(node, [&](const Node& n) {
+    found = found || is_barrier(n) || order_of(n) == Order::kCopies || order_of(n) == Order::kBoxStores;
+  });
   return found;
 }
 
@@ -110,11 +112,14 @@ class FlowBuilder {
 
   int build(const If& branch, int from) {
     const int after = point(-1);
-    path_.conditions.push_back(branch.condition);
-    edge(build(branch.then_case, from), after);
-    path_.conditions.back() = !branch.condition;
-    edge(build(branch.else_case, from), after);
-    path_.conditions.pop_back();
+    for (const auto& [condition, body] :
+         {std::pair(branch.condition, branch.then_case), std::pair(!branch.condition, branch.else_case)}) {
+      const int begin = point(-1);
+      add_edge(from, {.to = begin, .condition = condition, .join = after});
+      path_.conditions.push_back(condition);
+      edge(build(body, begin), after);
+      path_.conditions.pop_back();
+    }
     return after;
   }
 
@@ -159,7 +164,8 @@ std::vector<ElementAccess> accesses_of(const Node& node, const std::map<std::str
                       a.asynchronous,
                       a.dimension,
                       a.elements,
-                      a.region});
+                      a.region,
+                      a.lengths});
   });
   for_each_expr(node, [&](const Expr& e) {
     for (ElementAccess& read : reads_in(e, tensors)) result.push_back(std::move(read));

@@ -31,7 +31,8 @@ struct ElementAccess {
   bool asynchronous = false;  ///< the destination of a copy that arrives later
   int dimension = -1;         ///< of a vector
   int elements = 1;
-  bool region = false;  ///< stands for a box, or tile, that begins there
+  bool region = false;                ///< stands for a box, or tile, that begins there
+  std::vector<int64_t> lengths = {};  ///< of a region, along each dimension, cut to the tensor; empty: not said
 };
 
 /// A spec, or an expression that a loop, a branch or a let evaluates.
@@ -56,9 +57,11 @@ std::vector<ElementAccess> accesses_of(const Node& node, const std::map<std::str
 struct Flow {
   struct Edge {
     int to;
-    int enters = -1;  ///< the loop whose first iteration starts
-    int back = -1;    ///< the loop whose next iteration starts
-    int exits = -1;   ///< the loop that ends
+    int enters = -1;              ///< the loop whose first iteration starts
+    int back = -1;                ///< the loop whose next iteration starts
+    int exits = -1;               ///< the loop that ends
+    Halide::Expr condition = {};  ///< of a branch that begins there
+    int join = -1;                ///< where that branch ends
   };
   struct Point {
     int leaf = -1;  ///< into leaves; -1: where ways part or meet

@@ -259,7 +259,12 @@ isl::map AffineView::relation(const ElementAccess& access, bool& exact) const {
   for (size_t i = 0; i < access.subscripts.size(); ++i) {
     const int64_t extent = product(access.tensor->layout.shape()[static_cast<int>(i)]);
     isl::map coordinate;
-    if (const std::optional<isl::pw_aff> at = value(access.subscripts[i])) {
+    const std::optional<isl::pw_aff> at = value(access.subscripts[i]);
+    if (at && !access.lengths.empty()) {
+      const std::string within =
+          fmt::format("{{ [x] -> [y] : x <= y < x + {} and 0 <= y < {} }}", access.lengths[i], extent);
+      coordinate = map_of(*at).apply_range(isl::manage(isl_map_read_from_str(ctx_, within.c_str())));
+    } else if (at) {
       coordinate = widened(map_of(*at), static_cast<int>(i) == access.dimension ? access.elements : 1);
     } else {
       exact = false;

@@ -117,6 +117,22 @@ NodePtr box_copy(const TensorMap& map, std::vector<Expr> coordinates, const Tens
   return node(BoxCopy{map.name, map.tensor, std::move(coordinates), destination.name, std::move(to), ring,
                       std::move(turn), group});
 }
+NodePtr box_store(const TensorMap& map, std::vector<Expr> coordinates, const Tensor& source, std::vector<Expr> from) {
+  int64_t left = 1;
+  for (const int64_t extent : map.box) left *= extent;
+  std::vector<int64_t> extents(from.size(), 1);
+  for (size_t d = from.size(); d-- > 0 && left > 1;) {
+    extents[d] = product(source.layout.shape()[static_cast<int>(d)]);
+    left /= extents[d];
+  }
+  return node(BoxStore{map.name, map.tensor, std::move(coordinates), map.box, source.name, std::move(from),
+                       std::move(extents)});
+}
+NodePtr fence_boxes() { return node(BoxStep{BoxStep::Kind::kFence}); }
+NodePtr commit_boxes() { return node(BoxStep{BoxStep::Kind::kCommit}); }
+NodePtr wait_boxes_read(int pending) { return node(BoxStep{BoxStep::Kind::kWaitRead, pending}); }
+NodePtr wait_boxes(int pending) { return node(BoxStep{BoxStep::Kind::kWait, pending}); }
+
 NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b,
                          bool starts) {
   return node(WarpgroupMatMul{atom, slices, d.name, std::move(a), std::move(b), starts});

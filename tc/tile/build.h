@@ -58,6 +58,13 @@ NodePtr await(const std::string& ring, Expr turn);
 NodePtr release(const std::string& ring, Expr turn);
 NodePtr box_copy(const TensorMap& map, std::vector<Expr> coordinates, const Tensor& destination, std::vector<Expr> to,
                  const std::string& ring, Expr turn, BlockGroup group = {});
+/// Stores the slice of `source` that begins at an element: 1 along the first dimensions, all of the last ones, as many
+/// elements as the map's box has.
+NodePtr box_store(const TensorMap& map, std::vector<Expr> coordinates, const Tensor& source, std::vector<Expr> from);
+NodePtr fence_boxes();
+NodePtr commit_boxes();
+NodePtr wait_boxes_read(int pending);
+NodePtr wait_boxes(int pending);
 NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b,
                          bool starts = false);
 NodePtr matmul_wait(int pending, std::vector<std::string> sums = {});

@@ -136,7 +136,10 @@ class KernelCompiler {
   }
 
   void visit(const Barrier& barrier) {
-    emit({.op = barrier.scope == Barrier::Scope::kBlock ? Op::kBlockBarrier : Op::kWarpBarrier, .a = exprs_.site()});
+    const Op op = barrier.scope == Barrier::Scope::kBlock  ? Op::kBlockBarrier
+                  : barrier.scope == Barrier::Scope::kWarp ? Op::kWarpBarrier
+                                                           : Op::kGroupBarrier;
+    emit({.op = op, .a = exprs_.site()});
   }
 
   void visit(const WaitForKernels&) {
@@ -259,6 +262,24 @@ class KernelCompiler {
     code_.tensors[static_cast<size_t>(exprs_.tensor(copy.destination))].filled = true;
     code_.box_copies.push_back(std::move(made));
     emit({.op = Op::kBoxCopy, .a = static_cast<int>(code_.box_copies.size()) - 1});
+  }
+
+  void visit(const BoxStore& store) {
+    const auto map = std::ranges::find(kernel_.maps, store.map, &TensorMap::name);
+    TC_CHECK(map != kernel_.maps.end(), "'{}' is no tensor map of the kernel", store.map);
+    CodeBoxStore made{&*map,
+                      exprs_.tensor(map->tensor),
+                      exprs_.access(store.tensor, {store.coordinates.rbegin(), store.coordinates.rend()}),
+                      exprs_.access(store.source, store.source_subscripts),
+                      {}};
+    for (const Halide::Expr& e : store.coordinates) made.coordinates.push_back(exprs_.compile(e));
+    code_.tensors[static_cast<size_t>(exprs_.tensor(store.source))].stored = true;
+    code_.box_stores.push_back(std::move(made));
+    emit({.op = Op::kBoxStore, .a = static_cast<int>(code_.box_stores.size()) - 1});
+  }
+
+  void visit(const BoxStep& step) {
+    emit({.op = Op::kBoxStep, .flag = static_cast<uint8_t>(step.kind), .immediate = step.pending});
   }
 
   void visit(const WarpgroupMatMul& n) {

@@ -82,6 +82,7 @@ enum class Op : uint8_t {
   kLoopNext,  ///< dst += a; jumps
   kBlockBarrier,
   kWarpBarrier,
+  kGroupBarrier,  ///< of a warpgroup
   kClusterBarrier,
   kWaitForKernels,
   kMakeRing,  ///< ring a; behind a barrier
@@ -103,6 +104,8 @@ enum class Op : uint8_t {
   kCommitTurn,  ///< as kAcquire; immediate: bytes
   kRelease,
   kBoxCopy,       ///< a: an index into Code::box_copies
+  kBoxStore,      ///< a: an index into Code::box_stores
+  kBoxStep,       ///< a BoxStep::Kind in `flag`; immediate: groups that may stay pending
   kStartProduct,  ///< a: an index into Code::products; c: the site
   kWaitProducts,  ///< a: an index into Code::product_waits; c: the site
   kPoison,        ///< register tensor a
@@ -155,6 +158,13 @@ struct CodeBoxCopy {
   int turn = -1;  ///< register
   BlockGroup group;
 };
+struct CodeBoxStore {
+  const TensorMap* map = nullptr;
+  int tensor = -1;
+  int destination = -1;          ///< access, of the first element
+  int source = -1;               ///< likewise
+  std::vector<int> coordinates;  ///< registers
+};
 /// A WarpgroupMatMul.
 struct CodeProduct {
   struct Tile {
@@ -178,6 +188,7 @@ struct CodeTensor {
   int64_t shared_offset = 0;  ///< bytes
   int register_base = -1;     ///< of a register tensor: its first element among all those of a thread
   bool filled = false;        ///< by boxes
+  bool stored = false;        ///< by boxes: they read it
 };
 
 struct Code {
@@ -204,6 +215,7 @@ struct Code {
   std::vector<CodeMatrixLoad> matrix_loads;
   std::vector<CodeRing> rings;
   std::vector<CodeBoxCopy> box_copies;
+  std::vector<CodeBoxStore> box_stores;
   std::vector<CodeProduct> products;
   std::vector<CodeProductWait> product_waits;
   std::vector<std::string> sites;  ///< the text of each spec

@@ -12,6 +12,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <deque>
+#include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
@@ -61,11 +63,32 @@ struct Meeting {
   auto operator<=>(const Meeting&) const = default;
 };
 
-/// All meetings of what happens at a point with what may follow without a barrier in between.
+/// What a walk follows, until a barrier orders it.
+enum class Followed {
+  kAccess,
+  kCopy,      ///< asynchronous: until its thread has waited for it
+  kBoxRead,   ///< of a box store: until its thread has waited for the read
+  kBoxWrite,  ///< likewise, for the write
+  kUnfenced,  ///< a write that box stores do not see yet: until its thread's fence
+};
+bool is_late(Followed what) { return what != Followed::kAccess && what != Followed::kUnfenced; }
+
+/// Threads that a barrier puts in order: as many as follow each other.
+constexpr int kAllThreads = std::numeric_limits<int>::max();
+int threads_of(const Barrier& barrier) {
+  return barrier.scope == Barrier::Scope::kBlock  ? kAllThreads
+         : barrier.scope == Barrier::Scope::kWarp ? 32
+                                                  : WarpgroupAtom::kThreads;
+}
+
+/// All meetings of what happens at a point with what may follow without a barrier in between. `threads`: the fewest
+/// threads whose barriers count. `never`: a condition that no thread fulfils that comes from the point. Other threads
+/// go there; the way of its own threads is the other one.
 class Walk {
  public:
-  Walk(const Flow& flow, int start, bool asynchronous, bool warp_barriers)
-      : flow_(flow), asynchronous_(asynchronous), warp_barriers_(warp_barriers) {
+  using Never = std::function<bool(const Halide::Expr&)>;
+  Walk(const Flow& flow, int start, Followed followed, int threads, Never never = {})
+      : flow_(flow), followed_(followed), threads_(threads), never_(std::move(never)) {
     for (const EnclosingLoop& loop : leaf_at(start).path.loops) {
       if (flow.synchronising[loop.id]) loops_.push_back(loop.id);
     }
@@ -76,18 +99,23 @@ class Walk {
     while (!queue_.empty()) {
       const State state = queue_.front();
       queue_.pop_front();
-      for (const Flow::Edge& edge : flow_.points[state.point].next) {
-        if (is_possible(state, edge)) visit(followed(state, edge), false);
+      const std::vector<Flow::Edge>& next = flow_.points[state.point].next;
+      may_end_ |= next.empty() && !state.progress.waited;
+      for (const Flow::Edge& edge : next) {
+        if (is_possible(state, edge)) visit(behind(state, edge), false);
       }
     }
   }
   const std::set<Meeting>& meetings() const { return meetings_; }
+  /// Whether the kernel may end before its thread has waited for it.
+  bool may_end() const { return may_end_; }
 
  private:
   struct State {
     int point;
     Way way;
     Progress progress;
+    int join = -1;  ///< of a branch that only other threads take: where it ends
     auto operator<=>(const State&) const = default;
   };
 
@@ -109,8 +137,9 @@ class Walk {
     return edge.back >= 0 ? done < *found->second : done == *found->second;
   }
 
-  State followed(State state, const Flow::Edge& edge) const {
+  State behind(State state, const Flow::Edge& edge) const {
     state.point = edge.to;
+    if (state.join < 0 && edge.condition.defined() && never_ && never_(edge.condition)) state.join = edge.join;
     if (edge.enters >= 0) state.way.entered.push_back({edge.enters, 0});
     if (edge.back >= 0) go_back(state.way, edge.back);
     if (edge.exits >= 0) leave(state.way, edge.exits);
@@ -143,15 +172,24 @@ class Walk {
     return match(
         node,
         [&](const Barrier& n) {
-          const bool counts = warp_barriers_ || n.scope == Barrier::Scope::kBlock;
-          return counts && (!asynchronous_ || progress.waited);
+          if (followed_ == Followed::kUnfenced || threads_of(n) < threads_) return false;
+          return !is_late(followed_) || progress.waited;
+        },
+        [&](const BoxStep& n) {
+          if (followed_ == Followed::kUnfenced) return n.kind == BoxStep::Kind::kFence;
+          if (followed_ != Followed::kBoxRead && followed_ != Followed::kBoxWrite) return false;
+          if (n.kind == BoxStep::Kind::kCommit) progress.commits = std::min(progress.commits + 1, Relation::kAny);
+          const bool waits =
+              n.kind == BoxStep::Kind::kWait || (n.kind == BoxStep::Kind::kWaitRead && followed_ == Followed::kBoxRead);
+          progress.waited |= waits && progress.commits > n.pending;
+          return false;
         },
         [&](const CommitGroup&) {
-          if (asynchronous_) progress.commits = std::min(progress.commits + 1, Relation::kAny);
+          if (followed_ == Followed::kCopy) progress.commits = std::min(progress.commits + 1, Relation::kAny);
           return false;
         },
         [&](const WaitGroup& n) {
-          progress.waited |= asynchronous_ && progress.commits > n.pending;
+          progress.waited |= followed_ == Followed::kCopy && progress.commits > n.pending;
           return false;
         },
         [](const OneOf<WaitForKernels, StartNextKernel, RingStep, MatMulWait> auto&) { return false; },
@@ -160,17 +198,20 @@ class Walk {
 
   void visit(State state, bool first) {
     const int leaf = flow_.points[state.point].leaf;
+    if (state.point == state.join) return;
     if (leaf >= 0 && ends_at(*flow_.leaves[leaf].node, state.progress)) return;
     if (!first && !seen_.insert(state).second) return;
     if (leaf >= 0 && !flow_.leaves[leaf].accesses.empty()) {
-      meetings_.insert({leaf, state.way, !asynchronous_ || state.progress.waited});
+      meetings_.insert({leaf, state.way, !is_late(followed_) || state.progress.waited});
     }
     queue_.push_back(state);
   }
 
   const Flow& flow_;
-  bool asynchronous_;
-  bool warp_barriers_;
+  Followed followed_;
+  int threads_;
+  Never never_;
+  bool may_end_ = false;
   std::vector<int> loops_;
   std::map<int, std::optional<int64_t>> trips_;  ///< of loops by id
   std::deque<State> queue_;
@@ -218,7 +259,12 @@ class Certifier {
     for (const Leaf& leaf : flow_.leaves) {
       views_.push_back(std::make_unique<AffineView>(context_.get(), kernel, leaf.path));
     }
-    for (const Leaf& leaf : flow_.leaves) has_warp_barriers_ |= order_of(*leaf.node) == Order::kWarp;
+    std::set<int, std::greater<>> scopes = {kAllThreads};
+    for (const Leaf& leaf : flow_.leaves) {
+      if (const Barrier* barrier = barrier_of(*leaf.node)) scopes.insert(threads_of(*barrier));
+      if (const BoxStore* store = box_store_of(*leaf.node)) stored_.insert(store->source);
+    }
+    scopes_.assign(scopes.begin(), scopes.end());
   }
 
   Certificate certify() {
@@ -227,10 +273,17 @@ class Certifier {
       if (leaf < 0) continue;
       const auto& accesses = flow_.leaves[leaf].accesses;
       if (std::none_of(accesses.begin(), accesses.end(), is_shared_between_threads)) continue;
+      const auto start = static_cast<int>(p);
+      if (box_store_of(*flow_.leaves[leaf].node)) {
+        check_box_store(leaf, start);
+        continue;
+      }
       const bool copies = std::any_of(accesses.begin(), accesses.end(), [](const auto& a) { return a.asynchronous; });
-      check_walk(leaf, Walk(flow_, static_cast<int>(p), false, false), false, false);
-      if (has_warp_barriers_) check_walk(leaf, Walk(flow_, static_cast<int>(p), false, true), false, true);
-      if (copies) check_walk(leaf, Walk(flow_, static_cast<int>(p), true, has_warp_barriers_), true, false);
+      for (size_t s = 0; s < scopes_.size(); ++s) {
+        check_walk(leaf, Walk(flow_, start, Followed::kAccess, scopes_[s]), Followed::kAccess, s);
+      }
+      if (copies) check_walk(leaf, Walk(flow_, start, Followed::kCopy, scopes_.back()), Followed::kCopy, 0);
+      check_fence(leaf, start);
     }
     check_branches();
     check_blocks();
@@ -253,21 +306,74 @@ class Certifier {
            !(a.atomic && b.atomic);
   }
 
-  void check_walk(int from, const Walk& walk, bool asynchronous, bool within_warp) {
+  /// A box store reads and writes until its thread has waited for it, which must be before the kernel ends.
+  void check_box_store(int leaf, int start) {
+    const auto never = [this, leaf](const Halide::Expr& condition) { return is_never(leaf, condition); };
+    for (size_t s = 0; s < scopes_.size(); ++s) {
+      for (const Followed what : {Followed::kBoxRead, Followed::kBoxWrite}) {
+        const Walk walk(flow_, start, what, scopes_[s], never);
+        check_walk(leaf, walk, what, s);
+        if (s > 0 || what == Followed::kBoxWrite || !walk.may_end()) continue;
+        result_.races.push_back(fmt::format("{}: a block may end before '{}' has read '{}'", kernel_.name,
+                                            flow_.leaves[leaf].text(), box_store_of(*flow_.leaves[leaf].node)->source));
+      }
+    }
+  }
+
+  /// Whether a condition on blocks and threads alone holds for none of those that come to a leaf.
+  bool is_never(int leaf, const Halide::Expr& condition) const {
+    struct Visitor : Halide::Internal::IRVisitor {
+      bool found_other = false;
+      using Halide::Internal::IRVisitor::visit;
+      void visit(const Halide::Internal::Variable* op) override {
+        const auto is = [&](const char* name) { return op->name == name; };
+        found_other |= std::ranges::none_of(kBlock, is) && std::ranges::none_of(kThread, is);
+      }
+      void visit(const Halide::Internal::Call*) override { found_other = true; }
+    } visitor;
+    condition.accept(&visitor);
+    if (visitor.found_other) return false;
+    const std::optional<isl::set> holds = views_[leaf]->holds(condition);
+    return holds && views_[leaf]->domain().intersect(*holds).is_empty();
+  }
+
+  /// What a thread writes is seen by box stores behind its fence.
+  void check_fence(int leaf, int start) {
+    const auto is_stored = [&](const ElementAccess& a) { return a.is_write && stored_.count(a.tensor->name) > 0; };
+    const auto& accesses = flow_.leaves[leaf].accesses;
+    const auto written = std::ranges::find_if(accesses, is_stored);
+    if (written == accesses.end()) return;
+    const auto never = [this, leaf](const Halide::Expr& condition) { return is_never(leaf, condition); };
+    const Walk walk(flow_, start, Followed::kUnfenced, kAllThreads, never);
+    for (const Meeting& meeting : walk.meetings()) {
+      const BoxStore* store = box_store_of(*flow_.leaves[meeting.leaf].node);
+      if (!store || store->source != written->tensor->name) continue;
+      result_.races.push_back(
+          fmt::format("{}: '{}' may not see what '{}' writes, with no fence for box stores behind it", kernel_.name,
+                      flow_.leaves[meeting.leaf].text(), flow_.leaves[leaf].text()));
+      return;
+    }
+  }
+
+  /// Which of a leaf's accesses a walk follows.
+  static bool follows(Followed what, const ElementAccess& access) {
+    return what == Followed::kAccess || (what == Followed::kCopy && access.asynchronous) ||
+           (what == Followed::kBoxRead && !access.is_write) || (what == Followed::kBoxWrite && access.is_write);
+  }
+
+  void check_walk(int from, const Walk& walk, Followed what, size_t scope) {
     const auto& sources = flow_.leaves[from].accesses;
     for (const Meeting& meeting : walk.meetings()) {
       const auto& targets = flow_.leaves[meeting.leaf].accesses;
       for (size_t i = 0; i < sources.size(); ++i) {
-        if (asynchronous && !sources[i].asynchronous) continue;
+        if (!follows(what, sources[i])) continue;
         for (size_t j = 0; j < targets.size(); ++j) {
           if (!conflict(sources[i], targets[j])) continue;
           const bool itself =
               from == meeting.leaf && i == j && meeting.way.relation.level < 0 && meeting.way.left.empty();
-          if (asynchronous && !meeting.arrived && !itself) {
-            decide(from, i, meeting, j, Threads::kSame, within_warp);
-          }
-          decide(from, i, meeting, j, Threads::kBefore, within_warp);
-          if (!itself) decide(from, i, meeting, j, Threads::kAfter, within_warp);
+          if (is_late(what) && !meeting.arrived && !itself) decide(from, i, meeting, j, Threads::kSame, scope);
+          decide(from, i, meeting, j, Threads::kBefore, scope);
+          if (!itself) decide(from, i, meeting, j, Threads::kAfter, scope);
         }
       }
     }
@@ -296,8 +402,8 @@ class Certifier {
     return pairs_.emplace(key, pairs.coalesce()).first->second;
   }
 
-  void decide(int from, size_t i, const Meeting& meeting, size_t j, Threads threads, bool within_warp) {
-    const auto key = std::make_tuple(from, i, meeting.leaf, j, meeting.way, threads, within_warp);
+  void decide(int from, size_t i, const Meeting& meeting, size_t j, Threads threads, size_t scope) {
+    const auto key = std::make_tuple(from, i, meeting.leaf, j, meeting.way, threads, scope);
     if (!decided_.insert(key).second) return;
     const Pair pair = pair_of({from, i}, {meeting.leaf, j});
     met_.insert(pair);
@@ -309,7 +415,7 @@ class Certifier {
     bool exact = true;
     isl::map pairs = of_threads(pairs_of(from, i, meeting.leaf, j, exact), from, threads);
     pairs = along(pairs, from, meeting.leaf, meeting.way);
-    if (has_warp_barriers_ && threads != Threads::kSame) pairs = of_warps(pairs, from, meeting.leaf, within_warp);
+    if (threads != Threads::kSame) pairs = of_scope(pairs, from, meeting.leaf, scope);
     if (pairs.is_empty()) return;
     open_.insert(pair);
     report(pairs, from, i, meeting.leaf, j, exact, threads);
@@ -370,15 +476,19 @@ class Certifier {
     return std::abs(stride) == 1 ? pairs.subtract(pairs) : later.at_least(1);
   }
 
-  isl::map of_warps(const isl::map& pairs, int from, int to, bool within) const {
+  /// Of threads that barriers of a scope put in order, and of none below.
+  isl::map of_scope(isl::map pairs, int from, int to, size_t scope) const {
+    if (scope > 0) pairs = pairs.intersect(of_one_group(from, to, scopes_[scope]));
+    if (scope + 1 < scopes_.size()) pairs = pairs.subtract(of_one_group(from, to, scopes_[scope + 1]));
+    return pairs;
+  }
+  isl::map of_one_group(int from, int to, int threads) const {
     const isl::map numbers = thread_numbers(*views_[from]);
     const isl::map others = thread_numbers(*views_[to]).reverse();
-    const isl::map same =
-        numbers.apply_range(between("{ [x] -> [y] : floor(x/32) = floor(y/32) }")).apply_range(others);
-    return within ? pairs.intersect(same) : pairs.subtract(same);
+    const std::string same = fmt::format("{{ [x] -> [y] : floor(x/{0}) = floor(y/{0}) }}", threads);
+    return numbers.apply_range(isl::manage(isl_map_read_from_str(context_.get().get(), same.c_str())))
+        .apply_range(others);
   }
-
-  isl::map between(const char* text) const { return isl::manage(isl_map_read_from_str(context_.get().get(), text)); }
   static isl::map thread_numbers(const AffineView& view) {
     return isl::manage(isl_map_from_pw_aff(view.thread_number().release()));
   }
@@ -391,8 +501,11 @@ class Certifier {
     const std::string first = views_[from]->describe(sample.domain().sample_point());
     const std::string second = views_[to]->describe(sample.range().sample_point());
     const auto verb = [](const ElementAccess& access) { return access.is_write ? "writes" : "reads"; };
+    const bool is_read = box_store_of(*flow_.leaves[from].node) && !a.is_write;
     std::string sentence =
-        threads == Threads::kSame || (a.asynchronous && from != to)
+        is_read ? fmt::format("{}: '{}' may not have read '{}' when {} writes the same element in '{}'", kernel_.name,
+                              flow_.leaves[from].text(), a.tensor->name, second, flow_.leaves[to].text())
+        : threads == Threads::kSame || (a.asynchronous && from != to)
             ? fmt::format("{}: '{}' may still be under way when {} {} its target in '{}'", kernel_.name,
                           flow_.leaves[from].text(), second, verb(b), flow_.leaves[to].text())
             : fmt::format("{}: {} {} '{}' in '{}', and {} {} the same element in '{}', with no barrier in between",
@@ -417,8 +530,7 @@ class Certifier {
       for (size_t j = 0; j < flow_.leaves[to].accesses.size(); ++j) {
         if (!conflict(flow_.leaves[from].accesses[i], flow_.leaves[to].accesses[j])) continue;
         for (const Threads threads : {Threads::kBefore, Threads::kAfter}) {
-          decide(from, i, {to, {}, true}, j, threads, false);
-          if (has_warp_barriers_) decide(from, i, {to, {}, true}, j, threads, true);
+          for (size_t s = 0; s < scopes_.size(); ++s) decide(from, i, {to, {}, true}, j, threads, s);
         }
       }
     }
@@ -509,11 +621,12 @@ class Certifier {
   std::vector<std::unique_ptr<AffineView>> views_;
   std::map<std::pair<int, size_t>, std::pair<isl::map, bool>> relations_;
   std::map<std::tuple<int, size_t, int, size_t>, isl::map> pairs_;
-  std::set<std::tuple<int, size_t, int, size_t, Way, Threads, bool>> decided_;
+  std::set<std::tuple<int, size_t, int, size_t, Way, Threads, size_t>> decided_;
   std::set<std::pair<int, int>> reported_;
-  std::set<Pair> met_;   ///< accesses of a block with some way between them that leads over no barrier
-  std::set<Pair> open_;  ///< of those: such that isl did not prove to touch different elements
-  bool has_warp_barriers_ = false;
+  std::set<Pair> met_;            ///< accesses of a block with some way between them that leads over no barrier
+  std::set<Pair> open_;           ///< of those: such that isl did not prove to touch different elements
+  std::vector<int> scopes_;       ///< of the kernel's barriers: threads, most first; that of the block always
+  std::set<std::string> stored_;  ///< shared tensors that box stores read
   Certificate result_;
 };
 

@@ -329,8 +329,9 @@ class Checker {
     if (leaf.node->instances) return false;
     return match(
         *leaf.node, [](const Store& n) { return Halide::Internal::is_const(n.value); },
-        [](const OneOf<Atomic, Move, BoxCopy> auto&) { return false; }, [](const Collective auto&) { return false; },
-        [](const Structure auto&) { return false; }, [](const Synchronisation auto&) { return false; });
+        [](const OneOf<Atomic, Move, BoxCopy, BoxStore> auto&) { return false; },
+        [](const Collective auto&) { return false; }, [](const Structure auto&) { return false; },
+        [](const Synchronisation auto&) { return false; });
   }
   /// Whether a product of tiles reads the registers only to add to them, which are those that its instances write.
   static bool is_sum_of(const Node& node, const std::string& name) {
@@ -339,7 +340,9 @@ class Checker {
         [&](const MatMul& n) {
           return node.instances && n.d.tensor == name && n.a.tensor != name && n.b.tensor != name;
         },
-        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy, WarpgroupMatMul> auto&) { return false; },
+        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy, BoxStore, WarpgroupMatMul> auto&) {
+          return false;
+        },
         [](const Structure auto&) { return false; }, [](const Synchronisation auto&) { return false; });
   }
   static std::vector<ElementAccess> accesses_to(const DigitLeaf& leaf, const std::string& name, bool is_write) {

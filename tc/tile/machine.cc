@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <bit>
 #include <numeric>
+#include <span>
 
 #include "tc/support/check.h"
 #include "tc/tile/lanes.h"
@@ -132,6 +133,7 @@ void Machine::start_block(const std::array<int64_t, 3>& block) {
     warp.saved.clear();
     warp.pc = 0;
     warp.epoch = ++epoch_;
+    warp.group_epoch = 0;
     warp.group.fill(0);
     warp.copies.clear();
     for (size_t i = 0; i < 3; ++i) {
@@ -139,6 +141,7 @@ void Machine::start_block(const std::array<int64_t, 3>& block) {
     }
   }
   start_rings();
+  start_stores();
 }
 
 /// The block that runs lies in the machine, and what lies in its place among the others is of no use.
@@ -196,7 +199,12 @@ void Machine::run_cluster(const std::array<int64_t, 3>& first) {
   while (any_goes_on() || release_cluster_barrier()) {
   }
   bool has_ended = true;
-  for_each_block([&] { has_ended &= !is_in_state(State::kInRing) && !is_in_state(State::kAtClusterBarrier); });
+  for_each_block([&] {
+    for (const State state : {State::kInRing, State::kAtClusterBarrier, State::kAtGroupBarrier}) {
+      has_ended &= !is_in_state(state);
+    }
+    end_stores();
+  });
   if (!has_ended) return report_deadlock();
   for_each_block([&] { end_rings(); });
 }
@@ -214,6 +222,7 @@ bool Machine::any_goes_on() {
 
 /// Lets a warp of the block go on, or ends what its warps wait for. False if there is neither.
 bool Machine::go_on() {
+  release_group_barriers();
   std::vector<Warp*> ready;
   for (Warp& warp : warps_) {
     if (warp.state == State::kReady) ready.push_back(&warp);
@@ -227,6 +236,7 @@ bool Machine::go_on() {
   budget_ = static_cast<int64_t>(random_() % 64) + 1;
   resume(*ready[random_() % ready.size()]);
   happen();
+  progress_stores();
   return true;
 }
 
@@ -288,6 +298,23 @@ void Machine::release_barrier() {
   ++counters_.barriers;
   for (Warp& warp : warps_) {
     if (warp.state == State::kAtBarrier) warp.state = State::kReady;
+  }
+}
+
+/// Opens the barriers of warpgroups at which all their warps wait.
+void Machine::release_group_barriers() {
+  constexpr size_t kWarps = WarpgroupAtom::kThreads / kLanes;
+  for (size_t first = 0; first + kWarps <= warps_.size(); first += kWarps) {
+    const std::span<Warp> group = std::span(warps_).subspan(first, kWarps);
+    const int site = group[0].barrier_site;
+    const bool all_wait = std::ranges::all_of(
+        group, [&](const Warp& w) { return w.state == State::kAtGroupBarrier && w.barrier_site == site; });
+    if (!all_wait) continue;
+    ++epoch_;
+    for (Warp& warp : group) {
+      warp.state = State::kReady;
+      warp.group_epoch = epoch_;
+    }
   }
 }
 
@@ -354,6 +381,7 @@ bool Machine::control(Warp& warp, const Instruction& n) {
     }
     case Op::kBlockBarrier:
     case Op::kWarpBarrier:
+    case Op::kGroupBarrier:
     case Op::kClusterBarrier:
       if (warp.mask != warp.existing) {
         report(Finding::Kind::kDivergence, n.a, [&] {
@@ -364,7 +392,9 @@ bool Machine::control(Warp& warp, const Instruction& n) {
       }
       warp.epoch = ++epoch_;
       if (n.op != Op::kWarpBarrier) {
-        warp.state = n.op == Op::kBlockBarrier ? State::kAtBarrier : State::kAtClusterBarrier;
+        warp.state = n.op == Op::kBlockBarrier   ? State::kAtBarrier
+                     : n.op == Op::kGroupBarrier ? State::kAtGroupBarrier
+                                                 : State::kAtClusterBarrier;
         warp.barrier_site = n.a;
       }
       return false;
@@ -392,13 +422,15 @@ bool Machine::control(Warp& warp, const Instruction& n) {
                              warp.index, block_text(), code_.sites[warp.products.front().site]);
         });
       }
+      check_stores_read(warp);
       warp.state = State::kDone;
       return false;
   }
 }
 
 Moment Machine::moment(const Warp& warp, int lane, int site) const {
-  return {block_start_, block_end_, stamp_, warp.epoch, static_cast<uint16_t>(warp.index * kLanes + lane), site};
+  return {block_start_, block_end_,      stamp_, warp.epoch, static_cast<uint16_t>(warp.index * kLanes + lane),
+          site,         warp.group_epoch};
 }
 
 std::string Machine::thread_text(int thread) const {

@@ -48,6 +48,7 @@ struct BlockState {
     int64_t offset;
     int elements;
     int site;
+    int access;  ///< of its destination
     std::array<std::byte, 16> bytes;
   };
   /// A ring's buffer, and its two barriers as mbarriers are: of phases, whose parity is waited for.
@@ -92,13 +93,25 @@ struct BlockState {
     std::vector<Filling> reads;
     bool done = false;
   };
+  /// A box store that has been issued.
+  struct StoredBox {
+    const CodeBoxStore* code = nullptr;
+    int site = -1;
+    int lane = 0;
+    int64_t group = 0;
+    std::vector<int64_t> first = {};    ///< coordinates
+    int64_t address = 0;                ///< of the box in shared memory
+    std::vector<std::byte> bytes = {};  ///< that it has read; empty: it has not
+    bool is_read_waited = false;
+    bool is_written = false;
+  };
   /// What the warps of a warpgroup do together, in order.
   struct ProductStart {
     int site;
     int64_t a, b;
     bool operator==(const ProductStart&) const = default;
   };
-  enum class State : uint8_t { kReady, kAtBarrier, kAtClusterBarrier, kInRing, kDone };
+  enum class State : uint8_t { kReady, kAtBarrier, kAtGroupBarrier, kAtClusterBarrier, kInRing, kDone };
   struct Warp {
     int index = 0;
     State state = State::kReady;
@@ -108,12 +121,15 @@ struct BlockState {
     std::vector<uint32_t> saved;
     size_t pc = 0;
     uint32_t epoch = 0;
+    uint32_t group_epoch = 0;  ///< the same in all warps of a warpgroup
     int barrier_site = -1;
     std::vector<Lanes> registers;
     std::vector<Lanes> elements;            ///< of register tensors
     std::vector<uint32_t> element_defined;  ///< lanes
     std::array<int64_t, kLanes> group{};    ///< how many groups each thread has committed
     std::vector<Copy> copies;
+    std::vector<StoredBox> stores;
+    std::array<int64_t, kLanes> store_group{};  ///< how many groups of box stores each thread has committed
     // Of rings.
     std::vector<Filling> turns;     ///< awaited and not released
     std::vector<int64_t> awaited;   ///< how many turns, per ring; -1: it has not come to the ring
@@ -135,6 +151,11 @@ struct BlockState {
   std::vector<Box> boxes_;                         ///< that have not arrived
   std::vector<Filling> releases_;                  ///< by other blocks, of turns of a ring, that have not arrived
   std::vector<std::vector<ProductStart>> starts_;  ///< by warpgroup
+  // Of box stores: what they see of shared memory, and by bytes of it the thread (+ 1) that has written there without a
+  // fence behind, and how many read there that nobody has waited for.
+  std::vector<std::byte> fenced_;
+  std::vector<uint16_t> unfenced_;
+  std::vector<uint16_t> unread_;
 };
 
 /// Executes one launch. Blocks of a cluster take turns: what the one that runs has to itself is the machine's own, what
@@ -172,6 +193,7 @@ class Machine : private BlockState {
   bool is_in_state(State state) const;
   void resume(Warp& warp);
   void release_barrier();
+  void release_group_barriers();
   bool release_cluster_barrier();
   uint32_t new_stamp();
   uint32_t lanes_where(const Warp& warp, int reg, bool uniform) const;
@@ -235,6 +257,20 @@ class Machine : private BlockState {
   bool has_turn(const Warp& warp, const Filling& filling) const;
   std::string turn_text(const Filling& filling) const;
   void check_filled(Warp& warp, const Access& access, const TensorState& tensor, int lane, int64_t offset, bool writes);
+
+  // Stores of boxes.
+  void start_stores();
+  template <typename Visit>
+  void for_each_stored(const StoredBox& store, Visit visit) const;
+  void box_store(Warp& warp, const CodeBoxStore& n);
+  void box_step(Warp& warp, const Instruction& n);
+  void mark_unfenced(const Warp& warp, const Access& access, int lane, int64_t offset);
+  void wait_stores(Warp& warp, int lane, int64_t pending, bool is_written);
+  void read_store(StoredBox& store);
+  void write_store(StoredBox& store);
+  void progress_stores();
+  void check_stores_read(Warp& warp);
+  void end_stores();
 
   // Products of warpgroups.
   void start_product(Warp& warp, const CodeProduct& n, int site);

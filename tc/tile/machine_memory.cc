@@ -134,6 +134,8 @@ void Machine::memory(Warp& warp, const Instruction& n) {
       return commit_turn(warp, n);
     case Op::kRelease:
       return release(warp, n);
+    case Op::kBoxStep:
+      return box_step(warp, n);
     case Op::kWaitProducts:
       return wait_products(warp, code_.product_waits[static_cast<size_t>(n.a)], n.c);
     default:
@@ -157,6 +159,8 @@ void Machine::memory(Warp& warp, const Instruction& n) {
       return matrix_load(warp, code_.matrix_loads[static_cast<size_t>(n.a)]);
     case Op::kBoxCopy:
       return box_copy(warp, code_.box_copies[static_cast<size_t>(n.a)]);
+    case Op::kBoxStore:
+      return box_store(warp, code_.box_stores[static_cast<size_t>(n.a)]);
     case Op::kStartProduct:
       return start_product(warp, code_.products[static_cast<size_t>(n.a)], n.c);
     default:
@@ -310,6 +314,7 @@ void Machine::store_elements(Warp& warp, int index, int64_t step, const Lanes& v
     for_each_lane(mask, [&](int l) { check_write(warp, access, tensor, l, address[l] + step, 0); });
   }
   for_each_lane(mask, [&](int l) { store_lane(type, tensor.data + (address[l] + step) * tensor.bytes, value, l); });
+  if (tensor.code->stored) for_each_lane(mask, [&](int l) { mark_unfenced(warp, access, l, address[l] + step); });
 }
 
 void Machine::load(Warp& warp, const Instruction& n) {
@@ -381,6 +386,7 @@ void Machine::atomic(Warp& warp, const Instruction& n) {
       old.i[l] = value.i[l];
     }
     store_lane(type, place, old, l);
+    if (tensor.code->stored) mark_unfenced(warp, access, l, offset);
   }
 }
 
@@ -423,7 +429,7 @@ void Machine::copy_async(Warp& warp, const Instruction& n) {
   TC_CHECK(source.is_global && destination.code->tensor.memory == Memory::kShared && elements * source.bytes <= 16,
            "'{}' is no copy from global to shared memory of at most 16 bytes", code_.sites[to.site]);
   for_each_lane(mask, [&](int l) {
-    Copy copy{l, warp.group[l], to.tensor, warp.registers[to.address].i[l], elements, to.site, {}};
+    Copy copy{l, warp.group[l], to.tensor, warp.registers[to.address].i[l], elements, to.site, n.a, {}};
     const bool is_read = reads >> l & 1;
     const int64_t source_offset = warp.registers[from.address].i[l];
     for (int e = 0; e < elements; ++e) {
@@ -451,6 +457,7 @@ void Machine::wait(Warp& warp, int64_t pending) {
     for (int64_t e = copy.offset; e < copy.offset + copy.elements; ++e) {
       if (tensor.watched) tensor.shadow[static_cast<size_t>(e)].record_write(moment(warp, copy.lane, copy.site), 0);
       if (tensor.defined) (*tensor.defined)[static_cast<size_t>(e)] = 1;
+      if (tensor.code->stored) mark_unfenced(warp, code_.accesses[copy.access], copy.lane, e);
     }
   }
   std::erase_if(warp.copies, arrives);

@@ -441,7 +441,13 @@ void Machine::arrive_release() {
 
 void Machine::report_deadlock() {
   is_stuck_ = true;
-  for (size_t number = 0; number < blocks_.size() && !is_in_state(State::kInRing); ++number) switch_to(number);
+  const auto text_of = [](State state) {
+    return state == State::kAtBarrier        ? "at a barrier"
+           : state == State::kAtGroupBarrier ? "at a barrier of the warpgroup"
+                                             : "at a barrier of the cluster";
+  };
+  const auto is_stuck = [&] { return is_in_state(State::kInRing) || is_in_state(State::kAtGroupBarrier); };
+  for (size_t number = 0; number < blocks_.size() && !is_stuck(); ++number) switch_to(number);
   int site = -1;
   std::string waiting;
   for (Warp& warp : warps_) {
@@ -450,7 +456,7 @@ void Machine::report_deadlock() {
     const bool in_ring = warp.state == State::kInRing;
     if (in_ring && site < 0) site = n.c;
     waiting += fmt::format("{}warp {} {}", waiting.empty() ? "" : ", ", warp.index,
-                           !in_ring ? (warp.state == State::kAtBarrier ? "at a barrier" : "at a barrier of the cluster")
+                           !in_ring ? text_of(warp.state)
                                     : fmt::format("in '{}' for {}{}", code_.sites[n.c],
                                                   n.op == Op::kAcquire ? "the release before "
                                                   : n.op == Op::kDrain ? "all releases before "

@@ -173,6 +173,10 @@ std::string node_text(const Node& node) {
                            element_text(n.map, n.coordinates), ir::to_text(n.turn), n.ring,
                            n.group.count > 1 ? ", to " + group_text(n.group) : "");
       },
+      [](const BoxStore& n) {
+        return fmt::format("box of {} = {}", element_text(n.map, n.coordinates),
+                           element_text(n.source, n.source_subscripts));
+      },
       [](const WarpgroupMatMul& n) {
         const std::string other = n.atom.b == n.atom.a ? "" : fmt::format(" and {}", name_of(n.atom.b));
         return fmt::format("{} {} {} * {} by wgmma.m64n{}k{} of {}{}, {} times", n.d,
@@ -188,7 +192,24 @@ std::string node_text(const Node& node) {
         return fmt::format("wait for products but {}{}{}", n.pending, n.sums.empty() ? "" : ", of ",
                            fmt::join(n.sums, ", "));
       },
-      [](const Barrier& n) -> std::string { return n.scope == Barrier::Scope::kBlock ? "barrier" : "barrier warp"; },
+      [](const Barrier& n) -> std::string {
+        return n.scope == Barrier::Scope::kBlock  ? "barrier"
+               : n.scope == Barrier::Scope::kWarp ? "barrier warp"
+                                                  : "barrier warpgroup";
+      },
+      [](const BoxStep& n) -> std::string {
+        switch (n.kind) {
+          case BoxStep::Kind::kFence:
+            return "fence for box stores";
+          case BoxStep::Kind::kCommit:
+            return "commit box stores";
+          case BoxStep::Kind::kWaitRead:
+            return fmt::format("wait until box stores but {} have read", n.pending);
+          case BoxStep::Kind::kWait:
+            return fmt::format("wait for box stores but {}", n.pending);
+        }
+        return "";
+      },
       [](const CommitGroup&) -> std::string { return "commit group"; },
       [](const WaitGroup& n) { return fmt::format("wait group {}", n.pending); },
       [](const WaitForKernels&) -> std::string { return "wait for kernels before"; },

@@ -111,6 +111,10 @@ void visit_exprs(AnyNode& node, F f) {
         all(n.destination_subscripts);
         f(n.turn);
       },
+      [&](OneOf<BoxStore> auto& n) {
+        all(n.coordinates);
+        all(n.source_subscripts);
+      },
       [&](OneOf<WarpgroupMatMul> auto& n) {
         all(n.a.subscripts);
         all(n.b.subscripts);
@@ -208,6 +212,15 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
         visit({.tensor = n.destination, .subscripts = n.destination_subscripts, .is_write = true, .region = true});
         visit({.tensor = n.tensor, .subscripts = kNoSubscripts, .region = true});
       },
+      [&](const BoxStore& n) {
+        const std::vector<Halide::Expr> first(n.coordinates.rbegin(), n.coordinates.rend());
+        visit({.tensor = n.tensor,
+               .subscripts = first,
+               .is_write = true,
+               .region = true,
+               .lengths = {n.box.rbegin(), n.box.rend()}});
+        visit({.tensor = n.source, .subscripts = n.source_subscripts, .region = true, .lengths = n.source_extents});
+      },
       [&](const WarpgroupMatMul& n) {
         visit({.tensor = n.d, .subscripts = kNoSubscripts, .is_write = true, .region = true});
         if (!n.starts) visit({.tensor = n.d, .subscripts = kNoSubscripts, .region = true});
@@ -222,9 +235,8 @@ const Move* asynchronous_copy(const Node& node) {
       node, [](const Move& n) { return n.asynchronous ? &n : nullptr; },
       [](const Structure auto&) -> const Move* { return nullptr; },
       [](const Synchronisation auto&) -> const Move* { return nullptr; },
-      [](const OneOf<Store, Atomic, Shuffle, MatMul, MatrixLoad, BoxCopy, WarpgroupMatMul> auto&) -> const Move* {
-        return nullptr;
-      });
+      [](const OneOf<Store, Atomic, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore, WarpgroupMatMul> auto&)
+          -> const Move* { return nullptr; });
 }
 
 const Tensor* allocated_tensor(const Node& node) {
@@ -247,15 +259,39 @@ const BoxCopy* box_of(const Node& node) {
   const BoxCopy* box = nullptr;
   match(
       node, [&](const BoxCopy& n) { box = &n; }, [](const Structure auto&) {}, [](const Synchronisation auto&) {},
-      [](const Collective auto&) {}, [](const OneOf<Store, Atomic, Move> auto&) {});
+      [](const Collective auto&) {}, [](const OneOf<Store, Atomic, Move, BoxStore> auto&) {});
   return box;
+}
+
+const BoxStore* box_store_of(const Node& node) {
+  const BoxStore* store = nullptr;
+  match(
+      node, [&](const BoxStore& n) { store = &n; }, [](const Structure auto&) {}, [](const Synchronisation auto&) {},
+      [](const Collective auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy> auto&) {});
+  return store;
+}
+
+const BoxStep* box_step_of(const Node& node) {
+  const BoxStep* step = nullptr;
+  match(
+      node, [&](const BoxStep& n) { step = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
+      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, MatMulWait> auto&) {});
+  return step;
+}
+
+const Barrier* barrier_of(const Node& node) {
+  const Barrier* barrier = nullptr;
+  match(
+      node, [&](const Barrier& n) { barrier = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
+      [](const OneOf<BoxStep, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, MatMulWait> auto&) {});
+  return barrier;
 }
 
 const RingStep* ring_step_of(const Node& node) {
   const RingStep* step = nullptr;
   match(
       node, [&](const RingStep& n) { step = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
-      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup, MatMulWait> auto&) {});
+      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup, MatMulWait, BoxStep> auto&) {});
   return step;
 }
 
@@ -264,7 +300,7 @@ const WarpgroupMatMul* warpgroup_product_of(const Node& node) {
   match(
       node, [&](const WarpgroupMatMul& n) { product = &n; }, [](const Structure auto&) {},
       [](const Synchronisation auto&) {},
-      [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy> auto&) {});
+      [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore> auto&) {});
   return product;
 }
 
@@ -272,7 +308,7 @@ const MatMulWait* matmul_wait_of(const Node& node) {
   const MatMulWait* wait = nullptr;
   match(
       node, [&](const MatMulWait& n) { wait = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
-      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup> auto&) {});
+      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, BoxStep> auto&) {});
   return wait;
 }
 
@@ -288,7 +324,12 @@ const std::string* bound_variable(const Node& node) {
 Order order_of(const Node& node) {
   return match(
       node, [](const Structure auto&) { return Order::kNone; }, [](const Spec auto&) { return Order::kNone; },
-      [](const Barrier& n) { return n.scope == Barrier::Scope::kBlock ? Order::kBlock : Order::kWarp; },
+      [](const Barrier& n) {
+        return n.scope == Barrier::Scope::kBlock  ? Order::kBlock
+               : n.scope == Barrier::Scope::kWarp ? Order::kWarp
+                                                  : Order::kWarpgroup;
+      },
+      [](const BoxStep&) { return Order::kBoxStores; },
       [](const OneOf<CommitGroup, WaitGroup> auto&) { return Order::kCopies; },
       [](const OneOf<RingStep, MatMulWait> auto&) { return Order::kRing; },
       [](const WaitForKernels&) { return Order::kKernels; }, [](const StartNextKernel&) { return Order::kNone; });
@@ -321,8 +362,12 @@ int Kernel::architecture() const {
     match(
         node, [&](const MatMul& n) { result = std::max(result, n.atom->architecture); },
         [&](const MatrixLoad&) { result = std::max(result, kMatrixLoadArchitecture); },
-        [&](const OneOf<BoxCopy, WarpgroupMatMul> auto&) { result = std::max(result, kClusterArchitecture); },
-        [](const Structure auto&) {}, [](const Synchronisation auto&) {},
+        [&](const OneOf<BoxCopy, BoxStore, BoxStep, WarpgroupMatMul> auto&) {
+          result = std::max(result, kClusterArchitecture);
+        },
+        [](const Structure auto&) {},
+        [](const OneOf<Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, MatMulWait> auto&) {
+        },
         [](const OneOf<Store, Atomic, Move, Shuffle> auto&) {});
   });
   return result;
@@ -334,7 +379,7 @@ bool Kernel::accelerated() const {
     match(
         node, [&](const MatMul& n) { result |= n.atom->accelerated; }, [&](const WarpgroupMatMul&) { result = true; },
         [](const Structure auto&) {}, [](const Synchronisation auto&) {},
-        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy> auto&) {});
+        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy, BoxStore> auto&) {});
   });
   return result;
 }

@@ -81,10 +81,10 @@ struct Allocate {
   Tensor tensor;
   NodePtr body;
 };
-/// All threads of the block (or of the warp) arrive before any goes on; orders memory between them. Must be reached by
-/// all of them or none.
+/// All threads of the block (or of the warp, or of the warpgroup: 128 that follow each other) arrive before any goes
+/// on; orders memory between them. Must be reached by all of them or none.
 struct Barrier {
-  enum class Scope { kBlock, kWarp } scope = Scope::kBlock;
+  enum class Scope { kBlock, kWarp, kWarpgroup } scope = Scope::kBlock;
 };
 
 /// Waits until the kernels of the program before this one have ended; what they wrote is seen after it. A kernel that
@@ -217,6 +217,27 @@ struct BoxCopy {
   Halide::Expr turn;
   BlockGroup group = {};  ///< that it comes to; of one block: this one
 };
+/// Copies a box from shared memory to a tensor map, asynchronously, into the current group of the thread's box stores
+/// (PTX ISA, "cp.async.bulk.tensor"). One thread carries it out. The box lies as that of a BoxCopy does, and is a whole
+/// slice of its source. What it has outside of the map's extents is not written.
+struct BoxStore {
+  std::string map;
+  std::string tensor;                     ///< that the map is of: its dimensions are the map's, from the slowest on
+  std::vector<Halide::Expr> coordinates;  ///< per dimension of the map, of the box's first element
+  std::vector<int64_t> box;               ///< as the map says
+  std::string source;
+  std::vector<Halide::Expr> source_subscripts;  ///< of its first element
+  std::vector<int64_t> source_extents;          ///< of the slice: 1, then all of the last dimensions
+};
+/// A step of the thread's groups of box stores.
+///     fence      what the thread has written to shared memory is seen by box stores behind a barrier, or of its own
+///     commit     closes the current group
+///     wait_read  waits until all but `pending` groups have read their sources, which may be overwritten then
+///     wait       waits until all but `pending` groups have written
+struct BoxStep {
+  enum class Kind { kFence, kCommit, kWaitRead, kWait } kind = Kind::kFence;
+  int pending = 0;  ///< of a wait
+};
 /// A tile of an operand in shared memory that a matrix descriptor describes, from an element on.
 struct MatrixTile {
   std::string tensor;
@@ -250,7 +271,8 @@ struct Instances {
 
 struct Node {
   std::variant<Sequence, For, If, Let, Allocate, Ring, Barrier, WaitForKernels, StartNextKernel, RingStep, Store,
-               Atomic, Move, CommitGroup, WaitGroup, MatMulWait, Shuffle, MatMul, MatrixLoad, BoxCopy, WarpgroupMatMul>
+               Atomic, Move, CommitGroup, WaitGroup, MatMulWait, BoxStep, Shuffle, MatMul, MatrixLoad, BoxCopy,
+               BoxStore, WarpgroupMatMul>
       node;
   std::string comment;                                   ///< printed above it
   std::shared_ptr<const Instances> instances = nullptr;  ///< of a spec; null: it only moves values, or says nothing
@@ -265,10 +287,10 @@ concept Structure = OneOf<Kind, Sequence, For, If, Let, Allocate, Ring>;
 /// Kinds that order threads and copies. They hold no nodes, no expressions but a ring's turn, and touch no element.
 template <typename Kind>
 concept Synchronisation =
-    OneOf<Kind, Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, MatMulWait>;
+    OneOf<Kind, Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, MatMulWait, BoxStep>;
 /// Kinds that touch elements and hold no node.
 template <typename Kind>
-concept Spec = OneOf<Kind, Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy, WarpgroupMatMul>;
+concept Spec = OneOf<Kind, Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore, WarpgroupMatMul>;
 /// Specs that the threads of a warp carry out together; a WarpgroupMatMul, those of four warps.
 template <typename Kind>
 concept Collective = OneOf<Kind, Shuffle, MatMul, MatrixLoad, WarpgroupMatMul>;
@@ -324,6 +346,7 @@ struct NodeAccess {
   int dimension = -1;         ///< that a vector runs along
   int elements = 1;
   bool region = false;  ///< stands for a box, or tile, that begins there; of a global tensor, for any part of it
+  std::vector<int64_t> lengths = {};  ///< of a region, along each dimension, cut to the tensor; empty: not said
 };
 /// Calls `visit` for each access of the node itself; what it writes is first. Of a box's global
 /// tensor, and of a WarpgroupMatMul's sums, there are no subscripts.
@@ -335,6 +358,10 @@ const Tensor* allocated_tensor(const Node& node);
 const Ring* ring_of(const Node& node);
 /// The box that a node copies, or null.
 const BoxCopy* box_of(const Node& node);
+/// The box that a node stores, or null.
+const BoxStore* box_store_of(const Node& node);
+/// The step of box stores that a node is, or null.
+const BoxStep* box_step_of(const Node& node);
 /// The step of a ring that a node is, or null.
 const RingStep* ring_step_of(const Node& node);
 /// The product of a warpgroup that a node is, or null.
@@ -346,11 +373,13 @@ const Move* asynchronous_copy(const Node& node);
 /// The variable that a node binds in its body, or null.
 const std::string* bound_variable(const Node& node);
 
-/// What a node puts in order: accesses of a warp's threads, or a block's; asynchronous copies, of threads or by a ring,
-/// and products; kernels.
-enum class Order { kNone, kWarp, kBlock, kCopies, kRing, kKernels };
+/// What a node puts in order: accesses of a warp's threads, a warpgroup's, or a block's; asynchronous copies, of
+/// threads or by a ring, and products; stores of boxes; kernels.
+enum class Order { kNone, kWarp, kWarpgroup, kBlock, kCopies, kRing, kBoxStores, kKernels };
 Order order_of(const Node& node);
-inline bool is_barrier(const Node& node) { return order_of(node) == Order::kWarp || order_of(node) == Order::kBlock; }
+/// The barrier that a node is, or null.
+const Barrier* barrier_of(const Node& node);
+inline bool is_barrier(const Node& node) { return barrier_of(node) != nullptr; }
 
 /// Calls `visit` for a node and all below it, outermost first, in order of the text.
 void for_each_node(const NodePtr& node, const std::function<void(const Node&)>& visit);

@@ -104,8 +104,9 @@ class Prover {
             sums_.insert(n.d);
           },
           [&](const MatMulWait&) { wait_leaves_.push_back(i); },
-          [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup> auto&) {},
-          [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad> auto&) {});
+          [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup, BoxStep> auto&) {},
+          [](const Structure auto&) {},
+          [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxStore> auto&) {});
     }
     for (const Kind kind : {Kind::kAcquire, Kind::kCommit, Kind::kDrain, Kind::kAwait, Kind::kRelease}) {
       if (!steps_[kind]) steps_[kind] = empty_map(key_size(), 1);

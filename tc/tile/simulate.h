@@ -39,6 +39,7 @@ struct Finding {
     kDivergence,     ///< a barrier or shuffle that not all threads reach
     kMisaligned,     ///< of a vector
     kEarly,          ///< touches what the kernels before may still touch, or ends before they have
+    kProxy,          ///< a box store that does not see what a thread has written, for want of a fence
     kRing,           ///< a step of a ring out of order, or what touches a buffer outside of its turn
     kDeadlock,       ///< threads that wait for each other; the kernel ends there
   };

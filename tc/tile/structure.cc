@@ -201,10 +201,12 @@ class Checker {
     match(
         *node, [&](const Sequence&) { visit_children(*node); },
         [&](const OneOf<For, If, Let, Allocate, Ring> auto& n) { visit(*node, n); },
-        [&](const OneOf<RingStep, MatMulWait> auto& n) { check(n, where); },
+        [&](const OneOf<RingStep, MatMulWait, BoxStep> auto& n) { check(n, where); },
         [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup> auto&) {},
         [&](const OneOf<Store, Atomic> auto& n) { check_value(n.tensor, n.value, where); },
-        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad, BoxCopy, WarpgroupMatMul> auto& n) { check(n, where); });
+        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad, BoxCopy, BoxStore, WarpgroupMatMul> auto& n) {
+          check(n, where);
+        });
   }
   void visit_children(const Node& node) {
     for_each_child(node, [&](const NodePtr& child) { visit(child); });
@@ -420,11 +422,75 @@ class Checker {
       fault("'{}' brings a box that does not lie like '{}': {}; {}", where, to->first, to_text(destination),
             to_text(*map));
     }
+    check_place(to->first, where);
+  }
+
+  void check(const BoxStore& store, const std::string& where) {
+    const auto map = std::ranges::find(kernel_.maps, store.map, &TensorMap::name);
+    if (map == kernel_.maps.end()) return fault("'{}' in '{}' is no tensor map", store.map, where);
+    const auto to = tensors_.find(store.tensor), from = tensors_.find(store.source);
+    if (to == tensors_.end() || from == tensors_.end()) return;
+    const Tensor &destination = *to->second, &source = *from->second;
+    if (map->tensor != store.tensor) fault("'{}' is of '{}', not of '{}'", where, map->tensor, store.tensor);
+    if (store.coordinates.size() != map->box.size() || store.box != map->box) {
+      return fault("'{}' has not the dimensions of its map's box", where);
+    }
+    if (source.type != destination.type) fault("'{}' is between two types", where);
+    if (source.memory != Memory::kShared) return fault("'{}' stores '{}', which is not shared", where, store.source);
+    if (!is_whole(*map, destination)) {
+      fault("'{}' stores to a map that is not all of '{}': {}; {}", where, store.tensor, to_text(destination),
+            to_text(*map));
+    }
+    const int64_t bytes = element_bytes(source.type);
+    if (map->swizzle != 0 && map->box[0] * bytes != map->swizzle) {
+      fault("'{}' has rows of {} bytes, but swizzles {}", where, map->box[0] * bytes, map->swizzle);
+    }
+    if (source.swizzle != swizzle_of(*map, bytes) || !is_compact(*map, source.layout) || !is_slice(store, source)) {
+      fault("'{}' stores a box that does not lie like '{}': {}; {}", where, store.source, to_text(source),
+            to_text(*map));
+    }
+    check_place(store.source, where);
+  }
+  /// Whether a map's dimensions are all those of its tensor, the fastest first.
+  static bool is_whole(const TensorMap& map, const Tensor& tensor) {
+    if (map.offset != 0 || static_cast<int>(map.extents.size()) != tensor.rank()) return false;
+    for (size_t d = 0; d < map.extents.size(); ++d) {
+      const Layout mode = tensor.layout[tensor.rank() - 1 - static_cast<int>(d)];
+      const std::vector<int64_t> extents = flatten(mode.shape()), strides = flatten(mode.stride());
+      if (extents.size() != 1 || extents[0] != map.extents[d]) return false;
+      if (extents[0] > 1 && strides[0] != map.strides[d]) return false;
+    }
+    return true;
+  }
+  /// Whether a box is 1 along the first dimensions of its source, all of the last ones, and lies there without gaps.
+  static bool is_slice(const BoxStore& store, const Tensor& source) {
+    if (static_cast<int>(store.source_extents.size()) != source.rank()) return false;
+    int64_t box = 1, slice = 1;
+    for (const int64_t extent : store.box) box *= extent;
+    bool is_inner = true;
+    for (int d = source.rank() - 1; d >= 0; --d) {
+      const Layout mode = source.layout[d];
+      const std::vector<int64_t> extents = flatten(mode.shape()), strides = flatten(mode.stride());
+      const int64_t length = store.source_extents[static_cast<size_t>(d)];
+      is_inner = is_inner && length == product(mode.shape());
+      if (is_inner && extents.size() != 1) return false;
+      if (is_inner && extents[0] > 1 && strides[0] != slice) return false;
+      if (!is_inner && length != 1) return false;
+      if (is_inner && !hi::is_const_zero(store.source_subscripts[static_cast<size_t>(d)]) && length > 1) return false;
+      slice *= length;
+    }
+    return slice == box;
+  }
+  void check_place(const std::string& tensor, const std::string& where) {
     for (const SharedTensor& place : kernel_.shared_tensors()) {
-      if (place.tensor->name != to->first || place.byte_offset % kBoxAlignment == 0) continue;
-      fault("'{}' copies to '{}' at byte {}, which is no multiple of {}", where, to->first, place.byte_offset,
+      if (place.tensor->name != tensor || place.byte_offset % kBoxAlignment == 0) continue;
+      fault("'{}' has a box in '{}' at byte {}, which is no multiple of {}", where, tensor, place.byte_offset,
             kBoxAlignment);
     }
+  }
+  void check(const BoxStep& step, const std::string& where) {
+    const bool waits = step.kind == BoxStep::Kind::kWaitRead || step.kind == BoxStep::Kind::kWait;
+    if (step.pending < 0 || (!waits && step.pending != 0)) fault("'{}' leaves {} groups", where, step.pending);
   }
 
   void check_operand(const MatrixTile& tile, const WarpgroupMatMul& n, ScalarType type, int64_t mn,

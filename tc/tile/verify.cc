@@ -57,12 +57,12 @@ class Prover {
     }
     match(
         *leaf.node,
-        [&](const Barrier& n) { ++(n.scope == Barrier::Scope::kWarp ? checks_.warp_operations : checks_.barriers); },
+        [&](const Barrier& n) { ++(n.scope == Barrier::Scope::kBlock ? checks_.barriers : checks_.warp_operations); },
         [&](const Collective auto&) { ++checks_.warp_operations; },
         [&](const MatMulWait&) { ++checks_.warp_operations; },
         [&](const RingStep& n) { checks_.warp_operations += is_of_readers(n) ? 1 : 0; },
-        [](const OneOf<CommitGroup, WaitGroup, WaitForKernels, StartNextKernel> auto&) {}, [](const Structure auto&) {},
-        [](const OneOf<Store, Atomic, Move, BoxCopy> auto&) {});
+        [](const OneOf<CommitGroup, WaitGroup, BoxStep, WaitForKernels, StartNextKernel> auto&) {},
+        [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy, BoxStore> auto&) {});
   }
 
   static bool is_of_readers(const RingStep& step) {
@@ -73,19 +73,21 @@ class Prover {
     match(
         *leaf.node,
         [&](const Barrier& n) {
-          check_together(leaf, n.scope == Barrier::Scope::kWarp ? Group::kWarp : Group::kBlock);
+          check_together(leaf, n.scope == Barrier::Scope::kBlock  ? Group::kBlock
+                               : n.scope == Barrier::Scope::kWarp ? Group::kWarp
+                                                                  : Group::kWarpgroup);
         },
         [&](const OneOf<Shuffle, MatMul, MatrixLoad, MatMulWait> auto&) { check_together(leaf, Group::kWarp); },
         [&](const WarpgroupMatMul&) { check_together(leaf, Group::kWarpgroup); },
         [&](const RingStep& n) {
           if (is_of_readers(n)) check_together(leaf, Group::kWarp);
         },
-        [](const OneOf<CommitGroup, WaitGroup, WaitForKernels, StartNextKernel> auto&) {}, [](const Structure auto&) {},
-        [](const OneOf<Store, Atomic, Move, BoxCopy> auto&) {});
+        [](const OneOf<CommitGroup, WaitGroup, BoxStep, WaitForKernels, StartNextKernel> auto&) {},
+        [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy, BoxStore> auto&) {});
     const AffineView view(context_.get(), kernel_, leaf.path);
     match(
-        *leaf.node, [&](const OneOf<RingStep, BoxCopy, WarpgroupMatMul> auto& n) { check(leaf, view, n); },
-        [](const OneOf<Barrier, CommitGroup, WaitGroup, MatMulWait, WaitForKernels, StartNextKernel> auto&) {},
+        *leaf.node, [&](const OneOf<RingStep, BoxCopy, BoxStore, WarpgroupMatMul> auto& n) { check(leaf, view, n); },
+        [](const OneOf<Barrier, CommitGroup, WaitGroup, MatMulWait, BoxStep, WaitForKernels, StartNextKernel> auto&) {},
         [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad> auto&) {});
     for (const ElementAccess& access : leaf.accesses) {
       if (!check_bounds(leaf, view, access)) continue;
@@ -103,13 +105,22 @@ class Prover {
 
   void check(const Leaf& leaf, const AffineView& view, const BoxCopy& n) {
     const auto map = std::ranges::find(kernel_.maps, n.map, &TensorMap::name);
-    const ElementAccess& to = leaf.accesses[0];
-    const int64_t bytes = element_bytes(to.tensor->type);
-    int64_t box = 1;
-    for (int64_t extent : map->box) box *= extent;
-    const int64_t place = to.tensor->swizzle ? kSwizzledAlignment : kBoxAlignment;
-    check_multiple(leaf, view, view.offset(to), std::lcm(box, place / bytes), "place");
-    check_multiple(leaf, view, view.value(n.coordinates[0]), std::max<int64_t>(16 / bytes, 1), "first coordinate");
+    check_box(leaf, view, map->box, leaf.accesses[0], n.coordinates[0]);
+  }
+
+  void check(const Leaf& leaf, const AffineView& view, const BoxStore& n) {
+    check_box(leaf, view, n.box, leaf.accesses[1], n.coordinates[0]);
+  }
+
+  /// The place of a box in shared memory, and its first coordinate in the map.
+  void check_box(const Leaf& leaf, const AffineView& view, const std::vector<int64_t>& box, const ElementAccess& place,
+                 const Expr& first) {
+    const int64_t bytes = element_bytes(place.tensor->type);
+    int64_t elements = 1;
+    for (int64_t extent : box) elements *= extent;
+    const int64_t alignment = place.tensor->swizzle ? kSwizzledAlignment : kBoxAlignment;
+    check_multiple(leaf, view, view.offset(place), std::lcm(elements, alignment / bytes), "place");
+    check_multiple(leaf, view, view.value(first), std::max<int64_t>(16 / bytes, 1), "first coordinate");
   }
 
   void check(const Leaf& leaf, const AffineView& view, const WarpgroupMatMul& n) {
@@ -280,11 +291,15 @@ class Prover {
 
   /// True if all subscripts are proved to lie in the tensor.
   bool check_bounds(const Leaf& leaf, const AffineView& view, const ElementAccess& access) {
+    // What a box has outside of a global tensor is not touched.
+    if (!access.lengths.empty() && access.tensor->memory == Memory::kGlobal) return true;
     bool exact = true, proved = true;
     const isl::set instances = view.instances(access, exact);
     for (size_t i = 0; i < access.subscripts.size(); ++i) {
       const int64_t extent = product(access.tensor->layout.shape()[static_cast<int>(i)]);
-      const int64_t length = static_cast<int>(i) == access.dimension ? access.elements : 1;
+      const int64_t length = !access.lengths.empty()                   ? access.lengths[i]
+                             : static_cast<int>(i) == access.dimension ? access.elements
+                                                                       : 1;
       const std::optional<isl::pw_aff> at = view.value(access.subscripts[i]);
       const std::string subscript = ir::to_text(access.subscripts[i]);
       if (!at) {

@@ -30,8 +30,9 @@ std::string statements(const Program& program) {
   std::string text;
   for_each_node(program.kernels[0].body, [&](const Node& node) {
     match(
-        node, [&](const Store&) { text += node_text(node) + "\n"; }, [](const OneOf<Atomic, Move, BoxCopy> auto&) {},
-        [](const Collective auto&) {}, [](const Structure auto&) {}, [](const Synchronisation auto&) {});
+        node, [&](const Store&) { text += node_text(node) + "\n"; },
+        [](const OneOf<Atomic, Move, BoxCopy, BoxStore> auto&) {}, [](const Collective auto&) {},
+        [](const Structure auto&) {}, [](const Synchronisation auto&) {});
   });
   return text;
 }

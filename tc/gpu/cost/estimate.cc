@@ -76,9 +76,9 @@ class Counter {
           count(n.value, times);
           access(n.tensor, n.subscripts, 1, times, false);
         },
-        [&](const tile::BoxCopy& n) { visit(n, times); },
+        [&](const tile::OneOf<tile::BoxCopy, tile::BoxStore> auto& n) { visit(n, times); },
         [](const tile::OneOf<tile::WaitForKernels, tile::StartNextKernel, tile::CommitGroup, tile::RingStep,
-                             tile::MatMulWait> auto&) {});
+                             tile::MatMulWait, tile::BoxStep> auto&) {});
   }
 
   void visit(const tile::Sequence& sequence, double times) {
@@ -97,8 +97,8 @@ class Counter {
 
   void visit(const tile::Allocate& allocate, double times) { visit(allocate.body, times); }
 
-  void visit(const tile::Barrier&, double times) {
-    work.barriers += times;
+  void visit(const tile::Barrier& n, double times) {
+    if (n.scope != tile::Barrier::Scope::kWarp) work.barriers += times;
     waiting_ = false;
   }
 
@@ -167,14 +167,18 @@ class Counter {
   }
 
   /// One thread copies for the whole block.
-  void visit(const tile::BoxCopy& n, double times) {
-    double bytes = tensors_.at(n.tensor)->type.bytes();
+  void visit(const tile::BoxCopy& n, double times) { box(n.map, n.tensor, times / threads_); }
+  /// One thread stores what those of its warpgroup have computed.
+  void visit(const tile::BoxStore& n, double times) { box(n.map, n.tensor, times / tile::WarpgroupAtom::kThreads); }
+
+  void box(const std::string& name, const std::string& tensor, double times) {
+    double bytes = tensors_.at(tensor)->type.bytes();
     for (const tile::TensorMap& map : maps_) {
-      if (map.name != n.map) continue;
+      if (map.name != name) continue;
       for (const int64_t extent : map.box) bytes *= static_cast<double>(extent);
     }
-    work.sectors += times * bytes / threads_;
-    touched[n.tensor] += times * bytes / threads_;
+    work.sectors += times * bytes;
+    touched[tensor] += times * bytes;
   }
 
   void visit(const tile::Ring& ring, double times) { visit(ring.body, times); }
