@@ -97,6 +97,7 @@ class KernelOptions:
     def __init__(self, *, writes: str, occurrence: int | None = None, tile: Sequence[int] = (),
                  register_tile: Sequence[int] = (), map_to_threads: Sequence[int] = (),
                  map_to_blocks: Sequence[int] = (), copy_stages: int | None = None, cluster: Sequence[int] = (),
+                 store_boxes: bool | None = None, persistent: bool | None = None,
                  tensor_cores: bool | None = None, split_reduction: int | None = None, unroll: int | None = None,
                  unroll_copy_shared: bool | None = None, use_shared_memory: bool | None = None,
                  use_private_memory: bool | None = None, max_shared_memory: int | None = None,
@@ -126,6 +127,12 @@ class KernelOptions:
     @property
     def cluster(self) -> list[int]:
         """As MappingOptions.cluster."""
+    @property
+    def store_boxes(self) -> bool | None:
+        """As MappingOptions.store_boxes."""
+    @property
+    def persistent(self) -> bool | None:
+        """As MappingOptions.persistent."""
     @property
     def tensor_cores(self) -> bool | None:
         """As MappingOptions.tensor_cores."""
@@ -173,7 +180,8 @@ class MappingOptions:
                  unroll_copy_shared: bool | None = None, max_shared_memory: int | None = None,
                  use_readonly_cache: bool | None = None, shared_depth: int | None = None,
                  private_depth: int | None = None, register_tile: Sequence[int] = (), copy_stages: int | None = None,
-                 cluster: Sequence[int] = (), split_reduction: int | None = None, max_gathered_memory: int | None = None,
+                 cluster: Sequence[int] = (), store_boxes: bool | None = None, persistent: bool | None = None,
+                 split_reduction: int | None = None, max_gathered_memory: int | None = None,
                  atomic_reduction: bool | None = None, tensor_cores: bool | None = None,
                  copy_operands: bool | None = None, strict: bool = False, check_bounds: bool = False,
                  fast_accumulation: bool = False, tf32: bool = False,
@@ -232,6 +240,12 @@ class MappingOptions:
     @property
     def cluster(self) -> list[int]:
         """Blocks of a cluster, which share copies, by member of the outermost band; []: chosen."""
+    @property
+    def store_boxes(self) -> bool | None:
+        """Whether results of products are stored by boxes, from shared memory; None: chosen."""
+    @property
+    def persistent(self) -> bool | None:
+        """Whether as many blocks as run at once go through all tiles of a product; None: chosen."""
     @property
     def split_reduction(self) -> int | None:
         """Parts of a reduction that blocks of their own work on; None: chosen."""

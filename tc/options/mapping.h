@@ -38,6 +38,8 @@ struct KernelOptions {
   std::vector<int64_t> map_to_blocks = {};
   std::optional<int64_t> copy_stages = {};
   std::vector<int64_t> cluster = {};
+  std::optional<bool> store_boxes = {};
+  std::optional<bool> persistent = {};
   std::optional<bool> tensor_cores = {};
   std::optional<int64_t> split_reduction = {};
   std::optional<int64_t> unroll = {};
@@ -51,7 +53,7 @@ struct KernelOptions {
   bool operator==(const KernelOptions&) const = default;
 };
 
-/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last ten,
+/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last twelve,
 /// which it does not have. An absent or empty value is chosen by the compiler's own estimate. A value that the mapping
 /// cannot follow is an error there (tc/gpu/mapping/limits.h): none is ignored.
 struct MappingOptions {
@@ -72,6 +74,8 @@ struct MappingOptions {
   std::optional<int64_t> private_depth = {};      ///< band members above what is copied to registers
   std::vector<int64_t> register_tile = {};        ///< results of each thread, by member of the outermost band
   std::optional<int64_t> copy_stages = {};        ///< buffers that asynchronous copies rotate through
+  std::optional<bool> store_boxes = {};           ///< results of products are stored by boxes, from shared memory
+  std::optional<bool> persistent = {};            ///< blocks of products go through several tiles
   std::vector<int64_t> cluster = {};              ///< blocks that share copies, by member of the outermost band
   std::optional<int64_t> split_reduction = {};    ///< parts of a reduction that blocks of their own work on
   std::optional<int64_t> max_gathered_memory = {};  ///< bytes of workspace that rows chosen by data may be copied to

@@ -25,6 +25,8 @@ void visit_fields(Options& o, Visit visit) {
   visit("register_tile", o.register_tile);
   visit("copy_stages", o.copy_stages);
   visit("cluster", o.cluster);
+  visit("store_boxes", o.store_boxes);
+  visit("persistent", o.persistent);
   visit("split_reduction", o.split_reduction);
   visit("max_gathered_memory", o.max_gathered_memory);
   visit("atomic_reduction", o.atomic_reduction);
@@ -46,6 +48,8 @@ void visit_shared_fields(Options& o, Visit visit) {
   visit("map_to_blocks", o.map_to_blocks);
   visit("copy_stages", o.copy_stages);
   visit("cluster", o.cluster);
+  visit("store_boxes", o.store_boxes);
+  visit("persistent", o.persistent);
   visit("tensor_cores", o.tensor_cores);
   visit("split_reduction", o.split_reduction);
   visit("unroll", o.unroll);

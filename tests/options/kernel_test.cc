@@ -24,6 +24,8 @@ TEST(KernelOptionsText, EveryFieldIsWrittenAndRead) {
                                               .map_to_blocks = {4},
                                               .copy_stages = 3,
                                               .cluster = {2, 1},
+                                              .store_boxes = true,
+                                              .persistent = false,
                                               .tensor_cores = false,
                                               .split_reduction = 4,
                                               .unroll = 8,
@@ -55,6 +57,8 @@ kernel {
   private_depth: 2
   match_library_calls: true
   cluster: [2, 1]
+  store_boxes: true
+  persistent: false
 }
 kernel {
   writes: "O"

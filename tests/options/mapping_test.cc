@@ -33,6 +33,8 @@ MappingOptions every_field() {
           .register_tile = {8, 4},
           .copy_stages = 3,
           .cluster = {1, 2},
+          .store_boxes = true,
+          .persistent = false,
           .split_reduction = 2,
           .max_gathered_memory = 4096,
           .atomic_reduction = true,
@@ -72,6 +74,8 @@ atomic_reduction: true
 cluster: [1, 2]
 copy_operands: true
 tf32: true
+store_boxes: true
+persistent: false
 )");
   EXPECT_EQ(mapping_options_from_text(to_text(every_field())).value(), every_field());
   EXPECT_EQ(mapping_options_from_text("").value(), MappingOptions{});
@@ -164,6 +168,8 @@ TEST(MappingOptions, PrintAsCppReadyToPaste) {
     .register_tile = {8, 4},
     .copy_stages = 3,
     .cluster = {1, 2},
+    .store_boxes = true,
+    .persistent = false,
     .split_reduction = 2,
     .max_gathered_memory = 4096,
     .atomic_reduction = true,
@@ -211,6 +217,8 @@ TEST(MappingBuilder, SetsEveryField) {
                                    .register_tile({8, 4})
                                    .copy_stages(3)
                                    .cluster({1, 2})
+                                   .store_boxes(true)
+                                   .persistent(false)
                                    .split_reduction(2)
                                    .max_gathered_memory(4096)
                                    .atomic_reduction(true)

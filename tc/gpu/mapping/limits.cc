@@ -101,6 +101,8 @@ options::MappingOptions following(options::MappingOptions options, const options
   options.map_to_threads = chosen.map_to_threads;
   if (chosen.copy_stages) options.copy_stages = chosen.copy_stages;
   options.cluster = chosen.cluster;
+  options.store_boxes = chosen.store_boxes;
+  options.persistent = chosen.persistent;
   if (chosen.unroll) options.unroll = chosen.unroll;
   if (chosen.tensor_cores) options.tensor_cores = chosen.tensor_cores;
   if (chosen.use_shared_memory) options.use_shared_memory = chosen.use_shared_memory;
@@ -129,6 +131,16 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
     return fail("'cluster' asks for blocks that share copies, but no kernel has any: {}",
                 known ? reasons.options[0] : "only products by warpgroups have");
   }
+  for (const auto& [name, field] : {std::pair("store_boxes", &options::MappingOptions::store_boxes),
+                                    std::pair("persistent", &options::MappingOptions::persistent)}) {
+    const bool is_followed = std::any_of(kernels.begin(), kernels.end(), [&](const Kernel& kernel) {
+      return kernel.recipe == Recipe::kContraction && (kernel.chosen.*field).value_or(false);
+    });
+    if (!(options.*field).value_or(false) || kernels.empty() || is_followed) continue;
+    const bool known = !reasons.options.empty() && !reasons.options[0].empty();
+    return fail("'{}' is true, but no kernel follows it: {}", name,
+                known ? reasons.options[0] : "only products by warpgroups do");
+  }
   if (kernels.empty() || options.register_tile.empty() || any) return {};
   std::string sentence = "'register_tile' is set, but no kernel follows it";
   if (!reasons.options.empty())
@@ -143,6 +155,8 @@ Result<void> check_followed(const options::KernelOptions& options, const Kernel&
   if (!options.register_tile.empty() && classic) ignored = "register_tile";
   if (options.copy_stages && !contracts) ignored = "copy_stages";
   if (has_clusters(options.cluster) && !has_clusters(kernel)) ignored = "cluster";
+  if (options.store_boxes.value_or(false) && !kernel.chosen.store_boxes.value_or(false)) ignored = "store_boxes";
+  if (options.persistent.value_or(false) && !kernel.chosen.persistent.value_or(false)) ignored = "persistent";
   if (options.unroll_copy_shared && !contracts && !classic) ignored = "unroll_copy_shared";
   if (options.tensor_cores.value_or(false) && !kernel.chosen.tensor_cores.value_or(false)) ignored = "tensor_cores";
   if (options.tensor_cores.value_or(false) && !contracts) ignored = "tensor_cores";
