@@ -21,6 +21,7 @@
 
 #include "tc/tile/affine.h"
 #include "tc/tile/rings.h"
+#include "tc/tile/tiles.h"
 
 namespace tc::tile {
 namespace {
@@ -253,9 +254,13 @@ class Constraint {
 
 class Certifier {
  public:
-  Certifier(const Kernel& kernel, const IslContext& context, unsigned long operations)
-      : kernel_(kernel), context_(context), flow_(flow_of(kernel)), ring_tensors_(tensors_of_rings(kernel)) {
+  Certifier(const Kernel& kernel, const IslContext& context, unsigned long operations) : Certifier(kernel, context) {
     result_.unproved = unproved_rings(kernel, operations);
+  }
+
+  /// Of the order but for the ring's.
+  Certifier(const Kernel& kernel, const IslContext& context)
+      : kernel_(kernel), context_(context), flow_(flow_of(kernel)), ring_tensors_(tensors_of_rings(kernel)) {
     for (const Leaf& leaf : flow_.leaves) {
       views_.push_back(std::make_unique<AffineView>(context_.get(), kernel, leaf.path));
     }
@@ -267,7 +272,62 @@ class Certifier {
     scopes_.assign(scopes.begin(), scopes.end());
   }
 
+  /// Where blocks go through tiles, any two tiles may be those of two blocks. So no two tiles touch an element of
+  /// global memory that one of them writes, which leaves what one tile does: both are decided of a kernel with a block
+  /// for each tile.
   Certificate certify() {
+    if (const std::optional<Kernel> tiles = with_block_for_each_tile(kernel_)) {
+      Certifier of_tiles(*tiles, context_);
+      of_tiles.memory_ = Memory::kGlobal;
+      of_tiles.check();
+      memory_ = Memory::kShared;
+      leave_out_conditions_on(loop_over_tiles(kernel_)->variable);
+      check();
+      add(of_tiles.result_);
+    } else {
+      check();
+    }
+    return std::move(result_);
+  }
+
+ private:
+  /// Which elements of shared memory a tile uses does not depend on the tile: conditions that do are taken to hold.
+  void leave_out_conditions_on(const std::string& variable) {
+    for (size_t i = 0; i < flow_.leaves.size(); ++i) {
+      Path& path = paths_.emplace_back(flow_.leaves[i].path);
+      std::erase_if(path.conditions, [&](const Halide::Expr& e) { return depends_on(e, variable, path.lets); });
+      views_[i] = std::make_unique<AffineView>(context_.get(), kernel_, path);
+    }
+  }
+  static bool depends_on(const Halide::Expr& e, const std::string& variable,
+                         const std::map<std::string, Halide::Expr>& lets) {
+    struct Visitor : Halide::Internal::IRVisitor {
+      Visitor(const std::string& v, const std::map<std::string, Halide::Expr>& l) : variable(v), lets(l) {}
+      const std::string& variable;
+      const std::map<std::string, Halide::Expr>& lets;
+      bool found = false;
+      using Halide::Internal::IRVisitor::visit;
+      void visit(const Halide::Internal::Variable* op) override {
+        found |= op->name == variable;
+        if (const auto let = lets.find(op->name); let != lets.end()) let->second.accept(this);
+      }
+    } visitor(variable, lets);
+    e.accept(&visitor);
+    return visitor.found;
+  }
+
+  void add(const Certificate& other) {
+    result_.pairs += other.pairs;
+    result_.conflicts += other.conflicts;
+    result_.apart += other.apart;
+    result_.ordered += other.ordered;
+    result_.block_conflicts += other.block_conflicts;
+    result_.block_apart += other.block_apart;
+    result_.races.insert(result_.races.end(), other.races.begin(), other.races.end());
+    result_.unproved.insert(result_.unproved.end(), other.unproved.begin(), other.unproved.end());
+  }
+
+  void check() {
     for (size_t p = 0; p < flow_.points.size(); ++p) {
       const int leaf = flow_.points[p].leaf;
       if (leaf < 0) continue;
@@ -288,10 +348,8 @@ class Certifier {
     check_branches();
     check_blocks();
     count_pairs();
-    return std::move(result_);
   }
 
- private:
   /// Of the threads whose accesses meet.
   enum class Threads { kSame, kBefore, kAfter };
   using Place = std::pair<int, size_t>;  ///< an access of a leaf
@@ -301,7 +359,7 @@ class Certifier {
     return access.tensor->memory != Memory::kRegister;
   }
   bool conflict(const ElementAccess& a, const ElementAccess& b) const {
-    if (ring_tensors_.count(a.tensor->name) > 0) return false;
+    if (ring_tensors_.count(a.tensor->name) > 0 || (memory_ && a.tensor->memory != *memory_)) return false;
     return a.tensor == b.tensor && is_shared_between_threads(a) && (a.is_write || b.is_write) &&
            !(a.atomic && b.atomic);
   }
@@ -313,7 +371,7 @@ class Certifier {
       for (const Followed what : {Followed::kBoxRead, Followed::kBoxWrite}) {
         const Walk walk(flow_, start, what, scopes_[s], never);
         check_walk(leaf, walk, what, s);
-        if (s > 0 || what == Followed::kBoxWrite || !walk.may_end()) continue;
+        if (s > 0 || what == Followed::kBoxWrite || memory_ == Memory::kGlobal || !walk.may_end()) continue;
         result_.races.push_back(fmt::format("{}: a block may end before '{}' has read '{}'", kernel_.name,
                                             flow_.leaves[leaf].text(), box_store_of(*flow_.leaves[leaf].node)->source));
       }
@@ -342,7 +400,7 @@ class Certifier {
     const auto is_stored = [&](const ElementAccess& a) { return a.is_write && stored_.count(a.tensor->name) > 0; };
     const auto& accesses = flow_.leaves[leaf].accesses;
     const auto written = std::ranges::find_if(accesses, is_stored);
-    if (written == accesses.end()) return;
+    if (written == accesses.end() || memory_ == Memory::kGlobal) return;
     const auto never = [this, leaf](const Halide::Expr& condition) { return is_never(leaf, condition); };
     const Walk walk(flow_, start, Followed::kUnfenced, kAllThreads, never);
     for (const Meeting& meeting : walk.meetings()) {
@@ -618,6 +676,7 @@ class Certifier {
   const IslContext& context_;
   Flow flow_;
   std::set<std::string> ring_tensors_;  ///< unproved_rings() is about them
+  std::deque<Path> paths_;              ///< of views that leave out conditions
   std::vector<std::unique_ptr<AffineView>> views_;
   std::map<std::pair<int, size_t>, std::pair<isl::map, bool>> relations_;
   std::map<std::tuple<int, size_t, int, size_t>, isl::map> pairs_;
@@ -625,6 +684,7 @@ class Certifier {
   std::set<std::pair<int, int>> reported_;
   std::set<Pair> met_;            ///< accesses of a block with some way between them that leads over no barrier
   std::set<Pair> open_;           ///< of those: such that isl did not prove to touch different elements
+  std::optional<Memory> memory_;  ///< whose accesses are looked at; absent: all
   std::vector<int> scopes_;       ///< of the kernel's barriers: threads, most first; that of the block always
   std::set<std::string> stored_;  ///< shared tensors that box stores read
   Certificate result_;

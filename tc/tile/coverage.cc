@@ -17,6 +17,7 @@
 #include "tc/tile/affine.h"
 #include "tc/tile/digits.h"
 #include "tc/tile/holders.h"
+#include "tc/tile/tiles.h"
 
 namespace tc::tile {
 namespace {
@@ -37,7 +38,10 @@ struct Doers {
 class Coverer {
  public:
   Coverer(const Kernel& kernel, unsigned long operations)
-      : kernel_(kernel), alone_(alone(kernel)), context_(operations), flow_(flow_of(kernel)) {}
+      : kernel_(with_block_for_each_tile(kernel).value_or(kernel)),
+        alone_(alone(kernel_)),
+        context_(operations),
+        flow_(flow_of(kernel_)) {}
 
   Coverage run(const Work& work) {
     holders_ = check_holders(kernel_, flow_, work, context_);
@@ -395,7 +399,7 @@ class Coverer {
     return false;
   }
 
-  const Kernel& kernel_;
+  Kernel kernel_;
   Kernel alone_;
   IslContext context_;
   Flow flow_;

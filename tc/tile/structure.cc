@@ -367,12 +367,6 @@ class Checker {
     }
   }
 
-  /// Where elements of 2^s bytes lie when rows of so many bytes are swizzled by the bits of their address.
-  static std::optional<Swizzle> swizzle_of(const TensorMap& map, int64_t bytes) {
-    if (map.swizzle == 0) return {};
-    const auto exponent = [](int64_t value) { return std::countr_zero(static_cast<uint64_t>(value)); };
-    return Swizzle{.bits = exponent(map.swizzle) - 4, .base = 4 - exponent(bytes), .shift = 3};
-  }
   /// Whether a box lies as the tensor's coordinates say: its dimensions are the tensor's fastest ones, without gaps.
   /// Several of them may count through one of the tensor's; the last may be a part of one.
   static bool is_compact(const TensorMap& map, const Layout& layout) {
@@ -418,7 +412,7 @@ class Checker {
     if (map->swizzle != 0 && map->box[0] * bytes != map->swizzle) {
       fault("'{}' has rows of {} bytes, but swizzles {}", where, map->box[0] * bytes, map->swizzle);
     }
-    if (destination.swizzle != swizzle_of(*map, bytes) || !is_compact(*map, destination.layout)) {
+    if (destination.swizzle != swizzle_of(map->swizzle, bytes) || !is_compact(*map, destination.layout)) {
       fault("'{}' brings a box that does not lie like '{}': {}; {}", where, to->first, to_text(destination),
             to_text(*map));
     }
@@ -445,7 +439,8 @@ class Checker {
     if (map->swizzle != 0 && map->box[0] * bytes != map->swizzle) {
       fault("'{}' has rows of {} bytes, but swizzles {}", where, map->box[0] * bytes, map->swizzle);
     }
-    if (source.swizzle != swizzle_of(*map, bytes) || !is_compact(*map, source.layout) || !is_slice(store, source)) {
+    if (source.swizzle != swizzle_of(map->swizzle, bytes) || !is_compact(*map, source.layout) ||
+        !is_slice(store, source)) {
       fault("'{}' stores a box that does not lie like '{}': {}; {}", where, store.source, to_text(source),
             to_text(*map));
     }

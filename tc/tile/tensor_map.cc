@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 
 namespace tc::tile {
 namespace {
@@ -89,6 +90,12 @@ class Checker {
 };
 
 }  // namespace
+
+std::optional<Swizzle> swizzle_of(int64_t row, int64_t bytes) {
+  if (row == 0) return {};
+  const auto exponent = [](int64_t value) { return std::countr_zero(static_cast<uint64_t>(value)); };
+  return Swizzle{.bits = exponent(row) - 4, .base = 4 - exponent(bytes), .shift = 3};
+}
 
 std::vector<std::string> tensor_map_faults(const Kernel& kernel) { return Checker(kernel).check(); }
 
