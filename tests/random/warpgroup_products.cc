@@ -48,6 +48,10 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   // Blocks share columns with k in rows by eights.
   const bool fits_cluster = cluster.empty() || !turned_b || width % (8 * cluster[0]) == 0;
   if (fits_cluster) result.options.cluster = cluster;
+  const int64_t row_bytes = result.sizes["N"] * (out == "float32" ? 4 : 2);
+  // With more buffers the staging of three warpgroups may not fit.
+  if (row_bytes % 16 == 0 && result.options.copy_stages < 4 && random.chance(50)) result.options.store_boxes = true;
+  if (result.options.cluster.empty() && random.chance(50)) result.options.persistent = true;
   return result;
 }
 

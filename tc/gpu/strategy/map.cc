@@ -312,6 +312,12 @@ bool are_of_tiles(const Mapping& mapping, const AtomicSums& sums, const poly::Sc
                      [&](const PartialSum& sum) { return sum.partial != scop.statement(kernel.anchor).tensor; });
 }
 
+bool stores_boxes(const tile::Kernel& kernel) {
+  bool found = false;
+  tile::for_each_node(kernel.body, [&](const tile::Node& node) { found |= tile::box_store_of(node) != nullptr; });
+  return found;
+}
+
 /// Lets blocks update results themselves where the options ask for it, or, if they are silent, where that is estimated
 /// to be worth results that differ in their last bits from run to run. Those of reductions in tiles never do by
 /// default.
@@ -324,7 +330,8 @@ Result<Mapping> update_by_atomics(Mapping mapping, const poly::Scop& scop, const
   for (size_t last = 0; !options.strict && options.atomic_reduction.value_or(true) && last < mapping.kernels.size();) {
     const std::optional<AtomicSums> sums = find_atomic_sums(scop, mapping.kernels, mapping.program.kernels, last);
     ++last;
-    if (!sums) continue;
+    // Boxes store partial results as they are.
+    if (!sums || stores_boxes(mapping.program.kernels[sums->parts])) continue;
     const bool exact = is_exact(*sums, *scop.program);
     if (!exact && !options.atomic_reduction && are_of_tiles(mapping, *sums, scop)) continue;
     TC_TRY(changed, with_atomic_sums(mapping, *sums, scop, others, device));

@@ -51,7 +51,7 @@ std::vector<TileReduction> add_reductions(const poly::Scop& scop, const std::vec
 options::MappingOptions without_sizes(options::MappingOptions options) {
   options.tile = options.register_tile = options.map_to_threads = options.cluster = {};
   options.unroll = options.copy_stages = options.shared_depth = std::nullopt;
-  options.tensor_cores = std::nullopt;
+  options.tensor_cores = options.store_boxes = options.persistent = std::nullopt;
   return options;
 }
 
@@ -123,7 +123,8 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
       plans = {*std::move(plan)};
     }
     add_prologues(scop, other, own(*contraction), device, *contraction, plans->at(0));
-    if (Contraction pooled = with_pooled(scop, *contraction); has_runs(pooled, plans->at(0))) {
+    if (Contraction pooled = with_pooled(scop, *contraction);
+        !plans->at(0).store_boxes && has_runs(pooled, plans->at(0))) {
       contraction = std::move(pooled);
     } else if (pooled.last > contraction->last) {
       behind.clear();  // other kernels go through the results

@@ -112,7 +112,11 @@ void add_contraction(const PlannedOptions& planned, Collector& to) {
     to.add("map_to_threads", options.map_to_threads);
     if (options.tensor_cores) to.add_all("tensor_cores", {{0}, {1}});
   }
-  if (planned.by_warpgroups) add_clusters(planned.best[0].register_tile.size(), to);
+  if (planned.by_warpgroups) {
+    add_clusters(planned.best[0].register_tile.size(), to);
+    to.add_all("store_boxes", {{0}, {1}});
+    to.add_all("persistent", {{0}, {1}});
+  }
   to.add_all("copy_stages", {{2}, {3}, {4}, {5}});
   to.add_all("unroll", {{256}, {1024}, {2048}, {4096}});
 }

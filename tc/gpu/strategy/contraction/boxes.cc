@@ -39,19 +39,21 @@ void ContractionBuilder::place_warpgroups(const TensorCores& cores) {
 
 /// All blocks along x: those of a cluster, some rows of them, then the next column, then the next rows. Those that run
 /// at once share what they read.
-std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel) const {
+std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel) {
+  if (plan_.grid > 0) tile_ = names_.fresh("tile");
   const std::vector<BlockDigit> digits = block_digits(plan_);
   std::map<size_t, Expr> result;
   int64_t stride = 1;
   for (size_t i = 0; i < digits.size(); ++i) {
-    Expr number = build::block_x();
+    Expr number = tile_.empty() ? build::block_x() : build::var(tile_);
     if (stride > 1) number = number / static_cast<int>(stride);
     if (i + 1 < digits.size()) number = number % static_cast<int>(digits[i].count);
     Expr& block = result.emplace(digits[i].axis, 0).first->second;
     block = hi::simplify(block + number * static_cast<int>(digits[i].scale));
     stride *= digits[i].count;
   }
-  kernel.grid[0] = stride;
+  tiles_ = stride;
+  kernel.grid[0] = plan_.grid > 0 ? plan_.grid : stride;
   kernel.cluster[0] = plan_.cluster_blocks();
   return result;
 }
@@ -79,8 +81,12 @@ void ContractionBuilder::declare_boxes(size_t operand, const std::vector<Tensor>
   maps_.push_back(map_of(c_, operand, plan_, names_.fresh(name + "_map")));
 }
 
-/// Turns of a ring are counted through all products.
-Expr ContractionBuilder::turn_of(const Expr& step) const { return hi::simplify(step + static_cast<int>(first_turn_)); }
+/// Turns of a ring are counted through all products, and through all tiles of a block.
+Expr ContractionBuilder::turn_of(const Expr& step) const {
+  const Expr turn = hi::simplify(step + static_cast<int>(first_turn_));
+  if (tile_.empty()) return turn;
+  return build::var(tile_) / static_cast<int>(plan_.grid) * static_cast<int>(turns_) + turn;
+}
 
 /// Boxes of 64 neighbours along the first axis of an operand's side, each for 64 values of the reduction, or for those
 /// that a block copies for others, from `k` on.
@@ -148,17 +154,12 @@ NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
   return build::sequence(std::move(parts));
 }
 
-/// Turns of the ring, of all products.
-int64_t ContractionBuilder::turns() const {
-  const ContractionBuilder& last = further_.empty() ? *this : further_.back();
-  return last.first_turn_ + last.plan_.steps(last.c_);
-}
-
-/// The last turn is released for blocks that wait until nobody touches their memory any more. Where a turn's sum has
-/// been waited for, the turn is released at once.
+/// The last turn is released for the next tile, and for blocks that wait until nobody touches their memory any more.
+/// Where a turn's sum has been waited for, the turn is released at once.
 NodePtr ContractionBuilder::release_last_turn() const {
-  if (plan_.cluster_blocks() == 1 || plan_.tensor_cores->in_parts) return build::sequence({});
-  return build::release(ring_, static_cast<int>(turns() - 1));
+  const bool is_waited_for = plan_.cluster_blocks() > 1 || plan_.grid > 0;
+  if (!is_waited_for || plan_.tensor_cores->in_parts) return build::sequence({});
+  return build::release(ring_, turn_of(static_cast<int>(turns_ - 1)));
 }
 
 /// What the copying thread does: all steps of all products.
@@ -252,7 +253,7 @@ NodePtr ContractionBuilder::consume() {
       multiplied(sum_, false),
       build::matmul_wait(1),
       first_turn_ > 0 ? build::release(ring_, hi::simplify(turn - 1))
-                      : build::if_then(turn > 0, build::release(ring_, turn - 1)),
+                      : build::if_then(build::var(name) > 0, build::release(ring_, turn - 1)),
   });
   return build::sequence({build::for_loop(name, 0, steps, body), build::matmul_wait(0, {sum_.name})});
 }
@@ -298,7 +299,7 @@ NodePtr ContractionBuilder::exchange_columns(ir::Names& names) {
       all_axes(), [&] { return body; }, static_cast<int>(column));
 }
 
-/// A kernel's body: the results' threads, and beside them the one that copies.
+/// A kernel's body: the results' threads, and beside them the one that copies, for each tile of the block.
 NodePtr ContractionBuilder::with_producer(const NodePtr& consumers) {
   const auto threads = static_cast<int>(plan_.threads());
   std::vector<tile::BlockGroup> groups;
@@ -306,11 +307,17 @@ NodePtr ContractionBuilder::with_producer(const NodePtr& consumers) {
     if (const tile::BlockGroup group = sharers(i, plan_); group.count > 1) groups.push_back(group);
   }
   std::vector<NodePtr> copies = {produce()};
-  if (!groups.empty()) copies.push_back(build::drain(ring_, static_cast<int>(turns())));
+  if (!groups.empty()) copies.push_back(build::drain(ring_, static_cast<int>(turns_)));
   const NodePtr producer = build::if_then(build::thread_x() == threads, build::sequence(std::move(copies)));
   const int readers = threads / kWarp;
-  return build::ring(ring_, static_cast<int>(plan_.stages), readers,
-                     build::if_then(build::thread_x() < threads, consumers, producer), std::move(groups));
+  NodePtr body = build::if_then(build::thread_x() < threads, consumers, producer);
+  if (!tile_.empty()) {
+    body = build::for_loop(tile_, build::block_x(), static_cast<int>(tiles_), with_definitions(body, 0, of_block_),
+                           static_cast<int>(plan_.grid));
+  }
+  // Boxes read shared memory, which ends with the block.
+  if (plan_.store_boxes) body = build::sequence({body, build::wait_boxes_read(0)});
+  return build::ring(ring_, static_cast<int>(plan_.stages), readers, body, std::move(groups));
 }
 
 }  // namespace tc::gpu

@@ -8,6 +8,7 @@
 #include "tc/gpu/lower/body.h"
 #include "tc/gpu/strategy/contraction/plan.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
+#include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/ir/names.h"
 #include "tc/tile/build.h"
 
@@ -60,13 +61,13 @@ class ContractionBuilder {
 
   // Names of places and loops.
   void place_blocks(tile::Kernel& kernel);
-  std::map<size_t, Halide::Expr> blocks_in_groups(tile::Kernel& kernel) const;
+  std::map<size_t, Halide::Expr> blocks_in_groups(tile::Kernel& kernel);
   void place_threads();
   void place_by_order(int64_t threads);
   void place_warps(const TensorCores& cores);
   void place_warpgroups(const TensorCores& cores);
   Halide::Expr define(const std::string& wish, const Halide::Expr& value);
-  tile::NodePtr with_definitions(tile::NodePtr body) const;
+  tile::NodePtr with_definitions(tile::NodePtr body, size_t first, size_t last) const;
   tile::NodePtr with_vectors(const tile::NodePtr& body);
   Halide::Expr local(size_t axis) const;
   Halide::Expr register_at(size_t axis) const;
@@ -96,7 +97,6 @@ class ContractionBuilder {
   tile::NodePtr copy_slabs(size_t operand, std::vector<Halide::Expr> at, const Halide::Expr& k,
                            const Halide::Expr& stage, const Halide::Expr& turn);
   tile::NodePtr copy_boxes(const Halide::Expr& step);
-  int64_t turns() const;
   tile::NodePtr release_last_turn() const;
   tile::NodePtr produce();
   std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step) const;
@@ -152,6 +152,11 @@ class ContractionBuilder {
   tile::NodePtr store_results(const std::string& name);
   Halide::Expr is_inside() const;
   tile::NodePtr finish();
+  void declare_staging();
+  Halide::Expr staged_first(size_t axis, const Halide::Expr& slab) const;
+  tile::NodePtr stage(size_t result, const Halide::Expr& buffer, const Halide::Expr& column) const;
+  tile::NodePtr store_slab(const Halide::Expr& slab, const Halide::Expr& buffer) const;
+  tile::NodePtr finish_by_boxes();
   tile::NodePtr point(const std::vector<std::string>& written);
   tile::NodePtr assign_point(const poly::Statement& statement);
   Halide::Expr point_value(const Halide::Expr& value, const BodyContext& context);
@@ -160,8 +165,8 @@ class ContractionBuilder {
   BodyContext run_context(int64_t run) const;
   Halide::Expr result_lane() const;
   bool stores_vectors(const std::string& tensor) const;
-  std::vector<std::string> written() const;
-  bool is_seen(const std::string& tensor) const;
+  std::vector<std::string> written() const { return written_tensors(c_); }
+  bool is_seen(const std::string& tensor) const { return gpu::is_seen(scop_, c_, tensor); }
   bool needs_old_value(const std::string& tensor) const;
   const std::vector<Halide::Expr>& element_of(const std::string& tensor) const;
   std::vector<Halide::Expr> element_at(const std::vector<Halide::Expr>& subscripts, const BodyContext& context) const;
@@ -210,11 +215,17 @@ class ContractionBuilder {
   std::vector<std::string> high_, low_;         ///< per parallel axis: loops over registers
   std::vector<tile::Tensor> shared_, fragments_;
   std::vector<tile::TensorMap> maps_;  ///< per operand, by warpgroups
-  tile::Tensor columns_;               ///< likewise: the sums, exchanged; without a name: they are not
-  std::string ring_;                   ///< likewise
-  int64_t first_turn_ = 0;             ///< of the ring, that of the first step
-  tile::Tensor sum_, sums_, total_;    ///< a thread's; those of all groups in shared memory; added up
-  int store_axis_ = -1;                ///< along which results are stored as vectors
+  std::vector<tile::Tensor> staged_;   ///< per stored tensor, if boxes store them
+  std::vector<tile::TensorMap> stored_maps_;
+  std::string tile_;                 ///< of a block that goes through several: the loop's variable
+  int64_t tiles_ = 0;                ///< of all blocks
+  size_t of_block_ = 0;              ///< definitions that are the block's, or the tile's
+  int64_t turns_ = 0;                ///< of the ring in a tile, by all products
+  tile::Tensor columns_;             ///< likewise: the sums, exchanged; without a name: they are not
+  std::string ring_;                 ///< likewise
+  int64_t first_turn_ = 0;           ///< of the ring, that of the first step
+  tile::Tensor sum_, sums_, total_;  ///< a thread's; those of all groups in shared memory; added up
+  int store_axis_ = -1;              ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;
   std::map<std::string, tile::Tensor> pooled_;  ///< of the runs that a thread finishes at once
   std::vector<TileSum> reductions_;

@@ -10,6 +10,7 @@
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/points.h"
+#include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/specialise.h"
 #include "tc/ir/tf32_values.h"
@@ -370,7 +371,12 @@ size_t accumulator_of(const Contraction& contraction, size_t product) {
 std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first, bool several) {
   constexpr size_t kMostBefore = 4;
   for (size_t at = first; at < std::min(scop.statements.size(), first + kMostBefore); ++at) {
-    if (sums_up(scop.statements[at])) return Finder(scop, at).find(first, several);
+    if (!sums_up(scop.statements[at])) continue;
+    std::optional<Contraction> found = Finder(scop, at).find(first, several);
+    if (!found) return found;
+    found->stored = stored_tensors(scop, *found);
+    for (Contraction& product : found->further) product.stored = found->stored;
+    return found;
   }
   return std::nullopt;
 }

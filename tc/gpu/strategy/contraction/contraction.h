@@ -72,6 +72,12 @@ struct TileReduction {
   std::vector<int64_t> shift;         ///< per parallel axis: the axis less that index, in the first part
   std::vector<std::string> part;      ///< per parallel axis: the index of its parts; empty: it has none
   std::vector<int64_t> part_extents;  ///< per parallel axis: values of a part, all of them where it has none
+/// A tensor that a contraction leaves in memory.
+struct StoredTensor {
+  std::string tensor;
+  Halide::Type type;
+  std::vector<int64_t> extents;
+  std::vector<std::string> axes;  ///< per dimension the parallel axis that counts all of it; "": another subscript
 };
 
 /// Statements on the points of a space of parallel axes, of which one, the update, reduces over more axes:
@@ -88,6 +94,7 @@ struct Contraction {
   std::vector<poly::Statement> before, after;  ///< over the parallel axes by name
   poly::Statement update;                      ///< its value reads placeholders where an Operand says so
   std::vector<Pooled> pooled = {};             ///< behind all others
+  std::vector<StoredTensor> stored = {};       ///< of all products
   int64_t run = 1;                             ///< the results of a run for `pooled`, along the last parallel axis
 
   std::vector<TileReduction> reductions = {};  ///< behind those

@@ -25,8 +25,8 @@ Expr ContractionBuilder::define(const std::string& wish, const Expr& value) {
   return build::var(definitions_.back().first);
 }
 
-NodePtr ContractionBuilder::with_definitions(NodePtr body) const {
-  for (size_t i = definitions_.size(); i-- > 0;) body = build::let(definitions_[i].first, definitions_[i].second, body);
+NodePtr ContractionBuilder::with_definitions(NodePtr body, size_t first, size_t last) const {
+  for (size_t i = last; i-- > first;) body = build::let(definitions_[i].first, definitions_[i].second, body);
   return body;
 }
 
@@ -78,6 +78,7 @@ void ContractionBuilder::place_blocks(tile::Kernel& kernel) {
     first_.push_back(found == block.end() ? begin
                                           : define(c_.parallel[axis].name + "_block", found->second * tile + begin));
   }
+  of_block_ = definitions_.size();
 }
 
 void ContractionBuilder::place_threads() {
@@ -316,6 +317,7 @@ void ContractionBuilder::join(ContractionBuilder& main) {
   row_warp_ = main.row_warp_;
   column_warp_ = main.column_warp_;
   ring_ = main.ring_;
+  tile_ = main.tile_;
   high_ = main.high_;
   low_ = main.low_;
   places_ = main.places_;
@@ -337,7 +339,7 @@ void ContractionBuilder::declare_tensors() {
   for (const std::string& name : written()) {
     if (stores_vectors(name) && is_seen(name)) store_axis_ = static_cast<int>(plan_.order[0]);
   }
-  if (!c_.pooled.empty()) store_axis_ = static_cast<int>(plan_.order[0]);
+  if (!c_.pooled.empty() || plan_.store_boxes) store_axis_ = static_cast<int>(plan_.order[0]);
   const int64_t lanes = store_axis_ < 0 ? 1 : plan_.parallel[static_cast<size_t>(store_axis_)].group;
   for (const std::string& name : written()) {
     results_[name] =
@@ -366,6 +368,9 @@ void ContractionBuilder::declare_tensors() {
                                         product.c_.update.accumulator, tile::Layout::row_major({lanes}));
     }
   }
+  turns_ = turns;
+  for (ContractionBuilder& product : further_) product.turns_ = turns;
+  declare_staging();
 }
 
 /// The sums of a product, from its identity on or from what they are.
@@ -407,6 +412,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     for (const ContractionBuilder* product : products) {
       kernel.maps.insert(kernel.maps.end(), product->maps_.begin(), product->maps_.end());
     }
+    kernel.maps.insert(kernel.maps.end(), stored_maps_.begin(), stored_maps_.end());
     parts.push_back(release_last_turn());
     parts.push_back(exchange_columns(names_));
     for (ContractionBuilder& product : further_) {
@@ -427,7 +433,8 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     for (size_t i = product.takes_turns_ ? 0 : product.shared_.size(); i-- > 0;)
       body = build::allocate(product.shared_[i], body);
   }
-  kernel.body = with_vectors(with_definitions(body));
+  for (size_t i = staged_.size(); i-- > 0;) body = build::allocate(staged_[i], body);
+  kernel.body = with_vectors(with_definitions(body, tile_.empty() ? 0 : of_block_, definitions_.size()));
   gpu::declare_tensors(kernel, program_);
   for (const ContractionBuilder* product : products) {
     for (size_t i = 0; i < product->c_.operands.size(); ++i) {

@@ -45,7 +45,9 @@ std::optional<double> product_us(ir::Program program, const ir::Statement& produ
 }  // namespace
 
 bool gains_by_tensor_cores(const ir::Program& program, const ir::Statement& statement, const NarrowProducts& instead,
-                           const options::MappingOptions& options, const Device& device) {
+                           const options::MappingOptions& of_def, const Device& device) {
+  options::MappingOptions options = of_def;  // nobody stores the sums of a product alone
+  options.store_boxes = std::nullopt;
   double us = 0;
   for (const ir::Statement& product : instead.products) {
     const std::optional<double> own = product_us(program, product, instead, options, device);

@@ -2,6 +2,7 @@
 
 #include "tc/gpu/strategy/contraction/planner.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
+#include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
 #include "tc/tile/program.h"
@@ -63,6 +64,9 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
   }
   if (groups > 1) allocate(registers() * threads() * contraction.update.accumulator.bytes());
   end = shared_end_of_reductions(contraction, *this, end);
+  if (store_boxes) {
+    for (const StoredTensor& stored : contraction.stored) allocate(staging_bytes(stored, contraction, *this));
+  }
   if (by_warpgroups()) end += 2 * tile::RingBarriers::kBytes * stages;
   return end;
 }

@@ -6,6 +6,7 @@
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
 #include "tc/tile/program.h"
@@ -114,9 +115,30 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
     if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
   }
   plan.row_blocks = row_blocks(plan, device_);
+  if ((shape.store_boxes || shape.persistent) && !c_.reductions.empty()) {
+    no("threads reduce the results of a block's one tile");
+    return std::nullopt;
+  }
+  plan.store_boxes = shape.store_boxes;
+  if (plan.store_boxes) {
+    if (std::string fault = store_fault(c_, plan); !fault.empty()) {
+      no(std::move(fault));
+      return std::nullopt;
+    }
+  }
   if (!finish_boxes(plan)) return std::nullopt;
+  if (shape.persistent && !make_persistent(plan)) return std::nullopt;
   plan.cycles = warpgroup_cycles(c_, plan, device_);
   return plan;
+}
+
+/// As many blocks as run at once go through all tiles.
+bool Planner::make_persistent(ContractionPlan& plan) const {
+  if (plan.cluster_blocks() > 1) return no("blocks of a cluster have one tile each");
+  int64_t tiles = 1;
+  for (const AxisPlan& axis : plan.parallel) tiles *= axis.blocks;
+  plan.grid = std::min(device_.processors * resident_blocks(c_, plan), tiles);
+  return true;
 }
 
 bool Planner::finish_boxes(ContractionPlan& plan) const {
@@ -206,6 +228,33 @@ std::vector<std::pair<int64_t, int64_t>> Planner::clusters(const TensorCores& co
   return {{along(cores.rows[0]), along(cores.columns[0])}};
 }
 
+/// The plan, or the same tiles with results that boxes store, or with blocks that go on, where the options leave that
+/// open and the estimate gains clearly.
+ContractionPlan Planner::improved(const ContractionPlan& base, const TensorCores& cores) const {
+  constexpr double kClearly = 0.97;
+  if (request_.says_all_tiles()) return base;
+  WarpgroupShape shape{.group = base.parallel[cores.columns[0]].group,
+                       .cluster_rows = base.parallel[cores.rows[0]].cluster,
+                       .cluster_columns = base.parallel[cores.columns[0]].cluster};
+  for (size_t axis : cores.rows) shape.rows.push_back(base.parallel[axis].tile);
+  for (size_t axis : cores.columns) shape.columns.push_back(base.parallel[axis].tile);
+  ContractionPlan best = base;
+  for (const bool store_boxes : {false, true}) {
+    for (const bool persistent : {false, true}) {
+      if (options_.store_boxes.value_or(store_boxes) != store_boxes) continue;
+      if (options_.persistent.value_or(persistent) != persistent) continue;
+      shape.store_boxes = store_boxes;
+      shape.persistent = persistent;
+      if (store_boxes) shape.group = 2;
+      const std::optional<ContractionPlan> other = plan(shape, cores);
+      // The other blocks of a processor hide what one begins with.
+      const bool is_hidden = !options_.persistent && other && other->grid > 0 && resident_blocks(c_, *other) > 1;
+      if (other && !is_hidden && other->cycles < kClearly * base.cycles && other->cycles < best.cycles) best = *other;
+    }
+  }
+  return best;
+}
+
 void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const {
   if (!device_.accelerated || device_.warpgroup_products == 0) return;
   if (c_.reduction[main_].extent < row_of(c_.operands[0])) {
@@ -215,13 +264,19 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
   std::vector<ContractionPlan> plans;
   cores = in_order_of_boxes(c_, main_, std::move(cores));
   for (WarpgroupShape shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {
+    shape.store_boxes = options_.store_boxes.value_or(false);
+    shape.persistent = options_.persistent.value_or(false);
+    if (shape.store_boxes && shape.group != 2) continue;  // pairs are written to shared memory as they are
     for (const auto& [rows, columns] : clusters(cores)) {
       shape.cluster_rows = rows;
       shape.cluster_columns = columns;
       if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, plans);
     }
   }
-  if (!plans.empty() && request_.says_clusters()) found.clear();
+  std::vector<ContractionPlan> changed;
+  for (const ContractionPlan& each : plans) keep_best(improved(each, cores), count, changed);
+  plans = std::move(changed);
+  if (!plans.empty() && asks_for_warpgroups()) found.clear();
   // Tiles, registers and threads that are a warpgroup's ask for warpgroups.
   if (!plans.empty() && request_.says_threads() && request_.says_all_registers()) found.clear();
   for (ContractionPlan& plan : plans) keep_best(std::move(plan), count, found);

@@ -334,8 +334,8 @@ std::vector<ContractionPlan> Planner::best(size_t count) const {
   std::vector<ContractionPlan> found;
   if (may_multiply) found = by_tensor_cores(count);
   if (options_.tensor_cores.value_or(false)) return found;
-  const auto in_clusters = [](const ContractionPlan& plan) { return plan.cluster_blocks() > 1; };
-  if (request_.says_clusters() && std::any_of(found.begin(), found.end(), in_clusters)) return found;
+  const auto by_warpgroups = [](const ContractionPlan& plan) { return plan.by_warpgroups(); };
+  if (asks_for_warpgroups() && std::any_of(found.begin(), found.end(), by_warpgroups)) return found;
   for (ContractionPlan& plan : by_elements(count)) keep_best(std::move(plan), count, found);
   return found;
 }

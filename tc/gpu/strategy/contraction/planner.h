@@ -42,6 +42,12 @@ class Planner {
   std::vector<ContractionPlan> by_tensor_cores(size_t count) const;
   std::vector<ContractionPlan> by_atoms(const TensorCores& cores, size_t count) const;
   std::vector<std::pair<int64_t, int64_t>> clusters(const TensorCores& cores) const;
+  /// Whether some option is followed by warpgroups alone.
+  bool asks_for_warpgroups() const {
+    return request_.says_clusters() || options_.store_boxes.value_or(false) || options_.persistent.value_or(false);
+  }
+  bool make_persistent(ContractionPlan& plan) const;
+  ContractionPlan improved(const ContractionPlan& base, const TensorCores& cores) const;
   void add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const;
   std::optional<ContractionPlan> transposed(int64_t tile) const;
   std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;

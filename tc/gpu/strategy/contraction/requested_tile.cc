@@ -48,6 +48,8 @@ options::MappingOptions options_of(const ContractionPlan& plan) {
   if (plan.tensor_cores) options.tensor_cores = true;
   for (const AxisPlan& axis : plan.parallel) options.cluster.push_back(axis.cluster);
   if (plan.cluster_blocks() == 1) options.cluster.clear();
+  if (plan.store_boxes) options.store_boxes = true;
+  if (plan.grid > 0) options.persistent = true;
   // Without an atom they are of 8-bit floats.
   if (plan.tensor_cores && !plan.tensor_cores->atom) options.fast_accumulation = !plan.tensor_cores->in_parts;
   if (plan.tensor_cores) options.tf32 = plan.tensor_cores->cuts;

@@ -100,27 +100,6 @@ std::vector<ContractionBuilder::PointStep> ContractionBuilder::point_steps() con
   return steps;
 }
 
-std::vector<std::string> ContractionBuilder::written() const {
-  std::vector<std::string> result = {c_.update.tensor};
-  for (const PointStep& step : point_steps()) {
-    const std::string& tensor = step.statement->tensor;
-    if (std::find(result.begin(), result.end(), tensor) == result.end()) result.push_back(tensor);
-  }
-  return result;
-}
-
-/// Whether somebody else may look at the tensor.
-bool ContractionBuilder::is_seen(const std::string& tensor) const {
-  if (program_.tensor(tensor).role != ir::Role::kTemporary) return true;
-  return std::any_of(scop_.accesses.begin(), scop_.accesses.end(), [&](const poly::Access& access) {
-    if (access.tensor != tensor || !access.reads()) return false;
-    for (size_t s = c_.first; s < c_.last; ++s) {
-      if (scop_.statements[s].id == access.statement) return false;
-    }
-    return true;
-  });
-}
-
 bool ContractionBuilder::needs_old_value(const std::string& tensor) const {
   for (const auto& [statement, product] : point_steps()) {
     const bool adds = product && statement->assign != ir::Assign::kSet;
@@ -344,6 +323,7 @@ NodePtr ContractionBuilder::over_lanes(const NodePtr& body) const {
 }
 
 NodePtr ContractionBuilder::finish() {
+  if (plan_.store_boxes) return finish_by_boxes();
   const std::vector<std::string> names = written();
   const NodePtr results = over_points([&] {
     std::vector<NodePtr> parts = {over_lanes(point(names))};

@@ -123,8 +123,8 @@ class Sharing {
       return plan.tensor_cores ? std::vector{plan.tensor_cores->rows, plan.tensor_cores->columns}
                                : std::vector<std::vector<size_t>>();
     };
-    return a.order == b.order && a.groups == b.groups && a.by_warpgroups() == b.by_warpgroups() &&
-           sides(a) == sides(b) &&
+    return a.order == b.order && a.groups == b.groups && a.store_boxes == b.store_boxes && a.grid == b.grid &&
+           a.by_warpgroups() == b.by_warpgroups() && sides(a) == sides(b) &&
            std::equal(a.parallel.begin(), a.parallel.end(), b.parallel.begin(), b.parallel.end(), same);
   }
 

@@ -78,10 +78,13 @@ double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& p
   return static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / rate;
 }
 
-/// How many times the stores of a result take what vectors of 16 bytes take.
-double stores_of_group(const Contraction& c, int64_t group) {
+/// How many times the stores of a result take what vectors of 16 bytes take. Threads wait for boxes no longer than
+/// until their sums are in shared memory, which takes two rounds where they have 4 bytes.
+double stores_of_group(const Contraction& c, int64_t group, bool by_boxes) {
+  constexpr double kNarrowBoxes = 0.7, kWideBoxes = 3.4;
   const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
   const bool is_narrow = stored.bytes() <= 2;
+  if (by_boxes) return is_narrow ? kNarrowBoxes : kWideBoxes;
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 2 : 8);
 }
 
@@ -406,11 +409,17 @@ double turn_cycles(const ContractionPlan& plan, double step) {
 
 }  // namespace
 
+int64_t resident_blocks(const Contraction& c, const ContractionPlan& plan) {
+  constexpr int64_t kProcessorShared = 228 * 1024, kProcessorRegisters = 65536, kOfBlock = 1024;
+  const int64_t threads = plan.threads() + kProducerThreads;
+  return std::max<int64_t>(1, std::min(kProcessorShared / (plan.shared_bytes(c) + kOfBlock),
+                                       kProcessorRegisters / (threads * registers_of_thread(c, plan))));
+}
+
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  constexpr double kStartCycles = 2500, kStepCycles = 40, kStored = 24;
+  constexpr double kStartCycles = 2500, kGoOnCycles = 500, kStepCycles = 40, kStored = 24;
   // Of a cluster's blocks each waits for the slowest. By hand 4096^3 took 3 % longer so; a cluster must gain clearly.
   constexpr double kInCluster = 1.1;
-  constexpr double kProcessorShared = 228 * 1024, kProcessorRegisters = 65536;
   const int64_t rows = tile_of(plan.tensor_cores->rows, plan), columns = tile_of(plan.tensor_cores->columns, plan);
   double blocks = 1;
   for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
@@ -420,11 +429,7 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   double copied = 0;
   for (size_t i = 0; i < c.operands.size(); ++i) copied += box_cycles(c, i, plan);
   copied *= std::min(1.0, blocks / static_cast<double>(device.processors));  // they share the cache's rate
-  const auto threads = static_cast<double>(plan.threads() + kProducerThreads);
-  const auto registers = static_cast<double>(registers_of_thread(c, plan));
-  const double resident =
-      std::max(1.0, std::floor(std::min(kProcessorShared / static_cast<double>(plan.shared_bytes(c) + 1024),
-                                        kProcessorRegisters / (threads * registers))));
+  const auto resident = static_cast<double>(resident_blocks(c, plan));
   const double each = std::ceil(blocks / static_cast<double>(device.processors));
   const double together = std::min(resident, each);
   // Of one block a warpgroup waits for its products before it starts others: another one fills the time.
@@ -436,8 +441,11 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;
   const double latency = latency_cycles(c, plan, device) / ahead + turn_cycles(plan, step);
   const auto steps = static_cast<double>(plan.steps(c));
-  const double stores = points / kStored * stores_of_group(c, plan.parallel[plan.tensor_cores->columns[0]].group);
-  const double block = steps * std::max(step + turn_cycles(plan, step), latency) + (kStartCycles + stores) / together;
+  const int64_t group = plan.parallel[plan.tensor_cores->columns[0]].group;
+  const double stores = points / kStored * stores_of_group(c, group, plan.store_boxes);
+  // The copies of the next tile begin while a block that goes on stores the last one.
+  const double starts = plan.grid > 0 ? kGoOnCycles : kStartCycles;
+  const double block = steps * std::max(step + turn_cycles(plan, step), latency) + (starts + stores) / together;
   const double cycles = (each * block + kStartCycles) * (plan.cluster_blocks() > 1 ? kInCluster : 1);
   constexpr double kBeside = 0.05;  // of the shorter one, which the other does not hide
   const double memory = memory_cycles(c, plan, device) + kStartCycles;

@@ -33,6 +33,8 @@ struct WarpgroupShape {
   std::vector<int64_t> rows, columns;
   int64_t group = 2;                              ///< columns of a thread that are neighbours
   int64_t cluster_rows = 1, cluster_columns = 1;  ///< blocks that share boxes, along the first axis of each side
+  bool store_boxes = false;                       ///< results are stored by boxes
+  bool persistent = false;                        ///< blocks go through several tiles
 };
 /// Those that leave little of a tile outside, of products whose axes are in the order of boxes. `wanted`: per parallel
 /// axis the only tile, or 0.
@@ -101,6 +103,9 @@ tile::TensorMap map_of(const Contraction& contraction, size_t operand, const Con
 /// Whether the operands of two products on one tile come to the same buffers.
 bool share_ring(const Contraction& a, const ContractionPlan& plan_a, const Contraction& b,
                 const ContractionPlan& plan_b);
+
+/// Blocks of a processor that run at once.
+int64_t resident_blocks(const Contraction& contraction, const ContractionPlan& plan);
 
 /// Estimated cycles of the whole product.
 double warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);

@@ -1,0 +1,197 @@
+#include "tc/gpu/strategy/contraction/stored.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tc/gpu/strategy/contraction/warpgroups.h"
+#include "tc/ir/halide_compat.h"
+#include "tc/ir/specialise.h"
+#include "tc/support/check.h"
+
+namespace tc::gpu {
+namespace {
+
+namespace hi = Halide::Internal;
+using Halide::Expr;
+
+constexpr int64_t kBoxBytes = 16;  // that rows and starts of boxes are multiples of
+
+/// The subscripts of a tensor's element that a point writes.
+const std::vector<Expr>& element_of(const Contraction& c, const std::string& tensor) {
+  if (tensor == c.update.tensor) return c.update.subscripts;
+  for (const std::vector<poly::Statement>* statements : {&c.before, &c.after}) {
+    for (const poly::Statement& statement : *statements) {
+      if (statement.tensor == tensor) return statement.subscripts;
+    }
+  }
+  for (const Contraction& product : c.further) {
+    if (product.update.tensor == tensor) return product.update.subscripts;
+  }
+  TC_CHECK(false, "the contraction does not write '{}'", tensor);
+}
+
+/// The axis that a subscript is, if it counts all of the dimension.
+std::string axis_of(const Expr& subscript, int64_t extent, const Contraction& c) {
+  for (const Axis& axis : c.parallel) {
+    const Expr offset = hi::simplify(subscript - hi::Variable::make(ir::index_type(), axis.name));
+    if (hi::is_const_zero(offset) && axis.begin == 0 && axis.extent == extent) return axis.name;
+  }
+  return "";
+}
+
+std::optional<size_t> position_of(const std::string& axis, const Contraction& c) {
+  for (size_t i = 0; i < c.parallel.size(); ++i) {
+    if (c.parallel[i].name == axis) return i;
+  }
+  return std::nullopt;
+}
+
+/// How many of a warpgroup's rows an axis counts, the fastest axis first: a box has so many values of it.
+int64_t rows_along(size_t axis, const ContractionPlan& plan) {
+  int64_t left = kStagedRows;
+  for (size_t row : plan.tensor_cores->rows) {
+    const int64_t rows = std::min(plan.parallel[row].tile, left);
+    if (row == axis) return rows;
+    left /= rows;
+  }
+  return 1;
+}
+
+/// The extents of a result's box, the fastest dimension first.
+std::vector<int64_t> box_of(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan) {
+  std::vector<int64_t> result;
+  for (size_t d = stored.axes.size(); d-- > 0;) {
+    const std::optional<size_t> axis = position_of(stored.axes[d], c);
+    result.push_back(!axis                                    ? 1
+                     : *axis == plan.tensor_cores->columns[0] ? staged_columns(c, plan)
+                                                              : rows_along(*axis, plan));
+  }
+  return result;
+}
+
+std::string store_fault(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan) {
+  constexpr size_t kMostDimensions = 5;
+  const TensorCores& cores = *plan.tensor_cores;
+  const int64_t bytes = stored.type.bytes();
+  if (bytes != 2 && bytes != 4) return fmt::format("elements of '{}' have {} bytes", stored.tensor, bytes);
+  if (stored.axes.size() > kMostDimensions) {
+    return fmt::format("'{}' has more than {} dimensions", stored.tensor, kMostDimensions);
+  }
+  if (stored.extents.back() * bytes % kBoxBytes != 0) {
+    return fmt::format("rows of '{}' are no multiple of {} bytes", stored.tensor, kBoxBytes);
+  }
+  for (const Axis& axis : c.parallel) {
+    const bool is_dimension = std::count(stored.axes.begin(), stored.axes.end(), axis.name) == 1;
+    if (axis.extent > 1 && !is_dimension) return fmt::format("'{}' is not all of '{}'", axis.name, stored.tensor);
+  }
+  for (size_t d = 0; d < stored.axes.size(); ++d) {
+    if (stored.axes[d].empty() && stored.extents[d] > 1) {
+      return fmt::format("not all of '{}' is written", stored.tensor);
+    }
+  }
+  if (position_of(stored.axes.back(), c) != cores.columns[0]) {
+    return fmt::format("neighbours of '{}' in memory are not along '{}'", stored.tensor,
+                       c.parallel[cores.columns[0]].name);
+  }
+  // A box is written in the order of the tensor's dimensions; rows are staged in that of their axes.
+  std::vector<size_t> in_memory, staged;
+  for (size_t d = stored.axes.size() - 1; d-- > 0;) {
+    const std::optional<size_t> axis = position_of(stored.axes[d], c);
+    if (axis && rows_along(*axis, plan) > 1) in_memory.push_back(*axis);
+  }
+  for (size_t axis : cores.rows) {
+    if (rows_along(axis, plan) > 1) staged.push_back(axis);
+  }
+  if (in_memory != staged) return fmt::format("rows of '{}' lie in another order than the operand's", stored.tensor);
+  return "";
+}
+
+}  // namespace
+
+bool is_seen(const poly::Scop& scop, const Contraction& c, const std::string& tensor) {
+  if (scop.program->tensor(tensor).role != ir::Role::kTemporary) return true;
+  return std::any_of(scop.accesses.begin(), scop.accesses.end(), [&](const poly::Access& access) {
+    if (access.tensor != tensor || !access.reads()) return false;
+    for (size_t s = c.first; s < c.last; ++s) {
+      if (scop.statements[s].id == access.statement) return false;
+    }
+    return true;
+  });
+}
+
+std::vector<std::string> written_tensors(const Contraction& c) {
+  std::vector<std::string> result = {c.update.tensor};
+  const auto add = [&](const std::string& tensor) {
+    if (std::find(result.begin(), result.end(), tensor) == result.end()) result.push_back(tensor);
+  };
+  for (const poly::Statement& statement : c.before) add(statement.tensor);
+  for (size_t s = 0, f = 0; s <= c.after.size(); ++s) {
+    for (; f < c.further.size() && c.further[f].place == s; ++f) add(c.further[f].update.tensor);
+    if (s < c.after.size()) add(c.after[s].tensor);
+  }
+  return result;
+}
+
+std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contraction& c) {
+  std::vector<StoredTensor> result;
+  for (const std::string& name : written_tensors(c)) {
+    if (!is_seen(scop, c, name)) continue;
+    const ir::Tensor& tensor = scop.program->tensor(name);
+    StoredTensor stored{name, tensor.type, ir::constant_shape(tensor), {}};
+    const std::vector<Expr>& element = element_of(c, name);
+    for (size_t d = 0; d < element.size(); ++d) stored.axes.push_back(axis_of(element[d], stored.extents[d], c));
+    result.push_back(std::move(stored));
+  }
+  return result;
+}
+
+int64_t staged_columns(const Contraction& c, const ContractionPlan& plan) {
+  constexpr int64_t kRow = 128, kLeast = 8;  // bytes; columns
+  const int64_t tile = plan.parallel[plan.tensor_cores->columns[0]].tile;
+  int64_t bytes = 2;
+  for (const StoredTensor& stored : c.stored) bytes = std::max<int64_t>(bytes, stored.type.bytes());
+  for (int64_t columns = kRow / bytes; columns >= kLeast; columns /= 2) {
+    if (tile % columns == 0) return columns;
+  }
+  return 0;
+}
+
+int64_t staging_buffers(const Contraction& c, const ContractionPlan& plan) {
+  return tile_of(plan.tensor_cores->columns, plan) > staged_columns(c, plan) ? 2 : 1;
+}
+
+int64_t staging_bytes(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan) {
+  return plan.tensor_cores->warpgroups * staging_buffers(c, plan) * kStagedRows * staged_columns(c, plan) *
+         stored.type.bytes();
+}
+
+std::string store_fault(const Contraction& c, const ContractionPlan& plan) {
+  constexpr int64_t kPair = 2;
+  if (c.stored.empty() || !c.pooled.empty()) return "its results are not stored as they are";
+  if (plan.groups != 1 || plan.parallel[plan.tensor_cores->columns[0]].group != kPair) {
+    return "threads exchange their sums";
+  }
+  if (staged_columns(c, plan) == 0) return "a block's columns are no rows of boxes";
+  for (const StoredTensor& stored : c.stored) {
+    if (std::string fault = store_fault(stored, c, plan); !fault.empty()) return fault;
+  }
+  return "";
+}
+
+tile::TensorMap map_of(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan,
+                       const std::string& name) {
+  tile::TensorMap map{.name = name, .tensor = stored.tensor};
+  int64_t stride = 1;
+  for (size_t d = stored.extents.size(); d-- > 0;) {
+    map.extents.push_back(stored.extents[d]);
+    map.strides.push_back(stride);
+    stride *= stored.extents[d];
+  }
+  map.box = box_of(stored, c, plan);
+  const int64_t row = map.box[0] * stored.type.bytes();
+  map.swizzle = row > kBoxBytes ? static_cast<int>(row) : 0;
+  return map;
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/strategy/contraction/contraction.h"
+#include "tc/gpu/strategy/contraction/plan.h"
+#include "tc/tile/program.h"
+
+/// What a contraction leaves in memory, and how boxes store it: rows of a block's results go to a staging buffer in
+/// shared memory, from which one thread of each warpgroup stores them.
+namespace tc::gpu {
+
+/// Whether somebody behind the contraction may look at a tensor that it writes.
+bool is_seen(const poly::Scop& scop, const Contraction& contraction, const std::string& tensor);
+
+/// The tensors that a contraction writes, in order: the update's, then those of other statements and products.
+std::vector<std::string> written_tensors(const Contraction& contraction);
+
+/// Those of them that are seen.
+std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contraction& contraction);
+
+inline constexpr int64_t kStagedRows = 64;  ///< of a box: those of a warpgroup
+
+/// Columns of a block that are staged at once, the most that lie in swizzled rows and divide the block's; 0: none.
+int64_t staged_columns(const Contraction& contraction, const ContractionPlan& plan);
+
+/// Staging buffers of a warpgroup.
+int64_t staging_buffers(const Contraction& contraction, const ContractionPlan& plan);
+
+/// Bytes of a result's staging buffers, of all warpgroups.
+int64_t staging_bytes(const StoredTensor& stored, const Contraction& contraction, const ContractionPlan& plan);
+
+/// Why boxes do not store a block's results; empty: they do.
+std::string store_fault(const Contraction& contraction, const ContractionPlan& plan);
+
+/// A result's map, where store_fault() finds nothing.
+tile::TensorMap map_of(const StoredTensor& stored, const Contraction& contraction, const ContractionPlan& plan,
+                       const std::string& name);
+
+}  // namespace tc::gpu

@@ -1,0 +1,224 @@
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "tc/tile/print.h"
+#include "tests/common/program.h"
+#include "tests/gpu/proved.h"
+#include "tests/gpu/simulated.h"
+#include "tests/random/warpgroup_products.h"
+
+/// How products of warpgroups leave their results: by boxes, and from tile to tile of a block that goes on.
+namespace tc::testing {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+gpu::Device device_with(int64_t processors) {
+  gpu::Device device = gpu::device_of_architecture(90);
+  device.processors = processors;
+  return device;
+}
+
+struct Counts {
+  int stores = 0, copies = 0, shuffles = 0;
+};
+
+Counts counts_of(const tile::Program& program) {
+  Counts result;
+  for (const tile::Kernel& kernel : program.kernels) {
+    tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+      result.stores += tile::box_store_of(node) ? 1 : 0;
+      result.copies += tile::box_of(node) ? 1 : 0;
+      result.shuffles += std::holds_alternative<tile::Shuffle>(node.node) ? 1 : 0;
+    });
+  }
+  return result;
+}
+
+struct Case {
+  const char* name;
+  const char* text;
+  Sizes sizes;
+  options::MappingOptions options;
+  int64_t processors = 132;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+options::MappingOptions by_boxes(options::MappingOptions options) {
+  options.store_boxes = true;
+  return options;
+}
+
+options::MappingOptions persistent(options::MappingOptions options) {
+  options.persistent = true;
+  return options;
+}
+
+constexpr char kNN[] = "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }";
+constexpr char kTT[] = "def f(bfloat16(K,M) A, bfloat16(N,K) B) -> (C) { C(m,n) +=! A(k,m) * B(n,k) }";
+constexpr char kToFloat[] =
+    "def f(float16(M,K) A, float16(K,N) B) -> (float(M,N) C) { C(m,n) +=! float(B(k,n)) * float(A(m,k)) }";
+constexpr char kEpilogue[] = R"(
+def f(float16(M,K) A, float16(K,N) B, float16(N) b, float16(M,N) R) -> (C, D) {
+  C(m,n) +=! A(m,k) * B(k,n)
+  D(m,n) = fmax(C(m,n) + b(n), 0) + R(m,n)
+})";
+constexpr char kTwoTypes[] = R"(
+def f(float16(M,K) A, float16(K,N) B) -> (float(M,N) C, float16(M,N) D) {
+  C(m,n) +=! float(A(m,k)) * float(B(k,n))
+  D(m,n) = half(fmax(C(m,n), 0))
+})";
+constexpr char kInPlace[] = R"(
+def f(float16(M,K) A, float16(K,N) B) -> (float16(M,N) C) {
+  C(m,n) += A(m,k) * B(k,n)
+})";
+constexpr char kSumOfProducts[] = R"(
+def f(float16(M,K) x, float16(K,N) W, float16(M,L) h, float16(L,N) U, float16(N) b) -> (C) {
+  C(m,n) +=! x(m,k) * W(k,n)
+  C(m,n) += h(m,l) * U(l,n)
+  C(m,n) = fmax(C(m,n) + b(n), 0)
+})";
+constexpr char kGated[] = R"(
+def f(float16(M,K) A, float16(K,N) B, float16(K,N) G) -> (float16(M,N) O) {
+  P(m,n) +=! float(A(m,k)) * float(B(k,n))
+  Q(m,n) +=! float(A(m,k)) * float(G(k,n))
+  O(m,n) = half(P(m,n) * fmax(Q(m,n), 0))
+})";
+constexpr char kPaddedLast[] = R"(
+def f(float16(N,H,W,C) I, float16(O,3,3,C) F) -> (float16(N,H,W,O) R) {
+  R(n,h,w,o) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,h + kh - 1,w + kw - 1,c)
+    : float16(0.0)) * F(o,kh,kw,c) where h in 0:H, w in 0:W
+})";
+constexpr char kBatch[] = "def f(float16(B,M,K) A, float16(B,K,N) D) -> (C) { C(b,m,n) +=! A(b,m,k) * D(b,k,n) }";
+constexpr char kFourAxes[] =
+    "def f(float16(A,B,C,D) X, float16(D,B,E,F) Y) -> (Z) { Z(a,c,e,f) +=! X(a,b,c,d) * Y(d,b,e,f) }";
+constexpr char kMixed8[] = R"(
+def f(float8_e5m2(M,K) A, float8_e4m3(N,K) B, float16(N) b) -> (float16(M,N) C) {
+  C(m,n) +=! half(A(m,k)) * half(B(n,k))
+  C(m,n) = fmax(C(m,n) + b(n), 0)
+})";
+
+options::MappingOptions tile_of_float8(int64_t warpgroups, int64_t columns, int64_t stages) {
+  options::MappingOptions options = warpgroup_tile(warpgroups, columns, stages);
+  options.tile.back() = 128;
+  return options;
+}
+
+const Case kCases[] = {
+    {"boxes", kNN, {{"M", 128}, {"N", 128}, {"K", 128}}, by_boxes(warpgroup_tile(2, 128, 2))},
+    {"boxes, partial", kNN, {{"M", 70}, {"N", 72}, {"K", 136}}, by_boxes(warpgroup_tile(1, 64, 2))},
+    {"boxes, one slab", kNN, {{"M", 64}, {"N", 64}, {"K", 64}}, by_boxes(warpgroup_tile(1, 64, 2))},
+    {"boxes, slabs of 32", kTT, {{"M", 64}, {"N", 160}, {"K", 64}}, by_boxes(warpgroup_tile(1, 160, 2))},
+    {"boxes, slabs of 8", kNN, {{"M", 100}, {"N", 232}, {"K", 64}}, by_boxes(warpgroup_tile(2, 104, 2))},
+    {"boxes, floats", kToFloat, {{"M", 130}, {"N", 64}, {"K", 128}}, by_boxes(warpgroup_tile(3, 64, 2))},
+    {"boxes, epilogue", kEpilogue, {{"M", 72}, {"N", 80}, {"K", 128}}, by_boxes(warpgroup_tile(1, 64, 2))},
+    {"boxes, two types", kTwoTypes, {{"M", 64}, {"N", 64}, {"K", 64}}, by_boxes(warpgroup_tile(1, 64, 2))},
+    {"boxes, in place", kInPlace, {{"M", 64}, {"N", 64}, {"K", 64}}, by_boxes(warpgroup_tile(1, 64, 2))},
+    {"boxes, gated", kGated, {{"M", 128}, {"N", 64}, {"K", 64}}, by_boxes(warpgroup_tile(2, 64, 3))},
+    {"boxes of an image",
+     kPaddedLast,
+     {{"N", 2}, {"C", 64}, {"H", 9}, {"W", 7}, {"O", 40}},
+     by_boxes(warpgroup_box(2, {1, 16, 8, 40}, {1, 2, 1, 10}, 3))},
+    {"boxes, four axes",
+     kFourAxes,
+     {{"A", 3}, {"B", 2}, {"C", 32}, {"D", 64}, {"E", 3}, {"F", 128}},
+     by_boxes(warpgroup_box(1, {4, 16, 128}, {1, 2, 32}, 2))},
+    {"boxes, batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 64}, {"K", 72}}, by_boxes(warpgroup_tile(1, 64, 2, {1}))},
+    {"boxes, float8", kMixed8, {{"M", 130}, {"N", 96}, {"K", 256}}, by_boxes(tile_of_float8(2, 96, 3))},
+    {"persistent", kNN, {{"M", 320}, {"N", 192}, {"K", 192}}, persistent(warpgroup_tile(1, 64, 3)), 1},
+    {"persistent, a tile each", kNN, {{"M", 64}, {"N", 64}, {"K", 128}}, persistent(warpgroup_tile(1, 64, 2))},
+    {"persistent, partial", kNN, {{"M", 330}, {"N", 200}, {"K", 136}}, persistent(warpgroup_tile(2, 64, 2)), 2},
+    {"persistent, sum of products",
+     kSumOfProducts,
+     {{"M", 256}, {"N", 192}, {"K", 128}, {"L", 64}},
+     persistent(warpgroup_tile(1, 64, 2)),
+     1},
+    {"persistent, float8", kMixed8, {{"M", 330}, {"N", 96}, {"K", 208}}, persistent(tile_of_float8(1, 32, 2)), 1},
+    {"both", kNN, {{"M", 330}, {"N", 256}, {"K", 136}}, by_boxes(persistent(warpgroup_tile(2, 128, 2))), 1},
+    {"both, one slab", kNN, {{"M", 320}, {"N", 192}, {"K", 64}}, by_boxes(persistent(warpgroup_tile(1, 64, 2))), 1},
+    {"both, three slabs",
+     kEpilogue,
+     {{"M", 256}, {"N", 384}, {"K", 128}},
+     by_boxes(persistent(warpgroup_tile(1, 192, 2))),
+     1},
+    {"both, in place",
+     kInPlace,
+     {{"M", 320}, {"N", 128}, {"K", 64}},
+     by_boxes(persistent(warpgroup_tile(1, 64, 2))),
+     1},
+    {"both, batch",
+     kBatch,
+     {{"B", 5}, {"M", 64}, {"N", 64}, {"K", 72}},
+     by_boxes(persistent(warpgroup_tile(1, 64, 2, {1}))),
+     1},
+};
+
+class WarpgroupResults : public ::testing::TestWithParam<Case> {};
+
+TEST_P(WarpgroupResults, AgreeWithTheOracleAndAreProved) {
+  const Case& c = GetParam();
+  const gpu::Device device = device_with(c.processors);
+  const ir::Program program = specialised_from(c.text, c.sizes);
+  const Result<gpu::Mapping> mapping = mapped(program, c.options, device);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  ASSERT_EQ(mapping->program.kernels.size(), 1U);
+  const tile::Kernel& kernel = mapping->program.kernels[0];
+  const Counts counts = counts_of(mapping->program);
+  EXPECT_GE(counts.copies, 1);
+  EXPECT_EQ(counts.stores > 0, c.options.store_boxes.value_or(false));
+  if (c.options.persistent.value_or(false))
+    EXPECT_NE(tile::to_text(kernel).find("for tile in block_x:"), std::string::npos);
+  EXPECT_EQ(unproved(mapping->program), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, c.options, seed, device), "");
+  const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen, device);
+  ASSERT_TRUE(again) << again.error().to_string();
+  EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, WarpgroupResults, ::testing::ValuesIn(kCases));
+
+/// Few processors have several tiles each.
+TEST(WarpgroupResults, RandomTilesAgree) {
+  int stores = 0;
+  for (uint64_t seed = 1; seed <= 40; ++seed) {
+    const WarpgroupProduct tile = random_warpgroup_product(seed);
+    if (!tile.options.store_boxes && !tile.options.persistent) continue;
+    const std::string what = fmt::format("{}\n{}{}", seed, tile.text, options::to_text(tile.options));
+    const gpu::Device device = device_with(1);
+    const ir::Program program = specialised_from(tile.text, tile.sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, tile.options, device);
+    ASSERT_TRUE(mapping) << what << mapping.error().to_string();
+    stores += counts_of(mapping->program).stores > 0 ? 1 : 0;
+    EXPECT_EQ(difference(program, tile.options, seed, device), "") << what;
+    if (seed % 4 == 0) EXPECT_EQ(unproved(mapping->program), "") << what;
+  }
+  EXPECT_GT(stores, 5);
+}
+
+std::string refusal(const char* text, const Sizes& sizes, const options::MappingOptions& options) {
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), options, device_with(132));
+  return mapping ? "" : mapping.error().to_string();
+}
+
+void expect_part(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "expected: " << part << "\ngot: " << text;
+}
+
+TEST(WarpgroupResults, AreNotStoredByBoxesWhereThesePassThem) {
+  const Sizes sizes = {{"M", 128}, {"N", 128}, {"K", 128}};
+  const options::MappingOptions boxes = by_boxes(warpgroup_tile(1, 64, 2));
+  expect_part(refusal("def f(float16(M,K) A, float16(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }",
+                      {{"M", 128}, {"N", 68}, {"K", 128}}, boxes),
+              "'store_boxes' is true, but no kernel follows it");
+  expect_part(refusal("def f(float16(M,K) A, float16(K,N) B) -> (C) { C(n,m) +=! A(m,k) * B(k,n) }", sizes, boxes), "");
+  options::MappingOptions in_cluster = persistent(warpgroup_tile(1, 64, 2));
+  in_cluster.cluster = {2, 1};
+  expect_part(refusal(kNN, sizes, in_cluster), "'cluster' asks for blocks that share copies, but no kernel has any");
+  options::MappingOptions by_elements = by_boxes({});
+  by_elements.tensor_cores = false;
+  expect_part(refusal(kNN, sizes, by_elements), "'store_boxes' is true, but no kernel follows it");
+}
+
+}  // namespace
+}  // namespace tc::testing
