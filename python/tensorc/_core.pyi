@@ -98,11 +98,11 @@ class KernelOptions:
                  register_tile: Sequence[int] = (), map_to_threads: Sequence[int] = (),
                  map_to_blocks: Sequence[int] = (), copy_stages: int | None = None, cluster: Sequence[int] = (),
                  store_boxes: bool | None = None, persistent: bool | None = None,
-                 tensor_cores: bool | None = None, split_reduction: int | None = None, unroll: int | None = None,
-                 unroll_copy_shared: bool | None = None, use_shared_memory: bool | None = None,
-                 use_private_memory: bool | None = None, max_shared_memory: int | None = None,
-                 shared_depth: int | None = None, private_depth: int | None = None,
-                 match_library_calls: bool | None = None) -> None: ...
+                 tensor_cores: bool | None = None, chain: bool | None = None, split_reduction: int | None = None,
+                 unroll: int | None = None, unroll_copy_shared: bool | None = None,
+                 use_shared_memory: bool | None = None, use_private_memory: bool | None = None,
+                 max_shared_memory: int | None = None, shared_depth: int | None = None,
+                 private_depth: int | None = None, match_library_calls: bool | None = None) -> None: ...
     @property
     def writes(self) -> str:
         """A tensor that the kernel's product, or else first reduction or statement, writes."""
@@ -136,6 +136,9 @@ class KernelOptions:
     @property
     def tensor_cores(self) -> bool | None:
         """As MappingOptions.tensor_cores."""
+    @property
+    def chain(self) -> bool | None:
+        """As MappingOptions.chain."""
     @property
     def split_reduction(self) -> int | None:
         """As MappingOptions.split_reduction."""
@@ -183,8 +186,8 @@ class MappingOptions:
                  cluster: Sequence[int] = (), store_boxes: bool | None = None, persistent: bool | None = None,
                  split_reduction: int | None = None, max_gathered_memory: int | None = None,
                  atomic_reduction: bool | None = None, tensor_cores: bool | None = None,
-                 copy_operands: bool | None = None, strict: bool = False, check_bounds: bool = False,
-                 fast_accumulation: bool = False, tf32: bool = False,
+                 copy_operands: bool | None = None, chain: bool | None = None, strict: bool = False,
+                 check_bounds: bool = False, fast_accumulation: bool = False, tf32: bool = False,
                  kernel: Sequence[KernelOptions] = ()) -> None: ...
     @property
     def outer_schedule_options(self) -> SchedulerOptions:
@@ -261,6 +264,9 @@ class MappingOptions:
     @property
     def copy_operands(self) -> bool | None:
         """Whether operands are copied to an order that products of warpgroups take; None: where it is faster."""
+    @property
+    def chain(self) -> bool | None:
+        """Whether products that follow each other share a kernel, their results in shared memory; None: chosen."""
     @property
     def strict(self) -> bool:
         """Whether reductions keep the order of the text."""

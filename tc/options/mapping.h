@@ -41,6 +41,7 @@ struct KernelOptions {
   std::optional<bool> store_boxes = {};
   std::optional<bool> persistent = {};
   std::optional<bool> tensor_cores = {};
+  std::optional<bool> chain = {};
   std::optional<int64_t> split_reduction = {};
   std::optional<int64_t> unroll = {};
   std::optional<bool> unroll_copy_shared = {};
@@ -53,7 +54,7 @@ struct KernelOptions {
   bool operator==(const KernelOptions&) const = default;
 };
 
-/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last twelve,
+/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last thirteen,
 /// which it does not have. An absent or empty value is chosen by the compiler's own estimate. A value that the mapping
 /// cannot follow is an error there (tc/gpu/mapping/limits.h): none is ignored.
 struct MappingOptions {
@@ -82,6 +83,7 @@ struct MappingOptions {
   std::optional<bool> atomic_reduction = {};        ///< blocks combine what they have of a result by atomic updates
   std::optional<bool> tensor_cores = {};            ///< multiply tiles of 16-bit floats by tensor cores
   std::optional<bool> copy_operands = {};           ///< copy what products read to an order that warpgroups take
+  std::optional<bool> chain = {};                   ///< products that follow each other share a kernel
   bool strict = false;                              ///< T5: the order of reductions is that of the source
   bool check_bounds = false;                        ///< C8: data-dependent subscripts are checked at every run
   bool fast_accumulation = false;                   ///< T5: sums of products of 8-bit floats need no parts

@@ -32,6 +32,7 @@ void visit_fields(Options& o, Visit visit) {
   visit("atomic_reduction", o.atomic_reduction);
   visit("tensor_cores", o.tensor_cores);
   visit("copy_operands", o.copy_operands);
+  visit("chain", o.chain);
   visit("strict", o.strict);
   visit("check_bounds", o.check_bounds);
   visit("fast_accumulation", o.fast_accumulation);
@@ -51,6 +52,7 @@ void visit_shared_fields(Options& o, Visit visit) {
   visit("store_boxes", o.store_boxes);
   visit("persistent", o.persistent);
   visit("tensor_cores", o.tensor_cores);
+  visit("chain", o.chain);
   visit("split_reduction", o.split_reduction);
   visit("unroll", o.unroll);
   visit("unroll_copy_shared", o.unroll_copy_shared);

@@ -63,6 +63,7 @@ class MappingBuilder {
   MappingBuilder& strict(bool to) { return set(options_.strict, to); }
   MappingBuilder& tensor_cores(bool to) { return set(options_.tensor_cores, to); }
   MappingBuilder& copy_operands(bool to) { return set(options_.copy_operands, to); }
+  MappingBuilder& chain(bool to) { return set(options_.chain, to); }
   MappingBuilder& check_bounds(bool to) { return set(options_.check_bounds, to); }
   MappingBuilder& fast_accumulation(bool to) { return set(options_.fast_accumulation, to); }
   MappingBuilder& tf32(bool to) { return set(options_.tf32, to); }

@@ -27,6 +27,7 @@ TEST(KernelOptionsText, EveryFieldIsWrittenAndRead) {
                                               .store_boxes = true,
                                               .persistent = false,
                                               .tensor_cores = false,
+                                              .chain = true,
                                               .split_reduction = 4,
                                               .unroll = 8,
                                               .unroll_copy_shared = true,
@@ -59,6 +60,7 @@ kernel {
   cluster: [2, 1]
   store_boxes: true
   persistent: false
+  chain: true
 }
 kernel {
   writes: "O"

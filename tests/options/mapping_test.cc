@@ -39,6 +39,7 @@ MappingOptions every_field() {
           .max_gathered_memory = 4096,
           .atomic_reduction = true,
           .copy_operands = true,
+          .chain = false,
           .strict = true,
           .tf32 = true};
 }
@@ -76,6 +77,7 @@ copy_operands: true
 tf32: true
 store_boxes: true
 persistent: false
+chain: false
 )");
   EXPECT_EQ(mapping_options_from_text(to_text(every_field())).value(), every_field());
   EXPECT_EQ(mapping_options_from_text("").value(), MappingOptions{});
@@ -174,6 +176,7 @@ TEST(MappingOptions, PrintAsCppReadyToPaste) {
     .max_gathered_memory = 4096,
     .atomic_reduction = true,
     .copy_operands = true,
+    .chain = false,
     .strict = true,
     .tf32 = true,
 })");
@@ -223,6 +226,7 @@ TEST(MappingBuilder, SetsEveryField) {
                                    .max_gathered_memory(4096)
                                    .atomic_reduction(true)
                                    .copy_operands(true)
+                                   .chain(false)
                                    .strict(true)
                                    .tf32(true);
   EXPECT_EQ(built, every_field());

@@ -105,6 +105,7 @@ options::MappingOptions following(options::MappingOptions options, const options
   options.persistent = chosen.persistent;
   if (chosen.unroll) options.unroll = chosen.unroll;
   if (chosen.tensor_cores) options.tensor_cores = chosen.tensor_cores;
+  if (chosen.chain) options.chain = chosen.chain;
   if (chosen.use_shared_memory) options.use_shared_memory = chosen.use_shared_memory;
   return options;
 }
@@ -141,6 +142,14 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
     return fail("'{}' is true, but no kernel follows it: {}", name,
                 known ? reasons.options[0] : "only products by warpgroups do");
   }
+  const bool chains = std::any_of(kernels.begin(), kernels.end(),
+                                  [](const Kernel& kernel) { return kernel.chosen.chain.value_or(false); });
+  if (options.chain.value_or(false) && !kernels.empty() && !chains) {
+    const bool known = !reasons.options.empty() && !reasons.options[0].empty();
+    return fail(
+        "'chain' is true, but no kernel has products that follow each other: {}",
+        known ? reasons.options[0] : "none reads what the one before makes, or a block has no room for its rows");
+  }
   if (kernels.empty() || options.register_tile.empty() || any) return {};
   std::string sentence = "'register_tile' is set, but no kernel follows it";
   if (!reasons.options.empty())
@@ -160,6 +169,7 @@ Result<void> check_followed(const options::KernelOptions& options, const Kernel&
   if (options.unroll_copy_shared && !contracts && !classic) ignored = "unroll_copy_shared";
   if (options.tensor_cores.value_or(false) && !kernel.chosen.tensor_cores.value_or(false)) ignored = "tensor_cores";
   if (options.tensor_cores.value_or(false) && !contracts) ignored = "tensor_cores";
+  if (options.chain.value_or(false) && !kernel.chosen.chain.value_or(false)) ignored = "chain";
   if (!ignored) return {};
   return fail("'{}' of the kernel {} is set, but the recipe '{}', which makes it, does not follow it{}{}", ignored,
               options::address_text(options), name_of(kernel.recipe), reason.empty() ? "" : ": ", reason);

@@ -27,8 +27,8 @@ struct Reasons {
   std::vector<std::string> part;     ///< what of the part it cannot do, or not well
 };
 
-/// Holds when `register_tile`, which only recipes follow, `tensor_cores` and `cluster` are followed by some kernel, and
-/// `private_depth` is deep enough in one; the error gives the first reason why not.
+/// Holds when `register_tile`, which only recipes follow, `tensor_cores`, `cluster` and `chain` are followed by some
+/// kernel, and `private_depth` is deep enough in one; the error gives the first reason why not.
 Result<void> check_followed(const options::MappingOptions& options, const std::vector<Kernel>& kernels,
                             const Reasons& reasons);
 
