@@ -133,6 +133,14 @@ def f(float16(M,K) A, float16(K,N) B, float(N) b) -> (float(M,N) C) {
 })",
      {{"M", 1000}, {"N", 1024}, {"K", 516}},
      {.copy_operands = false}},  // else warpgroups multiply a copy
+    {"chain",
+     R"(
+def f(float16(M,K) A, float16(N,K) W, float16(N) b, float16(P,N) V) -> (float16(M,P) O) {
+  float S(m,n) +=! A(m,k) * W(n,k)
+  float16 H(m,n) = float16(fmax(S(m,n) + b(n), 0.0))
+  O(m,p) +=! H(m,n) * V(p,n)
+})",
+     {{"M", 4000}, {"K", 128}, {"N", 120}, {"P", 64}}},
     {"warpgroups",
      R"(
 def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (C) {

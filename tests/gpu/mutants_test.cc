@@ -176,6 +176,28 @@ def f(float(M,K) A, float(K,N) B) -> (R, Q) {
   }
 }
 
+/// Products one after the other, whose copies go on from one to the next or, of odd rows, do not.
+TEST(ChainMutants, KernelsAreProvedAndNothingIsInVain) {
+  const char* text = R"(
+def f(half(M,K) A, half(N,K) W, half(P,N) V, half(Q,P) U) -> (half(M,Q) O) {
+  float S(m,n) +=! A(m,k) * W(n,k)
+  half H(m,n) = half(fmax(S(m,n), 0.0))
+  float T(m,p) +=! H(m,n) * V(p,n)
+  half I(m,p) = half(fmax(T(m,p), 0.0))
+  float R(m,q) +=! I(m,p) * U(q,p)
+  O(m,q) = half(R(m,q))
+})";
+  using Sizes = std::map<std::string, int64_t>;
+  for (const Sizes& sizes : {Sizes{{"M", 13}, {"K", 40}, {"N", 24}, {"P", 24}, {"Q", 24}},
+                             Sizes{{"M", 13}, {"K", 21}, {"N", 19}, {"P", 19}, {"Q", 19}}}) {
+    const ir::Program program = specialised_from(text, sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, {.split_reduction = 1, .chain = true});
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    ASSERT_EQ(mapping->kernels.size(), 1U);
+    EXPECT_GT(expect_that_nothing_is_in_vain(program, *mapping), 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, GpuMutants, ::testing::ValuesIn(examples()),
                          [](const auto& info) { return info.param.stem().string(); });
 

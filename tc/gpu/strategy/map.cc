@@ -220,11 +220,20 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
   const bool is_copy = product.update.assign == ir::Assign::kSet;
   const options::MappingOptions options =
       options_at(*scop.program, product.update.id, is_copy ? without_sizes(of_def) : of_def);
-  Launch launch = launch_of(part, contraction_kernel(scop, *piece.contraction, piece.plans, name), Recipe::kContraction,
-                            following(options, options_of(plan)));
+  tile::Kernel code = piece.chain ? chain_kernel(scop, piece.chain->chain, piece.chain->plan, name)
+                                  : contraction_kernel(scop, *piece.contraction, piece.plans, name);
+  Launch launch = launch_of(part, std::move(code), Recipe::kContraction, following(options, options_of(plan)));
+  if (piece.chain) {
+    launch.kernel.chosen.chain = true;
+    launch.kernel.chosen.split_reduction = 1;  // no product of a chain is in parts
+    for (const ChainLink& link : piece.chain->chain.links) launch.kernel.in_shared.insert(link.tensor);
+  } else if (options.chain.value_or(false)) {
+    launch.kernel.chosen.chain.reset();  // others have one
+  }
   launch.kernel.anchor = product.update.id;
   launch.kernel.loops = loops_of(*piece.contraction, plan);
-  for (const ContractionPlan& plan : piece.plans) launch.kernel.planned_us += plan.cycles / (1e3 * device.gigahertz);
+  const std::vector<ContractionPlan>& plans = piece.chain ? piece.chain->plan.plans : piece.plans;
+  for (const ContractionPlan& plan : plans) launch.kernel.planned_us += plan.cycles / (1e3 * device.gigahertz);
   mapping.program.kernels.push_back(std::move(launch.code));
   mapping.kernels.push_back(std::move(launch.kernel));
 }

@@ -1,9 +1,11 @@
 #include "tc/gpu/strategy/pieces.h"
 
 #include <algorithm>
+#include <set>
 
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/kernel_options.h"
+#include "tc/gpu/strategy/chains.h"
 #include "tc/gpu/strategy/contraction/pooled.h"
 #include "tc/gpu/strategy/contraction/prologue.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
@@ -51,17 +53,27 @@ std::vector<TileReduction> add_reductions(const poly::Scop& scop, const std::vec
 options::MappingOptions without_sizes(options::MappingOptions options) {
   options.tile = options.register_tile = options.map_to_threads = options.cluster = {};
   options.unroll = options.copy_stages = options.shared_depth = std::nullopt;
-  options.tensor_cores = options.store_boxes = options.persistent = std::nullopt;
+  options.tensor_cores = options.chain = options.store_boxes = options.persistent = std::nullopt;
   return options;
 }
 
-Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
+namespace {
+
+/// `apart`: updates that share no kernel with the product before them.
+Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
+               std::set<std::string> apart) {
   Pieces result;
   std::vector<Piece>& pieces = result.pieces;
-  // Those of the kernel that a contraction would have.
+  // Those of the kernel that a contraction would have. Where a chain is asked for, sizes are those of one product of
+  // it.
   const auto own = [&](const Contraction& c) {
     const size_t largest = largest_product(c);
-    return options_at(*scop.program, (largest == 0 ? c : c.further[largest - 1]).update.id, options);
+    options::MappingOptions result =
+        options_at(*scop.program, (largest == 0 ? c : c.further[largest - 1]).update.id, options);
+    if (!result.chain.value_or(false)) return result;
+    result.tile = result.register_tile = result.map_to_threads = result.cluster = {};
+    result.copy_stages = result.shared_depth = std::nullopt;
+    return result;
   };
   const auto planned = [&](const Contraction& contraction) {
     Result<ContractionPlan> plan = plan_contraction(contraction, own(contraction), device);
@@ -102,6 +114,14 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
       continue;
     }
     std::optional<Contraction> contraction = contractions ? contraction_at(scop, s, true) : std::nullopt;
+    const bool is_behind = contractions && other == s && !pieces.empty() && pieces.back().contraction;
+    bool needs_chain = false;
+    if (!contraction && is_behind) {
+      contraction = small_contraction_at(scop, s);
+      needs_chain = contraction && apart.count(contraction->update.id) == 0 &&
+                    link_between(scop, *pieces.back().contraction, *contraction);
+      if (!needs_chain) contraction.reset();
+    }
     if (!contraction || !takes_contractions(own(*contraction))) continue;
     std::optional<std::vector<ContractionPlan>> plans;
     // Plans leave room for all reductions of their tiles.
@@ -118,7 +138,12 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
     }
     if (!contraction || !takes_contractions(own(*contraction))) continue;
     if (!plans) {
-      std::optional<ContractionPlan> plan = planned(*contraction);
+      std::optional<ContractionPlan> plan;
+      if (!needs_chain) {
+        plan = planned(*contraction);
+      } else if (Result<ContractionPlan> found = plan_contraction(*contraction, own(*contraction), device)) {
+        plan = *std::move(found);
+      }
       if (!plan) continue;
       plans = {*std::move(plan)};
     }
@@ -132,8 +157,8 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
     std::vector<TileReduction> uncut = add_reductions(scop, behind, plans->at(0), *contraction);
     close(contraction->first);
     other = contraction->last;
-    pieces.push_back(
-        {between(scop, contraction->first, other), std::move(contraction), *std::move(plans), std::move(uncut)});
+    pieces.push_back({between(scop, contraction->first, other), std::move(contraction), *std::move(plans),
+                      std::move(uncut), needs_chain});
     s = other - 1;
   }
   if (pieces.empty()) {
@@ -141,7 +166,18 @@ Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOption
   } else {
     close(scop.statements.size());
   }
-  return result;
+  pieces = join_chains(scop, std::move(pieces), options, device);
+  const size_t known = apart.size();
+  for (const Piece& piece : pieces) {
+    if (piece.needs_chain && !piece.chain) apart.insert(piece.contraction->update.id);
+  }
+  return apart.size() == known ? std::move(result) : cut_out(scop, options, device, std::move(apart));
+}
+
+}  // namespace
+
+Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
+  return cut_out(scop, options, device, {});
 }
 
 }  // namespace tc::gpu

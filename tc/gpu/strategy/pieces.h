@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/strategy/contraction/chain.h"
 #include "tc/gpu/strategy/contraction/plan.h"
 
 namespace tc::gpu {
@@ -17,6 +18,8 @@ struct Piece {
   std::vector<ContractionPlan> plans;      ///< of the contraction, then of its further products
   /// Reductions of its results that its blocks would carry out, were they cut into parts that are as long as tiles.
   std::vector<TileReduction> uncut = {};
+  bool needs_chain = false;               ///< not worth a kernel of its own
+  std::optional<ChosenChain> chain = {};  ///< then `contraction` is the one of its products that names the kernel
 };
 
 struct Pieces {
@@ -29,7 +32,8 @@ struct Pieces {
 options::MappingOptions without_sizes(options::MappingOptions options);
 
 /// Takes the contractions out of a def, and cuts it where launches should begin (sensible_cuts()). Pieces run one after
-/// the other: no order is changed between them. Options that leave only the classic strategy keep all in one piece.
+/// the other: no order is changed between them. Contractions that share a kernel are one piece (chains.h). Options that
+/// leave only the classic strategy keep all in one piece.
 Pieces cut_out_contractions(const poly::Scop& scop, const options::MappingOptions& options, const Device& device);
 
 }  // namespace tc::gpu

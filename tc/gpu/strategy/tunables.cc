@@ -73,6 +73,7 @@ struct PlannedOptions {
   std::optional<Address> address;
   std::vector<options::MappingOptions> best;
   bool by_warpgroups = false;  ///< some of them
+  bool in_chain = false;       ///< of a chain's kernel
 };
 
 /// Of each contraction of a def.
@@ -85,6 +86,15 @@ std::vector<PlannedOptions> contraction_options(const poly::Scop& scop, const op
     const Contraction& product = largest == 0 ? *piece.contraction : piece.contraction->further[largest - 1];
     const options::MappingOptions own = options_at(*scop.program, product.update.id, options);
     result.push_back({address_of(*scop.program, product.update.id), {}});
+    result.back().in_chain = piece.chain.has_value();
+    if (piece.chain) {
+      for (const ContractionPlan& plan : piece.chain->anchors) {
+        if (result.back().best.size() == count) break;
+        result.back().best.push_back(options_of(plan));
+        result.back().best.back().chain = true;
+      }
+      continue;
+    }
     for (const ContractionPlan& plan : best_plans(product, own, device, count)) {
       result.back().by_warpgroups |= plan.by_warpgroups();
       result.back().best.push_back(options_of(plan));
@@ -112,6 +122,7 @@ void add_contraction(const PlannedOptions& planned, Collector& to) {
     to.add("map_to_threads", options.map_to_threads);
     if (options.tensor_cores) to.add_all("tensor_cores", {{0}, {1}});
   }
+  if (planned.in_chain) to.add_all("chain", {{0}, {1}});
   if (planned.by_warpgroups) {
     add_clusters(planned.best[0].register_tile.size(), to);
     to.add_all("store_boxes", {{0}, {1}});

@@ -6,9 +6,10 @@
 #include <vector>
 
 #include "tc/gpu/lower/body.h"
+#include "tc/gpu/strategy/contraction/chain.h"
 #include "tc/gpu/strategy/contraction/plan.h"
-#include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/gpu/strategy/contraction/stored.h"
+#include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/ir/names.h"
 #include "tc/tile/build.h"
 
@@ -31,9 +32,20 @@ struct CopyShare {
   Halide::Expr piece = 0;
   int64_t pieces = 1;
   Halide::Expr condition = {};
+  bool predicated = false;  ///< conditions are the copies' own: no branch, where they are asynchronous
+};
+
+/// A link of a chain, as the kernel has it.
+struct KeptLink {
+  const ChainLink* link = nullptr;
+  tile::Tensor tile;             ///< rows, columns
+  std::vector<int64_t> strides;  ///< per dimension of the tensor, in its row or column
+  std::string reader;            ///< statement of the second product
 };
 
 class ContractionBuilder {
+  friend class ChainBuilder;
+
  public:
   /// A plan for the contraction, then one for each of its further products, which share its tiles and threads.
   ContractionBuilder(const poly::Scop& scop, const Contraction& contraction, const std::vector<ContractionPlan>& plans)
@@ -80,13 +92,14 @@ class ContractionBuilder {
   tile::Tensor fragment(size_t operand) const;
   std::vector<Halide::Expr> fragment_subscripts(size_t operand, const Halide::Expr& in_vector) const;
   std::vector<Halide::Expr> sum_subscripts() const;
-  void declare_tensors();
+  void declare_tensors(const std::vector<tile::Tensor>* shared = nullptr);
   void declare_operands(const std::vector<tile::Tensor>* shared);
   void declare_sums();
   tile::Layout layout_of_sums(const std::vector<int64_t>& extents) const;
   void join(ContractionBuilder& main);
 
   // The reduction.
+  tile::NodePtr start_sums() const;
   std::vector<tile::NodePtr> sum_up();
   tile::NodePtr reduce();
   tile::Tensor boxed_tensor(size_t operand) const;
@@ -122,18 +135,22 @@ class ContractionBuilder {
   tile::NodePtr add_up(const Halide::Expr& stage, const ReductionStep& step);
   tile::NodePtr add_chunk(const Halide::Expr& stage, const ReductionStep& step, int64_t part_length, int64_t vector,
                           const Halide::Expr& iteration);
-  tile::NodePtr read_fragment(size_t operand, const Halide::Expr& stage, const std::vector<Halide::Expr>& at,
-                              int64_t vector);
+  tile::NodePtr read_fragment(size_t operand, const Halide::Expr& stage, const ReductionStep& step,
+                              const std::vector<Halide::Expr>& at, int64_t vector);
   tile::NodePtr add_products(const Halide::Expr& stage, const ReductionStep& step, const Copies& copies);
   std::pair<int64_t, int64_t> atoms_of_warp() const;
   int64_t fragment_values(size_t operand) const;
-  tile::NodePtr load_slice(const Halide::Expr& stage, const std::vector<Halide::Expr>& at);
+  tile::NodePtr load_slice(const Halide::Expr& stage, const ReductionStep& step, const std::vector<Halide::Expr>& at);
   std::shared_ptr<const tile::Instances> slice_instances(const std::vector<std::map<size_t, int64_t>>& points,
                                                          const ReductionStep& step,
                                                          const std::vector<Halide::Expr>& at) const;
   tile::NodePtr multiply_slice(const ReductionStep& step, const std::vector<Halide::Expr>& at) const;
   tile::NodePtr load_fragment(size_t operand, int64_t first, bool pair, const Halide::Expr& stage,
-                              const std::vector<Halide::Expr>& at);
+                              const ReductionStep& step, const std::vector<Halide::Expr>& at);
+  bool is_kept(size_t operand) const { return reads_ && reads_->link->operand == operand; }
+  std::vector<Halide::Expr> shared_position(size_t operand, const Halide::Expr& stage, const ReductionStep& step,
+                                            const std::vector<Halide::Expr>& local,
+                                            const std::vector<Halide::Expr>& at) const;
   std::vector<Halide::Expr> box_position(size_t operand, const std::vector<Halide::Expr>& local,
                                          const std::vector<Halide::Expr>& at) const;
   tile::NodePtr multiply(const ReductionStep& step, const std::vector<Halide::Expr>& at, const Halide::Expr& in_vector);
@@ -157,6 +174,10 @@ class ContractionBuilder {
   tile::NodePtr stage(size_t result, const Halide::Expr& buffer, const Halide::Expr& column) const;
   tile::NodePtr store_slab(const Halide::Expr& slab, const Halide::Expr& buffer) const;
   tile::NodePtr finish_by_boxes();
+  bool keeps_vectors() const;
+  std::vector<Halide::Expr> kept_position() const;
+  tile::NodePtr keep_results() const;
+  tile::NodePtr keep_zeros() const;
   tile::NodePtr point(const std::vector<std::string>& written);
   tile::NodePtr assign_point(const poly::Statement& statement);
   Halide::Expr point_value(const Halide::Expr& value, const BodyContext& context);
@@ -166,7 +187,7 @@ class ContractionBuilder {
   Halide::Expr result_lane() const;
   bool stores_vectors(const std::string& tensor) const;
   std::vector<std::string> written() const { return written_tensors(c_); }
-  bool is_seen(const std::string& tensor) const { return gpu::is_seen(scop_, c_, tensor); }
+  bool is_seen(const std::string& tensor) const;
   bool needs_old_value(const std::string& tensor) const;
   const std::vector<Halide::Expr>& element_of(const std::string& tensor) const;
   std::vector<Halide::Expr> element_at(const std::vector<Halide::Expr>& subscripts, const BodyContext& context) const;
@@ -233,6 +254,8 @@ class ContractionBuilder {
   std::vector<ContractionBuilder> further_;  ///< of further products, placed as this one is
   bool takes_turns_ = false;                 ///< a further product whose operands come to where the first one's were
   bool goes_on_ = false;                     ///< a further product whose sum is that of the one before it
+  const KeptLink* reads_ = nullptr;          ///< in a chain: where an operand is
+  const KeptLink* fills_ = nullptr;          ///< likewise: where results go
 };
 
 }  // namespace tc::gpu

@@ -210,7 +210,12 @@ bool sums_up(const poly::Statement& s) {
 /// Builds a Contraction around an update.
 class Finder {
  public:
-  Finder(const poly::Scop& scop, size_t update) : scop_(scop), domains_(poly::statement_domains(scop)), at_(update) {}
+  Finder(const poly::Scop& scop, size_t update, double least_reuse = kLeastReuse, double least_work = kLeastWork)
+      : scop_(scop),
+        domains_(poly::statement_domains(scop)),
+        at_(update),
+        least_reuse_(least_reuse),
+        least_work_(least_work) {}
 
   std::optional<Contraction> find(size_t first, bool several = false) {
     if (!set_update()) return std::nullopt;
@@ -342,15 +347,16 @@ class Finder {
     product.update.value = operands.mutate(product.update.value);
     product.operands = operands.found;
     find_tf32(*scop_.program, product);
-    if (!operands.sound || work < kLeastWork || product.operands.size() < (reduces ? 2U : 1U)) return false;
+    if (!operands.sound || work < least_work_ || product.operands.size() < (reduces ? 2U : 1U)) return false;
     return std::all_of(product.operands.begin(), product.operands.end(), [&](const Operand& operand) {
-      return operand.tensor != product.update.tensor && (!reduces || reuse(product, operand) >= kLeastReuse);
+      return operand.tensor != product.update.tensor && (!reduces || reuse(product, operand) >= least_reuse_);
     });
   }
 
   const poly::Scop& scop_;
   std::vector<isl::set> domains_;
   size_t at_;
+  double least_reuse_, least_work_;
   Contraction result_;
 };
 
@@ -368,17 +374,34 @@ size_t accumulator_of(const Contraction& contraction, size_t product) {
   return result;
 }
 
-std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first, bool several) {
+namespace {
+
+/// The first update from a statement on.
+std::optional<size_t> update_from(const poly::Scop& scop, size_t first) {
   constexpr size_t kMostBefore = 4;
   for (size_t at = first; at < std::min(scop.statements.size(), first + kMostBefore); ++at) {
-    if (!sums_up(scop.statements[at])) continue;
-    std::optional<Contraction> found = Finder(scop, at).find(first, several);
-    if (!found) return found;
-    found->stored = stored_tensors(scop, *found);
-    for (Contraction& product : found->further) product.stored = found->stored;
-    return found;
+    if (sums_up(scop.statements[at])) return at;
   }
   return std::nullopt;
+}
+
+std::optional<Contraction> with_stored(const poly::Scop& scop, std::optional<Contraction> contraction) {
+  if (!contraction) return contraction;
+  contraction->stored = stored_tensors(scop, *contraction);
+  for (Contraction& product : contraction->further) product.stored = contraction->stored;
+  return contraction;
+}
+
+}  // namespace
+
+std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first, bool several) {
+  const std::optional<size_t> at = update_from(scop, first);
+  return at ? with_stored(scop, Finder(scop, *at).find(first, several)) : std::nullopt;
+}
+
+std::optional<Contraction> small_contraction_at(const poly::Scop& scop, size_t first) {
+  const std::optional<size_t> at = update_from(scop, first);
+  return at ? with_stored(scop, Finder(scop, *at, 1, 1).find(first)) : std::nullopt;
 }
 
 bool is_contraction(const ir::Program& program, const ir::Statement& statement) {

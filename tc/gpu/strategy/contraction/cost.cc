@@ -119,6 +119,7 @@ double block_cycles(const Contraction& c, const ContractionPlan& plan, const Dev
     // A warp gets 128 bytes in a cycle, wide reads or narrow.
     wavefronts += count * o.conflicts * std::max(1.0, static_cast<double>(c.operands[i].type.bytes()) / 4) *
                   (may_gain && reads_alike(plan, o, vector) ? kAlike : 1);
+    if (o.kept) continue;
     double box = 1;
     for (int64_t extent : o.box) box *= static_cast<double>(extent);
     copies += box / static_cast<double>(o.vector) / kLanes * (o.vector > 1 ? 4 : 2);
@@ -146,8 +147,8 @@ double block_cycles(const Contraction& c, const ContractionPlan& plan, const Dev
 
 /// Of a processor for one block by tensor cores: what these multiply, while shared memory gives fragments and takes
 /// copies, and schedulers issue all of it. `resident_warps` are those of all its blocks.
-double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
-  constexpr double kWavefront = 128, kHalfFloatBytes = 2;
+double atom_work(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
+  constexpr double kWavefront = 128;
   const TensorCores& cores = *plan.tensor_cores;
   double slices = 1;  // of a warp
   for (size_t r = 0; r < c.reduction.size(); ++r) {
@@ -169,6 +170,7 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
     const bool elements = o.fragment == FragmentRead::kElements;
     loads += elements ? values / kLanes * (cores.rounds[i] ? 3 : 2) : values / (kLanes * 8);
     wavefronts += o.conflicts * (elements ? values / kLanes : 2 * values / kWavefront);
+    if (o.kept) continue;
     double box = 1;
     for (int64_t extent : o.box) box *= static_cast<double>(extent);
     copied += box * static_cast<double>(c.operands[i].type.bytes()) / kWavefront;
@@ -182,8 +184,16 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
       (warps * slices * (products / (cores.atom->m * cores.atom->n * cores.atom->k) + loads) + steps * copies) /
       std::min(kSchedulers, resident_warps);
   const double shared = warps * slices * wavefronts + steps * copied;
+  return together(together(multiplied, shared), issued);
+}
+
+/// The same with waits for copies, sums of groups and stores.
+double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
+  constexpr double kHalfFloatBytes = 2;
+  const double warps = static_cast<double>(plan.threads()) / kLanes;
+  const auto steps = static_cast<double>(plan.steps(c));
   const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * warps + kBarrierCycles;
-  const double work = together(together(multiplied, shared), issued);
+  const double work = atom_work(c, plan, device, resident_warps);
   // The last copies of a step start at its end, so that of two stages none is ahead. What is computed goes through
   // registers: a block waits for it in each step, whatever the stages.
   const bool waits = !plan.asynchronous || has_computed(c);
@@ -273,5 +283,39 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
   bytes += points * static_cast<double>(c.update.accumulator.bytes());
   return together(processor, bytes / kL2Bytes + kStartCycles);
 }
+
+/// A step ends with a barrier. A product's results go through the threads' registers, with what they are combined with,
+/// which comes from the L2 cache.
+double chained_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, int64_t registers,
+                      int64_t shared_bytes, bool in_ring) {
+  constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
+  constexpr double kStepCycles = 200, kResultsCycles = 400, kResultInstructions = 8, kCopyBytes = 64;  // of a processor
+  double blocks = 1;
+  for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
+  const auto threads = static_cast<double>(round_up(plan.threads(), kLanes));
+  const double resident = std::max(
+      1.0, std::floor(std::min({kProcessorThreads / threads, kProcessorRegisters / (threads * double(registers)),
+                                kProcessorShared / static_cast<double>(shared_bytes + 1024), 32.0})));
+  const double each = std::ceil(blocks / static_cast<double>(device.processors));
+  const double at_once = std::min(resident, each), waves = std::ceil(each / resident);
+  const double warps = at_once * threads / kLanes;
+  const auto steps = static_cast<double>(plan.steps(c));
+  const double issued = static_cast<double>(plan.registers()) * kResultInstructions * threads / kLanes / kSchedulers;
+  const double product = plan.tensor_cores ? atom_work(c, plan, device, warps)
+                                           : block_cycles(c, plan, device, warps) * (warps + 2) / (warps + 1);
+  const double work = (product + issued) * (warps + 1) / warps;
+  double bytes = 0;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    if (plan.operands[i].kept) continue;
+    double box = static_cast<double>(c.operands[i].type.bytes());
+    for (int64_t extent : plan.operands[i].box) box *= static_cast<double>(extent);
+    bytes += box * steps;
+  }
+  const double copied = std::max(each * bytes / kCopyBytes, blocks * bytes / kL2Bytes);
+  const double arrival = in_ring ? 0 : steps * kArrivalCycles;
+  return together(each * work + waves * (steps * kStepCycles + kResultsCycles + arrival), copied);
+}
+
+double chain_start_cycles() { return 1500 + kArrivalCycles; }
 
 }  // namespace tc::gpu

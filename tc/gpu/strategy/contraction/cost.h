@@ -17,4 +17,12 @@ int64_t registers_of_thread(const Contraction& contraction, const ContractionPla
 /// memory and the L2 cache give, and what steps and waves of blocks cost.
 double estimated_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
 
+/// The same of a product in a chain, whose kernel needs so many registers of a thread and so many bytes of shared
+/// memory. `in_ring`: copies are under way while the product before it is added up.
+double chained_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
+                      int64_t registers, int64_t shared_bytes, bool in_ring);
+
+/// What comes before the first product of a chain is added up.
+double chain_start_cycles();
+
 }  // namespace tc::gpu

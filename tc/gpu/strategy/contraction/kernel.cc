@@ -267,8 +267,9 @@ void ContractionBuilder::declare_operands(const std::vector<Tensor>* shared) {
       declare_boxes(i, shared);
       continue;
     }
-    shared_.push_back(shared ? (*shared)[i] : shared_tensor(i));
-    if (!shared) shared_.back().name = names_.fresh(c_.operands[i].tensor + "_shared");
+    const bool is_there = shared && !(*shared)[i].name.empty();
+    shared_.push_back(is_there ? (*shared)[i] : shared_tensor(i));
+    if (!is_there) shared_.back().name = names_.fresh(c_.operands[i].tensor + "_shared");
     fragments_.push_back(fragment(i));
     fragments_.back().name = names_.fresh(c_.operands[i].tensor + "_reg");
   }
@@ -330,8 +331,9 @@ void ContractionBuilder::join(ContractionBuilder& main) {
   main.names_ = names_;
 }
 
-void ContractionBuilder::declare_tensors() {
-  declare_operands(nullptr);
+/// `shared`: where operands are that the kernel has a place for.
+void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
+  declare_operands(shared);
   declare_sums();
   for (const ir::Tensor& tensor : program_.tensors) {
     places_[tensor.name] = {tensor.name, tensor.type, {}, ir::constant_shape(tensor)};
@@ -339,7 +341,7 @@ void ContractionBuilder::declare_tensors() {
   for (const std::string& name : written()) {
     if (stores_vectors(name) && is_seen(name)) store_axis_ = static_cast<int>(plan_.order[0]);
   }
-  if (!c_.pooled.empty() || plan_.store_boxes) store_axis_ = static_cast<int>(plan_.order[0]);
+  if (keeps_vectors() || !c_.pooled.empty() || plan_.store_boxes) store_axis_ = static_cast<int>(plan_.order[0]);
   const int64_t lanes = store_axis_ < 0 ? 1 : plan_.parallel[static_cast<size_t>(store_axis_)].group;
   for (const std::string& name : written()) {
     results_[name] =
@@ -373,17 +375,19 @@ void ContractionBuilder::declare_tensors() {
   declare_staging();
 }
 
+NodePtr ContractionBuilder::start_sums() const {
+  return over_registers(all_axes(), [&] {
+    return build::store(sum_, sum_subscripts(), ir::identity_of(c_.update.assign, c_.update.accumulator));
+  });
+}
+
 /// The sums of a product, from its identity on or from what they are.
 std::vector<NodePtr> ContractionBuilder::sum_up() {
   std::vector<NodePtr> parts;
   if (takes_turns_ && !plan_.by_warpgroups()) parts.push_back(build::barrier());
   NodePtr sums = reduce();
   for (size_t i = fragments_.size(); i-- > 0;) sums = build::allocate(fragments_[i], sums);
-  if (c_.update.assign != ir::Assign::kSet && !goes_on_) {
-    parts.push_back(over_registers(all_axes(), [&] {
-      return build::store(sum_, sum_subscripts(), ir::identity_of(c_.update.assign, c_.update.accumulator));
-    }));
-  }
+  if (c_.update.assign != ir::Assign::kSet && !goes_on_) parts.push_back(start_sums());
   parts.push_back(sums);
   return parts;
 }

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "tc/gpu/strategy/contraction/chain.h"
 #include "tc/gpu/strategy/contraction/plan.h"
 #include "tc/tile/program.h"
 
@@ -18,5 +19,14 @@ namespace tc::gpu {
 /// Further products are summed up behind the first, each by its own plan, with the tiles and threads of the first.
 tile::Kernel contraction_kernel(const poly::Scop& scop, const Contraction& contraction,
                                 const std::vector<ContractionPlan>& plans, const std::string& name);
+
+/// A chain as a kernel. A block goes through the products one after the other, with what lies between in shared memory.
+/// Copies for the first steps of a product are under way while the product before it is added up:
+///     start the copies of the first stages - 1 turns       a turn is a step of some product
+///     for product, for step of it
+///       wait for the copies of this turn; barrier          what the product before has left is there, too
+///       start the copies of the turn stages - 1 later, fragments, sums
+///       behind the last step: before, after: on registers; to the rows that the next product reads
+tile::Kernel chain_kernel(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan, const std::string& name);
 
 }  // namespace tc::gpu

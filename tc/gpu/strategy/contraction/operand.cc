@@ -180,4 +180,26 @@ OperandPlan operand_plan(const Contraction& c, size_t number, Turned turned, con
   return result;
 }
 
+OperandPlan kept_operand(const Contraction& c, size_t number, const ContractionPlan& plan) {
+  const Operand& operand = c.operands[number];
+  OperandPlan result;
+  result.kept = true;
+  for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
+    if (depends(operand, axis)) result.axes.push_back(axis);
+  }
+  for (size_t d = 0; d < operand.subscripts.size(); ++d) {
+    const Subscript& s = operand.subscripts[d];
+    result.box.push_back(range(s, plan));
+    const bool reduces = std::any_of(s.reduction.begin(), s.reduction.end(), [](int64_t by) { return by != 0; });
+    if (reduces) result.innermost = d;
+  }
+  result.merged = result.box.size() - 1;
+  const bool along = operand.subscripts[result.innermost].reduction[plan.main] == 1;
+  const int64_t whole = kVectorBytes / operand.type.bytes();
+  result.along_main = along && !plan.tensor_cores && whole > 1 && plan.chunk[plan.main] % whole == 0;
+  if (result.along_main) result.read_vector = whole;
+  result.fragment = along ? FragmentRead::kAlong : FragmentRead::kElements;
+  return result;
+}
+
 }  // namespace tc::gpu

@@ -25,4 +25,7 @@ Turned turned(const Contraction& contraction, const ContractionPlan& plan);
 /// known.
 OperandPlan operand_plan(const Contraction& contraction, size_t operand, Turned turned, const ContractionPlan& plan);
 
+/// The same of an operand that another product has left in shared memory, its reduction along rows.
+OperandPlan kept_operand(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
+
 }  // namespace tc::gpu

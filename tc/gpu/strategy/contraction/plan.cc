@@ -1,8 +1,8 @@
 #include "tc/gpu/strategy/contraction/plan.h"
 
 #include "tc/gpu/strategy/contraction/planner.h"
-#include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/gpu/strategy/contraction/stored.h"
+#include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
 #include "tc/tile/program.h"
@@ -59,6 +59,7 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
   const int64_t alignment = by_warpgroups() ? tile::kSwizzledAlignment : tile::kSharedAlignment;
   const auto allocate = [&](int64_t bytes) { end = round_up(end, alignment) + bytes; };
   for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].kept) continue;
     const int64_t elements = operands[i].stage * (stages - 1) + operands[i].last_stage;
     allocate(elements * contraction.operands[i].type.bytes());
   }

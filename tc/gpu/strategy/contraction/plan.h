@@ -49,6 +49,7 @@ struct OperandPlan {
   int group_axis = -1;           ///< the parallel axis along which a thread reads groups as vectors
   bool along_main = false;       ///< a thread reads vectors along the main reduction axis
   FragmentRead fragment = FragmentRead::kElements;  ///< by tensor cores
+  bool kept = false;                                ///< in a chain: shared memory has it, nothing is copied
   std::vector<size_t> axes;                         ///< the parallel axes that it depends on
 };
 

@@ -48,6 +48,10 @@ bool Planner::finish_atoms(ContractionPlan& plan) const {
   plan.asynchronous = true;
   const int64_t left = c_.reduction[main_].extent % plan.chunk[main_];
   for (size_t i = 0; i < c_.operands.size(); ++i) {
+    if (kept_ == i) {
+      plan.operands.push_back(kept_operand(c_, i, plan));
+      continue;
+    }
     plan.operands.push_back(operand_plan(c_, i, {}, plan));
     OperandPlan& o = plan.operands.back();
     // What lies behind the reduction is set to zero by whole copies.
@@ -202,6 +206,39 @@ std::vector<ContractionPlan> Planner::by_atoms(const TensorCores& cores, size_t 
     if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
   }
   return laid_out(std::move(found), count);
+}
+
+std::vector<ContractionPlan> Planner::in_chain_by_atoms(const TensorCores& cores,
+                                                        const std::vector<size_t>& rows) const {
+  sparing_ = false;
+  const auto is_row = [&](size_t axis) { return std::find(rows.begin(), rows.end(), axis) != rows.end(); };
+  // A side without rows has all of its axes, and not twice as much.
+  const auto most_of = [&](const std::vector<size_t>& side) {
+    int64_t all = 1;
+    for (size_t axis : side) all *= is_row(axis) ? 1 : c_.parallel[axis].extent;
+    return all;
+  };
+  const int64_t row_points = most_of(cores.rows), column_points = most_of(cores.columns);
+  const bool rows_are_whole = std::none_of(cores.rows.begin(), cores.rows.end(), is_row);
+  const bool columns_are_whole = std::none_of(cores.columns.begin(), cores.columns.end(), is_row);
+  constexpr int64_t kLeastRows = 16, kLeastColumns = 8;
+  const auto fits_side = [](int64_t tile, int64_t points, bool whole, int64_t least, size_t axes) {
+    const int64_t room = axes > 1 ? 4 : 2;  // axes are dealt out by powers of two each
+    return tile >= points && (!whole || tile <= std::max(least, room * points));
+  };
+  std::vector<ContractionPlan> found;
+  for (const AtomShape& shape : atom_shapes(c_, main_, outer_steps_)) {
+    if (shape.groups > 1) continue;
+    if (!fits_side(shape.row_threads * shape.row_registers, row_points, rows_are_whole, kLeastRows,
+                   cores.rows.size()) ||
+        !fits_side(shape.column_threads * shape.column_registers, column_points, columns_are_whole, kLeastColumns,
+                   cores.columns.size())) {
+      continue;
+    }
+    std::optional<ContractionPlan> candidate = plan(shape, cores);
+    if (candidate && is_whole(*candidate, rows)) found.push_back(*std::move(candidate));
+  }
+  return found;
 }
 
 std::optional<ContractionPlan> Planner::by_warpgroups() const {

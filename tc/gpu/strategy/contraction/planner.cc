@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
+#include <set>
 
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
@@ -226,9 +228,10 @@ bool Planner::finish(ContractionPlan& plan) const {
   const Turned turns = turned(c_, plan);
   for (size_t i = 0; i < c_.operands.size(); ++i) {
     const Operand& operand = c_.operands[i];
-    plan.operands.push_back(operand_plan(c_, i, turns, plan));
+    plan.operands.push_back(kept_ == i ? kept_operand(c_, i, plan) : operand_plan(c_, i, turns, plan));
     OperandPlan& o = plan.operands.back();
-    plan.asynchronous = plan.asynchronous && (operand.computed || o.vector * operand.type.bytes() >= 4);
+    plan.asynchronous =
+        o.kept ? plan.asynchronous : plan.asynchronous && (operand.computed || o.vector * operand.type.bytes() >= 4);
     if (o.along_main) plan.vector = std::min(plan.vector, kVectorBytes / operand.type.bytes());
     any_along = any_along || o.along_main;
   }
@@ -302,7 +305,9 @@ Result<void> Planner::fault() const {
 }
 
 void Planner::lay_out_all(ContractionPlan& plan, Rows rows) const {
-  for (size_t i = 0; i < plan.operands.size(); ++i) lay_out(c_, i, plan, rows);
+  for (size_t i = 0; i < plan.operands.size(); ++i) {
+    if (!plan.operands[i].kept) lay_out(c_, i, plan, rows);
+  }
 }
 
 /// Of a plan that fits as it was laid out roughly: where room between rows is too much for shared memory, a buffer
@@ -338,6 +343,74 @@ std::vector<ContractionPlan> Planner::best(size_t count) const {
   if (asks_for_warpgroups() && std::any_of(found.begin(), found.end(), by_warpgroups)) return found;
   for (ContractionPlan& plan : by_elements(count)) keep_best(std::move(plan), count, found);
   return found;
+}
+
+bool Planner::is_whole(const ContractionPlan& plan, const std::vector<size_t>& rows) const {
+  for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
+    const bool is_row = std::find(rows.begin(), rows.end(), axis) != rows.end();
+    if (!is_row && plan.parallel[axis].blocks > 1) return false;
+  }
+  return true;
+}
+
+std::vector<ContractionPlan> Planner::in_chain(const std::vector<size_t>& rows, std::optional<size_t> kept) {
+  kept_ = kept;
+  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_);
+  if (cores && cores->atom && options_.tensor_cores.value_or(true)) return in_chain_by_atoms(*cores, rows);
+  if (options_.tensor_cores.value_or(false)) return {};
+  return in_chain_by_elements(rows);
+}
+
+/// Tiles are powers of two, so that the products of a chain find as many threads. What they have beyond the columns is
+/// zero.
+std::vector<ContractionPlan> Planner::in_chain_by_elements(const std::vector<size_t>& rows) const {
+  sparing_ = true;
+  std::vector<ContractionPlan> found;
+  if (classes_.rows.empty() || classes_.unshared >= 0) return found;
+  std::set<int64_t> chunks, row_registers, column_registers;
+  for (const Shape& shape : shapes(c_, classes_, {main_, outer_steps_}, request_)) {
+    if (shape.groups > 1 || !shape.tiles.block.empty()) continue;
+    chunks.insert(shape.chunk);
+    row_registers.insert(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(shape.row_registers))));
+    column_registers.insert(static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(shape.column_registers))));
+  }
+  const auto add = [&](const Shape& shape) {
+    std::optional<ContractionPlan> candidate = plan(shape);
+    if (!candidate || candidate->groups > 1 || !is_whole(*candidate, rows)) return;
+    // Other products may read the tensor by its dimensions.
+    const bool has_runs = std::any_of(candidate->operands.begin(), candidate->operands.end(),
+                                      [](const OperandPlan& o) { return o.merged + 1 < o.box.size(); });
+    if (!has_runs) found.push_back(*std::move(candidate));
+  };
+  for (const int64_t block_rows : {8, 16, 32, 64, 128}) {
+    for (const int64_t of_rows : row_registers) {
+      for (const int64_t of_columns : column_registers) {
+        for (const int64_t chunk : chunks) {
+          add({.chunk = chunk, .tiles = tiles_of_chain(rows, block_rows, of_rows, of_columns)});
+        }
+      }
+    }
+  }
+  return found;
+}
+
+/// All of each axis but `rows`, of which a block has so many values; a thread some of each side.
+Tiles Planner::tiles_of_chain(const std::vector<size_t>& rows, int64_t block_rows, int64_t row_registers,
+                              int64_t column_registers) const {
+  Tiles tiles{std::vector<int64_t>(c_.parallel.size(), 1), std::vector<int64_t>(c_.parallel.size(), 1)};
+  const auto deal = [&](const std::vector<size_t>& axes, int64_t registers) {
+    for (size_t axis : axes) {
+      const bool is_row = std::find(rows.begin(), rows.end(), axis) != rows.end();
+      const auto all = static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(c_.parallel[axis].extent)));
+      tiles.block[axis] = is_row ? std::min(block_rows, all) : all;
+      if (is_row) block_rows /= tiles.block[axis];
+      tiles.thread[axis] = std::min(registers, tiles.block[axis]);
+      registers /= tiles.thread[axis];
+    }
+  };
+  deal(classes_.columns, column_registers);
+  deal(classes_.rows, row_registers);
+  return tiles;
 }
 
 std::vector<ContractionPlan> Planner::by_elements(size_t count) const {

@@ -27,6 +27,16 @@ class Planner {
   std::vector<ContractionPlan> laid_out(std::vector<ContractionPlan> plans, size_t count) const;
   std::vector<ContractionPlan> transpositions() const;
   std::optional<ContractionPlan> by_warpgroups() const;
+  /// Those by atoms, or else by elements, for a block that has all values of all axes but `rows`, with one group of
+  /// threads; of some of them, `kept` is in shared memory. Not laid out.
+  std::vector<ContractionPlan> in_chain(const std::vector<size_t>& rows, std::optional<size_t> kept);
+  std::vector<ContractionPlan> in_chain_by_atoms(const TensorCores& cores, const std::vector<size_t>& rows) const;
+  std::vector<ContractionPlan> in_chain_by_elements(const std::vector<size_t>& rows) const;
+  Tiles tiles_of_chain(const std::vector<size_t>& rows, int64_t block_rows, int64_t row_registers,
+                       int64_t column_registers) const;
+  /// Whether a block has all values of all axes but some.
+  bool is_whole(const ContractionPlan& plan, const std::vector<size_t>& rows) const;
+  void lay_out_apart(ContractionPlan& plan) const { lay_out_all(plan, Rows::kApart); }
   Result<void> fault() const;
   const std::string& why_not() const { return why_not_; }
 
@@ -80,6 +90,7 @@ class Planner {
   size_t main_ = 0;
   std::vector<int64_t> chunk_;  ///< of the other reduction axes
   bool outer_steps_ = false;    ///< some of them run around the main one
+  std::optional<size_t> kept_;  ///< operand that another product has left in shared memory
 };
 
 /// Keeps the best of what was found, in order, at most `count` and none twice.

@@ -25,7 +25,7 @@ NodePtr ContractionBuilder::add_products(const Expr& stage, const ReductionStep&
   const std::string& inner = inner_[plan_.main];
   const Expr number = part_ * static_cast<int>(each) + (each > 1 ? build::var(inner) : Expr(0));
   at[plan_.main] = hi::simplify(number * static_cast<int>(slice));
-  std::vector<NodePtr> parts = {load_slice(stage, at), multiply_slice(step, at)};
+  std::vector<NodePtr> parts = {load_slice(stage, step, at), multiply_slice(step, at)};
   if (copies) {
     Expr piece = each > 1 ? build::var(inner) : Expr(0);
     int64_t pieces = each;
@@ -72,13 +72,13 @@ int64_t ContractionBuilder::fragment_values(size_t operand) const {
 }
 
 /// All fragments of both operands for one slice.
-NodePtr ContractionBuilder::load_slice(const Expr& stage, const std::vector<Expr>& at) {
+NodePtr ContractionBuilder::load_slice(const Expr& stage, const ReductionStep& step, const std::vector<Expr>& at) {
   const TensorCores& cores = *plan_.tensor_cores;
   const auto [row_atoms, column_atoms] = atoms_of_warp();
   std::vector<NodePtr> parts;
-  for (int64_t i = 0; i < row_atoms; ++i) parts.push_back(load_fragment(cores.a, i, true, stage, at));
+  for (int64_t i = 0; i < row_atoms; ++i) parts.push_back(load_fragment(cores.a, i, true, stage, step, at));
   for (int64_t j = 0; j < column_atoms; j += 2) {
-    parts.push_back(load_fragment(cores.b, j, j + 1 < column_atoms, stage, at));
+    parts.push_back(load_fragment(cores.b, j, j + 1 < column_atoms, stage, step, at));
   }
   return build::sequence(std::move(parts));
 }
@@ -150,7 +150,7 @@ NodePtr ContractionBuilder::multiply_slice(const ReductionStep& step, const std:
 
 /// Loads the fragment of rows `first`, or those of columns `first` and, of a pair, the next ones.
 NodePtr ContractionBuilder::load_fragment(size_t operand, int64_t first, bool pair, const Expr& stage,
-                                          const std::vector<Expr>& at) {
+                                          const ReductionStep& step, const std::vector<Expr>& at) {
   const TensorCores& cores = *plan_.tensor_cores;
   const bool is_a = operand == cores.a;
   const std::vector<size_t>& axes = is_a ? cores.rows : cores.columns;
@@ -175,10 +175,7 @@ NodePtr ContractionBuilder::load_fragment(size_t operand, int64_t first, bool pa
       rest = rest / static_cast<int>(a.threads());
     }
     where[plan_.main] = where[plan_.main] + place.k;
-    std::vector<Expr> result = merged(operand, box_position(operand, local, where));
-    result.insert(result.begin(), stage);
-    for (Expr& e : result) e = hi::simplify(e);
-    return result;
+    return shared_position(operand, stage, step, local, where);
   };
   const auto count = static_cast<int>(fragment_values(operand));
   const tile::Tensor& fragment = fragments_[operand];

@@ -142,7 +142,7 @@ NodePtr ContractionBuilder::in_turn(int64_t steps) {
     if (plan_.tensor_cores) {
       // Copies and reads of fragments take turns, else the fragments wait for all copies.
       const Copies copies = [&](const Expr& piece, int64_t pieces) {
-        return fetch(next % stages, step_at(next), {piece, pieces, is_step});
+        return fetch(next % stages, step_at(next), {piece, pieces, is_step, true});
       };
       body.push_back(add_products(step % stages, step_at(step), copies));
       body.push_back(build::commit_group());
@@ -242,7 +242,9 @@ NodePtr ContractionBuilder::compute_run(size_t operand, std::vector<Expr> to, st
 
 NodePtr ContractionBuilder::fetch(const Expr& stage, const ReductionStep& step, const CopyShare& share) {
   std::vector<NodePtr> parts;
-  for (size_t i = 0; i < c_.operands.size(); ++i) parts.push_back(fetch_operand(i, stage, step, share));
+  for (size_t i = 0; i < c_.operands.size(); ++i) {
+    if (!is_kept(i)) parts.push_back(fetch_operand(i, stage, step, share));
+  }
   return build::sequence(std::move(parts));
 }
 
@@ -385,7 +387,7 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   if (rounds % at_once != 0 && !rest) conditions.push_back(round < static_cast<int>(all_rounds));
   if (threads < plan_.threads()) conditions.push_back(build::thread_x() < static_cast<int>(threads));
   if (share.condition.defined()) conditions.push_back(share.condition);
-  result = under(conditions, result, share.condition.defined());
+  result = under(conditions, result, share.predicated);
   if (in_flight) {
     const NodePtr store = build::move(shared_[operand], to, loaded, place, static_cast<int>(plan.vector));
     const auto each = [&](const NodePtr& body) { return build::unrolled(load, 0, static_cast<int>(at_once), body); };
@@ -447,7 +449,7 @@ NodePtr ContractionBuilder::add_chunk(const Expr& stage, const ReductionStep& st
     std::vector<NodePtr> nodes;
     for (size_t i = 0; i < c_.operands.size(); ++i) {
       const bool now = plan_.operands[i].along_main && vector > 1;
-      if (now == along) nodes.push_back(read_fragment(i, stage, at, vector));
+      if (now == along) nodes.push_back(read_fragment(i, stage, step, at, vector));
     }
     return build::sequence(std::move(nodes));
   };
@@ -485,8 +487,8 @@ std::vector<Expr> ContractionBuilder::box_position(size_t operand, const std::ve
   return result;
 }
 
-NodePtr ContractionBuilder::read_fragment(size_t operand, const Expr& stage, const std::vector<Expr>& at,
-                                          int64_t vector) {
+NodePtr ContractionBuilder::read_fragment(size_t operand, const Expr& stage, const ReductionStep& step,
+                                          const std::vector<Expr>& at, int64_t vector) {
   const OperandPlan& plan = plan_.operands[operand];
   const bool along = plan.along_main && vector > 1;
   const bool grouped = plan.group_axis >= 0 && !plan.along_main;
@@ -498,19 +500,24 @@ NodePtr ContractionBuilder::read_fragment(size_t operand, const Expr& stage, con
         if (grouped) whole[low_[static_cast<size_t>(plan.group_axis)]] = 0;
         std::vector<Expr> locals;
         for (size_t i = 0; i < c_.parallel.size(); ++i) locals.push_back(local(i));
-        for (const Expr& position : box_position(operand, locals, at)) {
-          from.push_back(hi::simplify(hi::substitute(whole, position)));
+        if (is_kept(operand)) {
+          from = shared_position(operand, stage, step, locals, at);
+        } else {
+          for (const Expr& position : box_position(operand, locals, at)) {
+            from.push_back(hi::simplify(hi::substitute(whole, position)));
+          }
+          from = merged(operand, std::move(from));
+          from.insert(from.begin(), hi::simplify(stage));
         }
-        from = merged(operand, std::move(from));
-        from.insert(from.begin(), hi::simplify(stage));
         std::vector<Expr> to = fragment_subscripts(operand, 0);
         for (Expr& e : to) e = hi::simplify(hi::substitute(whole, e));
         const int64_t elements = along     ? vector
                                  : grouped ? plan_.parallel[static_cast<size_t>(plan.group_axis)].group
                                            : 1;
-        return make_node(
-            tile::Move{fragments_[operand].name, to, static_cast<int>(to.size()) - 1, shared_[operand].name, from,
-                       static_cast<int>(std::min(plan.innermost, plan.merged)) + 1, static_cast<int>(elements), false});
+        return make_node(tile::Move{fragments_[operand].name, to, static_cast<int>(to.size()) - 1,
+                                    shared_[operand].name, from,
+                                    is_kept(operand) ? 1 : static_cast<int>(std::min(plan.innermost, plan.merged)) + 1,
+                                    static_cast<int>(elements), false});
       },
       grouped ? plan.group_axis : -1);
 }

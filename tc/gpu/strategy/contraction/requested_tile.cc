@@ -10,8 +10,8 @@ RequestedTile requested_tile(const Contraction& c, const options::MappingOptions
   RequestedTile request;
   for (size_t i = 0; i < parallel; ++i) {
     request.cluster.push_back(at(options.cluster, i));
-    // Warps of tensor cores have all of their rows and columns, within the results or not.
-    if (options.tensor_cores.value_or(false)) {
+    // Warps of tensor cores have all of their rows and columns, within the results or not. So have blocks of a chain.
+    if (options.tensor_cores.value_or(false) || options.chain.value_or(false)) {
       request.registers.push_back(at(options.register_tile, i));
       request.tile.push_back(at(options.tile, i));
       continue;

@@ -100,6 +100,11 @@ std::vector<ContractionBuilder::PointStep> ContractionBuilder::point_steps() con
   return steps;
 }
 
+/// Whether somebody else may look at the tensor.
+bool ContractionBuilder::is_seen(const std::string& tensor) const {
+  return gpu::is_seen(scop_, c_, tensor, fills_ && fills_->link->tensor == tensor ? fills_->reader : "");
+}
+
 bool ContractionBuilder::needs_old_value(const std::string& tensor) const {
   for (const auto& [statement, product] : point_steps()) {
     const bool adds = product && statement->assign != ir::Assign::kSet;
@@ -330,6 +335,7 @@ NodePtr ContractionBuilder::finish() {
     for (const std::string& name : names) {
       if (is_seen(name)) parts.push_back(store_results(name));
     }
+    if (fills_) parts.push_back(keep_results());
     if (!c_.pooled.empty()) parts.push_back(pool_results());
     if (!reductions_.empty()) parts.push_back(over_lanes(reduce_points()));
     NodePtr stored = build::sequence(std::move(parts));
@@ -339,8 +345,10 @@ NodePtr ContractionBuilder::finish() {
     }
     const Expr inside = is_inside();
     if (!inside.defined()) return stored;
-    return build::if_then(inside, stored,
-                          reductions_.empty() || plan_.groups == 1 ? nullptr : over_lanes(reduce_nothing()));
+    NodePtr outside;
+    if (fills_) outside = keep_zeros();
+    if (!reductions_.empty() && plan_.groups > 1) outside = over_lanes(reduce_nothing());
+    return build::if_then(inside, stored, outside);
   });
   return plan_.groups > 1 ? build::sequence({exchange_sums(), results}) : results;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tc/gpu/strategy/contraction/chain.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/specialise.h"
@@ -109,15 +110,8 @@ std::string store_fault(const StoredTensor& stored, const Contraction& c, const 
 
 }  // namespace
 
-bool is_seen(const poly::Scop& scop, const Contraction& c, const std::string& tensor) {
-  if (scop.program->tensor(tensor).role != ir::Role::kTemporary) return true;
-  return std::any_of(scop.accesses.begin(), scop.accesses.end(), [&](const poly::Access& access) {
-    if (access.tensor != tensor || !access.reads()) return false;
-    for (size_t s = c.first; s < c.last; ++s) {
-      if (scop.statements[s].id == access.statement) return false;
-    }
-    return true;
-  });
+bool is_seen(const poly::Scop& scop, const Contraction& c, const std::string& tensor, const std::string& reader) {
+  return scop.program->tensor(tensor).role != ir::Role::kTemporary || is_read_beyond(scop, c, tensor, reader);
 }
 
 std::vector<std::string> written_tensors(const Contraction& c) {

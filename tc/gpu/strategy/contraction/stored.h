@@ -12,8 +12,9 @@
 /// shared memory, from which one thread of each warpgroup stores them.
 namespace tc::gpu {
 
-/// Whether somebody behind the contraction may look at a tensor that it writes.
-bool is_seen(const poly::Scop& scop, const Contraction& contraction, const std::string& tensor);
+/// Whether somebody behind the contraction may look at a tensor that it writes; the statement `reader` does not count.
+bool is_seen(const poly::Scop& scop, const Contraction& contraction, const std::string& tensor,
+             const std::string& reader = "");
 
 /// The tensors that a contraction writes, in order: the update's, then those of other statements and products.
 std::vector<std::string> written_tensors(const Contraction& contraction);

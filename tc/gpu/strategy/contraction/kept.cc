@@ -1,0 +1,80 @@
+#include "tc/gpu/strategy/contraction/builder.h"
+
+/// What products of a chain leave to each other in shared memory.
+namespace tc::gpu {
+
+namespace hi = Halide::Internal;
+namespace build = tile::build;
+using Halide::Expr;
+using tile::NodePtr;
+
+/// Where shared memory has what the values of all axes read; `local` counts from the block's first values, `at` from
+/// the step's. Of a tensor that is kept all of the reduction is there.
+std::vector<Expr> ContractionBuilder::shared_position(size_t operand, const Expr& stage, const ReductionStep& step,
+                                                      const std::vector<Expr>& local,
+                                                      const std::vector<Expr>& at) const {
+  std::vector<Expr> result;
+  if (is_kept(operand)) {
+    result = {0, 0};
+    for (size_t d = 0; d < reads_->strides.size(); ++d) {
+      const ChainLink::Dimension& dimension = reads_->link->dimensions[d];
+      const size_t axis = dimension.read_by;
+      const Expr place =
+          dimension.is_row ? local[axis] : step.first[axis] + at[axis] - static_cast<int>(c_.reduction[axis].begin);
+      Expr& to = result[dimension.is_row ? 0 : 1];
+      to = to + place * static_cast<int>(reads_->strides[d]);
+    }
+  } else {
+    result = merged(operand, box_position(operand, local, at));
+    result.insert(result.begin(), stage);
+  }
+  for (Expr& e : result) e = hi::simplify(e);
+  return result;
+}
+
+/// Where the point's result goes.
+std::vector<Expr> ContractionBuilder::kept_position() const {
+  std::vector<Expr> result = {0, 0};
+  for (size_t d = 0; d < fills_->strides.size(); ++d) {
+    const ChainLink::Dimension& dimension = fills_->link->dimensions[d];
+    Expr& to = result[dimension.is_row ? 0 : 1];
+    to = to + local(dimension.made_by) * static_cast<int>(fills_->strides[d]);
+  }
+  for (Expr& e : result) e = hi::simplify(e);
+  return result;
+}
+
+/// Whether a thread's neighbours along its fastest axis are vectors of what it leaves, inside or outside as a whole.
+bool ContractionBuilder::keeps_vectors() const {
+  constexpr int64_t kVectorBytes = 16;
+  if (!fills_) return false;
+  const size_t axis = plan_.order[0];
+  const int64_t group = plan_.parallel[axis].group, bytes = group * fills_->tile.type.bytes();
+  if (group == 1 || bytes > kVectorBytes || kVectorBytes % bytes != 0) return false;
+  if (c_.parallel[axis].extent % group != 0 || tile::flatten(fills_->tile.layout.stride())[0] % group != 0)
+    return false;
+  for (size_t d = 0; d < fills_->strides.size(); ++d) {
+    const ChainLink::Dimension& dimension = fills_->link->dimensions[d];
+    const bool along = dimension.made_by == axis;
+    if (along && (dimension.is_row || fills_->strides[d] != 1)) return false;
+    if (!along && !dimension.is_row && fills_->strides[d] % group != 0) return false;
+  }
+  return true;
+}
+
+NodePtr ContractionBuilder::keep_results() const {
+  const tile::Tensor& result = results_.at(fills_->link->tensor);
+  if (!keeps_vectors())
+    return over_lanes(build::store(fills_->tile, kept_position(), build::read(result, {result_lane()})));
+  const auto axis = static_cast<size_t>(store_axis_);
+  std::vector<Expr> first = kept_position();
+  for (Expr& e : first) e = hi::simplify(hi::substitute(low_[axis], Expr(0), e));
+  return build::move(fills_->tile, first, result, {0}, static_cast<int>(plan_.parallel[axis].group));
+}
+
+/// What lies outside of the results is zero, so that it adds nothing to the sums of the next product.
+NodePtr ContractionBuilder::keep_zeros() const {
+  return over_lanes(build::store(fills_->tile, kept_position(), hi::make_zero(fills_->tile.type)));
+}
+
+}  // namespace tc::gpu
