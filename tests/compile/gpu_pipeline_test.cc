@@ -51,6 +51,16 @@ TEST(GpuPipeline, StopsAfterEachPassAndGoesOn) {
   }
 }
 
+/// A statement without instances needs no piece and no launch.
+TEST(GpuPipeline, VerifiesStatementsWithoutInstances) {
+  Settings settings = settings_for({{"M", 5}, {"K", 0}});
+  settings.backend = Backend::kSimulator;
+  ASSERT_TRUE(settings.verify);
+  Compilation compilation = compilation_of(kMv);
+  const Result<void> done = run_passes(settings, compilation, "tile");
+  EXPECT_TRUE(done) << done.error().to_string();
+}
+
 /// What the verifier of a pass says of a compilation that has been changed.
 template <typename Change>
 std::string fault_after(const char* name, Change change) {
