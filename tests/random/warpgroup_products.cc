@@ -8,6 +8,24 @@
 
 namespace tc::testing {
 
+namespace {
+
+/// Results, and statements that reduce the product to them; often none.
+std::pair<std::string, std::string> random_reductions(Random& random, const std::string& type) {
+  std::pair<std::string, std::string> result;
+  const auto add = [&](const std::string& name, const std::string& statement) {
+    if (!random.chance(20)) return;
+    result.first += ", " + name;
+    result.second += fmt::format("  {}\n", statement);
+  };
+  add("X", "X(m) +=! float32(C(m,n))");
+  add("Y", random.chance(50) ? "Y(n) max=! C(m,n)" : "Y(n) +=! float32(C(m,n))");
+  add("Z", fmt::format("Z min=! C(m,n) - {}(2) * R(m,n)", type));
+  return result;
+}
+
+}  // namespace
+
 WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   Random random(seed);
   const auto pick = [&](const std::vector<std::string>& all) { return all[random.below(all.size())]; };
@@ -32,9 +50,10 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   const std::string product = has_type ? a + " * " + b : fmt::format("{0}({1}) * {0}({2})", out, a, b);
   const std::string after = pick({"", "  C(m,n) = fmax(C(m,n) + b(n), 0)\n", "  C(m,n) += R(m,n)\n",
                                   "  C(m,n) *= s(m)\n  C(m,n) += b(n)\n", "  C(m,n) = 2 * C(m,n)\n"});
+  const auto [reduced, reductions] = random_reductions(random, out);
   result.text = fmt::format(
-      "def f({0}({1}) A, {6}({2}) B, {3}(N) b, {3}(M) s, {3}(M,N) R) -> ({3}(M,N) C) {{\n  C(m,n) +=! {4}\n{5}}}", type,
-      turned_a ? "K,M" : "M,K", turned_b ? "N,K" : "K,N", out, product, after, type_b);
+      "def f({0}({1}) A, {6}({2}) B, {3}(N) b, {3}(M) s, {3}(M,N) R) -> ({3}(M,N) C{7}) {{\n  C(m,n) +=! {4}\n{5}{8}}}",
+      type, turned_a ? "K,M" : "M,K", turned_b ? "N,K" : "K,N", out, product, after, type_b, reduced, reductions);
   // Whole vectors of results, a fit, or any other multiple of 8.
   const int64_t whole = 32 * random.range(1, 4), fit = (result.sizes["N"] + 7) / 8 * 8, any = 8 * random.range(1, 20);
   const int64_t wanted = random.chance(40) ? whole : random.chance(50) ? fit : any;

@@ -16,7 +16,8 @@ struct WarpgroupProduct {
   options::MappingOptions options;  ///< that ask for warpgroups
 };
 
-/// A product of random types of 16 or 8 bits, sizes, orders of both operands and epilogue, on a random tile.
+/// A product of random types of 16 or 8 bits, sizes, orders of both operands, epilogue and reductions of its result, on
+/// a random tile.
 WarpgroupProduct random_warpgroup_product(uint64_t seed);
 
 /// A product whose block is a box of several axes on either side: random numbers and orders of axes in both operands
