@@ -49,12 +49,7 @@ class Generator {
       results += ", T";
     }
     if (random_.chance(15)) body += chain(results);
-    if (random_.chance(15)) {
-      Names kept(c_.begin(), c_.end() - 1);
-      body += random_.chance(50) ? fmt::format("  R({}) +=! float32(C({}))\n", list(kept), list(c_))
-                                 : fmt::format("  R({}) max=! C({})\n", list(kept), list(c_));
-      results += ", R";
-    }
+    if (random_.chance(40)) body += reductions(results);
     const std::string d = uses_d_ ? fmt::format(", {}({}) D", result_type_, sizes_of(c_)) : "";
     const std::string e = uses_e_ ? fmt::format(", {0}({1}) E, {0}({2}) F", type_, sizes_of(a_), sizes_of(b_)) : "";
     RandomProduct result;
@@ -164,6 +159,42 @@ class Generator {
     more_inputs_ += fmt::format(", {}(S{},24) H", result_type_, along);
     results += ", G";
     return fmt::format("  G({}) +=! float32(C({})) * float32(H({},z))\n", list(left), list(c_), along);
+  }
+
+  /// Reductions of the result, or of a function of it: over some of its indices, or all.
+  std::string reductions(std::string& results) {
+    const std::string c = fmt::format("C({})", list(c_));
+    std::string text;
+    const uint64_t count = 1 + random_.below(3);
+    for (uint64_t number = 0; number < count; ++number) {
+      const std::string name = fmt::format("R{}", number);
+      Names kept;
+      for (const std::string& index : c_) {
+        if (random_.chance(50)) kept.push_back(index);
+      }
+      if (kept.size() == c_.size()) kept.erase(kept.begin() + static_cast<long>(random_.below(kept.size())));
+      if (kept.size() > 1 && random_.chance(20)) std::swap(kept.front(), kept.back());
+      const std::string to = kept.empty() ? name : fmt::format("{}({})", name, list(kept));
+      switch (random_.below(6)) {
+        case 0:
+          text += fmt::format("  {} max=! {}\n", to, c);
+          break;
+        case 1:
+          text += fmt::format("  {} min=! abs({})\n", to, c);
+          break;
+        case 2:
+          uses_d_ = true;
+          text += fmt::format("  {} +=! abs(float32({}) - float32(D({})))\n", to, c, list(c_));
+          break;
+        case 3:
+          text += fmt::format("  {} +=! {} > {}(1) ? float32(1) : float32(0)\n", to, c, result_type_);
+          break;
+        default:
+          text += fmt::format("  {} +=! float32({})\n", to, c);
+      }
+      results += ", " + name;
+    }
+    return text;
   }
 
   std::string after() {
