@@ -47,7 +47,7 @@ class Autotuner:
         # What the options say of meaning rather than speed is none of the search's findings.
         kind = "options" if request["backend"] == "cpu" else "mapping"
         given = self._how[kind]
-        meaning = ("strict", "check_bounds") + (("tf32",) if kind == "mapping" else ())
+        meaning = ("strict", "check_bounds") + (("tf32", "fast_accumulation") if kind == "mapping" else ())
         wanted[kind] = found.options.replace(**{name: getattr(given, name) for name in meaning})
         return self._engine.compile(wanted)
 

@@ -136,6 +136,7 @@ class Operator:
                     program = Program(text, check_bounds=given["check_bounds"], cache="",
                                       options=CpuOptions(strict=strict[0], **said_checks(given["options"])),
                                       mapping=MappingOptions(strict=strict[1], tf32=self.program._mapping.tf32,
+                                                             fast_accumulation=self.program._mapping.fast_accumulation,
                                                              **said_checks(given["mapping"])))
                     self._batched[names] = Operator(program, self.entry), wide
                 operator, wide = self._batched[names]

@@ -165,10 +165,12 @@ class Operator:
                 # Options are for shapes without a batch.
                 given = self.program._arguments
                 strict = [given[kind] is not None and given[kind].strict for kind in ("options", "mapping")]
-                tf32 = given["mapping"] is not None and given["mapping"].tf32
+                tf32, fast = [given["mapping"] is not None and getattr(given["mapping"], name)
+                              for name in ("tf32", "fast_accumulation")]
                 operator = op(text, self.entry, check_bounds=given["check_bounds"],
                               options=CpuOptions(strict=strict[0], **said_checks(given["options"])),
-                              mapping=MappingOptions(strict=strict[1], tf32=tf32, **said_checks(given["mapping"])))
+                              mapping=MappingOptions(strict=strict[1], tf32=tf32, fast_accumulation=fast,
+                                                     **said_checks(given["mapping"])))
                 self._batched[names] = operator, wide
             return self._batched[names]
 

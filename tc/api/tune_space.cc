@@ -188,9 +188,11 @@ std::string path_of(const gpu::Tunable& tunable) {
 }
 
 Result<TuneSpace> gpu_space(const TuneSetup& setup, size_t count) {
-  const options::MappingOptions base{.strict = setup.problem.program.request.mapping.strict,
-                                     .check_bounds = setup.problem.program.request.mapping.check_bounds,
-                                     .tf32 = setup.problem.program.request.mapping.tf32};
+  const options::MappingOptions& asked = setup.problem.program.request.mapping;
+  const options::MappingOptions base{.strict = asked.strict,
+                                     .check_bounds = asked.check_bounds,
+                                     .fast_accumulation = asked.fast_accumulation,
+                                     .tf32 = asked.tf32};
   const auto program = setup.compilation.specialised;
   const gpu::Device& device = setup.settings.gpu.device;
   TuneSpace result;

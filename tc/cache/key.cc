@@ -30,7 +30,8 @@ std::string canonical_text(const Problem& problem) {
          // "element" has stood for the usual class since the first files, which must keep their keys.
          field("alignment", problem.element_aligned ? "elements alone" : "element") +
          field("strict", problem.strict ? "1" : "0") + field("check_bounds", problem.check_bounds ? "1" : "0") +
-         (problem.tf32 ? field("tf32", "1") : "") +  // keys from before there was this must stay
+         // Keys from before there were these must stay.
+         (problem.tf32 ? field("tf32", "1") : "") + (problem.fast_accumulation ? field("fast_accumulation", "1") : "") +
          field("backend", fmt::format("{}", static_cast<int>(problem.backend))) + field("target", problem.target);
 }
 
@@ -49,6 +50,7 @@ std::string instance_text(const Problem& problem) {
   if (problem.strict) text += " strict";
   if (problem.check_bounds) text += " checked";
   if (problem.tf32) text += " tf32";
+  if (problem.fast_accumulation) text += " fast_accumulation";
   if (problem.element_aligned) text += " unaligned";
   return text;
 }

@@ -29,7 +29,8 @@ struct Problem {
   std::vector<Strided> strided{};  ///< by argument, ascending
   bool strict = false;             ///< what the options say of meaning rather than speed
   bool check_bounds = false;
-  bool tf32 = false;             ///< of a GPU
+  bool tf32 = false;  ///< of a GPU, as is the next
+  bool fast_accumulation = false;
   bool element_aligned = false;  ///< of a GPU: no tensor needs more than its elements' alignment
   Backend backend = Backend::kCuda;
   std::string target{};  ///< "sm_90a", or a CPU target's canonical text

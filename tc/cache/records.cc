@@ -30,6 +30,7 @@ void set(proto::Problem& message, const Problem& problem) {
   message.set_strict(problem.strict);
   message.set_check_bounds(problem.check_bounds);
   message.set_tf32(problem.tf32);
+  message.set_fast_accumulation(problem.fast_accumulation);
   message.set_element_aligned(problem.element_aligned);
   message.set_backend(static_cast<int>(problem.backend));
   message.set_target(problem.target);
@@ -48,6 +49,7 @@ std::optional<Problem> get(const proto::Problem& message) {
   problem.strict = message.strict();
   problem.check_bounds = message.check_bounds();
   problem.tf32 = message.tf32();
+  problem.fast_accumulation = message.fast_accumulation();
   problem.element_aligned = message.element_aligned();
   problem.backend = *backend;
   problem.target = message.target();

@@ -57,6 +57,7 @@ std::vector<std::pair<std::string, std::string>> json_members(const cache::Probl
           {"strict", problem.strict ? "true" : "false"},
           {"check_bounds", problem.check_bounds ? "true" : "false"},
           {"tf32", problem.tf32 ? "true" : "false"},
+          {"fast_accumulation", problem.fast_accumulation ? "true" : "false"},
           {"element_aligned", problem.element_aligned ? "true" : "false"},
           {"backend", json_string(name_of(problem.backend))},
           {"target", json_string(problem.target)}};

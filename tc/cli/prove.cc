@@ -36,6 +36,7 @@ Result<compile::Settings> settings_of(const cache::Key& key, const ir::Program& 
   settings.mapping.strict = problem.strict;
   settings.mapping.check_bounds = problem.check_bounds;
   settings.mapping.tf32 = problem.tf32;
+  settings.mapping.fast_accumulation = problem.fast_accumulation;
   settings.element_aligned = problem.element_aligned;
   if (problem.backend == compile::Backend::kCpu) {
     settings.target = problem.target;

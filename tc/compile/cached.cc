@@ -113,6 +113,7 @@ Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& p
     problem.target = cuda::to_string(settings.gpu.arch);
     problem.strict = settings.mapping.strict;
     problem.tf32 = settings.mapping.tf32;
+    problem.fast_accumulation = settings.mapping.fast_accumulation;
     problem.element_aligned = settings.element_aligned;
   }
   // A def without data-dependent subscripts is the same kernel either way.
@@ -130,7 +131,7 @@ std::string options_text(const Settings& settings) {
   options::MappingOptions options = settings.mapping;
   options.strict = false;
   options.check_bounds = false;
-  options.tf32 = false;
+  options.tf32 = options.fast_accumulation = false;
   return options::to_text(options);
 }
 
@@ -145,6 +146,7 @@ Result<Settings> with_options(Settings settings, const std::string& text) {
     options.strict = settings.mapping.strict;
     options.check_bounds = settings.mapping.check_bounds;
     options.tf32 = settings.mapping.tf32;
+    options.fast_accumulation = settings.mapping.fast_accumulation;
     settings.mapping = std::move(options);
   }
   return settings;

@@ -16,11 +16,11 @@ Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& p
 Result<cache::Problem> problem_of(const Settings& settings, const ir::Program& program, const std::string& digest,
                                   bool has_run_time_checks);
 
-/// The options of the settings' backend as a key has them: without `strict`, `check_bounds` and `tf32`, which belong to
-/// the problem. "" if all is left to the compiler.
+/// The options of the settings' backend as a key has them: without `strict`, `check_bounds`, `tf32` and
+/// `fast_accumulation`, which belong to the problem. "" if all is left to the compiler.
 std::string options_text(const Settings& settings);
 
-/// The settings with other options, in a key's form; those three stay. Errors: not such a text.
+/// The settings with other options, in a key's form; those four stay. Errors: not such a text.
 Result<Settings> with_options(Settings settings, const std::string& text);
 
 /// What the compiler's choices depend on beyond the target: "132 processors, 232448 bytes of shared memory",

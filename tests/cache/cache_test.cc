@@ -12,7 +12,7 @@ namespace {
 
 TEST(Key, NothingThatChangesAKernelIsMissing) {
   const Key key = key_of(1, "tile: 4");
-  std::vector<Key> others(14, key);
+  std::vector<Key> others(15, key);
   others[0].problem.program = Digest::of("another").to_string();
   others[1].problem.sizes = {1024, 33};
   others[2].problem.scalars = {8};
@@ -27,6 +27,7 @@ TEST(Key, NothingThatChangesAKernelIsMissing) {
   others[11].compiler = "2";
   others[12].problem.element_aligned = true;
   others[13].problem.tf32 = true;
+  others[14].problem.fast_accumulation = true;
   std::set<std::string> digests = {digest_of(key).to_string()};
   for (const Key& other : others) digests.insert(digest_of(other).to_string());
   EXPECT_EQ(digests.size(), others.size() + 1);
