@@ -72,67 +72,69 @@ struct TileReduction {
   std::vector<int64_t> shift;         ///< per parallel axis: the axis less that index, in the first part
   std::vector<std::string> part;      ///< per parallel axis: the index of its parts; empty: it has none
   std::vector<int64_t> part_extents;  ///< per parallel axis: values of a part, all of them where it has none
-  /// A tensor that a contraction leaves in memory.
-  struct StoredTensor {
-    std::string tensor;
-    Halide::Type type;
-    std::vector<int64_t> extents;
-    std::vector<std::string> axes;  ///< per dimension the parallel axis that counts all of it; "": another subscript
-  };
+};
 
-  /// Statements on the points of a space of parallel axes, of which one, the update, reduces over more axes:
-  ///     C(m,n) = b * C(m,n)            before; of other tensors too, if what comes later has to do with them
-  ///     C(m,n) += A(m,k) * B(k,n)      update
-  ///     C(m,n) = relu(C(m,n) + d(n))   after
-  ///     C(m,n) *= s(m)                 after, as C(m,n) = C(m,n) * s(m)
-  /// Every dependence between them stays within one point, so points may run in any order and at once.
-  struct Contraction {
-    size_t first = 0, last = 0;  ///< the statements [first, last) of the Scop
-    std::vector<Axis> parallel;  ///< in order of the subscripts of the update's tensor
-    std::vector<Axis> reduction;
-    std::vector<Operand> operands;
-    std::vector<poly::Statement> before, after;  ///< over the parallel axes by name
-    poly::Statement update;                      ///< its value reads placeholders where an Operand says so
-    std::vector<Pooled> pooled = {};             ///< behind all others
-    std::vector<StoredTensor> stored = {};       ///< of all products
-    int64_t run = 1;                             ///< the results of a run for `pooled`, along the last parallel axis
+/// A tensor that a contraction leaves in memory.
+struct StoredTensor {
+  std::string tensor;
+  Halide::Type type;
+  std::vector<int64_t> extents;
+  std::vector<std::string> axes;  ///< per dimension the parallel axis that counts all of it; "": another subscript
+};
 
-    std::vector<TileReduction> reductions = {};  ///< behind those
+/// Statements on the points of a space of parallel axes, of which one, the update, reduces over more axes:
+///     C(m,n) = b * C(m,n)            before; of other tensors too, if what comes later has to do with them
+///     C(m,n) += A(m,k) * B(k,n)      update
+///     C(m,n) = relu(C(m,n) + d(n))   after
+///     C(m,n) *= s(m)                 after, as C(m,n) = C(m,n) * s(m)
+/// Every dependence between them stays within one point, so points may run in any order and at once.
+struct Contraction {
+  size_t first = 0, last = 0;  ///< the statements [first, last) of the Scop
+  std::vector<Axis> parallel;  ///< in order of the subscripts of the update's tensor
+  std::vector<Axis> reduction;
+  std::vector<Operand> operands;
+  std::vector<poly::Statement> before, after;  ///< over the parallel axes by name
+  poly::Statement update;                      ///< its value reads placeholders where an Operand says so
+  std::vector<Pooled> pooled = {};             ///< behind all others
+  std::vector<StoredTensor> stored = {};       ///< of all products
+  int64_t run = 1;                             ///< the results of a run for `pooled`, along the last parallel axis
 
-    /// Further products over the same points, in order. Of each only its reduction, operands and update count.
-    std::vector<Contraction> further = {};
-    size_t place = 0;                              ///< of a further product: so many of `after` come before it
-    std::vector<std::string> read_elsewhere = {};  ///< tensors that other products or statements of the group touch
-  };
+  std::vector<TileReduction> reductions = {};  ///< behind those
 
-  /// The product whose sum goes on in the registers of an earlier one, with nothing in between: 0 for the contraction
-  /// itself, then its further ones. Of others it is `product`.
-  size_t accumulator_of(const Contraction& contraction, size_t product);
+  /// Further products over the same points, in order. Of each only its reduction, operands and update count.
+  std::vector<Contraction> further = {};
+  size_t place = 0;                              ///< of a further product: so many of `after` come before it
+  std::vector<std::string> read_elsewhere = {};  ///< tensors that other products or statements of the group touch
+};
 
-  /// The contraction whose statements are from `first` on, if there is one: a sum (product, minimum, maximum) over a
-  /// box, of operands that each have their elements used several times, with what is done to its results before and
-  /// after. With `several`, products that later statements bring together with the first are further ones:
-  ///     P(m,n) += A(m,k) * B(k,n)
-  ///     Q(m,n) += A(m,k) * G(k,n)              further
-  ///     O(m,n) = P(m,n) * sigmoid(P(m,n)) * Q(m,n)
-  std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first, bool several = false);
+/// The product whose sum goes on in the registers of an earlier one, with nothing in between: 0 for the contraction
+/// itself, then its further ones. Of others it is `product`.
+size_t accumulator_of(const Contraction& contraction, size_t product);
 
-  /// The same of a product that uses elements too seldom to be worth a kernel, but whose operand another one may leave
-  /// in shared memory (chain.h).
-  std::optional<Contraction> small_contraction_at(const poly::Scop& scop, size_t first);
+/// The contraction whose statements are from `first` on, if there is one: a sum (product, minimum, maximum) over a
+/// box, of operands that each have their elements used several times, with what is done to its results before and
+/// after. With `several`, products that later statements bring together with the first are further ones:
+///     P(m,n) += A(m,k) * B(k,n)
+///     Q(m,n) += A(m,k) * G(k,n)              further
+///     O(m,n) = P(m,n) * sigmoid(P(m,n)) * Q(m,n)
+std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first, bool several = false);
 
-  /// The same of one statement of a def, if it copies an operand of a product (rewrite/operand_order.h).
-  std::optional<Contraction> transposed_copy_at(const poly::Scop& scop, size_t statement);
+/// The same of a product that uses elements too seldom to be worth a kernel, but whose operand another one may leave
+/// in shared memory (chain.h).
+std::optional<Contraction> small_contraction_at(const poly::Scop& scop, size_t first);
 
-  /// The contraction that one statement of a Program is by itself.
-  std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement);
+/// The same of one statement of a def, if it copies an operand of a product (rewrite/operand_order.h).
+std::optional<Contraction> transposed_copy_at(const poly::Scop& scop, size_t statement);
 
-  /// Whether a statement of a Program is one by itself.
-  bool is_contraction(const ir::Program& program, const ir::Statement& statement);
+/// The contraction that one statement of a Program is by itself.
+std::optional<Contraction> contraction_of(const ir::Program& program, const ir::Statement& statement);
 
-  /// A def without a reduction that reads some operand across its rows, as a transposition does:
-  ///     B(i,j) = f(A(j,i))
-  /// Its update sets, over a reduction axis of one value; what it reads across is in `operands`.
-  std::optional<Contraction> transposition_of(const poly::Scop& scop);
+/// Whether a statement of a Program is one by itself.
+bool is_contraction(const ir::Program& program, const ir::Statement& statement);
+
+/// A def without a reduction that reads some operand across its rows, as a transposition does:
+///     B(i,j) = f(A(j,i))
+/// Its update sets, over a reduction axis of one value; what it reads across is in `operands`.
+std::optional<Contraction> transposition_of(const poly::Scop& scop);
 
 }  // namespace tc::gpu
