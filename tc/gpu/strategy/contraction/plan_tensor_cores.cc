@@ -282,7 +282,6 @@ ContractionPlan Planner::improved(const ContractionPlan& base, const TensorCores
       if (options_.persistent.value_or(persistent) != persistent) continue;
       shape.store_boxes = store_boxes;
       shape.persistent = persistent;
-      if (store_boxes) shape.group = 2;
       const std::optional<ContractionPlan> other = plan(shape, cores);
       // The other blocks of a processor hide what one begins with.
       const bool is_hidden = !options_.persistent && other && other->grid > 0 && resident_blocks(c_, *other) > 1;
@@ -303,7 +302,6 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
   for (WarpgroupShape shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {
     shape.store_boxes = options_.store_boxes.value_or(false);
     shape.persistent = options_.persistent.value_or(false);
-    if (shape.store_boxes && shape.group != 2) continue;  // pairs are written to shared memory as they are
     for (const auto& [rows, columns] : clusters(cores)) {
       shape.cluster_rows = rows;
       shape.cluster_columns = columns;

@@ -141,12 +141,12 @@ std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contracti
 }
 
 int64_t staged_columns(const Contraction& c, const ContractionPlan& plan) {
-  constexpr int64_t kRow = 128, kLeast = 8;  // bytes; columns
-  const int64_t tile = plan.parallel[plan.tensor_cores->columns[0]].tile;
+  constexpr int64_t kRow = 128, kQuad = 4;  // bytes; threads that share a row
+  const AxisPlan& axis = plan.parallel[plan.tensor_cores->columns[0]];
   int64_t bytes = 2;
   for (const StoredTensor& stored : c.stored) bytes = std::max<int64_t>(bytes, stored.type.bytes());
-  for (int64_t columns = kRow / bytes; columns >= kLeast; columns /= 2) {
-    if (tile % columns == 0) return columns;
+  for (int64_t columns = kRow / bytes; columns >= kQuad * axis.group; columns /= 2) {
+    if (axis.tile % columns == 0) return columns;
   }
   return 0;
 }
@@ -161,13 +161,13 @@ int64_t staging_bytes(const StoredTensor& stored, const Contraction& c, const Co
 }
 
 std::string store_fault(const Contraction& c, const ContractionPlan& plan) {
-  constexpr int64_t kPair = 2;
+  constexpr int64_t kVector = 16;  // bytes
   if (c.stored.empty() || !c.pooled.empty()) return "its results are not stored as they are";
-  if (plan.groups != 1 || plan.parallel[plan.tensor_cores->columns[0]].group != kPair) {
-    return "threads exchange their sums";
-  }
   if (staged_columns(c, plan) == 0) return "a block's columns are no rows of boxes";
   for (const StoredTensor& stored : c.stored) {
+    if (plan.parallel[plan.tensor_cores->columns[0]].group * stored.type.bytes() > kVector) {
+      return fmt::format("a thread's neighbours in '{}' are no vector", stored.tensor);
+    }
     if (std::string fault = store_fault(stored, c, plan); !fault.empty()) return fault;
   }
   return "";

@@ -79,12 +79,12 @@ double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& p
 }
 
 /// How many times the stores of a result take what vectors of 16 bytes take. Threads wait for boxes no longer than
-/// until their sums are in shared memory, which takes two rounds where they have 4 bytes.
+/// until their sums are in shared memory. The assembler serialises products whose sums are read in pairs.
 double stores_of_group(const Contraction& c, int64_t group, bool by_boxes) {
-  constexpr double kNarrowBoxes = 0.7, kWideBoxes = 3.4;
+  constexpr double kNarrowBoxes = 0.7, kWideBoxes = 1.7;  // of what they take without
   const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
   const bool is_narrow = stored.bytes() <= 2;
-  if (by_boxes) return is_narrow ? kNarrowBoxes : kWideBoxes;
+  if (by_boxes) return (is_narrow ? kNarrowBoxes : kWideBoxes) * stores_of_group(c, group, false);
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 2 : 8);
 }
 
