@@ -137,7 +137,8 @@ class ChainBuilder {
     product.names_ = names_;
     parts.push_back(product.finish());
     names_ = product.names_;
-    return product.with_definitions(build::allocate(product.sum_, build::sequence(std::move(parts))));
+    return product.with_definitions(build::allocate(product.sum_, build::sequence(std::move(parts))), 0,
+                                    product.definitions_.size());
   }
 
   /// Whether a product, without a ring, begins with copies to a buffer that the one before it may still read.

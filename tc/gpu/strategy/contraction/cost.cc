@@ -9,6 +9,8 @@
 namespace tc::gpu {
 namespace {
 
+constexpr double kHalfFloatBytes = 2;
+
 constexpr int64_t kLanes = 32;
 constexpr double kSchedulers = 4;  ///< of a processor: each issues one instruction of one of its warps in a cycle
 constexpr double kBarrierCycles = 100;
@@ -189,7 +191,6 @@ double atom_work(const Contraction& c, const ContractionPlan& plan, const Device
 
 /// The same with waits for copies, sums of groups and stores.
 double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
-  constexpr double kHalfFloatBytes = 2;
   const double warps = static_cast<double>(plan.threads()) / kLanes;
   const auto steps = static_cast<double>(plan.steps(c));
   const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * warps + kBarrierCycles;

@@ -141,7 +141,9 @@ bool Planner::make_persistent(ContractionPlan& plan) const {
   if (plan.cluster_blocks() > 1) return no("blocks of a cluster have one tile each");
   int64_t tiles = 1;
   for (const AxisPlan& axis : plan.parallel) tiles *= axis.blocks;
-  plan.grid = std::min(device_.processors * resident_blocks(c_, plan), tiles);
+  const int64_t at_once = device_.processors * resident_blocks(c_, plan);
+  if (!options_.persistent && tiles <= at_once) return no("no block has a second tile");
+  plan.grid = std::min(at_once, tiles);
   return true;
 }
 
@@ -227,7 +229,7 @@ std::vector<ContractionPlan> Planner::in_chain_by_atoms(const TensorCores& cores
     return tile >= points && (!whole || tile <= std::max(least, room * points));
   };
   std::vector<ContractionPlan> found;
-  for (const AtomShape& shape : atom_shapes(c_, main_, outer_steps_)) {
+  for (const AtomShape& shape : atom_shapes(c_, main_, *cores.atom, outer_steps_)) {
     if (shape.groups > 1) continue;
     if (!fits_side(shape.row_threads * shape.row_registers, row_points, rows_are_whole, kLeastRows,
                    cores.rows.size()) ||

@@ -355,7 +355,7 @@ bool Planner::is_whole(const ContractionPlan& plan, const std::vector<size_t>& r
 
 std::vector<ContractionPlan> Planner::in_chain(const std::vector<size_t>& rows, std::optional<size_t> kept) {
   kept_ = kept;
-  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_);
+  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_, false);
   if (cores && cores->atom && options_.tensor_cores.value_or(true)) return in_chain_by_atoms(*cores, rows);
   if (options_.tensor_cores.value_or(false)) return {};
   return in_chain_by_elements(rows);

@@ -446,7 +446,8 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   // The copies of the next tile begin while a block that goes on stores the last one.
   const double starts = plan.grid > 0 ? kGoOnCycles : kStartCycles;
   const double block = steps * std::max(step + turn_cycles(plan, step), latency) + (starts + stores) / together;
-  const double cycles = (each * block + kStartCycles) * (plan.cluster_blocks() > 1 ? kInCluster : 1);
+  const double first = plan.grid > 0 ? kStartCycles - kGoOnCycles : 0;  // nothing hides the first tile's start
+  const double cycles = (each * block + kStartCycles + first) * (plan.cluster_blocks() > 1 ? kInCluster : 1);
   constexpr double kBeside = 0.05;  // of the shorter one, which the other does not hide
   const double memory = memory_cycles(c, plan, device) + kStartCycles;
   return std::max(cycles, memory) + kBeside * std::min(cycles, memory);
