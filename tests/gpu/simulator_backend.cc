@@ -116,8 +116,8 @@ class RandomVerbs {
         return schedule_.distribute(a);
       case 4:
       case 5:
-        return schedule_.bind(a, random_.chance(50) ? gpu::Dealt::To::kBlocks : gpu::Dealt::To::kThreads,
-                              static_cast<int>(random_.below(3)));
+        return schedule_.bind(
+            a, {random_.chance(50) ? gpu::Level::kBlock : gpu::Level::kThread, static_cast<int>(random_.below(3))});
       case 6:
         return random_.chance(30) ? schedule_.reduce_by_warp(a) : schedule_.unroll(a);
       case 7:

@@ -13,7 +13,7 @@ Piece joined(const poly::Scop& scop, const ChosenChain& chosen) {
   for (size_t s = chain.products.front().first; s < chain.products.back().last; ++s) {
     statements.push_back(scop.statements[s].id);
   }
-  Piece piece{poly::restricted(scop, statements), chain.products[chosen.anchor], {chosen.plan.plans[chosen.anchor]}};
+  Piece piece{poly::restricted(scop, statements), chain.products[chosen.anchor], {chosen.anchors[0]}};
   piece.chain = chosen;
   return piece;
 }

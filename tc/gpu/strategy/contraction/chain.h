@@ -91,8 +91,8 @@ struct ChosenChain {
   Chain chain;
   ChainPlan plan;
   size_t anchor = 0;  ///< of the chain's products, the one with most to do: sizes that options give are its
-  std::vector<ContractionPlan> anchors =
-      {};  ///< its plans in this chain and in others of the same products, best first
+  /// Its plans in this chain and in others of the same products, best first; with the stages that options ask for.
+  std::vector<ContractionPlan> anchors = {};
 };
 
 /// Of products that stand behind each other in a def, which ones share kernels: so that their estimated time, with that

@@ -120,7 +120,7 @@ class Chooser {
     ChosenChain result = chosen(first, last, anchor, found[0]);
     for (const Timed& timed : found) {
       result.anchors.push_back(*timed.plans[anchor - first]);
-      result.anchors.back().stages = timed.stages[anchor - first];
+      result.anchors.back().stages = timed.copy_stages;
       result.anchors.back().all_ahead = false;
     }
     return std::pair(std::move(result), found[0].cycles);
@@ -130,6 +130,7 @@ class Chooser {
   struct Timed {
     std::vector<const ContractionPlan*> plans;
     std::vector<int64_t> stages;
+    int64_t copy_stages = 1;  ///< at most so many
     std::vector<double> each;
     bool in_ring = false;
     ChainBuffers buffers;
@@ -228,6 +229,7 @@ class Chooser {
       if (options.copy_stages && stages < std::min(wanted, turns)) break;
       if (result.in_ring && stages == 1) break;
       result.stages.clear();
+      result.copy_stages = stages;
       for (size_t i = 0; i < plans.size(); ++i) {
         const int64_t own = std::min<int64_t>({stages, 2, plans[i]->steps(*products_[first + i])});
         const bool is_ahead = plans[i]->asynchronous && !has_computed(*products_[first + i]);
