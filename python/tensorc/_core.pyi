@@ -245,10 +245,10 @@ class MappingOptions:
         """Blocks of a cluster, which share copies, by member of the outermost band; []: chosen."""
     @property
     def store_boxes(self) -> bool | None:
-        """Whether results of products are stored by boxes, from shared memory; None: chosen."""
+        """Whether results of products are stored by boxes, from shared memory; None: they are not."""
     @property
     def persistent(self) -> bool | None:
-        """Whether as many blocks as run at once go through all tiles of a product; None: chosen."""
+        """Whether as many blocks as run at once go through all tiles of a product; None: they do not."""
     @property
     def split_reduction(self) -> int | None:
         """Parts of a reduction that blocks of their own work on; None: chosen."""

@@ -69,8 +69,11 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   if (fits_cluster) result.options.cluster = cluster;
   const int64_t row_bytes = result.sizes["N"] * (out == "float32" ? 4 : 2);
   // With more buffers the staging of three warpgroups may not fit.
-  if (row_bytes % 16 == 0 && result.options.copy_stages < 4 && random.chance(50)) result.options.store_boxes = true;
-  if (result.options.cluster.empty() && random.chance(50)) result.options.persistent = true;
+  const bool reduces = !reductions.empty();  // of a block's one tile, by its threads
+  if (!reduces && row_bytes % 16 == 0 && result.options.copy_stages < 4 && random.chance(50)) {
+    result.options.store_boxes = true;
+  }
+  if (!reduces && result.options.cluster.empty() && random.chance(50)) result.options.persistent = true;
   return result;
 }
 

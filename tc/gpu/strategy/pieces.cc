@@ -127,7 +127,12 @@ Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, c
     // Plans leave room for all reductions of their tiles.
     std::vector<ReductionBehind> behind;
     const auto find_reductions = [&] {
+      behind.clear();
+      if (own(*contraction).split_reduction.value_or(1) > 1) return;
       behind = reductions_behind(scop, with_pooled(scop, *contraction));
+      std::erase_if(behind, [&](const ReductionBehind& one) {
+        return !gains_in_tiles(scop, *contraction, one.reduction, device);
+      });
       for (const ReductionBehind& one : behind) contraction->reductions.push_back(one.reduction);
     };
     find_reductions();

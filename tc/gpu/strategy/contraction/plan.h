@@ -113,7 +113,7 @@ struct ContractionPlan {
 ///                     between which a step is split
 ///     cluster         blocks along each parallel axis that share copies, by warpgroups; absent: as estimated, or none
 ///                     where tiles are given
-///     store_boxes     results are stored by boxes, by warpgroups; absent: as estimated, or not where tiles are given
+///     store_boxes     results are stored by boxes, by warpgroups
 ///     persistent      blocks go through several tiles, likewise
 ///     copy_stages     buffers, where copies are asynchronous and there are as many steps; more than there are steps:
 ///                     all of these are copied at once, and laid out

@@ -267,32 +267,6 @@ std::vector<std::pair<int64_t, int64_t>> Planner::clusters(const TensorCores& co
   return {{along(cores.rows[0]), along(cores.columns[0])}};
 }
 
-/// The plan, or the same tiles with results that boxes store, or with blocks that go on, where the options leave that
-/// open and the estimate gains clearly.
-ContractionPlan Planner::improved(const ContractionPlan& base, const TensorCores& cores) const {
-  constexpr double kClearly = 0.97;
-  if (request_.says_all_tiles()) return base;
-  WarpgroupShape shape{.group = base.parallel[cores.columns[0]].group,
-                       .cluster_rows = base.parallel[cores.rows[0]].cluster,
-                       .cluster_columns = base.parallel[cores.columns[0]].cluster};
-  for (size_t axis : cores.rows) shape.rows.push_back(base.parallel[axis].tile);
-  for (size_t axis : cores.columns) shape.columns.push_back(base.parallel[axis].tile);
-  ContractionPlan best = base;
-  for (const bool store_boxes : {false, true}) {
-    for (const bool persistent : {false, true}) {
-      if (options_.store_boxes.value_or(store_boxes) != store_boxes) continue;
-      if (options_.persistent.value_or(persistent) != persistent) continue;
-      shape.store_boxes = store_boxes;
-      shape.persistent = persistent;
-      const std::optional<ContractionPlan> other = plan(shape, cores);
-      // The other blocks of a processor hide what one begins with.
-      const bool is_hidden = !options_.persistent && other && other->grid > 0 && resident_blocks(c_, *other) > 1;
-      if (other && !is_hidden && other->cycles < kClearly * base.cycles && other->cycles < best.cycles) best = *other;
-    }
-  }
-  return best;
-}
-
 void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const {
   if (!device_.accelerated || device_.warpgroup_products == 0) return;
   if (c_.reduction[main_].extent < row_of(c_.operands[0])) {
@@ -310,9 +284,6 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
       if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, plans);
     }
   }
-  std::vector<ContractionPlan> changed;
-  for (const ContractionPlan& each : plans) keep_best(improved(each, cores), count, changed);
-  plans = std::move(changed);
   if (!plans.empty() && asks_for_warpgroups()) found.clear();
   // Tiles, registers and threads that are a warpgroup's ask for warpgroups.
   if (!plans.empty() && request_.says_threads() && request_.says_all_registers()) found.clear();

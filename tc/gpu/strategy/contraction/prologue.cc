@@ -116,7 +116,7 @@ std::optional<Contraction> with_prologue(const poly::Scop& scop, const Contracti
 PrologueTimes prologue_times(const Contraction& c, const ContractionPlan& plan, const ir::Program& program,
                              const Device& device) {
   // Of a chain of small kernels in a graph each took 1.4 us beside its own time, of which a microsecond is no work.
-  constexpr double kLaunchUs = 2.4, kCacheBytesOfUs = 4e6, kLanesOfProcessor = 128;
+  constexpr double kLaunchUs = 3, kCacheBytesOfUs = 4e6, kLanesOfProcessor = 128;
   PrologueTimes result;
   for (size_t i = 0; i < c.operands.size(); ++i) {
     const Operand& operand = c.operands[i];

@@ -18,6 +18,11 @@ struct ReductionBehind {
 /// returned, none reads what a statement between it and the contraction writes.
 std::vector<ReductionBehind> reductions_behind(const poly::Scop& scop, const Contraction& contraction);
 
+/// Whether blocks reduce their results in less time than a kernel of its own takes, which reads them all: nothing hides
+/// what a block computes when its product is done.
+bool gains_in_tiles(const poly::Scop& scop, const Contraction& contraction, const TileReduction& reduction,
+                    const Device& device);
+
 /// Whether a block of the plan reduces its tile to results, or parts of results, of its own.
 bool reduces_in_tiles(const Contraction& contraction, const ContractionPlan& plan, const TileReduction& reduction);
 

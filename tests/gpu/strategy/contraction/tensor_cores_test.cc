@@ -35,7 +35,7 @@ int count_element_reads(const tile::Program& program) {
   return result;
 }
 
-const options::MappingOptions kByTensorCores{.tensor_cores = true};
+const options::MappingOptions kByTensorCores{.tensor_cores = true, .copy_operands = false};
 
 /// One whose warps multiply fragments: what warpgroups do is tested apart.
 const gpu::Device kDevice = [] {

@@ -303,7 +303,7 @@ const Sizes kLarge = {{"M", 1024}, {"N", 1024}, {"K", 1024}};
 
 TEST(Warpgroups, AreTakenWhereProductsAreLarge) { EXPECT_EQ(products_by_default(kNN, kLarge), 1); }
 
-/// The columns of a tile are those that there are, where these are few.
+/// Tiles have few columns that there are not, where there are few.
 TEST(Warpgroups, FitFewColumns) {
   for (const int64_t columns : {24, 40, 48, 96, 136}) {
     for (const char* text : {kNN, kNT}) {
@@ -312,7 +312,8 @@ TEST(Warpgroups, FitFewColumns) {
       ASSERT_TRUE(mapping) << mapping.error().to_string();
       ASSERT_EQ(count_products(mapping->program), 1) << columns;
       const std::vector<int64_t>& tile = mapping->kernels[0].chosen.tile;
-      EXPECT_EQ(tile[tile.size() - 2], columns);
+      const int64_t width = tile[tile.size() - 2];
+      EXPECT_LT((columns + width - 1) / width * width - columns, 32) << width;
     }
   }
 }
