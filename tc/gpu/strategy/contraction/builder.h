@@ -151,7 +151,8 @@ class ContractionBuilder {
   std::vector<Halide::Expr> shared_position(size_t operand, const Halide::Expr& stage, const ReductionStep& step,
                                             const std::vector<Halide::Expr>& local,
                                             const std::vector<Halide::Expr>& at) const;
-  std::vector<Halide::Expr> box_position(size_t operand, const std::vector<Halide::Expr>& local,
+  std::vector<Halide::Expr> box_position(size_t operand, const ReductionStep& step,
+                                         const std::vector<Halide::Expr>& local,
                                          const std::vector<Halide::Expr>& at) const;
   tile::NodePtr multiply(const ReductionStep& step, const std::vector<Halide::Expr>& at, const Halide::Expr& in_vector);
   BodyContext context_at(bool inside) const;

@@ -25,7 +25,7 @@ std::vector<Expr> ContractionBuilder::shared_position(size_t operand, const Expr
       to = to + place * static_cast<int>(reads_->strides[d]);
     }
   } else {
-    result = merged(operand, box_position(operand, local, at));
+    result = merged(operand, box_position(operand, step, local, at));
     result.insert(result.begin(), stage);
   }
   for (Expr& e : result) e = hi::simplify(e);

@@ -466,8 +466,8 @@ NodePtr ContractionBuilder::add_chunk(const Expr& stage, const ReductionStep& st
 }
 
 /// Where an operand's box has what the values of all axes read, counted from those of the step.
-std::vector<Expr> ContractionBuilder::box_position(size_t operand, const std::vector<Expr>& local,
-                                                   const std::vector<Expr>& at) const {
+std::vector<Expr> ContractionBuilder::box_position(size_t operand, const ReductionStep& step,
+                                                   const std::vector<Expr>& local, const std::vector<Expr>& at) const {
   std::vector<Expr> result;
   for (const Subscript& s : c_.operands[operand].subscripts) {
     Expr position = 0;
@@ -479,7 +479,10 @@ std::vector<Expr> ContractionBuilder::box_position(size_t operand, const std::ve
     for (size_t r = 0; r < s.reduction.size(); ++r) {
       const auto by = static_cast<int>(s.reduction[r]);
       if (by > 0) position = position + at[r] * by;
-      if (by < 0) position = position + (static_cast<int>(plan_.chunk[r] - 1) - at[r]) * -by;
+      if (by < 0) {
+        const int64_t length = r == plan_.main ? step.length : plan_.chunk[r];  // what is left is shorter
+        position = position + (static_cast<int>(length - 1) - at[r]) * -by;
+      }
     }
     result.push_back(position);
   }
@@ -503,7 +506,7 @@ NodePtr ContractionBuilder::read_fragment(size_t operand, const Expr& stage, con
         if (is_kept(operand)) {
           from = shared_position(operand, stage, step, locals, at);
         } else {
-          for (const Expr& position : box_position(operand, locals, at)) {
+          for (const Expr& position : box_position(operand, step, locals, at)) {
             from.push_back(hi::simplify(hi::substitute(whole, position)));
           }
           from = merged(operand, std::move(from));

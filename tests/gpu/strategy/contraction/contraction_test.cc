@@ -121,6 +121,8 @@ const Case kCases[] = {
     {kBytes, {{"M", 140}, {"N", 144}, {"K", 48}}},
     {kTwice, {{"M", 130}, {"K", 40}}},
     {kBackwards, {{"M", 130}, {"N", 132}, {"K", 24}}},
+    {kBackwards, {{"M", 130}, {"N", 132}, {"K", 29}}},
+    {kBackwards, {{"M", 130}, {"N", 132}, {"K", 37}}},
     {kTransposition, {{"N", 200}, {"M", 190}}},
     {kTransposition, {{"N", 1700}, {"M", 1410}}},
     {kBytesAcross, {{"N", 77}, {"M", 100}}},

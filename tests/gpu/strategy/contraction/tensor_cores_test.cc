@@ -113,6 +113,7 @@ const Case kCases[] = {
     {"padded, channels last", kPaddedLast, {{"N", 2}, {"C", 32}, {"H", 9}, {"W", 8}, {"O", 24}}},
     {"twice", kTwice, {{"M", 50}, {"K", 64}}},
     {"backwards", kBackwards, {{"M", 64}, {"N", 32}, {"K", 32}}, false},
+    {"backwards, rest", kBackwards, {{"M", 64}, {"N", 32}, {"K", 40}}, false},
     {"strided", kStrided, {{"M", 32}, {"N", 32}, {"K", 64}}, false},
 };
 
