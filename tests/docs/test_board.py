@@ -6,7 +6,7 @@ import pytest
 from pages import ROOT
 
 PEERS = {"eager": "PyTorch", "channels_last": "PyTorch", "addmm_activation": "PyTorch", "compile": "torch.compile",
-         "avg_pool2d": "PyTorch", "bilinear": "PyTorch", "grouped_mm": "PyTorch", "cublasLt": "cuBLAS"}
+         "avg_pool2d": "PyTorch", "bilinear": "PyTorch", "grouped_mm": "PyTorch", "dequantised": "PyTorch", "cublasLt": "cuBLAS"}
 
 
 def tables(page):
