@@ -235,7 +235,7 @@ TEST(TensorCores, NothingBehindTheReductionIsRead) {
 /// By default, and by plans of tensor cores that a search would try.
 TEST(TensorCores, RandomProductsAgree) {
   int by_tiles = 0;
-  for (uint64_t seed = 1; seed <= 60; ++seed) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
     const RandomProduct product = random_product(seed);
     const Result<ir::Program> program = try_specialised(product.text, product.sizes);
     ASSERT_TRUE(program) << product.text << program.error().to_string();
@@ -254,7 +254,7 @@ TEST(TensorCores, RandomProductsAgree) {
       }
     }
   }
-  EXPECT_GE(by_tiles, 20);
+  EXPECT_GE(by_tiles, 10);
 }
 
 }  // namespace
