@@ -40,7 +40,7 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   WarpgroupProduct result;
   result.sizes = {{"M", size(8, 150, turned_a)},
                   {"N", size(8, 150, !turned_b)},
-                  {"K", size(row, 300 + row, !turned_a || turned_b)}};
+                  {"K", size(row / 4, 300 + row, !turned_a || turned_b)}};
   const std::vector<std::string> types = is_narrow ? std::vector<std::string>{"float8_e4m3", "float8_e5m2"}
                                                    : std::vector<std::string>{"float16", "bfloat16"};
   const std::string type = pick(types), type_b = is_narrow ? pick(types) : type;

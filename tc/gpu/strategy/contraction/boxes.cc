@@ -209,7 +209,7 @@ std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const 
   }
   for (const std::string& index : c_.update.indices) {
     const bool is_main = index == main.name;
-    const int64_t length = plan_.chunk[plan_.main];
+    const int64_t length = values_of_step(c_, plan_);
     result.lengths.push_back(is_main ? length : index == c_.parallel[column].name ? 2 : 1);
     result.zero_below.push_back(is_main ? main.begin + round_up(main.extent, length) : INT64_MIN);
   }
@@ -231,7 +231,7 @@ NodePtr ContractionBuilder::consume() {
                   : tile::MatrixTile{shared_[operand].name, {stage, first, 0}, 1, 2};
   };
   const Expr row = hi::simplify(row_warp_ / kGroupWarps * tile::WarpgroupAtom::kM);
-  const int slices = static_cast<int>(plan_.chunk[plan_.main]) / atom.k();
+  const int slices = static_cast<int>(values_of_step(c_, plan_)) / atom.k();
   const auto multiplied = [&](const Tensor& sum, bool starts) {
     return tile::carrying(step_instances(step_at(build::var(name))),
                           build::warpgroup_matmul(atom, slices, sum, tile(cores.a, row), tile(cores.b, 0), starts));

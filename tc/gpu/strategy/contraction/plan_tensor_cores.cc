@@ -105,6 +105,8 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
   if (column.registers % shape.group != 0) return std::nullopt;
   const ContractionPlan wished = plan;
   if (!follow(plan)) return std::nullopt;
+  // Boxes of a reduction that is shorter than a step reach beyond it.
+  if (request_.said_chunk[main_] == wished.chunk[main_]) plan.chunk[main_] = wished.chunk[main_];
   // What is asked for otherwise is no tile of a warpgroup.
   for (size_t axis = 0; axis < plan.parallel.size(); ++axis) {
     const AxisPlan &a = plan.parallel[axis], &b = wished.parallel[axis];
@@ -269,8 +271,9 @@ std::vector<std::pair<int64_t, int64_t>> Planner::clusters(const TensorCores& co
 
 void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const {
   if (!device_.accelerated || device_.warpgroup_products == 0) return;
-  if (c_.reduction[main_].extent < row_of(c_.operands[0])) {
-    no(fmt::format("a step of warpgroups has {} values of '{}'", row_of(c_.operands[0]), c_.reduction[main_].name));
+  // A shorter reduction is one step, which boxes fill up with zeros.
+  if (const int64_t least = values_of_slice(c_.operands[0]); c_.reduction[main_].extent < least) {
+    no(fmt::format("products of warpgroups have at least {} values of '{}'", least, c_.reduction[main_].name));
     return;
   }
   std::vector<ContractionPlan> plans;

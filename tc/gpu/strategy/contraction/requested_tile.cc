@@ -25,7 +25,8 @@ RequestedTile requested_tile(const Contraction& c, const options::MappingOptions
     request.tile.push_back(std::min(at(options.tile, i), round_up(extent, whole)));
   }
   for (size_t r = 0; r < c.reduction.size(); ++r) {
-    request.chunk.push_back(std::min(at(options.tile, parallel + r), c.reduction[r].extent));
+    request.said_chunk.push_back(at(options.tile, parallel + r));
+    request.chunk.push_back(std::min(request.said_chunk[r], c.reduction[r].extent));
     if (options.shared_depth == static_cast<int64_t>(parallel)) request.chunk.back() = c.reduction[r].extent;
   }
   if (!options.map_to_threads.empty()) {

@@ -14,6 +14,7 @@ inline constexpr int64_t kTransposedThreads = 512;  ///< of a block that has one
 struct RequestedTile {
   std::vector<int64_t> tile, registers;         ///< per parallel axis
   std::vector<int64_t> chunk;                   ///< per reduction axis
+  std::vector<int64_t> said_chunk;              ///< the same, not cut
   std::vector<int64_t> cluster;                 ///< blocks, per parallel axis
   int64_t columns = 0, others = 0, groups = 0;  ///< threads
 

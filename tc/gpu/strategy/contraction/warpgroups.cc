@@ -98,6 +98,12 @@ double stores_of_group(const Contraction& c, int64_t group, bool by_boxes) {
 
 int64_t row_of(const Operand& operand) { return tile::row_elements(operand.type.bytes()); }
 
+int64_t values_of_slice(const Operand& operand) { return tile::WarpgroupAtom::kSliceBytes / operand.type.bytes(); }
+
+int64_t values_of_step(const Contraction& c, const ContractionPlan& plan) {
+  return std::min(plan.chunk[plan.main], round_up(c.reduction[plan.main].extent, values_of_slice(c.operands[0])));
+}
+
 bool runs_along_reduction(Halide::Type type) { return type.bytes() != 2; }
 
 bool lies_in_lines(const Operand& operand) {
@@ -431,7 +437,7 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
   const auto points = static_cast<double>(rows * columns);
   const double products = device.warpgroup_products * 2 / static_cast<double>(c.operands[0].type.bytes());
-  const double multiplied = points * static_cast<double>(plan.chunk[plan.main]) / products;
+  const double multiplied = points * static_cast<double>(values_of_step(c, plan)) / products;
   double copied = 0;
   for (size_t i = 0; i < c.operands.size(); ++i) copied += box_cycles(c, i, plan);
   copied *= std::min(1.0, blocks / static_cast<double>(device.processors));  // they share the cache's rate

@@ -76,6 +76,13 @@ std::vector<BlockDigit> block_digits(const ContractionPlan& plan);
 /// Elements of a row of an operand in shared memory, and values of the reduction in a step.
 int64_t row_of(const Operand& operand);
 
+/// Values of the reduction that one instruction of a warpgroup multiplies.
+int64_t values_of_slice(const Operand& operand);
+
+/// Values of the main reduction axis that a step of warpgroups multiplies: those of its boxes; of a reduction that is
+/// shorter than one step, whole slices.
+int64_t values_of_step(const Contraction& contraction, const ContractionPlan& plan);
+
 /// Whether products of warpgroups take elements only where their neighbours lie along the reduction: all but those of
 /// 16 bits.
 bool runs_along_reduction(Halide::Type type);
