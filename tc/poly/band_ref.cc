@@ -25,19 +25,6 @@ std::string index_name(const Scop& scop, const isl::pw_aff& function) {
   return "";
 }
 
-/// The most iterations that a member has for one iteration of what is above it.
-int64_t member_extent(const isl::schedule_node_band& band, int member) {
-  int64_t extent = 1;
-  const isl::union_set domain = node_domain(band);
-  const isl::union_pw_aff function = band.partial_schedule().at(member);
-  const isl::union_map values = function.as_union_map().intersect_domain(domain);
-  const isl::union_map prefix = band.prefix_schedule_union_map().intersect_domain(domain);
-  for (const isl::map& map : maps_of(prefix.reverse().apply_range(values))) {
-    extent = std::max(extent, range_extent(map));
-  }
-  return extent;
-}
-
 }  // namespace
 
 NodeRef NodeRef::below(int generations) const {
@@ -59,6 +46,19 @@ isl::schedule_node_band band_at(const Scop& scop, const BandRef& ref) {
   return node.as<isl::schedule_node_band>();
 }
 
+std::vector<int64_t> band_extents(const isl::schedule_node_band& band) {
+  std::vector<int64_t> extents;
+  const isl::union_set domain = node_domain(band);
+  const isl::union_map above = band.prefix_schedule_union_map().intersect_domain(domain).reverse();
+  const isl::multi_union_pw_aff partial = band.partial_schedule();
+  for (unsigned m = 0; m < band.n_member(); ++m) {
+    const isl::union_map values = partial.at(m).as_union_map().intersect_domain(domain);
+    int64_t& extent = extents.emplace_back(1);
+    for (const isl::map& map : maps_of(above.apply_range(values))) extent = std::max(extent, range_extent(map));
+  }
+  return extents;
+}
+
 std::vector<std::string> statements_at(const Scop& scop, const isl::schedule_node& node) {
   std::set<std::string> present;
   for (const isl::set& set : sets_of(node_domain(node))) {
@@ -77,10 +77,10 @@ BandInfo band_info(const Scop& scop, const BandRef& ref) {
   info.ref = ref;
   info.statements = statements_at(scop, band);
   info.permutable = band.permutable();
+  info.extents = band_extents(band);
   const isl::multi_union_pw_aff partial = band.partial_schedule();
   for (unsigned m = 0; m < band.n_member(); ++m) {
     info.coincident.push_back(band.member_get_coincident(m));
-    info.extents.push_back(member_extent(band, m));
     std::vector<std::string>& names = info.indices.emplace_back(info.statements.size());
     for (const isl::pw_aff& function : pw_affs_of(partial.at(m))) {
       const auto at = std::find(info.statements.begin(), info.statements.end(), tuple_name(function.domain()));

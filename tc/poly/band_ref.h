@@ -39,6 +39,8 @@ isl::schedule_node node_at(const Scop& scop, const NodeRef& ref);
 /// TC_CHECKs that a band stands there.
 isl::schedule_node_band band_at(const Scop& scop, const BandRef& ref);
 BandInfo band_info(const Scop& scop, const BandRef& ref);
+/// Its extents alone: per member the iterations for one iteration of what is above the band, at most.
+std::vector<int64_t> band_extents(const isl::schedule_node_band& band);
 
 /// All bands, a band before those below it, in the order of execution.
 std::vector<BandRef> bands(const Scop& scop);

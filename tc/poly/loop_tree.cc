@@ -147,7 +147,7 @@ std::string fresh_loop_name(const Scop& scop, const std::string& name) {
 LoopRange loop_range(const Scop& scop, const NodeRef& loop) {
   const isl::schedule_node mark = node_at(scop, loop);
   const isl::union_map values = loop_value(mark).as_union_map().intersect_domain(node_domain(mark.child(0)));
-  LoopRange result{band_info(scop, loop.below()).extents.at(0), INT64_MAX};
+  LoopRange result{band_extents(band_at(scop, loop.below())).at(0), INT64_MAX};
   for (const isl::map& map : maps_of(values)) {
     result.first = std::min(result.first, to_int64(map.range().dim_min_val(0)));
   }

@@ -73,9 +73,8 @@ void Placer::visit(const isl::schedule_node& node, double iterations) {
   }
   double inner = iterations;
   if (node.isa<isl::schedule_node_band>()) {
-    poly::Scop at = kernel_.scop;
-    at.schedule = node.schedule();
-    for (int64_t extent : poly::band_info(at, {poly::path_of(node)}).extents) inner *= static_cast<double>(extent);
+    const auto band = node.as<isl::schedule_node_band>();
+    for (int64_t extent : poly::band_extents(band)) inner *= static_cast<double>(extent);
   }
   for (unsigned i = 0; i < node.n_children(); ++i) visit(node.child(i), inner);
 }

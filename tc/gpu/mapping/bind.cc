@@ -83,10 +83,10 @@ std::vector<int64_t> Binder::tile_sizes(const std::vector<int64_t>& extents, con
 }
 
 isl::schedule_node Binder::tile_and_map_blocks(isl::schedule_node node) {
-  const std::vector<int64_t> extents = extents_of(node, scop_);
-  const std::vector<Free> free = free_members(node, scop_);
+  const std::vector<int64_t> extents = poly::band_extents(node.as<isl::schedule_node_band>());
+  const std::vector<Free> free = free_members(node);
   int64_t inner = 1;
-  for (unsigned i = 0; i < node.n_children(); ++i) inner = std::max(inner, parallel_below(node.child(i), scop_));
+  for (unsigned i = 0; i < node.n_children(); ++i) inner = std::max(inner, parallel_below(node.child(i)));
   const bool inner_threads = inner >= kWarp;
   std::vector<int64_t> sizes = tile_sizes(extents, free, inner_threads);
   const bool permutable = node.as<isl::schedule_node_band>().permutable();
@@ -159,12 +159,12 @@ isl::schedule_node Binder::map_to_block(isl::schedule_node node) {
   if (node.isa<isl::schedule_node_filter>()) return map_to_block(node.child(0)).parent();
   if (node.isa<isl::schedule_node_band>()) {
     // A band of several members that has nothing to deal out at its own level may have loops below that do.
-    const bool here = !free_members(node, scop_).empty();
+    const bool here = !free_members(node).empty();
     int64_t below = 1;
-    for (unsigned i = 0; i < node.n_children(); ++i) below = std::max(below, parallel_below(node.child(i), scop_));
-    const int64_t own = here ? product(free_members(node, scop_)) : 1;
+    for (unsigned i = 0; i < node.n_children(); ++i) below = std::max(below, parallel_below(node.child(i)));
+    const int64_t own = here ? product(free_members(node)) : 1;
     if (below == 1 || (here && own >= std::min(below, kWarp))) return region(node);
-  } else if (parallel_below(node, scop_) == 1) {
+  } else if (parallel_below(node) == 1) {
     return region(node);
   }
   for (unsigned i = 0; i < node.n_children(); ++i) node = map_to_block(node.child(i)).parent();
@@ -176,8 +176,8 @@ isl::schedule_node Binder::map_to_block(isl::schedule_node node) {
 isl::schedule_node Binder::region(const isl::schedule_node& node) {
   Binding binding{Dealt::To::kThreads, {}};
   if (node.isa<isl::schedule_node_band>()) {
-    const std::vector<Free> free = free_members(node, scop_);
-    binding.members.resize(extents_of(node, scop_).size());
+    const std::vector<Free> free = free_members(node);
+    binding.members.resize(node.as<isl::schedule_node_band>().n_member());
     size_t axis = 0;
     for (auto f = free.rbegin(); f != free.rend() && axis < 3; ++f, ++axis) {
       binding.members[static_cast<size_t>(f->member)] = Dealt{Dealt::To::kThreads, static_cast<int>(axis), 1};

@@ -45,6 +45,11 @@ class Holder {
 
   Promoted run() {
     places_ = places();
+    for (const poly::BandRef& band : poly::bands(scop())) {
+      const isl::schedule_node_band node = poly::band_at(scop(), band);
+      Loops& loops = loops_.emplace_back(Loops{band, poly::statements_at(scop(), node)});
+      for (const int64_t extent : poly::band_extents(node)) loops.iterations *= static_cast<double>(extent);
+    }
     std::vector<Candidate> candidates;
     for (size_t i = 0; i < places_.size(); ++i) {
       for (const ir::Tensor& tensor : scop().program->tensors) {
@@ -64,6 +69,13 @@ class Holder {
     double saved = 0;  ///< accesses to memory that other threads share
   };
 
+  /// A band, and its iterations for one of what is above it.
+  struct Loops {
+    poly::BandRef band;
+    std::vector<std::string> statements;
+    double iterations = 1;
+  };
+
   std::vector<poly::NodeRef> places() const {
     std::vector<poly::NodeRef> result;
     find_places(result_.kernel, scop().schedule.root(), result);
@@ -81,6 +93,7 @@ class Holder {
   const options::MappingOptions& options_;
   int64_t limit_ = 0;
   std::vector<poly::NodeRef> places_;  ///< promotions move them, and keep their number and order
+  std::vector<Loops> loops_;           ///< before the first promotion, when all candidates are found
   std::vector<Candidate> held_;
 };
 
@@ -94,9 +107,11 @@ double Holder::accesses_at(const poly::NodeRef& place, const std::string& tensor
       count += access.statement == statement && access.tensor == tensor ? 1 : 0;
     }
     if (count == 0) continue;
-    for (const poly::BandRef& band : poly::bands_of(scop(), statement)) {
-      if (band != place && !is_below(band, place)) continue;
-      for (const int64_t extent : poly::band_info(scop(), band).extents) count *= static_cast<double>(extent);
+    for (const Loops& loops : loops_) {
+      const bool runs = loops.band == place || is_below(loops.band, place);
+      if (runs && std::count(loops.statements.begin(), loops.statements.end(), statement) > 0) {
+        count *= loops.iterations;
+      }
     }
     all += count;
   }

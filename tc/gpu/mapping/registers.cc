@@ -40,8 +40,7 @@ std::optional<Path> below_dealt(Kernel& kernel, Path path) {
   const auto dealt = static_cast<size_t>(members.rend() - std::find_if_not(members.rbegin(), members.rend(), absent));
   if (dealt == 0) return path;
   if (std::any_of(members.begin(), members.begin() + static_cast<long>(dealt), absent)) {
-    poly::Scop& scop = kernel.scop;
-    const std::vector<int64_t> extents = poly::band_info(scop, {path}).extents;
+    const std::vector<int64_t> extents = poly::band_extents(node.as<isl::schedule_node_band>());
     for (size_t i = 0; i < dealt; ++i) {
       if (!members[i] && extents[i] > 1) return std::nullopt;
     }

@@ -9,15 +9,9 @@
 
 namespace tc::gpu {
 
-std::vector<int64_t> extents_of(const isl::schedule_node& node, const poly::Scop& scop) {
-  poly::Scop at = scop;
-  at.schedule = node.schedule();
-  return poly::band_info(at, {poly::path_of(node)}).extents;
-}
-
-std::vector<Free> free_members(const isl::schedule_node& node, const poly::Scop& scop) {
+std::vector<Free> free_members(const isl::schedule_node& node) {
   const auto band = node.as<isl::schedule_node_band>();
-  const std::vector<int64_t> extents = extents_of(node, scop);
+  const std::vector<int64_t> extents = poly::band_extents(band);
   std::vector<Free> result;
   for (int i = 0; i < static_cast<int>(extents.size()); ++i) {
     if (band.member_get_coincident(i) && extents[static_cast<size_t>(i)] > 1) {
@@ -33,13 +27,13 @@ int64_t product(const std::vector<Free>& members) {
   return result;
 }
 
-int64_t parallel_below(const isl::schedule_node& node, const poly::Scop& scop) {
+int64_t parallel_below(const isl::schedule_node& node) {
   if (node.isa<isl::schedule_node_band>()) {
-    const std::vector<Free> members = free_members(node, scop);
+    const std::vector<Free> members = free_members(node);
     if (!members.empty()) return product(members);
   }
   int64_t most = 1;
-  for (unsigned i = 0; i < node.n_children(); ++i) most = std::max(most, parallel_below(node.child(i), scop));
+  for (unsigned i = 0; i < node.n_children(); ++i) most = std::max(most, parallel_below(node.child(i)));
   return most;
 }
 
@@ -50,7 +44,7 @@ isl::schedule_node first_band(isl::schedule_node node) {
 
 bool has_blocks(const poly::Scop& scop) {
   const isl::schedule_node node = first_band(scop.schedule.root());
-  return node.isa<isl::schedule_node_band>() && !free_members(node, scop).empty();
+  return node.isa<isl::schedule_node_band>() && !free_members(node).empty();
 }
 
 }  // namespace tc::gpu

@@ -13,17 +13,14 @@ struct Free {
   int64_t extent = 1;
 };
 
-/// The iterations of each member of a band, at most.
-std::vector<int64_t> extents_of(const isl::schedule_node& node, const poly::Scop& scop);
-
 /// The free members of a band, outermost first.
-std::vector<Free> free_members(const isl::schedule_node& node, const poly::Scop& scop);
+std::vector<Free> free_members(const isl::schedule_node& node);
 
 /// How many iterations they have together, up to about 2^31.
 int64_t product(const std::vector<Free>& members);
 
 /// The most iterations that the outermost free bands at and below a node have at once.
-int64_t parallel_below(const isl::schedule_node& node, const poly::Scop& scop);
+int64_t parallel_below(const isl::schedule_node& node);
 
 /// The first band at or below a node, or the first node with several children or none.
 isl::schedule_node first_band(isl::schedule_node node);
