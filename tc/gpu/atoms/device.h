@@ -20,6 +20,7 @@ struct Device {
   double tensor_products = 1280;        ///< of 16-bit floats by mma.sync, of a processor in a cycle; 0: it has none
   double warpgroup_products = 1900;     ///< likewise, by wgmma, where code is for this one architecture; 0: none; twice
                                         ///< as many of 8-bit floats
+  double blocks_per_us = 810;           ///< that it starts, one after the other, as an H100 does
   int64_t instances_of_launch = 1 << 18;  ///< instances of statements that take about as long as a launch does
 };
 

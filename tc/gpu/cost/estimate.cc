@@ -294,8 +294,8 @@ double product(const std::array<int64_t, 3>& values) {
 
 const char* Estimate::limit() const {
   const std::pair<double, const char*> terms[] = {
-      {kLaunchUs, "the launch"},  {memory_us, "memory"},       {cache_us, "cache"},    {shared_us, "shared memory"},
-      {issue_us, "instructions"}, {tensor_us, "tensor cores"}, {latency_us, "latency"}};
+      {kLaunchUs, "the launch"},  {memory_us, "memory"},       {cache_us, "cache"},     {shared_us, "shared memory"},
+      {issue_us, "instructions"}, {tensor_us, "tensor cores"}, {latency_us, "latency"}, {blocks_us, "blocks"}};
   return std::max_element(std::begin(terms), std::end(terms))->second;
 }
 
@@ -352,12 +352,13 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
   }
   const double read_cycles = kCachedReadCycles + kReadCycles * e.bytes / asked_bytes;
   e.latency_us = std::ceil(e.waves) * (work.rounds * read_cycles + work.barriers * kBarrierCycles) / cycles;
+  e.blocks_us = blocks / device.blocks_per_us;
   if (planned_us > 0) {
-    e.us = std::max(planned_us, kLaunchUs + e.memory_us);
+    e.us = std::max({planned_us, kLaunchUs + e.memory_us, kLaunchUs + e.blocks_us});
     return e;
   }
   double sum = 0;
-  for (const double term : {e.memory_us, e.cache_us, e.shared_us, e.issue_us, e.tensor_us, e.latency_us})
+  for (const double term : {e.memory_us, e.cache_us, e.shared_us, e.issue_us, e.tensor_us, e.latency_us, e.blocks_us})
     sum += std::pow(term, 4);
   e.us = kLaunchUs + std::pow(sum, 0.25);
   return e;

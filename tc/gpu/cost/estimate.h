@@ -19,6 +19,7 @@ struct Estimate {
   double issue_us = 0;           ///< instructions of all warps
   double tensor_us = 0;          ///< products by tensor cores
   double latency_us = 0;         ///< reads that wait for each other, and barriers, of all waves of blocks
+  double blocks_us = 0;          ///< to start all blocks, one after the other
   double compute_us = 0;         ///< operations, at the device's rate: with memory_us, what no code for them goes below
   double bytes = 0;              ///< of memory
   double operations = 0;         ///< on floats
@@ -26,8 +27,8 @@ struct Estimate {
   double waves = 0;              ///< blocks, of those that the device holds at once
   double occupancy = 0;          ///< threads of a processor, of 2048
 
-  /// "memory", "cache", "shared memory", "instructions", "tensor cores", "latency", or "the launch", which takes a
-  /// microsecond.
+  /// "memory", "cache", "shared memory", "instructions", "tensor cores", "latency", "blocks" that are started, or
+  /// "the launch", which takes a microsecond.
   const char* limit() const;
 };
 

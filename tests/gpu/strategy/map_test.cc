@@ -121,11 +121,11 @@ TEST(Map, TheReportNamesTheEdgesBetweenKernels) {
   const auto with_options = [](const char* tensor) {
     return fmt::format(
         "  estimate: ...\n"
-        "  options: kernel {{ writes: \"{}\" tile: [160] register_tile: [1] map_to_threads: [160, 1] unroll: 1 }}\n",
+        "  options: kernel {{ writes: \"{}\" tile: [256] register_tile: [1] map_to_threads: [256, 1] unroll: 1 }}\n",
         tensor);
   };
-  EXPECT_EQ(report, "kernel f_0: grid (4, 1, 1), block (160, 1, 1), 0 barriers, runs S0\n" + with_options("B") +
-                        "kernel f_1: grid (4, 1, 1), block (160, 1, 1), 0 barriers, runs S1\n" + with_options("C") +
+  EXPECT_EQ(report, "kernel f_0: grid (3, 1, 1), block (256, 1, 1), 0 barriers, runs S0\n" + with_options("B") +
+                        "kernel f_1: grid (3, 1, 1), block (256, 1, 1), 0 barriers, runs S1\n" + with_options("C") +
                         "options of all: outer_schedule_options { fusion_strategy: MIN }\n" +
                         "edge B: f_0 to f_1, through global memory\n");
 }

@@ -78,20 +78,27 @@ double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& p
   return static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / rate;
 }
 
+/// Whether rows of a result begin where no vector of so many columns does: then columns are stored one by one.
+bool stores_singly(const Contraction& c, int64_t group) {
+  constexpr int64_t kVector = 16;
+  return std::any_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& stored) {
+    return stored.extents.back() % std::min(group, kVector / stored.type.bytes()) != 0;
+  });
+}
+
+/// Cycles of a processor for each result that its blocks store. 17 million halves that were stored one by one took 92
+/// us on an H100, 133 us with 8 columns from one thread's to the next one's.
+double single_store_cycles(int64_t group) { return 1.0 + 0.1 * static_cast<double>(group); }
+
 /// How many times the stores of a result take what vectors of 16 bytes take. Threads wait for boxes no longer than
-/// until their sums are in shared memory. The assembler serialises products whose sums are read in pairs.
-/// Rows of odd length are written element by element: 17 million halves took 100 us on an H100, four threads at once
-/// with 8 columns between them.
+/// until their sums are in shared memory. The assembler serialises products whose sums are read in pairs. Pairs of
+/// halves are halves of sectors.
 double stores_of_group(const Contraction& c, int64_t group, bool by_boxes) {
   constexpr double kNarrowBoxes = 0.7, kWideBoxes = 1.7;  // of what they take without
-  constexpr double kSingle = 2;                           // for each column from one thread's to the next one's
-  const bool is_odd =
-      std::any_of(c.stored.begin(), c.stored.end(), [](const StoredTensor& t) { return t.extents.back() % 2 != 0; });
-  if (is_odd) return kSingle * static_cast<double>(group);
   const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
   const bool is_narrow = stored.bytes() <= 2;
   if (by_boxes) return (is_narrow ? kNarrowBoxes : kWideBoxes) * stores_of_group(c, group, false);
-  return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 2 : 8);
+  return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : 8;
 }
 
 }  // namespace
@@ -399,8 +406,8 @@ double latency_cycles(const Contraction& c, const ContractionPlan& plan, const D
   return kCached;
 }
 
-/// In which memory delivers the operands. Of those that no cache holds some come again for each further reader: 128
-/// rows times 8192 x 8192 took 20 % longer where two blocks read each weight.
+/// In which memory delivers the operands and takes the results. Of operands that no cache holds some come again for
+/// each further reader: 128 rows times 8192 x 8192 took 20 % longer where two blocks read each weight.
 double memory_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   constexpr double kAgain = 1.2;
   double bytes = 0;
@@ -408,6 +415,11 @@ double memory_cycles(const Contraction& c, const ContractionPlan& plan, const De
     const double own = bytes_of(c.operands[i]);
     const bool comes_again = own > static_cast<double>(device.cache_bytes) / 2 && readers_of(i, plan) > 1;
     bytes += own * (comes_again ? kAgain : 1);
+  }
+  for (const StoredTensor& stored : c.stored) {
+    double own = stored.type.bytes();
+    for (const int64_t extent : stored.extents) own *= static_cast<double>(extent);
+    bytes += own;
   }
   return bytes / device.memory_bytes_per_us * 1e3 * device.gigahertz;
 }
@@ -454,10 +466,13 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double latency = latency_cycles(c, plan, device) / ahead + turn_cycles(plan, step);
   const auto steps = static_cast<double>(plan.steps(c));
   const int64_t group = plan.parallel[plan.tensor_cores->columns[0]].group;
-  const double stores = points / kStored * stores_of_group(c, group, plan.store_boxes);
+  const bool singly = stores_singly(c, group);
+  const double stores = singly ? 0 : points / kStored * stores_of_group(c, group, plan.store_boxes);
+  const double single_stores = singly ? points * single_store_cycles(group) : 0;  // which no other block hides
   // The copies of the next tile begin while a block that goes on stores the last one.
   const double starts = plan.grid > 0 ? kGoOnCycles : kStartCycles;
-  const double block = steps * std::max(step + turn_cycles(plan, step), latency) + (starts + stores) / together;
+  const double block =
+      steps * std::max(step + turn_cycles(plan, step), latency) + (starts + stores) / together + single_stores;
   const double first = plan.grid > 0 ? kStartCycles - kGoOnCycles : 0;  // nothing hides the first tile's start
   const double cycles = (each * block + kStartCycles + first) * (plan.cluster_blocks() > 1 ? kInCluster : 1);
   constexpr double kBeside = 0.05;  // of the shorter one, which the other does not hide

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -60,6 +61,7 @@ struct Neighbours {
   bool aligned = true;     ///< all stand one after the other, and first ones at multiples of `divisor`
   int64_t bytes = 1;       ///< of the largest element that the member runs over
   int64_t divisor = 0;     ///< 0: any
+  double moved = 0;        ///< bytes of all tensors that the member runs over, for each of its values
   /// Per tensor, the constants by which its elements are ahead of the member: windows over it.
   std::map<std::string, std::set<int64_t>> windows = {};
 
@@ -110,6 +112,7 @@ class Looker {
     found_.aligned =
         found_.aligned && !tensor.type.is_bool() && !outside && add_offset(tensor, subscripts.back(), index);
     found_.bytes = std::max<int64_t>(found_.bytes, tensor.type.bytes());
+    found_.moved += tensor.type.bytes();
     if (tensor.rank() > 1) found_.divisor = std::gcd(found_.divisor, ir::constant_shape(tensor).back());
   }
 
@@ -130,10 +133,12 @@ class Looker {
   Neighbours found_;
 };
 
-/// Of `threads` vectors side by side, `repeats` times, over `vectors`: how many of them exist.
-double used(int64_t vectors, int64_t threads, int64_t repeats) {
-  const int64_t step = threads * repeats;
-  return static_cast<double>(vectors) / static_cast<double>(round_up(vectors, step));
+/// What a row of `vectors` takes if a block has `threads` of them side by side, `repeats` times: its blocks are started
+/// one after the other, while memory moves what threads have, and what the last block's would have.
+double row_us(int64_t vectors, int64_t threads, int64_t repeats, double vector_bytes, const Device& device) {
+  const int64_t step = threads * repeats, blocks = ceil_div(vectors, step);
+  return std::max(static_cast<double>(blocks) / device.blocks_per_us,
+                  static_cast<double>(blocks * step) * vector_bytes / device.memory_bytes_per_us);
 }
 
 /// Threads that a block should have.
@@ -141,19 +146,22 @@ int64_t block_threads(const Device& device) {
   return std::min({kBlockThreads, device.threads_per_block, device.block[0]});
 }
 
-/// Threads along the member: all of it, or whole warps that waste little of the last block.
-void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats, const Device& device) {
+/// Threads along the member: all of it, or whole warps that waste little of the last block. `element_bytes` are moved
+/// for each element.
+void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats, double element_bytes,
+                    const Device& device) {
+  constexpr double kClearly = 0.98;
   const int64_t most = block_threads(device);
   if (vectors <= most) {
     plan.threads = vectors;
     return;
   }
-  double best = 0;
+  double best = std::numeric_limits<double>::infinity();
   for (int64_t repeats = most_repeats; repeats >= 1; repeats /= 2) {
-    for (int64_t threads = most; threads >= (most + 1) / 2; threads -= 32) {
-      const double score = used(vectors, threads, repeats);
-      if (score <= best + 0.02) continue;
-      best = score;
+    for (int64_t threads = most; threads >= (most + 1) / 2; threads -= kWarp) {
+      const double us = row_us(vectors, threads, repeats, static_cast<double>(plan.vector) * element_bytes, device);
+      if (us >= kClearly * best) continue;
+      best = us;
       plan.threads = threads;
       plan.repeats = repeats;
     }
@@ -258,7 +266,7 @@ void choose(ElementsPlan& plan, const FusedGroup& part, const Neighbours& neighb
     while (repeats > 1 && size / (plan.vector * repeats) < device.processors * kThreadsOfProcessor) repeats /= 2;
   }
   const int64_t extent = part.members[static_cast<size_t>(plan.along)].extent;
-  choose_threads(plan, (extent + plan.vector - 1) / plan.vector, repeats, device);
+  choose_threads(plan, ceil_div(extent, plan.vector), repeats, neighbours.moved, device);
   const int64_t threads = size / plan.vector / plan.repeats;
   choose_rows(plan, part, threads, device);
   plan.unroll = choose_unroll(inner, threads, device);
