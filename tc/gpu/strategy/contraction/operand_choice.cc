@@ -116,12 +116,17 @@ struct Choice {
   double us = 0;                      ///< of the copy
 };
 
-double copy_us(const OperandOrder& order, int bytes_of_element, bool permutes, const Device& device) {
+/// `fills`: rows are filled up with zeros. A copy that does so and permutes is no transposition through shared memory:
+/// the classic mapping gives each thread an element.
+double copy_us(const OperandOrder& order, int bytes_of_element, bool permutes, bool fills, const Device& device) {
   constexpr double kLaunchUs = 1.5;
-  constexpr double kPermuted = 0.7, kStraight = 0.85;      // of the memory's rate
-  auto bytes = static_cast<double>(2 * bytes_of_element);  // read and written
-  for (const ir::Range& range : order.read) bytes *= static_cast<double>(range.extent);
-  return kLaunchUs + bytes / (device.memory_bytes_per_us * (permutes ? kPermuted : kStraight));
+  constexpr double kPermuted = 0.7, kStraight = 0.85;  // of the memory's rate
+  constexpr double kBlock = 256;                       // threads
+  double elements = 1;
+  for (const ir::Range& range : order.read) elements *= static_cast<double>(range.extent);
+  const double bytes = elements * 2 * bytes_of_element;  // read and written
+  const double moved = bytes / (device.memory_bytes_per_us * (permutes ? kPermuted : kStraight));
+  return kLaunchUs + std::max(moved, permutes && fills ? elements / kBlock / device.blocks_per_us : 0);
 }
 
 /// The choices for the tensor that some operands read.
@@ -156,7 +161,8 @@ class TensorChoices {
       order.row = order.stored ? first.extents[last] : row_of(order.read[last].extent, first.type, permutes);
       if (!rounds_ && !permutes && order.row == first.extents[last] && order.read[last].begin == 0) continue;
       const bool is_there = std::find(copies.begin(), copies.end(), order) != copies.end();
-      result.push_back({order, order.stored || is_there ? 0 : copy_us(order, first.type.bytes(), permutes, device)});
+      const bool fills = order.row != first.extents[last], is_free = order.stored || is_there;
+      result.push_back({order, is_free ? 0 : copy_us(order, first.type.bytes(), permutes, fills, device)});
     }
     return result;
   }
@@ -241,7 +247,7 @@ std::optional<Best> best_of(const Contraction& c, const std::vector<std::vector<
 std::optional<Best> best_orders(const ir::Program& program, const ir::Statement& statement, const Contraction& c,
                                 const std::vector<OperandOrder>& copies, const options::MappingOptions& options,
                                 const Device& device) {
-  constexpr double kWorthIt = 0.95;  // of what estimates tell apart
+  constexpr double kWorthIt = 0.9;  // of what estimates tell apart
   std::vector<std::vector<Choice>> choices;
   std::vector<std::string> tensors;
   for (const Operand& operand : c.operands) {

@@ -271,15 +271,6 @@ std::vector<std::pair<int64_t, int64_t>> Planner::clusters(const TensorCores& co
   return {{along(cores.rows[0]), along(cores.columns[0])}};
 }
 
-/// Whether to try blocks that go through several tiles and store them by boxes though nobody asked for that. Of short
-/// products, which store longer than they multiply: 4096 x 4096 x 64 took 12.7 us on an H100 so, and 14.8 without. Long
-/// ones gained 2 % at most.
-bool Planner::may_persist() const {
-  constexpr int64_t kShort = 2;  // steps
-  return !options_.persistent && !options_.store_boxes && !request_.says_all_tiles() && c_.reductions.empty() &&
-         c_.reduction[main_].extent <= kShort * row_of(c_.operands[0]);
-}
-
 void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const {
   if (!device_.accelerated || device_.warpgroup_products == 0) return;
   // A shorter reduction is one step, which boxes fill up with zeros.
@@ -290,16 +281,12 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
   std::vector<ContractionPlan> plans;
   cores = in_order_of_boxes(c_, main_, std::move(cores));
   for (WarpgroupShape shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {
+    shape.store_boxes = options_.store_boxes.value_or(false);
+    shape.persistent = options_.persistent.value_or(false);
     for (const auto& [rows, columns] : clusters(cores)) {
       shape.cluster_rows = rows;
       shape.cluster_columns = columns;
-      for (const bool persists : {false, true}) {
-        if (persists && !may_persist()) continue;
-        shape.store_boxes = options_.store_boxes.value_or(persists);
-        shape.persistent = options_.persistent.value_or(persists);
-        if (std::optional<ContractionPlan> candidate = plan(shape, cores))
-          keep_best(*std::move(candidate), count, plans);
-      }
+      if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, plans);
     }
   }
   if (!plans.empty() && asks_for_warpgroups()) found.clear();

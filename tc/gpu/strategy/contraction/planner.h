@@ -57,7 +57,6 @@ class Planner {
     return request_.says_clusters() || options_.store_boxes.value_or(false) || options_.persistent.value_or(false);
   }
   bool make_persistent(ContractionPlan& plan) const;
-  bool may_persist() const;
   void add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const;
   std::optional<ContractionPlan> transposed(int64_t tile) const;
   std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;

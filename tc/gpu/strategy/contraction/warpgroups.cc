@@ -98,7 +98,7 @@ double stores_of_group(const Contraction& c, int64_t group, bool by_boxes) {
   const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
   const bool is_narrow = stored.bytes() <= 2;
   if (by_boxes) return (is_narrow ? kNarrowBoxes : kWideBoxes) * stores_of_group(c, group, false);
-  return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : 8;
+  return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 4 : 8);
 }
 
 }  // namespace
