@@ -183,6 +183,15 @@ TEST(OperandOrderChoice, WeighsTheCopies) {
   EXPECT_EQ(copied(kPair, {{"N", 8}, {"C", 256}, {"H", 14}, {"W", 14}}), (std::vector<std::string>{"I", "U", "V"}));
 }
 
+/// Of an operand that no guard lets in nothing is left to copy.
+TEST(OperandOrderChoice, CopiesNothingThatNoGuardLetsIn) {
+  const ir::Program program = specialised_from(R"(
+def f(float16(M,K,P) A, float16(K,N) B) -> (C) { C(m,p,n) +=! (p >= 3 ? A(m,k,p) : float16(0)) * B(k,n) }
+)",
+                                               {{"M", 64}, {"K", 64}, {"P", 1}, {"N", 64}});
+  EXPECT_EQ(difference(program, {.tensor_cores = true}, 1, kDevice), "");
+}
+
 /// What the def makes is stored in the order that its reader wants, by the product that makes it.
 TEST(OperandOrderChoice, StoresTemporariesInOrder) {
   const Result<gpu::Prepared> prepared =
