@@ -211,22 +211,22 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
   const bool waits = !plan.asynchronous || has_computed(c);
   const double ahead = waits ? 0 : static_cast<double>(plan.stages - 2);
   const double arrival = steps * kArrivalCycles * warps / resident_warps;
-  // A warp writes halves of sectors of 32 bytes; of rows of odd length single elements. 17 million halves took 29 us
-  // and 80 us on an H100.
-  constexpr double kPair = 0.4, kSingleResult = 1.1;  // of a processor, for each result
+  // A warp writes halves of sectors of 32 bytes, while the other blocks of the processor multiply. Rows of odd length
+  // are written element by element: 17 million halves took 80 us on an H100, which nothing hides.
+  constexpr double kSingleResult = 1.1;  // of a processor
   double points = 1;
   for (const AxisPlan& axis : plan.parallel) points *= static_cast<double>(axis.tile);
   const bool in_pairs =
       std::all_of(c.stored.begin(), c.stored.end(), [](const StoredTensor& t) { return t.extents.back() % 2 == 0; });
-  const double stores = points * (in_pairs ? kPair : kSingleResult);
+  const double pairs = points * 2 * kHalfFloatBytes * static_cast<double>(device.processors) / kL2Bytes;
+  const double stores = in_pairs ? pairs * warps / resident_warps : points * kSingleResult;
   // Convolutions whose images and weights came by single elements took 3 to 13 times the rest of this on an H100.
   constexpr double kSingle = 4;
   const bool is_single =
       !plan.asynchronous && std::any_of(plan.operands.begin(), plan.operands.end(),
                                         [](const auto& o) { return o.fragment == FragmentRead::kElements; });
   const double hidden = ahead <= 0 ? work + arrival : together(work, arrival / ahead);
-  // While a block stores, the processor's others multiply.
-  return together(hidden * (is_single ? kSingle : 1) + sums, stores);
+  return hidden * (is_single ? kSingle : 1) + sums + stores;
 }
 
 }  // namespace

@@ -147,7 +147,8 @@ class TensorChoices {
     if (first.chosen_row || first.computed || fits_as_it_is()) return result;
     OperandOrder order{.tensor = tensor_, .read = read(), .rounds = rounds_};
     // A guard that never holds leaves nothing to copy.
-    if (std::any_of(order.read.begin(), order.read.end(), [](const ir::Range& r) { return r.extent < 1; })) return result;
+    if (std::any_of(order.read.begin(), order.read.end(), [](const ir::Range& r) { return r.extent < 1; }))
+      return result;
     const size_t rank = first.extents.size();
     for (size_t last = rank; last-- > 0;) {
       if (!may_be_last(last)) continue;

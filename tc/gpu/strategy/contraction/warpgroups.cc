@@ -86,9 +86,13 @@ bool stores_singly(const Contraction& c, int64_t group) {
   });
 }
 
-/// Cycles of a processor for each result that its blocks store. 17 million halves that were stored one by one took 92
-/// us on an H100, 133 us with 8 columns from one thread's to the next one's.
-double single_store_cycles(int64_t group) { return 1.0 + 0.1 * static_cast<double>(group); }
+/// Cycles of a processor for each result that its blocks store one by one. 17 million halves took 92 us on an H100, 133
+/// us with 8 columns from one thread's to the next one's.
+double single_store_cycles(const Contraction& c, int64_t group) {
+  constexpr double kHalf = 2;
+  const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
+  return (1.0 + 0.1 * static_cast<double>(group)) * kHalf / stored.bytes();
+}
 
 /// How many times the stores of a result take what vectors of 16 bytes take. Threads wait for boxes no longer than
 /// until their sums are in shared memory. The assembler serialises products whose sums are read in pairs. Pairs of
@@ -468,7 +472,7 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const int64_t group = plan.parallel[plan.tensor_cores->columns[0]].group;
   const bool singly = stores_singly(c, group);
   const double stores = singly ? 0 : points / kStored * stores_of_group(c, group, plan.store_boxes);
-  const double single_stores = singly ? points * single_store_cycles(group) : 0;  // which no other block hides
+  const double single_stores = singly ? points * single_store_cycles(c, group) : 0;  // which no other block hides
   // The copies of the next tile begin while a block that goes on stores the last one.
   const double starts = plan.grid > 0 ? kGoOnCycles : kStartCycles;
   const double block =
