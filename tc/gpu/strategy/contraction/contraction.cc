@@ -1,6 +1,7 @@
 #include "tc/gpu/strategy/contraction/contraction.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
 #include <set>
@@ -203,6 +204,22 @@ void find_tf32(const ir::Program& program, Contraction& c) {
   for (Operand& operand : c.operands) operand.is_tf32 = ir::holds_tf32(program, operand.tensor);
 }
 
+/// Operands in the order of the first parallel axes that they use, whatever the order of the factors: A(m,k) before
+/// B(k,n) of C(m,n). So products that differ in that order have plans alike.
+std::vector<Operand> in_order(std::vector<Operand> operands) {
+  const auto first_axis = [](const Operand& operand) {
+    size_t first = std::numeric_limits<size_t>::max();
+    for (const Subscript& s : operand.subscripts) {
+      const auto used = std::find_if(s.parallel.begin(), s.parallel.end(), [](int64_t c) { return c != 0; });
+      if (used != s.parallel.end()) first = std::min(first, static_cast<size_t>(used - s.parallel.begin()));
+    }
+    return first;
+  };
+  std::stable_sort(operands.begin(), operands.end(),
+                   [&](const Operand& a, const Operand& b) { return first_axis(a) < first_axis(b); });
+  return operands;
+}
+
 bool sums_up(const poly::Statement& s) {
   return s.kind == poly::Statement::Kind::kUpdate && std::count(s.is_reduction.begin(), s.is_reduction.end(), true) > 0;
 }
@@ -345,7 +362,7 @@ class Finder {
     Operands operands(*scop_.program, product, names);
     if (!reduces) operands.take_only_crossing();
     product.update.value = operands.mutate(product.update.value);
-    product.operands = operands.found;
+    product.operands = in_order(std::move(operands.found));
     find_tf32(*scop_.program, product);
     if (!operands.sound || work < least_work_ || product.operands.size() < (reduces ? 2U : 1U)) return false;
     return std::all_of(product.operands.begin(), product.operands.end(), [&](const Operand& operand) {

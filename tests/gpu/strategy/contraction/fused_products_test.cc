@@ -80,14 +80,16 @@ const Case kCases[] = {
      "real(M,K) x, real(K,N) W, real(M,K) h, real(K,N) U, real(N) b) -> (C",
      {"C(m,n) +=! x(m,k) * W(k,n)  C(m,n) += h(m,k) * U(k,n)",
       "C(m,n) +=! x(m,k) * W(k,n)  C(i,j) += h(i,l) * U(l,j)  C(m,n) += b(n)  C(m,n) max= 0",
-      "C(m,n) +=! x(m,k) * W(k,n)  D(n,m) +=! h(n,k) * U(k,m)  C(m,n) = fmax(C(m,n) + D(m,n) + b(n), 0)"}},
+      "C(m,n) +=! x(m,k) * W(k,n)  D(n,m) +=! h(n,k) * U(k,m)  C(m,n) = fmax(C(m,n) + D(m,n) + b(n), 0)",
+      "C(m,n) +=! x(m,k) * W(k,n)  C(i,j) += U(l,j) * h(i,l)"}},
     {"Gated",
      "real(M,K) A, real(K,N) B, real(K,N) G) -> (O",
      {"P(m,n) +=! A(m,k) * B(k,n)  Q(m,n) +=! A(m,k) * G(k,n)  O(m,n) = P(m,n) * Q(m,n) / (1 + exp(-P(m,n)))",
       "P(m,n) +=! A(m,k) * B(k,n)  Q(i,j) +=! A(i,l) * G(l,j)  P(m,n) = P(m,n) / (1 + exp(-P(m,n)))  "
       "O(m,n) = P(m,n) * Q(m,n)",
       "P(m,n) +=! A(m,k) * B(k,n)  P(m,n) = P(m,n) / (1 + exp(-P(m,n)))  Q(n,m) +=! A(n,k) * G(k,m)  O(a,c) = P(a,c)  "
-      "O(a,c) *= Q(a,c)"}},
+      "O(a,c) *= Q(a,c)",
+      "P(m,n) +=! B(k,n) * A(m,k)  Q(m,n) +=! A(m,k) * G(k,n)  O(m,n) = P(m,n) * Q(m,n)"}},
     {"PairsOfColumnsPooled",
      kWithBiasPooled,
      {"C(m,n) +=! A(m,k) * B(k,n)  P(m,n) = max(C(m,2*n), C(m,2*n+1))",
