@@ -189,11 +189,12 @@ class Finder {
     return true;
   }
 
-  /// Whether each of its results has an index of its own for all that it does not reduce over.
+  /// Whether each of its results has an index of its own for all that it does not reduce over; L(0) has none.
   bool has_own_results(const TileReduction& reduction) const {
     const poly::Statement& s = reduction.statement;
     std::set<size_t> used;
     for (const Expr& subscript : s.subscripts) {
+      if (hi::is_const(hi::simplify(subscript))) continue;
       const std::optional<ShiftedIndex> index = shifted(hi::simplify(subscript), s.indices);
       if (!index || s.is_reduction[index->index] || !used.insert(index->index).second) return false;
     }

@@ -33,6 +33,7 @@ const Case kCases[] = {
     {"ColumnMaxima", ") -> (Q", "Q(n) max=! C(m,n)", ""},
     {"ColumnMinimaOfSums", ", real(N) b) -> (Q", "C(m,n) += b(n)  Q(j) min=! C(i,j)", ""},
     {"ScalarSum", ") -> (L", "L +=! float(C(m,n))", ""},
+    {"ScalarSumIntoAVector", ") -> (L", "L(0) +=! float(C(m,n))", ""},
     {"ScalarSumOfWhatIsThere", ", float L) -> (float S", "S = L  S += float(C(m,n))", ""},
     {"Signs", ") -> (R", "R(m) *=! float(C(m,n) > 0 ? 1 : -1)", ""},
     {"CrossEntropy", ", real(M,N) T) -> (L",
