@@ -2,13 +2,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/guarded_read.h"
 #include "tc/ir/index_expr.h"
+#include "tc/ir/linear_form.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -52,25 +57,39 @@ std::vector<std::string> reads_of(const ir::Program& program, const ir::Statemen
   return look.reads;
 }
 
-/// Whether the statement sets every element of its tensor once, from a cheap value.
-bool is_definition(const ir::Program& program, const ir::Statement& s, int64_t large) {
+int64_t elements_of(const ir::Tensor& tensor) {
+  int64_t elements = 1;
+  for (const int64_t extent : ir::constant_shape(tensor)) elements *= extent;
+  return elements;
+}
+
+int64_t instances_of(const ir::Statement& statement) {
+  int64_t instances = 1;
+  for (const ir::Index& index : statement.indices) instances *= extent_of(index);
+  return instances;
+}
+
+/// Whether the statement sets every element of a temporary once.
+bool is_definition(const ir::Program& program, const ir::Statement& s) {
   const ir::Tensor& tensor = program.tensor(s.tensor);
   if (tensor.role != ir::Role::kTemporary || s.assign != ir::Assign::kSet || s.guard.defined()) return false;
   if (s.indices.size() != s.subscripts.size()) return false;
   const ir::Shape shape = ir::constant_shape(tensor);
-  int64_t elements = 1;
   std::set<std::string> seen;
   for (size_t d = 0; d < shape.size(); ++d) {
-    elements *= shape[d];
     const auto* variable = s.subscripts[d].as<hi::Variable>();
     if (variable == nullptr || !seen.insert(variable->name).second) return false;
     const auto index =
         std::find_if(s.indices.begin(), s.indices.end(), [&](const ir::Index& i) { return i.name == variable->name; });
     if (index == s.indices.end() || !hi::is_const_zero(index->begin) || extent_of(*index) != shape[d]) return false;
   }
+  return true;
+}
+
+bool is_cheap(const ir::Program& program, const ir::Statement& s) {
   Look look(program);
   s.value.accept(&look);
-  return elements >= large && look.cheap && look.reads.size() <= kFewReads;
+  return look.cheap && look.reads.size() <= kFewReads;
 }
 
 /// Finds comparisons of floats that read a tensor.
@@ -111,13 +130,13 @@ bool compares(const ir::Statement& statement, const std::string& tensor) {
   return std::any_of(parts.begin(), parts.end(), [&](const Expr& part) { return compares_floats(part, tensor); });
 }
 
-/// Whether all that reads the tensor of statement `at` comes later, reads no element twice, compares none, and finds
-/// what the value is made of unchanged.
-bool may_replace(const ir::Program& program, size_t at) {
+using IsReader = std::function<bool(const ir::Statement&)>;
+
+/// Whether all that reads the tensor of statement `at` comes later, is such a reader, and finds what the value is made
+/// of unchanged.
+bool may_replace(const ir::Program& program, size_t at, const IsReader& is_reader) {
   const ir::Statement& definition = program.statements[at];
   const std::vector<std::string> sources = reads_of(program, definition);
-  int64_t elements = 1;
-  for (const int64_t extent : ir::constant_shape(program.tensor(definition.tensor))) elements *= extent;
   bool changed = false, read = false;
   for (size_t s = 0; s < program.statements.size(); ++s) {
     const ir::Statement& statement = program.statements[s];
@@ -127,9 +146,7 @@ bool may_replace(const ir::Program& program, size_t at) {
     const bool writes = s > at && std::count(sources.begin(), sources.end(), statement.tensor) > 0;
     changed = changed || writes;
     if (!reads_it) continue;
-    int64_t instances = 1;
-    for (const ir::Index& index : statement.indices) instances *= extent_of(index);
-    if (s <= at || changed || instances > elements || compares(statement, definition.tensor)) return false;
+    if (s <= at || changed || !is_reader(statement)) return false;
     read = true;
   }
   return read;
@@ -228,7 +245,145 @@ ir::Program replaced(ir::Program program, size_t at) {
   return program;
 }
 
+/// The read that a value is, if that moves elements: by a subscript for each index. A guard may put zeros around them.
+const hi::Call* moved(const ir::Program& program, const Expr& value) {
+  const auto* call = value.as<hi::Call>();
+  if (!call) return nullptr;
+  std::optional<ir::GuardedRead> guarded = ir::guarded_read(program, call);
+  if (guarded && (!hi::is_const_zero(hi::simplify(guarded->otherwise)) || guarded->read->type != call->type)) {
+    return nullptr;
+  }
+  const hi::Call* read = guarded ? guarded->read : call;
+  if (!ir::is_tensor_read(program, read)) return nullptr;
+  std::set<std::string> used;
+  for (const Expr& subscript : read->args) {
+    const std::optional<ir::LinearForm> form = ir::linear_form(subscript);
+    if (!form || form->coefficients.size() > 1) return nullptr;
+    for (const auto& [index, coefficient] : form->coefficients) {
+      if (coefficient != 1 || !used.insert(index).second) return nullptr;
+    }
+  }
+  return read;
+}
+
+/// Whether the expression reads the tensor in a branch of a choice.
+bool reads_in_branch(const Expr& expr, const std::string& tensor) {
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::string& tensor) : tensor_(tensor) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      if (op->is_intrinsic(hi::Call::if_then_else)) found = found || reads_tensor(op, tensor_);
+      IRVisitor::visit(op);
+    }
+    const std::string& tensor_;
+  } finder(tensor);
+  expr.accept(&finder);
+  return finder.found;
+}
+
+/// About how many instructions a value takes.
+class Operations : public hi::IRVisitor {
+ public:
+  Operations(const ir::Program& program, const Expr& value) : program_(program) { value.accept(this); }
+  int64_t count = 0;
+
+ private:
+  using IRVisitor::visit;
+  void visit(const hi::Call* op) override {
+    constexpr int64_t kFunction = 12;
+    count += ir::is_tensor_read(program_, op) ? 1 : kFunction;
+    IRVisitor::visit(op);
+  }
+  void visit(const hi::Div* op) override {
+    constexpr int64_t kDivision = 10;
+    count += kDivision;
+    IRVisitor::visit(op);
+  }
+  void visit(const hi::Mul* op) override { simple(op); }
+  void visit(const hi::Add* op) override { simple(op); }
+  void visit(const hi::Sub* op) override { simple(op); }
+  template <typename Operation>
+  void simple(const Operation* op) {
+    ++count;
+    IRVisitor::visit(op);
+  }
+  const ir::Program& program_;
+};
+
+/// Tensors that contractions write, and what becomes of those.
+std::set<std::string> products_of(const ir::Program& program, const IsReader& is_contraction) {
+  std::set<std::string> result;
+  for (const ir::Statement& s : program.statements) {
+    if (s.reduces() && shares_operands(program, s) && is_contraction(s)) result.insert(s.tensor);
+  }
+  for (const ir::Statement& s : program.statements) {
+    const std::vector<std::string> reads = reads_of(program, s);
+    if (std::any_of(reads.begin(), reads.end(), [&](const auto& name) { return result.count(name) > 0; })) {
+      result.insert(s.tensor);
+    }
+  }
+  return result;
+}
+
+bool reads_only_inputs(const ir::Program& program, const ir::Statement& statement) {
+  const std::vector<std::string> reads = reads_of(program, statement);
+  return std::all_of(reads.begin(), reads.end(),
+                     [&](const auto& name) { return program.tensor(name).role == ir::Role::kInput; });
+}
+
 }  // namespace
+
+ir::Program recompute_beside_products(
+    ir::Program program, int64_t most_operations,
+    const std::function<bool(const ir::Program&, const ir::Statement&)>& is_contraction) {
+  const auto is_product = [&](const ir::Statement& s) { return is_contraction(program, s); };
+  for (size_t at = program.statements.size(); at-- > 0;) {
+    const ir::Statement& definition = program.statements[at];
+    const hi::Call* read = is_definition(program, definition) ? moved(program, definition.value) : nullptr;
+    if (!read) continue;
+    const bool has_guard = read != definition.value.get();
+    std::set<std::string> readers;
+    const auto multiplies = [&](const ir::Statement& s) {
+      readers.insert(s.id);
+      return s.reduces() && !(has_guard && reads_in_branch(s.value, definition.tensor)) && is_product(s);
+    };
+    if (!may_replace(program, at, multiplies)) continue;
+    ir::Program without = replaced(program, at);
+    const bool multiply = std::all_of(without.statements.begin(), without.statements.end(), [&](const auto& s) {
+      return readers.count(s.id) == 0 || is_contraction(without, s);
+    });
+    if (multiply) program = std::move(without);
+  }
+  constexpr int64_t kFew = 1 << 16;  // elements: rows or columns
+  std::optional<std::set<std::string>> products;
+  for (size_t at = 0; at < program.statements.size();) {
+    const ir::Statement& definition = program.statements[at];
+    const int64_t elements = elements_of(program.tensor(definition.tensor));
+    bool replaces = elements <= kFew && is_definition(program, definition) && reads_only_inputs(program, definition);
+    if (replaces) {
+      if (!products) products = products_of(program, is_product);
+      int64_t instances = 0;
+      // Others of its size may be replaced next.
+      const auto is_beside_product = [&](const ir::Statement& s) {
+        instances += instances_of(s);
+        return !s.reduces() && !compares(s, definition.tensor) &&
+               (products->count(s.tensor) > 0 ? instances_of(s) > elements : instances_of(s) == elements);
+      };
+      replaces = !products->empty() && may_replace(program, at, is_beside_product) &&
+                 instances * Operations(program, definition.value).count <= most_operations;
+    }
+    if (replaces) {
+      program = replaced(std::move(program), at);
+    } else {
+      ++at;
+    }
+  }
+  return program;
+}
 
 bool compares_floats(const Expr& expr, const std::string& tensor) {
   Compares look(tensor);
@@ -238,7 +393,14 @@ bool compares_floats(const Expr& expr, const std::string& tensor) {
 
 ir::Program recompute_temporaries(ir::Program program, int64_t large) {
   for (size_t at = 0; at < program.statements.size();) {
-    if (is_definition(program, program.statements[at], large) && may_replace(program, at)) {
+    const ir::Statement& definition = program.statements[at];
+    // No element is read twice, or compared.
+    const auto reads_once = [&](const ir::Statement& reader) {
+      return instances_of(reader) <= elements_of(program.tensor(definition.tensor)) &&
+             !compares(reader, definition.tensor);
+    };
+    if (is_definition(program, definition) && elements_of(program.tensor(definition.tensor)) >= large &&
+        is_cheap(program, definition) && may_replace(program, at, reads_once)) {
       ir::Program without = replaced(program, at);
       if (cost_of(without) <= cost_of(program)) {
         program = std::move(without);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 
 #include "tc/ir/program.h"
@@ -14,6 +15,19 @@ namespace tc::gpu {
 /// compute more than it saves: a blur of three columns and three rows would be a sum of nine. A float that a reader
 /// compares stays: all of its readers are to see the same number. Of a specialised Program.
 ir::Program recompute_temporaries(ir::Program program, int64_t large = 1 << 16);
+
+/// Replaces temporaries of any size beside contractions. `is_contraction` says whether a statement is one by itself.
+/// Operands that are moved are read where they come from. Zeros that a guard puts around them go along:
+///     T(k,m) = k >= 2 ? A(m,k - 2) : 0
+///     C(m,n) +=! T(k,m) * B(k,n)         ==>   C(m,n) +=! (k >= 2 ? A(m,k - 2) : 0) * B(k,n)
+/// What inputs make for rows or columns of results is computed for each result, if that takes `most_operations` at
+/// most, which should take less time than a launch:
+///     v(n) = b(n) * rsqrt(s(n))
+///     C(m,n) = C(m,n) * v(n)             ==>   C(m,n) = C(m,n) * (b(n) * rsqrt(s(n)))
+/// After recompute_temporaries(), which leaves operands that are read often. Of a specialised Program.
+ir::Program recompute_beside_products(
+    ir::Program program, int64_t most_operations,
+    const std::function<bool(const ir::Program&, const ir::Statement&)>& is_contraction);
 
 /// Whether an expression compares floats, and reads the tensor for that. Two computations of one value may be rounded
 /// differently, which arithmetic bears and a comparison does not: of a maximum, no element might be left that equals

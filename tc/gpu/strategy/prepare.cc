@@ -78,8 +78,12 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
       return gains_by_tensor_cores(whole, statement, instead, options, device);
     });
   }
-  program = join_ranges(recompute_temporaries(std::move(program), device.instances_of_launch / 4),
-                        device.instances_of_launch);
+  program = recompute_temporaries(std::move(program), device.instances_of_launch / 4);
+  if (takes_contractions(options)) {
+    constexpr int64_t kOperations = 160;  // of an instance: 1.5 us on an H200, where launches take 3 or 4
+    program = recompute_beside_products(std::move(program), kOperations * device.instances_of_launch, is_contraction);
+  }
+  program = join_ranges(std::move(program), device.instances_of_launch);
   if (takes_contractions(options)) {
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
   }
