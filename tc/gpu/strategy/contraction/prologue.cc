@@ -132,7 +132,8 @@ PrologueTimes prologue_times(const Contraction& c, const ContractionPlan& plan, 
     const double rate =
         bytes > static_cast<double>(device.cache_bytes) / 2 ? device.memory_bytes_per_us : kCacheBytesOfUs;
     result.again_us += copied * cost.instructions / of_us;
-    result.launch_us += kLaunchUs + elements * cost.instructions / of_us + 2 * bytes / rate;
+    result.once_us += elements * cost.instructions / of_us + 2 * bytes / rate;
+    result.launch_us += kLaunchUs;
   }
   return result;
 }
@@ -144,9 +145,17 @@ void add_prologues(const poly::Scop& scop, size_t first, const options::MappingO
     std::optional<Contraction> longer = with_prologue(scop, contraction);
     Result<ContractionPlan> of_longer = longer ? plan_contraction(*longer, options, device) : fail("");
     if (!of_longer) return;
-    const auto [again_us, launch_us] = prologue_times(*longer, *of_longer, *scop.program, device);
+    const auto [again_us, once_us, launch_us] = prologue_times(*longer, *of_longer, *scop.program, device);
+    // A statement of what reductions before it make joins their launch.
+    const auto begin = scop.statements.begin() + static_cast<long>(first);
+    const auto prologue = scop.statements.begin() + static_cast<long>(longer->first);
+    const bool joins = std::any_of(begin, prologue, [&](const poly::Statement& s) {
+      return std::count(s.is_reduction.begin(), s.is_reduction.end(), true) > 0 &&
+             reads_tensor(prologue->value, s.tensor);
+    });
+    const double apart_us = once_us + (joins ? 0 : launch_us);
     const double cycles = of_longer->cycles + again_us * 1e3 * device.gigahertz;
-    if (cycles > cycles_behind + launch_us * 1e3 * device.gigahertz) return;
+    if (cycles > cycles_behind + apart_us * 1e3 * device.gigahertz) return;
     contraction = *std::move(longer);
     plan = *std::move(of_longer);
     plan.cycles = cycles;

@@ -11,15 +11,17 @@ namespace tc::gpu {
 /// Nothing where others look at E, or where the contraction changes what E is made of.
 std::optional<Contraction> with_prologue(const poly::Scop& scop, const Contraction& contraction);
 
-/// Microseconds that a plan of it takes more than one that finds E in memory, and those that E's own launch takes.
+/// Microseconds that a plan of it takes more than one that finds E in memory, those in which E is made once, and those
+/// of a launch for that.
 struct PrologueTimes {
-  double again_us = 0, launch_us = 0;
+  double again_us = 0, once_us = 0, launch_us = 0;
 };
 PrologueTimes prologue_times(const Contraction& contraction, const ContractionPlan& plan, const ir::Program& program,
                              const Device& device);
 
 /// Takes the statements right before a contraction into it, back to the statement `first`, as long as each costs less
-/// than its own launch and what the longer plan takes more than that of the contraction alone.
+/// than what is made once, in its own launch or behind what it reads, and what the longer plan takes more than that of
+/// the contraction alone.
 void add_prologues(const poly::Scop& scop, size_t first, const options::MappingOptions& options, const Device& device,
                    Contraction& contraction, ContractionPlan& plan);
 

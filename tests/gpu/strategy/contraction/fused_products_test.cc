@@ -144,6 +144,23 @@ TEST_P(FusedProducts, AgreeWithTheOracleAndAreProved) {
   }
 }
 
+/// The launch that sums rows converts them too: so the product's operand is one for boxes.
+TEST(FusedProducts, LeaveToAReductionWhatItMakes) {
+  const char* text = R"(
+def f(half(V,D) E, int32(B,L) I, half(D,N) W) -> (O) {
+  S(b,d) +=! E(I(b,l),d)
+  O(b,n) +=! S(b,d) * W(d,n)
+})";
+  const gpu::Device device = gpu::device_of_architecture(90);
+  const Sizes large = {{"V", 40000}, {"D", 256}, {"B", 1024}, {"L", 16}, {"N", 1024}};
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, large), {}, device);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  ASSERT_EQ(mapping->kernels.size(), 2U) << gpu::report(*mapping);
+  EXPECT_EQ(mapping->program.kernels[1].block[0] % 128, 32) << "warpgroups and a warp that copies";
+  const Sizes small = {{"V", 10}, {"D", 24}, {"B", 34}, {"L", 3}, {"N", 40}};
+  EXPECT_EQ(difference(specialised_from(text, small), {}, 1, device), "");
+}
+
 /// What the group reads elsewhere before it writes it is not the element of the point.
 TEST(FusedProducts, ReadElsewhereWhatALaterStatementWrites) {
   const char* text = R"(
