@@ -5,6 +5,7 @@
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/flatten_dims.h"
 #include "tc/gpu/rewrite/gather_rows.h"
+#include "tc/gpu/rewrite/hoist.h"
 #include "tc/gpu/rewrite/join_ranges.h"
 #include "tc/gpu/rewrite/kernel_options.h"
 #include "tc/gpu/rewrite/memory_order.h"
@@ -82,6 +83,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   if (takes_contractions(options)) {
     constexpr int64_t kOperations = 160;  // of an instance: 1.5 us on an H200, where launches take 3 or 4
     program = recompute_beside_products(std::move(program), kOperations * device.instances_of_launch, is_contraction);
+    program = hoist_before_products(std::move(program), is_contraction);
   }
   program = join_ranges(std::move(program), device.instances_of_launch);
   if (takes_contractions(options)) {

@@ -1,0 +1,99 @@
+#include "tc/gpu/rewrite/hoist.h"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/rewrite/statements.h"
+
+namespace tc::gpu {
+namespace {
+
+namespace hi = Halide::Internal;
+
+/// What a statement reads, the elements that it updates aside.
+std::set<std::string> tensors_read(const ir::Program& program, const ir::Statement& statement) {
+  std::set<std::string> result;
+  const auto add = [&](const hi::Call* call) {
+    if (ir::is_tensor_read(program, call)) result.insert(call->name);
+    return false;
+  };
+  reads(statement.value, add);
+  for (const Halide::Expr& subscript : statement.subscripts) reads(subscript, add);
+  if (statement.guard.defined()) reads(statement.guard, add);
+  return result;
+}
+
+/// Whether the order of two statements matters.
+bool depend(const ir::Program& program, const ir::Statement& a, const ir::Statement& b) {
+  return a.tensor == b.tensor || tensors_read(program, a).count(b.tensor) > 0 ||
+         tensors_read(program, b).count(a.tensor) > 0;
+}
+
+int64_t instances_of(const ir::Statement& statement, bool with_reduction) {
+  int64_t result = 1;
+  for (const ir::Index& index : statement.indices) {
+    if (with_reduction || !index.is_reduction) result *= extent_of(index);
+  }
+  return result;
+}
+
+/// The first of the statements right before a contraction that lead to it: they write its tensor, or what it reads.
+size_t begin_of_group(const ir::Program& program, size_t product) {
+  std::set<std::string> leads = tensors_read(program, program.statements[product]);
+  leads.insert(program.statements[product].tensor);
+  size_t first = product;
+  while (first > 0 && leads.count(program.statements[first - 1].tensor) > 0) {
+    --first;
+    leads.merge(tensors_read(program, program.statements[first]));
+  }
+  return first;
+}
+
+/// The last statement that goes on with a contraction's results, or with what is made of them point by point.
+size_t last_of_group(const ir::Program& program, size_t product) {
+  std::set<std::string> results = {program.statements[product].tensor};
+  size_t last = product;
+  for (size_t s = product + 1; s < program.statements.size(); ++s) {
+    const ir::Statement& statement = program.statements[s];
+    std::set<std::string> touched = tensors_read(program, statement);
+    touched.insert(statement.tensor);
+    const bool goes_on =
+        std::any_of(touched.begin(), touched.end(), [&](const auto& name) { return results.count(name) > 0; });
+    if (!goes_on) continue;
+    last = s;
+    if (!statement.reduces()) results.insert(statement.tensor);
+  }
+  return last;
+}
+
+}  // namespace
+
+ir::Program hoist_before_products(ir::Program program,
+                                  const std::function<bool(const ir::Program&, const ir::Statement&)>& is_contraction) {
+  std::vector<ir::Statement>& statements = program.statements;
+  const auto is_product = [&](const ir::Statement& s) {
+    return s.reduces() && shares_operands(program, s) && is_contraction(program, s);
+  };
+  for (size_t p = 0; p < statements.size(); ++p) {
+    const size_t last = last_of_group(program, p);
+    if (last < p + 2 || !is_product(statements[p])) continue;
+    size_t first = begin_of_group(program, p);
+    for (size_t s = p + 1; s < last; ++s) {
+      const ir::Statement& statement = statements[s];
+      const bool moves = statement.reduces() ? !is_product(statement)
+                                             : instances_of(statement, true) < instances_of(statements[p], false);
+      const auto from = statements.begin() + static_cast<long>(first), at = statements.begin() + static_cast<long>(s);
+      if (!moves || std::any_of(from, at, [&](const auto& other) { return depend(program, statement, other); })) {
+        continue;
+      }
+      std::rotate(from, at, at + 1);
+      ++first;
+      ++p;
+    }
+  }
+  return program;
+}
+
+}  // namespace tc::gpu
