@@ -80,12 +80,16 @@ class KernelPrinter {
           [&](const tile::Move& n) {
             if (n.elements > 1) aligned_.insert({n.destination, n.source});
           },
+          [&](const tile::ClusterLoad& n) {
+            if (n.elements > 1) aligned_.insert({n.destination, n.source});
+          },
           [&](const tile::Shuffle&) { shuffles_ = true; },
           [&](const tile::Barrier& n) { shuffles_ |= n.scope == tile::Barrier::Scope::kWarp; },
           [](const tile::OneOf<tile::Sequence, tile::For, tile::If, tile::Let, tile::Store, tile::Atomic> auto&) {},
           [](const tile::OneOf<tile::MatMul, tile::MatrixLoad, tile::BoxCopy, tile::BoxStore,
                                tile::WarpgroupMatMul> auto&) {},
-          [](const tile::OneOf<tile::Ring, tile::RingStep, tile::MatMulWait, tile::BoxStep> auto&) {},
+          [](const tile::OneOf<tile::Ring, tile::RingStep, tile::MatMulWait, tile::BoxStep, tile::ClusterStep> auto&) {
+          },
           [](const tile::OneOf<tile::CommitGroup, tile::WaitGroup, tile::WaitForKernels, tile::StartNextKernel> auto&) {
           });
     });
@@ -508,6 +512,20 @@ class KernelPrinter {
     for (const Expr& e : store.coordinates) coordinates += ", " + exprs_.index(e);
     line(fmt::format("store_box({}, &{}{});", exprs_.names().map(store.map),
                      exprs_.first_of_tile(store.source, store.source_subscripts), coordinates));
+  }
+
+  void write(const tile::ClusterLoad& load, bool) {
+    exprs_.need(Helper::kClusterLoad);
+    const int64_t bytes = load.elements * tile::element_bytes(exprs_.tensor(load.source).type);
+    const char* type = bytes == 4 ? "uint32" : bytes == 8 ? "uint2" : "uint4";
+    line(fmt::format("*({0}*)&{1} = load_of_block({2}, (const {0}*)&{3});", type,
+                     exprs_.element(load.destination, load.destination_subscripts), exprs_.index(load.block),
+                     exprs_.element(load.source, load.source_subscripts)));
+  }
+
+  void write(const tile::ClusterStep& step, bool) {
+    exprs_.need(Helper::kClusterStep);
+    line(step.kind == tile::ClusterStep::Kind::kArrive ? "arrive_in_cluster();" : "wait_for_cluster();");
   }
 
   void write(const tile::BoxStep& step, bool) {

@@ -655,6 +655,8 @@ const std::vector<Definition>& definitions() {
       {kBoxCopy, {kTensorMap}, {"copy_box"}, box_copy_text()},
       {kSharedRing, {kRing}, {"wait_for_rings", "release_in", "drain"}, shared_ring_text()},
       {kSharedBoxCopy, {kTensorMap}, {"copy_box_to"}, shared_box_copy_text()},
+      {kClusterStep, {}, {"arrive_in_cluster", "wait_for_cluster"}, cluster_step_text()},
+      {kClusterLoad, {}, {"place_in_block", "load_of_block"}, cluster_load_text()},
       {kProducts, {}, {"wait_products", "receive"}, products_text()},
       {kOverlap, {}, {"wait_for_kernels_before", "let_next_kernel_start"}, kOverlapText},
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},

@@ -40,6 +40,8 @@ enum class Helper {
   kBoxCopy,        ///< copy_box: of a tensor map
   kSharedRing,     ///< wait_for_rings, release_in, drain: of blocks of a cluster
   kSharedBoxCopy,  ///< copy_box_to: to blocks of a cluster
+  kClusterStep,    ///< arrive_in_cluster, wait_for_cluster
+  kClusterLoad,    ///< load_of_block: shared memory of a block of the cluster
   kProducts,       ///< wait_products, receive: of warpgroups
   kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start
   kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits

@@ -108,6 +108,38 @@ __device__ __forceinline__ void drain(uint64* barriers, int turns) {
 }
 )";
 
+constexpr std::string_view kClusterStepText =
+    R"(// All threads of the cluster arrive, and each waits until all have: what they have done before is seen then.
+__device__ __forceinline__ void arrive_in_cluster() { asm volatile("barrier.cluster.arrive.release;" ::: "memory"); }
+__device__ __forceinline__ void wait_for_cluster() { asm volatile("barrier.cluster.wait.acquire;" ::: "memory"); }
+)";
+
+constexpr std::string_view kClusterLoadText =
+    R"(// Loads what a block of the cluster has in the place of its shared memory where this one has `at`.
+__device__ __forceinline__ uint32 place_in_block(uint32 block, const void* at) {
+  uint32 there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;"
+               : "=r"(there) : "r"(uint32(__cvta_generic_to_shared(at))), "r"(block));
+  return there;
+}
+__device__ __forceinline__ uint32 load_of_block(uint32 block, const uint32* at) {
+  uint32 v;
+  asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(place_in_block(block, at)));
+  return v;
+}
+__device__ __forceinline__ uint2 load_of_block(uint32 block, const uint2* at) {
+  uint2 v;
+  asm volatile("ld.shared::cluster.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "r"(place_in_block(block, at)));
+  return v;
+}
+__device__ __forceinline__ uint4 load_of_block(uint32 block, const uint4* at) {
+  uint4 v;
+  asm volatile("ld.shared::cluster.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(place_in_block(block, at)));
+  return v;
+}
+)";
+
 /// copy_box_to() of 1 to 5 dimensions.
 std::string shared_box_copies() {
   std::string text =
@@ -226,6 +258,8 @@ const char* ptx_type(ScalarType type) {
 std::string_view ring_text() { return kRingText; }
 std::string_view box_copy_text() { return kBoxCopyText; }
 std::string_view shared_ring_text() { return kSharedRingText; }
+std::string_view cluster_step_text() { return kClusterStepText; }
+std::string_view cluster_load_text() { return kClusterLoadText; }
 std::string_view shared_box_copy_text() {
   static const std::string text = shared_box_copies();
   return text;

@@ -15,6 +15,9 @@ std::string_view box_copy_text();
 /// Descriptors, and waits for products (PTX ISA, "wgmma.wait_group").
 std::string_view shared_ring_text();
 std::string_view shared_box_copy_text();
+/// The barrier of a cluster (PTX ISA, "barrier.cluster"), and reads of its blocks' shared memory (PTX ISA, "mapa").
+std::string_view cluster_step_text();
+std::string_view cluster_load_text();
 std::string_view products_text();
 /// Stores of boxes and their groups (PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk.wait_group", "fence.proxy").
 std::string_view box_store_text();

@@ -50,7 +50,8 @@ class ReadCollector : public hi::IRVisitor {
 bool synchronises(const NodePtr& node) {
   bool found = false;
   for_each_node(node, [&](const Node& n) {
-    found = found || is_barrier(n) || order_of(n) == Order::kCopies || order_of(n) == Order::kBoxStores;
+    found = found || is_barrier(n) || order_of(n) == Order::kCluster || order_of(n) == Order::kCopies ||
+            order_of(n) == Order::kBoxStores;
   });
   return found;
 }
@@ -164,6 +165,7 @@ std::vector<ElementAccess> accesses_of(const Node& node, const std::map<std::str
                       a.asynchronous,
                       a.dimension,
                       a.elements,
+                      a.in_cluster,
                       a.region,
                       a.lengths});
   });

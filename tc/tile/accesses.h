@@ -31,6 +31,7 @@ struct ElementAccess {
   bool asynchronous = false;  ///< the destination of a copy that arrives later
   int dimension = -1;         ///< of a vector
   int elements = 1;
+  bool in_cluster = false;            ///< in the shared memory of any block of the cluster
   bool region = false;                ///< stands for a box, or tile, that begins there
   std::vector<int64_t> lengths = {};  ///< of a region, along each dimension, cut to the tensor; empty: not said
 };

@@ -60,6 +60,8 @@ NodePtr let(const std::string& name, Expr value, NodePtr body) {
 }
 NodePtr allocate(Tensor tensor, NodePtr body) { return node(Allocate{std::move(tensor), std::move(body)}); }
 NodePtr barrier(Barrier::Scope scope) { return node(Barrier{scope}); }
+NodePtr arrive_in_cluster() { return node(ClusterStep{ClusterStep::Kind::kArrive}); }
+NodePtr wait_for_cluster() { return node(ClusterStep{ClusterStep::Kind::kWait}); }
 NodePtr wait_for_kernels() { return node(WaitForKernels{}); }
 NodePtr start_next_kernel() { return node(StartNextKernel{}); }
 NodePtr store(const Tensor& tensor, std::vector<Expr> subscripts, Expr value) {
@@ -79,6 +81,19 @@ NodePtr move(const Tensor& destination, std::vector<Expr> to, const Tensor& sour
   result.source_subscripts = std::move(from);
   result.elements = elements;
   result.asynchronous = asynchronous;
+  return node(std::move(result));
+}
+NodePtr cluster_load(const Tensor& destination, std::vector<Expr> to, const Tensor& source, std::vector<Expr> from,
+                     int elements, Expr block) {
+  ClusterLoad result;
+  result.destination = destination.name;
+  result.destination_dimension = static_cast<int>(to.size()) - 1;
+  result.destination_subscripts = std::move(to);
+  result.source = source.name;
+  result.source_dimension = static_cast<int>(from.size()) - 1;
+  result.source_subscripts = std::move(from);
+  result.elements = elements;
+  result.block = std::move(block);
   return node(std::move(result));
 }
 NodePtr commit_group() { return node(CommitGroup{}); }

@@ -36,6 +36,8 @@ NodePtr guarded(Expr guard, const NodePtr& copy);
 NodePtr let(const std::string& name, Expr value, NodePtr body);
 NodePtr allocate(Tensor tensor, NodePtr body);
 NodePtr barrier(Barrier::Scope scope = Barrier::Scope::kBlock);
+NodePtr arrive_in_cluster();
+NodePtr wait_for_cluster();
 NodePtr wait_for_kernels();
 NodePtr start_next_kernel();
 NodePtr store(const Tensor& tensor, std::vector<Expr> subscripts, Expr value);
@@ -61,6 +63,9 @@ NodePtr box_copy(const TensorMap& map, std::vector<Expr> coordinates, const Tens
 /// Stores the slice of `source` that begins at an element: 1 along the first dimensions, all of the last ones, as many
 /// elements as the map's box has.
 NodePtr box_store(const TensorMap& map, std::vector<Expr> coordinates, const Tensor& source, std::vector<Expr> from);
+/// Both ends contiguous along their last dimension.
+NodePtr cluster_load(const Tensor& destination, std::vector<Expr> to, const Tensor& source, std::vector<Expr> from,
+                     int elements, Expr block);
 NodePtr fence_boxes();
 NodePtr commit_boxes();
 NodePtr wait_boxes_read(int pending);

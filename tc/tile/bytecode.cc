@@ -142,6 +142,11 @@ class KernelCompiler {
     emit({.op = op, .a = exprs_.site()});
   }
 
+  void visit(const ClusterStep& step) {
+    const bool arrives = step.kind == ClusterStep::Kind::kArrive;
+    emit({.op = arrives ? Op::kArriveInCluster : Op::kWaitForCluster, .a = exprs_.site()});
+  }
+
   void visit(const WaitForKernels&) {
     code_.waits = true;
     emit({.op = Op::kWaitForKernels});
@@ -276,6 +281,18 @@ class KernelCompiler {
     code_.tensors[static_cast<size_t>(exprs_.tensor(store.source))].stored = true;
     code_.box_stores.push_back(std::move(made));
     emit({.op = Op::kBoxStore, .a = static_cast<int>(code_.box_stores.size()) - 1});
+  }
+
+  void visit(const ClusterLoad& load) {
+    const int destination =
+        exprs_.access(load.destination, load.destination_subscripts, load.destination_dimension, load.elements);
+    const int source = exprs_.access(load.source, load.source_subscripts, load.source_dimension, load.elements);
+    code_.tensors[static_cast<size_t>(exprs_.tensor(load.source))].in_cluster = true;
+    emit({.op = Op::kClusterLoad,
+          .a = destination,
+          .b = source,
+          .c = exprs_.compile(load.block),
+          .immediate = load.elements});
   }
 
   void visit(const BoxStep& step) {

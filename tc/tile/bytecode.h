@@ -84,6 +84,8 @@ enum class Op : uint8_t {
   kWarpBarrier,
   kGroupBarrier,  ///< of a warpgroup
   kClusterBarrier,
+  kArriveInCluster,  ///< a: the site
+  kWaitForCluster,
   kWaitForKernels,
   kMakeRing,  ///< ring a; behind a barrier
   kAcquire,   ///< turn, register b, of ring a; c: the site
@@ -105,6 +107,7 @@ enum class Op : uint8_t {
   kRelease,
   kBoxCopy,       ///< a: an index into Code::box_copies
   kBoxStore,      ///< a: an index into Code::box_stores
+  kClusterLoad,   ///< [a] = [b] of block, register c, `immediate` elements
   kBoxStep,       ///< a BoxStep::Kind in `flag`; immediate: groups that may stay pending
   kStartProduct,  ///< a: an index into Code::products; c: the site
   kWaitProducts,  ///< a: an index into Code::product_waits; c: the site
@@ -189,6 +192,7 @@ struct CodeTensor {
   int register_base = -1;     ///< of a register tensor: its first element among all those of a thread
   bool filled = false;        ///< by boxes
   bool stored = false;        ///< by boxes: they read it
+  bool in_cluster = false;    ///< other blocks read it
 };
 
 struct Code {

@@ -20,6 +20,7 @@
 #include <tuple>
 
 #include "tc/tile/affine.h"
+#include "tc/tile/cluster_order.h"
 #include "tc/tile/rings.h"
 #include "tc/tile/tiles.h"
 
@@ -193,7 +194,7 @@ class Walk {
           progress.waited |= followed_ == Followed::kCopy && progress.commits > n.pending;
           return false;
         },
-        [](const OneOf<WaitForKernels, StartNextKernel, RingStep, MatMulWait> auto&) { return false; },
+        [](const OneOf<ClusterStep, WaitForKernels, StartNextKernel, RingStep, MatMulWait> auto&) { return false; },
         [](const Structure auto&) { return false; }, [](const Spec auto&) { return false; });
   }
 
@@ -256,6 +257,7 @@ class Certifier {
  public:
   Certifier(const Kernel& kernel, const IslContext& context, unsigned long operations) : Certifier(kernel, context) {
     result_.unproved = unproved_rings(kernel, operations);
+    for (std::string& fault : unproved_cluster(kernel)) result_.unproved.push_back(std::move(fault));
   }
 
   /// Of the order but for the ring's.
@@ -359,6 +361,7 @@ class Certifier {
     return access.tensor->memory != Memory::kRegister;
   }
   bool conflict(const ElementAccess& a, const ElementAccess& b) const {
+    if (a.in_cluster || b.in_cluster) return false;  // unproved_cluster() is about them
     if (ring_tensors_.count(a.tensor->name) > 0 || (memory_ && a.tensor->memory != *memory_)) return false;
     return a.tensor == b.tensor && is_shared_between_threads(a) && (a.is_write || b.is_write) &&
            !(a.atomic && b.atomic);

@@ -329,7 +329,7 @@ class Checker {
     if (leaf.node->instances) return false;
     return match(
         *leaf.node, [](const Store& n) { return Halide::Internal::is_const(n.value); },
-        [](const OneOf<Atomic, Move, BoxCopy, BoxStore> auto&) { return false; },
+        [](const OneOf<Atomic, Move, BoxCopy, BoxStore, ClusterLoad> auto&) { return false; },
         [](const Collective auto&) { return false; }, [](const Structure auto&) { return false; },
         [](const Synchronisation auto&) { return false; });
   }
@@ -340,9 +340,8 @@ class Checker {
         [&](const MatMul& n) {
           return node.instances && n.d.tensor == name && n.a.tensor != name && n.b.tensor != name;
         },
-        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy, BoxStore, WarpgroupMatMul> auto&) {
-          return false;
-        },
+        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy, BoxStore, ClusterLoad,
+                       WarpgroupMatMul> auto&) { return false; },
         [](const Structure auto&) { return false; }, [](const Synchronisation auto&) { return false; });
   }
   static std::vector<ElementAccess> accesses_to(const DigitLeaf& leaf, const std::string& name, bool is_write) {

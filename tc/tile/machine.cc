@@ -135,6 +135,7 @@ void Machine::start_block(const std::array<int64_t, 3>& block) {
     warp.epoch = ++epoch_;
     warp.group_epoch = 0;
     warp.group.fill(0);
+    warp.arrivals = warp.cluster_waits = 0;
     warp.copies.clear();
     for (size_t i = 0; i < 3; ++i) {
       if (code_.block_registers[i] >= 0) warp.registers[code_.block_registers[i]].i.fill(block[i]);
@@ -142,6 +143,7 @@ void Machine::start_block(const std::array<int64_t, 3>& block) {
   }
   start_rings();
   start_stores();
+  start_cluster_loads();
 }
 
 /// The block that runs lies in the machine, and what lies in its place among the others is of no use.
@@ -190,6 +192,7 @@ bool Machine::is_in_state(State state) const {
 }
 
 void Machine::run_cluster(const std::array<int64_t, 3>& first) {
+  arrived_.clear();
   for_each_block([&] {
     const auto number = static_cast<int64_t>(number_);
     const std::array<int64_t, 3>& extents = kernel_.cluster;
@@ -200,13 +203,16 @@ void Machine::run_cluster(const std::array<int64_t, 3>& first) {
   }
   bool has_ended = true;
   for_each_block([&] {
-    for (const State state : {State::kInRing, State::kAtClusterBarrier, State::kAtGroupBarrier}) {
+    for (const State state : {State::kInRing, State::kAtClusterBarrier, State::kInCluster, State::kAtGroupBarrier}) {
       has_ended &= !is_in_state(state);
     }
     end_stores();
   });
   if (!has_ended) return report_deadlock();
-  for_each_block([&] { end_rings(); });
+  for_each_block([&] {
+    end_rings();
+    end_cluster_loads();
+  });
 }
 
 /// Lets one of the cluster's blocks go on: any, where several can. False if none can.
@@ -228,6 +234,7 @@ bool Machine::go_on() {
     if (warp.state == State::kReady) ready.push_back(&warp);
   }
   if (ready.empty()) {
+    if (wake_in_cluster()) return true;
     if (is_in_state(State::kInRing)) return wake_in_rings();
     if (!is_in_state(State::kAtBarrier)) return false;
     release_barrier();
@@ -288,7 +295,8 @@ void Machine::release_barrier() {
     }
   }
   for (const Warp& warp : warps_) {
-    if (warp.state != State::kDone && warp.state != State::kAtClusterBarrier) continue;
+    if (warp.state != State::kDone && warp.state != State::kAtClusterBarrier && warp.state != State::kInCluster)
+      continue;
     report(Finding::Kind::kDivergence, site, [&] {
       return fmt::format("{}: thread {} of block {} ends without the barrier at which other threads of the block wait",
                          kernel_.name, thread_text(warp.index * kLanes), block_text());
@@ -397,6 +405,13 @@ bool Machine::control(Warp& warp, const Instruction& n) {
                                                  : State::kAtClusterBarrier;
         warp.barrier_site = n.a;
       }
+      return false;
+    case Op::kArriveInCluster:
+      arrive_in_cluster(warp, n.a);
+      return false;
+    case Op::kWaitForCluster:
+      warp.state = State::kInCluster;
+      warp.barrier_site = n.a;
       return false;
     case Op::kWaitForKernels:
       warp.waited |= warp.mask;

@@ -16,6 +16,9 @@
 
 namespace tc::tile {
 
+/// Reads an element as a lane's value.
+void load_lane(ScalarType type, const std::byte* from, Lanes& to, int lane);
+
 /// A global tensor of a run: its memory, and which elements hold a value (empty: all).
 struct GlobalBuffer {
   std::byte* data = nullptr;
@@ -111,7 +114,7 @@ struct BlockState {
     int64_t a, b;
     bool operator==(const ProductStart&) const = default;
   };
-  enum class State : uint8_t { kReady, kAtBarrier, kAtGroupBarrier, kAtClusterBarrier, kInRing, kDone };
+  enum class State : uint8_t { kReady, kAtBarrier, kAtGroupBarrier, kAtClusterBarrier, kInCluster, kInRing, kDone };
   struct Warp {
     int index = 0;
     State state = State::kReady;
@@ -130,6 +133,7 @@ struct BlockState {
     std::vector<Copy> copies;
     std::vector<StoredBox> stores;
     std::array<int64_t, kLanes> store_group{};  ///< how many groups of box stores each thread has committed
+    int arrivals = 0, cluster_waits = 0;        ///< steps of the cluster's barrier that it has done
     // Of rings.
     std::vector<Filling> turns;     ///< awaited and not released
     std::vector<int64_t> awaited;   ///< how many turns, per ring; -1: it has not come to the ring
@@ -156,6 +160,10 @@ struct BlockState {
   std::vector<std::byte> fenced_;
   std::vector<uint16_t> unfenced_;
   std::vector<uint16_t> unread_;
+  // Of what blocks of the cluster read of each other, by bytes of shared memory: how many times a warp had arrived when
+  // it wrote there, and the most when one read there, each + 1.
+  std::vector<uint8_t> written_after_;
+  std::vector<uint8_t> read_after_;
 };
 
 /// Executes one launch. Blocks of a cluster take turns: what the one that runs has to itself is the machine's own, what
@@ -258,6 +266,15 @@ class Machine : private BlockState {
   std::string turn_text(const Filling& filling) const;
   void check_filled(Warp& warp, const Access& access, const TensorState& tensor, int lane, int64_t offset, bool writes);
 
+  // Clusters.
+  void start_cluster_loads();
+  void arrive_in_cluster(Warp& warp, int site);
+  bool wake_in_cluster();
+  void cluster_load(Warp& warp, const Instruction& n);
+  void check_cluster_load(const Warp& warp, const CodeTensor& source, int site, int64_t first);
+  void mark_for_cluster(const Warp& warp, const Access& access, int lane, int64_t offset);
+  void end_cluster_loads();
+
   // Stores of boxes.
   void start_stores();
   template <typename Visit>
@@ -305,6 +322,7 @@ class Machine : private BlockState {
   Counters counters_;
   std::vector<TensorState> tensors_;
   std::vector<BlockState> blocks_;  ///< of the cluster; empty: there is one
+  std::vector<size_t> arrived_;     ///< warps of the cluster, for each turn of its barrier
   size_t number_ = 0;               ///< in the cluster, of the block that runs
   uint32_t last_stamp_ = 0;
   uint32_t epoch_ = 0;

@@ -34,6 +34,8 @@ void write_as(std::byte* to, T value) {
   std::memcpy(to, &value, sizeof(T));
 }
 
+}  // namespace
+
 void load_lane(ScalarType type, const std::byte* from, Lanes& to, int l) {
   switch (type) {
     case ScalarType::kFloat32:
@@ -75,6 +77,8 @@ void load_lane(ScalarType type, const std::byte* from, Lanes& to, int l) {
       return;
   }
 }
+
+namespace {
 
 void store_lane(ScalarType type, std::byte* to, const Lanes& from, int l) {
   switch (type) {
@@ -159,6 +163,8 @@ void Machine::memory(Warp& warp, const Instruction& n) {
       return matrix_load(warp, code_.matrix_loads[static_cast<size_t>(n.a)]);
     case Op::kBoxCopy:
       return box_copy(warp, code_.box_copies[static_cast<size_t>(n.a)]);
+    case Op::kClusterLoad:
+      return cluster_load(warp, n);
     case Op::kBoxStore:
       return box_store(warp, code_.box_stores[static_cast<size_t>(n.a)]);
     case Op::kStartProduct:
@@ -315,6 +321,9 @@ void Machine::store_elements(Warp& warp, int index, int64_t step, const Lanes& v
   }
   for_each_lane(mask, [&](int l) { store_lane(type, tensor.data + (address[l] + step) * tensor.bytes, value, l); });
   if (tensor.code->stored) for_each_lane(mask, [&](int l) { mark_unfenced(warp, access, l, address[l] + step); });
+  if (tensor.code->in_cluster) {
+    for_each_lane(mask, [&](int l) { mark_for_cluster(warp, access, l, address[l] + step); });
+  }
 }
 
 void Machine::load(Warp& warp, const Instruction& n) {
@@ -387,6 +396,7 @@ void Machine::atomic(Warp& warp, const Instruction& n) {
     }
     store_lane(type, place, old, l);
     if (tensor.code->stored) mark_unfenced(warp, access, l, offset);
+    if (tensor.code->in_cluster) mark_for_cluster(warp, access, l, offset);
   }
 }
 

@@ -446,7 +446,9 @@ void Machine::report_deadlock() {
            : state == State::kAtGroupBarrier ? "at a barrier of the warpgroup"
                                              : "at a barrier of the cluster";
   };
-  const auto is_stuck = [&] { return is_in_state(State::kInRing) || is_in_state(State::kAtGroupBarrier); };
+  const auto is_stuck = [&] {
+    return is_in_state(State::kInRing) || is_in_state(State::kAtGroupBarrier) || is_in_state(State::kInCluster);
+  };
   for (size_t number = 0; number < blocks_.size() && !is_stuck(); ++number) switch_to(number);
   int site = -1;
   std::string waiting;

@@ -177,6 +177,12 @@ std::string node_text(const Node& node) {
         return fmt::format("box of {} = {}", element_text(n.map, n.coordinates),
                            element_text(n.source, n.source_subscripts));
       },
+      [](const ClusterLoad& n) {
+        return fmt::format("{} = {} of block {} of the cluster",
+                           vector_text(n.destination, n.destination_subscripts, n.destination_dimension, n.elements),
+                           vector_text(n.source, n.source_subscripts, n.source_dimension, n.elements),
+                           ir::to_text(n.block));
+      },
       [](const WarpgroupMatMul& n) {
         const std::string other = n.atom.b == n.atom.a ? "" : fmt::format(" and {}", name_of(n.atom.b));
         return fmt::format("{} {} {} * {} by wgmma.m64n{}k{} of {}{}, {} times", n.d,
@@ -196,6 +202,9 @@ std::string node_text(const Node& node) {
         return n.scope == Barrier::Scope::kBlock  ? "barrier"
                : n.scope == Barrier::Scope::kWarp ? "barrier warp"
                                                   : "barrier warpgroup";
+      },
+      [](const ClusterStep& n) -> std::string {
+        return n.kind == ClusterStep::Kind::kArrive ? "arrive in cluster" : "wait for cluster";
       },
       [](const BoxStep& n) -> std::string {
         switch (n.kind) {

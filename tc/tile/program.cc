@@ -115,6 +115,11 @@ void visit_exprs(AnyNode& node, F f) {
         all(n.coordinates);
         all(n.source_subscripts);
       },
+      [&](OneOf<ClusterLoad> auto& n) {
+        all(n.destination_subscripts);
+        all(n.source_subscripts);
+        f(n.block);
+      },
       [&](OneOf<WarpgroupMatMul> auto& n) {
         all(n.a.subscripts);
         all(n.b.subscripts);
@@ -221,6 +226,18 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
                .lengths = {n.box.rbegin(), n.box.rend()}});
         visit({.tensor = n.source, .subscripts = n.source_subscripts, .region = true, .lengths = n.source_extents});
       },
+      [&](const ClusterLoad& n) {
+        visit({.tensor = n.destination,
+               .subscripts = n.destination_subscripts,
+               .is_write = true,
+               .dimension = n.destination_dimension,
+               .elements = n.elements});
+        visit({.tensor = n.source,
+               .subscripts = n.source_subscripts,
+               .dimension = n.source_dimension,
+               .elements = n.elements,
+               .in_cluster = true});
+      },
       [&](const WarpgroupMatMul& n) {
         visit({.tensor = n.d, .subscripts = kNoSubscripts, .is_write = true, .region = true});
         if (!n.starts) visit({.tensor = n.d, .subscripts = kNoSubscripts, .region = true});
@@ -235,7 +252,7 @@ const Move* asynchronous_copy(const Node& node) {
       node, [](const Move& n) { return n.asynchronous ? &n : nullptr; },
       [](const Structure auto&) -> const Move* { return nullptr; },
       [](const Synchronisation auto&) -> const Move* { return nullptr; },
-      [](const OneOf<Store, Atomic, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore, WarpgroupMatMul> auto&)
+      [](const OneOf<Store, Atomic, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore, ClusterLoad, WarpgroupMatMul> auto&)
           -> const Move* { return nullptr; });
 }
 
@@ -259,7 +276,7 @@ const BoxCopy* box_of(const Node& node) {
   const BoxCopy* box = nullptr;
   match(
       node, [&](const BoxCopy& n) { box = &n; }, [](const Structure auto&) {}, [](const Synchronisation auto&) {},
-      [](const Collective auto&) {}, [](const OneOf<Store, Atomic, Move, BoxStore> auto&) {});
+      [](const Collective auto&) {}, [](const OneOf<Store, Atomic, Move, BoxStore, ClusterLoad> auto&) {});
   return box;
 }
 
@@ -267,7 +284,7 @@ const BoxStore* box_store_of(const Node& node) {
   const BoxStore* store = nullptr;
   match(
       node, [&](const BoxStore& n) { store = &n; }, [](const Structure auto&) {}, [](const Synchronisation auto&) {},
-      [](const Collective auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy> auto&) {});
+      [](const Collective auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy, ClusterLoad> auto&) {});
   return store;
 }
 
@@ -275,7 +292,8 @@ const BoxStep* box_step_of(const Node& node) {
   const BoxStep* step = nullptr;
   match(
       node, [&](const BoxStep& n) { step = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
-      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, MatMulWait> auto&) {});
+      [](const OneOf<Barrier, ClusterStep, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup,
+                     MatMulWait> auto&) {});
   return step;
 }
 
@@ -283,7 +301,8 @@ const Barrier* barrier_of(const Node& node) {
   const Barrier* barrier = nullptr;
   match(
       node, [&](const Barrier& n) { barrier = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
-      [](const OneOf<BoxStep, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, MatMulWait> auto&) {});
+      [](const OneOf<ClusterStep, BoxStep, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup,
+                     MatMulWait> auto&) {});
   return barrier;
 }
 
@@ -291,7 +310,8 @@ const RingStep* ring_step_of(const Node& node) {
   const RingStep* step = nullptr;
   match(
       node, [&](const RingStep& n) { step = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
-      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup, MatMulWait, BoxStep> auto&) {});
+      [](const OneOf<Barrier, ClusterStep, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup, MatMulWait,
+                     BoxStep> auto&) {});
   return step;
 }
 
@@ -300,7 +320,7 @@ const WarpgroupMatMul* warpgroup_product_of(const Node& node) {
   match(
       node, [&](const WarpgroupMatMul& n) { product = &n; }, [](const Structure auto&) {},
       [](const Synchronisation auto&) {},
-      [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore> auto&) {});
+      [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore, ClusterLoad> auto&) {});
   return product;
 }
 
@@ -308,8 +328,18 @@ const MatMulWait* matmul_wait_of(const Node& node) {
   const MatMulWait* wait = nullptr;
   match(
       node, [&](const MatMulWait& n) { wait = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
-      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, BoxStep> auto&) {});
+      [](const OneOf<Barrier, ClusterStep, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup,
+                     BoxStep> auto&) {});
   return wait;
+}
+
+const ClusterStep* cluster_step_of(const Node& node) {
+  const ClusterStep* step = nullptr;
+  match(
+      node, [&](const ClusterStep& n) { step = &n; }, [](const Structure auto&) {}, [](const Spec auto&) {},
+      [](const OneOf<Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, MatMulWait,
+                     BoxStep> auto&) {});
+  return step;
 }
 
 const std::string* bound_variable(const Node& node) {
@@ -329,7 +359,7 @@ Order order_of(const Node& node) {
                : n.scope == Barrier::Scope::kWarp ? Order::kWarp
                                                   : Order::kWarpgroup;
       },
-      [](const BoxStep&) { return Order::kBoxStores; },
+      [](const ClusterStep&) { return Order::kCluster; }, [](const BoxStep&) { return Order::kBoxStores; },
       [](const OneOf<CommitGroup, WaitGroup> auto&) { return Order::kCopies; },
       [](const OneOf<RingStep, MatMulWait> auto&) { return Order::kRing; },
       [](const WaitForKernels&) { return Order::kKernels; }, [](const StartNextKernel&) { return Order::kNone; });
@@ -362,7 +392,7 @@ int Kernel::architecture() const {
     match(
         node, [&](const MatMul& n) { result = std::max(result, n.atom->architecture); },
         [&](const MatrixLoad&) { result = std::max(result, kMatrixLoadArchitecture); },
-        [&](const OneOf<BoxCopy, BoxStore, BoxStep, WarpgroupMatMul> auto&) {
+        [&](const OneOf<BoxCopy, BoxStore, BoxStep, ClusterStep, ClusterLoad, WarpgroupMatMul> auto&) {
           result = std::max(result, kClusterArchitecture);
         },
         [](const Structure auto&) {},
@@ -379,7 +409,7 @@ bool Kernel::accelerated() const {
     match(
         node, [&](const MatMul& n) { result |= n.atom->accelerated; }, [&](const WarpgroupMatMul&) { result = true; },
         [](const Structure auto&) {}, [](const Synchronisation auto&) {},
-        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy, BoxStore> auto&) {});
+        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy, BoxStore, ClusterLoad> auto&) {});
   });
   return result;
 }

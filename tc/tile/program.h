@@ -87,6 +87,13 @@ struct Barrier {
   enum class Scope { kBlock, kWarp, kWarpgroup } scope = Scope::kBlock;
 };
 
+/// A step of the barrier of a cluster (PTX ISA, "barrier.cluster"): all threads of all its blocks arrive, then each
+/// waits until all have. What a thread does before it arrives is ordered before what others do behind their wait. Steps
+/// are in no loop or branch, and take turns: arrive, wait, arrive, wait.
+struct ClusterStep {
+  enum class Kind { kArrive, kWait } kind = Kind::kArrive;
+};
+
 /// Waits until the kernels of the program before this one have ended; what they wrote is seen after it. A kernel that
 /// holds one starts while they may still run, and every thread of it comes to one.
 struct WaitForKernels {};
@@ -238,6 +245,18 @@ struct BoxStep {
   enum class Kind { kFence, kCommit, kWaitRead, kWait } kind = Kind::kFence;
   int pending = 0;  ///< of a wait
 };
+/// Loads `elements` (1, 2 or 4; at most 16 bytes) of a tensor in the shared memory of a block of the cluster to
+/// registers, along the unit-stride dimension of both (PTX ISA, "mapa", "ld.shared::cluster").
+struct ClusterLoad {
+  std::string destination;
+  std::vector<Halide::Expr> destination_subscripts;
+  int destination_dimension = 0;
+  std::string source;
+  std::vector<Halide::Expr> source_subscripts;
+  int source_dimension = 0;
+  int elements = 1;
+  Halide::Expr block;  ///< its number in the cluster, x first
+};
 /// A tile of an operand in shared memory that a matrix descriptor describes, from an element on.
 struct MatrixTile {
   std::string tensor;
@@ -270,9 +289,9 @@ struct Instances {
 };
 
 struct Node {
-  std::variant<Sequence, For, If, Let, Allocate, Ring, Barrier, WaitForKernels, StartNextKernel, RingStep, Store,
-               Atomic, Move, CommitGroup, WaitGroup, MatMulWait, BoxStep, Shuffle, MatMul, MatrixLoad, BoxCopy,
-               BoxStore, WarpgroupMatMul>
+  std::variant<Sequence, For, If, Let, Allocate, Ring, Barrier, ClusterStep, WaitForKernels, StartNextKernel, RingStep,
+               Store, Atomic, Move, CommitGroup, WaitGroup, MatMulWait, BoxStep, Shuffle, MatMul, MatrixLoad, BoxCopy,
+               BoxStore, ClusterLoad, WarpgroupMatMul>
       node;
   std::string comment;                                   ///< printed above it
   std::shared_ptr<const Instances> instances = nullptr;  ///< of a spec; null: it only moves values, or says nothing
@@ -286,11 +305,12 @@ template <typename Kind>
 concept Structure = OneOf<Kind, Sequence, For, If, Let, Allocate, Ring>;
 /// Kinds that order threads and copies. They hold no nodes, no expressions but a ring's turn, and touch no element.
 template <typename Kind>
-concept Synchronisation =
-    OneOf<Kind, Barrier, WaitForKernels, StartNextKernel, RingStep, CommitGroup, WaitGroup, MatMulWait, BoxStep>;
+concept Synchronisation = OneOf<Kind, Barrier, ClusterStep, WaitForKernels, StartNextKernel, RingStep, CommitGroup,
+                                WaitGroup, MatMulWait, BoxStep>;
 /// Kinds that touch elements and hold no node.
 template <typename Kind>
-concept Spec = OneOf<Kind, Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore, WarpgroupMatMul>;
+concept Spec =
+    OneOf<Kind, Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore, ClusterLoad, WarpgroupMatMul>;
 /// Specs that the threads of a warp carry out together; a WarpgroupMatMul, those of four warps.
 template <typename Kind>
 concept Collective = OneOf<Kind, Shuffle, MatMul, MatrixLoad, WarpgroupMatMul>;
@@ -345,7 +365,8 @@ struct NodeAccess {
   bool asynchronous = false;  ///< arrives later
   int dimension = -1;         ///< that a vector runs along
   int elements = 1;
-  bool region = false;  ///< stands for a box, or tile, that begins there; of a global tensor, for any part of it
+  bool in_cluster = false;  ///< in the shared memory of any block of the cluster
+  bool region = false;      ///< stands for a box, or tile, that begins there; of a global tensor, for any part of it
   std::vector<int64_t> lengths = {};  ///< of a region, along each dimension, cut to the tensor; empty: not said
 };
 /// Calls `visit` for each access of the node itself; what it writes is first. Of a box's global
@@ -368,14 +389,16 @@ const RingStep* ring_step_of(const Node& node);
 const WarpgroupMatMul* warpgroup_product_of(const Node& node);
 /// The wait for products that a node is, or null.
 const MatMulWait* matmul_wait_of(const Node& node);
+/// The step of a cluster's barrier that a node is, or null.
+const ClusterStep* cluster_step_of(const Node& node);
 /// The asynchronous copy that a node is, or null.
 const Move* asynchronous_copy(const Node& node);
 /// The variable that a node binds in its body, or null.
 const std::string* bound_variable(const Node& node);
 
-/// What a node puts in order: accesses of a warp's threads, a warpgroup's, or a block's; asynchronous copies, of
-/// threads or by a ring, and products; stores of boxes; kernels.
-enum class Order { kNone, kWarp, kWarpgroup, kBlock, kCopies, kRing, kBoxStores, kKernels };
+/// What a node puts in order: accesses of a warp's threads, a warpgroup's, a block's, or a cluster's; asynchronous
+/// copies, of threads or by a ring, and products; stores of boxes; kernels.
+enum class Order { kNone, kWarp, kWarpgroup, kBlock, kCluster, kCopies, kRing, kBoxStores, kKernels };
 Order order_of(const Node& node);
 /// The barrier that a node is, or null.
 const Barrier* barrier_of(const Node& node);

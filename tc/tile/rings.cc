@@ -81,6 +81,7 @@ class Prover {
     if (rings != 1) give_up("it has {} rings, and one is understood", rings);
     for_each_node(ring_->body, [](const Node& node) {
       need(order_of(node) != Order::kBlock, "a barrier of the block lies within the ring");
+      need(order_of(node) != Order::kCluster, "a barrier of the cluster lies within the ring");
     });
     return true;
   }
@@ -104,9 +105,10 @@ class Prover {
             sums_.insert(n.d);
           },
           [&](const MatMulWait&) { wait_leaves_.push_back(i); },
-          [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup, BoxStep> auto&) {},
+          [](const OneOf<Barrier, ClusterStep, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup,
+                         BoxStep> auto&) {},
           [](const Structure auto&) {},
-          [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxStore> auto&) {});
+          [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxStore, ClusterLoad> auto&) {});
     }
     for (const Kind kind : {Kind::kAcquire, Kind::kCommit, Kind::kDrain, Kind::kAwait, Kind::kRelease}) {
       if (!steps_[kind]) steps_[kind] = empty_map(key_size(), 1);

@@ -45,6 +45,7 @@ class Checker {
     for (const TensorMap& map : kernel_.maps) declare(map.name);
     for (std::string& fault : tensor_map_faults(kernel_)) faults_.push_back(std::move(fault));
     visit(kernel_.body);
+    if (has_arrived_) fault("threads arrive in the cluster and do not wait");
     return std::move(faults_);
   }
 
@@ -201,10 +202,10 @@ class Checker {
     match(
         *node, [&](const Sequence&) { visit_children(*node); },
         [&](const OneOf<For, If, Let, Allocate, Ring> auto& n) { visit(*node, n); },
-        [&](const OneOf<RingStep, MatMulWait, BoxStep> auto& n) { check(n, where); },
+        [&](const OneOf<ClusterStep, RingStep, MatMulWait, BoxStep> auto& n) { check(n, where); },
         [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup> auto&) {},
         [&](const OneOf<Store, Atomic> auto& n) { check_value(n.tensor, n.value, where); },
-        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad, BoxCopy, BoxStore, WarpgroupMatMul> auto& n) {
+        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad, BoxCopy, BoxStore, ClusterLoad, WarpgroupMatMul> auto& n) {
           check(n, where);
         });
   }
@@ -356,6 +357,25 @@ class Checker {
     }
     if (!commits && step.bytes != 0) fault("'{}' has {} bytes", where, step.bytes);
     if (step.kind == RingStep::Kind::kAwait || step.kind == RingStep::Kind::kRelease) check_whole_warps(where);
+  }
+  /// All threads of the cluster come to each step, in the same order.
+  void check(const ClusterStep& step, const std::string& where) {
+    const bool waits = step.kind == ClusterStep::Kind::kWait;
+    if (around_ > 0) fault("'{}' is in a loop or branch", where);
+    if (waits != has_arrived_) fault("'{}' {}", where, waits ? "is not behind an arrival" : "is not behind a wait");
+    has_arrived_ = !waits;
+  }
+  void check(const ClusterLoad& load, const std::string& where) {
+    const auto from = tensors_.find(load.source), to = tensors_.find(load.destination);
+    if (load.block.defined() && !(load.block.type().is_int() && load.block.type().bits() >= 32)) {
+      fault("the block in '{}' is {}", where, ir::type_text(load.block.type()));
+    }
+    if (from == tensors_.end() || to == tensors_.end()) return;
+    if (from->second->memory != Memory::kShared) fault("'{}' loads from '{}', which is not shared", where, load.source);
+    if (to->second->memory != Memory::kRegister) fault("'{}' loads to '{}', which is no register", where, to->first);
+    if (from->second->type != to->second->type) fault("'{}' is between two types", where);
+    const int64_t bytes = load.elements * element_bytes(from->second->type);
+    if (bytes != 4 && bytes != 8 && bytes != 16) fault("'{}' loads {} bytes, which must be 4, 8 or 16", where, bytes);
   }
   void check(const MatMulWait& wait, const std::string& where) {
     check_whole_warps(where);
@@ -550,6 +570,7 @@ class Checker {
   std::map<std::string, const Tensor*> tensors_;
   std::set<std::string> unrolled_;
   std::map<std::string, const Ring*> rings_;  ///< around the node
+  bool has_arrived_ = false;                  ///< in the cluster, and not waited
   int around_ = 0;                            ///< loops and branches around the node
 };
 

@@ -58,11 +58,11 @@ class Prover {
     match(
         *leaf.node,
         [&](const Barrier& n) { ++(n.scope == Barrier::Scope::kBlock ? checks_.barriers : checks_.warp_operations); },
-        [&](const Collective auto&) { ++checks_.warp_operations; },
+        [&](const ClusterStep&) { ++checks_.barriers; }, [&](const Collective auto&) { ++checks_.warp_operations; },
         [&](const MatMulWait&) { ++checks_.warp_operations; },
         [&](const RingStep& n) { checks_.warp_operations += is_of_readers(n) ? 1 : 0; },
         [](const OneOf<CommitGroup, WaitGroup, BoxStep, WaitForKernels, StartNextKernel> auto&) {},
-        [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy, BoxStore> auto&) {});
+        [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy, BoxStore, ClusterLoad> auto&) {});
   }
 
   static bool is_of_readers(const RingStep& step) {
@@ -77,17 +77,20 @@ class Prover {
                                : n.scope == Barrier::Scope::kWarp ? Group::kWarp
                                                                   : Group::kWarpgroup);
         },
+        [&](const ClusterStep&) { check_together(leaf, Group::kBlock); },
         [&](const OneOf<Shuffle, MatMul, MatrixLoad, MatMulWait> auto&) { check_together(leaf, Group::kWarp); },
         [&](const WarpgroupMatMul&) { check_together(leaf, Group::kWarpgroup); },
         [&](const RingStep& n) {
           if (is_of_readers(n)) check_together(leaf, Group::kWarp);
         },
         [](const OneOf<CommitGroup, WaitGroup, BoxStep, WaitForKernels, StartNextKernel> auto&) {},
-        [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy, BoxStore> auto&) {});
+        [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy, BoxStore, ClusterLoad> auto&) {});
     const AffineView view(context_.get(), kernel_, leaf.path);
     match(
-        *leaf.node, [&](const OneOf<RingStep, BoxCopy, BoxStore, WarpgroupMatMul> auto& n) { check(leaf, view, n); },
-        [](const OneOf<Barrier, CommitGroup, WaitGroup, MatMulWait, BoxStep, WaitForKernels, StartNextKernel> auto&) {},
+        *leaf.node,
+        [&](const OneOf<RingStep, BoxCopy, BoxStore, ClusterLoad, WarpgroupMatMul> auto& n) { check(leaf, view, n); },
+        [](const OneOf<Barrier, ClusterStep, CommitGroup, WaitGroup, MatMulWait, BoxStep, WaitForKernels,
+                       StartNextKernel> auto&) {},
         [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad> auto&) {});
     for (const ElementAccess& access : leaf.accesses) {
       if (!check_bounds(leaf, view, access)) continue;
@@ -121,6 +124,21 @@ class Prover {
     const int64_t alignment = place.tensor->swizzle ? kSwizzledAlignment : kBoxAlignment;
     check_multiple(leaf, view, view.offset(place), std::lcm(elements, alignment / bytes), "place");
     check_multiple(leaf, view, view.value(first), std::max<int64_t>(16 / bytes, 1), "first coordinate");
+  }
+
+  /// The block is one of the cluster.
+  void check(const Leaf& leaf, const AffineView& view, const ClusterLoad& n) {
+    const std::optional<isl::pw_aff> block = view.value(n.block);
+    if (!block) {
+      result_.unproved.push_back(fmt::format("{}: the block in '{}' is not affine", kernel_.name, leaf.text()));
+      return;
+    }
+    const isl::set outside = view.domain().intersect(
+        block->lt_set(view.constant(0)).unite(block->ge_set(view.constant(kernel_.cluster_blocks()))));
+    if (outside.is_empty()) return;
+    (view.exact() ? result_.faults : result_.unproved)
+        .push_back(fmt::format("{}: the block in '{}' leaves [0, {}) for {}", kernel_.name, leaf.text(),
+                               kernel_.cluster_blocks(), view.describe(outside.sample_point())));
   }
 
   void check(const Leaf& leaf, const AffineView& view, const WarpgroupMatMul& n) {

@@ -59,7 +59,7 @@ class Dropper {
           changed.value = copy_expr(n.value, "let " + n.name);
           return children(made(std::move(changed), *node));
         },
-        [&](const OneOf<Barrier, WaitGroup, RingStep, MatMulWait, BoxStep> auto&) {
+        [&](const OneOf<Barrier, ClusterStep, WaitGroup, RingStep, MatMulWait, BoxStep> auto&) {
           return drops(Part::kOrder, *node) ? nothing(*node) : node;
         },
         [&](const Move& n) {
@@ -69,9 +69,8 @@ class Dropper {
           changed.guard = {};
           return made(std::move(changed), *node);
         },
-        [&](const OneOf<CommitGroup, Atomic, MatMul, MatrixLoad, BoxCopy, BoxStore, WarpgroupMatMul> auto&) {
-          return drops(Part::kOperations, *node) ? nothing(*node) : node;
-        },
+        [&](const OneOf<CommitGroup, Atomic, MatMul, MatrixLoad, BoxCopy, BoxStore, ClusterLoad,
+                        WarpgroupMatMul> auto&) { return drops(Part::kOperations, *node) ? nothing(*node) : node; },
         [&](const Store& n) {
           Store changed = n;
           changed.value = copy_expr(n.value, node_text(*node));

@@ -229,7 +229,7 @@ Changes neighbours_of(const tile::Node& node) {
         result.emplace_back("reads one element further: " + node_text(node), made(changed, node));
       },
       [](const tile::Structure auto&) {}, [](const tile::Synchronisation auto&) {}, [](const tile::Collective auto&) {},
-      [](const tile::OneOf<tile::BoxCopy, tile::BoxStore> auto&) {});
+      [](const tile::OneOf<tile::BoxCopy, tile::BoxStore, tile::ClusterLoad> auto&) {});
   return result;
 }
 

@@ -31,7 +31,7 @@ std::string statements(const Program& program) {
   for_each_node(program.kernels[0].body, [&](const Node& node) {
     match(
         node, [&](const Store&) { text += node_text(node) + "\n"; },
-        [](const OneOf<Atomic, Move, BoxCopy, BoxStore> auto&) {}, [](const Collective auto&) {},
+        [](const OneOf<Atomic, Move, BoxCopy, BoxStore, ClusterLoad> auto&) {}, [](const Collective auto&) {},
         [](const Structure auto&) {}, [](const Synchronisation auto&) {});
   });
   return text;

@@ -77,8 +77,12 @@ class Counter {
           access(n.tensor, n.subscripts, 1, times, false);
         },
         [&](const tile::OneOf<tile::BoxCopy, tile::BoxStore> auto& n) { visit(n, times); },
-        [](const tile::OneOf<tile::WaitForKernels, tile::StartNextKernel, tile::CommitGroup, tile::RingStep,
-                             tile::MatMulWait, tile::BoxStep> auto&) {});
+        [&](const tile::ClusterLoad& n) {
+          work.instructions += 2 * times;  // the address too
+          access(n.source, n.source_subscripts, n.elements, times, false);
+        },
+        [](const tile::OneOf<tile::ClusterStep, tile::WaitForKernels, tile::StartNextKernel, tile::CommitGroup,
+                             tile::RingStep, tile::MatMulWait, tile::BoxStep> auto&) {});
   }
 
   void visit(const tile::Sequence& sequence, double times) {

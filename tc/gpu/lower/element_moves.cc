@@ -61,7 +61,7 @@ class Rewriter {
         },
         [&](const tile::Synchronisation auto&) { return node; },
         [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad, tile::BoxCopy,
-                              tile::BoxStore, tile::WarpgroupMatMul> auto&) { return node; });
+                              tile::BoxStore, tile::ClusterLoad, tile::WarpgroupMatMul> auto&) { return node; });
   }
 
  private:

@@ -205,7 +205,9 @@ bool collect(const NodePtr& node, std::vector<Expr>& values) {
         return true;
       },
       [](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate, tile::Ring> auto&) { return false; },
-      [](const tile::OneOf<tile::Atomic, tile::Move, tile::BoxCopy, tile::BoxStore> auto&) { return false; },
+      [](const tile::OneOf<tile::Atomic, tile::Move, tile::BoxCopy, tile::BoxStore, tile::ClusterLoad> auto&) {
+        return false;
+      },
       [](const tile::Collective auto&) { return false; }, [](const tile::Synchronisation auto&) { return false; });
 }
 
@@ -225,7 +227,9 @@ NodePtr decided(const NodePtr& node, const Expr& condition, bool value, const st
                                   [&](const NodePtr& child) { return decided(child, condition, value, from, to); });
       },
       [&](const tile::Store& n) { return store(n); },
-      [&](const tile::OneOf<tile::Atomic, tile::Move, tile::BoxCopy, tile::BoxStore> auto&) { return node; },
+      [&](const tile::OneOf<tile::Atomic, tile::Move, tile::BoxCopy, tile::BoxStore, tile::ClusterLoad> auto&) {
+        return node;
+      },
       [&](const tile::Collective auto&) { return node; }, [&](const tile::Synchronisation auto&) { return node; });
 }
 

@@ -130,7 +130,9 @@ bool Loop::collect(const NodePtr& node) {
         return true;
       },
       [](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate, tile::Ring> auto&) { return false; },
-      [](const tile::OneOf<tile::Atomic, tile::Move, tile::BoxCopy, tile::BoxStore> auto&) { return false; },
+      [](const tile::OneOf<tile::Atomic, tile::Move, tile::BoxCopy, tile::BoxStore, tile::ClusterLoad> auto&) {
+        return false;
+      },
       [](const tile::Collective auto&) { return false; }, [](const tile::Synchronisation auto&) { return false; });
 }
 

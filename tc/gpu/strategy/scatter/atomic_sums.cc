@@ -244,7 +244,7 @@ class Updates {
         },
         [&](const tile::Synchronisation auto&) { return node; },
         [&](const tile::OneOf<tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad, tile::BoxCopy,
-                              tile::BoxStore, tile::WarpgroupMatMul> auto&) { return node; });
+                              tile::BoxStore, tile::ClusterLoad, tile::WarpgroupMatMul> auto&) { return node; });
   }
 
  private:
