@@ -170,6 +170,13 @@ def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B) -> (float16(M,N) C) {
      "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
      {{"M", 4104}, {"N", 4104}, {"K", 4104}},
      {.copy_operands = false}},
+    {"cluster_sums",
+     R"(
+def f(float16(M,K) A, float16(N,K) W, float16(N) b) -> (C) {
+  C(m,n) +=! A(m,k) * W(n,k)
+  C(m,n) = fmax(C(m,n) + b(n), 0)
+})",
+     {{"M", 128}, {"N", 8192}, {"K", 8192}}},
     {"padded_convolution",
      R"(
 def f(float(N,C,H,W) X, float(O,C,3,3) W1) -> (float(N,O,H,W) Y) {

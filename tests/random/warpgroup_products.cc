@@ -74,6 +74,14 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
     result.options.store_boxes = true;
   }
   if (!reduces && result.options.cluster.empty() && random.chance(50)) result.options.persistent = true;
+  const bool is_plain = !reduces && result.options.cluster.empty() && !result.options.store_boxes;
+  const int64_t tile_bytes = result.options.tile[0] * width * 4;
+  const int64_t buffer_bytes = *result.options.copy_stages * (result.options.tile[0] + (width + 63) / 64 * 64) * 128;
+  if (is_plain && !result.options.persistent && tile_bytes + buffer_bytes < 220'000) {
+    const int64_t steps = (result.sizes["K"] + row - 1) / row;
+    const int64_t parts = int64_t{1} << random.range(0, 3);
+    if (parts > 1 && parts <= steps) result.options.cluster = {1, 1, parts};
+  }
   return result;
 }
 
@@ -206,6 +214,10 @@ WarpgroupProduct random_boxed_product(uint64_t seed) {
   int64_t values = 1;
   for (const BoxAxis& axis : rows) values *= axis.tile;
   result.options = warpgroup_box(values / 64, tile, registers, random.range(2, 4));
+  if ((taps || k > 64) && values * width <= 64 * 192 && random.chance(40)) {
+    result.options.cluster.assign(tile.size(), 1);
+    result.options.cluster.push_back(2);
+  }
   return result;
 }
 

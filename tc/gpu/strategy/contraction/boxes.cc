@@ -46,6 +46,7 @@ std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel
   int64_t stride = 1;
   for (size_t i = 0; i < digits.size(); ++i) {
     Expr number = tile_.empty() ? build::block_x() : build::var(tile_);
+    if (plan_.cluster_parts > 1) number = number / static_cast<int>(plan_.cluster_parts);
     if (stride > 1) number = number / static_cast<int>(stride);
     if (i + 1 < digits.size()) number = number % static_cast<int>(digits[i].count);
     Expr& block = result.emplace(digits[i].axis, 0).first->second;
@@ -53,8 +54,9 @@ std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel
     stride *= digits[i].count;
   }
   tiles_ = stride;
-  kernel.grid[0] = plan_.grid > 0 ? plan_.grid : stride;
-  kernel.cluster[0] = plan_.cluster_blocks();
+  kernel.grid[0] = plan_.grid > 0 ? plan_.grid : stride * plan_.cluster_parts;
+  kernel.cluster[0] = plan_.cluster_blocks() * plan_.cluster_parts;
+  if (plan_.cluster_parts > 1) rank_ = define("rank", build::block_x() % static_cast<int>(plan_.cluster_parts));
   return result;
 }
 
@@ -135,9 +137,20 @@ NodePtr ContractionBuilder::copy_operand(size_t operand, std::vector<Expr> at, c
   return build::box_copy(maps_[operand], at, shared_[operand], {stage, from, 0}, ring_, turn, group);
 }
 
+/// How many steps the block has.
+Expr ContractionBuilder::steps_of_block() const {
+  const auto steps = static_cast<int>(plan_.steps(c_)), parts = static_cast<int>(plan_.cluster_parts);
+  return steps % parts == 0 ? Expr(steps / parts) : (steps + parts - 1 - rank_) / parts;
+}
+
+/// The step of the tile that is a step of the block: blocks of a cluster have one after the other.
+Expr ContractionBuilder::dealt_out(const Expr& step) const {
+  return plan_.cluster_parts == 1 ? step : step * static_cast<int>(plan_.cluster_parts) + rank_;
+}
+
 /// The boxes of a step, by one thread.
 NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
-  const ReductionStep of = step_at(step);
+  const ReductionStep of = step_at(dealt_out(step));
   const Expr turn = turn_of(step), stage = hi::simplify(turn % static_cast<int>(plan_.stages));
   std::vector<NodePtr> parts = {build::acquire(ring_, turn)};
   int64_t bytes = 0;
@@ -165,8 +178,7 @@ NodePtr ContractionBuilder::release_last_turn() const {
 /// What the copying thread does: all steps of all products.
 NodePtr ContractionBuilder::produce() {
   const std::string step = names_.fresh("step");
-  std::vector<NodePtr> parts = {
-      build::for_loop(step, 0, static_cast<int>(plan_.steps(c_)), copy_boxes(build::var(step)))};
+  std::vector<NodePtr> parts = {build::for_loop(step, 0, steps_of_block(), copy_boxes(build::var(step)))};
   for (ContractionBuilder& product : further_) {
     product.names_ = names_;
     parts.push_back(product.produce());
@@ -233,10 +245,10 @@ NodePtr ContractionBuilder::consume() {
   const Expr row = hi::simplify(row_warp_ / kGroupWarps * tile::WarpgroupAtom::kM);
   const int slices = static_cast<int>(values_of_step(c_, plan_)) / atom.k();
   const auto multiplied = [&](const Tensor& sum, bool starts) {
-    return tile::carrying(step_instances(step_at(build::var(name))),
+    return tile::carrying(step_instances(step_at(dealt_out(build::var(name)))),
                           build::warpgroup_matmul(atom, slices, sum, tile(cores.a, row), tile(cores.b, 0), starts));
   };
-  const auto steps = static_cast<int>(plan_.steps(c_));
+  const Expr steps = steps_of_block();
   if (cores.in_parts) {
     Tensor part = sum_;
     part.name = names_.fresh(sum_.name + "_part");

@@ -109,6 +109,8 @@ class ContractionBuilder {
                              const Halide::Expr& turn);
   tile::NodePtr copy_slabs(size_t operand, std::vector<Halide::Expr> at, const Halide::Expr& k,
                            const Halide::Expr& stage, const Halide::Expr& turn);
+  Halide::Expr steps_of_block() const;
+  Halide::Expr dealt_out(const Halide::Expr& step) const;
   tile::NodePtr copy_boxes(const Halide::Expr& step);
   tile::NodePtr release_last_turn() const;
   tile::NodePtr produce();
@@ -163,6 +165,14 @@ class ContractionBuilder {
   tile::NodePtr put_sums() const;
   tile::NodePtr exchange_sums();
   tile::NodePtr add_groups(const ContractionBuilder& product);
+  // Sums of the blocks of a cluster.
+  int64_t sum_groups() const;
+  int64_t groups_of_block() const;
+  void declare_cluster_sums();
+  tile::NodePtr put_cluster_sums();
+  tile::NodePtr add_cluster_sums();
+  tile::NodePtr over_groups(const tile::NodePtr& body) const;
+  tile::NodePtr finish_in_cluster(const tile::NodePtr& sums_up, const tile::NodePtr& results);
   Halide::Expr sum_at(const ContractionBuilder& product) const;
   std::vector<PointStep> point_steps() const;
   tile::NodePtr over_points(const Body& body);
@@ -242,6 +252,10 @@ class ContractionBuilder {
   std::string tile_;                 ///< of a block that goes through several: the loop's variable
   int64_t tiles_ = 0;                ///< of all blocks
   size_t of_block_ = 0;              ///< definitions that are the block's, or the tile's
+  Halide::Expr rank_ = 0;            ///< of a cluster whose blocks deal out steps: the block's number in it
+  std::string share_;                ///< likewise: the loop over the groups of sums that a block finishes
+  tile::Tensor cluster_sums_;        ///< likewise: in shared memory, those of the block's steps
+  tile::Tensor cluster_totals_;      ///< likewise: a thread's, added up
   int64_t turns_ = 0;                ///< of the ring in a tile, by all products
   tile::Tensor columns_;             ///< likewise: the sums, exchanged; without a name: they are not
   std::string ring_;                 ///< likewise

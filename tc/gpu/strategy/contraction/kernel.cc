@@ -372,6 +372,7 @@ void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
   }
   turns_ = turns;
   for (ContractionBuilder& product : further_) product.turns_ = turns;
+  if (plan_.cluster_parts > 1) declare_cluster_sums();
   declare_staging();
 }
 
@@ -425,13 +426,14 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   }
   NodePtr results = build::sequence({start_reductions(), finish(), reduce_threads()});
   for (const TileSum& sum : reductions_) results = build::allocate(sum.sums, results);
-  parts.push_back(std::move(results));
+  parts.push_back(plan_.cluster_parts > 1 ? put_cluster_sums() : results);
   NodePtr body = build::sequence(std::move(parts));
   for (size_t p = products.size(); p-- > 0;) {
     const ContractionBuilder& product = *products[p];
     if (!product.columns_.name.empty()) body = build::allocate(product.columns_, body);
     if (!product.goes_on_) body = build::allocate(product.sum_, body);
     if (p == 0 && plan_.by_warpgroups()) body = with_producer(body);
+    if (p == 0 && plan_.cluster_parts > 1) body = finish_in_cluster(body, results);
     if (p == 0) body = with_reductions(body);
     if (plan_.groups > 1 && !product.goes_on_) body = build::allocate(product.sums_, body);
     for (size_t i = product.takes_turns_ ? 0 : product.shared_.size(); i-- > 0;)

@@ -63,7 +63,7 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
     const int64_t elements = operands[i].stage * (stages - 1) + operands[i].last_stage;
     allocate(elements * contraction.operands[i].type.bytes());
   }
-  if (groups > 1) allocate(registers() * threads() * contraction.update.accumulator.bytes());
+  if (groups > 1 || cluster_parts > 1) allocate(registers() * threads() * contraction.update.accumulator.bytes());
   end = shared_end_of_reductions(contraction, *this, end);
   if (store_boxes) {
     for (const StoredTensor& stored : contraction.stored) allocate(staging_bytes(stored, contraction, *this));

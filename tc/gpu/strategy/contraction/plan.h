@@ -79,6 +79,7 @@ struct ContractionPlan {
   bool asynchronous = false;     ///< copies go on while the threads compute
   int64_t row_blocks = 0;        ///< by warpgroups: so many rows of blocks go before the next column; divides all
   bool store_boxes = false;      ///< by warpgroups: boxes store the results, from shared memory
+  int64_t cluster_parts = 1;     ///< likewise: blocks of a cluster that have the same tile, and deal out its steps
   int64_t grid = 0;              ///< likewise: blocks that run at once and go through all tiles; 0: one for each tile
   bool all_ahead = false;        ///< those of all steps begin at once: each has a buffer of its own
   int64_t most_unrolled = 1024;  ///< loops over at most so many sums are laid out in the text
@@ -113,6 +114,8 @@ struct ContractionPlan {
 ///                     between which a step is split
 ///     cluster         blocks along each parallel axis that share copies, by warpgroups; absent: as estimated, or none
 ///                     where tiles are given
+///                     Behind these, of a product by warpgroups: blocks between which the steps of a tile are dealt
+///                     out, which put their sums together in the kernel
 ///     store_boxes     results are stored by boxes, by warpgroups
 ///     persistent      blocks go through several tiles, likewise
 ///     copy_stages     buffers, where copies are asynchronous and there are as many steps; more than there are steps:

@@ -127,6 +127,8 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
     no("threads reduce the results of a block's one tile");
     return std::nullopt;
   }
+  plan.cluster_parts = shape.cluster_parts;
+  if (plan.cluster_parts > 1 && !may_be_dealt_out(plan)) return std::nullopt;
   plan.store_boxes = shape.store_boxes;
   if (plan.store_boxes) {
     if (std::string fault = store_fault(c_, plan); !fault.empty()) {
@@ -138,6 +140,37 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
   if (shape.persistent && !make_persistent(plan)) return std::nullopt;
   plan.cycles = warpgroup_cycles(c_, plan, device_);
   return plan;
+}
+
+/// Whether blocks of a cluster may deal out the steps of a tile.
+bool Planner::may_be_dealt_out(const ContractionPlan& plan) const {
+  if (plan.cluster_blocks() > 1) return no("blocks of a cluster share boxes or steps, not both");
+  if (!c_.further.empty()) return no("the steps of several products are not dealt out to blocks of a cluster");
+  if (!c_.reductions.empty()) return no("blocks of a cluster do not reduce the results of a tile");
+  if (options_.store_boxes.value_or(false)) return no("blocks of a cluster that deal out steps store no boxes");
+  if (options_.persistent.value_or(false)) return no("blocks of a cluster have one tile each");
+  // The last step is one of warpgroups, which is filled with zeros.
+  int64_t steps = 1;
+  for (size_t r = 0; r < plan.chunk.size(); ++r) steps *= ceil_div(c_.reduction[r].extent, plan.chunk[r]);
+  if (steps >= plan.cluster_parts) return true;
+  return no(fmt::format("{} steps are not dealt out to {} blocks", steps, plan.cluster_parts));
+}
+
+/// Into how many parts the steps are dealt out, of tiles of a shape.
+std::vector<int64_t> Planner::parts_of(const WarpgroupShape& shape, const TensorCores& cores) const {
+  if (!options_.cluster.empty()) return {std::max<int64_t>(request_.cluster_parts, 1)};
+  const bool may_have = !request_.says_all_tiles() && !asks_for_warpgroups() && shape.cluster_rows == 1 &&
+                        shape.cluster_columns == 1 && c_.further.empty() && c_.reductions.empty();
+  if (!may_have) return {1};
+  int64_t tiles = 1, steps = 1;
+  std::vector<int64_t> tile(c_.parallel.size(), 1);
+  for (size_t i = 0; i < cores.rows.size(); ++i) tile[cores.rows[i]] = shape.rows[i];
+  for (size_t i = 0; i < cores.columns.size(); ++i) tile[cores.columns[i]] = shape.columns[i];
+  for (size_t axis = 0; axis < tile.size(); ++axis) tiles *= ceil_div(c_.parallel[axis].extent, tile[axis]);
+  for (size_t r = 0; r < c_.reduction.size(); ++r) {
+    steps *= r == main_ ? ceil_div(c_.reduction[r].extent, row_of(c_.operands[0])) : c_.reduction[r].extent;
+  }
+  return cluster_parts(tiles, steps, device_);
 }
 
 /// As many blocks as run at once go through all tiles.
@@ -171,7 +204,7 @@ bool Planner::finish_boxes(ContractionPlan& plan) const {
   std::optional<int64_t> best;
   double least = 0;
   for (const int64_t stages : {8, 6, 5, 4, 3, 2}) {
-    if (stages > std::max(plan.steps(c_), kFewest) || !with(stages)) continue;
+    if (stages > std::max(steps_of_block(c_, plan), kFewest) || !with(stages)) continue;
     const double cycles = warpgroup_cycles(c_, plan, device_);
     if (best && cycles >= least) continue;
     least = cycles;
@@ -286,7 +319,12 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
     for (const auto& [rows, columns] : clusters(cores)) {
       shape.cluster_rows = rows;
       shape.cluster_columns = columns;
-      if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, plans);
+      for (const int64_t parts : parts_of(shape, cores)) {
+        shape.cluster_parts = parts;
+        if (std::optional<ContractionPlan> candidate = plan(shape, cores)) {
+          keep_best(*std::move(candidate), count, plans);
+        }
+      }
     }
   }
   if (!plans.empty() && asks_for_warpgroups()) found.clear();

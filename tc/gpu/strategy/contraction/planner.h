@@ -56,6 +56,8 @@ class Planner {
   bool asks_for_warpgroups() const {
     return request_.says_clusters() || options_.store_boxes.value_or(false) || options_.persistent.value_or(false);
   }
+  bool may_be_dealt_out(const ContractionPlan& plan) const;
+  std::vector<int64_t> parts_of(const WarpgroupShape& shape, const TensorCores& cores) const;
   bool make_persistent(ContractionPlan& plan) const;
   void add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const;
   std::optional<ContractionPlan> transposed(int64_t tile) const;

@@ -24,6 +24,7 @@ RequestedTile requested_tile(const Contraction& c, const options::MappingOptions
     const int64_t whole = sets ? kTransposed : std::max<int64_t>(registers, 1);
     request.tile.push_back(std::min(at(options.tile, i), round_up(extent, whole)));
   }
+  request.cluster_parts = at(options.cluster, parallel);
   for (size_t r = 0; r < c.reduction.size(); ++r) {
     request.said_chunk.push_back(at(options.tile, parallel + r));
     request.chunk.push_back(std::min(request.said_chunk[r], c.reduction[r].extent));
@@ -48,7 +49,11 @@ options::MappingOptions options_of(const ContractionPlan& plan) {
   options.unroll = plan.most_unrolled;
   if (plan.tensor_cores) options.tensor_cores = true;
   for (const AxisPlan& axis : plan.parallel) options.cluster.push_back(axis.cluster);
-  if (plan.cluster_blocks() == 1) options.cluster.clear();
+  if (plan.cluster_parts > 1) {
+    options.cluster.push_back(plan.cluster_parts);
+  } else if (plan.cluster_blocks() == 1) {
+    options.cluster.clear();
+  }
   if (plan.store_boxes) options.store_boxes = true;
   if (plan.grid > 0) options.persistent = true;
   // Without an atom they are of 8-bit floats.

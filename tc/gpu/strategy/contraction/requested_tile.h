@@ -16,11 +16,12 @@ struct RequestedTile {
   std::vector<int64_t> chunk;                   ///< per reduction axis
   std::vector<int64_t> said_chunk;              ///< the same, not cut
   std::vector<int64_t> cluster;                 ///< blocks, per parallel axis
+  int64_t cluster_parts = 0;                    ///< blocks that deal out the steps of a tile
   int64_t columns = 0, others = 0, groups = 0;  ///< threads
 
   bool says_threads() const { return columns > 0; }
   bool says_clusters() const {
-    return std::any_of(cluster.begin(), cluster.end(), [](int64_t blocks) { return blocks > 1; });
+    return cluster_parts > 1 || std::any_of(cluster.begin(), cluster.end(), [](int64_t blocks) { return blocks > 1; });
   }
   bool says_all_tiles() const { return std::count(tile.begin(), tile.end(), 0) == 0; }
   bool says_all_registers() const { return std::count(registers.begin(), registers.end(), 0) == 0; }

@@ -56,11 +56,18 @@ NodePtr ContractionBuilder::add_groups(const ContractionBuilder& product) {
 
 Expr ContractionBuilder::sum_at(const ContractionBuilder& product) const {
   if (plan_.groups > 1) return build::read(product.total_, {result_lane()});
+  if (plan_.cluster_parts > 1)
+    return build::read(cluster_totals_, {build::var(share_), build::var(low_[plan_.order[0]])});
   return build::read(product.columns_.name.empty() ? product.sum_ : product.columns_, sum_subscripts());
 }
 
 /// The points of a thread; where several groups of threads have the same points, this group's share of them.
 NodePtr ContractionBuilder::over_points(const Body& body) {
+  if (plan_.cluster_parts > 1) {
+    const size_t axis = plan_.order[0];
+    const auto lanes = static_cast<int>(plan_.parallel[axis].group);
+    return over_groups(store_axis_ < 0 ? build::unrolled(low_[axis], 0, lanes, body()) : body());
+  }
   if (plan_.groups == 1) return over_registers(all_axes(), body, store_axis_);
   std::vector<std::pair<std::string, int64_t>> digits;  // outermost first
   int64_t units = 1;

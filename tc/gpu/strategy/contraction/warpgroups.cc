@@ -176,6 +176,19 @@ tile::BlockGroup sharers(size_t operand, const ContractionPlan& plan) {
   return group.count == 1 ? tile::BlockGroup{} : group;
 }
 
+std::vector<int64_t> cluster_parts(int64_t tiles, int64_t steps, const Device& device) {
+  constexpr int64_t kFewSteps = 2;  // of a part
+  std::vector<int64_t> result = {1};
+  for (const int64_t parts : {2, 4, 8}) {
+    if (tiles * parts <= device.processors && steps >= kFewSteps * parts) result.push_back(parts);
+  }
+  return result;
+}
+
+int64_t steps_of_block(const Contraction& c, const ContractionPlan& plan) {
+  return ceil_div(plan.steps(c), plan.cluster_parts);
+}
+
 std::optional<size_t> cut_dimension(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const Operand& o = c.operands[operand];
   const int64_t row = row_of(o), slabs = plan.operands[operand].stage / (row * row);
@@ -435,6 +448,23 @@ double turn_cycles(const ContractionPlan& plan, double step) {
   return std::has_single_bit(static_cast<uint64_t>(plan.stages)) || step > kLong ? 0 : kDivision;
 }
 
+/// Of the sums of a tile that blocks of a cluster put together: each writes all that it has to its own shared memory,
+/// and reads a part of what each other one has. Between processors an H100 moves some 14 bytes a cycle to each.
+double exchange_cycles(const ContractionPlan& plan, double points) {
+  constexpr double kBarriers = 1500, kOwnBytes = 128, kOtherBytes = 14;
+  if (plan.cluster_parts == 1) return 0;
+  const auto parts = static_cast<double>(plan.cluster_parts);
+  const double bytes = points * sizeof(float);
+  return kBarriers + bytes / kOwnBytes + bytes * (parts - 1) / parts / kOtherBytes;
+}
+
+/// Processors that blocks find which run in clusters of so many: those of a cluster share one of the device's parts,
+/// which have 16 processors or a few more.
+int64_t processors_for(int64_t cluster, const Device& device) {
+  constexpr int64_t kTogether = 16;
+  return cluster <= 2 ? device.processors : std::max(device.processors / kTogether * kTogether, cluster);
+}
+
 }  // namespace
 
 int64_t resident_blocks(const Contraction& c, const ContractionPlan& plan) {
@@ -449,16 +479,17 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   // Of a cluster's blocks each waits for the slowest. By hand 4096^3 took 3 % longer so; a cluster must gain clearly.
   constexpr double kInCluster = 1.1;
   const int64_t rows = tile_of(plan.tensor_cores->rows, plan), columns = tile_of(plan.tensor_cores->columns, plan);
-  double blocks = 1;
+  auto blocks = static_cast<double>(plan.cluster_parts);
   for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
+  const auto processors = static_cast<double>(processors_for(plan.cluster_parts, device));
   const auto points = static_cast<double>(rows * columns);
   const double products = device.warpgroup_products * 2 / static_cast<double>(c.operands[0].type.bytes());
   const double multiplied = points * static_cast<double>(values_of_step(c, plan)) / products;
   double copied = 0;
   for (size_t i = 0; i < c.operands.size(); ++i) copied += box_cycles(c, i, plan);
-  copied *= std::min(1.0, blocks / static_cast<double>(device.processors));  // they share the cache's rate
+  copied *= std::min(1.0, blocks / processors);  // they share the cache's rate
   const auto resident = static_cast<double>(resident_blocks(c, plan));
-  const double each = std::ceil(blocks / static_cast<double>(device.processors));
+  const double each = std::ceil(blocks / processors);
   const double together = std::min(resident, each);
   // Of one block a warpgroup waits for its products before it starts others: another one fills the time.
   const double alone = plan.tensor_cores->warpgroups * together > 1 ? 1 : 1.15;
@@ -468,11 +499,15 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   // Buffers in flight hide the latency of boxes.
   const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;
   const double latency = latency_cycles(c, plan, device) / ahead + turn_cycles(plan, step);
-  const auto steps = static_cast<double>(plan.steps(c));
+  const auto steps = static_cast<double>(steps_of_block(c, plan));
   const int64_t group = plan.parallel[plan.tensor_cores->columns[0]].group;
+  // Of a cluster that deals out the steps of a tile each block stores a part of its results.
+  const auto parts = static_cast<double>(plan.cluster_parts);
   const bool singly = stores_singly(c, group);
-  const double stores = singly ? 0 : points / kStored * stores_of_group(c, group, plan.store_boxes);
-  const double single_stores = singly ? points * single_store_cycles(c, group) : 0;  // which no other block hides
+  const double stores = (singly ? 0 : points / kStored * stores_of_group(c, group, plan.store_boxes) / parts) +
+                        exchange_cycles(plan, points);
+  // Which no other block hides.
+  const double single_stores = singly ? points / parts * single_store_cycles(c, group) : 0;
   // The copies of the next tile begin while a block that goes on stores the last one.
   const double starts = plan.grid > 0 ? kGoOnCycles : kStartCycles;
   const double block =

@@ -35,6 +35,7 @@ struct WarpgroupShape {
   int64_t cluster_rows = 1, cluster_columns = 1;  ///< blocks that share boxes, along the first axis of each side
   bool store_boxes = false;                       ///< results are stored by boxes
   bool persistent = false;                        ///< blocks go through several tiles
+  int64_t cluster_parts = 1;                      ///< blocks that deal out the steps of a tile
 };
 /// Those that leave little of a tile outside, of products whose axes are in the order of boxes. `wanted`: per parallel
 /// axis the only tile, or 0.
@@ -50,6 +51,12 @@ int64_t rows_apart(size_t axis, const ContractionPlan& plan);
 
 /// Clusters that are tried, as (rows, columns) of blocks: those of which some operand's boxes gain.
 std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& contraction);
+
+/// Into how many parts the steps of a product may be dealt out that has so many tiles: those that fill the processors.
+std::vector<int64_t> cluster_parts(int64_t tiles, int64_t steps, const Device& device);
+
+/// The most steps that a block has.
+int64_t steps_of_block(const Contraction& contraction, const ContractionPlan& plan);
 
 /// The blocks that have the same tile of an operand, and copy a part of it each for all of them.
 tile::BlockGroup sharers(size_t operand, const ContractionPlan& plan);
