@@ -339,17 +339,25 @@ TEST(Warpgroups, AreTakenByImagesAndManyAxes) {
   EXPECT_EQ(products_by_default(kFirstChannels, {{"N", 32}, {"F", 64}, {"C", 256}, {"P", 56 * 56}}), 1);
 }
 
-/// Of a long reduction each part has blocks of its own.
+/// Of a long reduction each part has blocks of its own: of a cluster, or those of a kernel before another one.
 TEST(Warpgroups, AreTakenByPartsOfReductions) {
-  const std::vector<std::pair<Sizes, size_t>> cases = {{{{"M", 2048}, {"N", 96}, {"K", 4096}}, 2},
-                                                       {{{"M", 1024}, {"N", 1024}, {"K", 4096}}, 2},
-                                                       {{{"M", 1024}, {"N", 1024}, {"K", 1024}}, 1},
-                                                       {{{"M", 2048}, {"N", 1024}, {"K", 4096}}, 1}};
-  for (const auto& [sizes, kernels] : cases) {
-    const Result<gpu::Mapping> mapping = mapped(specialised_from(kNT, sizes), {}, kDevice);
+  struct Parts {
+    Sizes sizes;
+    size_t kernels = 1;
+    int64_t cluster = 1;
+  };
+  const std::vector<Parts> cases = {{{{"M", 2048}, {"N", 96}, {"K", 4096}}, 1, 8},
+                                    {{{"M", 1024}, {"N", 1024}, {"K", 4096}}, 1, 2},
+                                    {{{"M", 256}, {"N", 96}, {"K", 8192}}, 2},
+                                    {{{"M", 1024}, {"N", 1024}, {"K", 1024}}},
+                                    {{{"M", 2048}, {"N", 1024}, {"K", 4096}}}};
+  for (const Parts& parts : cases) {
+    const Result<gpu::Mapping> mapping = mapped(specialised_from(kNT, parts.sizes), {}, kDevice);
     ASSERT_TRUE(mapping) << mapping.error().to_string();
-    EXPECT_EQ(mapping->program.kernels.size(), kernels) << sizes.at("M") << " " << sizes.at("K");
-    EXPECT_EQ(count_products(mapping->program), 1);
+    const std::string what = fmt::format("{} {}", parts.sizes.at("M"), parts.sizes.at("K"));
+    EXPECT_EQ(mapping->program.kernels.size(), parts.kernels) << what;
+    EXPECT_EQ(mapping->program.kernels[0].cluster_blocks(), parts.cluster) << what;
+    EXPECT_EQ(count_products(mapping->program), 1) << what;
   }
 }
 
