@@ -10,6 +10,7 @@
 #include "tc/gpu/rewrite/operand_order.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
+#include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/points.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/ir/reads.h"
@@ -159,7 +160,9 @@ class Operands : public hi::IRMutator {
     for (size_t axis = 0; axis < last; ++axis) {
       along = along || (row[axis] == 1 && contraction_.parallel[axis].extent >= kLong);
     }
-    return across && along && row[last] == 0 && contraction_.parallel[last].extent >= kLong;
+    int64_t run = 1;  // of short dimensions, as those of weights of 3 x 3
+    for (size_t axis : run_across(contraction_, operand)) run *= contraction_.parallel[axis].extent;
+    return across && (along || run >= kLong) && row[last] == 0 && contraction_.parallel[last].extent >= kLong;
   }
 
   static bool same(const Operand& a, const Operand& b) {

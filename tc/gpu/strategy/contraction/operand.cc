@@ -180,6 +180,26 @@ OperandPlan operand_plan(const Contraction& c, size_t number, Turned turned, con
   return result;
 }
 
+std::vector<size_t> run_across(const Contraction& c, const Operand& operand) {
+  std::vector<size_t> result;
+  const size_t last = c.parallel.size() - 1;
+  for (size_t d = operand.subscripts.size(); d-- > 0;) {
+    const Subscript& s = operand.subscripts[d];
+    std::optional<size_t> own;
+    for (size_t axis = 0; axis < s.parallel.size(); ++axis) {
+      if (s.parallel[axis] == 0) continue;
+      if (s.parallel[axis] != 1 || own) return {};
+      own = axis;
+    }
+    if (!own || s.constant + c.parallel[*own].begin != 0) return {};
+    if (*own == last) return result;
+    const bool is_whole = c.parallel[*own].extent == operand.extents[d];
+    if (!is_whole || std::find(result.begin(), result.end(), *own) != result.end()) return {};
+    result.push_back(*own);
+  }
+  return {};
+}
+
 OperandPlan kept_operand(const Contraction& c, size_t number, const ContractionPlan& plan) {
   const Operand& operand = c.operands[number];
   OperandPlan result;

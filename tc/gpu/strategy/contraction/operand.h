@@ -28,4 +28,9 @@ OperandPlan operand_plan(const Contraction& contraction, size_t operand, Turned 
 /// The same of an operand that another product has left in shared memory, its reduction along rows.
 OperandPlan kept_operand(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
 
+/// Of a transposition: the axes that count through the dimensions of an operand behind that of the results' last axis,
+/// the fastest first, if each of these dimensions has one for itself and is read whole; else none. Elements that
+/// differ in them are a run of memory.
+std::vector<size_t> run_across(const Contraction& contraction, const Operand& operand);
+
 }  // namespace tc::gpu

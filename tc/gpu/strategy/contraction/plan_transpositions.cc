@@ -1,6 +1,9 @@
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 
+#include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/planner.h"
@@ -12,6 +15,27 @@ namespace {
 constexpr int64_t kVectorBytes = 16;
 constexpr int64_t kLanes = 32;
 constexpr int64_t kAcross = 8;  ///< threads beside each other along a row of results in vectors
+
+/// Tiles and registers of a transposition by runs, and which axes the fastest threads go along.
+void give_runs(const Contraction& c, size_t last, const std::vector<size_t>& run, ContractionPlan& plan) {
+  constexpr int64_t kMostPoints = 2400, kResults = 24;  // of a block, and of a thread
+  AxisPlan& columns = plan.parallel[last];
+  columns.tile = c.parallel[last].extent % (2 * kLanes) == 0 ? 2 * kLanes : kLanes;
+  columns.registers = columns.tile / kLanes;
+  for (const size_t axis : run) plan.parallel[axis].tile = plan.parallel[axis].registers = c.parallel[axis].extent;
+  AxisPlan& slowest = plan.parallel[run.back()];
+  if (plan.registers() > kResults) slowest.registers = 1;
+  int64_t points = plan.registers() * plan.threads();
+  plan.order = {last, run.back()};
+  for (size_t axis = last; axis-- > 0;) {
+    AxisPlan& a = plan.parallel[axis];
+    const bool is_free = std::find(run.begin(), run.end(), axis) == run.end();
+    while (is_free && 2 * points <= kMostPoints && c.parallel[axis].extent % (2 * a.tile) == 0) {
+      a.tile *= 2;
+      points *= 2;
+    }
+  }
+}
 
 }  // namespace
 
@@ -88,6 +112,43 @@ std::optional<ContractionPlan> Planner::transposed_by_vectors(int64_t tile, int6
   return plan;
 }
 
+/// Of an operand whose rows are short: a block has all of several short dimensions, as the taps of 3 x 3 weights, and
+/// 32 or 64 values of the results' last axis. What it reads is runs of memory, and a warp writes neighbours.
+std::optional<ContractionPlan> Planner::transposed_by_runs() const {
+  const size_t last = classes_.columns[0];
+  const std::vector<size_t> run = c_.operands.size() == 1 ? run_across(c_, c_.operands[0]) : std::vector<size_t>();
+  const bool alone = c_.before.empty() && c_.after.empty();
+  if (run.empty() || !alone || reads_tensor(c_.update.value, c_.operands[0].tensor)) return std::nullopt;
+  ContractionPlan plan;
+  plan.parallel.resize(c_.parallel.size());
+  plan.chunk = {1};
+  give_runs(c_, last, run, plan);
+  if (!follow(plan)) return std::nullopt;
+  AxisPlan& columns = plan.parallel[last];
+  bool is_run = columns.tile == columns.registers * kLanes && c_.parallel[last].extent % columns.tile == 0;
+  for (const size_t axis : run) is_run = is_run && plan.parallel[axis].tile == c_.parallel[axis].extent;
+  if (!is_run || columns.registers > 2) {
+    no(fmt::format("a block does not read {} or {} whole rows for '{}'", kLanes, 2 * kLanes, c_.parallel[last].name));
+    return std::nullopt;
+  }
+  columns.group = columns.registers;
+  for (size_t axis = c_.parallel.size(); axis-- > 0;) {
+    plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
+    if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
+  }
+  if (!finish(plan)) return std::nullopt;
+  OperandPlan& o = plan.operands[0];
+  const Operand& operand = c_.operands[0];
+  o.merged = o.box.size() - 1 - run.size();
+  o.box.back() = o.pitch = range(operand.subscripts.back(), plan);
+  o.lead = 0;
+  o.vector = merged_vector(c_, operand, o.merged, plan);
+  lay_out(c_, 0, plan, Rows::kClose);
+  if (!fits(plan)) return std::nullopt;
+  plan.cycles = estimated_cycles(c_, plan, device_);
+  return plan;
+}
+
 /// Elements of 16 bits that no cache holds, in rows of whole vectors, transposed and nothing else: what was measured,
 /// on an H200 (docs/lab/measurements.md).
 bool Planner::prefers_vectors() const {
@@ -131,6 +192,15 @@ std::vector<ContractionPlan> Planner::transpositions() const {
     add(first_of([&](int64_t tile) { return transposed_by_vectors(tile, threads); }));
   }
   if (prefers_vectors()) add(first_of([&](int64_t tile) { return transposed(tile); }));
+  // Rows that are too short for a warp, or for tiles at all.
+  constexpr int64_t kShort = 8;
+  const int64_t row = c_.parallel[classes_.rows[0]].extent;
+  if (row >= kLanes) return found;
+  if (row < kShort) found.clear();
+  sparing_ = false;
+  std::optional<ContractionPlan> runs = transposed_by_runs();
+  const bool gains = runs && (found.empty() || request_.says_all_tiles() || runs->cycles < found[0].cycles);
+  if (runs) found.insert(gains ? found.begin() : found.end(), *std::move(runs));
   return found;
 }
 

@@ -62,6 +62,7 @@ class Planner {
   void add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const;
   std::optional<ContractionPlan> transposed(int64_t tile) const;
   std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;
+  std::optional<ContractionPlan> transposed_by_runs() const;
   bool prefers_vectors() const;
   void order_transposed(ContractionPlan& plan) const;
   bool finish(ContractionPlan& plan) const;

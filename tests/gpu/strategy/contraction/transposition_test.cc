@@ -119,6 +119,51 @@ TEST(Rearrangement, VectorsAreChosenForManyElementsOf16Bits) {
   EXPECT_EQ(chosen(kTwoResults, {{"N", 8192}, {"M", 8192}}), elements);
 }
 
+constexpr char kWeights[] = "def f(half(F,C,3,3) W) -> (half(F,3,3,C) O) { O(f,i,j,c) = W(f,c,i,j) }";
+constexpr char kFloatWeights[] = "def f(float(F,C,3,3) W) -> (float(F,3,3,C) O) { O(f,i,j,c) = W(f,c,i,j) }";
+constexpr char kImages[] = R"(
+def f(half(N,C,H,W) I, half(H) s) -> (half(N,H,W,C) O) { O(n,h,w,c) = I(n,c,h,w) * s(h) })";
+
+/// Short dimensions are read as one run, and each sector once.
+TEST(Rearrangement, ShortRowsAreRuns) {
+  struct Run {
+    const char* text;
+    Sizes sizes;
+    std::vector<int64_t> tile;
+    int64_t bytes = 0;  ///< of operand and result; 0: others are read too
+    MappingOptions options = {};
+  };
+  const std::vector<Run> runs = {
+      {kWeights, {{"F", 64}, {"C", 128}}, {4, 9, 64, 1}, 2 * 64 * 128 * 9 * 2},
+      {kWeights, {{"F", 5}, {"C", 96}}, {1, 9, 32, 1}, 2 * 5 * 96 * 9 * 2, {.register_tile = {1, 9, 1}}},
+      {kFloatWeights,
+       {{"F", 8}, {"C", 64}},
+       {4, 9, 64, 1},
+       2 * 8 * 64 * 9 * 4,
+       {.tile = {4, 9, 64}, .map_to_threads = {32, 4}, .register_tile = {1, 9, 2}}},
+      {kImages, {{"N", 3}, {"C", 64}, {"H", 7}, {"W", 7}}, {1, 7, 7, 64, 1}},
+      {kImages, {{"N", 8}, {"C", 64}, {"H", 2}, {"W", 5}}, {2, 2, 5, 64, 1}},
+  };
+  for (const Run& run : runs) {
+    const ir::Program program = specialised_from(run.text, run.sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, run.options);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    ASSERT_EQ(mapping->program.kernels.size(), 1U);
+    EXPECT_EQ(mapping->kernels[0].chosen.tile, run.tile) << run.text;
+    EXPECT_EQ(unproved(mapping->program), "");
+    EXPECT_EQ(difference(program, run.options), "");
+    const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen);
+    ASSERT_TRUE(again) << again.error().to_string();
+    EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
+    tile::Report report;
+    ASSERT_TRUE(simulated(program, *mapping, data_for(program, 1), 1, &report));
+    if (run.bytes > 0) EXPECT_EQ(report.counters.at(0).global_sectors * 32, run.bytes) << run.text;
+  }
+  // No whole number of a warp's columns: not by runs.
+  const ir::Program crooked = specialised_from(kWeights, {{"F", 6}, {"C", 50}});
+  EXPECT_EQ(difference(crooked), "");
+}
+
 /// Both are open to a search, and the options of each ask for it.
 TEST(Rearrangement, PlansComeBackFromTheirOptions) {
   const ir::Program program = specialised_from(transposition("float").c_str(), {{"N", 4096}, {"M", 2048}});
