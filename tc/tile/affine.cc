@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <isl/aff.h>
 #include <isl/ctx.h>
+#include <isl/id.h>
 #include <isl/local_space.h>
 #include <isl/map.h>
 #include <isl/options.h>
@@ -44,8 +45,8 @@ bool IslContext::is_exhausted() const {
   return some == nullptr;
 }
 
-AffineView::AffineView(isl::ctx ctx, const Kernel& kernel, const Path& path)
-    : ctx_(ctx.get()), kernel_(kernel), path_(path) {
+AffineView::AffineView(isl::ctx ctx, const Kernel& kernel, const Path& path, const std::set<std::string>* uniform)
+    : ctx_(ctx.get()), kernel_(kernel), path_(path), uniform_(uniform) {
   int next = 0;
   for (size_t i = 0; i < 3; ++i) {
     if (kernel.grid[i] > 1) blocks_[i] = next++;
@@ -112,8 +113,20 @@ isl::pw_aff AffineView::variable(const std::string& name) const {
   for (size_t i = path_.loops.size(); i-- > 0;) {
     if (path_.loops[i].loop->variable == name) return loop_variable(i);
   }
-  if (const auto let = path_.lets.find(name); let != path_.lets.end()) return affine(let->second);
-  throw NotAffine();
+  const auto let = path_.lets.find(name);
+  if (let == path_.lets.end()) throw NotAffine();
+  if (!uniform_ || uniform_->count(name) == 0) return affine(let->second);
+  try {
+    return affine(let->second);
+  } catch (const NotAffine&) {
+    return parameter(name);
+  }
+}
+
+isl::pw_aff AffineView::parameter(const std::string& name) const {
+  isl_id* id = isl_id_alloc(ctx_, name.c_str(), nullptr);
+  isl_space* space = isl_space_add_param_id(space_.copy(), isl_id_copy(id));
+  return isl::manage(isl_pw_aff_from_aff(isl_aff_param_on_domain_space_id(space, id)));
 }
 
 isl::pw_aff AffineView::affine(const Expr& e) const {

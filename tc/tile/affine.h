@@ -4,6 +4,7 @@
 
 #include <array>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,9 +32,11 @@ class IslContext {
 /// Expressions at one place of a kernel as isl functions of an instance
 ///     { [block coordinates, thread coordinates, iteration numbers of the loops, outermost first] }
 /// Coordinates of extent 1 have no dimension. An iteration number counts from 0, whatever the loop's variable does.
+/// `uniform`: lets that are the same for all threads of a block (uniform.h). One that is not affine is a parameter: of
+/// what holds for all its values each block has one. Blocks have different ones, so nothing follows for two blocks.
 class AffineView {
  public:
-  AffineView(isl::ctx ctx, const Kernel& kernel, const Path& path);
+  AffineView(isl::ctx ctx, const Kernel& kernel, const Path& path, const std::set<std::string>* uniform = nullptr);
 
   int block_dimensions() const { return block_dimensions_; }
   int thread_dimensions() const { return thread_dimensions_; }
@@ -75,6 +78,7 @@ class AffineView {
   isl::set condition(const Halide::Expr& expr) const;
   isl::pw_aff dimension(int position) const;
   isl::pw_aff variable(const std::string& name) const;
+  isl::pw_aff parameter(const std::string& name) const;
   isl::pw_aff loop_variable(size_t position) const;
   template <typename Compare>
   isl::set compare(const Halide::Expr& a, const Halide::Expr& b, Compare compare) const;
@@ -85,6 +89,7 @@ class AffineView {
   isl_ctx* ctx_;
   const Kernel& kernel_;
   const Path& path_;
+  const std::set<std::string>* uniform_;
   std::array<int, 3> blocks_ = {-1, -1, -1};  ///< dimensions of coordinates
   std::array<int, 3> threads_ = {-1, -1, -1};
   int block_dimensions_ = 0;

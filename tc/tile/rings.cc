@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "tc/tile/affine.h"
+#include "tc/tile/uniform.h"
 
 namespace tc::tile {
 namespace {
@@ -51,10 +52,16 @@ bool is_increasing(const Layout& mode) {
 class Prover {
  public:
   Prover(const Kernel& kernel, const IslContext& context)
-      : kernel_(kernel), context_(context), flow_(flow_of(kernel)), filled_(tensors_of_rings(kernel)) {}
+      : kernel_(kernel),
+        context_(context),
+        flow_(flow_of(kernel)),
+        filled_(tensors_of_rings(kernel)),
+        uniform_(uniform_lets(kernel, flow_)) {}
 
   void prove() {
     if (!find_ring()) return;
+    // Blocks of a cluster may have different values of them.
+    if (!ring_->groups.empty()) uniform_.clear();
     collect();
     prove_producer();
     prove_readers();
@@ -126,7 +133,7 @@ class Prover {
 
   const AffineView& view(int leaf) {
     auto& made = views_[static_cast<size_t>(leaf)];
-    if (!made) made = std::make_unique<AffineView>(context_.get(), kernel_, flow_.leaves[leaf].path);
+    if (!made) made = std::make_unique<AffineView>(context_.get(), kernel_, flow_.leaves[leaf].path, &uniform_);
     if (!made->exact()) give_up("'{}' is under conditions or in loops that are not affine", flow_.leaves[leaf].text());
     return *made;
   }
@@ -614,6 +621,7 @@ class Prover {
   const IslContext& context_;
   Flow flow_;
   std::set<std::string> filled_;
+  std::set<std::string> uniform_;  ///< lets: so may turns be
   const Ring* ring_ = nullptr;
   size_t depth_ = 0;  ///< of loops
   std::vector<std::unique_ptr<AffineView>> views_;

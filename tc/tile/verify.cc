@@ -14,6 +14,7 @@
 #include "tc/tile/matrix_descriptor.h"
 #include "tc/tile/promise_faults.h"
 #include "tc/tile/structure.h"
+#include "tc/tile/uniform.h"
 
 namespace tc::tile {
 namespace {
@@ -85,7 +86,7 @@ class Prover {
         },
         [](const OneOf<CommitGroup, WaitGroup, BoxStep, WaitForKernels, StartNextKernel> auto&) {},
         [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy, BoxStore, ClusterLoad> auto&) {});
-    const AffineView view(context_.get(), kernel_, leaf.path);
+    const AffineView view(context_.get(), kernel_, leaf.path, &uniform_);
     match(
         *leaf.node,
         [&](const OneOf<RingStep, BoxCopy, BoxStore, ClusterLoad, WarpgroupMatMul> auto& n) { check(leaf, view, n); },
@@ -222,7 +223,7 @@ class Prover {
   void check_uniform(const Leaf& leaf, Group group) {
     Path loops_only = leaf.path;
     loops_only.conditions.clear();
-    const AffineView view(context_.get(), kernel_, loops_only);
+    const AffineView view(context_.get(), kernel_, loops_only, &uniform_);
     const auto fault = [&](const std::string& what) {
       result_.faults.push_back(fmt::format("{}: '{}' is reached by some threads of a {} only: {} differs between them",
                                            kernel_.name, leaf.text(), name_of(group), what));
@@ -363,6 +364,7 @@ class Prover {
   KernelChecks& checks_;
   IslContext context_;
   Flow flow_;
+  std::set<std::string> uniform_ = uniform_lets(kernel_, flow_);
   std::map<std::string, const Tensor*> tensors_ = tensors_of(kernel_);
 };
 
