@@ -61,6 +61,7 @@ class Walk {
         if (a.least < 0 || b.least <= 0) return MaybeBounds();
         return MaybeBounds(Bounds{0, std::min(a.greatest, b.greatest - 1)});
       });
+    if (e.as<hi::Call>() && e.type() == Halide::Int(32)) return Bounds{INT32_MIN, INT32_MAX};
     return std::nullopt;
   }
 

@@ -166,6 +166,12 @@ def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B) -> (float16(M,N) C) {
     {"warpgroups_tf32",
      "def f(float(M,K) A, float(N,K) B) -> (C) { C(m,n) +=! tf32(A(m,k)) * tf32(B(n,k)) }",
      {{"M", 2048}, {"N", 2048}, {"K", 1024}}},
+    {"selected_slices",
+     R"(
+def f(bfloat16(T,K) X, bfloat16(P,K,N) W, int(T) E) -> (bfloat16(T,N) Y) {
+  Y(t,n) +=! X(t,k) * W(E(t),k,n)
+})",
+     {{"T", 4096}, {"P", 64}, {"K", 2048}, {"N", 1408}}},
     {"clusters",
      "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }",
      {{"M", 4104}, {"N", 4104}, {"K", 4104}},

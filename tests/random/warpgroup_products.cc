@@ -221,6 +221,41 @@ WarpgroupProduct random_boxed_product(uint64_t seed) {
   return result;
 }
 
+WarpgroupProduct random_selected_product(uint64_t seed) {
+  Random random(seed);
+  const auto pick = [&](const std::vector<std::string>& all) { return all[random.below(all.size())]; };
+  const std::string type = pick({"float16", "bfloat16"}), out = pick({type, "float32"});
+  const std::string index = pick({"int32", "int64", "uint8", "int16"});
+  const bool is_turned = random.chance(50), is_gated = random.chance(30), in_place = !is_gated && random.chance(30);
+  const int64_t rows = random.range(20, 200);
+  WarpgroupProduct result;
+  result.sizes = {{"T", rows},
+                  {"P", random.range(1, rows / 5)},
+                  {"N", is_turned ? random.range(8, 100) : 8 * random.range(1, 16)},
+                  {"K", 8 * random.range(8, 40)}};
+  const std::string selection = pick({"E(t)", index == "int32" ? "(P - 1 - E(t))" : "E(t)"});
+  const auto weights = [&](const char* name) {
+    return fmt::format("{}({},{})", name, selection, is_turned ? "n,k" : "k,n");
+  };
+  const auto product = [&](const char* name) { return fmt::format("{0}(X(t,k)) * {0}({1})", out, weights(name)); };
+  std::string body;
+  if (is_gated) {
+    body = fmt::format("  {0} A(t,n) +=! {1}\n  {0} B(t,n) +=! {2}\n  Y(t,n) = A(t,n) * fmax(B(t,n), 0)\n", out,
+                       product("W"), product("G"));
+  } else {
+    body = fmt::format("  Y(t,n) {} {}\n", in_place ? "+=" : "+=!", product("W"));
+  }
+  body += pick({"", "", "  Y(t,n) = fmax(Y(t,n) + b(n), 0)\n", "  Y(t,n) *= s(t)\n"});
+  const char* shape = is_turned ? "P,N,K" : "P,K,N";
+  result.text = fmt::format(
+      "def f({0}(T,K) X, {0}({1}) W, {0}({1}) G, {2}(T) E, {3}(N) b, {3}(T) s) -> ({3}(T,N) Y) {{\n"
+      "{4}}}",
+      type, shape, index, out, body);
+  const int64_t columns = is_gated ? 8 * random.range(1, 12) : 8 * random.range(1, 20);
+  result.options = warpgroup_tile(random.range(1, 1 + rows / 70), columns, random.range(2, 4));
+  return result;
+}
+
 options::MappingOptions warpgroup_box(int64_t warpgroups, std::vector<int64_t> tile, std::vector<int64_t> registers,
                                       int64_t stages) {
   options::MappingOptions options;

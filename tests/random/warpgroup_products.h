@@ -24,6 +24,10 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed);
 /// and in the result, taps of a convolution with a border of zeros or without, batches.
 WarpgroupProduct random_boxed_product(uint64_t seed);
 
+/// A product in which data select the slice of an operand for each row: random types, sizes, orders of the weights,
+/// one or two of them, epilogue, and type of what selects, which is in no order.
+WarpgroupProduct random_selected_product(uint64_t seed);
+
 /// The options of a tile of so many warpgroups, columns and buffers; tiles along the axes of the result before its last
 /// two, and along the reduction's axes before its last one.
 options::MappingOptions warpgroup_tile(int64_t warpgroups, int64_t columns, int64_t stages,

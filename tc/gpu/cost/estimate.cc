@@ -17,7 +17,6 @@ constexpr double kWarp = 32, kSector = 32;  // threads; bytes
 constexpr double kIssued = 4;               ///< warps' instructions of a processor in a cycle
 constexpr double kLaunchUs = 1.1;
 constexpr double kReadCycles = 700, kCachedReadCycles = 50, kBarrierCycles = 60;
-constexpr double kUnknownTrips = 4;
 constexpr double kOperationsOfProduct = 2;  ///< with its addition
 
 /// Of one thread, on average over those of the grid.
@@ -48,7 +47,8 @@ class OfLane : public hi::IRMutator {
 /// Counts what a thread of a kernel does.
 class Counter {
  public:
-  explicit Counter(const tile::Kernel& kernel) : threads_(static_cast<double>(kernel.block[0])), maps_(kernel.maps) {
+  Counter(const tile::Kernel& kernel, double unknown_trips)
+      : threads_(static_cast<double>(kernel.block[0])), unknown_trips_(unknown_trips), maps_(kernel.maps) {
     for (const tile::Tensor& tensor : kernel.tensors) tensors_[tensor.name] = &tensor;
     tile::for_each_node(kernel.body, [&](const tile::Node& node) {
       const tile::Tensor* tensor = tile::allocated_tensor(node);
@@ -129,7 +129,7 @@ class Counter {
     if (const int64_t* constant = ir::constant_int(trips)) return static_cast<double>(std::max<int64_t>(*constant, 0));
     const Expr of_first = hi::simplify(OfLane(0).mutate(hi::substitute(lets_, trips)));
     const int64_t* first = ir::constant_int(of_first);
-    return first && *first > 0 ? static_cast<double>(*first) : kUnknownTrips;
+    return first && *first > 0 ? static_cast<double>(*first) : unknown_trips_;
   }
 
   void visit(const tile::Move& move, double times) {
@@ -281,7 +281,7 @@ class Counter {
     return static_cast<double>(sectors.size()) * kSector / static_cast<double>(lanes);
   }
 
-  double threads_;
+  double threads_, unknown_trips_;
   const std::vector<tile::TensorMap>& maps_;
   std::map<std::string, const tile::Tensor*> tensors_;
   std::map<std::string, Expr> lets_;
@@ -313,10 +313,10 @@ double operations_per_us(const Device& device) {
 }
 
 Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us,
-                  const std::set<std::string>& in_passes) {
+                  const std::set<std::string>& in_passes, double unknown_trips) {
   constexpr double kThreads = 2048, kRegisters = 65536, kBlocks = 32, kL2BytesOfCycle = 3000;
   constexpr double kSharedBytes = 128;  // of a processor in a cycle
-  const Counter counter(kernel);
+  const Counter counter(kernel, unknown_trips);
   const Work& work = counter.work;
   const double block = std::ceil(product(kernel.block) / kWarp) * kWarp, blocks = product(kernel.grid);
   const double threads = product(kernel.block) * blocks, warps = block / kWarp * blocks;

@@ -37,10 +37,13 @@ double operations_per_us(const Device& device);
 /// The same by tensor cores, of 16-bit floats.
 double tensor_operations_per_us(const Device& device);
 
+inline constexpr double kUnknownTrips = 4;
+
 /// `planned_us`: by the recipe's own estimate, which then stands for what the processors do; 0: it has none.
 /// `in_passes`: tensors of which each block goes through a part of its own, there and back. What the L2 cache does not
 /// hold of the parts of all blocks that run at once comes from memory again.
+/// `unknown_trips`: how often loops run of which neither constants nor blocks say it.
 Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us = 0,
-                  const std::set<std::string>& in_passes = {});
+                  const std::set<std::string>& in_passes = {}, double unknown_trips = kUnknownTrips);
 
 }  // namespace tc::gpu

@@ -116,6 +116,7 @@ struct Kernel {
   std::set<std::string> in_shared = {};      ///< the same in shared memory
   bool separated = false;                    ///< taken out of a loop nest with others, so that recipes fit them
   double planned_us = 0;                     ///< by the recipe's own estimate; 0: it has none
+  bool selects_slices = false;               ///< blocks go through slices of an operand, of which each row needs one
   std::vector<Copy> copies;                  ///< of the scop's promotions that are not in registers
   std::map<std::string, int64_t> pads;       ///< elements behind each row of a promotion's buffer in shared memory
   std::optional<isl::union_map> copy_order;  ///< { earlier -> later } by these buffers, if there are any

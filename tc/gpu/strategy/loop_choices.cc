@@ -1,8 +1,11 @@
 #include "tc/gpu/strategy/loop_choices.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 
+#include "tc/gpu/strategy/contraction/selection.h"
+#include "tc/ir/expr_text.h"
 #include "tc/poly/band_ref.h"
 #include "tc/support/round.h"
 
@@ -37,6 +40,10 @@ std::vector<LoopChoice> loops_of(const Contraction& contraction, const Contracti
   for (size_t r = 0; r < contraction.reduction.size(); ++r) {
     const Axis& axis = contraction.reduction[r];
     loops.push_back({axis.name, axis.extent, plan.chunk[r], plan.chunk[r], true});
+  }
+  if (contraction.selection) {
+    const auto slices = static_cast<int64_t>(std::ceil(expected_slices(contraction, plan)));
+    loops.push_back({ir::to_text(*contraction.selection), slices_of(contraction), slices, slices});
   }
   return loops;
 }

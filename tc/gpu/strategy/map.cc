@@ -232,6 +232,7 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
   }
   launch.kernel.anchor = product.update.id;
   launch.kernel.loops = loops_of(*piece.contraction, plan);
+  launch.kernel.selects_slices = piece.contraction->selection.has_value();
   const std::vector<ContractionPlan>& plans = piece.chain ? piece.chain->plan.plans : piece.plans;
   for (const ContractionPlan& plan : plans) launch.kernel.planned_us += plan.cycles / (1e3 * device.gigahertz);
   mapping.program.kernels.push_back(std::move(launch.code));
@@ -255,7 +256,8 @@ void add_estimates(Mapping& mapping, const Device& device) {
   mapping.estimates.clear();
   for (size_t k = 0; k < mapping.kernels.size(); ++k) {
     const Kernel& kernel = mapping.kernels[k];
-    mapping.estimates.push_back(estimate(mapping.program.kernels[k], device, kernel.planned_us, kernel.in_memory));
+    mapping.estimates.push_back(estimate(mapping.program.kernels[k], device, kernel.planned_us, kernel.in_memory,
+                                         kernel.selects_slices ? 1 : kUnknownTrips));
   }
 }
 

@@ -65,6 +65,8 @@ class Product {
     const auto at = static_cast<size_t>(first - launch_.statements.begin());
     std::optional<Contraction> found = contraction_at(launch_, at);
     if (!found) return fail("{} begins no product that reads its operands often enough", here.at(0));
+    if (found->selection)
+      return fail("{} multiplies slices that data select, which no tile operation does", here.at(0));
     const auto count =
         static_cast<size_t>(std::count_if(launch_.statements.begin(), launch_.statements.end(), is_here));
     bool same = found->first == at && found->last - found->first == count;

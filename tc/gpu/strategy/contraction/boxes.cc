@@ -83,9 +83,10 @@ void ContractionBuilder::declare_boxes(size_t operand, const std::vector<Tensor>
   maps_.push_back(map_of(c_, operand, plan_, names_.fresh(name + "_map")));
 }
 
-/// Turns of a ring are counted through all products, and through all tiles of a block.
+/// Turns of a ring are counted through all products, and through all tiles and slices of a block.
 Expr ContractionBuilder::turn_of(const Expr& step) const {
   const Expr turn = hi::simplify(step + static_cast<int>(first_turn_));
+  if (c_.selection) return build::var(slices_.number) * static_cast<int>(turns_) + turn;
   if (tile_.empty()) return turn;
   return build::var(tile_) / static_cast<int>(plan_.grid) * static_cast<int>(turns_) + turn;
 }
@@ -158,7 +159,9 @@ NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
     const Operand& o = c_.operands[i];
     std::vector<Expr> at;  // the map's dimensions, fastest first
     for (size_t d = o.subscripts.size(); d-- > 0;) {
-      at.push_back(hi::simplify(first_of(o.subscripts[d], of) - static_cast<int>(first_inside(o, d))));
+      at.push_back(o.selected == d
+                       ? build::var(slices_.slice)
+                       : hi::simplify(first_of(o.subscripts[d], of) - static_cast<int>(first_inside(o, d))));
     }
     bytes += plan_.operands[i].stage * o.type.bytes();
     parts.push_back(copy_operand(i, std::move(at), stage, turn));
@@ -167,10 +170,10 @@ NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
   return build::sequence(std::move(parts));
 }
 
-/// The last turn is released for the next tile, and for blocks that wait until nobody touches their memory any more.
-/// Where a turn's sum has been waited for, the turn is released at once.
+/// The last turn is released for the next tile or slice, and for blocks that wait until nobody touches their memory any
+/// more. Where a turn's sum has been waited for, the turn is released at once.
 NodePtr ContractionBuilder::release_last_turn() const {
-  const bool is_waited_for = plan_.cluster_blocks() > 1 || plan_.grid > 0;
+  const bool is_waited_for = plan_.cluster_blocks() > 1 || plan_.grid > 0 || c_.selection;
   if (!is_waited_for || plan_.tensor_cores->in_parts) return build::sequence({});
   return build::release(ring_, turn_of(static_cast<int>(turns_ - 1)));
 }
@@ -327,9 +330,11 @@ NodePtr ContractionBuilder::with_producer(const NodePtr& consumers) {
     body = build::for_loop(tile_, build::block_x(), static_cast<int>(tiles_), with_definitions(body, 0, of_block_),
                            static_cast<int>(plan_.grid));
   }
+  if (c_.selection) body = over_slices(body);
   // Boxes read shared memory, which ends with the block.
   if (plan_.store_boxes) body = build::sequence({body, build::wait_boxes_read(0)});
-  return build::ring(ring_, static_cast<int>(plan_.stages), readers, body, std::move(groups));
+  body = build::ring(ring_, static_cast<int>(plan_.stages), readers, body, std::move(groups));
+  return c_.selection ? with_slices(body) : body;
 }
 
 }  // namespace tc::gpu

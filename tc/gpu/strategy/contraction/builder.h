@@ -117,6 +117,15 @@ class ContractionBuilder {
   std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step) const;
   tile::NodePtr consume();
   tile::NodePtr with_producer(const tile::NodePtr& consumers);
+  void declare_slices();
+  tile::NodePtr over_slices(const tile::NodePtr& body) const;
+  tile::NodePtr with_slices(const tile::NodePtr& body);
+  tile::NodePtr find_slices();
+  Halide::Expr own_selection() const;
+  tile::NodePtr for_each_row(
+      const std::vector<const tile::Tensor*>& lists,
+      const std::function<tile::NodePtr(const Halide::Expr& row, const std::vector<Halide::Expr>& values)>& body);
+  Halide::Expr is_selected() const;
   tile::NodePtr exchange_columns(ir::Names& names);
   tile::NodePtr in_turn(int64_t steps);
   tile::NodePtr all_ahead(int64_t steps);
@@ -158,6 +167,18 @@ class ContractionBuilder {
                                          const std::vector<Halide::Expr>& at) const;
   tile::NodePtr multiply(const ReductionStep& step, const std::vector<Halide::Expr>& at, const Halide::Expr& in_vector);
   BodyContext context_at(bool inside) const;
+
+  /// Lists of the block, in shared memory, of the slices that data select. Keys count down where the block's number is
+  /// odd: two blocks that have rows of one slice go through it at the same time, one as its last, one as its first.
+  struct Slices {
+    tile::Tensor keys;                      ///< per row
+    tile::Tensor firsts;                    ///< per row: whether no row before it has its key
+    tile::Tensor places;                    ///< per row: of a first one, how many keys are less; else -1
+    tile::Tensor in_turn;                   ///< the keys that occur, in order
+    tile::Tensor count;                     ///< of these
+    std::string number, key, slice, found;  ///< variables; none where nothing is selected
+    Halide::Expr counts_down;
+  };
 
   // What is done to the results.
   std::vector<Halide::Expr> sums_subscripts(const Halide::Expr& group) const;
@@ -257,6 +278,7 @@ class ContractionBuilder {
   tile::Tensor cluster_sums_;        ///< likewise: in shared memory, those of the block's steps
   tile::Tensor cluster_totals_;      ///< likewise: a thread's, added up
   int64_t turns_ = 0;                ///< of the ring in a tile, by all products
+  Slices slices_;                    ///< that the block goes through
   tile::Tensor columns_;             ///< likewise: the sums, exchanged; without a name: they are not
   std::string ring_;                 ///< likewise
   int64_t first_turn_ = 0;           ///< of the ring, that of the first step

@@ -68,7 +68,7 @@ std::optional<ChainLink::Dimension> read_by(const Subscript& s) {
 /// Whether a contraction is one that chains take: a sum by itself, of what is in memory.
 bool may_chain(const Contraction& c) {
   return c.update.assign == ir::Assign::kAdd && c.operands.size() == 2 && c.further.empty() && c.pooled.empty() &&
-         c.reductions.empty() &&
+         c.reductions.empty() && !c.selection &&
          std::none_of(c.operands.begin(), c.operands.end(), [](const Operand& o) { return o.is_tf32; });
 }
 

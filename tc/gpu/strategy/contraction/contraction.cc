@@ -12,6 +12,7 @@
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/points.h"
+#include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/specialise.h"
@@ -37,10 +38,13 @@ class Operands : public hi::IRMutator {
   Operands(const ir::Program& program, const Contraction& contraction, const std::vector<std::string>& names)
       : program_(program), contraction_(contraction), names_(names) {}
   std::vector<Operand> found;
-  bool sound = true;  ///< no read stands under a condition on data
+  std::optional<Expr> selection;  ///< of the operands found
+  bool sound = true;              ///< no read stands under a condition on data
 
   /// Takes out only what neighbouring results read from far apart.
   void take_only_crossing() { only_crossing_ = true; }
+  /// Takes out slices that data select, too.
+  void take_slices() { slices_ = true; }
 
  private:
   using IRMutator::visit;
@@ -48,6 +52,7 @@ class Operands : public hi::IRMutator {
     std::optional<Operand> operand = guarded(op);
     if (op->is_intrinsic(hi::Call::if_then_else) && !operand) return choice(op);
     if (!ir::is_tensor_read(program_, op) && !operand) return IRMutator::visit(op);
+    if (!operand) operand = of_selected_slice(op);
     if (!operand) operand = of_chosen_rows(op);
     if (!operand) operand = affine(op);
     if (!operand || operand->subscripts.empty() || (only_crossing_ && !crosses(*operand))) return IRMutator::visit(op);
@@ -115,6 +120,23 @@ class Operands : public hi::IRMutator {
     return name < parallel ? contraction_.parallel[name] : contraction_.reduction[name - parallel];
   }
 
+  /// A tensor of whose first dimensions one has a subscript that data choose for a row, while the others count along
+  /// the columns and the reduction.
+  std::optional<Operand> of_selected_slice(const hi::Call* op) {
+    if (!slices_ || in_branch_) return std::nullopt;
+    const std::optional<SelectedSlice> slice = selected_slice(program_, op, names_, contraction_.parallel.size());
+    if (!slice || reads_tensor(slice->selection, contraction_.update.tensor)) return std::nullopt;
+    if (selection && !hi::equal(*selection, slice->selection)) return std::nullopt;
+    Operand operand{op->name, "", op->type, {}, ir::constant_shape(program_.tensor(op->name))};
+    for (size_t d = 0; d < op->args.size(); ++d) {
+      const LinearForm none{std::vector<int64_t>(names_.size(), 0), 0};
+      operand.subscripts.push_back(subscript_of(d == slice->dimension ? none : *linear(op->args[d], names_)));
+    }
+    operand.selected = slice->dimension;
+    selection = slice->selection;
+    return operand;
+  }
+
   /// A tensor over the indices of a read, the one that counts along its rows last.
   std::optional<Operand> of_chosen_rows(const hi::Call* op) const {
     if (only_crossing_ || in_branch_ || !reads_chosen_row(program_, op)) return std::nullopt;
@@ -166,7 +188,8 @@ class Operands : public hi::IRMutator {
   }
 
   static bool same(const Operand& a, const Operand& b) {
-    if (a.tensor != b.tensor || a.chosen_row.has_value() != b.chosen_row.has_value() || a.inside != b.inside) {
+    if (a.tensor != b.tensor || a.chosen_row.has_value() != b.chosen_row.has_value() || a.inside != b.inside ||
+        a.selected != b.selected) {
       return false;
     }
     if (a.chosen_row) {
@@ -186,6 +209,7 @@ class Operands : public hi::IRMutator {
   const Contraction& contraction_;
   const std::vector<std::string>& names_;
   bool only_crossing_ = false;
+  bool slices_ = false;
   bool in_branch_ = false;
 };
 
@@ -194,8 +218,9 @@ double reuse(const Contraction& c, const Operand& operand) {
   double instances = 1, elements = 1;
   for (const Axis& axis : c.parallel) instances *= static_cast<double>(axis.extent);
   for (const Axis& axis : c.reduction) instances *= static_cast<double>(axis.extent);
-  for (const Subscript& s : operand.subscripts) {
-    int64_t range = 1;
+  for (size_t d = 0; d < operand.subscripts.size(); ++d) {
+    const Subscript& s = operand.subscripts[d];
+    int64_t range = operand.selected == d ? operand.extents[d] : 1;
     for (size_t i = 0; i < c.parallel.size(); ++i) range += std::abs(s.parallel[i]) * (c.parallel[i].extent - 1);
     for (size_t i = 0; i < c.reduction.size(); ++i) range += std::abs(s.reduction[i]) * (c.reduction[i].extent - 1);
     elements *= static_cast<double>(range);
@@ -271,7 +296,16 @@ class Finder {
     result_.first = first;
     result_.last = at_ + 1 + result_.after.size() + result_.further.size();
     if (!result_.further.empty()) say_what_is_read_elsewhere();
+    if (writes_selection()) return std::nullopt;
     return result_;
+  }
+
+  /// Whether a statement of the group writes what selects slices, which a block reads before all else.
+  bool writes_selection() const {
+    if (!result_.selection) return false;
+    const auto written = scop_.statements.begin() + static_cast<long>(result_.first);
+    return std::any_of(written, scop_.statements.begin() + static_cast<long>(result_.last),
+                       [&](const poly::Statement& s) { return reads_tensor(*result_.selection, s.tensor); });
   }
 
   /// A product over the group's points; its statement, and the same over the axes.
@@ -288,6 +322,9 @@ class Finder {
       }
     }
     if (result_.further.size() + 1 >= kMost || !set_operands(product, true)) return false;
+    // Blocks go through the slices of all products at once.
+    const std::optional<Expr>&a = result_.selection, &b = product.selection;
+    if (a.has_value() != b.has_value() || (a && !hi::equal(*a, *b))) return false;
     result_.further.push_back(std::move(product));
     return true;
   }
@@ -352,8 +389,16 @@ class Finder {
 
   bool reduces() const { return scop_.statements[at_].kind == poly::Statement::Kind::kUpdate; }
 
-  /// Takes the operands out of the value of a product whose axes are known.
+  /// Takes the operands out of the value of a product whose axes are known. Slices that data select are taken where
+  /// elements are used too seldom without.
   bool set_operands(Contraction& product, bool reduces) const {
+    Contraction by_slices = product;
+    if (set_operands(product, reduces, false)) return true;
+    product = std::move(by_slices);
+    return reduces && set_operands(product, reduces, true);
+  }
+
+  bool set_operands(Contraction& product, bool reduces, bool slices) const {
     std::vector<std::string> names;
     double work = 1;
     for (const auto* axes : {&product.parallel, &product.reduction}) {
@@ -364,8 +409,11 @@ class Finder {
     }
     Operands operands(*scop_.program, product, names);
     if (!reduces) operands.take_only_crossing();
+    if (slices) operands.take_slices();
     product.update.value = operands.mutate(product.update.value);
     product.operands = in_order(std::move(operands.found));
+    product.selection = operands.selection;
+    if (slices && (!product.selection || product.operands.size() != 2)) return false;
     find_tf32(*scop_.program, product);
     if (!operands.sound || work < least_work_ || product.operands.size() < (reduces ? 2U : 1U)) return false;
     return std::all_of(product.operands.begin(), product.operands.end(), [&](const Operand& operand) {

@@ -48,6 +48,7 @@ struct Operand {
   std::optional<ChosenRow> chosen_row = {};      ///< then `tensor` is what the rows are of
   std::optional<ComputedOperand> computed = {};  ///< then blocks compute what they would copy
   std::vector<ir::Inside> inside = {};           ///< per dimension, of a guarded read, which is 0 elsewhere; empty: all
+  std::optional<size_t> selected = {};           ///< the dimension that the contraction's selection is a subscript of
   bool is_tf32 = false;                          ///< its elements are float32 numbers that TF32 holds
 };
 
@@ -90,6 +91,8 @@ struct StoredTensor {
 /// Every dependence between them stays within one point, so points may run in any order and at once.
 struct Contraction {
   size_t first = 0, last = 0;  ///< the statements [first, last) of the Scop
+  /// What selects the slice of an operand that a row multiplies: E(t) of W(E(t),k,n), over parallel axes by name.
+  std::optional<Halide::Expr> selection = {};
   std::vector<Axis> parallel;  ///< in order of the subscripts of the update's tensor
   std::vector<Axis> reduction;
   std::vector<Operand> operands;

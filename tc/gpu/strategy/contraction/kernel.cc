@@ -319,6 +319,7 @@ void ContractionBuilder::join(ContractionBuilder& main) {
   column_warp_ = main.column_warp_;
   ring_ = main.ring_;
   tile_ = main.tile_;
+  slices_ = main.slices_;
   high_ = main.high_;
   low_ = main.low_;
   places_ = main.places_;
@@ -400,6 +401,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   place_blocks(kernel);
   place_threads();
   if (plan_.by_warpgroups()) ring_ = names_.fresh("ring");
+  if (c_.selection) declare_slices();
   declare_tensors();
   std::vector<NodePtr> parts = sum_up();
   const ContractionBuilder* before = this;  // with sums of its own

@@ -144,7 +144,7 @@ class TensorChoices {
   std::vector<Choice> all(const std::vector<OperandOrder>& copies, const Device& device) const {
     std::vector<Choice> result = {{}};
     const Operand& first = *operands_[0];
-    if (first.chosen_row || first.computed || fits_as_it_is()) return result;
+    if (first.chosen_row || first.computed || first.selected || fits_as_it_is()) return result;
     OperandOrder order{.tensor = tensor_, .read = read(), .rounds = rounds_};
     // A guard that never holds leaves nothing to copy.
     if (std::any_of(order.read.begin(), order.read.end(), [](const ir::Range& r) { return r.extent < 1; }))

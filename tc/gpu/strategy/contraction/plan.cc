@@ -1,6 +1,7 @@
 #include "tc/gpu/strategy/contraction/plan.h"
 
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/support/round.h"
@@ -64,6 +65,7 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
     allocate(elements * contraction.operands[i].type.bytes());
   }
   if (groups > 1 || cluster_parts > 1) allocate(registers() * threads() * contraction.update.accumulator.bytes());
+  end = shared_end_of_selection(contraction, *this, end);
   end = shared_end_of_reductions(contraction, *this, end);
   if (store_boxes) {
     for (const StoredTensor& stored : contraction.stored) allocate(staging_bytes(stored, contraction, *this));

@@ -6,6 +6,7 @@
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
@@ -136,6 +137,10 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
       return std::nullopt;
     }
   }
+  if (std::string fault = selection_fault(c_, plan); !fault.empty()) {
+    no(std::move(fault));
+    return std::nullopt;
+  }
   if (!finish_boxes(plan)) return std::nullopt;
   if (shape.persistent && !make_persistent(plan)) return std::nullopt;
   plan.cycles = warpgroup_cycles(c_, plan, device_);
@@ -221,7 +226,7 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
   }
   sparing_ = false;
   std::vector<ContractionPlan> found;
-  if (cores->atom) found = by_atoms(*cores, count);
+  if (cores->atom && !c_.selection) found = by_atoms(*cores, count);
   add_warpgroups(*cores, count, found);
   return found;
 }
@@ -292,7 +297,7 @@ std::optional<ContractionPlan> Planner::by_warpgroups() const {
 /// As (rows, columns) of blocks. Tiles without one are tiles of blocks alone.
 std::vector<std::pair<int64_t, int64_t>> Planner::clusters(const TensorCores& cores) const {
   if (!request_.says_clusters()) {
-    const bool may_have = options_.cluster.empty() && !request_.says_all_tiles();
+    const bool may_have = options_.cluster.empty() && !request_.says_all_tiles() && !c_.selection;
     return may_have ? warpgroup_clusters(c_) : std::vector<std::pair<int64_t, int64_t>>{{1, 1}};
   }
   for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {

@@ -338,7 +338,7 @@ std::vector<ContractionPlan> Planner::best(size_t count) const {
   const bool may_multiply = options_.tensor_cores.value_or(!names_tiles);
   std::vector<ContractionPlan> found;
   if (may_multiply) found = by_tensor_cores(count);
-  if (options_.tensor_cores.value_or(false)) return found;
+  if (options_.tensor_cores.value_or(false) || c_.selection) return found;
   const auto by_warpgroups = [](const ContractionPlan& plan) { return plan.by_warpgroups(); };
   if (asks_for_warpgroups() && std::any_of(found.begin(), found.end(), by_warpgroups)) return found;
   for (ContractionPlan& plan : by_elements(count)) keep_best(std::move(plan), count, found);

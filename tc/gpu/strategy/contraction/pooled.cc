@@ -217,6 +217,7 @@ class Finder {
 }  // namespace
 
 Contraction with_pooled(const poly::Scop& scop, Contraction contraction) {
+  if (contraction.selection) return contraction;  // results of rows with other slices pass through the registers
   return Finder(scop, std::move(contraction)).run();
 }
 

@@ -338,10 +338,12 @@ NodePtr ContractionBuilder::finish() {
   if (plan_.store_boxes) return finish_by_boxes();
   const std::vector<std::string> names = written();
   const NodePtr results = over_points([&] {
-    std::vector<NodePtr> parts = {over_lanes(point(names))};
+    std::vector<NodePtr> parts = {over_lanes(point(names))}, stores;
     for (const std::string& name : names) {
-      if (is_seen(name)) parts.push_back(store_results(name));
+      if (is_seen(name)) stores.push_back(store_results(name));
     }
+    parts.push_back(build::sequence(std::move(stores)));
+    if (c_.selection) parts.back() = build::if_then(is_selected(), parts.back());
     if (fills_) parts.push_back(keep_results());
     if (!c_.pooled.empty()) parts.push_back(pool_results());
     if (!reductions_.empty()) parts.push_back(over_lanes(reduce_points()));

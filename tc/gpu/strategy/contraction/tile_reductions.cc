@@ -262,7 +262,7 @@ class Finder {
 }  // namespace
 
 std::vector<ReductionBehind> reductions_behind(const poly::Scop& scop, const Contraction& contraction) {
-  if (contraction.update.assign == ir::Assign::kSet) return {};
+  if (contraction.update.assign == ir::Assign::kSet || contraction.selection) return {};
   return Finder(scop, contraction).run();
 }
 

@@ -8,6 +8,7 @@
 
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
 
@@ -386,7 +387,8 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
     const int64_t first = first_inside(o, d);
     const int64_t end = o.inside.empty() ? o.extents[d] : o.inside[d].greatest.value_or(o.extents[d] - 1) + 1;
     map.offset += first * row_major_stride(o, d);
-    map.extents.push_back(std::min(extent_read(c, s), end) - first);
+    const int64_t read = o.selected == d ? o.extents[d] : extent_read(c, s);
+    map.extents.push_back(std::min(read, end) - first);
     map.strides.push_back(row_major_stride(o, d));
     const bool is_last = d + 1 == o.subscripts.size();
     const int64_t box = plan.operands[operand].box[d] / (cut == d ? sharers(operand, plan).count : 1);
@@ -404,10 +406,13 @@ double bytes_of(const Operand& operand) {
   return result;
 }
 
-/// Blocks that read a tile of an operand.
-int64_t readers_of(size_t operand, const ContractionPlan& plan) {
+/// Blocks that read a tile of an operand; of a selected slice, as many as have rows that select it.
+double readers_of(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const TensorCores& cores = *plan.tensor_cores;
-  return blocks_of(operand == cores.a ? cores.columns : cores.rows, plan);
+  const Operand& o = c.operands[operand];
+  const auto blocks = static_cast<double>(blocks_of(operand == cores.a ? cores.columns : cores.rows, plan));
+  if (!o.selected) return blocks;
+  return std::max(1.0, blocks * expected_slices(c, plan) / static_cast<double>(o.extents[*o.selected]));
 }
 
 /// Cycles from the start of a box to its arrival. What no cache holds comes from memory, unless many blocks read it:
@@ -415,10 +420,10 @@ int64_t readers_of(size_t operand, const ContractionPlan& plan) {
 /// estimated.
 double latency_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   constexpr double kCached = 500, kFromMemory = 2250;
-  constexpr int64_t kFewReaders = 4;
+  constexpr double kFewReaders = 4;
   for (size_t i = 0; i < c.operands.size(); ++i) {
     const bool is_large = bytes_of(c.operands[i]) > static_cast<double>(device.cache_bytes) / 2;
-    if (is_large && readers_of(i, plan) <= kFewReaders) return kFromMemory;
+    if (is_large && readers_of(c, i, plan) <= kFewReaders) return kFromMemory;
   }
   return kCached;
 }
@@ -430,7 +435,7 @@ double memory_cycles(const Contraction& c, const ContractionPlan& plan, const De
   double bytes = 0;
   for (size_t i = 0; i < c.operands.size(); ++i) {
     const double own = bytes_of(c.operands[i]);
-    const bool comes_again = own > static_cast<double>(device.cache_bytes) / 2 && readers_of(i, plan) > 1;
+    const bool comes_again = own > static_cast<double>(device.cache_bytes) / 2 && readers_of(c, i, plan) > 1;
     bytes += own * (comes_again ? kAgain : 1);
   }
   for (const StoredTensor& stored : c.stored) {
@@ -476,6 +481,7 @@ int64_t resident_blocks(const Contraction& c, const ContractionPlan& plan) {
 
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   constexpr double kStartCycles = 2500, kGoOnCycles = 500, kStepCycles = 40, kStored = 24;
+  constexpr double kFoundCycles = 20;  // for each row, of three rounds through all rows; not measured
   // Of a cluster's blocks each waits for the slowest. By hand 4096^3 took 3 % longer so; a cluster must gain clearly.
   constexpr double kInCluster = 1.1;
   const int64_t rows = tile_of(plan.tensor_cores->rows, plan), columns = tile_of(plan.tensor_cores->columns, plan);
@@ -510,8 +516,10 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double single_stores = singly ? points / parts * single_store_cycles(c, group) : 0;
   // The copies of the next tile begin while a block that goes on stores the last one.
   const double starts = plan.grid > 0 ? kGoOnCycles : kStartCycles;
-  const double block =
-      steps * std::max(step + turn_cycles(plan, step), latency) + (starts + stores) / together + single_stores;
+  // A block with slices finds them first, and multiplies all of its rows by each.
+  const double slices = expected_slices(c, plan), found = c.selection ? kFoundCycles * static_cast<double>(rows) : 0;
+  const double block = slices * steps * std::max(step + turn_cycles(plan, step), latency) +
+                       (starts + found + slices * stores) / together + single_stores;
   const double first = plan.grid > 0 ? kStartCycles - kGoOnCycles : 0;  // nothing hides the first tile's start
   const double cycles = (each * block + kStartCycles + first) * (plan.cluster_blocks() > 1 ? kInCluster : 1);
   constexpr double kBeside = 0.05;  // of the shorter one, which the other does not hide
