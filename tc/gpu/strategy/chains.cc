@@ -1,6 +1,10 @@
 #include "tc/gpu/strategy/chains.h"
 
+#include <algorithm>
+
 #include "tc/gpu/rewrite/kernel_options.h"
+#include "tc/gpu/strategy/contraction/stream.h"
+#include "tc/gpu/strategy/piece_time.h"
 #include "tc/poly/restricted.h"
 
 namespace tc::gpu {
@@ -16,6 +20,56 @@ Piece joined(const poly::Scop& scop, const ChosenChain& chosen) {
   Piece piece{poly::restricted(scop, statements), chain.products[chosen.anchor], {chosen.anchors[0]}};
   piece.chain = chosen;
   return piece;
+}
+
+/// The piece that stands for all of pieces [first, last), if the first and the last are products whose results are
+/// streamed from one to the other, and that is asked for or gains by estimate.
+std::optional<Piece> streamed(const poly::Scop& scop, const std::vector<Piece>& pieces, size_t first, size_t last,
+                              const options::MappingOptions& options, const Device& device) {
+  const Piece &maker = pieces[first], &reader = pieces[last - 1];
+  const auto own = [&](const Piece& piece) { return options_at(*scop.program, piece.contraction->update.id, options); };
+  const options::MappingOptions of_first = own(maker), of_second = own(reader);
+  const auto says_sizes = [](const options::MappingOptions& o) {
+    return !o.tile.empty() || !o.register_tile.empty() || !o.map_to_threads.empty() || !o.cluster.empty() ||
+           o.copy_stages || o.shared_depth;
+  };
+  for (const options::MappingOptions* o : {&of_first, &of_second}) {
+    if (!o->chain.value_or(!says_sizes(*o))) return std::nullopt;
+  }
+  std::optional<Chain> chain = streamed_chain(scop, *maker.contraction, *reader.contraction);
+  if (!chain) return std::nullopt;
+  std::optional<ChosenChain> chosen = plan_stream(*scop.program, *chain, {of_first, of_second}, device);
+  if (!chosen) return std::nullopt;
+  double apart_us = 0;
+  for (size_t p = first; p < last; ++p) apart_us += estimated_us(pieces[p], device);
+  Piece result = joined(scop, *chosen);
+  const bool is_asked_for = of_first.chain.value_or(false) || of_second.chain.value_or(false);
+  if (!is_asked_for && estimated_us(result, device) >= apart_us) return std::nullopt;
+  return result;
+}
+
+/// The next piece that is a contraction by itself, behind one that is.
+std::optional<size_t> next_product(const std::vector<Piece>& pieces, size_t after) {
+  const auto is_alone = [](const Piece& piece) { return piece.contraction && piece.plans.size() == 1 && !piece.chain; };
+  if (!is_alone(pieces[after])) return std::nullopt;
+  for (size_t p = after + 1; p < pieces.size(); ++p) {
+    if (pieces[p].contraction) return is_alone(pieces[p]) ? std::optional(p) : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+/// Pairs of products that no other chain has taken.
+std::vector<Piece> join_streams(const poly::Scop& scop, std::vector<Piece> pieces,
+                                const options::MappingOptions& options, const Device& device) {
+  std::vector<Piece> result;
+  for (size_t p = 0; p < pieces.size();) {
+    const std::optional<size_t> reader = next_product(pieces, p);
+    std::optional<Piece> both;
+    if (reader) both = streamed(scop, pieces, p, *reader + 1, options, device);
+    result.push_back(both ? *std::move(both) : std::move(pieces[p]));
+    p = both ? *reader + 1 : p + 1;
+  }
+  return result;
 }
 
 }  // namespace
@@ -48,7 +102,7 @@ std::vector<Piece> join_chains(const poly::Scop& scop, std::vector<Piece> pieces
     for (; next < end; ++next) result.push_back(std::move(pieces[next]));
     first = end;
   }
-  return result;
+  return join_streams(scop, std::move(result), options, device);
 }
 
 }  // namespace tc::gpu

@@ -226,7 +226,9 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
   if (piece.chain) {
     launch.kernel.chosen.chain = true;
     launch.kernel.chosen.split_reduction = 1;  // no product of a chain is in parts
-    for (const ChainLink& link : piece.chain->chain.links) launch.kernel.in_shared.insert(link.tensor);
+    for (const ChainLink& link : piece.chain->chain.links) {
+      if (!link.streamed) launch.kernel.in_shared.insert(link.tensor);
+    }
   } else if (options.chain.value_or(false)) {
     launch.kernel.chosen.chain.reset();  // others have one
   }

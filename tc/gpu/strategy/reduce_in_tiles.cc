@@ -54,6 +54,7 @@ class Rewriter {
       TC_TRY(scop, poly::from_ir(before, context));
       for (const Piece& piece : cut_out_contractions(scop, options_, device_).pieces) {
         if (piece.contraction && !piece.uncut.empty() && !is_cut(*piece.contraction)) cut(scop, piece);
+        if (piece.chain && piece.chain->chain.links[0].streamed) keep_whole(piece.chain->chain);
       }
       return {};
     };
@@ -77,6 +78,14 @@ class Rewriter {
     };
     return is_product_cut(contraction) ||
            std::any_of(contraction.further.begin(), contraction.further.end(), is_product_cut);
+  }
+
+  /// Products of which the second goes through the first one's results in slabs, with what is reduced on the way.
+  void keep_whole(const Chain& chain) {
+    for (const Contraction& product : chain.products) {
+      result_.whole.insert(product.update.id);
+      for (const TileReduction& reduction : product.reductions) result_.whole.insert(reduction.statement.id);
+    }
   }
 
   void cut(const poly::Scop& scop, const Piece& piece) {

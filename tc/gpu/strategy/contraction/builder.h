@@ -41,10 +41,19 @@ struct KeptLink {
   tile::Tensor tile;             ///< rows, columns
   std::vector<int64_t> strides;  ///< per dimension of the tensor, in its row or column
   std::string reader;            ///< statement of the second product
+  /// Of a streamed link: the builder of the first product. `tile` is then in registers, at the places of its sums.
+  const class ContractionBuilder* maker = nullptr;
+};
+
+/// What a product ahead in the kernel has reduced along rows: a register for each row of a thread.
+struct RowValue {
+  tile::Tensor sums;
+  std::vector<size_t> axes;  ///< the reader's parallel axis, per dimension of `sums`
 };
 
 class ContractionBuilder {
   friend class ChainBuilder;
+  friend class StreamBuilder;
 
  public:
   /// A plan for the contraction, then one for each of its further products, which share its tiles and threads.
@@ -73,6 +82,7 @@ class ContractionBuilder {
 
   // Names of places and loops.
   void place_blocks(tile::Kernel& kernel);
+  void place_like(const ContractionBuilder& before, const ChainLink& link);
   std::map<size_t, Halide::Expr> blocks_in_groups(tile::Kernel& kernel);
   void place_threads();
   void place_by_order(int64_t threads);
@@ -159,6 +169,8 @@ class ContractionBuilder {
   tile::NodePtr load_fragment(size_t operand, int64_t first, bool pair, const Halide::Expr& stage,
                               const ReductionStep& step, const std::vector<Halide::Expr>& at);
   bool is_kept(size_t operand) const { return reads_ && reads_->link->operand == operand; }
+  bool is_in_registers(size_t operand) const { return is_kept(operand) && reads_->maker; }
+  tile::Fragment fragment_of_link(int64_t rows, const std::vector<Halide::Expr>& at) const;
   std::vector<Halide::Expr> shared_position(size_t operand, const Halide::Expr& stage, const ReductionStep& step,
                                             const std::vector<Halide::Expr>& local,
                                             const std::vector<Halide::Expr>& at) const;
@@ -288,11 +300,14 @@ class ContractionBuilder {
   std::map<std::string, tile::Tensor> pooled_;  ///< of the runs that a thread finishes at once
   std::vector<TileSum> reductions_;
   std::map<std::string, Place> places_;
-  std::vector<ContractionBuilder> further_;  ///< of further products, placed as this one is
-  bool takes_turns_ = false;                 ///< a further product whose operands come to where the first one's were
-  bool goes_on_ = false;                     ///< a further product whose sum is that of the one before it
-  const KeptLink* reads_ = nullptr;          ///< in a chain: where an operand is
-  const KeptLink* fills_ = nullptr;          ///< likewise: where results go
+  std::vector<ContractionBuilder> further_;     ///< of further products, placed as this one is
+  bool takes_turns_ = false;                    ///< a further product whose operands come to where the first one's were
+  bool goes_on_ = false;                        ///< a further product whose sum is that of the one before it
+  const KeptLink* reads_ = nullptr;             ///< in a chain: where an operand is
+  const KeptLink* fills_ = nullptr;             ///< likewise: where results go
+  std::optional<size_t> slab_axis_;             ///< of a streamed link's first product: the block goes along it
+  std::optional<size_t> once_;                  ///< likewise: the operand that all slabs read
+  std::map<std::string, RowValue> row_values_;  ///< of its second product: by tensor
 };
 
 }  // namespace tc::gpu

@@ -126,7 +126,8 @@ bool is_read_beyond(const poly::Scop& scop, const Contraction& c, const std::str
   });
 }
 
-std::optional<ChainLink> link_between(const poly::Scop& scop, const Contraction& first, const Contraction& second) {
+std::optional<ChainLink> link_between(const poly::Scop& scop, const Contraction& first, const Contraction& second,
+                                      const std::set<std::string>& of_rows) {
   if (first.last != second.first || !may_chain(first) || !may_chain(second)) return std::nullopt;
   const Touched before = touched_by(scop, first);
   for (size_t operand = 0; operand < second.operands.size(); ++operand) {
@@ -136,7 +137,8 @@ std::optional<ChainLink> link_between(const poly::Scop& scop, const Contraction&
     const Touched others = touched_by(scop, second, second.update.id), all = touched_by(scop, second);
     if (others.all.count(link->tensor) > 0 || all.written.count(link->tensor) > 0) return std::nullopt;
     for (const std::string& tensor : before.written) {
-      if (tensor != link->tensor && all.all.count(tensor) > 0) return std::nullopt;
+      const bool may_be_read = tensor == link->tensor || of_rows.count(tensor) > 0;
+      if (!may_be_read && all.all.count(tensor) > 0) return std::nullopt;
     }
     for (const std::string& tensor : all.written) {
       if (before.all.count(tensor) > 0) return std::nullopt;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -22,21 +23,26 @@ struct ChainLink {
   std::string tensor;
   size_t operand = 0;  ///< of the second
   std::vector<Dimension> dimensions;
+  /// The first is made slab by slab of the second one's reduction, and its slab is in registers when it is multiplied
+  /// (stream.h). Else all of it is in shared memory.
+  bool streamed = false;
 
   std::vector<size_t> rows_of_first() const;   ///< parallel axes, by dimension
   std::vector<size_t> rows_of_second() const;  ///< in the same order
 };
 
 /// Contractions of which each reads what the one before makes. They share a kernel: a block has some rows, and keeps
-/// those of each tensor between two of them in shared memory.
+/// those of each tensor between two of them in shared memory. Of two with a streamed link, it keeps a slab of them in
+/// registers.
 struct Chain {
   std::vector<Contraction> products;
   std::vector<ChainLink> links;  ///< of each product to the next one
 };
 
 /// The link of two contractions that stand right behind each other. None if the second reads something else of the
-/// first one's tensors, or writes what the first one touches.
-std::optional<ChainLink> link_between(const poly::Scop& scop, const Contraction& first, const Contraction& second);
+/// first one's tensors but `of_rows`, or writes what the first one touches.
+std::optional<ChainLink> link_between(const poly::Scop& scop, const Contraction& first, const Contraction& second,
+                                      const std::set<std::string>& of_rows = {});
 
 /// Whether two contractions may run in one kernel without knowing of each other: what one of them stores in global
 /// memory the other does not touch.

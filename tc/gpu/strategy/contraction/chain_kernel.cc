@@ -80,7 +80,7 @@ class ChainBuilder {
         product.place_blocks(kernel);
         blocks_ = std::exchange(product.definitions_, {});
       } else {
-        place_block(product, products_[p - 1], chain_.links[p - 1]);
+        product.place_like(products_[p - 1], chain_.links[p - 1]);
       }
       product.place_threads();
       std::vector<Tensor> shared;
@@ -94,16 +94,6 @@ class ChainBuilder {
         if (buffer >= 0) copies_[static_cast<size_t>(buffer)] = product.shared_[i];
       }
       names_ = product.names_;
-    }
-  }
-
-  /// A block's rows are those of the product before.
-  static void place_block(ContractionBuilder& product, const ContractionBuilder& before, const ChainLink& link) {
-    for (const Axis& axis : product.c_.parallel) product.first_.push_back(static_cast<int>(axis.begin));
-    for (const ChainLink::Dimension& d : link.dimensions) {
-      if (!d.is_row) continue;
-      const int64_t apart = product.c_.parallel[d.read_by].begin - before.c_.parallel[d.made_by].begin;
-      product.first_[d.read_by] = hi::simplify(before.first_[d.made_by] + static_cast<int>(apart));
     }
   }
 
@@ -214,6 +204,7 @@ class ChainBuilder {
 };
 
 tile::Kernel chain_kernel(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan, const std::string& name) {
+  if (chain.links[0].streamed) return stream_kernel(scop, chain, plan, name);
   return ChainBuilder(scop, chain, plan).run(name);
 }
 

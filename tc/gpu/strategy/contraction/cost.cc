@@ -334,6 +334,33 @@ double chained_cycles(const Contraction& c, const ContractionPlan& plan, const D
   return together(each * work + waves * (steps * kStepCycles + kResultsCycles + arrival), copied);
 }
 
+/// A scheduler issues what one of its warps does to results while tensor cores multiply for another one, if it has two.
+StreamCost streamed_cycles(const Contraction& first, const ContractionPlan& of_first, const Contraction& second,
+                           const ContractionPlan& of_second, double instructions, const Device& device,
+                           int64_t registers, int64_t shared_bytes) {
+  constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
+  constexpr double kSlabCycles = 200, kResultsCycles = 400, kResultInstructions = 8;
+  double blocks = 1;
+  for (const AxisPlan& axis : of_second.parallel) blocks *= static_cast<double>(axis.blocks);
+  const auto threads = static_cast<double>(round_up(of_second.threads(), kLanes));
+  const double resident = std::max(
+      1.0, std::floor(std::min({kProcessorThreads / threads, kProcessorRegisters / (threads * double(registers)),
+                                kProcessorShared / static_cast<double>(shared_bytes + 1024), 32.0})));
+  const double each = std::ceil(blocks / static_cast<double>(device.processors));
+  const double at_once = std::min(resident, each), waves = std::ceil(each / resident);
+  const double warps = at_once * threads / kLanes;
+  const auto slabs = static_cast<double>(of_second.steps(second));
+  const double issuing = threads / kLanes / std::min(kSchedulers, warps), busy = (warps + 1) / warps;
+  const double points = static_cast<double>(of_first.registers()) * instructions * issuing;
+  const double results = static_cast<double>(of_second.registers()) * kResultInstructions * issuing;
+  const double starts = waves * (kResultsCycles + chain_start_cycles() + slabs * kSlabCycles);
+  const double made = atom_work(first, of_first, device, warps), read = atom_work(second, of_second, device, warps);
+  const double slab = made + read / slabs;
+  const double with_points = warps >= 2 * kSchedulers ? together(slab, points) : slab + points;
+  return {.first = each * slabs * busy * (with_points - read / slabs),
+          .second = each * busy * (read + results) + starts};
+}
+
 double chain_start_cycles() { return 1500 + kArrivalCycles; }
 
 }  // namespace tc::gpu

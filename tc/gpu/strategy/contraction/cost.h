@@ -22,6 +22,15 @@ double estimated_cycles(const Contraction& contraction, const ContractionPlan& p
 double chained_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
                       int64_t registers, int64_t shared_bytes, bool in_ring);
 
+/// The cycles of two products of which the first is made in slabs, steps of the second one's reduction. Its plan is
+/// that of one slab. `instructions` are a thread's for one of its results.
+struct StreamCost {
+  double first = 0, second = 0;  ///< shares of the kernel's time
+};
+StreamCost streamed_cycles(const Contraction& first, const ContractionPlan& of_first, const Contraction& second,
+                           const ContractionPlan& of_second, double instructions, const Device& device,
+                           int64_t registers, int64_t shared_bytes);
+
 /// What comes before the first product of a chain is added up.
 double chain_start_cycles();
 

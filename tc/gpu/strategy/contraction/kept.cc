@@ -1,6 +1,9 @@
-#include "tc/gpu/strategy/contraction/builder.h"
+#include <algorithm>
 
-/// What products of a chain leave to each other in shared memory.
+#include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/gpu/strategy/contraction/tensor_cores.h"
+
+/// What products of a chain leave to each other in shared memory or registers.
 namespace tc::gpu {
 
 namespace hi = Halide::Internal;
@@ -26,7 +29,7 @@ std::vector<Expr> ContractionBuilder::shared_position(size_t operand, const Expr
     }
   } else {
     result = merged(operand, box_position(operand, step, local, at));
-    result.insert(result.begin(), stage);
+    result.insert(result.begin(), operand == once_ ? Expr(0) : stage);
   }
   for (Expr& e : result) e = hi::simplify(e);
   return result;
@@ -34,6 +37,7 @@ std::vector<Expr> ContractionBuilder::shared_position(size_t operand, const Expr
 
 /// Where the point's result goes.
 std::vector<Expr> ContractionBuilder::kept_position() const {
+  if (fills_->maker) return sum_subscripts();
   std::vector<Expr> result = {0, 0};
   for (size_t d = 0; d < fills_->strides.size(); ++d) {
     const ChainLink::Dimension& dimension = fills_->link->dimensions[d];
@@ -47,7 +51,7 @@ std::vector<Expr> ContractionBuilder::kept_position() const {
 /// Whether a thread's neighbours along its fastest axis are vectors of what it leaves, inside or outside as a whole.
 bool ContractionBuilder::keeps_vectors() const {
   constexpr int64_t kVectorBytes = 16;
-  if (!fills_) return false;
+  if (!fills_ || fills_->maker) return false;
   const size_t axis = plan_.order[0];
   const int64_t group = plan_.parallel[axis].group, bytes = group * fills_->tile.type.bytes();
   if (group == 1 || bytes > kVectorBytes || kVectorBytes % bytes != 0) return false;
@@ -70,6 +74,35 @@ NodePtr ContractionBuilder::keep_results() const {
   std::vector<Expr> first = kept_position();
   for (Expr& e : first) e = hi::simplify(hi::substitute(low_[axis], Expr(0), e));
   return build::move(fills_->tile, first, result, {0}, static_cast<int>(plan_.parallel[axis].group));
+}
+
+/// Of an operand in registers the fragment of the atom in row `rows` of a warp's: the sums of two atoms that lie beside
+/// each other in the first product are one operand of the second.
+tile::Fragment ContractionBuilder::fragment_of_link(int64_t rows, const std::vector<Expr>& at) const {
+  const TensorCores& cores = *plan_.tensor_cores;
+  const ContractionBuilder& maker = *reads_->maker;
+  const TensorCores& before = *maker.plan_.tensor_cores;
+  const tile::MatMulAtom& atom = *cores.atom;
+  const Expr slice = hi::simplify(at[plan_.main] / atom.k);
+  tile::Fragment result{reads_->tile.name, {}};
+  for (int64_t v = 0; v < fragment_values(cores.a); ++v) {
+    const int64_t element = atom.a({0, v}), row = element % atom.m, column = element / atom.m;
+    // Neighbours are two in an atom's sums, and 8 columns make one.
+    const Expr column_register = hi::simplify((slice * (atom.k / atom.n) + static_cast<int>(column / atom.n)) * 2 +
+                                              static_cast<int>(column % 2));
+    const std::vector<int64_t> row_registers = registers_of_point(before.rows, 2 * rows + row / 8, maker.plan_);
+    std::vector<Expr>& subscripts = result.values.emplace_back();
+    for (size_t axis : maker.all_axes()) {
+      const auto of_row = std::find(before.rows.begin(), before.rows.end(), axis) - before.rows.begin();
+      Expr subscript = 0;
+      if (axis == before.columns[0]) subscript = column_register;
+      if (of_row < static_cast<long>(before.rows.size())) {
+        subscript = static_cast<int>(row_registers[static_cast<size_t>(of_row)]);
+      }
+      subscripts.push_back(subscript);
+    }
+  }
+  return result;
 }
 
 /// What lies outside of the results is zero, so that it adds nothing to the sums of the next product.

@@ -45,7 +45,7 @@ void ContractionBuilder::place_blocks(tile::Kernel& kernel) {
   std::vector<size_t> axes;
   bool fits = true;
   for (size_t axis : plan_.order) {
-    if (plan_.parallel[axis].blocks == 1) continue;
+    if (plan_.parallel[axis].blocks == 1 || axis == slab_axis_) continue;
     fits = fits && (axes.empty() || plan_.parallel[axis].blocks <= kMostInYZ);
     axes.push_back(axis);
   }
@@ -79,6 +79,16 @@ void ContractionBuilder::place_blocks(tile::Kernel& kernel) {
                                           : define(c_.parallel[axis].name + "_block", found->second * tile + begin));
   }
   of_block_ = definitions_.size();
+}
+
+/// A block's rows are those of the product before.
+void ContractionBuilder::place_like(const ContractionBuilder& before, const ChainLink& link) {
+  for (const Axis& axis : c_.parallel) first_.push_back(static_cast<int>(axis.begin));
+  for (const ChainLink::Dimension& d : link.dimensions) {
+    if (!d.is_row) continue;
+    const int64_t apart = c_.parallel[d.read_by].begin - before.c_.parallel[d.made_by].begin;
+    first_[d.read_by] = hi::simplify(before.first_[d.made_by] + static_cast<int>(apart));
+  }
 }
 
 void ContractionBuilder::place_threads() {
@@ -213,7 +223,7 @@ Tensor ContractionBuilder::shared_tensor(size_t operand) const {
     extents[o.dealt] = {o.dealt_by, box[o.dealt] / o.dealt_by};
     strides[o.dealt] = {o.dealt_stride, o.strides[o.dealt]};
   }
-  extents.insert(extents.begin(), plan_.stages);
+  extents.insert(extents.begin(), operand == once_ ? 1 : plan_.stages);
   strides.insert(strides.begin(), o.stage);
   Tensor tensor = build::shared("", c_.operands[operand].type, tile::Layout(extents, strides));
   tensor.written = true;

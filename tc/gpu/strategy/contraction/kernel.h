@@ -29,4 +29,15 @@ tile::Kernel contraction_kernel(const poly::Scop& scop, const Contraction& contr
 ///       behind the last step: before, after: on registers; to the rows that the next product reads
 tile::Kernel chain_kernel(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan, const std::string& name);
 
+/// A chain of two products with a streamed link as a kernel. A slab is a step of the second one's reduction:
+///     start the copies of the first one's operand without columns, and of the first stages - 1 slabs
+///     for slab
+///       wait for its copies; barrier
+///       start the copies of the slab stages - 1 later; the first product's sums, of all its reduction
+///       before, after: on registers; to fragments; reductions along rows go on
+///       the second product's sums, of the slab
+///     reductions along rows: exchanged within warps
+///     the second product's before, after: on registers; stores
+tile::Kernel stream_kernel(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan, const std::string& name);
+
 }  // namespace tc::gpu

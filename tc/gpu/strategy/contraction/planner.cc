@@ -361,6 +361,14 @@ std::vector<ContractionPlan> Planner::in_chain(const std::vector<size_t>& rows, 
   return in_chain_by_elements(rows);
 }
 
+std::optional<ContractionPlan> Planner::in_stream(const AtomShape& shape, std::optional<size_t> kept) {
+  kept_ = kept;
+  sparing_ = false;
+  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_, false);
+  if (!cores || !cores->atom || !options_.tensor_cores.value_or(true)) return std::nullopt;
+  return plan(shape, *cores);
+}
+
 /// Tiles are powers of two, so that the products of a chain find as many threads. What they have beyond the columns is
 /// zero.
 std::vector<ContractionPlan> Planner::in_chain_by_elements(const std::vector<size_t>& rows) const {

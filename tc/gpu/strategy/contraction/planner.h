@@ -32,6 +32,9 @@ class Planner {
   std::vector<ContractionPlan> in_chain(const std::vector<size_t>& rows, std::optional<size_t> kept);
   std::vector<ContractionPlan> in_chain_by_atoms(const TensorCores& cores, const std::vector<size_t>& rows) const;
   std::vector<ContractionPlan> in_chain_by_elements(const std::vector<size_t>& rows) const;
+  /// The one by atoms of a shape; registers hold the operand `kept` already. Not laid out.
+  std::optional<ContractionPlan> in_stream(const AtomShape& shape, std::optional<size_t> kept);
+  size_t main() const { return main_; }
   Tiles tiles_of_chain(const std::vector<size_t>& rows, int64_t block_rows, int64_t row_registers,
                        int64_t column_registers) const;
   /// Whether a block has all values of all axes but some.

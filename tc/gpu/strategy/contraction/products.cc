@@ -76,7 +76,9 @@ NodePtr ContractionBuilder::load_slice(const Expr& stage, const ReductionStep& s
   const TensorCores& cores = *plan_.tensor_cores;
   const auto [row_atoms, column_atoms] = atoms_of_warp();
   std::vector<NodePtr> parts;
-  for (int64_t i = 0; i < row_atoms; ++i) parts.push_back(load_fragment(cores.a, i, true, stage, step, at));
+  for (int64_t i = 0; i < row_atoms && !is_in_registers(cores.a); ++i) {
+    parts.push_back(load_fragment(cores.a, i, true, stage, step, at));
+  }
   for (int64_t j = 0; j < column_atoms; j += 2) {
     parts.push_back(load_fragment(cores.b, j, j + 1 < column_atoms, stage, step, at));
   }
@@ -123,6 +125,7 @@ NodePtr ContractionBuilder::multiply_slice(const ReductionStep& step, const std:
   const auto [row_atoms, column_atoms] = atoms_of_warp();
   std::vector<NodePtr> parts;
   const auto values = [&](size_t operand, int64_t number) {
+    if (is_in_registers(operand)) return fragment_of_link(number, at);
     tile::Fragment fragment{fragments_[operand].name, {}};
     for (int v = 0; v < fragment_values(operand); ++v) fragment.values.push_back({static_cast<int>(number), v});
     return fragment;

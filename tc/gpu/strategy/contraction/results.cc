@@ -171,8 +171,16 @@ Expr ContractionBuilder::point_value(const Expr& value, const BodyContext& conte
     using hi::IRMutator::visit;
     Expr visit(const hi::Call* op) override {
       const auto result = builder.results_.find(op->name);
-      if (result == builder.results_.end()) return IRMutator::visit(op);
-      read["result " + op->name] = build::read(result->second, {builder.result_lane()});
+      const auto row = builder.row_values_.find(op->name);
+      if (row != builder.row_values_.end()) {
+        std::vector<Expr> registers;
+        for (size_t axis : row->second.axes) registers.push_back(builder.register_at(axis));
+        read["result " + op->name] = build::read(row->second.sums, registers);
+      } else if (result != builder.results_.end()) {
+        read["result " + op->name] = build::read(result->second, {builder.result_lane()});
+      } else {
+        return IRMutator::visit(op);
+      }
       return hi::Variable::make(op->type, "result " + op->name);
     }
   } results(*this);

@@ -1,0 +1,237 @@
+#include <algorithm>
+
+#include "tc/gpu/strategy/contraction/cost.h"
+#include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/stream.h"
+#include "tc/gpu/strategy/contraction/tile_reductions.h"
+#include "tc/support/round.h"
+#include "tc/tile/program.h"
+
+namespace tc::gpu {
+namespace {
+
+namespace hi = Halide::Internal;
+
+constexpr int64_t kRowThreads = 8, kColumnThreads = 4, kOfAtom = 8;  // of a warp; columns
+
+options::MappingOptions without_sizes(options::MappingOptions o) {
+  o.tile = o.register_tile = o.map_to_threads = o.cluster = {};
+  o.copy_stages = o.shared_depth = std::nullopt;
+  return o;
+}
+
+/// Instructions of a value at a point, roughly.
+class Instructions : public hi::IRVisitor {
+ public:
+  explicit Instructions(const ir::Program& program) : program_(program) {}
+  double count = 0;
+
+ private:
+  using IRVisitor::visit;
+  template <typename Operation>
+  void add(const Operation* op, double by) {
+    count += by;
+    IRVisitor::visit(op);
+  }
+  void visit(const hi::Call* op) override {
+    constexpr double kFunction = 12;
+    const bool is_constant = std::all_of(op->args.begin(), op->args.end(),
+                                         [](const Halide::Expr& e) { return hi::is_const(hi::simplify(e)); });
+    if (!is_constant) add(op, ir::is_tensor_read(program_, op) ? 1 : kFunction);
+  }
+  void visit(const hi::Cast* op) override { add(op, 1); }
+  void visit(const hi::Add* op) override { add(op, 1); }
+  void visit(const hi::Sub* op) override { add(op, 1); }
+  void visit(const hi::Mul* op) override { add(op, 1); }
+  void visit(const hi::Min* op) override { add(op, 1); }
+  void visit(const hi::Max* op) override { add(op, 1); }
+  void visit(const hi::Select* op) override { add(op, 2); }
+
+  const ir::Program& program_;
+};
+
+/// Of all that is done to one of the first product's results.
+double instructions_of(const ir::Program& program, const Contraction& c) {
+  constexpr double kLeast = 2;
+  Instructions all(program);
+  for (const auto* statements : {&c.before, &c.after}) {
+    for (const poly::Statement& s : *statements) s.value.accept(&all);
+  }
+  for (const TileReduction& reduction : c.reductions) {
+    reduction.value.accept(&all);
+    all.count += 1;
+  }
+  return kLeast + all.count;
+}
+
+bool copies_vectors(const Contraction& c, const ContractionPlan& plan) {
+  return plan.asynchronous && plan.left(c) == 0 && !has_computed(c) &&
+         std::none_of(plan.operands.begin(), plan.operands.end(),
+                      [](const OperandPlan& o) { return o.merged + 1 < o.box.size(); });
+}
+
+class StreamPlanner {
+ public:
+  StreamPlanner(const ir::Program& program, const Chain& chain, const StreamOptions& options, const Device& device)
+      : chain_(chain),
+        link_(chain.links[0]),
+        first_(chain.products[0]),
+        second_(chain.products[1]),
+        options_(options.second),
+        of_first_(without_sizes(options.first)),
+        device_(device),
+        planner_of_first_(first_, of_first_, device),
+        planner_of_second_(second_, options_, device),
+        slab_axis_(slab_axis_of(link_)),
+        instructions_(instructions_of(program, first_)) {}
+
+  std::optional<ChosenChain> run() {
+    for (const int64_t warps : {1, 2, 4, 8}) {
+      for (const int64_t row_registers : {2, 4}) {
+        for (const int64_t slab : {16, 32, 64, 128}) add(warps, row_registers, slab);
+      }
+    }
+    if (found_.empty()) return std::nullopt;
+    std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
+    ChosenChain result{.chain = chain_, .plan = std::move(found_[0].plan), .anchor = 1};
+    result.anchors.push_back(result.plan.plans[1]);
+    for (size_t i = 1; i < found_.size(); ++i) result.anchors.push_back(std::move(found_[i].plan.plans[1]));
+    return result;
+  }
+
+ private:
+  struct Found {
+    ChainPlan plan;
+    double cycles = 0;
+  };
+
+  void add(int64_t warps, int64_t row_registers, int64_t slab) {
+    const int64_t columns = first_.parallel[slab_axis_].extent;
+    int64_t of_second = 1;
+    for (size_t axis = 0; axis < second_.parallel.size(); ++axis) {
+      const bool is_row = std::any_of(link_.dimensions.begin(), link_.dimensions.end(),
+                                      [&](const auto& d) { return d.is_row && d.read_by == axis; });
+      if (!is_row) of_second *= second_.parallel[axis].extent;
+    }
+    constexpr int64_t kMostColumns = 256;  // whose sums registers have room for
+    if (columns <= slab || of_second > kMostColumns) return;
+    AtomShape shape{.row_threads = warps * kRowThreads, .row_registers = row_registers, .groups = 1};
+    shape.column_registers = slab / kColumnThreads;
+    constexpr int64_t kSlice = 16;
+    shape.chunk = round_up(first_.reduction[planner_of_first_.main()].extent, kSlice);
+    std::optional<ContractionPlan> first = planner_of_first_.in_stream(shape, std::nullopt);
+    if (!first || first->steps(first_) != 1 || !copies_vectors(first_, *first)) return;
+    shape.column_registers = round_up(of_second, kOfAtom) / kColumnThreads;
+    shape.chunk = slab;
+    std::optional<ContractionPlan> second = planner_of_second_.in_stream(shape, link_.operand);
+    if (!second || !copies_vectors(second_, *second) || !fit_together(*first, *second)) return;
+    planner_of_first_.lay_out_apart(*first);
+    planner_of_second_.lay_out_apart(*second);
+    if (std::optional<Found> plan = finished(*std::move(first), *std::move(second))) found_.push_back(*std::move(plan));
+  }
+
+  /// Whether warps have the same rows in both products, all columns of a slab, and all of the second one's.
+  bool fit_together(const ContractionPlan& first, const ContractionPlan& second) const {
+    const TensorCores &a = *first.tensor_cores, &b = *second.tensor_cores;
+    if (a.columns != std::vector<size_t>{slab_axis_} || b.a != link_.operand || second.main != 0) return false;
+    if (a.atom != b.atom || a.rows.size() != b.rows.size() || first.threads() != second.threads()) return false;
+    if (first.parallel[slab_axis_].threads() != kColumnThreads ||
+        first.parallel[slab_axis_].tile != second.chunk[second.main]) {
+      return false;
+    }
+    for (size_t i = 0; i < a.rows.size(); ++i) {
+      if (row_of_second(link_, a.rows[i]) != b.rows[i]) return false;
+    }
+    std::vector<bool> is_row(second.parallel.size(), false);
+    for (const ChainLink::Dimension& d : link_.dimensions) {
+      if (!d.is_row) continue;
+      const AxisPlan &x = first.parallel[d.made_by], &y = second.parallel[d.read_by];
+      if (x.tile != y.tile || x.registers != y.registers || x.group != y.group || x.blocks != y.blocks) return false;
+      is_row[d.read_by] = true;
+    }
+    int64_t column_threads = 1;
+    for (size_t axis = 0; axis < is_row.size(); ++axis) {
+      if (is_row[axis]) continue;
+      if (second.parallel[axis].blocks != 1) return false;
+      column_threads *= second.parallel[axis].threads();
+    }
+    if (column_threads != kColumnThreads) return false;
+    return std::all_of(first_.reductions.begin(), first_.reductions.end(), [&](const TileReduction& reduction) {
+      const std::optional<ThreadReduction> threads = thread_reduction(first, reduction);
+      return threads && threads->slots == 1;
+    });
+  }
+
+  /// The sums of the second product are there all the time. To the slab's come fragments of the first one's operands;
+  /// later the slab is operands, of which two fill a register, and fragments of the second one's other operand come.
+  static int64_t registers_of(const ContractionPlan& first, const ContractionPlan& second) {
+    constexpr int64_t kOthers = 36;
+    const auto rows = [](const ContractionPlan& plan) { return plan.registers() / columns_of(plan); };
+    const int64_t making = first.registers() + 2 * rows(first) + columns_of(first);
+    const int64_t reading = first.registers() / 2 + columns_of(second);
+    return second.registers() + std::max(making, reading) + kOthers;
+  }
+
+  /// Registers of a thread along the columns.
+  static int64_t columns_of(const ContractionPlan& plan) {
+    int64_t result = 1;
+    for (size_t axis : plan.tensor_cores->columns) result *= plan.parallel[axis].registers;
+    return result;
+  }
+
+  int64_t shared_bytes(const ContractionPlan& first, const ContractionPlan& second) const {
+    int64_t end = 0;
+    const auto allocate = [&](const Contraction& c, const ContractionPlan& plan, size_t i, int64_t stages) {
+      const OperandPlan& o = plan.operands[i];
+      end =
+          round_up(end, tile::kSharedAlignment) + (o.stage * (stages - 1) + o.last_stage) * c.operands[i].type.bytes();
+    };
+    allocate(first_, first, first.tensor_cores->a, 1);
+    allocate(first_, first, first.tensor_cores->b, second.stages);
+    allocate(second_, second, second.tensor_cores->b, second.stages);
+    return end;
+  }
+
+  std::optional<Found> finished(ContractionPlan first, ContractionPlan second) const {
+    constexpr int64_t kStages = 2, kRegisters = 255, kAllRegisters = 65536;
+    const int64_t registers = registers_of(first, second);
+    if (registers > kRegisters || registers * second.threads() > kAllRegisters) return std::nullopt;
+    second.stages = first.stages =
+        std::max(std::min(options_.copy_stages.value_or(kStages), second.steps(second_)), kStages);
+    first.all_ahead = second.all_ahead = false;
+    // Fragments are registers: no loop goes through them.
+    first.most_unrolled = std::max(first.most_unrolled, first.registers() * first.chunk[first.main]);
+    second.most_unrolled = std::max(second.most_unrolled, second.registers() * second.chunk[second.main]);
+    const int64_t bytes = shared_bytes(first, second);
+    const int64_t most = std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
+    if (bytes > most) return std::nullopt;
+    const StreamCost cost = streamed_cycles(first_, first, second_, second, instructions_, device_, registers, bytes);
+    first.cycles = cost.first;
+    second.cycles = cost.second;
+    Found result{.cycles = cost.first + cost.second};
+    result.plan.plans = {std::move(first), std::move(second)};
+    result.plan.in_ring = true;
+    result.plan.buffers.bytes = bytes;
+    return result;
+  }
+
+  const Chain& chain_;
+  const ChainLink& link_;
+  const Contraction &first_, &second_;
+  const options::MappingOptions& options_;
+  const options::MappingOptions of_first_;
+  const Device& device_;
+  Planner planner_of_first_, planner_of_second_;
+  const size_t slab_axis_;
+  const double instructions_;
+  std::vector<Found> found_;
+};
+
+}  // namespace
+
+std::optional<ChosenChain> plan_stream(const ir::Program& program, const Chain& chain, const StreamOptions& options,
+                                       const Device& device) {
+  return StreamPlanner(program, chain, options, device).run();
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,138 @@
+#include "tc/gpu/strategy/contraction/stream.h"
+
+#include <algorithm>
+#include <set>
+
+#include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/strategy/contraction/affine_subscript.h"
+#include "tc/gpu/strategy/contraction/stored.h"
+#include "tc/gpu/strategy/contraction/tile_reductions.h"
+#include "tc/ir/reads.h"
+#include "tc/support/check.h"
+
+namespace tc::gpu {
+namespace {
+
+namespace hi = Halide::Internal;
+using Halide::Expr;
+
+std::vector<std::string> names_of(const std::vector<Axis>& axes) {
+  std::vector<std::string> names;
+  for (const Axis& axis : axes) names.push_back(axis.name);
+  return names;
+}
+
+/// The reductions that the statements [first.last, last) are, from their identities on; none if some are others.
+std::optional<std::vector<TileReduction>> reductions_between(const poly::Scop& scop, const Contraction& first,
+                                                             size_t last) {
+  std::vector<TileReduction> result;
+  size_t next = first.last;
+  if (next == last) return result;
+  for (const ReductionBehind& one : reductions_behind(scop, first)) {
+    if (next == last) break;
+    const TileReduction& r = one.reduction;
+    const bool sets_results = r.start && r.statement.accumulator == scop.program->tensor(r.statement.tensor).type;
+    if (!sets_results || one.statement != next + 1) return std::nullopt;
+    result.push_back(r);
+    next = one.statement + 1;
+  }
+  return next == last ? std::optional(std::move(result)) : std::nullopt;
+}
+
+/// Whether a reduction goes along all of an axis, and keeps all others.
+bool reduces_along(const TileReduction& reduction, size_t axis) {
+  for (size_t a = 0; a < reduction.reduced.size(); ++a) {
+    if (reduction.reduced[a] != (a == axis) || !reduction.part[a].empty()) return false;
+  }
+  return true;
+}
+
+/// Whether a read of the second product is at its row of what a reduction of the first one's results leaves.
+bool is_at_row(const hi::Call& read, const TileReduction& reduction, const Contraction& first,
+               const Contraction& second, const ChainLink& link) {
+  const poly::Statement& s = reduction.statement;
+  for (size_t d = 0; d < s.subscripts.size(); ++d) {
+    const std::optional<ShiftedIndex> made = shifted(hi::simplify(s.subscripts[d]), s.indices);
+    const std::optional<ShiftedIndex> own = shifted(hi::simplify(read.args[d]), names_of(second.parallel));
+    if (!made || !own) return false;
+    const auto index = std::find(reduction.index.begin(), reduction.index.end(), s.indices[made->index]);
+    if (index == reduction.index.end()) return false;
+    const auto axis = static_cast<size_t>(index - reduction.index.begin());
+    const std::optional<size_t> row = row_of_second(link, axis);
+    if (row != own->index) return false;
+    const int64_t apart = second.parallel[*row].begin - first.parallel[axis].begin;
+    if (own->constant != made->constant - reduction.shift[axis] - apart) return false;
+  }
+  return true;
+}
+
+/// Whether the second product reads what is reduced at its own rows alone.
+bool reads_own_rows(const poly::Scop& scop, const Contraction& first, const Contraction& second,
+                    const ChainLink& link) {
+  for (const auto* statements : {&second.before, &second.after}) {
+    for (const poly::Statement& s : *statements) {
+      for (const hi::Call* read : reads_in(*scop.program, s.value)) {
+        for (const TileReduction& reduction : first.reductions) {
+          if (read->name == reduction.statement.tensor && !is_at_row(*read, reduction, first, second, link)) {
+            return false;
+          }
+        }
+      }
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+size_t slab_axis_of(const ChainLink& link) {
+  for (const ChainLink::Dimension& d : link.dimensions) {
+    if (!d.is_row) return d.made_by;
+  }
+  TC_CHECK(false, "the link by '{}' has no columns", link.tensor);
+}
+
+std::optional<size_t> row_of_second(const ChainLink& link, size_t axis_of_first) {
+  for (const ChainLink::Dimension& d : link.dimensions) {
+    if (d.is_row && d.made_by == axis_of_first) return d.read_by;
+  }
+  return std::nullopt;
+}
+
+bool is_stored(const poly::Scop& scop, const Chain& chain, const std::string& tensor) {
+  if (scop.program->tensor(tensor).role != ir::Role::kTemporary) return true;
+  Contraction all;
+  all.first = chain.products.front().first;
+  all.last = chain.products.back().last;
+  return is_read_beyond(scop, all, tensor);
+}
+
+std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& first, const Contraction& second) {
+  // As it is by itself: what its plan has taken in goes by its own tiles.
+  std::optional<Contraction> maker = contraction_at(scop, first.first);
+  if (!maker || maker->update.id != first.update.id || maker->last > second.first) return std::nullopt;
+  std::optional<std::vector<TileReduction>> reductions = reductions_between(scop, *maker, second.first);
+  if (!reductions) return std::nullopt;
+  std::set<std::string> of_rows;
+  for (const TileReduction& reduction : *reductions) of_rows.insert(reduction.statement.tensor);
+  maker->last = second.first;
+  std::optional<ChainLink> link = link_between(scop, *maker, second, of_rows);
+  const auto is_column = [](const ChainLink::Dimension& d) { return !d.is_row; };
+  if (!link || second.reduction.size() != 1 ||
+      std::count_if(link->dimensions.begin(), link->dimensions.end(), is_column) != 1) {
+    return std::nullopt;
+  }
+  link->streamed = true;
+  for (const TileReduction& reduction : *reductions) {
+    if (!reduces_along(reduction, slab_axis_of(*link))) return std::nullopt;
+  }
+  maker->reductions = *std::move(reductions);
+  Chain chain{{*std::move(maker), second}, {*std::move(link)}};
+  for (const std::string& tensor : written_tensors(chain.products[0])) {
+    if (is_stored(scop, chain, tensor)) return std::nullopt;
+  }
+  if (!reads_own_rows(scop, chain.products[0], second, chain.links[0])) return std::nullopt;
+  return chain;
+}
+
+}  // namespace tc::gpu
