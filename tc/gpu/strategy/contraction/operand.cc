@@ -218,7 +218,8 @@ OperandPlan kept_operand(const Contraction& c, size_t number, const ContractionP
   const int64_t whole = kVectorBytes / operand.type.bytes();
   result.along_main = along && !plan.tensor_cores && whole > 1 && plan.chunk[plan.main] % whole == 0;
   if (result.along_main) result.read_vector = whole;
-  result.fragment = along ? FragmentRead::kAlong : FragmentRead::kElements;
+  constexpr int64_t kOfMatrix = 2;  // bytes of an element
+  result.fragment = along && operand.type.bytes() == kOfMatrix ? FragmentRead::kAlong : FragmentRead::kElements;
   return result;
 }
 

@@ -102,6 +102,13 @@ def f(float(B,N) I, float(O,N) W2, float(O) B2, float(P,O) W3, float(P) B3, floa
   O4(b,q) = fmax(O4(b,q) + B4(q), 0)
 })";
 
+/// Floats that the products round to TF32.
+constexpr char kRounded[] = R"(
+def f(float(M,K) A, float(N,K) W, float(N,P) V) -> (O) {
+  S(m,n) +=! tf32(A(m,k)) * tf32(W(n,k))
+  O(m,p) +=! tf32(S(m,n)) * tf32(V(n,p))
+})";
+
 const Case kCases[] = {
     {"Whole", kTwo, {{"M", 128}, {"K", 64}, {"N", 64}, {"P", 32}}},
     {"PartialRows", kTwo, {{"M", 77}, {"K", 128}, {"N", 64}, {"P", 64}}},
@@ -120,6 +127,7 @@ const Case kCases[] = {
     {"FloatsOfFewColumns", kFloats, {{"B", 64}, {"N", 128}, {"O", 64}, {"P", 32}, {"Q", 2}}},
     {"FloatsOfOddWidths", kFloats, {{"B", 45}, {"N", 67}, {"O", 35}, {"P", 21}, {"Q", 3}}},
     {"Convolutions", kConvolutions, {{"N", 2}, {"C", 16}, {"H", 8}, {"W", 12}, {"F", 24}, {"G", 16}}},
+    {"Rounded", kRounded, {{"M", 40}, {"K", 32}, {"N", 40}, {"P", 24}}},
     {"Turned", kTurned, {{"M", 40}, {"K", 32}, {"N", 40}, {"P", 24}}},
 };
 
