@@ -198,6 +198,22 @@ def f(half(M,K) A, half(N,K) W, half(P,N) V, half(Q,P) U) -> (half(M,Q) O) {
   }
 }
 
+TEST(ChainMutants, StreamedKernelsAreProvedAndNothingIsInVain) {
+  const ir::Program program = specialised_from(R"(
+def f(half(N,D) Q, half(M,D) K, half(M,E) V) -> (float(N,E) O) {
+  float S(n,m) +=! Q(n,d) * K(m,d)
+  half P(n,m) = half(fmax(S(n,m), 0.0))
+  total(n) +=! float(P(n,m))
+  float A(n,e) +=! P(n,m) * V(m,e)
+  O(n,e) = A(n,e) - total(n)
+})",
+                                               {{"N", 13}, {"D", 24}, {"M", 40}, {"E", 16}});
+  const Result<gpu::Mapping> mapping = mapped(program, {.split_reduction = 1, .chain = true});
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  ASSERT_EQ(mapping->kernels.size(), 1U);
+  EXPECT_GT(expect_that_nothing_is_in_vain(program, *mapping), 0);
+}
+
 INSTANTIATE_TEST_SUITE_P(Examples, GpuMutants, ::testing::ValuesIn(examples()),
                          [](const auto& info) { return info.param.stem().string(); });
 

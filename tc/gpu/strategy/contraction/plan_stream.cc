@@ -64,6 +64,7 @@ double instructions_of(const ir::Program& program, const Contraction& c) {
   return kLeast + all.count;
 }
 
+/// Whether all copies are asynchronous, of elements that lie in memory, from rows as the tensor has them.
 bool copies_vectors(const Contraction& c, const ContractionPlan& plan) {
   return plan.asynchronous && plan.left(c) == 0 && !has_computed(c) &&
          std::none_of(plan.operands.begin(), plan.operands.end(),
@@ -105,6 +106,7 @@ class StreamPlanner {
     double cycles = 0;
   };
 
+  /// The plan of so many warps along the rows, each with 16 or 32 of them, and of so many columns in a slab.
   void add(int64_t warps, int64_t row_registers, int64_t slab) {
     const int64_t columns = first_.parallel[slab_axis_].extent;
     int64_t of_second = 1;
@@ -135,6 +137,7 @@ class StreamPlanner {
     const TensorCores &a = *first.tensor_cores, &b = *second.tensor_cores;
     if (a.columns != std::vector<size_t>{slab_axis_} || b.a != link_.operand || second.main != 0) return false;
     if (a.atom != b.atom || a.rows.size() != b.rows.size() || first.threads() != second.threads()) return false;
+    if (bytes_of(a.atom->operand) != 2) return false;  // a thread's operands of TF32 lie in other columns than its sums
     if (first.parallel[slab_axis_].threads() != kColumnThreads ||
         first.parallel[slab_axis_].tile != second.chunk[second.main]) {
       return false;

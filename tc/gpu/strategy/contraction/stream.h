@@ -26,12 +26,14 @@ std::optional<size_t> row_of_second(const ChainLink& link, size_t axis_of_first)
 /// Whether somebody beside a chain looks at a tensor that it writes.
 bool is_stored(const poly::Scop& scop, const Chain& chain, const std::string& tensor);
 
-/// The plan of least estimated time of such a chain by mma.sync, and others, best first, that options may ask for;
-/// cycles of the plan's products are the share of each. None: there is none, or options give sizes that none has.
+/// The options of each of the two products.
 struct StreamOptions {
   const options::MappingOptions& first;
-  const options::MappingOptions& second;
+  const options::MappingOptions& second;  ///< with the sizes of the kernel, if some are asked for
 };
+
+/// The plan of least estimated time of such a chain by mma.sync, with all that options may ask for, best first; cycles
+/// of its products are the share of each. None: there is none, or none has the sizes that options give.
 std::optional<ChosenChain> plan_stream(const ir::Program& program, const Chain& chain, const StreamOptions& options,
                                        const Device& device);
 

@@ -4,6 +4,7 @@
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
 #include "tests/gpu/simulated.h"
+#include "tests/random/streams.h"
 
 /// Products of which the second sums over the columns of the first, which are made slab by slab in registers.
 namespace tc::testing {
@@ -141,12 +142,34 @@ def f(half(N,D) Q, half(M,D) K, half(M,E) V) -> (float(N,E) O) {
   float A(n,e) +=! P(n,m) * V(m,e)
   O(n,e) = A(n,e) - total(N - 1 - n)
 })";
+  const char* tf32 = R"(
+def f(float(N,D) Q, float(M,D) K, float(M,E) V) -> (float(N,E) O) {
+  S(n,m) +=! tf32(Q(n,d)) * tf32(K(m,d))
+  O(n,e) +=! tf32(S(n,m)) * tf32(V(m,e))
+})";
+  EXPECT_EQ(launches(tf32, sizes, by_estimate), 2U);
   EXPECT_EQ(launches(result, sizes, by_estimate), 2U);
   EXPECT_GE(launches(reversed, sizes, by_estimate), 3U);
   const Sizes small = {{"N", 40}, {"D", 32}, {"M", 40}, {"E", 32}};
-  for (const char* text : {result, reversed}) {
+  for (const char* text : {result, reversed, tf32}) {
     EXPECT_EQ(difference(specialised_from(text, small), by_estimate, 1, kDevice), "");
   }
+}
+
+TEST(Stream, RandomProgramsAgree) {
+  int streamed = 0;
+  for (uint64_t seed = 1; seed <= 24; ++seed) {
+    const RandomProduct random = random_stream(seed);
+    const ir::Program program = specialised_from(random.text, random.sizes);
+    Result<gpu::Mapping> mapping = mapped(program, kChained, kDevice);
+    const options::MappingOptions options = mapping ? kChained : options::MappingOptions();
+    if (!mapping) mapping = mapped(program, options, kDevice);  // there is no chain to ask for
+    ASSERT_TRUE(mapping) << random.text << mapping.error().to_string();
+    streamed += mapping->kernels.back().chosen.chain.value_or(false) ? 1 : 0;
+    EXPECT_EQ(difference(program, options, seed, kDevice), "") << seed << "\n" << random.text;
+    EXPECT_EQ(unproved(mapping->program), "") << seed << "\n" << random.text;
+  }
+  EXPECT_GE(streamed, 12);
 }
 
 INSTANTIATE_TEST_SUITE_P(Products, Streams, ::testing::ValuesIn(kCases),
