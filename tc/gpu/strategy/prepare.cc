@@ -12,6 +12,7 @@
 #include "tc/gpu/rewrite/narrow_products.h"
 #include "tc/gpu/rewrite/operand_order.h"
 #include "tc/gpu/rewrite/recompute.h"
+#include "tc/gpu/rewrite/recompute_products.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
 #include "tc/gpu/rewrite/unfold.h"
 #include "tc/gpu/rewrite/variance_split.h"
@@ -20,6 +21,7 @@
 #include "tc/gpu/strategy/contraction/operand_choice.h"
 #include "tc/gpu/strategy/contraction/parts.h"
 #include "tc/gpu/strategy/contraction/unfold_choice.h"
+#include "tc/gpu/strategy/recompute_choice.h"
 #include "tc/gpu/strategy/reduce_in_tiles.h"
 
 namespace tc::gpu {
@@ -90,7 +92,14 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
   }
   TC_TRY(ordered, with_orders(flatten_dims(std::move(program)), options, device));
-  TileReductions tiles = reduce_in_tiles(reduce_along_memory(std::move(ordered.program)), ordered.options, device);
+  program = reduce_along_memory(std::move(ordered.program));
+  if (takes_contractions(options) && options.chain.value_or(true)) {
+    program = recompute_products(std::move(program), [&](const ir::Program& stored, const ir::Program& made_again,
+                                                         const std::set<std::string>& again) {
+      return gains_by_recomputing(stored, made_again, again, ordered.options, device);
+    });
+  }
+  TileReductions tiles = reduce_in_tiles(std::move(program), ordered.options, device);
   program = std::move(tiles.program);
   const auto choose = [&](const ir::Program& whole, const ir::Statement& statement, const Reduction& reduction) {
     return contraction_parts(whole, statement, reduction, options_at(whole, statement.id, options), device);

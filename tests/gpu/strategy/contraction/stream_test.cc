@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tc/gpu/strategy/coverage.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
@@ -118,10 +120,83 @@ TEST_P(Streams, OptionsGiveThemAgain) {
   EXPECT_GT(kernels->kernels.size(), first->kernels.size());
 }
 
+constexpr char kAttention[] = R"(
+def f(half(B,N,D) Q, half(B,M,D) K, half(B,M,E) V) -> (half(B,N,E) O) {
+  float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)
+  top(b,n) max=! S(b,n,m)
+  half P(b,n,m) = half(exp((S(b,n,m) - top(b,n)) * rsqrt(float(D))))
+  float total(b,n) +=! float(P(b,n,m))
+  float A(b,n,e) +=! P(b,n,m) * V(b,m,e)
+  O(b,n,e) = half(A(b,n,e) / total(b,n))
+})";
+
+constexpr char kCausalAttention[] = R"(
+def f(half(N,D) Q, half(N,D) K, half(N,E) V) -> (half(N,E) O) {
+  float S(n,m) +=! Q(n,d) * K(m,d)
+  S(n,m) = m <= n ? S(n,m) : -1e30
+  top(n) max=! S(n,m)
+  half P(n,m) = half(exp((S(n,m) - top(n)) * rsqrt(float(D))))
+  float total(n) +=! float(P(n,m))
+  float A(n,e) +=! P(n,m) * V(m,e)
+  O(n,e) = half(A(n,e) / total(n))
+})";
+
+/// The product is made twice: for the maxima, and for what they are subtracted from.
+class Attention : public ::testing::TestWithParam<Case> {
+ protected:
+  ir::Program program() const { return specialised_from(GetParam().text, GetParam().sizes); }
+};
+
+TEST_P(Attention, IsStreamed) {
+  const Result<gpu::Mapping> mapping = mapped(program(), kChained, kDevice);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_TRUE(mapping->kernels.back().chosen.chain.value_or(false)) << gpu::report(*mapping);
+  for (const tile::Tensor& tensor : mapping->program.kernels.back().tensors) {
+    const std::set<std::string> known = {"Q", "K", "V", "O", "top"};
+    EXPECT_EQ(known.count(tensor.name), 1U) << tensor.name;
+  }
+}
+
+TEST_P(Attention, AgreesWithTheOracle) {
+  for (const uint64_t seed : {1, 2}) EXPECT_EQ(difference(program(), kChained, seed, kDevice), "");
+}
+
+TEST_P(Attention, IsProved) {
+  const ir::Program own = program();
+  const Result<gpu::Mapping> mapping = mapped(own, kChained, kDevice);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(unproved(mapping->program), "");
+  for (const tile::Coverage& coverage : gpu::cover(*mapping)) {
+    EXPECT_EQ(coverage.faults, std::vector<std::string>());
+    for (const tile::Coverage::Item& item : coverage.items) EXPECT_TRUE(item.complete) << item.name;
+  }
+}
+
+const Case kAttentions[] = {
+    {"Whole", kAttention, {{"B", 2}, {"N", 64}, {"D", 32}, {"M", 96}, {"E", 32}}},
+    {"Partial", kAttention, {{"B", 1}, {"N", 37}, {"D", 24}, {"M", 75}, {"E", 40}}},
+    {"Causal", kCausalAttention, {{"N", 80}, {"D", 32}, {"E", 16}}},
+};
+INSTANTIATE_TEST_SUITE_P(Programs, Attention, ::testing::ValuesIn(kAttentions),
+                         [](const auto& info) { return std::string(info.param.name); });
+
 size_t launches(const std::string& text, const Sizes& sizes, const options::MappingOptions& options) {
   const Result<gpu::Mapping> mapping = mapped(specialised_from(text, sizes), options, kDevice);
   EXPECT_TRUE(mapping) << mapping.error().to_string();
   return mapping ? mapping->kernels.size() : 0;
+}
+
+TEST(Stream, IsChosenWhereTheEstimateGains) {
+  const Sizes sizes = {{"B", 64}, {"N", 4096}, {"M", 4096}, {"D", 128}, {"E", 128}};
+  const options::MappingOptions by_estimate{.split_reduction = 1}, apart{.split_reduction = 1, .chain = false};
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(kAttention, sizes), by_estimate, kDevice);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_TRUE(mapping->kernels.back().chosen.chain.value_or(false)) << gpu::report(*mapping);
+  const Result<gpu::Mapping> stored = mapped(specialised_from(kAttention, sizes), apart, kDevice);
+  ASSERT_TRUE(stored) << stored.error().to_string();
+  EXPECT_LT(gpu::estimated_us(*mapping), gpu::estimated_us(*stored));
+  // Neither kernel stores what the product makes.
+  for (const tile::Tensor& tensor : mapping->program.workspace) EXPECT_LT(tensor.elements(), 64 * 4096 * 128);
 }
 
 /// What is made of the first product's results may be read by nobody else, and reductions of it at their rows alone.

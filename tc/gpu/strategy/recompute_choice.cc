@@ -1,0 +1,66 @@
+#include "tc/gpu/strategy/recompute_choice.h"
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+
+#include "tc/gpu/rewrite/kernel_options.h"
+#include "tc/gpu/strategy/piece_time.h"
+#include "tc/poly/from_ir.h"
+#include "tc/poly/isl_ext.h"
+
+namespace tc::gpu {
+namespace {
+
+struct Timed {
+  double us = 0;
+  bool streams = false;  ///< one of the statements in question
+  bool is_asked_for = false;
+};
+
+/// Whether all that a piece does is to reduce what a product's tiles will reduce, once it is cut into parts.
+bool is_in_tiles(const Piece& piece, const std::set<std::string>& uncut) {
+  const std::vector<isl::set> domains = poly::sets_of(piece.scop.domain);
+  return !uncut.empty() && std::all_of(domains.begin(), domains.end(), [&](const isl::set& domain) {
+    const poly::Statement& s = piece.scop.statement(poly::tuple_name(domain));
+    return s.kind == poly::Statement::Kind::kInit || uncut.count(s.id) > 0;
+  });
+}
+
+/// Nothing if the program is too hard for isl.
+std::optional<Timed> timed(const ir::Program& program, const std::set<std::string>& again,
+                           const options::MappingOptions& options, const Device& device) {
+  const auto context = std::make_shared<poly::Context>();
+  const auto measure = [&]() -> Result<Timed> {
+    TC_TRY(scop, poly::from_ir(std::make_shared<const ir::Program>(program), context));
+    Timed result;
+    std::set<std::string> uncut;
+    for (const Piece& piece : cut_out_contractions(scop, options, device).pieces) {
+      if (!is_in_tiles(piece, uncut)) result.us += estimated_us(piece, device);
+      for (const TileReduction& reduction : piece.uncut) uncut.insert(reduction.statement.id);
+      if (!piece.chain || !piece.chain->chain.links[0].streamed) continue;
+      const std::vector<Contraction>& products = piece.chain->chain.products;
+      result.streams = result.streams || again.count(products[0].update.id) > 0;
+      for (const Contraction& product : products) {
+        const std::optional<bool> chain = options_at(*scop.program, product.update.id, options).chain;
+        result.is_asked_for = result.is_asked_for || chain.value_or(false);
+      }
+    }
+    return result;
+  };
+  const Result<Timed> result = poly::within_budget(*context, measure);
+  return result ? std::optional(*result) : std::nullopt;
+}
+
+}  // namespace
+
+bool gains_by_recomputing(const ir::Program& before, const ir::Program& after, const std::set<std::string>& again,
+                          const options::MappingOptions& options, const Device& device) {
+  const std::optional<Timed> made_again = timed(after, again, options, device);
+  if (!made_again || !made_again->streams) return false;
+  if (made_again->is_asked_for) return true;
+  const std::optional<Timed> stored = timed(before, again, options, device);
+  return stored && made_again->us < stored->us;
+}
+
+}  // namespace tc::gpu
