@@ -218,6 +218,13 @@ class ContractionBuilder {
   tile::NodePtr stage(size_t result, const Halide::Expr& buffer, const Halide::Expr& column) const;
   tile::NodePtr store_slab(const Halide::Expr& slab, const Halide::Expr& buffer) const;
   tile::NodePtr finish_by_boxes();
+  void declare_rows();
+  Halide::Expr local_of_row(size_t axis, const Halide::Expr& row) const;
+  std::vector<Halide::Expr> element_in_row(const std::string& tensor, const Halide::Expr& row,
+                                           const Halide::Expr& column) const;
+  Halide::Expr is_row_inside(const Halide::Expr& row) const;
+  tile::NodePtr store_row(const std::string& tensor, const Halide::Expr& unit, const Halide::Expr& row);
+  tile::NodePtr finish_by_rows();
   bool keeps_vectors() const;
   std::vector<Halide::Expr> kept_position() const;
   tile::NodePtr keep_results() const;
@@ -282,20 +289,21 @@ class ContractionBuilder {
   std::vector<tile::TensorMap> maps_;  ///< per operand, by warpgroups
   std::vector<tile::Tensor> staged_;   ///< per stored tensor, if boxes store them
   std::vector<tile::TensorMap> stored_maps_;
-  std::string tile_;                 ///< of a block that goes through several: the loop's variable
-  int64_t tiles_ = 0;                ///< of all blocks
-  size_t of_block_ = 0;              ///< definitions that are the block's, or the tile's
-  Halide::Expr rank_ = 0;            ///< of a cluster whose blocks deal out steps: the block's number in it
-  std::string share_;                ///< likewise: the loop over the groups of sums that a block finishes
-  tile::Tensor cluster_sums_;        ///< likewise: in shared memory, those of the block's steps
-  tile::Tensor cluster_totals_;      ///< likewise: a thread's, added up
-  int64_t turns_ = 0;                ///< of the ring in a tile, by all products
-  Slices slices_;                    ///< that the block goes through
-  tile::Tensor columns_;             ///< likewise: the sums, exchanged; without a name: they are not
-  std::string ring_;                 ///< likewise
-  int64_t first_turn_ = 0;           ///< of the ring, that of the first step
-  tile::Tensor sum_, sums_, total_;  ///< a thread's; those of all groups in shared memory; added up
-  int store_axis_ = -1;              ///< along which results are stored as vectors
+  std::map<std::string, tile::Tensor> rows_;  ///< of results that are stored row by row: where these are staged
+  std::string tile_;                          ///< of a block that goes through several: the loop's variable
+  int64_t tiles_ = 0;                         ///< of all blocks
+  size_t of_block_ = 0;                       ///< definitions that are the block's, or the tile's
+  Halide::Expr rank_ = 0;                     ///< of a cluster whose blocks deal out steps: the block's number in it
+  std::string share_;                         ///< likewise: the loop over the groups of sums that a block finishes
+  tile::Tensor cluster_sums_;                 ///< likewise: in shared memory, those of the block's steps
+  tile::Tensor cluster_totals_;               ///< likewise: a thread's, added up
+  int64_t turns_ = 0;                         ///< of the ring in a tile, by all products
+  Slices slices_;                             ///< that the block goes through
+  tile::Tensor columns_;                      ///< likewise: the sums, exchanged; without a name: they are not
+  std::string ring_;                          ///< likewise
+  int64_t first_turn_ = 0;                    ///< of the ring, that of the first step
+  tile::Tensor sum_, sums_, total_;           ///< a thread's; those of all groups in shared memory; added up
+  int store_axis_ = -1;                       ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;
   std::map<std::string, tile::Tensor> pooled_;  ///< of the runs that a thread finishes at once
   std::vector<TileSum> reductions_;

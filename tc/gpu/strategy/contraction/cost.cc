@@ -1,5 +1,6 @@
 #include "tc/gpu/strategy/contraction/cost.h"
 
+#include "tc/gpu/strategy/contraction/row_stores.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
 
@@ -216,8 +217,9 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
   constexpr double kSingleResult = 1.1;  // of a processor
   double points = 1;
   for (const AxisPlan& axis : plan.parallel) points *= static_cast<double>(axis.tile);
-  const bool in_pairs =
-      std::all_of(c.stored.begin(), c.stored.end(), [](const StoredTensor& t) { return t.extents.back() % 2 == 0; });
+  const bool in_pairs = std::all_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& t) {
+    return t.extents.back() % 2 == 0 || is_stored_by_rows(t, c, plan);
+  });
   const double pairs = points * 2 * kHalfFloatBytes * static_cast<double>(device.processors) / kL2Bytes;
   const double stores = in_pairs ? pairs * warps / resident_warps : points * kSingleResult;
   // Convolutions whose images and weights came by single elements took 3 to 13 times the rest of this on an H100.

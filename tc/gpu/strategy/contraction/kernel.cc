@@ -6,6 +6,7 @@
 #include "tc/gpu/lower/declare_tensors.h"
 #include "tc/gpu/lower/vectorize.h"
 #include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/gpu/strategy/contraction/row_stores.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/ir/specialise.h"
@@ -352,7 +353,8 @@ void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
   for (const std::string& name : written()) {
     if (stores_vectors(name) && is_seen(name)) store_axis_ = static_cast<int>(plan_.order[0]);
   }
-  if (keeps_vectors() || !c_.pooled.empty() || plan_.store_boxes) store_axis_ = static_cast<int>(plan_.order[0]);
+  if (keeps_vectors() || !c_.pooled.empty() || plan_.store_boxes || stores_by_rows(c_, plan_))
+    store_axis_ = static_cast<int>(plan_.order[0]);
   const int64_t lanes = store_axis_ < 0 ? 1 : plan_.parallel[static_cast<size_t>(store_axis_)].group;
   for (const std::string& name : written()) {
     results_[name] =
@@ -385,6 +387,7 @@ void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
   for (ContractionBuilder& product : further_) product.turns_ = turns;
   if (plan_.cluster_parts > 1) declare_cluster_sums();
   declare_staging();
+  declare_rows();
 }
 
 NodePtr ContractionBuilder::start_sums() const {
@@ -446,7 +449,10 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     if (!product.goes_on_) body = build::allocate(product.sum_, body);
     if (p == 0 && plan_.by_warpgroups()) body = with_producer(body);
     if (p == 0 && plan_.cluster_parts > 1) body = finish_in_cluster(body, results);
-    if (p == 0) body = with_reductions(body);
+    if (p == 0) {
+      for (const auto& [name, rows] : rows_) body = build::allocate(rows, body);
+      body = with_reductions(body);
+    }
     if (plan_.groups > 1 && !product.goes_on_) body = build::allocate(product.sums_, body);
     for (size_t i = product.takes_turns_ ? 0 : product.shared_.size(); i-- > 0;)
       body = build::allocate(product.shared_[i], body);

@@ -1,6 +1,7 @@
 #include "tc/gpu/strategy/contraction/plan.h"
 
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/row_stores.h"
 #include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
@@ -70,6 +71,7 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
   if (store_boxes) {
     for (const StoredTensor& stored : contraction.stored) allocate(staging_bytes(stored, contraction, *this));
   }
+  end = shared_end_of_rows(contraction, *this, end);
   if (by_warpgroups()) end += 2 * tile::RingBarriers::kBytes * stages;
   return end;
 }

@@ -344,6 +344,7 @@ NodePtr ContractionBuilder::over_lanes(const NodePtr& body) const {
 
 NodePtr ContractionBuilder::finish() {
   if (plan_.store_boxes) return finish_by_boxes();
+  if (!rows_.empty()) return finish_by_rows();
   const std::vector<std::string> names = written();
   const NodePtr results = over_points([&] {
     std::vector<NodePtr> parts = {over_lanes(point(names))}, stores;

@@ -8,6 +8,7 @@
 
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/gpu/strategy/contraction/row_stores.h"
 #include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
@@ -79,11 +80,14 @@ double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& p
   return static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / rate;
 }
 
-/// Whether rows of a result begin where no vector of so many columns does: then columns are stored one by one.
-bool stores_singly(const Contraction& c, int64_t group) {
+/// Whether rows of a result begin where no vector of a thread's columns does, and go through no shared memory: then
+/// columns are stored one by one.
+bool stores_singly(const Contraction& c, const ContractionPlan& plan) {
   constexpr int64_t kVector = 16;
+  const int64_t group = plan.parallel[plan.tensor_cores->columns[0]].group;
   return std::any_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& stored) {
-    return stored.extents.back() % std::min(group, kVector / stored.type.bytes()) != 0;
+    return stored.extents.back() % std::min(group, kVector / stored.type.bytes()) != 0 &&
+           !is_stored_by_rows(stored, c, plan);
   });
 }
 
@@ -97,12 +101,14 @@ double single_store_cycles(const Contraction& c, int64_t group) {
 
 /// How many times the stores of a result take what vectors of 16 bytes take. Threads wait for boxes no longer than
 /// until their sums are in shared memory. The assembler serialises products whose sums are read in pairs. Pairs of
-/// halves are halves of sectors.
-double stores_of_group(const Contraction& c, int64_t group, bool by_boxes) {
-  constexpr double kNarrowBoxes = 0.7, kWideBoxes = 1.7;  // of what they take without
+/// halves are halves of sectors. Rows that are staged in shared memory take longer by an estimate.
+double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool by_boxes) {
+  constexpr double kNarrowBoxes = 0.7, kWideBoxes = 1.7, kByRows = 1.5;  // of what they take without
+  const int64_t group = plan.parallel[plan.tensor_cores->columns[0]].group;
+  if (stores_by_rows(c, plan)) return kByRows * (group == 8 ? 1 : 2);
   const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
   const bool is_narrow = stored.bytes() <= 2;
-  if (by_boxes) return (is_narrow ? kNarrowBoxes : kWideBoxes) * stores_of_group(c, group, false);
+  if (by_boxes) return (is_narrow ? kNarrowBoxes : kWideBoxes) * stores_of_group(c, plan, false);
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 4 : 8);
 }
 
@@ -509,8 +515,8 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const int64_t group = plan.parallel[plan.tensor_cores->columns[0]].group;
   // Of a cluster that deals out the steps of a tile each block stores a part of its results.
   const auto parts = static_cast<double>(plan.cluster_parts);
-  const bool singly = stores_singly(c, group);
-  const double stores = (singly ? 0 : points / kStored * stores_of_group(c, group, plan.store_boxes) / parts) +
+  const bool singly = stores_singly(c, plan);
+  const double stores = (singly ? 0 : points / kStored * stores_of_group(c, plan, plan.store_boxes) / parts) +
                         exchange_cycles(plan, points);
   // Which no other block hides.
   const double single_stores = singly ? points / parts * single_store_cycles(c, group) : 0;

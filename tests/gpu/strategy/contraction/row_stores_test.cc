@@ -1,0 +1,122 @@
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "tc/gpu/strategy/coverage.h"
+#include "tc/tile/print.h"
+#include "tests/common/program.h"
+#include "tests/gpu/proved.h"
+#include "tests/gpu/simulated.h"
+#include "tests/random/warpgroup_products.h"
+
+/// Results of tensor cores whose rows have an odd number of elements.
+namespace tc::testing {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+struct Case {
+  const char* name;
+  const char* text;
+  Sizes sizes;
+  options::MappingOptions options;
+  int staged = 1;  ///< results
+  bool by_warpgroups = true;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+constexpr char kNT[] = "def f(float16(M,K) A, float16(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }";
+constexpr char kEpilogue[] = R"(
+def f(bfloat16(M,K) A, bfloat16(N,K) B, bfloat16(N) b, bfloat16(M,N) R) -> (bfloat16(M,N) C) {
+  C(m,n) +=! A(m,k) * B(n,k)
+  C(m,n) = fmax(C(m,n) + b(n), 0) + R(m,n)
+})";
+constexpr char kTwoResults[] = R"(
+def f(float16(M,K) A, float16(N,K) B, float16(N) b) -> (float16(M,N) C, float16(M,N) D, float(M,N) E) {
+  C(m,n) +=! A(m,k) * B(n,k)
+  D(m,n) = fmax(C(m,n) + b(n), 0)
+  E(m,n) = float(C(m,n)) + 1
+})";
+constexpr char kInPlace[] = "def f(float16(M,K) A, float16(N,K) B) -> (float16(M,N) C) { C(m,n) += A(m,k) * B(n,k) }";
+constexpr char kBatch[] =
+    "def f(float16(B,M,K) A, float16(B,N,K) D) -> (float16(B,M,N) C) { C(b,m,n) +=! A(b,m,k) * D(b,n,k) }";
+constexpr char kRows[] =
+    "def f(float16(P,Q,K) A, float16(N,K) B) -> (float16(Q,P,N) C) { C(q,p,n) +=! A(p,q,k) * B(n,k) }";
+
+options::MappingOptions by_atoms(std::vector<int64_t> tile = {64, 64, 32}, std::vector<int64_t> registers = {4, 8}) {
+  return {.tile = std::move(tile),
+          .map_to_threads = {8, 16, 1},
+          .register_tile = std::move(registers),
+          .tensor_cores = true,
+          .copy_operands = false};
+}
+
+const Case kCases[] = {
+    {"warpgroups", kNT, {{"M", 130}, {"N", 75}, {"K", 128}}, warpgroup_tile(2, 64, 2)},
+    {"one column", kNT, {{"M", 70}, {"N", 65}, {"K", 64}}, warpgroup_tile(1, 64, 2)},
+    {"slabs", kNT, {{"M", 64}, {"N", 301}, {"K", 72}}, warpgroup_tile(1, 256, 2)},
+    {"narrow", kNT, {{"M", 64}, {"N", 41}, {"K", 64}}, warpgroup_tile(1, 24, 2)},
+    {"epilogue", kEpilogue, {{"M", 130}, {"N", 75}, {"K", 128}}, warpgroup_tile(1, 96, 2)},
+    {"two results", kTwoResults, {{"M", 70}, {"N", 131}, {"K", 128}}, warpgroup_tile(1, 64, 2), 2},
+    {"in place", kInPlace, {{"M", 70}, {"N", 131}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 67}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
+    {"atoms", kNT, {{"M", 150}, {"N", 77}, {"K", 62}}, by_atoms(), 1, false},
+    {"atoms, large",
+     kNT,
+     {{"M", 474}, {"N", 369}, {"K", 62}},
+     {.tensor_cores = true, .copy_operands = false},
+     1,
+     false},
+    {"atoms, epilogue", kEpilogue, {{"M", 140}, {"N", 201}, {"K", 40}}, by_atoms(), 1, false},
+    {"atoms, two results", kTwoResults, {{"M", 70}, {"N", 131}, {"K", 48}}, by_atoms(), 2, false},
+    {"atoms, in place", kInPlace, {{"M", 70}, {"N", 131}, {"K", 48}}, by_atoms(), 1, false},
+    {"atoms, batch",
+     kBatch,
+     {{"B", 3}, {"M", 64}, {"N", 67}, {"K", 48}},
+     by_atoms({1, 64, 64, 32}, {1, 4, 8}),
+     1,
+     false},
+    {"atoms, rows of two axes",
+     kRows,
+     {{"P", 6}, {"Q", 30}, {"N", 67}, {"K", 48}},
+     by_atoms({8, 8, 64, 32}, {2, 2, 8}),
+     1,
+     false},
+};
+
+int count(const tile::Program& program, const std::function<bool(const tile::Node&)>& is_it) {
+  int result = 0;
+  for (const tile::Kernel& kernel : program.kernels) {
+    tile::for_each_node(kernel.body, [&](const tile::Node& node) { result += is_it(node) ? 1 : 0; });
+  }
+  return result;
+}
+
+class RowStores : public ::testing::TestWithParam<Case> {};
+
+TEST_P(RowStores, AgreeWithTheOracleAndAreProved) {
+  const gpu::Device device = gpu::device_of_architecture(90);
+  const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
+  const Result<gpu::Mapping> mapping = mapped(program, GetParam().options, device);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  ASSERT_EQ(mapping->program.kernels.size(), 1U);
+  const auto is_product = [](const tile::Node& node) { return tile::warpgroup_product_of(node) != nullptr; };
+  EXPECT_EQ(count(mapping->program, is_product) > 0, GetParam().by_warpgroups);
+  const auto is_staged = [](const tile::Node& node) {
+    const tile::Tensor* tensor = tile::allocated_tensor(node);
+    return tensor && tensor->memory == tile::Memory::kShared && tensor->name.ends_with("_rows");
+  };
+  EXPECT_EQ(count(mapping->program, is_staged), GetParam().staged) << gpu::report(*mapping);
+  EXPECT_EQ(unproved(mapping->program), "");
+  for (const tile::Coverage& coverage : gpu::cover(*mapping)) {
+    EXPECT_EQ(coverage.faults, std::vector<std::string>{});
+    for (const tile::Coverage::Item& item : coverage.items) EXPECT_TRUE(item.complete) << item.name;
+  }
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, GetParam().options, seed, device), "");
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, RowStores, ::testing::ValuesIn(kCases));
+
+}  // namespace
+}  // namespace tc::testing
