@@ -130,7 +130,7 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
       field("register_tile", &O::register_tile, "Results of each thread, by member of the outermost band; []: chosen."),
       field("copy_stages", &O::copy_stages, "Buffers that asynchronous copies rotate through; None: chosen."),
       field("cluster", &O::cluster,
-            "Blocks of a cluster, which share copies, by member of the outermost band; []: chosen."),
+            "Blocks of a cluster, which share copies, by member of the outermost band, then a tile; []: chosen."),
       field("store_boxes", &O::store_boxes,
             "Whether results of products are stored by boxes, from shared memory; None: they are not."),
       field("persistent", &O::persistent,

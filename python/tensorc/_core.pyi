@@ -242,7 +242,7 @@ class MappingOptions:
         """Buffers that asynchronous copies rotate through; None: chosen."""
     @property
     def cluster(self) -> list[int]:
-        """Blocks of a cluster, which share copies, by member of the outermost band; []: chosen."""
+        """Blocks of a cluster, which share copies, by member of the outermost band, then a tile; []: chosen."""
     @property
     def store_boxes(self) -> bool | None:
         """Whether results of products are stored by boxes, from shared memory; None: they are not."""

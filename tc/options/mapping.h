@@ -75,7 +75,7 @@ struct MappingOptions {
   std::optional<int64_t> private_depth = {};      ///< band members above what is copied to registers
   std::vector<int64_t> register_tile = {};        ///< results of each thread, by member of the outermost band
   std::optional<int64_t> copy_stages = {};        ///< buffers that asynchronous copies rotate through
-  std::vector<int64_t> cluster = {};              ///< blocks that share copies, by member of the outermost band
+  std::vector<int64_t> cluster = {};              ///< blocks that share copies, by band member, then a tile
   std::optional<bool> store_boxes = {};           ///< results of products are stored by boxes, from shared memory
   std::optional<bool> persistent = {};            ///< blocks of products go through several tiles
   std::optional<int64_t> split_reduction = {};    ///< parts of a reduction that blocks of their own work on
