@@ -7,7 +7,7 @@
 namespace tc::gpu {
 
 double estimated_us(const Piece& piece, const Device& device) {
-  constexpr double kLaunchUs = 1, kOtherUs = 3;
+  constexpr double kLaunchUs = 1, kOtherUs = 1.5;
   if (piece.contraction) {
     double cycles = 0;
     for (const ContractionPlan& plan : piece.chain ? piece.chain->plan.plans : piece.plans) cycles += plan.cycles;

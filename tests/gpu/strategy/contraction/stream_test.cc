@@ -172,6 +172,26 @@ TEST_P(Attention, IsProved) {
   }
 }
 
+TEST_P(Attention, OptionsOfItsKernelsGiveTheChainAgain) {
+  const ir::Program own = program();
+  const Result<gpu::Mapping> first = mapped(own, kChained, kDevice);
+  ASSERT_TRUE(first) << first.error().to_string();
+  options::MappingOptions chosen = gpu::options_for(*first, 0);
+  chosen.kernel.clear();
+  for (size_t k = 0; k < first->kernels.size(); ++k) {
+    const options::MappingOptions of_kernel = gpu::options_for(*first, k);
+    chosen.kernel.insert(chosen.kernel.end(), of_kernel.kernel.begin(), of_kernel.kernel.end());
+  }
+  const Result<gpu::Mapping> again = mapped(own, chosen, kDevice);
+  ASSERT_TRUE(again) << again.error().to_string() << options::to_text(chosen);
+  // How the maxima are reduced is no part of the chain.
+  const auto of_chain = [](const gpu::Mapping& mapping) {
+    return options::to_text(gpu::options_for(mapping, mapping.kernels.size() - 1));
+  };
+  EXPECT_EQ(of_chain(*again), of_chain(*first));
+  EXPECT_EQ(again->kernels.back().grid, first->kernels.back().grid);
+}
+
 const Case kAttentions[] = {
     {"Whole", kAttention, {{"B", 2}, {"N", 64}, {"D", 32}, {"M", 96}, {"E", 32}}},
     {"Partial", kAttention, {{"B", 1}, {"N", 37}, {"D", 24}, {"M", 75}, {"E", 40}}},
