@@ -13,6 +13,9 @@ bool has_computed(const Contraction& contraction);
 /// Registers of 32 bits that a thread of the plan needs, estimated.
 int64_t registers_of_thread(const Contraction& contraction, const ContractionPlan& plan);
 
+/// Cycles in which memory delivers each operand once and takes the results.
+double least_memory_cycles(const Contraction& contraction, const Device& device);
+
 /// Cycles of the device from the launch's first block to its last, estimated from what a processor issues, what shared
 /// memory and the L2 cache give, and what steps and waves of blocks cost.
 double estimated_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
