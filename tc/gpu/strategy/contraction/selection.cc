@@ -14,7 +14,6 @@
 namespace tc::gpu {
 
 namespace hi = Halide::Internal;
-using Halide::Expr;
 
 namespace {
 
