@@ -141,6 +141,17 @@ def f(float16(M,K) A, float16(N,K) W, float16(N) b, float16(P,N) V) -> (float16(
   O(m,p) +=! H(m,n) * V(p,n)
 })",
      {{"M", 4000}, {"K", 128}, {"N", 120}, {"P", 64}}},
+    {"streamed_chain",
+     R"(
+def f(float16(B,N,D) Q, float16(B,M,D) K, float16(B,M,E) V) -> (float16(B,N,E) O) {
+  float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)
+  top(b,n) max=! S(b,n,m)
+  float16 P(b,n,m) = float16(exp((S(b,n,m) - top(b,n)) * rsqrt(float(D))))
+  float total(b,n) +=! float(P(b,n,m))
+  float A(b,n,e) +=! P(b,n,m) * V(b,m,e)
+  O(b,n,e) = float16(A(b,n,e) / total(b,n))
+})",
+     {{"B", 64}, {"N", 4096}, {"M", 4096}, {"D", 128}, {"E", 128}}},
     {"warpgroups",
      R"(
 def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (C) {
