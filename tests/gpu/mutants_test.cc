@@ -205,7 +205,7 @@ def f(half(N,D) Q, half(M,D) K, half(M,E) V) -> (float(N,E) O) {
   half P(n,m) = half(fmax(S(n,m), 0.0))
   total(n) +=! float(P(n,m))
   float A(n,e) +=! P(n,m) * V(m,e)
-  O(n,e) = A(n,e) - total(n)
+  O(n,e) = A(n,e) + total(n)
 })",
                                                {{"N", 13}, {"D", 24}, {"M", 40}, {"E", 16}});
   const Result<gpu::Mapping> mapping = mapped(program, {.split_reduction = 1, .chain = true});

@@ -353,8 +353,11 @@ void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
   for (const std::string& name : written()) {
     if (stores_vectors(name) && is_seen(name)) store_axis_ = static_cast<int>(plan_.order[0]);
   }
-  if (keeps_vectors() || !c_.pooled.empty() || plan_.store_boxes || stores_by_rows(c_, plan_))
+  // Products of a chain have no memory for rows of their own.
+  const bool by_rows = shared == nullptr && stores_by_rows(c_, plan_);
+  if (keeps_vectors() || !c_.pooled.empty() || plan_.store_boxes || by_rows) {
     store_axis_ = static_cast<int>(plan_.order[0]);
+  }
   const int64_t lanes = store_axis_ < 0 ? 1 : plan_.parallel[static_cast<size_t>(store_axis_)].group;
   for (const std::string& name : written()) {
     results_[name] =
@@ -387,7 +390,7 @@ void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
   for (ContractionBuilder& product : further_) product.turns_ = turns;
   if (plan_.cluster_parts > 1) declare_cluster_sums();
   declare_staging();
-  declare_rows();
+  if (by_rows) declare_rows();
 }
 
 NodePtr ContractionBuilder::start_sums() const {
