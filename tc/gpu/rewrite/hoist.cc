@@ -68,6 +68,20 @@ size_t last_of_group(const ir::Program& program, size_t product) {
   return last;
 }
 
+/// Whether a later statement updates what a statement sets by something that is made of a contraction's results: both
+/// belong to one reduction.
+bool begins_reduction(const ir::Program& program, size_t product, size_t statement) {
+  std::set<std::string> made = {program.statements[product].tensor};
+  for (size_t s = product + 1; s < program.statements.size(); ++s) {
+    const ir::Statement& later = program.statements[s];
+    const std::set<std::string> read = tensors_read(program, later);
+    if (std::none_of(read.begin(), read.end(), [&](const auto& name) { return made.count(name) > 0; })) continue;
+    made.insert(later.tensor);
+    if (s > statement && later.tensor == program.statements[statement].tensor) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 ir::Program hoist_before_products(ir::Program program,
@@ -85,9 +99,8 @@ ir::Program hoist_before_products(ir::Program program,
       const bool moves = statement.reduces() ? !is_product(statement)
                                              : instances_of(statement, true) < instances_of(statements[p], false);
       const auto from = statements.begin() + static_cast<long>(first), at = statements.begin() + static_cast<long>(s);
-      if (!moves || std::any_of(from, at, [&](const auto& other) { return depend(program, statement, other); })) {
-        continue;
-      }
+      const auto depends = [&](const ir::Statement& other) { return depend(program, statement, other); };
+      if (!moves || std::any_of(from, at, depends) || begins_reduction(program, p, s)) continue;
       std::rotate(from, at, at + 1);
       ++first;
       ++p;

@@ -44,6 +44,10 @@ TEST(HoistBeforeProducts, NothingElse) {
   EXPECT_EQ(order_of(head + "C(m,n) = C(m,n) + 1  R(m) max=! A(m,k) }"), "C C R");
   EXPECT_EQ(order_of(head + "R(m,n) +=! A(m,k) * B(k,n)  C(m,n) = C(m,n) - R(m,n) }"), "C R C");
   EXPECT_EQ(order_of(head + "R(m,n) = D(m,n) * 2  C(m,n) = C(m,n) - R(m,n) }"), "C R C");
+  // It begins a reduction of the results.
+  EXPECT_EQ(order_of("def f(float(M,K) A, float(K,N) B, float l) -> (float s) { C(m,n) +=! A(m,k) * B(k,n)  s = l  "
+                     "s += C(m,n) }"),
+            "C s s");
   // It changes what the product reads.
   EXPECT_EQ(order_of("def f(float(K,N) B) -> (float(M,K) A, C) { C(m,n) +=! A(m,k) * B(k,n)  "
                      "A(0,k) +=! B(k,n)  C(m,n) = C(m,n) - 1 }"),

@@ -289,6 +289,7 @@ class ContractionBuilder {
   std::vector<tile::TensorMap> maps_;  ///< per operand, by warpgroups
   std::vector<tile::Tensor> staged_;   ///< per stored tensor, if boxes store them
   std::vector<tile::TensorMap> stored_maps_;
+  bool is_alone_ = false;                     ///< in the kernel, which then has memory for rows of results
   std::map<std::string, tile::Tensor> rows_;  ///< of results that are stored row by row: where these are staged
   std::string tile_;                          ///< of a block that goes through several: the loop's variable
   int64_t tiles_ = 0;                         ///< of all blocks

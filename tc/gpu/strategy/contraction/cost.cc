@@ -188,7 +188,7 @@ double atom_work(const Contraction& c, const ContractionPlan& plan, const Device
     double box = 1;
     for (int64_t extent : o.box) box *= static_cast<double>(extent);
     copied += box * static_cast<double>(c.operands[i].type.bytes()) / kWavefront;
-    copies += box / static_cast<double>(o.vector) / kLanes * (plan.asynchronous ? 3 : 5);
+    copies += box / static_cast<double>(o.vector) / kLanes * (plan.asynchronous ? 3 : o.vector > 1 ? 5 : 10);
   }
   const auto steps = static_cast<double>(plan.steps(c));
   const double share = std::min(1.0, resident_warps / kSchedulers);

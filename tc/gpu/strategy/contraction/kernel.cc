@@ -353,8 +353,7 @@ void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
   for (const std::string& name : written()) {
     if (stores_vectors(name) && is_seen(name)) store_axis_ = static_cast<int>(plan_.order[0]);
   }
-  // Products of a chain have no memory for rows of their own.
-  const bool by_rows = shared == nullptr && stores_by_rows(c_, plan_);
+  const bool by_rows = is_alone_ && stores_by_rows(c_, plan_);
   if (keeps_vectors() || !c_.pooled.empty() || plan_.store_boxes || by_rows) {
     store_axis_ = static_cast<int>(plan_.order[0]);
   }
@@ -418,6 +417,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   place_threads();
   if (plan_.by_warpgroups()) ring_ = names_.fresh("ring");
   if (c_.selection) declare_slices();
+  is_alone_ = true;
   declare_tensors();
   std::vector<NodePtr> parts = sum_up();
   const ContractionBuilder* before = this;  // with sums of its own
