@@ -133,7 +133,7 @@ const Case kCases[] = {
      kSumOfProducts,
      {{"M", 256}, {"N", 192}, {"K", 128}, {"L", 64}},
      persistent(warpgroup_tile(1, 64, 2)),
-     1},
+     2},
     {"persistent, float8", kMixed8, {{"M", 330}, {"N", 96}, {"K", 208}}, persistent(tile_of_float8(1, 32, 2)), 1},
     {"both", kNN, {{"M", 330}, {"N", 256}, {"K", 136}}, by_boxes(persistent(warpgroup_tile(2, 128, 2))), 1},
     {"both, one slab", kNN, {{"M", 320}, {"N", 192}, {"K", 64}}, by_boxes(persistent(warpgroup_tile(1, 64, 2))), 1},
