@@ -346,7 +346,7 @@ TEST(Warpgroups, AreTakenByPartsOfReductions) {
     size_t kernels = 1;
     int64_t cluster = 1;
   };
-  const std::vector<Parts> cases = {{{{"M", 2048}, {"N", 96}, {"K", 4096}}, 1, 8},
+  const std::vector<Parts> cases = {{{{"M", 2048}, {"N", 96}, {"K", 4096}}, 1, 4},
                                     {{{"M", 1024}, {"N", 1024}, {"K", 4096}}, 1, 2},
                                     {{{"M", 256}, {"N", 96}, {"K", 8192}}, 2},
                                     {{{"M", 1024}, {"N", 1024}, {"K", 1024}}},
