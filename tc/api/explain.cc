@@ -356,12 +356,9 @@ Explanation::Kernel kernel_of(const gpu::Mapping& mapping, size_t k, const gpu::
                   .bytes_us = estimate.memory_us};
   result.estimate_us = estimate.us;
   result.limited_by = estimate.limit();
-  result.terms = {{"memory", estimate.memory_us},
-                  {"cache", estimate.cache_us},
-                  {"shared memory", estimate.shared_us},
-                  {"instructions", estimate.issue_us},
-                  {"latency", estimate.latency_us},
-                  {"blocks", estimate.blocks_us}};
+  result.terms = {{"memory", estimate.memory_us},        {"cache", estimate.cache_us},
+                  {"shared memory", estimate.shared_us}, {"instructions", estimate.issue_us},
+                  {"latency", estimate.latency_us},      {"blocks", estimate.blocks_us}};
   if (estimate.tensor_us > 0) result.terms.push_back({"tensor cores", estimate.tensor_us});
   if (kernel.planned_us > 0) result.terms.push_back({"the plan's own estimate", kernel.planned_us});
   return result;
