@@ -322,21 +322,41 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
   return std::max(cycles, memory) + kBeside * std::min(cycles, memory);
 }
 
+namespace {
+
+/// How a plan's blocks share a processor, if a thread needs so many registers and a block so many bytes.
+struct BlocksOfProcessor {
+  double blocks = 1;   ///< of the device
+  double threads = 1;  ///< of a block, in whole warps
+  double each = 1;     ///< blocks of a processor, one after the other or at once
+  double waves = 1;
+  double warps = 1;  ///< of the blocks that run at once
+};
+
+BlocksOfProcessor blocks_of_processor(const ContractionPlan& plan, const Device& device, int64_t registers,
+                                      int64_t shared_bytes) {
+  constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
+  BlocksOfProcessor result;
+  for (const AxisPlan& axis : plan.parallel) result.blocks *= static_cast<double>(axis.blocks);
+  result.threads = static_cast<double>(round_up(plan.threads(), kLanes));
+  const double resident =
+      std::max(1.0, std::floor(std::min({kProcessorThreads / result.threads,
+                                         kProcessorRegisters / (result.threads * double(registers)),
+                                         kProcessorShared / static_cast<double>(shared_bytes + 1024), 32.0})));
+  result.each = std::ceil(result.blocks / static_cast<double>(device.processors));
+  result.waves = std::ceil(result.each / resident);
+  result.warps = std::min(resident, result.each) * result.threads / kLanes;
+  return result;
+}
+
+}  // namespace
+
 /// A step ends with a barrier. A product's results go through the threads' registers, with what they are combined with,
 /// which comes from the L2 cache.
 double chained_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, int64_t registers,
                       int64_t shared_bytes, bool in_ring) {
-  constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
   constexpr double kStepCycles = 200, kResultsCycles = 400, kResultInstructions = 8, kCopyBytes = 64;  // of a processor
-  double blocks = 1;
-  for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
-  const auto threads = static_cast<double>(round_up(plan.threads(), kLanes));
-  const double resident = std::max(
-      1.0, std::floor(std::min({kProcessorThreads / threads, kProcessorRegisters / (threads * double(registers)),
-                                kProcessorShared / static_cast<double>(shared_bytes + 1024), 32.0})));
-  const double each = std::ceil(blocks / static_cast<double>(device.processors));
-  const double at_once = std::min(resident, each), waves = std::ceil(each / resident);
-  const double warps = at_once * threads / kLanes;
+  const auto [blocks, threads, each, waves, warps] = blocks_of_processor(plan, device, registers, shared_bytes);
   const auto steps = static_cast<double>(plan.steps(c));
   const double issued = static_cast<double>(plan.registers()) * kResultInstructions * threads / kLanes / kSchedulers;
   const double product = plan.tensor_cores ? atom_work(c, plan, device, warps)
@@ -358,17 +378,8 @@ double chained_cycles(const Contraction& c, const ContractionPlan& plan, const D
 StreamCost streamed_cycles(const Contraction& first, const ContractionPlan& of_first, const Contraction& second,
                            const ContractionPlan& of_second, double instructions, const Device& device,
                            int64_t registers, int64_t shared_bytes) {
-  constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
   constexpr double kSlabCycles = 200, kResultsCycles = 400, kResultInstructions = 8;
-  double blocks = 1;
-  for (const AxisPlan& axis : of_second.parallel) blocks *= static_cast<double>(axis.blocks);
-  const auto threads = static_cast<double>(round_up(of_second.threads(), kLanes));
-  const double resident = std::max(
-      1.0, std::floor(std::min({kProcessorThreads / threads, kProcessorRegisters / (threads * double(registers)),
-                                kProcessorShared / static_cast<double>(shared_bytes + 1024), 32.0})));
-  const double each = std::ceil(blocks / static_cast<double>(device.processors));
-  const double at_once = std::min(resident, each), waves = std::ceil(each / resident);
-  const double warps = at_once * threads / kLanes;
+  const auto [blocks, threads, each, waves, warps] = blocks_of_processor(of_second, device, registers, shared_bytes);
   const auto slabs = static_cast<double>(of_second.steps(second));
   const double issuing = threads / kLanes / std::min(kSchedulers, warps), busy = (warps + 1) / warps;
   const double points = static_cast<double>(of_first.registers()) * instructions * issuing;
