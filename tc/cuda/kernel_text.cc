@@ -544,21 +544,27 @@ class KernelPrinter {
 
   void write(const tile::WarpgroupMatMul& n, bool) {
     const int64_t k = int64_t{n.atom.k()} * n.slices;
-    const auto a = tile::descriptor_of(exprs_.tensor(n.a.tensor), n.a, tile::WarpgroupAtom::kM, k);
+    std::optional<tile::MatrixDescriptor> a;
+    if (!n.held) a = tile::descriptor_of(exprs_.tensor(n.a.tensor), n.a, tile::WarpgroupAtom::kM, k);
     const auto b = tile::descriptor_of(exprs_.tensor(n.b.tensor), n.b, n.atom.n, k);
-    TC_CHECK(a && b, "no descriptor says how '{}' or '{}' lies", n.a.tensor, n.b.tensor);
-    const WarpgroupProduct product = {n.atom, n.slices, *a, *b, n.starts};
+    TC_CHECK((a || n.held) && b, "no descriptor says how '{}' or '{}' lies", n.a.tensor, n.b.tensor);
+    const WarpgroupProduct product = {n.atom, n.slices, a, *b, n.starts};
     exprs_.need(Helper::kProducts);
+    if (n.held && bytes_of(n.atom.a) == 2) exprs_.need(Helper::kPair);
     products_[function_of(product)] = text_of(product);
-    line(fmt::format("{}({}, &{}, &{});", function_of(product), exprs_.names().tensor(n.d),
-                     exprs_.first_of_tile(n.a.tensor, n.a.subscripts),
-                     exprs_.first_of_tile(n.b.tensor, n.b.subscripts)));
+    line(fmt::format(
+        "{}({}, &{}, &{});", function_of(product), exprs_.names().tensor(n.d),
+        n.held ? exprs_.element(n.held->tensor, n.held->subscripts) : exprs_.first_of_tile(n.a.tensor, n.a.subscripts),
+        exprs_.first_of_tile(n.b.tensor, n.b.subscripts)));
   }
 
   void write(const tile::MatMulWait& wait, bool) {
     exprs_.need(Helper::kProducts);
     line(fmt::format("wait_products<{}>();", wait.pending));
-    for (const std::string& sum : wait.sums) line(fmt::format("receive({});", exprs_.names().tensor(sum)));
+    for (const std::string& sum : wait.sums) {
+      // Other registers are operands: the compiler knows of no product that changes them.
+      if (exprs_.tensor(sum).type == Halide::Float(32)) line(fmt::format("receive({});", exprs_.names().tensor(sum)));
+    }
   }
 
   const tile::Kernel& kernel_;

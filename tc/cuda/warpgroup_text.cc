@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include "tc/cuda/types.h"
+#include "tc/ir/program.h"
+
 namespace tc::cuda {
 namespace {
 
@@ -253,6 +256,23 @@ const char* ptx_type(ScalarType type) {
   return type == ScalarType::kBFloat16 ? "bf16" : "f16";
 }
 
+/// The registers of 32 bits of an operand that a thread holds, "a" being its first value.
+std::vector<std::string> held_registers(ScalarType type, int count) {
+  std::vector<std::string> result;
+  for (int r = 0; r < count; ++r) {
+    result.push_back(type == ScalarType::kFloat32 ? fmt::format("__float_as_uint(a[{}])", r)
+                     : is_float8(type) ? fmt::format("a[{}] | a[{}] << 8 | a[{}] << 16 | uint32(a[{}]) << 24", 4 * r,
+                                                     4 * r + 1, 4 * r + 2, 4 * r + 3)
+                                       : fmt::format("pair_of(a[{}], a[{}])", 2 * r, 2 * r + 1));
+  }
+  return result;
+}
+
+/// "{%4, %5, %6, %7}".
+std::string four_from(int first) {
+  return fmt::format("{{%{}, %{}, %{}, %{}}}", first, first + 1, first + 2, first + 3);
+}
+
 }  // namespace
 
 std::string_view ring_text() { return kRingText; }
@@ -274,42 +294,66 @@ std::string_view products_text() { return kProductsText; }
 std::string function_of(const WarpgroupProduct& product) {
   const tile::WarpgroupAtom& atom = product.atom;
   const std::string other = atom.b == atom.a ? "" : fmt::format("_{}", ptx_type(atom.b));
+  const char of_a = !product.a ? 'r' : product.a->mn_major ? 'm' : 'k';
   return fmt::format("{}_{}{}_m64n{}k{}_{}{}", product.starts ? "set_products" : "multiply", ptx_type(atom.a), other,
-                     atom.n, atom.k() * product.slices, product.a.mn_major ? 'm' : 'k', product.b.mn_major ? 'n' : 'k');
+                     atom.n, atom.k() * product.slices, of_a, product.b.mn_major ? 'n' : 'k');
 }
 
 std::string text_of(const WarpgroupProduct& product) {
+  constexpr int kRegisters = 4;  // of a slice of a
   const int values = product.atom.values();
   const tile::WarpgroupAtom& atom = product.atom;
-  // Where a sum starts, the first slice sets it. Only 16-bit operands have majors.
-  const std::string majors =
-      bytes_of(atom.a) != 2 ? "" : fmt::format(", {}, {}", int{product.a.mn_major}, int{product.b.mn_major});
+  // Only 16-bit operands have majors, in shared memory.
+  std::string majors;
+  if (bytes_of(atom.a) == 2) {
+    majors =
+        (product.a ? fmt::format(", {}", int{product.a->mn_major}) : "") + fmt::format(", {}", int{product.b.mn_major});
+  }
   const std::string sums = "{" + numbered(values) + "}";
-  std::string statement =
-      literals(fmt::format("{{ .reg .pred p{}; .reg .b64 a, b; setp.eq.u32 p, 0, 0; {}wgmma.fence.sync.aligned; ",
-                           product.starts ? ", q" : "", product.starts ? "setp.ne.u32 q, 0, 0; " : ""),
-               100);
-  statement += literals(fmt::format("mov.b64 a, %{}; mov.b64 b, %{}; ", values, values + 1), 100);
+  // Operands of the statement: the sums; a's descriptor or registers; b's descriptor.
+  const int of_b = values + (product.a ? 1 : kRegisters * product.slices);
+  std::string statement = literals(
+      fmt::format("{{ .reg .pred p{}; .reg .b64 {}b; setp.eq.u32 p, 0, 0; {}wgmma.fence.sync.aligned; ",
+                  product.starts ? ", q" : "", product.a ? "a, " : "", product.starts ? "setp.ne.u32 q, 0, 0; " : ""),
+      100);
+  statement +=
+      literals((product.a ? fmt::format("mov.b64 a, %{}; ", values) : "") + fmt::format("mov.b64 b, %{}; ", of_b), 100);
   for (int s = 0; s < product.slices; ++s) {
     if (s > 0) {
-      statement += literals(
-          fmt::format("add.s64 a, a, {}; add.s64 b, b, {}; ", product.a.slice / 16, product.b.slice / 16), 100);
+      const std::string next = product.a ? fmt::format("add.s64 a, a, {}; ", product.a->slice / 16) : "";
+      statement += literals(next + fmt::format("add.s64 b, b, {}; ", product.b.slice / 16), 100);
     }
+    // Where a sum starts, the first slice sets it.
     statement += literals(
-        fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {}, a, b, {}, 1, 1{}; ", atom.n, atom.k(),
-                    ptx_type(atom.a), ptx_type(atom.b), sums, product.starts && s == 0 ? 'q' : 'p', majors),
+        fmt::format("wgmma.mma_async.sync.aligned.m64n{}k{}.f32.{}.{} {}, {}, b, {}, 1, 1{}; ", atom.n, atom.k(),
+                    ptx_type(atom.a), ptx_type(atom.b), sums, product.a ? "a" : four_from(values + kRegisters * s),
+                    product.starts && s == 0 ? 'q' : 'p', majors),
         100);
   }
   statement += "      \"wgmma.commit_group.sync.aligned; }\"\n";
+  std::string inputs = product.a ? "      : \"l\"(from_a), " : "      : ";
+  if (!product.a) {
+    int number = 0;
+    const int of_line = is_float8(atom.a) ? 1 : kRegisters;
+    for (const std::string& held : held_registers(atom.a, kRegisters * product.slices)) {
+      inputs += fmt::format("\"r\"({}),{}", held, ++number % of_line == 0 ? "\n        " : " ");
+    }
+  }
+  inputs += "\"l\"(from_b)";
+  const auto descriptor = [](const char* name, const tile::MatrixDescriptor& of) {
+    return fmt::format(
+        "  const uint64 from_{0} = uint64(uint32(__cvta_generic_to_shared({0})) & 0x3ffff) >> 4 | {1:#x}ull;\n", name,
+        of.bits(0));
+  };
+  const std::string along = product.a ? fmt::format("{} and {} bytes apart", product.a->slice, product.b.slice)
+                                      : fmt::format("of b {} bytes apart; threads hold a", product.b.slice);
   return fmt::format(
-      "// d {10} a * b on tiles of 64 x {0}, {2} times {11} values along k, {3} and {4} bytes apart.\n"
-      "__device__ __forceinline__ void {5}(float (&d)[{1}], const void* a, const void* b) {{\n"
-      "  const uint64 from_a = uint64(uint32(__cvta_generic_to_shared(a)) & 0x3ffff) >> 4 | {6:#x}ull;\n"
-      "  const uint64 from_b = uint64(uint32(__cvta_generic_to_shared(b)) & 0x3ffff) >> 4 | {7:#x}ull;\n"
-      "  asm volatile(\n{8}{9}      : \"l\"(from_a), \"l\"(from_b)\n      : \"memory\");\n}}\n",
-      product.atom.n, values, product.slices, product.a.slice, product.b.slice, function_of(product), product.a.bits(0),
-      product.b.bits(0), statement, operands(values, product.starts ? "=f" : "+f"),
-      product.starts ? "=" : "+=", atom.k());
+      "// d {} a * b on tiles of 64 x {}, {} times {} values along k, {}.\n"
+      "__device__ __forceinline__ void {}(float (&d)[{}], const {}* a, const void* b) {{\n"
+      "{}{}  asm volatile(\n{}{}{}\n      : \"memory\");\n}}\n",
+      product.starts ? "=" : "+=", atom.n, product.slices, atom.k(), along, function_of(product), values,
+      product.a ? "void" : memory_type(ir::to_halide(atom.a)), product.a ? descriptor("a", *product.a) : "",
+      descriptor("b", product.b), statement, operands(values, product.starts ? "=f" : "+f"), inputs);
 }
 
 }  // namespace tc::cuda

@@ -28,10 +28,12 @@ std::string_view group_barrier_text();
 struct WarpgroupProduct {
   tile::WarpgroupAtom atom;
   int slices = 1;
-  tile::MatrixDescriptor a, b;
+  std::optional<tile::MatrixDescriptor> a;  ///< absent: threads hold it
+  tile::MatrixDescriptor b;
   bool starts = false;
 };
-/// "multiply_f16_m64n256k64_kn": with the majors of a and b; "set_products_...", where it starts a sum.
+/// "multiply_f16_m64n256k64_kn": with the majors of a and b, or r for an a in registers; "set_products_...", where it
+/// starts a sum.
 std::string function_of(const WarpgroupProduct& product);
 std::string text_of(const WarpgroupProduct& product);
 

@@ -41,7 +41,8 @@ struct WarpgroupAtom {
   ScalarType a = ScalarType::kFloat16, b = ScalarType::kFloat16;
   int n = 8;
   int k() const { return kSliceBytes / bytes_of(a); }
-  int values() const { return n / 2; }  ///< of d, per thread
+  int values() const { return n / 2; }                     ///< of d, per thread
+  int values_of_a() const { return kM * k() / kThreads; }  ///< of a slice that registers hold, per thread
 };
 
 /// Whether wgmma multiplies operands of two types: a 16-bit float or a float32 by its own type, any two 8-bit floats.

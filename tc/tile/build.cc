@@ -152,6 +152,10 @@ NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d,
                          bool starts) {
   return node(WarpgroupMatMul{atom, slices, d.name, std::move(a), std::move(b), starts});
 }
+NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, FragmentTile a, MatrixTile b,
+                         bool starts) {
+  return node(WarpgroupMatMul{atom, slices, d.name, {}, std::move(b), starts, std::move(a)});
+}
 NodePtr matmul_wait(int pending, std::vector<std::string> sums) { return node(MatMulWait{pending, std::move(sums)}); }
 NodePtr with_comment(const std::string& comment, const NodePtr& original) {
   return std::make_shared<const Node>(Node{original->node, comment, original->instances});

@@ -72,6 +72,9 @@ NodePtr wait_boxes_read(int pending);
 NodePtr wait_boxes(int pending);
 NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b,
                          bool starts = false);
+/// The same of an operand a that threads hold.
+NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, FragmentTile a, MatrixTile b,
+                         bool starts = false);
 NodePtr matmul_wait(int pending, std::vector<std::string> sums = {});
 NodePtr with_comment(const std::string& comment, const NodePtr& node);
 

@@ -306,8 +306,10 @@ class KernelCompiler {
       return CodeProduct::Tile{exprs_.access(of.tensor, of.subscripts),
                                descriptor_of(code_.tensors[static_cast<size_t>(tensor)].tensor, of, mn, k)};
     };
-    code_.products.push_back(
-        {n.atom, n.slices, exprs_.tensor(n.d), tile(n.a, WarpgroupAtom::kM), tile(n.b, n.atom.n), n.starts});
+    const auto a = n.held ? CodeProduct::Tile{exprs_.access(n.held->tensor, n.held->subscripts), {}}
+                          : tile(n.a, WarpgroupAtom::kM);
+    code_.products.push_back({n.atom, n.slices, exprs_.tensor(n.d), a, tile(n.b, n.atom.n), n.starts,
+                              n.held ? exprs_.tensor(n.held->tensor) : -1});
     emit({.op = Op::kStartProduct, .a = static_cast<int>(code_.products.size()) - 1, .c = exprs_.site()});
   }
 

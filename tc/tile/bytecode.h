@@ -177,8 +177,9 @@ struct CodeProduct {
   WarpgroupAtom atom;
   int slices = 1;
   int d = -1;  ///< tensor
-  Tile a, b;
+  Tile a, b;   ///< that threads hold of a has no descriptor
   bool starts = false;
+  int held = -1;  ///< tensor, of a that threads hold
 };
 struct CodeProductWait {
   int pending = 0;

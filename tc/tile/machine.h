@@ -92,7 +92,7 @@ struct BlockState {
   struct Product {
     const CodeProduct* code = nullptr;
     int site = -1;
-    int64_t a = 0, b = 0;  ///< addresses in shared memory
+    int64_t a = 0, b = 0;  ///< addresses in shared memory; of an operand that threads hold, its first element
     std::vector<Filling> reads;
     bool done = false;
   };
@@ -107,6 +107,12 @@ struct BlockState {
     std::vector<std::byte> bytes = {};  ///< that it has read; empty: it has not
     bool is_read_waited = false;
     bool is_written = false;
+  };
+  /// Registers of products that no wait has named: sums, and operands that threads hold.
+  struct BusyRegisters {
+    int tensor = -1;
+    int64_t first = 0, count = 0;  ///< elements
+    bool operator==(const BusyRegisters&) const = default;
   };
   /// What the warps of a warpgroup do together, in order.
   struct ProductStart {
@@ -140,7 +146,7 @@ struct BlockState {
     std::vector<int64_t> released;  ///< likewise
     std::deque<Product> products;
     size_t products_started = 0;
-    std::vector<int> sums;  ///< register tensors of products that no wait has named
+    std::vector<BusyRegisters> busy;
   };
 
   std::vector<std::byte> shared_;
@@ -294,10 +300,13 @@ class Machine : private BlockState {
   void wait_products(Warp& warp, const CodeProductWait& n, int site);
   void run_products(Warp& warp, size_t count);
   void run_product(Warp& warp, Product& product);
+  void take_registers(Warp& warp, const BusyRegisters& registers, bool reads, int site);
+  static bool uses(const Product& product, int tensor);
+  void fetch_held(Warp& warp, const Product& product, int slice, std::vector<float>& to) const;
   void fetch(Warp& warp, Product& product, bool is_a, int slice, std::vector<float>* to);
   void check_chunk(Warp& warp, Product& product, const CodeProduct::Tile& tile, int64_t address, bool is_issue);
-  void check_sums(Warp& warp, const Access& access, const char* verb);
-  void abandon_sums(Warp& warp, int tensor);
+  void check_busy(Warp& warp, const Access& access, const char* verb);
+  void abandon_registers(Warp& warp, int tensor);
   int64_t shared_address(const Warp& warp, int access) const;
 
   // Findings.

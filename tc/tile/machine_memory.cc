@@ -176,7 +176,7 @@ void Machine::memory(Warp& warp, const Instruction& n) {
 
 void Machine::poison(Warp& warp, const Instruction& n) {
   const CodeTensor& tensor = *tensors_[n.a].code;
-  abandon_sums(warp, n.a);
+  abandon_registers(warp, n.a);
   for (int64_t e = 0; e < tensor.tensor.elements(); ++e) {
     warp.element_defined[static_cast<size_t>(tensor.register_base + e)] &= ~warp.mask;
   }
@@ -276,7 +276,7 @@ void Machine::load_elements(Warp& warp, int index, int64_t step, uint32_t mask, 
   const auto& address = warp.registers[access.address].i;
   const ScalarType type = tensor.code->type;
   if (tensor.code->register_base >= 0) {
-    check_sums(warp, access, "reads");
+    check_busy(warp, access, "reads");
     for_each_lane(mask, [&](int l) {
       const auto element = static_cast<size_t>(tensor.code->register_base + address[l] + step);
       copy_lane(type, to, l, warp.elements[element], l);
@@ -308,7 +308,7 @@ void Machine::store_elements(Warp& warp, int index, int64_t step, const Lanes& v
   const auto& address = warp.registers[access.address].i;
   const ScalarType type = tensor.code->type;
   if (tensor.code->register_base >= 0) {
-    check_sums(warp, access, "writes");
+    check_busy(warp, access, "writes");
     for_each_lane(mask, [&](int l) {
       const auto element = static_cast<size_t>(tensor.code->register_base + address[l] + step);
       copy_lane(type, warp.elements[element], l, value, l);
@@ -348,7 +348,7 @@ void Machine::store(Warp& warp, int index, const Lanes& value, uint32_t active) 
   const uint32_t mask = in_bounds(warp, access, active, 1, "writes");
   const CodeTensor& tensor = *tensors_[access.tensor].code;
   if (tensor.register_base >= 0 && access.uniform && mask == warp.existing) {
-    check_sums(warp, access, "writes");
+    check_busy(warp, access, "writes");
     const auto element = static_cast<size_t>(tensor.register_base + warp.registers[access.address].i[0]);
     warp.elements[element] = value;
     warp.element_defined[element] |= mask;

@@ -63,6 +63,23 @@ int64_t Machine::shared_address(const Warp& warp, int access) const {
   return tensor.code->shared_offset + offset * tensor.bytes;
 }
 
+/// A product has registers for itself until a wait names them. What it reads has been written, or comes from products.
+void Machine::take_registers(Warp& warp, const BusyRegisters& registers, bool reads, int site) {
+  const CodeTensor& tensor = *tensors_[static_cast<size_t>(registers.tensor)].code;
+  const bool is_under_way = std::find(warp.busy.begin(), warp.busy.end(), registers) != warp.busy.end();
+  for (int64_t e = registers.first; e < registers.first + registers.count; ++e) {
+    uint32_t& defined = warp.element_defined[static_cast<size_t>(tensor.register_base + e)];
+    if (reads && !is_under_way && options_.check && defined != warp.existing) {
+      report(Finding::Kind::kUninitialised, site, [&] {
+        return fmt::format("{}: warp {} of block {} starts the products '{}', but '{}' holds nothing yet", kernel_.name,
+                           warp.index, block_text(), code_.sites[site], tensor.tensor.name);
+      });
+    }
+    defined = 0;
+  }
+  if (!is_under_way) warp.busy.push_back(registers);
+}
+
 void Machine::start_product(Warp& warp, const CodeProduct& n, int site) {
   if (!is_together(warp, site, "product")) return;
   const auto fault = [&](Finding::Kind kind, const std::string& why) {
@@ -73,34 +90,59 @@ void Machine::start_product(Warp& warp, const CodeProduct& n, int site) {
   };
   for (const CodeProduct::Tile* tile : {&n.a, &n.b}) {
     const Access& access = code_.accesses[static_cast<size_t>(tile->access)];
-    if (!tile->descriptor) return fault(Finding::Kind::kRing, "but no descriptor says how its operands lie");
+    const bool is_held = tile == &n.a && n.held >= 0;
+    if (!tile->descriptor && !is_held) {
+      return fault(Finding::Kind::kRing, "but no descriptor says how its operands lie");
+    }
     if (in_bounds(warp, access, warp.mask, 1, "reads") != warp.mask) return;
     const auto& address = warp.registers[static_cast<size_t>(access.address)].i;
     const bool same = std::all_of(address.begin(), address.end(), [&](int64_t a) { return a == address[0]; });
     if (!same) fault(Finding::Kind::kDivergence, "whose threads name different tiles");
   }
   Product product{&n, site, shared_address(warp, n.a.access), shared_address(warp, n.b.access), {}, false};
+  if (n.held >= 0) {
+    const CodeTensor& held = *tensors_[static_cast<size_t>(n.held)].code;
+    const int64_t count = int64_t{n.slices} * n.atom.values_of_a();
+    product.a = warp.registers[static_cast<size_t>(code_.accesses[static_cast<size_t>(n.a.access)].address)]
+                    .i[std::countr_zero(warp.mask)];
+    if (product.a + count > held.tensor.elements()) {
+      return fault(Finding::Kind::kOutOfBounds,
+                   fmt::format("which take more registers than '{}' has", held.tensor.name));
+    }
+    take_registers(warp, {n.held, product.a, count}, true, site);
+  }
   auto& starts = starts_[static_cast<size_t>(warp.index / kWarps)];
   const ProductStart start{site, product.a, product.b};
   if (warp.products_started == starts.size()) starts.push_back(start);
   if (starts[warp.products_started++] != start) {
     fault(Finding::Kind::kDivergence, "while another one of its warpgroup starts others");
   }
-  const CodeTensor& d = *tensors_[static_cast<size_t>(n.d)].code;
-  const bool is_under_way = std::find(warp.sums.begin(), warp.sums.end(), n.d) != warp.sums.end();
-  for (int v = 0; v < n.atom.values(); ++v) {
-    uint32_t& defined = warp.element_defined[static_cast<size_t>(d.register_base + v)];
-    if (!n.starts && !is_under_way && options_.check && defined != warp.existing) {
-      fault(Finding::Kind::kUninitialised, fmt::format("but '{}' holds nothing yet", d.tensor.name));
-    }
-    defined = 0;
-  }
-  if (!is_under_way) warp.sums.push_back(n.d);
+  take_registers(warp, {n.d, 0, n.atom.values()}, !n.starts, site);
   for (int slice = 0; slice < n.slices; ++slice) {
-    for (const bool is_a : {true, false}) fetch(warp, product, is_a, slice, nullptr);
+    if (n.held < 0) fetch(warp, product, true, slice, nullptr);
+    fetch(warp, product, false, slice, nullptr);
   }
   warp.products.push_back(std::move(product));
   budget_ -= static_cast<int64_t>(random_() % 16);
+}
+
+/// The warp's 16 rows of a slice that its threads hold.
+void Machine::fetch_held(Warp& warp, const Product& product, int slice, std::vector<float>& to) const {
+  const CodeProduct& n = *product.code;
+  const ScalarType type = n.atom.a;
+  const int depth = n.atom.k(), values = n.atom.values_of_a(), together = 4 / bytes_of(type);
+  const int64_t first = tensors_[static_cast<size_t>(n.held)].code->register_base + product.a + slice * values;
+  for (int v = 0; v < values; ++v) {
+    const Lanes& held = warp.elements[static_cast<size_t>(first + v)];
+    const int part = v / together;
+    for (int l = 0; l < kLanes; ++l) {
+      const int row = l / 4 + part % 2 * 8, k = l % 4 * together + part / 2 * (depth / 2) + v % together;
+      float& value = to[static_cast<size_t>(row * depth + k)];
+      value = is_float8(type)                ? floats_of(type)[static_cast<uint8_t>(held.i[l])]
+              : type == ScalarType::kFloat32 ? tf32_part(held.f[l])
+                                             : held.f[l];
+    }
+  }
 }
 
 /// Goes through the 16-byte parts of an operand that the warp reads, for one slice: its rows of a, or all of b.
@@ -159,7 +201,11 @@ void Machine::run_product(Warp& warp, Product& product) {
   const SumPlaces places = sum_places(n.atom.a);
   std::vector<float> a(static_cast<size_t>(kRows * depth)), b(static_cast<size_t>(n.atom.n * depth));
   for (int slice = 0; slice < n.slices; ++slice) {
-    fetch(warp, product, true, slice, &a);
+    if (n.held >= 0) {
+      fetch_held(warp, product, slice, a);
+    } else {
+      fetch(warp, product, true, slice, &a);
+    }
     fetch(warp, product, false, slice, &b);
     for (int v = 0; v < n.atom.values(); ++v) {
       Lanes& sums = warp.elements[static_cast<size_t>(d.register_base + v)];
@@ -186,46 +232,52 @@ void Machine::wait_products(Warp& warp, const CodeProductWait& n, int site) {
     run_products(warp, 1);
     warp.products.pop_front();
   }
-  for (int sum : n.sums) {
-    const CodeTensor& d = *tensors_[static_cast<size_t>(sum)].code;
-    const auto found = std::find(warp.sums.begin(), warp.sums.end(), sum);
-    if (found == warp.sums.end()) continue;
-    if (std::any_of(warp.products.begin(), warp.products.end(), [&](const Product& p) { return p.code->d == sum; })) {
+  for (int named : n.sums) {
+    const CodeTensor& tensor = *tensors_[static_cast<size_t>(named)].code;
+    if (std::any_of(warp.products.begin(), warp.products.end(), [&](const Product& p) { return uses(p, named); })) {
       report(Finding::Kind::kPending, site, [&] {
-        return fmt::format("{}: warp {} of block {} takes '{}' as finished in '{}', but products still add to it",
-                           kernel_.name, warp.index, block_text(), d.tensor.name, code_.sites[site]);
+        return fmt::format("{}: warp {} of block {} takes '{}' as finished in '{}', but products still use it",
+                           kernel_.name, warp.index, block_text(), tensor.tensor.name, code_.sites[site]);
       });
       continue;
     }
-    warp.sums.erase(found);
-    for (int64_t v = 0; v < d.tensor.elements(); ++v) {
-      warp.element_defined[static_cast<size_t>(d.register_base + v)] = warp.existing;
-    }
+    std::erase_if(warp.busy, [&](const BusyRegisters& busy) {
+      if (busy.tensor != named) return false;
+      const auto first = warp.element_defined.begin() + tensor.register_base + busy.first;
+      std::fill(first, first + busy.count, warp.existing);
+      return true;
+    });
   }
 }
 
-/// The sums of products are nobody's until a wait has named them.
-void Machine::check_sums(Warp& warp, const Access& access, const char* verb) {
-  if (warp.sums.empty() || std::find(warp.sums.begin(), warp.sums.end(), access.tensor) == warp.sums.end()) return;
+bool Machine::uses(const Product& product, int tensor) {
+  return product.code->d == tensor || product.code->held == tensor;
+}
+
+/// The registers of products are nobody's until a wait has named them.
+void Machine::check_busy(Warp& warp, const Access& access, const char* verb) {
+  if (warp.busy.empty() || std::ranges::find(warp.busy, access.tensor, &BusyRegisters::tensor) == warp.busy.end()) {
+    return;
+  }
   report(Finding::Kind::kPending, access.site, [&] {
-    return fmt::format("{}: warp {} of block {} {} {} in '{}' before it has waited for the products that add to it",
+    return fmt::format("{}: warp {} of block {} {} {} in '{}' before it has waited for the products that use it",
                        kernel_.name, warp.index, block_text(), verb,
                        element_text(warp, access, std::countr_zero(warp.mask)), code_.sites[access.site]);
   });
 }
 
 /// A register tensor begins anew.
-void Machine::abandon_sums(Warp& warp, int tensor) {
-  if (warp.sums.empty()) return;
+void Machine::abandon_registers(Warp& warp, int tensor) {
+  if (warp.busy.empty()) return;
   for (const Product& product : warp.products) {
-    if (product.code->d != tensor) continue;
+    if (!uses(product, tensor)) continue;
     report(Finding::Kind::kPending, product.site, [&] {
       return fmt::format("{}: warp {} of block {} leaves '{}' before it has waited for the products '{}'", kernel_.name,
                          warp.index, block_text(), tensors_[static_cast<size_t>(tensor)].code->tensor.name,
                          code_.sites[product.site]);
     });
   }
-  std::erase(warp.sums, tensor);
+  std::erase_if(warp.busy, [&](const BusyRegisters& busy) { return busy.tensor == tensor; });
 }
 
 }  // namespace tc::tile

@@ -33,7 +33,7 @@ void Machine::start_rings() {
     warp.released.assign(rings_.size(), 0);
     warp.products.clear();
     warp.products_started = 0;
-    warp.sums.clear();
+    warp.busy.clear();
   }
 }
 

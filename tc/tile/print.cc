@@ -185,10 +185,10 @@ std::string node_text(const Node& node) {
       },
       [](const WarpgroupMatMul& n) {
         const std::string other = n.atom.b == n.atom.a ? "" : fmt::format(" and {}", name_of(n.atom.b));
-        return fmt::format("{} {} {} * {} by wgmma.m64n{}k{} of {}{}, {} times", n.d,
-                           n.starts ? "=" : "+=", element_text(n.a.tensor, n.a.subscripts),
-                           element_text(n.b.tensor, n.b.subscripts), n.atom.n, n.atom.k(), name_of(n.atom.a), other,
-                           n.slices);
+        return fmt::format(
+            "{} {} {} * {} by wgmma.m64n{}k{} of {}{}, {} times", n.d, n.starts ? "=" : "+=",
+            n.held ? element_text(n.held->tensor, n.held->subscripts) : element_text(n.a.tensor, n.a.subscripts),
+            element_text(n.b.tensor, n.b.subscripts), n.atom.n, n.atom.k(), name_of(n.atom.a), other, n.slices);
       },
       [](const RingStep& n) {
         const std::string bytes = n.bytes > 0 ? fmt::format(" of {} bytes", n.bytes) : "";

@@ -121,7 +121,7 @@ void visit_exprs(AnyNode& node, F f) {
         f(n.block);
       },
       [&](OneOf<WarpgroupMatMul> auto& n) {
-        all(n.a.subscripts);
+        all(n.held ? n.held->subscripts : n.a.subscripts);
         all(n.b.subscripts);
       });
 }
@@ -241,7 +241,8 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
       [&](const WarpgroupMatMul& n) {
         visit({.tensor = n.d, .subscripts = kNoSubscripts, .is_write = true, .region = true});
         if (!n.starts) visit({.tensor = n.d, .subscripts = kNoSubscripts, .region = true});
-        for (const MatrixTile* tile : {&n.a, &n.b}) {
+        if (n.held) visit({.tensor = n.held->tensor, .subscripts = n.held->subscripts, .region = true});
+        for (const MatrixTile* tile : n.shared_tiles()) {
           visit({.tensor = tile->tensor, .subscripts = tile->subscripts, .region = true});
         }
       });

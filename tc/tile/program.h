@@ -264,19 +264,33 @@ struct MatrixTile {
   int mn_dimension = 0;                  ///< along which the rows of a, or the columns of b, go
   int k_dimension = 1;
 };
+/// A tile of the operand a that the threads of a warpgroup hold: value v of a thread of slice s is the element of a
+/// register tensor that lies s * WarpgroupAtom::values_of_a() + v behind the first one. A register has e = 4 / bytes
+/// values. Thread t has in register r of a slice the row 16 (t / 32) + t mod 32 / 4 + 8 (r mod 2), and the values of k
+/// from e (t mod 4) + k / 2 (r / 2) on (PTX ISA, "Register Fragments for wgmma.mma_async").
+struct FragmentTile {
+  std::string tensor;
+  std::vector<Halide::Expr> subscripts;  ///< of the first element
+};
 /// d += a * b by a warpgroup, for `slices` tiles that follow each other along k: one group of asynchronous products.
-/// Until a MatMulWait has waited for the group nobody touches d's registers, and nobody writes what it reads.
+/// Until a MatMulWait has waited for the group nobody touches d's registers or those of a, and nobody writes what it
+/// reads. Further products may read the same registers of a.
 struct WarpgroupMatMul {
   WarpgroupAtom atom;
   int slices = 1;
   std::string d;  ///< a register tensor, whose element at offset v is the thread's value v
   MatrixTile a, b;
-  bool starts = false;  ///< d = a * b: what d held is not read
+  bool starts = false;                    ///< d = a * b: what d held is not read
+  std::optional<FragmentTile> held = {};  ///< in the place of a, which is not used then
+
+  /// Those in shared memory.
+  std::vector<const MatrixTile*> shared_tiles() const { return held ? std::vector{&b} : std::vector{&a, &b}; }
+  int64_t values_held() const { return held ? int64_t{slices} * atom.values_of_a() : 0; }  ///< by each thread
 };
 /// Waits until at most `pending` of the warpgroup's groups of products are unfinished.
 struct MatMulWait {
   int pending = 0;
-  std::vector<std::string> sums = {};  ///< register tensors of products that are finished then: they may be touched
+  std::vector<std::string> sums = {};  ///< registers of products that are finished then, which may be touched
 };
 
 /// Instances of a statement that a spec carries out: for each thread and iteration, a box of them behind each of the

@@ -69,7 +69,7 @@ class Prover {
     prove_bytes();
     prove_boxes();
     prove_accesses();
-    prove_sums();
+    prove_registers();
   }
 
  private:
@@ -110,6 +110,7 @@ class Prover {
           [&](const WarpgroupMatMul& n) {
             product_leaves_.push_back(i);
             sums_.insert(n.d);
+            if (n.held) held_.insert(n.held->tensor);
           },
           [&](const MatMulWait&) { wait_leaves_.push_back(i); },
           [](const OneOf<Barrier, ClusterStep, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup,
@@ -562,7 +563,7 @@ class Prover {
     const isl::map then = before_.intersect_domain(waits.range()).intersect_range(releases.domain());
     const isl::map released_after = waits.apply_range(then).apply_range(releases);
     const isl::set keys = key_set(leaf);
-    for (const MatrixTile* tile : {&n.a, &n.b}) {
+    for (const MatrixTile* tile : n.shared_tiles()) {
       const auto tensors = tensors_of(kernel_);
       const ElementAccess first{tensors.at(tile->tensor), tile->subscripts, {}};
       if (filled_.count(tile->tensor) == 0)
@@ -585,14 +586,18 @@ class Prover {
     return in_thread(all).apply_range(releases);
   }
 
-  // Sums.
+  // Registers.
 
-  /// Between a product and a wait that names its sums, nobody but products touches them.
-  void prove_sums() {
-    for (const std::string& sum : sums_) {
+  /// Between a product and a wait that names its sums, nobody but products touches them. The same holds for operands
+  /// that threads hold, but somebody may never touch them again.
+  void prove_registers() {
+    std::set<std::string> all = sums_;
+    all.insert(held_.begin(), held_.end());
+    for (const std::string& sum : all) {
       isl::set products = key_space().subtract(key_space());
       for (int leaf : product_leaves_) {
-        if (product_of(flow_.leaves[leaf])->d == sum) products = products.unite(key_set(leaf));
+        const WarpgroupMatMul& n = *product_of(flow_.leaves[leaf]);
+        if (n.d == sum || (n.held && n.held->tensor == sum)) products = products.unite(key_set(leaf));
       }
       isl::set waits = key_space().subtract(key_space());
       for (int leaf : wait_leaves_) {
@@ -600,14 +605,15 @@ class Prover {
         if (std::ranges::find(names, sum) != names.end()) waits = waits.unite(key_set(leaf));
       }
       const isl::map ended = waits_for_products().intersect_domain(products).intersect_range(waits);
-      if (!products.is_subset(ended.domain())) give_up("no wait names '{}' behind each of its products", sum);
+      if (sums_.count(sum) > 0 && !products.is_subset(ended.domain()))
+        give_up("no wait names '{}' behind each of its products", sum);
       for (int leaf = 0; leaf < std::ssize(flow_.leaves); ++leaf) {
         if (product_of(flow_.leaves[leaf]) || !touches(leaf, sum)) continue;
         const isl::map later = before_.intersect_domain(products).intersect_range(key_set(leaf));
         const isl::map behind = ended.apply_range(before_.intersect_domain(waits).intersect_range(key_set(leaf)));
         if (!later.is_subset(behind)) {
-          give_up("'{}' may touch '{}' before the products that add to it have been waited for",
-                  flow_.leaves[leaf].text(), sum);
+          give_up("'{}' may touch '{}' before the products that use it have been waited for", flow_.leaves[leaf].text(),
+                  sum);
         }
       }
     }
@@ -630,7 +636,8 @@ class Prover {
   std::optional<isl::map> boxes_;                  ///< { key -> turn }
   std::vector<int> box_leaves_, product_leaves_, wait_leaves_;
   std::set<std::string> sums_;
-  isl::map before_;  ///< { key -> key' }: a thread does the one before the other
+  std::set<std::string> held_;  ///< register tensors that operands are in
+  isl::map before_;             ///< { key -> key' }: a thread does the one before the other
   std::optional<isl::map> covers_;
 };
 

@@ -526,6 +526,17 @@ class Checker {
       fault("'{}' takes '{}', which no matrix descriptor describes: {}", where, tile.tensor, to_text(tensor));
     }
   }
+  void check_held(const WarpgroupMatMul& n, const std::string& where) {
+    const auto found = tensors_.find(n.held->tensor);
+    if (found == tensors_.end()) return;
+    const Tensor& tensor = *found->second;
+    const bool is_one_run = tensor.layout.size() == tensor.elements() && !tensor.swizzle;
+    if (tensor.memory != Memory::kRegister || tensor.type != ir::to_halide(n.atom.a) || !is_one_run) {
+      fault("'{}' takes '{}', which is not registers of {}: {}", where, tensor.name, name_of(n.atom.a),
+            to_text(tensor));
+    }
+    if (tensor.name == n.d) fault("'{}' adds to the operand '{}'", where, n.d);
+  }
   void check(const WarpgroupMatMul& n, const std::string& where) {
     check_whole_warps(where);
     if (!has_warpgroup_atom(n.atom.a, n.atom.b)) {
@@ -544,7 +555,11 @@ class Checker {
         fault("'{}' adds to '{}', which is not {} registers of float32: {}", where, n.d, n.atom.values(), to_text(sum));
       }
     }
-    check_operand(n.a, n, n.atom.a, WarpgroupAtom::kM, where);
+    if (n.held) {
+      check_held(n, where);
+    } else {
+      check_operand(n.a, n, n.atom.a, WarpgroupAtom::kM, where);
+    }
     check_operand(n.b, n, n.atom.b, n.atom.n, where);
   }
 

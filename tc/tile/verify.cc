@@ -144,7 +144,8 @@ class Prover {
 
   void check(const Leaf& leaf, const AffineView& view, const WarpgroupMatMul& n) {
     const int64_t k = int64_t{n.atom.k()} * n.slices;
-    for (const MatrixTile* tile : {&n.a, &n.b}) {
+    if (n.held) check_held(leaf, view, n);
+    for (const MatrixTile* tile : n.shared_tiles()) {
       const int64_t mn = tile == &n.a ? WarpgroupAtom::kM : n.atom.n;
       for (const ElementAccess& access : leaf.accesses) {
         if (access.tensor->name != tile->tensor || access.subscripts.size() != tile->subscripts.size()) continue;
@@ -162,6 +163,20 @@ class Prover {
       result_.faults.push_back(fmt::format("{}: '{}' is reached by {}, whose warpgroup is not full", kernel_.name,
                                            leaf.text(), view.describe(beyond.sample_point())));
     }
+  }
+
+  /// The registers that a thread holds of a tile are the tensor's, from the first on.
+  void check_held(const Leaf& leaf, const AffineView& view, const WarpgroupMatMul& n) {
+    const Tensor& tensor = *tensors_.at(n.held->tensor);
+    const std::optional<isl::pw_aff> offset = view.offset({&tensor, n.held->subscripts, {}});
+    if (!offset) {
+      result_.unproved.push_back(fmt::format("{}: the registers in '{}' are not affine", kernel_.name, leaf.text()));
+      return;
+    }
+    const isl::set beyond = view.domain().intersect(offset->gt_set(view.constant(tensor.elements() - n.values_held())));
+    if (beyond.is_empty()) return;
+    result_.faults.push_back(fmt::format("{}: '{}' takes {} registers from one on, but '{}' has {}", kernel_.name,
+                                         leaf.text(), n.values_held(), tensor.name, tensor.elements()));
   }
 
   /// A tile begins where the swizzle's pattern of 8 rows does; along a row of k, at a slice.

@@ -60,6 +60,33 @@ TEST(Ring, ProductsOfFloat8AreRightAndProved) {
   }
 }
 
+/// Operands that threads hold: of each type, along and across rows of A, with k that ends within a turn.
+std::vector<RingProduct> shapes_of_held() {
+  std::vector<RingProduct> result;
+  for (const ScalarType type : {ScalarType::kFloat16, ScalarType::kBFloat16, ScalarType::kFloat8E4M3}) {
+    for (const bool two_levels : {false, true}) {
+      result.push_back({.m = 256,
+                        .k = is_float8(type) ? 384 : 208,
+                        .b_transposed = true,
+                        .a = type,
+                        .b = type,
+                        .two_levels = two_levels,
+                        .holds_a = true});
+    }
+  }
+  result.push_back({.k = 64 * 3, .a_transposed = true, .holds_a = true});
+  result.push_back({.n = 256, .k = 64 * 5, .tile_n = 128, .holds_a = true, .first_turns = 2});
+  return result;
+}
+
+TEST(Ring, OperandsThatThreadsHoldAreRightAndProved) {
+  for (const RingProduct& shape : shapes_of_held()) {
+    const RingSample sample = ring_product(shape);
+    for (uint64_t seed = 1; seed <= 3; ++seed) EXPECT_EQ(complaint(sample, {.seed = seed}), "");
+    EXPECT_EQ(refusal_of(sample.program), "");
+  }
+}
+
 TEST(Ring, NeverHangs) {
   for (int stages = 1; stages <= 4; ++stages) {
     for (int turns = 1; turns <= 9; ++turns) {
@@ -418,6 +445,58 @@ TEST(Ring, WrongKernelsAreCaught) {
     EXPECT_NE(refused, "") << what;
     EXPECT_NE(found, "") << what;
   }
+}
+
+/// Registers of an operand are not touched until products have been waited for, and are the tensor's.
+TEST(Ring, WrongUsesOfOperandsThatThreadsHoldAreCaught) {
+  using Change = std::function<void(Program&)>;
+  const Tensor held = registers("held", Halide::Float(16), Layout::row_major({32}));
+  const auto behind_product = [&](const NodePtr& touch) {
+    return [=](Program& p) {
+      change_node<Sequence>(p, [&](Sequence& n) {
+        for (size_t i = 0; i < n.children.size(); ++i) {
+          if (!warpgroup_product_of(*n.children[i])) continue;
+          n.children.insert(n.children.begin() + static_cast<long>(i) + 1, touch);
+          return true;
+        }
+        return false;
+      });
+    };
+  };
+  const Tensor other = registers("other", Halide::Float(16), Layout::row_major({1}));
+  const std::vector<std::pair<std::string, Change>> changes = {
+      {"written", behind_product(store(held, {5}, Halide::cast(Halide::Float(16), Expr(1.0F))))},
+      {"read", behind_product(allocate(other, store(other, {0}, read(held, {5}))))},
+      {"not named",
+       [](Program& p) {
+         change_node<MatMulWait>(p, [](MatMulWait& n) {
+           if (n.sums != std::vector<std::string>{"held"}) return false;
+           n.sums.clear();
+           return true;
+         });
+       }},
+      {"one product left",
+       [](Program& p) { change_node<MatMulWait>(p, [](MatMulWait& n) { return n.pending = 1, true; }); }},
+      {"more registers than there are",
+       [](Program& p) {
+         change_node<WarpgroupMatMul>(p, [](WarpgroupMatMul& n) { return n.held->subscripts[0] = 8, true; });
+       }},
+  };
+  const RingSample sample = ring_product({.k = 64 * 5, .holds_a = true});
+  for (const auto& [what, change] : changes) {
+    Program changed = sample.program;
+    change(changed);
+    EXPECT_NE(refusal_of(changed), "") << what;
+    EXPECT_NE(complaint_of(sample, changed), "") << what;
+  }
+  const auto refused = [&](auto change) {
+    Program changed = sample.program;
+    change_node<WarpgroupMatMul>(changed, [&](WarpgroupMatMul& n) { return change(n), true; });
+    return refusal_of(changed);
+  };
+  expect_part(refused([](WarpgroupMatMul& n) { n.held->tensor = "sum"; }), "which is not registers of float16");
+  expect_part(refused([](WarpgroupMatMul& n) { n.atom.a = n.atom.b = ScalarType::kBFloat16; }), "of bfloat16");
+  expect_part(refused([](WarpgroupMatMul& n) { n.held->subscripts[0] = 8; }), "but 'held' has 32");
 }
 
 }  // namespace

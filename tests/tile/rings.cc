@@ -92,6 +92,23 @@ NodePtr turns_of_tile(const RingProduct& shape, const std::function<NodePtr(cons
       {for_loop("t", 0, first, one(var("t"))), for_loop("u", 0, shape.turns() - first, one(var("u") + first))});
 }
 
+/// The values that a thread of a warpgroup holds of A in a turn, 0 behind the last k.
+NodePtr load_held(const RingProduct& shape, const WarpgroupAtom& atom, const Operand& a, const Tensor& held,
+                  const Expr& m0, const Expr& turn) {
+  const int together = 4 / bytes_of(shape.a), values = atom.values_of_a();
+  const Expr v = var("v"), t = thread_x(), part = v % values / together;
+  const Expr row = m0 + t / 32 * 16 + t % 32 / 4 + part % 2 * 8;
+  const Expr k =
+      turn * shape.row() + v / values * atom.k() + t % 4 * together + part / 2 * (atom.k() / 2) + v % together;
+  const Expr value = read(a.global, shape.a_transposed ? std::vector{k, row} : std::vector{row, k});
+  const bool ends_within = shape.k % shape.row() != 0;
+  const Expr inside = ends_within ? Halide::Internal::Call::make(value.type(), Halide::Internal::Call::if_then_else,
+                                                                 {k < shape.k, value, Halide::cast(value.type(), 0)},
+                                                                 Halide::Internal::Call::PureIntrinsic)
+                                  : value;
+  return unrolled("v", 0, static_cast<int>(held.elements()), store(held, {v}, inside));
+}
+
 NodePtr tiles_of_block(const RingProduct& shape, const NodePtr& tile) {
   return shape.tiles == 1 ? tile : for_loop("tile", 0, shape.tiles, tile);
 }
@@ -114,20 +131,32 @@ Program ring_product_program(const RingProduct& shape) {
   const WarpgroupAtom atom = {.a = shape.a, .b = shape.b, .n = shape.tile_n};
   const Tensor sum = registers("sum", Halide::Float(32), Layout::row_major({atom.values()}));
   const Tensor part = registers("part", Halide::Float(32), Layout::row_major({atom.values()}));
+  const int slices = shape.row() / atom.k();
+  const Tensor held = registers("held", a.global.type, Layout::row_major({slices * atom.values_of_a()}));
   const Expr t = thread_x(), v = var("v");
   const int turns = shape.turns();
   const Expr tile = shape.tiles == 1 ? Expr(0) : var("tile");
   const Expr m0 = block_x() * kM, n0 = (block_y() * shape.tiles + tile) * shape.tile_n;
-  const int64_t bytes = int64_t{kM + shape.tile_n} * 128;
+  const int64_t bytes = int64_t{(shape.holds_a ? 0 : kM) + shape.tile_n} * 128;
   const auto turn_of = [&](const Expr& in_tile) { return shape.tiles == 1 ? in_tile : tile * turns + in_tile; };
   const auto read_turn = [&](const Expr& in_tile) {
     const Expr turn = turn_of(in_tile);
-    std::vector<NodePtr> steps = {
-        await("ring", turn), warpgroup_matmul(atom, shape.row() / atom.k(), shape.two_levels ? part : sum,
-                                              {a.shared.name, {turn % shape.stages, t / 128 * 64, 0}, 1, 2},
-                                              {b.shared.name, {turn % shape.stages, 0, 0}, 1, 2}, shape.two_levels)};
-    if (shape.two_levels) {
-      steps.push_back(matmul_wait(0, {"part"}));
+    const Tensor& to = shape.two_levels ? part : sum;
+    const MatrixTile of_a = {a.shared.name, {turn % shape.stages, t / 128 * 64, 0}, 1, 2};
+    const MatrixTile of_b = {b.shared.name, {turn % shape.stages, 0, 0}, 1, 2};
+    std::vector<NodePtr> steps = {await("ring", turn)};
+    if (shape.holds_a) {
+      steps.push_back(load_held(shape, atom, a, held, m0, in_tile));
+      steps.push_back(warpgroup_matmul(atom, slices, to, FragmentTile{held.name, {0}}, of_b, shape.two_levels));
+    } else {
+      steps.push_back(warpgroup_matmul(atom, slices, to, of_a, of_b, shape.two_levels));
+    }
+    if (shape.holds_a && !shape.two_levels) {
+      steps.push_back(matmul_wait(0, {held.name}));
+      steps.push_back(release("ring", turn));
+    } else if (shape.two_levels) {
+      steps.push_back(matmul_wait(
+          0, shape.holds_a ? std::vector<std::string>{"part", held.name} : std::vector<std::string>{"part"}));
       steps.push_back(release("ring", turn));
       steps.push_back(unrolled("v", 0, atom.values(), store(sum, {v}, read(sum, {v}) + read(part, {v}))));
     } else if (shape.releases_late) {
@@ -145,11 +174,11 @@ Program ring_product_program(const RingProduct& shape) {
                 shape.two_levels ? sequence({}) : matmul_wait(0, {"sum"}),
                 unrolled("v", 0, atom.values(), store(c, {row, column}, read(sum, {v})))});
   std::vector<NodePtr> reader = {tiles_of_block(shape, read_tile)};
-  if (shape.releases_late && (shape.releases_last || !groups.empty()) && !shape.two_levels)
+  if (shape.releases_late && !shape.holds_a && (shape.releases_last || !groups.empty()) && !shape.two_levels)
     reader.push_back(release("ring", shape.tiles * turns - 1));
   const auto fill_turn = [&](const Expr& in_tile) {
     const Expr turn = turn_of(in_tile);
-    return sequence({acquire("ring", turn), boxes_of(a, m0, in_tile, turn, shape.stages),
+    return sequence({acquire("ring", turn), shape.holds_a ? sequence({}) : boxes_of(a, m0, in_tile, turn, shape.stages),
                      boxes_of(b, n0, in_tile, turn, shape.stages), commit("ring", turn, bytes)});
   };
   NodePtr producer = tiles_of_block(shape, turns_of_tile(shape, fill_turn));
@@ -159,12 +188,15 @@ Program ring_product_program(const RingProduct& shape) {
   kernel.grid = {shape.m / kM, shape.n / shape.tile_n / shape.tiles, 1};
   kernel.block = {288, 1, 1};
   kernel.tensors = {a.global, b.global, c};
-  kernel.maps = {a.map, b.map};
+  kernel.maps = {b.map};
+  if (!shape.holds_a) kernel.maps.insert(kernel.maps.begin(), a.map);
   NodePtr readers = allocate(sum, sequence(reader));
+  if (shape.holds_a) readers = allocate(held, readers);
   if (shape.two_levels) readers = allocate(part, readers);
   const NodePtr roles = if_then(t < kProducer, readers, if_then(t == kProducer, producer));
   kernel.cluster = {shape.cluster_m, shape.cluster_n, 1};
-  kernel.body = allocate(a.shared, allocate(b.shared, ring("ring", shape.stages, kReaders, roles, groups)));
+  kernel.body = allocate(b.shared, ring("ring", shape.stages, kReaders, roles, groups));
+  if (!shape.holds_a) kernel.body = allocate(a.shared, kernel.body);
 
   Program program;
   program.name = kernel.name;

@@ -24,6 +24,7 @@ struct RingProduct {
   bool a_transposed = false, b_transposed = false;  ///< in global memory: A is (k, m), B is (n, k)
   ScalarType a = ScalarType::kFloat16, b = ScalarType::kFloat16;
   bool two_levels = false;    ///< the products of a turn start a sum of their own, which is then added in float32
+  bool holds_a = false;       ///< threads load A themselves, to registers; each product ends before the next one starts
   bool releases_late = true;  ///< a turn when the products of the next one have been started
   bool releases_last = true;  ///< as a cluster's blocks do anyway
   int tiles = 1;              ///< of a block, one after the other along n
