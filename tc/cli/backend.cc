@@ -54,6 +54,8 @@ Result<options::MappingOptions> mapping_of_flags() {
   }
   options.strict = options.strict || FLAGS_strict;
   options.check_bounds = options.check_bounds || FLAGS_check_bounds;
+  options.tf32 = options.tf32 || FLAGS_tf32;
+  options.fast_accumulation = options.fast_accumulation || FLAGS_fast_accumulation;
   return options;
 }
 

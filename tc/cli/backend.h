@@ -14,7 +14,8 @@ Result<std::optional<api::Backend>> backend_of_flags();
 /// The processor of --target. Errors: it is given, and the backend compiles for a GPU.
 Result<std::string> processor_of_flags(api::Backend backend);
 
-/// The mapping options of --options or --preset, and --strict. Errors: the file's; no such preset; both.
+/// The mapping options of --options or --preset, with --strict, --tf32 and others like them. Errors: the file's; no
+/// such preset; both.
 Result<options::MappingOptions> mapping_of_flags();
 
 }  // namespace tc::cli

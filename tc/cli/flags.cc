@@ -59,6 +59,9 @@ DEFINE_uint32(repeat, 1, "How often to run for the time. The results are those o
 DEFINE_uint32(threads, 0, "Threads that a kernel may use. 0: all cores of this process.");
 DEFINE_bool(check_bounds, false, "Check subscripts that data choose, at every run.");
 DEFINE_bool(strict, false, "No extra precision and a fixed order of reductions: the same bits on every run.");
+DEFINE_bool(tf32, false, "Tensor cores may take float32 operands of products as TF32, with 10 bits of fraction.");
+DEFINE_bool(fast_accumulation, false,
+            "Sums of products of 8-bit floats stay in the tensor cores' own precision, instead of float32.");
 DEFINE_bool(element_aligned, false,
             "Compile a GPU's kernel for tensors at any address. Without this flag a kernel may copy vectors of up to "
             "16 bytes, and unaligned tensors get a second kernel later.");

@@ -31,6 +31,8 @@ DECLARE_uint32(repeat);
 DECLARE_uint32(threads);
 DECLARE_bool(check_bounds);
 DECLARE_bool(strict);
+DECLARE_bool(tf32);
+DECLARE_bool(fast_accumulation);
 DECLARE_bool(element_aligned);
 DECLARE_bool(verify);
 DECLARE_bool(time_passes);

@@ -486,6 +486,21 @@ TEST_F(Tool, RunTakesOptionsAndStrictness) {
   EXPECT_NE(out.find("check: 'C' agrees"), std::string::npos) << out;
 }
 
+TEST_F(Tool, FlagsAllowTensorCoresToRound) {
+  folder_.write("p.tc",
+                "def p(float(M,K) A, float(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }\n"
+                "def q(float8_e4m3(M,K) A, float8_e4m3(N,K) B) -> (float(M,N) C) { C(m,n) +=! A(m,k) * B(n,k) }\n");
+  const auto text = [&](const std::string& entry, std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"emit", "p.tc", "--entry=" + entry, "--stage=cuda", "--backend=cuda", "--arch=sm_90a",
+                                 "--sizes=M=1024,N=1024,K=1024"});
+    return good(flags);
+  };
+  EXPECT_EQ(text("p", {}).find("tf32"), std::string::npos);
+  EXPECT_NE(text("p", {"--tf32"}).find("tf32"), std::string::npos);
+  EXPECT_NE(text("q", {}).find("set_products_e4m3"), std::string::npos) << "sums in parts";
+  EXPECT_EQ(text("q", {"--fast_accumulation"}).find("set_products_e4m3"), std::string::npos);
+}
+
 TEST_F(Tool, EmitPrintsEveryStage) {
   const std::vector<std::string> base = {"emit", "mm.tc", "--sizes=M=8,N=8,K=8", "--threads=2"};
   const auto emit = [&](const std::string& flag) {

@@ -114,6 +114,14 @@ double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool b
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 4 : 8);
 }
 
+/// Processors that blocks find which run in clusters of so many: those of a cluster share one of the device's parts,
+/// which have 16 processors or a few more.
+int64_t processors_for(int64_t cluster, const Device& device) {
+  constexpr int64_t kTogether = 16;
+  if (cluster <= 2) return device.processors;
+  return std::max(device.processors / kTogether * (kTogether / cluster) * cluster, cluster);
+}
+
 }  // namespace
 
 int64_t row_of(const Operand& operand) { return tile::row_elements(operand.type.bytes()); }
@@ -186,10 +194,12 @@ tile::BlockGroup sharers(size_t operand, const ContractionPlan& plan) {
 }
 
 std::vector<int64_t> cluster_parts(int64_t tiles, int64_t steps, const Device& device) {
-  constexpr int64_t kFewSteps = 2;  // of a part
+  constexpr int64_t kFewSteps = 2, kMostParts = 8;
   std::vector<int64_t> result = {1};
-  for (const int64_t parts : {2, 4, 8}) {
-    if (tiles * parts <= device.processors && steps >= kFewSteps * parts) result.push_back(parts);
+  for (int64_t parts = kMostParts; parts > 1; --parts) {
+    const bool fits = tiles * parts <= processors_for(parts, device) && steps >= kFewSteps * parts;
+    const bool is_first = result.size() == 1;  // that which leaves fewest processors idle
+    if (fits && (is_first || std::has_single_bit(static_cast<uint64_t>(parts)))) result.push_back(parts);
   }
   return result;
 }
@@ -467,13 +477,6 @@ double exchange_cycles(const ContractionPlan& plan, double points) {
   const double bytes = points * sizeof(float);
   const double barriers = plan.cluster_parts > kFew ? kOfMany : kBarriers;
   return barriers + bytes / kOwnBytes + bytes * (parts - 1) / parts / kOtherBytes;
-}
-
-/// Processors that blocks find which run in clusters of so many: those of a cluster share one of the device's parts,
-/// which have 16 processors or a few more.
-int64_t processors_for(int64_t cluster, const Device& device) {
-  constexpr int64_t kTogether = 16;
-  return cluster <= 2 ? device.processors : std::max(device.processors / kTogether * kTogether, cluster);
 }
 
 }  // namespace
