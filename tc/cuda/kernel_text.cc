@@ -150,7 +150,7 @@ class KernelPrinter {
   }
 
   void shared() {
-    const bool dynamic = kernel_.shared_bytes() > kStaticSharedLimit;
+    const bool dynamic = has_dynamic_memory(kernel_);
     const std::vector<tile::SharedTensor> tensors = kernel_.shared_tensors();
     const bool swizzled = std::any_of(tensors.begin(), tensors.end(),
                                       [](const auto& place) { return place.tensor->swizzle.has_value(); });
@@ -581,5 +581,9 @@ class KernelPrinter {
 }  // namespace
 
 KernelText kernel_text(const tile::Kernel& kernel) { return KernelPrinter(kernel).print(); }
+
+bool has_dynamic_memory(const tile::Kernel& kernel) {
+  return kernel.shared_bytes() > kStaticSharedLimit || kernel.has_shared_places();
+}
 
 }  // namespace tc::cuda

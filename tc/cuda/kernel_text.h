@@ -17,4 +17,7 @@ struct KernelText {
 
 KernelText kernel_text(const tile::Kernel& kernel);
 
+/// Whether a kernel takes its shared memory dynamically. Only there a tensor may lie where another one does.
+bool has_dynamic_memory(const tile::Kernel& kernel);
+
 }  // namespace tc::cuda

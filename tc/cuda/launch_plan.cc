@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "tc/cuda/kernel_text.h"
 #include "tc/cuda/names.h"
 #include "tc/cuda/print.h"
 #include "tc/support/check.h"
@@ -118,8 +119,7 @@ LaunchPlan launch_plan(const tile::Program& program) {
     launch.cluster = kernel.cluster;
     const tile::Flow flow = tile::flow_of(kernel);
     launch.waits = waits(flow);
-    const int64_t shared_bytes = kernel.shared_bytes();
-    launch.dynamic_shared_bytes = shared_bytes > kStaticSharedLimit ? shared_bytes : 0;
+    launch.dynamic_shared_bytes = has_dynamic_memory(kernel) ? kernel.shared_bytes() : 0;
     std::map<std::string, int> alignments = alignments_of(flow);
     for (const tile::TensorMap& map : kernel.maps) {
       alignments[map.tensor] = std::max(alignments[map.tensor], kMapAlignment);

@@ -227,7 +227,8 @@ std::string node_text(const Node& node) {
 
 std::string to_text(const Tensor& tensor) {
   const std::string swizzle = tensor.swizzle ? fmt::format("{} o ", to_string(*tensor.swizzle)) : "";
-  return fmt::format("{} {} {}{}", ir::type_text(tensor.type), tensor.name, swizzle, to_string(tensor.layout));
+  const std::string place = tensor.place_of.empty() ? "" : " at the place of " + tensor.place_of;
+  return fmt::format("{} {} {}{}{}", ir::type_text(tensor.type), tensor.name, swizzle, to_string(tensor.layout), place);
 }
 
 std::string to_text(const TensorMap& map) {

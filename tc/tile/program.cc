@@ -378,10 +378,12 @@ std::vector<SharedTensor> Kernel::shared_tensors() const {
   for_each_node(body, [&](const Node& node) {
     const Tensor* tensor = allocated_tensor(node);
     if (!tensor || tensor->memory != Memory::kShared) return;
-    next = round_up(next, shared_alignment(*tensor));
-    result.push_back({tensor, next});
+    const auto before =
+        std::ranges::find_if(result, [&](const SharedTensor& other) { return other.tensor->name == tensor->place_of; });
+    const int64_t offset = before != result.end() ? before->byte_offset : round_up(next, shared_alignment(*tensor));
+    result.push_back({tensor, offset});
     const int64_t bytes = tensor->elements() * element_bytes(tensor->type);
-    next += round_up(bytes, kSharedAlignment);
+    next = std::max(next, offset + round_up(bytes, kSharedAlignment));
   });
   return result;
 }
@@ -417,11 +419,13 @@ bool Kernel::accelerated() const {
 
 namespace {
 
-/// Behind the last of them.
+/// Behind all of them.
 int64_t end_of(const std::vector<SharedTensor>& all) {
-  if (all.empty()) return 0;
-  const Tensor& last = *all.back().tensor;
-  return all.back().byte_offset + last.elements() * element_bytes(last.type);
+  int64_t end = 0;
+  for (const auto& [tensor, offset] : all) {
+    end = std::max(end, offset + tensor->elements() * element_bytes(tensor->type));
+  }
+  return end;
 }
 
 }  // namespace
@@ -441,6 +445,11 @@ std::vector<RingBarriers> Kernel::rings() const {
 int64_t Kernel::shared_bytes() const {
   const std::vector<RingBarriers> all = rings();
   return all.empty() ? end_of(shared_tensors()) : all.back().byte_offset + all.back().bytes();
+}
+
+bool Kernel::has_shared_places() const {
+  const std::vector<SharedTensor> all = shared_tensors();
+  return std::ranges::any_of(all, [](const SharedTensor& place) { return !place.tensor->place_of.empty(); });
 }
 
 }  // namespace tc::tile

@@ -31,6 +31,8 @@ struct Tensor {
   Layout layout;
   std::optional<Swizzle> swizzle;
   bool written = false;  ///< in this launch
+  std::string place_of;  ///< in shared memory: that which it begins at the place of, when nobody uses that any more
+                         ///< (places.h); empty: it has a place of its own
 
   // What the printer may promise of a global tensor (promise.h decides, promise_faults.h proves).
   bool read_only = false;   ///< nobody writes it while the launch runs: read past the coherent cache
@@ -475,6 +477,8 @@ struct Kernel {
   /// Behind them, the barriers of all rings.
   std::vector<RingBarriers> rings() const;
   int64_t shared_bytes() const;
+  /// Whether some shared tensor lies where others do.
+  bool has_shared_places() const;
   /// The first architecture that has all of its instructions, as 80 for sm_80; 0: any.
   int architecture() const;
   /// Whether some of its instructions are those of the one architecture that has them: architecture() with an 'a'.

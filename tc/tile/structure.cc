@@ -277,6 +277,13 @@ class Checker {
   }
   void visit(const Node& node, const Allocate& allocate) {
     if (allocate.tensor.memory == Memory::kGlobal) fault("'{}' is allocated in global memory", allocate.tensor.name);
+    if (const std::string& of = allocate.tensor.place_of; !of.empty()) {
+      const auto found = tensors_.find(of);
+      const bool is_shared = found != tensors_.end() && found->second->memory == Memory::kShared;
+      if (!is_shared || allocate.tensor.memory != Memory::kShared || allocate.tensor.swizzle) {
+        fault("'{}' does not lie at the place of a shared tensor '{}' before it", allocate.tensor.name, of);
+      }
+    }
     declare(allocate.tensor);  // for the whole kernel: what is gone keeps its name
     visit_children(node);
   }

@@ -12,6 +12,7 @@
 #include "tc/ir/expr_text.h"
 #include "tc/tile/affine.h"
 #include "tc/tile/matrix_descriptor.h"
+#include "tc/tile/places.h"
 #include "tc/tile/promise_faults.h"
 #include "tc/tile/structure.h"
 #include "tc/tile/uniform.h"
@@ -390,6 +391,7 @@ Verification verify(const Program& program, const Limits& limits) {
   bool is_program = true;
   for (const Kernel& kernel : program.kernels) {
     std::vector<std::string> faults = structure_faults(kernel, limits);
+    if (faults.empty()) faults = place_faults(kernel);
     KernelChecks& checks = result.kernels.emplace_back();
     if (faults.empty()) {
       Prover(kernel, result, checks).run();

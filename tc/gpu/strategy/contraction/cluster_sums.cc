@@ -37,6 +37,7 @@ void ContractionBuilder::declare_cluster_sums() {
   cluster_sums_ = build::shared(names_.fresh(name + "_of_steps"), c_.update.accumulator,
                                 row_major({sum_groups(), group / piece, plan_.threads(), piece}));
   cluster_sums_.written = true;
+  cluster_sums_.place_of = shared_[0].name;
   cluster_totals_ =
       build::registers(names_.fresh(name + "_totals"), c_.update.accumulator, row_major({groups_of_block(), group}));
   cluster_totals_.written = true;
@@ -118,12 +119,15 @@ NodePtr ContractionBuilder::add_cluster_sums() {
   return build::unrolled(share_, 0, static_cast<int>(each), result);
 }
 
-/// A kernel's body: what `sums_up` leaves in shared memory is added up, then come the results. A block ends when all
-/// others have read what it holds: they arrive before they store, and wait behind that.
+/// A kernel's body: sums that `sums_up` leaves in registers go to where the ring's buffers were, and are added up; then
+/// come the results. A block ends when all others have read what it holds: they arrive before they store, and wait
+/// behind that.
 NodePtr ContractionBuilder::finish_in_cluster(const NodePtr& sums_up, const NodePtr& results) {
   const Expr is_mine = build::thread_x() < static_cast<int>(plan_.threads());
   const NodePtr body = build::sequence({
       sums_up,
+      build::barrier(),
+      build::if_then(is_mine, put_cluster_sums()),
       build::arrive_in_cluster(),
       build::wait_for_cluster(),
       build::if_then(is_mine, add_cluster_sums()),

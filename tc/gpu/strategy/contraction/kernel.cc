@@ -444,14 +444,15 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   }
   NodePtr results = build::sequence({start_reductions(), finish(), reduce_threads()});
   for (const TileSum& sum : reductions_) results = build::allocate(sum.sums, results);
-  parts.push_back(plan_.cluster_parts > 1 ? put_cluster_sums() : results);
+  const bool in_cluster = plan_.cluster_parts > 1;
+  if (!in_cluster) parts.push_back(results);
   NodePtr body = build::sequence(std::move(parts));
   for (size_t p = products.size(); p-- > 0;) {
     const ContractionBuilder& product = *products[p];
+    if (in_cluster) body = finish_in_cluster(with_producer(body), results);
     if (!product.columns_.name.empty()) body = build::allocate(product.columns_, body);
     if (!product.goes_on_) body = build::allocate(product.sum_, body);
-    if (p == 0 && plan_.by_warpgroups()) body = with_producer(body);
-    if (p == 0 && plan_.cluster_parts > 1) body = finish_in_cluster(body, results);
+    if (p == 0 && plan_.by_warpgroups() && !in_cluster) body = with_producer(body);
     if (p == 0) {
       for (const auto& [name, rows] : rows_) body = build::allocate(rows, body);
       body = with_reductions(body);

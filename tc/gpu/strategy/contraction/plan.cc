@@ -65,7 +65,9 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
     const int64_t elements = operands[i].stage * (stages - 1) + operands[i].last_stage;
     allocate(elements * contraction.operands[i].type.bytes());
   }
-  if (groups > 1 || cluster_parts > 1) allocate(registers() * threads() * contraction.update.accumulator.bytes());
+  const int64_t sums = registers() * threads() * contraction.update.accumulator.bytes();
+  if (groups > 1) allocate(sums);
+  if (cluster_parts > 1) end = std::max(end, sums);  // where the operands were
   end = shared_end_of_selection(contraction, *this, end);
   end = shared_end_of_reductions(contraction, *this, end);
   if (store_boxes) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -114,12 +115,13 @@ double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool b
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 4 : 8);
 }
 
-/// Processors that blocks find which run in clusters of so many: those of a cluster share one of the device's parts,
-/// which have 16 processors or a few more.
+/// Processors that blocks find which run in clusters of so many. Those of a cluster share one of the device's parts: of
+/// an H200's 132 processors in seven parts some are left over (cuOccupancyMaxActiveClusters, of blocks with a processor
+/// each).
 int64_t processors_for(int64_t cluster, const Device& device) {
-  constexpr int64_t kTogether = 16;
-  if (cluster <= 2) return device.processors;
-  return std::max(device.processors / kTogether * (kTogether / cluster) * cluster, cluster);
+  constexpr std::array<int64_t, 9> kFound = {132, 132, 132, 117, 120, 110, 102, 105, 120};
+  const int64_t found = device.processors * kFound.at(static_cast<size_t>(std::min<int64_t>(cluster, 8))) / kFound[1];
+  return std::max(found / cluster * cluster, cluster);
 }
 
 }  // namespace
@@ -467,16 +469,13 @@ double turn_cycles(const ContractionPlan& plan, double step) {
 
 /// Of the sums of a tile that blocks of a cluster put together: each writes all that it has to its own shared memory,
 /// and reads a part of what each other one has. Between processors an H100 moves some 14 bytes a cycle to each. 120 x
-/// 960 x 1280 by 64 x 64 took 4.3 us on an H200 in clusters of two, and 3.6 us of four. 2048 x
-/// 96 x 4096 by 128 x 96 took 9.4 us of four, and 13.5 us of eight.
+/// 960 x 1280 by 64 x 64 took 4.3 us on an H200 in clusters of two, and 3.6 us of four.
 double exchange_cycles(const ContractionPlan& plan, double points) {
-  constexpr double kBarriers = 700, kOfMany = 4000, kOwnBytes = 128, kOtherBytes = 14;
-  constexpr int64_t kFew = 4;
+  constexpr double kBarriers = 700, kOwnBytes = 128, kOtherBytes = 14;
   if (plan.cluster_parts == 1) return 0;
   const auto parts = static_cast<double>(plan.cluster_parts);
   const double bytes = points * sizeof(float);
-  const double barriers = plan.cluster_parts > kFew ? kOfMany : kBarriers;
-  return barriers + bytes / kOwnBytes + bytes * (parts - 1) / parts / kOtherBytes;
+  return kBarriers + bytes / kOwnBytes + bytes * (parts - 1) / parts / kOtherBytes;
 }
 
 }  // namespace
