@@ -65,9 +65,13 @@ struct Run {
   std::optional<CachedKernel> cached;  ///< with --cache: the kernel, found or compiled
 };
 
-/// Registers that a kernel has too few of cost it memory traffic that its text does not show.
-void print_spills(const cuda::Compiled& compiled) {
+/// What costs a kernel time that its text does not show: registers that it has too few of, products that wait.
+void print_remarks(const cuda::Compiled& compiled) {
   for (const auto& [kernel, resources] : compiled.resources) {
+    if (resources.serialised) {
+      std::fprintf(stderr, "kernel %s: NVIDIA's assembler lets its products of warpgroups wait for each other\n",
+                   kernel.c_str());
+    }
     if (resources.spill_store_bytes == 0) continue;
     std::fprintf(stderr, "kernel %s: %d registers are too few, %lld bytes a thread are spilled\n", kernel.c_str(),
                  resources.registers, static_cast<long long>(resources.spill_store_bytes));
@@ -84,7 +88,7 @@ Result<std::string> execute(Run& run) {
     time = text;
   } else {
     const api::CompiledKernel kernel = run.cached ? run.cached->kernel : api::kernel_of(run.settings, run.compilation);
-    if (run.compilation.compiled) print_spills(*run.compilation.compiled);
+    if (run.compilation.compiled) print_remarks(*run.compilation.compiled);
     TC_TRY(text, run_kernel(kernel, *run.backend, run.arguments));
     time = text;
   }

@@ -1,9 +1,11 @@
 #include "tc/compile/gpu_passes.h"
+#include "tc/compile/cached.h"
 
 #include <fmt/format.h>
 
 #include <set>
 
+#include "tc/compile/cached.h"
 #include "tc/compile/interface.h"
 #include "tc/cuda/nvrtc.h"
 #include "tc/cuda/print.h"
@@ -145,6 +147,15 @@ Result<void> cubin(const Settings& settings, Compilation& c) {
   TC_TRY(nvrtc, cuda::Nvrtc::get());
   const cuda::CompileOptions options = {.strict = settings.mapping.strict, .stop = stop_of(settings, c)};
   TC_TRY(compiled, nvrtc->compile(c.cuda_text, settings.gpu.arch, options));
+  // Who asks for a kernel has others to ask for. What the compiler chooses has to run with every version of NVRTC.
+  const bool is_chosen = options_text(settings).empty();
+  for (const auto& [kernel, resources] : compiled.resources) {
+    if (!resources.serialised || is_chosen) continue;
+    return fail(
+        "kernel '{}' would be slow: NVIDIA's assembler lets its products of warpgroups wait for each other. Other "
+        "options may not, or none, which leave the choice to the compiler",
+        kernel);
+  }
   c.compiled = std::move(compiled);
   return {};
 }

@@ -38,6 +38,8 @@ std::map<std::string, Resources> parse_resources(const std::string& log) {
       result[kernel];
     } else if (const std::string of = name_after(line, "Function properties for ", ' '); !of.empty()) {
       properties = of;
+    } else if (line.find("wgmma.mma_async instructions are serialized") != std::string::npos) {
+      result[name_after(line, "function '", '\'')].serialised = true;
     } else if (line.find("bytes stack frame") != std::string::npos) {
       const auto found = result.find(properties);
       if (found == result.end()) continue;

@@ -13,6 +13,9 @@ struct Resources {
   int64_t spill_load_bytes = 0;
   int64_t stack_bytes = 0;
   int64_t static_shared_bytes = 0;
+  /// Products of warpgroups (wgmma) wait for each other, since the assembler does not see that their registers are left
+  /// alone meanwhile.
+  bool serialised = false;
 
   bool operator==(const Resources&) const = default;
 };

@@ -43,13 +43,15 @@ TEST(Resources, OfTheAssemblersReport) {
       "ptxas info    : Function properties for k\n"
       "ptxas         .     32 bytes stack frame, 12 bytes spill stores, 16 bytes spill loads\n"
       "ptxas info    : Used 255 registers, used 1 barriers, 32 bytes cumulative stack size, 1024 bytes smem\n"
+      "ptxas info    : (C7518) Potential Performance Loss: wgmma.mma_async instructions are serialized due to program "
+      "dependence on compiler-inserted WG.DP in divergent path in the function 'k'\n"
       "ptxas info    : Compiling entry function 'j' for 'sm_90a'\n"
       "ptxas info    : Function properties for j\n"
       "ptxas         .     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads\n"
       "ptxas info    : Used 8 registers\n");
   ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all.at("k"), (Resources{255, 12, 16, 32, 1024}));
-  EXPECT_EQ(all.at("j"), (Resources{8, 0, 0, 0, 0}));
+  EXPECT_EQ(all.at("k"), (Resources{255, 12, 16, 32, 1024, true}));
+  EXPECT_EQ(all.at("j"), (Resources{8, 0, 0, 0, 0, false}));
 }
 
 TEST(Nvrtc, WhoNamesALibraryWantsNoOther) {
