@@ -273,6 +273,15 @@ double least_memory_cycles(const Contraction& c, const Device& device) {
   return bytes / device.memory_bytes_per_us * 1e3 * device.gigahertz;
 }
 
+double least_element_cycles(const Contraction& c, const Device& device) {
+  constexpr double kOfProcessor = 128;  // in a cycle
+  double products = 1;
+  for (const auto* axes : {&c.parallel, &c.reduction}) {
+    for (const Axis& axis : *axes) products *= static_cast<double>(axis.extent);
+  }
+  return products / kOfProcessor / device.processors;
+}
+
 double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   if (plan.by_warpgroups()) return warpgroup_cycles(c, plan, device);
   constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;

@@ -16,6 +16,9 @@ int64_t registers_of_thread(const Contraction& contraction, const ContractionPla
 /// Cycles in which memory delivers each operand once and takes the results.
 double least_memory_cycles(const Contraction& contraction, const Device& device);
 
+/// Cycles that all products take one by one, of each element: no plan without tensor cores takes less.
+double least_element_cycles(const Contraction& contraction, const Device& device);
+
 /// Cycles of the device from the launch's first block to its last, estimated from what a processor issues, what shared
 /// memory and the L2 cache give, and what steps and waves of blocks cost.
 double estimated_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);

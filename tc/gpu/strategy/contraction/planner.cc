@@ -341,6 +341,8 @@ std::vector<ContractionPlan> Planner::best(size_t count) const {
   if (options_.tensor_cores.value_or(false) || c_.selection) return found;
   const auto by_warpgroups = [](const ContractionPlan& plan) { return plan.by_warpgroups(); };
   if (asks_for_warpgroups() && std::any_of(found.begin(), found.end(), by_warpgroups)) return found;
+  // Most products by tensor cores need no look at thousands of other plans.
+  if (found.size() == count && found.back().cycles <= least_element_cycles(c_, device_)) return found;
   for (ContractionPlan& plan : by_elements(count)) keep_best(std::move(plan), count, found);
   return found;
 }
