@@ -86,6 +86,7 @@ TimedParts timed_parts(const ir::Program& program, const ir::Statement& statemen
     if (r->extent / count < kLeastChunk && r->work / count < kLeastInstances) continue;
     const int64_t bytes = r->elements * statement.accumulator.bytes();
     const double adding = kLaunchUs + static_cast<double>(bytes * (count + 1)) / kCacheBytesOfUs;
+    if (least_us + adding >= best) continue;
     const std::string& name = statement.indices[r->longest].name;
     const double us = planned_us(in_parts(contraction, name, count, r->extent / count)) + adding;
     if (us >= best) continue;
