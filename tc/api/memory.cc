@@ -7,6 +7,7 @@
 #include <chrono>
 #include <fstream>
 #include <limits>
+#include <map>
 #include <sstream>
 #include <thread>
 
@@ -22,21 +23,23 @@ int64_t number_in(const std::string& path) {
   return file >> number ? number : kUnknown;
 }
 
-/// The number behind a name that begins a line; kUnknown if there is none.
-int64_t number_of(const std::string& path, const std::string& name) {
+/// The number behind each name that begins a line of a file, all of one reading of the file.
+std::map<std::string, int64_t> numbers_in(const std::string& path) {
+  std::map<std::string, int64_t> numbers;
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
     std::istringstream words(line);
-    std::string first;
+    std::string name;
     int64_t number = 0;
-    if (words >> first >> number && first == name) return number;
+    if (words >> name >> number) numbers.emplace(name, number);
   }
-  return kUnknown;
+  return numbers;
 }
 
 int64_t machine_bytes(const std::string& root) {
-  const int64_t kibibytes = number_of(root + "/proc/meminfo", "MemAvailable:");
-  return kibibytes == kUnknown ? kUnknown : kibibytes * 1024;
+  const std::map<std::string, int64_t> numbers = numbers_in(root + "/proc/meminfo");
+  const auto kibibytes = numbers.find("MemAvailable:");
+  return kibibytes == numbers.end() ? kUnknown : kibibytes->second * 1024;
 }
 
 /// Where a version of control groups says what a group may use, what it uses, and what of that is files' pages.
@@ -55,9 +58,10 @@ int64_t group_bytes(const std::string& root) {
     const int64_t limit = number_in(root + files.limit);
     int64_t used = number_in(root + files.usage);
     if (limit == kUnknown || used == kUnknown) continue;
+    const std::map<std::string, int64_t> statistics = numbers_in(root + files.statistics);
     for (const char* name : {files.active_file, files.inactive_file, "slab_reclaimable"}) {
-      const int64_t pages = number_of(root + files.statistics, name);
-      if (pages != kUnknown) used -= pages;
+      const auto bytes = statistics.find(name);
+      if (bytes != statistics.end()) used -= bytes->second;
     }
     return std::clamp<int64_t>(limit - used, 0, limit);
   }
@@ -68,10 +72,9 @@ int64_t group_bytes(const std::string& root) {
 constexpr int kReadings = 4;
 constexpr std::chrono::milliseconds kApart{30};
 
-/// The kernel writes a group's statistics later than its use. While files are read fast, all seems to be in use: a
-/// process that runs has some memory, so 0 is no figure, and is unknown where it stays.
-template <typename Read>
-int64_t settled(Read read) {
+}  // namespace
+
+int64_t settled_bytes(const std::function<int64_t()>& read) {
   for (int reading = 0; reading < kReadings; ++reading) {
     if (reading > 0) std::this_thread::sleep_for(kApart);
     if (const int64_t bytes = read(); bytes > 0) return bytes;
@@ -79,10 +82,8 @@ int64_t settled(Read read) {
   return kUnknown;
 }
 
-}  // namespace
-
 int64_t available_memory_bytes(const std::string& root) {
-  return std::min(settled([&] { return machine_bytes(root); }), settled([&] { return group_bytes(root); }));
+  return std::min(settled_bytes([&] { return machine_bytes(root); }), settled_bytes([&] { return group_bytes(root); }));
 }
 
 std::string human_bytes(int64_t bytes) {
