@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <vector>
@@ -39,6 +40,7 @@ class Evaluator {
         scalars_(scalars),
         accuracy_(accuracy),
         indices_(code.loops.size()),
+        rows_(code.accesses.size() + 1),
         local_floats_(code.locals),
         local_integers_(code.locals),
         memo_floats_(code.memos),
@@ -48,6 +50,17 @@ class Evaluator {
   /// The index values of the current instance; call next_instance() after changing one.
   std::vector<int64_t>& indices() { return indices_; }
   void next_instance() { ++instance_; }
+
+  /// Begins a run of the innermost loop over [begin, end): until end_row() no other index changes.
+  void begin_row(int64_t begin, int64_t end) {
+    row_begin_ = begin;
+    row_last_ = end - 1;
+    row_is_open_ = true;
+  }
+  void end_row() {
+    ++row_;
+    row_is_open_ = false;
+  }
 
   Float real(int n) {
     const Node& node = code_.nodes[n];
@@ -67,6 +80,47 @@ class Evaluator {
       memo_instances_[node.memo] = instance_;
     }
     return memo_integers_[node.memo];
+  }
+
+  /// The offset of the target in elements. -1 if it hangs on a rounding error. Throws OutOfBounds.
+  int64_t target_offset() { return offset_in_row(code_.target, rows_.back()); }
+
+ private:
+  /// What an access is along the innermost loop, if it is affine there and stays inside its tensor.
+  struct Row {
+    int64_t row = -1;  ///< for which this holds
+    bool inside = false;
+    int64_t first = 0;  ///< the offset at the beginning of the row
+    int64_t step = 0;
+  };
+
+  int64_t offset_in_row(const Access& access, Row& known) {
+    if (known.row != row_) {
+      if (!row_is_open_) return offset(access);
+      known = row_of(access);
+    }
+    return known.inside ? known.first + known.step * (indices_.back() - row_begin_) : offset(access);
+  }
+
+  Row row_of(const Access& access) const {
+    Row result{row_};
+    const int innermost = static_cast<int>(indices_.size()) - 1;
+    for (const Subscript& s : access.subscripts) {
+      if (s.node >= 0) return result;
+      int64_t first = s.constant;
+      int64_t factor = 0;
+      for (const Subscript::Term& term : s.terms) {
+        const bool varies = term.slot == innermost;
+        first += term.factor * (varies ? row_begin_ : indices_[term.slot]);
+        if (varies) factor += term.factor;
+      }
+      const int64_t last = first + factor * (row_last_ - row_begin_);
+      if (std::min(first, last) < 0 || std::max(first, last) >= s.extent) return result;
+      result.first += first * s.stride;
+      result.step += factor * s.stride;
+    }
+    result.inside = true;
+    return result;
   }
 
   /// The offset of an access in elements. -1 if it hangs on a rounding error, or is out of bounds in a branch that
@@ -91,7 +145,6 @@ class Evaluator {
     return result;
   }
 
- private:
   Float compute_real(const Node& n) {
     switch (n.op) {
       case Op::kConstant:
@@ -101,7 +154,7 @@ class Evaluator {
       case Op::kScalar:
         return scalars_[n.payload].floats[0];
       case Op::kRead:
-        return read_real(code_.accesses[n.payload]);
+        return read_real(n.payload);
       case Op::kConvert:
         return convert_to_real(n);
       case Op::kAdd:
@@ -141,7 +194,7 @@ class Evaluator {
       case Op::kScalar:
         return scalars_[n.payload].integers[0];
       case Op::kRead:
-        return read_integer(code_.accesses[n.payload]);
+        return read_integer(n.payload);
       case Op::kConvert:
         return convert_to_integer(n);
       case Op::kAdd:
@@ -281,16 +334,18 @@ class Evaluator {
     return all_sure ? Numbers::exact(result) : unsure(result);
   }
 
-  Float read_real(const Access& access) {
-    const int64_t at = offset(access);
+  Float read_real(int which) {
+    const Access& access = code_.accesses[which];
+    const int64_t at = offset_in_row(access, rows_[which]);
     if constexpr (Numbers::kBounded) {
       if (at < 0) return bounded::unknown();
     }
     return tensors_[access.tensor].floats[at];
   }
 
-  Integer read_integer(const Access& access) {
-    const int64_t at = offset(access);
+  Integer read_integer(int which) {
+    const Access& access = code_.accesses[which];
+    const int64_t at = offset_in_row(access, rows_[which]);
     if (at < 0) return unsure(0);
     return tensors_[access.tensor].integers[at];
   }
@@ -308,12 +363,17 @@ class Evaluator {
   const std::vector<Storage<Numbers>>& scalars_;
   const AccuracyTable& accuracy_;
   std::vector<int64_t> indices_;
+  std::vector<Row> rows_;  // of the accesses, then of the target
   std::vector<Float> local_floats_;
   std::vector<Integer> local_integers_;
   std::vector<Float> memo_floats_;
   std::vector<Integer> memo_integers_;
   std::vector<int64_t> memo_instances_;
   int64_t instance_ = 1;
+  int64_t row_ = 0;
+  int64_t row_begin_ = 0;
+  int64_t row_last_ = 0;
+  bool row_is_open_ = false;
   int speculating_ = 0;  // inside branches of a select whose condition is not sure
 };
 

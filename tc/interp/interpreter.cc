@@ -117,11 +117,14 @@ class StatementRun {
     evaluator_.next_instance();
     const int64_t begin = Numbers::value(evaluator_.integer(code_.loops[depth].begin));
     const int64_t end = Numbers::value(evaluator_.integer(code_.loops[depth].end));
+    const bool is_innermost = depth + 1 == code_.loops.size();
+    if (is_innermost) evaluator_.begin_row(begin, end);
     int64_t& index = evaluator_.indices()[depth];
     for (index = begin; index < end; ++index) {
       if (++iterations_ % kBetweenLooks == 0 && options_.cancel.stop_requested()) throw Cancelled();
       body();
     }
+    if (is_innermost) evaluator_.end_row();
   }
 
   void initialise_from(size_t depth) {
@@ -132,7 +135,7 @@ class StatementRun {
       if (Numbers::sure(guard) && Numbers::value(guard) == 0) return;
       if (!Numbers::sure(guard)) target_is_lost_ = true;
     }
-    const int64_t at = evaluator_.offset(code_.target);
+    const int64_t at = evaluator_.target_offset();
     if (at < 0) {
       target_is_lost_ = true;
     } else if (is_float(target_.type)) {
@@ -160,7 +163,7 @@ class StatementRun {
       if (instance_is_sure_ && Numbers::value(guard) == 0) return;
     }
     if (!offset_is_known_) {
-      offset_ = evaluator_.offset(code_.target);
+      offset_ = evaluator_.target_offset();
       offset_is_known_ = true;
     }
     if (offset_ < 0) {

@@ -169,6 +169,17 @@ TEST(Interpreter, R6_AReadThatItsGuardForbidsIsNotMade) {
             (std::vector<int64_t>{1, 0, 1, 1}));
 }
 
+TEST(Interpreter, R6_OfARowSomeReadsMayBeForbidden) {
+  ProgramBuilder b;
+  b.input(kF32, "X", {4}).result(kF32, "O", {3, 3});
+  const Expr inside = i + j < integer(4);
+  b.set("O", {i, j}, {map("i", 3), map("j", 3)},
+        Halide::Internal::Select::make(inside, b.read("X", {i + j}) - b.read("X", {integer(3) - i - j}),
+                                       constant(kF32, 0)));
+  EXPECT_EQ(floats_of(b.program(), {{"X", floats(kF32, {4}, {1, 2, 4, 9})}}, "O"),
+            (std::vector<double>{-8, -2, 2, -2, 2, 8, 2, 8, 0}));
+}
+
 TEST(Interpreter, C8_ADataDependentSubscriptOutOfBoundsIsTheUsersError) {
   ProgramBuilder b;
   b.input(kI32, "X", {3}).input(kF32, "T", {4, 2}).result(kF32, "O", {3, 2});
