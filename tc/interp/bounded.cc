@@ -129,12 +129,10 @@ Bounded max(Bounded a, Bounded b) {
 }
 
 Bounded convert(ScalarType from, ScalarType to, Bounded a) {
+  if (to == ScalarType::kFloat64 || (to == ScalarType::kFloat32 && from != ScalarType::kFloat64)) return a;
   // Rounded once and saturating on every backend, so the ends of the interval go to the ends of the result's.
   if (is_float8(to) && a.known()) return hull(round_to(to, a.value), round_to(to, a.low()), round_to(to, a.high()));
-  if (!a.known() || !std::isfinite(a.value)) return a;
-  const bool widens =
-      from == to || to == ScalarType::kFloat64 || (to == ScalarType::kFloat32 && from != ScalarType::kFloat64);
-  if (widens) return a;
+  if (from == to || !a.known() || !std::isfinite(a.value)) return a;
   const double largest = largest_finite(to) * (1 + 2 * unit_roundoff(to));
   if (std::fabs(a.value) - a.error > largest) return {std::copysign(kInfinity, a.value), 0};
   // From an exact value there is one right answer. float16 and bfloat16 may be reached by way of float32.

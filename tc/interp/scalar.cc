@@ -1,5 +1,7 @@
 #include "tc/interp/scalar.h"
 
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -33,10 +35,16 @@ FloatFormat format_of(ScalarType type) {
   }
 }
 
-// The exponent of the lowest bit that a value of this size can have in the format.
+// From the smallest subnormal number of float64 on.
+constexpr double power_of_two(int exponent) {
+  return std::bit_cast<double>(exponent < -1022 ? uint64_t{1} << (exponent + 1074)
+                                                : static_cast<uint64_t>(exponent + 1023) << 52);
+}
+
+// The exponent of the lowest bit that a finite value of this size can have in the format.
 int quantum_exponent(const FloatFormat& format, double value) {
-  const int exponent = value == 0 ? format.smallest_normal : std::max(std::ilogb(value), format.smallest_normal);
-  return exponent - (format.significand_bits - 1);
+  const int exponent = static_cast<int>(std::bit_cast<uint64_t>(value) >> 52 & 0x7ff) - 1023;  // -1023: subnormal or 0
+  return std::max(exponent, format.smallest_normal) - (format.significand_bits - 1);
 }
 
 bool is_unsigned64(ScalarType type) { return type == ScalarType::kUInt64; }
@@ -71,34 +79,33 @@ double round_to(ScalarType type, double value) {
   if (is_float8(type) && std::isinf(value)) return std::copysign(largest_finite(type), value);
   if (type == ScalarType::kFloat64 || !std::isfinite(value)) return value;
   if (type == ScalarType::kFloat32) return static_cast<float>(value);
-  const FloatFormat format = format_of(type);
-  const int quantum = quantum_exponent(format, value);
-  // Scaling by a power of two is exact, and rint rounds ties to even.
-  const double rounded = std::ldexp(std::rint(std::ldexp(value, -quantum)), quantum);
-  if (std::fabs(rounded) > largest_finite(type)) {
-    return std::copysign(is_float8(type) ? largest_finite(type) : INFINITY, value);
-  }
-  return rounded;
+  const double largest = largest_finite(type);
+  const double overflow = std::copysign(is_float8(type) ? largest : INFINITY, value);
+  if (std::fabs(value) > 2 * largest) return overflow;
+  // The sum has no bits below the quantum: the addition rounds, ties to even. The sign is lost where 0 is left.
+  const double above = 1.5 * power_of_two(quantum_exponent(format_of(type), value) + 52);
+  const double rounded = std::copysign(value + above - above, value);
+  return std::fabs(rounded) > largest ? overflow : rounded;
 }
 
 double largest_finite(ScalarType type) {
   if (type == ScalarType::kFloat8E4M3) return 448;  // the number after it would be the NaN
   const FloatFormat format = format_of(type);
-  return std::ldexp(2 - std::ldexp(1.0, 1 - format.significand_bits), format.largest_exponent);
+  return (2 - power_of_two(1 - format.significand_bits)) * power_of_two(format.largest_exponent);
 }
 
 double smallest_subnormal(ScalarType type) {
   const FloatFormat format = format_of(type);
-  return std::ldexp(1.0, quantum_exponent(format, 0));
+  return power_of_two(quantum_exponent(format, 0));
 }
 
 int significand_bits(ScalarType type) { return format_of(type).significand_bits; }
 
-double unit_roundoff(ScalarType type) { return std::ldexp(1.0, -significand_bits(type)); }
+double unit_roundoff(ScalarType type) { return power_of_two(-significand_bits(type)); }
 
 double ulp(ScalarType type, double value) {
   if (!std::isfinite(value)) return 0;
-  return std::ldexp(1.0, quantum_exponent(format_of(type), value));
+  return power_of_two(quantum_exponent(format_of(type), value));
 }
 
 double next_after(ScalarType type, double from, double to) {

@@ -312,6 +312,28 @@ TEST(Compare, SaysWhereAndHowMuch) {
             "'E' agrees exactly: 0 elements");
 }
 
+/// As scaling to an integer does, of any size.
+TEST(Scalar, RoundsNumbersOfAllSizes) {
+  std::mt19937_64 random(1);
+  for (const ScalarType type : {ScalarType::kFloat8E4M3, ScalarType::kFloat8E5M2, kF16, ScalarType::kBFloat16}) {
+    const int bits = interp::significand_bits(type), lowest = std::ilogb(interp::smallest_subnormal(type));
+    const double largest = interp::largest_finite(type);
+    const bool saturates = is_float8(type);
+    for (int n = 0; n < 20000; ++n) {
+      // Few bits, so that ties are frequent.
+      const double fraction = 1 + std::ldexp(static_cast<double>(random() % 4096), -12);
+      const double value = std::ldexp(random() % 2 ? fraction : -fraction, static_cast<int>(random() % 300) - 150);
+      const int quantum = std::max(std::ilogb(value) - (bits - 1), lowest);
+      const double scaled = std::ldexp(std::rint(std::ldexp(value, -quantum)), quantum);
+      const double expected = std::fabs(scaled) <= largest ? scaled : std::copysign(saturates ? largest : kInf, value);
+      const double rounded = interp::round_to(type, value);
+      ASSERT_EQ(rounded, expected) << name_of(type) << " " << value;
+      ASSERT_EQ(std::signbit(rounded), std::signbit(value)) << name_of(type) << " " << value;
+    }
+    EXPECT_EQ(interp::round_to(type, 1e300), saturates ? largest : kInf);
+  }
+}
+
 TEST(Scalar, RoundsToNearestEven) {
   EXPECT_EQ(interp::round_to(kF16, 2049), 2048);
   EXPECT_EQ(interp::round_to(kF16, 2051), 2052);
