@@ -384,11 +384,20 @@ ExprText::Text ExprText::float_call(const hi::Call& c) {
 std::string ExprText::value_in_memory(const Expr& e) {
   const auto* least = e.as<hi::Min>();
   const auto* most = e.as<hi::Max>();
+  const auto is_element = [&](const hi::Call* c) {
+    return c != nullptr && tensors_.count(c->name) > 0 && tensor(c->name).type == e.type();
+  };
+  // The assembler does not know that a 16-bit float is the same after it was a float32.
+  if (const auto* read = e.as<hi::Call>(); is_half(e.type()) && is_element(read)) return loaded(read->name, read->args);
+  if (const auto* cast = e.as<hi::Cast>(); is_half(e.type()) && cast != nullptr) {
+    const Type from = cast->value.type();
+    if (from == e.type()) return value_in_memory(cast->value);
+    if (is_half(from) || from == Halide::Float(32)) return to_memory(e.type(), value(cast->value));
+  }
   if (is_half(e.type()) && (least != nullptr || most != nullptr)) {
     const auto* a = (least != nullptr ? least->a : most->a).as<hi::Call>();
     const auto* b = (least != nullptr ? least->b : most->b).as<hi::Call>();
-    const auto is_element = [&](const hi::Call* c) { return c != nullptr && tensors_.count(c->name) > 0; };
-    if (is_element(a) && is_element(b) && tensor(a->name).type == e.type() && tensor(b->name).type == e.type()) {
+    if (is_element(a) && is_element(b)) {
       need(e.type().is_bfloat() ? Helper::kMinMaxBFloat16 : Helper::kMinMaxFloat16);
       return fmt::format("{}_nan({}, {})", least != nullptr ? "min" : "max", loaded(a->name, a->args),
                          loaded(b->name, b->args));
