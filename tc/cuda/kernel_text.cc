@@ -107,8 +107,13 @@ class KernelPrinter {
     line(fmt::format("// grid ({}, {}, {}), block ({}, {}, {}), {} bytes of shared memory", kernel_.grid[0],
                      kernel_.grid[1], kernel_.grid[2], kernel_.block[0], kernel_.block[1], kernel_.block[2],
                      kernel_.shared_bytes()));
-    const std::string head = fmt::format("extern \"C\" __global__ void{} __launch_bounds__({}) {}(", cluster(),
-                                         threads_of(kernel_), symbol_of(kernel_));
+    // The assembler has to know how many registers a thread begins with.
+    bool shares_registers = false;
+    tile::for_each_node(kernel_.body, [&](const tile::Node& node) {
+      if (const tile::Ring* ring = tile::ring_of(node)) shares_registers |= ring->registers.has_value();
+    });
+    const std::string head = fmt::format("extern \"C\" __global__ void{} __launch_bounds__({}{}) {}(", cluster(),
+                                         threads_of(kernel_), shares_registers ? ", 1" : "", symbol_of(kernel_));
     std::vector<std::string> parameters;
     for (const tile::Tensor& tensor : kernel_.tensors) {
       parameters.push_back(fmt::format("{}{}*{} {}", tensor.written ? "" : "const ", memory_type(tensor.type),
@@ -224,13 +229,23 @@ class KernelPrinter {
   void write(const tile::If& branch, bool) {
     if (branch.predicated)
       return write_copy(*tile::asynchronous_copy(*branch.then_case), exprs_.index(branch.condition));
+    const std::optional<tile::RegisterShares> shares = std::exchange(shares_, std::nullopt);
     line(fmt::format("if ({}) {{", exprs_.index(branch.condition)));
+    if (shares) change_registers("take", shares->of_readers);
     block(branch.then_case);
     if (branch.else_case) {
       line("} else {");
+      if (shares) change_registers("give", shares->of_others);
       block(branch.else_case);
     }
     line("}");
+  }
+
+  void change_registers(const char* how, int count) {
+    exprs_.need(Helper::kRegisters);
+    ++depth_;
+    line(fmt::format("{}_registers<{}>();", how, count));
+    --depth_;
   }
 
   void write(const tile::Let& let, bool tail) {
@@ -439,6 +454,7 @@ class KernelPrinter {
       exprs_.need(Helper::kSharedRing);
       line("wait_for_rings();");
     }
+    shares_ = ring.registers;
     write(ring.body, tail);
   }
 
@@ -571,6 +587,7 @@ class KernelPrinter {
   ExprText exprs_;
   std::map<std::string, const tile::Ring*> rings_;
   std::map<std::string, std::string> products_;  ///< functions by name
+  std::optional<tile::RegisterShares> shares_;   ///< that the next branches begin with
   std::string text_;
   int depth_ = 0;
   std::vector<std::set<std::string>> scopes_;  ///< variables declared by lets, per open brace

@@ -652,6 +652,7 @@ const std::vector<Definition>& definitions() {
        {"store_box", "fence_boxes", "commit_boxes", "wait_boxes_read", "wait_boxes"},
        box_store_text()},
       {kGroupBarrier, {}, {"sync_warpgroup"}, group_barrier_text()},
+      {kRegisters, {}, {"take_registers", "give_registers"}, registers_text()},
       {kBoxCopy, {kTensorMap}, {"copy_box"}, box_copy_text()},
       {kSharedRing, {kRing}, {"wait_for_rings", "release_in", "drain"}, shared_ring_text()},
       {kSharedBoxCopy, {kTensorMap}, {"copy_box_to"}, shared_box_copy_text()},

@@ -37,6 +37,7 @@ enum class Helper {
   kRing,           ///< make_ring, acquire, commit, await, release: mbarriers
   kBoxStore,       ///< store_box, fence_boxes, commit_boxes, wait_boxes_read, wait_boxes
   kGroupBarrier,   ///< sync_warpgroup
+  kRegisters,      ///< take_registers, give_registers
   kBoxCopy,        ///< copy_box: of a tensor map
   kSharedRing,     ///< wait_for_rings, release_in, drain: of blocks of a cluster
   kSharedBoxCopy,  ///< copy_box_to: to blocks of a cluster

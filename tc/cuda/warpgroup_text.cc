@@ -206,6 +206,18 @@ __device__ __forceinline__ void sync_warpgroup() {
 }
 )";
 
+constexpr std::string_view kRegistersText =
+    R"(// Waits until each thread of the warpgroup has so many registers; gives all others up.
+template <int count>
+__device__ __forceinline__ void take_registers() {
+  asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" ::"n"(count));
+}
+template <int count>
+__device__ __forceinline__ void give_registers() {
+  asm volatile("setmaxnreg.dec.sync.aligned.u32 %0;" ::"n"(count));
+}
+)";
+
 constexpr std::string_view kProductsText =
     R"(// Waits until at most so many groups of a warpgroup's products are unfinished.
 template <int pending>
@@ -289,6 +301,7 @@ std::string_view box_store_text() {
   return text;
 }
 std::string_view group_barrier_text() { return kGroupBarrierText; }
+std::string_view registers_text() { return kRegistersText; }
 std::string_view products_text() { return kProductsText; }
 
 std::string function_of(const WarpgroupProduct& product) {

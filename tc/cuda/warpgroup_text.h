@@ -23,6 +23,7 @@ std::string_view products_text();
 std::string_view box_store_text();
 /// A barrier of a warpgroup (PTX ISA, "bar.sync"); barrier 0 is the block's.
 std::string_view group_barrier_text();
+std::string_view registers_text();
 
 /// A kind of WarpgroupMatMul, which has a function of its own.
 struct WarpgroupProduct {

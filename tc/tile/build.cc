@@ -109,8 +109,9 @@ NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr
   const int dimension = static_cast<int>(row.size()) - 1;
   return node(MatrixLoad{std::move(destination), source.name, std::move(row), dimension, transposed});
 }
-NodePtr ring(const std::string& name, int stages, int readers, NodePtr body, std::vector<BlockGroup> groups) {
-  return node(Ring{name, stages, readers, std::move(body), std::move(groups)});
+NodePtr ring(const std::string& name, int stages, int readers, NodePtr body, std::vector<BlockGroup> groups,
+             std::optional<RegisterShares> registers) {
+  return node(Ring{name, stages, readers, std::move(body), std::move(groups), registers});
 }
 NodePtr acquire(const std::string& ring, Expr turn) {
   return node(RingStep{RingStep::Kind::kAcquire, ring, std::move(turn)});

@@ -52,7 +52,8 @@ NodePtr shuffle(const Tensor& tensor, std::vector<Expr> subscripts, Shuffle::Kin
 NodePtr matmul(const MatMulAtom& atom, Fragment d, Fragment a, Fragment b);
 /// Of rows along the source's last dimension.
 NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr> row, bool transposed = false);
-NodePtr ring(const std::string& name, int stages, int readers, NodePtr body, std::vector<BlockGroup> groups = {});
+NodePtr ring(const std::string& name, int stages, int readers, NodePtr body, std::vector<BlockGroup> groups = {},
+             std::optional<RegisterShares> registers = {});
 NodePtr acquire(const std::string& ring, Expr turn);
 NodePtr commit(const std::string& ring, Expr turn, int64_t bytes);
 NodePtr drain(const std::string& ring, Expr turn);

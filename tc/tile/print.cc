@@ -125,6 +125,10 @@ class Writer {
   void write(const Ring& ring) {
     std::string shared;
     for (const BlockGroup& group : ring.groups) shared += ", shared by " + group_text(group);
+    if (ring.registers) {
+      shared += fmt::format(", whose threads have {} registers, others {}", ring.registers->of_readers,
+                            ring.registers->of_others);
+    }
     line(fmt::format("ring {} of {} stages, read by {} warps{}", ring.name, ring.stages, ring.readers, shared));
     write(ring.body);
   }

@@ -13,6 +13,13 @@ constexpr int kClusterArchitecture = 90;  // tensor maps too
 
 }  // namespace
 
+int registers_at_start(int64_t threads) {
+  constexpr int64_t kProcessorRegisters = 65536, kParts = 4, kLanes = 32, kUnit = 8, kMost = 255;
+  // Warps are dealt out to the parts of a processor, each of which has registers of its own.
+  const int64_t warps = (threads + kLanes - 1) / kLanes, of_part = (warps + kParts - 1) / kParts;
+  return static_cast<int>(std::min(kProcessorRegisters / kParts / kLanes / of_part, kMost) / kUnit * kUnit);
+}
+
 int Ring::sharers() const {
   int result = 1;
   for (const BlockGroup& group : groups) result += group.count - 1;
@@ -409,6 +416,7 @@ int Kernel::architecture() const {
 bool Kernel::accelerated() const {
   bool result = false;
   for_each_node(body, [&](const Node& node) {
+    if (const Ring* ring = ring_of(node)) result |= ring->registers.has_value();
     match(
         node, [&](const MatMul& n) { result |= n.atom->accelerated; }, [&](const WarpgroupMatMul&) { result = true; },
         [](const Structure auto&) {}, [](const Synchronisation auto&) {},

@@ -184,6 +184,16 @@ struct BlockGroup {
   bool operator==(const BlockGroup&) const = default;
 };
 
+/// How many registers a thread of a warp that reads a ring has from there on, and any other one (PTX ISA,
+/// "setmaxnreg"). Multiples of 8 from 24 to 256; warpgroups have as many as a whole. Those of the block together are at
+/// most what it has at its start.
+struct RegisterShares {
+  int of_readers = 0, of_others = 0;
+  bool operator==(const RegisterShares&) const = default;
+};
+/// Registers of 32 bits that each thread of a block has at its start, if the block is alone on its processor.
+int registers_at_start(int64_t threads);
+
 /// A ring of buffers that one thread fills with boxes and warps read (PTX ISA, "mbarrier"). Turn t uses buffer
 /// t mod stages of each tensor. The node makes the ring's barriers, and orders their making before all of its body;
 /// each thread of the block comes to it once. Blocks of a cluster may share boxes: each has a ring of its own, and they
@@ -195,6 +205,7 @@ struct Ring {
   NodePtr body;
   std::vector<BlockGroup> groups =
       {};  ///< of blocks with which it shares boxes; other digits of the block's number each
+  std::optional<RegisterShares> registers = {};  ///< absent: all threads keep what they have
 
   /// The blocks whose boxes come to a buffer, with its own: as many tell each other that they have read it.
   int sharers() const;

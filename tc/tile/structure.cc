@@ -254,9 +254,52 @@ class Checker {
     }
     if (around_ > 0) fault("the ring '{}' is made in a loop or branch", ring.name);
     check_groups(ring);
+    check_registers(ring);
     rings_.emplace(ring.name, &ring);
     visit_children(node);
     rings_.erase(ring.name);
+  }
+  /// The assembler has to see where a thread's registers change.
+  static bool divides_roles(const Node& body, int64_t readers) {
+    return match(
+        body,
+        [&](const If& n) {
+          const auto* below = n.condition.as<Halide::Internal::LT>();
+          const auto* thread = below ? below->a.as<Halide::Internal::Variable>() : nullptr;
+          const int64_t* bound = below ? ir::constant_int(below->b) : nullptr;
+          return thread && thread->name == kThread[0] && bound && *bound == readers && n.else_case;
+        },
+        [](const OneOf<Sequence, For, Let, Allocate, Ring> auto&) { return false; },
+        [](const Synchronisation auto&) { return false; }, [](const Spec auto&) { return false; });
+  }
+  void check_registers(const Ring& ring) {
+    constexpr int kUnit = 8, kLeast = 24, kMost = 256, kGroupWarps = 4;
+    if (!ring.registers) return;
+    if (kernel_.block[0] != threads()) fault("the ring '{}' deals out registers to threads along y or z", ring.name);
+    const auto [of_readers, of_others] = *ring.registers;
+    const int64_t readers = int64_t{ring.readers} * kWarp, others = threads() - readers;
+    if (ring.readers % kGroupWarps != 0 || others <= 0 || others % (kGroupWarps * kWarp) != 0) {
+      fault("the ring '{}' deals out registers to {} and {} threads, which are no whole warpgroups", ring.name, readers,
+            others);
+    }
+    if (!divides_roles(*ring.body, readers)) {
+      fault("the ring '{}' deals out registers, but its body is not two branches, of which threads below {} take one",
+            ring.name, readers);
+    }
+    const int start = registers_at_start(threads());
+    for (const int count : {of_readers, of_others}) {
+      if (count % kUnit == 0 && count >= kLeast && count <= kMost) continue;
+      fault("the ring '{}' gives threads {} registers, no multiple of {} from {} to {}", ring.name, count, kUnit,
+            kLeast, kMost);
+    }
+    if (of_readers < start || of_others > start) {
+      fault("the ring '{}' gives {} registers to threads that read it and {} to others; they begin with {}", ring.name,
+            of_readers, of_others, start);
+    }
+    if (readers * of_readers + others * of_others > start * threads()) {
+      fault("the ring '{}' deals out {} registers, but the block has {}", ring.name,
+            readers * of_readers + others * of_others, start * threads());
+    }
   }
   /// Groups are digits of a block's number in the cluster, each another one.
   void check_groups(const Ring& ring) {

@@ -447,6 +447,26 @@ TEST(Ring, WrongKernelsAreCaught) {
   }
 }
 
+/// Two warpgroups that multiply take registers from one that copies.
+TEST(Ring, DealsOutRegisters) {
+  const auto with = [](RegisterShares shares, int64_t threads) {
+    RingSample sample = ring_product({});
+    sample.program.kernels[0].block[0] = threads;
+    change_node<Ring>(sample.program, [&](Ring& ring) {
+      ring.registers = shares;
+      return true;
+    });
+    return sample;
+  };
+  const RingSample right = with({240, 24}, 384);
+  EXPECT_EQ(complaint(right), "");
+  EXPECT_EQ(refusal_of(right.program), "");
+  expect_part(refusal_of(with({248, 24}, 384).program), "deals out 66560 registers, but the block has 64512");
+  expect_part(refusal_of(with({240, 20}, 384).program), "gives threads 20 registers");
+  expect_part(refusal_of(with({160, 24}, 384).program), "they begin with 168");
+  expect_part(refusal_of(with({168, 24}, 288).program), "which are no whole warpgroups");
+}
+
 /// Registers of an operand are not touched until products have been waited for, and are the tensor's.
 TEST(Ring, WrongUsesOfOperandsThatThreadsHoldAreCaught) {
   using Change = std::function<void(Program&)>;
