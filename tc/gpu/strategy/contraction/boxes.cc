@@ -41,7 +41,8 @@ void ContractionBuilder::place_warpgroups(const TensorCores& cores) {
 /// at once share what they read.
 std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel) {
   if (plan_.grid > 0) tile_ = names_.fresh("tile");
-  const std::vector<BlockDigit> digits = block_digits(plan_);
+  std::vector<BlockDigit> digits = block_digits(plan_);
+  std::erase_if(digits, [&](const BlockDigit& digit) { return digit.axis == slab_axis_; });
   std::map<size_t, Expr> result;
   int64_t stride = 1;
   for (size_t i = 0; i < digits.size(); ++i) {
@@ -60,12 +61,13 @@ std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel
   return result;
 }
 
-/// [stage, row, k], or [stage, k, row in slabs of 64] where rows lie side by side.
+/// [stage, row, k], or [stage, k, row in slabs of 64] where rows lie side by side. A stage of several boxes along k has
+/// a place of the first dimension for each.
 Tensor ContractionBuilder::boxed_tensor(size_t operand) const {
   const OperandPlan& o = plan_.operands[operand];
   const int64_t elements = row_of(c_.operands[operand]), across = o.stage / elements;
   const bool slabs = runs_across(c_, operand, plan_);
-  const tile::IntTuple stages = plan_.stages, row = elements, one = 1;
+  const tile::IntTuple stages = plan_.stages * boxes_of_step(c_.operands[operand], plan_), row = elements, one = 1;
   const tile::Layout layout =
       slabs ? tile::Layout({stages, row, {row, across / elements}},
                            {tile::IntTuple(o.stage), row, {one, tile::IntTuple(elements * elements)}})
@@ -78,8 +80,14 @@ Tensor ContractionBuilder::boxed_tensor(size_t operand) const {
 
 void ContractionBuilder::declare_boxes(size_t operand, const std::vector<Tensor>* shared) {
   const std::string& name = c_.operands[operand].tensor;
-  shared_.push_back(shared ? (*shared)[operand] : boxed_tensor(operand));
-  if (!shared) shared_.back().name = names_.fresh(name + "_shared");
+  const bool is_there = shared && !(*shared)[operand].name.empty();
+  if (plan_.operands[operand].kept) {  // in registers
+    shared_.push_back(is_there ? (*shared)[operand] : held_tensor(operand));
+    maps_.emplace_back();
+    return;
+  }
+  shared_.push_back(is_there ? (*shared)[operand] : boxed_tensor(operand));
+  if (!is_there) shared_.back().name = names_.fresh(name + "_shared");
   maps_.push_back(map_of(c_, operand, plan_, names_.fresh(name + "_map")));
 }
 
@@ -138,6 +146,18 @@ NodePtr ContractionBuilder::copy_operand(size_t operand, std::vector<Expr> at, c
   return build::box_copy(maps_[operand], at, shared_[operand], {stage, from, 0}, ring_, turn, group);
 }
 
+/// Where an operand's boxes of a step begin: the map's dimensions, fastest first.
+std::vector<Expr> ContractionBuilder::coordinates(size_t operand, const ReductionStep& step) const {
+  const Operand& o = c_.operands[operand];
+  std::vector<Expr> result;
+  for (size_t d = o.subscripts.size(); d-- > 0;) {
+    result.push_back(o.selected == d
+                         ? build::var(slices_.slice)
+                         : hi::simplify(first_of(o.subscripts[d], step) - static_cast<int>(first_inside(o, d))));
+  }
+  return result;
+}
+
 /// How many steps the block has.
 Expr ContractionBuilder::steps_of_block() const {
   const auto steps = static_cast<int>(plan_.steps(c_)), parts = static_cast<int>(plan_.cluster_parts);
@@ -156,15 +176,8 @@ NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
   std::vector<NodePtr> parts = {build::acquire(ring_, turn)};
   int64_t bytes = 0;
   for (size_t i = 0; i < c_.operands.size(); ++i) {
-    const Operand& o = c_.operands[i];
-    std::vector<Expr> at;  // the map's dimensions, fastest first
-    for (size_t d = o.subscripts.size(); d-- > 0;) {
-      at.push_back(o.selected == d
-                       ? build::var(slices_.slice)
-                       : hi::simplify(first_of(o.subscripts[d], of) - static_cast<int>(first_inside(o, d))));
-    }
-    bytes += plan_.operands[i].stage * o.type.bytes();
-    parts.push_back(copy_operand(i, std::move(at), stage, turn));
+    bytes += plan_.operands[i].stage * c_.operands[i].type.bytes();
+    parts.push_back(copy_operand(i, coordinates(i, of), stage, turn));
   }
   parts.push_back(build::commit(ring_, turn, bytes));
   return build::sequence(std::move(parts));
@@ -190,8 +203,9 @@ NodePtr ContractionBuilder::produce() {
   return build::sequence(std::move(parts));
 }
 
-/// What a thread of a warpgroup adds to its sums in a step: to pairs of columns of two rows.
-std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const ReductionStep& step) const {
+/// What a thread of a warpgroup adds to its sums for so many values of the reduction: to pairs of columns of two rows.
+std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const ReductionStep& step,
+                                                                          int64_t length) const {
   constexpr int64_t kColumns = 8;
   const TensorCores& cores = *plan_.tensor_cores;
   const size_t column = cores.columns[0];
@@ -224,11 +238,18 @@ std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const 
   }
   for (const std::string& index : c_.update.indices) {
     const bool is_main = index == main.name;
-    const int64_t length = values_of_step(c_, plan_);
     result.lengths.push_back(is_main ? length : index == c_.parallel[column].name ? 2 : 1);
-    result.zero_below.push_back(is_main ? main.begin + round_up(main.extent, length) : INT64_MIN);
+    const int64_t filled = round_up(main.extent, values_of_step(c_, plan_));
+    result.zero_below.push_back(is_main ? main.begin + filled : INT64_MIN);
   }
   return std::make_shared<const tile::Instances>(std::move(result));
+}
+
+/// A tile of an operand in a buffer, from a row (column) on.
+tile::MatrixTile ContractionBuilder::boxed_tile(size_t operand, const Expr& stage, const Expr& first) const {
+  const bool across = runs_across(c_, operand, plan_);
+  return across ? tile::MatrixTile{shared_[operand].name, {stage, 0, first}, 2, 1}
+                : tile::MatrixTile{shared_[operand].name, {stage, first, 0}, 1, 2};
 }
 
 /// What warpgroups do: a step's products while those of the step before end.
@@ -240,16 +261,12 @@ NodePtr ContractionBuilder::consume() {
   const tile::WarpgroupAtom atom = {ir::from_halide(c_.operands[cores.a].type),
                                     ir::from_halide(c_.operands[cores.b].type),
                                     static_cast<int>(tile_of(cores.columns, plan_))};
-  const auto tile = [&](size_t operand, const Expr& first) {
-    const bool across = runs_across(c_, operand, plan_);
-    return across ? tile::MatrixTile{shared_[operand].name, {stage, 0, first}, 2, 1}
-                  : tile::MatrixTile{shared_[operand].name, {stage, first, 0}, 1, 2};
-  };
   const Expr row = hi::simplify(row_warp_ / kGroupWarps * tile::WarpgroupAtom::kM);
   const int slices = static_cast<int>(values_of_step(c_, plan_)) / atom.k();
   const auto multiplied = [&](const Tensor& sum, bool starts) {
-    return tile::carrying(step_instances(step_at(dealt_out(build::var(name)))),
-                          build::warpgroup_matmul(atom, slices, sum, tile(cores.a, row), tile(cores.b, 0), starts));
+    return tile::carrying(step_instances(step_at(dealt_out(build::var(name))), values_of_step(c_, plan_)),
+                          build::warpgroup_matmul(atom, slices, sum, boxed_tile(cores.a, stage, row),
+                                                  boxed_tile(cores.b, stage, 0), starts));
   };
   const Expr steps = steps_of_block();
   if (cores.in_parts) {

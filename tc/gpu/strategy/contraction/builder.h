@@ -54,6 +54,8 @@ struct RowValue {
 class ContractionBuilder {
   friend class ChainBuilder;
   friend class StreamBuilder;
+  friend class AtomStream;
+  friend class WarpgroupStream;
 
  public:
   /// A plan for the contraction, then one for each of its further products, which share its tiles and threads.
@@ -121,10 +123,18 @@ class ContractionBuilder {
                            const Halide::Expr& stage, const Halide::Expr& turn);
   Halide::Expr steps_of_block() const;
   Halide::Expr dealt_out(const Halide::Expr& step) const;
+  std::vector<Halide::Expr> coordinates(size_t operand, const ReductionStep& step) const;
   tile::NodePtr copy_boxes(const Halide::Expr& step);
   tile::NodePtr release_last_turn() const;
   tile::NodePtr produce();
-  std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step) const;
+  std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step, int64_t length) const;
+  tile::MatrixTile boxed_tile(size_t operand, const Halide::Expr& stage, const Halide::Expr& first) const;
+  // Of products of warpgroups whose operand `a` is in registers.
+  tile::Tensor held_tensor(size_t operand);
+  tile::NodePtr load_held(size_t operand);
+  tile::NodePtr copy_step_boxes(const ReductionStep& step, const Halide::Expr& stage, const Halide::Expr& turn);
+  int64_t bytes_of_step_boxes() const;
+  std::vector<tile::NodePtr> multiply_held(const ReductionStep& step, const Halide::Expr& stage, bool starts) const;
   tile::NodePtr consume();
   tile::NodePtr with_producer(const tile::NodePtr& consumers);
   void declare_slices();

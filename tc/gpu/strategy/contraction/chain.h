@@ -83,6 +83,8 @@ struct ChainPlan {
   /// Copies go on from one product to the next: all are asynchronous, and have as many buffers. Else each product
   /// waits for its own.
   bool in_ring = false;
+  /// Of a streamed link, by warpgroups: the second product of a slab goes on while the points of the next one are made.
+  bool overlaps = false;
   ChainBuffers buffers;
 };
 

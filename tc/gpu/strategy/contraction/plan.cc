@@ -17,7 +17,10 @@ int64_t ContractionPlan::points_threads() const {
   return result;
 }
 
-int64_t ContractionPlan::block_threads() const { return threads() + (by_warpgroups() ? kProducerThreads : 0); }
+int64_t ContractionPlan::block_threads() const {
+  const int64_t copying = gives_registers ? int64_t{tile::WarpgroupAtom::kThreads} : kProducerThreads;
+  return threads() + (by_warpgroups() ? copying : 0);
+}
 
 int64_t ContractionPlan::cluster_blocks() const {
   int64_t result = 1;

@@ -78,6 +78,7 @@ struct ContractionPlan {
   int64_t stages = 1;
   bool asynchronous = false;     ///< copies go on while the threads compute
   int64_t row_blocks = 0;        ///< by warpgroups: so many rows of blocks go before the next column; divides all
+  bool gives_registers = false;  ///< likewise: one copies, and leaves its registers to those that multiply
   bool store_boxes = false;      ///< by warpgroups: boxes store the results, from shared memory
   int64_t cluster_parts = 1;     ///< likewise: blocks of a cluster that have the same tile, and deal out its steps
   int64_t grid = 0;              ///< likewise: blocks that run at once and go through all tiles; 0: one for each tile

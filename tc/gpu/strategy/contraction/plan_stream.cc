@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tc/gpu/strategy/contraction/cost.h"
+#include "tc/gpu/strategy/contraction/plan_stream_warpgroups.h"
 #include "tc/gpu/strategy/contraction/planner.h"
 #include "tc/gpu/strategy/contraction/stream.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
@@ -92,6 +93,7 @@ class StreamPlanner {
         for (const int64_t slab : {16, 32, 64, 128}) add(warps, row_registers, slab);
       }
     }
+    add_warpgroups();
     if (found_.empty()) return std::nullopt;
     std::stable_sort(found_.begin(), found_.end(), [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
     ChosenChain result{.chain = chain_, .plan = std::move(found_[0].plan), .anchor = 1};
@@ -101,10 +103,12 @@ class StreamPlanner {
   }
 
  private:
-  struct Found {
-    ChainPlan plan;
-    double cycles = 0;
-  };
+  /// Sizes that are a warpgroup's ask for warpgroups.
+  void add_warpgroups() {
+    std::vector<StreamPlan> plans = streams_by_warpgroups(chain_, {of_first_, options_}, instructions_, device_);
+    if (!plans.empty() && !options_.map_to_threads.empty() && !options_.register_tile.empty()) found_.clear();
+    for (StreamPlan& plan : plans) found_.push_back(std::move(plan));
+  }
 
   /// The plan of so many warps along the rows, each with 16 or 32 of them, and of so many columns in a slab.
   void add(int64_t warps, int64_t row_registers, int64_t slab) {
@@ -129,7 +133,8 @@ class StreamPlanner {
     if (!second || !copies_vectors(second_, *second) || !fit_together(*first, *second)) return;
     planner_of_first_.lay_out_apart(*first);
     planner_of_second_.lay_out_apart(*second);
-    if (std::optional<Found> plan = finished(*std::move(first), *std::move(second))) found_.push_back(*std::move(plan));
+    if (std::optional<StreamPlan> plan = finished(*std::move(first), *std::move(second)))
+      found_.push_back(*std::move(plan));
   }
 
   /// Whether warps have the same rows in both products, all columns of a slab, and all of the second one's.
@@ -195,7 +200,7 @@ class StreamPlanner {
     return end;
   }
 
-  std::optional<Found> finished(ContractionPlan first, ContractionPlan second) const {
+  std::optional<StreamPlan> finished(ContractionPlan first, ContractionPlan second) const {
     constexpr int64_t kStages = 2, kRegisters = 255, kAllRegisters = 65536;
     const int64_t registers = registers_of(first, second);
     if (registers > kRegisters || registers * second.threads() > kAllRegisters) return std::nullopt;
@@ -211,7 +216,7 @@ class StreamPlanner {
     const StreamCost cost = streamed_cycles(first_, first, second_, second, instructions_, device_, registers, bytes);
     first.cycles = cost.first;
     second.cycles = cost.second;
-    Found result{.cycles = cost.first + cost.second};
+    StreamPlan result{.cycles = cost.first + cost.second};
     result.plan.plans = {std::move(first), std::move(second)};
     result.plan.in_ring = true;
     result.plan.buffers.bytes = bytes;
@@ -227,7 +232,7 @@ class StreamPlanner {
   Planner planner_of_first_, planner_of_second_;
   const size_t slab_axis_;
   const double instructions_;
-  std::vector<Found> found_;
+  std::vector<StreamPlan> found_;
 };
 
 }  // namespace

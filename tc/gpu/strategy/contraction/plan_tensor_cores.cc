@@ -82,14 +82,15 @@ bool Planner::finish_atoms(ContractionPlan& plan) const {
   return with(1);
 }
 
-/// The same by products of warpgroups.
-std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const TensorCores& cores) const {
+/// The tiles and steps of a plan by products of warpgroups.
+std::optional<ContractionPlan> Planner::tiled(const WarpgroupShape& shape, const TensorCores& cores,
+                                              int64_t chunk) const {
   constexpr int64_t kQuad = 4;
   ContractionPlan plan;
   plan.parallel.resize(c_.parallel.size());
   plan.main = main_;
   plan.chunk.assign(c_.reduction.size(), 1);
-  plan.chunk[main_] = row_of(c_.operands[0]);
+  plan.chunk[main_] = chunk;
   plan.tensor_cores = cores;
   for (size_t i = 0; i < cores.rows.size(); ++i) plan.parallel[cores.rows[i]].tile = shape.rows[i];
   for (size_t i = 0; i < cores.columns.size(); ++i) {
@@ -124,6 +125,14 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
     if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
   }
   plan.row_blocks = row_blocks(plan, device_);
+  return plan;
+}
+
+/// The same by products of warpgroups.
+std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const TensorCores& cores) const {
+  std::optional<ContractionPlan> tiles = tiled(shape, cores, row_of(c_.operands[0]));
+  if (!tiles) return std::nullopt;
+  ContractionPlan& plan = *tiles;
   if ((shape.store_boxes || shape.persistent) && !c_.reductions.empty()) {
     no("threads reduce the results of a block's one tile");
     return std::nullopt;
@@ -144,6 +153,27 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
   if (!finish_boxes(plan)) return std::nullopt;
   if (shape.persistent && !make_persistent(plan)) return std::nullopt;
   plan.cycles = warpgroup_cycles(c_, plan, device_);
+  return plan;
+}
+
+std::optional<ContractionPlan> Planner::in_stream(const WarpgroupShape& shape, const TensorCores& cores,
+                                                  int64_t chunk) {
+  kept_ = cores.a;
+  sparing_ = false;
+  std::optional<ContractionPlan> plan = tiled(shape, cores, chunk);
+  if (!plan) return std::nullopt;
+  plan->asynchronous = true;
+  for (const size_t i : {size_t{0}, size_t{1}}) {
+    if (kept_ == i) {
+      plan->operands.push_back(kept_operand(c_, i, *plan));
+      continue;
+    }
+    if (std::string fault = box_fault(c_, i, *plan); !fault.empty()) {
+      no(std::move(fault));
+      return std::nullopt;
+    }
+    plan->operands.push_back(boxed_operand(c_, i, *plan));
+  }
   return plan;
 }
 
@@ -283,6 +313,11 @@ std::vector<ContractionPlan> Planner::in_chain_by_atoms(const TensorCores& cores
     if (candidate && is_whole(*candidate, rows)) found.push_back(*std::move(candidate));
   }
   return found;
+}
+
+std::optional<TensorCores> Planner::warpgroup_cores() const {
+  if (!device_.accelerated || device_.warpgroup_products == 0 || !options_.tensor_cores.value_or(true)) return {};
+  return tensor_cores_of(c_, classes_, device_, options_.tf32);
 }
 
 std::optional<ContractionPlan> Planner::by_warpgroups() const {

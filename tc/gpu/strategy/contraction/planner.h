@@ -34,6 +34,12 @@ class Planner {
   std::vector<ContractionPlan> in_chain_by_elements(const std::vector<size_t>& rows) const;
   /// The one by atoms of a shape; registers hold the operand `kept` already. Not laid out.
   std::optional<ContractionPlan> in_stream(const AtomShape& shape, std::optional<size_t> kept);
+  /// The one by warpgroups, with so many values of the reduction in a step; registers hold the operand `a`. Estimates
+  /// no cycles, and chooses no stages.
+  std::optional<ContractionPlan> in_stream(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk);
+  /// What multiplies by warpgroups, if the device and the options have it.
+  std::optional<TensorCores> warpgroup_cores() const;
+  const RequestedTile& request() const { return request_; }
   size_t main() const { return main_; }
   Tiles tiles_of_chain(const std::vector<size_t>& rows, int64_t block_rows, int64_t row_registers,
                        int64_t column_registers) const;
@@ -49,6 +55,7 @@ class Planner {
   std::optional<ContractionPlan> plan(const Shape& shape) const;
   std::optional<ContractionPlan> plan(const AtomShape& shape, const TensorCores& cores) const;
   std::optional<ContractionPlan> plan(const WarpgroupShape& shape, const TensorCores& cores) const;
+  std::optional<ContractionPlan> tiled(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk) const;
   bool finish_boxes(ContractionPlan& plan) const;
   bool finish_atoms(ContractionPlan& plan) const;
   std::vector<ContractionPlan> by_elements(size_t count) const;

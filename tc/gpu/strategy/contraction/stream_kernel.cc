@@ -1,9 +1,8 @@
 #include <algorithm>
 
 #include "tc/gpu/lower/declare_tensors.h"
-#include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/kernel.h"
-#include "tc/gpu/strategy/contraction/stream.h"
+#include "tc/gpu/strategy/contraction/stream_builder.h"
 
 namespace tc::gpu {
 
@@ -13,23 +12,97 @@ using Halide::Expr;
 using tile::NodePtr;
 using tile::Tensor;
 
-/// Two products, each by a builder of its own. The block goes through the slabs of the second one's reduction.
-class StreamBuilder {
- public:
-  StreamBuilder(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan)
-      : scop_(scop),
-        program_(*scop.program),
-        chain_(chain),
-        plan_(plan),
-        slab_axis_(slab_axis_of(chain.links[0])),
-        names_(kernel_names(*scop.program)),
-        first_(scop, chain.products[0], plan.plans[0]),
-        second_(scop, chain.products[1], plan.plans[1]) {
-    first_.slab_axis_ = slab_axis_;
-    first_.once_ = plan.plans[0].tensor_cores->a;
-    first_.fills_ = &link_;
-    second_.reads_ = &link_;
+StreamBuilder::StreamBuilder(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan)
+    : scop_(scop),
+      program_(*scop.program),
+      chain_(chain),
+      plan_(plan),
+      slab_axis_(slab_axis_of(chain.links[0])),
+      names_(kernel_names(*scop.program)),
+      first_(scop, chain.products[0], plan.plans[0]),
+      second_(scop, chain.products[1], plan.plans[1]) {
+  first_.slab_axis_ = slab_axis_;
+  first_.once_ = plan.plans[0].tensor_cores->a;
+  first_.fills_ = &link_;
+  second_.reads_ = &link_;
+}
+
+Expr StreamBuilder::stage(const Expr& slab) const { return hi::simplify(slab % static_cast<int>(stages())); }
+
+void StreamBuilder::place(tile::Kernel& kernel) {
+  const ChainLink& link = chain_.links[0];
+  std::vector<int64_t> registers;
+  for (size_t axis : first_.all_axes()) registers.push_back(first_.plan_.parallel[axis].registers);
+  link_.link = &link;
+  link_.tile =
+      build::registers(names_.fresh(link.tensor + "_slab"), chain_.products[1].operands[link.operand].type,
+                       plan_.plans[0].by_warpgroups() ? first_.layout_of_sums(registers) : row_major(registers));
+  link_.tile.written = true;
+  link_.reader = chain_.products[1].update.id;
+  link_.maker = &first_;
+  first_.names_ = names_;
+  first_.place_blocks(kernel);
+  blocks_ = std::exchange(first_.definitions_, {});
+  first_.place_threads();
+  first_.declare_tensors();
+  names_ = first_.names_;
+  second_.names_ = names_;
+  second_.place_like(first_, link);
+  second_.place_threads();
+  std::vector<Tensor> shared(2);
+  shared[link.operand] = link_.tile;
+  second_.declare_tensors(&shared);
+  names_ = second_.names_;
+  for (const ContractionBuilder::TileSum& sum : first_.reductions_) {
+    RowValue& value = second_.row_values_[sum.of->statement.tensor];
+    value.sums = sum.sums;
+    for (size_t axis : first_.kept_axes(*sum.of)) value.axes.push_back(*row_of_second(link, axis));
   }
+}
+
+void StreamBuilder::go_to(const Expr& slab) {
+  const auto tile = static_cast<int>(first_.plan_.parallel[slab_axis_].tile);
+  const auto begin = static_cast<int>(first_.c_.parallel[slab_axis_].begin);
+  first_.first_[slab_axis_] = hi::simplify(slab * tile + begin);
+}
+
+NodePtr StreamBuilder::make_points() { return first_.finish(); }
+
+NodePtr StreamBuilder::finish_rows() {
+  std::vector<NodePtr> parts;
+  first_.names_ = names_;
+  for (const ContractionBuilder::TileSum& sum : first_.reductions_) {
+    parts.push_back(first_.exchange_lanes(sum));
+    if (is_stored(scop_, chain_, sum.of->statement.tensor)) parts.push_back(first_.put_partial_results(sum));
+  }
+  names_ = first_.names_;
+  return build::sequence(std::move(parts));
+}
+
+NodePtr StreamBuilder::with_row_sums(NodePtr body) const {
+  for (const ContractionBuilder::TileSum& sum : first_.reductions_) body = build::allocate(sum.sums, body);
+  return body;
+}
+
+NodePtr StreamBuilder::with_shared(NodePtr body) const {
+  for (const ContractionBuilder* product : {&second_, &first_}) {
+    body = product->with_definitions(body, 0, product->definitions_.size());
+    for (size_t i = product->shared_.size(); i-- > 0;) {
+      if (product->shared_[i].memory == tile::Memory::kShared) body = build::allocate(product->shared_[i], body);
+    }
+  }
+  return body;
+}
+
+NodePtr StreamBuilder::with_blocks(NodePtr body) const {
+  for (size_t i = blocks_.size(); i-- > 0;) body = build::let(blocks_[i].first, blocks_[i].second, body);
+  return body;
+}
+
+/// By mma.sync, with asynchronous copies of all threads.
+class AtomStream : StreamBuilder {
+ public:
+  AtomStream(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan) : StreamBuilder(scop, chain, plan) {}
 
   tile::Kernel run(const std::string& name) {
     tile::Kernel kernel;
@@ -40,63 +113,13 @@ class StreamBuilder {
                                   finish_rows()};
     second_.names_ = names_;
     parts.push_back(second_.finish());
-    NodePtr body = build::allocate(second_.sum_, build::sequence(std::move(parts)));
-    for (const ContractionBuilder::TileSum& sum : first_.reductions_) body = build::allocate(sum.sums, body);
-    for (ContractionBuilder* product : {&second_, &first_}) {
-      body = product->with_definitions(body, 0, product->definitions_.size());
-      for (size_t i = product->shared_.size(); i-- > 0;) {
-        if (!product->is_kept(i)) body = build::allocate(product->shared_[i], body);
-      }
-    }
-    for (size_t i = blocks_.size(); i-- > 0;) body = build::let(blocks_[i].first, blocks_[i].second, body);
-    kernel.body = body;
+    const NodePtr body = with_row_sums(build::allocate(second_.sum_, build::sequence(std::move(parts))));
+    kernel.body = with_blocks(with_shared(body));
     gpu::declare_tensors(kernel, program_);
     return kernel;
   }
 
  private:
-  int64_t stages() const { return plan_.plans[1].stages; }
-  int64_t count() const { return plan_.plans[1].steps(chain_.products[1]); }
-  Expr stage(const Expr& slab) const { return hi::simplify(slab % static_cast<int>(stages())); }
-
-  /// Blocks, threads and tensors.
-  void place(tile::Kernel& kernel) {
-    const ChainLink& link = chain_.links[0];
-    std::vector<int64_t> registers;
-    for (size_t axis : first_.all_axes()) registers.push_back(first_.plan_.parallel[axis].registers);
-    link_.link = &link;
-    link_.tile = build::registers(names_.fresh(link.tensor + "_slab"), chain_.products[1].operands[link.operand].type,
-                                  row_major(registers));
-    link_.tile.written = true;
-    link_.reader = chain_.products[1].update.id;
-    link_.maker = &first_;
-    first_.names_ = names_;
-    first_.place_blocks(kernel);
-    blocks_ = std::exchange(first_.definitions_, {});
-    first_.place_threads();
-    first_.declare_tensors();
-    names_ = first_.names_;
-    second_.names_ = names_;
-    second_.place_like(first_, link);
-    second_.place_threads();
-    std::vector<Tensor> shared(2);
-    shared[link.operand] = link_.tile;
-    second_.declare_tensors(&shared);
-    names_ = second_.names_;
-    for (const ContractionBuilder::TileSum& sum : first_.reductions_) {
-      RowValue& value = second_.row_values_[sum.of->statement.tensor];
-      value.sums = sum.sums;
-      for (size_t axis : first_.kept_axes(*sum.of)) value.axes.push_back(*row_of_second(link, axis));
-    }
-  }
-
-  /// Lets the first product be that of a slab.
-  void go_to(const Expr& slab) {
-    const auto tile = static_cast<int>(first_.plan_.parallel[slab_axis_].tile);
-    const auto begin = static_cast<int>(first_.c_.parallel[slab_axis_].begin);
-    first_.first_[slab_axis_] = hi::simplify(slab * tile + begin);
-  }
-
   NodePtr fetch(const Expr& slab, const CopyShare& share) {
     go_to(slab);
     std::vector<NodePtr> parts;
@@ -138,7 +161,7 @@ class StreamBuilder {
     sums.push_back(build::commit_group());
     first_.names_ = names_;
     parts.push_back(with_fragments(first_, build::sequence(std::move(sums))));
-    parts.push_back(first_.finish());
+    parts.push_back(make_points());
     second_.names_ = first_.names_;
     NodePtr second = second_.add_products(stage(slab), second_.step_at(slab), nullptr);
     names_ = second_.names_;
@@ -154,32 +177,11 @@ class StreamBuilder {
     }
     return body;
   }
-
-  /// What lanes have of a row, brought together. All lanes of the row have it then.
-  NodePtr finish_rows() {
-    std::vector<NodePtr> parts;
-    first_.names_ = names_;
-    for (const ContractionBuilder::TileSum& sum : first_.reductions_) {
-      parts.push_back(first_.exchange_lanes(sum));
-      if (is_stored(scop_, chain_, sum.of->statement.tensor)) parts.push_back(first_.put_partial_results(sum));
-    }
-    names_ = first_.names_;
-    return build::sequence(std::move(parts));
-  }
-
-  const poly::Scop& scop_;
-  const ir::Program& program_;
-  const Chain& chain_;
-  const ChainPlan& plan_;
-  const size_t slab_axis_;
-  ir::Names names_;
-  KeptLink link_;
-  ContractionBuilder first_, second_;
-  std::vector<std::pair<std::string, Expr>> blocks_;  ///< where the block's rows begin
 };
 
 tile::Kernel stream_kernel(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan, const std::string& name) {
-  return StreamBuilder(scop, chain, plan).run(name);
+  return plan.plans[0].by_warpgroups() ? warpgroup_stream_kernel(scop, chain, plan, name)
+                                       : AtomStream(scop, chain, plan).run(name);
 }
 
 }  // namespace tc::gpu

@@ -134,6 +134,10 @@ int64_t values_of_step(const Contraction& c, const ContractionPlan& plan) {
   return std::min(plan.chunk[plan.main], round_up(c.reduction[plan.main].extent, values_of_slice(c.operands[0])));
 }
 
+int64_t boxes_of_step(const Operand& operand, const ContractionPlan& plan) {
+  return ceil_div(plan.chunk[plan.main], row_of(operand));
+}
+
 bool runs_along_reduction(Halide::Type type) { return type.bytes() != 2; }
 
 bool lies_in_lines(const Operand& operand) {
@@ -479,6 +483,20 @@ double exchange_cycles(const ContractionPlan& plan, double points) {
 }
 
 }  // namespace
+
+tile::RegisterShares register_shares(const ContractionPlan& plan) {
+  constexpr int64_t kLeast = 24, kUnit = 8, kMost = 240;
+  const int64_t threads = plan.threads(), others = plan.block_threads() - threads;
+  const int64_t all = tile::registers_at_start(plan.block_threads()) * plan.block_threads();
+  const int64_t of_threads = std::min(kMost, (all - others * kLeast) / threads / kUnit * kUnit);
+  const int64_t of_others = std::min<int64_t>((all - threads * of_threads) / others / kUnit * kUnit,
+                                              tile::registers_at_start(plan.block_threads()));
+  return {static_cast<int>(of_threads), static_cast<int>(of_others)};
+}
+
+int64_t most_registers(const ContractionPlan& plan) {
+  return plan.gives_registers ? register_shares(plan).of_readers : tile::registers_at_start(plan.block_threads());
+}
 
 int64_t resident_blocks(const Contraction& c, const ContractionPlan& plan) {
   constexpr int64_t kProcessorShared = 228 * 1024, kProcessorRegisters = 65536, kOfBlock = 1024;

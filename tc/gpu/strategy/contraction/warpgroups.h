@@ -90,6 +90,9 @@ int64_t values_of_slice(const Operand& operand);
 /// shorter than one step, whole slices.
 int64_t values_of_step(const Contraction& contraction, const ContractionPlan& plan);
 
+/// Boxes along the reduction that a step of warpgroups has of an operand.
+int64_t boxes_of_step(const Operand& operand, const ContractionPlan& plan);
+
 /// Whether products of warpgroups take elements only where their neighbours lie along the reduction: all but those of
 /// 16 bits.
 bool runs_along_reduction(Halide::Type type);
@@ -117,6 +120,12 @@ tile::TensorMap map_of(const Contraction& contraction, size_t operand, const Con
 /// Whether the operands of two products on one tile come to the same buffers.
 bool share_ring(const Contraction& a, const ContractionPlan& plan_a, const Contraction& b,
                 const ContractionPlan& plan_b);
+
+/// What the threads of a plan that shares registers have: those that copy as few as there may be, and what is left.
+tile::RegisterShares register_shares(const ContractionPlan& plan);
+
+/// Registers of a thread that multiplies, at most.
+int64_t most_registers(const ContractionPlan& plan);
 
 /// Blocks of a processor that run at once.
 int64_t resident_blocks(const Contraction& contraction, const ContractionPlan& plan);

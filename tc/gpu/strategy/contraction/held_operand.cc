@@ -1,0 +1,158 @@
+#include <algorithm>
+
+#include "tc/gpu/lower/translate.h"
+#include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/gpu/strategy/contraction/warpgroups.h"
+#include "tc/support/round.h"
+
+/// Products of warpgroups whose operand `a` threads hold in registers. Its tensor is [slice, value], as
+/// tile::FragmentTile says, or lies as the sums of another product do.
+namespace tc::gpu {
+
+namespace hi = Halide::Internal;
+namespace build = tile::build;
+using Halide::Expr;
+using tile::NodePtr;
+using tile::Tensor;
+
+namespace {
+
+constexpr int kRowsOfPair = 2, kColumnsApart = 8;  ///< values of a slice: pairs of neighbours along k, of two rows each
+
+tile::WarpgroupAtom atom_of(const Contraction& c, const ContractionPlan& plan) {
+  const TensorCores& cores = *plan.tensor_cores;
+  return {ir::from_halide(c.operands[cores.a].type), ir::from_halide(c.operands[cores.b].type),
+          static_cast<int>(tile_of(cores.columns, plan))};
+}
+
+/// Whether two values of k that follow each other, of which the first is even, are an aligned pair of the tensor.
+bool has_pairs(const Contraction& c, const Operand& operand, const ContractionPlan& plan) {
+  const Subscript& last = operand.subscripts.back();
+  const Axis& main = c.reduction[plan.main];
+  const auto is_even = [](int64_t by) { return by % 2 == 0; };
+  if (last.reduction[plan.main] != 1 || !is_even(operand.extents.back())) return false;
+  int64_t others = 0;
+  for (size_t r = 0; r < last.reduction.size(); ++r) {
+    if (r != plan.main) others += last.reduction[r] * c.reduction[r].begin;
+  }
+  const bool alone = std::count_if(operand.subscripts.begin(), operand.subscripts.end(),
+                                   [&](const Subscript& s) { return s.reduction[plan.main] != 0; }) == 1;
+  return alone && is_even(main.extent) && is_even(last.constant + main.begin + others) &&
+         std::all_of(last.parallel.begin(), last.parallel.end(), is_even);
+}
+
+/// The element of a register tensor at an offset.
+std::vector<Expr> subscripts_at(const tile::Layout& layout, int64_t offset) {
+  int64_t number = tile::right_inverse(layout)(offset);
+  std::vector<Expr> result;
+  for (int d = 0; d < layout.rank(); ++d) {
+    const int64_t extent = layout[d].size();
+    result.emplace_back(static_cast<int>(number % extent));
+    number /= extent;
+  }
+  return result;
+}
+
+}  // namespace
+
+Tensor ContractionBuilder::held_tensor(size_t operand) {
+  const tile::WarpgroupAtom atom = atom_of(c_, plan_);
+  const int64_t slices = ceil_div(c_.reduction[plan_.main].extent, int64_t{atom.k()});
+  const Operand& o = c_.operands[operand];
+  Tensor tensor = build::registers(names_.fresh(o.tensor + "_held"), o.type, row_major({slices, atom.values_of_a()}));
+  tensor.written = true;
+  return tensor;
+}
+
+/// Loads all that a thread holds of an operand whose reduction is one step. Zeros lie behind the reduction and the
+/// rows.
+NodePtr ContractionBuilder::load_held(size_t operand) {
+  constexpr int kQuad = 4, kPair = 2;
+  const Operand& o = c_.operands[operand];
+  const Tensor& to = shared_[operand];
+  const Axis& main = c_.reduction[plan_.main];
+  const std::vector<size_t>& rows = plan_.tensor_cores->rows;
+  const tile::WarpgroupAtom atom = atom_of(c_, plan_);
+  const std::string slice = names_.fresh("slice"), half = names_.fresh("half"), value = names_.fresh("value");
+  const bool in_pairs = has_pairs(c_, o, plan_);
+  Expr row = 0, inside;  // which of the thread's two rows
+  const auto demand = [&](const Expr& e) { inside = inside.defined() ? inside && e : e; };
+  for (size_t axis : rows) {
+    row = row + register_at(axis);
+    if (is_partial(axis)) {
+      demand(first_[axis] + local(axis) < static_cast<int>(c_.parallel[axis].begin + c_.parallel[axis].extent));
+    }
+  }
+  Expr k = build::var(slice) * atom.k() + build::var(half) * kColumnsApart + lane_ % kQuad * kPair;
+  if (!in_pairs) k = k + build::var(value);
+  if (main.extent % atom.k() != 0) demand(k < static_cast<int>(main.extent));
+  std::vector<Expr> from;
+  for (const Subscript& s : o.subscripts) {
+    Expr at = static_cast<int>(s.constant);
+    for (size_t i = 0; i < s.parallel.size(); ++i) {
+      if (s.parallel[i] != 0) at = at + (first_[i] + local(i)) * static_cast<int>(s.parallel[i]);
+    }
+    for (size_t r = 0; r < s.reduction.size(); ++r) {
+      const Expr begin = static_cast<int>(c_.reduction[r].begin);
+      if (s.reduction[r] != 0) at = at + (r == plan_.main ? begin + k : begin) * static_cast<int>(s.reduction[r]);
+    }
+    from.push_back(hi::simplify(at));
+  }
+  Expr place = (build::var(half) * kRowsOfPair + row) * kPair;
+  if (!in_pairs) place = place + build::var(value);
+  const std::vector<Expr> at = {build::var(slice), hi::simplify(place)};
+  const Tensor source = build::global(o.tensor, o.type, row_major(o.extents));
+  NodePtr load = build::move(to, at, source, from, in_pairs ? kPair : 1);
+  if (inside.defined()) {
+    std::vector<NodePtr> zeros;
+    for (int i = 0; i < (in_pairs ? kPair : 1); ++i) {
+      zeros.push_back(build::store(to, {at[0], hi::simplify(at[1] + i)}, hi::make_zero(o.type)));
+    }
+    load = build::if_then(hi::simplify(inside), load, build::sequence(std::move(zeros)));
+  }
+  if (!in_pairs) load = build::unrolled(value, 0, kPair, load);
+  load = over_registers(rows, [&] { return load; });
+  const auto slices = static_cast<int>(ceil_div(main.extent, int64_t{atom.k()}));
+  return build::unrolled(slice, 0, slices, build::unrolled(half, 0, 2, load));
+}
+
+int64_t ContractionBuilder::bytes_of_step_boxes() const {
+  const size_t b = plan_.tensor_cores->b;
+  return plan_.operands[b].stage * boxes_of_step(c_.operands[b], plan_) * c_.operands[b].type.bytes();
+}
+
+/// Copies all boxes of a step, of the operand that is not held.
+NodePtr ContractionBuilder::copy_step_boxes(const ReductionStep& step, const Expr& stage, const Expr& turn) {
+  const size_t b = plan_.tensor_cores->b;
+  const auto boxes = static_cast<int>(boxes_of_step(c_.operands[b], plan_));
+  const std::string name = names_.fresh("box");
+  const Expr box = boxes > 1 ? build::var(name) : Expr(0);
+  ReductionStep of = step;
+  of.first[plan_.main] = hi::simplify(of.first[plan_.main] + box * static_cast<int>(row_of(c_.operands[b])));
+  const NodePtr copy = copy_operand(b, coordinates(b, of), hi::simplify(stage * boxes + box), turn);
+  return boxes > 1 ? build::unrolled(name, 0, boxes, copy) : copy;
+}
+
+/// The products of a step, one for each of its boxes.
+std::vector<NodePtr> ContractionBuilder::multiply_held(const ReductionStep& step, const Expr& stage,
+                                                       bool starts) const {
+  const TensorCores& cores = *plan_.tensor_cores;
+  const tile::WarpgroupAtom atom = atom_of(c_, plan_);
+  const int64_t row = row_of(c_.operands[cores.b]), values = values_of_step(c_, plan_);
+  const auto boxes = static_cast<int>(boxes_of_step(c_.operands[cores.b], plan_));
+  const tile::Layout& held = shared_[cores.a].layout;
+  std::vector<NodePtr> result;
+  for (int box = 0; box < boxes && box * row < values; ++box) {
+    const int64_t length = std::min(row, values - box * row);
+    ReductionStep of = step;
+    of.first[plan_.main] = hi::simplify(of.first[plan_.main] + static_cast<int>(box * row));
+    tile::FragmentTile a{shared_[cores.a].name, subscripts_at(held, box * row / atom.k() * atom.values_of_a())};
+    const tile::MatrixTile b = boxed_tile(cores.b, hi::simplify(stage * boxes + box), 0);
+    result.push_back(tile::carrying(
+        step_instances(of, length),
+        build::warpgroup_matmul(atom, static_cast<int>(length / atom.k()), sum_, std::move(a), b, starts && box == 0)));
+  }
+  return result;
+}
+
+}  // namespace tc::gpu

@@ -1,0 +1,221 @@
+#include "tc/gpu/strategy/contraction/plan_stream_warpgroups.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/tile_reductions.h"
+#include "tc/support/round.h"
+#include "tc/tile/matrix_descriptor.h"
+#include "tc/tile/program.h"
+
+namespace tc::gpu {
+namespace {
+
+/// Values of a reduction that products of warpgroups multiply, zeros behind it among them.
+int64_t filled(const Contraction& c, const ContractionPlan& plan) {
+  return round_up(c.reduction[plan.main].extent, values_of_slice(c.operands[0]));
+}
+
+class WarpgroupStreams {
+ public:
+  WarpgroupStreams(const Chain& chain, const StreamOptions& options, double instructions, const Device& device)
+      : link_(chain.links[0]),
+        first_(chain.products[0]),
+        second_(chain.products[1]),
+        options_(options.second),
+        device_(device),
+        instructions_(instructions),
+        planner_of_first_(first_, options.first, device),
+        planner_of_second_(second_, options_, device),
+        slab_axis_(slab_axis_of(link_)) {}
+
+  std::vector<StreamPlan> run() {
+    std::optional<TensorCores> first = planner_of_first_.warpgroup_cores();
+    std::optional<TensorCores> second = planner_of_second_.warpgroup_cores();
+    if (!first || !second || !may_hold(*first) || !fit_together(*first, *second)) return {};
+    *first = in_order_of_boxes(first_, planner_of_first_.main(), *std::move(first));
+    second->rows.clear();
+    for (size_t axis : first->rows) second->rows.push_back(*row_of_second(link_, axis));
+    for (const int64_t slab : {64, 96, 128, 192, 256}) add(slab, *first, *second);
+    return std::move(found_);
+  }
+
+ private:
+  /// Whether threads may load the first product's operand without columns.
+  bool may_hold(const TensorCores& cores) const {
+    constexpr int64_t kLeast = 16, kMost = 256;  // values of the reduction: registers have room for no more
+    const Operand& held = first_.operands[cores.a];
+    const int64_t values = first_.reduction[planner_of_first_.main()].extent;
+    const auto is_one = [&](const Axis& axis) {
+      return &axis == &first_.reduction[planner_of_first_.main()] || axis.extent == 1;
+    };
+    return values >= kLeast && values <= kMost &&
+           std::all_of(first_.reduction.begin(), first_.reduction.end(), is_one) && !held.chosen_row &&
+           !held.computed && held.inside.empty() && !first_.selection && !second_.selection && first_.further.empty() &&
+           second_.further.empty();
+  }
+
+  /// Whether what threads have of the first product is what they hold of the second one's operand.
+  bool fit_together(const TensorCores& a, const TensorCores& b) const {
+    if (a.columns != std::vector<size_t>{slab_axis_} || b.a != link_.operand || b.columns.size() != 1) return false;
+    if (a.rows.size() != b.rows.size() || second_.operands[link_.operand].type.bytes() != 2) return false;
+    return std::all_of(a.rows.begin(), a.rows.end(), [&](size_t axis) {
+      const std::optional<size_t> row = row_of_second(link_, axis);
+      return row && std::find(b.rows.begin(), b.rows.end(), *row) != b.rows.end();
+    });
+  }
+
+  /// The plans with so many columns in a slab.
+  void add(int64_t slab, const TensorCores& first, const TensorCores& second) {
+    constexpr int64_t kGroup = 2, kMostColumns = 256, kWarpgroups = 3;
+    const Axis& columns = second_.parallel[second.columns[0]];
+    const int64_t of_second = round_up(columns.extent, int64_t{tile::WarpgroupAtom::kStepN});
+    if (first_.parallel[slab_axis_].extent <= slab || of_second > kMostColumns) return;
+    std::vector<int64_t> wanted(first_.parallel.size(), 0);
+    for (size_t axis : first.rows) wanted[axis] = planner_of_second_.request().tile[*row_of_second(link_, axis)];
+    wanted[slab_axis_] = slab;
+    for (WarpgroupShape shape : warpgroup_shapes(first_, planner_of_first_.main(), first, wanted)) {
+      if (shape.group != kGroup || shape.columns != std::vector<int64_t>{slab}) continue;
+      const int64_t reduced = first_.reduction[planner_of_first_.main()].extent;
+      std::optional<ContractionPlan> of_first =
+          planner_of_first_.in_stream(shape, first, round_up(reduced, row_of(first_.operands[0])));
+      if (!of_first || of_first->tensor_cores->warpgroups > kWarpgroups) continue;
+      shape.columns = {of_second};
+      shape.group = group_of(of_second);
+      std::optional<ContractionPlan> plan = planner_of_second_.in_stream(shape, second, slab);
+      if (!plan || !same_rows(*of_first, *plan)) continue;
+      for (const int64_t stages : {4, 3, 2}) add(*of_first, *plan, stages);
+    }
+  }
+
+  /// Columns of a thread beside each other: vectors of 16 bytes of 16-bit results.
+  int64_t group_of(int64_t columns) const {
+    constexpr int64_t kWide = 8, kPair = 2, kThreads = 4;
+    const Halide::Type stored = second_.after.empty() ? second_.update.accumulator : second_.after.back().value.type();
+    return stored.bytes() <= 2 && columns % (kWide * kThreads) == 0 ? kWide : kPair;
+  }
+
+  bool same_rows(const ContractionPlan& first, const ContractionPlan& second) const {
+    const bool same = std::all_of(link_.dimensions.begin(), link_.dimensions.end(), [&](const auto& d) {
+      const AxisPlan &x = first.parallel[d.made_by], &y = second.parallel[d.read_by];
+      return !d.is_row || (x.tile == y.tile && x.registers == y.registers && x.blocks == y.blocks);
+    });
+    return same && first.threads() == second.threads() &&
+           std::all_of(first_.reductions.begin(), first_.reductions.end(), [&](const TileReduction& reduction) {
+             const std::optional<ThreadReduction> threads = thread_reduction(first, reduction);
+             return threads && threads->slots == 1;
+           });
+  }
+
+  /// The second product's sums and the first one's operand are there all the time. Sums of a slab become operands one
+  /// after the other.
+  int64_t registers_of(const ContractionPlan& first, const ContractionPlan& second) const {
+    constexpr int64_t kOthers = 48, kHeld = 4;  // bytes of a register that two values of one of two rows fill
+    return first.registers() + second.registers() + filled(first_, first) / kHeld + kOthers;
+  }
+
+  int64_t shared_bytes(const ContractionPlan& first, const ContractionPlan& second) const {
+    int64_t end = 0;
+    const auto allocate = [&](const Contraction& c, const ContractionPlan& plan) {
+      end = round_up(end, tile::kSwizzledAlignment) + second.stages * step_bytes(c, plan);
+    };
+    allocate(first_, first);
+    allocate(second_, second);
+    return end + 2 * tile::RingBarriers::kBytes * second.stages;
+  }
+
+  static int64_t step_bytes(const Contraction& c, const ContractionPlan& plan) {
+    const size_t b = plan.tensor_cores->b;
+    return plan.operands[b].stage * boxes_of_step(c.operands[b], plan) * c.operands[b].type.bytes();
+  }
+
+  void add(ContractionPlan first, ContractionPlan second, int64_t stages) {
+    if (stages > std::max<int64_t>(second.steps(second_), 2)) return;
+    if (options_.copy_stages && *options_.copy_stages != stages) return;
+    first.stages = second.stages = stages;
+    // A warpgroup alone has registers enough.
+    first.gives_registers = second.gives_registers = second.tensor_cores->warpgroups > 1;
+    int64_t registers = registers_of(first, second);
+    if (registers > most_registers(second)) return;
+    // The operand that is multiplied, and the one that is made. A slab is released when the next one is half done.
+    constexpr int64_t kLeastStages = 3;
+    const int64_t with_two_operands = registers + first.registers() / 2;
+    const bool overlaps = stages >= kLeastStages && with_two_operands <= most_registers(second);
+    if (overlaps) registers = with_two_operands;
+    const int64_t bytes = shared_bytes(first, second);
+    if (bytes > std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes)) return;
+    estimate(first, second, registers, bytes, overlaps);
+    StreamPlan plan{.cycles = first.cycles + second.cycles};
+    plan.plan.plans = {std::move(first), std::move(second)};
+    plan.plan.in_ring = true;
+    plan.plan.overlaps = overlaps;
+    plan.plan.buffers.bytes = bytes;
+    found_.push_back(std::move(plan));
+  }
+
+  /// Blocks of a processor: warps are dealt out to its parts, each of which has registers of its own.
+  static int64_t blocks_by_registers(int64_t registers, int64_t threads) {
+    constexpr int64_t kLanes = 32, kParts = 4, kOfPart = 16384, kUnit = 8;
+    const int64_t warps = kOfPart / (round_up(registers, kUnit) * kLanes) * kParts;
+    return warps / ceil_div(threads, kLanes);
+  }
+
+  /// A warpgroup waits for its products, then for its points. Others of the processor multiply in the meantime.
+  void estimate(ContractionPlan& first, ContractionPlan& second, int64_t registers, int64_t bytes,
+                bool overlaps) const {
+    constexpr double kStart = 4000, kSlab = 100, kAlone = 200, kResultInstructions = 8, kLatency = 1000;
+    constexpr double kLineBytes = 56, kCrookedBytes = 25;  // of a cycle, as those of single products
+    constexpr int64_t kProcessorShared = 228 * 1024, kOfBlock = 1024, kThreads = 2048;
+    const int64_t threads = second.block_threads();
+    const int64_t by_registers = second.gives_registers ? 1 : blocks_by_registers(registers, threads);
+    const int64_t resident =
+        std::max<int64_t>(1, std::min({by_registers, kProcessorShared / (bytes + kOfBlock), kThreads / threads}));
+    double blocks = 1;
+    for (const AxisPlan& axis : second.parallel) blocks *= static_cast<double>(axis.blocks);
+    const double each = std::ceil(blocks / static_cast<double>(device_.processors));
+    const double together = std::min(static_cast<double>(resident), each), waves = std::ceil(each / together);
+    const double warpgroups = together * static_cast<double>(second.tensor_cores->warpgroups);
+    const auto slab = static_cast<double>(second.chunk[second.main]);
+    const auto slabs = static_cast<double>(second.steps(second_));
+    const auto multiplied = [&](double columns, double reduced) {
+      return warpgroups * tile::WarpgroupAtom::kM * columns * reduced / device_.warpgroup_products;
+    };
+    const double made = multiplied(slab, static_cast<double>(filled(first_, first)));
+    const double read = multiplied(static_cast<double>(tile_of(second.tensor_cores->columns, second)), slab);
+    const double points = warpgroups * static_cast<double>(first.registers()) * instructions_;
+    const double all = made + read;
+    const double alone = overlaps ? made + std::max(read, points) : all + points;
+    const double shared =
+        overlaps ? std::pow(std::pow(all, 3) + std::pow(points, 3), 1.0 / 3) : std::hypot(all, points);
+    const double work = warpgroups > 1 ? shared : alone + kAlone;
+    double copied = 0;
+    for (const auto& [c, plan] : {std::pair{&first_, &first}, std::pair{&second_, &second}}) {
+      const Operand& o = c->operands[plan->tensor_cores->b];
+      copied += together * static_cast<double>(step_bytes(*c, *plan)) / (lies_in_lines(o) ? kLineBytes : kCrookedBytes);
+    }
+    const double arrival = (copied + kLatency) / static_cast<double>(second.stages - (overlaps ? 2 : 1));
+    const double step = std::max({work, copied, arrival}) + kSlab;
+    const double results = warpgroups * static_cast<double>(second.registers()) * kResultInstructions;
+    first.cycles = waves * slabs * step * (made + points) / (all + points);
+    second.cycles = waves * (slabs * step * read / (all + points) + kStart + results);
+  }
+
+  const ChainLink& link_;
+  const Contraction &first_, &second_;
+  const options::MappingOptions& options_;
+  const Device& device_;
+  const double instructions_;
+  Planner planner_of_first_, planner_of_second_;
+  const size_t slab_axis_;
+  std::vector<StreamPlan> found_;
+};
+
+}  // namespace
+
+std::vector<StreamPlan> streams_by_warpgroups(const Chain& chain, const StreamOptions& options, double instructions,
+                                              const Device& device) {
+  return WarpgroupStreams(chain, options, instructions, device).run();
+}
+
+}  // namespace tc::gpu

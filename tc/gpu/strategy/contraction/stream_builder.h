@@ -1,0 +1,51 @@
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/gpu/strategy/contraction/stream.h"
+
+/// What stream_kernel() is made of; for nobody else.
+namespace tc::gpu {
+
+/// Two products, each by a builder of its own, and what lies between them. The block goes through the slabs of the
+/// second one's reduction.
+class StreamBuilder {
+ protected:
+  StreamBuilder(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan);
+
+  int64_t stages() const { return plan_.plans[1].stages; }
+  int64_t count() const { return plan_.plans[1].steps(chain_.products[1]); }  ///< of slabs
+  Halide::Expr stage(const Halide::Expr& slab) const;
+
+  /// Blocks, threads and tensors.
+  void place(tile::Kernel& kernel);
+  /// Lets the first product be that of a slab.
+  void go_to(const Halide::Expr& slab);
+  /// What is made of a slab's sums, for the second product.
+  tile::NodePtr make_points();
+  /// What lanes have of a row, brought together. All lanes of the row have it then.
+  tile::NodePtr finish_rows();
+  /// Allocates what the block or a thread has for all slabs.
+  tile::NodePtr with_row_sums(tile::NodePtr body) const;
+  tile::NodePtr with_shared(tile::NodePtr body) const;
+  tile::NodePtr with_blocks(tile::NodePtr body) const;
+
+  const poly::Scop& scop_;
+  const ir::Program& program_;
+  const Chain& chain_;
+  const ChainPlan& plan_;
+  const size_t slab_axis_;
+  ir::Names names_;
+  KeptLink link_;
+  ContractionBuilder first_, second_;
+  std::vector<std::pair<std::string, Halide::Expr>> blocks_;  ///< where the block's rows begin
+};
+
+/// The same by products of warpgroups.
+tile::Kernel warpgroup_stream_kernel(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan,
+                                     const std::string& name);
+
+}  // namespace tc::gpu

@@ -1,0 +1,170 @@
+#include "tc/gpu/lower/declare_tensors.h"
+#include "tc/gpu/strategy/contraction/kernel.h"
+#include "tc/gpu/strategy/contraction/stream_builder.h"
+#include "tc/gpu/strategy/contraction/warpgroups.h"
+
+/// Streamed chains by products of warpgroups. A turn of the ring has the boxes of a slab, of both products. Threads
+/// hold the operands that slabs do not have: the first product's is loaded once, and the sums that it leaves a thread
+/// are the registers that the second one takes.
+namespace tc::gpu {
+
+namespace hi = Halide::Internal;
+namespace build = tile::build;
+using Halide::Expr;
+using tile::NodePtr;
+
+class WarpgroupStream : StreamBuilder {
+ public:
+  WarpgroupStream(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan)
+      : StreamBuilder(scop, chain, plan) {}
+
+  tile::Kernel run(const std::string& name) {
+    constexpr int kWarp = 32;
+    tile::Kernel kernel;
+    kernel.name = name;
+    kernel.block = {plan_.plans[0].block_threads(), 1, 1};
+    place(kernel);
+    ring_ = names_.fresh("ring");
+    first_.ring_ = second_.ring_ = ring_;
+    for (const ContractionBuilder* product : {&first_, &second_}) {
+      kernel.maps.push_back(product->maps_[product->plan_.tensor_cores->b]);
+    }
+    const auto threads = static_cast<int>(plan_.plans[0].threads());
+    const NodePtr consumers = consume();
+    const NodePtr producer = build::if_then(build::thread_x() == threads, produce());
+    std::optional<tile::RegisterShares> registers;
+    if (plan_.plans[0].gives_registers) registers = register_shares(plan_.plans[0]);
+    const NodePtr body = build::ring(ring_, static_cast<int>(stages()), threads / kWarp,
+                                     build::if_then(build::thread_x() < threads, consumers, producer), {}, registers);
+    kernel.body = with_blocks(with_shared(body));
+    gpu::declare_tensors(kernel, program_);
+    return kernel;
+  }
+
+ private:
+  /// What the copying thread does.
+  NodePtr produce() {
+    const std::string name = names_.fresh("slab");
+    const Expr slab = build::var(name);
+    go_to(slab);
+    std::vector<NodePtr> parts = {build::acquire(ring_, slab)};
+    int64_t bytes = 0;
+    for (ContractionBuilder* product : {&first_, &second_}) {
+      product->names_ = names_;
+      const ReductionStep step = product->step_at(product == &first_ ? Expr(0) : slab);
+      parts.push_back(product->copy_step_boxes(step, stage(slab), slab));
+      bytes += product->bytes_of_step_boxes();
+      names_ = product->names_;
+    }
+    parts.push_back(build::commit(ring_, slab, bytes));
+    go_to(0);
+    return build::for_loop(name, 0, static_cast<int>(count()), build::sequence(std::move(parts)));
+  }
+
+  /// What warpgroups do.
+  NodePtr consume() {
+    const tile::Tensor& held = first_.shared_[*first_.once_];
+    first_.names_ = names_;
+    std::vector<NodePtr> parts = {first_.load_held(*first_.once_)};
+    names_ = first_.names_;
+    for (const NodePtr& part : {second_.start_sums(), first_.start_reductions(), slabs(), finish_rows()}) {
+      parts.push_back(part);
+    }
+    parts.push_back(second_.exchange_columns(names_));
+    second_.names_ = names_;
+    parts.push_back(second_.finish());
+    names_ = second_.names_;
+    NodePtr body = build::sequence(std::move(parts));
+    if (!second_.columns_.name.empty()) body = build::allocate(second_.columns_, body);
+    body = with_row_sums(build::allocate(second_.sum_, body));
+    return build::allocate(held, body);
+  }
+
+  NodePtr slabs() {
+    NodePtr body = plan_.overlaps ? overlapped() : one_by_one();
+    body = build::allocate(first_.sum_, build::allocate(second_.shared_[chain_.links[0].operand], body));
+    return body;
+  }
+
+  /// Starts the first product of a slab, which it waits for.
+  std::vector<NodePtr> start_slab(const Expr& slab) {
+    std::vector<NodePtr> parts = {build::await(ring_, slab)};
+    for (NodePtr& product : first_.multiply_held(first_.step_at(0), stage(slab), true)) parts.push_back(product);
+    return parts;
+  }
+
+  /// Starts the second product of a slab.
+  std::vector<NodePtr> start_reading(const Expr& slab) {
+    return second_.multiply_held(second_.step_at(slab), stage(slab), false);
+  }
+
+  NodePtr wait_for_made(int pending) const { return build::matmul_wait(pending, {first_.sum_.name}); }
+  NodePtr wait_for_read() const {
+    return build::matmul_wait(0, {second_.sum_.name, second_.shared_[chain_.links[0].operand].name});
+  }
+
+  NodePtr points_of(const Expr& slab) {
+    go_to(slab);
+    first_.names_ = names_;
+    NodePtr result = make_points();
+    // Where points are made in two places, each has registers of its own.
+    for (auto& [name, tensor] : first_.results_) tensor.name = first_.names_.fresh(name + "_reg");
+    names_ = first_.names_;
+    go_to(0);
+    return result;
+  }
+
+  /// A slab's products and points one after the other.
+  NodePtr one_by_one() {
+    const std::string name = names_.fresh("slab");
+    const Expr slab = build::var(name);
+    go_to(slab);
+    std::vector<NodePtr> parts = start_slab(slab);
+    parts.push_back(wait_for_made(0));
+    parts.push_back(points_of(slab));
+    for (NodePtr& product : start_reading(slab)) parts.push_back(product);
+    parts.push_back(wait_for_read());
+    parts.push_back(build::release(ring_, slab));
+    return build::for_loop(name, 0, static_cast<int>(count()), build::sequence(std::move(parts)));
+  }
+
+  /// The second product of a slab goes on while the points of the next one are made, in registers of their own.
+  NodePtr overlapped() {
+    const int last = static_cast<int>(count()) - 1;
+    const tile::Tensor operand = link_.tile;
+    std::vector<NodePtr> parts = start_slab(0);
+    parts.push_back(wait_for_made(0));
+    parts.push_back(points_of(0));
+
+    const std::string name = names_.fresh("slab");
+    const Expr slab = build::var(name), next = slab + 1;
+    link_.tile.name = names_.fresh(chain_.links[0].tensor + "_next");
+    go_to(next);
+    std::vector<NodePtr> body = start_slab(next);
+    const std::vector<NodePtr> reading = start_reading(slab);
+    body.insert(body.end(), reading.begin(), reading.end());
+    body.push_back(wait_for_made(static_cast<int>(reading.size())));
+    body.push_back(points_of(next));
+    body.push_back(wait_for_read());
+    body.push_back(build::release(ring_, slab));
+    body.push_back(first_.over_registers(first_.all_axes(), [&] {
+      const std::vector<Expr> at = first_.sum_subscripts();
+      return build::store(operand, at, build::read(link_.tile, at));
+    }));
+    parts.push_back(build::for_loop(name, 0, last, build::allocate(link_.tile, build::sequence(std::move(body)))));
+    for (NodePtr& product : start_reading(last)) parts.push_back(product);
+    parts.push_back(wait_for_read());
+    parts.push_back(build::release(ring_, last));
+    link_.tile = operand;
+    return build::sequence(std::move(parts));
+  }
+
+  std::string ring_;
+};
+
+tile::Kernel warpgroup_stream_kernel(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan,
+                                     const std::string& name) {
+  return WarpgroupStream(scop, chain, plan).run(name);
+}
+
+}  // namespace tc::gpu

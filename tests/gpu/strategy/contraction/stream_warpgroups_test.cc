@@ -1,0 +1,293 @@
+#include <gtest/gtest.h>
+
+#include "tc/gpu/strategy/coverage.h"
+#include "tc/tile/build.h"
+#include "tests/common/program.h"
+#include "tests/gpu/proved.h"
+#include "tests/gpu/simulated.h"
+#include "tests/random/streams.h"
+
+/// Streamed chains by products of warpgroups: one thread copies slabs to a ring, and what a warpgroup makes of the
+/// first product's sums is the operand of the second one, in registers.
+namespace tc::testing {
+namespace {
+
+using Sizes = std::map<std::string, int64_t>;
+
+const options::MappingOptions kChained{.split_reduction = 1, .copy_operands = false, .chain = true};
+
+/// An H100 on which nothing is worth doing by mma.sync.
+const gpu::Device kDevice = [] {
+  gpu::Device device;
+  device.shared_bytes = 227 * 1024;
+  device.tensor_products = 1;
+  return device;
+}();
+
+struct Case {
+  const char* name;
+  const char* text;
+  Sizes sizes;
+  options::MappingOptions options = kChained;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+constexpr char kRelu[] = R"(
+def f(half(B,N,D) Q, half(B,M,D) K, half(B,M,E) V) -> (float(B,N,E) O) {
+  float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)
+  half P(b,n,m) = half(fmax(S(b,n,m), 0.0) * 0.5)
+  O(b,n,e) +=! P(b,n,m) * V(b,m,e)
+})";
+
+/// No batches, keys and values in columns, a bias of each column, and results that follow the second product.
+constexpr char kTransposed[] = R"(
+def f(bfloat16(D,N) Q, bfloat16(D,M) K, bfloat16(E,M) V, float(M) bias, float(E) c) -> (bfloat16(N,E) O) {
+  float S(n,m) +=! Q(d,n) * K(d,m)
+  bfloat16 P(n,m) = bfloat16(fmax(S(n,m) + bias(m), 0.0))
+  float A(n,e) +=! P(n,m) * V(e,m)
+  O(n,e) = bfloat16(A(n,e) * 0.5 + c(e))
+})";
+
+constexpr char kCausal[] = R"(
+def f(half(N,D) Q, half(N,D) K, half(N,E) V) -> (float(N,E) O) {
+  float S(n,m) +=! Q(n,d) * K(m,d)
+  S(n,m) = m <= n ? S(n,m) : 0.0
+  half P(n,m) = half(S(n,m))
+  O(n,e) +=! P(n,m) * V(m,e)
+})";
+
+constexpr char kRowSums[] = R"(
+def f(half(N,D) Q, half(M,D) K, half(M,E) V) -> (float(N,E) O, float(N) most) {
+  float S(n,m) +=! Q(n,d) * K(m,d)
+  half P(n,m) = half(fmax(S(n,m), 0.0))
+  total(n) +=! float(P(n,m))
+  most(n) max=! P(n,m)
+  float A(n,e) +=! P(n,m) * V(m,e)
+  O(n,e) = A(n,e) - total(n)
+})";
+
+/// Several rows of queries share keys and values.
+constexpr char kShared[] = R"(
+def f(half(B,R,N,D) Q, half(B,M,D) K, half(B,M,E) V) -> (half(B,R,N,E) O) {
+  float S(b,r,n,m) +=! Q(b,r,n,d) * K(b,m,d)
+  half P(b,r,n,m) = half(fmin(S(b,r,n,m), 64.0))
+  float A(b,r,n,e) +=! P(b,r,n,m) * V(b,m,e)
+  O(b,r,n,e) = half(A(b,r,n,e) * 0.125)
+})";
+
+/// Rows that lie apart.
+constexpr char kTwoAxes[] = R"(
+def f(half(R,B,N,D) Q, half(B,M,D) K, half(B,M,E) V) -> (half(B,R,N,E) O) {
+  float S(b,r,n,m) +=! Q(r,b,n,d) * K(b,m,d)
+  half P(b,r,n,m) = half(fmin(S(b,r,n,m), 64.0))
+  float A(b,r,n,e) +=! P(b,r,n,m) * V(b,m,e)
+  O(b,r,n,e) = half(A(b,r,n,e) * 0.125)
+})";
+
+/// Those of a plan by warpgroups: tiles of the batch, rows and columns of the second product, a slab, and stages.
+options::MappingOptions sizes_of(const std::vector<int64_t>& batch, int64_t rows, int64_t columns, int64_t slab,
+                                 int64_t stages) {
+  options::MappingOptions options = kChained;
+  options.tensor_cores = true;
+  options.tile = batch;
+  options.tile.insert(options.tile.end(), {rows, columns, slab});
+  options.register_tile = batch;
+  options.register_tile.insert(options.register_tile.end(), {2, columns / 4});
+  options.map_to_threads = {4, rows / 2, 1};
+  options.copy_stages = stages;
+  return options;
+}
+
+/// Rows of two axes: 16 of each of 4.
+const options::MappingOptions kOfTwoAxes = [] {
+  options::MappingOptions options = sizes_of({1}, 64, 32, 64, 2);
+  options.tile = {1, 4, 16, 32, 64};
+  options.register_tile = {1, 1, 2, 8};
+  return options;
+}();
+
+const Case kCases[] = {
+    {"Whole", kRelu, {{"B", 2}, {"N", 64}, {"D", 32}, {"M", 192}, {"E", 32}}, sizes_of({1}, 64, 32, 64, 2)},
+    {"PartialRowsAndColumns",
+     kRelu,
+     {{"B", 1}, {"N", 45}, {"D", 24}, {"M", 1034}, {"E", 40}},
+     sizes_of({1}, 64, 40, 64, 3)},
+    {"SeveralBoxesOfAStep",
+     kRelu,
+     {{"B", 1}, {"N", 70}, {"D", 136}, {"M", 272}, {"E", 72}},
+     sizes_of({1}, 64, 72, 128, 2)},
+    {"TwoWarpgroups", kRelu, {{"B", 2}, {"N", 130}, {"D", 64}, {"M", 264}, {"E", 64}}, sizes_of({1}, 128, 64, 64, 3)},
+    {"ThreeWarpgroups", kRelu, {{"B", 1}, {"N", 200}, {"D", 40}, {"M", 200}, {"E", 32}}, sizes_of({1}, 192, 32, 64, 2)},
+    {"OfTwoDimensions", kTransposed, {{"N", 50}, {"D", 48}, {"M", 168}, {"E", 24}}, sizes_of({}, 64, 24, 64, 2)},
+    {"Guarded", kCausal, {{"N", 136}, {"D", 16}, {"E", 8}}, sizes_of({}, 64, 8, 64, 3)},
+    {"RowSums", kRowSums, {{"N", 64}, {"D", 32}, {"M", 128}, {"E", 16}}},
+    {"RowSumsOfPartialSlabs", kRowSums, {{"N", 19}, {"D", 16}, {"M", 90}, {"E", 24}}},
+    {"SharedKeys",
+     kShared,
+     {{"B", 2}, {"R", 4}, {"N", 20}, {"D", 32}, {"M", 80}, {"E", 32}},
+     sizes_of({1}, 64, 32, 64, 2)},
+    {"RowsOfTwoAxes", kTwoAxes, {{"B", 2}, {"R", 4}, {"N", 20}, {"D", 32}, {"M", 80}, {"E", 32}}, kOfTwoAxes},
+    {"OddDepth", kRelu, {{"B", 1}, {"N", 64}, {"D", 48}, {"M", 136}, {"E", 16}}, sizes_of({1}, 64, 16, 64, 2)},
+};
+
+bool by_warpgroups(const gpu::Mapping& mapping) {
+  bool result = false;
+  tile::for_each_node(mapping.program.kernels.back().body, [&](const tile::Node& node) {
+    const tile::WarpgroupMatMul* product = tile::warpgroup_product_of(node);
+    result = result || (product && product->held);
+  });
+  return result;
+}
+
+class WarpgroupStreams : public ::testing::TestWithParam<Case> {
+ protected:
+  ir::Program program() const { return specialised_from(GetParam().text, GetParam().sizes); }
+  const options::MappingOptions& options() const { return GetParam().options; }
+};
+
+TEST_P(WarpgroupStreams, AreOneLaunch) {
+  const Result<gpu::Mapping> mapping = mapped(program(), options(), kDevice);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(mapping->kernels.size(), 1U) << gpu::report(*mapping);
+  EXPECT_TRUE(by_warpgroups(*mapping)) << gpu::report(*mapping);
+  EXPECT_TRUE(mapping->program.workspace.empty());
+}
+
+TEST_P(WarpgroupStreams, AgreeWithTheOracle) {
+  for (const uint64_t seed : {1, 2}) EXPECT_EQ(difference(program(), options(), seed, kDevice), "");
+}
+
+TEST_P(WarpgroupStreams, AreProved) {
+  const ir::Program own = program();
+  const Result<gpu::Mapping> mapping = mapped(own, options(), kDevice);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(unproved(mapping->program), "");
+  for (const tile::Coverage& coverage : gpu::cover(*mapping)) {
+    EXPECT_EQ(coverage.faults, std::vector<std::string>());
+    for (const tile::Coverage::Item& item : coverage.items) EXPECT_TRUE(item.complete) << item.name;
+  }
+}
+
+TEST_P(WarpgroupStreams, OptionsGiveThemAgain) {
+  const ir::Program own = program();
+  const Result<gpu::Mapping> first = mapped(own, options(), kDevice);
+  ASSERT_TRUE(first) << first.error().to_string();
+  const options::MappingOptions chosen = gpu::options_for(*first, 0);
+  const Result<gpu::Mapping> again = mapped(own, chosen, kDevice);
+  ASSERT_TRUE(again) << again.error().to_string();
+  EXPECT_EQ(gpu::report(*again), gpu::report(*first));
+}
+
+INSTANTIATE_TEST_SUITE_P(Products, WarpgroupStreams, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+/// With three stages and registers enough a warpgroup multiplies while it makes the next points.
+TEST(WarpgroupStream, OverlapsProductsAndPoints) {
+  const ir::Program program = specialised_from(kRelu, {{"B", 1}, {"N", 64}, {"D", 32}, {"M", 192}, {"E", 32}});
+  for (const int64_t stages : {2, 3}) {
+    const Result<gpu::Mapping> mapping = mapped(program, sizes_of({1}, 64, 32, 64, stages), kDevice);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    int most = 0;  // groups of products that a wait leaves
+    tile::for_each_node(mapping->program.kernels[0].body, [&](const tile::Node& node) {
+      if (const tile::MatMulWait* wait = tile::matmul_wait_of(node)) most = std::max(most, wait->pending);
+    });
+    EXPECT_EQ(most, stages == 3 ? 1 : 0);
+  }
+}
+
+/// Operands whose rows boxes do not take, and devices without such products.
+TEST(WarpgroupStream, LeavesOthersToWarps) {
+  const ir::Program odd = specialised_from(kRelu, {{"B", 1}, {"N", 64}, {"D", 36}, {"M", 192}, {"E", 32}});
+  const ir::Program whole = specialised_from(kRelu, {{"B", 1}, {"N", 64}, {"D", 32}, {"M", 192}, {"E", 32}});
+  gpu::Device older = kDevice;
+  older.architecture = 80;
+  older.accelerated = false;
+  for (const auto& [program, device] : {std::pair{odd, kDevice}, std::pair{whole, older}}) {
+    const Result<gpu::Mapping> mapping = mapped(program, kChained, device);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_FALSE(by_warpgroups(*mapping));
+    EXPECT_EQ(difference(program, kChained, 1, device), "");
+  }
+}
+
+/// Two warpgroups have more registers than their share at the start.
+TEST(WarpgroupStream, GivesRegistersOfTheCopyingWarpsToOthers) {
+  const ir::Program program = specialised_from(kRelu, {{"B", 64}, {"N", 4096}, {"D", 128}, {"M", 4096}, {"E", 128}});
+  gpu::Device device;
+  device.shared_bytes = 227 * 1024;
+  const Result<gpu::Mapping> mapping = mapped(program, {.split_reduction = 1}, device);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  ASSERT_TRUE(by_warpgroups(*mapping)) << gpu::report(*mapping);
+  std::optional<tile::RegisterShares> shares;
+  tile::for_each_node(mapping->program.kernels[0].body, [&](const tile::Node& node) {
+    if (const tile::Ring* ring = tile::ring_of(node)) shares = ring->registers;
+  });
+  EXPECT_EQ(shares, (tile::RegisterShares{240, 24}));
+  EXPECT_EQ(mapping->program.kernels[0].block[0], 384);
+}
+
+TEST(WarpgroupStream, RandomProgramsAgree) {
+  int streamed = 0;
+  for (uint64_t seed = 101; seed <= 124; ++seed) {
+    const RandomProduct random = random_stream(seed);
+    const ir::Program program = specialised_from(random.text, random.sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, kChained, kDevice);
+    if (!mapping || !by_warpgroups(*mapping)) continue;
+    ++streamed;
+    EXPECT_EQ(difference(program, kChained, seed, kDevice), "") << seed << "\n" << random.text;
+    EXPECT_EQ(unproved(mapping->program), "") << seed << "\n" << random.text;
+  }
+  EXPECT_GE(streamed, 8);
+}
+
+using Change = std::function<tile::NodePtr(const tile::NodePtr&)>;
+
+/// The tree with every node replaced, from the leaves up.
+tile::NodePtr changed(const tile::NodePtr& node, const Change& change) {
+  if (!node) return node;
+  return change(tile::map_children(node, [&](const tile::NodePtr& child) { return changed(child, change); }));
+}
+
+/// The certificate refuses each of these, or the simulator finds it.
+TEST(WarpgroupStream, WrongWaitsAreCaught) {
+  const Case& c = kCases[3];
+  const ir::Program program = specialised_from(c.text, c.sizes);
+  const Result<gpu::Mapping> right = mapped(program, c.options, kDevice);
+  ASSERT_TRUE(right) << right.error().to_string();
+  const auto without_wait = [](const std::string& sum) -> Change {
+    return [=](const tile::NodePtr& node) {
+      const tile::MatMulWait* wait = tile::matmul_wait_of(*node);
+      const bool is_it = wait && std::find(wait->sums.begin(), wait->sums.end(), sum) != wait->sums.end();
+      return is_it ? tile::build::sequence({}) : node;
+    };
+  };
+  const auto without_step = [](tile::RingStep::Kind kind) -> Change {
+    return [=](const tile::NodePtr& node) {
+      const tile::RingStep* step = tile::ring_step_of(*node);
+      return step && step->kind == kind ? tile::build::sequence({}) : node;
+    };
+  };
+  const Change leaves_operand = [](const tile::NodePtr& node) {
+    const tile::MatMulWait* wait = tile::matmul_wait_of(*node);
+    if (!wait || wait->sums.size() < 2) return node;
+    return tile::build::matmul_wait(wait->pending, {wait->sums[0]});
+  };
+  const std::vector<std::pair<const char*, Change>> mutants = {
+      {"no wait for the first sums", without_wait("S_sum")},
+      {"no wait for the second sums", without_wait("O_sum")},
+      {"a wait that leaves the operand", leaves_operand},
+      {"no await", without_step(tile::RingStep::Kind::kAwait)},
+      {"no release", without_step(tile::RingStep::Kind::kRelease)},
+      {"no acquire", without_step(tile::RingStep::Kind::kAcquire)},
+  };
+  EXPECT_EQ(unproved(right->program), "");
+  for (const auto& [name, change] : mutants) {
+    tile::Program mutant = right->program;
+    mutant.kernels[0].body = changed(mutant.kernels[0].body, change);
+    EXPECT_NE(unproved(mutant), "") << name;
+  }
+}
+
+}  // namespace
+}  // namespace tc::testing
