@@ -42,6 +42,7 @@ class ExprText {
   void declare(const tile::Tensor& tensor) { tensors_[tensor.name] = &tensor; }
 
   const tile::Tensor& tensor(const std::string& name) const;
+  bool has_tensor(const std::string& name) const { return tensors_.count(name) > 0; }
   const Names& names() const { return names_; }
   const VariableBounds& bounds() const { return bounds_; }
   void need(Helper helper) { helpers_.insert(helper); }

@@ -4,6 +4,7 @@
 
 #include "tc/cuda/expr_text.h"
 #include "tc/cuda/launch_plan.h"
+#include "tc/cuda/pair_text.h"
 #include "tc/cuda/types.h"
 #include "tc/cuda/warpgroup_text.h"
 #include "tc/support/check.h"
@@ -209,6 +210,7 @@ class KernelPrinter {
   }
 
   void write(const tile::For& loop, bool) {
+    if (const std::optional<std::string> pair = pair_statement(loop, exprs_)) return line(*pair);
     const std::string& name = exprs_.names().variable(loop.variable);
     const Type type = loop.begin.type().bits() > loop.end.type().bits() ? loop.begin.type() : loop.end.type();
     const std::string begin = exprs_.index(loop.begin);

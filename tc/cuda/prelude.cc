@@ -3,6 +3,7 @@
 #include <string_view>
 #include <vector>
 
+#include "tc/cuda/pair_text.h"
 #include "tc/cuda/tensor_core_text.h"
 #include "tc/cuda/warpgroup_text.h"
 
@@ -664,6 +665,10 @@ const std::vector<Definition>& definitions() {
       {kCopyAsyncIf, {kCopyAsync}, {"copy_async_if"}, kCopyAsyncIfText},
       {kCopyAsyncOrZero, {}, {"copy_async_or_zero"}, kCopyAsyncOrZeroText},
       {kPair, {}, {"pair_of", "split"}, pair_text()},
+      {kFloat16Pair,
+       {kFloat16, kPair},
+       {"both_of", "add_pair", "sub_pair", "mul_pair", "pair_from"},
+       float16_pair_text()},
       {kMatrixLoad, {kPair}, {"load_matrices"}, matrix_load_text()},
       {kMatMulFloat16, {kPair, kFloat16}, {"mma_m16n8k16"}, matmul_text(ScalarType::kFloat16)},
       {kMatMulTf32, {}, {"mma_m16n8k8"}, matmul_text(ScalarType::kFloat32)},

@@ -29,6 +29,7 @@ enum class Helper {
   kCopyAsyncIf,      ///< copy_async_if
   kCopyAsyncOrZero,  ///< copy_async_or_zero: zeros where nothing is read
   kPair,             ///< pair_of, split: two floats of 16 bits as a register of 32
+  kFloat16Pair,      ///< both_of, add_pair, sub_pair, mul_pair, pair_from: two float16 at once
   kMatrixLoad,       ///< load_matrices: ldmatrix
   kMatMulFloat16,    ///< mma_m16n8k16: mma.sync of a warp
   kMatMulBFloat16,

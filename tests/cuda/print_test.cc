@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <limits>
 #include <sstream>
 
@@ -79,6 +80,40 @@ struct Workbench {
   std::string value(const Expr& e) const { return ExprText(kernel).value(e); }
   std::string index(const Expr& e) const { return ExprText(kernel).index(e); }
 };
+
+/// The text of a loop over two values whose only statement sets neighbours in registers, from the second pair on.
+std::string text_of_pair(const Tensor& to, const std::function<Expr(const Tensor& bytes, const Expr& i)>& value) {
+  Workbench w;
+  Tensor bytes = registers("V", Int(8), Layout::row_major({2}));
+  const Expr i = var("i");
+  const tile::NodePtr loop = unrolled("i", 0, 2, store(to, {i + 2}, value(bytes, i)));
+  w.kernel.body = allocate(bytes, allocate(to, loop));
+  tile::Program program{.name = "k", .kernels = {w.kernel}};
+  const std::string text = print(program);
+  return text.substr(text.find("extern"));
+}
+
+/// Two neighbouring float16 are computed by packed instructions, which round as the single ones do; where there is
+/// nothing for these to do, and of other types, one after the other.
+TEST(Print, NeighboursOfFloat16AreComputedAtOnce) {
+  const Workbench w;
+  const auto packed = [](const std::string& text) { return text.find("split(") != std::string::npos; };
+  const auto as_half = [](const Expr& e) { return hi::Cast::make(Float(16), e); };
+  const Tensor half = registers("R", Float(16), Layout::row_major({4}));
+  const std::string scaled =
+      text_of_pair(half, [&](const Tensor& v, const Expr& i) { return as_half(read(v, {i})) * read(w.h, {3}); });
+  EXPECT_NE(scaled.find("split(mul_pair(pair_from(&V[0]), both_of(H[3])), R[2], R[3]);"), std::string::npos) << scaled;
+  const std::string mixed = text_of_pair(half, [&](const Tensor&, const Expr& i) {
+    return read(w.h, {i}) - as_half(hi::Cast::make(Float(32), read(w.i, {i})));
+  });
+  EXPECT_NE(mixed.find("split(sub_pair(pair_of(H[0], H[1]), "), std::string::npos) << mixed;
+  EXPECT_FALSE(packed(text_of_pair(half, [&](const Tensor&, const Expr& i) { return read(w.h, {i}); })));
+  EXPECT_FALSE(
+      packed(text_of_pair(half, [&](const Tensor&, const Expr& i) { return read(half, {i}) + read(w.h, {i}); })));
+  const Tensor brain = registers("R", Halide::BFloat(16), Layout::row_major({4}));
+  EXPECT_FALSE(
+      packed(text_of_pair(brain, [&](const Tensor&, const Expr& i) { return read(w.b, {i}) * read(w.b, {i}); })));
+}
 
 TEST(Expressions, FloatConstantsAreExact) {
   const Workbench w;

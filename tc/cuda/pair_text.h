@@ -1,0 +1,20 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "tc/cuda/expr_text.h"
+
+namespace tc::cuda {
+
+/// The statement that computes two neighbouring float16 of a register tensor at once, if a loop does nothing else:
+///     for (int i = 0; i < 2; ++i) { D[i] = half(W[i]) * S }     ==>     split(mul_pair(pair_from(&W[0]), both_of(S)),
+///     ...)
+/// The packed instructions round as those of single numbers do. Nothing where none of them would do anything.
+std::optional<std::string> pair_statement(const tile::For& loop, ExprText& exprs);
+
+/// What such statements call.
+std::string_view float16_pair_text();
+
+}  // namespace tc::cuda
