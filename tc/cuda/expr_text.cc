@@ -472,16 +472,57 @@ std::string ExprText::element(const std::string& name, const std::vector<Expr>& 
   const tile::Tensor& t = tensor(name);
   const bool outer = std::exchange(wraps_, false);
   const Expr place = offset(t, subscripts);
-  std::string text;
-  if (t.swizzle && t.swizzle->bits > 0) {
-    const int64_t mask = ((int64_t{1} << t.swizzle->bits) - 1) << t.swizzle->base;
-    const std::string plain = print(place).text;
-    text = fmt::format("({0}) ^ ((({0}) >> {1}) & {2})", plain, t.swizzle->shift, mask);
-  } else {
-    text = print(place).text;
-  }
+  const std::string text = t.swizzle && t.swizzle->bits > 0 ? swizzled(place, *t.swizzle) : print(place).text;
   wraps_ = outer;
   return names_.tensor(name) + "[" + text + "]";
+}
+
+namespace {
+
+/// The terms of a sum whose factors are constants: (a + b * 2) * 4 is a * 4 + b * 8.
+void add_terms(const Expr& e, int64_t factor, std::vector<Expr>& terms) {
+  if (const auto* sum = e.as<hi::Add>()) {
+    add_terms(sum->a, factor, terms);
+    add_terms(sum->b, factor, terms);
+    return;
+  }
+  const auto* product = e.as<hi::Mul>();
+  const auto* by = product ? product->b.as<hi::IntImm>() : nullptr;
+  if (by) return add_terms(product->a, factor * by->value, terms);
+  terms.push_back(times(e, factor));
+}
+
+Expr sum_of(const std::vector<Expr>& terms, Type type) {
+  Expr sum;
+  for (const Expr& term : terms) sum = plus(sum, term);
+  return sum.defined() ? sum : constant(type, 0);
+}
+
+}  // namespace
+
+/// What a swizzle leaves as it is stands beside it: multiples of all bits that it reads, as those of a buffer, and the
+/// place within the smallest piece. Then the rest does not change from one buffer to the next.
+std::string ExprText::swizzled(const Expr& place, const tile::Swizzle& swizzle) {
+  const int64_t mask = ((int64_t{1} << swizzle.bits) - 1) << swizzle.base;
+  const int64_t piece = int64_t{1} << swizzle.base, all = piece << (swizzle.bits + swizzle.shift);
+  std::vector<Expr> terms, above, moved, within;
+  add_terms(place, 1, terms);
+  for (const Expr& term : terms) {
+    const hi::ModulusRemainder known = hi::modulus_remainder(term);
+    const auto is_multiple_of = [&](int64_t n) { return known.modulus % n == 0 && known.remainder % n == 0; };
+    (is_multiple_of(all) ? above : is_multiple_of(piece) ? moved : within).push_back(term);
+  }
+  const std::optional<Bounds> small = bounds_of(sum_of(within, place.type()), bounds_);
+  if (!small || small->least < 0 || small->greatest >= piece) {
+    moved.insert(moved.end(), within.begin(), within.end());
+    within.clear();
+  }
+  const std::string own = print(sum_of(moved, place.type())).text;
+  std::string text = fmt::format("({0}) ^ ((({0}) >> {1}) & {2})", own, swizzle.shift, mask);
+  for (const std::vector<Expr>* part : {&above, &within}) {
+    if (!part->empty()) text = fmt::format("{} + ({})", at(sum_of(*part, place.type()), kSum), text);
+  }
+  return text;
 }
 
 std::string ExprText::first_of_tile(const std::string& name, const std::vector<Expr>& subscripts) {

@@ -80,6 +80,7 @@ class ExprText {
   std::string arguments(const std::vector<Halide::Expr>& args);
   /// A result of C++'s promoted type as one of `type`: narrow integers and 16-bit floats are rounded back.
   Text narrowed(Halide::Type type, Text text);
+  std::string swizzled(const Halide::Expr& place, const tile::Swizzle& swizzle);
   Halide::Expr offset(const tile::Tensor& tensor, const std::vector<Halide::Expr>& subscripts);
 
   Names names_;

@@ -264,6 +264,16 @@ TEST(Expressions, NestedLayoutsAndSwizzles) {
   EXPECT_EQ(w.value(read(swizzled, {1, thread_x()})), "Z[(64 + thread_x) ^ (((64 + thread_x) >> 3) & 56)]");
 }
 
+/// Whole patterns, and places within the pieces that a swizzle moves, stand beside it.
+TEST(Expressions, SwizzlesMoveWhatTheyMayChange) {
+  Workbench w;
+  Tensor swizzled = global("Z", Float(32), Layout::row_major({64, 64}));
+  swizzled.swizzle = tile::Swizzle{3, 3, 3};
+  w.kernel.tensors.push_back(swizzled);
+  EXPECT_EQ(w.value(read(swizzled, {thread_x() * 8 + 1, block_x() * 8 + 3})),
+            "Z[3 + (thread_x * 512 + ((64 + block_x * 8) ^ (((64 + block_x * 8) >> 3) & 56)))]");
+}
+
 TEST(Expressions, OffsetsBeyondInt32AreWide) {
   Workbench w;
   const Tensor huge = global("G", Float(32), Layout::row_major({1 << 20, 1 << 13}));
