@@ -177,6 +177,13 @@ def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B) -> (float16(M,N) C) {
     {"warpgroups_tf32",
      "def f(float(M,K) A, float(N,K) B) -> (C) { C(m,n) +=! tf32(A(m,k)) * tf32(B(n,k)) }",
      {{"M", 2048}, {"N", 2048}, {"K", 1024}}},
+    {"warpgroups_computed",
+     R"(
+def f(float16(M,K) X, int8(N,K) W, float16(N,G) S) -> (float16(M,N) Y) {
+  float16 D(n,k) = W(n,k) * S(n, k / 128)
+  Y(m,n) +=! X(m,k) * D(n,k)
+})",
+     {{"M", 256}, {"N", 8192}, {"K", 8192}, {"G", 64}}},
     {"selected_slices",
      R"(
 def f(bfloat16(T,K) X, bfloat16(P,K,N) W, int(T) E) -> (bfloat16(T,N) Y) {

@@ -84,6 +84,19 @@ Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, c
     return plan ? std::optional(*std::move(plan)) : std::nullopt;
   };
   size_t other = 0;  // the first statement that is in no piece yet
+  // Options may be those of a kernel that computes an operand, and of none that finds it in memory.
+  const auto planned_with_prologue = [&](Contraction& contraction) -> std::optional<ContractionPlan> {
+    const std::optional<ContractionPlan> plan = planned(contraction);
+    if (plan) return plan;
+    std::optional<Contraction> longer = with_prologue(scop, contraction);
+    if (!longer || longer->first < other) return std::nullopt;
+    Result<ContractionPlan> found = plan_warpgroups(*longer, own(contraction), device);
+    if (!found) return std::nullopt;
+    result.reasons.options.pop_back();
+    result.refused.erase(contraction.update.id);
+    contraction = *std::move(longer);
+    return *std::move(found);
+  };
   const auto close = [&](size_t last) {
     if (other < last) pieces.push_back({between(scop, other, last), {}, {}});
     other = last;
@@ -145,7 +158,7 @@ Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, c
     if (!plans) {
       std::optional<ContractionPlan> plan;
       if (!needs_chain) {
-        plan = planned(*contraction);
+        plan = planned_with_prologue(*contraction);
       } else if (Result<ContractionPlan> found = plan_contraction(*contraction, own(*contraction), device)) {
         plan = *std::move(found);
       }

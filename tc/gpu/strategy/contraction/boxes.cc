@@ -1,4 +1,5 @@
 #include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/check.h"
 #include "tc/support/round.h"
@@ -19,17 +20,19 @@ constexpr int kWarp = 32, kQuad = 4;
 
 }  // namespace
 
-/// Warps go down the rows, 16 each; in each, threads have rows and columns as the instruction's sums do.
+/// Warps go down the rows, 16 each; in each, threads have rows and columns as the instruction's sums do. Of rows in
+/// pairs a thread has two neighbours, the instruction's row and the eighth behind it.
 void ContractionBuilder::place_warpgroups(const TensorCores& cores) {
   constexpr int kRowsOfWarp = 16;
   lane_ = define("lane", point_thread_ % kWarp);
   row_warp_ = define("warp", point_thread_ / kWarp);
   column_warp_ = 0;
   thread_[cores.columns[0]] = define(c_.parallel[cores.columns[0]].name + "_thread", lane_ % kQuad);
-  Expr rest = lane_ / kQuad + row_warp_ * kRowsOfWarp;
-  int64_t left = tile_of(cores.rows, plan_);
+  const int64_t pair = cores.pairs_rows ? plan_.parallel[cores.rows[0]].group : 1;
+  Expr rest = lane_ / kQuad + row_warp_ * static_cast<int>(kRowsOfWarp / pair);
+  int64_t left = tile_of(cores.rows, plan_) / pair;
   for (size_t axis : cores.rows) {
-    const auto tile = static_cast<int>(plan_.parallel[axis].tile);
+    const auto tile = static_cast<int>(plan_.parallel[axis].tile / (axis == cores.rows[0] ? pair : 1));
     if (tile == 1) continue;
     thread_[axis] = define(c_.parallel[axis].name + "_thread", tile < left ? rest % tile : rest);
     rest = rest / tile;
@@ -61,25 +64,27 @@ std::map<size_t, Expr> ContractionBuilder::blocks_in_groups(tile::Kernel& kernel
   return result;
 }
 
-/// [stage, row, k], or [stage, k, row in slabs of 64] where rows lie side by side. A stage of several boxes along k has
-/// a place of the first dimension for each.
+/// [stage, row, k], or [stage, k, row in slabs of a row's elements] where rows lie side by side. Of a stage that has
+/// several boxes along k each is one of [stage * boxes + box, row, k].
 Tensor ContractionBuilder::boxed_tensor(size_t operand) const {
   const OperandPlan& o = plan_.operands[operand];
-  const int64_t elements = row_of(c_.operands[operand]), across = o.stage / elements;
+  const Halide::Type type = in_memory(c_, operand).type;
+  const int64_t elements = row_of(in_memory(c_, operand)), chunk = plan_.chunk[plan_.main];
+  const int64_t boxes = boxes_along(c_, operand, plan_);
   const bool slabs = runs_across(c_, operand, plan_);
-  const tile::IntTuple stages = plan_.stages * boxes_of_step(c_.operands[operand], plan_), row = elements, one = 1;
+  const tile::IntTuple stages = plan_.stages * boxes, row = elements, one = 1;
   const tile::Layout layout =
-      slabs ? tile::Layout({stages, row, {row, across / elements}},
-                           {tile::IntTuple(o.stage), row, {one, tile::IntTuple(elements * elements)}})
-            : tile::Layout({stages, across, row}, {tile::IntTuple(o.stage), row, one});
-  Tensor tensor = build::shared("", c_.operands[operand].type, layout);
+      slabs ? tile::Layout({stages, tile::IntTuple(chunk), {row, o.stage / chunk / elements}},
+                           {tile::IntTuple(o.stage), row, {one, tile::IntTuple(chunk * elements)}})
+            : tile::Layout({stages, o.stage / chunk, row}, {tile::IntTuple(o.stage / boxes), row, one});
+  Tensor tensor = build::shared("", type, layout);
   tensor.swizzle = tile::row_swizzle(tensor.type.bytes());
   tensor.written = true;
   return tensor;
 }
 
 void ContractionBuilder::declare_boxes(size_t operand, const std::vector<Tensor>* shared) {
-  const std::string& name = c_.operands[operand].tensor;
+  const std::string& name = in_memory(c_, operand).tensor;
   const bool is_there = shared && !(*shared)[operand].name.empty();
   if (plan_.operands[operand].kept) {  // in registers
     shared_.push_back(is_there ? (*shared)[operand] : held_tensor(operand));
@@ -99,14 +104,14 @@ Expr ContractionBuilder::turn_of(const Expr& step) const {
   return build::var(tile_) / static_cast<int>(plan_.grid) * static_cast<int>(turns_) + turn;
 }
 
-/// Boxes of 64 neighbours along the first axis of an operand's side, each for 64 values of the reduction, or for those
-/// that a block copies for others, from `k` on.
+/// Boxes of a row's neighbours along the first axis of an operand's side, each for all values of the reduction in a
+/// step, or for those that a block copies for others, from `k` on.
 NodePtr ContractionBuilder::copy_slabs(size_t operand, std::vector<Expr> at, const Expr& k, const Expr& stage,
                                        const Expr& turn) {
-  const Operand& o = c_.operands[operand];
+  const Operand& o = in_memory(c_, operand);
   const TensorCores& cores = *plan_.tensor_cores;
   const tile::BlockGroup group = sharers(operand, plan_);
-  const int64_t row = row_of(o), all = plan_.operands[operand].stage / (row * row);
+  const int64_t row = row_of(o), all = plan_.operands[operand].stage / (row * plan_.chunk[plan_.main]);
   const int64_t slabs = cut_dimension(c_, operand, plan_) ? all : all / group.count;
   const std::string slab = names_.fresh("slab");
   Expr rest = slabs < all ? hi::simplify(build::block_x() / group.stride % group.count * static_cast<int>(slabs)) : 0;
@@ -134,21 +139,29 @@ NodePtr ContractionBuilder::copy_slabs(size_t operand, std::vector<Expr> at, con
 NodePtr ContractionBuilder::copy_operand(size_t operand, std::vector<Expr> at, const Expr& stage, const Expr& turn) {
   const tile::BlockGroup group = sharers(operand, plan_);
   const bool across = runs_across(c_, operand, plan_);
+  const int64_t chunk = plan_.chunk[plan_.main];
   Expr from = 0;
   if (const std::optional<size_t> cut = cut_dimension(c_, operand, plan_)) {
     const Expr part = hi::simplify(build::block_x() / group.stride % group.count);
     const size_t d = at.size() - 1 - *cut;
-    const int64_t row = row_of(c_.operands[operand]), rows = across ? row : plan_.operands[operand].stage / row;
+    const int64_t rows = across ? chunk : plan_.operands[operand].stage / chunk;
     at[d] = hi::simplify(at[d] + part * static_cast<int>(maps_[operand].box[d]));
     from = hi::simplify(part * static_cast<int>(rows / group.count));
   }
   if (across) return copy_slabs(operand, std::move(at), from, stage, turn);
-  return build::box_copy(maps_[operand], at, shared_[operand], {stage, from, 0}, ring_, turn, group);
+  const auto boxes = static_cast<int>(boxes_along(c_, operand, plan_));
+  if (boxes == 1) return build::box_copy(maps_[operand], at, shared_[operand], {stage, from, 0}, ring_, turn, group);
+  const std::string box = names_.fresh("box");
+  at[0] = hi::simplify(at[0] + build::var(box) * static_cast<int>(chunk / boxes));
+  const Expr to = hi::simplify(stage * boxes + build::var(box));
+  return build::unrolled(
+      box, 0, boxes,
+      build::box_copy(maps_[operand], std::move(at), shared_[operand], {to, from, 0}, ring_, turn, group));
 }
 
 /// Where an operand's boxes of a step begin: the map's dimensions, fastest first.
 std::vector<Expr> ContractionBuilder::coordinates(size_t operand, const ReductionStep& step) const {
-  const Operand& o = c_.operands[operand];
+  const Operand& o = in_memory(c_, operand);
   std::vector<Expr> result;
   for (size_t d = o.subscripts.size(); d-- > 0;) {
     result.push_back(o.selected == d
@@ -176,7 +189,7 @@ NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
   std::vector<NodePtr> parts = {build::acquire(ring_, turn)};
   int64_t bytes = 0;
   for (size_t i = 0; i < c_.operands.size(); ++i) {
-    bytes += plan_.operands[i].stage * c_.operands[i].type.bytes();
+    bytes += plan_.operands[i].stage * in_memory(c_, i).type.bytes();
     parts.push_back(copy_operand(i, coordinates(i, of), stage, turn));
   }
   parts.push_back(build::commit(ring_, turn, bytes));
@@ -203,8 +216,9 @@ NodePtr ContractionBuilder::produce() {
   return build::sequence(std::move(parts));
 }
 
-/// What a thread of a warpgroup adds to its sums for so many values of the reduction: to pairs of columns of two rows.
-std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const ReductionStep& step,
+/// What a thread of a warpgroup adds to its sums in so many values of a step from one on: to pairs of columns of two
+/// rows.
+std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const ReductionStep& step, int64_t from,
                                                                           int64_t length) const {
   constexpr int64_t kColumns = 8;
   const TensorCores& cores = *plan_.tensor_cores;
@@ -215,19 +229,22 @@ std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const 
     for (int64_t j = 0; j < tile_of(cores.columns, plan_); j += kColumns) {
       std::map<std::string, Expr> values;
       for (size_t i = 0; i < c_.parallel.size(); ++i) {
-        values[c_.parallel[i].name] = first_[i] + thread_[i] * (i == column ? 2 : 1);
+        const bool is_pair = i == column || (cores.pairs_rows && i == cores.rows[0]);
+        values[c_.parallel[i].name] = first_[i] + thread_[i] * (is_pair ? 2 : 1);
       }
       const auto add = [&](size_t axis, int64_t offset) {
         Expr& value = values[c_.parallel[axis].name];
         value = value + static_cast<int>(offset);
       };
       for (size_t axis : cores.rows) add(axis, high * rows_apart(axis, plan_));
+      if (cores.pairs_rows) add(cores.rows[0], high);
       int64_t rest = j;
       for (size_t axis : cores.columns) {
         add(axis, rest % plan_.parallel[axis].tile);
         rest /= plan_.parallel[axis].tile;
       }
       for (size_t r = 0; r < c_.reduction.size(); ++r) values[c_.reduction[r].name] = step.first[r];
+      if (from > 0) values[main.name] = values[main.name] + static_cast<int>(from);
       std::vector<Expr>& first = result.first.emplace_back();
       for (const std::string& index : c_.update.indices) {
         const auto value = values.find(index);
@@ -239,8 +256,7 @@ std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const 
   for (const std::string& index : c_.update.indices) {
     const bool is_main = index == main.name;
     result.lengths.push_back(is_main ? length : index == c_.parallel[column].name ? 2 : 1);
-    const int64_t filled = round_up(main.extent, values_of_step(c_, plan_));
-    result.zero_below.push_back(is_main ? main.begin + filled : INT64_MIN);
+    result.zero_below.push_back(is_main ? main.begin + round_up(main.extent, values_of_step(c_, plan_)) : INT64_MIN);
   }
   return std::make_shared<const tile::Instances>(std::move(result));
 }
@@ -256,6 +272,7 @@ tile::MatrixTile ContractionBuilder::boxed_tile(size_t operand, const Expr& stag
 NodePtr ContractionBuilder::consume() {
   constexpr int kGroupWarps = 4;
   const TensorCores& cores = *plan_.tensor_cores;
+  if (cores.computes_a) return consume_computed();
   const std::string name = names_.fresh("step");
   const Expr turn = turn_of(build::var(name)), stage = hi::simplify(turn % static_cast<int>(plan_.stages));
   const tile::WarpgroupAtom atom = {ir::from_halide(c_.operands[cores.a].type),
@@ -264,7 +281,7 @@ NodePtr ContractionBuilder::consume() {
   const Expr row = hi::simplify(row_warp_ / kGroupWarps * tile::WarpgroupAtom::kM);
   const int slices = static_cast<int>(values_of_step(c_, plan_)) / atom.k();
   const auto multiplied = [&](const Tensor& sum, bool starts) {
-    return tile::carrying(step_instances(step_at(dealt_out(build::var(name))), values_of_step(c_, plan_)),
+    return tile::carrying(step_instances(step_at(dealt_out(build::var(name))), 0, values_of_step(c_, plan_)),
                           build::warpgroup_matmul(atom, slices, sum, boxed_tile(cores.a, stage, row),
                                                   boxed_tile(cores.b, stage, 0), starts));
   };

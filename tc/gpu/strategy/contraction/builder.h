@@ -7,6 +7,7 @@
 
 #include "tc/gpu/lower/body.h"
 #include "tc/gpu/strategy/contraction/chain.h"
+#include "tc/gpu/strategy/contraction/computed_rows.h"
 #include "tc/gpu/strategy/contraction/plan.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
@@ -49,6 +50,13 @@ struct KeptLink {
 struct RowValue {
   tile::Tensor sums;
   std::vector<size_t> axes;  ///< the reader's parallel axis, per dimension of `sums`
+};
+
+/// What threads compute an operand of, besides the source in shared memory: per read the registers that hold it, and
+/// those of the next step.
+struct ComputedRows {
+  std::vector<HeldRead> reads;
+  std::vector<tile::Tensor> held, ahead;
 };
 
 class ContractionBuilder {
@@ -127,7 +135,7 @@ class ContractionBuilder {
   tile::NodePtr copy_boxes(const Halide::Expr& step);
   tile::NodePtr release_last_turn() const;
   tile::NodePtr produce();
-  std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step, int64_t length) const;
+  std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step, int64_t from, int64_t length) const;
   tile::MatrixTile boxed_tile(size_t operand, const Halide::Expr& stage, const Halide::Expr& first) const;
   // Of products of warpgroups whose operand `a` is in registers.
   tile::Tensor held_tensor(size_t operand);
@@ -136,6 +144,11 @@ class ContractionBuilder {
   int64_t bytes_of_step_boxes() const;
   std::vector<tile::NodePtr> multiply_held(const ReductionStep& step, const Halide::Expr& stage, bool starts) const;
   tile::NodePtr consume();
+  BodyContext computed_context(const ReductionStep& step, const Halide::Expr& half, const Halide::Expr& k) const;
+  tile::NodePtr hold_reads(const HeldRead& held, const tile::Tensor& to, const ReductionStep& step);
+  tile::NodePtr compute_slices(const ComputedRows& rows, const tile::Tensor& to, int64_t first, int64_t slices,
+                               const Halide::Expr& stage, const ReductionStep& step, bool masks);
+  tile::NodePtr consume_computed();
   tile::NodePtr with_producer(const tile::NodePtr& consumers);
   void declare_slices();
   tile::NodePtr over_slices(const tile::NodePtr& body) const;
@@ -211,6 +224,7 @@ class ContractionBuilder {
   // Sums of the blocks of a cluster.
   int64_t sum_groups() const;
   int64_t groups_of_block() const;
+  std::vector<std::pair<std::string, int64_t>> group_digits() const;
   void declare_cluster_sums();
   tile::NodePtr put_cluster_sums();
   tile::NodePtr add_cluster_sums();

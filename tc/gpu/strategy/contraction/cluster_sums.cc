@@ -1,5 +1,4 @@
 #include "tc/gpu/strategy/contraction/builder.h"
-#include "tc/support/check.h"
 #include "tc/support/round.h"
 
 /// What blocks of a cluster do that have the same tile, and each its part of the steps. When its sums are done, each
@@ -29,9 +28,6 @@ int64_t ContractionBuilder::groups_of_block() const { return ceil_div(sum_groups
 
 void ContractionBuilder::declare_cluster_sums() {
   const int64_t group = plan_.parallel[plan_.order[0]].group, piece = std::min(group, kPiece);
-  for (const size_t axis : all_axes()) {
-    TC_CHECK(axis == plan_.order[0] || plan_.parallel[axis].group == 1, "neighbours along two axes");
-  }
   share_ = names_.fresh("share");
   const std::string& name = c_.update.tensor;
   cluster_sums_ = build::shared(names_.fresh(name + "_of_steps"), c_.update.accumulator,
@@ -51,11 +47,7 @@ NodePtr ContractionBuilder::put_cluster_sums() {
   Tensor held = build::registers(names_.fresh(c_.update.tensor + "_piece"), c_.update.accumulator, row_major({piece}));
   held.written = true;
   Expr of = 0;  // the group's number
-  for (const size_t axis : all_axes()) {
-    const AxisPlan& a = plan_.parallel[axis];
-    const auto count = static_cast<int>(a.registers / a.group);
-    if (count > 1) of = of * count + build::var(high_[axis]);
-  }
+  for (const auto& [name, count] : group_digits()) of = of * static_cast<int>(count) + build::var(name);
   const Tensor& sums = columns_.name.empty() ? sum_ : columns_;
   std::vector<Expr> from = sum_subscripts();
   for (Expr& e : from) {
@@ -71,20 +63,29 @@ NodePtr ContractionBuilder::put_cluster_sums() {
       all_axes(), [&] { return pieces; }, static_cast<int>(column));
 }
 
+/// What counts the groups of a thread, the slowest first: loops over registers, of the first axis over its groups.
+std::vector<std::pair<std::string, int64_t>> ContractionBuilder::group_digits() const {
+  std::vector<std::pair<std::string, int64_t>> result;
+  for (const size_t axis : all_axes()) {
+    const AxisPlan& a = plan_.parallel[axis];
+    if (a.registers > a.group) result.emplace_back(high_[axis], a.registers / a.group);
+    if (a.group > 1 && axis != plan_.order[0]) result.emplace_back(low_[axis], a.group);
+  }
+  return result;
+}
+
 /// The groups that the block finishes, with the number of each along the axes.
 NodePtr ContractionBuilder::over_groups(const NodePtr& body) const {
   const int64_t all = sum_groups(), each = groups_of_block();
   const Expr number = rank_ * static_cast<int>(each) + build::var(share_);
   NodePtr result = body;
   int64_t stride = 1;
-  const std::vector<size_t> axes = all_axes();
-  for (size_t i = axes.size(); i-- > 0;) {
-    const AxisPlan& a = plan_.parallel[axes[i]];
-    const int64_t count = a.registers / a.group;
-    if (count == 1) continue;
+  const std::vector<std::pair<std::string, int64_t>> digits = group_digits();
+  for (size_t i = digits.size(); i-- > 0;) {
+    const auto& [name, count] = digits[i];
     Expr digit = number / static_cast<int>(stride);
     if (stride * count < all) digit = digit % static_cast<int>(count);
-    result = build::let(high_[axes[i]], hi::simplify(digit), result);
+    result = build::let(name, hi::simplify(digit), result);
     stride *= count;
   }
   if (each * plan_.cluster_parts != all) result = build::if_then(number < static_cast<int>(all), result);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,10 +32,16 @@ struct ChosenRow {
   int64_t unit = 1;                      ///< divides the offset of the least index in a row, and the length of rows
 };
 
+struct Operand;
+
 /// What an operand's elements are that no memory has: a value over indices that are its subscripts, from 0 on.
 struct ComputedOperand {
   Halide::Expr value;
   std::vector<Axis> indices;  ///< per dimension of the operand
+  /// The one tensor of which each element is made of an element of its own, as the contraction would read it: D(n,k) =
+  /// W(n,k) * S(n, k / 128) has W. Null: there is none, or several.
+  std::shared_ptr<const Operand> source = nullptr;
+  double instructions = 0;  ///< for an element, about, where a thread computes two neighbours
 };
 
 /// A read of the update, at affine subscripts. Of rows that data choose it is a tensor that there is not, over the

@@ -1,5 +1,6 @@
 #include "tc/gpu/strategy/contraction/cost.h"
 
+#include "tc/gpu/strategy/contraction/computed_rows.h"
 #include "tc/gpu/strategy/contraction/row_stores.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
@@ -243,6 +244,7 @@ bool converts_operands(const Contraction& c) {
 
 int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
   // The parts of sums leave their registers to what comes after the loop: a kernel with 80 sums took 168.
+  if (plan.by_warpgroups() && plan.tensor_cores->computes_a) return plan.registers() + held_registers(plan) + 64;
   if (plan.by_warpgroups()) return plan.tensor_cores->in_parts ? 2 * plan.registers() + 8 : plan.registers() + 48;
   if (plan.tensor_cores) {
     int64_t rows = 1, columns = 1;

@@ -118,38 +118,31 @@ NodePtr ContractionBuilder::load_held(size_t operand) {
 
 int64_t ContractionBuilder::bytes_of_step_boxes() const {
   const size_t b = plan_.tensor_cores->b;
-  return plan_.operands[b].stage * boxes_of_step(c_.operands[b], plan_) * c_.operands[b].type.bytes();
+  return plan_.operands[b].stage * c_.operands[b].type.bytes();
 }
 
 /// Copies all boxes of a step, of the operand that is not held.
 NodePtr ContractionBuilder::copy_step_boxes(const ReductionStep& step, const Expr& stage, const Expr& turn) {
   const size_t b = plan_.tensor_cores->b;
-  const auto boxes = static_cast<int>(boxes_of_step(c_.operands[b], plan_));
-  const std::string name = names_.fresh("box");
-  const Expr box = boxes > 1 ? build::var(name) : Expr(0);
-  ReductionStep of = step;
-  of.first[plan_.main] = hi::simplify(of.first[plan_.main] + box * static_cast<int>(row_of(c_.operands[b])));
-  const NodePtr copy = copy_operand(b, coordinates(b, of), hi::simplify(stage * boxes + box), turn);
-  return boxes > 1 ? build::unrolled(name, 0, boxes, copy) : copy;
+  return copy_operand(b, coordinates(b, step), stage, turn);
 }
 
-/// The products of a step, one for each of its boxes.
+/// The products of a step, one for each of its boxes along the reduction.
 std::vector<NodePtr> ContractionBuilder::multiply_held(const ReductionStep& step, const Expr& stage,
                                                        bool starts) const {
   const TensorCores& cores = *plan_.tensor_cores;
   const tile::WarpgroupAtom atom = atom_of(c_, plan_);
-  const int64_t row = row_of(c_.operands[cores.b]), values = values_of_step(c_, plan_);
-  const auto boxes = static_cast<int>(boxes_of_step(c_.operands[cores.b], plan_));
+  const int64_t values = values_of_step(c_, plan_);
+  const auto boxes = static_cast<int>(boxes_along(c_, cores.b, plan_));
+  const int64_t of_box = plan_.chunk[plan_.main] / boxes;
   const tile::Layout& held = shared_[cores.a].layout;
   std::vector<NodePtr> result;
-  for (int box = 0; box < boxes && box * row < values; ++box) {
-    const int64_t length = std::min(row, values - box * row);
-    ReductionStep of = step;
-    of.first[plan_.main] = hi::simplify(of.first[plan_.main] + static_cast<int>(box * row));
-    tile::FragmentTile a{shared_[cores.a].name, subscripts_at(held, box * row / atom.k() * atom.values_of_a())};
+  for (int box = 0; box < boxes && box * of_box < values; ++box) {
+    const int64_t length = std::min(of_box, values - box * of_box);
+    tile::FragmentTile a{shared_[cores.a].name, subscripts_at(held, box * of_box / atom.k() * atom.values_of_a())};
     const tile::MatrixTile b = boxed_tile(cores.b, hi::simplify(stage * boxes + box), 0);
     result.push_back(tile::carrying(
-        step_instances(of, length),
+        step_instances(step, box * of_box, length),
         build::warpgroup_matmul(atom, static_cast<int>(length / atom.k()), sum_, std::move(a), b, starts && box == 0)));
   }
   return result;

@@ -35,7 +35,8 @@ NodePtr ContractionBuilder::with_definitions(NodePtr body, size_t first, size_t 
 NodePtr ContractionBuilder::with_vectors(const NodePtr& body) {
   std::vector<tile::Tensor> computed;
   for (size_t i = 0; i < c_.operands.size(); ++i) {
-    if (c_.operands[i].computed && plan_.operands[i].vector > 1) computed.push_back(shared_[i]);
+    if (c_.operands[i].computed && !plan_.by_warpgroups() && plan_.operands[i].vector > 1)
+      computed.push_back(shared_[i]);
   }
   return computed.empty() ? body : vectorize(body, program_, names_, computed);
 }

@@ -12,6 +12,11 @@ bool depends(const Operand& operand, size_t axis) {
                      [&](const Subscript& s) { return s.parallel[axis] != 0; });
 }
 
+const Operand& in_memory(const Contraction& c, size_t operand) {
+  const Operand& o = c.operands[operand];
+  return o.computed && o.computed->source ? *o.computed->source : o;
+}
+
 namespace {
 
 constexpr int64_t kVectorBytes = 16;

@@ -9,6 +9,9 @@ namespace tc::gpu {
 /// Whether other elements of the operand are read at other values of a parallel axis.
 bool depends(const Operand& operand, size_t axis);
 
+/// What memory has of an operand: of a computed one its source, if it has one.
+const Operand& in_memory(const Contraction& contraction, size_t operand);
+
 /// Whether neighbours on a parallel axis read neighbours of a dimension, and nothing else moves within a block's box.
 bool steps_along(const Operand& operand, size_t dimension, size_t axis, const ContractionPlan& plan);
 

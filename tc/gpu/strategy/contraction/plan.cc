@@ -1,5 +1,6 @@
 #include "tc/gpu/strategy/contraction/plan.h"
 
+#include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/planner.h"
 #include "tc/gpu/strategy/contraction/row_stores.h"
 #include "tc/gpu/strategy/contraction/selection.h"
@@ -66,7 +67,8 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
   for (size_t i = 0; i < operands.size(); ++i) {
     if (operands[i].kept) continue;
     const int64_t elements = operands[i].stage * (stages - 1) + operands[i].last_stage;
-    allocate(elements * contraction.operands[i].type.bytes());
+    const Operand& copied = by_warpgroups() ? in_memory(contraction, i) : contraction.operands[i];
+    allocate(elements * copied.type.bytes());
   }
   const int64_t sums = registers() * threads() * contraction.update.accumulator.bytes();
   if (groups > 1) allocate(sums);

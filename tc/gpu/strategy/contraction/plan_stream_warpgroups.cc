@@ -127,7 +127,7 @@ class WarpgroupStreams {
 
   static int64_t step_bytes(const Contraction& c, const ContractionPlan& plan) {
     const size_t b = plan.tensor_cores->b;
-    return plan.operands[b].stage * boxes_of_step(c.operands[b], plan) * c.operands[b].type.bytes();
+    return plan.operands[b].stage * c.operands[b].type.bytes();
   }
 
   void add(ContractionPlan first, ContractionPlan second, int64_t stages) {

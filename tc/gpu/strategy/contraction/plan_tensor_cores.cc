@@ -9,7 +9,6 @@
 #include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/support/round.h"
-#include "tc/tile/matrix_descriptor.h"
 #include "tc/tile/program.h"
 
 namespace tc::gpu {
@@ -85,7 +84,7 @@ bool Planner::finish_atoms(ContractionPlan& plan) const {
 /// The tiles and steps of a plan by products of warpgroups.
 std::optional<ContractionPlan> Planner::tiled(const WarpgroupShape& shape, const TensorCores& cores,
                                               int64_t chunk) const {
-  constexpr int64_t kQuad = 4;
+  constexpr int64_t kQuad = 4, kPair = 2;
   ContractionPlan plan;
   plan.parallel.resize(c_.parallel.size());
   plan.main = main_;
@@ -105,6 +104,11 @@ std::optional<ContractionPlan> Planner::tiled(const WarpgroupShape& shape, const
   AxisPlan& column = plan.parallel[cores.columns[0]];
   column.registers = column.tile / kQuad;
   column.group = shape.group;
+  if (cores.pairs_rows) {
+    if (shape.group != kPair) return std::nullopt;
+    AxisPlan& row = plan.parallel[cores.rows[0]];
+    row.registers = row.group = std::min(row.tile, kPair);
+  }
   column.cluster = shape.cluster_columns;
   if (column.registers % shape.group != 0) return std::nullopt;
   const ContractionPlan wished = plan;
@@ -117,8 +121,10 @@ std::optional<ContractionPlan> Planner::tiled(const WarpgroupShape& shape, const
     if (a.tile != b.tile || a.registers != b.registers) return std::nullopt;
   }
   if (plan.chunk != wished.chunk || plan.groups != 1) return std::nullopt;
-  plan.order = cores.columns;
-  plan.order.insert(plan.order.end(), cores.rows.begin(), cores.rows.end());
+  // Results are stored as vectors along the first of them.
+  plan.order = cores.pairs_rows ? cores.rows : cores.columns;
+  const std::vector<size_t>& others = cores.pairs_rows ? cores.columns : cores.rows;
+  plan.order.insert(plan.order.end(), others.begin(), others.end());
   for (size_t axis = c_.parallel.size(); axis-- > 0;) {
     AxisPlan& a = plan.parallel[axis];
     a.blocks = round_up(ceil_div(c_.parallel[axis].extent, a.tile), a.cluster);
@@ -130,7 +136,7 @@ std::optional<ContractionPlan> Planner::tiled(const WarpgroupShape& shape, const
 
 /// The same by products of warpgroups.
 std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const TensorCores& cores) const {
-  std::optional<ContractionPlan> tiles = tiled(shape, cores, row_of(c_.operands[0]));
+  std::optional<ContractionPlan> tiles = tiled(shape, cores, chunk_of(c_));
   if (!tiles) return std::nullopt;
   ContractionPlan& plan = *tiles;
   if ((shape.store_boxes || shape.persistent) && !c_.reductions.empty()) {
@@ -203,7 +209,7 @@ std::vector<int64_t> Planner::parts_of(const WarpgroupShape& shape, const Tensor
   for (size_t i = 0; i < cores.columns.size(); ++i) tile[cores.columns[i]] = shape.columns[i];
   for (size_t axis = 0; axis < tile.size(); ++axis) tiles *= ceil_div(c_.parallel[axis].extent, tile[axis]);
   for (size_t r = 0; r < c_.reduction.size(); ++r) {
-    steps *= r == main_ ? ceil_div(c_.reduction[r].extent, row_of(c_.operands[0])) : c_.reduction[r].extent;
+    steps *= r == main_ ? ceil_div(c_.reduction[r].extent, chunk_of(c_)) : c_.reduction[r].extent;
   }
   return cluster_parts(tiles, steps, device_);
 }
@@ -352,7 +358,16 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
     return;
   }
   std::vector<ContractionPlan> plans;
+  // What threads compute becomes the rows: the one operand that an instruction takes from registers.
+  if (c_.operands[cores.a].computed || c_.operands[cores.b].computed) {
+    cores.computes_a = true;
+    if (!c_.operands[cores.a].computed) {
+      std::swap(cores.a, cores.b);
+      std::swap(cores.rows, cores.columns);
+    }
+  }
   cores = in_order_of_boxes(c_, main_, std::move(cores));
+  cores.pairs_rows = cores.computes_a && cores.rows[0] > cores.columns[0];
   for (WarpgroupShape shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {
     shape.store_boxes = options_.store_boxes.value_or(false);
     shape.persistent = options_.persistent.value_or(false);

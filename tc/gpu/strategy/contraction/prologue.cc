@@ -37,12 +37,14 @@ class Cost : public hi::IRVisitor {
  public:
   Cost(const ir::Program& program, int64_t vector) : program_(program), vector_(static_cast<double>(vector)) {}
   double instructions = 2;
+  bool counts_subscripts = true;
 
  private:
   using IRVisitor::visit;
   void visit(const hi::Call* op) override {
-    instructions += ir::is_tensor_read(program_, op) ? 2 / vector_ : 12;
-    IRVisitor::visit(op);
+    const bool is_read = ir::is_tensor_read(program_, op);
+    instructions += is_read ? 2 / vector_ : 12;
+    if (!is_read || counts_subscripts) IRVisitor::visit(op);
   }
   void visit(const hi::Div* op) override {
     instructions += 10;
@@ -59,6 +61,62 @@ class Cost : public hi::IRVisitor {
   const ir::Program& program_;
   double vector_;
 };
+
+/// The same where threads compute two neighbours for their registers, which read and write pairs. What other reads
+/// bring is held for many of them.
+double instructions_in_pairs(const ir::Program& program, const Halide::Expr& value) {
+  constexpr int64_t kPair = 2;
+  Cost cost(program, kPair);
+  cost.counts_subscripts = false;
+  value.accept(&cost);
+  return cost.instructions;
+}
+
+/// The subscripts of a read over the prologue's indices as the contraction has them, if each index counts alone along a
+/// dimension of its own.
+std::optional<std::vector<Subscript>> subscripts_of(const hi::Call& read, const Operand& operand) {
+  const std::vector<Axis>& indices = operand.computed->indices;
+  std::vector<std::string> names;
+  for (const Axis& index : indices) names.push_back(index.name);
+  std::vector<bool> used(indices.size(), false);
+  std::vector<Subscript> result;
+  for (const Halide::Expr& arg : read.args) {
+    const std::optional<LinearForm> form = linear(arg, names);
+    if (!form) return std::nullopt;
+    Subscript s{std::vector<int64_t>(operand.subscripts[0].parallel.size(), 0),
+                std::vector<int64_t>(operand.subscripts[0].reduction.size(), 0), form->constant};
+    bool counts = false;
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (form->coefficients[i] == 0) continue;
+      if (form->coefficients[i] != 1 || counts || used[i]) return std::nullopt;
+      counts = used[i] = true;
+      s = operand.subscripts[i];
+      s.constant += indices[i].begin + form->constant;
+    }
+    result.push_back(std::move(s));
+  }
+  return std::find(used.begin(), used.end(), false) == used.end() ? std::optional(std::move(result)) : std::nullopt;
+}
+
+/// What a computed operand is made of element by element: null where there is no such tensor, or two.
+std::shared_ptr<const Operand> source_of(const ir::Program& program, const Operand& operand) {
+  std::shared_ptr<Operand> result;
+  const hi::Call* found = nullptr;
+  for (const hi::Call* read : ir::reads_in(program, operand.computed->value)) {
+    std::optional<std::vector<Subscript>> subscripts = subscripts_of(*read, operand);
+    if (!subscripts) continue;
+    if (found && hi::equal(Halide::Expr(found), Halide::Expr(read))) continue;
+    if (found) return nullptr;
+    found = read;
+    result = std::make_shared<Operand>();
+    result->tensor = read->name;
+    result->placeholder = operand.placeholder;
+    result->type = program.tensor(read->name).type;
+    result->subscripts = *std::move(subscripts);
+    result->extents = ir::constant_shape(program.tensor(read->name));
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -106,6 +164,8 @@ std::optional<Contraction> with_prologue(const poly::Scop& scop, const Contracti
       const ShiftedIndex index = *shifted(subscript, prologue.indices);
       operand.computed->indices.push_back((*box)[index.index]);
     }
+    operand.computed->source = source_of(*scop.program, operand);
+    operand.computed->instructions = instructions_in_pairs(*scop.program, operand.computed->value);
   }
   if (!any) return std::nullopt;
   for (const auto* read : sources) result.read_elsewhere.push_back(read->name);
@@ -131,19 +191,37 @@ PrologueTimes prologue_times(const Contraction& c, const ContractionPlan& plan, 
     const double bytes = elements * static_cast<double>(operand.type.bytes());
     const double rate =
         bytes > static_cast<double>(device.cache_bytes) / 2 ? device.memory_bytes_per_us : kCacheBytesOfUs;
-    result.again_us += copied * cost.instructions / of_us;
+    // Where threads of warpgroups compute what they multiply, the plan's own estimate has it.
+    const bool is_counted = plan.by_warpgroups();
+    result.again_us += is_counted ? 0 : copied * cost.instructions / of_us;
     result.once_us += elements * cost.instructions / of_us + 2 * bytes / rate;
     result.launch_us += kLaunchUs;
   }
   return result;
 }
 
+namespace {
+
+/// The plan of least time with what it computes. That of warpgroups has it in its estimate, others have not.
+Result<ContractionPlan> plan_with_prologue(const Contraction& c, const ir::Program& program,
+                                           const options::MappingOptions& options, const Device& device) {
+  const auto all = [&](const ContractionPlan& plan) {
+    return plan.cycles + prologue_times(c, plan, program, device).again_us * 1e3 * device.gigahertz;
+  };
+  Result<ContractionPlan> any = plan_contraction(c, options, device);
+  if (!any || any->by_warpgroups()) return any;
+  Result<ContractionPlan> by_warpgroups = plan_warpgroups(c, options, device);
+  return by_warpgroups && all(*by_warpgroups) < all(*any) ? std::move(by_warpgroups) : std::move(any);
+}
+
+}  // namespace
+
 void add_prologues(const poly::Scop& scop, size_t first, const options::MappingOptions& options, const Device& device,
                    Contraction& contraction, ContractionPlan& plan) {
   const double cycles_behind = plan.cycles;  // of it alone, behind what it reads
   while (contraction.first > first) {
     std::optional<Contraction> longer = with_prologue(scop, contraction);
-    Result<ContractionPlan> of_longer = longer ? plan_contraction(*longer, options, device) : fail("");
+    Result<ContractionPlan> of_longer = longer ? plan_with_prologue(*longer, *scop.program, options, device) : fail("");
     if (!of_longer) return;
     const auto [again_us, once_us, launch_us] = prologue_times(*longer, *of_longer, *scop.program, device);
     // A statement of what reductions before it make joins their launch.

@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
@@ -16,7 +17,7 @@ using tile::WarpgroupAtom;
 
 /// The axes of a side of which a block may have several values, each along a dimension of its own, the fastest first.
 std::vector<size_t> boxed_axes(const Contraction& c, size_t operand, size_t main, const std::vector<size_t>& axes) {
-  const Operand& o = c.operands[operand];
+  const Operand& o = in_memory(c, operand);
   const int along_main = dimension_along(o, &Subscript::reduction, main);
   std::map<int, size_t, std::greater<>> by_dimension;
   for (size_t axis : axes) {
@@ -35,12 +36,12 @@ class Side {
  public:
   Side(const Contraction& c, size_t operand, size_t main, const std::vector<size_t>& axes, const Tiles& wanted,
        bool are_rows)
-      : axes_(axes.size()), row_(row_of(c.operands[operand])), are_rows_(are_rows) {
+      : axes_(axes.size()), row_(row_of(in_memory(c, operand))), are_rows_(are_rows) {
     for (size_t axis : boxed_axes(c, operand, main, axes)) {
       extents_.push_back(c.parallel[axis].extent);
       wanted_.push_back(wanted[axis]);
     }
-    is_across_ = c.operands[operand].subscripts.back().reduction[main] == 0;
+    is_across_ = in_memory(c, operand).subscripts.back().reduction[main] == 0;
   }
 
   /// Whether so many values are not so many more than there are that fewer do as well.

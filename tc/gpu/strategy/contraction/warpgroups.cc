@@ -74,7 +74,7 @@ int64_t extent_read(const Contraction& c, const Subscript& s) {
 /// take is each processor's own.
 double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan, double busy) {
   constexpr double kAligned = 56, kCrooked = 25;
-  const Operand& o = c.operands[operand];
+  const Operand& o = in_memory(c, operand);
   const AxisPlan& first = plan.parallel[side_of(operand, plan)[0]];
   const bool begins_lines = !runs_across(c, operand, plan) || first.tile % row_of(o) == 0 || first.blocks == 1;
   const auto blocks = static_cast<double>(sharers(operand, plan).count);
@@ -87,7 +87,7 @@ double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& p
 /// columns are stored one by one.
 bool stores_singly(const Contraction& c, const ContractionPlan& plan) {
   constexpr int64_t kVector = 16;
-  const int64_t group = plan.parallel[plan.tensor_cores->columns[0]].group;
+  const int64_t group = plan.parallel[plan.order[0]].group;
   return std::any_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& stored) {
     return stored.extents.back() % std::min(group, kVector / stored.type.bytes()) != 0 &&
            !is_stored_by_rows(stored, c, plan);
@@ -107,7 +107,9 @@ double single_store_cycles(const Contraction& c, int64_t group) {
 /// halves are halves of sectors. Rows that are staged in shared memory take longer by an estimate.
 double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool by_boxes) {
   constexpr double kNarrowBoxes = 0.7, kWideBoxes = 1.7, kByRows = 1.5;  // of what they take without
-  const int64_t group = plan.parallel[plan.tensor_cores->columns[0]].group;
+  constexpr double kWholeSectors = 1.5;                                  // of pairs that eight lanes have; not measured
+  const int64_t group = plan.parallel[plan.order[0]].group;
+  if (plan.tensor_cores->pairs_rows) return kWholeSectors;
   if (stores_by_rows(c, plan)) return kByRows * (group == 8 ? 1 : 2);
   const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
   const bool is_narrow = stored.bytes() <= 2;
@@ -128,14 +130,20 @@ int64_t processors_for(int64_t cluster, const Device& device) {
 
 int64_t row_of(const Operand& operand) { return tile::row_elements(operand.type.bytes()); }
 
+int64_t chunk_of(const Contraction& c) {
+  int64_t result = 1;
+  for (size_t i = 0; i < c.operands.size(); ++i) result = std::max(result, row_of(in_memory(c, i)));
+  return result;
+}
+
+int64_t boxes_along(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+  return runs_across(c, operand, plan) ? 1 : plan.chunk[plan.main] / row_of(in_memory(c, operand));
+}
+
 int64_t values_of_slice(const Operand& operand) { return tile::WarpgroupAtom::kSliceBytes / operand.type.bytes(); }
 
 int64_t values_of_step(const Contraction& c, const ContractionPlan& plan) {
   return std::min(plan.chunk[plan.main], round_up(c.reduction[plan.main].extent, values_of_slice(c.operands[0])));
-}
-
-int64_t boxes_of_step(const Operand& operand, const ContractionPlan& plan) {
-  return ceil_div(plan.chunk[plan.main], row_of(operand));
 }
 
 bool runs_along_reduction(Halide::Type type) { return type.bytes() != 2; }
@@ -174,6 +182,7 @@ int64_t blocks_of(const std::vector<size_t>& axes, const ContractionPlan& plan) 
 
 int64_t rows_apart(size_t axis, const ContractionPlan& plan) {
   constexpr int64_t kRowsApart = 8;
+  if (plan.tensor_cores->pairs_rows) return 0;
   int64_t stride = 1;
   for (size_t row : plan.tensor_cores->rows) {
     const int64_t tile = plan.parallel[row].tile;
@@ -185,7 +194,8 @@ int64_t rows_apart(size_t axis, const ContractionPlan& plan) {
 
 std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& c) {
   std::vector<std::pair<int64_t, int64_t>> result = {{1, 1}};
-  if (std::all_of(c.operands.begin(), c.operands.end(), lies_in_lines)) return result;
+  const bool any_computed = std::any_of(c.operands.begin(), c.operands.end(), [](const auto& o) { return o.computed; });
+  if (!any_computed && std::all_of(c.operands.begin(), c.operands.end(), lies_in_lines)) return result;
   result.insert(result.end(), {{2, 1}, {1, 2}});
   return result;
 }
@@ -215,8 +225,8 @@ int64_t steps_of_block(const Contraction& c, const ContractionPlan& plan) {
 }
 
 std::optional<size_t> cut_dimension(const Contraction& c, size_t operand, const ContractionPlan& plan) {
-  const Operand& o = c.operands[operand];
-  const int64_t row = row_of(o), slabs = plan.operands[operand].stage / (row * row);
+  const Operand& o = in_memory(c, operand);
+  const int64_t slabs = plan.operands[operand].stage / (row_of(o) * plan.chunk[plan.main]);
   const bool across = runs_across(c, operand, plan);
   if (sharers(operand, plan).count == 1 || (across && slabs % sharers(operand, plan).count == 0)) return std::nullopt;
   if (across) return dimension_along(o, &Subscript::reduction, plan.main);
@@ -273,7 +283,7 @@ int64_t row_blocks(const ContractionPlan& plan, const Device& device) {
 }
 
 bool runs_across(const Contraction& c, size_t operand, const ContractionPlan& plan) {
-  return c.operands[operand].subscripts.back().reduction[plan.main] == 0;
+  return in_memory(c, operand).subscripts.back().reduction[plan.main] == 0;
 }
 
 namespace {
@@ -281,7 +291,7 @@ namespace {
 /// Why an operand's tile is no box; empty: it is one, or one for each 64 values of its first axis, of which the last
 /// may have more than the tile.
 std::string tile_fault(const Contraction& c, size_t operand, const ContractionPlan& plan) {
-  const Operand& o = c.operands[operand];
+  const Operand& o = in_memory(c, operand);
   const std::vector<size_t>& side = side_of(operand, plan);
   const std::string& main = c.reduction[plan.main].name;
   const int along_main = dimension_along(o, &Subscript::reduction, plan.main);
@@ -316,15 +326,36 @@ std::string tile_fault(const Contraction& c, size_t operand, const ContractionPl
 
 }  // namespace
 
-std::string box_fault(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+namespace {
+
+/// Why threads do not compute what they multiply of an operand; empty: they do, or it is not computed.
+std::string computed_fault(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+  constexpr int64_t kMostBytes = 4;
   const Operand& o = c.operands[operand];
+  if (!o.computed) return "";
+  if (operand != plan.tensor_cores->a) return fmt::format("warpgroups compute one operand, not '{}' too", o.tensor);
+  const Operand& source = *o.computed->source;
+  if (o.type.bytes() != 2 || source.type.bytes() > kMostBytes) {
+    return fmt::format("threads of warpgroups compute no '{}' of '{}'", o.tensor, source.tensor);
+  }
+  if (plan.tensor_cores->pairs_rows && plan.parallel[plan.tensor_cores->rows[0]].tile % 2 != 0) {
+    return fmt::format("a block has an odd number of '{}'", c.parallel[plan.tensor_cores->rows[0]].name);
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string box_fault(const Contraction& c, size_t operand, const ContractionPlan& plan) {
+  const Operand& o = in_memory(c, operand);
   const auto dimensions = static_cast<int>(o.subscripts.size());
   if (o.chosen_row || o.computed)
     return fmt::format("no box of '{}' holds what data choose or a block computes", o.tensor);
+  if (std::string fault = computed_fault(c, operand, plan); !fault.empty()) return fault;
   if (dimensions > kMostDimensions) return fmt::format("'{}' has more than {} dimensions", o.tensor, kMostDimensions);
   if (std::string fault = tile_fault(c, operand, plan); !fault.empty()) return fault;
   const auto along_main = static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main));
-  if (runs_along_reduction(o.type) && runs_across(c, operand, plan)) {
+  if (runs_along_reduction(c.operands[operand].type) && runs_across(c, operand, plan)) {
     return fmt::format("neighbours of '{}' in memory are not along '{}', as products of {} need", o.tensor,
                        c.reduction[plan.main].name, ir::is_float8(o.type) ? "8-bit floats" : "TF32");
   }
@@ -357,7 +388,7 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   }
   constexpr int64_t kPattern = 8;  // rows that a swizzle repeats after
   const int64_t parts = sharers(operand, plan).count;
-  const int64_t rows = runs_across(c, operand, plan) ? row_of(o) : tile_of(side_of(operand, plan), plan);
+  const int64_t rows = runs_across(c, operand, plan) ? plan.chunk[plan.main] : tile_of(side_of(operand, plan), plan);
   const int64_t cut = plan.parallel[slowest_axis(side_of(operand, plan), plan)].tile;
   if (rows % (parts * kPattern) != 0 || (!runs_across(c, operand, plan) && cut % parts != 0)) {
     return fmt::format("{} blocks do not share {} rows of '{}' in eights", parts, rows, o.tensor);
@@ -366,24 +397,24 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
 }
 
 OperandPlan boxed_operand(const Contraction& c, size_t operand, const ContractionPlan& plan) {
-  const Operand& o = c.operands[operand];
-  const int64_t row = row_of(o);
+  const Operand& o = in_memory(c, operand);
+  const int64_t row = row_of(o), chunk = plan.chunk[plan.main];
   const std::vector<size_t>& side = side_of(operand, plan);
   const bool across = runs_across(c, operand, plan);
   OperandPlan result;
   result.box.assign(o.subscripts.size(), 1);
   for (size_t i = 0; i < side.size(); ++i) {
     const int64_t tile = plan.parallel[side[i]].tile;
-    // Of rows that run along the first axis each box has 64, at one value of the others.
+    // Of rows that run along the first axis each box has one row's elements, at one value of the others.
     if (tile == 1 || (across && i > 0)) continue;
     result.box[static_cast<size_t>(dimension_along(o, &Subscript::parallel, side[i]))] = tile;
   }
-  result.box[static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main))] = row;
+  result.box[static_cast<size_t>(dimension_along(o, &Subscript::reduction, plan.main))] = across ? chunk : row;
   result.innermost = o.subscripts.size() - 1;
   result.merged = result.innermost;
   result.vector = kCopied / o.type.bytes();
   const int64_t values = tile_of(side, plan);
-  result.stage = (across ? round_up(values, row) : values) * row;
+  result.stage = (across ? round_up(values, row) : values) * chunk;
   result.last_stage = result.stage;
   for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
     if (depends(o, axis)) result.axes.push_back(axis);
@@ -403,7 +434,7 @@ bool share_ring(const Contraction& a, const ContractionPlan& plan_a, const Contr
 }
 
 tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPlan& plan, const std::string& name) {
-  const Operand& o = c.operands[operand];
+  const Operand& o = in_memory(c, operand);
   const std::optional<size_t> cut = cut_dimension(c, operand, plan);
   tile::TensorMap map{.name = name, .tensor = o.tensor};
   for (size_t d = o.subscripts.size(); d-- > 0;) {
@@ -446,7 +477,7 @@ double latency_cycles(const Contraction& c, const ContractionPlan& plan, const D
   constexpr double kCached = 500, kFromMemory = 2250;
   constexpr double kFewReaders = 4;
   for (size_t i = 0; i < c.operands.size(); ++i) {
-    const bool is_large = bytes_of(c.operands[i]) > static_cast<double>(device.cache_bytes) / 2;
+    const bool is_large = bytes_of(in_memory(c, i)) > static_cast<double>(device.cache_bytes) / 2;
     if (is_large && readers_of(c, i, plan) <= kFewReaders) return kFromMemory;
   }
   return kCached;
@@ -456,12 +487,29 @@ double latency_cycles(const Contraction& c, const ContractionPlan& plan, const D
 /// each further reader: 128 rows times 8192 x 8192 took 20 % longer where two blocks read each weight.
 double memory_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   constexpr double kAgain = 0.2;
-  double again = 0;
+  double again = 0, not_there = 0;
   for (size_t i = 0; i < c.operands.size(); ++i) {
-    const double own = bytes_of(c.operands[i]);
+    const double own = bytes_of(in_memory(c, i));
+    not_there += bytes_of(c.operands[i]) - own;
     if (own > static_cast<double>(device.cache_bytes) / 2 && readers_of(c, i, plan) > 1) again += kAgain * own;
   }
-  return least_memory_cycles(c, device) + again / device.memory_bytes_per_us * 1e3 * device.gigahertz;
+  return least_memory_cycles(c, device) + (again - not_there) / device.memory_bytes_per_us * 1e3 * device.gigahertz;
+}
+
+/// Of a processor for a step: what threads issue to compute their operand, and what shared memory gives to them and to
+/// the products, two values at a time for each row. Not measured.
+double computing_cycles(const Contraction& c, const ContractionPlan& plan) {
+  constexpr double kLanes = 128, kWarp = 32, kBank = 128, kAtOnce = 2;
+  if (!plan.tensor_cores->computes_a) return 0;
+  const double conflicts = plan.tensor_cores->pairs_rows ? 2 : 1;
+  const ComputedOperand& computed = *c.operands[plan.tensor_cores->a].computed;
+  const auto chunk = static_cast<double>(plan.chunk[plan.main]);
+  const double values = static_cast<double>(tile_of(plan.tensor_cores->rows, plan)) * chunk;
+  const double multiplied = static_cast<double>(tile_of(plan.tensor_cores->columns, plan)) * chunk *
+                            static_cast<double>(c.operands[plan.tensor_cores->b].type.bytes()) *
+                            static_cast<double>(plan.tensor_cores->warpgroups);
+  const double shared = values / kAtOnce / kWarp * conflicts + multiplied / kBank;
+  return std::max(values * computed.instructions / kLanes, shared);
 }
 
 /// Of a step: where a ring has no power of two of buffers, a turn's place in it is found by a division. Long products
@@ -529,13 +577,17 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double alone = plan.tensor_cores->warpgroups * together > 1 ? 1 : 1.15;
   // Those of another one go on while a warpgroup adds what its step has brought to its sums, a register in a cycle.
   const double added = plan.tensor_cores->in_parts ? static_cast<double>(plan.registers()) : 0;
-  const double busy = std::max(multiplied * alone + (alone > 1 ? added : 0), copied);
+  // What threads compute is hidden in part by the products of the half of a step before.
+  constexpr double kComputedBeside = 0.15;
+  const double computed = computing_cycles(c, plan);
+  const double busy =
+      std::max({multiplied * alone + (alone > 1 ? added : 0), copied, computed}) + kComputedBeside * computed;
   const double step = std::max(busy, kLeastStep / together) + kStepCycles;
   // Buffers in flight hide the latency of boxes.
   const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;
   const double latency = latency_cycles(c, plan, device) / ahead + turn_cycles(plan, step);
   const auto steps = static_cast<double>(steps_of_block(c, plan));
-  const int64_t group = plan.parallel[plan.tensor_cores->columns[0]].group;
+  const int64_t group = plan.parallel[plan.order[0]].group;
   // Of a cluster that deals out the steps of a tile each block stores a part of its results.
   const auto parts = static_cast<double>(plan.cluster_parts);
   const bool singly = stores_singly(c, plan);

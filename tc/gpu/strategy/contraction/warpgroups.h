@@ -80,8 +80,14 @@ struct BlockDigit {
 /// row_blocks; all columns; the groups; then the axes of neither side.
 std::vector<BlockDigit> block_digits(const ContractionPlan& plan);
 
-/// Elements of a row of an operand in shared memory, and values of the reduction in a step.
+/// Elements of a row of an operand in shared memory.
 int64_t row_of(const Operand& operand);
+
+/// Values of the main reduction axis in a step: as many as the longest row of an operand has.
+int64_t chunk_of(const Contraction& contraction);
+
+/// The rows, one behind the other along the reduction, that a step has of an operand: a box each.
+int64_t boxes_along(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
 
 /// Values of the reduction that one instruction of a warpgroup multiplies.
 int64_t values_of_slice(const Operand& operand);
@@ -89,9 +95,6 @@ int64_t values_of_slice(const Operand& operand);
 /// Values of the main reduction axis that a step of warpgroups multiplies: those of its boxes; of a reduction that is
 /// shorter than one step, whole slices.
 int64_t values_of_step(const Contraction& contraction, const ContractionPlan& plan);
-
-/// Boxes along the reduction that a step of warpgroups has of an operand.
-int64_t boxes_of_step(const Operand& operand, const ContractionPlan& plan);
 
 /// Whether products of warpgroups take elements only where their neighbours lie along the reduction: all but those of
 /// 16 bits.
