@@ -1,0 +1,35 @@
+#pragma once
+
+#include <Halide.h>
+
+#include <optional>
+#include <string>
+
+namespace tc::gpu {
+
+/// How a value depends on a variable R: it is exp(factor * R) times something that R is no part of.
+struct Exponential {
+  double factor = 0;
+  double most = 0;            ///< no less than the value's magnitude, where that is finite
+  Halide::Expr present = {};  ///< where it is not zero whatever R is, NaN for one; undefined: everywhere
+};
+
+/// A variable that is a maximum, or minimum, over values of which `value` is one.
+struct Extreme {
+  std::string variable;  ///< of a float type
+  Halide::Expr value;
+  bool is_maximum = true;
+};
+
+/// The value of a constant, functions of constants among them.
+std::optional<double> constant_number(const Halide::Expr& e);
+
+/// A value as an Exponential in an extreme, for any extreme of numbers that include the extreme's own value: so its
+/// magnitude is bounded while the extreme is still growing.
+///     exp(c * (v - R)) * t,   c > 0, R a maximum of v and others
+///     q ? exp(c * (v - R)) : 0                     R a maximum of q ? v : u
+/// Casts may stand in between: they round at another magnitude then, and must hold the bound. Nothing if the value is
+/// none.
+std::optional<Exponential> exponential_in(const Halide::Expr& value, const Extreme& extreme);
+
+}  // namespace tc::gpu

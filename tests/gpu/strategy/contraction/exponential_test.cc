@@ -1,0 +1,95 @@
+#include "tc/gpu/strategy/contraction/exponential.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+/// Values as exponentials of a maximum.
+namespace tc::testing {
+namespace {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+Expr variable(const char* name, Halide::Type type = Halide::Float(32)) { return hi::Variable::make(type, name); }
+Expr number(double value) { return hi::FloatImm::make(Halide::Float(32), value); }
+Expr function(const char* name, const Expr& e) { return hi::Call::make(e.type(), name, {e}, hi::Call::PureExtern); }
+
+const Expr kS = variable("s"), kTop = variable("top"), kT = variable("t");
+
+std::optional<gpu::Exponential> form(const Expr& e, bool is_maximum = true) {
+  return gpu::exponential_in(e, {"top", kS, is_maximum});
+}
+
+TEST(Exponential, FindsFactorAndBound) {
+  const auto plain = form(function("exp", (kS - kTop) * number(0.5)));
+  ASSERT_TRUE(plain);
+  EXPECT_DOUBLE_EQ(plain->factor, -0.5);
+  EXPECT_DOUBLE_EQ(plain->most, 1);
+  const auto spread = form(function("exp2", kS / number(8) - kTop * number(0.125) + number(1)) * number(3));
+  ASSERT_TRUE(spread);
+  EXPECT_DOUBLE_EQ(spread->factor, -0.125 * std::log(2.0));
+  EXPECT_DOUBLE_EQ(spread->most, 6);
+  const auto least = form(function("exp", kTop - kS), false);
+  ASSERT_TRUE(least);
+  EXPECT_DOUBLE_EQ(least->factor, 1);
+  const auto none = form(kT + number(1));
+  ASSERT_TRUE(none);
+  EXPECT_EQ(none->factor, 0);
+}
+
+TEST(Exponential, TakesConstantsAsFunctionsOfConstants) {
+  const auto scaled = form(function("exp", (kS - kTop) * function("rsqrt", number(64))));
+  ASSERT_TRUE(scaled);
+  EXPECT_DOUBLE_EQ(scaled->factor, -0.125);
+}
+
+TEST(Exponential, IsNoneOfWhatGrowsOrAddsUp) {
+  EXPECT_FALSE(form(kTop));
+  EXPECT_FALSE(form(function("exp", kTop - kS)));
+  EXPECT_FALSE(form(function("exp", kS - kTop), false));
+  EXPECT_FALSE(form(function("exp", kS - kTop) + number(1)));
+  EXPECT_FALSE(form(function("exp", kS - kTop) + function("exp", (kS - kTop) * number(2))));
+  EXPECT_FALSE(form(number(1) / function("exp", kS - kTop)));
+  EXPECT_FALSE(form(function("exp", kS + kT - kTop)));
+  EXPECT_FALSE(form(function("exp", (kS - kTop) * kT)));
+  EXPECT_FALSE(form(function("exp", kS - kTop * number(2))));
+  EXPECT_FALSE(form(function("exp", kS - kTop + number(100))));
+  EXPECT_FALSE(form(hi::Select::make(kT > number(0), function("exp", kS - kTop), number(1))));
+  EXPECT_FALSE(form(hi::Select::make(kTop > number(0), function("exp", kS - kTop), number(0))));
+}
+
+TEST(Exponential, TakesTheExtremesValueWhereAConditionHolds) {
+  const Expr some = kT > number(0), chosen = hi::Select::make(some, kS, number(-1e30));
+  const Expr power = function("exp", kS - kTop);
+  EXPECT_FALSE(gpu::exponential_in(power, {"top", chosen, true}));
+  EXPECT_TRUE(gpu::exponential_in(hi::Select::make(some, power, number(0)), {"top", chosen, true}));
+  EXPECT_FALSE(gpu::exponential_in(hi::Select::make(some, number(0), power), {"top", chosen, true}));
+}
+
+TEST(Exponential, SaysWhereItIsZeroInAnyCase) {
+  const Expr power = function("exp", kS - kTop), some = kT > number(0), other = kT < number(9);
+  EXPECT_FALSE(form(power)->present.defined());
+  const auto chosen = form(hi::Select::make(some, power, number(0)) * kT);
+  ASSERT_TRUE(chosen);
+  EXPECT_TRUE(hi::equal(chosen->present, some));
+  const auto twice = form(hi::Select::make(other, number(0), hi::Select::make(some, power, number(0))));
+  ASSERT_TRUE(twice);
+  EXPECT_TRUE(hi::equal(twice->present, hi::And::make(hi::Not::make(other), some)));
+  const auto sum = form(hi::Select::make(some, power, number(0)) + power);
+  ASSERT_TRUE(sum);
+  EXPECT_FALSE(sum->present.defined());
+}
+
+TEST(Exponential, HoldsItsBoundInNarrowTypes) {
+  const Expr power = function("exp", kS - kTop);
+  const Halide::Type half = Halide::Float(16);
+  EXPECT_TRUE(form(hi::Cast::make(half, power)));
+  EXPECT_TRUE(form(hi::Cast::make(half, power * hi::Cast::make(Halide::Float(32), variable("h", half)))));
+  EXPECT_FALSE(form(hi::Cast::make(half, power * kT)));
+  EXPECT_TRUE(form(hi::Cast::make(Halide::BFloat(16), power * kT)));
+  EXPECT_FALSE(form(hi::Cast::make(Halide::Int(32), power)));
+}
+
+}  // namespace
+}  // namespace tc::testing
