@@ -252,6 +252,12 @@ bool sums_up(const poly::Statement& s) {
   return s.kind == poly::Statement::Kind::kUpdate && std::count(s.is_reduction.begin(), s.is_reduction.end(), true) > 0;
 }
 
+/// Whether a statement sets what the next one adds to.
+bool starts_sum(const poly::Scop& scop, size_t s) {
+  return scop.statements[s].kind == poly::Statement::Kind::kInit && s + 1 < scop.statements.size() &&
+         sums_up(scop.statements[s + 1]) && scop.statements[s + 1].tensor == scop.statements[s].tensor;
+}
+
 /// Builds a Contraction around an update.
 class Finder {
  public:
@@ -261,6 +267,9 @@ class Finder {
         at_(update),
         least_reuse_(least_reuse),
         least_work_(least_work) {}
+
+  /// Lets the contraction take in all statements up to `last` but reductions.
+  void go_on_to(size_t last) { last_ = last; }
 
   std::optional<Contraction> find(size_t first, bool several = false) {
     if (!set_update()) return std::nullopt;
@@ -283,18 +292,20 @@ class Finder {
       result_.before.push_back(*std::move(point));
     }
     if (!group.add(scop_.statements[at_])) return std::nullopt;
-    for (size_t s = at_ + 1; s < scop_.statements.size(); ++s) {
+    for (size_t s = at_ + 1; s < last_.value_or(scop_.statements.size()); ++s) {
       const bool sums = sums_up(scop_.statements[s]);
+      if (last_ && (sums || starts_sum(scop_, s))) continue;
       if (sums && !several) break;
       std::optional<poly::Statement> point = group.add(scop_.statements[s]);
+      if (!point && last_) return std::nullopt;
       if (!point || (sums && !add_product(scop_.statements[s], *point))) break;
       if (!sums) result_.after.push_back(*std::move(point));
     }
     const auto is_linked = [&](const poly::Statement& s) { return group.are_linked(s.tensor, result_.update.tensor); };
     if (!result_.before.empty() && !is_linked(result_.before.front())) return std::nullopt;
-    drop_unlinked(is_linked);
+    if (!last_) drop_unlinked(is_linked);
     result_.first = first;
-    result_.last = at_ + 1 + result_.after.size() + result_.further.size();
+    result_.last = last_.value_or(at_ + 1 + result_.after.size() + result_.further.size());
     if (!result_.further.empty()) say_what_is_read_elsewhere();
     if (writes_selection()) return std::nullopt;
     return result_;
@@ -425,6 +436,7 @@ class Finder {
   std::vector<isl::set> domains_;
   size_t at_;
   double least_reuse_, least_work_;
+  std::optional<size_t> last_;
   Contraction result_;
 };
 
@@ -470,6 +482,14 @@ std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first, 
 std::optional<Contraction> small_contraction_at(const poly::Scop& scop, size_t first) {
   const std::optional<size_t> at = update_from(scop, first);
   return at ? with_stored(scop, Finder(scop, *at, 1, 1).find(first)) : std::nullopt;
+}
+
+std::optional<Contraction> contraction_between(const poly::Scop& scop, size_t first, size_t last) {
+  const std::optional<size_t> at = update_from(scop, first);
+  if (!at) return std::nullopt;
+  Finder finder(scop, *at);
+  finder.go_on_to(last);
+  return with_stored(scop, finder.find(first));
 }
 
 bool is_contraction(const ir::Program& program, const ir::Statement& statement) {

@@ -133,7 +133,10 @@ std::optional<Contraction> contraction_at(const poly::Scop& scop, size_t first, 
 /// in shared memory (chain.h).
 std::optional<Contraction> small_contraction_at(const poly::Scop& scop, size_t first);
 
-/// The same of one statement of a def, if it copies an operand of a product (rewrite/operand_order.h).
+/// The contraction from `first` on with all statements up to `last`: those that are no reductions are on its points.
+std::optional<Contraction> contraction_between(const poly::Scop& scop, size_t first, size_t last);
+
+/// The one that a statement of a def is that copies an operand of a product (rewrite/operand_order.h).
 std::optional<Contraction> transposed_copy_at(const poly::Scop& scop, size_t statement);
 
 /// The contraction that one statement of a Program is by itself.

@@ -62,30 +62,6 @@ class Finder {
     return found;
   }
 
- private:
-  void add_operands(const Contraction& product) {
-    for (const Operand& operand : product.operands) operands_.insert(operand.tensor);
-  }
-
-  /// Whether a statement only sets what the next one updates to identities.
-  bool is_start(size_t s) const {
-    return scop_.statements[s].kind == poly::Statement::Kind::kInit && s + 1 < scop_.statements.size() &&
-           scop_.statements[s + 1].id + "_init" == scop_.statements[s].id;
-  }
-
-  bool reads_any(const poly::Statement& statement, const std::set<std::string>& tensors) const {
-    const auto reads = ir::reads_in(*scop_.program, statement.value);
-    return std::any_of(reads.begin(), reads.end(), [&](const auto* read) { return tensors.count(read->name) > 0; });
-  }
-
-  /// Whether a statement reads results, and is no product, for which they have to be stored anyway.
-  bool goes_through_results(size_t s) const {
-    const auto reads = ir::reads_in(*scop_.program, scop_.statements[s].value);
-    const bool any =
-        std::any_of(reads.begin(), reads.end(), [&](const auto* read) { return elements_.count(read->name) > 0; });
-    return any && !contraction_at(scop_, s);
-  }
-
   std::optional<TileReduction> reduction_at(size_t s) const {
     const poly::Statement& statement = scop_.statements[s];
     const isl::set* domain = domain_of(domains_, statement.id);
@@ -112,6 +88,30 @@ class Finder {
     if (!any || !has_own_results(result) || !goes_through_all(result)) return std::nullopt;
     set_value(result);
     return result;
+  }
+
+ private:
+  void add_operands(const Contraction& product) {
+    for (const Operand& operand : product.operands) operands_.insert(operand.tensor);
+  }
+
+  /// Whether a statement only sets what the next one updates to identities.
+  bool is_start(size_t s) const {
+    return scop_.statements[s].kind == poly::Statement::Kind::kInit && s + 1 < scop_.statements.size() &&
+           scop_.statements[s + 1].id + "_init" == scop_.statements[s].id;
+  }
+
+  bool reads_any(const poly::Statement& statement, const std::set<std::string>& tensors) const {
+    const auto reads = ir::reads_in(*scop_.program, statement.value);
+    return std::any_of(reads.begin(), reads.end(), [&](const auto* read) { return tensors.count(read->name) > 0; });
+  }
+
+  /// Whether a statement reads results, and is no product, for which they have to be stored anyway.
+  bool goes_through_results(size_t s) const {
+    const auto reads = ir::reads_in(*scop_.program, scop_.statements[s].value);
+    const bool any =
+        std::any_of(reads.begin(), reads.end(), [&](const auto* read) { return elements_.count(read->name) > 0; });
+    return any && !contraction_at(scop_, s);
   }
 
   /// What each axis of a read of a result is over the statement's indices, as a linear form less the axis's own.
@@ -264,6 +264,11 @@ class Finder {
 std::vector<ReductionBehind> reductions_behind(const poly::Scop& scop, const Contraction& contraction) {
   if (contraction.update.assign == ir::Assign::kSet || contraction.selection) return {};
   return Finder(scop, contraction).run();
+}
+
+std::optional<TileReduction> reduction_of_points(const poly::Scop& scop, const Contraction& contraction,
+                                                 size_t statement) {
+  return Finder(scop, contraction).reduction_at(statement);
 }
 
 bool gains_in_tiles(const poly::Scop& scop, const Contraction& c, const TileReduction& reduction,

@@ -18,6 +18,10 @@ struct ReductionBehind {
 /// returned, none reads what a statement between it and the contraction writes.
 std::vector<ReductionBehind> reductions_behind(const poly::Scop& scop, const Contraction& contraction);
 
+/// The reduction of a contraction's points, which may be behind it, that a statement is.
+std::optional<TileReduction> reduction_of_points(const poly::Scop& scop, const Contraction& contraction,
+                                                 size_t statement);
+
 /// Whether blocks reduce their results in less time than a kernel of its own takes, which reads them all: nothing hides
 /// what a block computes when its product is done.
 bool gains_in_tiles(const poly::Scop& scop, const Contraction& contraction, const TileReduction& reduction,
