@@ -106,9 +106,9 @@ std::optional<Place> place_of(const ir::Program& program, size_t product) {
 
 }  // namespace
 
-ir::Program recompute_products(ir::Program program,
-                               const std::function<bool(const ir::Program& before, const ir::Program& after,
-                                                        const std::set<std::string>& again)>& gains) {
+ir::Program recompute_products(
+    ir::Program program,
+    const std::function<bool(const ir::Program& before, const ir::Program& after, const MadeAgain& made)>& gains) {
   for (size_t s = 0; s < program.statements.size(); ++s) {
     const std::optional<Place> place = place_of(program, s);
     if (!place) continue;
@@ -122,15 +122,16 @@ ir::Program recompute_products(ir::Program program,
       after.statements[r] = reading(std::move(after.statements[r]), from, copy.name);
     }
     std::vector<ir::Statement> made;
-    std::set<std::string> again;
+    MadeAgain ids;
     for (const size_t writer : place->writers) {
       made.push_back(reading(program.statements[writer], from, copy.name));
+      ids.statements.insert(made.back().id);
       made.back().tensor = copy.name;
       made.back().id = names.fresh(made.back().id + "_again");
-      again.insert(made.back().id);
+      ids.again.insert(made.back().id);
     }
     after.statements.insert(after.statements.begin() + static_cast<long>(place->reader), made.begin(), made.end());
-    if (gains(program, after, again)) program = std::move(after);
+    if (gains(program, after, ids)) program = std::move(after);
   }
   return program;
 }

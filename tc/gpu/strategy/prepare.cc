@@ -94,10 +94,10 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   TC_TRY(ordered, with_orders(flatten_dims(std::move(program)), options, device));
   program = reduce_along_memory(std::move(ordered.program));
   if (takes_contractions(options) && options.chain.value_or(true)) {
-    program = recompute_products(std::move(program), [&](const ir::Program& stored, const ir::Program& made_again,
-                                                         const std::set<std::string>& again) {
-      return gains_by_recomputing(stored, made_again, again, ordered.options, device);
-    });
+    program = recompute_products(std::move(program),
+                                 [&](const ir::Program& stored, const ir::Program& made_again, const MadeAgain& made) {
+                                   return gains_by_recomputing(stored, made_again, made, ordered.options, device);
+                                 });
   }
   TileReductions tiles = reduce_in_tiles(std::move(program), ordered.options, device);
   program = std::move(tiles.program);

@@ -59,6 +59,18 @@ struct ComputedRows {
   std::vector<tile::Tensor> held, ahead;
 };
 
+/// Of what is done at a point, the steps [first, last); all by default. Parts share the registers of a point.
+struct PointPart {
+  size_t first = 0, last = SIZE_MAX;
+  std::string from = {};                     ///< a tensor that a part before has left where the sums were
+  std::string to = {};                       ///< one that this part leaves there
+  std::vector<bool> reductions = {};         ///< those that it goes on with; empty: all
+  bool fills = true;                         ///< the place that a link passes on
+  std::function<tile::NodePtr()> also = {};  ///< what is done at the end of each point
+
+  bool is_all() const { return first == 0 && last == SIZE_MAX; }
+};
+
 class ContractionBuilder {
   friend class ChainBuilder;
   friend class StreamBuilder;
@@ -236,7 +248,7 @@ class ContractionBuilder {
   tile::NodePtr over_lanes(const tile::NodePtr& body) const;
   tile::NodePtr store_results(const std::string& name);
   Halide::Expr is_inside() const;
-  tile::NodePtr finish();
+  tile::NodePtr finish(const PointPart& part = {});
   void declare_staging();
   Halide::Expr staged_first(size_t axis, const Halide::Expr& slab) const;
   tile::NodePtr stage(size_t result, const Halide::Expr& buffer, const Halide::Expr& column) const;
@@ -253,7 +265,9 @@ class ContractionBuilder {
   std::vector<Halide::Expr> kept_position() const;
   tile::NodePtr keep_results() const;
   tile::NodePtr keep_zeros() const;
-  tile::NodePtr point(const std::vector<std::string>& written);
+  tile::NodePtr with_results(tile::NodePtr body) const;
+  tile::NodePtr keep_in_sums(const std::string& tensor) const;
+  tile::NodePtr point(const std::vector<std::string>& written, const PointPart& part = {});
   tile::NodePtr assign_point(const poly::Statement& statement);
   Halide::Expr point_value(const Halide::Expr& value, const BodyContext& context);
   tile::NodePtr pool_results();
@@ -286,7 +300,7 @@ class ContractionBuilder {
   tile::NodePtr store_reduced(const TileSum& sum, const BodyContext& context, const Halide::Expr& value) const;
   tile::NodePtr start_sums(const TileSum& sum) const;
   std::vector<Halide::Expr> point_in_shared() const;
-  tile::NodePtr reduce_points();
+  tile::NodePtr reduce_points(const std::vector<bool>& which = {});
   tile::NodePtr reduce_nothing() const;
   tile::NodePtr exchange_lanes(const TileSum& sum);
   tile::NodePtr put_partial_results(const TileSum& sum) const;
@@ -294,6 +308,27 @@ class ContractionBuilder {
   tile::NodePtr reduce_threads();
   tile::NodePtr add_slots(const TileSum& sum);
   tile::NodePtr with_reductions(tile::NodePtr body);
+
+  // A reduction that points read while it goes on, of the first product of a streamed chain.
+  /// Registers for each row of a thread.
+  struct OnlineRows {
+    tile::Tensor before;      ///< what the reduction was before the slab
+    tile::Tensor number;      ///< what points read
+    tile::Tensor correction;  ///< for what was made before the slab
+    tile::Tensor present;     ///< not zero where the row has points that are present (online_presence.h); or no name
+    Halide::Expr is_present;  ///< over the parallel axes
+  };
+  void declare_online(const OnlineReduction& online, const Halide::Expr& is_present);
+  tile::NodePtr start_online(const OnlineReduction& online) const;
+  tile::NodePtr reduce_online(const OnlineReduction& online);
+  tile::NodePtr finish_online(const OnlineReduction& online);
+  tile::NodePtr last_corrections(const OnlineReduction& online);
+  tile::NodePtr correct_reductions(const OnlineReduction& online) const;
+  tile::NodePtr find_present(const OnlineReduction& online);
+  tile::NodePtr correct_sums(const RowValue& correction) const;
+  tile::NodePtr with_online_of_slab(tile::NodePtr body) const;
+  tile::NodePtr with_online(tile::NodePtr body) const;
+  size_t first_step_behind(const OnlineReduction& online) const;
 
   const poly::Scop& scop_;
   const ir::Program& program_;
@@ -332,6 +367,7 @@ class ContractionBuilder {
   std::map<std::string, tile::Tensor> results_;
   std::map<std::string, tile::Tensor> pooled_;  ///< of the runs that a thread finishes at once
   std::vector<TileSum> reductions_;
+  OnlineRows online_;
   std::map<std::string, Place> places_;
   std::vector<ContractionBuilder> further_;     ///< of further products, placed as this one is
   bool takes_turns_ = false;                    ///< a further product whose operands come to where the first one's were

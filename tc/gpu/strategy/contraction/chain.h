@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/gpu/strategy/contraction/online_reduction.h"
 #include "tc/gpu/strategy/contraction/plan.h"
 
 namespace tc::gpu {
@@ -37,6 +38,8 @@ struct ChainLink {
 struct Chain {
   std::vector<Contraction> products;
   std::vector<ChainLink> links;  ///< of each product to the next one
+  /// Of a streamed link: what is reduced while others read it.
+  std::optional<OnlineReduction> online = {};
 };
 
 /// The link of two contractions that stand right behind each other. None if the second reads something else of the

@@ -15,7 +15,7 @@ namespace tc::gpu {
 ///     P(m,n) = exp(c * (S(m,n) - top(m)))       is exp(-c * R) times something that R is no part of
 ///     total(m) +=! P(m,n)                       times exp(-c * (R' - R)) when R becomes R'
 ///     A(m,e) +=! P(m,n) * V(n,e)                likewise
-/// (M. Milakov and N. Gimelshein, Online normalizer calculation for softmax, 2018.) Corrections and values are bounded.
+/// (Online normalizer calculation for softmax, arXiv 1805.02867.) Corrections and values are bounded.
 struct OnlineReduction {
   size_t reduction = 0;           ///< R, among the first product's reductions
   double factor = 0;              ///< -c

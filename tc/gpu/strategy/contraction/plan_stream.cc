@@ -72,6 +72,13 @@ bool copies_vectors(const Contraction& c, const ContractionPlan& plan) {
                       [](const OperandPlan& o) { return o.merged + 1 < o.box.size(); });
 }
 
+/// Registers of a thread along the columns.
+int64_t columns_of(const ContractionPlan& plan) {
+  int64_t result = 1;
+  for (size_t axis : plan.tensor_cores->columns) result *= plan.parallel[axis].registers;
+  return result;
+}
+
 class StreamPlanner {
  public:
   StreamPlanner(const ir::Program& program, const Chain& chain, const StreamOptions& options, const Device& device)
@@ -172,19 +179,13 @@ class StreamPlanner {
 
   /// The sums of the second product are there all the time. To the slab's come fragments of the first one's operands;
   /// later the slab is operands, of which two fill a register, and fragments of the second one's other operand come.
-  static int64_t registers_of(const ContractionPlan& first, const ContractionPlan& second) {
-    constexpr int64_t kOthers = 36;
+  int64_t registers_of(const ContractionPlan& first, const ContractionPlan& second) const {
+    constexpr int64_t kOthers = 36, kOnline = 3;  // of each row: what is reduced, what points read, a correction
     const auto rows = [](const ContractionPlan& plan) { return plan.registers() / columns_of(plan); };
     const int64_t making = first.registers() + 2 * rows(first) + columns_of(first);
     const int64_t reading = first.registers() / 2 + columns_of(second);
-    return second.registers() + std::max(making, reading) + kOthers;
-  }
-
-  /// Registers of a thread along the columns.
-  static int64_t columns_of(const ContractionPlan& plan) {
-    int64_t result = 1;
-    for (size_t axis : plan.tensor_cores->columns) result *= plan.parallel[axis].registers;
-    return result;
+    const int64_t online = chain_.online ? kOnline * rows(first) : 0;
+    return second.registers() + std::max(making, reading) + online + kOthers;
   }
 
   int64_t shared_bytes(const ContractionPlan& first, const ContractionPlan& second) const {
@@ -213,7 +214,9 @@ class StreamPlanner {
     const int64_t bytes = shared_bytes(first, second);
     const int64_t most = std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
     if (bytes > most) return std::nullopt;
-    const StreamCost cost = streamed_cycles(first_, first, second_, second, instructions_, device_, registers, bytes);
+    const StreamCost cost =
+        streamed_cycles(first_, first, second_, second, instructions_of_slab(chain_, first, second, instructions_),
+                        device_, registers, bytes);
     first.cycles = cost.first;
     second.cycles = cost.second;
     StreamPlan result{.cycles = cost.first + cost.second};
@@ -236,6 +239,16 @@ class StreamPlanner {
 };
 
 }  // namespace
+
+double instructions_of_slab(const Chain& chain, const ContractionPlan& first, const ContractionPlan& second,
+                            double instructions) {
+  constexpr double kOfRow = 32;
+  if (!chain.online) return instructions;
+  const auto results = static_cast<double>(first.registers());
+  const double rows = results / static_cast<double>(columns_of(first));
+  const double sums = chain.online->rescales_product ? static_cast<double>(second.registers()) : 0;
+  return instructions + (kOfRow * rows + sums) / results;
+}
 
 std::optional<ChosenChain> plan_stream(const ir::Program& program, const Chain& chain, const StreamOptions& options,
                                        const Device& device) {

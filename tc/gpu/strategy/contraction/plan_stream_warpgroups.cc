@@ -20,7 +20,8 @@ int64_t filled(const Contraction& c, const ContractionPlan& plan) {
 class WarpgroupStreams {
  public:
   WarpgroupStreams(const Chain& chain, const StreamOptions& options, double instructions, const Device& device)
-      : link_(chain.links[0]),
+      : chain_(chain),
+        link_(chain.links[0]),
         first_(chain.products[0]),
         second_(chain.products[1]),
         options_(options.second),
@@ -111,8 +112,10 @@ class WarpgroupStreams {
   /// The second product's sums and the first one's operand are there all the time. Sums of a slab become operands one
   /// after the other.
   int64_t registers_of(const ContractionPlan& first, const ContractionPlan& second) const {
-    constexpr int64_t kOthers = 48, kHeld = 4;  // bytes of a register that two values of one of two rows fill
-    return first.registers() + second.registers() + filled(first_, first) / kHeld + kOthers;
+    constexpr int64_t kOthers = 48, kHeld = 4;  // values of the reduction that take a register of each thread
+    constexpr int64_t kOnline = 6;              // of two rows: what is reduced, what points read, a correction
+    return (chain_.online ? kOnline : 0) + first.registers() + second.registers() + filled(first_, first) / kHeld +
+           kOthers;
   }
 
   int64_t shared_bytes(const ContractionPlan& first, const ContractionPlan& second) const {
@@ -183,7 +186,8 @@ class WarpgroupStreams {
     };
     const double made = multiplied(slab, static_cast<double>(filled(first_, first)));
     const double read = multiplied(static_cast<double>(tile_of(second.tensor_cores->columns, second)), slab);
-    const double points = warpgroups * static_cast<double>(first.registers()) * instructions_;
+    const double points = warpgroups * static_cast<double>(first.registers()) *
+                          instructions_of_slab(chain_, first, second, instructions_);
     const double all = made + read;
     const double alone = overlaps ? made + std::max(read, points) : all + points;
     const double shared =
@@ -201,6 +205,7 @@ class WarpgroupStreams {
     second.cycles = waves * (slabs * step * read / (all + points) + kStart + results);
   }
 
+  const Chain& chain_;
   const ChainLink& link_;
   const Contraction &first_, &second_;
   const options::MappingOptions& options_;

@@ -12,6 +12,11 @@ struct StreamPlan {
   double cycles = 0;
 };
 
+/// Instructions of a thread in a slab for each of the first product's results, of which `instructions` are its own. A
+/// reduction that points read has to be that of whole rows, and what was made with an earlier one is corrected.
+double instructions_of_slab(const Chain& chain, const ContractionPlan& first, const ContractionPlan& second,
+                            double instructions);
+
 /// Plans by products of warpgroups, whose operands `a` are in registers, with all that options may ask for: none where
 /// the device has no such products, or where boxes do not bring the other operands. `options.first` say no sizes.
 /// `instructions` are those of a thread for one result of the first product.

@@ -136,10 +136,12 @@ std::vector<Expr> ContractionBuilder::point_in_shared() const {
   return result;
 }
 
-/// What is done for each reduction at a point.
-NodePtr ContractionBuilder::reduce_points() {
+/// What is done for each reduction at a point, or for some of them.
+NodePtr ContractionBuilder::reduce_points(const std::vector<bool>& which) {
   std::vector<NodePtr> parts;
-  for (const TileSum& sum : reductions_) {
+  for (size_t r = 0; r < reductions_.size(); ++r) {
+    if (!which.empty() && !which[r]) continue;
+    const TileSum& sum = reductions_[r];
     const BodyContext own = reduction_context(*sum.of);
     BodyContext context = context_at(true);
     for (const std::string& part : sum.of->part) {

@@ -195,10 +195,16 @@ NodePtr ContractionBuilder::assign_point(const poly::Statement& statement) {
   return carrying(statement, context_at(true), build::store(result, {result_lane()}, value));
 }
 
-NodePtr ContractionBuilder::point(const std::vector<std::string>& written) {
+NodePtr ContractionBuilder::point(const std::vector<std::string>& written, const PointPart& part) {
   std::vector<NodePtr> parts;
+  if (!part.from.empty()) {
+    const Tensor& result = results_.at(part.from);
+    Expr value = build::read(sum_, sum_subscripts());
+    if (value.type() != result.type) value = hi::Cast::make(result.type, value);
+    parts.push_back(build::store(result, {result_lane()}, value));
+  }
   for (const std::string& name : written) {
-    if (!needs_old_value(name)) continue;
+    if (part.first > 0 || !needs_old_value(name)) continue;
     const ir::Tensor& tensor = program_.tensor(name);
     const Expr old = hi::Call::make(tensor.type, name, element_here(name), hi::Call::PureExtern);
     parts.push_back(build::store(results_.at(name), {result_lane()}, old));
@@ -211,7 +217,7 @@ NodePtr ContractionBuilder::point(const std::vector<std::string>& written) {
     return steps[step].statement->kind == poly::Statement::Kind::kInit && step + 1 < steps.size() &&
            steps[step + 1].product && steps[step + 1].statement->tensor == steps[step].statement->tensor;
   };
-  for (size_t s = 0; s < steps.size(); ++s) {
+  for (size_t s = part.first; s < std::min(part.last, steps.size()); ++s) {
     const poly::Statement& statement = *steps[s].statement;
     if (!steps[s].product) {
       if (!is_started(s)) parts.push_back(assign_point(statement));
@@ -342,29 +348,44 @@ NodePtr ContractionBuilder::over_lanes(const NodePtr& body) const {
   return build::unrolled(low_[axis], 0, static_cast<int>(plan_.parallel[axis].group), body);
 }
 
-NodePtr ContractionBuilder::finish() {
+/// Leaves a point's value where its sum was.
+NodePtr ContractionBuilder::keep_in_sums(const std::string& tensor) const {
+  Expr value = build::read(results_.at(tensor), {result_lane()});
+  if (value.type() != sum_.type) value = hi::Cast::make(sum_.type, value);
+  return build::store(sum_, sum_subscripts(), value);
+}
+
+/// The registers of a point.
+NodePtr ContractionBuilder::with_results(NodePtr body) const {
+  for (const auto& [name, tensor] : results_) body = build::allocate(tensor, body);
+  return body;
+}
+
+NodePtr ContractionBuilder::finish(const PointPart& part) {
   if (plan_.store_boxes) return finish_by_boxes();
   if (!rows_.empty()) return finish_by_rows();
   const std::vector<std::string> names = written();
   const NodePtr results = over_points([&] {
-    std::vector<NodePtr> parts = {over_lanes(point(names))}, stores;
+    std::vector<NodePtr> parts = {over_lanes(point(names, part))}, stores;
     for (const std::string& name : names) {
       if (is_seen(name)) stores.push_back(store_results(name));
     }
     parts.push_back(build::sequence(std::move(stores)));
     if (c_.selection) parts.back() = build::if_then(is_selected(), parts.back());
-    if (fills_) parts.push_back(keep_results());
+    if (part.also) parts.push_back(over_lanes(part.also()));
+    if (!part.to.empty()) parts.push_back(over_lanes(keep_in_sums(part.to)));
+    if (fills_ && part.fills) parts.push_back(keep_results());
     if (!c_.pooled.empty()) parts.push_back(pool_results());
-    if (!reductions_.empty()) parts.push_back(over_lanes(reduce_points()));
+    if (!reductions_.empty()) parts.push_back(over_lanes(reduce_points(part.reductions)));
     NodePtr stored = build::sequence(std::move(parts));
-    for (auto& [name, tensor] : results_) stored = build::allocate(tensor, stored);
+    if (part.is_all()) stored = with_results(std::move(stored));
     if (plan_.groups > 1) {
       for (const ContractionBuilder* product : sums()) stored = build::allocate(product->total_, stored);
     }
     const Expr inside = is_inside();
     if (!inside.defined()) return stored;
     NodePtr outside;
-    if (fills_) outside = keep_zeros();
+    if (fills_ && part.fills) outside = keep_zeros();
     if (!reductions_.empty() && plan_.groups > 1) outside = over_lanes(reduce_nothing());
     return build::if_then(inside, stored, outside);
   });

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/stored.h"
-#include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/ir/reads.h"
 #include "tc/support/check.h"
 
@@ -20,23 +20,6 @@ std::vector<std::string> names_of(const std::vector<Axis>& axes) {
   std::vector<std::string> names;
   for (const Axis& axis : axes) names.push_back(axis.name);
   return names;
-}
-
-/// The reductions that the statements [first.last, last) are, from their identities on; none if some are others.
-std::optional<std::vector<TileReduction>> reductions_between(const poly::Scop& scop, const Contraction& first,
-                                                             size_t last) {
-  std::vector<TileReduction> result;
-  size_t next = first.last;
-  if (next == last) return result;
-  for (const ReductionBehind& one : reductions_behind(scop, first)) {
-    if (next == last) break;
-    const TileReduction& r = one.reduction;
-    const bool sets_results = r.start && r.statement.accumulator == scop.program->tensor(r.statement.tensor).type;
-    if (!sets_results || one.statement != next + 1) return std::nullopt;
-    result.push_back(r);
-    next = one.statement + 1;
-  }
-  return next == last ? std::optional(std::move(result)) : std::nullopt;
 }
 
 /// Whether a reduction goes along all of an axis, and keeps all others.
@@ -107,27 +90,43 @@ bool is_stored(const poly::Scop& scop, const Chain& chain, const std::string& te
   return is_read_beyond(scop, all, tensor);
 }
 
-std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& first, const Contraction& second) {
-  // As it is by itself: what its plan has taken in goes by its own tiles.
-  std::optional<Contraction> maker = contraction_at(scop, first.first);
-  if (!maker || maker->update.id != first.update.id || maker->last > second.first) return std::nullopt;
-  std::optional<std::vector<TileReduction>> reductions = reductions_between(scop, *maker, second.first);
-  if (!reductions) return std::nullopt;
+namespace {
+
+/// The contraction by itself, without the statements before it whose results its blocks would compute.
+std::optional<Contraction> without_computed_operands(const poly::Scop& scop, const Contraction& c) {
+  const auto is_computed = [](const Operand& operand) { return operand.computed.has_value(); };
+  if (std::none_of(c.operands.begin(), c.operands.end(), is_computed)) return c;
+  for (size_t s = c.first; s < c.last; ++s) {
+    std::optional<Contraction> alone = contraction_at(scop, s);
+    if (alone && alone->update.id == c.update.id) return alone->last == c.last ? alone : std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& first, const Contraction& reader) {
+  std::optional<Contraction> alone = without_computed_operands(scop, reader);
+  if (!alone) return std::nullopt;
+  const Contraction& second = *alone;
+  std::optional<ReducedProduct> maker = reduced_product(scop, first, second);
+  if (!maker) return std::nullopt;
   std::set<std::string> of_rows;
-  for (const TileReduction& reduction : *reductions) of_rows.insert(reduction.statement.tensor);
-  maker->last = second.first;
-  std::optional<ChainLink> link = link_between(scop, *maker, second, of_rows);
+  for (const TileReduction& reduction : maker->product.reductions) of_rows.insert(reduction.statement.tensor);
+  // Chains take products without reductions, which are this one's own.
+  std::vector<TileReduction> reductions = std::exchange(maker->product.reductions, {});
+  std::optional<ChainLink> link = link_between(scop, maker->product, second, of_rows);
   const auto is_column = [](const ChainLink::Dimension& d) { return !d.is_row; };
   if (!link || second.reduction.size() != 1 ||
       std::count_if(link->dimensions.begin(), link->dimensions.end(), is_column) != 1) {
     return std::nullopt;
   }
   link->streamed = true;
-  for (const TileReduction& reduction : *reductions) {
+  for (const TileReduction& reduction : reductions) {
     if (!reduces_along(reduction, slab_axis_of(*link))) return std::nullopt;
   }
-  maker->reductions = *std::move(reductions);
-  Chain chain{{*std::move(maker), second}, {*std::move(link)}};
+  maker->product.reductions = std::move(reductions);
+  Chain chain{{std::move(maker->product), second}, {*std::move(link)}, std::move(maker->online)};
   for (const std::string& tensor : written_tensors(chain.products[0])) {
     if (is_stored(scop, chain, tensor)) return std::nullopt;
   }

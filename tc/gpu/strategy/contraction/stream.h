@@ -12,10 +12,11 @@
 ///     total(m) +=! g(P(m,n))          reductions along rows go on over all slabs
 ///     A(m,e) +=! P(m,n) * V(n,e)
 ///     O(m,e) = A(m,e) / total(m)      may read them at its row
+/// A maximum of S along the columns, of which P is an exponential, is one that goes on, too (online_reduction.h).
 namespace tc::gpu {
 
-/// Two neighbours as such a chain, with the reductions between them. `second` are the statements right behind those.
-std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& first, const Contraction& second);
+/// Two products as such a chain, with all statements between them.
+std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& first, const Contraction& reader);
 
 /// The axis of the first product along which slabs follow each other.
 size_t slab_axis_of(const ChainLink& link);

@@ -24,12 +24,19 @@ class StreamBuilder {
   void place(tile::Kernel& kernel);
   /// Lets the first product be that of a slab.
   void go_to(const Halide::Expr& slab);
-  /// What is made of a slab's sums, for the second product.
-  tile::NodePtr make_points();
+  /// What is made of a slab's sums, for the second product. Where points read a reduction that goes on, `corrected` is
+  /// done when the slab has changed it.
+  tile::NodePtr make_points(const tile::NodePtr& corrected);
+  /// The second product's sums, with a reduction that has changed.
+  tile::NodePtr correct_sums() const;
+  /// All that goes on over the slabs, before the first one.
+  tile::NodePtr start_rows() const;
   /// What lanes have of a row, brought together. All lanes of the row have it then.
   tile::NodePtr finish_rows();
   /// Allocates what the block or a thread has for all slabs.
   tile::NodePtr with_row_sums(tile::NodePtr body) const;
+  /// What points need beside their own registers.
+  tile::NodePtr with_points(tile::NodePtr body) const;
   tile::NodePtr with_shared(tile::NodePtr body) const;
   tile::NodePtr with_blocks(tile::NodePtr body) const;
 
@@ -41,6 +48,7 @@ class StreamBuilder {
   ir::Names names_;
   KeptLink link_;
   ContractionBuilder first_, second_;
+  RowValue correction_;                                       ///< of the second product's sums
   std::vector<std::pair<std::string, Halide::Expr>> blocks_;  ///< where the block's rows begin
 };
 

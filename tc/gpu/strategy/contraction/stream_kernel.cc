@@ -2,6 +2,7 @@
 
 #include "tc/gpu/lower/declare_tensors.h"
 #include "tc/gpu/strategy/contraction/kernel.h"
+#include "tc/gpu/strategy/contraction/online_presence.h"
 #include "tc/gpu/strategy/contraction/stream_builder.h"
 
 namespace tc::gpu {
@@ -58,6 +59,12 @@ void StreamBuilder::place(tile::Kernel& kernel) {
     value.sums = sum.sums;
     for (size_t axis : first_.kept_axes(*sum.of)) value.axes.push_back(*row_of_second(link, axis));
   }
+  if (!chain_.online) return;
+  first_.names_ = names_;
+  first_.declare_online(*chain_.online, presence(scop_, chain_.products[0], chain_.products[1]));
+  names_ = first_.names_;
+  const std::string& reduced = first_.c_.reductions[chain_.online->reduction].statement.tensor;
+  correction_ = {first_.online_.correction, second_.row_values_.at(reduced).axes};
 }
 
 void StreamBuilder::go_to(const Expr& slab) {
@@ -66,13 +73,36 @@ void StreamBuilder::go_to(const Expr& slab) {
   first_.first_[slab_axis_] = hi::simplify(slab * tile + begin);
 }
 
-NodePtr StreamBuilder::make_points() { return first_.finish(); }
+NodePtr StreamBuilder::make_points(const NodePtr& corrected) {
+  if (!chain_.online) return first_.finish();
+  std::vector<NodePtr> parts = {first_.reduce_online(*chain_.online), corrected};
+  parts.push_back(first_.finish_online(*chain_.online));
+  return build::sequence(std::move(parts));
+}
+
+NodePtr StreamBuilder::correct_sums() const {
+  const bool corrects = chain_.online && chain_.online->rescales_product;
+  return corrects ? second_.correct_sums(correction_) : build::sequence({});
+}
+
+NodePtr StreamBuilder::start_rows() const {
+  std::vector<NodePtr> parts = {second_.start_sums(), first_.start_reductions()};
+  if (chain_.online) parts.push_back(first_.start_online(*chain_.online));
+  return build::sequence(std::move(parts));
+}
 
 NodePtr StreamBuilder::finish_rows() {
   std::vector<NodePtr> parts;
   first_.names_ = names_;
+  for (size_t r = 0; r < first_.reductions_.size(); ++r) {
+    const bool is_whole = chain_.online && chain_.online->reduction == r;
+    if (!is_whole) parts.push_back(first_.exchange_lanes(first_.reductions_[r]));
+  }
+  if (chain_.online) {
+    parts.push_back(first_.last_corrections(*chain_.online));
+    parts.push_back(correct_sums());
+  }
   for (const ContractionBuilder::TileSum& sum : first_.reductions_) {
-    parts.push_back(first_.exchange_lanes(sum));
     if (is_stored(scop_, chain_, sum.of->statement.tensor)) parts.push_back(first_.put_partial_results(sum));
   }
   names_ = first_.names_;
@@ -81,7 +111,11 @@ NodePtr StreamBuilder::finish_rows() {
 
 NodePtr StreamBuilder::with_row_sums(NodePtr body) const {
   for (const ContractionBuilder::TileSum& sum : first_.reductions_) body = build::allocate(sum.sums, body);
-  return body;
+  return chain_.online ? first_.with_online(body) : body;
+}
+
+NodePtr StreamBuilder::with_points(NodePtr body) const {
+  return chain_.online ? first_.with_online_of_slab(std::move(body)) : body;
 }
 
 NodePtr StreamBuilder::with_shared(NodePtr body) const {
@@ -109,8 +143,7 @@ class AtomStream : StreamBuilder {
     kernel.name = name;
     kernel.block = {plan_.plans[0].block_threads(), 1, 1};
     place(kernel);
-    std::vector<NodePtr> parts = {start_copies(), second_.start_sums(), first_.start_reductions(), slabs(),
-                                  finish_rows()};
+    std::vector<NodePtr> parts = {start_copies(), start_rows(), slabs(), finish_rows()};
     second_.names_ = names_;
     parts.push_back(second_.finish());
     const NodePtr body = with_row_sums(build::allocate(second_.sum_, build::sequence(std::move(parts))));
@@ -161,7 +194,7 @@ class AtomStream : StreamBuilder {
     sums.push_back(build::commit_group());
     first_.names_ = names_;
     parts.push_back(with_fragments(first_, build::sequence(std::move(sums))));
-    parts.push_back(make_points());
+    parts.push_back(with_points(make_points(correct_sums())));
     second_.names_ = first_.names_;
     NodePtr second = second_.add_products(stage(slab), second_.step_at(slab), nullptr);
     names_ = second_.names_;

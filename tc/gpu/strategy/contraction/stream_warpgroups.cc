@@ -67,9 +67,7 @@ class WarpgroupStream : StreamBuilder {
     first_.names_ = names_;
     std::vector<NodePtr> parts = {first_.load_held(*first_.once_)};
     names_ = first_.names_;
-    for (const NodePtr& part : {second_.start_sums(), first_.start_reductions(), slabs(), finish_rows()}) {
-      parts.push_back(part);
-    }
+    for (const NodePtr& part : {start_rows(), slabs(), finish_rows()}) parts.push_back(part);
     parts.push_back(second_.exchange_columns(names_));
     second_.names_ = names_;
     parts.push_back(second_.finish());
@@ -83,7 +81,7 @@ class WarpgroupStream : StreamBuilder {
   NodePtr slabs() {
     NodePtr body = plan_.overlaps ? overlapped() : one_by_one();
     body = build::allocate(first_.sum_, build::allocate(second_.shared_[chain_.links[0].operand], body));
-    return body;
+    return with_points(body);
   }
 
   /// Starts the first product of a slab, which it waits for.
@@ -103,12 +101,14 @@ class WarpgroupStream : StreamBuilder {
     return build::matmul_wait(0, {second_.sum_.name, second_.shared_[chain_.links[0].operand].name});
   }
 
-  NodePtr points_of(const Expr& slab) {
+  NodePtr points_of(const Expr& slab, const NodePtr& corrected) {
     go_to(slab);
     first_.names_ = names_;
-    NodePtr result = make_points();
+    NodePtr result = make_points(corrected);
     // Where points are made in two places, each has registers of its own.
-    for (auto& [name, tensor] : first_.results_) tensor.name = first_.names_.fresh(name + "_reg");
+    if (!chain_.online) {
+      for (auto& [name, tensor] : first_.results_) tensor.name = first_.names_.fresh(name + "_reg");
+    }
     names_ = first_.names_;
     go_to(0);
     return result;
@@ -121,7 +121,7 @@ class WarpgroupStream : StreamBuilder {
     go_to(slab);
     std::vector<NodePtr> parts = start_slab(slab);
     parts.push_back(wait_for_made(0));
-    parts.push_back(points_of(slab));
+    parts.push_back(points_of(slab, correct_sums()));
     for (NodePtr& product : start_reading(slab)) parts.push_back(product);
     parts.push_back(wait_for_read());
     parts.push_back(build::release(ring_, slab));
@@ -134,7 +134,7 @@ class WarpgroupStream : StreamBuilder {
     const tile::Tensor operand = link_.tile;
     std::vector<NodePtr> parts = start_slab(0);
     parts.push_back(wait_for_made(0));
-    parts.push_back(points_of(0));
+    parts.push_back(points_of(0, build::sequence({})));
 
     const std::string name = names_.fresh("slab");
     const Expr slab = build::var(name), next = slab + 1;
@@ -144,8 +144,9 @@ class WarpgroupStream : StreamBuilder {
     const std::vector<NodePtr> reading = start_reading(slab);
     body.insert(body.end(), reading.begin(), reading.end());
     body.push_back(wait_for_made(static_cast<int>(reading.size())));
-    body.push_back(points_of(next));
+    body.push_back(points_of(next, build::sequence({})));
     body.push_back(wait_for_read());
+    body.push_back(correct_sums());
     body.push_back(build::release(ring_, slab));
     body.push_back(first_.over_registers(first_.all_axes(), [&] {
       const std::vector<Expr> at = first_.sum_subscripts();
