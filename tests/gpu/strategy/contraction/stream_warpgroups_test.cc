@@ -85,6 +85,28 @@ def f(half(R,B,N,D) Q, half(B,M,D) K, half(B,M,E) V) -> (half(B,R,N,E) O) {
   O(b,r,n,e) = half(A(b,r,n,e) * 0.125)
 })";
 
+/// The maxima go on over the slabs, and correct the sums.
+constexpr char kAttention[] = R"(
+def f(half(B,N,D) Q, half(B,M,D) K, half(B,M,E) V) -> (half(B,N,E) O) {
+  float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)
+  top(b,n) max=! S(b,n,m)
+  half P(b,n,m) = half(exp((S(b,n,m) - top(b,n)) * rsqrt(float(D))))
+  float total(b,n) +=! float(P(b,n,m))
+  float A(b,n,e) +=! P(b,n,m) * V(b,m,e)
+  O(b,n,e) = half(A(b,n,e) / total(b,n))
+})";
+
+constexpr char kCausalAttention[] = R"(
+def f(half(N,D) Q, half(N,D) K, half(N,E) V) -> (half(N,E) O, float(N) top) {
+  float S(n,m) +=! Q(n,d) * K(m,d)
+  S(n,m) = m <= n ? S(n,m) : -1e30
+  top(n) max=! S(n,m)
+  half P(n,m) = half(exp((S(n,m) - top(n)) * rsqrt(float(D))))
+  float total(n) +=! float(P(n,m))
+  float A(n,e) +=! P(n,m) * V(m,e)
+  O(n,e) = half(A(n,e) / total(n))
+})";
+
 /// Those of a plan by warpgroups: tiles of the batch, rows and columns of the second product, a slab, and stages.
 options::MappingOptions sizes_of(const std::vector<int64_t>& batch, int64_t rows, int64_t columns, int64_t slab,
                                  int64_t stages) {
@@ -128,6 +150,12 @@ const Case kCases[] = {
      {{"B", 2}, {"R", 4}, {"N", 20}, {"D", 32}, {"M", 80}, {"E", 32}},
      sizes_of({1}, 64, 32, 64, 2)},
     {"RowsOfTwoAxes", kTwoAxes, {{"B", 2}, {"R", 4}, {"N", 20}, {"D", 32}, {"M", 80}, {"E", 32}}, kOfTwoAxes},
+    {"Attention", kAttention, {{"B", 2}, {"N", 70}, {"D", 32}, {"M", 200}, {"E", 32}}, sizes_of({1}, 64, 32, 64, 2)},
+    {"OverlappedAttention",
+     kAttention,
+     {{"B", 1}, {"N", 130}, {"D", 64}, {"M", 256}, {"E", 64}},
+     sizes_of({1}, 128, 64, 64, 3)},
+    {"CausalAttention", kCausalAttention, {{"N", 136}, {"D", 32}, {"E", 16}}, sizes_of({}, 64, 16, 64, 3)},
     {"OddDepth", kRelu, {{"B", 1}, {"N", 64}, {"D", 48}, {"M", 136}, {"E", 16}}, sizes_of({1}, 64, 16, 64, 2)},
 };
 
