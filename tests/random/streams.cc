@@ -20,7 +20,7 @@ class Generator {
     static constexpr std::array<int64_t, 4> kInner = {16, 24, 32, 40}, kResults = {8, 16, 24, 40};
     type_ = random_.chance(70) ? "float16" : "bfloat16";
     batch_ = random_.chance(40);
-    const bool reads_top = random_.chance(30), has_total = reads_top || random_.chance(80);
+    const bool reads_top = random_.chance(45), has_total = reads_top || random_.chance(80);
     std::string body =
         fmt::format("  float S({}) +=! {} * {}\n", at("n,m"), read("Q", random_.chance(80) ? "n,d" : "d,n"),
                     read("K", random_.chance(60) ? "m,d" : "d,m"));
@@ -60,6 +60,7 @@ class Generator {
   /// Of a result of the first product.
   std::string function(bool reads_top) {
     const std::string s = fmt::format("S({})", at("n,m"));
+    if (reads_top && random_.chance(50)) return fmt::format("exp(({} - top({})) * 0.25)", s, at("n"));
     if (reads_top) return fmt::format("fmax({} - top({}), -8.0)", s, at("n"));
     switch (random_.below(4)) {
       case 0:
