@@ -152,6 +152,18 @@ def f(float16(B,N,D) Q, float16(B,M,D) K, float16(B,M,E) V) -> (float16(B,N,E) O
   O(b,n,e) = float16(A(b,n,e) / total(b,n))
 })",
      {{"B", 64}, {"N", 4096}, {"M", 4096}, {"D", 128}, {"E", 128}}},
+    {"streamed_chain_of_a_triangle",
+     R"(
+def f(float16(B,N,D) Q, float16(B,N,D) K, float16(B,N,E) V) -> (float16(B,N,E) O) {
+  float S(b,n,m) +=! Q(b,n,d) * K(b,m,d)
+  S(b,n,m) = m <= n ? S(b,n,m) : -1e30
+  top(b,n) max=! S(b,n,m)
+  float16 P(b,n,m) = float16(exp((S(b,n,m) - top(b,n)) * rsqrt(float(D))))
+  float total(b,n) +=! float(P(b,n,m))
+  float A(b,n,e) +=! P(b,n,m) * V(b,m,e)
+  O(b,n,e) = float16(A(b,n,e) / total(b,n))
+})",
+     {{"B", 64}, {"N", 4096}, {"D", 64}, {"E", 64}}},
     {"warpgroups",
      R"(
 def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (C) {
