@@ -162,7 +162,8 @@ class Analysis {
 
   std::optional<Exponential> of_choice(const Expr& condition, const Expr& a, const Expr& b) const {
     if (ir::mentions(condition, extreme_.variable)) return std::nullopt;
-    std::optional<Exponential> x = where(condition, true).of(a), y = where(condition, false).of(b);
+    std::optional<Exponential> x = where(condition, true).of(value_where(a, condition, true));
+    std::optional<Exponential> y = where(condition, false).of(value_where(b, condition, false));
     if (!x || !y) return std::nullopt;
     const bool is_zero = constant_number(a) == 0.0, is_other_zero = constant_number(b) == 0.0;
     if (is_zero || is_other_zero) {

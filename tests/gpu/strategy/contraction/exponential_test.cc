@@ -65,6 +65,8 @@ TEST(Exponential, TakesTheExtremesValueWhereAConditionHolds) {
   EXPECT_FALSE(gpu::exponential_in(power, {"top", chosen, true}));
   EXPECT_TRUE(gpu::exponential_in(hi::Select::make(some, power, number(0)), {"top", chosen, true}));
   EXPECT_FALSE(gpu::exponential_in(hi::Select::make(some, number(0), power), {"top", chosen, true}));
+  const Expr of_chosen = function("exp", chosen - kTop);
+  EXPECT_TRUE(gpu::exponential_in(hi::Select::make(some, of_chosen, number(0)), {"top", chosen, true}));
 }
 
 TEST(Exponential, SaysWhereItIsZeroInAnyCase) {

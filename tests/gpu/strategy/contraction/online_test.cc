@@ -107,6 +107,16 @@ def f(half(N,D) Q, half(N,D) K, half(N,E) V) -> (half(N,E) O) {
   O(n,e) = half(A(n,e) / total(n))
 })",
      {{"N", 150}, {"D", 32}, {"E", 16}}},
+    {"MaskedTwice", R"(
+def f(half(N,D) Q, half(M,D) K, half(M,E) V, bool(N,M) keep) -> (half(N,E) O) {
+  float S(n,m) +=! Q(n,d) * K(m,d)
+  S(n,m) = keep(n,m) ? S(n,m) * rsqrt(float(D)) : -inf
+  top(n) max=! S(n,m)
+  half P(n,m) = keep(n,m) ? half(exp(S(n,m) - top(n))) : half(0.0)
+  float total(n) +=! float(P(n,m))
+  float A(n,e) +=! P(n,m) * V(m,e)
+  O(n,e) = half(total(n) > 0.0 ? A(n,e) / total(n) : 0.0)
+})"},
     {"Bias", R"(
 def f(half(N,D) Q, half(M,D) K, half(M,E) V, half(N,M) bias) -> (half(N,E) O) {
   float S(n,m) +=! Q(n,d) * K(m,d)
