@@ -282,7 +282,8 @@ bool Planner::fits(const ContractionPlan& plan) const {
   constexpr int64_t kRegisters = 255, kAllRegisters = 65536;
   const int64_t shared = std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
   const int64_t registers = registers_of_thread(c_, plan);
-  const bool is_rough = plan.by_warpgroups() && !plan.tensor_cores->in_parts;  // more than the assembler takes
+  // More than the assembler takes. Where threads compute, it serialises products that lack registers.
+  const bool is_rough = plan.by_warpgroups() && !plan.tensor_cores->in_parts && !plan.tensor_cores->computes_a;
   const int64_t of_all = registers * round_up(plan.block_threads(), is_rough ? kLanes : 4 * kLanes);
   if (!has_room(plan)) return false;
   if (plan.shared_bytes(c_) > shared) {
