@@ -95,6 +95,13 @@ def f(half(M,K) X, int8(N,K) W) -> (half(M,N) Y, half(N) Q, half(M) R) {
   R(m) max=! Y(m,n)
 })";
 
+constexpr char kPooled[] = R"(
+def f(half(M,K) X, int8(N,K) W) -> (half(M,N) Y, half(M,J) P) {
+  half D(n,k) = half(W(n,k)) + half(1.0)
+  Y(m,n) +=! X(m,k) * D(n,k)
+  P(m,j) = fmax(Y(m,2 * j), Y(m,2 * j + 1)) where j in 0:J
+})";
+
 /// Tiles of (columns, rows) of the result, of so many warpgroups, in steps of so many values.
 options::MappingOptions tile(int64_t warpgroups, int64_t columns, int64_t step, int64_t stages,
                              std::vector<int64_t> before = {}) {
@@ -143,6 +150,7 @@ const Case kCases[] = {
     {"float32 as half", kCast, {{"M", 16}, {"N", 64}, {"K", 192}}, tile(1, 16, 64, 2)},
     {"batch", kBatch, {{"B", 2}, {"M", 16}, {"N", 64}, {"K", 256}}, tile(1, 16, 128, 2, {1})},
     {"turned result", kTurned, {{"M", 64}, {"N", 64}, {"K", 128}}, upright(1, 64, 128, 2)},
+    {"pooled", kPooled, {{"M", 16}, {"N", 64}, {"K", 128}, {"J", 32}}, tile(1, 16, 128, 2)},
     {"reduced", kReduced, {{"M", 16}, {"N", 64}, {"K", 128}}, tile(1, 16, 128, 2)},
     {"two rows", kGroups, {{"M", 16}, {"N", 128}, {"K", 256}, {"G", 2}}, in_clusters(tile(1, 16, 128, 2), {1, 2})},
     {"two columns", kGroups, {{"M", 64}, {"N", 64}, {"K", 256}, {"G", 2}}, in_clusters(tile(1, 32, 128, 2), {2, 1})},
