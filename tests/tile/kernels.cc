@@ -26,16 +26,16 @@ Program one_kernel(const std::string& name, Kernel kernel) {
 }
 
 void fill_matmul(Sample& sample, int m, int n, int k) {
-  sample.inputs["A"] = small_integers(static_cast<size_t>(m * k), 1);
-  sample.inputs["B"] = small_integers(static_cast<size_t>(k * n), 2);
+  std::vector<float>& a = sample.inputs["A"] = small_integers(static_cast<size_t>(m * k), 1);
+  std::vector<float>& b = sample.inputs["B"] = small_integers(static_cast<size_t>(k * n), 2);
   sample.output = "C";
   sample.expected.assign(static_cast<size_t>(m * n), 0);
   for (int i = 0; i < m; ++i) {
-    for (int j = 0; j < n; ++j) {
-      for (int l = 0; l < k; ++l) {
-        sample.expected[static_cast<size_t>(i * n + j)] +=
-            sample.inputs["A"][static_cast<size_t>(i * k + l)] * sample.inputs["B"][static_cast<size_t>(l * n + j)];
-      }
+    for (int l = 0; l < k; ++l) {
+      const float of_row = a[static_cast<size_t>(i * k + l)];
+      const float* from = &b[static_cast<size_t>(l * n)];
+      float* to = &sample.expected[static_cast<size_t>(i * n)];
+      for (int j = 0; j < n; ++j) to[j] += of_row * from[j];
     }
   }
 }

@@ -224,10 +224,14 @@ RingSample ring_product(const RingProduct& shape) {
   fill(sample.a, shape.a, shape.a_transposed, shape.m, shape.k, 1);
   fill(sample.b, shape.b, shape.b_transposed, shape.k, shape.n, 2);
   sample.expected.resize(static_cast<size_t>(shape.m * shape.n));
-  for (int i = 0; i < shape.m; ++i) {
-    for (int j = 0; j < shape.n; ++j) {
-      float& result = sample.expected[static_cast<size_t>(i * shape.n + j)];
-      for (int k = 0; k < shape.k; ++k) result += value(i, k, 1) * value(k, j, 2);
+  std::vector<float> of_b(static_cast<size_t>(shape.n));
+  for (int k = 0; k < shape.k; ++k) {
+    for (int j = 0; j < shape.n; ++j) of_b[static_cast<size_t>(j)] = value(k, j, 2);
+    for (int i = 0; i < shape.m; ++i) {
+      const float of_a = value(i, k, 1);
+      const float* from = of_b.data();
+      float* to = &sample.expected[static_cast<size_t>(i * shape.n)];
+      for (int j = 0; j < shape.n; ++j) to[j] += of_a * from[j];
     }
   }
   return sample;
