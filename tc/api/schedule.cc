@@ -55,12 +55,13 @@ struct Schedule::Impl {
   compile::Compilation compilation;  ///< up to the Scop
   AnySchedule loops;
 
-  /// Calls `work` as a step of its own (poly/step.h).
+  /// Calls `work` as a step of its own (poly/step.h). A step that runs out of its budget anywhere is an Error.
   template <typename Work>
   auto step(Work work) const -> decltype(work()) {
     return guarded([&] {
-      const poly::Step step(*compilation.scop->context);
-      return work();
+      const poly::Context& context = *compilation.scop->context;
+      const poly::Step step(context);
+      return poly::within_budget(context, work);
     });
   }
 

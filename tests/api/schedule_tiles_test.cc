@@ -27,6 +27,7 @@ struct Def {
   Request request(Backend backend) const {
     Request request{.sizes = sizes, .backend = backend};
     request.mapping = options;
+    request.budget.wall_clock_ms = 600'000;  // on a machine that has much else to do
     return request;
   }
   Schedule schedule() const { return take(Schedule::create(text, request(Backend::kSimulator))); }
