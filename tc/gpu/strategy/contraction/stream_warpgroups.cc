@@ -84,11 +84,9 @@ class WarpgroupStream : StreamBuilder {
     return with_points(body);
   }
 
-  /// Starts the first product of a slab, which it waits for.
-  std::vector<NodePtr> start_slab(const Expr& slab) {
-    std::vector<NodePtr> parts = {build::await(ring_, slab)};
-    for (NodePtr& product : first_.multiply_held(first_.step_at(0), stage(slab), true)) parts.push_back(product);
-    return parts;
+  /// Starts the first product of a slab that has arrived.
+  std::vector<NodePtr> start_making(const Expr& slab) {
+    return first_.multiply_held(first_.step_at(0), stage(slab), true);
   }
 
   /// Starts the second product of a slab.
@@ -119,7 +117,8 @@ class WarpgroupStream : StreamBuilder {
     const std::string name = names_.fresh("slab");
     const Expr slab = build::var(name);
     go_to(slab);
-    std::vector<NodePtr> parts = start_slab(slab);
+    std::vector<NodePtr> parts = {build::await(ring_, slab)};
+    for (NodePtr& product : start_making(slab)) parts.push_back(product);
     parts.push_back(wait_for_made(0));
     parts.push_back(points_of(slab, correct_sums()));
     for (NodePtr& product : start_reading(slab)) parts.push_back(product);
@@ -128,23 +127,28 @@ class WarpgroupStream : StreamBuilder {
     return build::for_loop(name, 0, static_cast<int>(count()), build::sequence(std::move(parts)));
   }
 
-  /// The second product of a slab goes on while the points of the next one are made, in registers of their own.
+  /// The second product of a slab goes on while the points of the next one are made, in registers of their own. Behind
+  /// them the slab after that is awaited, by a loop: the assembler moves no wait for products above it, into the
+  /// points.
   NodePtr overlapped() {
     const int last = static_cast<int>(count()) - 1;
     const tile::Tensor operand = link_.tile;
-    std::vector<NodePtr> parts = start_slab(0);
+    std::vector<NodePtr> parts = {build::await(ring_, 0)};
+    for (NodePtr& product : start_making(0)) parts.push_back(product);
     parts.push_back(wait_for_made(0));
     parts.push_back(points_of(0, build::sequence({})));
+    parts.push_back(build::await(ring_, 1));
 
     const std::string name = names_.fresh("slab");
     const Expr slab = build::var(name), next = slab + 1;
     link_.tile.name = names_.fresh(chain_.links[0].tensor + "_next");
     go_to(next);
-    std::vector<NodePtr> body = start_slab(next);
+    std::vector<NodePtr> body = start_making(next);
     const std::vector<NodePtr> reading = start_reading(slab);
     body.insert(body.end(), reading.begin(), reading.end());
     body.push_back(wait_for_made(static_cast<int>(reading.size())));
     body.push_back(points_of(next, build::sequence({})));
+    body.push_back(build::if_then(next < last, build::await(ring_, next + 1)));
     body.push_back(wait_for_read());
     body.push_back(correct_sums());
     body.push_back(build::release(ring_, slab));
