@@ -125,9 +125,15 @@ bool reads(const Expr& e, const std::string& tensor) {
 
 /// The one store that a loop's body is, or null.
 const tile::Store* only_store(const tile::NodePtr& body) {
-  if (const auto* store = std::get_if<tile::Store>(&body->node)) return store;
-  const auto* sequence = std::get_if<tile::Sequence>(&body->node);
-  return sequence && sequence->children.size() == 1 ? only_store(sequence->children[0]) : nullptr;
+  const tile::Store* result = nullptr;
+  tile::match(
+      *body, [&](const tile::Store& n) { result = &n; },
+      [&](const tile::Sequence& n) { result = n.children.size() == 1 ? only_store(n.children[0]) : nullptr; },
+      [](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate, tile::Ring> auto&) {},
+      [](const tile::Synchronisation auto&) {},
+      [](const tile::OneOf<tile::Atomic, tile::Move, tile::Shuffle, tile::MatMul, tile::MatrixLoad, tile::BoxCopy,
+                           tile::BoxStore, tile::ClusterLoad, tile::WarpgroupMatMul> auto&) {});
+  return result;
 }
 
 }  // namespace
