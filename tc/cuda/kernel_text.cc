@@ -579,9 +579,13 @@ class KernelPrinter {
   void write(const tile::MatMulWait& wait, bool) {
     exprs_.need(Helper::kProducts);
     line(fmt::format("wait_products<{}>();", wait.pending));
-    for (const std::string& sum : wait.sums) {
-      // Other registers are operands: the compiler knows of no product that changes them.
-      if (exprs_.tensor(sum).type == Halide::Float(32)) line(fmt::format("receive({});", exprs_.names().tensor(sum)));
+    for (const std::string& name : wait.sums) {
+      const Type type = exprs_.tensor(name).type;
+      const bool is_held = type.bits() == 16;
+      if (is_held) exprs_.need(Helper::kHeld);
+      if (is_held || type == Halide::Float(32)) {
+        line(fmt::format("{}({});", is_held ? "receive_held" : "receive", exprs_.names().tensor(name)));
+      }
     }
   }
 

@@ -45,6 +45,7 @@ enum class Helper {
   kClusterStep,    ///< arrive_in_cluster, wait_for_cluster
   kClusterLoad,    ///< load_of_block: shared memory of a block of the cluster
   kProducts,       ///< wait_products, receive: of warpgroups
+  kHeld,           ///< receive_held: operands of theirs
   kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start
   kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits
   kAtomicFloat,    ///< of float and double

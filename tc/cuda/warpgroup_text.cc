@@ -232,6 +232,20 @@ __device__ __forceinline__ void receive(float (&sums)[count]) {
 }
 )";
 
+constexpr std::string_view kHeldText =
+    R"(// The same of operands. NVIDIA's assembler gives the registers of operands that a loop does not change to others,
+// though later turns multiply them (ptxas 13.0). Here the loop makes them anew, pair by pair.
+template <typename Half, int count>
+__device__ __forceinline__ void receive_held(Half (&held)[count]) {
+#pragma unroll
+  for (int i = 0; i < count; i += 2) {
+    uint32 pair = pair_of(held[i], held[i + 1]);
+    asm volatile("" : "+r"(pair)::"memory");
+    split(pair, held[i], held[i + 1]);
+  }
+}
+)";
+
 /// "%0, %1, ...".
 std::string numbered(int count) {
   std::string text;
@@ -303,6 +317,7 @@ std::string_view box_store_text() {
 std::string_view group_barrier_text() { return kGroupBarrierText; }
 std::string_view registers_text() { return kRegistersText; }
 std::string_view products_text() { return kProductsText; }
+std::string_view held_text() { return kHeldText; }
 
 std::string function_of(const WarpgroupProduct& product) {
   const tile::WarpgroupAtom& atom = product.atom;

@@ -193,8 +193,9 @@ class WarpgroupStreams {
     const double points = warpgroups * static_cast<double>(first.registers()) * instructions;
     const double all = made + read;
     const double alone = overlaps ? made + std::max(read, points) : all + points;
-    const double shared =
-        overlaps ? std::pow(std::pow(all, 3) + std::pow(points, 3), 1.0 / 3) : std::hypot(all, points);
+    // Of attention with 128 columns, by 128 rows and slabs of 64, an overlap left 0.955 of the time (H200).
+    const double power = overlaps ? 2.3 : 2;
+    const double shared = std::pow(std::pow(all, power) + std::pow(points, power), 1 / power);
     const double work = warpgroups > 1 ? shared : alone + kAlone;
     double copied = 0;
     for (const auto& [c, plan] : {std::pair{&first_, &first}, std::pair{&second_, &second}}) {

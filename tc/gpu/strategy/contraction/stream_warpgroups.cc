@@ -94,7 +94,9 @@ class WarpgroupStream : StreamBuilder {
     return second_.multiply_held(second_.step_at(slab), stage(slab), false);
   }
 
-  NodePtr wait_for_made(int pending) const { return build::matmul_wait(pending, {first_.sum_.name}); }
+  NodePtr wait_for_made(int pending) const {
+    return build::matmul_wait(pending, {first_.sum_.name, first_.shared_[*first_.once_].name});
+  }
   NodePtr wait_for_read() const {
     return build::matmul_wait(0, {second_.sum_.name, second_.shared_[chain_.links[0].operand].name});
   }
