@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(32) first(
   const int thread_x = int(threadIdx.x);
   let_next_kernel_start();
   for (int i = thread_x; i < 128; i += 32) {
-    T[block_x * 128 + i] = to_float16(to_float(X[block_x * 128 + i]));
+    T[block_x * 128 + i] = X[block_x * 128 + i];
   }
 }
 
@@ -63,6 +63,6 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(32) secon
   const int thread_x = int(threadIdx.x);
   wait_for_kernels_before();
   for (int i = thread_x; i < 128; i += 32) {
-    Y[block_x * 128 + i] = to_float16(to_float(T[block_x * 128 + i]));
+    Y[block_x * 128 + i] = T[block_x * 128 + i];
   }
 }
