@@ -24,6 +24,12 @@ bool is_barrier_of_all(const Leaf& leaf) {
   return order_of(*leaf.node) == Order::kBlock && leaf.path.loops.empty() && leaf.path.conditions.empty();
 }
 
+/// Whether a leaf is where a thread learns that boxes have come, or products have ended.
+bool waits_for_others(const Leaf& leaf) {
+  const RingStep* step = ring_step_of(*leaf.node);
+  return matmul_wait_of(*leaf.node) || (step && step->kind == RingStep::Kind::kAwait);
+}
+
 /// Whether something goes on behind an access of a leaf that neither a ring nor a wait for products ends.
 bool may_go_on(const Leaf& leaf) { return asynchronous_copy(*leaf.node) || box_store_of(*leaf.node); }
 
@@ -56,9 +62,16 @@ std::vector<std::string> place_faults(const Kernel& kernel) {
       const bool by_boxes = box_of(*leaf.node) || box_store_of(*leaf.node) || warpgroup_product_of(*leaf.node);
       if (by_boxes) fault(fmt::format("'{}' touches '{}', which lies where others do, as boxes do", leaf.text(), name));
     }
-    const auto begin = flow.leaves.begin() + last + 1;
-    if (last >= first || std::none_of(begin, flow.leaves.begin() + first, is_barrier_of_all)) {
+    // The last barrier before it. What boxes and products do has ended there, as each of their waits lies before.
+    long barrier = first - 1;
+    while (barrier > last && !is_barrier_of_all(flow.leaves[static_cast<size_t>(barrier)])) --barrier;
+    if (barrier <= last) {
       fault(fmt::format("no barrier of the block stands between what touches '{}' and those that it lies over", name));
+      continue;
+    }
+    const auto late = std::find_if(flow.leaves.begin() + barrier, flow.leaves.end(), waits_for_others);
+    if (late != flow.leaves.end()) {
+      fault(fmt::format("'{}' stands behind the barrier before '{}', which lies where others do", late->text(), name));
     }
   }
   return faults;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <span>
 
+#include "rings.h"
 #include "tc/tile/build.h"
 #include "tc/tile/simulate.h"
 #include "tc/tile/verify.h"
@@ -97,6 +98,26 @@ TEST(Places, OthersMustBeDoneBehindABarrierOfAll) {
   part({.asynchronous = true}, "touches where 'second' lies, and may go on");
   part({.place_of = "held"}, "does not lie at the place of a shared tensor 'held'");
   part({.place_of = "none"}, "does not lie at the place of a shared tensor 'none'");
+}
+
+/// A product of warpgroups, behind which a tensor lies where its first operand's buffers were.
+std::string refusal_behind_ring(const NodePtr& behind_barrier) {
+  Program program = ring_product_program({});
+  Tensor late = shared("late", Halide::Float(32), Layout::row_major({256}));
+  late.place_of = "A_shared";
+  const NodePtr store_all = if_then(thread_x() < 256, store(late, {thread_x()}, Expr(1.0F)));
+  change_node<Allocate>(program, [&](Allocate& n) {
+    if (n.tensor.name != "B_shared") return false;
+    n.body = sequence({n.body, barrier(), behind_barrier, allocate(late, store_all)});
+    return true;
+  });
+  return refusal_of(program);
+}
+
+TEST(Places, WaitsForWhatOthersDoStandBeforeTheBarrier) {
+  EXPECT_EQ(refusal_behind_ring(sequence({})), "");
+  const std::string late = refusal_behind_ring(matmul_wait(0));
+  EXPECT_NE(late.find("stands behind the barrier before 'late'"), std::string::npos) << late;
 }
 
 }  // namespace

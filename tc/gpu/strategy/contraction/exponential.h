@@ -24,8 +24,8 @@ struct Extreme {
 /// The value of a constant, functions of constants among them.
 std::optional<double> constant_number(const Halide::Expr& e);
 
-/// A value as an Exponential in an extreme, for any extreme of numbers that include the extreme's own value: so its
-/// magnitude is bounded while the extreme is still growing.
+/// A value as an Exponential in an extreme. The extreme may be that of any numbers, if its own value is among them. So
+/// the magnitude is bounded while the extreme still grows. Examples:
 ///     exp(c * (v - R)) * t,   c > 0, R a maximum of v and others
 ///     q ? exp(c * (v - R)) : 0                     R a maximum of q ? v : u
 /// Casts may stand in between: they round at another magnitude then, and must hold the bound. Nothing if the value is
