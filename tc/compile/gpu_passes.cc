@@ -102,7 +102,8 @@ void keep_in_workspace(const std::vector<ir::SubscriptCheck>& checks, tile::Prog
 
 Result<void> tile(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
-  TC_TRY(lowered, gpu::lower(*std::move(c.mapping), *c.scop, c.mapping_options, settings.element_aligned));
+  TC_TRY(lowered,
+         gpu::lower(*std::move(c.mapping), *c.scop, c.mapping_options, settings.gpu.device, settings.element_aligned));
   c.mapping = std::move(lowered);
   keep_in_workspace(c.checks, c.mapping->program);
   for (const tile::Kernel& kernel : c.mapping->program.kernels) {

@@ -155,15 +155,12 @@ Result<void> Executable::run(Stream stream, std::span<const Address> tensors, st
   std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
   if (!plan_.workspace.empty()) lock.lock();
   TC_TRY(workspace_addresses, workspace(stream));
-  // The first one waits, as any launch, for all that is on the stream; those behind it for each other.
-  bool first = true;
   for (const Kernel& kernel : kernels_) {
     const std::array<int64_t, 3>& grid = kernel.launch->grid;
     // A launch of no block does nothing; the driver would refuse it.
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) continue;
-    const bool early = overlaps_ && !first && kernel.launch->waits;
+    const bool early = overlaps_ && kernel.launch->waits;
     TC_TRY_VOID(launch(kernel, early, stream, tensors, scalars, workspace_addresses));
-    first = false;
   }
   return {};
 }

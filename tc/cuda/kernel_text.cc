@@ -151,6 +151,27 @@ class KernelPrinter {
                      (uint32_t{1} << (threads % 32)) - 1));
   }
 
+  /// Whether all threads of a warp have a value and are here, and the compiler may not know it: the number of the warp,
+  /// and what a loop around all threads counts, divided by a number that takes a product. Products of warpgroups take
+  /// their operands' places from registers of the warp, which such values otherwise go to one by one.
+  bool is_same_in_warp(const Expr& value) const {
+    constexpr int kWarp = 32;
+    const auto* quotient = value.as<Halide::Internal::Div>();
+    const auto* variable = quotient ? quotient->a.as<Halide::Internal::Variable>() : nullptr;
+    const bool lines_up = kernel_.block[1] * kernel_.block[2] == 1 && kernel_.block[0] % kWarp == 0;
+    if (rings_.empty() || !variable || branches_ > 0 || !lines_up) return false;
+    if (variable->name == tile::kThread[0]) return Halide::Internal::is_const(quotient->b, kWarp);
+    int bits = 0;
+    return counted_.count(variable->name) > 0 && !Halide::Internal::is_const_power_of_two_integer(quotient->b, &bits);
+  }
+
+  /// Whether all threads of a block go through the same values of a loop: it begins at the block's number, or a number.
+  bool is_counted_by_all(const tile::For& loop) const {
+    const auto* first = loop.begin.as<Halide::Internal::Variable>();
+    const bool begins_alike = Halide::Internal::is_const(loop.begin) || (first && first->name == tile::kBlock[0]);
+    return branches_ == 0 && begins_alike && Halide::Internal::is_const(loop.end);
+  }
+
   void place(const char* name, const char* builtin, char dimension) {
     if (exprs_.places().count(name)) line(fmt::format("const int {} = int({}.{});", name, builtin, dimension));
   }
@@ -224,6 +245,7 @@ class KernelPrinter {
     exprs_.declare(loop.variable, type, values);
     if (loop.unrolled) line("#pragma unroll");
     line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", value_type(type), name, begin, name, end, step));
+    if (is_counted_by_all(loop)) counted_.insert(loop.variable);
     block(loop.body);
     line("}");
   }
@@ -233,6 +255,7 @@ class KernelPrinter {
       return write_copy(*tile::asynchronous_copy(*branch.then_case), exprs_.index(branch.condition));
     const std::optional<tile::RegisterShares> shares = std::exchange(shares_, std::nullopt);
     line(fmt::format("if ({}) {{", exprs_.index(branch.condition)));
+    ++branches_;
     if (shares) change_registers("take", shares->of_readers);
     block(branch.then_case);
     if (branch.else_case) {
@@ -240,6 +263,7 @@ class KernelPrinter {
       if (shares) change_registers("give", shares->of_others);
       block(branch.else_case);
     }
+    --branches_;
     line("}");
   }
 
@@ -252,7 +276,11 @@ class KernelPrinter {
 
   void write(const tile::Let& let, bool tail) {
     const std::string& name = exprs_.names().variable(let.name);
-    const std::string text = exprs_.index(let.value);
+    std::string text = exprs_.index(let.value);
+    if (is_same_in_warp(let.value)) {
+      exprs_.need(Helper::kSameInWarp);
+      text = fmt::format("same_in_warp({})", text);
+    }
     // A name is declared once within a pair of braces, and what follows must not see it.
     const bool braces = !tail || scopes_.back().count(name) || (scopes_.size() == 1 && is_parameter(let.name));
     if (braces) {
@@ -450,6 +478,8 @@ class KernelPrinter {
 
   void write(const tile::Ring& ring, bool tail) {
     exprs_.need(Helper::kRing);
+    for (const tile::TensorMap& map : kernel_.maps)
+      line(fmt::format("prefetch_map({});", exprs_.names().map(map.name)));
     line(fmt::format("make_ring<{}>({}, {});", ring.stages, exprs_.names().variable(ring.name),
                      ring.readers * ring.sharers()));
     if (!ring.groups.empty()) {
@@ -591,6 +621,8 @@ class KernelPrinter {
 
   const tile::Kernel& kernel_;
   ExprText exprs_;
+  int branches_ = 0;               ///< around what is written
+  std::set<std::string> counted_;  ///< variables of loops that all threads go through alike
   std::map<std::string, const tile::Ring*> rings_;
   std::map<std::string, std::string> products_;  ///< functions by name
   std::optional<tile::RegisterShares> shares_;   ///< that the next branches begin with

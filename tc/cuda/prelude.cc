@@ -229,6 +229,12 @@ __device__ __forceinline__ double sigmoid(double x) {
 }
 )";
 
+constexpr std::string_view kSameInWarpText =
+    R"(// An integer that all threads of a warp have. The compiler knows it of what comes from one lane, so that it computes
+// what follows from it once for the warp.
+__device__ __forceinline__ int same_in_warp(int x) { return __shfl_sync(0xffffffffu, x, 0); }
+)";
+
 constexpr std::string_view kOpaqueText =
     R"(// The integer itself, but compilers cannot tell how it was computed. From sm_90 on, ptxas 12.9 to 13.2 make one
 // instruction of max(max(a, -b), c) and lose the minus. They don't where the inner maximum is opaque.
@@ -614,6 +620,10 @@ constexpr std::string_view kTensorMapText = R"(// A CUtensorMap, as the driver e
 struct alignas(64) TensorMap {
   uint64 opaque[16];
 };
+// The first copy of the map's boxes need not wait for the map.
+__device__ __forceinline__ void prefetch_map(const TensorMap& map) {
+  if (threadIdx.x == 0) asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
 )";
 
 /// Each after all that it needs.
@@ -641,12 +651,13 @@ const std::vector<Definition>& definitions() {
       {kSign, {}, {"sign_of"}, kSignText},
       {kSigmoid, {}, {"sigmoid"}, kSigmoidText},
       {kMinMax, {}, {"min_nan", "max_nan"}, kMinMaxText},
+      {kSameInWarp, {}, {"same_in_warp"}, kSameInWarpText},
       {kOpaque, {}, {"opaque"}, kOpaqueText},
       {kMinMaxFloat16, {kFloat16, kMinMax}, {}, kMinMaxFloat16Text},
       {kMinMaxBFloat16, {kBFloat16, kMinMax}, {}, kMinMaxBFloat16Text},
       {kQuotient, {}, {"quotient"}, kQuotientText},
       {kNext, {kFloat16, kBFloat16}, {"next_half", "next_float16", "next_bfloat16"}, kNextText},
-      {kTensorMap, {}, {"TensorMap"}, kTensorMapText},
+      {kTensorMap, {}, {"TensorMap", "prefetch_map"}, kTensorMapText},
       {kRing, {}, {"make_ring", "wait_for_phase", "acquire", "commit", "await", "release"}, ring_text()},
       {kBoxStore,
        {kTensorMap},

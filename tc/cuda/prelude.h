@@ -20,6 +20,7 @@ enum class Helper {
   kSign,           ///< sign_of
   kSigmoid,        ///< sigmoid
   kMinMax,         ///< min_nan, max_nan: a NaN wins
+  kSameInWarp,     ///< same_in_warp: an integer that all threads of a warp have, and the compiler knows it
   kOpaque,         ///< opaque: an integer of which NVIDIA's compilers cannot tell how it was computed
   kMinMaxFloat16,  ///< min_nan, max_nan of two as they stand in memory
   kMinMaxBFloat16,

@@ -66,8 +66,8 @@ void Machine::set_up_tensors() {
       state.data = buffer.data;
       if (options_.check && !buffer.defined.empty()) state.defined = &buffer.defined;
     }
-    state.waits_to_read = code_.waits && state.is_global && before_.written.count(tensor.name) > 0;
-    state.waits_to_write = code_.waits && state.is_global && before_.touched.count(tensor.name) > 0;
+    state.waits_to_read = code_.waits && state.is_global && before_.write(tensor.name);
+    state.waits_to_write = code_.waits && state.is_global && before_.touch(tensor.name);
     state.watched = options_.check && !state.code->filled &&
                     (tensor.memory == Memory::kShared || (state.is_global && tensor.written));
     if (state.watched) state.shadow.resize(static_cast<size_t>(tensor.elements()));

@@ -207,7 +207,7 @@ void Machine::check_waited(Warp& warp, const Access& access, uint32_t mask, bool
         "{}: thread {} of block {} {} {} in '{}' before it has waited for the kernels before, which {} it",
         kernel_.name, thread_text(warp.index * kLanes + lane), block_text(), writes ? "writes" : "reads",
         element_text(warp, access, lane), code_.sites[access.site],
-        before_.written.count(tensor.code->tensor.name) > 0 ? "write" : "read");
+        before_.write(tensor.code->tensor.name) ? "write" : "read");
   });
 }
 

@@ -96,10 +96,11 @@ struct ClusterStep {
   enum class Kind { kArrive, kWait } kind = Kind::kArrive;
 };
 
-/// Waits until the kernels of the program before this one have ended; what they wrote is seen after it. A kernel that
-/// holds one starts while they may still run, and every thread of it comes to one.
+/// Waits until the kernels before this one have ended, those of the program and those on the stream before it; what
+/// they wrote is seen after it. A kernel that holds one starts while they may still run, and every thread of it comes
+/// to one.
 struct WaitForKernels {};
-/// Lets the next kernel of the program start, if it holds a WaitForKernels.
+/// Lets the next kernel start, of the program or behind it on the stream, if it holds a WaitForKernels.
 struct StartNextKernel {};
 
 // Specs. Each is executed by every thread that reaches it, with its own values of the variables. Some are carried out

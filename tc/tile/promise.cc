@@ -44,7 +44,7 @@ std::set<const Node*> touches_of(const Flow& flow, const KernelsBefore& before) 
   for (const Leaf& leaf : flow.leaves) {
     const bool meets = std::any_of(leaf.accesses.begin(), leaf.accesses.end(), [&](const ElementAccess& access) {
       return access.tensor->memory == Memory::kGlobal &&
-             (access.is_write ? before.touched : before.written).count(access.tensor->name) > 0;
+             (access.is_write ? before.touch(access.tensor->name) : before.write(access.tensor->name));
     });
     if (meets) result.insert(leaf.node);
   }
@@ -57,36 +57,61 @@ bool holds_any(const NodePtr& node, const std::set<const Node*>& wanted) {
   return found;
 }
 
-/// The body with a wait before the first of `touches`, or before the loop or branch around it, which some threads may
+/// Whether a kernel reads global tensors by asynchronous copies alone.
+bool reads_asynchronously(const Flow& flow) {
+  return std::all_of(flow.leaves.begin(), flow.leaves.end(), [](const Leaf& leaf) {
+    if (std::holds_alternative<BoxCopy>(leaf.node->node) || asynchronous_copy(*leaf.node)) return true;
+    return std::none_of(leaf.accesses.begin(), leaf.accesses.end(), [](const ElementAccess& access) {
+      return access.tensor->memory == Memory::kGlobal && (!access.is_write || access.atomic);
+    });
+  });
+}
+
+/// The body with `wait` before the first of `touches`, or before the loop or branch around it, which some threads may
 /// not enter. Null if there is none of them.
-NodePtr waiting(const NodePtr& node, const std::set<const Node*>& touches) {
+NodePtr waiting(const NodePtr& node, const std::set<const Node*>& touches, const NodePtr& wait) {
   if (!holds_any(node, touches)) return nullptr;
   const bool every_thread_enters = match(
       *node, [](const OneOf<Sequence, Let, Allocate, Ring> auto&) { return true; },
       [](const OneOf<For, If> auto&) { return false; }, [](const Synchronisation auto&) { return false; },
       [](const Spec auto&) { return false; });
-  if (!every_thread_enters || touches.count(node.get()) > 0) return build::sequence({build::wait_for_kernels(), node});
+  if (!every_thread_enters || touches.count(node.get()) > 0) return build::sequence({wait, node});
   bool done = false;
   return map_children(node, [&](const NodePtr& child) {
-    const NodePtr with = done ? nullptr : waiting(child, touches);
+    const NodePtr with = done ? nullptr : waiting(child, touches, wait);
     done = done || with;
     return with ? with : child;
   });
 }
 
-void promise(Kernel& kernel, const KernelsBefore& before, const PromiseOptions& options) {
-  const bool first = before.touched.empty();
-  const std::set<std::string> exchanged = exchanged_tensors(flow_of(kernel));
+/// Whether the next kernel's first blocks find as many neighbours idle as its last ones.
+bool fills(const Kernel& kernel, int64_t processors) {
+  constexpr int64_t kMostIdle = 7;  // a seventh of the processors
+  const int64_t blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
+  return processors > 0 && (2 * blocks <= processors || blocks >= processors - processors / kMostIdle);
+}
+
+void promise(Kernel& kernel, const KernelsBefore& before, bool is_last, const PromiseOptions& options) {
+  const Flow flow = flow_of(kernel);
+  const bool is_first = before.are_anybodys();
+  const bool waits = !is_first || (options.processors > 0 && reads_asynchronously(flow));
+  const std::set<std::string> exchanged = exchanged_tensors(flow);
   for (Tensor& tensor : kernel.tensors) {
-    const bool alone = (tensor.written ? before.touched : before.written).count(tensor.name) == 0;
+    const bool alone = !waits || !(tensor.written ? before.touch(tensor.name) : before.write(tensor.name));
     tensor.read_only = options.readonly_cache && alone && !tensor.written;
     tensor.restricted = options.readonly_cache && alone && exchanged.count(tensor.name) == 0;
   }
   const PlainLoads loads = plain_loads(kernel);
   for (Tensor& tensor : kernel.tensors) tensor.restricted &= loads.merged_with(tensor.name).empty();
-  if (first) return;
-  const NodePtr with = waiting(kernel.body, touches_of(flow_of(kernel), before));
-  kernel.body = with ? with : build::sequence({kernel.body, build::wait_for_kernels()});
+  const NodePtr start = !is_last || fills(kernel, options.processors) ? build::start_next_kernel() : nullptr;
+  const bool starts_behind = waits && is_first && !is_last;  // the second kernel waits for the first one alone
+  if (waits) {
+    const NodePtr wait = build::wait_for_kernels();
+    const NodePtr place = starts_behind ? build::sequence({wait, start}) : wait;
+    const NodePtr with = waiting(kernel.body, touches_of(flow_of(kernel), before), place);
+    kernel.body = with ? with : build::sequence({kernel.body, place});
+  }
+  if (start && !starts_behind) kernel.body = build::sequence({start, kernel.body});
 }
 
 using TensorsByName = std::map<std::string, const Tensor*>;
@@ -149,9 +174,10 @@ class Choices {
 }  // namespace
 
 void KernelsBefore::add(const Kernel& kernel) {
+  anybody_ = false;
   for (const Tensor& tensor : kernel.tensors) {
-    touched.insert(tensor.name);
-    if (tensor.written) written.insert(tensor.name);
+    touched_.insert(tensor.name);
+    if (tensor.written) written_.insert(tensor.name);
   }
 }
 
@@ -185,10 +211,7 @@ std::string PlainLoads::merged_with(const std::string& tensor) const {
 Program promise(Program program, const PromiseOptions& options) {
   KernelsBefore before;
   for (Kernel& kernel : program.kernels) {
-    promise(kernel, before, options);
-    if (&kernel != &program.kernels.back()) {
-      kernel.body = build::sequence({build::start_next_kernel(), kernel.body});
-    }
+    promise(kernel, before, &kernel == &program.kernels.back(), options);
     before.add(kernel);
   }
   return program;

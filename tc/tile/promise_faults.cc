@@ -13,8 +13,8 @@ namespace {
 
 class Checker {
  public:
-  Checker(const Kernel& kernel, const KernelsBefore& before)
-      : kernel_(kernel), before_(before), flow_(flow_of(kernel)) {
+  Checker(const Kernel& kernel, const KernelsBefore& before, bool is_last)
+      : kernel_(kernel), before_(before), is_last_(is_last), flow_(flow_of(kernel)) {
     for (const Leaf& leaf : flow_.leaves) waits_ |= order_of(*leaf.node) == Order::kKernels;
   }
 
@@ -46,7 +46,7 @@ class Checker {
 
   /// Whether kernels before may still run when the kernel does, and what they do conflicts with what it does.
   bool meets_kernels_before(const Tensor& tensor, bool writes) const {
-    return waits_ && (writes ? before_.touched : before_.written).count(tensor.name) > 0;
+    return waits_ && (writes ? before_.touch(tensor.name) : before_.write(tensor.name));
   }
 
   void check_read_only(const Tensor& tensor) {
@@ -102,7 +102,8 @@ class Checker {
     return nullptr;
   }
 
-  /// On every way a wait comes before what meets the kernels before, and before the end.
+  /// On every way a wait comes before what meets the kernels before, and before the end. If the first kernel of a
+  /// program waits, it does so before it lets the second one start, as that one knows only the program's kernels.
   void check_waits() {
     std::set<int> seen = {0};
     std::deque<int> queue = {0};
@@ -112,6 +113,9 @@ class Checker {
       const Leaf* leaf = leaf_at(point);
       if (leaf && order_of(*leaf->node) == Order::kKernels) continue;
       if (leaf) check_early(*leaf);
+      if (leaf && before_.are_anybodys() && !is_last_ && std::holds_alternative<StartNextKernel>(leaf->node->node)) {
+        fault("it lets the next kernel start before it has waited for those before the program");
+      }
       const auto& next = flow_.points[static_cast<size_t>(point)].next;
       if (next.empty()) fault("some thread ends without having waited for the kernels before");
       for (const Flow::Edge& edge : next) {
@@ -125,12 +129,13 @@ class Checker {
       if (access.tensor->memory != Memory::kGlobal || !meets_kernels_before(*access.tensor, access.is_write)) continue;
       fault("'{}' {} '{}' before it has waited for the kernels before, which {} it", leaf.text(),
             access.is_write ? "writes" : "reads", access.tensor->name,
-            before_.written.count(access.tensor->name) > 0 ? "write" : "read");
+            before_.write(access.tensor->name) ? "write" : "read");
     }
   }
 
   const Kernel& kernel_;
   const KernelsBefore& before_;
+  const bool is_last_;
   Flow flow_;
   bool waits_ = false;
   std::vector<std::string> faults_;
@@ -142,7 +147,8 @@ std::vector<std::string> promise_faults(const Program& program) {
   std::vector<std::string> faults;
   KernelsBefore before;
   for (const Kernel& kernel : program.kernels) {
-    for (std::string& fault : Checker(kernel, before).check()) faults.push_back(std::move(fault));
+    const bool is_last = &kernel == &program.kernels.back();
+    for (std::string& fault : Checker(kernel, before, is_last).check()) faults.push_back(std::move(fault));
     before.add(kernel);
   }
   return faults;

@@ -62,7 +62,7 @@ std::string faults_of(const Compilation& compilation, int* loads = nullptr) {
       for (const int parameter : load.parameters) {
         if (parameter >= static_cast<int>(kernel.tensors.size())) continue;
         const std::string& name = kernel.tensors[static_cast<size_t>(parameter)].name;
-        if (before.written.count(name) == 0) continue;
+        if (before.are_anybodys() || !before.write(name)) continue;
         text += fmt::format("{}: '{}' may read '{}', which a kernel before writes\n", kernel.name, load.text, name);
       }
     }

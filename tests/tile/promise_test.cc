@@ -136,7 +136,90 @@ TEST(Promise, AKernelThatTouchesNothingOfThoseBeforeWaitsAtItsEnd) {
   EXPECT_TRUE(to_text(made.kernels[1]).ends_with("  z(thread_x) = x(thread_x)\n  wait for kernels before\n"));
 }
 
+/// y = x reversed, by an asynchronous copy of x to shared memory.
+Kernel copying_kernel(const std::string& name, const Tensor& x, const Tensor& y) {
+  const Tensor rows = shared("rows", Int(32), line());
+  const NodePtr body = sequence({move(rows, {kHere}, x, {kHere}, 1, true), commit_group(), wait_group(0), barrier(),
+                                 store(y, {kHere}, read(rows, {kThere}))});
+  return kernel_of(name, {x, y}, allocate(rows, body));
+}
+
+/// y = x reversed, then z = y reversed.
+Program two_copies() {
+  return program_of(
+      {copying_kernel("first", input("x"), output("y")), copying_kernel("second", input("y"), output("z"))});
+}
+
+TEST(Promise, AFirstKernelThatCopiesAsynchronouslyStartsEarly) {
+  const Program made = promise(program_of({copying_kernel("k", input("x"), output("y"))}), {.processors = 2});
+  EXPECT_EQ(promise_faults(made), Sentences{});
+  EXPECT_TRUE(verify(made).holds());
+  EXPECT_EQ(promises(made.kernels[0]), "x:, y:");
+  const std::string text = to_text(made.kernels[0]);
+  const auto at = [&](const char* line) { return text.find(line); };
+  EXPECT_LT(at("start next kernel"), at("wait for kernels before")) << text;
+  EXPECT_LT(at("wait for kernels before"), at("copy")) << text;
+  const Program late = promise(program_of({copying_kernel("k", input("x"), output("y"))}));
+  EXPECT_EQ(to_text(late.kernels[0]).find("kernel before"), std::string::npos);
+}
+
+TEST(Promise, AFirstKernelOfTwoLetsTheSecondOneStartBehindItsWait) {
+  const Program made = promise(two_copies(), {.processors = 2});
+  EXPECT_EQ(promise_faults(made), Sentences{});
+  const std::string first = to_text(made.kernels[0]), second = to_text(made.kernels[1]);
+  EXPECT_NE(first.find("  wait for kernels before\n"), std::string::npos);
+  EXPECT_LT(first.find("wait for kernels before"), first.find("start next kernel")) << first;
+  EXPECT_LT(second.find("start next kernel"), second.find("wait for kernels before")) << second;
+}
+
+TEST(Promise, AKernelThatLeavesFewProcessorsIdleOrMostOfThemLetsTheNextOneStart) {
+  const auto starts = [](int64_t blocks) {
+    Program program = program_of({copying_kernel("k", input("x"), output("y"))});
+    program.kernels[0].grid = {blocks, 1, 1};
+    const Program made = promise(program, {.processors = 132});
+    EXPECT_NE(to_text(made.kernels[0]).find("wait for kernels before"), std::string::npos);
+    return to_text(made.kernels[0]).find("start next kernel") != std::string::npos;
+  };
+  EXPECT_TRUE(starts(66));
+  EXPECT_FALSE(starts(67));
+  EXPECT_FALSE(starts(113));
+  EXPECT_TRUE(starts(114));
+  EXPECT_TRUE(starts(1000));
+}
+
+/// The compiler may move loads of a tensor that is promised to be read only to before the wait.
+TEST(Promise, AFirstKernelThatLoadsByOrdinaryInstructionsDoesNotStartEarly) {
+  const Tensor x = input("x"), y = output("y");
+  const Program made =
+      promise(program_of({kernel_of("k", {x, y}, store(y, {kHere}, read(x, {kThere})))}), {.processors = 2});
+  EXPECT_EQ(promise_faults(made), Sentences{});
+  EXPECT_EQ(promises(made.kernels[0]), "x: read_only restricted, y: restricted");
+  const std::string text = to_text(made.kernels[0]);
+  EXPECT_EQ(text.find("wait for kernels before"), std::string::npos) << text;
+  EXPECT_NE(text.find("start next kernel"), std::string::npos) << text;
+}
+
 // --- what is promised and does not hold ---------------------------------------------------------------------------
+
+TEST(PromiseFaults, AFirstKernelThatWaitsTouchesNothingBefore) {
+  Program early = promise(program_of({copying_kernel("k", input("x"), output("y"))}), {.processors = 2});
+  Kernel& kernel = early.kernels[0];
+  const NodePtr body = kernel.body;
+  kernel.body = sequence({store(output("y"), {kHere}, 0), body});
+  EXPECT_EQ(promise_faults(early), Sentences{"k: 'y(thread_x) = 0' writes 'y' before it has waited for the kernels "
+                                             "before, which write it"});
+  kernel.body = body;
+  kernel.tensors[0].read_only = true;
+  EXPECT_EQ(promise_faults(early),
+            Sentences{"k: 'x' is promised to be read only, but a kernel before writes it, and may still run"});
+}
+
+TEST(PromiseFaults, AFirstKernelLetsTheSecondOneStartBehindItsWait) {
+  Program early = promise(two_copies(), {.processors = 2});
+  early.kernels[0].body = sequence({start_next_kernel(), early.kernels[0].body});
+  EXPECT_EQ(promise_faults(early),
+            Sentences{"first: it lets the next kernel start before it has waited for those before the program"});
+}
 
 TEST(PromiseFaults, AReadOnlyTensorIsWrittenByNobody) {
   Tensor y = output("y");
@@ -209,6 +292,18 @@ TEST(SimulatedPromises, WhatIsTouchedTooEarlyIsFound) {
   const Sentences never = found(two_kernels(sequence({if_then(thread_x() < 32, wait_for_kernels())})));
   ASSERT_EQ(never.size(), 1u);
   EXPECT_EQ(never[0], "second: thread (32,0,0) of block (0,0,0) ends without having waited for the kernels before");
+}
+
+TEST(SimulatedPromises, WhatAFirstKernelTouchesTooEarlyIsFound) {
+  const Program made = promise(two_copies(), {.processors = 2});
+  EXPECT_EQ(found(made), Sentences{});
+  Program early = made;
+  early.kernels[0].body = sequence({store(output("y"), {kHere}, 0), barrier(), made.kernels[0].body});
+  const Sentences sentences = found(early);
+  ASSERT_FALSE(sentences.empty());
+  EXPECT_EQ(sentences[0],
+            "first: thread (0,0,0) of block (0,0,0) writes y(0) in 'y(thread_x) = 0' before it has waited for the "
+            "kernels before, which write it");
 }
 
 TEST(SimulatedPromises, AWrittenBufferOverlapsNoOther) {

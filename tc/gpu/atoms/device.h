@@ -24,6 +24,11 @@ struct Device {
   int64_t instances_of_launch = 1 << 18;  ///< instances of statements that take about as long as a launch does
 };
 
+/// The processors, if a kernel may start while the one before it on the stream runs ("Programmatic Dependent Launch").
+inline int64_t processors_that_start_early(const Device& device) {
+  return device.architecture >= 90 ? device.processors : 0;
+}
+
 /// The largest GPU of an architecture that is sold, by the architecture's number: 90 is sm_90. One between two that are
 /// known is like the older.
 Device device_of_architecture(int number);

@@ -496,13 +496,14 @@ Result<Mapping> map_pieces(const Pieces& pieces, const poly::Scop& scop, const o
 }
 
 Result<Mapping> lower(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
-                      bool element_aligned) {
+                      const Device& device, bool element_aligned) {
   return poly::within_budget(*scop.context, [&]() -> Result<Mapping> {
     mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
     if (element_aligned) mapping.program = element_moves(std::move(mapping.program));
     mapping.program = tile::share_divisors(std::move(mapping.program));
     mapping.program =
-        tile::promise(std::move(mapping.program), {.readonly_cache = options.use_readonly_cache.value_or(true)});
+        tile::promise(std::move(mapping.program), {.readonly_cache = options.use_readonly_cache.value_or(true),
+                                                   .processors = processors_that_start_early(device)});
     return std::move(mapping);
   });
 }
@@ -511,7 +512,7 @@ Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& optio
                     bool element_aligned) {
   TC_TRY(pieces, schedule_pieces(scop, options, device, element_aligned));
   TC_TRY(mapping, map_pieces(pieces, scop, options, device, element_aligned));
-  return lower(std::move(mapping), scop, options, element_aligned);
+  return lower(std::move(mapping), scop, options, device, element_aligned);
 }
 
 namespace {

@@ -48,7 +48,7 @@ Result<Mapping> map_pieces(const Pieces& pieces, const poly::Scop& scop, const o
 /// aligned to their elements only, and no vector goes from or to the caller's (lower/element_moves.h).
 /// Errors: the context's budget.
 Result<Mapping> lower(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
-                      bool element_aligned = false);
+                      const Device& device, bool element_aligned = false);
 
 /// schedule_pieces(), map_pieces() and lower(). `scop` is that of from_ir(). Errors: theirs.
 Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device = {},

@@ -22,6 +22,7 @@
 #include "tc/support/identifier.h"
 #include "tc/support/round.h"
 #include "tc/tile/certificate.h"
+#include "tc/tile/promise.h"
 #include "tc/tile/shared_divisors.h"
 #include "tc/tile/verify.h"
 
@@ -357,7 +358,7 @@ Result<Kernel> Schedule::decided(const poly::Scop& launch, const Device& device)
   return hold_in_registers(std::move(kernel));
 }
 
-Result<Mapping> Schedule::lower(const Device& device, const tile::PromiseOptions& promises) const {
+Result<Mapping> Schedule::lower(const Device& device, bool readonly_cache) const {
   return poly::within_budget(*scop_.context, [&]() -> Result<Mapping> {
     Mapping mapping;
     mapping.program.name = scop_.program->name;
@@ -382,7 +383,9 @@ Result<Mapping> Schedule::lower(const Device& device, const tile::PromiseOptions
     }
     mapping.edges = edges_between(scop_, mapping.kernels);
     mapping.program.workspace = workspace_of(scop_, mapping.program.kernels);
-    mapping.program = tile::promise(tile::share_divisors(std::move(mapping.program)), promises);
+    mapping.program =
+        tile::promise(tile::share_divisors(std::move(mapping.program)),
+                      {.readonly_cache = readonly_cache, .processors = processors_that_start_early(device)});
     TC_TRY_VOID(check_program(mapping.program, device));
     if (!tiles_.empty()) TC_TRY_VOID(check_work(mapping));
     return mapping;

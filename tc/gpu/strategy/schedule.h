@@ -9,7 +9,6 @@
 #include "tc/gpu/strategy/map.h"
 #include "tc/gpu/strategy/tile_operation.h"
 #include "tc/gpu/verbs/split_reduction.h"
-#include "tc/tile/promise.h"
 
 namespace tc::gpu {
 
@@ -72,7 +71,7 @@ class Schedule {
 
   /// The launches, with barriers where they are needed, verified. Errors: limits of the device; dependences between
   /// blocks; what verifier or certificate do not accept, as a sentence of theirs.
-  Result<Mapping> lower(const Device& device, const tile::PromiseOptions& promises = {}) const;
+  Result<Mapping> lower(const Device& device, bool readonly_cache = true) const;
 
  private:
   struct Hold {

@@ -26,6 +26,10 @@ __device__ __forceinline__ float round_float16(float x) { return to_float(to_flo
 struct alignas(64) TensorMap {
   uint64 opaque[16];
 };
+// The first copy of the map's boxes need not wait for the map.
+__device__ __forceinline__ void prefetch_map(const TensorMap& map) {
+  if (threadIdx.x == 0) asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+}
 
 // A kernel may start while those before it run: until they have ended it touches nothing that they do.
 __device__ __forceinline__ void wait_for_kernels_before() {

@@ -101,7 +101,7 @@ Expr ContractionBuilder::turn_of(const Expr& step) const {
   const Expr turn = hi::simplify(step + static_cast<int>(first_turn_));
   if (c_.selection) return build::var(slices_.number) * static_cast<int>(turns_) + turn;
   if (tile_.empty()) return turn;
-  return build::var(tile_) / static_cast<int>(plan_.grid) * static_cast<int>(turns_) + turn;
+  return tiles_before_ * static_cast<int>(turns_) + turn;
 }
 
 /// Boxes of a row's neighbours along the first axis of an operand's side, each for all values of the reduction in a
@@ -359,7 +359,7 @@ NodePtr ContractionBuilder::with_producer(const NodePtr& consumers) {
   if (!groups.empty()) copies.push_back(build::drain(ring_, static_cast<int>(turns_)));
   const NodePtr producer = build::if_then(build::thread_x() == threads, build::sequence(std::move(copies)));
   const int readers = threads / kWarp;
-  NodePtr body = build::if_then(build::thread_x() < threads, consumers, producer);
+  NodePtr body = build::if_then(row_warp_ < readers, consumers, producer);
   if (!tile_.empty()) {
     body = build::for_loop(tile_, build::block_x(), static_cast<int>(tiles_), with_definitions(body, 0, of_block_),
                            static_cast<int>(plan_.grid));

@@ -351,6 +351,7 @@ class ContractionBuilder {
   bool is_alone_ = false;                     ///< in the kernel, which then has memory for rows of results
   std::map<std::string, tile::Tensor> rows_;  ///< of results that are stored row by row: where these are staged
   std::string tile_;                          ///< of a block that goes through several: the loop's variable
+  Halide::Expr tiles_before_;                 ///< how many tiles the block has had before
   int64_t tiles_ = 0;                         ///< of all blocks
   size_t of_block_ = 0;                       ///< definitions that are the block's, or the tile's
   Halide::Expr rank_ = 0;                     ///< of a cluster whose blocks deal out steps: the block's number in it

@@ -80,6 +80,7 @@ void ContractionBuilder::place_blocks(tile::Kernel& kernel) {
     first_.push_back(found == block.end() ? begin
                                           : define(c_.parallel[axis].name + "_block", found->second * tile + begin));
   }
+  if (!tile_.empty()) tiles_before_ = define("tiles_before", build::var(tile_) / static_cast<int>(plan_.grid));
   of_block_ = definitions_.size();
 }
 
@@ -331,6 +332,7 @@ void ContractionBuilder::join(ContractionBuilder& main) {
   column_warp_ = main.column_warp_;
   ring_ = main.ring_;
   tile_ = main.tile_;
+  tiles_before_ = main.tiles_before_;
   slices_ = main.slices_;
   high_ = main.high_;
   low_ = main.low_;

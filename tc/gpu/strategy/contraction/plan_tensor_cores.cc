@@ -350,6 +350,22 @@ std::vector<std::pair<int64_t, int64_t>> Planner::clusters(const TensorCores& co
   return {{along(cores.rows[0]), along(cores.columns[0])}};
 }
 
+/// The best of `shapes` with blocks that go on and store by boxes, where options leave that open.
+void Planner::add_that_go_on(const TensorCores& cores, std::vector<std::pair<double, WarpgroupShape>> shapes,
+                             size_t count, std::vector<ContractionPlan>& found) const {
+  constexpr size_t kTried = 4;
+  if (options_.store_boxes || options_.persistent || request_.says_all_tiles()) return;
+  std::stable_sort(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+  shapes.resize(std::min(shapes.size(), kTried));
+  for (auto& [cycles, shape] : shapes) {
+    shape.store_boxes = shape.persistent = true;
+    for (const int64_t group : {2, 8}) {
+      shape.group = group;
+      if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, found);
+    }
+  }
+}
+
 void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const {
   if (!device_.accelerated || device_.warpgroup_products == 0) return;
   // A shorter reduction is one step, which boxes fill up with zeros.
@@ -368,6 +384,7 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
   }
   cores = in_order_of_boxes(c_, main_, std::move(cores));
   cores.pairs_rows = cores.computes_a && cores.rows[0] > cores.columns[0];
+  std::vector<std::pair<double, WarpgroupShape>> alone;  // without clusters, with what they are estimated at
   for (WarpgroupShape shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {
     shape.store_boxes = options_.store_boxes.value_or(false);
     shape.persistent = options_.persistent.value_or(false);
@@ -377,11 +394,13 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
       for (const int64_t parts : parts_of(shape, cores)) {
         shape.cluster_parts = parts;
         if (std::optional<ContractionPlan> candidate = plan(shape, cores)) {
+          if (candidate->cluster_blocks() == 1 && parts == 1) alone.emplace_back(candidate->cycles, shape);
           keep_best(*std::move(candidate), count, plans);
         }
       }
     }
   }
+  add_that_go_on(cores, std::move(alone), count, plans);
   if (!plans.empty() && asks_for_warpgroups()) found.clear();
   // Tiles, registers and threads that are a warpgroup's ask for warpgroups.
   if (!plans.empty() && request_.says_threads() && request_.says_all_registers()) found.clear();

@@ -69,6 +69,8 @@ class Planner {
   bool may_be_dealt_out(const ContractionPlan& plan) const;
   std::vector<int64_t> parts_of(const WarpgroupShape& shape, const TensorCores& cores) const;
   bool make_persistent(ContractionPlan& plan) const;
+  void add_that_go_on(const TensorCores& cores, std::vector<std::pair<double, WarpgroupShape>> shapes, size_t count,
+                      std::vector<ContractionPlan>& found) const;
   void add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const;
   std::optional<ContractionPlan> transposed(int64_t tile) const;
   std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;

@@ -68,19 +68,19 @@ int64_t extent_read(const Contraction& c, const Subscript& s) {
   return last + 1;
 }
 
-/// Bytes of an operand's boxes for a step, by the time that they take. On an H100 processors got 56 bytes in a cycle
-/// from the L2 cache, where rows of 128 bytes lie in lines, else 25 (docs/lab/measurements.md). The cache reads what
-/// blocks of a cluster share once. Its rate is shared by the part of the processors that is `busy`; what crooked rows
-/// take is each processor's own.
+/// Bytes of an operand's boxes for a step, by the time that they take. Processors get 65 bytes in a cycle from the L2
+/// cache where rows of 128 bytes lie in lines, 45 where lines do but boxes begin within them, else 25: fitted to 227
+/// plans on an H200 (docs/lab/measurements.md). The cache reads what blocks of a cluster share once. Its rate is shared
+/// by the part of the processors that is `busy`; what crooked rows take is each processor's own.
 double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan, double busy) {
-  constexpr double kAligned = 56, kCrooked = 25;
+  constexpr double kAligned = 65, kWithinLines = 45, kCrooked = 25;
   const Operand& o = in_memory(c, operand);
   const AxisPlan& first = plan.parallel[side_of(operand, plan)[0]];
   const bool begins_lines = !runs_across(c, operand, plan) || first.tile % row_of(o) == 0 || first.blocks == 1;
   const auto blocks = static_cast<double>(sharers(operand, plan).count);
   const auto bytes = static_cast<double>(plan.operands[operand].stage * o.type.bytes());
   if (lies_in_lines(o) && begins_lines) return bytes / kAligned * busy;
-  return bytes / std::min(kAligned, kCrooked * blocks);
+  return bytes / std::min(kAligned, (lies_in_lines(o) ? kWithinLines : kCrooked) * blocks);
 }
 
 /// Whether rows of a result begin where no vector of a thread's columns does, and go through no shared memory: then
@@ -103,17 +103,18 @@ double single_store_cycles(const Contraction& c, int64_t group) {
 }
 
 /// How many times the stores of a result take what vectors of 16 bytes take. Threads wait for boxes no longer than
-/// until their sums are in shared memory. The assembler serialises products whose sums are read in pairs. Pairs of
-/// halves are halves of sectors. Rows that are staged in shared memory take longer by an estimate.
+/// until their sums are in shared memory, which takes least if they write the pairs that they have. In global memory
+/// pairs of halves are halves of sectors. Rows that are staged in shared memory take longer by an estimate.
 double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool by_boxes) {
-  constexpr double kNarrowBoxes = 0.7, kWideBoxes = 1.7, kByRows = 1.5;  // of what they take without
-  constexpr double kWholeSectors = 1.5;                                  // of pairs that eight lanes have; not measured
+  constexpr double kPairBoxes = 0.3, kNarrowBoxes = 0.7, kWideBoxes = 1.7, kByRows = 1.5;  // of what they take without
+  constexpr double kWholeSectors = 1.5;  // of pairs that eight lanes have; not measured
   const int64_t group = plan.parallel[plan.order[0]].group;
   if (plan.tensor_cores->pairs_rows) return kWholeSectors;
   if (stores_by_rows(c, plan)) return kByRows * (group == 8 ? 1 : 2);
   const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
   const bool is_narrow = stored.bytes() <= 2;
-  if (by_boxes) return (is_narrow ? kNarrowBoxes : kWideBoxes) * stores_of_group(c, plan, false);
+  if (by_boxes && is_narrow) return group == 2 ? kPairBoxes : kNarrowBoxes;
+  if (by_boxes) return kWideBoxes * stores_of_group(c, plan, false);
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 4 : 8);
 }
 
@@ -554,7 +555,7 @@ int64_t resident_blocks(const Contraction& c, const ContractionPlan& plan) {
 }
 
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  constexpr double kStartCycles = 2500, kGoOnCycles = 500, kStepCycles = 40, kStored = 24;
+  constexpr double kStartCycles = 2000, kGoOnCycles = 500, kStepCycles = 40, kStored = 24;
   // From a buffer's arrival to its release, where little is multiplied.
   constexpr double kLeastStep = 160;
   constexpr double kFoundCycles = 20;  // for each row, of three rounds through all rows; not measured
@@ -573,15 +574,13 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const auto resident = static_cast<double>(resident_blocks(c, plan));
   const double each = std::ceil(blocks / processors);
   const double together = std::min(resident, each);
-  // Of one block a warpgroup waits for its products before it starts others: another one fills the time.
-  const double alone = plan.tensor_cores->warpgroups * together > 1 ? 1 : 1.15;
-  // Those of another one go on while a warpgroup adds what its step has brought to its sums, a register in a cycle.
+  // Products of another warpgroup go on while one adds what its step has brought to its sums, a register in a cycle.
+  const bool alone = plan.tensor_cores->warpgroups * together <= 1;
   const double added = plan.tensor_cores->in_parts ? static_cast<double>(plan.registers()) : 0;
   // What threads compute is hidden in part by the products of the half of a step before.
   constexpr double kComputedBeside = 0.15;
   const double computed = computing_cycles(c, plan);
-  const double busy =
-      std::max({multiplied * alone + (alone > 1 ? added : 0), copied, computed}) + kComputedBeside * computed;
+  const double busy = std::max({multiplied + (alone ? added : 0), copied, computed}) + kComputedBeside * computed;
   const double step = std::max(busy, kLeastStep / together) + kStepCycles;
   // Buffers in flight hide the latency of boxes.
   const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;
@@ -602,7 +601,11 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double block = slices * steps * std::max(step + turn_cycles(plan, step), latency) +
                        (starts + found + slices * stores) / together + single_stores;
   const double first = plan.grid > 0 ? kStartCycles - kGoOnCycles : 0;  // nothing hides the first tile's start
-  const double cycles = (each * block + kStartCycles + first) * (plan.cluster_blocks() > 1 ? kInCluster : 1);
+  // Blocks that go on have their tiles from the start, so all wait for the slowest: 8192^3 took 3 % longer on an H200.
+  // So they, too, must gain clearly.
+  constexpr double kGoesOn = 1.03;
+  const double waits = (plan.cluster_blocks() > 1 ? kInCluster : 1) * (plan.grid > 0 ? kGoesOn : 1);
+  const double cycles = (each * block + kStartCycles + first) * waits;
   constexpr double kBeside = 0.05;  // of the shorter one, which the other does not hide
   const double memory = memory_cycles(c, plan, device) + kStartCycles;
   return std::max(cycles, memory) + kBeside * std::min(cycles, memory);
