@@ -14,6 +14,7 @@
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/recompute_products.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
+#include "tc/gpu/rewrite/split_quotients.h"
 #include "tc/gpu/rewrite/unfold.h"
 #include "tc/gpu/rewrite/variance_split.h"
 #include "tc/gpu/strategy/contraction/contraction.h"
@@ -75,6 +76,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     TC_TRY_VOID(none());
     return Prepared{options.strict ? std::move(program) : reductions_in_lanes(std::move(program), device), options};
   }
+  program = split_quotients(std::move(program));
   if (takes_contractions(options) && device.tensor_products > 0) {
     program = narrow_products(std::move(program), [&](const ir::Program& whole, const ir::Statement& statement,
                                                       const NarrowProducts& instead) {
