@@ -83,6 +83,11 @@ const Case kCases[] = {
       "real(M,K) A, real(K,N) B) -> (P) { C(m,n) +=! B(k,n) * A(m,k)  P(j,i) max=! C(j,2*i+r) where r in 0:2 }",
       "real(M,K) A, real(K,N) B) -> (P) { C(m,n) +=! A(m,k) * B(k,n)  P(m,n) = C(m,2*n)  P(m,n) max= C(m,2*n+1) }",
       "real(M,K) A, real(K,N) B) -> (P) { C(m,n) +=! A(m,k) * B(k,n)  P(m,n/2) max=! C(m,n) }"}},
+    {"PairsOfColumnsAveraged",
+     {"real(M,K) A, real(K,N) B) -> (P) { C(m,n) +=! A(m,k) * B(k,n)  P(m,n) +=! C(m,2*n+r) / 2 where r in 0:2 }",
+      "real(M,K) A, real(K,N) B) -> (P) { C(m,n) +=! A(m,k) * B(k,n)  P(m,n/2) +=! 0.5 * C(m,n) }",
+      "real(M,K) A, real(K,N) B) -> (Q) { C(m,n) +=! B(k,n) * A(m,k)  P(m,n) = (C(m,2*n) + C(m,2*n+1)) * 0.5  "
+      "Q(m,n) = P(m,n) }"}},
     {"Transposed",
      {"real(M,K) A, real(K,N) B) -> (D) { C(m,n) +=! A(m,k) * B(k,n)  D(n,m) = C(m,n) }",
       "real(M,K) A, real(K,N) B) -> (D) { D(n,m) +=! A(m,k) * B(k,n) }",

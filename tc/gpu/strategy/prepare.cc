@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/rewrite/drop_overwritten.h"
 #include "tc/gpu/rewrite/flatten_dims.h"
 #include "tc/gpu/rewrite/gather_rows.h"
 #include "tc/gpu/rewrite/hoist.h"
@@ -76,7 +77,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     TC_TRY_VOID(none());
     return Prepared{options.strict ? std::move(program) : reductions_in_lanes(std::move(program), device), options};
   }
-  program = split_quotients(std::move(program));
+  program = drop_overwritten(split_quotients(std::move(program)));
   if (takes_contractions(options) && device.tensor_products > 0) {
     program = narrow_products(std::move(program), [&](const ir::Program& whole, const ir::Statement& statement,
                                                       const NarrowProducts& instead) {

@@ -76,7 +76,8 @@ class Finder {
     return true;
   }
 
-  /// Where the first read of the group's results places a statement; elsewhere, what it writes of a pooled tensor.
+  /// Where the first read of the group's results places a statement; elsewhere, what it writes or reads of a pooled
+  /// tensor.
   std::optional<Placement> placement_of(const poly::Statement& s) {
     for (const hi::Call* read : ir::reads_in(*scop_.program, s.value)) {
       const auto element = elements_.find(read->name);
@@ -98,11 +99,21 @@ class Finder {
       }
       return result;
     }
+    std::optional<Placement> result = placed_as_pooled(s, s.tensor, s.subscripts);
+    for (const hi::Call* read : ir::reads_in(*scop_.program, s.value)) {
+      if (!result) result = placed_as_pooled(s, read->name, read->args);
+    }
+    return result;
+  }
+
+  /// Where these subscripts, over the statement's indices, are of a pooled tensor.
+  std::optional<Placement> placed_as_pooled(const poly::Statement& s, const std::string& tensor,
+                                            const std::vector<Expr>& subscripts) const {
     for (const Pooled& p : c_.pooled) {
-      if (p.statement.tensor != s.tensor) continue;
+      if (p.statement.tensor != tensor) continue;
       Placement result(c_.parallel.size());
-      for (size_t d = 0; d < s.subscripts.size(); ++d) {
-        const auto axis = shifted(p.statement.subscripts[d], names_), own = shifted(s.subscripts[d], s.indices);
+      for (size_t d = 0; d < subscripts.size(); ++d) {
+        const auto axis = shifted(p.statement.subscripts[d], names_), own = shifted(subscripts[d], s.indices);
         if (!axis || !own || axis->constant != own->constant) return std::nullopt;
         result[axis->index] = own->index;
       }
