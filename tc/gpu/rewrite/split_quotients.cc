@@ -54,25 +54,6 @@ Quotients quotients_of(const std::vector<Expr>& subscripts) {
 
 int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-/// Simplifies integers, which are subscripts and conditions on indices, in their ranges.
-class SimplifyIndices : public hi::IRMutator {
- public:
-  explicit SimplifyIndices(const std::vector<ir::Index>& indices) {
-    for (const ir::Index& index : indices) {
-      bounds_.push(index.name, hi::Interval(index.begin, hi::simplify(index.end - 1)));
-    }
-  }
-
-  Expr mutate(const Expr& e) override {
-    return e.type() == ir::index_type() && !ir::is_data_dependent(e) ? hi::simplify(e, true, bounds_)
-                                                                     : IRMutator::mutate(e);
-  }
-  using IRMutator::mutate;
-
- private:
-  hi::Scope<hi::Interval> bounds_;
-};
-
 /// One statement. Indices get names that no other index of it has.
 class Splitter {
  public:
@@ -116,10 +97,9 @@ class Splitter {
     ir::transform_expressions(result, [&](const Expr& e) {
       return ir::substitute_variables(e, {{quotient.index, index}});
     });
-    SimplifyIndices simplify(result.indices);
-    for (Expr& subscript : result.subscripts) subscript = simplify.mutate(subscript);
+    for (Expr& subscript : result.subscripts) subscript = simplify_indices(subscript, result.indices);
     if (quotients_of(result.subscripts).count >= quotients_of(statement_.subscripts).count) return std::nullopt;
-    result.value = simplify.mutate(result.value);
+    result.value = simplify_indices(result.value, result.indices);
     const bool is_kept = std::any_of(result.subscripts.begin(), result.subscripts.end(),
                                      [&](const Expr& e) { return ir::mentions(e, rest.name); });
     if (!is_kept && !result.reduces()) return std::nullopt;

@@ -20,6 +20,9 @@ using ir::make_index;
 ir::Tensor temporary_over(const std::string& name, Halide::Type type, const std::vector<ir::Index>& indices);
 Halide::Expr subscript_of(const ir::Index& index);
 
+/// Simplifies index arithmetic that no data decide: indices are in their ranges.
+Halide::Expr simplify_indices(const Halide::Expr& expr, const std::vector<ir::Index>& indices);
+
 /// A reduction over what is left of one index behind its first `done` values; it adds to what is there.
 ir::Statement left_over(ir::Statement statement, size_t index, int64_t done, const std::string& id);
 

@@ -25,6 +25,7 @@
 #include "tc/gpu/strategy/contraction/unfold_choice.h"
 #include "tc/gpu/strategy/recompute_choice.h"
 #include "tc/gpu/strategy/reduce_in_tiles.h"
+#include "tc/gpu/strategy/split_choice.h"
 
 namespace tc::gpu {
 namespace {
@@ -93,6 +94,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   program = join_ranges(std::move(program), device.instances_of_launch);
   if (takes_contractions(options)) {
     program = gather_rows(std::move(program), options.max_gathered_memory.value_or(0), is_contraction);
+    program = split_products(std::move(program), options, device);
   }
   TC_TRY(ordered, with_orders(flatten_dims(std::move(program)), options, device));
   program = reduce_along_memory(std::move(ordered.program));
