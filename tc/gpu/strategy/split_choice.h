@@ -6,9 +6,10 @@
 
 namespace tc::gpu {
 
-/// Splits temporaries that products write (rewrite/split_temporaries.h) where the program then takes less time by
-/// estimate. Sizes that options give do not count: these may be the ones of kernels that a split makes. Options that
-/// name a temporary keep it whole. Of a specialised Program.
+/// Splits temporaries that products write (rewrite/split_temporaries.h), and cuts their dimensions as readers see them
+/// (rewrite/reshape_temporaries.h), where the program then takes less time by estimate. Sizes that options give do not
+/// count: these may be the ones of kernels that a split makes. Options that name a temporary keep it as it is. Of a
+/// specialised Program.
 ir::Program split_products(ir::Program program, const options::MappingOptions& options, const Device& device);
 
 }  // namespace tc::gpu
