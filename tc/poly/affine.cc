@@ -153,6 +153,13 @@ std::optional<AffineScope::Value> AffineScope::value(const Expr& expr) {
   if (const auto* op = expr.as<hi::Mod>()) return binary(expr, op->a, op->b);
   if (const auto* op = expr.as<hi::Min>()) return binary(expr, op->a, op->b);
   if (const auto* op = expr.as<hi::Max>()) return binary(expr, op->a, op->b);
+  if (const auto* call = expr.as<hi::Call>(); call && call->name == "abs" && call->args.size() == 1) {
+    const std::optional<Value> inner = value(call->args[0]);
+    if (!inner || !inner->range) return std::nullopt;
+    const auto [low, high] = *inner->range;
+    const __int128 most = std::max(-__int128{low}, __int128{high});
+    return checked(type, inner->function.max(inner->function.neg()), fit(0, most));
+  }
   if (const auto* let = expr.as<hi::Let>()) {
     std::optional<Value> result;
     with_let(let->name, let->value, [&] { result = value(let->body); });

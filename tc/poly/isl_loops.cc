@@ -4,6 +4,8 @@
 #include <isl/ast_build.h>
 #include <isl/options.h>
 #include <isl/schedule_node.h>
+#include <isl/set.h>
+#include <isl/space.h>
 
 #include "tc/poly/isl_ext.h"
 #include "tc/support/check.h"
@@ -303,6 +305,14 @@ loops::NodePtr isl_loops(const Scop& scop, const isl::schedule& schedule, const 
   const isl::ast_node root = isl::manage(isl_ast_build_node_from_schedule(build, noted.release()));
   isl_ast_build_free(build);
   return Converter(generation).run(root);
+}
+
+LoopExpr loop_expr(const isl::pw_aff& value) {
+  isl_set* context = isl_set_universe(isl_space_params(isl_pw_aff_get_space(value.get())));
+  isl_ast_build* build = isl_ast_build_from_context(context);
+  const isl::ast_expr expr = isl::manage(isl_ast_build_expr_from_pw_aff(build, value.copy()));
+  isl_ast_build_free(build);
+  return to_loop_expr(expr);
 }
 
 }  // namespace tc::poly

@@ -8,4 +8,7 @@ namespace tc::poly {
 /// milliseconds for each leaf.
 loops::NodePtr isl_loops(const Scop& scop, const isl::schedule& schedule, const LoopOptions& options);
 
+/// A value over parameters as an expression over variables with their names.
+LoopExpr loop_expr(const isl::pw_aff& value);
+
 }  // namespace tc::poly

@@ -163,7 +163,7 @@ class Coverer {
     }
     const isl::set domain = set_of(statement.domain);
     item.count = count_of(domain);
-    if (!is_complete(statement, *doers, domain)) return;
+    if (!is_complete(statement, *doers, domain, item)) return;
     const isl::union_map own = doers->all.intersect_range(isl::union_set(domain));
     item.once = is_injective(own);
     item.complete = item.once || !statement.adds || each_has_its_own(statement, *doers);
@@ -177,9 +177,13 @@ class Coverer {
     return !reduces && doers.in_registers && is_injective(doers.of_owners);
   }
 
-  bool is_complete(const Work::Statement& statement, const Doers& doers, const isl::set& domain) {
+  bool is_complete(const Work::Statement& statement, const Doers& doers, const isl::set& domain, Coverage::Item& item) {
     const isl::union_set done = doers.all.range();
-    const isl::union_set left = isl::union_set(domain).subtract(done);
+    isl::union_set left = isl::union_set(domain).subtract(done);
+    if (!statement.idle.empty() && !left.is_empty()) {
+      left = left.subtract(isl::union_set(set_of(statement.idle)));
+      item.leaves_idle = left.is_empty();
+    }
     if (!left.is_empty()) {
       const std::string where = point_text(left.as_set());
       if (statement.guarded) {
@@ -422,9 +426,9 @@ std::string to_text(const Coverage& coverage, const std::string& indent) {
   for (const Coverage::Item& item : coverage.items) {
     if (!item.complete) continue;
     const char* how = item.once ? ", each once" : item.atomic ? ", by atomic updates" : "";
-    text +=
-        fmt::format("{}{}: {} {}{}\n", indent, item.name, counted(item.count, item.is_result ? "element" : "instance"),
-                    item.is_result ? "stored" : "done", how);
+    const char* done = item.is_result ? "stored" : item.leaves_idle ? "done or idle" : "done";
+    text += fmt::format("{}{}: {} {}{}\n", indent, item.name,
+                        counted(item.count, item.is_result ? "element" : "instance"), done, how);
   }
   return text;
 }

@@ -24,6 +24,7 @@ struct Work {
     bool adds = false;                  ///< to do an instance twice is wrong: it uses what its element holds
     bool guarded = false;               ///< some instances may have nothing to do
     std::vector<Access> accesses = {};  ///< but for what an update combines with; empty: not known
+    std::string idle = {};              ///< instances that may be left out, as they count for nothing; "": none
   };
   struct Result {
     std::string tensor;
@@ -40,10 +41,11 @@ struct Coverage {
   struct Item {
     std::string name;
     bool is_result = false;
-    int64_t count = 0;      ///< instances or elements; 0: not counted, as they are no box
-    bool complete = false;  ///< all are done or stored, and no others
-    bool once = false;      ///< each by one thread in one iteration, once
-    bool atomic = false;    ///< of a result: by atomic updates
+    int64_t count = 0;         ///< instances or elements; 0: not counted, as they are no box
+    bool complete = false;     ///< all are done or stored, but for idle ones, and no others
+    bool leaves_idle = false;  ///< some idle instances are left out
+    bool once = false;         ///< each by one thread in one iteration, once
+    bool atomic = false;       ///< of a result: by atomic updates
   };
   std::vector<Item> items;            ///< one for each statement and each result of the work
   std::vector<std::string> faults;    ///< what is left out, done too often, or not asked for: a sentence each
@@ -52,7 +54,8 @@ struct Coverage {
 };
 
 /// Proves that a kernel does its work:
-///  - the instances that its specs carry out (Node::instances) are all those of each statement, and no others. One that
+///  - the instances that its specs carry out (Node::instances) are all those of each statement, but for some of its
+///    idle ones, and no others. One that
 ///    adds to its element does so once: at most one thread has it in one iteration. Where several threads have it, each
 ///    has a register of its own for it.
 ///  - what such a spec reads and writes in global memory are the elements that its instance names.

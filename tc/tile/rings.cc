@@ -132,11 +132,16 @@ class Prover {
 
   // Spaces.
 
-  const AffineView& view(int leaf) {
+  /// Of all instances that a leaf may have.
+  const AffineView& widest_view(int leaf) {
     auto& made = views_[static_cast<size_t>(leaf)];
     if (!made) made = std::make_unique<AffineView>(context_.get(), kernel_, flow_.leaves[leaf].path, &uniform_);
-    if (!made->exact()) give_up("'{}' is under conditions or in loops that are not affine", flow_.leaves[leaf].text());
     return *made;
+  }
+  const AffineView& view(int leaf) {
+    const AffineView& made = widest_view(leaf);
+    if (!made.exact()) give_up("'{}' is under conditions or in loops that are not affine", flow_.leaves[leaf].text());
+    return made;
   }
   int key_size() { return block_count() + 1 + static_cast<int>(2 * depth_) + 1; }
   int block_count() const {
@@ -177,9 +182,13 @@ class Prover {
 
   /// { instance of a leaf -> key }
   const isl::map& keys(int leaf) {
+    view(leaf);
+    return widest_keys(leaf);
+  }
+  const isl::map& widest_keys(int leaf) {
     std::optional<isl::map>& made = keys_[static_cast<size_t>(leaf)];
     if (made) return *made;
-    const AffineView& at = view(leaf);
+    const AffineView& at = widest_view(leaf);
     const auto& loops = flow_.leaves[leaf].path.loops;
     std::vector<isl::pw_aff> parts;
     for (int d = 0; d < block_count(); ++d) parts.push_back(dimension(at, d));
@@ -609,8 +618,10 @@ class Prover {
         give_up("no wait names '{}' behind each of its products", sum);
       for (int leaf = 0; leaf < std::ssize(flow_.leaves); ++leaf) {
         if (product_of(flow_.leaves[leaf]) || !touches(leaf, sum)) continue;
-        const isl::map later = before_.intersect_domain(products).intersect_range(key_set(leaf));
-        const isl::map behind = ended.apply_range(before_.intersect_domain(waits).intersect_range(key_set(leaf)));
+        // What holds for more instances than there are holds for all of them.
+        const isl::set touching = widest_keys(leaf).range();
+        const isl::map later = before_.intersect_domain(products).intersect_range(touching);
+        const isl::map behind = ended.apply_range(before_.intersect_domain(waits).intersect_range(touching));
         if (!later.is_subset(behind)) {
           give_up("'{}' may touch '{}' before the products that use it have been waited for", flow_.leaves[leaf].text(),
                   sum);

@@ -8,7 +8,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <set>
 
+#include "tc/gpu/strategy/idle_instances.h"
 #include "tc/ir/reads.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
@@ -79,7 +81,13 @@ tile::Work work_of(const Mapping& mapping, size_t kernel) {
   const poly::Scop& scop = decided.scop;
   tile::Work work;
   std::map<std::string, Written> written;
-  for (const isl::set& domain : poly::sets_of(poly::node_domain(scop.schedule.root()))) {
+  const isl::union_set launch = poly::node_domain(scop.schedule.root());
+  std::set<std::string> seen;
+  for (const ir::Tensor& tensor : scop.program->tensors) {
+    if (is_seen(mapping, kernel, tensor)) seen.insert(tensor.name);
+  }
+  const isl::union_set idle = idle_instances(scop, launch, seen);
+  for (const isl::set& domain : poly::sets_of(launch)) {
     if (decided.find_copy(poly::tuple_name(domain))) continue;
     const poly::Statement& statement = scop.statement(poly::tuple_name(domain));
     const bool adds = statement.kind == poly::Statement::Kind::kUpdate || reads_itself(*scop.program, statement);
@@ -88,6 +96,8 @@ tile::Work work_of(const Mapping& mapping, size_t kernel) {
                                .reduced = statement.is_reduction,
                                .adds = adds,
                                .guarded = statement.guard.defined()});
+    const isl::union_set own_idle = idle.intersect(isl::union_set(domain));
+    if (!own_idle.is_empty()) work.statements.back().idle = text_of(own_idle.as_set(), isl_set_to_str);
     std::vector<bool>& reduced = work.statements.back().reduced;
     for (const poly::Access& access : scop.accesses) {
       if (access.statement != statement.id || access.kind == poly::Access::Kind::kAccumulate) continue;

@@ -375,6 +375,7 @@ class ContractionBuilder {
   bool goes_on_ = false;                        ///< a further product whose sum is that of the one before it
   const KeptLink* reads_ = nullptr;             ///< in a chain: where an operand is
   const KeptLink* fills_ = nullptr;             ///< likewise: where results go
+  std::vector<bool> is_reversed_;               ///< per parallel axis: the first blocks are at its end; empty: none
   std::optional<size_t> slab_axis_;             ///< of a streamed link's first product: the block goes along it
   std::optional<size_t> once_;                  ///< likewise: the operand that all slabs read
   std::map<std::string, RowValue> row_values_;  ///< of its second product: by tensor

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "tc/gpu/strategy/contraction/idle_points.h"
 #include "tc/gpu/strategy/contraction/online_reduction.h"
 #include "tc/gpu/strategy/contraction/plan.h"
 
@@ -40,6 +41,7 @@ struct Chain {
   std::vector<ChainLink> links;  ///< of each product to the next one
   /// Of a streamed link: what is reduced while others read it.
   std::optional<OnlineReduction> online = {};
+  std::optional<IdlePoints> idle = {};  ///< likewise: points that count for nothing
 };
 
 /// The link of two contractions that stand right behind each other. None if the second reads something else of the

@@ -70,6 +70,13 @@ Expr either(const Expr& a, const Expr& b) {
   return hi::equal(a, b) ? a : hi::Or::make(a, b);
 }
 
+/// The natural logarithm of the base of a power; nothing if a function is none.
+std::optional<double> log_of_base(const hi::Call& call) {
+  static const std::map<std::string, double> kBases = {{"exp", 1}, {"exp2", std::log(2.0)}, {"exp10", std::log(10.0)}};
+  const auto base = kBases.find(call.name);
+  return base == kBases.end() ? std::nullopt : std::optional(base->second);
+}
+
 double largest(Halide::Type type) {
   constexpr double kHalf = 65504;
   if (type.is_float() && !type.is_bfloat() && type.bits() == 16) return kHalf;
@@ -182,10 +189,8 @@ class Analysis {
 
   std::optional<Exponential> of_call(const hi::Call& call) const {
     if (call.is_intrinsic(hi::Call::if_then_else)) return of_choice(call.args[0], call.args[1], call.args[2]);
-    static const std::map<std::string, double> kBases = {
-        {"exp", 1}, {"exp2", std::log(2.0)}, {"exp10", std::log(10.0)}};
-    const auto base = kBases.find(call.name);
-    return base == kBases.end() ? std::nullopt : of_power(call.args[0], base->second);
+    const std::optional<double> base = log_of_base(call);
+    return base ? of_power(call.args[0], *base) : std::nullopt;
   }
 
   /// exp(by * exponent).
@@ -254,6 +259,39 @@ std::optional<double> constant_number(const Expr& e) {
 
 std::optional<Exponential> exponential_in(const Expr& value, const Extreme& extreme) {
   return Analysis(extreme).of(value);
+}
+
+/// exp(by * exponent): zero where nothing but a multiple of the extreme is added to an infinity.
+static Vanishing vanishing_power(const Expr& exponent, double by, const Extreme& extreme) {
+  Sum sum;
+  add(exponent, by, sum);
+  double factor = 0;
+  for (const auto& [term, coefficient] : sum.terms) {
+    const auto* variable = term.as<hi::Variable>();
+    if (!variable || variable->name != extreme.variable) return Vanishing::kNo;
+    factor = coefficient;
+  }
+  if (!std::isfinite(factor) || factor == 0 || (factor < 0) != extreme.is_maximum) return Vanishing::kNo;
+  if (std::isfinite(sum.constant)) return Vanishing::kFar;
+  return sum.constant < 0 ? Vanishing::kAlways : Vanishing::kNo;
+}
+
+Vanishing vanishing_of(const Expr& e, const Extreme& extreme) {
+  const auto of = [&](const Expr& part) { return vanishing_of(part, extreme); };
+  if (const std::optional<double> value = constant_number(e)) return *value == 0 ? Vanishing::kAlways : Vanishing::kNo;
+  if (const auto* cast = e.as<hi::Cast>()) {
+    return cast->type.is_float() && cast->value.type().is_float() ? of(cast->value) : Vanishing::kNo;
+  }
+  if (const auto* times = e.as<hi::Mul>()) return std::max(of(times->a), of(times->b));
+  if (const auto* over = e.as<hi::Div>()) return of(over->a);
+  if (const auto* plus = e.as<hi::Add>()) return std::min(of(plus->a), of(plus->b));
+  if (const auto* minus = e.as<hi::Sub>()) return std::min(of(minus->a), of(minus->b));
+  if (const auto* choice = e.as<hi::Select>()) return std::min(of(choice->true_value), of(choice->false_value));
+  const auto* call = e.as<hi::Call>();
+  if (!call) return Vanishing::kNo;
+  if (call->is_intrinsic(hi::Call::if_then_else)) return std::min(of(call->args[1]), of(call->args[2]));
+  const std::optional<double> base = log_of_base(*call);
+  return base ? vanishing_power(call->args[0], *base, extreme) : Vanishing::kNo;
 }
 
 }  // namespace tc::gpu

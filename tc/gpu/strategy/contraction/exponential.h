@@ -32,4 +32,12 @@ std::optional<double> constant_number(const Halide::Expr& e);
 /// none.
 std::optional<Exponential> exponential_in(const Halide::Expr& value, const Extreme& extreme);
 
+/// Whether a value is zero, as a factor of it is.
+enum class Vanishing {
+  kNo,
+  kFar,     ///< where the extreme is far enough from a number: exp(c * (-1e30 - R))
+  kAlways,  ///< whatever the extreme is, but for NaN: 0, exp(-inf - R)
+};
+Vanishing vanishing_of(const Halide::Expr& value, const Extreme& extreme);
+
 }  // namespace tc::gpu

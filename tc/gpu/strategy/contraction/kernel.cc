@@ -76,6 +76,9 @@ void ContractionBuilder::place_blocks(tile::Kernel& kernel) {
     const Expr begin = static_cast<int>(c_.parallel[axis].begin);
     const auto found = block.find(axis);
     const auto tile = static_cast<int>(plan_.parallel[axis].tile);
+    if (found != block.end() && axis < is_reversed_.size() && is_reversed_[axis]) {
+      found->second = hi::simplify(static_cast<int>(plan_.parallel[axis].blocks - 1) - found->second);
+    }
     block_.push_back(found == block.end() ? Expr(0) : found->second);
     first_.push_back(found == block.end() ? begin
                                           : define(c_.parallel[axis].name + "_block", found->second * tile + begin));

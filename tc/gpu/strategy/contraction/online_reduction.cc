@@ -17,8 +17,6 @@ namespace {
 namespace hi = Halide::Internal;
 using Halide::Expr;
 
-constexpr char kExtreme[] = "extreme", kProduct[] = "product";  // Variables
-
 Expr converted(const Expr& e, Halide::Type type) { return e.type() == type ? e : hi::Cast::make(type, e); }
 
 /// Replaces reads of some tensors, whatever their subscripts.
@@ -51,15 +49,32 @@ class Between {
       for (size_t r = 0; r < c_.reductions.size(); ++r) {
         if (!keeps_what_it_reads(r, 0, c_.after.size())) return std::nullopt;
       }
+      make_points(0, c_.after.size());
     } else {
       result.online = online(*read->begin());
       if (!result.online) return std::nullopt;
     }
+    reductions_ = c_.reductions;
     result.product = std::move(c_);
     return result;
   }
 
   const Expr& present() const { return present_; }
+
+  /// After run().
+  PointValues values() const {
+    PointValues result;
+    for (const TileReduction& reduction : reductions_) result.reductions.push_back(value_of(reduction.value));
+    std::map<std::string, Expr> operands;
+    for (const Operand& operand : second_.operands) {
+      const auto value = values_.find(operand.tensor);
+      if (value == values_.end()) continue;
+      operands[operand.placeholder] = value->second;
+      result.operand = value->second;
+    }
+    result.term = hi::substitute(operands, second_.update.value);
+    return result;
+  }
 
  private:
   static bool is_same(const Expr& a, const Expr& b) {
@@ -182,22 +197,25 @@ class Between {
     return type.is_float() && type.bits() <= 32 ? std::optional(*kept.begin()) : std::nullopt;
   }
 
+  /// A value over the product, and the extreme if that is known.
+  Expr value_of(const Expr& value) const { return Values(values_).mutate(value); }
+
+  void make_points(size_t first, size_t last) {
+    if (first == 0) values_[c_.update.tensor] = hi::Variable::make(c_.update.accumulator, kProductVariable);
+    for (size_t p = first; p < last; ++p) {
+      const poly::Statement& point = c_.after[p];
+      values_[point.tensor] = converted(value_of(point.value), program_.tensor(point.tensor).type);
+    }
+  }
+
   /// Finds out how what reads points depends on the extreme.
   bool find_factor(const TileReduction& extreme, OnlineReduction& online) {
     const poly::Statement& s = extreme.statement;
-    std::map<std::string, Expr> values;  // of each tensor of points, over the product
-    values[c_.update.tensor] = hi::Variable::make(c_.update.accumulator, kProduct);
-    const auto value_of = [&](const Expr& value) { return Values(values).mutate(value); };
-    const auto make = [&](size_t first, size_t last) {
-      for (size_t p = first; p < last; ++p) {
-        const poly::Statement& point = c_.after[p];
-        values[point.tensor] = converted(value_of(point.value), program_.tensor(point.tensor).type);
-      }
-    };
-    make(0, online.points_before);
-    const Extreme variable{kExtreme, converted(value_of(extreme.value), s.accumulator), s.assign == ir::Assign::kMax};
-    values[s.tensor] = hi::Variable::make(s.accumulator, kExtreme);
-    make(online.points_before, c_.after.size());
+    make_points(0, online.points_before);
+    const Extreme variable{kExtremeVariable, converted(value_of(extreme.value), s.accumulator),
+                           s.assign == ir::Assign::kMax};
+    values_[s.tensor] = hi::Variable::make(s.accumulator, kExtremeVariable);
+    make_points(online.points_before, c_.after.size());
     std::optional<double> factor;
     std::optional<Expr> present;
     // Whether corrections are for what adds up a value; nothing if there are none that would do.
@@ -218,16 +236,11 @@ class Between {
       if (!rescaled || (*rescaled && reduction.statement.accumulator != Halide::Float(32))) return false;
       online.rescaled.push_back(*rescaled);
     }
-    std::map<std::string, Expr> operands;
-    for (const Operand& operand : second_.operands) {
-      const auto value = values.find(operand.tensor);
-      if (value != values.end()) operands[operand.placeholder] = value->second;
-    }
-    const std::optional<bool> rescaled =
-        rescales(hi::substitute(operands, second_.update.value), second_.update.assign);
+    reductions_ = c_.reductions;
+    const std::optional<bool> rescaled = rescales(values().term, second_.update.assign);
     if (!rescaled || !factor || second_.update.accumulator != Halide::Float(32)) return false;
     // Points may be looked at where they are made, and nowhere else.
-    if (present->defined() && ir::mentions(*present, kProduct)) return false;
+    if (present->defined() && ir::mentions(*present, kProductVariable)) return false;
     present_ = *present;
     online.rescales_product = *rescaled;
     online.factor = *factor;
@@ -240,6 +253,8 @@ class Between {
   const Contraction& second_;
   std::vector<size_t> positions_;            ///< per statement on points: its number in the Scop
   std::vector<size_t> reduction_positions_;  ///< per reduction
+  std::vector<TileReduction> reductions_;    ///< of c_, which run() gives away
+  std::map<std::string, Expr> values_;       ///< of each tensor of points
   Expr present_;
 };
 
@@ -263,11 +278,19 @@ std::optional<ReducedProduct> reduced_product(const poly::Scop& scop, const Cont
   return Between(scop, *std::move(all), second).run();
 }
 
-Expr presence(const poly::Scop& scop, const Contraction& first, const Contraction& second) {
+std::optional<PointsBetween> points_between(const poly::Scop& scop, const Contraction& first,
+                                            const Contraction& second) {
   std::optional<Contraction> all = contraction_between(scop, first.first, second.first);
+  if (!all || all->update.id != first.update.id) return std::nullopt;
   Between between(scop, *std::move(all), second);
-  between.run();
-  return between.present();
+  std::optional<ReducedProduct> product = between.run();
+  if (!product) return std::nullopt;
+  return PointsBetween{*std::move(product), between.values(), between.present()};
+}
+
+Expr presence(const poly::Scop& scop, const Contraction& first, const Contraction& second) {
+  const std::optional<PointsBetween> points = points_between(scop, first, second);
+  return points ? points->present : Expr();
 }
 
 Expr correction(const OnlineReduction& online, const Expr& before, const Expr& after) {

@@ -3,6 +3,7 @@
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/plan_stream_warpgroups.h"
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/slab_range.h"
 #include "tc/gpu/strategy/contraction/stream.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/support/round.h"
@@ -92,7 +93,8 @@ class StreamPlanner {
         planner_of_first_(first_, of_first_, device),
         planner_of_second_(second_, options_, device),
         slab_axis_(slab_axis_of(link_)),
-        instructions_(instructions_of(program, first_)) {}
+        instructions_(instructions_of(program, first_)),
+        shares_(chain) {}
 
   std::optional<ChosenChain> run() {
     for (const int64_t warps : {1, 2, 4, 8}) {
@@ -201,7 +203,7 @@ class StreamPlanner {
     return end;
   }
 
-  std::optional<StreamPlan> finished(ContractionPlan first, ContractionPlan second) const {
+  std::optional<StreamPlan> finished(ContractionPlan first, ContractionPlan second) {
     constexpr int64_t kStages = 2, kRegisters = 255, kAllRegisters = 65536;
     const int64_t registers = registers_of(first, second);
     if (registers > kRegisters || registers * second.threads() > kAllRegisters) return std::nullopt;
@@ -214,9 +216,12 @@ class StreamPlanner {
     const int64_t bytes = shared_bytes(first, second);
     const int64_t most = std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
     if (bytes > most) return std::nullopt;
-    const StreamCost cost =
+    StreamCost cost =
         streamed_cycles(first_, first, second_, second, instructions_of_slab(chain_, first, second, instructions_),
                         device_, registers, bytes);
+    const double share = shares_.of(first);
+    cost.first *= share;
+    cost.second *= share;
     first.cycles = cost.first;
     second.cycles = cost.second;
     StreamPlan result{.cycles = cost.first + cost.second};
@@ -235,6 +240,7 @@ class StreamPlanner {
   Planner planner_of_first_, planner_of_second_;
   const size_t slab_axis_;
   const double instructions_;
+  SlabShares shares_;
   std::vector<StreamPlan> found_;
 };
 

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/slab_range.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
@@ -29,7 +30,8 @@ class WarpgroupStreams {
         instructions_(instructions),
         planner_of_first_(first_, options.first, device),
         planner_of_second_(second_, options_, device),
-        slab_axis_(slab_axis_of(link_)) {}
+        slab_axis_(slab_axis_of(link_)),
+        shares_(chain) {}
 
   std::vector<StreamPlan> run() {
     std::optional<TensorCores> first = planner_of_first_.warpgroup_cores();
@@ -165,8 +167,7 @@ class WarpgroupStreams {
   }
 
   /// A warpgroup waits for its products, then for its points. Others of the processor multiply in the meantime.
-  void estimate(ContractionPlan& first, ContractionPlan& second, int64_t registers, int64_t bytes,
-                bool overlaps) const {
+  void estimate(ContractionPlan& first, ContractionPlan& second, int64_t registers, int64_t bytes, bool overlaps) {
     constexpr double kStart = 4000, kSlab = 100, kAlone = 200, kResultInstructions = 8, kLatency = 1000;
     constexpr double kLineBytes = 56, kCrookedBytes = 25;  // of a cycle, as those of single products
     constexpr int64_t kProcessorShared = 228 * 1024, kOfBlock = 1024, kThreads = 2048;
@@ -180,7 +181,7 @@ class WarpgroupStreams {
     const double together = std::min(static_cast<double>(resident), each), waves = std::ceil(each / together);
     const double warpgroups = together * static_cast<double>(second.tensor_cores->warpgroups);
     const auto slab = static_cast<double>(second.chunk[second.main]);
-    const auto slabs = static_cast<double>(second.steps(second_));
+    const double slabs = static_cast<double>(second.steps(second_)) * shares_.of(first);
     const auto multiplied = [&](double columns, double reduced) {
       return warpgroups * tile::WarpgroupAtom::kM * columns * reduced / device_.warpgroup_products;
     };
@@ -217,6 +218,7 @@ class WarpgroupStreams {
   const double instructions_;
   Planner planner_of_first_, planner_of_second_;
   const size_t slab_axis_;
+  SlabShares shares_;
   std::vector<StreamPlan> found_;
 };
 

@@ -131,6 +131,7 @@ std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& f
     if (is_stored(scop, chain, tensor)) return std::nullopt;
   }
   if (!reads_own_rows(scop, chain.products[0], second, chain.links[0])) return std::nullopt;
+  chain.idle = idle_points(scop, first, second);
   return chain;
 }
 

@@ -26,9 +26,23 @@ StreamBuilder::StreamBuilder(const poly::Scop& scop, const Chain& chain, const C
   first_.once_ = plan.plans[0].tensor_cores->a;
   first_.fills_ = &link_;
   second_.reads_ = &link_;
+  range_ = slab_range(chain, plan.plans[0]);
 }
 
-Expr StreamBuilder::stage(const Expr& slab) const { return hi::simplify(slab % static_cast<int>(stages())); }
+Expr StreamBuilder::stage(const Expr& turn) const { return hi::simplify(turn % static_cast<int>(stages())); }
+
+void StreamBuilder::place_slabs() {
+  if (!range_) return;
+  std::map<std::string, Expr> blocks;
+  for (size_t i = 0; i < first_.block_.size(); ++i) blocks[block_variable(i)] = first_.block_[i];
+  const auto define = [&](const char* name, const Expr& value) {
+    const Expr own = hi::simplify(hi::substitute(blocks, value));
+    if (hi::is_const(own)) return own;
+    return first_.define(name, own);
+  };
+  first_slab_ = define("first_slab", range_->first);
+  turns_ = define("slabs", range_->count);
+}
 
 void StreamBuilder::place(tile::Kernel& kernel) {
   const ChainLink& link = chain_.links[0];
@@ -42,7 +56,9 @@ void StreamBuilder::place(tile::Kernel& kernel) {
   link_.reader = chain_.products[1].update.id;
   link_.maker = &first_;
   first_.names_ = names_;
+  if (range_) first_.is_reversed_ = range_->is_ascending;  // blocks with more to do start first
   first_.place_blocks(kernel);
+  place_slabs();
   blocks_ = std::exchange(first_.definitions_, {});
   first_.place_threads();
   first_.declare_tensors();
@@ -92,7 +108,7 @@ NodePtr StreamBuilder::start_rows() const {
 }
 
 NodePtr StreamBuilder::finish_rows() {
-  std::vector<NodePtr> parts;
+  std::vector<NodePtr> parts = {add_masked()};
   first_.names_ = names_;
   for (size_t r = 0; r < first_.reductions_.size(); ++r) {
     const bool is_whole = chain_.online && chain_.online->reduction == r;
@@ -153,15 +169,15 @@ class AtomStream : StreamBuilder {
   }
 
  private:
-  NodePtr fetch(const Expr& slab, const CopyShare& share) {
-    go_to(slab);
+  NodePtr fetch(const Expr& turn, const CopyShare& share) {
+    go_to(slab_of(turn));
     std::vector<NodePtr> parts;
     first_.names_ = names_;
     for (size_t i = 0; i < first_.c_.operands.size(); ++i) {
-      if (i != first_.once_) parts.push_back(first_.fetch_operand(i, stage(slab), first_.step_at(0), share));
+      if (i != first_.once_) parts.push_back(first_.fetch_operand(i, stage(turn), first_.step_at(0), share));
     }
     second_.names_ = first_.names_;
-    parts.push_back(second_.fetch(stage(slab), second_.step_at(slab), share));
+    parts.push_back(second_.fetch(stage(turn), second_.step_at(slab_of(turn)), share));
     names_ = second_.names_;
     return build::sequence(std::move(parts));
   }
@@ -171,8 +187,10 @@ class AtomStream : StreamBuilder {
     first_.names_ = names_;
     parts.push_back(first_.fetch_operand(*first_.once_, 0, first_.step_at(0), {}));
     names_ = first_.names_;
-    for (int slab = 0; slab + 1 < static_cast<int>(stages()); ++slab) {
-      parts.push_back(fetch(slab, {}));
+    for (int turn = 0; turn + 1 < static_cast<int>(stages()); ++turn) {
+      CopyShare share;
+      if (range_ && turn > 0) share = {0, 1, turn < turns(), true};
+      parts.push_back(fetch(turn, share));
       parts.push_back(build::commit_group());
     }
     go_to(0);
@@ -181,27 +199,27 @@ class AtomStream : StreamBuilder {
 
   NodePtr slabs() {
     const std::string name = names_.fresh("slab");
-    const Expr slab = build::var(name), next = slab + static_cast<int>(stages() - 1);
+    const Expr turn = build::var(name), next = turn + static_cast<int>(stages() - 1), slab = slab_of(turn);
     std::vector<NodePtr> parts = {build::wait_group(static_cast<int>(stages()) - 2), build::barrier()};
     go_to(slab);
     const ContractionBuilder::Copies copies = [&](const Expr& piece, int64_t pieces) {
-      NodePtr result = fetch(next, {piece, pieces, next < static_cast<int>(count()), true});
+      NodePtr result = fetch(next, {piece, pieces, next < turns(), true});
       go_to(slab);
       return result;
     };
     std::vector<NodePtr> sums = {first_.start_sums()};
-    sums.push_back(first_.add_products(stage(slab), first_.step_at(0), copies));
+    sums.push_back(first_.add_products(stage(turn), first_.step_at(0), copies));
     sums.push_back(build::commit_group());
     first_.names_ = names_;
     parts.push_back(with_fragments(first_, build::sequence(std::move(sums))));
     parts.push_back(with_points(make_points(correct_sums())));
     second_.names_ = first_.names_;
-    NodePtr second = second_.add_products(stage(slab), second_.step_at(slab), nullptr);
+    NodePtr second = second_.add_products(stage(turn), second_.step_at(slab), nullptr);
     names_ = second_.names_;
     parts.push_back(with_fragments(second_, std::move(second)));
     NodePtr body = build::allocate(first_.sum_, build::allocate(link_.tile, build::sequence(std::move(parts))));
     go_to(0);
-    return build::for_loop(name, 0, static_cast<int>(count()), body);
+    return build::for_loop(name, 0, turns(), body);
   }
 
   static NodePtr with_fragments(const ContractionBuilder& product, NodePtr body) {

@@ -45,20 +45,20 @@ class WarpgroupStream : StreamBuilder {
   /// What the copying thread does.
   NodePtr produce() {
     const std::string name = names_.fresh("slab");
-    const Expr slab = build::var(name);
+    const Expr turn = build::var(name), slab = slab_of(turn);
     go_to(slab);
-    std::vector<NodePtr> parts = {build::acquire(ring_, slab)};
+    std::vector<NodePtr> parts = {build::acquire(ring_, turn)};
     int64_t bytes = 0;
     for (ContractionBuilder* product : {&first_, &second_}) {
       product->names_ = names_;
       const ReductionStep step = product->step_at(product == &first_ ? Expr(0) : slab);
-      parts.push_back(product->copy_step_boxes(step, stage(slab), slab));
+      parts.push_back(product->copy_step_boxes(step, stage(turn), turn));
       bytes += product->bytes_of_step_boxes();
       names_ = product->names_;
     }
-    parts.push_back(build::commit(ring_, slab, bytes));
+    parts.push_back(build::commit(ring_, turn, bytes));
     go_to(0);
-    return build::for_loop(name, 0, static_cast<int>(count()), build::sequence(std::move(parts)));
+    return build::for_loop(name, 0, turns(), build::sequence(std::move(parts)));
   }
 
   /// What warpgroups do.
@@ -84,14 +84,17 @@ class WarpgroupStream : StreamBuilder {
     return with_points(body);
   }
 
-  /// Starts the first product of a slab that has arrived.
-  std::vector<NodePtr> start_making(const Expr& slab) {
-    return first_.multiply_held(first_.step_at(0), stage(slab), true);
+  /// Starts the first product of a turn whose slab has arrived. Its instances are those of the slab.
+  std::vector<NodePtr> start_making(const Expr& turn) {
+    go_to(slab_of(turn));
+    std::vector<NodePtr> result = first_.multiply_held(first_.step_at(0), stage(turn), true);
+    go_to(0);
+    return result;
   }
 
-  /// Starts the second product of a slab.
-  std::vector<NodePtr> start_reading(const Expr& slab) {
-    return second_.multiply_held(second_.step_at(slab), stage(slab), false);
+  /// Starts the second product of a turn.
+  std::vector<NodePtr> start_reading(const Expr& turn) {
+    return second_.multiply_held(second_.step_at(slab_of(turn)), stage(turn), false);
   }
 
   NodePtr wait_for_made(int pending) const {
@@ -101,8 +104,8 @@ class WarpgroupStream : StreamBuilder {
     return build::matmul_wait(0, {second_.sum_.name, second_.shared_[chain_.links[0].operand].name});
   }
 
-  NodePtr points_of(const Expr& slab, const NodePtr& corrected) {
-    go_to(slab);
+  NodePtr points_of(const Expr& turn, const NodePtr& corrected) {
+    go_to(slab_of(turn));
     first_.names_ = names_;
     NodePtr result = make_points(corrected);
     // Where points are made in two places, each has registers of its own.
@@ -117,43 +120,42 @@ class WarpgroupStream : StreamBuilder {
   /// A slab's products and points one after the other.
   NodePtr one_by_one() {
     const std::string name = names_.fresh("slab");
-    const Expr slab = build::var(name);
-    go_to(slab);
-    std::vector<NodePtr> parts = {build::await(ring_, slab)};
-    for (NodePtr& product : start_making(slab)) parts.push_back(product);
+    const Expr turn = build::var(name);
+    std::vector<NodePtr> parts = {build::await(ring_, turn)};
+    for (NodePtr& product : start_making(turn)) parts.push_back(product);
     parts.push_back(wait_for_made(0));
-    parts.push_back(points_of(slab, correct_sums()));
-    for (NodePtr& product : start_reading(slab)) parts.push_back(product);
+    parts.push_back(points_of(turn, correct_sums()));
+    for (NodePtr& product : start_reading(turn)) parts.push_back(product);
     parts.push_back(wait_for_read());
-    parts.push_back(build::release(ring_, slab));
-    return build::for_loop(name, 0, static_cast<int>(count()), build::sequence(std::move(parts)));
+    parts.push_back(build::release(ring_, turn));
+    return build::for_loop(name, 0, turns(), build::sequence(std::move(parts)));
   }
 
   /// The second product of a slab goes on while the points of the next one are made, in registers of their own. Behind
   /// them the slab after that is awaited, by a loop: the assembler moves no wait for products above it, into the
   /// points.
   NodePtr overlapped() {
-    const int last = static_cast<int>(count()) - 1;
+    const Expr last = hi::simplify(turns() - 1);
     const tile::Tensor operand = link_.tile;
     std::vector<NodePtr> parts = {build::await(ring_, 0)};
     for (NodePtr& product : start_making(0)) parts.push_back(product);
     parts.push_back(wait_for_made(0));
     parts.push_back(points_of(0, build::sequence({})));
-    parts.push_back(build::await(ring_, 1));
+    const NodePtr await_next = build::await(ring_, 1);
+    parts.push_back(range_ ? build::if_then(0 < last, await_next) : await_next);
 
     const std::string name = names_.fresh("slab");
-    const Expr slab = build::var(name), next = slab + 1;
+    const Expr turn = build::var(name), next = turn + 1;
     link_.tile.name = names_.fresh(chain_.links[0].tensor + "_next");
-    go_to(next);
     std::vector<NodePtr> body = start_making(next);
-    const std::vector<NodePtr> reading = start_reading(slab);
+    const std::vector<NodePtr> reading = start_reading(turn);
     body.insert(body.end(), reading.begin(), reading.end());
     body.push_back(wait_for_made(static_cast<int>(reading.size())));
     body.push_back(points_of(next, build::sequence({})));
     body.push_back(build::if_then(next < last, build::await(ring_, next + 1)));
     body.push_back(wait_for_read());
     body.push_back(correct_sums());
-    body.push_back(build::release(ring_, slab));
+    body.push_back(build::release(ring_, turn));
     body.push_back(first_.over_registers(first_.all_axes(), [&] {
       const std::vector<Expr> at = first_.sum_subscripts();
       return build::store(operand, at, build::read(link_.tile, at));
