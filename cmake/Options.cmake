@@ -12,6 +12,7 @@ option(TC_BUILD_FUZZERS "Build the libFuzzer targets (Clang only)" OFF)
 option(TC_BUILD_BENCHMARKS "Build the benchmarks" OFF)
 option(TC_BUILD_PYTHON "Build the Python package, for the Python of Python_EXECUTABLE" OFF)
 option(TC_WARNINGS_AS_ERRORS "Fail on warnings" ON)
+set(TC_UNITY 0 CACHE STRING "The most source files that are compiled as one (0: each alone)")
 set(TC_SANITIZE "" CACHE STRING "Sanitizers to build with, as -fsanitize= takes them (address,undefined or thread)")
 
 # GCC 12 reports two faults in the library's own code where it inlines it: -Wrestrict in char* + std::string
