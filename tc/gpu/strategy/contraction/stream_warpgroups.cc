@@ -34,8 +34,9 @@ class WarpgroupStream : StreamBuilder {
     const NodePtr producer = build::if_then(build::thread_x() == threads, produce());
     std::optional<tile::RegisterShares> registers;
     if (plan_.plans[0].gives_registers) registers = register_shares(plan_.plans[0]);
-    const NodePtr body = build::ring(ring_, static_cast<int>(stages()), threads / kWarp,
-                                     build::if_then(build::thread_x() < threads, consumers, producer), {}, registers);
+    const NodePtr body =
+        build::ring(ring_, static_cast<int>(stages()), threads / kWarp,
+                    build::if_then(first_.row_warp_ < threads / kWarp, consumers, producer), {}, registers);
     kernel.body = with_blocks(with_shared(body));
     gpu::declare_tensors(kernel, program_);
     return kernel;
