@@ -392,6 +392,11 @@ std::string ExprText::value_in_memory(const Expr& e) {
   if (const auto* cast = e.as<hi::Cast>(); is_half(e.type()) && cast != nullptr) {
     const Type from = cast->value.type();
     if (from == e.type()) return value_in_memory(cast->value);
+    const auto* power = cast->value.as<hi::Call>();
+    if (power != nullptr && power->name == "exp2" && from == Halide::Float(32) && !e.type().is_bfloat()) {
+      need(Helper::kExp2OfFloat16);
+      return to_memory(e.type(), "exp2_for_float16(" + value(power->args[0]) + ")");
+    }
     if (is_half(from) || from == Halide::Float(32)) return to_memory(e.type(), value(cast->value));
   }
   if (is_half(e.type()) && (least != nullptr || most != nullptr)) {

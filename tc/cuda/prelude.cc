@@ -235,6 +235,15 @@ constexpr std::string_view kSameInWarpText =
 __device__ __forceinline__ int same_in_warp(int x) { return __shfl_sync(0xffffffffu, x, 0); }
 )";
 
+constexpr std::string_view kExp2OfFloat16Text =
+    R"(// 2 to the x, which becomes a float16: it is 0 long before the instruction makes 0 of what float32 could hold.
+__device__ __forceinline__ float exp2_for_float16(float x) {
+  float result;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+)";
+
 constexpr std::string_view kOpaqueText =
     R"(// The integer itself, but compilers cannot tell how it was computed. From sm_90 on, ptxas 12.9 to 13.2 make one
 // instruction of max(max(a, -b), c) and lose the minus. They don't where the inner maximum is opaque.
@@ -650,6 +659,7 @@ const std::vector<Definition>& definitions() {
       {kShift, {}, {"shift_by", "shift_left", "shift_right"}, kShiftText},
       {kSign, {}, {"sign_of"}, kSignText},
       {kSigmoid, {}, {"sigmoid"}, kSigmoidText},
+      {kExp2OfFloat16, {}, {"exp2_for_float16"}, kExp2OfFloat16Text},
       {kMinMax, {}, {"min_nan", "max_nan"}, kMinMaxText},
       {kSameInWarp, {}, {"same_in_warp"}, kSameInWarpText},
       {kOpaque, {}, {"opaque"}, kOpaqueText},

@@ -19,6 +19,7 @@ enum class Helper {
   kShift,          ///< shift_left, shift_right of the language
   kSign,           ///< sign_of
   kSigmoid,        ///< sigmoid
+  kExp2OfFloat16,  ///< exp2_for_float16
   kMinMax,         ///< min_nan, max_nan: a NaN wins
   kSameInWarp,     ///< same_in_warp: an integer that all threads of a warp have, and the compiler knows it
   kOpaque,         ///< opaque: an integer of which NVIDIA's compilers cannot tell how it was computed

@@ -6,6 +6,7 @@
 
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
+#include "tc/gpu/strategy/contraction/powers_of_two.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/ir/reads.h"
 #include "tc/support/check.h"
@@ -103,6 +104,21 @@ std::optional<Contraction> without_computed_operands(const poly::Scop& scop, con
   return std::nullopt;
 }
 
+/// What is an exponential of a maximum that goes on as a power of two.
+void make_powers_of_two(Chain& chain) {
+  Contraction& first = chain.products[0];
+  std::set<std::string> of_extreme = {first.reductions[chain.online->reduction].statement.tensor};
+  for (poly::Statement& point : first.after) {
+    const auto is_read = [&](const std::string& tensor) { return reads_tensor(point.value, tensor); };
+    const bool depends = std::any_of(of_extreme.begin(), of_extreme.end(), is_read);
+    point.value = with_powers_of_two(point.value, of_extreme);
+    if (depends) of_extreme.insert(point.tensor);
+  }
+  for (TileReduction& reduction : first.reductions) {
+    reduction.value = with_powers_of_two(reduction.value, of_extreme);
+  }
+}
+
 }  // namespace
 
 std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& first, const Contraction& reader) {
@@ -132,6 +148,7 @@ std::optional<Chain> streamed_chain(const poly::Scop& scop, const Contraction& f
   }
   if (!reads_own_rows(scop, chain.products[0], second, chain.links[0])) return std::nullopt;
   chain.idle = idle_points(scop, first, second);
+  if (chain.online) make_powers_of_two(chain);
   return chain;
 }
 

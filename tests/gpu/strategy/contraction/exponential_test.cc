@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "tc/gpu/strategy/contraction/powers_of_two.h"
+
 /// Values as exponentials of a maximum.
 namespace tc::testing {
 namespace {
@@ -91,6 +93,29 @@ TEST(Exponential, HoldsItsBoundInNarrowTypes) {
   EXPECT_FALSE(form(hi::Cast::make(half, power * kT)));
   EXPECT_TRUE(form(hi::Cast::make(Halide::BFloat(16), power * kT)));
   EXPECT_FALSE(form(hi::Cast::make(Halide::Int(32), power)));
+}
+
+TEST(PowersOfTwo, TakeFactorsIn) {
+  constexpr double kLog2OfE = 1.4426950408889634;
+  const auto power = [](const Expr& e, double factor) {
+    return function("exp2", e * number(static_cast<float>(factor * kLog2OfE)));
+  };
+  const auto changed = [](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}); };
+  const Expr top = function("top", variable("row"));
+  EXPECT_TRUE(hi::equal(changed(function("exp", (kS - top) * number(0.5))), power(kS - top, 0.5)));
+  EXPECT_TRUE(hi::equal(changed(function("exp", number(0.5) * top)), power(top, 0.5)));
+  EXPECT_TRUE(hi::equal(changed(function("exp", (kS - top) / number(8))), power(kS - top, 0.125)));
+  EXPECT_TRUE(hi::equal(changed(function("exp", top + kT) * kT), power(top + kT, 1) * kT));
+  EXPECT_TRUE(hi::equal(changed(function("exp", top * function("rsqrt", number(16)))), power(top, 0.25)));
+}
+
+TEST(PowersOfTwo, LeaveOthers) {
+  const Expr wide = function("top", variable("w", Halide::Float(64))), top = function("top", kT);
+  for (const Expr& e : {function("exp", wide), function("exp2", top), function("exp", top * number(0)) + kT,
+                        function("exp", kS - kT)}) {
+    const Expr changed = gpu::with_powers_of_two(e, {"top"});
+    EXPECT_TRUE(hi::equal(changed, e)) << changed;
+  }
 }
 
 }  // namespace
