@@ -56,6 +56,7 @@ TEST(SplitTemporaries, MakesAProductOfEachPart) {
     EXPECT_GE(std::count(writes.begin(), writes.end(), "H_1"), 1) << text;
     EXPECT_EQ(std::count(writes.begin(), writes.end(), "H_1"), std::count(writes.begin(), writes.end(), "H_2")) << text;
     EXPECT_EQ(difference(split(program), {.strict = true}), "") << text << ir::to_text(split(program));
+    EXPECT_EQ(faults_of(split(program), gpu::device_of_architecture(90)), "") << text;
   }
 }
 
@@ -110,6 +111,7 @@ TEST(SplitTemporaries, SplitsWhatPartsAreMadeOf) {
   EXPECT_EQ(writes_of(program),
             (std::vector<std::string>{"H_1", "H_sum_1", "H_1", "X", "H_2", "H_sum_2", "H_2", "Y", "G"}));
   EXPECT_EQ(difference(program, {.strict = true}), "");
+  EXPECT_EQ(faults_of(program, gpu::device_of_architecture(90)), "");
 }
 
 /// In between, a reader writes what a later writer reads: it stays where it is. H is filled before all.
