@@ -57,14 +57,19 @@ bool holds_any(const NodePtr& node, const std::set<const Node*>& wanted) {
   return found;
 }
 
-/// Whether a kernel reads global tensors by asynchronous copies alone.
-bool reads_asynchronously(const Flow& flow) {
-  return std::all_of(flow.leaves.begin(), flow.leaves.end(), [](const Leaf& leaf) {
-    if (std::holds_alternative<BoxCopy>(leaf.node->node) || asynchronous_copy(*leaf.node)) return true;
-    return std::none_of(leaf.accesses.begin(), leaf.accesses.end(), [](const ElementAccess& access) {
-      return access.tensor->memory == Memory::kGlobal && (!access.is_write || access.atomic);
-    });
-  });
+bool copies_box(const Leaf& leaf) { return std::holds_alternative<BoxCopy>(leaf.node->node); }
+
+/// Whether a kernel reads global tensors by boxes.
+bool copies_boxes(const Flow& flow) { return std::any_of(flow.leaves.begin(), flow.leaves.end(), copies_box); }
+
+/// Whether a kernel reads global tensors by boxes alone.
+bool reads_boxes_alone(const Flow& flow) {
+  const auto reads = [](const ElementAccess& access) {
+    return access.tensor->memory == Memory::kGlobal && (!access.is_write || access.atomic);
+  };
+  return copies_boxes(flow) && std::all_of(flow.leaves.begin(), flow.leaves.end(), [&](const Leaf& leaf) {
+           return copies_box(leaf) || std::none_of(leaf.accesses.begin(), leaf.accesses.end(), reads);
+         });
 }
 
 /// The body with `wait` before the first of `touches`, or before the loop or branch around it, which some threads may
@@ -94,7 +99,7 @@ bool fills(const Kernel& kernel, int64_t processors) {
 void promise(Kernel& kernel, const KernelsBefore& before, bool is_last, const PromiseOptions& options) {
   const Flow flow = flow_of(kernel);
   const bool is_first = before.are_anybodys();
-  const bool waits = !is_first || (options.processors > 0 && reads_asynchronously(flow));
+  const bool waits = !is_first || (options.processors > 0 && reads_boxes_alone(flow));
   const std::set<std::string> exchanged = exchanged_tensors(flow);
   for (Tensor& tensor : kernel.tensors) {
     const bool alone = !waits || !(tensor.written ? before.touch(tensor.name) : before.write(tensor.name));
@@ -103,7 +108,8 @@ void promise(Kernel& kernel, const KernelsBefore& before, bool is_last, const Pr
   }
   const PlainLoads loads = plain_loads(kernel);
   for (Tensor& tensor : kernel.tensors) tensor.restricted &= loads.merged_with(tensor.name).empty();
-  const NodePtr start = !is_last || fills(kernel, options.processors) ? build::start_next_kernel() : nullptr;
+  const NodePtr start =
+      !is_last || (copies_boxes(flow) && fills(kernel, options.processors)) ? build::start_next_kernel() : nullptr;
   const bool starts_behind = waits && is_first && !is_last;  // the second kernel waits for the first one alone
   if (waits) {
     const NodePtr wait = build::wait_for_kernels();

@@ -243,7 +243,17 @@ class Checker {
     --around_;
   }
   void visit(const Node& node, const Let& let) {
+    const bool is_warp = let.value.defined() && is_warp_number(let.value) && warps_.insert(let.name).second;
     visit_children(node, let.name, let.value.defined() && constant_once_unrolled(let.value));
+    if (is_warp) warps_.erase(let.name);
+  }
+  static bool is_thread(const Halide::Expr& e) {
+    const auto* variable = e.as<Halide::Internal::Variable>();
+    return variable && variable->name == kThread[0];
+  }
+  static bool is_warp_number(const Halide::Expr& e) {
+    const auto* quotient = e.as<Halide::Internal::Div>();
+    return quotient && is_thread(quotient->a) && Halide::Internal::is_const(quotient->b, kWarp);
   }
   void visit(const Node& node, const Ring& ring) {
     declare(ring.name);
@@ -260,14 +270,16 @@ class Checker {
     rings_.erase(ring.name);
   }
   /// The assembler has to see where a thread's registers change.
-  static bool divides_roles(const Node& body, int64_t readers) {
+  bool divides_roles(const Node& body, int64_t readers) const {
     return match(
         body,
         [&](const If& n) {
           const auto* below = n.condition.as<Halide::Internal::LT>();
-          const auto* thread = below ? below->a.as<Halide::Internal::Variable>() : nullptr;
+          const auto* variable = below ? below->a.as<Halide::Internal::Variable>() : nullptr;
           const int64_t* bound = below ? ir::constant_int(below->b) : nullptr;
-          return thread && thread->name == kThread[0] && bound && *bound == readers && n.else_case;
+          if (!variable || !bound || !n.else_case) return false;
+          const bool counts_warps = warps_.count(variable->name) > 0;
+          return (counts_warps || is_thread(below->a)) && *bound * (counts_warps ? kWarp : 1) == readers;
         },
         [](const OneOf<Sequence, For, Let, Allocate, Ring> auto&) { return false; },
         [](const Synchronisation auto&) { return false; }, [](const Spec auto&) { return false; });
@@ -635,6 +647,7 @@ class Checker {
   std::map<std::string, const Tensor*> tensors_;
   std::set<std::string> unrolled_;
   std::map<std::string, const Ring*> rings_;  ///< around the node
+  std::set<std::string> warps_;               ///< lets that hold the number of the thread's warp
   bool has_arrived_ = false;                  ///< in the cluster, and not waited
   int around_ = 0;                            ///< loops and branches around the node
 };
