@@ -57,7 +57,7 @@ bool holds_any(const NodePtr& node, const std::set<const Node*>& wanted) {
   return found;
 }
 
-bool copies_box(const Leaf& leaf) { return std::holds_alternative<BoxCopy>(leaf.node->node); }
+bool copies_box(const Leaf& leaf) { return box_of(*leaf.node) != nullptr; }
 
 /// Whether a kernel reads global tensors by boxes.
 bool copies_boxes(const Flow& flow) { return std::any_of(flow.leaves.begin(), flow.leaves.end(), copies_box); }

@@ -11,6 +11,15 @@
 namespace tc::tile {
 namespace {
 
+bool starts_next_kernel(const Node& node) {
+  return match(
+      node, [](const StartNextKernel&) { return true; },
+      [](const OneOf<Sequence, For, If, Let, Allocate, Ring> auto&) { return false; },
+      [](const OneOf<Barrier, ClusterStep, WaitForKernels, RingStep, CommitGroup, WaitGroup, MatMulWait,
+                     BoxStep> auto&) { return false; },
+      [](const Spec auto&) { return false; });
+}
+
 class Checker {
  public:
   Checker(const Kernel& kernel, const KernelsBefore& before, bool is_last)
@@ -113,7 +122,7 @@ class Checker {
       const Leaf* leaf = leaf_at(point);
       if (leaf && order_of(*leaf->node) == Order::kKernels) continue;
       if (leaf) check_early(*leaf);
-      if (leaf && before_.are_anybodys() && !is_last_ && std::holds_alternative<StartNextKernel>(leaf->node->node)) {
+      if (leaf && before_.are_anybodys() && !is_last_ && starts_next_kernel(*leaf->node)) {
         fault("it lets the next kernel start before it has waited for those before the program");
       }
       const auto& next = flow_.points[static_cast<size_t>(point)].next;

@@ -148,7 +148,7 @@ TEST(SplitTemporaries, LeavesLaunchesOfProductsOnly) {
     const ir::Program program = specialised_from(text, sizes_of(text, large));
     const Result<gpu::Mapping> mapping = mapped(program, {}, gpu::device_of_architecture(90));
     ASSERT_TRUE(mapping) << mapping.error().to_string();
-    EXPECT_EQ(mapping->kernels.size(), launches) << text << "\n" << gpu::report(*mapping);
+    EXPECT_LE(mapping->kernels.size(), launches) << text << "\n" << gpu::report(*mapping);
     for (const gpu::Kernel& kernel : mapping->kernels) EXPECT_EQ(kernel.recipe, gpu::Recipe::kContraction) << text;
   }
 }
