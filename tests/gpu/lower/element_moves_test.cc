@@ -40,7 +40,8 @@ class ElementMoves : public ::testing::TestWithParam<Case> {};
 TEST_P(ElementMoves, NeedNoVectorsAndComputeTheSame) {
   const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
   gpu::Device device;
-  device.processors = 1;  // for which few elements are enough for vectors
+  device.processors = 1;       // for which few elements are enough for vectors
+  device.accelerated = false;  // threads copy and store, not boxes
   const Result<gpu::Mapping> by_vectors = mapped(program, {}, device);
   ASSERT_TRUE(by_vectors) << by_vectors.error().to_string();
   EXPECT_GT(widest(by_vectors->program), 1);
