@@ -155,12 +155,16 @@ Result<void> Executable::run(Stream stream, std::span<const Address> tensors, st
   std::unique_lock<std::mutex> lock(mutex_, std::defer_lock);
   if (!plan_.workspace.empty()) lock.lock();
   TC_TRY(workspace_addresses, workspace(stream));
+  bool any_before = false;
   for (const Kernel& kernel : kernels_) {
     const std::array<int64_t, 3>& grid = kernel.launch->grid;
     // A launch of no block does nothing; the driver would refuse it.
     if (grid[0] == 0 || grid[1] == 0 || grid[2] == 0) continue;
-    const bool early = overlaps_ && kernel.launch->waits;
+    // The first kernel waits for all that is on the stream, those behind it for the kernels before them alone.
+    const bool knows_before = &kernel == &kernels_.front() || any_before;
+    const bool early = overlaps_ && knows_before && kernel.launch->waits;
     TC_TRY_VOID(launch(kernel, early, stream, tensors, scalars, workspace_addresses));
+    any_before = true;
   }
   return {};
 }

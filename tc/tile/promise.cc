@@ -110,7 +110,7 @@ void promise(Kernel& kernel, const KernelsBefore& before, bool is_last, const Pr
   for (Tensor& tensor : kernel.tensors) tensor.restricted &= loads.merged_with(tensor.name).empty();
   const NodePtr start =
       !is_last || (copies_boxes(flow) && fills(kernel, options.processors)) ? build::start_next_kernel() : nullptr;
-  const bool starts_behind = waits && is_first && !is_last;  // the second kernel waits for the first one alone
+  const bool starts_behind = waits && (is_first || is_last);  // others than the program's kernels have ended then
   if (waits) {
     const NodePtr wait = build::wait_for_kernels();
     const NodePtr place = starts_behind ? build::sequence({wait, start}) : wait;

@@ -111,8 +111,9 @@ class Checker {
     return nullptr;
   }
 
-  /// On every way a wait comes before what meets the kernels before, and before the end. If the first kernel of a
-  /// program waits, it does so before it lets the second one start, as that one knows only the program's kernels.
+  /// On every way a wait comes before what meets the kernels before, and before the end. If the first kernel or the
+  /// last one of a program waits, it does so before it lets the next one start: the second kernel knows the program's
+  /// kernels alone, and what comes behind the program may know nothing but the last one.
   void check_waits() {
     std::set<int> seen = {0};
     std::deque<int> queue = {0};
@@ -122,8 +123,8 @@ class Checker {
       const Leaf* leaf = leaf_at(point);
       if (leaf && order_of(*leaf->node) == Order::kKernels) continue;
       if (leaf) check_early(*leaf);
-      if (leaf && before_.are_anybodys() && !is_last_ && starts_next_kernel(*leaf->node)) {
-        fault("it lets the next kernel start before it has waited for those before the program");
+      if (leaf && (before_.are_anybodys() || is_last_) && starts_next_kernel(*leaf->node)) {
+        fault("it lets the next kernel start before it has waited for those before it");
       }
       const auto& next = flow_.points[static_cast<size_t>(point)].next;
       if (next.empty()) fault("some thread ends without having waited for the kernels before");

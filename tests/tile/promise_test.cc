@@ -163,7 +163,7 @@ TEST(Promise, AFirstKernelThatReadsBoxesStartsEarly) {
   EXPECT_EQ(promises(made.kernels[0]), "x:, y:");
   const std::string text = to_text(made.kernels[0]);
   const auto at = [&](const char* line) { return text.find(line); };
-  EXPECT_LT(at("start next kernel"), at("wait for kernels before")) << text;
+  EXPECT_LT(at("wait for kernels before"), at("start next kernel")) << text;
   EXPECT_LT(at("wait for kernels before"), at("acquire")) << text;
   const Program late = promise(program_of({copying_kernel("k", input("x"), output("y"))}));
   EXPECT_EQ(to_text(late.kernels[0]).find("kernel before"), std::string::npos);
@@ -175,7 +175,7 @@ TEST(Promise, AFirstKernelOfTwoLetsTheSecondOneStartBehindItsWait) {
   const std::string first = to_text(made.kernels[0]), second = to_text(made.kernels[1]);
   EXPECT_NE(first.find("  wait for kernels before\n"), std::string::npos);
   EXPECT_LT(first.find("wait for kernels before"), first.find("start next kernel")) << first;
-  EXPECT_LT(second.find("start next kernel"), second.find("wait for kernels before")) << second;
+  EXPECT_LT(second.find("wait for kernels before"), second.find("start next kernel")) << second;
 }
 
 TEST(Promise, AKernelThatLeavesFewProcessorsIdleOrMostOfThemLetsTheNextOneStart) {
@@ -225,7 +225,11 @@ TEST(PromiseFaults, AFirstKernelLetsTheSecondOneStartBehindItsWait) {
   Program early = promise(two_copies(), {.processors = 2});
   early.kernels[0].body = sequence({start_next_kernel(), early.kernels[0].body});
   EXPECT_EQ(promise_faults(early),
-            Sentences{"first: it lets the next kernel start before it has waited for those before the program"});
+            Sentences{"first: it lets the next kernel start before it has waited for those before it"});
+  early = promise(two_copies(), {.processors = 2});
+  early.kernels[1].body = sequence({start_next_kernel(), early.kernels[1].body});
+  EXPECT_EQ(promise_faults(early),
+            Sentences{"second: it lets the next kernel start before it has waited for those before it"});
 }
 
 TEST(PromiseFaults, AReadOnlyTensorIsWrittenByNobody) {
