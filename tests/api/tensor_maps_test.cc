@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <thread>
 #include <vector>
 
@@ -9,7 +10,8 @@
 #include "tests/api/fake_gpus.h"
 #include "tests/api/tensors.h"
 
-/// Tensor maps and clusters on their way to the driver: with that of tests/common/fake_cuda.c, which runs nothing.
+/// Tensor maps, clusters and early starts on their way to the driver: with that of tests/common/fake_cuda.c, which runs
+/// nothing.
 namespace tc::cuda {
 namespace {
 
@@ -86,6 +88,31 @@ TEST(TensorMaps, EachIsEncodedWhenItsAddressChanges) {
     EXPECT_EQ(launches[5].map, launches[1].map);
     EXPECT_EQ(launches[4].cluster, (std::vector<unsigned>{1, 1, 1}));
     EXPECT_EQ(launches[5].cluster, (std::vector<unsigned>{2, 1, 1}));
+  });
+}
+
+/// Early launches of one run, if some of the two kernels wait by themselves and some have no block.
+int early_launches(void* driver, std::array<bool, 2> waits, std::array<bool, 2> empty) {
+  LaunchPlan plan = plan_with_maps();
+  for (size_t k = 0; k < 2; ++k) {
+    plan.kernels[k].waits = waits[k];
+    if (empty[k]) plan.kernels[k].grid = {0, 1, 1};
+  }
+  int& early = of_driver<int>(driver, "fake_early_launches");
+  early = 0;
+  const auto executable = take(load(std::move(plan)));
+  EXPECT_TRUE(run(*executable, 0x10000, 0x20000));
+  return early;
+}
+
+TEST(EarlyLaunches, AreOfKernelsThatWaitForAllThatMayStillRun) {
+  expect_with_fake_gpus([](void* driver) {
+    EXPECT_EQ(early_launches(driver, {false, false}, {}), 0);
+    EXPECT_EQ(early_launches(driver, {true, false}, {}), 1);
+    EXPECT_EQ(early_launches(driver, {false, true}, {}), 1);
+    EXPECT_EQ(early_launches(driver, {true, true}, {}), 2);
+    EXPECT_EQ(early_launches(driver, {true, true}, {false, true}), 1);
+    EXPECT_EQ(early_launches(driver, {true, true}, {true, false}), 0) << "the second one knows the first one alone";
   });
 }
 

@@ -104,11 +104,14 @@ struct launch_config {
   const struct launch_attribute* attributes;
   unsigned attribute_count;
 };
+/* Launches of kernels that may start before what is on the stream has ended. */
+int fake_early_launches;
 int cuLaunchKernelEx(const struct launch_config* config, void* function, void** arguments, void** extra) {
   unsigned cluster[3] = {1, 1, 1}, i;
   (void)extra;
   for (i = 0; i < config->attribute_count; ++i) {
     if (config->attributes[i].id == 4) memcpy(cluster, config->attributes[i].value, sizeof cluster);
+    if (config->attributes[i].id == 6) fake_early_launches += config->attributes[i].value[0] == 1;
   }
   for (i = 0; i < 3; ++i) {
     if (cluster[i] == 0 || config->grid[i] % cluster[i] != 0) return kInvalidValue;
