@@ -8,7 +8,6 @@
 #include "tc/gpu/strategy/halo/halo.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
-#include "tc/poly/restricted.h"
 
 namespace tc::gpu {
 namespace {
@@ -29,10 +28,17 @@ std::optional<Launch> fused(const Launch& first, const Launch& second, const pol
                             const options::MappingOptions& options, const Device& device) {
   Launch launch;
   launch.kernel.scop = scop;
-  launch.kernel.scop.schedule = poly::sequence(first.kernel.scop.schedule, second.kernel.scop.schedule);
-  std::vector<std::string> runs = poly::statements_at(first.kernel.scop, first.kernel.scop.schedule.root());
-  const std::vector<std::string> later = poly::statements_at(second.kernel.scop, second.kernel.scop.schedule.root());
-  runs.insert(runs.end(), later.begin(), later.end());
+  // Without the copies to shared memory that a launch has of its own: two that copy one tensor name them alike.
+  std::vector<std::string> runs;
+  const auto own = [&](const Launch& part) {
+    launch.kernel.scop.schedule =
+        isl::manage(isl_schedule_intersect_domain(part.kernel.scop.schedule.copy(), scop.domain.copy()));
+    const std::vector<std::string> here = poly::statements_at(launch.kernel.scop, launch.kernel.scop.schedule.root());
+    runs.insert(runs.end(), here.begin(), here.end());
+    return launch.kernel.scop.schedule;
+  };
+  const isl::schedule before = own(first);
+  launch.kernel.scop.schedule = poly::sequence(before, own(second));
   launch.kernel.recipe = Recipe::kHalo;
   launch.kernel.anchor = second.kernel.anchor;
   launch.kernel.chosen = options_at(*scop.program, second.kernel.anchor, options);

@@ -198,6 +198,23 @@ TEST(Halo, LongReductionsAreNotRepeated) {
   EXPECT_EQ(launches(text, {{"N", 1024}, {"M", 1024}, {"K", 512}}), 2U);
 }
 
+TEST(Halo, LaunchesThatCopyTheSameTensorStayApart) {
+  const char* text = R"(
+    def f(float32(4) A, int32(N) B) -> (T, S, U) {
+      T(i,j) = (B(j) == B(j) ? A(i) : 1.5)
+      S(i) +=! T(3 - r,i + 2) where i in 8:11, r in 0:4, k in 0:N
+      S(i) +=! (B(k) == B(k) ? A(r) + S(i) : 1.5) where r in 2:4
+      U(i,j) min=! T(i + 1,j) where i in 0:2, r in 1:4
+    })";
+  options::MappingOptions options;
+  options.use_shared_memory = true;
+  const ir::Program program = specialised_from(text, {{"N", 20}});
+  const Result<gpu::Mapping> mapping = mapped(program, options, gpu::device_of_architecture(90));
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(mapping->kernels.size(), 2U);
+  EXPECT_EQ(unproved(mapping->program) + difference(program, options, 1), "");
+}
+
 TEST(Halo, OptionsLeaveLaunchesApart) {
   const Sizes sizes = {{"N", 8192}, {"M", 8192}};
   options::MappingOptions options;
