@@ -170,7 +170,7 @@ def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (C) {
   C(m,n) +=! A(m,k) * B(k,n)
   C(m,n) = fmax(C(m,n) + b(n), 0)
 })",
-     {{"M", 2048}, {"N", 2048}, {"K", 1032}}},
+     {{"M", 2048}, {"N", 2048}, {"K", 1088}}},
     {"reductions_of_a_product",
      R"(
 def f(float16(M,K) A, float16(K,N) B, float(M,N) T) -> (Q, L) {

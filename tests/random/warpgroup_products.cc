@@ -62,7 +62,7 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
   result.options = warpgroup_tile(1 + static_cast<int64_t>(random.below(static_cast<uint64_t>(most))), width,
                                   2 + static_cast<int64_t>(random.below(3)));
   result.options.tile.back() = row;
-  const std::vector<std::vector<int64_t>> clusters = {{}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}};
+  const std::vector<std::vector<int64_t>> clusters = {{}, {2, 1}, {1, 2}, {2, 2}, {4, 1}, {1, 4}, {4, 2}, {2, 4}};
   const std::vector<int64_t>& cluster = clusters[random.below(clusters.size())];
   // Blocks share columns with k in rows by eights.
   const bool fits_cluster = cluster.empty() || !turned_b || width % (8 * cluster[0]) == 0;

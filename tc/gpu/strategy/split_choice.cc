@@ -67,7 +67,7 @@ bool are_of_products(const ir::Program& program, const std::vector<std::string>&
 }  // namespace
 
 ir::Program split_products(ir::Program program, const options::MappingOptions& options, const Device& device) {
-  constexpr double kClearly = 1.1;  // estimates of unlike kernels are rough
+  constexpr double kClearly = 1.05;  // estimates of unlike kernels are rough
   options::MappingOptions free = without_sizes(options);
   free.kernel.clear();
   std::optional<double> whole;

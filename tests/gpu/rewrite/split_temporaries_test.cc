@@ -128,8 +128,8 @@ TEST(SplitTemporaries, KeepsDependences) {
 
 /// Of large products no launch is left that only goes through results.
 TEST(SplitTemporaries, LeavesLaunchesOfProductsOnly) {
-  const Sizes large = {{"M", 4096},  {"N", 4096}, {"K", 1024}, {"N2", 8192},
-                       {"N3", 3072}, {"H", 16},   {"D", 64},   {"S", 48}};
+  const Sizes large = {{"M", 8192},  {"N", 2048}, {"K", 512}, {"N2", 4096},
+                       {"N3", 3072}, {"H", 16},   {"D", 64},  {"S", 48}};
   const std::vector<std::pair<const char*, size_t>> texts = {
       {"def f(half(M,K) A, half(N2,K) B, half(N2) b) -> (half(M,N2/2) G) { H(m,n) +=! A(m,k) * B(n,k)  "
        "H(m,n) += b(n)  G(m,n) = H(m,n) * sigmoid(H(m,n + N2/2)) where n in 0:N2/2 }",

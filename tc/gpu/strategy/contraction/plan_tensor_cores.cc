@@ -335,19 +335,28 @@ std::optional<ContractionPlan> Planner::by_warpgroups() const {
   return found.empty() ? std::nullopt : std::optional(std::move(found[0]));
 }
 
-/// As (rows, columns) of blocks. Tiles without one are tiles of blocks alone.
-std::vector<std::pair<int64_t, int64_t>> Planner::clusters(const TensorCores& cores) const {
-  if (!request_.says_clusters()) {
-    const bool may_have = options_.cluster.empty() && !request_.says_all_tiles() && !c_.selection;
-    return may_have ? warpgroup_clusters(c_) : std::vector<std::pair<int64_t, int64_t>>{{1, 1}};
-  }
-  for (size_t axis = 0; axis < c_.parallel.size(); ++axis) {
+/// As (rows, columns) of blocks, those that the options ask for; (1, 1): blocks alone.
+std::vector<std::pair<int64_t, int64_t>> Planner::requested_clusters(const TensorCores& cores) const {
+  for (size_t axis = 0; axis < c_.parallel.size() && request_.says_clusters(); ++axis) {
     if (request_.cluster[axis] <= 1 || axis == cores.rows[0] || axis == cores.columns[0]) continue;
     no(fmt::format("blocks along '{}' share no boxes", c_.parallel[axis].name));
     return {};
   }
-  const auto along = [&](size_t axis) { return std::max<int64_t>(request_.cluster[axis], 1); };
+  const auto along = [&](size_t axis) {
+    return request_.says_clusters() ? std::max<int64_t>(request_.cluster[axis], 1) : int64_t{1};
+  };
   return {{along(cores.rows[0]), along(cores.columns[0])}};
+}
+
+/// A shape with the clusters that its boxes may gain by. Tiles without one are tiles of blocks alone.
+void Planner::add_clusters(const TensorCores& cores, const ContractionPlan& alone, WarpgroupShape shape, size_t count,
+                           std::vector<ContractionPlan>& found) const {
+  if (!options_.cluster.empty() || request_.says_all_tiles() || c_.selection) return;
+  for (const auto& [rows, columns] : warpgroup_clusters(c_, alone, device_)) {
+    shape.cluster_rows = rows;
+    shape.cluster_columns = columns;
+    if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, found);
+  }
 }
 
 /// The best of `shapes` with blocks that go on and store by boxes, where options leave that open.
@@ -388,15 +397,18 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
   for (WarpgroupShape shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {
     shape.store_boxes = options_.store_boxes.value_or(false);
     shape.persistent = options_.persistent.value_or(false);
-    for (const auto& [rows, columns] : clusters(cores)) {
+    for (const auto& [rows, columns] : requested_clusters(cores)) {
       shape.cluster_rows = rows;
       shape.cluster_columns = columns;
       for (const int64_t parts : parts_of(shape, cores)) {
         shape.cluster_parts = parts;
-        if (std::optional<ContractionPlan> candidate = plan(shape, cores)) {
-          if (candidate->cluster_blocks() == 1 && parts == 1) alone.emplace_back(candidate->cycles, shape);
-          keep_best(*std::move(candidate), count, plans);
+        std::optional<ContractionPlan> candidate = plan(shape, cores);
+        if (!candidate) continue;
+        if (candidate->cluster_blocks() == 1 && parts == 1) {
+          alone.emplace_back(candidate->cycles, shape);
+          add_clusters(cores, *candidate, shape, count, plans);
         }
+        keep_best(*std::move(candidate), count, plans);
       }
     }
   }

@@ -61,7 +61,9 @@ class Planner {
   std::vector<ContractionPlan> by_elements(size_t count) const;
   std::vector<ContractionPlan> by_tensor_cores(size_t count) const;
   std::vector<ContractionPlan> by_atoms(const TensorCores& cores, size_t count) const;
-  std::vector<std::pair<int64_t, int64_t>> clusters(const TensorCores& cores) const;
+  std::vector<std::pair<int64_t, int64_t>> requested_clusters(const TensorCores& cores) const;
+  void add_clusters(const TensorCores& cores, const ContractionPlan& alone, WarpgroupShape shape, size_t count,
+                    std::vector<ContractionPlan>& found) const;
   /// Whether some option is followed by warpgroups alone.
   bool asks_for_warpgroups() const {
     return request_.says_clusters() || options_.store_boxes.value_or(false) || options_.persistent.value_or(false);

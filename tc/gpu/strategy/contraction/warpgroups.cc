@@ -68,19 +68,28 @@ int64_t extent_read(const Contraction& c, const Subscript& s) {
   return last + 1;
 }
 
-/// Bytes of an operand's boxes for a step, by the time that they take. Processors get 65 bytes in a cycle from the L2
-/// cache where rows of 128 bytes lie in lines, 45 where lines do but boxes begin within them, else 25: fitted to 227
-/// plans on an H200 (docs/lab/measurements.md). The cache reads what blocks of a cluster share once. Its rate is shared
-/// by the part of the processors that is `busy`; what crooked rows take is each processor's own.
+double bytes_of(const Operand& operand) {
+  double result = operand.type.bytes();
+  for (const int64_t extent : operand.extents) result *= static_cast<double>(extent);
+  return result;
+}
+
+/// In which an operand's boxes for a step come. Processors get 68 bytes each in a cycle from the L2 cache where rows of
+/// 128 bytes lie in lines, 50 where lines do but boxes begin within them, else 27. The first rate is shared by the part
+/// of the processors that is `busy`; the others are each processor's own. What four blocks of a cluster share takes
+/// 0.35 of the time, if its rows are crooked or the cache has to bring them from afar; neighbours who read lines of a
+/// small operand the cache serves at once as it is. Fitted to 843 plans on an H200 (docs/lab/measurements.md).
 double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan, double busy) {
-  constexpr double kAligned = 65, kWithinLines = 45, kCrooked = 25;
+  constexpr double kAligned = 68, kWithinLines = 50, kCrooked = 27, kSmallBytes = 7e6, kShared = 0.75;
   const Operand& o = in_memory(c, operand);
   const AxisPlan& first = plan.parallel[side_of(operand, plan)[0]];
   const bool begins_lines = !runs_across(c, operand, plan) || first.tile % row_of(o) == 0 || first.blocks == 1;
+  const bool has_lines = lies_in_lines(o) && begins_lines;
   const auto blocks = static_cast<double>(sharers(operand, plan).count);
-  const auto bytes = static_cast<double>(plan.operands[operand].stage * o.type.bytes());
-  if (lies_in_lines(o) && begins_lines) return bytes / kAligned * busy;
-  return bytes / std::min(kAligned, (lies_in_lines(o) ? kWithinLines : kCrooked) * blocks);
+  const double gain = has_lines && bytes_of(o) < kSmallBytes ? 1 : std::pow(blocks, kShared);
+  const double bytes = static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / gain;
+  if (has_lines) return bytes / kAligned * busy;
+  return bytes / (lies_in_lines(o) ? kWithinLines : kCrooked);
 }
 
 /// Whether rows of a result begin where no vector of a thread's columns does, and go through no shared memory: then
@@ -125,6 +134,43 @@ int64_t processors_for(int64_t cluster, const Device& device) {
   constexpr std::array<int64_t, 9> kFound = {132, 132, 132, 117, 120, 110, 102, 105, 120};
   const int64_t found = device.processors * kFound.at(static_cast<size_t>(std::min<int64_t>(cluster, 8))) / kFound[1];
   return std::max(found / cluster * cluster, cluster);
+}
+
+double all_blocks(const ContractionPlan& plan) {
+  auto blocks = static_cast<double>(plan.cluster_parts);
+  for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
+  return blocks;
+}
+
+/// Results of a block.
+double points_of(const ContractionPlan& plan) {
+  return static_cast<double>(tile_of(plan.tensor_cores->rows, plan) * tile_of(plan.tensor_cores->columns, plan));
+}
+
+/// In which a processor's tensor cores multiply what a step of one block brings.
+double multiplied_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  const double products = device.warpgroup_products * 2 / static_cast<double>(c.operands[0].type.bytes());
+  return points_of(plan) * static_cast<double>(values_of_step(c, plan)) / products;
+}
+
+/// In which the boxes of a step come.
+double copied_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  const int64_t processors = processors_for(plan.cluster_parts * plan.cluster_blocks(), device);
+  const double busy = std::min(1.0, all_blocks(plan) / static_cast<double>(processors));
+  double result = 0;
+  for (size_t i = 0; i < c.operands.size(); ++i) result += box_cycles(c, i, plan, busy);
+  return result;
+}
+
+/// In which a step's boxes come and are multiplied. Neither hides behind the other as a whole, as products of matrices
+/// show. Of boxes of images, which have several dimensions, too little is measured.
+double busy_cycles(const ContractionPlan& plan, double multiplied, double copied) {
+  constexpr double kPower = 3.3;
+  const bool of_images = std::any_of(plan.operands.begin(), plan.operands.end(), [](const OperandPlan& o) {
+    return std::count_if(o.box.begin(), o.box.end(), [](int64_t extent) { return extent > 1; }) > 2;
+  });
+  if (of_images) return std::max(multiplied, copied);
+  return std::pow(std::pow(multiplied, kPower) + std::pow(copied, kPower), 1 / kPower);
 }
 
 }  // namespace
@@ -193,11 +239,27 @@ int64_t rows_apart(size_t axis, const ContractionPlan& plan) {
   return 0;
 }
 
-std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& c) {
-  std::vector<std::pair<int64_t, int64_t>> result = {{1, 1}};
-  const bool any_computed = std::any_of(c.operands.begin(), c.operands.end(), [](const auto& o) { return o.computed; });
-  if (!any_computed && std::all_of(c.operands.begin(), c.operands.end(), lies_in_lines)) return result;
-  result.insert(result.end(), {{2, 1}, {1, 2}});
+std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& c, const ContractionPlan& alone,
+                                                            const Device& device) {
+  constexpr int64_t kMostBlocks = 8;  // that every device takes
+  constexpr double kHidden = 0.5;     // of the products' time, in which boxes come unnoticed
+  constexpr int64_t kFewSteps = 8;    // which gain less than blocks wait for each other at their start
+  if (steps_of_block(c, alone) < kFewSteps) return {};
+  if (copied_cycles(c, alone, device) <= kHidden * multiplied_cycles(c, alone, device)) return {};
+  const int64_t row_blocks = alone.parallel[alone.tensor_cores->rows[0]].blocks;
+  const int64_t column_blocks = alone.parallel[alone.tensor_cores->columns[0]].blocks;
+  const double others = all_blocks(alone) / static_cast<double>(row_blocks * column_blocks);
+  std::vector<std::pair<int64_t, int64_t>> result;
+  for (const int64_t rows : {1, 2, 4}) {
+    for (const int64_t columns : {1, 2, 4}) {
+      const int64_t size = rows * columns;
+      if (size == 1 || size > kMostBlocks || rows > row_blocks || columns > column_blocks) continue;
+      // More than two blocks find their processors free at the same time only where all blocks do.
+      const auto padded = static_cast<double>(round_up(row_blocks, rows) * round_up(column_blocks, columns));
+      const bool at_once = others * padded <= static_cast<double>(processors_for(size, device));
+      if (size == 2 || at_once) result.emplace_back(rows, columns);
+    }
+  }
   return result;
 }
 
@@ -456,17 +518,12 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
 
 namespace {
 
-double bytes_of(const Operand& operand) {
-  double result = operand.type.bytes();
-  for (const int64_t extent : operand.extents) result *= static_cast<double>(extent);
-  return result;
-}
-
-/// Blocks that read a tile of an operand; of a selected slice, as many as have rows that select it.
+/// Clusters and blocks that read a tile of an operand; of a selected slice, as many as have rows that select it.
 double readers_of(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const TensorCores& cores = *plan.tensor_cores;
   const Operand& o = c.operands[operand];
-  const auto blocks = static_cast<double>(blocks_of(operand == cores.a ? cores.columns : cores.rows, plan));
+  const auto all = static_cast<double>(blocks_of(operand == cores.a ? cores.columns : cores.rows, plan));
+  const double blocks = all / static_cast<double>(sharers(operand, plan).count);
   if (!o.selected) return blocks;
   return std::max(1.0, blocks * expected_slices(c, plan) / static_cast<double>(o.extents[*o.selected]));
 }
@@ -521,10 +578,10 @@ double turn_cycles(const ContractionPlan& plan, double step) {
 }
 
 /// Of the sums of a tile that blocks of a cluster put together: each writes all that it has to its own shared memory,
-/// and reads a part of what each other one has. Between processors an H100 moves some 14 bytes a cycle to each. 120 x
+/// and reads a part of what each other one has. Between processors an H100 moves some 12 bytes a cycle to each. 120 x
 /// 960 x 1280 by 64 x 64 took 4.3 us on an H200 in clusters of two, and 3.6 us of four.
 double exchange_cycles(const ContractionPlan& plan, double points) {
-  constexpr double kBarriers = 700, kOwnBytes = 128, kOtherBytes = 14;
+  constexpr double kBarriers = 700, kOwnBytes = 128, kOtherBytes = 12;
   if (plan.cluster_parts == 1) return 0;
   const auto parts = static_cast<double>(plan.cluster_parts);
   const double bytes = points * sizeof(float);
@@ -559,31 +616,27 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   // From a buffer's arrival to its release, where little is multiplied.
   constexpr double kLeastStep = 160;
   constexpr double kFoundCycles = 20;  // for each row, of three rounds through all rows; not measured
-  // Of a cluster's blocks each waits for the slowest. By hand 4096^3 took 3 % longer so; a cluster must gain clearly.
-  constexpr double kInCluster = 1.1;
-  const int64_t rows = tile_of(plan.tensor_cores->rows, plan), columns = tile_of(plan.tensor_cores->columns, plan);
-  auto blocks = static_cast<double>(plan.cluster_parts);
-  for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
-  const auto processors = static_cast<double>(processors_for(plan.cluster_parts, device));
-  const auto points = static_cast<double>(rows * columns);
-  const double products = device.warpgroup_products * 2 / static_cast<double>(c.operands[0].type.bytes());
-  const double multiplied = points * static_cast<double>(values_of_step(c, plan)) / products;
-  double copied = 0;
-  const double busy_processors = std::min(1.0, blocks / processors);
-  for (size_t i = 0; i < c.operands.size(); ++i) copied += box_cycles(c, i, plan, busy_processors);
+  // The blocks of a cluster wait for the slowest in each step. So a cluster must gain.
+  constexpr double kClusterStep = 28, kInCluster = 1.005;
+  const int64_t rows = tile_of(plan.tensor_cores->rows, plan);
+  const double blocks = all_blocks(plan), points = points_of(plan);
+  const auto processors = static_cast<double>(processors_for(plan.cluster_parts * plan.cluster_blocks(), device));
+  const double multiplied = multiplied_cycles(c, plan, device), copied = copied_cycles(c, plan, device);
   const auto resident = static_cast<double>(resident_blocks(c, plan));
   const double each = std::ceil(blocks / processors);
-  const double together = std::min(resident, each);
+  const double at_once = std::min(resident, each);
   // Products of another warpgroup go on while one adds what its step has brought to its sums, a register in a cycle.
-  const bool alone = plan.tensor_cores->warpgroups * together <= 1;
+  const bool alone = plan.tensor_cores->warpgroups * at_once <= 1;
   const double added = plan.tensor_cores->in_parts ? static_cast<double>(plan.registers()) : 0;
   // What threads compute is hidden in part by the products of the half of a step before.
   constexpr double kComputedBeside = 0.15;
   const double computed = computing_cycles(c, plan);
-  const double busy = std::max({multiplied + (alone ? added : 0), copied, computed}) + kComputedBeside * computed;
-  const double step = std::max(busy, kLeastStep / together) + kStepCycles;
+  const double busy =
+      std::max(busy_cycles(plan, multiplied + (alone ? added : 0), copied), computed) + kComputedBeside * computed;
+  const double step =
+      std::max(busy, kLeastStep / at_once) + kStepCycles + (plan.cluster_blocks() > 1 ? kClusterStep : 0);
   // Buffers in flight hide the latency of boxes.
-  const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * together;
+  const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * at_once;
   const double latency = latency_cycles(c, plan, device) / ahead + turn_cycles(plan, step);
   const auto steps = static_cast<double>(steps_of_block(c, plan));
   const int64_t group = plan.parallel[plan.order[0]].group;
@@ -599,13 +652,13 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   // A block with slices finds them first, and multiplies all of its rows by each.
   const double slices = expected_slices(c, plan), found = c.selection ? kFoundCycles * static_cast<double>(rows) : 0;
   const double block = slices * steps * std::max(step + turn_cycles(plan, step), latency) +
-                       (starts + found + slices * stores) / together + single_stores;
+                       (starts + found + slices * stores) / at_once + single_stores;
   const double first = plan.grid > 0 ? kStartCycles - kGoOnCycles : 0;  // nothing hides the first tile's start
   // Blocks that go on have their tiles from the start, so all wait for the slowest: 8192^3 took 3 % longer on an H200.
   // So they, too, must gain clearly.
   constexpr double kGoesOn = 1.03;
-  const double waits = (plan.cluster_blocks() > 1 ? kInCluster : 1) * (plan.grid > 0 ? kGoesOn : 1);
-  const double cycles = (each * block + kStartCycles + first) * waits;
+  const double cycles = (each * block + kStartCycles + first) * (plan.grid > 0 ? kGoesOn : 1) *
+                        (plan.cluster_blocks() * plan.cluster_parts > 1 ? kInCluster : 1);
   constexpr double kBeside = 0.05;  // of the shorter one, which the other does not hide
   const double memory = memory_cycles(c, plan, device) + kStartCycles;
   return std::max(cycles, memory) + kBeside * std::min(cycles, memory);

@@ -49,8 +49,10 @@ int64_t blocks_of(const std::vector<size_t>& axes, const ContractionPlan& plan);
 /// How far the two rows of a thread lie apart along an axis of the rows; 0: they have the same value.
 int64_t rows_apart(size_t axis, const ContractionPlan& plan);
 
-/// Clusters that are tried, as (rows, columns) of blocks: those of which some operand's boxes gain.
-std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& contraction);
+/// Clusters that are tried, as (rows, columns) of blocks, with the tiles of a plan without one: none, unless the boxes
+/// of a step take half as long as its products or longer.
+std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& contraction,
+                                                            const ContractionPlan& alone, const Device& device);
 
 /// Into how many parts the steps of a product may be dealt out that has so many tiles: those that fill the processors.
 std::vector<int64_t> cluster_parts(int64_t tiles, int64_t steps, const Device& device);

@@ -344,10 +344,10 @@ TEST(Warpgroups, AreTakenByPartsOfReductions) {
   struct Parts {
     Sizes sizes;
     size_t kernels = 1;
-    int64_t cluster = 1;
+    int64_t of_cluster = 1;
   };
   const std::vector<Parts> cases = {
-      {{{"M", 2048}, {"N", 96}, {"K", 4096}}, 1, 3}, {{{"M", 1024}, {"N", 1024}, {"K", 4096}}, 1, 2},
+      {{{"M", 2048}, {"N", 96}, {"K", 4096}}, 1, 3}, {{{"M", 128}, {"N", 8192}, {"K", 8192}}, 1, 2},
       {{{"M", 256}, {"N", 96}, {"K", 8192}}, 1, 8},  {{{"M", 64}, {"N", 64}, {"K", 32768}}, 2, 2},
       {{{"M", 1024}, {"N", 1024}, {"K", 1024}}},     {{{"M", 2048}, {"N", 1024}, {"K", 4096}}}};
   for (const Parts& parts : cases) {
@@ -355,7 +355,8 @@ TEST(Warpgroups, AreTakenByPartsOfReductions) {
     ASSERT_TRUE(mapping) << mapping.error().to_string();
     const std::string what = fmt::format("{} {}", parts.sizes.at("M"), parts.sizes.at("K"));
     EXPECT_EQ(mapping->program.kernels.size(), parts.kernels) << what;
-    EXPECT_EQ(mapping->program.kernels[0].cluster_blocks(), parts.cluster) << what;
+    const std::vector<int64_t>& cluster = mapping->kernels[0].chosen.cluster;
+    EXPECT_EQ(cluster.size() > 2 ? cluster.back() : 1, parts.of_cluster) << what;
     EXPECT_EQ(count_products(mapping->program), 1) << what;
   }
 }
@@ -432,11 +433,15 @@ int64_t cluster_by_default(const std::string& text, const Sizes& sizes) {
   return mapping ? mapping->program.kernels[0].cluster_blocks() : -1;
 }
 
-/// Blocks share copies where these take longest: rows of the operands do not lie in lines.
-TEST(Warpgroups, AreInClustersWhereRowsAreCrooked) {
+/// Blocks share copies where these take longest: rows do not lie in lines, or operands are large. More than two do
+/// where all run at once.
+TEST(Warpgroups, AreInClustersWhereCopiesTakeLong) {
   EXPECT_EQ(cluster_by_default(kNN, {{"M", 4104}, {"N", 4104}, {"K", 4104}}), 2);
-  EXPECT_EQ(cluster_by_default(kNN, {{"M", 4096}, {"N", 4096}, {"K", 4096}}), 1);
-  EXPECT_EQ(cluster_by_default(kNT, {{"M", 8192}, {"N", 8192}, {"K", 8192}}), 1);
+  EXPECT_EQ(cluster_by_default(kNN, {{"M", 4096}, {"N", 4096}, {"K", 4096}}), 2);
+  EXPECT_EQ(cluster_by_default(kNN, {{"M", 6656}, {"N", 120}, {"K", 1536}}), 8);
+  EXPECT_EQ(cluster_by_default(kNN, {{"M", 448}, {"N", 2432}, {"K", 1984}}), 4);
+  EXPECT_EQ(cluster_by_default(kNN, {{"M", 1024}, {"N", 1024}, {"K", 1024}}), 1);
+  EXPECT_EQ(cluster_by_default(kNN, {{"M", 2048}, {"N", 2048}, {"K", 512}}), 1);
 }
 
 TEST(Warpgroups, ClustersAreFollowedOrRefused) {
