@@ -6,17 +6,11 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "tc/ir/layouts.h"
+
 namespace tc::api {
 
-std::vector<int64_t> dense_strides(std::span<const int64_t> shape) {
-  std::vector<int64_t> strides(shape.size(), 1);
-  for (size_t d = shape.size(); d-- > 1;) {
-    // Overflow wraps: whoever asks has counted the elements, or has none of them.
-    strides[d - 1] =
-        static_cast<int64_t>(static_cast<uint64_t>(strides[d]) * static_cast<uint64_t>(std::max<int64_t>(1, shape[d])));
-  }
-  return strides;
-}
+std::vector<int64_t> dense_strides(std::span<const int64_t> shape) { return ir::row_major_strides(shape); }
 
 std::optional<int64_t> element_count(std::span<const int64_t> shape) {
   if (std::ranges::find(shape, 0) != shape.end()) return 0;

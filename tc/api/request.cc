@@ -169,7 +169,7 @@ Result<void> check_sizes(const compile::Settings& settings, const ir::Program& p
 
 namespace {
 
-Specs specs_of(const ir::Program& program, const ir::Bindings& bindings, const cpu::Layouts& layouts,
+Specs specs_of(const ir::Program& program, const ir::Bindings& bindings, const ir::Layouts& layouts,
                const ir::Deadline& deadline) {
   const auto spec = [&](const std::string& name) {
     const ir::Tensor& tensor = program.tensor(name);

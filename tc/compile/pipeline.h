@@ -33,9 +33,9 @@ using options::Backend;
 
 /// What a compilation is told.
 struct Settings {
-  std::string entry;     ///< the def; may be empty if the text has one
-  ir::Given given;       ///< shapes, sizes and compiled-in scalars
-  cpu::Layouts layouts;  ///< strides of tensors that are not dense; the CPU's alone
+  std::string entry;    ///< the def; may be empty if the text has one
+  ir::Given given;      ///< shapes, sizes and compiled-in scalars
+  ir::Layouts layouts;  ///< strides of tensors that are not dense; the CPU's alone
   Backend backend = Backend::kCpu;
   options::CpuOptions options;      ///< of the CPU
   options::MappingOptions mapping;  ///< of a GPU

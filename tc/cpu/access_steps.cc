@@ -50,7 +50,7 @@ std::vector<Reference> references(const ir::Program& program, const std::string&
   return std::move(visitor.result);
 }
 
-std::optional<int64_t> memory_step(const ir::Program& program, const Layouts& layouts, const Reference& reference,
+std::optional<int64_t> memory_step(const ir::Program& program, const ir::Layouts& layouts, const Reference& reference,
                                    const std::string& index) {
   Place place = place_of_tensor(program, reference.tensor, layouts);
   int64_t step = 0;

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tc/cpu/layouts.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/linear_form.h"
 #include "tc/ir/program.h"
 
@@ -33,7 +33,7 @@ std::vector<Reference> references(const ir::Program& program, const std::string&
                                   const Halide::Expr& guard);
 
 /// By how many elements the reference moves in memory when the index grows by one; nothing if that varies.
-std::optional<int64_t> memory_step(const ir::Program& program, const Layouts& layouts, const Reference& reference,
+std::optional<int64_t> memory_step(const ir::Program& program, const ir::Layouts& layouts, const Reference& reference,
                                    const std::string& index);
 
 /// Constant extents of a tensor of a specialised program.

@@ -4,9 +4,9 @@
 
 #include <vector>
 
-#include "tc/cpu/layouts.h"
 #include "tc/cpu/object.h"
 #include "tc/cpu/statement_body.h"
+#include "tc/ir/layouts.h"
 #include "tc/poly/scop.h"
 
 namespace tc::cpu {
@@ -21,7 +21,7 @@ inline constexpr char kSeparateMark[] = "separate";
 inline constexpr char kPadMark[] = "pad";
 
 struct FromPolyOptions {
-  Layouts layouts;
+  ir::Layouts layouts;
   int vector_bits = 256;  ///< of the target's vector registers
 };
 

@@ -69,7 +69,7 @@ Stmt Place::store(const Expr& address, const Expr& value, const Expr& predicate)
   return Halide::Internal::Store::make(name, stored, address, {}, predicate, {});
 }
 
-Place place_of_tensor(const ir::Program& program, const std::string& name, const Layouts& layouts) {
+Place place_of_tensor(const ir::Program& program, const std::string& name, const ir::Layouts& layouts) {
   const ir::Tensor& tensor = program.tensor(name);
   Place place;
   place.name = name;

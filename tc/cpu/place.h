@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "tc/cpu/layouts.h"
 #include "tc/cpu/ranged.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/program.h"
 #include "tc/poly/scop.h"
 
@@ -43,7 +43,7 @@ struct Place {
 /// The type that an element has in memory: bools take a byte.
 Halide::Type storage_type(Halide::Type type);
 
-Place place_of_tensor(const ir::Program& program, const std::string& tensor, const Layouts& layouts);
+Place place_of_tensor(const ir::Program& program, const std::string& tensor, const ir::Layouts& layouts);
 Place place_of_promotion(const ir::Program& program, const poly::Promotion& promotion, std::vector<Ranged> offset);
 
 }  // namespace tc::cpu

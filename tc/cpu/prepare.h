@@ -1,12 +1,12 @@
 #pragma once
 
-#include "tc/cpu/layouts.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/program.h"
 
 namespace tc::cpu {
 
 struct PrepareOptions {
-  Layouts layouts;
+  ir::Layouts layouts;
   int vector_bits = 256;
   int threads = 1;
   bool strict = false;   ///< keep the order of reductions

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "tc/cpu/layouts.h"
+#include "tc/ir/layouts.h"
 #include "tc/options/options.h"
 #include "tc/poly/scop.h"
 #include "tc/support/result.h"
@@ -10,7 +10,7 @@ namespace tc::cpu {
 /// What a schedule is made for.
 struct StrategyOptions {
   options::CpuOptions cpu;
-  Layouts layouts;
+  ir::Layouts layouts;
   int vector_bits = 256;
   int threads = 1;
   bool verify = false;  ///< a schedule of ours that is not legal is an InternalError

@@ -59,7 +59,7 @@ bool Analysis::equal_along(int a, int i, int b, int j) const {
                      [&](const isl::map& map) { return equal_pairs(map, i, j); });
 }
 
-Analysis analyse(const poly::Scop& scop, const Layouts& layouts) {
+Analysis analyse(const poly::Scop& scop, const ir::Layouts& layouts) {
   Analysis result;
   result.scop = &scop;
   result.layouts = layouts;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "tc/cpu/access_steps.h"
-#include "tc/cpu/layouts.h"
+#include "tc/ir/layouts.h"
 #include "tc/poly/scop.h"
 
 namespace tc::cpu {
@@ -30,7 +30,7 @@ struct StatementInfo {
 /// What the strategy knows of a Scop.
 struct Analysis {
   const poly::Scop* scop = nullptr;
-  Layouts layouts;
+  ir::Layouts layouts;
   std::vector<StatementInfo> statements;  ///< those with instances, in program order
   /// For statements a < b: the dependences from a to b, one map per pair of spaces.
   std::map<std::pair<int, int>, std::vector<isl::map>> dependences;
@@ -40,6 +40,6 @@ struct Analysis {
   bool equal_along(int a, int i, int b, int j) const;
 };
 
-Analysis analyse(const poly::Scop& scop, const Layouts& layouts);
+Analysis analyse(const poly::Scop& scop, const ir::Layouts& layouts);
 
 }  // namespace tc::cpu

@@ -28,7 +28,7 @@ struct Compiled {
   std::shared_ptr<const Loaded> loaded;
 };
 
-Compiled compile(const ProgramPtr& program, const options::CpuOptions& cpu = {}, const Layouts& layouts = {}) {
+Compiled compile(const ProgramPtr& program, const options::CpuOptions& cpu = {}, const ir::Layouts& layouts = {}) {
   const int bits = vector_bits("host");
   PrepareOptions prepare_options{.layouts = layouts, .vector_bits = bits, .threads = 2, .strict = cpu.strict};
   Compiled result;

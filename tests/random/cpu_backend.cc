@@ -70,15 +70,15 @@ struct Memory {
   }
 };
 
-std::vector<int64_t> strides_of(const cpu::Layouts& layouts, const std::string& name, const interp::Value& value) {
+std::vector<int64_t> strides_of(const ir::Layouts& layouts, const std::string& name, const interp::Value& value) {
   const auto layout = layouts.find(name);
   return layout == layouts.end() ? api::dense_strides(value.shape) : layout->second;
 }
 
 /// For some of the tensors that a caller gives: their dimensions in another order, and with room between them.
-cpu::Layouts random_layouts(const ir::Program& program, uint64_t seed) {
+ir::Layouts random_layouts(const ir::Program& program, uint64_t seed) {
   Random random(seed);
-  cpu::Layouts layouts;
+  ir::Layouts layouts;
   for (const ir::Tensor& tensor : program.tensors) {
     const std::vector<int64_t> shape = ir::constant_shape(tensor);
     if (tensor.role == ir::Role::kTemporary || shape.empty() || random.chance(60)) continue;
@@ -96,7 +96,7 @@ cpu::Layouts random_layouts(const ir::Program& program, uint64_t seed) {
   return layouts;
 }
 
-Result<interp::Environment> run_compiled(const compile::Compilation& compilation, const cpu::Layouts& layouts,
+Result<interp::Environment> run_compiled(const compile::Compilation& compilation, const ir::Layouts& layouts,
                                          const interp::Environment& data) {
   std::map<std::string, Memory> memory;
   // The buffer in which a kernel says which check failed has no name of the program's.
