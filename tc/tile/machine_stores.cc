@@ -27,12 +27,14 @@ void Machine::start_stores() {
   }
 }
 
-/// Calls visit(address in shared memory, element of the tensor or -1) for each element of a box.
+/// Calls visit(address in shared memory, element of the tensor or -1) for each element of a box. Rows are clipped at
+/// whole 16 bytes, as a GPU does, so a map's last elements may lie behind its extents.
 template <typename Visit>
 void Machine::for_each_stored(const StoredBox& store, Visit visit) const {
   const TensorMap& map = *store.code->map;
   const int64_t bytes = tensors_[static_cast<size_t>(store.code->tensor)].bytes;
   const int64_t pattern = std::max<int64_t>(map.swizzle / kChunk, 1) - 1;
+  const int64_t row = (map.extents[0] * bytes + kChunk - 1) / kChunk * kChunk / bytes;
   int64_t address = store.address, elements = 1;
   for (const int64_t extent : map.box) elements *= extent;
   for (int64_t e = 0; e < elements; ++e, address += bytes) {
@@ -41,7 +43,7 @@ void Machine::for_each_stored(const StoredBox& store, Visit visit) const {
     for (size_t d = 0; d < map.box.size(); ++d) {
       const int64_t at = store.first[d] + rest % map.box[d];
       rest /= map.box[d];
-      is_inside &= at >= 0 && at < map.extents[d];
+      is_inside &= at >= 0 && at < (d == 0 ? row : map.extents[d]);
       offset += at * map.strides[d];
     }
     visit(address ^ (address >> 7 & pattern) << 4, is_inside ? offset : -1);
@@ -83,6 +85,10 @@ void Machine::box_store(Warp& warp, const CodeBoxStore& n) {
     }
     for (int64_t b = 0; b < source.bytes; ++b) ++unread_[static_cast<size_t>(address + b)];
     if (element < 0) return;
+    if (element >= destination.code->tensor.elements()) {
+      leaves = true;
+      return;
+    }
     if (source.watched || source.defined) check_read(warp, from, source, lane, offset);
     if (destination.watched) check_write(warp, to, destination, lane, element, Shadow::kPending);
     counters_.global_bytes_written += source.bytes;

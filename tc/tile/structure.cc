@@ -518,6 +518,10 @@ class Checker {
             to_text(*map));
     }
     const int64_t bytes = element_bytes(source.type);
+    if (map->extents[0] * bytes % kMapAlignment != 0) {
+      fault("'{}' stores rows of {} bytes, which end within {} that are written", where, map->extents[0] * bytes,
+            kMapAlignment);
+    }
     if (map->swizzle != 0 && map->box[0] * bytes != map->swizzle) {
       fault("'{}' has rows of {} bytes, but swizzles {}", where, map->box[0] * bytes, map->swizzle);
     }

@@ -217,6 +217,31 @@ TEST(BoxStores, Structure) {
   expect_part(fault_of<Barrier>([](Barrier&) {}), "");
 }
 
+/// A GPU clips rows at 16 bytes. In a view of a larger matrix, those behind the view's are somebody else's.
+TEST(BoxStores, RowsThatEndWithinSixteenBytesAreRefused) {
+  const StagedCopy shape;
+  for (const int columns : {188, 184}) {
+    Program program = program_of(shape);
+    program.kernels[0].tensors[1].layout = Layout({shape.rows, columns}, {shape.columns, 1});
+    program.kernels[0].maps[0].extents[0] = columns;
+    const Verification verified = verify(program);
+    std::vector<uint16_t> input(static_cast<size_t>(shape.rows * shape.columns)), output(input.size(), 7);
+    std::iota(input.begin(), input.end(), uint16_t{100});
+    Arguments arguments;
+    arguments.tensors["A"] = std::as_writable_bytes(std::span(input));
+    arguments.tensors["C"] = std::as_writable_bytes(std::span(output));
+    const Result<Report> report = simulate(program, arguments);
+    ASSERT_TRUE(report) << report.error().to_string();
+    const auto row = static_cast<size_t>(shape.columns), end = static_cast<size_t>(columns);
+    for (size_t r = 0; r < 2; ++r) {
+      EXPECT_EQ(output[r * row + end - 1], input[r * row + end - 1]);
+      EXPECT_EQ(output[r * row + end], columns == 188 ? input[r * row + end] : 7);
+    }
+    if (columns == 184) EXPECT_EQ(verified.faults, Sentences{});
+    if (columns == 188) expect_part(verified.faults.at(0), "stores rows of 376 bytes, which end within 16 that are");
+  }
+}
+
 /// Box stores begin behind the wait for earlier kernels, and what they write is waited for as well.
 TEST(BoxStores, WritesAreLate) {
   const StagedCopy shape = {.columns = 64};
