@@ -1,6 +1,10 @@
 #include "tc/ir/layouts.h"
 
 #include <algorithm>
+#include <numeric>
+
+#include "tc/ir/specialise.h"
+#include "tc/support/check.h"
 
 namespace tc::ir {
 
@@ -12,6 +16,33 @@ std::vector<int64_t> row_major_strides(std::span<const int64_t> shape) {
         static_cast<int64_t>(static_cast<uint64_t>(strides[d]) * static_cast<uint64_t>(std::max<int64_t>(1, shape[d])));
   }
   return strides;
+}
+
+std::vector<int64_t> strides_of(const Tensor& tensor) {
+  return tensor.strides.empty() ? row_major_strides(constant_shape(tensor)) : tensor.strides;
+}
+
+int64_t pitch_of(const std::vector<int64_t>& strides) {
+  int64_t pitch = 0;
+  for (size_t d = 0; d + 1 < strides.size(); ++d) pitch = std::gcd(pitch, strides[d]);
+  return pitch;
+}
+
+int64_t row_divisor(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides) {
+  return extents.empty() ? 0 : std::gcd(extents.back(), pitch_of(strides));
+}
+
+int64_t row_divisor(const Tensor& tensor) { return row_divisor(constant_shape(tensor), strides_of(tensor)); }
+
+Program with_layouts(Program program, const Layouts& layouts) {
+  for (Tensor& tensor : program.tensors) {
+    const auto found = layouts.find(tensor.name);
+    if (found == layouts.end()) continue;
+    TC_CHECK(found->second.size() == tensor.extents.size(), "'{}' has {} dimensions but {} strides", tensor.name,
+             tensor.extents.size(), found->second.size());
+    tensor.strides = found->second;
+  }
+  return program;
 }
 
 }  // namespace tc::ir

@@ -1,6 +1,7 @@
 #include "tc/ir/print.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -53,7 +54,9 @@ std::string assign_text(const Statement& s) {
 
 std::string tensor_text(const Tensor& tensor) {
   if (tensor.rank() == 0) return fmt::format("{} {}", type_text(tensor.type), tensor.name);
-  return fmt::format("{}({}) {}", type_text(tensor.type), list_text(tensor.extents, ","), tensor.name);
+  const std::string strides =
+      tensor.strides.empty() ? "" : fmt::format(" strides ({})", fmt::join(tensor.strides, ","));
+  return fmt::format("{}({}) {}{}", type_text(tensor.type), list_text(tensor.extents, ","), tensor.name, strides);
 }
 
 std::string left_text(const Statement& s) {

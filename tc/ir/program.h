@@ -29,7 +29,7 @@ enum class Role {
   kTemporary,  ///< written and read here only; the compiler owns it
 };
 
-/// A tensor of a def. Row-major unless the caller's strides say otherwise.
+/// A tensor of a def.
 struct Tensor {
   std::string name;
   Halide::Type type;
@@ -37,6 +37,9 @@ struct Tensor {
   Role role = Role::kInput;
   SourceRange declared;    ///< for messages
   bool annotated = false;  ///< its extents are declared in the text
+  /// In a specialised Program for a GPU, of a caller's tensor that is not dense: in elements, one for each dimension.
+  /// Empty: dense, row-major. A CPU has the strides of Layouts (layouts.h).
+  std::vector<int64_t> strides{};
 
   int rank() const { return static_cast<int>(extents.size()); }
 };

@@ -24,6 +24,14 @@ TEST(GpuRandom, TheSimulatorAgreesWithTheOracle) {
   }
 }
 
+TEST(GpuRandom, TheSimulatorAgreesOnStridedTensors) {
+  const uint64_t programs = from_environment("TC_RANDOM_PROGRAMS", 100), begin = from_environment("TC_RANDOM_SEED", 1);
+  for (uint64_t seed = begin; seed < begin + programs; ++seed) {
+    const Outcome outcome = run_one(seed, strided_backend(seed));
+    EXPECT_EQ(outcome.verdict, Outcome::Verdict::kAgrees) << outcome.report;
+  }
+}
+
 TEST(GpuRandom, TheSimulatorAgreesUnderRandomSchedules) {
   const uint64_t programs = from_environment("TC_RANDOM_PROGRAMS", 60), begin = from_environment("TC_RANDOM_SEED", 1);
   for (uint64_t seed = begin; seed < begin + programs; ++seed) {

@@ -1,5 +1,6 @@
 #include "tests/gpu/simulated.h"
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -7,6 +8,7 @@
 #include "tc/interp/compare.h"
 #include "tc/interp/scalar.h"
 #include "tc/ir/bounds.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/float8.h"
 #include "tc/tile/print.h"
@@ -59,38 +61,81 @@ double get_float(ScalarType type, const std::byte* at) {
   }
 }
 
-std::vector<std::byte> packed(const interp::Value& value) {
-  const auto size = static_cast<size_t>(bytes_of(value.type));
-  std::vector<std::byte> result(static_cast<size_t>(value.elements()) * size);
-  for (size_t i = 0; i < static_cast<size_t>(value.elements()); ++i) {
-    if (is_float(value.type)) {
-      put_float(value.type, value.floats[i], &result[i * size]);
-    } else {
-      std::memcpy(&result[i * size], &value.integers[i], size);  // little-endian
+/// What lies between the elements of a strided tensor: NaNs, if somebody reads them as floats.
+constexpr std::byte kBetween{0xff};
+
+/// Where each element of a tensor lies, in elements, in row-major order.
+std::vector<size_t> offsets_of(const ir::Tensor& tensor) {
+  const ir::Shape shape = ir::constant_shape(tensor);
+  const std::vector<int64_t> strides = ir::strides_of(tensor);
+  std::vector<size_t> result = {0};
+  for (size_t d = 0; d < shape.size(); ++d) {
+    std::vector<size_t> next;
+    for (const size_t at : result) {
+      for (int64_t i = 0; i < shape[d]; ++i) next.push_back(at + static_cast<size_t>(i * strides[d]));
     }
+    result = std::move(next);
   }
   return result;
 }
 
-interp::Value unpacked(const std::vector<std::byte>& bytes, interp::Value value) {
+void put_element(const interp::Value& value, size_t i, std::byte* at) {
+  if (is_float(value.type)) {
+    put_float(value.type, value.floats[i], at);
+  } else {
+    std::memcpy(at, &value.integers[i], static_cast<size_t>(bytes_of(value.type)));  // little-endian
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> packed(const ir::Tensor& tensor, const interp::Value& value) {
   const auto size = static_cast<size_t>(bytes_of(value.type));
-  for (size_t i = 0; i < static_cast<size_t>(value.elements()); ++i) {
+  const std::vector<size_t> offsets = offsets_of(tensor);
+  const size_t elements = offsets.empty() ? 0 : *std::max_element(offsets.begin(), offsets.end()) + 1;
+  std::vector<std::byte> result(elements * size, kBetween);
+  for (size_t i = 0; i < offsets.size(); ++i) put_element(value, i, &result[offsets[i] * size]);
+  return result;
+}
+
+interp::Value unpacked(const ir::Tensor& tensor, const std::vector<std::byte>& bytes, interp::Value value) {
+  const auto size = static_cast<size_t>(bytes_of(value.type));
+  const std::vector<size_t> offsets = offsets_of(tensor);
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    const std::byte* at = &bytes[offsets[i] * size];
     if (is_float(value.type)) {
-      value.floats[i] = get_float(value.type, &bytes[i * size]);
+      value.floats[i] = get_float(value.type, at);
     } else {
       int64_t integer = 0;
-      std::memcpy(&integer, &bytes[i * size], size);
+      std::memcpy(&integer, at, size);
       value.integers[i] = interp::wrap(value.type, integer);
     }
   }
   return value;
 }
 
-}  // namespace
+bool is_intact_between(const ir::Tensor& tensor, const std::vector<std::byte>& bytes) {
+  const auto size = static_cast<size_t>(tile::element_bytes(tensor.type));
+  std::vector<bool> is_element(bytes.size() / size, false);
+  for (const size_t at : offsets_of(tensor)) is_element[at] = true;
+  for (size_t i = 0; i < bytes.size(); ++i) {
+    if (!is_element[i / size] && bytes[i] != kBetween) return false;
+  }
+  return true;
+}
 
 Result<gpu::Mapping> mapped(const ir::Program& program, const options::MappingOptions& options,
                             const gpu::Device& device, bool element_aligned) {
   return gpu::map_program(program, options, device, element_aligned);
+}
+
+interp::Environment as_held(const ir::Program& program, interp::Environment data) {
+  for (const ir::Tensor& tensor : program.tensors) {
+    if (tensor.strides.empty()) continue;
+    interp::Value& value = data.at(tensor.name);
+    value = unpacked(tensor, packed(tensor, value), value);
+  }
+  return data;
 }
 
 Result<interp::Environment> simulated(const ir::Program& program, const gpu::Mapping& mapping,
@@ -99,7 +144,7 @@ Result<interp::Environment> simulated(const ir::Program& program, const gpu::Map
   tile::Arguments arguments;
   for (const ir::Tensor& tensor : program.tensors) {
     if (tensor.role == ir::Role::kTemporary) continue;
-    auto [at, added] = memory.emplace(tensor.name, packed(data.at(tensor.name)));
+    auto [at, added] = memory.emplace(tensor.name, packed(tensor, data.at(tensor.name)));
     arguments.tensors[tensor.name] = at->second;
   }
   for (const ir::Scalar& scalar : program.scalars) {
@@ -120,7 +165,10 @@ Result<interp::Environment> simulated(const ir::Program& program, const gpu::Map
   interp::Environment results;
   for (const ir::Tensor& tensor : program.tensors) {
     if (tensor.role != ir::Role::kResult && tensor.role != ir::Role::kInOut) continue;
-    results.emplace(tensor.name, unpacked(memory.at(tensor.name), data.at(tensor.name)));
+    if (!is_intact_between(tensor, memory.at(tensor.name))) {
+      return fail("the kernels write between the elements of '{}'\n{}", tensor.name, tile::to_text(mapping.program));
+    }
+    results.emplace(tensor.name, unpacked(tensor, memory.at(tensor.name), data.at(tensor.name)));
   }
   return results;
 }
@@ -147,7 +195,7 @@ interp::Environment data_for(const ir::Program& program, uint64_t seed) {
     if (tensor.role != ir::Role::kTemporary) add(tensor.name, tensor.type, ir::constant_shape(tensor));
   }
   for (const ir::Scalar& scalar : program.scalars) add(scalar.name, scalar.type, {});
-  return data;
+  return as_held(program, std::move(data));
 }
 
 std::string difference(const ir::Program& program, const options::MappingOptions& options, uint64_t seed,

@@ -7,6 +7,7 @@
 #include "tc/gpu/strategy/schedule.h"
 #include "tc/poly/from_ir.h"
 #include "tests/gpu/simulated.h"
+#include "tests/random/layouts.h"
 #include "tests/random/random.h"
 
 namespace tc::testing {
@@ -76,7 +77,7 @@ Backend simulated_by(const std::function<Result<gpu::Mapping>(const ir::Program&
     auto source = std::make_shared<const ir::Program>(program);
     return [kept, source, seed](const interp::Environment& data) { return simulated(*source, *kept, data, seed); };
   };
-  return {compile, std::move(description)};
+  return {compile, std::move(description), nullptr};
 }
 
 /// Verbs in a random order, on random loops, statements and tensors of a program.
@@ -161,6 +162,20 @@ Backend simulator_backend(uint64_t seed) {
     return mapping ? mapping : mapped(program, without_sizes(options), random_device(seed));
   };
   return simulated_by(map, seed, options::to_text(options));
+}
+
+Backend strided_backend(uint64_t seed) {
+  const auto strided = [=](const ir::Program& program) {
+    return ir::with_layouts(program, random_layouts(program, seed));
+  };
+  const Backend dense = simulator_backend(seed);
+  const auto compile = [=](const RandomProgram& source, const ir::Program& program) {
+    return dense.compile(source, strided(program));
+  };
+  const auto held = [=](const ir::Program& program, interp::Environment data) {
+    return as_held(strided(program), std::move(data));
+  };
+  return {compile, fmt::format("{}strides of seed {}\n", dense.description, seed), held};
 }
 
 Backend schedule_backend(uint64_t seed) {

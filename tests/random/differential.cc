@@ -47,7 +47,8 @@ Outcome run_accepted(const RandomProgram& source, const ir::Program& program, co
   if (!runner) return failed(Verdict::kFails, source, backend, runner.error().to_string());
   Outcome outcome;
   for (DataKind kind : {DataKind::kSmallIntegers, DataKind::kReals, DataKind::kSpecials}) {
-    const interp::Environment data = generate_data(source, program, kind, source.seed);
+    interp::Environment data = generate_data(source, program, kind, source.seed);
+    if (backend.held) data = backend.held(program, std::move(data));
     const Result<std::string> differences = run_data(program, *runner, data, outcome);
     if (!differences) return failed(Verdict::kFails, source, backend, differences.error().to_string());
     if (!differences->empty()) {

@@ -19,6 +19,8 @@ struct Backend {
   /// Compiles a program for its sizes. The specialised Program says what the data must look like.
   std::function<Result<Runner>(const RandomProgram& source, const ir::Program& program)> compile;
   std::string description = {};  ///< for the reports: lines of text
+  /// Data as the backend's tensors hold them, if elements share addresses there; absent: as they are.
+  std::function<interp::Environment(const ir::Program& program, interp::Environment data)> held = nullptr;
 };
 
 struct Outcome {

@@ -246,7 +246,7 @@ class Counter {
 
   /// A thread's share of the sectors that its warp's access touches.
   double sector_bytes(const tile::Tensor& tensor, const std::vector<Expr>& subscripts, double bytes) const {
-    double stride = tensor.type.bytes(), apart = 0;
+    double apart = 0;
     for (size_t d = subscripts.size(); d-- > 0;) {
       const Expr here = hi::substitute(lets_, subscripts[d]);
       const Expr next =
@@ -255,8 +255,7 @@ class Counter {
                                      hi::substitute(tile::kThread[0], Expr(0), here));
       const int64_t* constant = ir::constant_int(step);
       if (!constant) return uneven_sector_bytes(tensor, subscripts, bytes);
-      apart += std::abs(static_cast<double>(*constant)) * stride;
-      stride *= static_cast<double>(tile::product(tensor.layout.shape()[static_cast<int>(d)]));
+      apart += std::abs(static_cast<double>(*constant * tensor.layout[static_cast<int>(d)](1))) * tensor.type.bytes();
     }
     if (apart == 0) return std::max(bytes, kSector) / std::min(kWarp, threads_);
     return std::clamp(apart, bytes, std::max(bytes, kSector));
@@ -268,12 +267,12 @@ class Counter {
     const auto lanes = static_cast<int64_t>(std::min(kWarp, threads_));
     std::set<int64_t> sectors;
     for (int64_t lane = 0; lane < lanes; ++lane) {
-      int64_t at = 0, stride = tensor.type.bytes();
-      for (size_t d = subscripts.size(); d-- > 0; stride *= tile::product(tensor.layout.shape()[static_cast<int>(d)])) {
+      int64_t at = 0;
+      for (size_t d = subscripts.size(); d-- > 0;) {
         const Expr subscript = hi::simplify(OfLane(lane).mutate(hi::substitute(lets_, subscripts[d])));
         const int64_t* constant = ir::constant_int(subscript);
         if (!constant) return std::max(bytes, kSector);
-        at += *constant * stride;
+        at += *constant * tensor.layout[static_cast<int>(d)](1) * tensor.type.bytes();
       }
       const auto sector = static_cast<int64_t>(kSector);
       for (int64_t s = at / sector; s <= (at + static_cast<int64_t>(bytes) - 1) / sector; ++s) sectors.insert(s);

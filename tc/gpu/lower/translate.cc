@@ -12,6 +12,7 @@
 #include "tc/gpu/lower/declare_tensors.h"
 #include "tc/gpu/lower/translator.h"
 #include "tc/gpu/mapping/bind_loops.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/loop_tree.h"
@@ -461,7 +462,10 @@ tile::Tensor global_tensor(const ir::Tensor& tensor, bool written) {
   result.name = tensor.name;
   result.type = tensor.type;
   const ir::Shape shape = ir::constant_shape(tensor);
-  result.layout = tile::Layout::row_major(std::vector<tile::IntTuple>(shape.begin(), shape.end()));
+  const std::vector<int64_t> strides = ir::strides_of(tensor);
+  TC_CHECK(strides.empty() || strides.back() == 1, "the dimensions of '{}' are in no memory order", tensor.name);
+  result.layout = tile::Layout(std::vector<tile::IntTuple>(shape.begin(), shape.end()),
+                               std::vector<tile::IntTuple>(strides.begin(), strides.end()));
   result.written = written;
   return result;
 }

@@ -12,7 +12,7 @@ namespace tc::gpu {
 /// are in shared memory, or registers of one element each.
 tile::Kernel translate(const Kernel& kernel, const std::string& name);
 
-/// A tensor of the program in global memory, dense and row-major; it has elements.
+/// Returns a tensor of the program in global memory, with its strides; it has elements.
 tile::Tensor global_tensor(const ir::Tensor& tensor, bool written);
 
 }  // namespace tc::gpu

@@ -9,6 +9,7 @@
 #include "tc/gpu/lower/body.h"
 #include "tc/gpu/lower/hoist_choice.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
 
@@ -35,7 +36,7 @@ using Congruences = std::map<std::string, Congruence>;
 /// A tensor in memory.
 struct Tensor {
   Halide::Type type;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;  ///< elements; the last is 1
 };
 
 struct Vector {
@@ -139,10 +140,9 @@ bool Loop::collect(const NodePtr& node) {
 /// Whether an element's offset is a multiple of the vector.
 bool Loop::is_aligned(const Tensor& tensor, const std::vector<Expr>& first) const {
   hi::ModulusRemainder offset(0, 0);
-  int64_t stride = 1;
-  for (size_t d = tensor.shape.size(); d-- > 0;) {
-    offset = offset + hi::modulus_remainder(first[d], multiples_) * hi::ModulusRemainder(0, stride % elements_);
-    stride *= tensor.shape[d];
+  for (size_t d = tensor.strides.size(); d-- > 0;) {
+    const hi::ModulusRemainder stride(0, tensor.strides[d] % elements_);
+    offset = offset + hi::modulus_remainder(first[d], multiples_) * stride;
   }
   const auto is_multiple = [&](const hi::ModulusRemainder& m) {
     return m.modulus % elements_ == 0 && m.remainder % elements_ == 0;
@@ -159,11 +159,9 @@ hi::ModulusRemainder Loop::congruent_offset(const Tensor& tensor, const std::vec
   const bool wide = std::any_of(first.begin(), first.end(), [](const Expr& e) { return e.type().bits() > 32; });
   const Halide::Type type = Halide::Int(wide ? 64 : 32);
   Expr offset = hi::make_zero(type);
-  int64_t stride = 1;
-  for (size_t d = tensor.shape.size(); d-- > 0;) {
+  for (size_t d = tensor.strides.size(); d-- > 0;) {
     const Expr at = hi::substitute(congruent, Halide::cast(type, first[d]));
-    offset = offset + at * hi::make_const(type, stride % elements_);
-    stride = stride % elements_ * tensor.shape[d];
+    offset = offset + at * hi::make_const(type, tensor.strides[d] % elements_);
   }
   return hi::modulus_remainder(hi::simplify(offset), multiples_);
 }
@@ -452,11 +450,11 @@ class Vectorizer {
 NodePtr vectorize(const NodePtr& body, const ir::Program& program, ir::Names& names,
                   const std::vector<tile::Tensor>& shared) {
   std::map<std::string, Tensor> tensors;
-  for (const ir::Tensor& tensor : program.tensors) tensors[tensor.name] = {tensor.type, ir::constant_shape(tensor)};
+  for (const ir::Tensor& tensor : program.tensors) tensors[tensor.name] = {tensor.type, ir::strides_of(tensor)};
   for (const tile::Tensor& tensor : shared) {
     std::vector<int64_t> shape;
     for (int d = 0; d < tensor.rank(); ++d) shape.push_back(tile::product(tensor.layout.shape()[d]));
-    tensors[tensor.name] = {tensor.type, std::move(shape)};
+    tensors[tensor.name] = {tensor.type, ir::row_major_strides(shape)};
   }
   return Vectorizer(std::move(tensors), names).run(body);
 }

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/dependences.h"
 #include "tc/poly/isl_ext.h"
@@ -139,10 +140,11 @@ void choose_layout(Plan& plan, const ir::Tensor& tensor, const CopyOptions& opti
     plan.pad = pad_of(row, bytes);
   } else {
     const isl::aff offset = plan.print.offset.at(static_cast<int>(rank) - 1);
+    const int64_t pitch = ir::pitch_of(ir::strides_of(tensor));
     int64_t vector = std::max<int64_t>(std::min(kVectorBytes, options.vector_bytes) / bytes, 1);
     // Only what nobody writes may be read where it is not used.
     const auto fits = [&] {
-      return plan.shape[rank - 1] % vector == 0 && divides(vector, offset, plan.prefixes) &&
+      return plan.shape[rank - 1] % vector == 0 && pitch % vector == 0 && divides(vector, offset, plan.prefixes) &&
              (row % vector == 0 || (tensor.role == ir::Role::kInput && row > vector));
     };
     while (vector > 1 && !fits()) vector /= 2;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
 
@@ -105,6 +106,8 @@ class Merger {
   /// The pair of one access at a site.
   std::optional<Pair> pair_at(size_t s, const std::vector<Expr>& subscripts, const Site& site) const {
     const ir::Shape shape = ir::constant_shape(program_.tensor(site.first));
+    const std::vector<int64_t> strides = ir::strides_of(program_.tensor(site.first));
+    if (strides[site.second] != shape[site.second + 1] * strides[site.second + 1]) return std::nullopt;
     const ir::Statement& statement = program_.statements[s];
     const ir::Index* outer = whole_index(statement, subscripts[site.second], shape[site.second]);
     const ir::Index* inner = whole_index(statement, subscripts[site.second + 1], shape[site.second + 1]);
@@ -219,12 +222,15 @@ ir::Program applied(ir::Program program, const Merge& merge) {
   }
   for (ir::Tensor& tensor : program.tensors) {
     std::vector<Expr> extents;
+    std::vector<int64_t> strides;
     for (size_t d = 0; d < tensor.extents.size(); ++d) {
       const bool merged = merge.sites.count({tensor.name, d}) > 0;
       extents.push_back(merged ? hi::simplify(tensor.extents[d] * tensor.extents[d + 1]) : tensor.extents[d]);
       if (merged) ++d;
+      if (!tensor.strides.empty()) strides.push_back(tensor.strides[d]);
     }
     tensor.extents = std::move(extents);
+    tensor.strides = std::move(strides);
   }
   return program;
 }
@@ -249,13 +255,15 @@ std::optional<Merge> first_merge(const ir::Program& program) {
   return std::nullopt;
 }
 
-/// Dimensions of one element that every access subscripts by 0, but for a tensor's only one.
+/// Dimensions of one element that every access subscripts by 0, but for a tensor's only one. The last one of a strided
+/// tensor says that neighbours along the others lie apart.
 std::set<Site> unit_dims(const ir::Program& program) {
   std::set<Site> units;
   for (const ir::Tensor& tensor : program.tensors) {
     const ir::Shape shape = ir::constant_shape(tensor);
     size_t kept = shape.size();
     for (size_t d = 0; d < shape.size() && kept > 1; ++d) {
+      if (!tensor.strides.empty() && d + 1 == shape.size()) continue;
       if (shape[d] == 1 && units.insert({tensor.name, d}).second) --kept;
     }
   }
@@ -306,10 +314,14 @@ ir::Program without_units(ir::Program program) {
   }
   for (ir::Tensor& tensor : program.tensors) {
     std::vector<Expr> extents;
+    std::vector<int64_t> strides;
     for (size_t d = 0; d < tensor.extents.size(); ++d) {
-      if (units.count({tensor.name, d}) == 0) extents.push_back(tensor.extents[d]);
+      if (units.count({tensor.name, d}) > 0) continue;
+      extents.push_back(tensor.extents[d]);
+      if (!tensor.strides.empty()) strides.push_back(tensor.strides[d]);
     }
     tensor.extents = std::move(extents);
+    tensor.strides = std::move(strides);
   }
   return program;
 }

@@ -9,6 +9,7 @@
 #include "tc/gpu/rewrite/part_statements.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -21,14 +22,14 @@ namespace {
 /// Bytes between the elements of two neighbouring values of an index; very many if data choose the element.
 int64_t distance_of(const ir::Program& program, const hi::Call* read, const ir::Index& index) {
   constexpr int64_t kFar = std::numeric_limits<int64_t>::max();
-  const ir::Shape shape = ir::constant_shape(program.tensor(read->name));
-  int64_t distance = 0, stride = read->type.bytes();
-  for (size_t d = shape.size(); d-- > 0; stride *= shape[d]) {
+  const std::vector<int64_t> strides = ir::strides_of(program.tensor(read->name));
+  int64_t distance = 0;
+  for (size_t d = strides.size(); d-- > 0;) {
     const Expr next = hi::substitute(index.name, index_variable(index.name) + index_constant(1), read->args[d]);
     const Expr step = hi::simplify(next - read->args[d]);
     const int64_t* constant = ir::constant_int(step);
     if (constant == nullptr) return kFar;
-    distance += *constant * stride;
+    distance += *constant * strides[d] * read->type.bytes();
   }
   return std::abs(distance);
 }

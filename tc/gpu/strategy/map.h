@@ -44,8 +44,8 @@ Result<Mapping> map_pieces(const Pieces& pieces, const poly::Scop& scop, const o
                            const Device& device = {}, bool element_aligned = false);
 
 /// The mapping with its program as it is printed. Temporaries that are not held in registers become workspace, divisors
-/// are shared, and what the text promises is proved. Tensors are dense and row-major; with `element_aligned` they are
-/// aligned to their elements only, and no vector goes from or to the caller's (lower/element_moves.h).
+/// are shared, and what the text promises is proved. With `element_aligned` tensors are aligned to their elements only,
+/// and no vector goes from or to the caller's (lower/element_moves.h).
 /// Errors: the context's budget.
 Result<Mapping> lower(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
                       const Device& device, bool element_aligned = false);

@@ -12,6 +12,7 @@
 #include "tc/gpu/rewrite/memory_order.h"
 #include "tc/gpu/rewrite/narrow_products.h"
 #include "tc/gpu/rewrite/operand_order.h"
+#include "tc/gpu/rewrite/order_dims.h"
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/recompute_products.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
@@ -63,6 +64,7 @@ Device device_at(Device device, bool element_aligned) {
 
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& of_vectors,
                          bool element_aligned) {
+  program = order_dims(std::move(program));
   const Device device = device_at(of_vectors, element_aligned);
   const auto none = [&]() -> Result<void> {
     int64_t most = options.split_reduction.value_or(1);

@@ -7,11 +7,10 @@
 
 namespace tc::gpu {
 
-/// What from_ir() is to see of a Program on a GPU: with temporaries recomputed, contractions right before what goes on
-/// with their results, parts of a range joined, dimensions collapsed and reductions in parts; where the options choose
-/// the loops, as it was written, with reductions in lanes;
-/// as it is if they are strict. `element_aligned`: tensors are aligned to their elements only.
-/// Errors: as of split_into_parts().
+/// What from_ir() is to see of a Program on a GPU: with dimensions in memory order, temporaries recomputed,
+/// contractions right before what goes on with their results, parts of a range joined, dimensions collapsed and
+/// reductions in parts; where the options choose the loops, as it was written, with reductions in lanes; as it is if
+/// they are strict. `element_aligned`: tensors are aligned to their elements only. Errors: as of split_into_parts().
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
                          bool element_aligned = false);
 

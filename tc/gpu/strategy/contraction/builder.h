@@ -181,6 +181,7 @@ class ContractionBuilder {
                               const CopyShare& share);
   std::vector<Halide::Expr> merged(size_t operand, std::vector<Halide::Expr> position) const;
   std::vector<int64_t> merged_extents(size_t operand, const std::vector<int64_t>& extents) const;
+  tile::Layout layout_in_memory(size_t operand) const;
   std::vector<Halide::Expr> copied_element(size_t operand, const std::vector<int64_t>& box,
                                            const Halide::Expr& number) const;
   Halide::Expr first_of(const Subscript& s, const ReductionStep& step) const;

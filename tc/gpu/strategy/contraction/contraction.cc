@@ -14,6 +14,7 @@
 #include "tc/gpu/strategy/contraction/points.h"
 #include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/gpu/strategy/contraction/stored.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/specialise.h"
 #include "tc/ir/tf32_values.h"
@@ -91,7 +92,8 @@ class Operands : public hi::IRMutator {
   }
 
   std::optional<Operand> affine(const hi::Call* op) const {
-    Operand operand{op->name, "", op->type, {}, ir::constant_shape(program_.tensor(op->name))};
+    const ir::Tensor& tensor = program_.tensor(op->name);
+    Operand operand{op->name, "", op->type, {}, ir::constant_shape(tensor), ir::strides_of(tensor)};
     for (const Expr& subscript : op->args) {
       const std::optional<LinearForm> value = linear(subscript, names_);
       if (!value) return std::nullopt;
@@ -127,7 +129,8 @@ class Operands : public hi::IRMutator {
     const std::optional<SelectedSlice> slice = selected_slice(program_, op, names_, contraction_.parallel.size());
     if (!slice || reads_tensor(slice->selection, contraction_.update.tensor)) return std::nullopt;
     if (selection && !hi::equal(*selection, slice->selection)) return std::nullopt;
-    Operand operand{op->name, "", op->type, {}, ir::constant_shape(program_.tensor(op->name))};
+    const ir::Tensor& tensor = program_.tensor(op->name);
+    Operand operand{op->name, "", op->type, {}, ir::constant_shape(tensor), ir::strides_of(tensor)};
     for (size_t d = 0; d < op->args.size(); ++d) {
       const LinearForm none{std::vector<int64_t>(names_.size(), 0), 0};
       operand.subscripts.push_back(subscript_of(d == slice->dimension ? none : *linear(op->args[d], names_)));
@@ -156,11 +159,10 @@ class Operands : public hi::IRMutator {
         std::rotate(last, last + 1, used.end());
         const auto uses = [&](const Expr& e) { return hi::expr_uses_var(e, names_[one->index]); };
         if (std::count_if(op->args.begin(), op->args.end(), uses) == 1)
-          chosen.unit =
-              std::gcd(ir::constant_shape(program_.tensor(op->name)).back(), one->constant + axis(one->index).begin);
+          chosen.unit = std::gcd(ir::row_divisor(program_.tensor(op->name)), one->constant + axis(one->index).begin);
       }
     }
-    Operand operand{op->name, "", op->type, {}, {}};
+    Operand operand{op->name, "", op->type, {}, {}, {}};
     for (size_t i : used) {
       LinearForm only{std::vector<int64_t>(names_.size(), 0), -axis(i).begin};
       only.coefficients[i] = 1;
@@ -168,6 +170,7 @@ class Operands : public hi::IRMutator {
       operand.extents.push_back(axis(i).extent);
       chosen.indices.push_back(names_[i]);
     }
+    operand.strides = ir::row_major_strides(operand.extents);
     operand.chosen_row = std::move(chosen);
     return operand;
   }
@@ -385,6 +388,7 @@ class Finder {
     if (!axes) return false;
     std::set<size_t> used;
     for (const Expr& subscript : update.subscripts) {
+      if (hi::is_const(subscript)) continue;
       const std::optional<ShiftedIndex> index = shifted(subscript, update.indices);
       if (!index || update.is_reduction[index->index] || !used.insert(index->index).second) return false;
       result_.parallel.push_back((*axes)[index->index]);

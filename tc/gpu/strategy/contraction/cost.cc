@@ -41,7 +41,7 @@ double narrow_store_cycles(const Contraction& c, const ContractionPlan& plan) {
   constexpr double kInVectors = 0.15;  // for each result
   if (std::all_of(c.stored.begin(), c.stored.end(), [](const StoredTensor& t) { return t.type.bytes() > 2; })) return 0;
   const bool in_vectors =
-      std::all_of(c.stored.begin(), c.stored.end(), [](const StoredTensor& t) { return t.extents.back() % 2 == 0; });
+      std::all_of(c.stored.begin(), c.stored.end(), [](const StoredTensor& t) { return t.row_divisor() % 2 == 0; });
   const auto results = static_cast<double>(plan.registers() * plan.points_threads());
   return results * (in_vectors ? kInVectors : 1 + 0.1 * static_cast<double>(plan.parallel[plan.order[0]].group));
 }
@@ -219,7 +219,7 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
   double points = 1;
   for (const AxisPlan& axis : plan.parallel) points *= static_cast<double>(axis.tile);
   const bool in_pairs = std::all_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& t) {
-    return t.extents.back() % 2 == 0 || is_stored_by_rows(t, c, plan);
+    return t.row_divisor() % 2 == 0 || is_stored_by_rows(t, c, plan);
   });
   const double pairs = points * 2 * kHalfFloatBytes * static_cast<double>(device.processors) / kL2Bytes;
   const double stores = in_pairs ? pairs * warps / resident_warps : points * kSingleResult;

@@ -30,7 +30,7 @@ bool has_pairs(const Contraction& c, const Operand& operand, const ContractionPl
   const Subscript& last = operand.subscripts.back();
   const Axis& main = c.reduction[plan.main];
   const auto is_even = [](int64_t by) { return by % 2 == 0; };
-  if (last.reduction[plan.main] != 1 || !is_even(operand.extents.back())) return false;
+  if (last.reduction[plan.main] != 1 || !is_even(operand.row_divisor())) return false;
   int64_t others = 0;
   for (size_t r = 0; r < last.reduction.size(); ++r) {
     if (r != plan.main) others += last.reduction[r] * c.reduction[r].begin;
@@ -101,7 +101,7 @@ NodePtr ContractionBuilder::load_held(size_t operand) {
   Expr place = (build::var(half) * kRowsOfPair + row) * kPair;
   if (!in_pairs) place = place + build::var(value);
   const std::vector<Expr> at = {build::var(slice), hi::simplify(place)};
-  const Tensor source = build::global(o.tensor, o.type, row_major(o.extents));
+  const Tensor source = build::global(o.tensor, o.type, layout_in_memory(operand));
   NodePtr load = build::move(to, at, source, from, in_pairs ? kPair : 1);
   if (inside.defined()) {
     std::vector<NodePtr> zeros;

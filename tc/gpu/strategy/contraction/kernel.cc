@@ -206,6 +206,15 @@ std::vector<int64_t> ContractionBuilder::merged_extents(size_t operand, const st
   return result;
 }
 
+/// An operand's tensor in memory, with those dimensions as one.
+tile::Layout ContractionBuilder::layout_in_memory(size_t operand) const {
+  const Operand& o = c_.operands[operand];
+  const std::vector<int64_t> extents = merged_extents(operand, o.extents);
+  std::vector<tile::IntTuple> strides(o.strides.begin(), o.strides.begin() + static_cast<long>(extents.size()));
+  strides.back() = 1;  // a run's
+  return {std::vector<tile::IntTuple>(extents.begin(), extents.end()), strides};
+}
+
 std::vector<Expr> ContractionBuilder::merged(size_t operand, std::vector<Expr> position) const {
   const OperandPlan& o = plan_.operands[operand];
   Expr run = 0;
@@ -474,8 +483,7 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
     for (size_t i = 0; i < product->c_.operands.size(); ++i) {
       const Operand& operand = product->c_.operands[i];
       for (Tensor& tensor : kernel.tensors) {
-        if (tensor.name == operand.tensor && !operand.chosen_row)
-          tensor.layout = row_major(product->merged_extents(i, operand.extents));
+        if (tensor.name == operand.tensor && !operand.chosen_row) tensor.layout = product->layout_in_memory(i);
       }
     }
   }

@@ -74,7 +74,7 @@ int64_t read_vector(const Contraction& c, size_t operand, const ContractionPlan&
     counts = counts || s.parallel[i] == 1;
   }
   if (plan.groups > 1 && s.reduction[plan.main] != 0) vector = 1;
-  if (o.merged + 1 < o.box.size()) vector = std::gcd(vector, c.operands[operand].extents.back());
+  if (o.merged + 1 < o.box.size()) vector = std::gcd(vector, c.operands[operand].row_divisor());
   vector = std::gcd(vector, o.lead);
   return counts ? vector : 1;
 }
@@ -152,7 +152,9 @@ size_t first_merged(const Contraction& c, const Operand& operand, const Contract
     for (size_t i = 0; i < s.parallel.size(); ++i) any = any || (s.parallel[i] != 0 && plan.parallel[i].threads() > 1);
     return any && !reduces;
   };
-  while (first > 0 && is_whole(c, operand, first, plan) && !parts_threads(operand.subscripts[first])) --first;
+  const auto follows = [&](size_t d) { return operand.strides[d - 1] == operand.strides[d] * operand.extents[d]; };
+  while (first > 0 && follows(first) && is_whole(c, operand, first, plan) && !parts_threads(operand.subscripts[first]))
+    --first;
   const Subscript& s = operand.subscripts[first];
   bool within = !parts_threads(s);
   for (size_t i = 0; i < s.parallel.size(); ++i) {
@@ -175,7 +177,8 @@ int64_t merged_vector(const Contraction& c, const Operand& operand, size_t merge
   const Subscript& s = operand.subscripts[merged];
   int64_t inner = 1;
   for (size_t d = merged + 1; d < operand.extents.size(); ++d) inner *= operand.extents[d];
-  int64_t unit = std::gcd(range(s, plan) * inner, merged > 0 ? operand.extents[merged] * inner : 0);
+  int64_t unit = range(s, plan) * inner;
+  for (size_t d = 0; d < merged; ++d) unit = std::gcd(unit, operand.strides[d]);
   int64_t first = s.constant;
   for (size_t i = 0; i < s.parallel.size(); ++i) {
     first += s.parallel[i] * c.parallel[i].begin;

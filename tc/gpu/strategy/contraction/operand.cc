@@ -52,7 +52,7 @@ int64_t copy_vector(const Contraction& c, const Operand& operand, const Contract
   const Subscript& s = operand.subscripts.back();
   for (int64_t vector = kVectorBytes / operand.type.bytes(); vector > 1; vector /= 2) {
     int64_t first = s.constant;
-    bool aligned = operand.extents.back() % vector == 0;
+    bool aligned = operand.row_divisor() % vector == 0;
     for (size_t i = 0; i < s.parallel.size(); ++i) {
       first += s.parallel[i] * c.parallel[i].begin;
       aligned = aligned && (s.parallel[i] * plan.parallel[i].tile % vector == 0 || plan.parallel[i].blocks == 1);
@@ -77,7 +77,7 @@ int64_t bordered_vector(const Contraction& c, const Operand& operand, const Cont
   int64_t first = s.constant;
   if (operand.computed) return 1;
   for (int64_t vector = kVectorBytes / operand.type.bytes(); vector > 1; vector /= 2) {
-    bool aligned = operand.extents.back() % vector == 0 && inside.least.value_or(0) % vector == 0 &&
+    bool aligned = operand.row_divisor() % vector == 0 && inside.least.value_or(0) % vector == 0 &&
                    (inside.greatest.value_or(-1) + 1) % vector == 0;
     first = s.constant;
     for (size_t i = 0; i < s.parallel.size(); ++i) {

@@ -43,7 +43,7 @@ bool are_alike(const std::vector<Axis>& a, const std::vector<Axis>& b) {
 }
 
 bool are_alike(const Operand& a, const Operand& b) {
-  if (a.type != b.type || a.extents != b.extents || a.inside != b.inside) return false;
+  if (a.type != b.type || a.extents != b.extents || a.strides != b.strides || a.inside != b.inside) return false;
   if (a.chosen_row || b.chosen_row || a.computed || b.computed || a.selected || b.selected) return false;
   for (size_t d = 0; d < a.subscripts.size(); ++d) {
     const Subscript &x = a.subscripts[d], &y = b.subscripts[d];

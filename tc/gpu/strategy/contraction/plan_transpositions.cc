@@ -161,7 +161,7 @@ bool Planner::prefers_vectors() const {
   const int64_t bytes = 2 * elements * c_.operands[0].type.bytes();
   const Operand& operand = c_.operands[0];
   const Axis &last = c_.parallel[classes_.columns[0]], &other = c_.parallel[classes_.rows[0]];
-  const bool whole = last.begin % kVector == 0 && last.extent % kVector == 0 && operand.extents.back() % kVector == 0 &&
+  const bool whole = last.begin % kVector == 0 && last.extent % kVector == 0 && operand.row_divisor() % kVector == 0 &&
                      (operand.subscripts.back().constant + other.begin) % kVector == 0;
   return whole && bytes > device_.cache_bytes;
 }

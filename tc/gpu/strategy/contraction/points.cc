@@ -94,6 +94,7 @@ std::optional<PointGroup::Placement> PointGroup::placed_at(const poly::Statement
                                                            const std::vector<Expr>& element) const {
   std::vector<std::optional<ShiftedIndex>> point(axes_.size());
   for (size_t d = 0; d < subscripts.size(); ++d) {
+    if (hi::is_const(subscripts[d]) && hi::equal(subscripts[d], element[d])) continue;
     const std::optional<ShiftedIndex> own = shifted(subscripts[d], statement.indices);
     const std::optional<ShiftedIndex> of_group = shifted(element[d], axis_names());
     if (!own || !of_group || point[of_group->index]) return std::nullopt;

@@ -8,6 +8,7 @@
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/points.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 
 namespace tc::gpu {
@@ -114,6 +115,7 @@ std::shared_ptr<const Operand> source_of(const ir::Program& program, const Opera
     result->type = program.tensor(read->name).type;
     result->subscripts = *std::move(subscripts);
     result->extents = ir::constant_shape(program.tensor(read->name));
+    result->strides = ir::strides_of(program.tensor(read->name));
   }
   return result;
 }

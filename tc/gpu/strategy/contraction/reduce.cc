@@ -357,7 +357,7 @@ NodePtr ContractionBuilder::fetch_operand(size_t operand, const Expr& stage, con
   }
   to[0] = hi::simplify(stage);
   if (o.chosen_row) from = chosen_element(o, from);
-  const Tensor source = build::global(o.tensor, o.type, row_major(merged_extents(operand, o.extents)));
+  const Tensor source = build::global(o.tensor, o.type, layout_in_memory(operand));
   Tensor loaded =
       build::registers(in_flight ? names_.fresh(o.tensor + "_loaded") : "", o.type, row_major({at_once, plan.vector}));
   loaded.written = true;

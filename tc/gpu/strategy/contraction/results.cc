@@ -5,6 +5,7 @@
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
 
@@ -155,7 +156,7 @@ bool ContractionBuilder::stores_vectors(const std::string& tensor) const {
   const int64_t bytes = a.group * program_.tensor(tensor).type.bytes();
   return constant && a.group > 1 && bytes <= 16 && 16 % bytes == 0 &&
          (*constant + c_.parallel[axis].begin) % a.group == 0 && c_.parallel[axis].extent % a.group == 0 &&
-         (a.blocks == 1 || a.tile % a.group == 0) && ir::constant_shape(program_.tensor(tensor)).back() % a.group == 0;
+         (a.blocks == 1 || a.tile % a.group == 0) && ir::row_divisor(program_.tensor(tensor)) % a.group == 0;
 }
 
 Expr ContractionBuilder::result_lane() const {

@@ -5,6 +5,7 @@
 #include "tc/gpu/lower/translate.h"
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/round.h"
 
@@ -28,7 +29,7 @@ bool is_stored_by_rows(const StoredTensor& stored, const Contraction& c, const C
   if (!c.pooled.empty() || !c.reductions.empty() || c.selection) return false;
   const std::vector<size_t>& columns = plan.tensor_cores->columns;
   const AxisPlan& a = plan.parallel[columns[0]];
-  if (stored.type.bytes() != 2 || stored.extents.back() % 2 == 0 || stored.extents.size() < 2) return false;
+  if (stored.type.bytes() != 2 || stored.row_divisor() % 2 == 0 || stored.extents.size() < 2) return false;
   const bool is_group = a.group == 2 || (plan.by_warpgroups() && a.group == 8);
   if (stored.axes.back() != c.parallel[columns[0]].name || !is_group || plan.order[0] != columns[0]) return false;
   return std::all_of(columns.begin() + 1, columns.end(), [&](size_t axis) { return plan.parallel[axis].tile == 1; });
@@ -126,16 +127,14 @@ NodePtr ContractionBuilder::store_row(const std::string& tensor, const Expr& uni
   const Axis& column = c_.parallel[plan_.tensor_cores->columns[0]];
   const Tensor& from = rows_.at(tensor);
   const Tensor to = global_tensor(program_.tensor(tensor), true);
-  const std::vector<int64_t> extents = ir::constant_shape(program_.tensor(tensor));
+  const std::vector<int64_t> strides = ir::strides_of(program_.tensor(tensor));
   const auto width = static_cast<int>(staged.columns);
   const Expr left = static_cast<int>(column.begin + column.extent) - first_[plan_.tensor_cores->columns[0]];
   // Whether the first element is the second one of a word.
   const std::vector<Expr> first = element_in_row(tensor, row, 0);
   Expr number = 0;
-  int64_t stride = 1;
   for (size_t d = first.size(); d-- > 0;) {
-    if (stride % 2 != 0) number = number + first[d];
-    stride *= extents[d];
+    if (strides[d] % 2 != 0) number = number + first[d];
   }
   const std::string odd_name = names_.fresh("odd"), round = names_.fresh("round");
   const Expr odd = build::var(odd_name);

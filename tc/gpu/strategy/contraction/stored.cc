@@ -7,6 +7,7 @@
 #include "tc/gpu/strategy/contraction/chain.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
 
@@ -82,6 +83,9 @@ std::string store_fault(const StoredTensor& stored, const Contraction& c, const 
   if (stored.extents.back() * bytes % kBoxBytes != 0) {
     return fmt::format("rows of '{}' are no multiple of {} bytes", stored.tensor, kBoxBytes);
   }
+  if (ir::pitch_of(stored.strides) * bytes % kBoxBytes != 0) {
+    return fmt::format("rows of '{}' do not begin at multiples of {} bytes", stored.tensor, kBoxBytes);
+  }
   for (const Axis& axis : c.parallel) {
     const bool is_dimension = std::count(stored.axes.begin(), stored.axes.end(), axis.name) == 1;
     if (axis.extent > 1 && !is_dimension) return fmt::format("'{}' is not all of '{}'", axis.name, stored.tensor);
@@ -132,7 +136,7 @@ std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contracti
   for (const std::string& name : written_tensors(c)) {
     if (!is_seen(scop, c, name)) continue;
     const ir::Tensor& tensor = scop.program->tensor(name);
-    StoredTensor stored{name, tensor.type, ir::constant_shape(tensor), {}};
+    StoredTensor stored{name, tensor.type, ir::constant_shape(tensor), ir::strides_of(tensor), {}};
     const std::vector<Expr>& element = element_of(c, name);
     for (size_t d = 0; d < element.size(); ++d) stored.axes.push_back(axis_of(element[d], stored.extents[d], c));
     result.push_back(std::move(stored));
@@ -176,11 +180,9 @@ std::string store_fault(const Contraction& c, const ContractionPlan& plan) {
 tile::TensorMap map_of(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan,
                        const std::string& name) {
   tile::TensorMap map{.name = name, .tensor = stored.tensor};
-  int64_t stride = 1;
   for (size_t d = stored.extents.size(); d-- > 0;) {
     map.extents.push_back(stored.extents[d]);
-    map.strides.push_back(stride);
-    stride *= stored.extents[d];
+    map.strides.push_back(stored.strides[d]);
   }
   map.box = box_of(stored, c, plan);
   const int64_t row = map.box[0] * stored.type.bytes();

@@ -11,6 +11,7 @@
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/row_stores.h"
 #include "tc/gpu/strategy/contraction/selection.h"
+#include "tc/ir/layouts.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
 
@@ -49,12 +50,6 @@ bool steps_evenly(const Subscript& s, int64_t bytes) {
   };
   return std::all_of(s.parallel.begin(), s.parallel.end(), is_even) &&
          std::all_of(s.reduction.begin(), s.reduction.end(), is_even) && own == 1;
-}
-
-int64_t row_major_stride(const Operand& operand, size_t dimension) {
-  int64_t stride = 1;
-  for (size_t d = dimension + 1; d < operand.extents.size(); ++d) stride *= operand.extents[d];
-  return stride;
 }
 
 /// The elements of a dimension up to the last one that is read.
@@ -98,7 +93,7 @@ bool stores_singly(const Contraction& c, const ContractionPlan& plan) {
   constexpr int64_t kVector = 16;
   const int64_t group = plan.parallel[plan.order[0]].group;
   return std::any_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& stored) {
-    return stored.extents.back() % std::min(group, kVector / stored.type.bytes()) != 0 &&
+    return stored.row_divisor() % std::min(group, kVector / stored.type.bytes()) != 0 &&
            !is_stored_by_rows(stored, c, plan);
   });
 }
@@ -197,7 +192,7 @@ bool runs_along_reduction(Halide::Type type) { return type.bytes() != 2; }
 
 bool lies_in_lines(const Operand& operand) {
   constexpr int64_t kLine = 128;
-  return operand.extents.size() == 1 || operand.extents.back() * operand.type.bytes() % kLine == 0;
+  return ir::pitch_of(operand.strides) * operand.type.bytes() % kLine == 0;
 }
 
 int dimension_along(const Operand& operand, const std::vector<int64_t> Subscript::*side, size_t axis) {
@@ -443,11 +438,11 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   if (!steps_evenly(last, bytes) || (last.constant + begin) * bytes % kCopied != 0 || first * bytes % kCopied != 0) {
     return fmt::format("rows of '{}' do not begin at multiples of {} bytes", o.tensor, kCopied);
   }
-  if (dimensions > 1 && o.extents.back() * bytes % kCopied != 0) {
+  if (ir::pitch_of(o.strides) * bytes % kCopied != 0) {
     return fmt::format("rows of '{}' are no multiple of {} bytes", o.tensor, kCopied);
   }
   for (size_t d = 0; d < o.extents.size(); ++d) {
-    if (row_major_stride(o, d) * bytes >= int64_t{1} << 40) return fmt::format("'{}' is too large for boxes", o.tensor);
+    if (o.strides[d] * bytes >= int64_t{1} << 40) return fmt::format("'{}' is too large for boxes", o.tensor);
   }
   constexpr int64_t kPattern = 8;  // rows that a swizzle repeats after
   const int64_t parts = sharers(operand, plan).count;
@@ -504,10 +499,10 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
     const Subscript& s = o.subscripts[d];
     const int64_t first = first_inside(o, d);
     const int64_t end = o.inside.empty() ? o.extents[d] : o.inside[d].greatest.value_or(o.extents[d] - 1) + 1;
-    map.offset += first * row_major_stride(o, d);
+    map.offset += first * o.strides[d];
     const int64_t read = o.selected == d ? o.extents[d] : extent_read(c, s);
     map.extents.push_back(std::min(read, end) - first);
-    map.strides.push_back(row_major_stride(o, d));
+    map.strides.push_back(o.strides[d]);
     const bool is_last = d + 1 == o.subscripts.size();
     const int64_t box = plan.operands[operand].box[d] / (cut == d ? sharers(operand, plan).count : 1);
     map.box.push_back(is_last ? row_of(o) : box);

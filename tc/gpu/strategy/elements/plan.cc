@@ -11,6 +11,7 @@
 
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/round.h"
 
@@ -113,7 +114,7 @@ class Looker {
         found_.aligned && !tensor.type.is_bool() && !outside && add_offset(tensor, subscripts.back(), index);
     found_.bytes = std::max<int64_t>(found_.bytes, tensor.type.bytes());
     found_.moved += tensor.type.bytes();
-    if (tensor.rank() > 1) found_.divisor = std::gcd(found_.divisor, ir::constant_shape(tensor).back());
+    found_.divisor = std::gcd(found_.divisor, ir::pitch_of(ir::strides_of(tensor)));
   }
 
   /// False if neighbours along the member are no neighbours in memory.
@@ -220,14 +221,15 @@ int64_t vector_of_whole_rows(const FusedGroup& part, int along, int64_t inner, c
   constexpr int64_t kLongest = 64;
   const int64_t extent = part.members[static_cast<size_t>(along)].extent;
   if (inner > 1 || extent > kLongest || size_of(part) / extent < device.processors * kHiddenLatency) return 1;
-  int64_t bytes = 1;
+  int64_t bytes = 1, divisor = extent;
   for (const GroupStatement& s : part.statements) {
     const ir::Tensor& tensor = part.scop->program->tensor(s.statement->tensor);
     if (tensor.type.is_bool() || ir::constant_shape(tensor).back() != extent) return 1;
     bytes = std::max<int64_t>(bytes, tensor.type.bytes());
+    divisor = std::gcd(divisor, ir::row_divisor(tensor));
   }
   int64_t vector = kVectorBytes / bytes;
-  while (vector > 1 && extent % vector != 0) vector /= 2;
+  while (vector > 1 && divisor % vector != 0) vector /= 2;
   return vector;
 }
 

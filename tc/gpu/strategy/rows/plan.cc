@@ -8,6 +8,7 @@
 
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/round.h"
 
@@ -266,7 +267,7 @@ bool Planner::choose_vector(bool holds_elements) {
       divisor = std::gcd(divisor, offset.value_or(0));
       if (holds_elements && stays_in_registers(use.tensor)) continue;
       bytes = std::max<int64_t>(bytes, tensor.type.bytes());
-      if (tensor.rank() > 1) divisor = std::gcd(divisor, ir::constant_shape(tensor).back());
+      divisor = std::gcd(divisor, ir::pitch_of(ir::strides_of(tensor)));
     }
   }
   plan_.vector = aligned ? kVectorBytes / bytes : 1;
@@ -277,7 +278,7 @@ bool Planner::choose_vector(bool holds_elements) {
 /// Where a tensor's row begins, as a function of the shared members, modulo the vector.
 Expr Planner::offset_of_row(const std::string& name) const {
   const RowTensor& tensor = plan_.tensors.at(name);
-  const ir::Shape shape = ir::constant_shape(part_.scop->program->tensor(name));
+  const std::vector<int64_t> strides = ir::strides_of(part_.scop->program->tensor(name));
   const auto loop = static_cast<size_t>(loops_of(*tensor.user).front());
   std::map<std::string, Expr> first;
   first[tensor.user->statement->indices[loop]] = index_constant(tensor.user->ranges[loop].begin);
@@ -285,10 +286,8 @@ Expr Planner::offset_of_row(const std::string& name) const {
   for (const Expr& e : *tensor.subscripts) at.push_back(hi::substitute(first, e));
   const Signature signature = signature_of(*tensor.user, at);
   Expr offset = index_constant(0);
-  int64_t stride = 1;
-  for (size_t d = shape.size(); d-- > 0;) {
-    offset = offset + signature[d] * index_constant(stride % plan_.vector);
-    stride = stride % plan_.vector * shape[d];
+  for (size_t d = strides.size(); d-- > 0;) {
+    offset = offset + signature[d] * index_constant(strides[d] % plan_.vector);
   }
   return hi::simplify(offset);
 }

@@ -9,6 +9,7 @@
 #include "tc/gpu/lower/emit.h"
 #include "tc/gpu/lower/reduce.h"
 #include "tc/gpu/lower/vectorize.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
 #include "tc/support/round.h"
@@ -268,12 +269,11 @@ Ranged Writer::offset_of_row() const {
   context.elements.clear();
   const Expr there = instance_value(access_of(plan_.shifted_by, tensor), context);
   const std::vector<int64_t>& extents = places_.at(plan_.shifted_by).extents;
+  const std::vector<int64_t> strides = ir::strides_of(part_.scop->program->tensor(plan_.shifted_by));
   Ranged offset = poly::ranged(0);
-  int64_t stride = 1;
   for (size_t d = extents.size(); d-- > 0;) {
     const Ranged at = poly::ranged(there.as<hi::Call>()->args[d], 0, extents[d] - 1);
-    offset = offset + at * poly::ranged(stride % plan_.vector);
-    stride = stride % plan_.vector * extents[d];
+    offset = offset + at * poly::ranged(strides[d] % plan_.vector);
   }
   return poly::floor_mod(offset, plan_.vector);
 }

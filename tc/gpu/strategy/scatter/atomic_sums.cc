@@ -10,6 +10,7 @@
 #include "tc/gpu/lower/element_moves.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/band_ref.h"
 #include "tc/tile/accesses.h"
@@ -286,7 +287,8 @@ class Updates {
     if (s.elements == 1) return make_node(std::move(copy));
     // Vectors of the result are aligned where those of the partial results are.
     const bool aligned = along + 1 == sum->subscripts.end() && along->offset % s.elements == 0 &&
-                         ir::constant_shape(result).back() % s.elements == 0;
+                         ir::constant_shape(result).back() % s.elements == 0 &&
+                         ir::pitch_of(ir::strides_of(result)) % s.elements == 0;
     return aligned ? make_node(std::move(copy)) : by_elements(copy, bytes);
   }
 
