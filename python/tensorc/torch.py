@@ -105,14 +105,12 @@ class Operator:
         return f"({', '.join(parameters)}) -> {results if len(self.signature.results) == 1 else f'({results})'}"
 
     def _run(self, *args: Any) -> Any:
-        # Kernels of a GPU take dense tensors.
-        given = [a.contiguous() if isinstance(a, torch.Tensor) and a.is_cuda else a for a in args]
         count = len(self.signature.parameters)
         if not self._updated:
-            return self._function(*given)
+            return self._function(*args)
         copies = {p.name: a.clone(memory_format=torch.contiguous_format)
-                  for p, a in zip(self._updated, given[count:])}
-        return self._function(*given[:count], out=[copies.get(r.name) for r in self.signature.results])
+                  for p, a in zip(self._updated, args[count:])}
+        return self._function(*args[:count], out=[copies.get(r.name) for r in self.signature.results])
 
     def _run_cast(self, keys: Any, *args: Any) -> Any:
         """Under torch.autocast: with floating arguments of the types that the text says, and of one type for each type

@@ -43,11 +43,23 @@ def test_arrays_of_two_devices_are_an_error():
         tensorc.define(MATMUL).matmul(small(4, 5), small(5, 6).cpu())
 
 
-def test_transposed_tensors_are_an_error_of_calls_but_not_of_operators():
+def test_strides_are_honoured():
+    matmul, op = tensorc.define(MATMUL).matmul, tensorc.torch.op(MATMUL)
     A, B = small(8, 9).T, small(8, 6)
-    with pytest.raises(tensorc.Error, match="kernels of a GPU take dense tensors"):
-        tensorc.define(MATMUL).matmul(A, B)
-    assert torch.equal(tensorc.torch.op(MATMUL)(A, B), A @ B)
+    assert torch.equal(matmul(A, B), A @ B) and torch.equal(op(A, B), A @ B)
+    rows, columns = small(18, 20)[::2, 3:11], small(12, 8).T[:, ::2]
+    assert torch.equal(matmul(rows, columns), rows @ columns)
+    repeated = small(1, 8).expand(9, 8)
+    assert torch.equal(matmul(repeated, B), repeated @ B)
+
+
+def test_a_block_of_a_larger_matrix_is_written_alone():
+    whole, A, B = torch.full((40, 50), 7.0, device="cuda"), small(16, 9), small(9, 24)
+    block = whole[4:20, 8:32]
+    tensorc.define(MATMUL).matmul(A, B, out=block)
+    assert torch.equal(block, A @ B)
+    whole[4:20, 8:32] = 7
+    assert torch.equal(whole, torch.full_like(whole, 7))
 
 
 def test_slices_that_are_not_aligned_to_vectors():

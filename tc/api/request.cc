@@ -47,10 +47,6 @@ Result<void> take_tensor(const char* word, const std::string& def, const ir::Ten
     return fail("{} of shape {} has strides {}, which put several of its elements at one address", name,
                 tuple_text(spec.shape), tuple_text(spec.strides));
   }
-  if (settings.backend != options::Backend::kCpu) {
-    return fail("{} of shape {} has strides {}; kernels of a GPU take dense tensors, a copy of the tensor is needed",
-                name, tuple_text(spec.shape), tuple_text(spec.strides));
-  }
   settings.layouts[tensor.name] = full.strides;
   return {};
 }

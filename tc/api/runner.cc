@@ -7,10 +7,12 @@
 #include <mutex>
 
 #include "tc/api/elements.h"
+#include "tc/api/layout.h"
 #include "tc/api/request.h"
 #include "tc/cpu/runtime.h"
 #include "tc/cuda/print.h"
 #include "tc/cuda/streams.h"
+#include "tc/ir/layouts.h"
 #include "tc/support/check.h"
 #include "tc/support/result.h"
 #include "tc/tile/simulate.h"
@@ -194,9 +196,8 @@ class SimulatedRunner : public Runner {
 
  private:
   static size_t bytes_of_tensor(const ir::Tensor& tensor) {
-    int64_t bytes = tensor.type.bytes();
-    for (int64_t extent : ir::constant_shape(tensor)) bytes *= extent;
-    return static_cast<size_t>(bytes);
+    const std::optional<Reach> reach = reach_of(ir::constant_shape(tensor), ir::strides_of(tensor));
+    return static_cast<size_t>((reach->high + 1) * tensor.type.bytes());
   }
 
   std::string entry_;

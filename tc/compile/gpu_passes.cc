@@ -80,6 +80,7 @@ std::string shapes_of(const ir::Program& program) {
   for (const ir::Tensor& tensor : program.tensors) {
     if (tensor.role == ir::Role::kTemporary) continue;
     text += fmt::format("{}{}({})", text.empty() ? "" : ", ", tensor.name, fmt::join(ir::constant_shape(tensor), ", "));
+    if (!tensor.strides.empty()) text += fmt::format(" strides ({})", fmt::join(tensor.strides, ", "));
   }
   return text + "\n";
 }

@@ -15,6 +15,7 @@
 #include "tc/cpu/runtime.h"
 #include "tc/cpu/strategy.h"
 #include "tc/ir/from_lang.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/print.h"
 #include "tc/lang/format.h"
 #include "tc/lang/instantiate.h"
@@ -121,6 +122,7 @@ Result<void> specialise(const Settings& settings, Compilation& c) {
   TC_TRY(bindings, ir::bind(program, settings.given));
   TC_TRY(specialised, ir::specialise(program, bindings, deadline_of(settings, c)));
   TC_TRY_VOID(check_index_functions(specialised, settings.checks_bounds(), deadline_of(settings, c)));
+  if (settings.backend != Backend::kCpu) specialised = ir::with_layouts(std::move(specialised), settings.layouts);
   c.specialised = std::make_shared<const ir::Program>(std::move(specialised));
   c.checked = c.specialised;
   if (!settings.checks_bounds()) return {};

@@ -35,7 +35,7 @@ using options::Backend;
 struct Settings {
   std::string entry;    ///< the def; may be empty if the text has one
   ir::Given given;      ///< shapes, sizes and compiled-in scalars
-  ir::Layouts layouts;  ///< strides of tensors that are not dense; the CPU's alone
+  ir::Layouts layouts;  ///< strides of tensors that are not dense
   Backend backend = Backend::kCpu;
   options::CpuOptions options;      ///< of the CPU
   options::MappingOptions mapping;  ///< of a GPU

@@ -64,6 +64,36 @@ TEST(GpuKernel, ATileLoopThatStartsBetweenTiles) {
   }
 }
 
+/// A transposed input, one that repeats an element, and a result between whose elements others lie.
+TEST(GpuKernel, TakesStridedTensors) {
+  Request request = simulated();
+  request.inputs = {floats({2, 3}, {1, 2}), floats({3}, {0})};
+  request.outputs = {floats({2}, {3})};
+  const Engine engine = take(Engine::create(kMv));
+  const CompiledKernel kernel = take(engine.compile(request));
+  EXPECT_EQ(kernel.inputs()[0].to_string(), "float32(2, 3) strides (1, 2)");
+  std::vector<float> matrix = {1, 4, 2, 5, 3, 6}, ten = {10}, result = {7, 7, 7, 7};
+  std::array<int64_t, 2> shape = {2, 3}, strides = {1, 2};
+  int64_t three = 3, two = 2, none = 0, apart = 3;
+  const DLDataType type = to_dlpack(ScalarType::kFloat32);
+  const DLDevice here = {kDLCPU, 0};
+  const DLTensor A = {matrix.data(), here, 2, type, shape.data(), strides.data(), 0};
+  const DLTensor x = {ten.data(), here, 1, type, &three, &none, 0};
+  DLTensor y = {result.data(), here, 1, type, &two, &apart, 0};
+  const std::vector<const DLTensor*> inputs = {&A, &x};
+  const std::vector<DLTensor*> outputs = {&y};
+  const Result<void> run = kernel.run(inputs, outputs, std::vector<Scalar>{2.0});
+  ASSERT_TRUE(run) << run.error().to_string();
+  EXPECT_EQ(result, (std::vector<float>{120, 7, 7, 300}));
+  // Others are refused, as on a CPU.
+  const DLTensor dense = {matrix.data(), here, 2, type, shape.data(), nullptr, 0};
+  const std::vector<const DLTensor*> others = {&dense, &x};
+  EXPECT_EQ(error_of(kernel.run(others, outputs, std::vector<Scalar>{2.0})),
+            "error: input 'A' has strides (3, 1); the kernel was compiled for (1, 2)\n");
+  const std::string text = take(engine.emit(request, "cuda"));
+  EXPECT_NE(text.find("A(2, 3) strides (1, 2)"), std::string::npos) << text;
+}
+
 TEST(GpuKernel, TensorsThatAreNotAlignedToItsVectors) {
   const Engine engine = take(Engine::create("def f(float(N,D) x) -> (s) { s(n) +=! x(n,d) }"));
   Request request{.sizes = {{"N", 64}, {"D", 1024}}, .backend = Backend::kSimulator};
@@ -122,10 +152,14 @@ TEST(GpuKernel, TensorsWithoutElements) {
 TEST(GpuKernel, RefusesWhatItCannotDo) {
   const Engine engine = take(Engine::create(kMv));
   Request strides = simulated();
-  strides.inputs[0] = floats({2, 3}, {1, 2});
+  strides.inputs[0] = floats({2, 3}, {-3, 1});
+  EXPECT_EQ(
+      error_of(engine.compile(strides)),
+      "error: input 'A' has strides (-3, 1); negative strides are not supported, a copy of the tensor is needed\n");
+  strides = simulated();
+  strides.outputs = {floats({2}, {0})};
   EXPECT_EQ(error_of(engine.compile(strides)),
-            "error: input 'A' of shape (2, 3) has strides (1, 2); kernels of a GPU take dense tensors, a copy of the "
-            "tensor is needed\n");
+            "error: output 'y' of shape (2) has strides (0), which put several of its elements at one address\n");
   EXPECT_EQ(error_of(engine.compile(simulated({.map_to_threads = {2048}}))),
             "error: 'map_to_threads' is 2048 in x; it must be from 1 to 1024\n");
   EXPECT_EQ(error_of(engine.compile(simulated({.fix_parameters_before_scheduling = false}))),
