@@ -2,11 +2,12 @@
 // and compares the results with the interpreter's: integers exactly, floats to the bound that it computes. Every
 // example, and every fourth random program, also with tensors that are aligned to their elements only.
 //     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--products=N]
-//                      [--warpgroups=N] [--seed=S] [--seconds=S]
+//                      [--warpgroups=N] [--strided] [--seed=S] [--seconds=S]
 // --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
 // --choices: programs of either kind of tests/random/choices.h (default 200). --products: defs of
 // tests/random/products.h (default 200), each by default and by a plan that a search would try. --warpgroups: those of
 // tests/random/warpgroup_products.h (default 200; of sm_90a).
+// --strided: all but the examples, with random strides (tests/random/layouts.h).
 // --seed: of the first random program. --seconds: after which no further program is started. Ends with 0 if nothing
 // was found wrong. All defs of the folder's *.tc are run; by default it is the program's own.
 #include <chrono>
@@ -23,6 +24,7 @@
 #include "tests/gpu/simulated.h"
 #include "tests/random/choices.h"
 #include "tests/random/differential.h"
+#include "tests/random/layouts.h"
 #include "tests/random/products.h"
 #include "tests/random/random.h"
 #include "tests/random/warpgroup_products.h"
@@ -39,6 +41,7 @@ struct Arguments {
   uint64_t choices = 200;
   uint64_t products = 200;
   uint64_t warpgroups = 200;
+  bool strided = false;
   uint64_t seed = 1;
   double seconds = 1e9;
 };
@@ -129,6 +132,11 @@ std::string differences(const ir::Program& program, const OnDevice& kernel, uint
   return wrong;
 }
 
+/// A program on tensors whose strides the seed chooses, or on dense ones.
+ir::Program laid_out(const ir::Program& program, uint64_t seed, bool strided) {
+  return strided ? ir::with_layouts(program, random_layouts(program, seed)) : program;
+}
+
 /// A def of a file.
 struct Example {
   std::string text;
@@ -181,20 +189,24 @@ void run_example(const Example& example, int round, Counts& counts) {
   ++counts.agree;
 }
 
-Backend device_backend(uint64_t seed) {
+Backend device_backend(uint64_t seed, bool strided) {
   Random random(seed);
   const options::MappingOptions options = random_options(random);
   const int64_t elements_before = seed % 4 == 0 ? 1 : 0;
   const auto compile = [=](const RandomProgram& source, const ir::Program& program) -> Result<Runner> {
-    TC_TRY(kernel, compiled(source.source(), program, source.sizes, source.compiled_in, options));
+    const ir::Program view = laid_out(program, seed, strided);
+    TC_TRY(kernel, compiled(source.source(), view, source.sizes, source.compiled_in, options));
     auto kept = std::make_shared<const OnDevice>(std::move(kernel));
     return [=](const interp::Environment& data) { return kept->run(data, elements_before); };
   };
-  return {compile, options::to_text(options)};
+  const auto held = [=](const ir::Program& program, interp::Environment data) {
+    return as_held(laid_out(program, seed, strided), std::move(data));
+  };
+  return {compile, options::to_text(options), held};
 }
 
-void run_random(uint64_t seed, Counts& counts) {
-  const Outcome outcome = run_one(seed, device_backend(seed));
+void run_random(uint64_t seed, bool strided, Counts& counts) {
+  const Outcome outcome = run_one(seed, device_backend(seed, strided));
   if (outcome.verdict == Outcome::Verdict::kAgrees) {
     ++counts.agree;
   } else if (outcome.verdict == Outcome::Verdict::kRejected) {
@@ -205,14 +217,15 @@ void run_random(uint64_t seed, Counts& counts) {
 }
 
 /// A def that chooses between inputs and what it writes, or works on parts of tensors.
-void run_text(const std::string& text, uint64_t seed, Counts& counts) {
+void run_text(const std::string& text, uint64_t seed, bool strided, Counts& counts) {
   Random random(seed);
   const std::map<std::string, int64_t> sizes = {{"N", random.range(6, 40)}, {"M", random.range(6, 40)}};
-  const Result<ir::Program> program = try_specialised(text, sizes);
+  Result<ir::Program> program = try_specialised(text, sizes);
   if (!program) {
     ++counts.refused;
     return;
   }
+  program = laid_out(*program, seed, strided);
   const options::MappingOptions options = seed % 2 ? options::MappingOptions() : random_options(random);
   const Result<OnDevice> kernel = compiled(text, *program, sizes, {}, options);
   const std::string wrong = kernel ? differences(*program, *kernel, seed, 0) : kernel.error().to_string();
@@ -221,13 +234,14 @@ void run_text(const std::string& text, uint64_t seed, Counts& counts) {
   ++counts.agree;
 }
 
-void run_product(uint64_t seed, Counts& counts) {
+void run_product(uint64_t seed, bool strided, Counts& counts) {
   const RandomProduct product = random_product(seed);
-  const Result<ir::Program> program = try_specialised(product.text, product.sizes);
+  Result<ir::Program> program = try_specialised(product.text, product.sizes);
   if (!program) {
     ++counts.refused;
     return;
   }
+  program = laid_out(*program, seed, strided);
   std::vector<options::MappingOptions> all = {{}};
   if (const auto plans = gpu::top(*program, {.tensor_cores = true}, {}, 8)) {
     if (!plans->empty()) all.push_back((*plans)[seed % plans->size()].options);
@@ -250,12 +264,15 @@ void run_product(uint64_t seed, Counts& counts) {
   }
 }
 
-void run_warpgroups(uint64_t seed, Counts& counts) {
+/// Strides may leave no boxes for the tile that is asked for: then by default.
+void run_warpgroups(uint64_t seed, bool strided, Counts& counts) {
   const WarpgroupProduct product = seed % 2 == 0 ? random_boxed_product(seed) : random_warpgroup_product(seed);
-  const Result<ir::Program> program = try_specialised(product.text, product.sizes);
+  Result<ir::Program> program = try_specialised(product.text, product.sizes);
   std::string wrong;
   if (program) {
-    const Result<OnDevice> kernel = compiled(product.text, *program, product.sizes, {}, product.options);
+    program = laid_out(*program, seed, strided);
+    Result<OnDevice> kernel = compiled(product.text, *program, product.sizes, {}, product.options);
+    if (!kernel && strided) kernel = compiled(product.text, *program, product.sizes, {}, {});
     wrong = kernel ? differences(*program, *kernel, seed, 0) : kernel.error().to_string();
   } else {
     wrong = program.error().to_string();
@@ -285,26 +302,27 @@ int run(const Arguments& arguments) {
               counts.refused, counts.wrong, examples.size(), seconds());
   Counts random;
   uint64_t seed = arguments.seed;
-  for (; seed < arguments.seed + arguments.random && seconds() < arguments.seconds; ++seed) run_random(seed, random);
+  for (; seed < arguments.seed + arguments.random && seconds() < arguments.seconds; ++seed)
+    run_random(seed, arguments.strided, random);
   std::printf("random programs: %d agree, %d rejected, %d wrong, of the %llu from seed %llu on; %.0f s\n", random.agree,
               random.refused, random.wrong, static_cast<unsigned long long>(seed - arguments.seed),
               static_cast<unsigned long long>(arguments.seed), seconds());
   Counts choices;
   for (seed = arguments.seed; seed < arguments.seed + arguments.choices && seconds() < arguments.seconds; ++seed) {
-    run_text(random_choices(seed), seed, choices);
-    run_text(random_parts(seed), seed, choices);
+    run_text(random_choices(seed), seed, arguments.strided, choices);
+    run_text(random_parts(seed), seed, arguments.strided, choices);
   }
   std::printf("choices and parts: %d agree, %d rejected, %d wrong; %.0f s\n", choices.agree, choices.refused,
               choices.wrong, seconds());
   Counts products;
   for (seed = arguments.seed; seed < arguments.seed + arguments.products && seconds() < arguments.seconds; ++seed) {
-    run_product(seed, products);
+    run_product(seed, arguments.strided, products);
   }
   std::printf("products: %d runs agree, %d rejected, %d wrong; %.0f s\n", products.agree, products.refused,
               products.wrong, seconds());
   Counts warpgroups;
   for (seed = arguments.seed; seed < arguments.seed + arguments.warpgroups && seconds() < arguments.seconds; ++seed) {
-    run_warpgroups(seed, warpgroups);
+    run_warpgroups(seed, arguments.strided, warpgroups);
   }
   std::printf("products of warpgroups: %d agree, %d rejected, %d wrong; %.0f s\n", warpgroups.agree, warpgroups.refused,
               warpgroups.wrong, seconds());
@@ -339,6 +357,8 @@ int main(int argc, char** argv) {
       arguments.products = std::stoull(*products);
     } else if (const auto warpgroups = value_of(argument, "warpgroups")) {
       arguments.warpgroups = std::stoull(*warpgroups);
+    } else if (argument == "--strided") {
+      arguments.strided = true;
     } else if (const auto seed = value_of(argument, "seed")) {
       arguments.seed = std::stoull(*seed);
     } else if (const auto seconds = value_of(argument, "seconds")) {

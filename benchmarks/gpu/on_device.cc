@@ -1,61 +1,38 @@
 #include "benchmarks/gpu/on_device.h"
 
+#include <algorithm>
 #include <cstddef>
 
 #include "tc/api/elements.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/result.h"
+#include "tests/gpu/simulated.h"
 
 namespace tc::testing {
 namespace {
 
-std::vector<std::byte> packed(const interp::Value& value) {
-  const auto bytes = static_cast<size_t>(bytes_of(value.type));
-  std::vector<std::byte> result(static_cast<size_t>(value.elements()) * bytes);
-  for (size_t at = 0; at < static_cast<size_t>(value.elements()); ++at) {
-    if (is_float(value.type)) {
-      api::store_float(value.type, value.floats[at], &result[at * bytes]);
-    } else {
-      api::store_integer(value.type, value.integers[at], &result[at * bytes]);
-    }
-  }
-  return result;
-}
-
-interp::Value unpacked(const std::vector<std::byte>& bytes, interp::Value value) {
-  const auto size = static_cast<size_t>(bytes_of(value.type));
-  for (size_t at = 0; at < static_cast<size_t>(value.elements()); ++at) {
-    if (is_float(value.type)) {
-      value.floats[at] = api::load_float(value.type, &bytes[at * size]);
-    } else {
-      value.integers[at] = api::load_integer(value.type, &bytes[at * size]);
-    }
-  }
-  return value;
-}
-
 /// A tensor in the GPU's memory.
 struct DeviceTensor {
   cuda::Buffer buffer;
-  std::vector<int64_t> shape;
+  std::vector<int64_t> shape, strides;
   DLTensor view = {};
 };
 
 /// Behind `elements_before` elements of which nothing is known.
-Result<std::unique_ptr<DeviceTensor>> upload(const std::shared_ptr<const cuda::Context>& context,
+Result<std::unique_ptr<DeviceTensor>> upload(const std::shared_ptr<const cuda::Context>& context, const ir::Tensor& of,
                                              const interp::Value& value, int64_t elements_before) {
-  std::vector<std::byte> bytes = packed(value);
+  std::vector<std::byte> bytes = packed(of, value);
   const auto before = static_cast<size_t>(elements_before * bytes_of(value.type));
   bytes.insert(bytes.begin(), before, std::byte{0xff});
   TC_TRY(buffer, cuda::Buffer::allocate(context, static_cast<int64_t>(bytes.size())));
   TC_TRY_VOID(buffer.copy_from(bytes.data(), buffer.bytes()));
-  auto tensor = std::make_unique<DeviceTensor>(DeviceTensor{std::move(buffer), value.shape, {}});
+  auto tensor = std::make_unique<DeviceTensor>(DeviceTensor{std::move(buffer), value.shape, of.strides, {}});
   tensor->view = {.data = reinterpret_cast<void*>(tensor->buffer.address()),
                   .device = {kDLCUDA, 0},
                   .ndim = static_cast<int>(tensor->shape.size()),
                   .dtype = api::to_dlpack(value.type),
                   .shape = tensor->shape.data(),
-                  .strides = nullptr,
+                  .strides = of.strides.empty() ? nullptr : tensor->strides.data(),
                   .byte_offset = before};
   return tensor;
 }
@@ -81,7 +58,8 @@ Result<OnDevice> OnDevice::compile(const std::string& text, const ir::Program& p
   for (const auto& [name, value] : scalars) request.scalars.emplace(name, value);
   const auto spec_of = [&](const std::string& name) {
     const ir::Tensor& tensor = program.tensor(name);
-    return api::TensorSpec{.type = ir::from_halide(tensor.type), .shape = ir::constant_shape(tensor)};
+    return api::TensorSpec{
+        .type = ir::from_halide(tensor.type), .shape = ir::constant_shape(tensor), .strides = tensor.strides};
   };
   for (const std::string& name : program.parameters) {
     if (!program.find_scalar(name)) request.inputs.push_back(spec_of(name));
@@ -89,7 +67,11 @@ Result<OnDevice> OnDevice::compile(const std::string& text, const ir::Program& p
   for (const std::string& name : program.results) request.outputs.push_back(spec_of(name));
   TC_TRY(kernel, engine.compile(request));
   TC_TRY(context, cuda::Context::open(0));
-  return OnDevice(std::move(kernel), scalars, std::move(context));
+  return OnDevice(std::move(kernel), program.tensors, scalars, std::move(context));
+}
+
+const ir::Tensor& OnDevice::tensor_of(const std::string& name) const {
+  return *std::find_if(tensors_.begin(), tensors_.end(), [&](const ir::Tensor& t) { return t.name == name; });
 }
 
 Result<interp::Environment> OnDevice::run(const interp::Environment& data, int64_t elements_before) const {
@@ -106,13 +88,13 @@ Result<interp::Environment> OnDevice::run(const interp::Environment& data, int64
                                                           : scalar_of(given->second));
       continue;
     }
-    TC_TRY(tensor, upload(context_, given->second, elements_before));
+    TC_TRY(tensor, upload(context_, tensor_of(parameter.name), given->second, elements_before));
     inputs.push_back(&tensor->view);
     tensors.push_back(std::move(tensor));
   }
   const size_t first_output = tensors.size();
   for (const api::Argument& result : kernel_.signature().results) {
-    TC_TRY(tensor, upload(context_, data.at(result.name), elements_before));
+    TC_TRY(tensor, upload(context_, tensor_of(result.name), data.at(result.name), elements_before));
     outputs.push_back(&tensor->view);
     tensors.push_back(std::move(tensor));
   }
@@ -124,7 +106,8 @@ Result<interp::Environment> OnDevice::run(const interp::Environment& data, int64
     TC_TRY_VOID(buffer.copy_to(bytes.data(), buffer.bytes()));
     bytes.erase(bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(outputs[o]->byte_offset));
     const std::string& name = kernel_.signature().results[o].name;
-    results.emplace(name, unpacked(bytes, data.at(name)));
+    if (!is_intact_between(tensor_of(name), bytes)) return fail("something is written between elements of '{}'", name);
+    results.emplace(name, unpacked(tensor_of(name), bytes, data.at(name)));
   }
   return results;
 }

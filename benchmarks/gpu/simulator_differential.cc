@@ -1,12 +1,13 @@
 // Runs random programs on the simulator of GPU kernels and compares the results with the interpreter's; needs no GPU.
 //     simulator_differential [--programs=N] [--schedules=N] [--products=N] [--warpgroups=N] [--seed=S] [--jobs=J]
-//                            [--limit=S] [--seconds=S]
+//                            [--strided=N] [--limit=S] [--seconds=S]
 // --programs: under random options (default 10000). --schedules: programs whose loops are written by random verbs
 // (default 2500). --products: defs of tests/random/products.h, each by default and by a plan of tensor cores that a
-// search would try (default 0). --warpgroups: those of tests/random/warpgroup_products.h (default 0). --seed: the first
-// one of each kind (default 1). --jobs: processes (default: the machine's cores). --limit: seconds for one program
-// (default 120). --seconds: after which no further program is started. Prints each program that is wrong, with the
-// command that repeats it, and stops after ten of them. Ends with 0 if none was wrong.
+// search would try (default 0). --warpgroups: those of tests/random/warpgroup_products.h (default 0). --strided: all
+// but the schedules in turns, with random strides (default 0). --seed: the first one of each kind (default 1). --jobs:
+// processes (default: the machine's cores). --limit: seconds for one program (default 120). --seconds: after which no
+// further program is started. Prints each program that is wrong, with the command that repeats it, and stops after ten
+// of them. Ends with 0 if none was wrong.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -18,6 +19,7 @@
 #include "tests/common/program.h"
 #include "tests/gpu/simulated.h"
 #include "tests/gpu/simulator_backend.h"
+#include "tests/random/layouts.h"
 #include "tests/random/products.h"
 #include "tests/random/seeds.h"
 #include "tests/random/warpgroup_products.h"
@@ -28,7 +30,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 struct Arguments {
-  int64_t programs = 10000, schedules = 2500, products = 0, warpgroups = 0;
+  int64_t programs = 10000, schedules = 2500, products = 0, warpgroups = 0, strided = 0;
   int64_t seed = 1;
   int64_t jobs = 0;
   int64_t limit = 120;
@@ -49,9 +51,15 @@ Outcome outcome_of(const std::string& text, const Result<ir::Program>& program,
 /// An H200, for which products have the most kinds of kernels.
 gpu::Device hopper() { return gpu::device_of_architecture(90); }
 
-Outcome run_product(uint64_t seed) {
+/// With strides that the seed chooses, or as it is.
+Result<ir::Program> laid_out(Result<ir::Program> program, uint64_t seed, bool strided) {
+  if (program && strided) program = ir::with_layouts(*program, random_layouts(*program, seed));
+  return program;
+}
+
+Outcome run_product(uint64_t seed, bool strided) {
   const RandomProduct product = random_product(seed);
-  const Result<ir::Program> program = try_specialised(product.text, product.sizes);
+  const Result<ir::Program> program = laid_out(try_specialised(product.text, product.sizes), seed, strided);
   std::vector<options::MappingOptions> all = {{}};
   if (program) {
     const auto plans = gpu::top(*program, {.tensor_cores = true}, hopper(), 8);
@@ -60,9 +68,17 @@ Outcome run_product(uint64_t seed) {
   return outcome_of(product.text, program, all, seed, hopper());
 }
 
-Outcome run_warpgroups(uint64_t seed) {
+Outcome run_warpgroups(uint64_t seed, bool strided) {
   const WarpgroupProduct product = seed % 2 == 0 ? random_boxed_product(seed) : random_warpgroup_product(seed);
-  return outcome_of(product.text, try_specialised(product.text, product.sizes), {product.options}, seed, hopper());
+  const Result<ir::Program> program = laid_out(try_specialised(product.text, product.sizes), seed, strided);
+  // Strides may leave no boxes for the tile that is asked for.
+  const bool fits = !strided || !program || mapped(*program, product.options, hopper());
+  return outcome_of(product.text, program, {fits ? product.options : options::MappingOptions()}, seed, hopper());
+}
+
+Outcome run_strided(uint64_t seed) {
+  if (seed % 3 == 0) return run_one(seed, strided_backend(seed));
+  return seed % 3 == 1 ? run_product(seed, true) : run_warpgroups(seed, true);
 }
 
 /// An error that is thrown is the program's, too.
@@ -121,7 +137,7 @@ class Runs {
   /// The arguments that run one program, of this kind.
   static std::string only(const std::string& kind) {
     std::string text;
-    for (const char* other : {"programs", "schedules", "products", "warpgroups"}) {
+    for (const char* other : {"programs", "schedules", "products", "warpgroups", "strided"}) {
       text += fmt::format(" --{}={}", other, kind == other ? 1 : 0);
     }
     return text;
@@ -136,8 +152,9 @@ int run(const Arguments& arguments) {
   Runs runs(arguments);
   runs.run("programs", arguments.programs, [](uint64_t seed) { return run_one(seed, simulator_backend(seed)); });
   runs.run("schedules", arguments.schedules, [](uint64_t seed) { return run_one(seed, schedule_backend(seed)); });
-  runs.run("products", arguments.products, run_product);
-  runs.run("warpgroups", arguments.warpgroups, run_warpgroups);
+  runs.run("products", arguments.products, [](uint64_t seed) { return run_product(seed, false); });
+  runs.run("warpgroups", arguments.warpgroups, [](uint64_t seed) { return run_warpgroups(seed, false); });
+  runs.run("strided", arguments.strided, run_strided);
   return runs.wrong() > 0 ? 1 : 0;
 }
 
@@ -161,8 +178,9 @@ int main(int argc, char** argv) {
     const bool taken =
         take(argument, "programs", arguments.programs) || take(argument, "schedules", arguments.schedules) ||
         take(argument, "products", arguments.products) || take(argument, "warpgroups", arguments.warpgroups) ||
-        take(argument, "seed", arguments.seed) || take(argument, "jobs", arguments.jobs) ||
-        take(argument, "limit", arguments.limit) || take(argument, "seconds", arguments.seconds);
+        take(argument, "strided", arguments.strided) || take(argument, "seed", arguments.seed) ||
+        take(argument, "jobs", arguments.jobs) || take(argument, "limit", arguments.limit) ||
+        take(argument, "seconds", arguments.seconds);
     if (taken) continue;
     std::fprintf(stderr, "simulator_differential: no such argument: %s\n", argv[i]);
     return 1;
