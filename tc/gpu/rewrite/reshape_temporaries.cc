@@ -57,6 +57,10 @@ class Reshaper {
     const auto at = tensor->extents.begin() + static_cast<long>(dimension_);
     *at = index_constant(extent_ / divisor_);
     tensor->extents.insert(at + 1, index_constant(divisor_));
+    if (!tensor->strides.empty()) {
+      const auto stride = tensor->strides.begin() + static_cast<long>(dimension_);
+      tensor->strides.insert(stride, *stride * divisor_);
+    }
     for (ir::Statement& s : program_.statements) replace(s);
     return std::move(program_);
   }

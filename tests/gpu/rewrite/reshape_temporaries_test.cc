@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "tc/gpu/rewrite/order_dims.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/print.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
@@ -44,6 +46,21 @@ TEST(ReshapeTemporaries, CutsWhatReadersAndWritersGoAlong) {
   EXPECT_EQ(reshaped("def f(half(M,K) X, half(N,K) W) -> (half(4,M,8) Q) { T(m,n) +=! X(m,k) * W(n,k)  "
                      "Q(n / 8,m,n % 8) = T(m,n)  Q(h,m,d) = Q(h,m,d) + T(m,h * 8 + d) where h in 0:4, d in 0:8 }"),
             (Names{"T", "T_sum", "W"}));
+}
+
+/// Heads of weights whose rows lie apart are as far apart as their rows.
+TEST(ReshapeTemporaries, KeepsTheStridesOfInputs) {
+  const std::string text =
+      "def f(float(M,K) X, float(N,K) W, float(N) b) -> (Q) { T(m,n) +=! X(m,k) * W(n,k)  "
+      "T(m,n) += b(n)  Q(h,m,d) = T(m,h * 8 + d) where h in 0:4, d in 0:8 }";
+  const ir::Program program = ir::with_layouts(specialised_from(text, sizes_of(text, kSizes)),
+                                               {{"W", {40, 1}}, {"b", {3}}, {"Q", {300, 12, 1}}});
+  const std::optional<gpu::Reshaped> result = gpu::reshape_temporary(gpu::order_dims(program), "T");
+  ASSERT_TRUE(result);
+  EXPECT_EQ(result->tensors, (Names{"T", "W", "b"}));
+  EXPECT_EQ(result->program.tensor("W").strides, (std::vector<int64_t>{320, 40, 1}));
+  EXPECT_EQ(result->program.tensor("b").strides, (std::vector<int64_t>{24, 3, 1}));
+  EXPECT_EQ(difference(program), "");
 }
 
 /// Weights that somebody else reads otherwise stay as they are; rows of images are two indices too.
