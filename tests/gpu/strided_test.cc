@@ -103,6 +103,13 @@ TEST(Strided, SlicesOfColumnsAreBoxesOfTheirPitch) {
   EXPECT_EQ(map.strides, (std::vector<int64_t>{1, 4096}));
 }
 
+/// Rows of an odd pitch are copied to another one, as dense rows of odd length are.
+TEST(Strided, OddPitchesAreCopied) {
+  const gpu::Mapping mapping = large({{"A", {4097, 1}}, {"B", {1, 4099}}});
+  EXPECT_GE(parts_of(mapping.program).warpgroup_products, 1);
+  EXPECT_GE(mapping.program.kernels.size(), 2);
+}
+
 /// A block of a larger matrix takes box stores, where the compiler chooses or is asked for them.
 TEST(Strided, BlocksOfLargerMatricesTakeBoxStores) {
   options::MappingOptions options = warpgroup_tile(1, 64, 2);
@@ -170,7 +177,7 @@ TEST(Strided, VectorsNeedRowsThatBeginAtThem) {
   EXPECT_EQ(vectors({{"A", {2048, 2}}}), 0);
 }
 
-/// Results whose neighbours lie apart are made by the same strategies.
+/// Tensors whose neighbours lie apart are served by the same strategies.
 TEST(Strided, NeighboursMayLieApart) {
   const auto recipes = [](const char* text, const Sizes& sizes, const ir::Layouts& layouts) {
     const Result<gpu::Mapping> mapping = mapped(strided(text, sizes, layouts), {}, kDevice);
@@ -189,7 +196,14 @@ TEST(Strided, NeighboursMayLieApart) {
   const ir::Program small = strided(bias, {{"M", 65}, {"N", 72}, {"K", 40}}, {{"C", {150, 2}}, {"b", {3}}});
   EXPECT_EQ(difference(small, {}, 1, kDevice), "");
   const char* sums = "def f(float(M,N) A) -> (s) { s(m) +=! A(m,n) }";
-  EXPECT_EQ(recipes(sums, {{"M", 1000}, {"N", 4000}}, {{"s", {7}}}), std::vector{gpu::Recipe::kRows});
+  const Sizes rows = {{"M", 1000}, {"N", 4000}};
+  for (const ir::Layouts& layouts : {ir::Layouts{{"s", {7}}}, ir::Layouts{{"A", {8000, 2}}}}) {
+    EXPECT_EQ(recipes(sums, rows, layouts).back(), gpu::Recipe::kRows);
+  }
+  const char* sum = "def f(float(M,N) A, float(N) b) -> (B) { B(m,n) = A(m,n) + b(n) }";
+  EXPECT_EQ(recipes(sum, rows, {{"A", {8000, 2}}, {"B", {12000, 3}}}), std::vector{gpu::Recipe::kElements});
+  EXPECT_EQ(difference(strided(sum, {{"M", 30}, {"N", 90}}, {{"A", {180, 2}}, {"B", {270, 3}}})), "");
+  EXPECT_EQ(difference(strided(sums, {{"M", 30}, {"N", 900}}, {{"A", {1800, 2}}, {"s", {2}}})), "");
 }
 
 /// Programs of each strategy, on strides of all kinds.

@@ -129,4 +129,11 @@ std::optional<FusedGroup> fused_group_of(const poly::Scop& scop) {
   return found;
 }
 
+size_t nearest_dimension(const ir::Tensor& tensor) {
+  const size_t rank = tensor.extents.size();
+  const bool apart = rank > 1 && !tensor.strides.empty() && tensor.strides[rank - 2] > 1 &&
+                     Halide::Internal::is_const_one(tensor.extents.back());
+  return rank == 0 ? 0 : rank - (apart ? 2 : 1);
+}
+
 }  // namespace tc::gpu

@@ -44,4 +44,8 @@ std::optional<FusedGroup> fused_group_of(const poly::Scop& scop);
 /// Statements of a schedule in program order, without shared members. Nothing as above.
 std::optional<FusedGroup> group_of_statements(const poly::Scop& scop, const std::vector<std::string>& statements);
 
+/// Returns the dimension along which elements of a tensor are nearest in memory: the last one, or, where neighbours lie
+/// apart (rewrite/order_dims.h), the one before it.
+size_t nearest_dimension(const ir::Tensor& tensor);
+
 }  // namespace tc::gpu

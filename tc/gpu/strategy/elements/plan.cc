@@ -37,12 +37,13 @@ int member_written_along(const FusedGroup& part) {
   for (const GroupStatement& s : part.statements) {
     const auto& subscripts = s.statement->subscripts;
     if (subscripts.empty()) return -1;
-    const int member = s.member_of(subscripts.back());
+    const size_t nearest = nearest_dimension(part.scop->program->tensor(s.statement->tensor));
+    const int member = s.member_of(subscripts[nearest]);
     if (member < 0 || (along >= 0 && along != member)) return -1;
     along = member;
     const std::string& index = s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(along)])];
-    for (size_t d = 0; d + 1 < subscripts.size(); ++d) {
-      if (ir::mentions(subscripts[d], index)) return -1;
+    for (size_t d = 0; d < subscripts.size(); ++d) {
+      if (d != nearest && ir::mentions(subscripts[d], index)) return -1;
     }
   }
   return along;
@@ -105,13 +106,18 @@ class Looker {
  private:
   void add(const ir::Tensor& tensor, const std::vector<Expr>& subscripts, const GroupStatement& s) {
     const std::string& index = s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(along_)])];
+    const size_t nearest = nearest_dimension(tensor);
     bool outside = false;
-    for (size_t d = 0; d + 1 < subscripts.size(); ++d) outside = outside || ir::mentions(subscripts[d], index);
-    const bool last = !subscripts.empty() && ir::mentions(subscripts.back(), index);
-    found_.scattered = found_.scattered || outside || (last && leaps(subscripts.back(), index, tensor.type.bytes()));
+    for (size_t d = 0; d < subscripts.size(); ++d) {
+      outside = outside || (d != nearest && ir::mentions(subscripts[d], index));
+    }
+    const bool last = !subscripts.empty() && ir::mentions(subscripts[nearest], index);
+    const int64_t apart = subscripts.empty() ? 1 : ir::strides_of(tensor)[nearest];
+    found_.scattered =
+        found_.scattered || outside || (last && leaps(subscripts[nearest], index, apart * tensor.type.bytes()));
     if (!outside && !last) return;
-    found_.aligned =
-        found_.aligned && !tensor.type.is_bool() && !outside && add_offset(tensor, subscripts.back(), index);
+    found_.aligned = found_.aligned && !tensor.type.is_bool() && !outside && apart == 1 &&
+                     add_offset(tensor, subscripts.back(), index);
     found_.bytes = std::max<int64_t>(found_.bytes, tensor.type.bytes());
     found_.moved += tensor.type.bytes();
     found_.divisor = std::gcd(found_.divisor, ir::pitch_of(ir::strides_of(tensor)));

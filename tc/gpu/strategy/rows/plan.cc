@@ -20,6 +20,7 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kSectorBytes = 32;
 constexpr int64_t kBlockThreads = 256;
 constexpr int64_t kMostLanes = 1024;
 constexpr int64_t kVectorsInFlight = 4;
@@ -260,10 +261,12 @@ bool Planner::choose_vector(bool holds_elements) {
     for (size_t d = 0; d < use.subscripts->size(); ++d) {
       const Expr& e = (*use.subscripts)[d];
       if (!ir::mentions(e, index)) continue;
-      if (d + 1 < use.subscripts->size()) return false;
       const ir::Tensor& tensor = part_.scop->program->tensor(use.tensor);
+      if (d != nearest_dimension(tensor)) return false;
+      const int64_t apart = ir::strides_of(tensor)[d];
+      if (apart * tensor.type.bytes() > kSectorBytes) return false;
       const std::optional<int64_t> offset = ir::offset_divisor(e, index);
-      aligned = aligned && offset && !tensor.type.is_bool();
+      aligned = aligned && offset && apart == 1 && !tensor.type.is_bool();
       divisor = std::gcd(divisor, offset.value_or(0));
       if (holds_elements && stays_in_registers(use.tensor)) continue;
       bytes = std::max<int64_t>(bytes, tensor.type.bytes());
@@ -302,7 +305,9 @@ bool Planner::choose_shifted_vector() {
     if (loops.size() > 1) return false;
     const bool runs_along = !loops.empty() && !use.subscripts->empty() &&
                             ir::mentions(use.subscripts->back(), s.statement->indices[static_cast<size_t>(loops[0])]);
-    const Halide::Type type = part_.scop->program->tensor(use.tensor).type;
+    const ir::Tensor& tensor = part_.scop->program->tensor(use.tensor);
+    const Halide::Type type = tensor.type;
+    if (!loops.empty() && nearest_dimension(tensor) + 1 != tensor.extents.size()) return false;
     if (runs_along && type.is_bool()) return false;
     if (runs_along) bytes = std::max<int64_t>(bytes, type.bytes());
   }
