@@ -41,6 +41,15 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
   target_compile_options(tc_quadmath INTERFACE "SHELL:-idirafter ${TC_GCC_INCLUDE}")
 endif()
 
+# The allocator of tests, where it is installed: isl makes and frees small objects all the time. Sanitizers have their own,
+# and the library leaves the choice to the program that it is in.
+add_library(tc_allocator INTERFACE)
+pkg_check_modules(JEMALLOC QUIET jemalloc)
+if(JEMALLOC_FOUND AND NOT TC_SANITIZE)
+  target_link_options(tc_allocator INTERFACE
+    "LINKER:--push-state,--no-as-needed" ${JEMALLOC_LINK_LIBRARIES} "LINKER:--pop-state")
+endif()
+
 # The protobuf messages of proto/.
 file(GLOB TC_PROTOS CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/proto/*.proto)
 add_library(tc_proto STATIC ${TC_PROTOS})
