@@ -221,36 +221,51 @@ class Walk {
   std::set<Meeting> meetings_;
 };
 
-/// A linear constraint on { x -> y }: the sum of the terms, plus a constant, is 0 or at least 0.
-class Constraint {
+/// A sum of multiples of the dimensions of { x -> y }.
+class Sum {
  public:
-  explicit Constraint(const isl::map& map) : map_(map) {}
-  Constraint& in(int position, int64_t factor) { return add(isl_dim_in, position, factor); }
-  Constraint& out(int position, int64_t factor) { return add(isl_dim_out, position, factor); }
-  isl::map equals(int64_t constant) const { return made(true, constant); }
-  isl::map at_least(int64_t constant) const { return made(false, constant); }
+  Sum& in(int position, int64_t factor) { return add(isl_dim_in, position, factor); }
+  Sum& out(int position, int64_t factor) { return add(isl_dim_out, position, factor); }
 
  private:
+  friend class Constraints;
   struct Term {
     isl_dim_type type;
     int position;
     int64_t factor;
   };
-  Constraint& add(isl_dim_type type, int position, int64_t factor) {
+  Sum& add(isl_dim_type type, int position, int64_t factor) {
     terms_.push_back({type, position, factor});
     return *this;
   }
-  isl::map made(bool equal, int64_t constant) const {
-    isl_local_space* space = isl_local_space_from_space(isl_map_get_space(map_.get()));
-    isl_constraint* c = equal ? isl_constraint_alloc_equality(space) : isl_constraint_alloc_inequality(space);
-    for (const Term& t : terms_) {
+  std::vector<Term> terms_;
+};
+
+/// Linear constraints on { x -> y }. isl looks for an integer point in each part of an intersection, so a map is
+/// intersected with all of them at once.
+class Constraints {
+ public:
+  explicit Constraints(const isl::map& map) : all_(isl::manage(isl_basic_map_universe(isl_map_get_space(map.get())))) {}
+  Constraints& equal(const Sum& sum, int64_t constant) {
+    return add(isl_constraint_alloc_equality(local_space()), sum, constant);
+  }
+  Constraints& at_least(const Sum& sum, int64_t constant) {
+    return add(isl_constraint_alloc_inequality(local_space()), sum, constant);
+  }
+  /// The part of a map that fulfils them.
+  isl::map in(const isl::map& map) const { return map.intersect(isl::manage(isl_map_from_basic_map(all_.copy()))); }
+
+ private:
+  isl_local_space* local_space() const { return isl_local_space_from_space(isl_basic_map_get_space(all_.get())); }
+  Constraints& add(isl_constraint* c, const Sum& sum, int64_t constant) {
+    for (const Sum::Term& t : sum.terms_) {
       c = isl_constraint_set_coefficient_si(c, t.type, t.position, static_cast<int>(t.factor));
     }
     c = isl_constraint_set_constant_si(c, static_cast<int>(-constant));
-    return isl::manage(isl_map_add_constraint(map_.copy(), c));
+    all_ = isl::manage(isl_basic_map_add_constraint(all_.release(), c));
+    return *this;
   }
-  isl::map map_;
-  std::vector<Term> terms_;
+  isl::basic_map all_;
 };
 
 class Certifier {
@@ -458,9 +473,10 @@ class Certifier {
     const isl::map& second = relation_of(to, j, exact);
     const auto key = std::make_tuple(from, i, to, j);
     if (const auto found = pairs_.find(key); found != pairs_.end()) return found->second;
-    isl::map pairs = first.apply_range(second.reverse());
-    for (int b = 0; b < views_[from]->block_dimensions(); ++b) pairs = Constraint(pairs).in(b, -1).out(b, 1).equals(0);
-    return pairs_.emplace(key, pairs.coalesce()).first->second;
+    const isl::map pairs = first.apply_range(second.reverse());
+    Constraints of_one_block(pairs);
+    for (int b = 0; b < views_[from]->block_dimensions(); ++b) of_one_block.equal(Sum().in(b, -1).out(b, 1), 0);
+    return pairs_.emplace(key, of_one_block.in(pairs).coalesce()).first->second;
   }
 
   void decide(int from, size_t i, const Meeting& meeting, size_t j, Threads threads, size_t scope) {
@@ -474,43 +490,52 @@ class Certifier {
     }
     ++result_.pairs;
     bool exact = true;
-    isl::map pairs = of_threads(pairs_of(from, i, meeting.leaf, j, exact), from, threads);
-    pairs = along(pairs, from, meeting.leaf, meeting.way);
+    isl::map pairs = pairs_of(from, i, meeting.leaf, j, exact);
+    if (threads != Threads::kSame && kernel_.block == std::array<int64_t, 3>{1, 1, 1}) return;  // there is one
+    Constraints constraints(pairs);
+    add_threads(constraints, from, threads);
+    add_way(constraints, from, meeting.leaf, meeting.way);
+    pairs = constraints.in(pairs);
+    for (const Passage& passage : meeting.way.left) pairs = ending(pairs, from, passage);
     if (threads != Threads::kSame) pairs = of_scope(pairs, from, meeting.leaf, scope);
     if (pairs.is_empty()) return;
     open_.insert(pair);
     report(pairs, from, i, meeting.leaf, j, exact, threads);
   }
 
-  isl::map along(isl::map pairs, int from, int to, const Way& way) const {
+  void add_way(Constraints& constraints, int from, int to, const Way& way) const {
     const auto& loops = flow_.leaves[from].path.loops;
     const auto& other = flow_.leaves[to].path.loops;
-    const AffineView& view = *views_[from];
     int level = 0;
     for (size_t l = 0; l < loops.size() && l < other.size() && loops[l].id == other[l].id; ++l) {
       if (!flow_.synchronising[loops[l].id]) continue;
-      const int at = view.loop_dimension(static_cast<int>(l));
-      const Constraint apart = Constraint(pairs).in(at, -1).out(at, 1);
+      const int at = views_[from]->loop_dimension(static_cast<int>(l));
+      const Sum apart = Sum().in(at, -1).out(at, 1);
       const bool differs = way.relation.level == level++;
-      pairs = differs && way.relation.distance == Relation::kAny ? apart.at_least(way.relation.distance)
-                                                                 : apart.equals(differs ? way.relation.distance : 0);
+      if (differs && way.relation.distance == Relation::kAny) {
+        constraints.at_least(apart, way.relation.distance);
+      } else {
+        constraints.equal(apart, differs ? way.relation.distance : 0);
+      }
       if (differs) break;
     }
     for (const Passage& passage : way.entered) {
       for (size_t l = 0; l < other.size(); ++l) {
         if (other[l].id != passage.loop) continue;
-        const Constraint number = Constraint(pairs).out(views_[to]->loop_dimension(static_cast<int>(l)), 1);
-        pairs = passage.iterations == Relation::kAny ? number.at_least(passage.iterations)
-                                                     : number.equals(passage.iterations);
+        const Sum number = Sum().out(views_[to]->loop_dimension(static_cast<int>(l)), 1);
+        if (passage.iterations == Relation::kAny) {
+          constraints.at_least(number, passage.iterations);
+        } else {
+          constraints.equal(number, passage.iterations);
+        }
       }
     }
-    for (const Passage& passage : way.left) pairs = ending(pairs, view, loops, passage);
-    return pairs;
   }
 
   /// Keeps those whose loop ends `passage.iterations` after that of the first access.
-  isl::map ending(const isl::map& pairs, const AffineView& view, const std::vector<EnclosingLoop>& loops,
-                  const Passage& passage) const {
+  isl::map ending(const isl::map& pairs, int from, const Passage& passage) const {
+    const AffineView& view = *views_[from];
+    const auto& loops = flow_.leaves[from].path.loops;
     for (size_t l = 0; l < loops.size(); ++l) {
       if (loops[l].id != passage.loop) continue;
       const auto position = static_cast<int>(l);
@@ -522,8 +547,8 @@ class Certifier {
     return pairs;
   }
 
-  isl::map of_threads(const isl::map& pairs, int from, Threads threads) const {
-    Constraint later(pairs);
+  void add_threads(Constraints& constraints, int from, Threads threads) const {
+    Sum later;
     int64_t stride = threads == Threads::kAfter ? -1 : 1;
     int at = views_[from]->block_dimensions();
     for (int64_t extent : kernel_.block) {
@@ -532,9 +557,11 @@ class Certifier {
       ++at;
       stride *= extent;
     }
-    if (threads == Threads::kSame) return later.equals(0);
-    // isl does not see that a map between spaces without dimensions, under the constraint -1 >= 0, is empty.
-    return std::abs(stride) == 1 ? pairs.subtract(pairs) : later.at_least(1);
+    if (threads == Threads::kSame) {
+      constraints.equal(later, 0);
+    } else {
+      constraints.at_least(later, 1);
+    }
   }
 
   /// Of threads that barriers of a scope put in order, and of none below.
@@ -620,7 +647,7 @@ class Certifier {
     const isl::map across = first.apply_range(relation_of(to, j, exact).reverse());
     for (int d = 0; d < views_[from]->block_dimensions(); ++d) {
       for (int64_t sign : {1, -1}) {
-        const isl::map differ = Constraint(across).in(d, -sign).out(d, sign).at_least(1);
+        const isl::map differ = Constraints(across).at_least(Sum().in(d, -sign).out(d, sign), 1).in(across);
         if (!differ.is_empty()) return report(differ, from, i, to, j, exact, Threads::kBefore);
       }
     }
