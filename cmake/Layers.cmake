@@ -47,13 +47,20 @@ function(tc_layer name)
 endfunction()
 
 # tc_test(name LAYERS layer... [EXTERNAL libraries...] [PCH] [SHARDS count])
-# A GoogleTest program of all files tests/<name>/*.cc, and of the tests in folders below.
+# A GoogleTest program of all files tests/<name>/*.cc, and of the tests in folders below; but for the files that a target
+# of EXTERNAL compiles.
 function(tc_test name)
   cmake_parse_arguments(ARG "PCH" "SHARDS" "LAYERS;EXTERNAL" ${ARGN})
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*.cc)
   file(GLOB_RECURSE below CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${name}/*_test.cc)
   list(APPEND sources ${below})
   list(REMOVE_DUPLICATES sources)
+  foreach(library IN LISTS ARG_EXTERNAL)
+    if(TARGET ${library})
+      get_target_property(compiled ${library} SOURCES)
+      list(REMOVE_ITEM sources ${compiled})
+    endif()
+  endforeach()
   if(NOT sources)
     return()
   endif()
