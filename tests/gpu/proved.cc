@@ -24,7 +24,7 @@ std::string unproved(const tile::Program& program) {
 std::string faults_of(const ir::Program& program, const gpu::Device& device) {
   const Result<gpu::Mapping> mapping = mapped(program, {}, device);
   if (!mapping) return mapping.error().to_string();
-  return unproved(mapping->program) + difference(program, {}, 1, device);
+  return unproved(mapping->program) + difference_of_mapping(program, *mapping);
 }
 
 }  // namespace tc::testing

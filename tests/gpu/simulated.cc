@@ -201,11 +201,14 @@ interp::Environment data_for(const ir::Program& program, uint64_t seed) {
 std::string difference(const ir::Program& program, const options::MappingOptions& options, uint64_t seed,
                        const gpu::Device& device) {
   const Result<gpu::Mapping> mapping = mapped(program, options, device);
-  if (!mapping) return mapping.error().to_string();
+  return mapping ? difference_of_mapping(program, *mapping, seed) : mapping.error().to_string();
+}
+
+std::string difference_of_mapping(const ir::Program& program, const gpu::Mapping& mapping, uint64_t seed) {
   const interp::Environment data = data_for(program, seed);
   const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, data);
   if (!oracle) return oracle.error().to_string();
-  const Result<interp::Environment> results = simulated(program, *mapping, data, seed);
+  const Result<interp::Environment> results = simulated(program, mapping, data, seed);
   std::string wrong;
   if (!results) {
     wrong = results.error().to_string() + "\n";
@@ -214,7 +217,7 @@ std::string difference(const ir::Program& program, const options::MappingOptions
       if (!comparison.agrees) wrong += comparison.sentence + "\n";
     }
   }
-  return wrong.empty() ? wrong : wrong + gpu::report(*mapping);
+  return wrong.empty() ? wrong : wrong + gpu::report(mapping);
 }
 
 }  // namespace tc::testing

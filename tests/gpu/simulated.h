@@ -40,4 +40,7 @@ interp::Environment data_for(const ir::Program& program, uint64_t seed);
 std::string difference(const ir::Program& program, const options::MappingOptions& options = {}, uint64_t seed = 1,
                        const gpu::Device& device = {});
 
+/// Simulates a program's mapping; what is wrong in comparison with the oracle, or nothing.
+std::string difference_of_mapping(const ir::Program& program, const gpu::Mapping& mapping, uint64_t seed = 1);
+
 }  // namespace tc::testing

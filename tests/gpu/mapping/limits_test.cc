@@ -59,7 +59,7 @@ TEST_P(SmallDevice, IsEnough) {
     ASSERT_TRUE(mapping) << mapping.error().to_string();
     EXPECT_EQ(beyond(*mapping, device), "");
     if (size < 600) {
-      EXPECT_EQ(difference(*program, {}, 1, device), "");
+      EXPECT_EQ(difference_of_mapping(*program, *mapping), "");
     }
   }
 }

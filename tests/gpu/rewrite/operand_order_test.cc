@@ -145,7 +145,7 @@ TEST_P(OperandOrder, OfCopiesGivesTheSameResults) {
     EXPECT_NE(tile::to_text(mapping->program).find("wgmma"), std::string::npos) << tile::to_text(mapping->program);
   }
   EXPECT_EQ(unproved(mapping->program), "");
-  for (uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(difference(program, options, seed, kDevice), "");
+  for (uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, OperandOrder, ::testing::ValuesIn(kCases),
@@ -165,7 +165,7 @@ TEST(OperandOrderChoice, RandomProductsAgree) {
     const Result<gpu::Mapping> mapping = mapped(program, product.options, kDevice);
     ASSERT_TRUE(mapping) << what << mapping.error().to_string();
     EXPECT_NE(tile::to_text(mapping->program).find("wgmma"), std::string::npos) << what;
-    EXPECT_EQ(difference(program, product.options, seed, kDevice), "") << what;
+    EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "") << what;
     if (seed % 4 == 0) EXPECT_EQ(unproved(mapping->program), "") << what;
   }
 }

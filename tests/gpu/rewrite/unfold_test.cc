@@ -176,7 +176,7 @@ TEST(UnfoldChoice, GivesTheSameResults) {
     const Result<gpu::Mapping> mapping = mapped(program, {}, device);
     ASSERT_TRUE(mapping) << mapping.error().to_string();
     EXPECT_EQ(unproved(mapping->program), "");
-    EXPECT_EQ(difference(program, {}, 1, device), "");
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "");
   }
 }
 
@@ -191,7 +191,7 @@ TEST(UnfoldChoice, CopiesWholeRows) {
   const std::string text = tile::to_text(mapping->program);
   EXPECT_NE(text.find("move I_copy("), std::string::npos) << text;
   EXPECT_EQ(unproved(mapping->program), "");
-  EXPECT_EQ(difference(program, {}, 1, device), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
 
 }  // namespace

@@ -85,7 +85,7 @@ TEST(Map, MoreTilesThanTheGridHasBlocks) {
   const Result<gpu::Mapping> mapping = mapped(program, options, device);
   ASSERT_TRUE(mapping);
   EXPECT_EQ(mapping->program.kernels.at(0).grid, (std::array<int64_t, 3>{3, 2, 1}));
-  EXPECT_EQ(difference(program, options, 1, device), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
 
 // Two tiles of one point each: isl likes to count such loops in tiles.

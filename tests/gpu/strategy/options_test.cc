@@ -87,7 +87,7 @@ TEST(MappingOptions, AreFollowedExactlyByContractions) {
   EXPECT_EQ(mapping->kernels[0].chosen.register_tile, options.register_tile);
   EXPECT_EQ(mapping->kernels[0].chosen.map_to_threads, options.map_to_threads);
   EXPECT_EQ(mapping->kernels[0].chosen.copy_stages, 2);
-  EXPECT_EQ(difference(program, options), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
 
 TEST(MappingOptions, ThreadsAndTilesSayWhatEachThreadHas) {
@@ -128,7 +128,7 @@ TEST(MappingOptions, ReductionsAreCutIntoAsManyPartsAsTheyAsk) {
       const Result<gpu::Mapping> mapping = mapped(program, options);
       ASSERT_TRUE(mapping) << mapping.error().to_string();
       EXPECT_EQ(mapping->kernels.size() > 1, parts > 1) << gpu::report(*mapping);
-      EXPECT_EQ(difference(program, options), "");
+      EXPECT_EQ(difference_of_mapping(program, *mapping), "");
     }
   }
 }
@@ -152,7 +152,7 @@ TEST(MappingOptions, PartsOfReductionsAreCombinedByAtomicUpdatesIfTheyAsk) {
       const Result<gpu::Mapping> mapping = mapped(program, options);
       ASSERT_TRUE(mapping) << mapping.error().to_string();
       EXPECT_TRUE(mapping->program.workspace.empty()) << gpu::report(*mapping);
-      for (uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(difference(program, options, seed), "");
+      for (uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
       EXPECT_EQ(unproved(mapping->program), "");
       const options::MappingOptions two_stages{.split_reduction = parts, .atomic_reduction = false};
       EXPECT_FALSE(mapped(program, two_stages)->program.workspace.empty());
@@ -177,7 +177,7 @@ TEST(MappingOptions, AtomicUpdatesLeaveOperandsAsTheirKernelReadsThem) {
   const auto w = std::find_if(tensors.begin(), tensors.end(), [](const auto& t) { return t.name == "W"; });
   ASSERT_NE(w, tensors.end());
   EXPECT_EQ(w->rank(), 1);
-  EXPECT_EQ(difference(program, options), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping), "");
   EXPECT_EQ(unproved(mapping->program), "");
 }
 
@@ -303,7 +303,7 @@ TEST(MappingOptions, SmallDevicesAreKept) {
       EXPECT_LE(kernel.block[0] * kernel.block[1] * kernel.block[2], 64) << gpu::report(*mapping);
       EXPECT_LE(kernel.shared_bytes(), 6000);
     }
-    EXPECT_EQ(difference(program, {}, 1, small), "");
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "");
   }
 }
 
@@ -328,7 +328,7 @@ TEST(Tunables, AreLegalOrRefused) {
         continue;
       }
       ++legal;
-      EXPECT_EQ(difference(program, options), "");
+      EXPECT_EQ(difference_of_mapping(program, *mapping), "");
     }
   }
   EXPECT_GE(legal, 12);

@@ -113,7 +113,7 @@ TEST(GatherRows, MakesAContractionOfRowsThatDataChoose) {
     EXPECT_TRUE(std::any_of(kernels.begin(), kernels.end(), [](const gpu::Kernel& kernel) {
       return kernel.recipe == gpu::Recipe::kContraction;
     })) << gpu::report(*mapping);
-    for (uint64_t seed = 1; seed <= 3; ++seed) EXPECT_EQ(difference(program, {}, seed), "");
+    for (uint64_t seed = 1; seed <= 3; ++seed) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
   }
 }
 

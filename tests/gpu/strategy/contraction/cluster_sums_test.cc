@@ -117,7 +117,7 @@ TEST_P(ClusterSums, AgreeWithTheOracleAndAreProved) {
   ASSERT_EQ(mapping->program.kernels.size(), 1U);
   EXPECT_EQ(mapping->program.kernels[0].cluster_blocks(), GetParam().options.cluster.back());
   EXPECT_EQ(unproved(mapping->program), "");
-  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, GetParam().options, seed, kDevice), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
 }
 
 TEST_P(ClusterSums, OptionsAskForTheSameKernel) {
@@ -171,7 +171,7 @@ TEST(ClusterSums, AreOfOneProductAndItsPoints) {
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   ASSERT_EQ(mapping->program.kernels.size(), 2U);
   for (const tile::Kernel& kernel : mapping->program.kernels) EXPECT_EQ(kernel.cluster_blocks(), 2);
-  EXPECT_EQ(difference(gated, options, 1, kDevice), "");
+  EXPECT_EQ(difference_of_mapping(gated, *mapping), "");
   EXPECT_FALSE(mapped(specialised_from(kReduced, {{"M", 128}, {"N", 64}, {"K", 256}}), options, kDevice));
 }
 

@@ -181,7 +181,7 @@ TEST_P(ComputedRows, AgreeWithTheOracleAndAreProved) {
   EXPECT_GE(count_products(mapping->program, true), 1);
   EXPECT_EQ(count_products(mapping->program, false), 0);
   EXPECT_EQ(unproved(mapping->program), "");
-  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, GetParam().options, seed, kDevice), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
 }
 
 TEST_P(ComputedRows, OptionsAskForTheSameKernel) {

@@ -156,7 +156,7 @@ TEST(Contraction, SmallDevicesGetSmallBlocks) {
   EXPECT_GT(kernel.shared_bytes(), 0);
   EXPECT_LE(kernel.shared_bytes(), 6000);
   EXPECT_LE(kernel.block[0], 64);
-  EXPECT_EQ(difference(program, {}, 1, small), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
 
 /// A product under a guard is 0 where the guard fails, whatever the other factor is there.
@@ -174,7 +174,7 @@ TEST(Contraction, GuardedProductsAreNoOperandsWithBorders) {
     const Result<interp::Environment> result = simulated(program, *mapping, data);
     ASSERT_TRUE(result) << result.error().to_string();
     EXPECT_EQ(std::isnan(result->at("R").floats.at(0)), infinite) << value;
-    EXPECT_EQ(difference(program), "");
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "");
   }
 }
 
@@ -285,7 +285,7 @@ TEST(Contraction, StepsAreLaidOutInPieces) {
       const Result<gpu::Mapping> mapping = mapped(program, options);
       ASSERT_TRUE(mapping) << mapping.error().to_string();
       EXPECT_EQ(stores_laid_out(mapping->program.kernels.at(0).body, "C_sum"), kSums + laid_out) << most;
-      EXPECT_EQ(difference(program, options), "");
+      EXPECT_EQ(difference_of_mapping(program, *mapping), "");
     }
   }
 }
@@ -306,7 +306,7 @@ TEST(Contraction, CopiesOfFewStepsBeginAtOnce) {
       });
       EXPECT_EQ(closed_before_wait, k / 16);
       EXPECT_EQ(unproved(mapping->program), "");
-      EXPECT_EQ(difference(program, options), "");
+      EXPECT_EQ(difference_of_mapping(program, *mapping), "");
       const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen);
       ASSERT_TRUE(again) << again.error().to_string();
       EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
@@ -341,7 +341,7 @@ def f(float(M,K) A, float(K,N) B) -> (C, D) {
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   ASSERT_EQ(mapping->program.kernels.size(), 2U);
   EXPECT_EQ(mapping->edges, (std::vector<gpu::Edge>{{"C", 0, 1}}));
-  EXPECT_EQ(difference(program), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
 
 /// Contractions of random shapes, on devices of random sizes.
@@ -369,7 +369,7 @@ TEST(Contraction, OfRandomShapesAgreeWithTheOracle) {
     const Result<gpu::Mapping> mapping = mapped(program, options, device);
     ASSERT_TRUE(mapping) << mapping.error().to_string();
     for (const tile::Kernel& kernel : mapping->program.kernels) with_shared_memory += kernel.shared_bytes() > 0;
-    EXPECT_EQ(difference(program, options, seed, device), "");
+    EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
   }
   EXPECT_GE(with_shared_memory, 20);
 }

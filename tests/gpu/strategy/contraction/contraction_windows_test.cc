@@ -101,7 +101,7 @@ TEST_P(Windows, AgreeWithTheOracleAndAreProved) {
   ASSERT_EQ(mapping->program.kernels.size(), 1U);
   EXPECT_GT(mapping->program.kernels[0].shared_bytes(), 0);
   EXPECT_EQ(unproved(mapping->program), "");
-  EXPECT_EQ(difference(program, options, 1), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, Windows, ::testing::ValuesIn(kCases));

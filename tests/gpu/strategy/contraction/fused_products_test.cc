@@ -206,7 +206,7 @@ def f(float(M,K) A, float(K,N) B, float(M,L) C, float(L,N) D) -> (float(M,N) O) 
       const Result<gpu::Mapping> mapping = mapped(program, options, hopper());
       ASSERT_TRUE(mapping) << mapping.error().to_string();
       EXPECT_EQ(unproved(mapping->program), "");
-      EXPECT_EQ(difference(program, options, 1, hopper()), "") << text;
+      EXPECT_EQ(difference_of_mapping(program, *mapping), "") << text;
       if (mapping->kernels.size() > 1) continue;
       const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen, hopper());
       ASSERT_TRUE(again) << again.error().to_string();

@@ -179,7 +179,7 @@ TEST_P(NarrowProducts, AgreeWithTheOracle) {
     ASSERT_TRUE(mapping) << mapping.error().to_string();
     EXPECT_GE(by_tensor_cores(*mapping), 1);
     EXPECT_EQ(unproved(mapping->program), "");
-    EXPECT_EQ(difference(program, options, 1, hopper()), "");
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "");
     EXPECT_EQ(beyond_bounds(program, *mapping, 2), "");
   }
 }

@@ -113,7 +113,7 @@ TEST_P(RowStores, AgreeWithTheOracleAndAreProved) {
     EXPECT_EQ(coverage.faults, std::vector<std::string>{});
     for (const tile::Coverage::Item& item : coverage.items) EXPECT_TRUE(item.complete) << item.name;
   }
-  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, GetParam().options, seed, device), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, RowStores, ::testing::ValuesIn(kCases));

@@ -103,7 +103,7 @@ TEST_P(Selection, AgreesWithTheOracleAndIsProved) {
   EXPECT_GE(count_products(mapping->program), 1);
   EXPECT_EQ(unproved(mapping->program), "");
   for (const tile::Coverage& coverage : gpu::cover(*mapping)) EXPECT_EQ(coverage.faults, std::vector<std::string>{});
-  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, GetParam().options, seed, kDevice), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
 }
 
 TEST_P(Selection, OptionsAskForTheSameKernel) {
@@ -193,7 +193,7 @@ def f(float16(T,K) X, float16(P,K,N) W, int32(T) E, float16(P,N) b, float16(T) s
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   EXPECT_EQ(mapping->program.kernels.size(), 1U);
   EXPECT_EQ(count_products(mapping->program), 1);
-  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, warpgroup_tile(1, 64, 2), seed, kDevice), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
 }
 
 /// What selects slices is read before all else, so a kernel that writes it does not go through them.
@@ -219,7 +219,7 @@ TEST(Selection, RandomProductsAreRightAndProved) {
     ASSERT_EQ(mapping->program.kernels.size(), 1U);
     EXPECT_GE(count_products(mapping->program), 1);
     EXPECT_EQ(unproved(mapping->program), "");
-    EXPECT_EQ(difference(program, product.options, seed, kDevice), "");
+    EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
   }
 }
 

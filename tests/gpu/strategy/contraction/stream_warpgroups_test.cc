@@ -235,7 +235,7 @@ TEST(WarpgroupStream, LeavesOthersToWarps) {
     const Result<gpu::Mapping> mapping = mapped(program, kChained, device);
     ASSERT_TRUE(mapping) << mapping.error().to_string();
     EXPECT_FALSE(by_warpgroups(*mapping));
-    EXPECT_EQ(difference(program, kChained, 1, device), "");
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "");
   }
 }
 
@@ -263,7 +263,7 @@ TEST(WarpgroupStream, RandomProgramsAgree) {
     const Result<gpu::Mapping> mapping = mapped(program, kChained, kDevice);
     if (!mapping || !by_warpgroups(*mapping)) continue;
     ++streamed;
-    EXPECT_EQ(difference(program, kChained, seed, kDevice), "") << seed << "\n" << random.text;
+    EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "") << seed << "\n" << random.text;
     EXPECT_EQ(unproved(mapping->program), "") << seed << "\n" << random.text;
   }
   EXPECT_GE(streamed, 8);

@@ -127,7 +127,7 @@ TEST_P(TensorCores, AgreeWithTheOracleAndAreProved) {
   EXPECT_GT(count_products(mapping->program), 0);
   EXPECT_EQ(count_element_reads(mapping->program) == 0, GetParam().matrices);
   EXPECT_EQ(unproved(mapping->program), "");
-  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, kByTensorCores, seed, kDevice), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
 }
 
 /// The options of a plan ask for it.
@@ -147,7 +147,7 @@ TEST(TensorCores, MultiplyRowsThatDataChoose) {
   const Result<gpu::Mapping> mapping = mapped(program, kByTensorCores, kDevice);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   EXPECT_GT(count_products(mapping->program), 0);
-  EXPECT_EQ(difference(program, kByTensorCores, 1, kDevice), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
 
 TEST(TensorCores, AreTakenWhereProductsAreLarge) {
@@ -247,8 +247,8 @@ TEST(TensorCores, RandomProductsAgree) {
       const Result<gpu::Mapping> mapping = mapped(*program, options, kDevice);
       ASSERT_TRUE(mapping) << product.text << options::to_text(options) << mapping.error().to_string();
       by_tiles += count_products(mapping->program) > 0 ? 1 : 0;
-      EXPECT_EQ(difference(*program, options, seed, kDevice), "") << seed << "\n"
-                                                                  << product.text << options::to_text(options);
+      EXPECT_EQ(difference_of_mapping(*program, *mapping, seed), "") << seed << "\n"
+                                                                     << product.text << options::to_text(options);
       if (seed % 4 == 0) {
         EXPECT_EQ(unproved(mapping->program), "") << seed << "\n" << product.text << options::to_text(options);
       }

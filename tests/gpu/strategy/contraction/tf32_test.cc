@@ -129,7 +129,7 @@ void expect_right(const Case& c, const MappingOptions& options, const gpu::Devic
   const Result<gpu::Mapping> mapping = mapped(program, options, device);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   EXPECT_EQ(unproved(mapping->program), "");
-  EXPECT_EQ(difference(program, options, 2, device), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping, 2), "");
   EXPECT_EQ(difference_of_thirds(program, options, device), "");
 }
 

@@ -80,7 +80,7 @@ std::string wrong_with(const ir::Program& program, const options::MappingOptions
       if (!item.complete) wrong += fmt::format("{} is not covered\n", item.name);
     }
   }
-  return wrong + difference(program, options, 1, device);
+  return wrong + difference_of_mapping(program, *mapping);
 }
 
 class TileReductions : public ::testing::TestWithParam<Case> {};

@@ -151,7 +151,7 @@ TEST(Rearrangement, ShortRowsAreRuns) {
     ASSERT_EQ(mapping->program.kernels.size(), 1U);
     EXPECT_EQ(mapping->kernels[0].chosen.tile, run.tile) << run.text;
     EXPECT_EQ(unproved(mapping->program), "");
-    EXPECT_EQ(difference(program, run.options), "");
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "");
     const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen);
     ASSERT_TRUE(again) << again.error().to_string();
     EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));

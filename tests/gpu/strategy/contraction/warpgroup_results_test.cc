@@ -170,7 +170,7 @@ TEST_P(WarpgroupResults, AgreeWithTheOracleAndAreProved) {
   if (c.options.persistent.value_or(false))
     EXPECT_NE(tile::to_text(kernel).find("for tile in block_x:"), std::string::npos);
   EXPECT_EQ(unproved(mapping->program), "");
-  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, c.options, seed, device), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
   const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen, device);
   ASSERT_TRUE(again) << again.error().to_string();
   EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
@@ -190,7 +190,7 @@ TEST(WarpgroupResults, RandomTilesAgree) {
     const Result<gpu::Mapping> mapping = mapped(program, tile.options, device);
     ASSERT_TRUE(mapping) << what << mapping.error().to_string();
     stores += counts_of(mapping->program).stores > 0 ? 1 : 0;
-    EXPECT_EQ(difference(program, tile.options, seed, device), "") << what;
+    EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "") << what;
     if (seed % 4 == 0) EXPECT_EQ(unproved(mapping->program), "") << what;
   }
   EXPECT_GT(stores, 0);

@@ -290,7 +290,7 @@ TEST_P(Warpgroups, AgreeWithTheOracleAndAreProved) {
   ASSERT_EQ(mapping->program.kernels.size(), 1U);
   EXPECT_GE(count_products(mapping->program), 1);
   EXPECT_EQ(unproved(mapping->program), "");
-  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference(program, GetParam().options, seed, kDevice), "");
+  for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
 }
 
 TEST_P(Warpgroups, OptionsAskForTheSameKernel) {
@@ -469,7 +469,7 @@ TEST(Warpgroups, RandomTilesAgree) {
     const Result<gpu::Mapping> mapping = mapped(program, tile.options, kDevice);
     ASSERT_TRUE(mapping) << what << mapping.error().to_string();
     EXPECT_EQ(count_products(mapping->program), 1) << what;
-    EXPECT_EQ(difference(program, tile.options, seed, kDevice), "") << what;
+    EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "") << what;
     if (seed % 4 == 0) EXPECT_EQ(unproved(mapping->program), "") << what;
   }
 }
@@ -482,7 +482,7 @@ TEST(Warpgroups, RandomBoxesAgree) {
     const Result<gpu::Mapping> mapping = mapped(program, box.options, kDevice);
     ASSERT_TRUE(mapping) << what << mapping.error().to_string();
     EXPECT_EQ(count_products(mapping->program), 1) << what;
-    EXPECT_EQ(difference(program, box.options, seed, kDevice), "") << what;
+    EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "") << what;
     if (seed % 4 == 0) EXPECT_EQ(unproved(mapping->program), "") << what;
   }
 }

@@ -260,7 +260,7 @@ TEST(KeptRows, AreWhatTheOptionsSay) {
   const Result<gpu::Mapping> mapping = mapped(program, options, device);
   ASSERT_TRUE(mapping);
   EXPECT_LE(mapping->program.kernels[0].shared_bytes(), 40'000);
-  EXPECT_EQ(difference(program, options, 1, device), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
 
 TEST(KeptRows, HaveOptionsThatAskForThemAgain) {

@@ -35,7 +35,7 @@ TEST_P(Scatter, IsDealtOutToAllThreadsAndProved) {
   int64_t shared = 0;
   for (const tile::Kernel& kernel : mapping->program.kernels) shared += kernel.shared_bytes();
   EXPECT_EQ(shared > 0, GetParam().in_shared) << tile::to_text(mapping->program);
-  for (uint64_t seed = 1; seed <= 3; ++seed) EXPECT_EQ(difference(program, {}, seed), "");
+  for (uint64_t seed = 1; seed <= 3; ++seed) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
   for (const options::MappingOptions& options :
        {options::MappingOptions{.map_to_threads = {48}}, options::MappingOptions{.use_shared_memory = false},
         options::MappingOptions{.max_shared_memory = 16}, options::MappingOptions{.match_library_calls = false},
@@ -104,7 +104,7 @@ TEST(Scatter, ProductsStayInOrder) {
   const Result<gpu::Mapping> mapping = mapped(program);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   EXPECT_EQ(count_scatters(*mapping), 0);
-  EXPECT_EQ(difference(program), "");
+  EXPECT_EQ(difference_of_mapping(program, *mapping), "");
 }
 
 TEST(Scatter, WhatTheTensorHeldBeforeIsReadBefore) {

@@ -55,7 +55,7 @@ TEST(Fill, AgreesWithTheOracleAndIsProved) {
         const Result<gpu::Mapping> mapping = mapped(program, options, small_device());
         if (!mapping) continue;  // rows need no parts
         EXPECT_EQ(unproved(mapping->program), "");
-        EXPECT_EQ(difference(program, options, 1, small_device()), "");
+        EXPECT_EQ(difference_of_mapping(program, *mapping), "");
       }
     }
   }
