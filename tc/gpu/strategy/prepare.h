@@ -7,10 +7,11 @@
 
 namespace tc::gpu {
 
-/// What from_ir() is to see of a Program on a GPU: with dimensions in memory order, temporaries recomputed,
-/// contractions right before what goes on with their results, parts of a range joined, dimensions collapsed and
-/// reductions in parts; where the options choose the loops, as it was written, with reductions in lanes; as it is if
-/// they are strict. `element_aligned`: tensors are aligned to their elements only. Errors: as of split_into_parts().
+/// Returns what from_ir() is to see of a Program on a GPU. Dimensions are in memory order. Temporaries are recomputed,
+/// contractions stand right before what goes on with their results, parts of a range are joined, dimensions collapsed,
+/// and reductions are in parts. Where the options choose the loops, reductions are in lanes, and all else is as it was
+/// written; where they are strict, reductions are, too. `element_aligned`: tensors are aligned to their elements only.
+/// Errors: as of split_into_parts().
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
                          bool element_aligned = false);
 
