@@ -352,6 +352,10 @@ ExprText::Text ExprText::float_call(const hi::Call& c) {
     need(Helper::kQuotient);
     return {"quotient(" + arguments(c.args) + ")", kAtom};
   }
+  if (c.name == tile::kExp2ForFloat16) {
+    need(Helper::kExp2OfFloat16);
+    return {"exp2_for_float16(" + arguments(c.args) + ")", kAtom};
+  }
   if (c.name == "fdivide") {
     return narrowed(type, {fmt::format("{} / {}", at(c.args[0], kProduct), at(c.args[1], kProduct + 1)), kProduct});
   }

@@ -66,7 +66,8 @@ class KernelPrinter {
     if (is_half(type)) exprs_.need(type.is_bfloat() ? Helper::kBFloat16 : Helper::kFloat16);
   }
 
-  /// What must be known before the body: register tensors that vectors are loaded into, and the helpers of types.
+  /// What must be known before the body: register tensors of which vectors or pairs are taken, and the helpers of
+  /// types.
   void collect() {
     for (const tile::Tensor& tensor : kernel_.tensors) need_type(tensor.type);
     for (const tile::Scalar& scalar : kernel_.scalars) need_type(scalar.type);
@@ -87,8 +88,10 @@ class KernelPrinter {
           [&](const tile::Shuffle&) { shuffles_ = true; },
           [&](const tile::Barrier& n) { shuffles_ |= n.scope == tile::Barrier::Scope::kWarp; },
           [](const tile::OneOf<tile::Sequence, tile::For, tile::If, tile::Let, tile::Store, tile::Atomic> auto&) {},
-          [](const tile::OneOf<tile::MatMul, tile::MatrixLoad, tile::BoxCopy, tile::BoxStore,
-                               tile::WarpgroupMatMul> auto&) {},
+          [&](const tile::WarpgroupMatMul& n) {
+            if (n.held) aligned_.insert(n.held->tensor);
+          },
+          [](const tile::OneOf<tile::MatMul, tile::MatrixLoad, tile::BoxCopy, tile::BoxStore> auto&) {},
           [](const tile::OneOf<tile::Ring, tile::RingStep, tile::MatMulWait, tile::BoxStep, tile::ClusterStep> auto&) {
           },
           [](const tile::OneOf<tile::CommitGroup, tile::WaitGroup, tile::WaitForKernels, tile::StartNextKernel> auto&) {
@@ -598,7 +601,6 @@ class KernelPrinter {
     TC_CHECK((a || n.held) && b, "no descriptor says how '{}' or '{}' lies", n.a.tensor, n.b.tensor);
     const WarpgroupProduct product = {n.atom, n.slices, a, *b, n.starts};
     exprs_.need(Helper::kProducts);
-    if (n.held && bytes_of(n.atom.a) == 2) exprs_.need(Helper::kPair);
     products_[function_of(product)] = text_of(product);
     line(fmt::format(
         "{}({}, &{}, &{});", function_of(product), exprs_.names().tensor(n.d),

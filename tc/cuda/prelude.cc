@@ -686,7 +686,7 @@ const std::vector<Definition>& definitions() {
       {kCopyAsyncIf, {kCopyAsync}, {"copy_async_if"}, kCopyAsyncIfText},
       {kCopyAsyncOrZero, {}, {"copy_async_or_zero"}, kCopyAsyncOrZeroText},
       {kPair, {}, {"pair_of", "split"}, pair_text()},
-      {kHeld, {kPair}, {"receive_held"}, held_text()},
+      {kHeld, {}, {"receive_held"}, held_text()},
       {kFloat16Pair,
        {kFloat16, kPair},
        {"both_of", "add_pair", "sub_pair", "mul_pair", "pair_from"},

@@ -238,11 +238,7 @@ constexpr std::string_view kHeldText =
 template <typename Half, int count>
 __device__ __forceinline__ void receive_held(Half (&held)[count]) {
 #pragma unroll
-  for (int i = 0; i < count; i += 2) {
-    uint32 pair = pair_of(held[i], held[i + 1]);
-    asm volatile("" : "+r"(pair)::"memory");
-    split(pair, held[i], held[i + 1]);
-  }
+  for (int i = 0; i < count; i += 2) asm volatile("" : "+r"(*(uint32*)&held[i])::"memory");
 }
 )";
 
@@ -282,14 +278,13 @@ const char* ptx_type(ScalarType type) {
   return type == ScalarType::kBFloat16 ? "bf16" : "f16";
 }
 
-/// The registers of 32 bits of an operand that a thread holds, "a" being its first value.
+/// The registers of 32 bits of an operand that a thread holds, "a" being its first value. They are read as such: of
+/// values that are put together one by one, the assembler moves each to a register of its own first.
 std::vector<std::string> held_registers(ScalarType type, int count) {
   std::vector<std::string> result;
   for (int r = 0; r < count; ++r) {
     result.push_back(type == ScalarType::kFloat32 ? fmt::format("__float_as_uint(a[{}])", r)
-                     : is_float8(type) ? fmt::format("a[{}] | a[{}] << 8 | a[{}] << 16 | uint32(a[{}]) << 24", 4 * r,
-                                                     4 * r + 1, 4 * r + 2, 4 * r + 3)
-                                       : fmt::format("pair_of(a[{}], a[{}])", 2 * r, 2 * r + 1));
+                                                  : fmt::format("*(const uint32*)&a[{}]", 4 / bytes_of(type) * r));
   }
   return result;
 }

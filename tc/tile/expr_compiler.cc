@@ -442,7 +442,8 @@ int ExprCompiler::function(const hi::Call* op) {
     made.function = predicate;
     return wrapped(type, pure(made, type, {}));
   }
-  if (const interp::RealFunction* real = of_float ? interp::find_real_function(op->name) : nullptr) {
+  const std::string name = op->name == kExp2ForFloat16 ? "exp2" : op->name;
+  if (const interp::RealFunction* real = of_float ? interp::find_real_function(name) : nullptr) {
     made.op = Op::kRealFunction;
     made.function = real;
     return pure(made, type, {});

@@ -45,11 +45,13 @@ struct Tensor {
 
 /// Expressions are Halide Exprs over: loop variables and lets by name; kBlock and kThread; scalar parameters by name;
 /// reads of tensors as PureExtern calls by tensor name, one argument per dimension; intrinsics as in ir::Program, and
-/// kQuotient, a / b of float32 for a divisor that many share.
-/// Index arithmetic is Int(32) where proved to fit, else Int(64). Loops and conditions may depend on threads.
+/// kQuotient, a / b of float32 for a divisor that many share, and kExp2ForFloat16, a float32 power of two which becomes
+/// a float16: 0 may stand for what is subnormal in float32. Index arithmetic is Int(32) where proved to fit, else
+/// Int(64). Loops and conditions may depend on threads.
 inline constexpr std::array<const char*, 3> kBlock = {"block_x", "block_y", "block_z"};
 inline constexpr std::array<const char*, 3> kThread = {"thread_x", "thread_y", "thread_z"};
 inline constexpr const char* kQuotient = "tc.quotient";
+inline constexpr const char* kExp2ForFloat16 = "tc.exp2_for_float16";
 
 struct Node;
 using NodePtr = std::shared_ptr<const Node>;

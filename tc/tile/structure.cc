@@ -23,7 +23,7 @@ namespace hi = Halide::Internal;
 using Halide::Expr;
 
 bool is_intrinsic(const hi::Call* call) {
-  static const std::set<std::string> kFolded = {"min", "max", "clamp", "relu", "select", kQuotient};
+  static const std::set<std::string> kFolded = {"min", "max", "clamp", "relu", "select", kQuotient, kExp2ForFloat16};
   return call->is_intrinsic(hi::Call::if_then_else) || kFolded.count(call->name) ||
          interp::find_real_function(call->name) || interp::find_real_predicate(call->name) ||
          interp::find_integer_function(call->name) || interp::find_mixed_function(call->name);

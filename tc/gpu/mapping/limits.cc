@@ -86,7 +86,9 @@ Result<void> check_limits(const options::MappingOptions& options, const Device& 
 
 bool takes_recipes(const options::MappingOptions& options) {
   return options.map_to_blocks.empty() && !schedules_threads(options) && options.use_private_memory.value_or(true) &&
-         options.match_library_calls.value_or(true) && (options.tile.empty() || !options.register_tile.empty());
+         options.match_library_calls.value_or(true) &&
+         (options.tile.empty() || !options.register_tile.empty() || options.tensor_cores.value_or(false) ||
+          options.chain.value_or(false));
 }
 
 bool takes_contractions(const options::MappingOptions& options) {

@@ -12,7 +12,7 @@ namespace tc::gpu {
 Result<void> check_limits(const options::MappingOptions& options, const Device& device);
 
 /// Whether parts of a def may be mapped by the recipes for elements and rows. Tiles alone, numbers of blocks, and what
-/// else only the classic mapping follows, leave that one; `register_tile` asks for a recipe.
+/// else only the classic mapping follows, leave that one; `register_tile`, `tensor_cores` and `chain` ask for a recipe.
 bool takes_recipes(const options::MappingOptions& options);
 
 /// The same for the recipe for contractions, which follows tiles.

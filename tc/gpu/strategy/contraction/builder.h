@@ -44,6 +44,9 @@ struct KeptLink {
   std::string reader;            ///< statement of the second product
   /// Of a streamed link: the builder of the first product. `tile` is then in registers, at the places of its sums.
   const class ContractionBuilder* maker = nullptr;
+  /// Whether points and reductions read the values as they were before they were rounded to 16 bits. These are no
+  /// larger than such a float may be.
+  bool is_read_unrounded = false;
 };
 
 /// What a product ahead in the kernel has reduced along rows: a register for each row of a thread.
@@ -264,6 +267,7 @@ class ContractionBuilder {
   tile::NodePtr finish_by_rows();
   bool keeps_vectors() const;
   std::vector<Halide::Expr> kept_position() const;
+  Halide::Expr unrounded(const std::string& tensor) const;
   tile::NodePtr keep_results() const;
   tile::NodePtr keep_zeros() const;
   tile::NodePtr with_results(tile::NodePtr body) const;

@@ -9,6 +9,7 @@
 
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
+#include "tc/tile/program.h"
 
 namespace tc::gpu {
 namespace {
@@ -72,7 +73,8 @@ Expr either(const Expr& a, const Expr& b) {
 
 /// The natural logarithm of the base of a power; nothing if a function is none.
 std::optional<double> log_of_base(const hi::Call& call) {
-  static const std::map<std::string, double> kBases = {{"exp", 1}, {"exp2", std::log(2.0)}, {"exp10", std::log(10.0)}};
+  static const std::map<std::string, double> kBases = {
+      {"exp", 1}, {"exp2", std::log(2.0)}, {tile::kExp2ForFloat16, std::log(2.0)}, {"exp10", std::log(10.0)}};
   const auto base = kBases.find(call.name);
   return base == kBases.end() ? std::nullopt : std::optional(base->second);
 }

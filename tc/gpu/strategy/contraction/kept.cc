@@ -35,6 +35,23 @@ std::vector<Expr> ContractionBuilder::shared_position(size_t operand, const Expr
   return result;
 }
 
+/// The value of which a statement on points rounds the tensor's element to 16 bits, if that is all that writes it.
+Expr ContractionBuilder::unrounded(const std::string& tensor) const {
+  if (!fills_ || !fills_->is_read_unrounded || fills_->link->tensor != tensor) return {};
+  Expr result;
+  for (const std::vector<poly::Statement>* points : {&c_.before, &c_.after}) {
+    for (const poly::Statement& point : *points) {
+      if (point.tensor != tensor) continue;
+      const auto* cast = point.value.as<hi::Cast>();
+      if (result.defined() || cast == nullptr || cast->type.bits() != 16 || cast->value.type() != Halide::Float(32)) {
+        return {};
+      }
+      result = cast->value;
+    }
+  }
+  return result;
+}
+
 /// Where the point's result goes.
 std::vector<Expr> ContractionBuilder::kept_position() const {
   if (fills_->maker) return sum_subscripts();
@@ -68,8 +85,11 @@ bool ContractionBuilder::keeps_vectors() const {
 
 NodePtr ContractionBuilder::keep_results() const {
   const tile::Tensor& result = results_.at(fills_->link->tensor);
-  if (!keeps_vectors())
-    return over_lanes(build::store(fills_->tile, kept_position(), build::read(result, {result_lane()})));
+  if (!keeps_vectors()) {
+    Expr value = build::read(result, {result_lane()});
+    if (value.type() != fills_->tile.type) value = hi::Cast::make(fills_->tile.type, value);
+    return over_lanes(build::store(fills_->tile, kept_position(), value));
+  }
   const auto axis = static_cast<size_t>(store_axis_);
   std::vector<Expr> first = kept_position();
   for (Expr& e : first) e = hi::simplify(hi::substitute(low_[axis], Expr(0), e));

@@ -374,8 +374,8 @@ void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
   }
   const int64_t lanes = store_axis_ < 0 ? 1 : plan_.parallel[static_cast<size_t>(store_axis_)].group;
   for (const std::string& name : written()) {
-    results_[name] =
-        build::registers(names_.fresh(name + "_reg"), program_.tensor(name).type, tile::Layout::row_major({lanes}));
+    const Halide::Type type = unrounded(name).defined() ? Halide::Float(32) : program_.tensor(name).type;
+    results_[name] = build::registers(names_.fresh(name + "_reg"), type, tile::Layout::row_major({lanes}));
   }
   for (const Pooled& pooled : c_.pooled) {
     const std::string& name = pooled.statement.tensor;

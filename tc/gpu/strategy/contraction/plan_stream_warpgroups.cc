@@ -114,7 +114,7 @@ class WarpgroupStreams {
   /// The second product's sums and the first one's operand are there all the time. Sums of a slab become operands one
   /// after the other.
   int64_t registers_of(const ContractionPlan& first, const ContractionPlan& second) const {
-    constexpr int64_t kOthers = 48, kHeld = 4;  // values of the reduction that take a register of each thread
+    constexpr int64_t kOthers = 32, kHeld = 4;  // values of the reduction that take a register of each thread
     constexpr int64_t kOnline = 6;              // of two rows: what is reduced, what points read, a correction
     return (chain_.online ? kOnline : 0) + first.registers() + second.registers() + filled(first_, first) / kHeld +
            kOthers;

@@ -170,6 +170,17 @@ Expr ContractionBuilder::point_value(const Expr& value, const BodyContext& conte
     ContractionBuilder& builder;
     std::map<std::string, Expr> read;
     using hi::IRMutator::visit;
+    /// A float32 that has been rounded to 16 bits, and is a float32 again.
+    Expr visit(const hi::Cast* op) override {
+      const auto* element = op->value.as<hi::Call>();
+      const auto result = element == nullptr ? builder.results_.end() : builder.results_.find(element->name);
+      if (result == builder.results_.end() || result->second.type == element->type || result->second.type != op->type) {
+        return IRMutator::visit(op);
+      }
+      const std::string name = "unrounded " + element->name;
+      read[name] = build::read(result->second, {builder.result_lane()});
+      return hi::Variable::make(op->type, name);
+    }
     Expr visit(const hi::Call* op) override {
       const auto result = builder.results_.find(op->name);
       const auto row = builder.row_values_.find(op->name);
@@ -178,7 +189,8 @@ Expr ContractionBuilder::point_value(const Expr& value, const BodyContext& conte
         for (size_t axis : row->second.axes) registers.push_back(builder.register_at(axis));
         read["result " + op->name] = build::read(row->second.sums, registers);
       } else if (result != builder.results_.end()) {
-        read["result " + op->name] = build::read(result->second, {builder.result_lane()});
+        const Expr value = build::read(result->second, {builder.result_lane()});
+        read["result " + op->name] = value.type() == op->type ? value : hi::Cast::make(op->type, value);
       } else {
         return IRMutator::visit(op);
       }
@@ -191,7 +203,8 @@ Expr ContractionBuilder::point_value(const Expr& value, const BodyContext& conte
 
 NodePtr ContractionBuilder::assign_point(const poly::Statement& statement) {
   const Tensor& result = results_.at(statement.tensor);
-  Expr value = point_value(statement.value, context_at(true));
+  const Expr exact = unrounded(statement.tensor);
+  Expr value = point_value(exact.defined() ? exact : statement.value, context_at(true));
   if (value.type() != result.type) value = hi::Cast::make(result.type, value);
   return carrying(statement, context_at(true), build::store(result, {result_lane()}, value));
 }

@@ -104,18 +104,24 @@ std::optional<Contraction> without_computed_operands(const poly::Scop& scop, con
   return std::nullopt;
 }
 
-/// What is an exponential of a maximum that goes on as a power of two.
+/// What is an exponential of a maximum that goes on as a power of two. A maximum that may be that of masked values
+/// alone is subtracted before it is multiplied: -1e30 - -1e30 is 0 then, not what a product was rounded by.
 void make_powers_of_two(Chain& chain) {
   Contraction& first = chain.products[0];
+  const bool has_masks = std::any_of(first.after.begin(), first.after.end(),
+                                     [](const poly::Statement& point) { return has_large_number(point.value); }) ||
+                         std::any_of(first.reductions.begin(), first.reductions.end(),
+                                     [](const TileReduction& r) { return has_large_number(r.value); });
+  const Differences differences = has_masks ? Differences::kKept : Differences::kDealtOut;
   std::set<std::string> of_extreme = {first.reductions[chain.online->reduction].statement.tensor};
   for (poly::Statement& point : first.after) {
     const auto is_read = [&](const std::string& tensor) { return reads_tensor(point.value, tensor); };
     const bool depends = std::any_of(of_extreme.begin(), of_extreme.end(), is_read);
-    point.value = with_powers_of_two(point.value, of_extreme);
+    point.value = with_powers_of_two(point.value, of_extreme, differences);
     if (depends) of_extreme.insert(point.tensor);
   }
   for (TileReduction& reduction : first.reductions) {
-    reduction.value = with_powers_of_two(reduction.value, of_extreme);
+    reduction.value = with_powers_of_two(reduction.value, of_extreme, differences);
   }
 }
 

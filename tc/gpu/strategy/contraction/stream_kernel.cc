@@ -55,6 +55,7 @@ void StreamBuilder::place(tile::Kernel& kernel) {
   link_.tile.written = true;
   link_.reader = chain_.products[1].update.id;
   link_.maker = &first_;
+  link_.is_read_unrounded = chain_.online && chain_.online->rescales_product;
   first_.names_ = names_;
   if (range_) first_.is_reversed_ = range_->is_ascending;  // blocks with more to do start first
   first_.place_blocks(kernel);

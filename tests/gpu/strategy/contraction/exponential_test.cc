@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "tc/gpu/strategy/contraction/powers_of_two.h"
+#include "tc/tile/program.h"
 
 /// Values as exponentials of a maximum.
 namespace tc::testing {
@@ -100,7 +101,7 @@ TEST(PowersOfTwo, TakeFactorsIn) {
   const auto power = [](const Expr& e, double factor) {
     return function("exp2", e * number(static_cast<float>(factor * kLog2OfE)));
   };
-  const auto changed = [](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}); };
+  const auto changed = [](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}, gpu::Differences::kKept); };
   const Expr top = function("top", variable("row"));
   EXPECT_TRUE(hi::equal(changed(function("exp", (kS - top) * number(0.5))), power(kS - top, 0.5)));
   EXPECT_TRUE(hi::equal(changed(function("exp", number(0.5) * top)), power(top, 0.5)));
@@ -109,11 +110,40 @@ TEST(PowersOfTwo, TakeFactorsIn) {
   EXPECT_TRUE(hi::equal(changed(function("exp", top * function("rsqrt", number(16)))), power(top, 0.25)));
 }
 
+TEST(PowersOfTwo, AreDealtOut) {
+  constexpr double kLog2OfE = 1.4426950408889634;
+  const auto changed = [](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}, gpu::Differences::kDealtOut); };
+  const Expr top = function("top", variable("row"));
+  const Expr factor = number(static_cast<float>(0.5 * kLog2OfE)), large = number(static_cast<float>(2 * kLog2OfE));
+  EXPECT_TRUE(
+      hi::equal(changed(function("exp", (kS - top) * number(0.5))), function("exp2", kS * factor - top * factor)));
+  // 2.9 times a float32 may be none.
+  EXPECT_TRUE(hi::equal(changed(function("exp", (kS - top) * number(2))), function("exp2", (kS - top) * large)));
+  EXPECT_TRUE(hi::equal(changed(function("exp", (kS + top) * number(0.5))), function("exp2", (kS + top) * factor)));
+}
+
+TEST(PowersOfTwo, ThatBecomeFloat16) {
+  const auto changed = [](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}, gpu::Differences::kKept); };
+  const Expr power = changed(hi::Cast::make(Halide::Float(16), function("exp", function("top", variable("row")))));
+  const auto* call = power.as<hi::Cast>()->value.as<hi::Call>();
+  ASSERT_NE(call, nullptr);
+  EXPECT_EQ(call->name, tile::kExp2ForFloat16);
+  const Expr wide = changed(hi::Cast::make(Halide::BFloat(16), function("exp", function("top", variable("row")))));
+  EXPECT_EQ(wide.as<hi::Cast>()->value.as<hi::Call>()->name, "exp2");
+}
+
+TEST(PowersOfTwo, MasksAreLarge) {
+  const Expr masked = hi::Select::make(variable("i", Halide::Int(32)) < 100000, kS, number(-1e30F));
+  EXPECT_TRUE(gpu::has_large_number(masked));
+  EXPECT_TRUE(gpu::has_large_number(kS * hi::Cast::make(Halide::Float(32), Expr(5000))));
+  EXPECT_FALSE(gpu::has_large_number(hi::Select::make(variable("i", Halide::Int(32)) < 100000, kS, number(-INFINITY))));
+}
+
 TEST(PowersOfTwo, LeaveOthers) {
   const Expr wide = function("top", variable("w", Halide::Float(64))), top = function("top", kT);
   for (const Expr& e : {function("exp", wide), function("exp2", top), function("exp", top * number(0)) + kT,
                         function("exp", kS - kT)}) {
-    const Expr changed = gpu::with_powers_of_two(e, {"top"});
+    const Expr changed = gpu::with_powers_of_two(e, {"top"}, gpu::Differences::kDealtOut);
     EXPECT_TRUE(hi::equal(changed, e)) << changed;
   }
 }
