@@ -2,6 +2,7 @@
 
 #include "tc/gpu/strategy/contraction/computed_rows.h"
 #include "tc/gpu/strategy/contraction/row_stores.h"
+#include "tc/gpu/strategy/contraction/warpgroup_cost.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
 

@@ -8,6 +8,7 @@
 #include "tc/gpu/strategy/contraction/planner.h"
 #include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/gpu/strategy/contraction/stored.h"
+#include "tc/gpu/strategy/contraction/warpgroup_cost.h"
 #include "tc/support/round.h"
 #include "tc/tile/program.h"
 

@@ -3,14 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <bit>
-#include <cmath>
 
-#include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
-#include "tc/gpu/strategy/contraction/row_stores.h"
-#include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/ir/layouts.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
@@ -20,12 +14,6 @@ namespace {
 
 constexpr int64_t kCopied = 16;  ///< bytes that starts and strides of boxes are multiples of
 constexpr int64_t kMostDimensions = 5;
-
-/// The axes that the operand's rows (the columns of b) go along in a block.
-const std::vector<size_t>& side_of(size_t operand, const ContractionPlan& plan) {
-  const TensorCores& cores = *plan.tensor_cores;
-  return operand == cores.a ? cores.rows : cores.columns;
-}
 
 /// The last axis of a side of which a block has several values.
 size_t slowest_axis(const std::vector<size_t>& side, const ContractionPlan& plan) {
@@ -61,111 +49,6 @@ int64_t extent_read(const Contraction& c, const Subscript& s) {
     last += s.reduction[r] * (c.reduction[r].begin + c.reduction[r].extent - 1);
   }
   return last + 1;
-}
-
-double bytes_of(const Operand& operand) {
-  double result = operand.type.bytes();
-  for (const int64_t extent : operand.extents) result *= static_cast<double>(extent);
-  return result;
-}
-
-/// In which an operand's boxes for a step come. Processors get 68 bytes each in a cycle from the L2 cache where rows of
-/// 128 bytes lie in lines, 50 where lines do but boxes begin within them, else 27. The first rate is shared by the part
-/// of the processors that is `busy`; the others are each processor's own. What four blocks of a cluster share takes
-/// 0.35 of the time, if its rows are crooked or the cache has to bring them from afar; neighbours who read lines of a
-/// small operand the cache serves at once as it is. Fitted to 843 plans on an H200 (docs/lab/measurements.md).
-double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan, double busy) {
-  constexpr double kAligned = 68, kWithinLines = 50, kCrooked = 27, kSmallBytes = 7e6, kShared = 0.75;
-  const Operand& o = in_memory(c, operand);
-  const AxisPlan& first = plan.parallel[side_of(operand, plan)[0]];
-  const bool begins_lines = !runs_across(c, operand, plan) || first.tile % row_of(o) == 0 || first.blocks == 1;
-  const bool has_lines = lies_in_lines(o) && begins_lines;
-  const auto blocks = static_cast<double>(sharers(operand, plan).count);
-  const double gain = has_lines && bytes_of(o) < kSmallBytes ? 1 : std::pow(blocks, kShared);
-  const double bytes = static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / gain;
-  if (has_lines) return bytes / kAligned * busy;
-  return bytes / (lies_in_lines(o) ? kWithinLines : kCrooked);
-}
-
-/// Whether rows of a result begin where no vector of a thread's columns does, and go through no shared memory: then
-/// columns are stored one by one.
-bool stores_singly(const Contraction& c, const ContractionPlan& plan) {
-  constexpr int64_t kVector = 16;
-  const int64_t group = plan.parallel[plan.order[0]].group;
-  return std::any_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& stored) {
-    return stored.row_divisor() % std::min(group, kVector / stored.type.bytes()) != 0 &&
-           !is_stored_by_rows(stored, c, plan);
-  });
-}
-
-/// Cycles of a processor for each result that its blocks store one by one. 17 million halves took 92 us on an H100, 133
-/// us with 8 columns from one thread's to the next one's.
-double single_store_cycles(const Contraction& c, int64_t group) {
-  constexpr double kHalf = 2;
-  const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
-  return (1.0 + 0.1 * static_cast<double>(group)) * kHalf / stored.bytes();
-}
-
-/// How many times the stores of a result take what vectors of 16 bytes take. Threads wait for boxes no longer than
-/// until their sums are in shared memory, which takes least if they write the pairs that they have. In global memory
-/// pairs of halves are halves of sectors. Rows that are staged in shared memory take longer by an estimate.
-double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool by_boxes) {
-  constexpr double kPairBoxes = 0.3, kNarrowBoxes = 0.7, kWideBoxes = 1.7, kByRows = 1.5;  // of what they take without
-  constexpr double kWholeSectors = 1.5;  // of pairs that eight lanes have; not measured
-  const int64_t group = plan.parallel[plan.order[0]].group;
-  if (plan.tensor_cores->pairs_rows) return kWholeSectors;
-  if (stores_by_rows(c, plan)) return kByRows * (group == 8 ? 1 : 2);
-  const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
-  const bool is_narrow = stored.bytes() <= 2;
-  if (by_boxes && is_narrow) return group == 2 ? kPairBoxes : kNarrowBoxes;
-  if (by_boxes) return kWideBoxes * stores_of_group(c, plan, false);
-  return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 4 : 8);
-}
-
-/// Processors that blocks find which run in clusters of so many. Those of a cluster share one of the device's parts: of
-/// an H200's 132 processors in seven parts some are left over (cuOccupancyMaxActiveClusters, of blocks with a processor
-/// each).
-int64_t processors_for(int64_t cluster, const Device& device) {
-  constexpr std::array<int64_t, 9> kFound = {132, 132, 132, 117, 120, 110, 102, 105, 120};
-  const int64_t found = device.processors * kFound.at(static_cast<size_t>(std::min<int64_t>(cluster, 8))) / kFound[1];
-  return std::max(found / cluster * cluster, cluster);
-}
-
-double all_blocks(const ContractionPlan& plan) {
-  auto blocks = static_cast<double>(plan.cluster_parts);
-  for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
-  return blocks;
-}
-
-/// Results of a block.
-double points_of(const ContractionPlan& plan) {
-  return static_cast<double>(tile_of(plan.tensor_cores->rows, plan) * tile_of(plan.tensor_cores->columns, plan));
-}
-
-/// In which a processor's tensor cores multiply what a step of one block brings.
-double multiplied_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  const double products = device.warpgroup_products * 2 / static_cast<double>(c.operands[0].type.bytes());
-  return points_of(plan) * static_cast<double>(values_of_step(c, plan)) / products;
-}
-
-/// In which the boxes of a step come.
-double copied_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  const int64_t processors = processors_for(plan.cluster_parts * plan.cluster_blocks(), device);
-  const double busy = std::min(1.0, all_blocks(plan) / static_cast<double>(processors));
-  double result = 0;
-  for (size_t i = 0; i < c.operands.size(); ++i) result += box_cycles(c, i, plan, busy);
-  return result;
-}
-
-/// In which a step's boxes come and are multiplied. Neither hides behind the other as a whole, as products of matrices
-/// show. Of boxes of images, which have several dimensions, too little is measured.
-double busy_cycles(const ContractionPlan& plan, double multiplied, double copied) {
-  constexpr double kPower = 3.3;
-  const bool of_images = std::any_of(plan.operands.begin(), plan.operands.end(), [](const OperandPlan& o) {
-    return std::count_if(o.box.begin(), o.box.end(), [](int64_t extent) { return extent > 1; }) > 2;
-  });
-  if (of_images) return std::max(multiplied, copied);
-  return std::pow(std::pow(multiplied, kPower) + std::pow(copied, kPower), 1 / kPower);
 }
 
 }  // namespace
@@ -210,6 +93,11 @@ int64_t first_inside(const Operand& operand, size_t dimension) {
   return operand.inside.empty() ? 0 : operand.inside[dimension].least.value_or(0);
 }
 
+const std::vector<size_t>& side_of(size_t operand, const ContractionPlan& plan) {
+  const TensorCores& cores = *plan.tensor_cores;
+  return operand == cores.a ? cores.rows : cores.columns;
+}
+
 int64_t tile_of(const std::vector<size_t>& axes, const ContractionPlan& plan) {
   int64_t result = 1;
   for (size_t axis : axes) result *= plan.parallel[axis].tile;
@@ -234,30 +122,6 @@ int64_t rows_apart(size_t axis, const ContractionPlan& plan) {
   return 0;
 }
 
-std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& c, const ContractionPlan& alone,
-                                                            const Device& device) {
-  constexpr int64_t kMostBlocks = 8;  // that every device takes
-  constexpr double kHidden = 0.5;     // of the products' time, in which boxes come unnoticed
-  constexpr int64_t kFewSteps = 8;    // which gain less than blocks wait for each other at their start
-  if (steps_of_block(c, alone) < kFewSteps) return {};
-  if (copied_cycles(c, alone, device) <= kHidden * multiplied_cycles(c, alone, device)) return {};
-  const int64_t row_blocks = alone.parallel[alone.tensor_cores->rows[0]].blocks;
-  const int64_t column_blocks = alone.parallel[alone.tensor_cores->columns[0]].blocks;
-  const double others = all_blocks(alone) / static_cast<double>(row_blocks * column_blocks);
-  std::vector<std::pair<int64_t, int64_t>> result;
-  for (const int64_t rows : {1, 2, 4}) {
-    for (const int64_t columns : {1, 2, 4}) {
-      const int64_t size = rows * columns;
-      if (size == 1 || size > kMostBlocks || rows > row_blocks || columns > column_blocks) continue;
-      // More than two blocks find their processors free at the same time only where all blocks do.
-      const auto padded = static_cast<double>(round_up(row_blocks, rows) * round_up(column_blocks, columns));
-      const bool at_once = others * padded <= static_cast<double>(processors_for(size, device));
-      if (size == 2 || at_once) result.emplace_back(rows, columns);
-    }
-  }
-  return result;
-}
-
 tile::BlockGroup sharers(size_t operand, const ContractionPlan& plan) {
   const TensorCores& cores = *plan.tensor_cores;
   const auto rows = static_cast<int>(plan.parallel[cores.rows[0]].cluster);
@@ -265,17 +129,6 @@ tile::BlockGroup sharers(size_t operand, const ContractionPlan& plan) {
   const tile::BlockGroup group = operand == cores.a ? tile::BlockGroup{.stride = rows, .count = columns}
                                                     : tile::BlockGroup{.stride = 1, .count = rows};
   return group.count == 1 ? tile::BlockGroup{} : group;
-}
-
-std::vector<int64_t> cluster_parts(int64_t tiles, int64_t steps, const Device& device) {
-  constexpr int64_t kFewSteps = 2, kMostParts = 8;
-  std::vector<int64_t> result = {1};
-  for (int64_t parts = kMostParts; parts > 1; --parts) {
-    const bool fits = tiles * parts <= processors_for(parts, device) && steps >= kFewSteps * parts;
-    const bool is_first = result.size() == 1;  // that which leaves fewest processors idle
-    if (fits && (is_first || std::has_single_bit(static_cast<uint64_t>(parts)))) result.push_back(parts);
-  }
-  return result;
 }
 
 int64_t steps_of_block(const Contraction& c, const ContractionPlan& plan) {
@@ -511,80 +364,6 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
   return map;
 }
 
-namespace {
-
-/// Clusters and blocks that read a tile of an operand; of a selected slice, as many as have rows that select it.
-double readers_of(const Contraction& c, size_t operand, const ContractionPlan& plan) {
-  const TensorCores& cores = *plan.tensor_cores;
-  const Operand& o = c.operands[operand];
-  const auto all = static_cast<double>(blocks_of(operand == cores.a ? cores.columns : cores.rows, plan));
-  const double blocks = all / static_cast<double>(sharers(operand, plan).count);
-  if (!o.selected) return blocks;
-  return std::max(1.0, blocks * expected_slices(c, plan) / static_cast<double>(o.extents[*o.selected]));
-}
-
-/// Cycles from the start of a box to its arrival. What no cache holds comes from memory, unless many blocks read it:
-/// then it is there for most of them. Both fitted to 31 products on an H100, which took within 7 % of what is
-/// estimated.
-double latency_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  constexpr double kCached = 500, kFromMemory = 2250;
-  constexpr double kFewReaders = 4;
-  for (size_t i = 0; i < c.operands.size(); ++i) {
-    const bool is_large = bytes_of(in_memory(c, i)) > static_cast<double>(device.cache_bytes) / 2;
-    if (is_large && readers_of(c, i, plan) <= kFewReaders) return kFromMemory;
-  }
-  return kCached;
-}
-
-/// In which memory delivers the operands and takes the results. Of operands that no cache holds some come again for
-/// each further reader: 128 rows times 8192 x 8192 took 20 % longer where two blocks read each weight.
-double memory_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  constexpr double kAgain = 0.2;
-  double again = 0, not_there = 0;
-  for (size_t i = 0; i < c.operands.size(); ++i) {
-    const double own = bytes_of(in_memory(c, i));
-    not_there += bytes_of(c.operands[i]) - own;
-    if (own > static_cast<double>(device.cache_bytes) / 2 && readers_of(c, i, plan) > 1) again += kAgain * own;
-  }
-  return least_memory_cycles(c, device) + (again - not_there) / device.memory_bytes_per_us * 1e3 * device.gigahertz;
-}
-
-/// Of a processor for a step: what threads issue to compute their operand, and what shared memory gives to them and to
-/// the products, two values at a time for each row. Not measured.
-double computing_cycles(const Contraction& c, const ContractionPlan& plan) {
-  constexpr double kLanes = 128, kWarp = 32, kBank = 128, kAtOnce = 2;
-  if (!plan.tensor_cores->computes_a) return 0;
-  const double conflicts = plan.tensor_cores->pairs_rows ? 2 : 1;
-  const ComputedOperand& computed = *c.operands[plan.tensor_cores->a].computed;
-  const auto chunk = static_cast<double>(plan.chunk[plan.main]);
-  const double values = static_cast<double>(tile_of(plan.tensor_cores->rows, plan)) * chunk;
-  const double multiplied = static_cast<double>(tile_of(plan.tensor_cores->columns, plan)) * chunk *
-                            static_cast<double>(c.operands[plan.tensor_cores->b].type.bytes()) *
-                            static_cast<double>(plan.tensor_cores->warpgroups);
-  const double shared = values / kAtOnce / kWarp * conflicts + multiplied / kBank;
-  return std::max(values * computed.instructions / kLanes, shared);
-}
-
-/// Of a step: where a ring has no power of two of buffers, a turn's place in it is found by a division. Long products
-/// hide it.
-double turn_cycles(const ContractionPlan& plan, double step) {
-  constexpr double kDivision = 50, kLong = 400;
-  return std::has_single_bit(static_cast<uint64_t>(plan.stages)) || step > kLong ? 0 : kDivision;
-}
-
-/// Of the sums of a tile that blocks of a cluster put together: each writes all that it has to its own shared memory,
-/// and reads a part of what each other one has. Between processors an H100 moves some 12 bytes a cycle to each. 120 x
-/// 960 x 1280 by 64 x 64 took 4.3 us on an H200 in clusters of two, and 3.6 us of four.
-double exchange_cycles(const ContractionPlan& plan, double points) {
-  constexpr double kBarriers = 700, kOwnBytes = 128, kOtherBytes = 12;
-  if (plan.cluster_parts == 1) return 0;
-  const auto parts = static_cast<double>(plan.cluster_parts);
-  const double bytes = points * sizeof(float);
-  return kBarriers + bytes / kOwnBytes + bytes * (parts - 1) / parts / kOtherBytes;
-}
-
-}  // namespace
-
 tile::RegisterShares register_shares(const ContractionPlan& plan) {
   constexpr int64_t kLeast = 24, kUnit = 8, kMost = 240;
   const int64_t threads = plan.threads(), others = plan.block_threads() - threads;
@@ -597,66 +376,6 @@ tile::RegisterShares register_shares(const ContractionPlan& plan) {
 
 int64_t most_registers(const ContractionPlan& plan) {
   return plan.gives_registers ? register_shares(plan).of_readers : tile::registers_at_start(plan.block_threads());
-}
-
-int64_t resident_blocks(const Contraction& c, const ContractionPlan& plan) {
-  constexpr int64_t kProcessorShared = 228 * 1024, kProcessorRegisters = 65536, kOfBlock = 1024;
-  const int64_t threads = plan.threads() + kProducerThreads;
-  return std::max<int64_t>(1, std::min(kProcessorShared / (plan.shared_bytes(c) + kOfBlock),
-                                       kProcessorRegisters / (threads * registers_of_thread(c, plan))));
-}
-
-double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  constexpr double kStartCycles = 2000, kGoOnCycles = 500, kStepCycles = 40, kStored = 24;
-  // From a buffer's arrival to its release, where little is multiplied.
-  constexpr double kLeastStep = 160;
-  constexpr double kFoundCycles = 20;  // for each row, of three rounds through all rows; not measured
-  // The blocks of a cluster wait for the slowest in each step. So a cluster must gain.
-  constexpr double kClusterStep = 28, kInCluster = 1.005;
-  const int64_t rows = tile_of(plan.tensor_cores->rows, plan);
-  const double blocks = all_blocks(plan), points = points_of(plan);
-  const auto processors = static_cast<double>(processors_for(plan.cluster_parts * plan.cluster_blocks(), device));
-  const double multiplied = multiplied_cycles(c, plan, device), copied = copied_cycles(c, plan, device);
-  const auto resident = static_cast<double>(resident_blocks(c, plan));
-  const double each = std::ceil(blocks / processors);
-  const double at_once = std::min(resident, each);
-  // Products of another warpgroup go on while one adds what its step has brought to its sums, a register in a cycle.
-  const bool alone = plan.tensor_cores->warpgroups * at_once <= 1;
-  const double added = plan.tensor_cores->in_parts ? static_cast<double>(plan.registers()) : 0;
-  // What threads compute is hidden in part by the products of the half of a step before.
-  constexpr double kComputedBeside = 0.15;
-  const double computed = computing_cycles(c, plan);
-  const double busy =
-      std::max(busy_cycles(plan, multiplied + (alone ? added : 0), copied), computed) + kComputedBeside * computed;
-  const double step =
-      std::max(busy, kLeastStep / at_once) + kStepCycles + (plan.cluster_blocks() > 1 ? kClusterStep : 0);
-  // Buffers in flight hide the latency of boxes.
-  const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * at_once;
-  const double latency = latency_cycles(c, plan, device) / ahead + turn_cycles(plan, step);
-  const auto steps = static_cast<double>(steps_of_block(c, plan));
-  const int64_t group = plan.parallel[plan.order[0]].group;
-  // Of a cluster that deals out the steps of a tile each block stores a part of its results.
-  const auto parts = static_cast<double>(plan.cluster_parts);
-  const bool singly = stores_singly(c, plan);
-  const double stores = (singly ? 0 : points / kStored * stores_of_group(c, plan, plan.store_boxes) / parts) +
-                        exchange_cycles(plan, points);
-  // Which no other block hides.
-  const double single_stores = singly ? points / parts * single_store_cycles(c, group) : 0;
-  // The copies of the next tile begin while a block that goes on stores the last one.
-  const double starts = plan.grid > 0 ? kGoOnCycles : kStartCycles;
-  // A block with slices finds them first, and multiplies all of its rows by each.
-  const double slices = expected_slices(c, plan), found = c.selection ? kFoundCycles * static_cast<double>(rows) : 0;
-  const double block = slices * steps * std::max(step + turn_cycles(plan, step), latency) +
-                       (starts + found + slices * stores) / at_once + single_stores;
-  const double first = plan.grid > 0 ? kStartCycles - kGoOnCycles : 0;  // nothing hides the first tile's start
-  // Blocks that go on have their tiles from the start, so all wait for the slowest: 8192^3 took 3 % longer on an H200.
-  // So they, too, must gain clearly.
-  constexpr double kGoesOn = 1.03;
-  const double cycles = (each * block + kStartCycles + first) * (plan.grid > 0 ? kGoesOn : 1) *
-                        (plan.cluster_blocks() * plan.cluster_parts > 1 ? kInCluster : 1);
-  constexpr double kBeside = 0.05;  // of the shorter one, which the other does not hide
-  const double memory = memory_cycles(c, plan, device) + kStartCycles;
-  return std::max(cycles, memory) + kBeside * std::min(cycles, memory);
 }
 
 }  // namespace tc::gpu

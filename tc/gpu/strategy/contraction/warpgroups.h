@@ -2,7 +2,6 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "tc/gpu/strategy/contraction/plan.h"
@@ -42,20 +41,15 @@ struct WarpgroupShape {
 std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& contraction, size_t main, const TensorCores& cores,
                                              const std::vector<int64_t>& wanted);
 
+/// The axes that the operand's rows (the columns of b) go along in a block.
+const std::vector<size_t>& side_of(size_t operand, const ContractionPlan& plan);
+
 /// Values of a block along all axes of a side, and blocks.
 int64_t tile_of(const std::vector<size_t>& axes, const ContractionPlan& plan);
 int64_t blocks_of(const std::vector<size_t>& axes, const ContractionPlan& plan);
 
 /// How far the two rows of a thread lie apart along an axis of the rows; 0: they have the same value.
 int64_t rows_apart(size_t axis, const ContractionPlan& plan);
-
-/// Clusters that are tried, as (rows, columns) of blocks, with the tiles of a plan without one: none, unless the boxes
-/// of a step take half as long as its products or longer.
-std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& contraction,
-                                                            const ContractionPlan& alone, const Device& device);
-
-/// Into how many parts the steps of a product may be dealt out that has so many tiles: those that fill the processors.
-std::vector<int64_t> cluster_parts(int64_t tiles, int64_t steps, const Device& device);
 
 /// The most steps that a block has.
 int64_t steps_of_block(const Contraction& contraction, const ContractionPlan& plan);
@@ -131,11 +125,5 @@ tile::RegisterShares register_shares(const ContractionPlan& plan);
 
 /// Registers of a thread that multiplies, at most.
 int64_t most_registers(const ContractionPlan& plan);
-
-/// Blocks of a processor that run at once.
-int64_t resident_blocks(const Contraction& contraction, const ContractionPlan& plan);
-
-/// Estimated cycles of the whole product.
-double warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
 
 }  // namespace tc::gpu
