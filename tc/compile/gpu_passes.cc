@@ -24,9 +24,7 @@ namespace {
 // --- prepare: reductions as a GPU wants them --------------------------------------------------------------------
 
 Result<void> prepare(const Settings& settings, Compilation& c) {
-  options::MappingOptions mapping = settings.mapping;
-  if (settings.element_aligned) mapping.copy_operands = false;  // it serves products of warpgroups, which are none then
-  TC_TRY(prepared, gpu::prepare(*c.checked, mapping, settings.gpu.device, settings.element_aligned));
+  TC_TRY(prepared, gpu::prepare(*c.checked, settings.mapping, settings.gpu.device, settings.element_aligned));
   c.prepared = std::make_shared<const ir::Program>(std::move(prepared.program));
   c.mapping_options = std::move(prepared.options);
   return {};
@@ -38,7 +36,7 @@ Result<std::string> dump_prepare(const Settings&, const Compilation& c) { return
 
 Result<void> schedule(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
-  TC_TRY(pieces, gpu::schedule_pieces(*c.scop, c.mapping_options, settings.gpu.device, settings.element_aligned));
+  TC_TRY(pieces, gpu::schedule_pieces(*c.scop, c.mapping_options, settings.gpu.device));
   c.pieces = std::move(pieces);
   return {};
 }
@@ -57,7 +55,7 @@ Result<void> verify_schedule(Compilation& c) {
 Result<void> map(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
   TC_TRY(mapping,
-         gpu::map_pieces(*c.pieces, *c.scop, c.mapping_options, settings.gpu.device, settings.element_aligned));
+         gpu::map_pieces(*c.pieces, *c.scop, c.mapping_options, settings.gpu.device));
   c.mapping = std::move(mapping);
   return {};
 }
@@ -104,7 +102,7 @@ void keep_in_workspace(const std::vector<ir::SubscriptCheck>& checks, tile::Prog
 Result<void> tile(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
   TC_TRY(lowered,
-         gpu::lower(*std::move(c.mapping), *c.scop, c.mapping_options, settings.gpu.device, settings.element_aligned));
+         gpu::lower(*std::move(c.mapping), *c.scop, c.mapping_options, settings.gpu.device));
   c.mapping = std::move(lowered);
   keep_in_workspace(c.checks, c.mapping->program);
   for (const tile::Kernel& kernel : c.mapping->program.kernels) {

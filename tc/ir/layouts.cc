@@ -22,17 +22,21 @@ std::vector<int64_t> strides_of(const Tensor& tensor) {
   return tensor.strides.empty() ? row_major_strides(constant_shape(tensor)) : tensor.strides;
 }
 
-int64_t pitch_of(const std::vector<int64_t>& strides) {
-  int64_t pitch = 0;
+int64_t pitch_of(const std::vector<int64_t>& strides, bool at_any_address) {
+  int64_t pitch = at_any_address ? 1 : 0;
   for (size_t d = 0; d + 1 < strides.size(); ++d) pitch = std::gcd(pitch, strides[d]);
   return pitch;
 }
 
-int64_t row_divisor(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides) {
-  return extents.empty() ? 0 : std::gcd(extents.back(), pitch_of(strides));
+int64_t pitch_of(const Tensor& tensor) { return pitch_of(strides_of(tensor), tensor.at_any_address); }
+
+int64_t row_divisor(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides, bool at_any_address) {
+  return extents.empty() ? 0 : std::gcd(extents.back(), pitch_of(strides, at_any_address));
 }
 
-int64_t row_divisor(const Tensor& tensor) { return row_divisor(constant_shape(tensor), strides_of(tensor)); }
+int64_t row_divisor(const Tensor& tensor) {
+  return row_divisor(constant_shape(tensor), strides_of(tensor), tensor.at_any_address);
+}
 
 Program with_layouts(Program program, const Layouts& layouts) {
   for (Tensor& tensor : program.tensors) {

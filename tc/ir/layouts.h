@@ -21,12 +21,13 @@ std::vector<int64_t> row_major_strides(std::span<const int64_t> shape);
 std::vector<int64_t> strides_of(const Tensor& tensor);
 
 /// Returns a divisor of the offset of each row of the last dimension, in elements: of vectors that begin at rows. 0 if
-/// there is no more than one dimension, so no other row.
-int64_t pitch_of(const std::vector<int64_t>& strides);
+/// there is no more than one dimension, so no other row; 1 at any address.
+int64_t pitch_of(const std::vector<int64_t>& strides, bool at_any_address);
+int64_t pitch_of(const Tensor& tensor);
 
 /// Returns a divisor of the length of each row of the last dimension, and of its offset: vectors of so many elements
 /// fill rows.
-int64_t row_divisor(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides);
+int64_t row_divisor(const std::vector<int64_t>& extents, const std::vector<int64_t>& strides, bool at_any_address);
 int64_t row_divisor(const Tensor& tensor);
 
 /// Gives tensors of a specialised Program their strides.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "tc/gpu/lower/body.h"
+#include "tc/support/check.h"
 #include "tc/tile/build.h"
 
 namespace tc::gpu {
@@ -84,17 +85,22 @@ class Rewriter {
     return make_node(tile::If{move.guard, elements, sequence(std::move(zeros))});
   }
 
-  std::map<std::string, Halide::Type> types_;  ///< of the callers' tensors
+  std::map<std::string, Halide::Type> types_;  ///< of tensors at any address
 };
 
 }  // namespace
 
-tile::Program element_moves(tile::Program program) {
+tile::Program element_moves(tile::Program program, const std::set<std::string>& tensors) {
+  if (tensors.empty()) return program;
   for (tile::Kernel& kernel : program.kernels) {
-    std::map<std::string, Halide::Type> callers;
-    for (const tile::Tensor& tensor : kernel.tensors) callers[tensor.name] = tensor.type;
-    for (const tile::Tensor& own : program.workspace) callers.erase(own.name);
-    kernel.body = Rewriter(std::move(callers)).rewritten(kernel.body);
+    std::map<std::string, Halide::Type> types;
+    for (const tile::Tensor& tensor : kernel.tensors) {
+      if (tensors.count(tensor.name) > 0) types[tensor.name] = tensor.type;
+    }
+    for (const tile::TensorMap& map : kernel.maps) {
+      TC_CHECK(types.count(map.tensor) == 0, "boxes of '{}', which may begin at any address", map.tensor);
+    }
+    kernel.body = Rewriter(std::move(types)).rewritten(kernel.body);
   }
   return program;
 }

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <set>
+#include <string>
+
 #include "tc/tile/program.h"
 
 namespace tc::gpu {
@@ -8,11 +11,11 @@ namespace tc::gpu {
 /// become plain.
 tile::NodePtr by_elements(const tile::Move& move, int64_t element_bytes);
 
-/// The program for tensors that are aligned to their elements only: what it copied from or to the caller's memory by
-/// vectors it copies element by element.
+/// The program where some global tensors are aligned to their elements only: what it copied from or to them by vectors
+/// it copies element by element. No box is of such a tensor.
 ///     A_shared(i, 0 to 3) = A(i, k to k + 3)   ==>   A_shared(i, 0) = A(i, k); ... A_shared(i, 3) = A(i, k + 3)
-/// Vectors between its own buffers stay; launches, barriers and results are the same. Before promise(), since a
-/// promise rests on the widths of loads.
-tile::Program element_moves(tile::Program program);
+/// Other vectors stay; launches, barriers and results are the same. Before promise(), since a promise rests on the
+/// widths of loads.
+tile::Program element_moves(tile::Program program, const std::set<std::string>& tensors);
 
 }  // namespace tc::gpu

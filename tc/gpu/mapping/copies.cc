@@ -140,7 +140,7 @@ void choose_layout(Plan& plan, const ir::Tensor& tensor, const CopyOptions& opti
     plan.pad = pad_of(row, bytes);
   } else {
     const isl::aff offset = plan.print.offset.at(static_cast<int>(rank) - 1);
-    const int64_t pitch = ir::pitch_of(ir::strides_of(tensor));
+    const int64_t pitch = ir::pitch_of(tensor);
     int64_t vector = std::max<int64_t>(std::min(kVectorBytes, options.vector_bytes) / bytes, 1);
     // Only what nobody writes may be read where it is not used.
     const auto fits = [&] {

@@ -489,17 +489,24 @@ std::vector<tile::Tensor> workspace_of(const poly::Scop& scop, const std::vector
   return result;
 }
 
+static std::set<std::string> tensors_at_any_address(const ir::Program& program) {
+  std::set<std::string> result;
+  for (const ir::Tensor& tensor : program.tensors) {
+    if (tensor.at_any_address) result.insert(tensor.name);
+  }
+  return result;
+}
+
 Result<Mapping> map_pieces(const Pieces& pieces, const poly::Scop& scop, const options::MappingOptions& options,
-                           const Device& device, bool element_aligned) {
-  const Device usable = device_at(device, element_aligned);
-  return poly::within_budget(*scop.context, [&] { return map_within_budget(pieces, scop, options, usable); });
+                           const Device& device) {
+  return poly::within_budget(*scop.context, [&] { return map_within_budget(pieces, scop, options, device); });
 }
 
 Result<Mapping> lower(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
-                      const Device& device, bool element_aligned) {
+                      const Device& device) {
   return poly::within_budget(*scop.context, [&]() -> Result<Mapping> {
     mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
-    if (element_aligned) mapping.program = element_moves(std::move(mapping.program));
+    mapping.program = element_moves(std::move(mapping.program), tensors_at_any_address(*scop.program));
     mapping.program = tile::share_divisors(std::move(mapping.program));
     mapping.program =
         tile::promise(std::move(mapping.program), {.readonly_cache = options.use_readonly_cache.value_or(true),
@@ -508,11 +515,10 @@ Result<Mapping> lower(Mapping mapping, const poly::Scop& scop, const options::Ma
   });
 }
 
-Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
-                    bool element_aligned) {
-  TC_TRY(pieces, schedule_pieces(scop, options, device, element_aligned));
-  TC_TRY(mapping, map_pieces(pieces, scop, options, device, element_aligned));
-  return lower(std::move(mapping), scop, options, device, element_aligned);
+Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
+  TC_TRY(pieces, schedule_pieces(scop, options, device));
+  TC_TRY(mapping, map_pieces(pieces, scop, options, device));
+  return lower(std::move(mapping), scop, options, device);
 }
 
 namespace {

@@ -41,18 +41,16 @@ struct Mapping {
 /// compared by its estimates. `pieces` are those of schedule_pieces() for the same arguments. Errors: options that no
 /// kernel follows; addresses that no kernel has; the context's budget.
 Result<Mapping> map_pieces(const Pieces& pieces, const poly::Scop& scop, const options::MappingOptions& options,
-                           const Device& device = {}, bool element_aligned = false);
+                           const Device& device = {});
 
-/// The mapping with its program as it is printed. Temporaries that are not held in registers become workspace, divisors
-/// are shared, and what the text promises is proved. With `element_aligned` tensors are aligned to their elements only,
-/// and no vector goes from or to the caller's (lower/element_moves.h).
-/// Errors: the context's budget.
+/// The mapping with its program as it is printed. Temporaries that are not held in registers become workspace, no vector
+/// goes from or to tensors at any address (lower/element_moves.h), divisors are shared, and what the text promises is
+/// proved. Errors: the context's budget.
 Result<Mapping> lower(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
-                      const Device& device, bool element_aligned = false);
+                      const Device& device);
 
 /// schedule_pieces(), map_pieces() and lower(). `scop` is that of from_ir(). Errors: theirs.
-Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device = {},
-                    bool element_aligned = false);
+Result<Mapping> map(const poly::Scop& scop, const options::MappingOptions& options, const Device& device = {});
 
 /// What later launches read of earlier ones.
 std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel>& kernels);

@@ -57,15 +57,12 @@ Result<Prepared> with_orders(ir::Program program, const options::MappingOptions&
 
 }  // namespace
 
-Device device_at(Device device, bool element_aligned) {
-  if (element_aligned) device.warpgroup_products = 0;
-  return device;
-}
-
-Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& of_vectors,
+Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
                          bool element_aligned) {
   program = order_dims(std::move(program));
-  const Device device = device_at(of_vectors, element_aligned);
+  for (ir::Tensor& tensor : program.tensors) {
+    tensor.at_any_address = element_aligned && tensor.role != ir::Role::kTemporary;
+  }
   const auto none = [&]() -> Result<void> {
     int64_t most = options.split_reduction.value_or(1);
     for (const options::KernelOptions& kernel : options.kernel) {

@@ -15,7 +15,4 @@ namespace tc::gpu {
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
                          bool element_aligned = false);
 
-/// What a device does with tensors of that alignment: boxes begin at multiples of 16 bytes.
-Device device_at(Device device, bool element_aligned);
-
 }  // namespace tc::gpu

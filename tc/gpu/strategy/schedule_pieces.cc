@@ -16,14 +16,13 @@
 
 namespace tc::gpu {
 
-Result<Pieces> schedule_pieces(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
-                               bool element_aligned) {
+Result<Pieces> schedule_pieces(const poly::Scop& scop, const options::MappingOptions& options, const Device& device) {
   TC_TRY_VOID(check_limits(options, device));
   for (const options::KernelOptions& kernel : options.kernel) {
     TC_TRY_VOID(check_limits(options::overlaid(options, kernel), device));
   }
   return poly::within_budget(*scop.context, [&]() -> Result<Pieces> {
-    Pieces cut = cut_out_contractions(scop, options, device_at(device, element_aligned));
+    Pieces cut = cut_out_contractions(scop, options, device);
     for (Piece& piece : cut.pieces) {
       if (piece.contraction) continue;
       TC_TRY(scheduled, poly::schedule(piece.scop, options.outer_schedule_options));

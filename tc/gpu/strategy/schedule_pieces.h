@@ -7,10 +7,9 @@
 namespace tc::gpu {
 
 /// The pieces of a def: contractions with their plans, and everything else with a schedule. `scop` is that of
-/// from_ir(). `element_aligned`: tensors are aligned to their elements only. Errors: options out of the device's
-/// limits; the context's budget.
+/// from_ir(). Errors: options out of the device's limits; the context's budget.
 Result<Pieces> schedule_pieces(const poly::Scop& scop, const options::MappingOptions& options,
-                               const Device& device = {}, bool element_aligned = false);
+                               const Device& device = {});
 
 /// For each piece its statements, and the plan of a contraction or the schedule tree of anything else.
 ///     piece 0: a contraction of S0_init, S0

@@ -302,7 +302,7 @@ options::MappingOptions with(options::MappingOptions options, const Tunable& tun
 Result<Mapping> map_program(const ir::Program& program, const options::MappingOptions& options, const Device& device,
                             bool element_aligned) {
   TC_TRY(before, prelude(program, options, device, element_aligned));
-  return map(before.scop, before.options, device, element_aligned);
+  return map(before.scop, before.options, device);
 }
 
 Result<std::vector<Tunable>> tunables(const ir::Program& program, const options::MappingOptions& options,

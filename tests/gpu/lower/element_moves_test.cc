@@ -87,5 +87,50 @@ INSTANTIATE_TEST_SUITE_P(
              {{"M", 256}, {"N", 256}, {"K", 512}}}),
     [](const auto& info) { return std::string(info.param.name); });
 
+/// Boxes begin at multiples of 16 bytes. Copies of the operands do, and so warpgroups multiply them.
+TEST(TensorsAtAnyAddress, AreCopiedForWarpgroups) {
+  const ir::Program product =
+      specialised_from("def f(half(M,K) A, half(K,N) B) -> (half(M,N) C) { C(m,n) +=! A(m,k) * B(k,n) }",
+                       {{"M", 192}, {"N", 136}, {"K", 208}});
+  const ir::Program attention = specialised_from(R"(
+def f(half(N,D) Q, half(M,D) K, half(M,E) V) -> (half(N,E) O) {
+  float S(n,m) +=! Q(n,d) * K(m,d)
+  top(n) max=! S(n,m)
+  half P(n,m) = half(exp((S(n,m) - top(n)) * 0.25))
+  float total(n) +=! float(P(n,m))
+  float A(n,e) +=! P(n,m) * V(m,e)
+  O(n,e) = half(A(n,e) / total(n))
+})",
+                                                 {{"N", 64}, {"M", 136}, {"D", 16}, {"E", 16}});
+  for (const ir::Program* program : {&product, &attention}) {
+    const options::MappingOptions options = {.split_reduction = 1, .tensor_cores = true, .copy_operands = true};
+    const Result<gpu::Mapping> mapping = mapped(*program, options, {}, true);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_EQ(widest(mapping->program), 1);
+    std::set<std::string> boxed;
+    for (const tile::Kernel& kernel : mapping->program.kernels) {
+      for (const tile::TensorMap& map : kernel.maps) boxed.insert(map.tensor);
+    }
+    EXPECT_GE(boxed.size(), 2U);
+    for (const std::string& tensor : boxed) EXPECT_TRUE(tensor.ends_with("_copy")) << tensor;
+    EXPECT_TRUE(tile::verify(mapping->program).holds());
+    EXPECT_EQ(difference_of_mapping(*program, *mapping, 3), "");
+  }
+}
+
+/// Nothing may copy boxes of what begins at any address: the pass that takes vectors apart would leave them.
+TEST(TensorsAtAnyAddress, HaveNoBoxes) {
+  const ir::Program program =
+      specialised_from("def f(half(M,K) A, half(K,N) B) -> (half(M,N) C) { C(m,n) +=! A(m,k) * B(k,n) }",
+                       {{"M", 192}, {"N", 136}, {"K", 208}});
+  for (const bool element_aligned : {false, true}) {
+    const Result<gpu::Mapping> mapping = mapped(program, {.copy_operands = false}, {}, element_aligned);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    size_t maps = 0;
+    for (const tile::Kernel& kernel : mapping->program.kernels) maps += kernel.maps.size();
+    EXPECT_EQ(maps > 0, !element_aligned);
+  }
+}
+
 }  // namespace
 }  // namespace tc::testing

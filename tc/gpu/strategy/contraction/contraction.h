@@ -54,13 +54,15 @@ struct Operand {
   std::vector<Subscript> subscripts;
   std::vector<int64_t> extents;                  ///< of the tensor
   std::vector<int64_t> strides;                  ///< of the tensor, in elements; the last is 1
+  bool at_any_address = false;                   ///< the tensor
   std::optional<ChosenRow> chosen_row = {};      ///< then `tensor` is what the rows are of
   std::optional<ComputedOperand> computed = {};  ///< then blocks compute what they would copy
   std::vector<ir::Inside> inside = {};           ///< per dimension, of a guarded read, which is 0 elsewhere; empty: all
   std::optional<size_t> selected = {};           ///< the dimension that the contraction's selection is a subscript of
   bool is_tf32 = false;                          ///< its elements are float32 numbers that TF32 holds
 
-  int64_t row_divisor() const { return ir::row_divisor(extents, strides); }
+  int64_t pitch() const { return ir::pitch_of(strides, at_any_address); }
+  int64_t row_divisor() const { return ir::row_divisor(extents, strides, at_any_address); }
 };
 
 /// A statement that makes one element of a run of neighbours among the results, or reduces over the run:
@@ -93,8 +95,10 @@ struct StoredTensor {
   std::vector<int64_t> extents;
   std::vector<int64_t> strides;   ///< elements; the last is 1
   std::vector<std::string> axes;  ///< per dimension the parallel axis that counts all of it; "": another subscript
+  bool at_any_address = false;
 
-  int64_t row_divisor() const { return ir::row_divisor(extents, strides); }
+  int64_t pitch() const { return ir::pitch_of(strides, at_any_address); }
+  int64_t row_divisor() const { return ir::row_divisor(extents, strides, at_any_address); }
 };
 
 /// Statements on the points of a space of parallel axes, of which one, the update, reduces over more axes:

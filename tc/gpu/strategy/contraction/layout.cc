@@ -177,6 +177,7 @@ int64_t merged_vector(const Contraction& c, const Operand& operand, size_t merge
   const Subscript& s = operand.subscripts[merged];
   int64_t inner = 1;
   for (size_t d = merged + 1; d < operand.extents.size(); ++d) inner *= operand.extents[d];
+  if (operand.at_any_address) return 1;
   int64_t unit = range(s, plan) * inner;
   for (size_t d = 0; d < merged; ++d) unit = std::gcd(unit, operand.strides[d]);
   int64_t first = s.constant;

@@ -108,6 +108,7 @@ Operand in_order(const Operand& operand, const OperandOrder& order) {
   }
   result.extents.back() = order.row;
   result.strides = ir::row_major_strides(result.extents);
+  result.at_any_address = false;
   result.is_tf32 = result.is_tf32 || order.rounds;
   return result;
 }
@@ -164,8 +165,8 @@ class TensorChoices {
       order.stored = !rounds_ && permutes && first.extents[last] % elements_of_vector(first.type) == 0 &&
                      may_be_stored(program_, statement_, tensor_, order.alongside);
       order.row = order.stored ? first.extents[last] : row_of(order.read[last].extent, first.type, permutes);
-      const int64_t pitch = rank > 1 ? ir::pitch_of(first.strides) : first.extents[last];
-      if (!rounds_ && !permutes && order.row == pitch && order.read[last].begin == 0) continue;
+      const int64_t pitch = rank > 1 ? first.pitch() : first.extents[last];
+      if (!rounds_ && !permutes && !first.at_any_address && order.row == pitch && order.read[last].begin == 0) continue;
       const bool is_there = std::find(copies.begin(), copies.end(), order) != copies.end();
       const bool fills = order.row != first.extents[last], is_free = order.stored || is_there;
       result.push_back({order, is_free ? 0 : copy_us(order, first.type.bytes(), permutes, fills, device)});

@@ -116,6 +116,7 @@ std::shared_ptr<const Operand> source_of(const ir::Program& program, const Opera
     result->subscripts = *std::move(subscripts);
     result->extents = ir::constant_shape(program.tensor(read->name));
     result->strides = ir::strides_of(program.tensor(read->name));
+    result->at_any_address = program.tensor(read->name).at_any_address;
   }
   return result;
 }

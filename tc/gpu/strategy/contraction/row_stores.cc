@@ -30,6 +30,7 @@ bool is_stored_by_rows(const StoredTensor& stored, const Contraction& c, const C
   const std::vector<size_t>& columns = plan.tensor_cores->columns;
   const AxisPlan& a = plan.parallel[columns[0]];
   if (stored.type.bytes() != 2 || stored.row_divisor() % 2 == 0 || stored.extents.size() < 2) return false;
+  if (stored.at_any_address) return false;  // no pair is known to be aligned
   const bool is_group = a.group == 2 || (plan.by_warpgroups() && a.group == 8);
   if (stored.axes.back() != c.parallel[columns[0]].name || !is_group || plan.order[0] != columns[0]) return false;
   return std::all_of(columns.begin() + 1, columns.end(), [&](size_t axis) { return plan.parallel[axis].tile == 1; });

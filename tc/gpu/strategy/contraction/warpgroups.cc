@@ -75,7 +75,7 @@ bool runs_along_reduction(Halide::Type type) { return type.bytes() != 2; }
 
 bool lies_in_lines(const Operand& operand) {
   constexpr int64_t kLine = 128;
-  return ir::pitch_of(operand.strides) * operand.type.bytes() % kLine == 0;
+  return operand.pitch() * operand.type.bytes() % kLine == 0;
 }
 
 int dimension_along(const Operand& operand, const std::vector<int64_t> Subscript::*side, size_t axis) {
@@ -291,7 +291,7 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   if (!steps_evenly(last, bytes) || (last.constant + begin) * bytes % kCopied != 0 || first * bytes % kCopied != 0) {
     return fmt::format("rows of '{}' do not begin at multiples of {} bytes", o.tensor, kCopied);
   }
-  if (ir::pitch_of(o.strides) * bytes % kCopied != 0) {
+  if (o.pitch() * bytes % kCopied != 0) {
     return fmt::format("rows of '{}' are no multiple of {} bytes", o.tensor, kCopied);
   }
   for (size_t d = 0; d < o.extents.size(); ++d) {

@@ -120,7 +120,7 @@ class Looker {
                      add_offset(tensor, subscripts.back(), index);
     found_.bytes = std::max<int64_t>(found_.bytes, tensor.type.bytes());
     found_.moved += tensor.type.bytes();
-    found_.divisor = std::gcd(found_.divisor, ir::pitch_of(ir::strides_of(tensor)));
+    found_.divisor = std::gcd(found_.divisor, ir::pitch_of(tensor));
   }
 
   /// False if neighbours along the member are no neighbours in memory.

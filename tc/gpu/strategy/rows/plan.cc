@@ -270,7 +270,7 @@ bool Planner::choose_vector(bool holds_elements) {
       divisor = std::gcd(divisor, offset.value_or(0));
       if (holds_elements && stays_in_registers(use.tensor)) continue;
       bytes = std::max<int64_t>(bytes, tensor.type.bytes());
-      divisor = std::gcd(divisor, ir::pitch_of(ir::strides_of(tensor)));
+      divisor = std::gcd(divisor, ir::pitch_of(tensor));
     }
   }
   plan_.vector = aligned ? kVectorBytes / bytes : 1;
@@ -307,6 +307,7 @@ bool Planner::choose_shifted_vector() {
                             ir::mentions(use.subscripts->back(), s.statement->indices[static_cast<size_t>(loops[0])]);
     const ir::Tensor& tensor = part_.scop->program->tensor(use.tensor);
     const Halide::Type type = tensor.type;
+    if (tensor.at_any_address) return false;
     if (!loops.empty() && nearest_dimension(tensor) + 1 != tensor.extents.size()) return false;
     if (runs_along && type.is_bool()) return false;
     if (runs_along) bytes = std::max<int64_t>(bytes, type.bytes());

@@ -288,7 +288,7 @@ class Updates {
     // Vectors of the result are aligned where those of the partial results are.
     const bool aligned = along + 1 == sum->subscripts.end() && along->offset % s.elements == 0 &&
                          ir::constant_shape(result).back() % s.elements == 0 &&
-                         ir::pitch_of(ir::strides_of(result)) % s.elements == 0;
+                         ir::pitch_of(result) % s.elements == 0;
     return aligned ? make_node(std::move(copy)) : by_elements(copy, bytes);
   }
 
