@@ -614,9 +614,11 @@ class KernelPrinter {
     for (const std::string& name : wait.sums) {
       const Type type = exprs_.tensor(name).type;
       const bool is_held = type.bits() == 16;
-      if (is_held) exprs_.need(Helper::kHeld);
+      const bool is_renewed = is_held && wait.pending == 0;
+      if (is_held) exprs_.need(is_renewed ? Helper::kRenewed : Helper::kHeld);
       if (is_held || type == Halide::Float(32)) {
-        line(fmt::format("{}({});", is_held ? "receive_held" : "receive", exprs_.names().tensor(name)));
+        const char* function = is_renewed ? "renew_held" : is_held ? "receive_held" : "receive";
+        line(fmt::format("{}({});", function, exprs_.names().tensor(name)));
       }
     }
   }

@@ -687,6 +687,7 @@ const std::vector<Definition>& definitions() {
       {kCopyAsyncOrZero, {}, {"copy_async_or_zero"}, kCopyAsyncOrZeroText},
       {kPair, {}, {"pair_of", "split"}, pair_text()},
       {kHeld, {}, {"receive_held"}, held_text()},
+      {kRenewed, {kHeld}, {"renew_held"}, renewed_text()},
       {kFloat16Pair,
        {kFloat16, kPair},
        {"both_of", "add_pair", "sub_pair", "mul_pair", "pair_from"},

@@ -48,6 +48,7 @@ enum class Helper {
   kClusterLoad,    ///< load_of_block: shared memory of a block of the cluster
   kProducts,       ///< wait_products, receive: of warpgroups
   kHeld,           ///< receive_held: operands of theirs
+  kRenewed,        ///< renew_held: the same, of which no later product is unfinished
   kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start
   kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits
   kAtomicFloat,    ///< of float and double

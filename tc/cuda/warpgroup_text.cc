@@ -233,12 +233,25 @@ __device__ __forceinline__ void receive(float (&sums)[count]) {
 )";
 
 constexpr std::string_view kHeldText =
-    R"(// The same of operands. NVIDIA's assembler gives the registers of operands that a loop does not change to others,
-// though later turns multiply them (ptxas 13.0). Here the loop makes them anew, pair by pair.
+    R"(// The same of operands.
 template <typename Half, int count>
 __device__ __forceinline__ void receive_held(Half (&held)[count]) {
 #pragma unroll
   for (int i = 0; i < count; i += 2) asm volatile("" : "+r"(*(uint32*)&held[i])::"memory");
+}
+)";
+
+constexpr std::string_view kRenewedText =
+    R"(// NVIDIA's assembler gives the registers of an operand that a loop does not change to another one, if the products of
+// the first have ended by then, though later turns multiply it again (ptxas 13.0). So each turn might change it: for a
+// device without processors.
+template <typename Half, int count>
+__device__ __forceinline__ void renew_held(Half (&held)[count]) {
+  uint32 processors;
+  asm("mov.u32 %0, %%nsmid;" : "=r"(processors));
+  receive_held(held);
+#pragma unroll
+  for (int i = 0; i < count; i += 2) *(uint32*)&held[i] = processors == 0 ? 0 : *(uint32*)&held[i];
 }
 )";
 
@@ -313,6 +326,7 @@ std::string_view group_barrier_text() { return kGroupBarrierText; }
 std::string_view registers_text() { return kRegistersText; }
 std::string_view products_text() { return kProductsText; }
 std::string_view held_text() { return kHeldText; }
+std::string_view renewed_text() { return kRenewedText; }
 
 std::string function_of(const WarpgroupProduct& product) {
   const tile::WarpgroupAtom& atom = product.atom;

@@ -20,6 +20,7 @@ std::string_view cluster_step_text();
 std::string_view cluster_load_text();
 std::string_view products_text();
 std::string_view held_text();
+std::string_view renewed_text();
 /// Stores of boxes and their groups (PTX ISA, "cp.async.bulk.tensor", "cp.async.bulk.wait_group", "fence.proxy").
 std::string_view box_store_text();
 /// A barrier of a warpgroup (PTX ISA, "bar.sync"); barrier 0 is the block's.

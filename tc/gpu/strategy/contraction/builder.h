@@ -252,6 +252,8 @@ class ContractionBuilder {
   tile::NodePtr over_lanes(const tile::NodePtr& body) const;
   tile::NodePtr store_results(const std::string& name);
   Halide::Expr is_inside() const;
+  std::optional<Halide::Expr> holds_in_tile(const Halide::Expr& condition) const;
+  tile::NodePtr finish_slab(const PointPart& part);
   tile::NodePtr finish(const PointPart& part = {});
   void declare_staging();
   Halide::Expr staged_first(size_t axis, const Halide::Expr& slab) const;
@@ -320,12 +322,14 @@ class ContractionBuilder {
     tile::Tensor before;      ///< what the reduction was before the slab
     tile::Tensor number;      ///< what points read
     tile::Tensor correction;  ///< for what was made before the slab
+    tile::Tensor any_large;   ///< not zero where a row's number is large; or no name
     tile::Tensor present;     ///< not zero where the row has points that are present (online_presence.h); or no name
     Halide::Expr is_present;  ///< over the parallel axes
   };
   void declare_online(const OnlineReduction& online, const Halide::Expr& is_present);
   tile::NodePtr start_online(const OnlineReduction& online) const;
   tile::NodePtr reduce_online(const OnlineReduction& online);
+  tile::NodePtr subtract_large(const OnlineReduction& online) const;
   tile::NodePtr finish_online(const OnlineReduction& online);
   tile::NodePtr last_corrections(const OnlineReduction& online);
   tile::NodePtr correct_reductions(const OnlineReduction& online) const;
@@ -342,6 +346,8 @@ class ContractionBuilder {
   ir::Names names_;
   std::vector<std::pair<std::string, Halide::Expr>> definitions_;
   std::vector<Halide::Expr> first_;             ///< per parallel axis, of the block
+  std::vector<Halide::Expr> assumed_;           ///< conditions of choices that hold for all points
+  bool is_whole_ = false;                       ///< no point of the block's tile is outside
   std::vector<Halide::Expr> block_;             ///< per parallel axis: its number
   std::vector<Halide::Expr> thread_;            ///< per parallel axis
   Halide::Expr part_ = 0;                       ///< of the reduction: the thread's group

@@ -57,6 +57,11 @@ void add(const Expr& e, double by, Sum& sum) {
   } else if (const auto* over = e.as<hi::Div>()) {
     const std::optional<double> divisor = constant_number(over->b);
     if (divisor && *divisor != 0) return add(over->a, by / *divisor, sum);
+  } else if (const auto* call = e.as<hi::Call>(); call && call->name == "fma") {
+    if (const std::optional<double> factor = constant_number(call->args[1])) {
+      add(call->args[0], by * *factor, sum);
+      return add(call->args[2], by, sum);
+    }
   }
   sum.add(e, by);
 }
@@ -85,7 +90,8 @@ double largest(Halide::Type type) {
   return type.bits() == 64 ? std::numeric_limits<double>::max() : std::numeric_limits<float>::max();
 }
 
-/// What an expression is where a condition holds, or does not.
+}  // namespace
+
 Expr value_where(const Expr& e, const Expr& condition, bool holds) {
   class Chosen : public hi::IRMutator {
    public:
@@ -106,6 +112,8 @@ Expr value_where(const Expr& e, const Expr& condition, bool holds) {
   } chosen(condition, holds);
   return chosen.mutate(e);
 }
+
+namespace {
 
 class Analysis {
  public:

@@ -21,6 +21,9 @@ struct Extreme {
   bool is_maximum = true;
 };
 
+/// What a value is where a condition of its choices holds, or does not.
+Halide::Expr value_where(const Halide::Expr& value, const Halide::Expr& condition, bool holds);
+
 /// The value of a constant, functions of constants among them.
 std::optional<double> constant_number(const Halide::Expr& e);
 

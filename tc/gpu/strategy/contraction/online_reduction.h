@@ -24,6 +24,7 @@ struct OnlineReduction {
   std::vector<bool> before;       ///< per reduction: likewise
   std::vector<bool> rescaled;     ///< per reduction: a sum that corrections are for
   bool rescales_product = false;  ///< the second one's sums
+  bool is_subtracted = false;     ///< points behind multiply `kept` and R, and read them in kept - R alone
 };
 
 /// A product with all statements up to the one that sums over its columns.

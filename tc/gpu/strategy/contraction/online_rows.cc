@@ -23,6 +23,10 @@ void ContractionBuilder::declare_online(const OnlineReduction& online, const Exp
   online_.before = registers("_before", sum.sums.type);
   online_.number = registers("_number", sum.sums.type);
   online_.correction = registers("_correction", Halide::Float(32));
+  if (online.is_subtracted) {
+    online_.any_large = build::registers(names_.fresh(sum.of->statement.tensor + "_any_large"), Halide::Int(32),
+                                         tile::Layout::row_major({1}));
+  }
   online_.is_present = is_present;
   if (is_present.defined()) online_.present = registers("_present", Halide::Int(32));
   row_values_[sum.of->statement.tensor] = {online_.number, kept_axes(*sum.of)};
@@ -30,7 +34,8 @@ void ContractionBuilder::declare_online(const OnlineReduction& online, const Exp
 
 /// The registers that a slab needs, and those that all slabs do.
 NodePtr ContractionBuilder::with_online_of_slab(NodePtr body) const {
-  return build::allocate(online_.before, build::allocate(online_.number, with_results(std::move(body))));
+  body = build::allocate(online_.before, build::allocate(online_.number, with_results(std::move(body))));
+  return online_.any_large.name.empty() ? body : build::allocate(online_.any_large, body);
 }
 
 NodePtr ContractionBuilder::with_online(NodePtr body) const {
@@ -68,13 +73,37 @@ NodePtr ContractionBuilder::reduce_online(const OnlineReduction& online) {
   const auto over_rows = [&](const NodePtr& body) { return over_registers(axes, [&] { return body; }); };
   std::vector<NodePtr> parts = {over_rows(build::store(online_.before, at, value))};
   parts.push_back(
-      finish({.last = first_step_behind(online), .to = online.kept, .reductions = online.before, .fills = false}));
+      finish_slab({.last = first_step_behind(online), .to = online.kept, .reductions = online.before, .fills = false}));
   parts.push_back(exchange_lanes(sum));
   parts.push_back(
       over_rows(build::sequence({build::store(online_.number, at, as_number(sum.of->statement, value)),
                                  build::store(online_.correction, at, correction(online, before, value))})));
   parts.push_back(correct_reductions(online));
+  if (online.is_subtracted) parts.push_back(subtract_large(online));
   return build::sequence(std::move(parts));
+}
+
+/// Where R is large, points hold their distance from it, and 0 is in its place: multiples of the distance have no error
+/// then that goes by how large R is. Masked rows have such an R, and few others.
+NodePtr ContractionBuilder::subtract_large(const OnlineReduction& online) const {
+  constexpr float kLarge = 1024;  // a multiple below 2 is rounded by no more than 2^-14
+  const TileSum& sum = reductions_.at(online.reduction);
+  const std::vector<size_t> axes = kept_axes(*sum.of);
+  const std::vector<Expr> at = kept_registers(*sum.of);
+  const Expr number = build::read(online_.number, at), any = build::read(online_.any_large, {0});
+  const Expr is_large = number >= kLarge || number <= -kLarge, point = build::read(sum_, sum_subscripts());
+  const auto over_rows = [&](const Expr& value, const Tensor& to, const std::vector<Expr>& place) {
+    return over_registers(axes, [&] { return build::store(to, place, value); });
+  };
+  const NodePtr distances = over_registers(all_axes(), [&] {
+    return build::store(sum_, sum_subscripts(), hi::Select::make(is_large, point - number, point));
+  });
+  return build::sequence(
+      {build::store(online_.any_large, {0}, 0), over_rows(hi::Select::make(is_large, 1, any), online_.any_large, {0}),
+       build::if_then(
+           any != 0,
+           build::sequence({distances, over_rows(hi::Select::make(is_large, hi::make_zero(number.type()), number),
+                                                 online_.number, at)}))});
 }
 
 /// The rest of a slab's points, which read the reduction.
@@ -83,7 +112,7 @@ NodePtr ContractionBuilder::finish_online(const OnlineReduction& online) {
   behind.flip();
   PointPart part{.first = first_step_behind(online), .from = online.kept, .reductions = behind};
   if (online_.is_present.defined()) part.also = [&] { return find_present(online); };
-  return finish(part);
+  return finish_slab(part);
 }
 
 /// Behind the last slab: NaN in the place of corrections where there was nothing but the reduction's identity.

@@ -36,10 +36,12 @@ class Instructions : public hi::IRVisitor {
     IRVisitor::visit(op);
   }
   void visit(const hi::Call* op) override {
-    constexpr double kFunction = 12;
+    constexpr double kFunction = 12, kPower = 4;
     const bool is_constant = std::all_of(op->args.begin(), op->args.end(),
                                          [](const Halide::Expr& e) { return hi::is_const(hi::simplify(e)); });
-    if (!is_constant) add(op, ir::is_tensor_read(program_, op) ? 1 : kFunction);
+    const bool is_one = ir::is_tensor_read(program_, op) || op->name == "fma";
+    const double function = op->name == tile::kExp2ForFloat16 ? kPower : kFunction;
+    if (!is_constant) add(op, is_one ? 1 : function);
   }
   void visit(const hi::Cast* op) override { add(op, 1); }
   void visit(const hi::Add* op) override { add(op, 1); }

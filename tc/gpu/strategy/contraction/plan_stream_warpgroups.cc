@@ -168,7 +168,8 @@ class WarpgroupStreams {
 
   /// A warpgroup waits for its products, then for its points. Others of the processor multiply in the meantime.
   void estimate(ContractionPlan& first, ContractionPlan& second, int64_t registers, int64_t bytes, bool overlaps) {
-    constexpr double kStart = 4000, kSlab = 100, kAlone = 200, kResultInstructions = 8, kLatency = 1000;
+    constexpr double kStart = 4000, kStartAlone = 7000, kSlab = 100, kAlone = 200, kResultInstructions = 8,
+                     kLatency = 1000;
     constexpr double kLineBytes = 56, kCrookedBytes = 25;  // of a cycle, as those of single products
     constexpr int64_t kProcessorShared = 228 * 1024, kOfBlock = 1024, kThreads = 2048;
     const int64_t threads = second.block_threads();
@@ -207,7 +208,9 @@ class WarpgroupStreams {
     const double step = std::max({work, copied, arrival}) + kSlab;
     const double results = warpgroups * static_cast<double>(second.registers()) * kResultInstructions;
     first.cycles = waves * slabs * step * (made + points) / (all + points);
-    second.cycles = waves * (slabs * step * read / (all + points) + kStart + results);
+    // Other blocks of the processor multiply while one starts.
+    const double start = together > 1 ? kStart : kStartAlone;
+    second.cycles = waves * (slabs * step * read / (all + points) + start + results);
   }
 
   const Chain& chain_;

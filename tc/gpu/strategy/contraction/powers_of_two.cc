@@ -6,7 +6,6 @@
 
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/exponential.h"
-#include "tc/ir/index_expr.h"
 #include "tc/tile/program.h"
 
 namespace tc::gpu {
@@ -15,10 +14,18 @@ namespace {
 namespace hi = Halide::Internal;
 using Halide::Expr;
 
+bool is_difference(const hi::Sub& op, const Difference& difference) {
+  const auto *from = op.a.as<hi::Call>(), *less = op.b.as<hi::Call>();
+  return op.type == Halide::Float(32) && from != nullptr && less != nullptr && from->name == difference.from &&
+         less->name == difference.less;
+}
+
+Expr power_of_two(const Expr& e) { return hi::Call::make(e.type(), "exp2", {e}, hi::Call::PureExtern); }
+
 class Powers : public hi::IRMutator {
  public:
-  Powers(const std::set<std::string>& tensors, Differences differences)
-      : tensors_(tensors), differences_(differences) {}
+  Powers(const std::set<std::string>& tensors, const std::optional<Difference>& dealt_out)
+      : tensors_(tensors), dealt_out_(dealt_out) {}
 
  private:
   using IRMutator::visit;
@@ -57,40 +64,43 @@ class Powers : public hi::IRMutator {
     }
     const auto rounded = static_cast<float>(factor);
     if (!std::isnormal(rounded)) return IRMutator::visit(op);
-    const auto scaled = [&](const Expr& e) { return hi::Mul::make(e, hi::FloatImm::make(op->type, rounded)); };
+    const Expr multiple = hi::FloatImm::make(op->type, rounded), opposite = hi::FloatImm::make(op->type, -rounded);
     const auto* apart = exponent.as<hi::Sub>();
-    const bool deals_out = differences_ == Differences::kDealtOut && apart != nullptr && std::abs(rounded) <= 1;
-    const Expr power = deals_out ? hi::Sub::make(scaled(apart->a), scaled(apart->b)) : scaled(exponent);
-    return hi::Call::make(op->type, "exp2", {power}, hi::Call::PureExtern);
+    constexpr float kMostFactor = 2;
+    const bool deals_out =
+        dealt_out_ && apart != nullptr && is_difference(*apart, *dealt_out_) && std::abs(rounded) <= kMostFactor;
+    if (!deals_out) return power_of_two(hi::Mul::make(exponent, multiple));
+    return power_of_two(
+        hi::Call::make(op->type, "fma", {apart->a, multiple, hi::Mul::make(apart->b, opposite)}, hi::Call::PureExtern));
   }
 
   const std::set<std::string>& tensors_;
-  const Differences differences_;
+  const std::optional<Difference>& dealt_out_;
 };
 
 }  // namespace
 
-Expr with_powers_of_two(const Expr& value, const std::set<std::string>& tensors, Differences differences) {
-  return Powers(tensors, differences).mutate(value);
+Expr with_powers_of_two(const Expr& value, const std::set<std::string>& tensors,
+                        const std::optional<Difference>& dealt_out) {
+  return Powers(tensors, dealt_out).mutate(value);
 }
 
-bool has_large_number(const Expr& value) {
-  struct Largest : hi::IRVisitor {
-    double magnitude = 0;
+bool reads_but_difference(const Expr& value, const Difference& difference) {
+  struct Reads : hi::IRVisitor {
+    explicit Reads(const Difference& difference) : difference(difference) {}
+    const Difference& difference;
+    bool others = false;
     using IRVisitor::visit;
-    void visit(const hi::FloatImm* op) override { take(op->value); }
-    void visit(const hi::Cast* op) override {
-      const int64_t* integer = op->type.is_float() ? ir::constant_int(op->value) : nullptr;
-      if (integer != nullptr) take(static_cast<double>(*integer));
+    void visit(const hi::Sub* op) override {
+      if (!is_difference(*op, difference)) IRVisitor::visit(op);
+    }
+    void visit(const hi::Call* op) override {
+      others = others || op->name == difference.from || op->name == difference.less;
       IRVisitor::visit(op);
     }
-    void take(double number) {
-      if (std::isfinite(number)) magnitude = std::max(magnitude, std::abs(number));
-    }
-  } largest;
-  constexpr double kLarge = 4096;  // up to there float32 rounds by no more than 2^-12
-  value.accept(&largest);
-  return largest.magnitude > kLarge;
+  } reads(difference);
+  value.accept(&reads);
+  return !reads.others;
 }
 
 }  // namespace tc::gpu

@@ -3,6 +3,7 @@
 #include "tc/gpu/lower/translate.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/gpu/strategy/contraction/exponential.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/layouts.h"
@@ -197,7 +198,9 @@ Expr ContractionBuilder::point_value(const Expr& value, const BodyContext& conte
       return hi::Variable::make(op->type, "result " + op->name);
     }
   } results(*this);
-  const Expr changed = results.mutate(value);
+  Expr chosen = value;
+  for (const Expr& condition : assumed_) chosen = value_where(chosen, condition, true);
+  const Expr changed = results.mutate(chosen);
   return hi::substitute(results.read, instance_value(changed, context));
 }
 
@@ -250,6 +253,7 @@ NodePtr ContractionBuilder::point(const std::vector<std::string>& written, const
 /// The points that a thread finishes at once, within the ranges of all axes.
 Expr ContractionBuilder::is_inside() const {
   Expr inside;
+  if (is_whole_) return inside;
   for (size_t i = 0; i < c_.parallel.size(); ++i) {
     if (!is_partial(i)) continue;
     Expr value = hi::simplify(first_[i] + local(i));

@@ -104,25 +104,36 @@ std::optional<Contraction> without_computed_operands(const poly::Scop& scop, con
   return std::nullopt;
 }
 
-/// What is an exponential of a maximum that goes on as a power of two. A maximum that may be that of masked values
-/// alone is subtracted before it is multiplied: -1e30 - -1e30 is 0 then, not what a product was rounded by.
+/// What all that stands behind a maximum that goes on reads it in, if that is one difference.
+std::optional<Difference> difference_behind(const Contraction& c, const OnlineReduction& online) {
+  const Difference result = {online.kept, c.reductions[online.reduction].statement.tensor};
+  const auto is_all = [&](const Expr& value) { return reads_but_difference(value, result); };
+  for (size_t p = online.points_before; p < c.after.size(); ++p) {
+    if (!is_all(c.after[p].value)) return std::nullopt;
+  }
+  for (size_t r = 0; r < c.reductions.size(); ++r) {
+    if (!online.before[r] && !is_all(c.reductions[r].value)) return std::nullopt;
+  }
+  return result;
+}
+
+/// What is an exponential of a maximum that goes on as a power of two.
 void make_powers_of_two(Chain& chain) {
   Contraction& first = chain.products[0];
-  const bool has_masks = std::any_of(first.after.begin(), first.after.end(),
-                                     [](const poly::Statement& point) { return has_large_number(point.value); }) ||
-                         std::any_of(first.reductions.begin(), first.reductions.end(),
-                                     [](const TileReduction& r) { return has_large_number(r.value); });
-  const Differences differences = has_masks ? Differences::kKept : Differences::kDealtOut;
+  const std::optional<Difference> difference = difference_behind(first, *chain.online);
+  const auto change = [&](Expr& value, const std::set<std::string>& tensors) {
+    const Expr kept = with_powers_of_two(value, tensors);
+    value = with_powers_of_two(value, tensors, difference);
+    chain.online->is_subtracted = chain.online->is_subtracted || !hi::equal(kept, value);
+  };
   std::set<std::string> of_extreme = {first.reductions[chain.online->reduction].statement.tensor};
   for (poly::Statement& point : first.after) {
     const auto is_read = [&](const std::string& tensor) { return reads_tensor(point.value, tensor); };
     const bool depends = std::any_of(of_extreme.begin(), of_extreme.end(), is_read);
-    point.value = with_powers_of_two(point.value, of_extreme, differences);
+    change(point.value, of_extreme);
     if (depends) of_extreme.insert(point.tensor);
   }
-  for (TileReduction& reduction : first.reductions) {
-    reduction.value = with_powers_of_two(reduction.value, of_extreme, differences);
-  }
+  for (TileReduction& reduction : first.reductions) change(reduction.value, of_extreme);
 }
 
 }  // namespace

@@ -101,7 +101,7 @@ TEST(PowersOfTwo, TakeFactorsIn) {
   const auto power = [](const Expr& e, double factor) {
     return function("exp2", e * number(static_cast<float>(factor * kLog2OfE)));
   };
-  const auto changed = [](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}, gpu::Differences::kKept); };
+  const auto changed = [](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}); };
   const Expr top = function("top", variable("row"));
   EXPECT_TRUE(hi::equal(changed(function("exp", (kS - top) * number(0.5))), power(kS - top, 0.5)));
   EXPECT_TRUE(hi::equal(changed(function("exp", number(0.5) * top)), power(top, 0.5)));
@@ -112,18 +112,26 @@ TEST(PowersOfTwo, TakeFactorsIn) {
 
 TEST(PowersOfTwo, AreDealtOut) {
   constexpr double kLog2OfE = 1.4426950408889634;
-  const auto changed = [](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}, gpu::Differences::kDealtOut); };
-  const Expr top = function("top", variable("row"));
+  const gpu::Difference difference = {"S", "top"};
+  const auto changed = [&](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}, difference); };
+  const Expr s = function("S", variable("row")), top = function("top", variable("row"));
   const Expr factor = number(static_cast<float>(0.5 * kLog2OfE)), large = number(static_cast<float>(2 * kLog2OfE));
-  EXPECT_TRUE(
-      hi::equal(changed(function("exp", (kS - top) * number(0.5))), function("exp2", kS * factor - top * factor)));
-  // 2.9 times a float32 may be none.
-  EXPECT_TRUE(hi::equal(changed(function("exp", (kS - top) * number(2))), function("exp2", (kS - top) * large)));
-  EXPECT_TRUE(hi::equal(changed(function("exp", (kS + top) * number(0.5))), function("exp2", (kS + top) * factor)));
+  const Expr dealt = changed(function("exp", (s - top) * number(0.5)));
+  const auto* exponent = dealt.as<hi::Call>()->args[0].as<hi::Call>();
+  ASSERT_NE(exponent, nullptr);
+  EXPECT_EQ(exponent->name, "fma");
+  EXPECT_TRUE(hi::equal(exponent->args[0], s) && hi::equal(exponent->args[1], factor)) << dealt;
+  EXPECT_TRUE(hi::equal(exponent->args[2], top * number(-factor.as<hi::FloatImm>()->value))) << dealt;
+  EXPECT_TRUE(hi::equal(changed(function("exp", (s - top) * number(2))), function("exp2", (s - top) * large)));
+  EXPECT_TRUE(hi::equal(changed(function("exp", (kS - top) * number(0.5))), function("exp2", (kS - top) * factor)));
+  EXPECT_TRUE(gpu::reads_but_difference(function("exp", (s - top) * kT), difference));
+  for (const Expr& e : {function("exp", s - top) * s, top - s, (s - kT) - top, function("exp", top)}) {
+    EXPECT_FALSE(gpu::reads_but_difference(e, difference)) << e;
+  }
 }
 
 TEST(PowersOfTwo, ThatBecomeFloat16) {
-  const auto changed = [](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}, gpu::Differences::kKept); };
+  const auto changed = [](const Expr& e) { return gpu::with_powers_of_two(e, {"top"}); };
   const Expr power = changed(hi::Cast::make(Halide::Float(16), function("exp", function("top", variable("row")))));
   const auto* call = power.as<hi::Cast>()->value.as<hi::Call>();
   ASSERT_NE(call, nullptr);
@@ -132,18 +140,11 @@ TEST(PowersOfTwo, ThatBecomeFloat16) {
   EXPECT_EQ(wide.as<hi::Cast>()->value.as<hi::Call>()->name, "exp2");
 }
 
-TEST(PowersOfTwo, MasksAreLarge) {
-  const Expr masked = hi::Select::make(variable("i", Halide::Int(32)) < 100000, kS, number(-1e30F));
-  EXPECT_TRUE(gpu::has_large_number(masked));
-  EXPECT_TRUE(gpu::has_large_number(kS * hi::Cast::make(Halide::Float(32), Expr(5000))));
-  EXPECT_FALSE(gpu::has_large_number(hi::Select::make(variable("i", Halide::Int(32)) < 100000, kS, number(-INFINITY))));
-}
-
 TEST(PowersOfTwo, LeaveOthers) {
   const Expr wide = function("top", variable("w", Halide::Float(64))), top = function("top", kT);
   for (const Expr& e : {function("exp", wide), function("exp2", top), function("exp", top * number(0)) + kT,
                         function("exp", kS - kT)}) {
-    const Expr changed = gpu::with_powers_of_two(e, {"top"}, gpu::Differences::kDealtOut);
+    const Expr changed = gpu::with_powers_of_two(e, {"top"});
     EXPECT_TRUE(hi::equal(changed, e)) << changed;
   }
 }

@@ -296,6 +296,7 @@ TEST_P(Biased, KeepInfinitiesAndNaN) {
   set(12, 190, 191, 1e30);
   set(13, 0, 2, 3e38);
   set(14, 0, kColumns, inf);
+  for (int64_t m = 0; m < kColumns; ++m) set(15, m, m + 1, 1e9 + 1000.0 * static_cast<double>(m % 7));  // all large
   if (data.count("keep") > 0) {  // rows 16 to 31 are the same, but some or all of them are masked
     const auto half = static_cast<long>(bias.floats.size() / 2);
     std::copy(bias.floats.begin(), bias.floats.begin() + half, bias.floats.begin() + half);
