@@ -2,10 +2,11 @@
 // and compares the results with the interpreter's: integers exactly, floats to the bound that it computes. Every
 // example, and every fourth random program, also with tensors that are aligned to their elements only.
 //     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--products=N]
-//                      [--warpgroups=N] [--strided] [--seed=S] [--seconds=S]
+//                      [--streams=N] [--warpgroups=N] [--strided] [--seed=S] [--seconds=S]
 // --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
 // --choices: programs of either kind of tests/random/choices.h (default 200). --products: defs of
-// tests/random/products.h (default 200), each by default and by a plan that a search would try. --warpgroups: those of
+// tests/random/products.h (default 200), each by default and by a plan that a search would try. --streams: those of
+// tests/random/streams.h (default 200), in one kernel where one may do both products. --warpgroups: those of
 // tests/random/warpgroup_products.h (default 200; of sm_90a).
 // --strided: all but the examples, with random strides (tests/random/layouts.h).
 // --seed: of the first random program. --seconds: after which no further program is started. Ends with 0 if nothing
@@ -27,6 +28,7 @@
 #include "tests/random/layouts.h"
 #include "tests/random/products.h"
 #include "tests/random/random.h"
+#include "tests/random/streams.h"
 #include "tests/random/warpgroup_products.h"
 
 namespace tc::testing {
@@ -40,6 +42,7 @@ struct Arguments {
   uint64_t random = 200;
   uint64_t choices = 200;
   uint64_t products = 200;
+  uint64_t streams = 200;
   uint64_t warpgroups = 200;
   bool strided = false;
   uint64_t seed = 1;
@@ -234,8 +237,9 @@ void run_text(const std::string& text, uint64_t seed, bool strided, Counts& coun
   ++counts.agree;
 }
 
-void run_product(uint64_t seed, bool strided, Counts& counts) {
-  const RandomProduct product = random_product(seed);
+/// By default, and by one of the plans that a search with `asked` would try.
+void run_product(const RandomProduct& product, const options::MappingOptions& asked, uint64_t seed, bool strided,
+                 Counts& counts) {
   Result<ir::Program> program = try_specialised(product.text, product.sizes);
   if (!program) {
     ++counts.refused;
@@ -243,7 +247,7 @@ void run_product(uint64_t seed, bool strided, Counts& counts) {
   }
   program = laid_out(*program, seed, strided);
   std::vector<options::MappingOptions> all = {{}};
-  if (const auto plans = gpu::top(*program, {.tensor_cores = true}, {}, 8)) {
+  if (const auto plans = gpu::top(*program, asked, {}, 16)) {
     if (!plans->empty()) all.push_back((*plans)[seed % plans->size()].options);
   }
   for (const options::MappingOptions& options : all) {
@@ -316,17 +320,25 @@ int run(const Arguments& arguments) {
               choices.wrong, seconds());
   Counts products;
   for (seed = arguments.seed; seed < arguments.seed + arguments.products && seconds() < arguments.seconds; ++seed) {
-    run_product(seed, arguments.strided, products);
+    run_product(random_product(seed), {.tensor_cores = true}, seed, arguments.strided, products);
   }
   std::printf("products: %d runs agree, %d rejected, %d wrong; %.0f s\n", products.agree, products.refused,
               products.wrong, seconds());
+  Counts streams;
+  for (seed = arguments.seed; seed < arguments.seed + arguments.streams && seconds() < arguments.seconds; ++seed) {
+    const options::MappingOptions chained = {.split_reduction = 1, .tensor_cores = true, .chain = true};
+    run_product(random_stream(seed), chained, seed, arguments.strided, streams);
+  }
+  std::printf("streams: %d runs agree, %d rejected, %d wrong; %.0f s\n", streams.agree, streams.refused, streams.wrong,
+              seconds());
   Counts warpgroups;
   for (seed = arguments.seed; seed < arguments.seed + arguments.warpgroups && seconds() < arguments.seconds; ++seed) {
     run_warpgroups(seed, arguments.strided, warpgroups);
   }
   std::printf("products of warpgroups: %d agree, %d rejected, %d wrong; %.0f s\n", warpgroups.agree, warpgroups.refused,
               warpgroups.wrong, seconds());
-  return counts.wrong + random.wrong + choices.wrong + products.wrong + warpgroups.wrong > 0 ? 1 : 0;
+  const int wrong = counts.wrong + random.wrong + choices.wrong + products.wrong + streams.wrong + warpgroups.wrong;
+  return wrong > 0 ? 1 : 0;
 }
 
 /// The text behind "--name=", if the argument has it.
@@ -355,6 +367,8 @@ int main(int argc, char** argv) {
       arguments.choices = std::stoull(*choices);
     } else if (const auto products = value_of(argument, "products")) {
       arguments.products = std::stoull(*products);
+    } else if (const auto streams = value_of(argument, "streams")) {
+      arguments.streams = std::stoull(*streams);
     } else if (const auto warpgroups = value_of(argument, "warpgroups")) {
       arguments.warpgroups = std::stoull(*warpgroups);
     } else if (argument == "--strided") {
