@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace tc::gpu {
 namespace {
@@ -265,6 +266,11 @@ int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
   return result;
 }
 
+double cycles_within(double us, const Device& device) {
+  constexpr double kRounding = 1 + 1e-9;
+  return kRounding * us * 1e3 * device.gigahertz;
+}
+
 double least_memory_cycles(const Contraction& c, const Device& device) {
   double bytes = 0;
   const auto add = [&](const std::vector<int64_t>& extents, const Halide::Type& type) {
@@ -286,8 +292,12 @@ double least_element_cycles(const Contraction& c, const Device& device) {
   return products / kOfProcessor / device.processors;
 }
 
-double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  if (plan.by_warpgroups()) return warpgroup_cycles(c, plan, device);
+namespace {
+
+/// Of a plan whose blocks have so much shared memory. `first_blocks`: of a processor, whose first copies nothing hides,
+/// at most; fewer take less.
+double cycles_with(const Contraction& c, const ContractionPlan& plan, const Device& device, int64_t shared_bytes,
+                   double first_blocks) {
   constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
   constexpr double kStartCycles = 1500;
   const double step_cycles = plan.tensor_cores ? 290 : plan.has_windows(c) || converts_operands(c) ? 130 : 200;
@@ -301,7 +311,7 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double resident = std::max(
       1.0, std::floor(std::min({kProcessorThreads / threads,
                                 kProcessorRegisters / (threads * static_cast<double>(registers_of_thread(c, plan))),
-                                kProcessorShared / static_cast<double>(plan.shared_bytes(c) + 1024), 32.0})));
+                                kProcessorShared / static_cast<double>(shared_bytes + 1024), 32.0})));
   const double each = std::ceil(blocks / static_cast<double>(device.processors));
   const double at_once = std::min(resident, each);
   const double warps = at_once * threads / kLanes;
@@ -319,7 +329,7 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
     double box = static_cast<double>(c.operands[i].type.bytes());
     for (int64_t extent : plan.operands[i].box) box *= static_cast<double>(extent);
     bytes += box * static_cast<double>(plan.steps(c)) * blocks;
-    first += box * at_once * static_cast<double>(device.processors);
+    first += box * std::min(at_once, first_blocks) * static_cast<double>(device.processors);
   }
   // Nothing hides the first step's copies, which all processors make at once.
   const double processor =
@@ -333,6 +343,18 @@ double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const
   constexpr double kBeside = 0.2;  // of the shorter one, which the other does not hide
   const double memory = least_memory_cycles(c, device) + kStartCycles;
   return std::max(cycles, memory) + kBeside * std::min(cycles, memory);
+}
+
+}  // namespace
+
+double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  if (plan.by_warpgroups()) return warpgroup_cycles(c, plan, device);
+  return cycles_with(c, plan, device, plan.shared_bytes(c), std::numeric_limits<double>::infinity());
+}
+
+double least_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, int64_t shared_bytes) {
+  constexpr double kRounding = 1 - 1e-9;
+  return kRounding * cycles_with(c, plan, device, shared_bytes, 1);
 }
 
 namespace {

@@ -13,6 +13,9 @@ bool has_computed(const Contraction& contraction);
 /// Registers of 32 bits that a thread of the plan needs, estimated.
 int64_t registers_of_thread(const Contraction& contraction, const ContractionPlan& plan);
 
+/// Cycles that take so many microseconds, or a little more.
+double cycles_within(double us, const Device& device);
+
 /// Cycles in which memory delivers each operand once and takes the results.
 double least_memory_cycles(const Contraction& contraction, const Device& device);
 
@@ -22,6 +25,11 @@ double least_element_cycles(const Contraction& contraction, const Device& device
 /// Cycles of the device from the launch's first block to its last, estimated from what a processor issues, what shared
 /// memory and the L2 cache give, and what steps and waves of blocks cost.
 double estimated_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
+
+/// No more than the same of a plan without warpgroups that differs from this one by longer boxes, by reads of fewer
+/// elements or with more conflicts, by smaller copies, by fewer buffers, or by blocks with more than `shared_bytes`.
+double least_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
+                    int64_t shared_bytes);
 
 /// The same of a product in a chain, whose kernel needs so many registers of a thread and so many bytes of shared
 /// memory. `in_ring`: copies are under way while the product before it is added up.

@@ -86,8 +86,8 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
 namespace {
 
 Result<std::vector<ContractionPlan>> planned(const Contraction& contraction, const options::MappingOptions& options,
-                                             const Device& device, size_t count) {
-  const Planner planner(contraction, options, device);
+                                             const Device& device, size_t count, double most_cycles) {
+  const Planner planner(contraction, options, device, most_cycles);
   TC_TRY_VOID(planner.fault());
   std::vector<ContractionPlan> plans =
       contraction.update.assign == ir::Assign::kSet ? planner.transpositions() : planner.best(count);
@@ -98,20 +98,24 @@ Result<std::vector<ContractionPlan>> planned(const Contraction& contraction, con
 }  // namespace
 
 Result<ContractionPlan> plan_contraction(const Contraction& contraction, const options::MappingOptions& options,
-                                         const Device& device) {
-  TC_TRY(plans, planned(contraction, options, device, 1));
+                                         const Device& device, double most_cycles) {
+  TC_TRY(plans, planned(contraction, options, device, 1, most_cycles));
   return std::move(plans[0]);
 }
 
 std::vector<ContractionPlan> best_plans(const Contraction& contraction, const options::MappingOptions& options,
                                         const Device& device, size_t count) {
-  Result<std::vector<ContractionPlan>> plans = planned(contraction, options, device, count);
+  Result<std::vector<ContractionPlan>> plans = planned(contraction, options, device, count, kNoLimit);
   return plans ? *std::move(plans) : std::vector<ContractionPlan>();
 }
 
+bool has_tensor_cores(const Contraction& contraction, const options::MappingOptions& options, const Device& device) {
+  return Planner(contraction, options, device).tensor_cores().has_value();
+}
+
 Result<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,
-                                        const Device& device) {
-  const Planner planner(contraction, options, device);
+                                        const Device& device, double most_cycles) {
+  const Planner planner(contraction, options, device, most_cycles);
   if (std::optional<ContractionPlan> plan = planner.by_warpgroups()) return *std::move(plan);
   return fail("{}", planner.why_not().empty() ? "warpgroups have no such rows and columns" : planner.why_not());
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <limits>
 #include <optional>
 #include <vector>
 
@@ -109,6 +110,8 @@ struct ContractionPlan {
   bool has_windows(const Contraction& contraction) const;
 };
 
+inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
+
 /// The plan of least estimated time among those that the options allow. What they say of one contraction, whose
 /// parallel axes are those of its results' subscripts:
 ///     tile            values of a block along each parallel axis, then of a step along each reduction axis
@@ -127,17 +130,22 @@ struct ContractionPlan {
 ///                     False: element by element. Absent: by tiles where there is an atom and none of the first three
 ///                     above is given
 ///     shared_depth    axes above the copies: all parallel ones (copied once, whole), or the reduction's too (by steps)
-/// Sizes beyond an axis's extent are cut to it. Errors: the reason why there is no such plan.
+/// Sizes beyond an axis's extent are cut to it. A plan that takes longer than `most_cycles` need not be found, nor be
+/// the best: that takes less time. Errors: the reason why there is no such plan.
 Result<ContractionPlan> plan_contraction(const Contraction& contraction, const options::MappingOptions& options,
-                                         const Device& device);
+                                         const Device& device, double most_cycles = kNoLimit);
 
 /// The plans of least estimated time, best first, `count` at most.
 std::vector<ContractionPlan> best_plans(const Contraction& contraction, const options::MappingOptions& options,
                                         const Device& device, size_t count);
 
-/// The plan of least estimated time by products of warpgroups. Errors: the reason why the options allow none.
+/// Whether a contraction is a product of two operands for which the device has tensor cores.
+bool has_tensor_cores(const Contraction& contraction, const options::MappingOptions& options, const Device& device);
+
+/// The plan of least estimated time by products of warpgroups, with `most_cycles` as above. Errors: the reason why the
+/// options allow none.
 Result<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,
-                                        const Device& device);
+                                        const Device& device, double most_cycles = kNoLimit);
 
 /// The options that ask for a plan: plan_contraction() of them is this plan, on the same device.
 options::MappingOptions options_of(const ContractionPlan& plan);

@@ -1,10 +1,11 @@
-#include <fmt/format.h>
-
 #include <algorithm>
+#include <memory>
 #include <numeric>
+#include <utility>
 
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/gpu/strategy/contraction/plan_search.h"
 #include "tc/gpu/strategy/contraction/planner.h"
 #include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/gpu/strategy/contraction/stored.h"
@@ -14,8 +15,8 @@
 
 namespace tc::gpu {
 
-/// The same by products of tiles.
-std::optional<ContractionPlan> Planner::plan(const AtomShape& shape, const TensorCores& cores) const {
+/// The tiles and steps of a plan by products of tiles.
+std::optional<ContractionPlan> Planner::tiled(const AtomShape& shape, const TensorCores& cores) const {
   ContractionPlan plan;
   plan.parallel.resize(c_.parallel.size());
   plan.main = main_;
@@ -29,8 +30,8 @@ std::optional<ContractionPlan> Planner::plan(const AtomShape& shape, const Tenso
     return std::nullopt;
   }
   if (!follow(plan)) return std::nullopt;
-  if (std::string fault = atom_fault(c_, plan); !fault.empty()) {
-    no(std::move(fault));
+  if (const std::string fault = atom_fault(c_, plan); !fault.empty()) {
+    no("{}", fault);
     return std::nullopt;
   }
   plan.order = cores.columns;
@@ -39,15 +40,20 @@ std::optional<ContractionPlan> Planner::plan(const AtomShape& shape, const Tenso
     plan.parallel[axis].blocks = ceil_div(c_.parallel[axis].extent, plan.parallel[axis].tile);
     if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
   }
-  if (!finish_atoms(plan)) return std::nullopt;
-  plan.cycles = estimated_cycles(c_, plan, device_);
+  return plan;
+}
+
+std::optional<ContractionPlan> Planner::plan(const AtomShape& shape, const TensorCores& cores) const {
+  std::optional<ContractionPlan> plan = tiled(shape, cores);
+  if (!plan || !finish_atoms(*plan)) return std::nullopt;
+  plan->cycles = estimated_cycles(c_, *plan, device_);
   return plan;
 }
 
 bool Planner::finish_atoms(ContractionPlan& plan) const {
   // Bytes of the least asynchronous copy. Those of 4 bytes took 20 to 30 cycles for each warp's on an H100: 52 x 4738 x
   // 1456 took 35 us by them, and 14 us by copies that go through registers.
-  constexpr int64_t kCopied = 8, kStages = 4;
+  constexpr int64_t kCopied = 8;
   plan.asynchronous = true;
   const int64_t left = c_.reduction[main_].extent % plan.chunk[main_];
   for (size_t i = 0; i < c_.operands.size(); ++i) {
@@ -76,7 +82,7 @@ bool Planner::finish_atoms(ContractionPlan& plan) const {
   // More buffers for what a block waits for anyway take the room of other blocks, which hide the wait: of 16 rows times
   // 8192 x 8192 computed weights, on an H100, 69 us with one, 100, 82 and 120 with two to four.
   if (has_computed(c_)) return with(1);
-  for (int64_t stages = kStages; stages > 1; --stages) {
+  for (int64_t stages = kAtomStages; stages > 1; --stages) {
     if (with(stages)) return true;
   }
   return with(1);
@@ -148,13 +154,13 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
   if (plan.cluster_parts > 1 && !may_be_dealt_out(plan)) return std::nullopt;
   plan.store_boxes = shape.store_boxes;
   if (plan.store_boxes) {
-    if (std::string fault = store_fault(c_, plan); !fault.empty()) {
-      no(std::move(fault));
+    if (const std::string fault = store_fault(c_, plan); !fault.empty()) {
+      no("{}", fault);
       return std::nullopt;
     }
   }
-  if (std::string fault = selection_fault(c_, plan); !fault.empty()) {
-    no(std::move(fault));
+  if (const std::string fault = selection_fault(c_, plan); !fault.empty()) {
+    no("{}", fault);
     return std::nullopt;
   }
   if (!finish_boxes(plan)) return std::nullopt;
@@ -175,8 +181,8 @@ std::optional<ContractionPlan> Planner::in_stream(const WarpgroupShape& shape, c
       plan->operands.push_back(kept_operand(c_, i, *plan));
       continue;
     }
-    if (std::string fault = box_fault(c_, i, *plan); !fault.empty()) {
-      no(std::move(fault));
+    if (const std::string fault = box_fault(c_, i, *plan); !fault.empty()) {
+      no("{}", fault);
       return std::nullopt;
     }
     plan->operands.push_back(boxed_operand(c_, i, *plan));
@@ -195,7 +201,7 @@ bool Planner::may_be_dealt_out(const ContractionPlan& plan) const {
   int64_t steps = 1;
   for (size_t r = 0; r < plan.chunk.size(); ++r) steps *= ceil_div(c_.reduction[r].extent, plan.chunk[r]);
   if (steps >= plan.cluster_parts) return true;
-  return no(fmt::format("{} steps are not dealt out to {} blocks", steps, plan.cluster_parts));
+  return no("{} steps are not dealt out to {} blocks", steps, plan.cluster_parts);
 }
 
 /// Into how many parts the steps are dealt out, of tiles of a shape.
@@ -231,7 +237,7 @@ bool Planner::finish_boxes(ContractionPlan& plan) const {
   constexpr int64_t kFewest = 2;
   plan.asynchronous = true;
   for (const size_t i : {size_t{0}, size_t{1}}) {
-    if (std::string fault = box_fault(c_, i, plan); !fault.empty()) return no(std::move(fault));
+    if (const std::string fault = box_fault(c_, i, plan); !fault.empty()) return no("{}", fault);
     plan.operands.push_back(boxed_operand(c_, i, plan));
   }
   plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
@@ -240,7 +246,7 @@ bool Planner::finish_boxes(ContractionPlan& plan) const {
     return fits(plan);
   };
   if (options_.copy_stages) {
-    if (*options_.copy_stages < kFewest) return no(fmt::format("warpgroups need at least {} buffers", kFewest));
+    if (*options_.copy_stages < kFewest) return no("warpgroups need at least {} buffers", kFewest);
     return with(*options_.copy_stages);
   }
   std::optional<int64_t> best;
@@ -262,15 +268,25 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
     return {};
   }
   sparing_ = false;
+  // Those of warpgroups are the best mostly, so that few others are planned. A reason why there is no plan is one of
+  // the others.
+  std::string why_not = std::exchange(why_not_, std::string());
+  std::vector<ContractionPlan> by_groups = warpgroups(*cores, count);
+  std::swap(why_not, why_not_);
+  const bool is_asked_for =
+      !by_groups.empty() && (asks_for_warpgroups() || (request_.says_threads() && request_.says_all_registers()));
+  // Tiles, registers and threads that are a warpgroup's ask for warpgroups.
+  if (is_asked_for) return by_groups;
   std::vector<ContractionPlan> found;
-  if (cores->atom && !c_.selection) found = by_atoms(*cores, count);
-  add_warpgroups(*cores, count, found);
+  const double most = by_groups.size() == count ? std::min(by_groups.back().cycles, most_cycles_) : most_cycles_;
+  if (cores->atom && !c_.selection) found = by_atoms(*cores, count, most);
+  for (ContractionPlan& plan : by_groups) keep_best(std::move(plan), count, found);
+  if (why_not_.empty()) why_not_ = std::move(why_not);
   return found;
 }
 
-std::vector<ContractionPlan> Planner::by_atoms(const TensorCores& cores, size_t count) const {
-  constexpr size_t kLaidOut = 48;
-  std::vector<ContractionPlan> found;
+/// The shapes of atoms that make different plans.
+std::vector<AtomShape> Planner::different_atoms(const TensorCores& cores) const {
   std::vector<AtomShape> shapes = atom_shapes(c_, main_, *cores.atom, outer_steps_);
   if (std::any_of(chunk_.begin(), chunk_.end(), [](int64_t values) { return values > 1; })) {
     for (AtomShape shape : atom_shapes(c_, main_, *cores.atom, true)) {
@@ -278,15 +294,33 @@ std::vector<ContractionPlan> Planner::by_atoms(const TensorCores& cores, size_t 
       shapes.push_back(shape);
     }
   }
-  if (shapes.empty()) {
-    no(fmt::format("no step of {} values or a multiple fits the {} of '{}'", cores.atom->k, c_.reduction[main_].extent,
-                   c_.reduction[main_].name));
+  if (!request_.says_all_tiles() || !request_.says_all_registers()) return shapes;
+  // What the options say takes the place of what a shape says.
+  std::vector<AtomShape> different;
+  for (AtomShape shape : shapes) {
+    shape = {.groups = request_.groups > 0 ? request_.groups : shape.groups,
+             .chunk = request_.chunk[main_] > 0 ? request_.chunk[main_] : shape.chunk,
+             .one_of_others = shape.one_of_others};
+    if (std::find(different.begin(), different.end(), shape) == different.end()) different.push_back(shape);
   }
-  for (const AtomShape& shape : shapes) {
-    std::optional<ContractionPlan> candidate = plan(shape, cores);
-    if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
+  return different;
+}
+
+BoundedShapes Planner::shapes_by_atoms(const TensorCores& cores) const {
+  sparing_ = false;
+  const auto shapes = std::make_shared<const std::vector<AtomShape>>(different_atoms(cores));
+  if (shapes->empty()) {
+    no("no step of {} values or a multiple fits the {} of '{}'", cores.atom->k, c_.reduction[main_].extent,
+       c_.reduction[main_].name);
   }
-  return laid_out(std::move(found), count);
+  return {
+      .count = shapes->size(),
+      .least_cycles = [this, shapes, &cores](size_t shape) { return least_cycles_of(tiled((*shapes)[shape], cores)); },
+      .plan = [this, shapes, &cores](size_t shape) { return plan((*shapes)[shape], cores); }};
+}
+
+std::vector<ContractionPlan> Planner::by_atoms(const TensorCores& cores, size_t count, double most_cycles) const {
+  return laid_out(best_of(shapes_by_atoms(cores), std::max(count, kLaidOut), most_cycles), count);
 }
 
 std::vector<ContractionPlan> Planner::in_chain_by_atoms(const TensorCores& cores,
@@ -331,8 +365,7 @@ std::optional<ContractionPlan> Planner::by_warpgroups() const {
   const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_, options_.tf32);
   if (!cores || !options_.tensor_cores.value_or(true)) return std::nullopt;
   sparing_ = false;
-  std::vector<ContractionPlan> found;
-  add_warpgroups(*cores, 1, found);
+  std::vector<ContractionPlan> found = warpgroups(*cores, 1);
   return found.empty() ? std::nullopt : std::optional(std::move(found[0]));
 }
 
@@ -340,7 +373,7 @@ std::optional<ContractionPlan> Planner::by_warpgroups() const {
 std::vector<std::pair<int64_t, int64_t>> Planner::requested_clusters(const TensorCores& cores) const {
   for (size_t axis = 0; axis < c_.parallel.size() && request_.says_clusters(); ++axis) {
     if (request_.cluster[axis] <= 1 || axis == cores.rows[0] || axis == cores.columns[0]) continue;
-    no(fmt::format("blocks along '{}' share no boxes", c_.parallel[axis].name));
+    no("blocks along '{}' share no boxes", c_.parallel[axis].name);
     return {};
   }
   const auto along = [&](size_t axis) {
@@ -376,14 +409,14 @@ void Planner::add_that_go_on(const TensorCores& cores, std::vector<std::pair<dou
   }
 }
 
-void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const {
-  if (!device_.accelerated || device_.warpgroup_products == 0) return;
+std::vector<ContractionPlan> Planner::warpgroups(TensorCores cores, size_t count) const {
+  std::vector<ContractionPlan> plans;
+  if (!device_.accelerated || device_.warpgroup_products == 0) return plans;
   // A shorter reduction is one step, which boxes fill up with zeros.
   if (const int64_t least = values_of_slice(c_.operands[0]); c_.reduction[main_].extent < least) {
-    no(fmt::format("products of warpgroups have at least {} values of '{}'", least, c_.reduction[main_].name));
-    return;
+    no("products of warpgroups have at least {} values of '{}'", least, c_.reduction[main_].name);
+    return plans;
   }
-  std::vector<ContractionPlan> plans;
   // What threads compute becomes the rows: the one operand that an instruction takes from registers.
   if (c_.operands[cores.a].computed || c_.operands[cores.b].computed) {
     cores.computes_a = true;
@@ -414,10 +447,7 @@ void Planner::add_warpgroups(TensorCores cores, size_t count, std::vector<Contra
     }
   }
   add_that_go_on(cores, std::move(alone), count, plans);
-  if (!plans.empty() && asks_for_warpgroups()) found.clear();
-  // Tiles, registers and threads that are a warpgroup's ask for warpgroups.
-  if (!plans.empty() && request_.says_threads() && request_.says_all_registers()) found.clear();
-  for (ContractionPlan& plan : plans) keep_best(std::move(plan), count, found);
+  return plans;
 }
 
 }  // namespace tc::gpu

@@ -1,5 +1,3 @@
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <functional>
 
@@ -128,7 +126,7 @@ std::optional<ContractionPlan> Planner::transposed_by_runs() const {
   bool is_run = columns.tile == columns.registers * kLanes && c_.parallel[last].extent % columns.tile == 0;
   for (const size_t axis : run) is_run = is_run && plan.parallel[axis].tile == c_.parallel[axis].extent;
   if (!is_run || columns.registers > 2) {
-    no(fmt::format("a block does not read {} or {} whole rows for '{}'", kLanes, 2 * kLanes, c_.parallel[last].name));
+    no("a block does not read {} or {} whole rows for '{}'", kLanes, 2 * kLanes, c_.parallel[last].name);
     return std::nullopt;
   }
   columns.group = columns.registers;

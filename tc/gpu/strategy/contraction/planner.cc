@@ -1,14 +1,14 @@
 #include "tc/gpu/strategy/contraction/planner.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/gpu/strategy/contraction/plan_search.h"
 #include "tc/gpu/strategy/contraction/windows.h"
 #include "tc/support/round.h"
 
@@ -122,8 +122,8 @@ bool Planner::follow(ContractionPlan& plan) const {
     const int64_t threads = only_column ? request_.columns : only_other ? request_.others : 0;
     if (threads > 0 && request_.registers[axis] == 0 && a.tile % threads == 0) a.registers = a.tile / threads;
     if (a.tile % a.registers != 0) {
-      return no(fmt::format("{} results of a thread along '{}' do not divide a block's {}", a.registers,
-                            c_.parallel[axis].name, a.tile));
+      return no("{} results of a thread along '{}' do not divide a block's {}", a.registers, c_.parallel[axis].name,
+                a.tile);
     }
   }
   for (size_t r = 0; r < c_.reduction.size(); ++r) {
@@ -138,8 +138,8 @@ bool Planner::has_threads(const ContractionPlan& plan) const {
   if (!request_.says_threads()) return true;
   const int64_t columns = plan.columns_threads, others = plan.points_threads() / columns;
   return (columns == request_.columns && others == request_.others) ||
-         no(fmt::format("a block's results and a thread's make {} by {} threads, not {} by {}", columns, others,
-                        request_.columns, request_.others));
+         no("a block's results and a thread's make {} by {} threads, not {} by {}", columns, others, request_.columns,
+            request_.others);
 }
 
 /// Whether a step's parts are whole, and what is left of the reduction comes once.
@@ -150,24 +150,24 @@ bool Planner::has_steps(const ContractionPlan& plan) const {
     if (r == main_ || plan.chunk[r] == extent) continue;
     around = around || extent > 1;
     if (plan.chunk[r] != 1) {
-      return no(
-          fmt::format("a step has one value of '{}' or all {}, not {}", c_.reduction[r].name, extent, plan.chunk[r]));
+      return no("a step has one value of '{}' or all {}, not {}", c_.reduction[r].name, extent, plan.chunk[r]);
     }
   }
   const Axis& main = c_.reduction[main_];
   // Boxes fill the last step of each of the others with zeros.
   if (around && !plan.by_warpgroups() && main.extent % plan.chunk[main_] != 0) {
-    return no(fmt::format("steps of {} do not divide the {} values of '{}', around which others run", plan.chunk[main_],
-                          main.extent, main.name));
+    return no("steps of {} do not divide the {} values of '{}', around which others run", plan.chunk[main_],
+              main.extent, main.name);
   }
   // A group's part of a step is long enough for vectors, and for what a barrier costs.
   const int64_t shortest = request_.groups > 0 ? 1 : plan.groups > 8 ? 4 : 8;
   const int64_t part = plan.chunk[main_] / plan.groups;
   if (part * plan.groups == plan.chunk[main_] && (plan.groups == 1 || part >= shortest)) return true;
-  return no(fmt::format("{} groups of threads do not share a step of {}", plan.groups, plan.chunk[main_]));
+  return no("{} groups of threads do not share a step of {}", plan.groups, plan.chunk[main_]);
 }
 
-std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
+/// The tiles and steps of a plan by elements.
+std::optional<ContractionPlan> Planner::tiled(const Shape& shape) const {
   ContractionPlan plan;
   plan.parallel.resize(c_.parallel.size());
   plan.main = main_;
@@ -202,9 +202,24 @@ std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
     if (slides(c_, axis) && !stores_vectors) a.group = a.registers;
     if (std::find(plan.order.begin(), plan.order.end(), axis) == plan.order.end()) plan.order.push_back(axis);
   }
-  if (!finish(plan)) return std::nullopt;
-  plan.cycles = estimated_cycles(c_, plan, device_);
   return plan;
+}
+
+std::optional<ContractionPlan> Planner::plan(const Shape& shape) const {
+  std::optional<ContractionPlan> plan = tiled(shape);
+  if (!plan || !finish(*plan)) return std::nullopt;
+  plan->cycles = estimated_cycles(c_, *plan, device_);
+  return plan;
+}
+
+/// Sums of the longest loop of a plan by elements that is laid out in the text.
+int64_t Planner::most_unrolled(const ContractionPlan& plan) const {
+  constexpr int64_t kManySteps = 32, kManySums = 2048;  // worth the time that the assembler takes for them
+  if (options_.unroll) return *options_.unroll;
+  const int64_t sums = plan.registers() * plan.chunk[main_] / plan.groups;
+  // Conversions fill the text: a product of 4096^3 bfloat16 took 6.8 ms on an H200 with 2048 sums, 4.0 with 1024.
+  const bool may_have_many = plan.steps(c_) >= kManySteps && !converts_operands(c_) && !plan.has_windows(c_);
+  return may_have_many && sums <= kManySums ? std::max(plan.most_unrolled, sums) : plan.most_unrolled;
 }
 
 /// Whether copies that run further ahead are worth their memory: a processor has one block, whose steps are too few for
@@ -241,13 +256,7 @@ bool Planner::finish(ContractionPlan& plan) const {
   plan.stages = std::max<int64_t>(plan.stages, 1);
   if (!options_.copy_stages && plan.stages > 1 && wants_another_stage(plan)) ++plan.stages;
   plan.all_ahead = plan.stages > 1 && options_.copy_stages.value_or(0) > plan.steps(c_);
-  constexpr int64_t kManySteps = 32, kManySums = 2048;  // worth the time that the assembler takes for them
-  const int64_t sums = plan.registers() * plan.chunk[main_] / plan.groups;
-  // Conversions fill the text: a product of 4096^3 bfloat16 took 6.8 ms on an H200 with 2048 sums, 4.0 with 1024.
-  if (plan.steps(c_) >= kManySteps && sums <= kManySums && !converts_operands(c_) && !plan.has_windows(c_)) {
-    plan.most_unrolled = std::max(plan.most_unrolled, sums);
-  }
-  plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
+  plan.most_unrolled = most_unrolled(plan);
   plan.unroll_copies = options_.unroll_copy_shared;
   return fits(plan);
 }
@@ -257,10 +266,10 @@ bool Planner::has_blocks(const ContractionPlan& plan) const {
   constexpr int64_t kMostInYZ = 65535;  // with more in any of them all are along x
   int64_t all = 1;
   for (const AxisPlan& axis : plan.parallel) {
-    if (axis.blocks > device_.grid[0] / all) return no(fmt::format("blocks are more than {}", device_.grid[0]));
+    if (axis.blocks > device_.grid[0] / all) return no("blocks are more than {}", device_.grid[0]);
     all *= axis.blocks;
     const int64_t most = std::min(device_.grid[1], device_.grid[2]);
-    if (axis.blocks > most && axis.blocks <= kMostInYZ) return no(fmt::format("an axis has more blocks than {}", most));
+    if (axis.blocks > most && axis.blocks <= kMostInYZ) return no("an axis has more blocks than {}", most);
   }
   return true;
 }
@@ -271,7 +280,7 @@ bool Planner::has_room(const ContractionPlan& plan) const {
   constexpr int64_t kSparingSums = 64;  // with more the assembler runs out of registers for what it reads ahead
   const int64_t threads = std::min(device_.threads_per_block, device_.block[0]);
   if (plan.block_threads() > threads) {
-    return no(fmt::format("a block has {} threads, of {}", plan.block_threads(), threads));
+    return no("a block has {} threads, of {}", plan.block_threads(), threads);
   }
   const int64_t sparing = c_.update.assign == ir::Assign::kSet ? kTransposedThreads : kSparingThreads;
   return !sparing_ || (plan.threads() <= sparing && plan.registers() <= kSparingSums);
@@ -287,10 +296,10 @@ bool Planner::fits(const ContractionPlan& plan) const {
   const int64_t of_all = registers * round_up(plan.block_threads(), is_rough ? kLanes : 4 * kLanes);
   if (!has_room(plan)) return false;
   if (plan.shared_bytes(c_) > shared) {
-    return no(fmt::format("a block needs {} bytes of shared memory, of {}", plan.shared_bytes(c_), shared));
+    return no("a block needs {} bytes of shared memory, of {}", plan.shared_bytes(c_), shared);
   }
-  if (registers > kRegisters) return no(fmt::format("a thread needs {} registers, of {}", registers, kRegisters));
-  if (of_all > kAllRegisters) return no(fmt::format("a block needs {} registers, of {}", of_all, kAllRegisters));
+  if (registers > kRegisters) return no("a thread needs {} registers, of {}", registers, kRegisters);
+  if (of_all > kAllRegisters) return no("a block needs {} registers, of {}", of_all, kAllRegisters);
   if (!has_blocks(plan)) return false;
   return !sparing_ || (registers <= kSparingRegisters && of_all <= kSparingOfAll);
 }
@@ -324,13 +333,14 @@ void Planner::lay_out_within(ContractionPlan& plan) const {
 
 /// Of plans that were laid out roughly, the best when they are laid out.
 std::vector<ContractionPlan> Planner::laid_out(std::vector<ContractionPlan> plans, size_t count) const {
-  std::vector<ContractionPlan> found;
-  for (ContractionPlan& plan : plans) {
+  const auto least_cycles = [&](size_t at) { return least_laid_out_cycles(plans[at]); };
+  const auto laid_out = [&](size_t at) -> std::optional<ContractionPlan> {
+    ContractionPlan& plan = plans[at];
     lay_out_within(plan);
     plan.cycles = estimated_cycles(c_, plan, device_);
-    keep_best(std::move(plan), count, found);
-  }
-  return found;
+    return std::move(plan);
+  };
+  return best_of_shapes({plans.size(), least_cycles, laid_out}, count);
 }
 
 std::vector<ContractionPlan> Planner::best(size_t count) const {
@@ -343,8 +353,9 @@ std::vector<ContractionPlan> Planner::best(size_t count) const {
   const auto by_warpgroups = [](const ContractionPlan& plan) { return plan.by_warpgroups(); };
   if (asks_for_warpgroups() && std::any_of(found.begin(), found.end(), by_warpgroups)) return found;
   // Most products by tensor cores need no look at thousands of other plans.
-  if (found.size() == count && found.back().cycles <= least_element_cycles(c_, device_)) return found;
-  for (ContractionPlan& plan : by_elements(count)) keep_best(std::move(plan), count, found);
+  const double most = found.size() == count ? std::min(found.back().cycles, most_cycles_) : most_cycles_;
+  if (most <= least_element_cycles(c_, device_)) return found;
+  for (ContractionPlan& plan : by_elements(count, most)) keep_best(std::move(plan), count, found);
   return found;
 }
 
@@ -424,31 +435,22 @@ Tiles Planner::tiles_of_chain(const std::vector<size_t>& rows, int64_t block_row
   return tiles;
 }
 
-std::vector<ContractionPlan> Planner::by_elements(size_t count) const {
-  constexpr size_t kLaidOut = 48;
-  std::vector<ContractionPlan> found;
-  for (const bool sparing : {true, false}) {
-    sparing_ = sparing;
-    for (const Shape& shape : shapes(c_, classes_, {main_, outer_steps_}, request_)) {
-      std::optional<ContractionPlan> candidate = plan(shape);
-      if (candidate) keep_best(*std::move(candidate), std::max(count, kLaidOut), found);
-    }
-    found = laid_out(std::move(found), count);
-    if (!found.empty()) break;
-  }
-  return found;
+BoundedShapes Planner::shapes_by_elements(bool sparing) const {
+  sparing_ = sparing;
+  const auto all = std::make_shared<const std::vector<Shape>>(shapes(c_, classes_, {main_, outer_steps_}, request_));
+  return {.count = all->size(),
+          .least_cycles = [this, all](size_t shape) { return least_cycles_of(tiled((*all)[shape])); },
+          .plan = [this, all](size_t shape) { return plan((*all)[shape]); }};
 }
 
-void keep_best(ContractionPlan plan, size_t count, std::vector<ContractionPlan>& found) {
-  if (found.size() == count && found.back().cycles <= plan.cycles) return;
-  const auto same = [&](const ContractionPlan& other) {
-    return other.cycles == plan.cycles && options_of(other) == options_of(plan);
-  };
-  if (std::any_of(found.begin(), found.end(), same)) return;
-  const auto at = std::upper_bound(found.begin(), found.end(), plan,
-                                   [](const auto& a, const auto& b) { return a.cycles < b.cycles; });
-  found.insert(at, std::move(plan));
-  if (found.size() > count) found.pop_back();
+std::vector<ContractionPlan> Planner::by_elements(size_t count, double most_cycles) const {
+  for (const bool sparing : {true, false}) {
+    const BoundedShapes shapes = shapes_by_elements(sparing);
+    std::vector<ContractionPlan> found = laid_out(best_of(shapes, std::max(count, kLaidOut), most_cycles), count);
+    // Where sparing plans take too long, others are not asked for.
+    if (!found.empty() || has_plan(shapes)) return found;
+  }
+  return {};
 }
 
 }  // namespace tc::gpu

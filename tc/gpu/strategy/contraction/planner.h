@@ -1,5 +1,7 @@
 #pragma once
 
+#include <fmt/format.h>
+
 #include <optional>
 #include <string>
 #include <utility>
@@ -7,6 +9,7 @@
 
 #include "tc/gpu/strategy/contraction/layout.h"
 #include "tc/gpu/strategy/contraction/plan.h"
+#include "tc/gpu/strategy/contraction/plan_search.h"
 #include "tc/gpu/strategy/contraction/requested_tile.h"
 #include "tc/gpu/strategy/contraction/shapes.h"
 #include "tc/gpu/strategy/contraction/tensor_cores.h"
@@ -14,12 +17,21 @@
 
 namespace tc::gpu {
 
+inline constexpr size_t kLaidOut = 48;     ///< plans that are laid out of those that were planned roughly
+inline constexpr int64_t kAtomStages = 4;  ///< the most buffers of a plan by atoms, unless options ask for more
+
 /// Finds the plans of one contraction: planner.cc those by elements and what all have in common, plan_tensor_cores.cc
 /// those by tensor cores, plan_transpositions.cc those of transpositions.
 class Planner {
  public:
-  Planner(const Contraction& contraction, const options::MappingOptions& options, const Device& device)
-      : c_(contraction), options_(options), device_(device), request_(requested_tile(contraction, options)) {
+  /// Plans that take longer than `most_cycles` need not be found.
+  Planner(const Contraction& contraction, const options::MappingOptions& options, const Device& device,
+          double most_cycles = kNoLimit)
+      : c_(contraction),
+        options_(options),
+        device_(device),
+        most_cycles_(most_cycles),
+        request_(requested_tile(contraction, options)) {
     classify();
     choose_main();
   }
@@ -37,6 +49,10 @@ class Planner {
   /// The one by warpgroups, with so many values of the reduction in a step; registers hold the operand `a`. Estimates
   /// no cycles, and chooses no stages.
   std::optional<ContractionPlan> in_stream(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk);
+  /// What by_elements() and by_atoms() choose from, for as long as the planner and `cores` live.
+  BoundedShapes shapes_by_elements(bool sparing) const;
+  BoundedShapes shapes_by_atoms(const TensorCores& cores) const;
+  std::optional<TensorCores> tensor_cores() const { return tensor_cores_of(c_, classes_, device_, options_.tf32); }
   /// What multiplies by warpgroups, if the device and the options have it.
   std::optional<TensorCores> warpgroup_cores() const;
   const RequestedTile& request() const { return request_; }
@@ -52,15 +68,29 @@ class Planner {
  private:
   void classify();
   void choose_main();
+  std::optional<ContractionPlan> tiled(const Shape& shape) const;
+  std::optional<ContractionPlan> tiled(const AtomShape& shape, const TensorCores& cores) const;
   std::optional<ContractionPlan> plan(const Shape& shape) const;
   std::optional<ContractionPlan> plan(const AtomShape& shape, const TensorCores& cores) const;
   std::optional<ContractionPlan> plan(const WarpgroupShape& shape, const TensorCores& cores) const;
   std::optional<ContractionPlan> tiled(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk) const;
   bool finish_boxes(ContractionPlan& plan) const;
   bool finish_atoms(ContractionPlan& plan) const;
-  std::vector<ContractionPlan> by_elements(size_t count) const;
+  std::vector<ContractionPlan> by_elements(size_t count, double most_cycles) const;
   std::vector<ContractionPlan> by_tensor_cores(size_t count) const;
-  std::vector<ContractionPlan> by_atoms(const TensorCores& cores, size_t count) const;
+  std::vector<AtomShape> different_atoms(const TensorCores& cores) const;
+  std::vector<ContractionPlan> by_atoms(const TensorCores& cores, size_t count, double most_cycles) const;
+  std::vector<ContractionPlan> best_of(const BoundedShapes& shapes, size_t count, double most_cycles) const;
+  /// Whether some shape has a plan.
+  static bool has_plan(const BoundedShapes& shapes) {
+    for (size_t shape = 0; shape < shapes.count; ++shape) {
+      if (shapes.plan(shape)) return true;
+    }
+    return false;
+  }
+  double least_cycles_of(std::optional<ContractionPlan> tiled) const;
+  double least_laid_out_cycles(const ContractionPlan& rough) const;
+  int64_t most_unrolled(const ContractionPlan& plan) const;
   std::vector<std::pair<int64_t, int64_t>> requested_clusters(const TensorCores& cores) const;
   void add_clusters(const TensorCores& cores, const ContractionPlan& alone, WarpgroupShape shape, size_t count,
                     std::vector<ContractionPlan>& found) const;
@@ -73,7 +103,7 @@ class Planner {
   bool make_persistent(ContractionPlan& plan) const;
   void add_that_go_on(const TensorCores& cores, std::vector<std::pair<double, WarpgroupShape>> shapes, size_t count,
                       std::vector<ContractionPlan>& found) const;
-  void add_warpgroups(TensorCores cores, size_t count, std::vector<ContractionPlan>& found) const;
+  std::vector<ContractionPlan> warpgroups(TensorCores cores, size_t count) const;
   std::optional<ContractionPlan> transposed(int64_t tile) const;
   std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;
   std::optional<ContractionPlan> transposed_by_runs() const;
@@ -91,25 +121,25 @@ class Planner {
   bool has_room(const ContractionPlan& plan) const;
   bool fits(const ContractionPlan& plan) const;
   /// False, for the reason that is given.
-  bool no(std::string reason) const {
-    if (why_not_.empty()) why_not_ = std::move(reason);
+  template <typename... Args>
+  bool no(fmt::format_string<Args...> reason, Args&&... args) const {
+    if (why_not_.empty()) why_not_ = fmt::format(reason, std::forward<Args>(args)...);
     return false;
   }
 
   const Contraction& c_;
   const options::MappingOptions& options_;
   const Device& device_;
+  double most_cycles_;
   RequestedTile request_;
   mutable std::string why_not_;  ///< why the first plan that was tried is none
   mutable bool sparing_ = true;  ///< few enough registers that nothing is spilled, several blocks on a processor
   Classes classes_;
   size_t main_ = 0;
-  std::vector<int64_t> chunk_;  ///< of the other reduction axes
-  bool outer_steps_ = false;    ///< some of them run around the main one
-  std::optional<size_t> kept_;  ///< operand that another product has left in shared memory
+  std::vector<int64_t> chunk_;              ///< of the other reduction axes
+  bool outer_steps_ = false;                ///< some of them run around the main one
+  mutable std::vector<OperandPlan> ideal_;  ///< as least_cycles_of() has them
+  std::optional<size_t> kept_;              ///< operand that another product has left in shared memory
 };
-
-/// Keeps the best of what was found, in order, at most `count` and none twice.
-void keep_best(ContractionPlan plan, size_t count, std::vector<ContractionPlan>& found);
 
 }  // namespace tc::gpu

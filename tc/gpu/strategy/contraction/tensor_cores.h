@@ -30,6 +30,7 @@ struct AtomShape {
   int64_t groups = 1;
   int64_t chunk = 16;
   bool one_of_others = false;  ///< a step has one value of each other reduction axis, not all of a short one
+  bool operator==(const AtomShape&) const = default;
 };
 /// `is_inner`: other reduction axes run around the main one.
 std::vector<AtomShape> atom_shapes(const Contraction& contraction, size_t main, const tile::MatMulAtom& atom,
