@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/strategy/contraction/cost.h"
+#include "tc/gpu/strategy/contraction/plan.h"
 #include "tc/gpu/strategy/contraction/prologue.h"
 #include "tc/ir/specialise.h"
 #include "tc/poly/from_ir.h"
@@ -56,6 +58,10 @@ bool gains_by_tensor_cores(const ir::Program& program, const ir::Statement& stat
   }
   const std::optional<Contraction> as_it_is = contraction_of(program, statement);
   if (!as_it_is) return true;
+  if (!has_tensor_cores(*as_it_is, options, device)) {
+    const Result<ContractionPlan> plan = plan_contraction(*as_it_is, options, device, cycles_within(us, device));
+    return !plan || us < plan->cycles / (1e3 * device.gigahertz);
+  }
   const Result<ContractionPlan> plan = plan_contraction(*as_it_is, options, device);
   return !plan || (!plan->tensor_cores && us < plan->cycles / (1e3 * device.gigahertz));
 }

@@ -7,6 +7,7 @@
 
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/parts.h"
 #include "tc/gpu/strategy/contraction/plan.h"
 #include "tc/gpu/strategy/contraction/tensor_cores.h"
@@ -242,7 +243,8 @@ std::optional<Best> best_of(const Contraction& c, const std::vector<std::vector<
       candidate.orders.push_back(*choice.order);
     }
     if (best && candidate.copies_us >= best->us) continue;
-    const Result<ContractionPlan> plan = plan_warpgroups(candidate.contraction, options, device);
+    const double most = best ? cycles_within(best->us - candidate.copies_us, device) : kNoLimit;
+    const Result<ContractionPlan> plan = plan_warpgroups(candidate.contraction, options, device, most);
     if (!plan) continue;
     candidate.us = candidate.copies_us + plan->cycles / (1e3 * device.gigahertz);
     if (!best || candidate.us < best->us) best = std::move(candidate);
@@ -265,10 +267,11 @@ std::optional<Best> best_orders(const ir::Program& program, const ir::Statement&
   if (std::all_of(choices.begin(), choices.end(), [](const auto& of) { return of.size() == 1; })) return std::nullopt;
   std::optional<Best> best = best_of(c, choices, options, device);
   if (!best || options.copy_operands.value_or(false)) return best;
-  const double enough = kWorthIt * least_us(program, statement, c, options, device);
+  const double enough = kWorthIt * least_us(program, statement, c, options, device, 2 * best->us);
   // In their new order they may suit other plans even better.
   if (best->us >= enough) {
-    best->us = best->copies_us + least_us(program, statement, best->contraction, options, device);
+    const double left = enough - best->copies_us;
+    best->us = best->copies_us + least_us(program, statement, best->contraction, options, device, left);
   }
   return best->us < enough ? best : std::nullopt;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/plan.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/specialise.h"
@@ -62,24 +63,25 @@ bool may_have_parts(const Reduction& r, const options::MappingOptions& options, 
          (r.extent >= 2 * kLeastChunk || r.work >= 2 * kLeastInstances);
 }
 
+/// Those that take longer than `most_us` need not be found.
 TimedParts timed_parts(const ir::Program& program, const ir::Statement& statement, const Contraction& contraction,
-                       const std::optional<Reduction>& r, const options::MappingOptions& options,
-                       const Device& device) {
+                       const std::optional<Reduction>& r, const options::MappingOptions& options, const Device& device,
+                       double most_us) {
   constexpr int64_t kVector = 2, kFewParts = 4;
   // Of one kernel with many groups of threads less is estimated, by 8 % on an H200, than of parts that take as long:
   // parts may be 2 % worse.
   constexpr double kLaunchUs = 1, kCacheBytesOfUs = 4e6, kWorthIt = 0.98;
   const double least_us = kLaunchUs + memory_us(program, statement, device);
-  const auto planned_us = [&](const Contraction& c) {
-    const Result<ContractionPlan> plan = plan_contraction(c, options, device);
+  const auto planned_us = [&](const Contraction& c, double most) {
+    const Result<ContractionPlan> plan = plan_contraction(c, options, device, cycles_within(most, device));
     if (!plan) return std::numeric_limits<double>::infinity();
     return std::max(plan->cycles / (1e3 * device.gigahertz), least_us);
   };
-  TimedParts result{.us = planned_us(contraction)};
+  TimedParts result{.us = planned_us(contraction, most_us)};
   if (!r || !may_have_parts(*r, options, device)) return result;
   const bool is_large = r->elements > kTile * device.processors;
   if (is_large && !may_use_warpgroups(contraction, device)) return result;
-  double best = result.us / kWorthIt;
+  double best = std::min(result.us / kWorthIt, most_us);
   for (const int64_t count : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}) {
     if (is_large && count > kFewParts) break;
     if (r->extent % (count * kVector) != 0) continue;
@@ -88,7 +90,7 @@ TimedParts timed_parts(const ir::Program& program, const ir::Statement& statemen
     const double adding = kLaunchUs + static_cast<double>(bytes * (count + 1)) / kCacheBytesOfUs;
     if (least_us + adding >= best) continue;
     const std::string& name = statement.indices[r->longest].name;
-    const double us = planned_us(in_parts(contraction, name, count, r->extent / count)) + adding;
+    const double us = planned_us(in_parts(contraction, name, count, r->extent / count), best - adding) + adding;
     if (us >= best) continue;
     best = us;
     result = {Parts{r->longest, count, r->extent / count, true}, us};
@@ -103,13 +105,13 @@ std::optional<Parts> contraction_parts(const ir::Program& program, const ir::Sta
   if (!may_have_parts(r, options, device)) return std::nullopt;
   const std::optional<Contraction> contraction = contraction_of(program, statement);
   if (!contraction) return std::nullopt;
-  return timed_parts(program, statement, *contraction, r, options, device).parts;
+  return timed_parts(program, statement, *contraction, r, options, device, kNoLimit).parts;
 }
 
 double least_us(const ir::Program& program, const ir::Statement& statement, const Contraction& contraction,
-                const options::MappingOptions& options, const Device& device) {
+                const options::MappingOptions& options, const Device& device, double most_us) {
   const std::optional<Reduction> r = options.split_reduction ? std::nullopt : reduction_of(program, statement);
-  return timed_parts(program, statement, contraction, r, options, device).us;
+  return timed_parts(program, statement, contraction, r, options, device, most_us).us;
 }
 
 }  // namespace tc::gpu

@@ -5,6 +5,7 @@
 #include "tc/gpu/atoms/device.h"
 #include "tc/gpu/rewrite/parts.h"
 #include "tc/gpu/strategy/contraction/contraction.h"
+#include "tc/gpu/strategy/contraction/plan.h"
 #include "tc/options/mapping.h"
 
 namespace tc::gpu {
@@ -15,8 +16,9 @@ std::optional<Parts> contraction_parts(const ir::Program& program, const ir::Sta
                                        const Reduction& reduction, const options::MappingOptions& options,
                                        const Device& device);
 
-/// Microseconds of a statement that is the contraction, in those parts or whole.
+/// Microseconds of a statement that is the contraction, in those parts or whole; if these are more than `most_us`, any
+/// number that is more.
 double least_us(const ir::Program& program, const ir::Statement& statement, const Contraction& contraction,
-                const options::MappingOptions& options, const Device& device);
+                const options::MappingOptions& options, const Device& device, double most_us = kNoLimit);
 
 }  // namespace tc::gpu
