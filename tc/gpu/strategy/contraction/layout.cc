@@ -39,20 +39,41 @@ std::vector<std::vector<int64_t>> reads_of_warp(const Contraction& c, const Oper
   return result;
 }
 
+/// Lanes whose reads of `bytes` each are served at once.
+size_t lanes_at_once(int64_t bytes) { return static_cast<size_t>(kLanes / std::max<int64_t>(bytes / kBankBytes, 1)); }
+
+/// Cycles for so many reads of `bytes` each without conflicts.
+int64_t least_cycles_of(size_t reads, int64_t bytes) {
+  return static_cast<int64_t>((reads + lanes_at_once(bytes) - 1) / lanes_at_once(bytes));
+}
+
 /// Cycles for reads of `bytes` each at these bytes; a bank gives one word, to all who want it, in each.
 int64_t cycles_of(const std::vector<int64_t>& addresses, int64_t bytes) {
   const int64_t words = std::max<int64_t>(bytes / kBankBytes, 1);
-  const auto at_once = static_cast<size_t>(kLanes / words);
+  const size_t at_once = lanes_at_once(bytes);
   int64_t cycles = 0;
   for (size_t first = 0; first < addresses.size(); first += at_once) {
-    std::vector<int64_t> touched;
-    for (size_t lane = first; lane < std::min(first + at_once, addresses.size()); ++lane) {
-      for (int64_t word = 0; word < words; ++word) touched.push_back(addresses[lane] / kBankBytes + word);
-    }
-    std::sort(touched.begin(), touched.end());
-    touched.erase(std::unique(touched.begin(), touched.end()), touched.end());
+    // The words that are read, those of a bank in a list.
+    struct Touched {
+      int64_t word = 0;
+      int next = -1;
+    };
+    std::array<Touched, kLanes> touched;
+    std::array<int, kBanks> newest;
     std::array<int64_t, kBanks> load = {};
-    for (int64_t word : touched) ++load[static_cast<size_t>(((word % kBanks) + kBanks) % kBanks)];
+    newest.fill(-1);
+    int count = 0;
+    for (size_t lane = first; lane < std::min(first + at_once, addresses.size()); ++lane) {
+      for (int64_t word = addresses[lane] / kBankBytes; word < addresses[lane] / kBankBytes + words; ++word) {
+        const auto bank = static_cast<size_t>(((word % kBanks) + kBanks) % kBanks);
+        int at = newest[bank];
+        while (at >= 0 && touched[static_cast<size_t>(at)].word != word) at = touched[static_cast<size_t>(at)].next;
+        if (at >= 0) continue;
+        touched[static_cast<size_t>(count)] = {word, newest[bank]};
+        newest[bank] = count++;
+        ++load[bank];
+      }
+    }
     cycles += *std::max_element(load.begin(), load.end());
   }
   return cycles;
@@ -217,7 +238,8 @@ void lay_out(const Contraction& c, size_t operand, ContractionPlan& plan, Rows r
     int64_t best = stride;
     if (varies && rows == Rows::kApart) {
       int64_t least = cycles_of(with(stride), vector * bytes);
-      for (int64_t more = round_up(stride, align); more < stride + period; more += align) {
+      const int64_t without_conflicts = least_cycles_of(addresses.size(), vector * bytes);
+      for (int64_t more = round_up(stride, align); more < stride + period && least > without_conflicts; more += align) {
         const int64_t cycles = cycles_of(with(more), vector * bytes);
         if (cycles >= least) continue;
         least = cycles;
@@ -234,7 +256,7 @@ void lay_out(const Contraction& c, size_t operand, ContractionPlan& plan, Rows r
   o.read_vector = vector;
   if (rows == Rows::kRough) return;
   o.conflicts = static_cast<double>(cycles_of(addresses, vector * bytes)) /
-                static_cast<double>(cycles_of(std::vector<int64_t>(addresses.size(), 0), vector * bytes));
+                static_cast<double>(least_cycles_of(addresses.size(), vector * bytes));
 }
 
 void lay_out_by_vectors(const Contraction& c, size_t operand, size_t across, int64_t vector, ContractionPlan& plan) {
