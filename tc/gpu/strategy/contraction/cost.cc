@@ -23,7 +23,7 @@ constexpr double kArrivalCycles = 1000;  ///< from the start of a step's copies 
 constexpr double kAlike = 0.75;
 
 /// The time of two things done at once: neither hides behind the other as a whole.
-double together(double a, double b) { return std::pow(std::pow(a, 4) + std::pow(b, 4), 0.25); }
+double together(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a + b * b * b * b)); }
 
 /// The products that a thread lays out for one value of the main reduction axis.
 int64_t products_of_value(const Contraction& c, const ContractionPlan& plan) {

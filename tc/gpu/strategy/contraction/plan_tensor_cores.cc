@@ -249,11 +249,12 @@ bool Planner::finish_boxes(ContractionPlan& plan) const {
     if (*options_.copy_stages < kFewest) return no("warpgroups need at least {} buffers", kFewest);
     return with(*options_.copy_stages);
   }
+  const WarpgroupStep step = warpgroup_step(c_, plan, device_);
   std::optional<int64_t> best;
   double least = 0;
   for (const int64_t stages : {8, 6, 5, 4, 3, 2}) {
     if (stages > std::max(steps_of_block(c_, plan), kFewest) || !with(stages)) continue;
-    const double cycles = warpgroup_cycles(c_, plan, device_);
+    const double cycles = warpgroup_cycles(c_, plan, device_, step);
     if (best && cycles >= least) continue;
     least = cycles;
     best = stages;

@@ -234,7 +234,17 @@ int64_t resident_blocks(const Contraction& c, const ContractionPlan& plan) {
                                        kProcessorRegisters / (threads * registers_of_thread(c, plan))));
 }
 
+WarpgroupStep warpgroup_step(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  const double multiplied = multiplied_cycles(c, plan, device), copied = copied_cycles(c, plan, device);
+  return {.multiplied = multiplied, .copied = copied, .busy = busy_cycles(plan, multiplied, copied)};
+}
+
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  return warpgroup_cycles(c, plan, device, warpgroup_step(c, plan, device));
+}
+
+double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device,
+                        const WarpgroupStep& of_step) {
   constexpr double kStartCycles = 2000, kGoOnCycles = 500, kStepCycles = 40, kStored = 24;
   // From a buffer's arrival to its release, where little is multiplied.
   constexpr double kLeastStep = 160;
@@ -244,7 +254,6 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const int64_t rows = tile_of(plan.tensor_cores->rows, plan);
   const double blocks = all_blocks(plan), points = points_of(plan);
   const auto processors = static_cast<double>(processors_for(plan.cluster_parts * plan.cluster_blocks(), device));
-  const double multiplied = multiplied_cycles(c, plan, device), copied = copied_cycles(c, plan, device);
   const auto resident = static_cast<double>(resident_blocks(c, plan));
   const double each = std::ceil(blocks / processors);
   const double at_once = std::min(resident, each);
@@ -254,8 +263,9 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   // What threads compute is hidden in part by the products of the half of a step before.
   constexpr double kComputedBeside = 0.15;
   const double computed = computing_cycles(c, plan);
-  const double busy =
-      std::max(busy_cycles(plan, multiplied + (alone ? added : 0), copied), computed) + kComputedBeside * computed;
+  const double with_sums =
+      alone && added > 0 ? busy_cycles(plan, of_step.multiplied + added, of_step.copied) : of_step.busy;
+  const double busy = std::max(with_sums, computed) + kComputedBeside * computed;
   const double step =
       std::max(busy, kLeastStep / at_once) + kStepCycles + (plan.cluster_blocks() > 1 ? kClusterStep : 0);
   // Buffers in flight hide the latency of boxes.

@@ -22,4 +22,15 @@ int64_t resident_blocks(const Contraction& contraction, const ContractionPlan& p
 /// Estimated cycles of the whole product.
 double warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
 
+/// Cycles of one step, which do not depend on how many buffers there are: of its products, of its boxes, and of both at
+/// once.
+struct WarpgroupStep {
+  double multiplied = 0, copied = 0, busy = 0;
+};
+WarpgroupStep warpgroup_step(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
+
+/// The same of a product whose step is known.
+double warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
+                        const WarpgroupStep& step);
+
 }  // namespace tc::gpu
