@@ -1,7 +1,8 @@
 #include "tc/gpu/strategy/contraction/points.h"
 
+#include <isl/constraint.h>
+#include <isl/map.h>
 #include <isl/set.h>
-#include <isl/union_map.h>
 
 #include <algorithm>
 #include <functional>
@@ -174,25 +175,36 @@ bool PointGroup::has_own_elements(const poly::Statement& statement) const {
          std::all_of(reads.begin(), reads.end(), [&](const auto* read) { return is_element(read->name, read->args); });
 }
 
+/// { S[i] -> T[j] } of one point.
+isl::map PointGroup::same_point(const isl::map& instances, const std::string& from, const std::string& to) const {
+  isl_basic_map* same = isl_basic_map_universe(isl_map_get_space(instances.get()));
+  for (size_t a = 0; a < axes_.size(); ++a) {
+    const ShiftedIndex &first = points_.at(from)[a], &second = points_.at(to)[a];
+    isl_constraint* equal = isl_constraint_alloc_equality(isl_basic_map_get_local_space(same));
+    equal = isl_constraint_set_coefficient_si(equal, isl_dim_in, static_cast<int>(first.index), 1);
+    equal = isl_constraint_set_coefficient_si(equal, isl_dim_out, static_cast<int>(second.index), -1);
+    equal = isl_constraint_set_constant_si(equal, static_cast<int>(first.constant - second.constant));
+    same = isl_basic_map_add_constraint(same, equal);
+  }
+  return isl::manage(isl_map_from_basic_map(same));
+}
+
 /// Whether every dependence on earlier statements of the group, and on itself, connects instances of one point.
 bool PointGroup::within_points(const poly::Statement& statement) const {
-  const isl::ctx ctx = scop_.context->get();
-  std::vector<isl::set> domains;
-  std::vector<std::vector<isl::aff>> rows(axes_.size());
-  for (const std::string& id : ids_) {
-    const isl::set* domain = domain_of(domains_, id);
-    domains.push_back(*domain);
-    for (size_t a = 0; a < axes_.size(); ++a) {
-      const ShiftedIndex& own = points_.at(id)[a];
-      rows[a].push_back(
-          poly::variable(domain->space(), static_cast<int>(own.index)).add_constant(poly::make_val(ctx, own.constant)));
-    }
-  }
-  const isl::union_map ordered = scop_.dependences.ordered().unite(scop_.dependences.reduction);
-  const isl::union_map own = ordered.intersect_range(isl::union_set(*domain_of(domains_, statement.id)))
-                                 .intersect_domain(poly::union_of(ctx, domains));
-  const isl::multi_union_pw_aff point = poly::band_schedule(ctx, rows);  // { S[i] -> [p] }
-  return own.is_subset(isl::manage(isl_union_map_eq_at_multi_union_pw_aff(own.copy(), point.copy())));
+  const auto is_within = [&](const isl::map& all) {
+    const std::string from = isl_map_get_tuple_name(all.get(), isl_dim_in);
+    const std::string to = isl_map_get_tuple_name(all.get(), isl_dim_out);
+    if (points_.count(from) == 0 || to != statement.id) return true;
+    const isl::map same = same_point(all, from, to);
+    // Most have the equalities of the points among their own, which is found without a look for integer points.
+    if (isl_map_plain_is_equal(all.intersect(same).get(), all.get()) == isl_bool_true) return true;
+    const isl::set *domain = domain_of(domains_, from), *range = domain_of(domains_, to);
+    return bool(all.intersect_domain(*domain).intersect_range(*range).is_subset(same));
+  };
+  const std::vector<isl::map> ordered = poly::maps_of(scop_.dependences.ordered());
+  const std::vector<isl::map> reduction = poly::maps_of(scop_.dependences.reduction);
+  return std::all_of(ordered.begin(), ordered.end(), is_within) &&
+         std::all_of(reduction.begin(), reduction.end(), is_within);
 }
 
 /// Adds a statement over the axes, if that keeps the elements of all to their points.
@@ -241,7 +253,6 @@ std::optional<poly::Statement> PointGroup::add(const poly::Statement& statement)
       if (name != nullptr) member.statement.indices[i] = name->name;
     }
     if (!takes(member)) continue;
-    ids_.push_back(statement.id);
     points_[statement.id] = placement.point;
     return within_points(statement) ? std::optional(member.statement) : std::nullopt;
   }

@@ -63,6 +63,7 @@ class PointGroup {
   bool takes(const Member& member);
   bool has_own_elements(const poly::Statement& statement) const;
   bool is_element(const std::string& tensor, const std::vector<Halide::Expr>& subscripts) const;
+  isl::map same_point(const isl::map& instances, const std::string& from, const std::string& to) const;
   bool within_points(const poly::Statement& statement) const;
   std::vector<std::string> axis_names() const;
 
@@ -72,7 +73,6 @@ class PointGroup {
   By by_;
   bool is_ambiguous_ = false;
   std::vector<Member> members_;
-  std::vector<std::string> ids_;
   std::map<std::string, std::vector<ShiftedIndex>> points_;    ///< per statement, as Placement::point
   std::map<std::string, std::vector<Halide::Expr>> elements_;  ///< per tensor that is written: that of a point
 };
