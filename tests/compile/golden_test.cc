@@ -112,12 +112,13 @@ TEST_P(GoldenTest, EveryStageIsAsRecorded) {
 INSTANTIATE_TEST_SUITE_P(Programs, GoldenTest, ::testing::ValuesIn(goldens()),
                          [](const auto& info) { return std::string(info.param.name); });
 
-/// The kernel that a user gets of each strategy, by default options, for the largest GPU of compute capability 9.0.
+/// The kernel that a user gets of each strategy, by default options, for the largest GPU of an architecture.
 struct DefaultKernel {
   const char* strategy;
   const char* text;
   std::map<std::string, int64_t> sizes;
   options::MappingOptions options = {};
+  int architecture = 0;  ///< 0: of compute capability 9.0
 };
 
 constexpr char kStrategies[] = "strategies";
@@ -220,6 +221,16 @@ def f(float(N,C,H,W) X, float(O,C,3,3) W1) -> (float(N,O,H,W) Y) {
     W1(o,c,kh,kw) where h in 0:H, w in 0:W
 })",
      {{"N", 8}, {"C", 32}, {"H", 28}, {"W", 28}, {"O", 32}}},
+    {"convolution_by_warps",
+     R"(
+def f(float16(N,C,H,W) X, float16(O,C,3,3) W1, float16(O) b) -> (float16(N,O,H,W) Y) {
+  Y(n,o,h,w) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? X(n,c,h + kh - 1,w + kw - 1) : 0) *
+    W1(o,c,kh,kw) where h in 0:H, w in 0:W
+  Y(n,o,h,w) = relu(Y(n,o,h,w) + b(o))
+})",
+     {{"N", 32}, {"C", 128}, {"H", 28}, {"W", 28}, {"O", 128}},
+     {},
+     80},
     {"transposition", "def f(float(M,N) A) -> (B) { B(n,m) = A(m,n) }", {{"M", 4096}, {"N", 4096}}},
     {"rows",
      R"(
@@ -242,6 +253,7 @@ TEST(Golden, DefaultKernelsOfStrategiesAreAsRecorded) {
     Settings settings = testing::settings_for(kernel.sizes);
     settings.backend = Backend::kCuda;
     settings.mapping = kernel.options;
+    if (kernel.architecture != 0) settings.gpu.device = gpu::device_of_architecture(kernel.architecture);
     const Stage stages[] = {{kernel.strategy, "cuda"}};
     expect_recorded(kernel.text, "strategy", settings, stages, kFolder / kStrategies);
   }

@@ -52,7 +52,7 @@ Result<Prepared> with_orders(ir::Program program, const options::MappingOptions&
   }
   if (any) result.options.copy_operands = true;
   if (any || !options.copy_operands.value_or(false)) return result;
-  return fail("'copy_operands' is true, but no order of operands makes a product one for warpgroups");
+  return fail("'copy_operands' is true, but no order of operands makes a product one for tensor cores");
 }
 
 }  // namespace

@@ -219,7 +219,7 @@ TEST(OperandOrderChoice, RefusesToCopyForOthers) {
     const Result<gpu::Mapping> mapping = mapped(program, copying(std::move(options)), device);
     return mapping ? "" : mapping.error().diagnostics().at(0).message;
   };
-  constexpr char kNone[] = "'copy_operands' is true, but no order of operands makes a product one for warpgroups";
+  constexpr char kNone[] = "'copy_operands' is true, but no order of operands makes a product one for tensor cores";
   EXPECT_EQ(message({}, kDevice), kNone);
   EXPECT_EQ(message({}, gpu::device_of_architecture(80)), kNone);
   EXPECT_EQ(message({.strict = true}, kDevice), "'copy_operands' is true, but strict kernels copy no operands");

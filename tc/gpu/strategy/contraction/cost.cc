@@ -165,8 +165,11 @@ double block_cycles(const Contraction& c, const ContractionPlan& plan, const Dev
 /// Of a processor for one block by tensor cores: what these multiply, while shared memory gives fragments and takes
 /// copies, and schedulers issue all of it. `resident_warps` are those of all its blocks.
 double atom_work(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
-  constexpr double kWavefront = 128;
+  // A copy finds its place in a window of several dimensions by 25 to 30 instructions, as the assembler has it.
+  constexpr double kWavefront = 128, kInWindow = 25;
   const TensorCores& cores = *plan.tensor_cores;
+  bool has_window = false;
+  for (size_t r = 0; r < c.reduction.size(); ++r) has_window = has_window || (r != plan.main && plan.chunk[r] > 1);
   double slices = 1;  // of a warp
   for (size_t r = 0; r < c.reduction.size(); ++r) {
     const auto extent = static_cast<double>(c.reduction[r].extent);
@@ -191,7 +194,8 @@ double atom_work(const Contraction& c, const ContractionPlan& plan, const Device
     double box = 1;
     for (int64_t extent : o.box) box *= static_cast<double>(extent);
     copied += box * static_cast<double>(c.operands[i].type.bytes()) / kWavefront;
-    copies += box / static_cast<double>(o.vector) / kLanes * (plan.asynchronous ? 3 : o.vector > 1 ? 5 : 10);
+    const double each = has_window ? kInWindow : plan.asynchronous ? 3 : o.vector > 1 ? 5 : 10;
+    copies += box / static_cast<double>(o.vector) / kLanes * each;
   }
   const auto steps = static_cast<double>(plan.steps(c));
   const double share = std::min(1.0, resident_warps / kSchedulers);

@@ -114,6 +114,8 @@ Operand in_order(const Operand& operand, const OperandOrder& order) {
   return result;
 }
 
+bool has_warpgroups(const Device& device) { return device.accelerated && device.warpgroup_products > 0; }
+
 /// What may be done to one of the tensors that a product reads.
 struct Choice {
   std::optional<OperandOrder> order;  ///< nothing: it stays
@@ -148,14 +150,15 @@ class TensorChoices {
   std::vector<Choice> all(const std::vector<OperandOrder>& copies, const Device& device) const {
     std::vector<Choice> result = {{}};
     const Operand& first = *operands_[0];
-    if (first.chosen_row || first.computed || first.selected || fits_as_it_is()) return result;
+    const bool by_boxes = has_warpgroups(device);
+    if (first.chosen_row || first.computed || first.selected || fits_as_it_is(by_boxes)) return result;
     OperandOrder order{.tensor = tensor_, .read = read(), .rounds = rounds_};
     // A guard that never holds leaves nothing to copy.
     if (std::any_of(order.read.begin(), order.read.end(), [](const ir::Range& r) { return r.extent < 1; }))
       return result;
     const size_t rank = first.extents.size();
     for (size_t last = rank; last-- > 0;) {
-      if (!may_be_last(last)) continue;
+      if (!may_be_last(last) || (!by_boxes && !suits_warps(last))) continue;
       order.dimensions.clear();
       for (size_t d = 0; d < rank; ++d) {
         if (d != last) order.dimensions.push_back(d);
@@ -176,12 +179,23 @@ class TensorChoices {
   }
 
  private:
-  /// Rows of whole lines along one axis, as a box has them.
-  bool fits_as_it_is() const {
+  /// Rows along one axis, of whole lines as a box has them, or of whole vectors.
+  bool fits_as_it_is(bool by_boxes) const {
     return !rounds_ && std::all_of(operands_.begin(), operands_.end(), [&](const Operand* o) {
+      const int64_t vector = elements_of_vector(o->type);
       const ir::Range range = read_of(c_, *o, o->subscripts.size() - 1);
-      return may_be_last(o->subscripts.size() - 1) && lies_in_lines(*o) &&
-             range.begin % elements_of_vector(o->type) == 0;
+      return may_be_last(o->subscripts.size() - 1) && (by_boxes ? lies_in_lines(*o) : o->row_divisor() % vector == 0) &&
+             range.begin % vector == 0;
+    });
+  }
+
+  /// Whether warps load rows of a dimension as matrices: it is long enough for one of their rows. What is transposed
+  /// runs along the reduction, as rows of both operands then do.
+  bool suits_warps(size_t dimension) const {
+    const bool permutes = dimension + 1 != operands_[0]->extents.size();
+    return std::all_of(operands_.begin(), operands_.end(), [&](const Operand* o) {
+      return read_of(c_, *o, dimension).extent >= elements_of_vector(o->type) &&
+             counts_one(o->subscripts[dimension], permutes);
     });
   }
 
@@ -215,6 +229,13 @@ class TensorChoices {
   bool rounds_ = false;  ///< a copy rounds to TF32
 };
 
+/// The plan of a product whose operands have other orders: by warpgroups, or where the device has none, by warps.
+Result<ContractionPlan> plan_ordered(const Contraction& c, const options::MappingOptions& options, const Device& device,
+                                     double most_cycles = kNoLimit) {
+  return has_warpgroups(device) ? plan_warpgroups(c, options, device, most_cycles)
+                                : plan_atoms(c, options, device, most_cycles);
+}
+
 /// The least time of a product with some of its operands in other orders.
 struct Best {
   double us = 0, copies_us = 0;
@@ -244,7 +265,7 @@ std::optional<Best> best_of(const Contraction& c, const std::vector<std::vector<
     }
     if (best && candidate.copies_us >= best->us) continue;
     const double most = best ? cycles_within(best->us - candidate.copies_us, device) : kNoLimit;
-    const Result<ContractionPlan> plan = plan_warpgroups(candidate.contraction, options, device, most);
+    const Result<ContractionPlan> plan = plan_ordered(candidate.contraction, options, device, most);
     if (!plan) continue;
     candidate.us = candidate.copies_us + plan->cycles / (1e3 * device.gigahertz);
     if (!best || candidate.us < best->us) best = std::move(candidate);
@@ -279,9 +300,9 @@ std::optional<Best> best_orders(const ir::Program& program, const ir::Statement&
 bool may_be_ordered(const ir::Program& program, const ir::Statement& statement, const options::MappingOptions& options,
                     const Device& device) {
   const bool forced = options.copy_operands.value_or(false);
-  return takes_contractions(options) && options.copy_operands.value_or(true) && device.accelerated &&
-         device.warpgroup_products > 0 && may_be_multiplied(program, statement, options.tf32) &&
-         (forced || options.split_reduction.value_or(1) == 1);
+  return takes_contractions(options) && options.copy_operands.value_or(true) &&
+         (has_warpgroups(device) || device.tensor_products > 0) &&
+         may_be_multiplied(program, statement, options.tf32) && (forced || options.split_reduction.value_or(1) == 1);
 }
 
 }  // namespace

@@ -120,4 +120,11 @@ Result<ContractionPlan> plan_warpgroups(const Contraction& contraction, const op
   return fail("{}", planner.why_not().empty() ? "warpgroups have no such rows and columns" : planner.why_not());
 }
 
+Result<ContractionPlan> plan_atoms(const Contraction& contraction, const options::MappingOptions& options,
+                                   const Device& device, double most_cycles) {
+  const Planner planner(contraction, options, device);
+  if (std::optional<ContractionPlan> plan = planner.by_warps(most_cycles)) return *std::move(plan);
+  return fail("{}", planner.why_not().empty() ? "the device multiplies no such tiles" : planner.why_not());
+}
+
 }  // namespace tc::gpu

@@ -147,6 +147,10 @@ bool has_tensor_cores(const Contraction& contraction, const options::MappingOpti
 Result<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,
                                         const Device& device, double most_cycles = kNoLimit);
 
+/// The plan of least estimated time by products of tiles of single warps. Errors: likewise.
+Result<ContractionPlan> plan_atoms(const Contraction& contraction, const options::MappingOptions& options,
+                                   const Device& device, double most_cycles = kNoLimit);
+
 /// The options that ask for a plan: plan_contraction() of them is this plan, on the same device.
 options::MappingOptions options_of(const ContractionPlan& plan);
 

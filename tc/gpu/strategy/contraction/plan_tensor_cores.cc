@@ -370,6 +370,14 @@ std::optional<ContractionPlan> Planner::by_warpgroups() const {
   return found.empty() ? std::nullopt : std::optional(std::move(found[0]));
 }
 
+std::optional<ContractionPlan> Planner::by_warps(double most_cycles) const {
+  const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_, options_.tf32);
+  if (!cores || !cores->atom || c_.selection || !may_multiply()) return std::nullopt;
+  sparing_ = false;
+  std::vector<ContractionPlan> found = by_atoms(*cores, 1, most_cycles);
+  return found.empty() ? std::nullopt : std::optional(std::move(found[0]));
+}
+
 /// As (rows, columns) of blocks, those that the options ask for; (1, 1): blocks alone.
 std::vector<std::pair<int64_t, int64_t>> Planner::requested_clusters(const TensorCores& cores) const {
   for (size_t axis = 0; axis < c_.parallel.size() && request_.says_clusters(); ++axis) {

@@ -343,12 +343,15 @@ std::vector<ContractionPlan> Planner::laid_out(std::vector<ContractionPlan> plan
   return best_of_shapes({plans.size(), least_cycles, laid_out}, count);
 }
 
-std::vector<ContractionPlan> Planner::best(size_t count) const {
+bool Planner::may_multiply() const {
   const bool names_tiles =
       !options_.tile.empty() || !options_.register_tile.empty() || !options_.map_to_threads.empty();
-  const bool may_multiply = options_.tensor_cores.value_or(!names_tiles);
+  return options_.tensor_cores.value_or(!names_tiles);
+}
+
+std::vector<ContractionPlan> Planner::best(size_t count) const {
   std::vector<ContractionPlan> found;
-  if (may_multiply) found = by_tensor_cores(count);
+  if (may_multiply()) found = by_tensor_cores(count);
   if (options_.tensor_cores.value_or(false) || c_.selection) return found;
   const auto by_warpgroups = [](const ContractionPlan& plan) { return plan.by_warpgroups(); };
   if (asks_for_warpgroups() && std::any_of(found.begin(), found.end(), by_warpgroups)) return found;

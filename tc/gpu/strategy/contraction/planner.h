@@ -39,6 +39,7 @@ class Planner {
   std::vector<ContractionPlan> laid_out(std::vector<ContractionPlan> plans, size_t count) const;
   std::vector<ContractionPlan> transpositions() const;
   std::optional<ContractionPlan> by_warpgroups() const;
+  std::optional<ContractionPlan> by_warps(double most_cycles) const;
   /// Those by atoms, or else by elements, for a block that has all values of all axes but `rows`, with one group of
   /// threads; of some of them, `kept` is in shared memory. Not laid out.
   std::vector<ContractionPlan> in_chain(const std::vector<size_t>& rows, std::optional<size_t> kept);
@@ -70,6 +71,8 @@ class Planner {
   void choose_main();
   std::optional<ContractionPlan> tiled(const Shape& shape) const;
   std::optional<ContractionPlan> tiled(const AtomShape& shape, const TensorCores& cores) const;
+  /// Whether the options leave it to the estimate whether tensor cores multiply, or ask for it.
+  bool may_multiply() const;
   std::optional<ContractionPlan> plan(const Shape& shape) const;
   std::optional<ContractionPlan> plan(const AtomShape& shape, const TensorCores& cores) const;
   std::optional<ContractionPlan> plan(const WarpgroupShape& shape, const TensorCores& cores) const;
