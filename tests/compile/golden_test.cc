@@ -231,6 +231,14 @@ def f(float16(N,C,H,W) X, float16(O,C,3,3) W1, float16(O) b) -> (float16(N,O,H,W
      {{"N", 32}, {"C", 128}, {"H", 28}, {"W", 28}, {"O", 128}},
      {},
      80},
+    {"pooled_rows",
+     R"(
+def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (P) {
+  C(m,n) +=! A(m,k) * B(k,n)
+  C(m,n) = relu(C(m,n) + b(n))
+  P(m,n) max=! C(2*m + i,n) where i in 0:2
+})",
+     {{"M", 4096}, {"N", 4096}, {"K", 1024}}},
     {"transposition", "def f(float(M,N) A) -> (B) { B(n,m) = A(m,n) }", {{"M", 4096}, {"N", 4096}}},
     {"rows",
      R"(

@@ -301,6 +301,10 @@ class ContractionBuilder {
   void declare_reductions();
   std::vector<size_t> kept_axes(const TileReduction& reduction) const;
   std::vector<Halide::Expr> kept_registers(const TileReduction& reduction) const;
+  std::vector<Halide::Expr> kept_registers(const TileSum& sum) const;
+  tile::NodePtr over_kept(const TileSum& sum, int whole_group, const Body& body) const;
+  int64_t reduced_vector(const TileSum& sum) const;
+  tile::NodePtr store_reduced_group(const TileSum& sum) const;
   BodyContext reduction_context(const TileReduction& reduction, const std::map<size_t, Halide::Expr>& local) const;
   BodyContext reduction_context(const TileReduction& reduction) const;
   Halide::Expr has_results(const TileReduction& reduction, const BodyContext& context) const;

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <numeric>
 
 #include "tc/gpu/lower/translate.h"
 #include "tc/gpu/strategy/contraction/builder.h"
+#include "tc/ir/halide_compat.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/round.h"
 
@@ -31,10 +34,12 @@ void ContractionBuilder::declare_reductions() {
     const Halide::Type type = reduction.statement.accumulator;
     std::vector<int64_t> registers, tile = {sum.threads.slots}, points;
     for (size_t axis : all_axes()) {
-      points.push_back(plan_.parallel[axis].registers);
-      if (reduction.reduced[axis]) continue;
-      registers.push_back(plan_.parallel[axis].registers);
-      tile.push_back(plan_.parallel[axis].tile);
+      const AxisPlan& a = plan_.parallel[axis];
+      points.push_back(a.registers);
+      const bool has_parts = has_several_parts(plan_, reduction, axis);
+      if (reduction.reduced[axis] && !has_parts) continue;
+      registers.push_back(a.registers / (sum.threads.low[axis] * sum.threads.high[axis]));
+      tile.push_back(has_parts ? a.tile / reduction.part_extents[axis] : a.tile);
     }
     if (registers.empty()) registers = {1};
     points.push_back(plan_.points_threads());
@@ -53,7 +58,7 @@ void ContractionBuilder::declare_reductions() {
 std::vector<size_t> ContractionBuilder::kept_axes(const TileReduction& reduction) const {
   std::vector<size_t> result;
   for (size_t axis : all_axes()) {
-    if (!reduction.reduced[axis]) result.push_back(axis);
+    if (!reduction.reduced[axis] || has_several_parts(plan_, reduction, axis)) result.push_back(axis);
   }
   return result;
 }
@@ -65,6 +70,44 @@ std::vector<Expr> ContractionBuilder::kept_registers(const TileReduction& reduct
   return result;
 }
 
+/// The same where a tile may have several parts of an axis.
+std::vector<Expr> ContractionBuilder::kept_registers(const TileSum& sum) const {
+  std::vector<Expr> result;
+  for (size_t axis : kept_axes(*sum.of)) {
+    const AxisPlan& a = plan_.parallel[axis];
+    const auto low = static_cast<int>(sum.threads.low[axis]), high = static_cast<int>(sum.threads.high[axis]);
+    if (low * high == 1) {
+      result.push_back(register_at(axis));
+      continue;
+    }
+    const Expr number = a.registers > a.group ? build::var(high_[axis]) / high : Expr(0);
+    const Expr in_group = a.group > low ? build::var(low_[axis]) / low : Expr(0);
+    result.push_back(hi::simplify(number * static_cast<int>(a.group / low) + in_group));
+  }
+  if (result.empty()) result.push_back(0);
+  return result;
+}
+
+/// Does something for each result of a thread, at the first of its points; of the axis `whole_group`, if there is one,
+/// for each group of neighbours.
+NodePtr ContractionBuilder::over_kept(const TileSum& sum, int whole_group, const Body& body) const {
+  const std::vector<size_t> axes = kept_axes(*sum.of);
+  const auto first_points = [&] {
+    Expr is_first;
+    const auto demand = [&](const std::string& digit, int64_t by) {
+      if (by == 1) return;
+      const Expr first = build::var(digit) % static_cast<int>(by) == 0;
+      is_first = is_first.defined() ? is_first && first : first;
+    };
+    for (size_t axis : axes) {
+      demand(low_[axis], sum.threads.low[axis]);
+      demand(high_[axis], sum.threads.high[axis]);
+    }
+    return is_first.defined() ? build::if_then(is_first, body()) : body();
+  };
+  return over_registers(axes, first_points, whole_group);
+}
+
 /// The statement's indices at places of the block's tile.
 BodyContext ContractionBuilder::reduction_context(const TileReduction& reduction,
                                                   const std::map<size_t, Expr>& local) const {
@@ -74,14 +117,18 @@ BodyContext ContractionBuilder::reduction_context(const TileReduction& reduction
   for (size_t a = 0; a < c_.parallel.size(); ++a) {
     const Axis& axis = c_.parallel[a];
     const bool has_parts = !reduction.part[a].empty();
+    const auto at = local.find(a);
+    const auto part = static_cast<int>(reduction.part_extents[a]);
+    const bool has_several = has_several_parts(plan_, reduction, a);
     if (has_parts) {
       const int64_t parts = ceil_div(axis.extent, reduction.part_extents[a]);
-      context.indices[reduction.part[a]] = poly::ranged(block_[a], 0, parts - 1);
+      Expr number = block_[a];
+      if (has_several) number = number * static_cast<int>(plan_.parallel[a].tile / part) + at->second / part;
+      context.indices[reduction.part[a]] = poly::ranged(hi::simplify(number), 0, parts - 1);
     }
-    const auto at = local.find(a);
     if (at == local.end()) continue;
     const int64_t begin = axis.begin - reduction.shift[a];
-    Expr value = at->second + static_cast<int>(begin);
+    Expr value = (has_several ? at->second % part : at->second) + static_cast<int>(begin);
     if (!has_parts) value = first_[a] - static_cast<int>(reduction.shift[a]) + at->second;
     context.indices[reduction.index[a]] =
         poly::ranged(hi::simplify(value), begin, begin + std::min(reduction.part_extents[a], axis.extent) - 1);
@@ -105,11 +152,57 @@ Expr ContractionBuilder::has_results(const TileReduction& reduction, const BodyC
     if (!reduction.reduced[a]) {
       const int64_t end = c_.parallel[a].begin - reduction.shift[a] + extent;
       demand(context.indices.at(reduction.index[a]).expr < static_cast<int>(end));
+    } else if (has_several_parts(plan_, reduction, a)) {
+      const int64_t parts = ceil_div(extent, reduction.part_extents[a]);
+      demand(context.indices.at(reduction.part[a]).expr < static_cast<int>(parts));
     } else if (const int64_t parts = ceil_div(extent, plan_.parallel[a].tile); parts < plan_.parallel[a].blocks) {
       demand(block_[a] < static_cast<int>(parts));  // a cluster's last block may have none
     }
   }
   return result;
+}
+
+/// Neighbours along the fastest axis that a thread stores at once: as many as are aligned in a vector.
+int64_t ContractionBuilder::reduced_vector(const TileSum& sum) const {
+  constexpr int64_t kVector = 16;  // bytes
+  const size_t axis = plan_.order[0];
+  const AxisPlan& a = plan_.parallel[axis];
+  const Axis& own = c_.parallel[axis];
+  const poly::Statement& statement = sum.of->statement;
+  if (sum.threads.slots > 1 || sum.of->reduced[axis] || statement.subscripts.empty()) return 1;
+  const Expr index = hi::Variable::make(ir::index_type(), sum.of->index[axis]);
+  const Expr offset = hi::simplify(statement.subscripts.back() - index);
+  const int64_t* constant = ir::constant_int(offset);
+  const ir::Tensor& tensor = program_.tensor(statement.tensor);
+  const int64_t vector = std::gcd(a.group, kVector / tensor.type.bytes());
+  const bool is_aligned = constant && (*constant + own.begin - sum.of->shift[axis]) % vector == 0 &&
+                          own.extent % vector == 0 && (a.blocks == 1 || a.tile % vector == 0) &&
+                          ir::row_divisor(tensor) % vector == 0;
+  return is_aligned ? vector : 1;
+}
+
+/// Stores a group of a thread's neighbours, by vectors.
+NodePtr ContractionBuilder::store_reduced_group(const TileSum& sum) const {
+  const size_t axis = plan_.order[0];
+  const int64_t vector = reduced_vector(sum);
+  const poly::Statement& statement = sum.of->statement;
+  const Tensor to = global_tensor(program_.tensor(statement.tensor), true);
+  const BodyContext context = reduction_context(*sum.of);
+  const Expr condition = has_results(*sum.of, context);
+  std::vector<NodePtr> stores;
+  for (int64_t low = 0; low < plan_.parallel[axis].group; low += vector) {
+    const auto here = [&](const Expr& e) {
+      return hi::simplify(hi::substitute(low_[axis], Expr(static_cast<int>(low)), e));
+    };
+    const auto all_here = [&](std::vector<Expr> subscripts) {
+      for (Expr& e : subscripts) e = here(e);
+      return subscripts;
+    };
+    const NodePtr store = build::move(to, all_here(element_at(statement.subscripts, context)), sum.sums,
+                                      all_here(kept_registers(sum)), static_cast<int>(vector));
+    stores.push_back(condition.defined() ? build::if_then(here(condition), store) : store);
+  }
+  return build::sequence(std::move(stores));
 }
 
 NodePtr ContractionBuilder::store_reduced(const TileSum& sum, const BodyContext& context, const Expr& value) const {
@@ -122,9 +215,9 @@ NodePtr ContractionBuilder::store_reduced(const TileSum& sum, const BodyContext&
 
 NodePtr ContractionBuilder::start_sums(const TileSum& sum) const {
   const poly::Statement& statement = sum.of->statement;
-  return over_registers(kept_axes(*sum.of), [&] {
+  return over_kept(sum, -1, [&] {
     const NodePtr start =
-        build::store(sum.sums, kept_registers(*sum.of), ir::identity_of(statement.assign, statement.accumulator));
+        build::store(sum.sums, kept_registers(sum), ir::identity_of(statement.assign, statement.accumulator));
     return sum.of->start ? carrying(scop_.statement(*sum.of->start), reduction_context(*sum.of), start) : start;
   });
 }
@@ -154,7 +247,7 @@ NodePtr ContractionBuilder::reduce_points(const std::vector<bool>& which) {
     if (plan_.groups > 1) {
       reduce = build::store(sum.points, point_in_shared(), value);
     } else {
-      const std::vector<Expr> at = kept_registers(*sum.of);
+      const std::vector<Expr> at = kept_registers(sum);
       reduce = build::store(sum.sums, at, combine(statement.assign, build::read(sum.sums, at), value));
     }
     parts.push_back(carrying(statement, own, reduce));
@@ -177,7 +270,7 @@ NodePtr ContractionBuilder::exchange_lanes(const TileSum& sum) {
   if (sum.threads.lane_masks.empty()) return build::sequence({});
   const Tensor other =
       as_written(build::registers(names_.fresh(sum.sums.name + "_other"), sum.sums.type, tile::Layout::row_major({1})));
-  const std::vector<Expr> at = kept_registers(*sum.of);
+  const std::vector<Expr> at = kept_registers(sum);
   const Expr own = build::read(sum.sums, at);
   std::vector<NodePtr> parts;
   for (const int mask : sum.threads.lane_masks) {
@@ -185,7 +278,7 @@ NodePtr ContractionBuilder::exchange_lanes(const TileSum& sum) {
     parts.push_back(build::store(sum.sums, at, combine(sum.of->statement.assign, own, build::read(other, {0}))));
   }
   const NodePtr all = build::sequence(std::move(parts));
-  return build::allocate(other, over_registers(kept_axes(*sum.of), [&] { return all; }));
+  return build::allocate(other, over_kept(sum, -1, [&] { return all; }));
 }
 
 /// The first of the lanes that have exchanged writes what they have: to where the results are, or to shared memory.
@@ -199,7 +292,7 @@ NodePtr ContractionBuilder::put_partial_results(const TileSum& sum) const {
       const Expr first = hi::simplify(thread_[a] % lanes == 0);
       is_first = is_first.defined() ? is_first && first : first;
     }
-    if (plan_.by_warpgroups()) continue;
+    if (plan_.by_warpgroups() || has_several_parts(plan_, *sum.of, a)) continue;
     slot = slot + thread_[a] / lanes * static_cast<int>(stride);
     stride *= plan_.parallel[a].threads() / lanes;
   }
@@ -208,11 +301,17 @@ NodePtr ContractionBuilder::put_partial_results(const TileSum& sum) const {
     is_first = is_first.defined() ? lane_ == 0 : lane_ / kQuad == 0;
     slot = row_warp_;
   }
-  const NodePtr put = over_registers(kept_axes(*sum.of), [&] {
-    const Expr value = build::read(sum.sums, kept_registers(*sum.of));
+  const bool by_vectors = reduced_vector(sum) > 1;
+  const int whole_group = by_vectors ? static_cast<int>(plan_.order[0]) : -1;
+  const NodePtr put = over_kept(sum, whole_group, [&] {
+    if (by_vectors) return store_reduced_group(sum);
+    const Expr value = build::read(sum.sums, kept_registers(sum));
     if (sum.threads.slots == 1) return store_reduced(sum, reduction_context(*sum.of), value);
     std::vector<Expr> at = {hi::simplify(slot)};
-    for (size_t axis : kept_axes(*sum.of)) at.push_back(local(axis));
+    for (size_t axis : kept_axes(*sum.of)) {
+      const bool has_parts = has_several_parts(plan_, *sum.of, axis);
+      at.push_back(has_parts ? hi::simplify(local(axis) / static_cast<int>(sum.of->part_extents[axis])) : local(axis));
+    }
     return build::store(sum.shared, at, value);
   });
   return is_first.defined() ? build::if_then(is_first, put) : put;
@@ -236,7 +335,7 @@ NodePtr ContractionBuilder::reduce_threads() {
     if (plan_.groups > 1) {
       parts.push_back(start_sums(sum));
       parts.push_back(over_registers(all_axes(), [&] {
-        const std::vector<Expr> at = kept_registers(*sum.of);
+        const std::vector<Expr> at = kept_registers(sum);
         const Expr all = build::read(sum.sums, at), point = build::read(sum.points, point_in_shared());
         return build::store(sum.sums, at, combine(sum.of->statement.assign, all, point));
       }));
@@ -263,10 +362,11 @@ NodePtr ContractionBuilder::add_slots(const TileSum& sum) {
   Expr rest = number;
   int64_t left = elements;
   for (size_t i = axes.size(); i-- > 0;) {
-    const int64_t tile = plan_.parallel[axes[i]].tile;
+    const bool has_parts = has_several_parts(plan_, *sum.of, axes[i]);
+    const int64_t part = has_parts ? sum.of->part_extents[axes[i]] : 1, tile = plan_.parallel[axes[i]].tile / part;
     left /= tile;
     at[i + 1] = tile == 1 ? Expr(0) : hi::simplify(left > 1 ? rest % static_cast<int>(tile) : rest);
-    local[axes[i]] = at[i + 1];
+    local[axes[i]] = hi::simplify(at[i + 1] * static_cast<int>(part));
     rest = rest / static_cast<int>(tile);
   }
   std::vector<NodePtr> parts = {build::store(total, {0}, build::read(sum.shared, at))};

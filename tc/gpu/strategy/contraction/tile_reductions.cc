@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <set>
 #include <utility>
 
@@ -317,71 +318,148 @@ bool reduces_in_tiles(const Contraction& contraction, const ContractionPlan& pla
     if (!reduction.reduced[a]) continue;
     const AxisPlan& axis = plan.parallel[a];
     const bool fits = reduction.part[a].empty() ? axis.tile >= contraction.parallel[a].extent
-                                                : reduction.part_extents[a] == axis.tile;
+                                                : axis.tile % reduction.part_extents[a] == 0;
     if (!fits) return false;
   }
   return thread_reduction(plan, reduction).has_value();
+}
+
+bool has_several_parts(const ContractionPlan& plan, const TileReduction& reduction, size_t axis) {
+  return reduction.reduced[axis] && !reduction.part[axis].empty() &&
+         plan.parallel[axis].tile > reduction.part_extents[axis];
 }
 
 namespace {
 
 constexpr int64_t kWarp = 32, kQuad = 4, kRowLanes = kWarp / kQuad;
 
+bool is_power_of_two(int64_t n) { return n > 0 && (n & (n - 1)) == 0; }
+
+/// Lets `left` values of an axis be combined by as many of `count` lanes, the first of which is a multiple of `lane`
+/// lanes away; false where these are not neighbours by bits of the lane's number.
+bool exchange(size_t axis, int64_t lane, int64_t count, int64_t& left, ThreadReduction& result) {
+  const int64_t lanes = std::min(left, count);
+  if (lanes > 1 && !(is_power_of_two(lane) && is_power_of_two(lanes) && left % lanes == 0 && count % lanes == 0)) {
+    return false;
+  }
+  for (int64_t by = 1; by < lanes; by *= 2) result.lane_masks.push_back(static_cast<int>(lane * by));
+  result.lanes[axis] = lanes;
+  left /= lanes;
+  return true;
+}
+
+/// Of an axis with several parts in a tile: its values lie in neighbouring registers, then in threads, of which `count`
+/// in a warp, then in registers again.
+bool add_parts(const ContractionPlan& plan, size_t axis, int64_t lane, int64_t count, const TileReduction& reduction,
+               ThreadReduction& result) {
+  const AxisPlan& a = plan.parallel[axis];
+  int64_t left = reduction.part_extents[axis];
+  result.low[axis] = std::min(left, a.group);
+  if (a.group % result.low[axis] != 0 || left % result.low[axis] != 0) return false;
+  left /= result.low[axis];
+  if (!exchange(axis, lane, std::min(a.threads(), count), left, result)) return false;
+  if (left == 1) return true;
+  result.high[axis] = left;
+  return result.lanes[axis] == a.threads() && a.registers / a.group % left == 0;
+}
+
 /// Of threads along some axes, the first axis fastest, those that lie within a warp: they are numbered by `first` in
 /// steps, of which a warp has `count`.
-void add_lanes(const ContractionPlan& plan, const std::vector<size_t>& axes, int64_t first, int64_t count,
+bool add_lanes(const ContractionPlan& plan, const std::vector<size_t>& axes, int64_t first, int64_t count,
                const TileReduction& reduction, ThreadReduction& result) {
   int64_t stride = 1;
   for (size_t axis : axes) {
     const int64_t threads = plan.parallel[axis].threads();
     int64_t& lanes = result.lanes[axis];
-    const bool is_power = (stride & (stride - 1)) == 0;
-    while (reduction.reduced[axis] && is_power && stride * lanes * 2 <= count && threads % (lanes * 2) == 0) {
-      result.lane_masks.push_back(static_cast<int>(first * stride * lanes));
-      lanes *= 2;
+    if (has_several_parts(plan, reduction, axis)) {
+      const int64_t in_warp = stride < count ? std::gcd(threads, count / stride) : 1;
+      if (!add_parts(plan, axis, first * stride, in_warp, reduction, result)) return false;
+    } else {
+      while (reduction.reduced[axis] && is_power_of_two(stride) && stride * lanes * 2 <= count &&
+             threads % (lanes * 2) == 0) {
+        result.lane_masks.push_back(static_cast<int>(first * stride * lanes));
+        lanes *= 2;
+      }
+      if (reduction.reduced[axis]) result.slots *= threads / lanes;
     }
-    if (reduction.reduced[axis]) result.slots *= threads / lanes;
     stride *= threads;
   }
+  return true;
+}
+
+/// The rows of a warpgroup that are reduced in part, or along some axes only: their values lie in lanes, then in the
+/// two rows of a thread. Those behind these lie in other warps.
+bool add_some_rows(const ContractionPlan& plan, const TileReduction& reduction, ThreadReduction& result) {
+  int64_t stride = 1;
+  for (size_t axis : plan.tensor_cores->rows) {
+    const int64_t tile = plan.parallel[axis].tile;
+    if (reduction.reduced[axis] && tile > 1) {
+      const bool has_parts = has_several_parts(plan, reduction, axis);
+      int64_t left = has_parts ? reduction.part_extents[axis] : tile;
+      const int64_t lanes = stride < kRowLanes ? std::gcd(tile, kRowLanes / stride) : 1;
+      if (kRowLanes % std::min(stride, kRowLanes) != 0 || !exchange(axis, kQuad * stride, lanes, left, result)) {
+        return false;
+      }
+      if (left > 1) {
+        const bool is_next = rows_apart(axis, plan) == result.lanes[axis] && left == 2;
+        if (!is_next) return false;
+        if (has_parts) result.high[axis] = 2;
+      }
+    }
+    stride *= tile;
+  }
+  return true;
 }
 
 /// The same of warpgroups, whose rows lie in the lanes and warps.
 bool add_warpgroup(const ContractionPlan& plan, const TileReduction& reduction, ThreadReduction& result) {
   const TensorCores& cores = *plan.tensor_cores;
-  if (reduction.reduced[cores.columns[0]]) {
+  if (has_several_parts(plan, reduction, cores.columns[0])) {
+    if (!add_parts(plan, cores.columns[0], 1, kQuad, reduction, result)) return false;
+  } else if (reduction.reduced[cores.columns[0]]) {
     result.lane_masks = {1, 2};
     result.lanes[cores.columns[0]] = kQuad;
   }
   size_t rows = 0, reduced = 0;
+  bool any_parts = false;
   for (size_t axis : cores.rows) {
     if (plan.parallel[axis].tile == 1) continue;
     ++rows;
     reduced += reduction.reduced[axis] ? 1 : 0;
+    any_parts = any_parts || has_several_parts(plan, reduction, axis);
   }
   if (reduced == 0) return true;
+  if (reduced < rows || any_parts) return !cores.pairs_rows && add_some_rows(plan, reduction, result);
   for (const int mask : {4, 8, 16}) result.lane_masks.push_back(mask);
   result.slots = plan.threads() / kWarp;
-  return reduced == rows;
+  return true;
 }
 
 }  // namespace
 
 std::optional<ThreadReduction> thread_reduction(const ContractionPlan& plan, const TileReduction& reduction) {
   ThreadReduction result;
-  result.lanes.assign(plan.parallel.size(), 1);
-  for (size_t a = 0; a < plan.parallel.size(); ++a) {
+  const size_t axes = plan.parallel.size();
+  result.lanes.assign(axes, 1);
+  result.low.assign(axes, 1);
+  result.high.assign(axes, 1);
+  for (size_t a = 0; a < axes; ++a) {
     if (!reduction.reduced[a]) result.elements *= plan.parallel[a].tile;
+    if (!has_several_parts(plan, reduction, a)) continue;
+    if (plan.parallel[a].tile % reduction.part_extents[a] != 0) return std::nullopt;
+    result.elements *= plan.parallel[a].tile / reduction.part_extents[a];
   }
   const bool has_whole_warps = plan.points_threads() % kWarp == 0;
+  bool is_found = true;
   if (plan.by_warpgroups()) {
-    if (!add_warpgroup(plan, reduction, result)) return std::nullopt;
+    is_found = add_warpgroup(plan, reduction, result);
   } else if (plan.tensor_cores) {
-    add_lanes(plan, plan.tensor_cores->columns, 1, kQuad, reduction, result);
-    add_lanes(plan, plan.tensor_cores->rows, kQuad, kRowLanes, reduction, result);
+    is_found = add_lanes(plan, plan.tensor_cores->columns, 1, kQuad, reduction, result) &&
+               add_lanes(plan, plan.tensor_cores->rows, kQuad, kRowLanes, reduction, result);
   } else {
-    add_lanes(plan, plan.order, 1, has_whole_warps ? kWarp : 1, reduction, result);
+    is_found = add_lanes(plan, plan.order, 1, has_whole_warps ? kWarp : 1, reduction, result);
   }
-  return result;
+  return is_found ? std::optional(result) : std::nullopt;
 }
 
 int64_t shared_end_of_reductions(const Contraction& contraction, const ContractionPlan& plan, int64_t end) {

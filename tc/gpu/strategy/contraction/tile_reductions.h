@@ -30,14 +30,21 @@ bool gains_in_tiles(const poly::Scop& scop, const Contraction& contraction, cons
 /// Whether a block of the plan reduces its tile to results, or parts of results, of its own.
 bool reduces_in_tiles(const Contraction& contraction, const ContractionPlan& plan, const TileReduction& reduction);
 
+/// Whether a tile has several parts of an axis, as those of a pool: P(m,n) max=! C(2 * m + i,n).
+bool has_several_parts(const ContractionPlan& plan, const TileReduction& reduction, size_t axis);
+
 /// How the threads of a block that have partial results of one element combine them.
 struct ThreadReduction {
   std::vector<int> lane_masks;  ///< lanes of a warp whose numbers differ by these bits exchange theirs
   int64_t slots = 1;            ///< partial results of an element after that, which shared memory brings together
   int64_t elements = 1;         ///< that a block has
   std::vector<int64_t> lanes;   ///< per parallel axis: threads along it that exchange theirs
+  /// Per parallel axis with several parts in a tile, of the values of a part: those that neighbouring registers have,
+  /// and those that registers `group` apart have.
+  std::vector<int64_t> low, high;
 };
-/// None where threads of a warpgroup have some axes of the rows in common, and not others.
+/// None where a part's values lie in several warps, or threads of a warpgroup have some axes of the rows in common, and
+/// not others.
 std::optional<ThreadReduction> thread_reduction(const ContractionPlan& plan, const TileReduction& reduction);
 
 /// Bytes of shared memory that reductions in tiles need, as plan.shared_bytes() counts them: `end` is where they begin.
