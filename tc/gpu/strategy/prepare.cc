@@ -5,6 +5,7 @@
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/drop_overwritten.h"
 #include "tc/gpu/rewrite/flatten_dims.h"
+#include "tc/gpu/rewrite/gather_extremes.h"
 #include "tc/gpu/rewrite/gather_rows.h"
 #include "tc/gpu/rewrite/hoist.h"
 #include "tc/gpu/rewrite/join_ranges.h"
@@ -17,6 +18,7 @@
 #include "tc/gpu/rewrite/recompute_products.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
 #include "tc/gpu/rewrite/split_quotients.h"
+#include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/rewrite/unfold.h"
 #include "tc/gpu/rewrite/variance_split.h"
 #include "tc/gpu/strategy/contraction/contraction.h"
@@ -27,6 +29,7 @@
 #include "tc/gpu/strategy/recompute_choice.h"
 #include "tc/gpu/strategy/reduce_in_tiles.h"
 #include "tc/gpu/strategy/split_choice.h"
+#include "tc/ir/reads.h"
 
 namespace tc::gpu {
 namespace {
@@ -55,6 +58,22 @@ Result<Prepared> with_orders(ir::Program program, const options::MappingOptions&
   return fail("'copy_operands' is true, but no order of operands makes a product one for tensor cores");
 }
 
+/// Whether a temporary is made of a product's results.
+bool has_results_of_product(const ir::Program& program, const std::string& tensor) {
+  std::vector<std::string> tensors = {tensor};
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (program.tensor(tensors[i]).role != ir::Role::kTemporary) continue;
+    for (const ir::Statement& s : program.statements) {
+      if (s.tensor != tensors[i]) continue;
+      if (s.reduces() && shares_operands(program, s) && is_contraction(program, s)) return true;
+      for (const auto* read : ir::reads_in(program, s.value)) {
+        if (std::find(tensors.begin(), tensors.end(), read->name) == tensors.end()) tensors.push_back(read->name);
+      }
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
@@ -78,6 +97,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     return Prepared{options.strict ? std::move(program) : reductions_in_lanes(std::move(program), device), options};
   }
   program = drop_overwritten(split_quotients(std::move(program)));
+  if (takes_contractions(options)) program = gather_extremes(std::move(program), has_results_of_product);
   if (takes_contractions(options) && device.tensor_products > 0) {
     program = narrow_products(std::move(program), [&](const ir::Program& whole, const ir::Statement& statement,
                                                       const NarrowProducts& instead) {

@@ -36,6 +36,7 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 const Case kMatrices[] = {
     {"Pairs",
      "real(M,K) A, real(K,N) B) -> (P) { C(m,n) +=! A(m,k) * B(k,n)  P(m,n) max=! C(2*m+i,n) where i in 0:2 }"},
+    {"Listed", "real(M,K) A, real(K,N) B) -> (P) { C(m,n) +=! A(m,k) * B(k,n)  P(m,n) = max(C(2*m,n), C(2*m+1,n)) }"},
     {"Halved", "real(M,K) A, real(K,N) B) -> (P) { C(m,n) +=! A(m,k) * B(k,n)  P(m/2,n) max=! C(m,n) }"},
     {"Fours",
      "real(M,K) A, real(K,N) B) -> (P) { C(m,n) +=! A(m,k) * B(k,n)  P(m,n) min=! C(4*m+i,n) where i in 0:4 }"},
