@@ -239,6 +239,12 @@ def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (P) {
   P(m,n) max=! C(2*m + i,n) where i in 0:2
 })",
      {{"M", 4096}, {"N", 4096}, {"K", 1024}}},
+    {"factored_sum",
+     R"(
+def f(float16(B,I) X, float16(O,I,J) W, float16(B,J) Y) -> (Z) {
+  Z(b,o) +=! X(b,i) * W(o,i,j) * Y(b,j)
+})",
+     {{"B", 2048}, {"O", 128}, {"I", 128}, {"J", 128}}},
     {"transposition", "def f(float(M,N) A) -> (B) { B(n,m) = A(m,n) }", {{"M", 4096}, {"N", 4096}}},
     {"rows",
      R"(

@@ -4,6 +4,7 @@
 
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/drop_overwritten.h"
+#include "tc/gpu/rewrite/factor_sums.h"
 #include "tc/gpu/rewrite/flatten_dims.h"
 #include "tc/gpu/rewrite/gather_extremes.h"
 #include "tc/gpu/rewrite/gather_rows.h"
@@ -26,6 +27,7 @@
 #include "tc/gpu/strategy/contraction/operand_choice.h"
 #include "tc/gpu/strategy/contraction/parts.h"
 #include "tc/gpu/strategy/contraction/unfold_choice.h"
+#include "tc/gpu/strategy/factor_choice.h"
 #include "tc/gpu/strategy/recompute_choice.h"
 #include "tc/gpu/strategy/reduce_in_tiles.h"
 #include "tc/gpu/strategy/split_choice.h"
@@ -99,6 +101,10 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   program = drop_overwritten(split_quotients(std::move(program)));
   if (takes_contractions(options)) program = gather_extremes(std::move(program), has_results_of_product);
   if (takes_contractions(options) && device.tensor_products > 0) {
+    program = factor_sums(std::move(program), [&](const ir::Program& whole, const ir::Statement& statement,
+                                                  const std::vector<FactoredSum>& ways) {
+      return choose_factor(whole, statement, ways, options, device);
+    });
     program = narrow_products(std::move(program), [&](const ir::Program& whole, const ir::Statement& statement,
                                                       const NarrowProducts& instead) {
       return gains_by_tensor_cores(whole, statement, instead, options, device);
