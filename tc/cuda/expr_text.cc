@@ -9,6 +9,7 @@
 #include "tc/cuda/intrinsics.h"
 #include "tc/cuda/types.h"
 #include "tc/support/check.h"
+#include "tc/tile/shared_divisors.h"
 
 namespace tc::cuda {
 namespace {
@@ -68,7 +69,8 @@ bool ExprText::reads(const Expr& e) const {
     bool found = false;
     using hi::IRVisitor::visit;
     void visit(const hi::Call* c) override {
-      const bool divides = c->name == "tc.floor_div" || c->name == "tc.floor_mod" || c->name == tile::kQuotient;
+      const bool divides = c->name == "tc.floor_div" || c->name == "tc.floor_mod" || c->name == tile::kQuotient ||
+                           c->name == tile::kNarrowQuotient;
       found |= c->call_type == hi::Call::PureExtern && !divides;
       hi::IRVisitor::visit(c);
     }
@@ -351,6 +353,10 @@ ExprText::Text ExprText::float_call(const hi::Call& c) {
   if (c.name == tile::kQuotient) {
     need(Helper::kQuotient);
     return {"quotient(" + arguments(c.args) + ")", kAtom};
+  }
+  if (c.name == tile::kNarrowQuotient) {
+    need(Helper::kNarrowQuotient);
+    return {"narrow_quotient(" + arguments(c.args) + ")", kAtom};
   }
   if (c.name == tile::kExp2ForFloat16) {
     need(Helper::kExp2OfFloat16);

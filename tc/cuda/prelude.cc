@@ -354,6 +354,23 @@ __device__ __forceinline__ float quotient(float a, float b) {
 }
 )";
 
+constexpr std::string_view kNarrowQuotientText =
+    R"(// a / b, which becomes a float of 16 bits, by the reciprocal of b, which the compiler computes once for all a. One
+// correction by the remainder leaves 0.5 + 2^-21 ULP. Both are scaled so that the divisor is between 0.5 and 1: nothing
+// leaves the range that a / b does not leave. The correction is no number where the result is 0, infinite or NaN, or has
+// lost the sign of 0.
+__device__ __forceinline__ float narrow_quotient(float a, float b) {
+  const int exponent = int((__float_as_uint(b) >> 23) & 255u);
+  const float scale = __uint_as_float(uint32(exponent < 252 ? 252 - exponent : 1) << 23);
+  const float dividend = a * scale;
+  const float divisor = b * scale;
+  const float reciprocal = 1.0f / divisor;
+  const float nearly = dividend * reciprocal;
+  const float close = fmaf(fmaf(-divisor, nearly, dividend), reciprocal, nearly);
+  return fabsf(close) > 0 ? close : nearly;
+}
+)";
+
 constexpr std::string_view kNextText = R"(// The next value of a 16-bit float after x toward y.
 template <typename Half>
 __device__ __forceinline__ float next_half(Half x, Half y) {
@@ -666,6 +683,7 @@ const std::vector<Definition>& definitions() {
       {kMinMaxFloat16, {kFloat16, kMinMax}, {}, kMinMaxFloat16Text},
       {kMinMaxBFloat16, {kBFloat16, kMinMax}, {}, kMinMaxBFloat16Text},
       {kQuotient, {}, {"quotient"}, kQuotientText},
+      {kNarrowQuotient, {}, {"narrow_quotient"}, kNarrowQuotientText},
       {kNext, {kFloat16, kBFloat16}, {"next_half", "next_float16", "next_bfloat16"}, kNextText},
       {kTensorMap, {}, {"TensorMap", "prefetch_map"}, kTensorMapText},
       {kRing, {}, {"make_ring", "wait_for_phase", "acquire", "commit", "await", "release"}, ring_text()},

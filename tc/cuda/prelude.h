@@ -26,6 +26,7 @@ enum class Helper {
   kMinMaxFloat16,  ///< min_nan, max_nan of two as they stand in memory
   kMinMaxBFloat16,
   kQuotient,         ///< quotient: a / b, cheap where many are divided by one b
+  kNarrowQuotient,   ///< narrow_quotient: the same for floats of 16 bits
   kNext,             ///< next_float16, next_bfloat16
   kCopyAsync,        ///< copy_async, commit_copies, wait_copies
   kCopyAsyncIf,      ///< copy_async_if

@@ -7,6 +7,7 @@
 #include "tc/interp/functions.h"
 #include "tc/interp/scalar.h"
 #include "tc/support/check.h"
+#include "tc/tile/shared_divisors.h"
 
 namespace tc::tile {
 namespace {
@@ -394,7 +395,8 @@ int ExprCompiler::choose(const Expr& condition, const Expr& if_true, const Expr&
 int ExprCompiler::call(const hi::Call* op) {
   if (tensors_.count(op->name)) return load(op);
   if (op->is_intrinsic(hi::Call::if_then_else)) return choose(op->args.at(0), op->args.at(1), op->args.at(2));
-  if (op->name == kQuotient) return arithmetic(Op::kDivide, Op::kDivideFloat, op->args.at(0), op->args.at(1));
+  if (op->name == kQuotient || op->name == kNarrowQuotient)
+    return arithmetic(Op::kDivide, Op::kDivideFloat, op->args.at(0), op->args.at(1));
   const ScalarType type = ir::from_halide(op->type);
   if (op->name == "select") {
     const int condition = compile(op->args.at(0));

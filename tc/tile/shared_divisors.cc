@@ -27,6 +27,14 @@ class Sharer : public hi::IRMutator {
 
  private:
   using IRMutator::visit;
+  Expr visit(const hi::Cast* op) override {
+    const Expr value = mutate(op->value);
+    const auto* quotient = value.as<hi::Call>();
+    const bool narrows = op->type.is_float() && op->type.bits() == 16;
+    if (!narrows || quotient == nullptr || quotient->name != kQuotient) return hi::Cast::make(op->type, value);
+    return hi::Cast::make(op->type,
+                          hi::Call::make(value.type(), kNarrowQuotient, quotient->args, hi::Call::PureExtern));
+  }
   Expr visit(const hi::Div* op) override {
     constexpr int64_t kOften = 4;
     int64_t values = 1;

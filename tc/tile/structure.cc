@@ -1,4 +1,5 @@
 #include "tc/tile/structure.h"
+#include "tc/tile/shared_divisors.h"
 
 #include <fmt/format.h>
 
@@ -23,7 +24,8 @@ namespace hi = Halide::Internal;
 using Halide::Expr;
 
 bool is_intrinsic(const hi::Call* call) {
-  static const std::set<std::string> kFolded = {"min", "max", "clamp", "relu", "select", kQuotient, kExp2ForFloat16};
+  static const std::set<std::string> kFolded = {"min",    "max",     "clamp",         "relu",
+                                                "select", kQuotient, kNarrowQuotient, kExp2ForFloat16};
   return call->is_intrinsic(hi::Call::if_then_else) || kFolded.count(call->name) ||
          interp::find_real_function(call->name) || interp::find_real_predicate(call->name) ||
          interp::find_integer_function(call->name) || interp::find_mixed_function(call->name);

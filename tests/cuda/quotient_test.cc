@@ -30,6 +30,9 @@ constexpr const char* kAfter = R"(
 extern "C" void divide(const float* a, const float* b, float* q, long n) {
   for (long i = 0; i < n; ++i) q[i] = quotient(a[i], b[i]);
 }
+extern "C" void divide_narrow(const float* a, const float* b, float* q, long n) {
+  for (long i = 0; i < n; ++i) q[i] = narrow_quotient(a[i], b[i]);
+}
 )";
 
 using Divide = void (*)(const float* a, const float* b, float* q, long n);
@@ -38,7 +41,7 @@ class Quotient : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string folder = folder_.path();
-    std::ofstream(folder + "/q.cc") << kBefore << prelude_text({Helper::kQuotient}) << kAfter;
+    std::ofstream(folder + "/q.cc") << kBefore << prelude_text({Helper::kQuotient, Helper::kNarrowQuotient}) << kAfter;
     const std::string command =
         std::string(TC_CXX) + " -O2 -ffp-contract=off -fPIC -shared -o " + folder + "/q.so " + folder + "/q.cc";
     ASSERT_EQ(std::system(command.c_str()), 0);
@@ -46,6 +49,8 @@ class Quotient : public ::testing::Test {
     ASSERT_NE(library_, nullptr) << ::dlerror();
     divide_ = reinterpret_cast<Divide>(::dlsym(library_, "divide"));
     ASSERT_NE(divide_, nullptr);
+    narrow_ = reinterpret_cast<Divide>(::dlsym(library_, "divide_narrow"));
+    ASSERT_NE(narrow_, nullptr);
   }
 
   void TearDown() override {
@@ -53,9 +58,25 @@ class Quotient : public ::testing::Test {
   }
 
   /// How many quotients differ from a / b; more than by an ULP is a failure of its own.
-  int differences(const std::vector<float>& a, const std::vector<float>& b) {
+  int differences(const std::vector<float>& a, const std::vector<float>& b) { return differences(divide_, a, b); }
+
+  /// Of pairs with a quotient that is 0 or not near to it.
+  int narrow_differences(const std::vector<float>& a, const std::vector<float>& b) {
+    constexpr float kLeast = 0x1p-120f;  // the remainders of smaller ones are not exact
+    std::vector<float> dividends, divisors;
+    for (size_t i = 0; i < a.size(); ++i) {
+      const float exact = std::fabs(a[i] / b[i]);
+      if (exact < kLeast && a[i] != 0 && std::isfinite(b[i])) continue;
+      dividends.push_back(a[i]);
+      divisors.push_back(b[i]);
+    }
+    EXPECT_GT(dividends.size(), a.size() / 4);
+    return differences(narrow_, dividends, divisors);
+  }
+
+  static int differences(Divide divide, const std::vector<float>& a, const std::vector<float>& b) {
     std::vector<float> q(a.size());
-    divide_(a.data(), b.data(), q.data(), static_cast<long>(a.size()));
+    divide(a.data(), b.data(), q.data(), static_cast<long>(a.size()));
     int different = 0;
     for (size_t i = 0; i < a.size(); ++i) {
       const float exact = a[i] / b[i];
@@ -71,7 +92,7 @@ class Quotient : public ::testing::Test {
  private:
   const testing::TemporaryFolder folder_;
   void* library_ = nullptr;
-  Divide divide_ = nullptr;
+  Divide divide_ = nullptr, narrow_ = nullptr;
 };
 
 /// All pairs of exponents and signs, the ends, the infinities, the NaNs and what is subnormal among them, with
@@ -100,6 +121,25 @@ TEST_F(Quotient, OfRandomNumbersIsTheNearest) {
   for (float& x : a) x = std::bit_cast<float>(static_cast<uint32_t>(random()));
   for (float& x : b) x = std::bit_cast<float>(static_cast<uint32_t>(random()));
   EXPECT_EQ(differences(a, b), 0);
+}
+
+/// One of some thousands is not the nearest, but its neighbour.
+TEST_F(Quotient, OfNarrowFloatsIsNear) {
+  std::mt19937 random(3);
+  std::vector<float> a(2'000'000), b(a.size());
+  for (float& x : a) x = std::bit_cast<float>(static_cast<uint32_t>(random()));
+  for (float& x : b) x = std::bit_cast<float>(static_cast<uint32_t>(random()));
+  EXPECT_LT(narrow_differences(a, b), 200);
+  std::vector<float> ends;
+  for (const float x : {0.0F, 0x1p-149F, 0x1p-126F, 0x1.fffffep-127F, 1.0F, 3.0F, 0x1p126F, 0x1.fffffep127F, INFINITY,
+                        std::numeric_limits<float>::quiet_NaN()}) {
+    ends.insert(ends.end(), {x, -x});
+  }
+  a.clear(), b.clear();
+  for (const float x : ends) {
+    for (const float y : ends) a.push_back(x), b.push_back(y);
+  }
+  EXPECT_EQ(narrow_differences(a, b), 0);
 }
 
 }  // namespace

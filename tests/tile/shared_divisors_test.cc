@@ -53,6 +53,17 @@ TEST_F(SharedDivisors, FourUnrolledValuesShareOne) {
   EXPECT_EQ(statements(share_divisors(loop_of(own_ / shared_, 8, false))), divided_) << "a loop stays one";
 }
 
+TEST_F(SharedDivisors, OfNarrowFloatsIsANarrowOne) {
+  for (const Halide::Type type : {Halide::Float(16), Halide::BFloat(16)}) {
+    const Program narrow = loop_of(Halide::cast(type, own_ / shared_), 4);
+    const std::string text = statements(share_divisors(narrow));
+    EXPECT_NE(text.find("tc.narrow_quotient(x(i, thread_x), z(thread_x))"), std::string::npos) << text;
+    EXPECT_EQ(verify(share_divisors(narrow)).faults, std::vector<std::string>{});
+  }
+  const Program sum = loop_of(Halide::cast(Halide::Float(16), own_ / shared_ + 1.0f), 4);
+  EXPECT_EQ(statements(share_divisors(sum)).find("narrow"), std::string::npos);
+}
+
 TEST_F(SharedDivisors, NotADivisorOfEachValue) {
   EXPECT_EQ(statements(share_divisors(loop_of(shared_ / own_, 8))), "y(i, thread_x) = z(thread_x) / x(i, thread_x)\n");
   EXPECT_EQ(statements(share_divisors(loop_of(shared_ / 3.0f, 8))), "y(i, thread_x) = z(thread_x) / 3.0\n");
