@@ -245,6 +245,12 @@ def f(float16(B,I) X, float16(O,I,J) W, float16(B,J) Y) -> (Z) {
   Z(b,o) +=! X(b,i) * W(o,i,j) * Y(b,j)
 })",
      {{"B", 2048}, {"O", 128}, {"I", 128}, {"J", 128}}},
+    {"three_factors",
+     R"(
+def f(float16(M,K) A, float16(N,K) B, float16(K) S) -> (C) {
+  C(m,n) +=! A(m,k) * B(n,k) * S(k)
+})",
+     {{"M", 2048}, {"N", 2048}, {"K", 2048}}},
     {"transposition", "def f(float(M,N) A) -> (B) { B(n,m) = A(m,n) }", {{"M", 4096}, {"N", 4096}}},
     {"rows",
      R"(

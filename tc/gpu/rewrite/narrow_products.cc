@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/rewrite/tf32_parts.h"
 #include "tc/ir/guarded_read.h"
 #include "tc/ir/in_place.h"
 #include "tc/ir/linear_form.h"
@@ -121,7 +122,7 @@ class Narrower {
     if (!terms || terms->size() > kMostTerms) return std::nullopt;
     for (const Term& term : *terms) {
       const std::optional<Expr> value = product_of(term);
-      if (!value || !add_product(term, *value)) return std::nullopt;
+      if (value ? !add_product(term, *value) : !add_parts(term)) return std::nullopt;
     }
     finish();
     const std::vector<ir::Statement>& products = result_.products;
@@ -192,6 +193,38 @@ class Narrower {
     product.accesses.clear();
     group->products.push_back(std::move(product));
     return true;
+  }
+
+  /// Adds a product of three factors, as two of which one factor is a part of two of these. Of the ways to do so that
+  /// with the fewest elements is taken.
+  bool add_parts(const Term& term) {
+    if (!term.scales.empty()) return false;
+    const NarrowProducts before = result_;
+    const ir::Names names = names_;
+    std::optional<NarrowProducts> best;
+    std::vector<Expr> products;
+    int64_t least = 0;
+    for (const Tf32Parts& parts : tf32_parts(term.factors)) {
+      result_ = before;
+      names_ = names;
+      const std::optional<Expr> leading = product_of({.factors = {parts.leading, parts.z}});
+      const std::optional<Expr> rest = product_of({.factors = {parts.rest, parts.finite}});
+      if (!leading || !rest) continue;
+      int64_t elements = 0;
+      for (const ir::Tensor& tensor : result_.temporaries) {
+        int64_t own = 1;
+        for (const int64_t extent : ir::constant_shape(tensor)) own *= extent;
+        elements += own;
+      }
+      if (best && elements >= least) continue;
+      best = result_;
+      products = {*leading, *rest};
+      least = elements;
+    }
+    result_ = best ? *std::move(best) : before;
+    if (products.empty()) return false;
+    return add_product({.negative = term.negative}, products[0]) &&
+           add_product({.negative = term.negative}, products[1]);
   }
 
   /// Products without factors behind them add to the statement's tensor, and so do the sums of all others.
@@ -364,8 +397,11 @@ class Narrower {
       result.statement.indices.back().is_reduction = false;
       result.at.push_back(subscript_of(index));
     };
-    // In the order of the subscripts, so that rows stay rows.
-    for (const hi::Call* read : reads) {
+    // In the order of the subscripts of what has most of them, so that rows stay rows.
+    std::vector<const hi::Call*> by_rank = reads;
+    std::stable_sort(by_rank.begin(), by_rank.end(),
+                     [](const hi::Call* a, const hi::Call* b) { return a->args.size() > b->args.size(); });
+    for (const hi::Call* read : by_rank) {
       for (const Expr& subscript : read->args) {
         for (const ir::Index& index : statement_.indices) {
           if (hi::expr_uses_var(subscript, index.name)) add(index);

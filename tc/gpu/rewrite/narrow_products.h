@@ -17,6 +17,11 @@ namespace tc::gpu {
 ///     C(m, n) +=! x(m, k) * W(k, n) + h(m, k) * U(k, n)
 ///         ==>   C(m, n) +=! x(m, k) * W(k, n)                    products
 ///               C(m, n) += h(m, k) * U(k, n)
+///     C(m, n) +=! A(m, k) * s(k) * B(k, n)
+///         ==>   C_operand(m, k) = tf32(A(m, k) * s(k))           operands
+///               C_operand_1(m, k) = tf32(A(m, k) * s(k) - tf32(A(m, k) * s(k)))
+///               C(m, n) +=! C_operand(m, k) * B(k, n)            products
+///               C(m, n) += C_operand_1(m, k) * B(k, n)
 struct NarrowProducts {
   std::vector<ir::Tensor> temporaries;
   std::vector<ir::Statement> operands;

@@ -47,7 +47,8 @@ bool may_be_multiplied(const ir::Program& program, const ir::Statement& statemen
   const auto reads = ir::reads_in(program, statement.value);
   const bool may_be_tf32 = may_cut || rounds_to_tf32(statement.value);
   return reads.size() == 2 && std::all_of(reads.begin(), reads.end(), [&](const Halide::Internal::Call* read) {
-           return read->type.is_float() && (read->type.bits() <= 16 || (may_be_tf32 && read->type.bits() == 32));
+           if (!read->type.is_float() || read->type.bits() > 32) return false;
+           return read->type.bits() <= 16 || may_be_tf32 || ir::holds_tf32(program, read->name);
          });
 }
 
