@@ -291,6 +291,10 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   if (!steps_evenly(last, bytes) || (last.constant + begin) * bytes % kCopied != 0 || first * bytes % kCopied != 0) {
     return fmt::format("rows of '{}' do not begin at multiples of {} bytes", o.tensor, kCopied);
   }
+  if (!runs_across(c, operand, plan) && plan.chunk[plan.main] % row_of(o) != 0) {
+    return fmt::format("a step of {} is no multiple of a row of {} elements of '{}'", plan.chunk[plan.main], row_of(o),
+                       o.tensor);
+  }
   if (o.pitch() * bytes % kCopied != 0) {
     return fmt::format("rows of '{}' are no multiple of {} bytes", o.tensor, kCopied);
   }

@@ -269,6 +269,25 @@ TEST(WarpgroupStream, RandomProgramsAgree) {
   EXPECT_GE(streamed, 8);
 }
 
+/// Boxes bring whole rows of 64 values. Where rows run along the slab, it has a multiple of these.
+TEST(WarpgroupStream, SlabsHaveWholeRows) {
+  const char* text = R"(
+def f(half(N,D) Q, half(M,D) K, half(E,M) V) -> (half(N,E) O) {
+  float S(n,m) +=! Q(n,d) * K(m,d)
+  half P(n,m) = half(fmax(S(n,m), 0.0))
+  float A(n,e) +=! P(n,m) * V(e,m)
+  O(n,e) = half(A(n,e))
+})";
+  const ir::Program program = specialised_from(text, {{"N", 64}, {"M", 136}, {"D", 16}, {"E", 16}});
+  EXPECT_FALSE(mapped(program, sizes_of({}, 64, 16, 96, 2), kDevice));
+  for (const int64_t slab : {64, 128}) {
+    const Result<gpu::Mapping> mapping = mapped(program, sizes_of({}, 64, 16, slab, 2), kDevice);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_TRUE(by_warpgroups(*mapping));
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "");
+  }
+}
+
 using Change = std::function<tile::NodePtr(const tile::NodePtr&)>;
 
 /// The tree with every node replaced, from the leaves up.
