@@ -87,6 +87,13 @@ INSTANTIATE_TEST_SUITE_P(
              {{"M", 256}, {"N", 256}, {"K", 512}}}),
     [](const auto& info) { return std::string(info.param.name); });
 
+const gpu::Device kHopper = [] {
+  gpu::Device device;
+  device.shared_bytes = 227 * 1024;
+  device.tensor_products = 1;  // so nothing is worth doing by mma.sync
+  return device;
+}();
+
 /// Boxes begin at multiples of 16 bytes. Copies of the operands do, and so warpgroups multiply them.
 TEST(TensorsAtAnyAddress, AreCopiedForWarpgroups) {
   const ir::Program product =
@@ -104,7 +111,7 @@ def f(half(N,D) Q, half(M,D) K, half(M,E) V) -> (half(N,E) O) {
                                                  {{"N", 64}, {"M", 136}, {"D", 16}, {"E", 16}});
   for (const ir::Program* program : {&product, &attention}) {
     const options::MappingOptions options = {.split_reduction = 1, .tensor_cores = true, .copy_operands = true};
-    const Result<gpu::Mapping> mapping = mapped(*program, options, {}, true);
+    const Result<gpu::Mapping> mapping = mapped(*program, options, kHopper, true);
     ASSERT_TRUE(mapping) << mapping.error().to_string();
     EXPECT_EQ(widest(mapping->program), 1);
     std::set<std::string> boxed;
@@ -124,7 +131,8 @@ TEST(TensorsAtAnyAddress, HaveNoBoxes) {
       specialised_from("def f(half(M,K) A, half(K,N) B) -> (half(M,N) C) { C(m,n) +=! A(m,k) * B(k,n) }",
                        {{"M", 192}, {"N", 136}, {"K", 208}});
   for (const bool element_aligned : {false, true}) {
-    const Result<gpu::Mapping> mapping = mapped(program, {.copy_operands = false}, {}, element_aligned);
+    const Result<gpu::Mapping> mapping =
+        mapped(program, {.split_reduction = 1, .tensor_cores = true, .copy_operands = false}, kHopper, element_aligned);
     ASSERT_TRUE(mapping) << mapping.error().to_string();
     size_t maps = 0;
     for (const tile::Kernel& kernel : mapping->program.kernels) maps += kernel.maps.size();

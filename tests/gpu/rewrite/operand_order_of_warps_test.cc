@@ -136,7 +136,7 @@ TEST(OperandOrderOfWarpsChoice, TakesTensorsThatAreAlignedToElements) {
   Sizes sizes = image(2, 32, 7, 9, 16, 3);
   const ir::Program program = specialised_from(kPadded, sizes);
   const Result<gpu::Mapping> mapping =
-      mapped(program, {.tensor_cores = true, .copy_operands = true}, gpu::device_of_architecture(90), true);
+      mapped(program, {.tensor_cores = true, .copy_operands = true}, without_warpgroups(90), true);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   EXPECT_EQ(mapping->kernels.size(), 3U);
   EXPECT_EQ(unproved(mapping->program), "");

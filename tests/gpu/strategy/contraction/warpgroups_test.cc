@@ -501,12 +501,14 @@ TEST(Warpgroups, NeedTensorsOnSixteenBytes) {
 }
 
 /// Without boxes 8-bit floats become floats of 16 bits, if the text says so.
-TEST(Warpgroups, Float8WithoutBoxesIsMultipliedByWarps) {
+TEST(Warpgroups, Float8WithoutBoxesIsMultipliedAsFloat16) {
   const ir::Program program = specialised_from(kMixed8, kLarge);
-  const Result<gpu::Mapping> mapping = mapped(program, {}, kDevice, true);
+  const Result<gpu::Mapping> mapping = mapped(program, {.copy_operands = false}, kDevice, true);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
-  EXPECT_EQ(count_products(mapping->program), 0);
-  EXPECT_TRUE(mapping->kernels.back().chosen.tensor_cores.value_or(false));
+  EXPECT_EQ(count_products(mapping->program), 1);
+  std::set<std::string> boxed;
+  for (const tile::TensorMap& map : mapping->program.kernels.back().maps) boxed.insert(map.tensor);
+  EXPECT_EQ(boxed, (std::set<std::string>{"C_sum_operand", "C_sum_operand_1"}));
 }
 
 /// What lies behind the reduction, and behind the rows, is read by nobody: it may be a NaN.
