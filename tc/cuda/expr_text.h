@@ -29,6 +29,8 @@ class ExprText {
   std::string index(const Halide::Expr& e);
   /// "A[m * 64 + k]".
   std::string element(const std::string& tensor, const std::vector<Halide::Expr>& subscripts);
+  /// Where that is in the tensor, in elements.
+  Halide::Expr offset(const tile::Tensor& tensor, const std::vector<Halide::Expr>& subscripts);
   /// The first element of a box or a tile, from which its swizzle counts.
   std::string first_of_tile(const std::string& tensor, const std::vector<Halide::Expr>& subscripts);
   /// An element as it is loaded: "__ldg(&A[m * 64 + k])" of a read-only tensor of which the compiler cannot tell so.
@@ -81,7 +83,6 @@ class ExprText {
   /// A result of C++'s promoted type as one of `type`: narrow integers and 16-bit floats are rounded back.
   Text narrowed(Halide::Type type, Text text);
   std::string swizzled(const Halide::Expr& place, const tile::Swizzle& swizzle);
-  Halide::Expr offset(const tile::Tensor& tensor, const std::vector<Halide::Expr>& subscripts);
 
   Names names_;
   std::map<std::string, const tile::Tensor*> tensors_;

@@ -89,7 +89,7 @@ class KernelPrinter {
           [&](const tile::Barrier& n) { shuffles_ |= n.scope == tile::Barrier::Scope::kWarp; },
           [](const tile::OneOf<tile::Sequence, tile::For, tile::If, tile::Let, tile::Store, tile::Atomic> auto&) {},
           [&](const tile::WarpgroupMatMul& n) {
-            if (n.held) aligned_.insert(n.held->tensor);
+            if (n.held) held_.insert(n.held->tensor);
           },
           [](const tile::OneOf<tile::MatMul, tile::MatrixLoad, tile::BoxCopy, tile::BoxStore> auto&) {},
           [](const tile::OneOf<tile::Ring, tile::RingStep, tile::MatMulWait, tile::BoxStep, tile::ClusterStep> auto&) {
@@ -234,7 +234,7 @@ class KernelPrinter {
   }
 
   void write(const tile::For& loop, bool) {
-    if (const std::optional<std::string> pair = pair_statement(loop, exprs_)) return line(*pair);
+    if (const std::optional<std::string> pair = pair_statement(loop, exprs_, held_)) return line(*pair);
     const std::string& name = exprs_.names().variable(loop.variable);
     const Type type = loop.begin.type().bits() > loop.end.type().bits() ? loop.begin.type() : loop.end.type();
     const std::string begin = exprs_.index(loop.begin);
@@ -309,7 +309,7 @@ class KernelPrinter {
   void write(const tile::Allocate& allocate, bool tail) {
     const tile::Tensor& tensor = allocate.tensor;
     if (tensor.memory == tile::Memory::kRegister) {
-      const char* align = aligned_.count(tensor.name) ? "__align__(16) " : "";
+      const char* align = aligned_.count(tensor.name) + held_.count(tensor.name) > 0 ? "__align__(16) " : "";
       line(fmt::format("{}{} {}[{}];", align, memory_type(tensor.type), exprs_.names().tensor(tensor.name),
                        tensor.elements()));
     }
@@ -634,6 +634,7 @@ class KernelPrinter {
   int depth_ = 0;
   std::vector<std::set<std::string>> scopes_;  ///< variables declared by lets, per open brace
   std::set<std::string> aligned_;
+  std::set<std::string> held_;  ///< operands of warpgroups, which are read by registers
   bool shuffles_ = false;
 };
 

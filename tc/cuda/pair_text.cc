@@ -138,9 +138,16 @@ const tile::Store* only_store(const tile::NodePtr& body) {
 
 }  // namespace
 
+/// Whether two places are those of a register of 32 bits.
+static bool is_pair(const Halide::Expr& low, const Halide::Expr& high) {
+  const hi::ModulusRemainder place = hi::modulus_remainder(hi::simplify(low));
+  return hi::is_const_one(hi::simplify(high - low)) && place.modulus % 2 == 0 && place.remainder % 2 == 0;
+}
+
 std::string_view float16_pair_text() { return kFloat16PairText; }
 
-std::optional<std::string> pair_statement(const tile::For& loop, ExprText& exprs) {
+std::optional<std::string> pair_statement(const tile::For& loop, ExprText& exprs,
+                                          const std::set<std::string>& of_pairs) {
   constexpr int64_t kPair = 2;
   const int64_t* begin = ir::constant_int(loop.begin);
   const int64_t* end = ir::constant_int(loop.end);
@@ -154,8 +161,12 @@ std::optional<std::string> pair_statement(const tile::For& loop, ExprText& exprs
   const std::string value = pairs.of(store->value);
   if (pairs.instructions == 0) return {};
   exprs.need(Helper::kFloat16Pair);
-  return fmt::format("split({}, {}, {});", value, exprs.element(store->tensor, pairs.at(store->subscripts, 0)),
-                     exprs.element(store->tensor, pairs.at(store->subscripts, 1)));
+  const std::vector<Halide::Expr> low = pairs.at(store->subscripts, 0), high = pairs.at(store->subscripts, 1);
+  if (of_pairs.count(store->tensor) > 0 && is_pair(exprs.offset(to, low), exprs.offset(to, high))) {
+    return fmt::format("*(uint32*)&{} = {};", exprs.element(store->tensor, low), value);
+  }
+  return fmt::format("split({}, {}, {});", value, exprs.element(store->tensor, low),
+                     exprs.element(store->tensor, high));
 }
 
 }  // namespace tc::cuda

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -11,8 +12,10 @@ namespace tc::cuda {
 /// The statement that computes two neighbouring float16 of a register tensor at once, if a loop does nothing else:
 ///     for (int i = 0; i < 2; ++i) { D[i] = half(W[i]) * S }     ==>     split(mul_pair(pair_from(&W[0]), both_of(S)),
 ///     ...)
-/// The packed instructions round as those of single numbers do. Nothing where none of them would do anything.
-std::optional<std::string> pair_statement(const tile::For& loop, ExprText& exprs);
+/// The packed instructions round as those of single numbers do. Nothing where none of them would do anything. Tensors
+/// `of_pairs` lie at multiples of 4 bytes and are read by registers: two of their elements may be written as one.
+std::optional<std::string> pair_statement(const tile::For& loop, ExprText& exprs,
+                                          const std::set<std::string>& of_pairs);
 
 /// What such statements call.
 std::string_view float16_pair_text();
