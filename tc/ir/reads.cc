@@ -34,4 +34,12 @@ std::optional<int64_t> offset_divisor(const Expr& subscript, const std::string& 
   return std::gcd(known.modulus, known.remainder);
 }
 
+std::optional<int64_t> sharing_neighbours(const Expr& subscript, const std::string& index) {
+  const auto* over = subscript.as<hi::Div>();
+  const int64_t* by = over != nullptr ? constant_int(over->b) : nullptr;
+  if (by == nullptr || *by < 1) return std::nullopt;
+  const std::optional<int64_t> offset = offset_divisor(over->a, index);
+  return offset ? std::optional(std::gcd(*offset, *by)) : std::nullopt;
+}
+
 }  // namespace tc::ir

@@ -24,4 +24,8 @@ std::vector<const Halide::Internal::Call*> reads_in(const Program& program, cons
 /// 0 (0: it is always 0 there). Nothing for any other subscript.
 std::optional<int64_t> offset_divisor(const Halide::Expr& subscript, const std::string& index);
 
+/// Of a subscript that neighbours share, such as k / 128: how many of them at least, counted from a multiple of that
+/// number on. Nothing for any other subscript.
+std::optional<int64_t> sharing_neighbours(const Halide::Expr& subscript, const std::string& index);
+
 }  // namespace tc::ir

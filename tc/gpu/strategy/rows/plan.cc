@@ -262,6 +262,10 @@ bool Planner::choose_vector(bool holds_elements) {
       const Expr& e = (*use.subscripts)[d];
       if (!ir::mentions(e, index)) continue;
       const ir::Tensor& tensor = part_.scop->program->tensor(use.tensor);
+      if (const std::optional<int64_t> together = ir::sharing_neighbours(e, index); together && *together > 1) {
+        divisor = std::gcd(divisor, *together);
+        continue;
+      }
       if (d != nearest_dimension(tensor)) return false;
       const int64_t apart = ir::strides_of(tensor)[d];
       if (apart * tensor.type.bytes() > kSectorBytes) return false;

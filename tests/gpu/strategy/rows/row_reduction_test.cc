@@ -78,6 +78,37 @@ TEST(Rows, OfAPartOfATensorStayInRegisters) {
   EXPECT_EQ(report.counters.at(0).global_bytes_read, 30 * 1024 * 4);
 }
 
+/// A number for each group of a row's elements does not keep the others from being read by vectors.
+TEST(Rows, WithANumberOfEachGroupAreReadByVectors) {
+  const std::string text = R"(
+    def f(float16(K) x, int8(N,K) W, float16(N,G) S) -> (y) {
+      y(n) +=! float(x(k)) * float(W(n,k)) * float(S(n, (k + SHIFT) / GROUP))
+    })";
+  // Groups, and what they are shifted by; how many elements of W are read at once. Vectors of x have 8 elements.
+  for (const auto& [group, shift, elements] : {std::array<int64_t, 3>{128, 0, 8},
+                                               {16, 0, 8},
+                                               {4, 0, 4},
+                                               {12, 0, 4},
+                                               {128, 8, 8},
+                                               {128, 2, 2},
+                                               {128, 3, 1},
+                                               {7, 0, 1}}) {
+    SCOPED_TRACE(fmt::format("groups of {}, shifted by {}", group, shift));
+    std::string own = text;
+    own.replace(own.find("SHIFT"), 5, std::to_string(shift)).replace(own.find("GROUP"), 5, std::to_string(group));
+    const ir::Program program = specialised_from(own, {{"N", 3}, {"K", 4096}, {"G", (4095 + shift) / group + 1}});
+    EXPECT_EQ(faults_of(program), "");
+    const Result<gpu::Mapping> mapping = mapped(program, {});
+    ASSERT_TRUE(mapping);
+    int most = 1;
+    tile::for_each_node(mapping->program.kernels[0].body, [&](const tile::Node& node) {
+      const auto* move = std::get_if<tile::Move>(&node.node);
+      if (move != nullptr && move->source == "W") most = std::max(most, move->elements);
+    });
+    EXPECT_EQ(most, elements);
+  }
+}
+
 TEST(Rows, WriteWhatTheyHaveReadAfterAllHaveReadIt) {
   const std::string text = "def f(float(M,K) A) -> (r) { r(m) += A(m,k) * 2  r(m) = r(m) + 1 }";
   EXPECT_EQ(faults_of(specialised_from(text, {{"M", 7}, {"K", 100}})), "");
