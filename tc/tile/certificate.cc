@@ -320,17 +320,21 @@ class Certifier {
   }
 
   /// Of threads that barriers of a scope put in order, and of none below.
-  isl::map of_scope(isl::map pairs, int from, int to, size_t scope) const {
+  isl::map of_scope(isl::map pairs, int from, int to, size_t scope) {
     if (scope > 0) pairs = pairs.intersect(of_one_group(from, to, scopes_[scope]));
     if (scope + 1 < scopes_.size()) pairs = pairs.subtract(of_one_group(from, to, scopes_[scope + 1]));
     return pairs;
   }
-  isl::map of_one_group(int from, int to, int threads) const {
-    const isl::map numbers = thread_numbers(*views_[from]);
-    const isl::map others = thread_numbers(*views_[to]).reverse();
-    const std::string same = fmt::format("{{ [x] -> [y] : floor(x/{0}) = floor(y/{0}) }}", threads);
-    return numbers.apply_range(isl::manage(isl_map_read_from_str(context_.get().get(), same.c_str())))
-        .apply_range(others);
+  /// { x -> y } of threads of one group of so many.
+  const isl::map& of_one_group(int from, int to, int threads) {
+    const auto [known, is_new] = groups_.try_emplace({from, to, threads});
+    if (is_new) {
+      const std::string same = fmt::format("{{ [x] -> [y] : floor(x/{0}) = floor(y/{0}) }}", threads);
+      known->second = thread_numbers(*views_[from])
+                          .apply_range(isl::manage(isl_map_read_from_str(context_.get().get(), same.c_str())))
+                          .apply_range(thread_numbers(*views_[to]).reverse());
+    }
+    return known->second;
   }
   static isl::map thread_numbers(const AffineView& view) {
     return isl::manage(isl_map_from_pw_aff(view.thread_number().release()));
@@ -400,8 +404,10 @@ class Certifier {
     bool exact = true;
     const isl::map& first = relation_of(from, i, exact);
     const isl::map across = first.apply_range(relation_of(to, j, exact).reverse());
+    const bool is_itself = from == to && i == j;  // then { x -> y } is { y -> x }
     for (int d = 0; d < views_[from]->block_dimensions(); ++d) {
       for (int64_t sign : {1, -1}) {
+        if (is_itself && sign < 0) continue;
         const isl::map differ = Constraints(across).at_least(Sum().in(d, -sign).out(d, sign), 1).in(across);
         if (!differ.is_empty()) return report(differ, from, i, to, j, exact, Threads::kBefore);
       }
@@ -465,6 +471,7 @@ class Certifier {
   std::vector<std::unique_ptr<AffineView>> views_;
   std::map<std::pair<int, size_t>, std::pair<isl::map, bool>> relations_;
   std::map<std::tuple<int, size_t, int, size_t>, isl::map> pairs_;
+  std::map<std::tuple<int, int, int>, isl::map> groups_;
   std::set<std::tuple<int, size_t, int, size_t, Way, Threads, size_t>> decided_;
   std::set<std::pair<int, int>> reported_;
   std::set<Pair> met_;            ///< accesses of a block with some way between them that leads over no barrier
