@@ -144,7 +144,7 @@ const std::vector<Field<MappingOptions>>& fields_of(const MappingOptions*) {
       field("tensor_cores", &O::tensor_cores,
             "Whether tensor cores compute products of 16-bit floats; None: where it is faster."),
       field("copy_operands", &O::copy_operands,
-            "Whether operands are copied to an order that products of warpgroups take; None: where it is faster."),
+            "Whether operands are copied to an order that products by tensor cores take; None: where it is faster."),
       field("chain", &O::chain,
             "Whether products that follow each other share a kernel, their results in shared memory; None: chosen."),
       field("strict", &O::strict, "Whether reductions keep the order of the text."),

@@ -82,7 +82,7 @@ struct MappingOptions {
   std::optional<int64_t> max_gathered_memory = {};  ///< bytes of workspace that rows chosen by data may be copied to
   std::optional<bool> atomic_reduction = {};        ///< blocks combine what they have of a result by atomic updates
   std::optional<bool> tensor_cores = {};            ///< multiply tiles of 16-bit floats by tensor cores
-  std::optional<bool> copy_operands = {};           ///< copy what products read to an order that warpgroups take
+  std::optional<bool> copy_operands = {};           ///< copy what products read to an order that tensor cores take
   std::optional<bool> chain = {};                   ///< products that follow each other share a kernel
   bool strict = false;                              ///< T5: the order of reductions is that of the source
   bool check_bounds = false;                        ///< C8: data-dependent subscripts are checked at every run
