@@ -119,6 +119,7 @@ struct DefaultKernel {
   std::map<std::string, int64_t> sizes;
   options::MappingOptions options = {};
   int architecture = 0;  ///< 0: of compute capability 9.0
+  bool verify = true;    ///< false: proofs take half a minute; other tests have those of small sizes
 };
 
 constexpr char kStrategies[] = "strategies";
@@ -230,7 +231,8 @@ def f(float16(N,C,H,W) X, float16(O,C,3,3) W1, float16(O) b) -> (float16(N,O,H,W
 })",
      {{"N", 32}, {"C", 128}, {"H", 28}, {"W", 28}, {"O", 128}},
      {},
-     80},
+     80,
+     false},
     {"pooled_rows",
      R"(
 def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (P) {
@@ -273,6 +275,7 @@ TEST(Golden, DefaultKernelsOfStrategiesAreAsRecorded) {
     Settings settings = testing::settings_for(kernel.sizes);
     settings.backend = Backend::kCuda;
     settings.mapping = kernel.options;
+    settings.verify = kernel.verify;
     if (kernel.architecture != 0) settings.gpu.device = gpu::device_of_architecture(kernel.architecture);
     const Stage stages[] = {{kernel.strategy, "cuda"}};
     expect_recorded(kernel.text, "strategy", settings, stages, kFolder / kStrategies);
