@@ -247,7 +247,7 @@ void run_product(const RandomProduct& product, const options::MappingOptions& as
   }
   program = laid_out(*program, seed, strided);
   std::vector<options::MappingOptions> all = {{}};
-  if (const auto plans = gpu::top(*program, asked, {}, 16)) {
+  if (const auto plans = gpu::top(*program, asked, {}, 8)) {
     if (!plans->empty()) all.push_back((*plans)[seed % plans->size()].options);
   }
   for (const options::MappingOptions& options : all) {
