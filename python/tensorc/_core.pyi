@@ -263,7 +263,7 @@ class MappingOptions:
         """Whether tensor cores compute products of 16-bit floats; None: where it is faster."""
     @property
     def copy_operands(self) -> bool | None:
-        """Whether operands are copied to an order that products of warpgroups take; None: where it is faster."""
+        """Whether operands are copied to an order that products by tensor cores take; None: where it is faster."""
     @property
     def chain(self) -> bool | None:
         """Whether products that follow each other share a kernel, their results in shared memory; None: chosen."""

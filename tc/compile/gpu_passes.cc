@@ -54,8 +54,7 @@ Result<void> verify_schedule(Compilation& c) {
 
 Result<void> map(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
-  TC_TRY(mapping,
-         gpu::map_pieces(*c.pieces, *c.scop, c.mapping_options, settings.gpu.device));
+  TC_TRY(mapping, gpu::map_pieces(*c.pieces, *c.scop, c.mapping_options, settings.gpu.device));
   c.mapping = std::move(mapping);
   return {};
 }
@@ -101,8 +100,7 @@ void keep_in_workspace(const std::vector<ir::SubscriptCheck>& checks, tile::Prog
 
 Result<void> tile(const Settings& settings, Compilation& c) {
   const std::stop_callback forward(settings.cancel, [&] { c.scop->context->cancel(); });
-  TC_TRY(lowered,
-         gpu::lower(*std::move(c.mapping), *c.scop, c.mapping_options, settings.gpu.device));
+  TC_TRY(lowered, gpu::lower(*std::move(c.mapping), *c.scop, c.mapping_options, settings.gpu.device));
   c.mapping = std::move(lowered);
   keep_in_workspace(c.checks, c.mapping->program);
   for (const tile::Kernel& kernel : c.mapping->program.kernels) {

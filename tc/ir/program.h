@@ -40,8 +40,8 @@ struct Tensor {
   /// In a specialised Program for a GPU, of a caller's tensor that is not dense: in elements, one for each dimension.
   /// Empty: dense, row-major. A CPU has the strides of Layouts (layouts.h).
   std::vector<int64_t> strides{};
-  /// In a specialised Program for a GPU, of a caller's tensor: its address is a multiple of its elements' size, and need
-  /// not be one of a vector's.
+  /// In a specialised Program for a GPU, of a caller's tensor: its address is a multiple of its elements' size, and
+  /// need not be one of a vector's.
   bool at_any_address = false;
 
   int rank() const { return static_cast<int>(extents.size()); }

@@ -43,9 +43,9 @@ struct Mapping {
 Result<Mapping> map_pieces(const Pieces& pieces, const poly::Scop& scop, const options::MappingOptions& options,
                            const Device& device = {});
 
-/// The mapping with its program as it is printed. Temporaries that are not held in registers become workspace, no vector
-/// goes from or to tensors at any address (lower/element_moves.h), divisors are shared, and what the text promises is
-/// proved. Errors: the context's budget.
+/// The mapping with its program as it is printed. Temporaries that are not held in registers become workspace, no
+/// vector goes from or to tensors at any address (lower/element_moves.h), divisors are shared, and what the text
+/// promises is proved. Errors: the context's budget.
 Result<Mapping> lower(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
                       const Device& device);
 

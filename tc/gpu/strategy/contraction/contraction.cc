@@ -93,8 +93,8 @@ class Operands : public hi::IRMutator {
 
   std::optional<Operand> affine(const hi::Call* op) const {
     const ir::Tensor& tensor = program_.tensor(op->name);
-    Operand operand{op->name, "", op->type, {}, ir::constant_shape(tensor), ir::strides_of(tensor),
-                    tensor.at_any_address};
+    Operand operand{
+        op->name, "", op->type, {}, ir::constant_shape(tensor), ir::strides_of(tensor), tensor.at_any_address};
     for (const Expr& subscript : op->args) {
       const std::optional<LinearForm> value = linear(subscript, names_);
       if (!value) return std::nullopt;
@@ -131,8 +131,8 @@ class Operands : public hi::IRMutator {
     if (!slice || reads_tensor(slice->selection, contraction_.update.tensor)) return std::nullopt;
     if (selection && !hi::equal(*selection, slice->selection)) return std::nullopt;
     const ir::Tensor& tensor = program_.tensor(op->name);
-    Operand operand{op->name, "", op->type, {}, ir::constant_shape(tensor), ir::strides_of(tensor),
-                    tensor.at_any_address};
+    Operand operand{
+        op->name, "", op->type, {}, ir::constant_shape(tensor), ir::strides_of(tensor), tensor.at_any_address};
     for (size_t d = 0; d < op->args.size(); ++d) {
       const LinearForm none{std::vector<int64_t>(names_.size(), 0), 0};
       operand.subscripts.push_back(subscript_of(d == slice->dimension ? none : *linear(op->args[d], names_)));

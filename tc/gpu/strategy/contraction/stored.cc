@@ -136,7 +136,8 @@ std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contracti
   for (const std::string& name : written_tensors(c)) {
     if (!is_seen(scop, c, name)) continue;
     const ir::Tensor& tensor = scop.program->tensor(name);
-    StoredTensor stored{name, tensor.type, ir::constant_shape(tensor), ir::strides_of(tensor), {}, tensor.at_any_address};
+    StoredTensor stored{name, tensor.type,          ir::constant_shape(tensor), ir::strides_of(tensor),
+                        {},   tensor.at_any_address};
     const std::vector<Expr>& element = element_of(c, name);
     for (size_t d = 0; d < element.size(); ++d) stored.axes.push_back(axis_of(element[d], stored.extents[d], c));
     result.push_back(std::move(stored));

@@ -287,8 +287,7 @@ class Updates {
     if (s.elements == 1) return make_node(std::move(copy));
     // Vectors of the result are aligned where those of the partial results are.
     const bool aligned = along + 1 == sum->subscripts.end() && along->offset % s.elements == 0 &&
-                         ir::constant_shape(result).back() % s.elements == 0 &&
-                         ir::pitch_of(result) % s.elements == 0;
+                         ir::constant_shape(result).back() % s.elements == 0 && ir::pitch_of(result) % s.elements == 0;
     return aligned ? make_node(std::move(copy)) : by_elements(copy, bytes);
   }
 
