@@ -2,6 +2,7 @@
 
 #include <numeric>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
 
 namespace tc::ir {
