@@ -357,8 +357,8 @@ __device__ __forceinline__ float quotient(float a, float b) {
 constexpr std::string_view kNarrowQuotientText =
     R"(// a / b, which becomes a float of 16 bits, by the reciprocal of b, which the compiler computes once for all a. One
 // correction by the remainder leaves 0.5 + 2^-21 ULP. Both are scaled so that the divisor is between 0.5 and 1: nothing
-// leaves the range that a / b does not leave. The correction is no number where the result is 0, infinite or NaN, or has
-// lost the sign of 0.
+// leaves the range that a / b does not leave. A corrected infinity is NaN, and a corrected 0 may have another sign: then
+// the first quotient is right.
 __device__ __forceinline__ float narrow_quotient(float a, float b) {
   const int exponent = int((__float_as_uint(b) >> 23) & 255u);
   const float scale = __uint_as_float(uint32(exponent < 252 ? 252 - exponent : 1) << 23);

@@ -26,8 +26,9 @@ double least_element_cycles(const Contraction& contraction, const Device& device
 /// memory and the L2 cache give, and what steps and waves of blocks cost.
 double estimated_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
 
-/// No more than the same of a plan without warpgroups that differs from this one by longer boxes, by reads of fewer
-/// elements or with more conflicts, by smaller copies, by fewer buffers, or by blocks with more than `shared_bytes`.
+/// A lower bound of the same, for all plans without warpgroups that differ from this one in how operands are copied.
+/// Their boxes may be longer, their copies smaller, and their buffers fewer. Reads of theirs may be of fewer elements
+/// or have more conflicts, and their blocks more than `shared_bytes`.
 double least_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
                     int64_t shared_bytes);
 
