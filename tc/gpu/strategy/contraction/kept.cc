@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/tensor_cores.h"
 
@@ -35,13 +36,23 @@ std::vector<Expr> ContractionBuilder::shared_position(size_t operand, const Expr
   return result;
 }
 
-/// The value of which a statement on points rounds the tensor's element to 16 bits, if that is all that writes it.
+/// The value of which a statement on points rounds the tensor's element to 16 bits, if that is all that writes it, and
+/// sums of the element as float32 are all that reads it: nothing compares it (T5).
 Expr ContractionBuilder::unrounded(const std::string& tensor) const {
   if (!fills_ || !fills_->is_read_unrounded || fills_->link->tensor != tensor) return {};
+  for (const TileReduction& reduction : c_.reductions) {
+    if (!reads_tensor(reduction.value, tensor)) continue;
+    const auto* cast = reduction.value.as<hi::Cast>();
+    const auto* element = cast == nullptr ? nullptr : cast->value.as<hi::Call>();
+    if (reduction.statement.assign != ir::Assign::kAdd || element == nullptr || element->name != tensor) return {};
+  }
   Expr result;
   for (const std::vector<poly::Statement>* points : {&c_.before, &c_.after}) {
     for (const poly::Statement& point : *points) {
-      if (point.tensor != tensor) continue;
+      if (point.tensor != tensor) {
+        if (reads_tensor(point.value, tensor)) return {};
+        continue;
+      }
       const auto* cast = point.value.as<hi::Cast>();
       if (result.defined() || cast == nullptr || cast->type.bits() != 16 || cast->value.type() != Halide::Float(32)) {
         return {};
