@@ -5,7 +5,9 @@
 #include <map>
 #include <set>
 
+#include "tc/gpu/atoms/functions.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/tile/shared_divisors.h"
 
 namespace tc::gpu {
 namespace {
@@ -18,6 +20,13 @@ constexpr double kIssued = 4;               ///< warps' instructions of a proces
 constexpr double kLaunchUs = 1.1;
 constexpr double kReadCycles = 700, kCachedReadCycles = 50, kBarrierCycles = 60;
 constexpr double kOperationsOfProduct = 2;  ///< with its addition
+
+/// Of a call that reads no tensor.
+double instructions_of_call(const hi::Call& call) {
+  constexpr double kQuotient = 6, kPower = 1;
+  if (call.name == tile::kQuotient || call.name == tile::kNarrowQuotient) return kQuotient;
+  return call.name == tile::kExp2ForFloat16 ? kPower : instructions_of_function(call.name);
+}
 
 /// Of one thread, on average over those of the grid.
 struct Work {
@@ -201,7 +210,7 @@ class Counter {
           counter.access(op->name, op->args, 1, times, true);
           return;  // subscripts are computed once for many accesses
         }
-        counter.work.instructions += 8 * times;
+        counter.work.instructions += instructions_of_call(*op) * times;
         counter.work.operations += op->type.is_float() ? times : 0;
         hi::IRVisitor::visit(op);
       }

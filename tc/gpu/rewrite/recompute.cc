@@ -10,6 +10,7 @@
 #include <string>
 #include <utility>
 
+#include "tc/gpu/rewrite/instructions.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/guarded_read.h"
 #include "tc/ir/index_expr.h"
@@ -285,35 +286,6 @@ bool reads_in_branch(const Expr& expr, const std::string& tensor) {
   return finder.found;
 }
 
-/// About how many instructions a value takes.
-class Operations : public hi::IRVisitor {
- public:
-  Operations(const ir::Program& program, const Expr& value) : program_(program) { value.accept(this); }
-  int64_t count = 0;
-
- private:
-  using IRVisitor::visit;
-  void visit(const hi::Call* op) override {
-    constexpr int64_t kFunction = 12;
-    count += ir::is_tensor_read(program_, op) ? 1 : kFunction;
-    IRVisitor::visit(op);
-  }
-  void visit(const hi::Div* op) override {
-    constexpr int64_t kDivision = 10;
-    count += kDivision;
-    IRVisitor::visit(op);
-  }
-  void visit(const hi::Mul* op) override { simple(op); }
-  void visit(const hi::Add* op) override { simple(op); }
-  void visit(const hi::Sub* op) override { simple(op); }
-  template <typename Operation>
-  void simple(const Operation* op) {
-    ++count;
-    IRVisitor::visit(op);
-  }
-  const ir::Program& program_;
-};
-
 /// Tensors that contractions write, and what becomes of those.
 std::set<std::string> products_of(const ir::Program& program, const IsReader& is_contraction) {
   std::set<std::string> result;
@@ -359,6 +331,10 @@ ir::Program recompute_beside_products(
     if (multiply) program = std::move(without);
   }
   constexpr int64_t kFew = 1 << 16;  // elements: rows or columns
+  const auto of_read = [&](const hi::Call* call) {
+    constexpr double kRead = 1;
+    return ir::is_tensor_read(program, call) ? std::optional(kRead) : std::nullopt;
+  };
   std::optional<std::set<std::string>> products;
   for (size_t at = 0; at < program.statements.size();) {
     const ir::Statement& definition = program.statements[at];
@@ -374,7 +350,8 @@ ir::Program recompute_beside_products(
                (products->count(s.tensor) > 0 ? instances_of(s) > elements : instances_of(s) == elements);
       };
       replaces = !products->empty() && may_replace(program, at, is_beside_product) &&
-                 instances * Operations(program, definition.value).count <= most_operations;
+                 static_cast<double>(instances) * instructions_of(definition.value, of_read) <=
+                     static_cast<double>(most_operations);
     }
     if (replaces) {
       program = replaced(std::move(program), at);

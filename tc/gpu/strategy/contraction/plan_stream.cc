@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "tc/gpu/rewrite/instructions.h"
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/plan_stream_warpgroups.h"
 #include "tc/gpu/strategy/contraction/planner.h"
@@ -22,50 +23,20 @@ options::MappingOptions without_sizes(options::MappingOptions o) {
   return o;
 }
 
-/// Instructions of a value at a point, roughly.
-class Instructions : public hi::IRVisitor {
- public:
-  explicit Instructions(const ir::Program& program) : program_(program) {}
-  double count = 0;
-
- private:
-  using IRVisitor::visit;
-  template <typename Operation>
-  void add(const Operation* op, double by) {
-    count += by;
-    IRVisitor::visit(op);
-  }
-  void visit(const hi::Call* op) override {
-    constexpr double kFunction = 12, kPower = 4;
-    const bool is_constant = std::all_of(op->args.begin(), op->args.end(),
-                                         [](const Halide::Expr& e) { return hi::is_const(hi::simplify(e)); });
-    const bool is_one = ir::is_tensor_read(program_, op) || op->name == "fma";
-    const double function = op->name == tile::kExp2ForFloat16 ? kPower : kFunction;
-    if (!is_constant) add(op, is_one ? 1 : function);
-  }
-  void visit(const hi::Cast* op) override { add(op, 1); }
-  void visit(const hi::Add* op) override { add(op, 1); }
-  void visit(const hi::Sub* op) override { add(op, 1); }
-  void visit(const hi::Mul* op) override { add(op, 1); }
-  void visit(const hi::Min* op) override { add(op, 1); }
-  void visit(const hi::Max* op) override { add(op, 1); }
-  void visit(const hi::Select* op) override { add(op, 2); }
-
-  const ir::Program& program_;
-};
-
 /// Of all that is done to one of the first product's results.
-double instructions_of(const ir::Program& program, const Contraction& c) {
+double instructions_of_point(const ir::Program& program, const Contraction& c) {
   constexpr double kLeast = 2;
-  Instructions all(program);
+  const InstructionsOfCall of_call = [&](const hi::Call* call) -> std::optional<double> {
+    constexpr double kRead = 1, kPower = 4;
+    if (call->name == tile::kExp2ForFloat16) return kPower + instructions_of(call->args[0], of_call);
+    return ir::is_tensor_read(program, call) ? std::optional(kRead) : std::nullopt;
+  };
+  double result = kLeast;
   for (const auto* statements : {&c.before, &c.after}) {
-    for (const poly::Statement& s : *statements) s.value.accept(&all);
+    for (const poly::Statement& s : *statements) result += instructions_of(s.value, of_call);
   }
-  for (const TileReduction& reduction : c.reductions) {
-    reduction.value.accept(&all);
-    all.count += 1;
-  }
-  return kLeast + all.count;
+  for (const TileReduction& reduction : c.reductions) result += instructions_of(reduction.value, of_call) + 1;
+  return result;
 }
 
 /// Whether all copies are asynchronous, of elements that lie in memory, from rows as the tensor has them.
@@ -95,7 +66,7 @@ class StreamPlanner {
         planner_of_first_(first_, of_first_, device),
         planner_of_second_(second_, options_, device),
         slab_axis_(slab_axis_of(link_)),
-        instructions_(instructions_of(program, first_)),
+        instructions_(instructions_of_point(program, first_)),
         shares_(chain) {}
 
   std::optional<ChosenChain> run() {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "tc/gpu/atoms/functions.h"
 #include "tc/gpu/mapping/fused_group.h"
 #include "tc/gpu/rewrite/operand_order.h"
 #include "tc/gpu/rewrite/statements.h"
@@ -44,11 +45,11 @@ class Cost : public hi::IRVisitor {
   using IRVisitor::visit;
   void visit(const hi::Call* op) override {
     const bool is_read = ir::is_tensor_read(program_, op);
-    instructions += is_read ? 2 / vector_ : 12;
+    instructions += is_read ? 2 / vector_ : instructions_of_function(op->name);
     if (!is_read || counts_subscripts) IRVisitor::visit(op);
   }
   void visit(const hi::Div* op) override {
-    instructions += 10;
+    instructions += kDivisionInstructions;
     IRVisitor::visit(op);
   }
   void visit(const hi::Mul* op) override {

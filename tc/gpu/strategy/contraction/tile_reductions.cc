@@ -8,9 +8,11 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "tc/gpu/rewrite/instructions.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/points.h"
@@ -274,43 +276,20 @@ std::optional<TileReduction> reduction_of_points(const poly::Scop& scop, const C
 
 bool gains_in_tiles(const poly::Scop& scop, const Contraction& c, const TileReduction& reduction,
                     const Device& device) {
-  class Instructions : public hi::IRVisitor {
-   public:
-    Instructions(const ir::Program& program, const std::vector<std::string>& held) : program_(program), held_(held) {}
-    double count = 2;
-
-   private:
-    using IRVisitor::visit;
-    void visit(const hi::Call* op) override {
-      constexpr double kRead = 4, kFunction = 20;
-      const bool is_held = std::find(held_.begin(), held_.end(), op->name) != held_.end();
-      if (!is_held) count += ir::is_tensor_read(program_, op) ? kRead : kFunction;
-      IRVisitor::visit(op);
-    }
-    void visit(const hi::Mul* op) override {
-      count += 1;
-      IRVisitor::visit(op);
-    }
-    void visit(const hi::Add* op) override {
-      count += 1;
-      IRVisitor::visit(op);
-    }
-    void visit(const hi::Sub* op) override {
-      count += 1;
-      IRVisitor::visit(op);
-    }
-    const ir::Program& program_;
-    const std::vector<std::string>& held_;
-  };
   constexpr double kLaunchUs = 3, kLanesOfProcessor = 128;
   const std::vector<std::string> held = written_tensors(c);
-  Instructions instructions(*scop.program, held);
-  reduction.value.accept(&instructions);
+  const auto of_read = [&](const hi::Call* call) -> std::optional<double> {
+    constexpr double kRead = 4;
+    if (std::find(held.begin(), held.end(), call->name) != held.end()) return 0;
+    return ir::is_tensor_read(*scop.program, call) ? std::optional(kRead) : std::nullopt;
+  };
+  constexpr double kReduced = 2;
+  const double instructions = kReduced + instructions_of(reduction.value, of_read);
   double points = 1;
   for (const Axis& axis : c.parallel) points *= static_cast<double>(axis.extent);
   const double lanes_of_us = kLanesOfProcessor * static_cast<double>(device.processors) * device.gigahertz * 1e3;
   const double bytes = 2 * static_cast<double>(scop.program->tensor(c.update.tensor).type.bytes());  // written and read
-  return points * instructions.count / lanes_of_us < kLaunchUs + points * bytes / device.memory_bytes_per_us;
+  return points * instructions / lanes_of_us < kLaunchUs + points * bytes / device.memory_bytes_per_us;
 }
 
 bool reduces_in_tiles(const Contraction& contraction, const ContractionPlan& plan, const TileReduction& reduction) {
