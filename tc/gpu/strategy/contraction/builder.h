@@ -128,6 +128,7 @@ class ContractionBuilder {
   std::vector<Halide::Expr> fragment_subscripts(size_t operand, const Halide::Expr& in_vector) const;
   std::vector<Halide::Expr> sum_subscripts() const;
   void declare_tensors(const std::vector<tile::Tensor>* shared = nullptr);
+  bool reduces_whole_groups() const;
   void declare_operands(const std::vector<tile::Tensor>* shared);
   void declare_sums();
   tile::Layout layout_of_sums(const std::vector<int64_t>& extents) const;

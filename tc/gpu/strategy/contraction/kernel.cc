@@ -31,14 +31,14 @@ NodePtr ContractionBuilder::with_definitions(NodePtr body, size_t first, size_t 
   return body;
 }
 
-/// The kernel's body with runs of computed operands as vectors.
+/// The kernel's body with vectors in the place of neighbours that points read, and of runs of computed operands.
 NodePtr ContractionBuilder::with_vectors(const NodePtr& body) {
   std::vector<tile::Tensor> computed;
   for (size_t i = 0; i < c_.operands.size(); ++i) {
     if (c_.operands[i].computed && !plan_.by_warpgroups() && plan_.operands[i].vector > 1)
       computed.push_back(shared_[i]);
   }
-  return computed.empty() ? body : vectorize(body, program_, names_, computed);
+  return vectorize(body, program_, names_, computed);
 }
 
 /// Axes with several blocks take x, y and z, the fastest first; with more of them, or too many blocks, all share x.
@@ -358,6 +358,15 @@ void ContractionBuilder::join(ContractionBuilder& main) {
   main.names_ = names_;
 }
 
+/// Whether all that is done to points is their reduction, and groups of neighbours lie inside or outside as a whole.
+bool ContractionBuilder::reduces_whole_groups() const {
+  const size_t axis = plan_.order[0];
+  const std::vector<std::string> names = written();
+  const bool is_stored = std::any_of(names.begin(), names.end(), [&](const auto& name) { return is_seen(name); });
+  return !c_.reductions.empty() && !is_stored && plan_.groups == 1 && plan_.cluster_parts == 1 && !fills_ &&
+         c_.parallel[axis].extent % plan_.parallel[axis].group == 0;
+}
+
 /// `shared`: where operands are that the kernel has a place for.
 void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
   declare_operands(shared);
@@ -369,7 +378,7 @@ void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
     if (stores_vectors(name) && is_seen(name)) store_axis_ = static_cast<int>(plan_.order[0]);
   }
   const bool by_rows = is_alone_ && stores_by_rows(c_, plan_);
-  if (keeps_vectors() || !c_.pooled.empty() || plan_.store_boxes || by_rows) {
+  if (keeps_vectors() || !c_.pooled.empty() || plan_.store_boxes || by_rows || reduces_whole_groups()) {
     store_axis_ = static_cast<int>(plan_.order[0]);
   }
   const int64_t lanes = store_axis_ < 0 ? 1 : plan_.parallel[static_cast<size_t>(store_axis_)].group;

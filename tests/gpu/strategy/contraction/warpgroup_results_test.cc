@@ -1,6 +1,10 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <variant>
+
+#include "tc/gpu/rewrite/statements.h"
 #include "tc/tile/print.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
@@ -154,6 +158,22 @@ const Case kCases[] = {
      1},
 };
 
+/// The longest vectors in which kernels read a tensor of global memory; 1 where values read single elements of it.
+int vector_of(const tile::Program& program, const std::string& tensor) {
+  int longest = 0;
+  bool by_elements = false;
+  for (const tile::Kernel& kernel : program.kernels) {
+    tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+      if (const auto* move = std::get_if<tile::Move>(&node.node); move && move->source == tensor)
+        longest = std::max(longest, move->elements);
+      tile::for_each_expr(node, [&](const Halide::Expr& e) {
+        by_elements |= gpu::reads(e, [&](const auto* call) { return call->name == tensor; });
+      });
+    });
+  }
+  return by_elements ? 1 : longest;
+}
+
 class WarpgroupResults : public ::testing::TestWithParam<Case> {};
 
 TEST_P(WarpgroupResults, AgreeWithTheOracleAndAreProved) {
@@ -177,6 +197,35 @@ TEST_P(WarpgroupResults, AgreeWithTheOracleAndAreProved) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, WarpgroupResults, ::testing::ValuesIn(kCases));
+
+constexpr char kReduced[] = R"(
+def f(float16(M,K) A, float16(K,N) B, float16(N) b, float16(M,N) R) -> (float s) {
+  float C(m,n) +=! A(m,k) * B(k,n)
+  s +=! fabs(C(m,n) + b(n) - R(m,n))
+})";
+
+/// A thread reads what its neighbouring results need at once: 8 of those that it stores, pairs of those that boxes
+/// store or that it reduces. Rows of an odd number of elements hold no such vectors.
+TEST(WarpgroupResults, ReadVectorsOfWhatTheyAreCombinedWith) {
+  struct Read {
+    const char* text;
+    int64_t columns;
+    bool boxes;
+    int vector;
+  };
+  for (const Read& read : {Read{kEpilogue, 128, false, 8}, Read{kEpilogue, 128, true, 2}, Read{kReduced, 128, false, 2},
+                           Read{kReduced, 120, false, 2}, Read{kEpilogue, 125, false, 1}}) {
+    SCOPED_TRACE(fmt::format("{} columns of {}", read.columns, read.text));
+    options::MappingOptions options = warpgroup_tile(2, 64, 2);
+    options.store_boxes = read.boxes;
+    const ir::Program program = specialised_from(read.text, {{"M", 128}, {"N", read.columns}, {"K", 64}});
+    const Result<gpu::Mapping> mapping = mapped(program, options, device_with(132));
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_EQ(vector_of(mapping->program, "R"), read.vector);
+    EXPECT_EQ(vector_of(mapping->program, "b"), read.vector);
+    EXPECT_EQ(difference_of_mapping(program, *mapping, 3), "");
+  }
+}
 
 /// Few processors have several tiles each.
 TEST(WarpgroupResults, RandomTilesAgree) {
