@@ -45,21 +45,35 @@ bool is_increasing(const Layout& mode) {
   return true;
 }
 
-/// A proof about the one ring of a kernel. Instances of statements are
+/// The tensors that boxes of one ring fill.
+std::set<std::string> filled_by(const Kernel& kernel, const Ring& ring) {
+  std::set<std::string> result;
+  for_each_node(kernel.body, [&](const Node& node) {
+    const auto* copy = box_of(node);
+    if (copy && copy->ring == ring.name) result.insert(copy->destination);
+  });
+  return result;
+}
+
+/// A proof about one ring of a kernel. Instances of statements are
 ///     { [block coordinates, thread number, time] }
 /// where time says, per loop around the statement, where the loop is in the text and which iteration it is, and then
 /// where the statement is. The times of what a thread does are in lexicographic order.
 class Prover {
  public:
-  Prover(const Kernel& kernel, const IslContext& context)
+  Prover(const Kernel& kernel, const IslContext& context, const Ring& ring)
       : kernel_(kernel),
         context_(context),
         flow_(flow_of(kernel)),
-        filled_(tensors_of_rings(kernel)),
-        uniform_(uniform_lets(kernel, flow_)) {}
+        filled_(filled_by(kernel, ring)),
+        uniform_(uniform_lets(kernel, flow_)),
+        ring_(&ring) {}
 
   void prove() {
-    if (!find_ring()) return;
+    for_each_node(ring_->body, [](const Node& node) {
+      need(order_of(node) != Order::kBlock, "a barrier of the block lies within the ring");
+      need(order_of(node) != Order::kCluster, "a barrier of the cluster lies within the ring");
+    });
     // Blocks of a cluster may have different values of them.
     if (!ring_->groups.empty()) uniform_.clear();
     collect();
@@ -69,29 +83,58 @@ class Prover {
     prove_bytes();
     prove_boxes();
     prove_accesses();
-    prove_registers();
+  }
+
+  /// Between a product and a wait that names its sums, nobody but products touches them. The same holds for operands
+  /// that threads hold, but somebody may never touch them again. Of
+  /// all products of the kernel, behind prove().
+  void prove_registers() {
+    std::set<std::string> all = sums_;
+    all.insert(held_.begin(), held_.end());
+    for (const std::string& sum : all) {
+      isl::set products = key_space().subtract(key_space());
+      for (int leaf : product_leaves_) {
+        const WarpgroupMatMul& n = *product_of(flow_.leaves[leaf]);
+        if (n.d == sum || (n.held && n.held->tensor == sum)) products = products.unite(key_set(leaf));
+      }
+      isl::set waits = key_space().subtract(key_space());
+      for (int leaf : wait_leaves_) {
+        const auto& names = matmul_wait_of(*flow_.leaves[leaf].node)->sums;
+        if (std::ranges::find(names, sum) != names.end()) waits = waits.unite(key_set(leaf));
+      }
+      const isl::map ended = waits_for_products().intersect_domain(products).intersect_range(waits);
+      if (sums_.count(sum) > 0 && !products.is_subset(ended.domain()))
+        give_up("no wait names '{}' behind each of its products", sum);
+      for (int leaf = 0; leaf < std::ssize(flow_.leaves); ++leaf) {
+        if (product_of(flow_.leaves[leaf]) || !touches(leaf, sum)) continue;
+        // What holds for more instances than there are holds for all of them.
+        const isl::set touching = widest_keys(leaf).range();
+        const isl::map later = before_.intersect_domain(products).intersect_range(touching);
+        const isl::map behind = ended.apply_range(before_.intersect_domain(waits).intersect_range(touching));
+        if (!later.is_subset(behind)) {
+          give_up("'{}' may touch '{}' before the products that use it have been waited for", flow_.leaves[leaf].text(),
+                  sum);
+        }
+      }
+    }
+  }
+
+  /// That no reader waits for a turn of another ring, which is filled later, before it releases what an acquire of this
+  /// one waits for. Behind prove() of both.
+  void prove_no_cycle(Prover& other) {
+    const isl::map acquires = step(Kind::kAcquire), releases = step(Kind::kRelease);
+    const isl::map waited_for =
+        in_block(acquires.apply_range(read(fmt::format("{{ [t] -> [t - {0}] : t >= {0} }}", ring_->stages)))
+                     .apply_range(releases.reverse()));
+    const isl::map awaits = other.step(Kind::kAwait);
+    const isl::map earlier = before_.intersect_domain(awaits.domain()).intersect_range(releases.domain()).reverse();
+    const isl::map commits = in_block(awaits.apply_range(other.step(Kind::kCommit).reverse()));
+    need_order(waited_for.apply_range(earlier).apply_range(commits).reverse(),
+               "a reader may wait for a turn of another ring before it releases what the thread that fills waits for");
   }
 
  private:
   using Kind = RingStep::Kind;
-
-  /// False if there is nothing to prove.
-  bool find_ring() {
-    int rings = 0;
-    bool needs_ring = !filled_.empty();
-    for_each_node(kernel_.body, [&](const Node& node) {
-      if (const Ring* found = ring_of(node)) ring_ = found, ++rings;
-      needs_ring |= order_of(node) == Order::kRing;
-    });
-    for (const Leaf& leaf : flow_.leaves) needs_ring |= product_of(leaf) != nullptr;
-    if (rings == 0 && !needs_ring) return false;
-    if (rings != 1) give_up("it has {} rings, and one is understood", rings);
-    for_each_node(ring_->body, [](const Node& node) {
-      need(order_of(node) != Order::kBlock, "a barrier of the block lies within the ring");
-      need(order_of(node) != Order::kCluster, "a barrier of the cluster lies within the ring");
-    });
-    return true;
-  }
 
   static const WarpgroupMatMul* product_of(const Leaf& leaf) { return warpgroup_product_of(*leaf.node); }
 
@@ -102,8 +145,12 @@ class Prover {
     keys_.resize(flow_.leaves.size());
     for (int i = 0; i < std::ssize(flow_.leaves); ++i) {
       match(
-          *flow_.leaves[i].node, [&](const RingStep& n) { add(steps_[n.kind], i, n.turn); },
+          *flow_.leaves[i].node,
+          [&](const RingStep& n) {
+            if (n.ring == ring_->name) add(steps_[n.kind], i, n.turn);
+          },
           [&](const BoxCopy& n) {
+            if (n.ring != ring_->name) return;
             box_leaves_.push_back(i);
             add(boxes_, i, n.turn);
           },
@@ -373,7 +420,7 @@ class Prover {
     std::map<int, int64_t> bytes;  // of commits' leaves
     for (int i = 0; i < std::ssize(flow_.leaves); ++i) {
       const auto* commit = ring_step_of(*flow_.leaves[i].node);
-      if (commit && commit->kind == Kind::kCommit) bytes[i] = 0;
+      if (commit && commit->kind == Kind::kCommit && commit->ring == ring_->name) bytes[i] = 0;
     }
     for (int box : box_leaves_) {
       bool found = false;
@@ -575,8 +622,7 @@ class Prover {
     for (const MatrixTile* tile : n.shared_tiles()) {
       const auto tensors = tensors_of(kernel_);
       const ElementAccess first{tensors.at(tile->tensor), tile->subscripts, {}};
-      if (filled_.count(tile->tensor) == 0)
-        give_up("'{}' multiplies '{}', which no box fills", flow_.leaves[leaf].text(), tile->tensor);
+      if (filled_.count(tile->tensor) == 0) continue;  // another ring's
       ElementAccess last = first;
       move(last, tile->mn_dimension, (tile == &n.a ? WarpgroupAtom::kM : n.atom.n) - 1);
       move(last, tile->k_dimension, int64_t{n.atom.k()} * n.slices - 1);
@@ -595,40 +641,6 @@ class Prover {
     return in_thread(all).apply_range(releases);
   }
 
-  // Registers.
-
-  /// Between a product and a wait that names its sums, nobody but products touches them. The same holds for operands
-  /// that threads hold, but somebody may never touch them again.
-  void prove_registers() {
-    std::set<std::string> all = sums_;
-    all.insert(held_.begin(), held_.end());
-    for (const std::string& sum : all) {
-      isl::set products = key_space().subtract(key_space());
-      for (int leaf : product_leaves_) {
-        const WarpgroupMatMul& n = *product_of(flow_.leaves[leaf]);
-        if (n.d == sum || (n.held && n.held->tensor == sum)) products = products.unite(key_set(leaf));
-      }
-      isl::set waits = key_space().subtract(key_space());
-      for (int leaf : wait_leaves_) {
-        const auto& names = matmul_wait_of(*flow_.leaves[leaf].node)->sums;
-        if (std::ranges::find(names, sum) != names.end()) waits = waits.unite(key_set(leaf));
-      }
-      const isl::map ended = waits_for_products().intersect_domain(products).intersect_range(waits);
-      if (sums_.count(sum) > 0 && !products.is_subset(ended.domain()))
-        give_up("no wait names '{}' behind each of its products", sum);
-      for (int leaf = 0; leaf < std::ssize(flow_.leaves); ++leaf) {
-        if (product_of(flow_.leaves[leaf]) || !touches(leaf, sum)) continue;
-        // What holds for more instances than there are holds for all of them.
-        const isl::set touching = widest_keys(leaf).range();
-        const isl::map later = before_.intersect_domain(products).intersect_range(touching);
-        const isl::map behind = ended.apply_range(before_.intersect_domain(waits).intersect_range(touching));
-        if (!later.is_subset(behind)) {
-          give_up("'{}' may touch '{}' before the products that use it have been waited for", flow_.leaves[leaf].text(),
-                  sum);
-        }
-      }
-    }
-  }
   bool touches(int leaf, const std::string& tensor) const {
     return std::ranges::any_of(flow_.leaves[leaf].accesses,
                                [&](const ElementAccess& access) { return access.tensor->name == tensor; });
@@ -639,7 +651,7 @@ class Prover {
   Flow flow_;
   std::set<std::string> filled_;
   std::set<std::string> uniform_;  ///< lets: so may turns be
-  const Ring* ring_ = nullptr;
+  const Ring* ring_;
   size_t depth_ = 0;  ///< of loops
   std::vector<std::unique_ptr<AffineView>> views_;
   std::vector<std::optional<isl::map>> keys_;
@@ -662,10 +674,53 @@ std::set<std::string> tensors_of_rings(const Kernel& kernel) {
   return result;
 }
 
+namespace {
+
+std::vector<const Ring*> rings_of(const Kernel& kernel) {
+  std::vector<const Ring*> result;
+  for_each_node(kernel.body, [&](const Node& node) {
+    if (const Ring* ring = ring_of(node)) result.push_back(ring);
+  });
+  return result;
+}
+
+/// Each tensor belongs to one ring, and so do those that products read.
+void prove_owners(const Kernel& kernel, const std::vector<const Ring*>& rings) {
+  std::set<std::string> filled;
+  for (const Ring* ring : rings) {
+    for (const std::string& tensor : filled_by(kernel, *ring)) {
+      if (!filled.insert(tensor).second) give_up("two rings fill '{}'", tensor);
+    }
+  }
+  for_each_node(kernel.body, [&](const Node& node) {
+    const WarpgroupMatMul* product = warpgroup_product_of(node);
+    if (!product) return;
+    for (const MatrixTile* tile : product->shared_tiles()) {
+      if (filled.count(tile->tensor) == 0) give_up("a product reads '{}', which no box fills", tile->tensor);
+    }
+  });
+}
+
+}  // namespace
+
 std::vector<std::string> unproved_rings(const Kernel& kernel, unsigned long operations) {
   const IslContext context(operations);
+  const std::vector<const Ring*> rings = rings_of(kernel);
   try {
-    Prover(kernel, context).prove();
+    prove_owners(kernel, rings);
+    const bool shares = std::ranges::any_of(rings, [](const Ring* ring) { return !ring->groups.empty(); });
+    if (shares && rings.size() > 1) give_up("it has {} rings in a cluster", rings.size());
+    std::vector<std::unique_ptr<Prover>> provers;
+    for (const Ring* ring : rings) {
+      provers.push_back(std::make_unique<Prover>(kernel, context, *ring));
+      provers.back()->prove();
+    }
+    if (!provers.empty()) provers[0]->prove_registers();
+    for (const auto& one : provers) {
+      for (const auto& other : provers) {
+        if (one != other) one->prove_no_cycle(*other);
+      }
+    }
   } catch (const NotProved& fault) {
     return {fmt::format("{}: the order of its ring is not proved: {}", kernel.name, fault.why)};
   } catch (const isl::exception&) {

@@ -271,7 +271,7 @@ class Checker {
     visit_children(node);
     rings_.erase(ring.name);
   }
-  /// The assembler has to see where a thread's registers change.
+  /// The assembler has to see where a thread's registers change. Waits for other kernels may come before.
   bool divides_roles(const Node& body, int64_t readers) const {
     return match(
         body,
@@ -283,7 +283,20 @@ class Checker {
           const bool counts_warps = warps_.count(variable->name) > 0;
           return (counts_warps || is_thread(below->a)) && *bound * (counts_warps ? kWarp : 1) == readers;
         },
-        [](const OneOf<Sequence, For, Let, Allocate, Ring> auto&) { return false; },
+        [&](const Sequence& n) {
+          const auto is_of_kernels = [](const NodePtr& child) {
+            bool result = true;
+            for_each_node(child, [&](const Node& inner) {
+              result &= std::holds_alternative<Sequence>(inner.node) ||
+                        std::holds_alternative<WaitForKernels>(inner.node) ||
+                        std::holds_alternative<StartNextKernel>(inner.node);
+            });
+            return result;
+          };
+          return !n.children.empty() && std::all_of(n.children.begin(), std::prev(n.children.end()), is_of_kernels) &&
+                 divides_roles(*n.children.back(), readers);
+        },
+        [](const OneOf<For, Let, Allocate, Ring> auto&) { return false; },
         [](const Synchronisation auto&) { return false; }, [](const Spec auto&) { return false; });
   }
   void check_registers(const Ring& ring) {
