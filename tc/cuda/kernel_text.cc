@@ -481,8 +481,10 @@ class KernelPrinter {
 
   void write(const tile::Ring& ring, bool tail) {
     exprs_.need(Helper::kRing);
-    for (const tile::TensorMap& map : kernel_.maps)
-      line(fmt::format("prefetch_map({});", exprs_.names().map(map.name)));
+    if (!std::exchange(fetches_maps_, true)) {
+      for (const tile::TensorMap& map : kernel_.maps)
+        line(fmt::format("prefetch_map({});", exprs_.names().map(map.name)));
+    }
     line(fmt::format("make_ring<{}>({}, {});", ring.stages, exprs_.names().variable(ring.name),
                      ring.readers * ring.sharers()));
     if (!ring.groups.empty()) {
@@ -629,6 +631,7 @@ class KernelPrinter {
   std::set<std::string> counted_;  ///< variables of loops that all threads go through alike
   std::map<std::string, const tile::Ring*> rings_;
   std::map<std::string, std::string> products_;  ///< functions by name
+  bool fetches_maps_ = false;                    ///< has told the hardware of its tensor maps
   std::optional<tile::RegisterShares> shares_;   ///< that the next branches begin with
   std::string text_;
   int depth_ = 0;

@@ -109,6 +109,7 @@ options::MappingOptions following(options::MappingOptions options, const options
   if (chosen.tensor_cores) options.tensor_cores = chosen.tensor_cores;
   if (chosen.chain) options.chain = chosen.chain;
   if (chosen.use_shared_memory) options.use_shared_memory = chosen.use_shared_memory;
+  if (chosen.use_private_memory) options.use_private_memory = chosen.use_private_memory;
   return options;
 }
 

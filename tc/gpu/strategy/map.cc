@@ -226,6 +226,9 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
   if (piece.chain) {
     launch.kernel.chosen.chain = true;
     launch.kernel.chosen.split_reduction = 1;  // no product of a chain is in parts
+    if (const std::optional<bool> shared = stays_in_shared_memory(piece.chain->plan)) {
+      (*shared ? launch.kernel.chosen.use_shared_memory : launch.kernel.chosen.use_private_memory) = true;
+    }
     for (const ChainLink& link : piece.chain->chain.links) {
       if (!link.streamed) launch.kernel.in_shared.insert(link.tensor);
     }

@@ -72,7 +72,7 @@ Tensor ContractionBuilder::boxed_tensor(size_t operand) const {
   const int64_t elements = row_of(in_memory(c_, operand)), chunk = plan_.chunk[plan_.main];
   const int64_t boxes = boxes_along(c_, operand, plan_);
   const bool slabs = runs_across(c_, operand, plan_);
-  const tile::IntTuple stages = plan_.stages * boxes, row = elements, one = 1;
+  const tile::IntTuple stages = (operand == once_ ? 1 : plan_.stages) * boxes, row = elements, one = 1;
   const tile::Layout layout =
       slabs ? tile::Layout({stages, tile::IntTuple(chunk), {row, o.stage / chunk / elements}},
                            {tile::IntTuple(o.stage), row, {one, tile::IntTuple(chunk * elements)}})
@@ -261,11 +261,15 @@ std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const 
   return std::make_shared<const tile::Instances>(std::move(result));
 }
 
-/// A tile of an operand in a buffer, from a row (column) on.
-tile::MatrixTile ContractionBuilder::boxed_tile(size_t operand, const Expr& stage, const Expr& first) const {
-  const bool across = runs_across(c_, operand, plan_);
-  return across ? tile::MatrixTile{shared_[operand].name, {stage, 0, first}, 2, 1}
-                : tile::MatrixTile{shared_[operand].name, {stage, first, 0}, 1, 2};
+/// A tile of an operand in a buffer, from a row (column) and, where a stage has several boxes, a value of the reduction
+/// on.
+tile::MatrixTile ContractionBuilder::boxed_tile(size_t operand, const Expr& stage, const Expr& first,
+                                                int64_t from) const {
+  const auto k = static_cast<int>(from);
+  if (runs_across(c_, operand, plan_)) return {shared_[operand].name, {stage, k, first}, 2, 1};
+  const auto boxes = static_cast<int>(boxes_along(c_, operand, plan_));
+  const auto row = static_cast<int>(plan_.chunk[plan_.main]) / boxes;
+  return {shared_[operand].name, {hi::simplify(stage * boxes + k / row), first, k % row}, 1, 2};
 }
 
 /// What warpgroups do: a step's products while those of the step before end.

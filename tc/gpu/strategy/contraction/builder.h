@@ -152,13 +152,15 @@ class ContractionBuilder {
   tile::NodePtr release_last_turn() const;
   tile::NodePtr produce();
   std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step, int64_t from, int64_t length) const;
-  tile::MatrixTile boxed_tile(size_t operand, const Halide::Expr& stage, const Halide::Expr& first) const;
-  // Of products of warpgroups whose operand `a` is in registers.
+  tile::MatrixTile boxed_tile(size_t operand, const Halide::Expr& stage, const Halide::Expr& first,
+                              int64_t from = 0) const;
+  // Of products of warpgroups whose operand `a` stays where it is, in registers or in shared memory.
   tile::Tensor held_tensor(size_t operand);
   tile::NodePtr load_held(size_t operand);
-  tile::NodePtr copy_step_boxes(const ReductionStep& step, const Halide::Expr& stage, const Halide::Expr& turn);
-  int64_t bytes_of_step_boxes() const;
-  std::vector<tile::NodePtr> multiply_held(const ReductionStep& step, const Halide::Expr& stage, bool starts) const;
+  tile::NodePtr copy_step_boxes(size_t operand, const ReductionStep& step, const Halide::Expr& stage,
+                                const Halide::Expr& turn);
+  int64_t bytes_of_step_boxes(size_t operand) const;
+  std::vector<tile::NodePtr> multiply_kept(const ReductionStep& step, const Halide::Expr& stage, bool starts) const;
   tile::NodePtr consume();
   BodyContext computed_context(const ReductionStep& step, const Halide::Expr& half, const Halide::Expr& k) const;
   tile::NodePtr hold_reads(const HeldRead& held, const tile::Tensor& to, const ReductionStep& step);

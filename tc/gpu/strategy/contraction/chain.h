@@ -93,6 +93,10 @@ struct ChainPlan {
   ChainBuffers buffers;
 };
 
+/// Whether what slabs do not have of the first product of a streamed link stays in the block's shared memory, or in the
+/// registers of threads. None: warpgroups do not multiply it.
+std::optional<bool> stays_in_shared_memory(const ChainPlan& plan);
+
 /// Of neighbouring products that are planned, with so many stages each.
 ChainBuffers buffers_of(const std::vector<const Contraction*>& products, const std::vector<const ChainLink*>& links,
                         const std::vector<const ContractionPlan*>& plans, const std::vector<int64_t>& stages);

@@ -5,8 +5,9 @@
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
 
-/// Products of warpgroups whose operand `a` threads hold in registers. Its tensor is [slice, value], as
-/// tile::FragmentTile says, or lies as the sums of another product do.
+/// Products of warpgroups whose operand `a` stays for all steps of another product. Threads hold it in registers, where
+/// its tensor is [slice, value], as tile::FragmentTile says, or lies as the sums of another product do. Or boxes bring
+/// it to shared memory once.
 namespace tc::gpu {
 
 namespace hi = Halide::Internal;
@@ -116,34 +117,41 @@ NodePtr ContractionBuilder::load_held(size_t operand) {
   return build::unrolled(slice, 0, slices, build::unrolled(half, 0, 2, load));
 }
 
-int64_t ContractionBuilder::bytes_of_step_boxes() const {
-  const size_t b = plan_.tensor_cores->b;
-  return plan_.operands[b].stage * c_.operands[b].type.bytes();
+int64_t ContractionBuilder::bytes_of_step_boxes(size_t operand) const {
+  return plan_.operands[operand].stage * c_.operands[operand].type.bytes();
 }
 
-/// Copies all boxes of a step, of the operand that is not held.
-NodePtr ContractionBuilder::copy_step_boxes(const ReductionStep& step, const Expr& stage, const Expr& turn) {
-  const size_t b = plan_.tensor_cores->b;
-  return copy_operand(b, coordinates(b, step), stage, turn);
+/// Copies all boxes of an operand for a step.
+NodePtr ContractionBuilder::copy_step_boxes(size_t operand, const ReductionStep& step, const Expr& stage,
+                                            const Expr& turn) {
+  return copy_operand(operand, coordinates(operand, step), stage, turn);
 }
 
 /// The products of a step, one for each of its boxes along the reduction.
-std::vector<NodePtr> ContractionBuilder::multiply_held(const ReductionStep& step, const Expr& stage,
+std::vector<NodePtr> ContractionBuilder::multiply_kept(const ReductionStep& step, const Expr& stage,
                                                        bool starts) const {
+  constexpr int kGroupWarps = 4;
   const TensorCores& cores = *plan_.tensor_cores;
   const tile::WarpgroupAtom atom = atom_of(c_, plan_);
   const int64_t values = values_of_step(c_, plan_);
-  const auto boxes = static_cast<int>(boxes_along(c_, cores.b, plan_));
+  const bool held = plan_.operands[cores.a].kept;
+  const int64_t boxes = std::max(boxes_along(c_, cores.b, plan_), held ? 1 : boxes_along(c_, cores.a, plan_));
   const int64_t of_box = plan_.chunk[plan_.main] / boxes;
-  const tile::Layout& held = shared_[cores.a].layout;
+  const Expr row = hi::simplify(row_warp_ / kGroupWarps * tile::WarpgroupAtom::kM);
   std::vector<NodePtr> result;
-  for (int box = 0; box < boxes && box * of_box < values; ++box) {
-    const int64_t length = std::min(of_box, values - box * of_box);
-    tile::FragmentTile a{shared_[cores.a].name, subscripts_at(held, box * of_box / atom.k() * atom.values_of_a())};
-    const tile::MatrixTile b = boxed_tile(cores.b, hi::simplify(stage * boxes + box), 0);
-    result.push_back(tile::carrying(
-        step_instances(step, box * of_box, length),
-        build::warpgroup_matmul(atom, static_cast<int>(length / atom.k()), sum_, std::move(a), b, starts && box == 0)));
+  for (int64_t from = 0; from < values; from += of_box) {
+    const int64_t length = std::min(of_box, values - from);
+    const auto slices = static_cast<int>(length / atom.k());
+    const tile::MatrixTile b = boxed_tile(cores.b, stage, 0, from);
+    const bool first = starts && from == 0;
+    const auto fragment = [&] {
+      const int64_t value = from / atom.k() * atom.values_of_a();
+      return tile::FragmentTile{shared_[cores.a].name, subscripts_at(shared_[cores.a].layout, value)};
+    };
+    const NodePtr product =
+        held ? build::warpgroup_matmul(atom, slices, sum_, fragment(), b, first)
+             : build::warpgroup_matmul(atom, slices, sum_, boxed_tile(cores.a, 0, row, from), b, first);
+    result.push_back(tile::carrying(step_instances(step, from, length), product));
   }
   return result;
 }

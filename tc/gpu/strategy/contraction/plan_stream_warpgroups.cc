@@ -36,7 +36,7 @@ class WarpgroupStreams {
   std::vector<StreamPlan> run() {
     std::optional<TensorCores> first = planner_of_first_.warpgroup_cores();
     std::optional<TensorCores> second = planner_of_second_.warpgroup_cores();
-    if (!first || !second || !may_hold(*first) || !fit_together(*first, *second)) return {};
+    if (!first || !second || !may_stay(*first) || !fit_together(*first, *second)) return {};
     *first = in_order_of_boxes(first_, planner_of_first_.main(), *std::move(first));
     second->rows.clear();
     for (size_t axis : first->rows) second->rows.push_back(*row_of_second(link_, axis));
@@ -45,9 +45,9 @@ class WarpgroupStreams {
   }
 
  private:
-  /// Whether threads may load the first product's operand without columns.
-  bool may_hold(const TensorCores& cores) const {
-    constexpr int64_t kLeast = 16, kMost = 256;  // values of the reduction: registers have room for no more
+  /// Whether the first product's operand without columns may stay in a block.
+  bool may_stay(const TensorCores& cores) const {
+    constexpr int64_t kLeast = 16, kMost = 256;  // values of the reduction: there is room for no more
     const Operand& held = first_.operands[cores.a];
     const int64_t values = first_.reduction[planner_of_first_.main()].extent;
     const auto is_one = [&](const Axis& axis) {
@@ -81,16 +81,22 @@ class WarpgroupStreams {
     for (WarpgroupShape shape : warpgroup_shapes(first_, planner_of_first_.main(), first, wanted)) {
       if (shape.group != kGroup || shape.columns != std::vector<int64_t>{slab}) continue;
       const int64_t reduced = first_.reduction[planner_of_first_.main()].extent;
-      std::optional<ContractionPlan> of_first =
-          planner_of_first_.in_stream(shape, first, round_up(reduced, row_of(first_.operands[0])));
-      if (!of_first || of_first->tensor_cores->warpgroups > kWarpgroups) continue;
-      shape.columns = {of_second};
-      shape.group = group_of(of_second);
-      std::optional<ContractionPlan> plan = planner_of_second_.in_stream(shape, second, slab);
-      if (!plan || !same_rows(*of_first, *plan)) continue;
-      for (const int64_t stages : {4, 3, 2}) add(*of_first, *plan, stages);
+      const int64_t step = round_up(reduced, row_of(first_.operands[0]));
+      WarpgroupShape of_second_shape = shape;
+      of_second_shape.columns = {of_second};
+      of_second_shape.group = group_of(of_second);
+      const std::optional<ContractionPlan> plan = planner_of_second_.in_stream(of_second_shape, second, slab, true);
+      if (!plan) continue;
+      for (const bool holds : {true, false}) {
+        if (holds ? options_.use_shared_memory.value_or(false) : options_.use_private_memory.value_or(false)) continue;
+        const std::optional<ContractionPlan> of_first = planner_of_first_.in_stream(shape, first, step, holds);
+        if (!of_first || of_first->tensor_cores->warpgroups > kWarpgroups || !same_rows(*of_first, *plan)) continue;
+        for (const int64_t stages : {4, 3, 2}) add(*of_first, *plan, stages);
+      }
     }
   }
+
+  static bool is_held(const ContractionPlan& first) { return first.operands[first.tensor_cores->a].kept; }
 
   /// Columns of a thread beside each other: vectors of 16 bytes of 16-bit results.
   int64_t group_of(int64_t columns) const {
@@ -111,13 +117,13 @@ class WarpgroupStreams {
            });
   }
 
-  /// The second product's sums and the first one's operand are there all the time. Sums of a slab become operands one
-  /// after the other.
+  /// The second product's sums are there all the time, and so is the first one's operand if threads hold it. Sums of a
+  /// slab become operands one after the other.
   int64_t registers_of(const ContractionPlan& first, const ContractionPlan& second) const {
-    constexpr int64_t kOthers = 32, kHeld = 4;  // values of the reduction that take a register of each thread
-    constexpr int64_t kOnline = 6;              // of two rows: what is reduced, what points read, a correction
-    return (chain_.online ? kOnline : 0) + first.registers() + second.registers() + filled(first_, first) / kHeld +
-           kOthers;
+    constexpr int64_t kOthers = 26, kOfHeld = 6, kHeld = 4;  // values of the reduction that take a register of a thread
+    constexpr int64_t kOnline = 6;  // of two rows: what is reduced, what points read, a correction
+    const int64_t held = is_held(first) ? filled(first_, first) / kHeld + kOfHeld : 0;
+    return (chain_.online ? kOnline : 0) + first.registers() + second.registers() + held + kOthers;
   }
 
   int64_t shared_bytes(const ContractionPlan& first, const ContractionPlan& second) const {
@@ -127,7 +133,13 @@ class WarpgroupStreams {
     };
     allocate(first_, first);
     allocate(second_, second);
-    return end + 2 * tile::RingBarriers::kBytes * second.stages;
+    int64_t barriers = 2 * second.stages;
+    if (!is_held(first)) {
+      const size_t a = first.tensor_cores->a;
+      end = round_up(end, tile::kSwizzledAlignment) + first.operands[a].stage * first_.operands[a].type.bytes();
+      barriers += 2;
+    }
+    return end + barriers * tile::RingBarriers::kBytes;
   }
 
   static int64_t step_bytes(const Contraction& c, const ContractionPlan& plan) {
@@ -226,6 +238,12 @@ class WarpgroupStreams {
 };
 
 }  // namespace
+
+std::optional<bool> stays_in_shared_memory(const ChainPlan& plan) {
+  const ContractionPlan& first = plan.plans[0];
+  if (!first.by_warpgroups()) return std::nullopt;
+  return !first.operands[first.tensor_cores->a].kept;
+}
 
 std::vector<StreamPlan> streams_by_warpgroups(const Chain& chain, const StreamOptions& options, double instructions,
                                               const Device& device) {

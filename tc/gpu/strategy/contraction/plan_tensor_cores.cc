@@ -169,9 +169,9 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
   return plan;
 }
 
-std::optional<ContractionPlan> Planner::in_stream(const WarpgroupShape& shape, const TensorCores& cores,
-                                                  int64_t chunk) {
-  kept_ = cores.a;
+std::optional<ContractionPlan> Planner::in_stream(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk,
+                                                  bool holds) {
+  kept_ = holds ? std::optional(cores.a) : std::nullopt;
   sparing_ = false;
   std::optional<ContractionPlan> plan = tiled(shape, cores, chunk);
   if (!plan) return std::nullopt;

@@ -47,9 +47,10 @@ class Planner {
   std::vector<ContractionPlan> in_chain_by_elements(const std::vector<size_t>& rows) const;
   /// The one by atoms of a shape; registers hold the operand `kept` already. Not laid out.
   std::optional<ContractionPlan> in_stream(const AtomShape& shape, std::optional<size_t> kept);
-  /// The one by warpgroups, with so many values of the reduction in a step; registers hold the operand `a`. Estimates
-  /// no cycles, and chooses no stages.
-  std::optional<ContractionPlan> in_stream(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk);
+  /// The one by warpgroups, with so many values of the reduction in a step. `holds`: registers hold the operand `a`.
+  /// Estimates no cycles, and chooses no stages.
+  std::optional<ContractionPlan> in_stream(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk,
+                                           bool holds);
   /// What by_elements() and by_atoms() choose from, for as long as the planner and `cores` live.
   BoundedShapes shapes_by_elements(bool sparing) const;
   BoundedShapes shapes_by_atoms(const TensorCores& cores) const;

@@ -3,9 +3,9 @@
 #include "tc/gpu/strategy/contraction/stream_builder.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 
-/// Streamed chains by products of warpgroups. A turn of the ring has the boxes of a slab, of both products. Threads
-/// hold the operands that slabs do not have: the first product's is loaded once, and the sums that it leaves a thread
-/// are the registers that the second one takes.
+/// Streamed chains by products of warpgroups. A turn of the ring has the boxes of a slab, of both products. What slabs
+/// do not have of the first product comes once, to the registers of threads, or by the one turn of a ring of its own.
+/// The sums that the first product leaves a thread are the registers that the second one takes.
 namespace tc::gpu {
 
 namespace hi = Halide::Internal;
@@ -26,6 +26,10 @@ class WarpgroupStream : StreamBuilder {
     place(kernel);
     ring_ = names_.fresh("ring");
     first_.ring_ = second_.ring_ = ring_;
+    if (!is_held()) {
+      once_ring_ = names_.fresh("once_ring");
+      kernel.maps.push_back(first_.maps_[*first_.once_]);
+    }
     for (const ContractionBuilder* product : {&first_, &second_}) {
       kernel.maps.push_back(product->maps_[product->plan_.tensor_cores->b]);
     }
@@ -34,15 +38,29 @@ class WarpgroupStream : StreamBuilder {
     const NodePtr producer = build::if_then(build::thread_x() == threads, produce());
     std::optional<tile::RegisterShares> registers;
     if (plan_.plans[0].gives_registers) registers = register_shares(plan_.plans[0]);
-    const NodePtr body =
-        build::ring(ring_, static_cast<int>(stages()), threads / kWarp,
-                    build::if_then(first_.row_warp_ < threads / kWarp, consumers, producer), {}, registers);
+    NodePtr body = build::ring(ring_, static_cast<int>(stages()), threads / kWarp,
+                               build::if_then(first_.row_warp_ < threads / kWarp, consumers, producer), {}, registers);
+    if (!is_held()) body = build::ring(once_ring_, 1, threads / kWarp, body);
     kernel.body = with_blocks(with_shared(body));
     gpu::declare_tensors(kernel, program_);
     return kernel;
   }
 
  private:
+  /// Whether threads hold what slabs do not have of the first product.
+  bool is_held() const { return first_.plan_.operands[*first_.once_].kept; }
+
+  /// Brings it to shared memory, for all slabs.
+  NodePtr copy_once() {
+    first_.ring_ = once_ring_;
+    first_.names_ = names_;
+    const NodePtr boxes = first_.copy_step_boxes(*first_.once_, first_.step_at(0), 0, 0);
+    names_ = first_.names_;
+    first_.ring_ = ring_;
+    return build::sequence({build::acquire(once_ring_, 0), boxes,
+                            build::commit(once_ring_, 0, first_.bytes_of_step_boxes(*first_.once_))});
+  }
+
   /// What the copying thread does.
   NodePtr produce() {
     const std::string name = names_.fresh("slab");
@@ -53,20 +71,22 @@ class WarpgroupStream : StreamBuilder {
     for (ContractionBuilder* product : {&first_, &second_}) {
       product->names_ = names_;
       const ReductionStep step = product->step_at(product == &first_ ? Expr(0) : slab);
-      parts.push_back(product->copy_step_boxes(step, stage(turn), turn));
-      bytes += product->bytes_of_step_boxes();
+      const size_t b = product->plan_.tensor_cores->b;
+      parts.push_back(product->copy_step_boxes(b, step, stage(turn), turn));
+      bytes += product->bytes_of_step_boxes(b);
       names_ = product->names_;
     }
     parts.push_back(build::commit(ring_, turn, bytes));
     go_to(0);
-    return build::for_loop(name, 0, turns(), build::sequence(std::move(parts)));
+    const NodePtr slabs = build::for_loop(name, 0, turns(), build::sequence(std::move(parts)));
+    return is_held() ? slabs : build::sequence({copy_once(), slabs});
   }
 
   /// What warpgroups do.
   NodePtr consume() {
     const tile::Tensor& held = first_.shared_[*first_.once_];
     first_.names_ = names_;
-    std::vector<NodePtr> parts = {first_.load_held(*first_.once_)};
+    std::vector<NodePtr> parts = {is_held() ? first_.load_held(*first_.once_) : build::sequence({})};
     names_ = first_.names_;
     for (const NodePtr& part : {start_rows(), slabs(), finish_rows()}) parts.push_back(part);
     parts.push_back(second_.exchange_columns(names_));
@@ -76,11 +96,12 @@ class WarpgroupStream : StreamBuilder {
     NodePtr body = build::sequence(std::move(parts));
     if (!second_.columns_.name.empty()) body = build::allocate(second_.columns_, body);
     body = with_row_sums(build::allocate(second_.sum_, body));
-    return build::allocate(held, body);
+    return is_held() ? build::allocate(held, body) : body;
   }
 
   NodePtr slabs() {
     NodePtr body = plan_.overlaps ? overlapped() : one_by_one();
+    if (!is_held()) body = build::sequence({build::await(once_ring_, 0), body});
     body = build::allocate(first_.sum_, build::allocate(second_.shared_[chain_.links[0].operand], body));
     return with_points(body);
   }
@@ -88,18 +109,20 @@ class WarpgroupStream : StreamBuilder {
   /// Starts the first product of a turn whose slab has arrived. Its instances are those of the slab.
   std::vector<NodePtr> start_making(const Expr& turn) {
     go_to(slab_of(turn));
-    std::vector<NodePtr> result = first_.multiply_held(first_.step_at(0), stage(turn), true);
+    std::vector<NodePtr> result = first_.multiply_kept(first_.step_at(0), stage(turn), true);
     go_to(0);
     return result;
   }
 
   /// Starts the second product of a turn.
   std::vector<NodePtr> start_reading(const Expr& turn) {
-    return second_.multiply_held(second_.step_at(slab_of(turn)), stage(turn), false);
+    return second_.multiply_kept(second_.step_at(slab_of(turn)), stage(turn), false);
   }
 
   NodePtr wait_for_made(int pending) const {
-    return build::matmul_wait(pending, {first_.sum_.name, first_.shared_[*first_.once_].name});
+    std::vector<std::string> names = {first_.sum_.name};
+    if (is_held()) names.push_back(first_.shared_[*first_.once_].name);
+    return build::matmul_wait(pending, std::move(names));
   }
   NodePtr wait_for_read() const {
     return build::matmul_wait(0, {second_.sum_.name, second_.shared_[chain_.links[0].operand].name});
@@ -169,7 +192,7 @@ class WarpgroupStream : StreamBuilder {
     return build::sequence(std::move(parts));
   }
 
-  std::string ring_;
+  std::string ring_, once_ring_;
 };
 
 tile::Kernel warpgroup_stream_kernel(const poly::Scop& scop, const Chain& chain, const ChainPlan& plan,

@@ -141,7 +141,7 @@ const Case kCases[] = {
      sizes_of({1}, 64, 72, 128, 2)},
     {"TwoWarpgroups", kRelu, {{"B", 2}, {"N", 130}, {"D", 64}, {"M", 264}, {"E", 64}}, sizes_of({1}, 128, 64, 64, 3)},
     {"ThreeWarpgroups", kRelu, {{"B", 1}, {"N", 200}, {"D", 40}, {"M", 200}, {"E", 32}}, sizes_of({1}, 192, 32, 64, 2)},
-    {"OfTwoDimensions", kTransposed, {{"N", 50}, {"D", 48}, {"M", 168}, {"E", 24}}, sizes_of({}, 64, 24, 64, 2)},
+    {"OfTwoDimensions", kTransposed, {{"N", 56}, {"D", 48}, {"M", 168}, {"E", 24}}, sizes_of({}, 64, 24, 64, 2)},
     {"Guarded", kCausal, {{"N", 136}, {"D", 16}, {"E", 8}}, sizes_of({}, 64, 8, 64, 3)},
     {"RowSums", kRowSums, {{"N", 64}, {"D", 32}, {"M", 128}, {"E", 16}}},
     {"RowSumsOfPartialSlabs", kRowSums, {{"N", 19}, {"D", 16}, {"M", 90}, {"E", 24}}},
@@ -159,12 +159,31 @@ const Case kCases[] = {
     {"OddDepth", kRelu, {{"B", 1}, {"N", 64}, {"D", 48}, {"M", 136}, {"E", 16}}, sizes_of({1}, 64, 16, 64, 2)},
 };
 
+/// Each case where the first product's operand stays in registers, and where it stays in shared memory.
+std::vector<Case> cases_of_both() {
+  std::vector<Case> result;
+  for (const Case& c : kCases) {
+    for (const bool shared : {false, true}) {
+      Case& one = result.emplace_back(c);
+      (shared ? one.options.use_shared_memory : one.options.use_private_memory) = true;
+    }
+  }
+  return result;
+}
+
 bool by_warpgroups(const gpu::Mapping& mapping) {
   bool result = false;
   tile::for_each_node(mapping.program.kernels.back().body, [&](const tile::Node& node) {
     const tile::WarpgroupMatMul* product = tile::warpgroup_product_of(node);
     result = result || (product && product->held);
   });
+  return result;
+}
+
+int rings_of(const gpu::Mapping& mapping) {
+  int result = 0;
+  tile::for_each_node(mapping.program.kernels.back().body,
+                      [&](const tile::Node& node) { result += tile::ring_of(node) ? 1 : 0; });
   return result;
 }
 
@@ -180,6 +199,7 @@ TEST_P(WarpgroupStreams, AreOneLaunch) {
   EXPECT_EQ(mapping->kernels.size(), 1U) << gpu::report(*mapping);
   EXPECT_TRUE(by_warpgroups(*mapping)) << gpu::report(*mapping);
   EXPECT_TRUE(mapping->program.workspace.empty());
+  EXPECT_EQ(rings_of(*mapping), options().use_shared_memory ? 2 : 1);
 }
 
 TEST_P(WarpgroupStreams, AgreeWithTheOracle) {
@@ -207,8 +227,9 @@ TEST_P(WarpgroupStreams, OptionsGiveThemAgain) {
   EXPECT_EQ(gpu::report(*again), gpu::report(*first));
 }
 
-INSTANTIATE_TEST_SUITE_P(Products, WarpgroupStreams, ::testing::ValuesIn(kCases),
-                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Products, WarpgroupStreams, ::testing::ValuesIn(cases_of_both()), [](const auto& info) {
+  return std::string(info.param.name) + (info.param.options.use_shared_memory ? "Shared" : "Held");
+});
 
 /// With three stages and registers enough a warpgroup multiplies while it makes the next points.
 TEST(WarpgroupStream, OverlapsProductsAndPoints) {
@@ -333,6 +354,63 @@ TEST(WarpgroupStream, WrongWaitsAreCaught) {
     tile::Program mutant = right->program;
     mutant.kernels[0].body = changed(mutant.kernels[0].body, change);
     EXPECT_NE(unproved(mutant), "") << name;
+  }
+}
+
+/// The same of the ring whose one turn has the first product's operand.
+TEST(WarpgroupStream, WrongTurnsOfItsOwnRingAreCaught) {
+  const ir::Program program = specialised_from(kCases[3].text, kCases[3].sizes);
+  options::MappingOptions options = kCases[3].options;
+  options.use_shared_memory = true;
+  const Result<gpu::Mapping> right = mapped(program, options, kDevice);
+  ASSERT_TRUE(right) << right.error().to_string();
+  const auto is_once = [](const tile::NodePtr& node, tile::RingStep::Kind kind) {
+    const tile::RingStep* step = tile::ring_step_of(*node);
+    return step && step->kind == kind && step->ring == "once_ring";
+  };
+  const auto without = [&](tile::RingStep::Kind kind) -> Change {
+    return [=](const tile::NodePtr& node) { return is_once(node, kind) ? tile::build::sequence({}) : node; };
+  };
+  const auto into_other_ring = [](const tile::NodePtr& node) {
+    const tile::BoxCopy* box = tile::box_of(*node);
+    if (!box || box->ring != "once_ring") return node;
+    tile::BoxCopy changed = *box;
+    changed.ring = "ring";
+    return std::make_shared<const tile::Node>(tile::Node{changed, ""});
+  };
+  const auto behind_slabs = [&](const tile::NodePtr& node) {
+    const auto* sequence = std::get_if<tile::Sequence>(&node->node);
+    if (!sequence) return node;
+    std::vector<tile::NodePtr> children = sequence->children;
+    const auto acquires = [&](const tile::NodePtr& child) {
+      bool result = false;
+      tile::for_each_node(child, [&](const tile::Node& n) {
+        const tile::RingStep* step = tile::ring_step_of(n);
+        result |= step && step->kind == tile::RingStep::Kind::kAcquire && step->ring == "once_ring";
+      });
+      return result;
+    };
+    const auto first = std::find_if(children.begin(), children.end(), acquires);
+    const auto loop = std::find_if(first, children.end(), [](const tile::NodePtr& child) {
+      return std::holds_alternative<tile::For>(child->node);
+    });
+    if (loop == children.end()) return node;
+    std::rotate(first, loop, std::next(loop));
+    return tile::build::sequence(std::move(children));
+  };
+  EXPECT_EQ(unproved(right->program), "");
+  const std::vector<std::pair<const char*, Change>> mutants = {
+      {"no await", without(tile::RingStep::Kind::kAwait)},
+      {"no acquire", without(tile::RingStep::Kind::kAcquire)},
+      {"no commit", without(tile::RingStep::Kind::kCommit)},
+      {"a box of the other ring", into_other_ring},
+      {"filled behind the slabs, which readers hold until then", behind_slabs},
+  };
+  for (const auto& [name, change] : mutants) {
+    gpu::Mapping mutant = *right;
+    mutant.program.kernels[0].body = changed(mutant.program.kernels[0].body, change);
+    EXPECT_NE(unproved(mutant.program), "") << name;
+    if (std::string(name) != "no acquire") EXPECT_NE(difference_of_mapping(program, mutant), "") << name;
   }
 }
 
