@@ -55,6 +55,12 @@ struct Uniform {
   Halide::Type type;
 };
 
+/// A float16 that is computed within a wider value. Two neighbours are one instruction if nothing else is between them.
+struct Half {
+  Expr value;
+  std::string buffer;
+};
+
 /// An element of a vector: the loop's variable, and so much further.
 struct Lane {
   Vector* vector = nullptr;
@@ -98,6 +104,9 @@ class Loop {
   Expr without_variable(const Expr& subscript) const;
   const Uniform* uniform_of(const hi::Call* read);
   Expr with_vectors(const Expr& value);
+  bool is_half(const Expr& value) const;
+  Expr with_halves(const Expr& value);
+  NodePtr compute(const Half& half, const NodePtr& body) const;
   NodePtr move(const Vector& vector, bool load) const;
   NodePtr load_one(const Vector& vector, int64_t position) const;
   NodePtr allocate(const Vector& vector, const NodePtr& body) const;
@@ -115,6 +124,7 @@ class Loop {
   std::vector<Vector> loads_;
   std::vector<Vector> results_;
   std::vector<Uniform> uniforms_;
+  std::vector<Half> halves_;
 };
 
 bool Loop::collect(const NodePtr& node) {
@@ -264,6 +274,58 @@ Expr Loop::with_vectors(const Expr& value) {
   return mutator.mutate(value);
 }
 
+/// Whether a value is a sum, difference or product of float16 that differs within a vector, and that no store changes.
+bool Loop::is_half(const Expr& value) const {
+  class Reads : public hi::IRVisitor {
+   public:
+    explicit Reads(const std::set<std::string>& written) : written_(written) {}
+    bool of_written = false, chooses = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      of_written |= written_.count(op->name) > 0;
+      chooses |= op->is_intrinsic(hi::Call::if_then_else);
+      IRVisitor::visit(op);
+    }
+    const std::set<std::string>& written_;
+  };
+  const bool computes = value.as<hi::Mul>() || value.as<hi::Add>() || value.as<hi::Sub>();
+  if (!computes || value.type() != Halide::Float(16) || !hi::expr_uses_var(value, loop_.variable)) return false;
+  std::set<std::string> stored;
+  for (const tile::Store* store : stores_) stored.insert(store->tensor);
+  Reads reads(stored);
+  value.accept(&reads);
+  return !reads.of_written && !reads.chooses;
+}
+
+/// A value of a wider type that reads its float16 from registers.
+Expr Loop::with_halves(const Expr& value) {
+  class Mutator : public hi::IRMutator {
+   public:
+    explicit Mutator(Loop& loop) : loop_(loop) {}
+    using IRMutator::mutate;
+    Expr mutate(const Expr& e) override {
+      if (!loop_.is_half(e)) return IRMutator::mutate(e);
+      auto known = std::find_if(loop_.halves_.begin(), loop_.halves_.end(),
+                                [&](const Half& half) { return hi::equal(half.value, e); });
+      if (known == loop_.halves_.end()) {
+        known = loop_.halves_.insert(known, {e, loop_.names_.fresh("halves")});
+      }
+      return hi::Call::make(e.type(), known->buffer,
+                            {hi::Variable::make(loop_.loop_.begin.type(), loop_.loop_.variable)}, hi::Call::PureExtern);
+    }
+
+   private:
+    using IRMutator::visit;
+    Expr visit(const hi::Call* op) override {
+      return op->is_intrinsic(hi::Call::if_then_else) ? Expr(op) : IRMutator::visit(op);
+    }
+    Loop& loop_;
+  } mutator(*this);
+  return value.type() == Halide::Float(16) ? value : mutator.mutate(value);
+}
+
 NodePtr Loop::move(const Vector& vector, bool load) const {
   tile::Move move;
   const std::vector<Expr> start = {hi::make_zero(Halide::Int(32))};
@@ -305,6 +367,28 @@ NodePtr Loop::load(const Uniform& uniform, const NodePtr& body) const {
   const Expr value = hi::Call::make(uniform.type, uniform.tensor, uniform.subscripts, hi::Call::PureExtern);
   const NodePtr store = make_node(tile::Store{uniform.buffer, {hi::make_zero(Halide::Int(32))}, value});
   return make_node(tile::Allocate{tensor, sequence({store, body})});
+}
+
+/// Pair by pair, before the loop.
+NodePtr Loop::compute(const Half& half, const NodePtr& body) const {
+  constexpr int kPair = 2;
+  tile::Tensor tensor;
+  tensor.name = half.buffer;
+  tensor.type = half.value.type();
+  tensor.memory = tile::Memory::kRegister;
+  tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>{elements_});
+  tensor.written = true;
+  const Halide::Type type = loop_.begin.type();
+  const std::string pair = names_.fresh("pair"), low = names_.fresh("of_pair");
+  Expr at = hi::Variable::make(type, low);
+  if (elements_ > kPair) at = hi::Variable::make(type, pair) * hi::make_const(type, kPair) + at;
+  const Expr value = hi::substitute(loop_.variable, at, half.value);
+  const auto unrolled = [&](const std::string& name, int64_t end, const NodePtr& inner) {
+    return make_node(tile::For{name, hi::make_zero(type), hi::make_const(type, end), hi::make_one(type), true, inner});
+  };
+  NodePtr computed = unrolled(low, kPair, make_node(tile::Store{half.buffer, {at}, value}));
+  if (elements_ > kPair) computed = unrolled(pair, elements_ / kPair, computed);
+  return make_node(tile::Allocate{tensor, sequence({computed, body})});
 }
 
 /// The tensors that the stores read.
@@ -369,7 +453,7 @@ NodePtr Loop::run() {
   for (size_t i = 0; i < stores_.size(); ++i) {
     const tile::Store* store = stores_[i];
     tile::Store changed = *store;
-    changed.value = with_vectors(store->value);
+    changed.value = with_halves(with_vectors(store->value));
     if (writers[store->tensor] == 1 && read.count(store->tensor) == 0) {
       if (const Lane lane = lane_of(results_, store->tensor, store->subscripts); lane.vector != nullptr) {
         changed.tensor = lane.vector->buffer;
@@ -385,7 +469,9 @@ NodePtr Loop::run() {
     parts.push_back(move(vector, true));
     for (int64_t i = elements_; i < elements_ + vector.behind; ++i) parts.push_back(load_one(vector, i));
   }
-  parts.push_back(make_node(std::move(changed)));
+  NodePtr loop = make_node(std::move(changed));
+  for (const Half& half : halves_) loop = compute(half, loop);
+  parts.push_back(std::move(loop));
   for (const Vector& vector : results_) parts.push_back(move(vector, false));
   NodePtr result = sequence(std::move(parts));
   for (const Vector& vector : loads_) result = allocate(vector, result);

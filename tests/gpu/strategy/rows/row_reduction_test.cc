@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
 
@@ -76,6 +78,37 @@ TEST(Rows, OfAPartOfATensorStayInRegisters) {
   tile::Report report;
   ASSERT_TRUE(simulated(program, *mapping, data_for(program, 1), 1, &report));
   EXPECT_EQ(report.counters.at(0).global_bytes_read, 30 * 1024 * 4);
+}
+
+/// Sums and products of float16 within a sum of float32 are those of two neighbours at once, each in a loop of two.
+/// What a choice reads stays where it is.
+TEST(Rows, ComputeNeighbouringHalvesInPairs) {
+  struct Value {
+    const char* text;
+    int pairs;  // loops, of a vector
+  };
+  for (const Value& value :
+       {Value{"float(x(k)) * float(float16(W(n,k)) * S(n, k / 128))", 1},
+        Value{"float(x(k) + R(n,k)) + float((x(k) - R(n,k)) * x(k))", 2},
+        Value{"float(x(k) + R(n,k)) * float(x(k) + R(n,k))", 1},
+        Value{"float(k % 3 == 0 ? x(k) * R(n,k) : float16(0.0))", 0}, Value{"float(x(k)) * float(W(n,k))", 0}}) {
+    SCOPED_TRACE(value.text);
+    const std::string text = fmt::format(
+        "def f(float16(K) x, int8(N,K) W, float16(N,G) S, float16(N,K) R) -> (float(N) y) {{ y(n) +=! {} }}",
+        value.text);
+    const ir::Program program = specialised_from(text, {{"N", 3}, {"K", 4096}, {"G", 32}});
+    EXPECT_EQ(faults_of(program), "");
+    const Result<gpu::Mapping> mapping = mapped(program, {});
+    ASSERT_TRUE(mapping);
+    std::set<std::string> halves;
+    tile::for_each_node(mapping->program.kernels[0].body, [&](const tile::Node& node) {
+      const auto* loop = std::get_if<tile::For>(&node.node);
+      const auto* store = loop ? std::get_if<tile::Store>(&loop->body->node) : nullptr;
+      if (store && store->value.type() == Halide::Float(16) && tile::constant_trips(*loop) == 2)
+        halves.insert(store->tensor);
+    });
+    EXPECT_EQ(halves.size(), static_cast<size_t>(value.pairs));
+  }
 }
 
 /// A number for each group of a row's elements does not keep the others from being read by vectors.
