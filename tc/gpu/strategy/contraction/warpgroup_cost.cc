@@ -9,6 +9,7 @@
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/row_stores.h"
 #include "tc/gpu/strategy/contraction/selection.h"
+#include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
 
@@ -62,15 +63,20 @@ double single_store_cycles(const Contraction& c, int64_t group) {
 /// until their sums are in shared memory, which takes least if they write the pairs that they have. In global memory
 /// pairs of halves are halves of sectors. Rows that are staged in shared memory take longer by an estimate.
 double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool by_boxes) {
-  constexpr double kPairBoxes = 0.3, kNarrowBoxes = 0.7, kWideBoxes = 1.7, kByRows = 1.5;  // of what they take without
+  constexpr double kPairBoxes = 0.3, kNarrowBoxes = 0.7, kWideBoxes = 0.9, kByRows = 1.5;  // of what they take without
+  constexpr double kShortRows = 1.5;  // of boxes whose rows are shorter than a line
+  constexpr int64_t kLine = 128;
   constexpr double kWholeSectors = 1.5;  // of pairs that eight lanes have; not measured
   const int64_t group = plan.parallel[plan.order[0]].group;
   if (plan.tensor_cores->pairs_rows) return kWholeSectors;
   if (stores_by_rows(c, plan)) return kByRows * (group == 8 ? 1 : 2);
   const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
   const bool is_narrow = stored.bytes() <= 2;
-  if (by_boxes && is_narrow) return group == 2 ? kPairBoxes : kNarrowBoxes;
-  if (by_boxes) return kWideBoxes * stores_of_group(c, plan, false);
+  if (by_boxes) {
+    const double rows = staged_columns(c, plan) * stored.bytes() < kLine ? kShortRows : 1;
+    if (is_narrow) return rows * (group == 2 ? kPairBoxes : kNarrowBoxes);
+    return rows * kWideBoxes * stores_of_group(c, plan, false);
+  }
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 4 : 8);
 }
 
