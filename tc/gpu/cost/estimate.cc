@@ -258,12 +258,11 @@ class Counter {
     double apart = 0;
     for (size_t d = subscripts.size(); d-- > 0;) {
       const Expr here = hi::substitute(lets_, subscripts[d]);
-      const Expr next =
-          hi::substitute(tile::kThread[0], hi::Variable::make(Halide::Int(32), tile::kThread[0]) + 1, here);
-      const Expr step = hi::simplify(hi::substitute(tile::kThread[0], Expr(0), next) -
-                                     hi::substitute(tile::kThread[0], Expr(0), here));
+      const auto at = [&](int thread) { return hi::substitute(tile::kThread[0], Expr(thread), here); };
+      const Expr step = hi::simplify(at(1) - at(0)), next = hi::simplify(at(2) - at(1));
       const int64_t* constant = ir::constant_int(step);
-      if (!constant) return uneven_sector_bytes(tensor, subscripts, bytes);
+      const bool is_even = threads_ <= 2 || hi::equal(step, next);
+      if (!constant || !is_even) return uneven_sector_bytes(tensor, subscripts, bytes);
       apart += std::abs(static_cast<double>(*constant * tensor.layout[static_cast<int>(d)](1))) * tensor.type.bytes();
     }
     if (apart == 0) return std::max(bytes, kSector) / std::min(kWarp, threads_);

@@ -22,6 +22,17 @@ TEST(Estimate, CountsSectorsOfWarpsThatWrapAroundRows) {
   EXPECT_LT(wrapped, 1.5 * whole);
 }
 
+/// Threads that go through two runs in turn touch the sectors of two runs, not one each.
+TEST(Estimate, CountsSectorsOfThreadsThatTakeTurns) {
+  const double straight =
+      cache_us("def f(half(C,H,W) x) -> (y) { y(c,h,w) = x(c,h,w) + x(c,h,w + 1) where w in 0:1023 }",
+               {{"C", 64}, {"H", 128}, {"W", 1024}});
+  const double in_turn = cache_us("def f(half(C,2,H,W) x) -> (y) { y(c,h,w) = x(c,w%2,h,w/2) where w in 0:2*W }",
+                                  {{"C", 64}, {"H", 128}, {"W", 512}});
+  EXPECT_GT(in_turn, 0);
+  EXPECT_LT(in_turn, 2 * straight);
+}
+
 TEST(Estimate, CountsAllIterationsThatThreadsShareOut) {
   const ir::Program program = specialised_from(
       "def f(float(N) x, int32(N) at, float(8) b) -> (y) { y(i) = b(i)  y(at(i)) += x(i) }", {{"N", 1 << 24}});

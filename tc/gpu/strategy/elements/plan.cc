@@ -87,6 +87,14 @@ bool leaps(const Expr& subscript, const std::string& index, int64_t bytes) {
   return constant != nullptr && std::abs(*constant) * bytes >= kSectorBytes;
 }
 
+/// Whether a subscript goes through few values over and over, `index % 2`: neighbours read that many runs.
+bool alternates(const Expr& subscript, const std::string& index) {
+  constexpr int64_t kFew = 4;
+  const auto* remainder = subscript.as<hi::Mod>();
+  const int64_t* modulus = remainder ? ir::constant_int(remainder->b) : nullptr;
+  return modulus && *modulus > 0 && *modulus <= kFew && ir::mentions(remainder->a, index);
+}
+
 class Looker {
  public:
   Looker(const FusedGroup& part, int along) : part_(part), along_(along) {}
@@ -107,16 +115,17 @@ class Looker {
   void add(const ir::Tensor& tensor, const std::vector<Expr>& subscripts, const GroupStatement& s) {
     const std::string& index = s.statement->indices[static_cast<size_t>(s.shared[static_cast<size_t>(along_)])];
     const size_t nearest = nearest_dimension(tensor);
-    bool outside = false;
+    bool outside = false, in_runs = false;
     for (size_t d = 0; d < subscripts.size(); ++d) {
-      outside = outside || (d != nearest && ir::mentions(subscripts[d], index));
+      if (d == nearest || !ir::mentions(subscripts[d], index)) continue;
+      (alternates(subscripts[d], index) ? in_runs : outside) = true;
     }
     const bool last = !subscripts.empty() && ir::mentions(subscripts[nearest], index);
     const int64_t apart = subscripts.empty() ? 1 : ir::strides_of(tensor)[nearest];
     found_.scattered =
         found_.scattered || outside || (last && leaps(subscripts[nearest], index, apart * tensor.type.bytes()));
-    if (!outside && !last) return;
-    found_.aligned = found_.aligned && !tensor.type.is_bool() && !outside && apart == 1 &&
+    if (!outside && !in_runs && !last) return;
+    found_.aligned = found_.aligned && !tensor.type.is_bool() && !outside && !in_runs && apart == 1 &&
                      add_offset(tensor, subscripts.back(), index);
     found_.bytes = std::max<int64_t>(found_.bytes, tensor.type.bytes());
     found_.moved += tensor.type.bytes();
@@ -193,11 +202,24 @@ void choose_rows(ElementsPlan& plan, const FusedGroup& part, int64_t threads, co
   plan.rows = divisor_near(extent, most);
 }
 
+/// Rows of a thread that has little of each: a device starts blocks one after the other, and those of short rows do
+/// little.
+void choose_row_repeats(ElementsPlan& plan, const FusedGroup& part, int64_t threads, int64_t bytes,
+                        const Device& device) {
+  constexpr int64_t kMost = 8;
+  if (plan.beside < 0) return;
+  const int64_t all = part.members[static_cast<size_t>(plan.beside)].extent / plan.rows;
+  int64_t repeats = std::clamp<int64_t>(kFlightBytes / (plan.vector * plan.repeats * bytes), 1, kMost);
+  while (repeats > 1 && (all % repeats != 0 || threads / repeats < device.processors * kThreadsOfProcessor))
+    repeats /= 2;
+  plan.row_repeats = repeats;
+}
+
 int64_t blocks_of(const ElementsPlan& plan, const FusedGroup& part) {
   int64_t blocks = 1;
   for (size_t m = 0; m < part.members.size(); ++m) {
     const bool along = static_cast<int>(m) == plan.along, beside = static_cast<int>(m) == plan.beside;
-    const int64_t step = along ? plan.covered() : beside ? plan.rows : 1;
+    const int64_t step = along ? plan.covered() : beside ? plan.covered_rows() : 1;
     blocks *= std::min((part.members[m].extent + step - 1) / step, (INT64_MAX >> 1) / blocks);
   }
   return blocks;
@@ -277,6 +299,7 @@ void choose(ElementsPlan& plan, const FusedGroup& part, const Neighbours& neighb
   choose_threads(plan, ceil_div(extent, plan.vector), repeats, neighbours.moved, device);
   const int64_t threads = size / plan.vector / plan.repeats;
   choose_rows(plan, part, threads, device);
+  if (inner == 1) choose_row_repeats(plan, part, threads, neighbours.bytes, device);
   plan.unroll = choose_unroll(inner, threads, device);
 }
 
@@ -292,6 +315,7 @@ void follow(ElementsPlan& plan, const options::MappingOptions& options, const Fu
     plan.repeats = elements / plan.vector;
   }
   elements = plan.vector * plan.repeats;
+  plan.row_repeats = plan.beside < 0 ? 1 : std::max<int64_t>(value_at(options.register_tile, plan.beside), 1);
   if (threads > 0) {
     plan.threads = threads;
     plan.rows = std::max<int64_t>(value_at(options.map_to_threads, 1), 1);
@@ -300,10 +324,16 @@ void follow(ElementsPlan& plan, const options::MappingOptions& options, const Fu
     plan.threads = tile > 0 ? std::min(tile / elements, all) : std::min(plan.threads, all);
     plan.threads = std::max<int64_t>(plan.threads, 1);
     if (const int64_t rows = value_at(options.tile, plan.beside); rows > 0) {
-      plan.rows = std::min(rows, part.members[static_cast<size_t>(plan.beside)].extent);
+      plan.rows = ceil_div(std::min(rows, part.members[static_cast<size_t>(plan.beside)].extent), plan.row_repeats);
     }
   }
   plan.unroll = options.unroll.value_or(plan.unroll);
+}
+
+/// Elements of a thread along the member `m`.
+int64_t elements_along(const ElementsPlan& plan, int m) {
+  if (m == plan.along) return plan.vector * plan.repeats;
+  return m == plan.beside ? plan.row_repeats : 1;
 }
 
 /// What the options say that the plan is not; empty: nothing.
@@ -317,8 +347,8 @@ std::string fault_of(const ElementsPlan& plan, const options::MappingOptions& op
   if (plan.beside < 0 && plan.rows > 1) return "there is one row of elements";
   for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
     const int64_t extent = part.members[static_cast<size_t>(m)].extent;
-    const int64_t tile = m == plan.along ? plan.covered() : m == plan.beside ? plan.rows : 1;
-    const int64_t elements = m == plan.along ? plan.vector * plan.repeats : 1;
+    const int64_t tile = m == plan.along ? plan.covered() : m == plan.beside ? plan.covered_rows() : 1;
+    const int64_t elements = elements_along(plan, m);
     const int64_t asked = value_at(options.tile, m), each = value_at(options.register_tile, m);
     if (asked > 0 && asked != tile && std::min(asked, extent) != std::min(tile, extent)) {
       return fmt::format("a block has {} elements along member {}, not {}", tile, m, asked);
@@ -379,8 +409,8 @@ options::MappingOptions options_of(const ElementsPlan& plan, const FusedGroup& p
   options::MappingOptions options;
   options.map_to_threads = {plan.threads, plan.rows};
   for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
-    options.tile.push_back(m == plan.along ? plan.covered() : m == plan.beside ? plan.rows : 1);
-    options.register_tile.push_back(m == plan.along ? plan.vector * plan.repeats : 1);
+    options.tile.push_back(m == plan.along ? plan.covered() : m == plan.beside ? plan.covered_rows() : 1);
+    options.register_tile.push_back(elements_along(plan, m));
   }
   options.unroll = plan.unroll;
   return options;

@@ -49,6 +49,7 @@ class Writer {
   void find_held();
   bool touches_its_own(const std::string& tensor) const;
   void choose_grid(const Device& device);
+  NodePtr all_rows();
   NodePtr along_the_block();
   NodePtr repeated(const Ranged& base, bool whole);
   NodePtr group(const Ranged& first, int64_t elements);
@@ -69,7 +70,7 @@ class Writer {
   std::map<std::string, tile::Tensor> registers_;  ///< of held_, in the present group
   std::vector<Ranged> members_;                    ///< values; that of plan_.along is not used
   Ranged block_ = poly::ranged(0);                 ///< number of the block along the member
-  Expr row_exists_ = hi::const_true();
+  Ranged first_row_ = poly::ranged(0);             ///< of a thread
 };
 
 /// Whether every access of the part to the tensor is at its own shared members: an element belongs to one thread.
@@ -118,7 +119,7 @@ void Writer::choose_grid(const Device& device) {
     if (static_cast<int>(m) == plan_.along) continue;
     const int64_t extent = part_.members[m].extent;
     others.push_back(m);
-    counts.push_back(static_cast<int>(m) == plan_.beside ? ceil_div(extent, plan_.rows) : extent);
+    counts.push_back(static_cast<int>(m) == plan_.beside ? ceil_div(extent, plan_.covered_rows()) : extent);
   }
   const std::vector<Ranged> numbers = deal_blocks(counts, device, kernel_.grid);
   block_ = numbers[0];
@@ -128,12 +129,24 @@ void Writer::choose_grid(const Device& device) {
     Ranged at = numbers[i + 1];
     if (plan_.backwards && i + 1 == others.size()) at = poly::ranged(counts[i + 1] - 1) - at;
     if (static_cast<int>(others[i]) == plan_.beside) {
-      at = at * poly::ranged(plan_.rows) + thread_number(1, plan_.rows);
-      row_exists_ = poly::less(at, poly::ranged(range.extent));
-      at = poly::ranged(at.expr, 0, range.extent - 1);
+      first_row_ = at * poly::ranged(plan_.covered_rows()) + thread_number(1, plan_.rows);
+      continue;
     }
     members_[others[i]] = at + poly::ranged(range.begin);
   }
+}
+
+/// What a block does in all rows of its threads.
+NodePtr Writer::all_rows() {
+  if (plan_.beside < 0) return along_the_block();
+  const ir::Range& range = part_.members[static_cast<size_t>(plan_.beside)];
+  return loop_over("row_repeat", {0, plan_.row_repeats}, plan_.row_repeats, names_, [&](const Ranged& repeat) {
+    const Ranged row = first_row_ + repeat * poly::ranged(plan_.rows);
+    const Expr exists = poly::less(row, poly::ranged(range.extent));
+    members_[static_cast<size_t>(plan_.beside)] =
+        poly::ranged(row.expr, 0, range.extent - 1) + poly::ranged(range.begin);
+    return guarded(exists, along_the_block());
+  });
 }
 
 /// What a block does along the member: as a whole one, or, where the last one is not, element by element.
@@ -255,7 +268,7 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
   kernel_.block = {plan_.threads, plan_.rows, 1};
   find_held();
   choose_grid(device);
-  kernel_.body = vectorize(guarded(row_exists_, along_the_block()), *part_.scop->program, names_);
+  kernel_.body = vectorize(all_rows(), *part_.scop->program, names_);
   declare_tensors(kernel_, *part_.scop->program);
   return std::move(kernel_);
 }

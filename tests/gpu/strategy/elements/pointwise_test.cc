@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "tc/tile/print.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
 
@@ -60,6 +61,47 @@ TEST(Elements, AreCopiedAsVectorsWhereThatIsAligned) {
   EXPECT_EQ(widest_copy(wide, {{"N", 100'000'000}}), 0);
   const std::string shifted = "def f(float(N) A) -> (B) { B(n) = A(n + 1) }";
   EXPECT_EQ(widest_copy(shifted, {{"N", 100'000'000}}), 0);
+}
+
+/// Threads have several rows where each has little of one. Neighbours that go through a few runs in turn, as those of a
+/// pixel shuffle, are read side by side.
+TEST(Elements, OfShortRowsHaveSeveralRowsOfAThread) {
+  gpu::Device device;
+  device.processors = 1;
+  const std::string upsampled =
+      "def f(float16(N,H,W) X) -> (Y) { Y(n,h,w) = X(n,h/2,w/2) where h in 0:2*H, w in 0:2*W }";
+  const std::string shuffled =
+      "def f(float16(N,2,2,H,W) X) -> (Y) { Y(n,h,w) = X(n,h%2,w%2,h/2,w/2) where h in 0:2*H, w in 0:2*W }";
+  const std::string odd = "def f(float(N,H,W) X, float(W) b) -> (Y) { Y(n,h,w) = X(n,h,w) + b(w) }";
+  for (const auto& [text, sizes] : {std::pair{upsampled, Sizes{{"N", 8}, {"H", 20}, {"W", 28}}},
+                                    {shuffled, {{"N", 8}, {"H", 32}, {"W", 20}}},
+                                    {odd, {{"N", 3}, {"H", 96}, {"W", 61}}}}) {
+    SCOPED_TRACE(text);
+    const ir::Program program = specialised_from(text, sizes);
+    EXPECT_EQ(faults_of(program, device), "");
+    const Result<gpu::Mapping> mapping = mapped(program, {}, device);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_EQ(mapping->kernels[0].recipe, gpu::Recipe::kElements);
+    const std::vector<int64_t>& elements = mapping->kernels[0].chosen.register_tile;
+    EXPECT_GT(elements[elements.size() - 2], 1) << gpu::report(*mapping);
+    const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen, device);
+    ASSERT_TRUE(again) << again.error().to_string();
+    EXPECT_EQ(tile::to_text(again->program), tile::to_text(mapping->program));
+  }
+}
+
+TEST(Elements, FollowOptionsForRowsOfAThread) {
+  const ir::Program program =
+      specialised_from("def f(float(N,W) X, float(W) b) -> (Y) { Y(n,w) = X(n,w) + b(w) }", {{"N", 50}, {"W", 61}});
+  for (const int64_t rows : {1, 2, 3, 7}) {
+    const options::MappingOptions options{
+        .tile = {4 * rows, 61}, .map_to_threads = {61, 4}, .register_tile = {rows, 1}};
+    const Result<gpu::Mapping> mapping = mapped(program, options, {});
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_EQ(mapping->kernels[0].recipe, gpu::Recipe::kElements);
+    EXPECT_EQ(mapping->program.kernels[0].grid[0], (50 + 4 * rows - 1) / (4 * rows));
+    EXPECT_EQ(difference(program, options), "") << rows;
+  }
 }
 
 /// Few threads wait for the numbers of rows: vectors cost no more time, as long as a row has a warp.
