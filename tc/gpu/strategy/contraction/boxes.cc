@@ -1,5 +1,6 @@
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/gpu/strategy/contraction/strided_boxes.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/check.h"
 #include "tc/support/round.h"
@@ -164,9 +165,17 @@ std::vector<Expr> ContractionBuilder::coordinates(size_t operand, const Reductio
   const Operand& o = in_memory(c_, operand);
   std::vector<Expr> result;
   for (size_t d = o.subscripts.size(); d-- > 0;) {
-    result.push_back(o.selected == d
-                         ? build::var(slices_.slice)
-                         : hi::simplify(first_of(o.subscripts[d], step) - static_cast<int>(first_inside(o, d))));
+    const Expr at = o.selected == d
+                        ? build::var(slices_.slice)
+                        : hi::simplify(first_of(o.subscripts[d], step) - static_cast<int>(first_inside(o, d)));
+    const auto by = static_cast<int>(box_step(o, d));
+    result.push_back(by == 1 ? at : hi::simplify(at / by));
+    if (by == 1) continue;
+    if (has_remainders_in_rows(o, d)) {
+      result.front() = hi::simplify(result.front() + at % by * static_cast<int>(o.extents.back()));
+    } else {
+      result.push_back(hi::simplify(at % by));
+    }
   }
   return result;
 }

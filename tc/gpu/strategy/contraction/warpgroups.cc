@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/gpu/strategy/contraction/strided_boxes.h"
 #include "tc/ir/layouts.h"
 #include "tc/support/round.h"
 #include "tc/tile/matrix_descriptor.h"
@@ -83,7 +84,8 @@ int dimension_along(const Operand& operand, const std::vector<int64_t> Subscript
   for (size_t d = 0; d < operand.subscripts.size(); ++d) {
     const int64_t by = (operand.subscripts[d].*side)[axis];
     if (by == 0) continue;
-    if (by != 1 || result >= 0) return -1;
+    const int64_t step = side == &Subscript::parallel ? box_step(operand, d) : 1;
+    if ((by != 1 && by != step) || result >= 0) return -1;
     result = static_cast<int>(d);
   }
   return result;
@@ -301,6 +303,9 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   for (size_t d = 0; d < o.extents.size(); ++d) {
     if (o.strides[d] * bytes >= int64_t{1} << 40) return fmt::format("'{}' is too large for boxes", o.tensor);
   }
+  if (has_remainders(o) && sharers(operand, plan).count > 1) {
+    return fmt::format("blocks do not share boxes of rows of '{}' that lie apart", o.tensor);
+  }
   constexpr int64_t kPattern = 8;  // rows that a swizzle repeats after
   const int64_t parts = sharers(operand, plan).count;
   const int64_t rows = runs_across(c, operand, plan) ? plan.chunk[plan.main] : tile_of(side_of(operand, plan), plan);
@@ -358,11 +363,20 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
     const int64_t end = o.inside.empty() ? o.extents[d] : o.inside[d].greatest.value_or(o.extents[d] - 1) + 1;
     map.offset += first * o.strides[d];
     const int64_t read = o.selected == d ? o.extents[d] : extent_read(c, s);
-    map.extents.push_back(std::min(read, end) - first);
-    map.strides.push_back(o.strides[d]);
+    const int64_t step = box_step(o, d);
+    map.extents.push_back(ceil_div(std::min(read, end) - first, step));
+    map.strides.push_back(o.strides[d] * step);
     const bool is_last = d + 1 == o.subscripts.size();
     const int64_t box = plan.operands[operand].box[d] / (cut == d ? sharers(operand, plan).count : 1);
     map.box.push_back(is_last ? row_of(o) : box);
+    if (step == 1) continue;
+    if (has_remainders_in_rows(o, d)) {
+      map.extents.front() = step * o.extents.back();
+      continue;
+    }
+    map.extents.push_back(step);
+    map.strides.push_back(o.strides[d]);
+    map.box.push_back(1);
   }
   map.swizzle = static_cast<int>(row_of(o) * o.type.bytes());
   return map;

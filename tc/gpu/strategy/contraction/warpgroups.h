@@ -20,7 +20,8 @@ namespace tc::gpu {
 
 inline constexpr int64_t kProducerThreads = 32;
 
-/// The dimension that counts along an axis of the block's tile, by ones; -1: there is none, or several.
+/// The dimension that counts along an axis of the block's tile, by ones or by the step of its boxes (strided_boxes.h);
+/// -1: there is none, or several.
 int dimension_along(const Operand& operand, const std::vector<int64_t> Subscript::*side, size_t axis);
 
 /// The same products, with the axes of each side in the order of the operand's dimensions: first those of which a block

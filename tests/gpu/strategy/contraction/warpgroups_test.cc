@@ -75,6 +75,21 @@ def f(float16(N,H,W,C) I, float16(O,3,3,C) F) -> (float16(N,H,W,O) R) {
   R(n,h,w,o) +=! (h + kh >= 1 && h + kh <= H && w + kw >= 1 && w + kw <= W ? I(n,h + kh - 1,w + kw - 1,c)
     : float16(0.0)) * F(o,kh,kw,c) where h in 0:H, w in 0:W
 })";
+constexpr char kEverySecondRow[] =
+    "def f(float16(L,K) A, float16(N,K) B) -> (float16(M,N) C) { C(m,n) +=! A(2 * m,k) * B(n,k) }";
+constexpr char kStrided[] = R"(
+def f(float16(N,H,W,C) I, float16(O,3,3,C) F) -> (R) {
+  R(n,h,w,o) +=! (2 * h + kh >= 1 && 2 * h + kh <= H && 2 * w + kw >= 1 && 2 * w + kw <= W
+    ? I(n,2 * h + kh - 1,2 * w + kw - 1,c) : float16(0.0)) * F(o,kh,kw,c) where h in 0:H/2, w in 0:W/2
+})";
+constexpr char kDilated[] = R"(
+def f(float16(N,H,W,C) I, float16(O,2,3,C) F) -> (R) {
+  R(n,h,w,o) +=! I(n,2 * h + 3 * kh,4 * w + kw,c) * F(o,kh,kw,c) where h in 0:(H-3)/2, w in 0:(W-2)/4
+})";
+constexpr char kEveryThird[] = R"(
+def f(float16(N,L,C) I, float16(O,5,C) F) -> (R) {
+  R(n,l,o) +=! I(n,3 * l + k,c) * F(o,k,c) where l in 0:(L-2)/3
+})";
 constexpr char kSlides[] = R"(
 def f(float16(N,H,W,C) I, float16(O,2,3,C) F) -> (float16(N,H - 1,W - 2,O) R) {
   R(n,h,w,o) +=! I(n,h + kh,w + kw,c) * F(o,kh,kw,c)
@@ -202,6 +217,19 @@ const Case kCases[] = {
      kSlides,
      {{"N", 2}, {"C", 64}, {"H", 6}, {"W", 11}, {"O", 40}},
      warpgroup_box(3, {3, 4, 16, 40}, {1, 1, 2, 10}, 4)},
+    {"every second row", kEverySecondRow, {{"M", 70}, {"L", 140}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"strided, padded",
+     kStrided,
+     {{"N", 5}, {"C", 64}, {"H", 8}, {"W", 12}, {"O", 32}},
+     warpgroup_box(1, {4, 4, 4, 32}, {1, 2, 1, 8}, 3)},
+    {"strided, dilated",
+     kDilated,
+     {{"N", 2}, {"C", 128}, {"H", 20}, {"W", 36}, {"O", 40}},
+     warpgroup_box(2, {1, 16, 8, 40}, {1, 2, 1, 10}, 2)},
+    {"of three remainders, apart",
+     kEveryThird,
+     {{"N", 3}, {"C", 72}, {"L", 63}, {"O", 24}},
+     warpgroup_box(1, {2, 32, 24}, {1, 2, 6}, 2)},
     {"four axes",
      kFourAxes,
      {{"A", 3}, {"B", 2}, {"C", 32}, {"D", 64}, {"E", 3}, {"F", 128}},
@@ -335,6 +363,10 @@ TEST(Warpgroups, AreTakenByImagesAndManyAxes) {
     const Sizes sizes = {{"N", 32}, {"C", channels}, {"H", edge}, {"W", edge}, {"O", channels}};
     EXPECT_EQ(products_by_default(kPaddedLast, sizes), 1) << edge;
   }
+  for (const auto& [channels, edge] : {std::pair(64, 56), std::pair(128, 28), std::pair(256, 14)}) {
+    const Sizes sizes = {{"N", 32}, {"C", channels}, {"H", edge}, {"W", edge}, {"O", 2 * channels}};
+    EXPECT_EQ(products_by_default(kStrided, sizes), 1) << edge;
+  }
   EXPECT_EQ(products_by_default(kFourAxes, {{"A", 64}, {"B", 32}, {"C", 32}, {"D", 64}, {"E", 32}, {"F", 64}}), 1);
   EXPECT_EQ(products_by_default(kFirstChannels, {{"N", 32}, {"F", 64}, {"C", 256}, {"P", 56 * 56}}), 1);
 }
@@ -407,14 +439,12 @@ TEST(Warpgroups, TakeOnlyWhatBoxesBring) {
                                 "  C(m,n) +=! A(I(m),k) * B(k,n) }",
                                 {{"V", 1024}, {"M", 1024}, {"N", 1024}, {"K", 1024}}),
             0);
-  // A diagonal's elements are no neighbours, nor are every second's.
+  // A diagonal's elements are no neighbours, nor are every second's of rows that are no multiple of a step.
   EXPECT_EQ(products_by_default("def f(float16(M,K) A, float16(N,N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,n,k) }",
                                 {{"M", 1024}, {"N", 512}, {"K", 1024}}),
             0);
-  EXPECT_EQ(products_by_default("def f(float16(L,K) A, float16(N,K) B) -> (float16(M,N) C) {"
-                                "  C(m,n) +=! A(2 * m,k) * B(n,k) }",
-                                {{"M", 1024}, {"L", 2048}, {"N", 1024}, {"K", 1024}}),
-            0);
+  EXPECT_EQ(products_by_default(kEverySecondRow, {{"M", 1024}, {"L", 2048}, {"N", 1024}, {"K", 1024}}), 1);
+  EXPECT_EQ(products_by_default(kEverySecondRow, {{"M", 1024}, {"L", 2047}, {"N", 1024}, {"K", 1024}}), 0);
 }
 
 TEST(Warpgroups, AreOfOneArchitecture) {
