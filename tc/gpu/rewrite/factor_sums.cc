@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/ir/factors.h"
 #include "tc/ir/in_place.h"
 #include "tc/ir/names.h"
 #include "tc/ir/specialise.h"
@@ -18,23 +19,6 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr size_t kFactors = 3;
-
-void add_factors(const Expr& e, std::vector<Expr>& factors) {
-  if (const auto* product = e.as<hi::Mul>()) {
-    add_factors(product->a, factors);
-    add_factors(product->b, factors);
-  } else {
-    factors.push_back(e);
-  }
-}
-
-/// Whether a float32 has the magnitude of a float16, and is none of a greater type that was rounded.
-bool is_narrow(const Expr& e) {
-  const auto* cast = e.as<hi::Cast>();
-  if (cast == nullptr) return false;
-  const Halide::Type from = cast->value.type();
-  return from == Halide::Float(16) || (!from.is_float() && from.bits() == 8);
-}
 
 bool uses(const Expr& e, const ir::Index& index) { return hi::expr_uses_var(e, index.name); }
 
@@ -94,9 +78,8 @@ std::vector<FactoredSum> ways_to_factor(const ir::Program& program, const ir::St
   for (const ir::Index& index : statement.indices) {
     if (extent_of(index) < 1) return result;
   }
-  std::vector<Expr> factors;
-  add_factors(statement.value, factors);
-  if (factors.size() != kFactors || !std::all_of(factors.begin(), factors.end(), is_narrow)) return result;
+  const std::vector<Expr> factors = ir::factors_of(statement.value);
+  if (factors.size() != kFactors || !std::all_of(factors.begin(), factors.end(), ir::is_narrow_factor)) return result;
   for (size_t f = 0; f < factors.size(); ++f) {
     if (std::optional<FactoredSum> way = without_factor(program, statement, factors, f)) {
       result.push_back(*std::move(way));

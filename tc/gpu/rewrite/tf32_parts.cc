@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tc/ir/factors.h"
 #include "tc/ir/tf32_values.h"
 
 namespace tc::gpu {
@@ -13,13 +14,6 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr size_t kFactors = 3;
-
-bool is_narrow(const Expr& e) {
-  const auto* cast = e.as<hi::Cast>();
-  if (cast == nullptr || e.type() != Halide::Float(32)) return false;
-  const Halide::Type from = cast->value.type();
-  return from == Halide::Float(16) || (!from.is_float() && from.bits() == 8);
-}
 
 /// The value, or 0 where it is an infinity or a NaN. `exponent`: finite values have less than 2^exponent.
 Expr finite_or_zero(const Expr& e, const Expr& value, int exponent) {
@@ -32,7 +26,7 @@ Expr finite_or_zero(const Expr& e, const Expr& value, int exponent) {
 
 std::vector<Tf32Parts> tf32_parts(const std::vector<Expr>& factors) {
   constexpr int kExponent = 16;  // of float16: all are less than 2^16
-  if (factors.size() != kFactors || !std::all_of(factors.begin(), factors.end(), is_narrow)) return {};
+  if (factors.size() != kFactors || !std::all_of(factors.begin(), factors.end(), ir::is_narrow_factor)) return {};
   std::vector<Tf32Parts> result;
   for (size_t alone = kFactors; alone-- > 0;) {
     const Expr &x = factors[alone == 0 ? 1 : 0], &y = factors[alone == 2 ? 1 : 2], &z = factors[alone];

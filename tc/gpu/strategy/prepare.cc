@@ -32,6 +32,7 @@
 #include "tc/gpu/strategy/reduce_in_tiles.h"
 #include "tc/gpu/strategy/split_choice.h"
 #include "tc/ir/reads.h"
+#include "tc/ir/reduce_once.h"
 
 namespace tc::gpu {
 namespace {
@@ -80,7 +81,8 @@ bool has_results_of_product(const ir::Program& program, const std::string& tenso
 
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
                          bool element_aligned) {
-  program = order_dims(std::move(program));
+  program = ir::reduce_once(order_dims(std::move(program)),
+                            {.strict = options.strict, .least_instances = device.instances_of_launch});
   for (ir::Tensor& tensor : program.tensors) {
     tensor.at_any_address = element_aligned && tensor.role != ir::Role::kTemporary;
   }
