@@ -41,14 +41,17 @@ std::vector<Expr> subscripts_of(const ir::Program& program, const ir::Statement&
 /// One dimension of one temporary, whose values become quotients and remainders.
 class Reshaper {
  public:
-  Reshaper(ir::Program program, std::string tensor, size_t dimension)
+  /// `divisor`: 0, if a reader has it.
+  Reshaper(ir::Program program, std::string tensor, size_t dimension, int64_t divisor = 0)
       : program_(std::move(program)),
         tensor_(std::move(tensor)),
         dimension_(dimension),
-        extent_(ir::constant_shape(program_.tensor(tensor_))[dimension]) {}
+        extent_(ir::constant_shape(program_.tensor(tensor_))[dimension]),
+        divisor_(divisor) {}
 
   std::optional<ir::Program> run() {
-    if (!find_divisor()) return std::nullopt;
+    if (divisor_ == 0 && !find_divisor()) return std::nullopt;
+    if (extent_ % divisor_ != 0) return std::nullopt;
     for (ir::Statement& s : program_.statements) {
       if (!split_indices(s)) return std::nullopt;
     }
@@ -180,7 +183,7 @@ class Reshaper {
   const std::string tensor_;
   const size_t dimension_;
   const int64_t extent_;
-  int64_t divisor_ = 1;
+  int64_t divisor_;
 };
 
 /// The inputs and temporaries that writers of a temporary read.
@@ -210,6 +213,11 @@ void reshape(const std::string& tensor, Reshaped& result) {
 }
 
 }  // namespace
+
+std::optional<ir::Program> cut_dimension(ir::Program program, const std::string& tensor, size_t dimension,
+                                         int64_t divisor) {
+  return Reshaper(std::move(program), tensor, dimension, divisor).run();
+}
 
 std::optional<Reshaped> reshape_temporary(const ir::Program& program, const std::string& tensor) {
   if (program.tensor(tensor).role != ir::Role::kTemporary) return std::nullopt;

@@ -24,4 +24,9 @@ struct Reshaped {
 /// Nothing if no reader does so, or if another access of the temporary cannot be cut so. Of a specialised Program.
 std::optional<Reshaped> reshape_temporary(const ir::Program& program, const std::string& tensor);
 
+/// Cuts a dimension of a tensor into quotients by a divisor and remainders, and so the indices that run along it. Other
+/// subscripts that have such an index stay sums. Nothing if an access cannot be cut so.
+std::optional<ir::Program> cut_dimension(ir::Program program, const std::string& tensor, size_t dimension,
+                                         int64_t divisor);
+
 }  // namespace tc::gpu

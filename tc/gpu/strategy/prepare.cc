@@ -18,6 +18,7 @@
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/recompute_products.h"
 #include "tc/gpu/rewrite/reduction_lanes.h"
+#include "tc/gpu/rewrite/split_digits.h"
 #include "tc/gpu/rewrite/split_quotients.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/rewrite/unfold.h"
@@ -100,7 +101,9 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     TC_TRY_VOID(none());
     return Prepared{options.strict ? std::move(program) : reductions_in_lanes(std::move(program), device), options};
   }
-  program = drop_overwritten(split_quotients(std::move(program)));
+  program = split_quotients(std::move(program));
+  if (takes_contractions(options)) program = split_digits(std::move(program), is_contraction);
+  program = drop_overwritten(std::move(program));
   if (takes_contractions(options)) program = gather_extremes(std::move(program), has_results_of_product);
   if (takes_contractions(options) && device.tensor_products > 0) {
     program = factor_sums(std::move(program), [&](const ir::Program& whole, const ir::Statement& statement,
