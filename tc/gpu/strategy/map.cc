@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "tc/gpu/cost/estimate.h"
 #include "tc/gpu/lower/declare_tensors.h"
 #include "tc/gpu/lower/element_moves.h"
 #include "tc/gpu/lower/translate.h"
@@ -123,6 +124,35 @@ void add_unfit(Recipe recipe, const Reasons& before, const Reasons& after, std::
   if (after.part.size() > before.part.size()) unfit.push_back({recipe, after.part.back()});
 }
 
+bool chooses_sizes(const options::MappingOptions& options) {
+  return !options.tile.empty() || !options.register_tile.empty() || !options.map_to_threads.empty();
+}
+
+Launch launch_of_elements(const poly::Scop& scop, const FusedGroup& part, const ElementsPlan& plan,
+                          const options::MappingOptions& options, const Device& device, const std::string& name) {
+  const options::MappingOptions chosen = options_of(plan, part);
+  Launch launch = launch_of(scop, pointwise(part, plan, device, name), Recipe::kElements, following(options, chosen));
+  launch.kernel.loops = loops_of(part, chosen);
+  launch.backwards = plan.backwards;
+  return launch;
+}
+
+/// The fastest launch, by estimate, with a thread for each element or vector that reads its operands from anywhere.
+std::optional<Launch> by_elements_read_apart(const poly::Scop& scop, const FusedGroup& part,
+                                             const options::MappingOptions& options, const Device& device,
+                                             const std::string& name) {
+  std::optional<Launch> best;
+  double best_us = 0;
+  for (const ElementsPlan& plan : plans_with_reads_apart(part, options, device)) {
+    Launch launch = launch_of_elements(scop, part, plan, options, device, name);
+    const double us = estimate(launch.code, device).us;
+    if (best && us >= best_us) continue;
+    best = std::move(launch);
+    best_us = us;
+  }
+  return best;
+}
+
 /// The part by the first recipe that fits it and does as the options say; else why there is none. `unfit` gets those
 /// that do not fit.
 std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOptions& options, const Device& device,
@@ -140,12 +170,7 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
     Reasons known = reasons;
     if (auto plan = plan_elements(*part, options, device, reasons)) {
       plan->backwards = should_go_backwards(*part, before);
-      const options::MappingOptions chosen = options_of(*plan, *part);
-      Launch launch =
-          launch_of(scop, pointwise(*part, *plan, device, name), Recipe::kElements, following(options, chosen));
-      launch.kernel.loops = loops_of(*part, chosen);
-      launch.backwards = plan->backwards;
-      return launch;
+      return launch_of_elements(scop, *part, *plan, options, device, name);
     }
     add_unfit(Recipe::kElements, known, reasons, unfit);
     known = reasons;
@@ -153,6 +178,9 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
       if (auto rows = choose_rows(scop, *part, options, device, name, reasons)) return std::move(rows->launch);
     }
     add_unfit(Recipe::kRows, known, reasons, unfit);
+    if (chooses_sizes(options)) {
+      if (auto elements = by_elements_read_apart(scop, *part, options, device, name)) return elements;
+    }
   } else {
     unfit.push_back({Recipe::kElements, "its loops are not over whole boxes, or data choose what it writes"});
   }
@@ -160,6 +188,22 @@ std::optional<Launch> by_recipe(const poly::Scop& scop, const options::MappingOp
     return launch_of(scop, atomic_scatter(scop, *plan, name), Recipe::kScatter, following(options, options_of(*plan)));
   }
   return std::nullopt;
+}
+
+/// The launch, or one with a thread for each element, where that takes clearly less time: short reductions, and
+/// operands that caches hold.
+Launch or_elements_read_apart(Launch launch, const poly::Scop& scop, const options::MappingOptions& options,
+                              const Device& device, const std::string& name) {
+  constexpr double kClearly = 0.8, kWell = 2;
+  const bool may_be_slow = launch.kernel.recipe == Recipe::kRows || launch.kernel.recipe == Recipe::kClassic;
+  if (!may_be_slow || !takes_recipes(options) || options.shared_depth || chooses_sizes(options)) return launch;
+  const Estimate known = estimate(launch.code, device, 0, launch.kernel.in_memory);
+  if (known.us < kWell * std::max({known.memory_us, known.compute_us, 1.0})) return launch;
+  const std::optional<FusedGroup> part = fused_group_of(scop);
+  if (!part) return launch;
+  std::optional<Launch> other = by_elements_read_apart(scop, *part, options, device, name);
+  const bool is_faster = other && estimate(other->code, device).us < kClearly * known.us;
+  return is_faster ? *std::move(other) : std::move(launch);
 }
 
 /// The launches of one part: itself, or, where that lets recipes fit, its statements apart.
@@ -198,6 +242,7 @@ Result<void> add_scheduled(Progress& done, const poly::Scop& scheduled, const op
         launch = classic(one, options, device, name);
         launch->kernel.loops = loops_of(one, launch->kernel);
       }
+      launch = or_elements_read_apart(*std::move(launch), one, options, device, name);
       launch->kernel.anchor = anchor;
       launch->kernel.unfit = std::move(unfit);
       launch->kernel.separated = launches.size() > 1;

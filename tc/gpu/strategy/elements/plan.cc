@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
 #include <limits>
 #include <map>
 #include <numeric>
@@ -97,7 +98,8 @@ bool alternates(const Expr& subscript, const std::string& index) {
 
 class Looker {
  public:
-  Looker(const FusedGroup& part, int along) : part_(part), along_(along) {}
+  /// `apart`: whether tensors that are read far apart say nothing about vectors, since no vector is of them.
+  Looker(const FusedGroup& part, int along, bool apart = false) : part_(part), along_(along), apart_(apart) {}
 
   Neighbours look() {
     for (const GroupStatement& s : part_.statements) {
@@ -122,14 +124,20 @@ class Looker {
     }
     const bool last = !subscripts.empty() && ir::mentions(subscripts[nearest], index);
     const int64_t apart = subscripts.empty() ? 1 : ir::strides_of(tensor)[nearest];
-    found_.scattered =
-        found_.scattered || outside || (last && leaps(subscripts[nearest], index, apart * tensor.type.bytes()));
-    if (!outside && !in_runs && !last) return;
+    const bool scattered = outside || (last && leaps(subscripts[nearest], index, apart * tensor.type.bytes()));
+    found_.scattered = found_.scattered || scattered;
+    if ((!outside && !in_runs && !last) || (apart_ && runs_apart(scattered, apart, tensor, subscripts, index))) return;
     found_.aligned = found_.aligned && !tensor.type.is_bool() && !outside && !in_runs && apart == 1 &&
                      add_offset(tensor, subscripts.back(), index);
     found_.bytes = std::max<int64_t>(found_.bytes, tensor.type.bytes());
     found_.moved += tensor.type.bytes();
     found_.divisor = std::gcd(found_.divisor, ir::pitch_of(tensor));
+  }
+
+  /// Whether no vector is of an access.
+  static bool runs_apart(bool scattered, int64_t apart, const ir::Tensor& tensor, const std::vector<Expr>& subscripts,
+                         const std::string& index) {
+    return scattered || apart != 1 || tensor.type.is_bool() || !ir::offset_divisor(subscripts.back(), index);
   }
 
   /// False if neighbours along the member are no neighbours in memory.
@@ -146,6 +154,7 @@ class Looker {
 
   const FusedGroup& part_;
   int along_;
+  bool apart_;
   Neighbours found_;
 };
 
@@ -162,14 +171,16 @@ int64_t block_threads(const Device& device) {
   return std::min({kBlockThreads, device.threads_per_block, device.block[0]});
 }
 
-/// Threads along the member: all of it, or whole warps that waste little of the last block. `element_bytes` are moved
-/// for each element.
+/// Threads along the member: all of it, with so many vectors each that fewer blocks do, or whole warps that waste
+/// little of the last block. `element_bytes` are moved for each element.
 void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats, double element_bytes,
                     const Device& device) {
   constexpr double kClearly = 0.98;
   const int64_t most = block_threads(device);
   if (vectors <= most) {
-    plan.threads = vectors;
+    while (most_repeats > 1 && (vectors % most_repeats != 0 || vectors / most_repeats < kWarp)) most_repeats /= 2;
+    plan.repeats = most_repeats;
+    plan.threads = vectors / most_repeats;
     return;
   }
   double best = std::numeric_limits<double>::infinity();
@@ -292,7 +303,7 @@ void choose(ElementsPlan& plan, const FusedGroup& part, const Neighbours& neighb
   while (plan.vector > least && size / plan.vector < device.processors * kThreadsOfProcessor / 4) plan.vector /= 2;
   int64_t repeats = 1;
   if (inner == 1) {
-    repeats = std::clamp<int64_t>(kFlightBytes / (plan.vector * neighbours.bytes), 1, 4);
+    repeats = std::clamp<int64_t>(kFlightBytes / (plan.vector * neighbours.bytes), 1, 8);
     while (repeats > 1 && size / (plan.vector * repeats) < device.processors * kThreadsOfProcessor) repeats /= 2;
   }
   const int64_t extent = part.members[static_cast<size_t>(plan.along)].extent;
@@ -364,6 +375,23 @@ bool chooses_size(const options::MappingOptions& options) {
   return options.tile.empty() && options.register_tile.empty() && options.map_to_threads.empty();
 }
 
+int64_t longest_inner(const FusedGroup& part) {
+  int64_t inner = 1;
+  for (const GroupStatement& s : part.statements) inner = std::max(inner, s.inner_size());
+  return inner;
+}
+
+/// The member along which statements write, of parts that have no other loops inside than reductions.
+std::optional<int> member_of_elements(const FusedGroup& part, const std::function<void(const char*)>& refuse) {
+  if (part.members.empty()) return refuse("its statements share no parallel loop"), std::nullopt;
+  if (!std::all_of(part.statements.begin(), part.statements.end(), only_reductions_inside)) {
+    return refuse("a statement has loops inside of the shared ones that no reduction goes over"), std::nullopt;
+  }
+  const int along = member_written_along(part);
+  if (along < 0) return refuse("its statements do not all write along one loop"), std::nullopt;
+  return along;
+}
+
 }  // namespace
 
 std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options::MappingOptions& options,
@@ -372,16 +400,12 @@ std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options:
     reasons.part.emplace_back(reason);
     return std::nullopt;
   };
-  if (part.members.empty()) return refuse("its statements share no parallel loop");
-  if (!std::all_of(part.statements.begin(), part.statements.end(), only_reductions_inside)) {
-    return refuse("a statement has loops inside of the shared ones that no reduction goes over");
-  }
+  const std::optional<int> along = member_of_elements(part, refuse);
+  if (!along) return std::nullopt;
   ElementsPlan plan;
-  plan.along = member_written_along(part);
-  if (plan.along < 0) return refuse("its statements do not all write along one loop");
+  plan.along = *along;
   const Neighbours neighbours = Looker(part, plan.along).look();
-  int64_t inner = 1;
-  for (const GroupStatement& s : part.statements) inner = std::max(inner, s.inner_size());
+  const int64_t inner = longest_inner(part);
   int64_t widest = widest_vector(neighbours);
   if (neighbours.scattered) {
     widest = vector_of_whole_rows(part, plan.along, inner, device);
@@ -403,6 +427,29 @@ std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options:
   }
   if (blocks_of(plan, part) > device.grid[0]) return refuse("it would need more blocks than the device has");
   return plan;
+}
+
+std::vector<ElementsPlan> plans_with_reads_apart(const FusedGroup& part, const options::MappingOptions& options,
+                                                 const Device& device) {
+  const std::optional<int> along = member_of_elements(part, [](const char*) {});
+  if (!along) return {};
+  Neighbours neighbours = Looker(part, *along, true).look();
+  if (!neighbours.scattered) return {};
+  std::vector<ElementsPlan> plans;
+  for (const bool by_vectors : {true, false}) {
+    neighbours.aligned = neighbours.aligned && by_vectors;
+    ElementsPlan plan;
+    plan.along = *along;
+    choose(plan, part, neighbours, longest_inner(part), device);
+    if (chooses_size(options)) {
+      plan.unroll = options.unroll.value_or(plan.unroll);
+    } else {
+      follow(plan, options, part, widest_vector(neighbours));
+    }
+    if (!fault_of(plan, options, part, device).empty() || blocks_of(plan, part) > device.grid[0]) continue;
+    if (plans.empty() || plans[0].vector != plan.vector) plans.push_back(plan);
+  }
+  return plans;
 }
 
 options::MappingOptions options_of(const ElementsPlan& plan, const FusedGroup& part) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "tc/gpu/atoms/device.h"
 #include "tc/gpu/mapping/fused_group.h"
@@ -39,6 +40,11 @@ struct ElementsPlan {
 ///     unroll          iterations of a reduction that are laid out
 std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options::MappingOptions& options,
                                           const Device& device, Reasons& reasons);
+
+/// Plans by which neighbours are read far apart, one by one, as the options say: with the widest vectors of other
+/// tensors, and with none. Empty where no tensor is read so.
+std::vector<ElementsPlan> plans_with_reads_apart(const FusedGroup& part, const options::MappingOptions& options,
+                                                 const Device& device);
 
 /// The options that ask for a plan.
 options::MappingOptions options_of(const ElementsPlan& plan, const FusedGroup& part);
