@@ -1,5 +1,9 @@
 #include "tc/tile/shared_divisors.h"
 
+#include <set>
+#include <string>
+#include <vector>
+
 namespace tc::tile {
 namespace {
 
@@ -16,7 +20,7 @@ class Sharer : public hi::IRMutator {
         *changed,
         [&](const For& loop) {
           if (!loop.unrolled) return children();
-          unrolled_.emplace_back(loop.variable, *constant_trips(loop));
+          unrolled_.push_back({loop.variable, *constant_trips(loop), written_in(loop.body)});
           const NodePtr result = children();
           unrolled_.pop_back();
           return result;
@@ -26,6 +30,38 @@ class Sharer : public hi::IRMutator {
   }
 
  private:
+  struct Unrolled {
+    std::string variable;
+    int64_t count;
+    std::set<std::string> written;  ///< tensors, in the loop
+  };
+
+  static std::set<std::string> written_in(const NodePtr& body) {
+    std::set<std::string> result;
+    for_each_node(body, [&](const Node& node) {
+      for_each_access(node, [&](const NodeAccess& access) {
+        if (access.is_write) result.insert(access.tensor);
+      });
+    });
+    return result;
+  }
+
+  /// Whether a value may be another one in each turn of a loop.
+  static bool varies(const Expr& value, const Unrolled& loop) {
+    struct Finder : hi::IRVisitor {
+      explicit Finder(const std::set<std::string>& tensors) : tensors(tensors) {}
+      const std::set<std::string>& tensors;
+      bool found = false;
+      using IRVisitor::visit;
+      void visit(const hi::Call* op) override {
+        found = found || tensors.count(op->name) > 0;
+        IRVisitor::visit(op);
+      }
+    } finder(loop.written);
+    value.accept(&finder);
+    return finder.found || hi::expr_uses_var(value, loop.variable);
+  }
+
   using IRMutator::visit;
   Expr visit(const hi::Cast* op) override {
     const Expr value = mutate(op->value);
@@ -38,14 +74,14 @@ class Sharer : public hi::IRMutator {
   Expr visit(const hi::Div* op) override {
     constexpr int64_t kOften = 4;
     int64_t values = 1;
-    for (const auto& [variable, count] : unrolled_) {
-      if (hi::expr_uses_var(op->a, variable) && !hi::expr_uses_var(op->b, variable)) values *= count;
+    for (const Unrolled& loop : unrolled_) {
+      if (varies(op->a, loop) && !varies(op->b, loop)) values *= loop.count;
     }
     if (op->type != Halide::Float(32) || values < kOften) return IRMutator::visit(op);
     return hi::Call::make(op->type, kQuotient, {mutate(op->a), mutate(op->b)}, hi::Call::PureExtern);
   }
 
-  std::vector<std::pair<std::string, int64_t>> unrolled_;  ///< loops around, and how often they run
+  std::vector<Unrolled> unrolled_;  ///< loops around
 };
 
 }  // namespace

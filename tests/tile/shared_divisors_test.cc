@@ -69,6 +69,21 @@ TEST_F(SharedDivisors, NotADivisorOfEachValue) {
   EXPECT_EQ(statements(share_divisors(loop_of(shared_ / 3.0f, 8))), "y(i, thread_x) = z(thread_x) / 3.0\n");
 }
 
+/// Of two loops the inner one leaves both alone: what it divides is read in the outer one, turn by turn.
+TEST_F(SharedDivisors, OfWhatEachTurnReads) {
+  const Tensor held = registers("held", Halide::Float(32), Layout::row_major({1}));
+  const auto turns = [&](const Expr& value) {
+    Program program = loop_of(own_, 8);
+    const NodePtr divide =
+        store(global("y", Halide::Float(32), Layout::row_major({8, 32}), true), {var("i"), thread_x()}, value);
+    program.kernels[0].body = allocate(held, unrolled("i", 0, 8, sequence({store(held, {Expr(0)}, own_), divide})));
+    return statements(share_divisors(program));
+  };
+  const Expr element = read(held, {Expr(0)});
+  EXPECT_NE(turns(element / shared_).find("tc.quotient(held(0), z(thread_x))"), std::string::npos);
+  EXPECT_EQ(turns(own_ / element).find("tc.quotient"), std::string::npos) << "each turn has another divisor";
+}
+
 TEST_F(SharedDivisors, OnlyOfSinglePrecision) {
   const Expr wide = Halide::cast(Halide::Float(64), own_) / Halide::cast(Halide::Float(64), shared_);
   const Program program = loop_of(wide, 8);
