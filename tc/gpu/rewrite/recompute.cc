@@ -25,6 +25,8 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int kFewReads = 3;
+constexpr int64_t kMuchFewer = 8;
+constexpr double kFunction = 8;  ///< operations of a function or a quotient of floats
 
 /// What a value reads, and whether arithmetic is all that it does with it.
 class Look : public hi::IRVisitor {
@@ -91,6 +93,21 @@ bool is_cheap(const ir::Program& program, const ir::Statement& s) {
   Look look(program);
   s.value.accept(&look);
   return look.cheap && look.reads.size() <= kFewReads;
+}
+
+/// Whether a temporary is of what the caller has and of few values beside it, and is reduced across memory: threads
+/// have columns then, which are too long to be kept on chip until the reduction is done.
+bool leaves_chip(const ir::Program& program, const ir::Statement& definition) {
+  const int64_t elements = elements_of(program.tensor(definition.tensor));
+  const std::vector<std::string> sources = reads_of(program, definition);
+  const bool is_given = std::all_of(sources.begin(), sources.end(), [&](const std::string& name) {
+    const ir::Tensor& source = program.tensor(name);
+    return source.role != ir::Role::kTemporary || elements_of(source) <= elements / kMuchFewer;
+  });
+  return is_given && sources.size() <= kFewReads &&
+         std::any_of(program.statements.begin(), program.statements.end(), [&](const ir::Statement& s) {
+           return s.reduces() && reads_tensor(s.value, definition.tensor) && !runs_along_reduction(program, s);
+         });
 }
 
 /// Finds comparisons of floats that read a tensor.
@@ -201,7 +218,8 @@ class Cost : public hi::IRMutator {
       return e;
     }
     const bool leaf = e.as<hi::Variable>() != nullptr || hi::is_const(e);
-    if (!leaf && e.type() != ir::index_type()) operations_ += 1;
+    const bool is_function = call != nullptr || (e.as<hi::Div>() != nullptr && e.type().is_float());
+    if (!leaf && e.type() != ir::index_type()) operations_ += is_function ? kFunction : 1;
     return IRMutator::mutate(e);
   }
 
@@ -377,7 +395,7 @@ ir::Program recompute_temporaries(ir::Program program, int64_t large) {
              !compares(reader, definition.tensor);
     };
     if (is_definition(program, definition) && elements_of(program.tensor(definition.tensor)) >= large &&
-        is_cheap(program, definition) && may_replace(program, at, reads_once)) {
+        (is_cheap(program, definition) || leaves_chip(program, definition)) && may_replace(program, at, reads_once)) {
       ir::Program without = replaced(program, at);
       if (cost_of(without) <= cost_of(program)) {
         program = std::move(without);

@@ -11,9 +11,10 @@ namespace tc::gpu {
 /// element no more than once:
 ///     centered(n,c) = I(n,c) - mean(c)
 ///     var(c) +=! centered(n,c) * centered(n,c)   ==>   var(c) +=! (I(n,c) - mean(c)) * (I(n,c) - mean(c))
-/// The memory that they took would be written and read again. A temporary stays where its readers would read and
-/// compute more than it saves: a blur of three columns and three rows would be a sum of nine. A float that a reader
-/// compares stays: all of its readers are to see the same number. Of a specialised Program.
+/// The memory that they took would be written and read again. Values with functions and quotients too, where a reader
+/// reduces across memory: no recipe keeps columns on chip, as that for rows does. A temporary stays where its readers
+/// would read and compute more than it saves: a blur of three columns and three rows would be a sum of nine. A float
+/// that a reader compares stays: all of its readers are to see the same number. Of a specialised Program.
 ir::Program recompute_temporaries(ir::Program program, int64_t large = 1 << 16);
 
 /// Replaces temporaries of any size beside contractions. `is_contraction` says whether a statement is one by itself.

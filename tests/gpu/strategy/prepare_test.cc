@@ -82,6 +82,24 @@ TEST(Recompute, ReplacesLargeCheapTemporaries) {
   EXPECT_EQ(faults_of(specialised_from(text, {{"N", 256}, {"D", 257}})), "");
 }
 
+/// Registers or shared memory may hold a row until its sum is known, but no column.
+TEST(Recompute, ReplacesFunctionsThatAreReducedAcrossMemory) {
+  const auto softmax = [](const std::string& top, const std::string& i) {
+    return "def f(float(N,D) I, float(N,D) J) -> (O) { top(" + top + ") max=! " + i + "  E(n,d) = exp(" + i +
+           " - top(" + top + "))  total(" + top + ") +=! E(n,d)  O(n,d) = E(n,d) / total(" + top + ") }";
+  };
+  const auto has_temporary = [](const std::string& text, int64_t n) {
+    const ir::Program program = specialised_from(text, {{"N", n}, {"D", 256}});
+    return gpu::recompute_temporaries(program).find_tensor("E") != nullptr;
+  };
+  const std::string columns = softmax("d", "I(n,d)");
+  EXPECT_FALSE(has_temporary(columns, 256));
+  EXPECT_TRUE(has_temporary(columns, 255)) << "a small one stays in the cache";
+  EXPECT_TRUE(has_temporary(softmax("n", "I(n,d)"), 256)) << "a row stays on chip";
+  EXPECT_TRUE(has_temporary(softmax("d", "(log(I(n,d)) * sin(J(n,d)) / I(n,d))"), 256)) << "of more than is saved";
+  EXPECT_EQ(faults_of(specialised_from(columns, {{"N", 300}, {"D", 257}})), "");
+}
+
 TEST(Recompute, ReplacesSubscriptsAndGuardsToo) {
   for (const char* text :
        {"def f(int32(N) I) -> (H) { t(i) = I(i) + 1  H(b) = 0 where b in 0:11  H(t(i)) += 1 }",
