@@ -31,6 +31,8 @@ constexpr int64_t kThreadsOfProcessor = 2048;
 constexpr int64_t kHiddenLatency = 512;  ///< threads of a processor from which on they hide each other's latency
 constexpr int64_t kLongestUnrolled = 64;
 constexpr int64_t kWarp = 32;
+constexpr int64_t kDeepest = 16;  ///< rows of a thread
+constexpr int64_t kWaves = 4;     ///< of threads that the device holds at once: fewer rows of a thread leave as many
 
 /// The member along which every statement writes; -1 if there is none.
 int member_written_along(const FusedGroup& part) {
@@ -213,24 +215,55 @@ void choose_rows(ElementsPlan& plan, const FusedGroup& part, int64_t threads, co
   plan.rows = divisor_near(extent, most);
 }
 
-/// Rows of a thread that has little of each: a device starts blocks one after the other, and those of short rows do
-/// little.
-void choose_row_repeats(ElementsPlan& plan, const FusedGroup& part, int64_t threads, int64_t bytes,
-                        const Device& device) {
-  constexpr int64_t kMost = 8;
+/// The tensors of which all iterations of reductions, and of the member `beside` if there is one, read the same
+/// elements: each is read where the member `along` is, and nowhere else.
+std::set<std::string> columns_of(const FusedGroup& part, int along, int beside) {
+  const ir::Program& program = *part.scop->program;
+  std::map<std::string, std::vector<int>> places;
+  std::set<std::string> others;
+  for (const GroupStatement& s : part.statements) {
+    for (const hi::Call* read : ir::reads_in(program, s.statement->value)) {
+      const ir::Shape shape = ir::constant_shape(program.tensor(read->name));
+      std::vector<int> place;
+      bool fits = !part.writes(read->name);
+      for (size_t d = 0; d < shape.size(); ++d) {
+        const int member = s.member_of(read->args[d]);
+        place.push_back(member);
+        fits = fits && member >= 0 && member != beside && part.members[static_cast<size_t>(member)].begin >= 0 &&
+               part.members[static_cast<size_t>(member)].begin + part.members[static_cast<size_t>(member)].extent <=
+                   shape[d];
+      }
+      fits = fits && std::count(place.begin(), place.end(), along) > 0;
+      if (!fits || places.emplace(read->name, place).first->second != place) others.insert(read->name);
+    }
+  }
+  std::set<std::string> result;
+  for (const auto& [tensor, place] : places) {
+    if (others.count(tensor) == 0) result.insert(tensor);
+  }
+  return result;
+}
+
+/// Several rows for each thread, where they share what a column holds, or a thread has little of each: a device starts
+/// blocks one after the other. As long as there are threads enough. `bytes`: of the largest element.
+void choose_depth(ElementsPlan& plan, const FusedGroup& part, int64_t threads, int64_t bytes, const Device& device) {
+  constexpr int64_t kMostShort = 8;
   if (plan.beside < 0) return;
-  const int64_t all = part.members[static_cast<size_t>(plan.beside)].extent / plan.rows;
-  int64_t repeats = std::clamp<int64_t>(kFlightBytes / (plan.vector * plan.repeats * bytes), 1, kMost);
-  while (repeats > 1 && (all % repeats != 0 || threads / repeats < device.processors * kThreadsOfProcessor))
-    repeats /= 2;
-  plan.row_repeats = repeats;
+  const bool shares = !columns_of(part, plan.along, plan.beside).empty();
+  const int64_t in_flight = kFlightBytes / (plan.vector * plan.repeats * bytes);
+  const int64_t most = shares ? kDeepest : std::clamp<int64_t>(in_flight, 1, kMostShort), waves = shares ? kWaves : 1;
+  const int64_t rows = ceil_div(part.members[static_cast<size_t>(plan.beside)].extent, plan.rows);
+  while (2 * plan.deep <= most && 2 * plan.deep <= rows &&
+         threads / (2 * plan.deep) >= waves * kThreadsOfProcessor * device.processors) {
+    plan.deep *= 2;
+  }
 }
 
 int64_t blocks_of(const ElementsPlan& plan, const FusedGroup& part) {
   int64_t blocks = 1;
   for (size_t m = 0; m < part.members.size(); ++m) {
     const bool along = static_cast<int>(m) == plan.along, beside = static_cast<int>(m) == plan.beside;
-    const int64_t step = along ? plan.covered() : beside ? plan.covered_rows() : 1;
+    const int64_t step = along ? plan.covered() : beside ? plan.rows_covered() : 1;
     blocks *= std::min((part.members[m].extent + step - 1) / step, (INT64_MAX >> 1) / blocks);
   }
   return blocks;
@@ -310,12 +343,13 @@ void choose(ElementsPlan& plan, const FusedGroup& part, const Neighbours& neighb
   choose_threads(plan, ceil_div(extent, plan.vector), repeats, neighbours.moved, device);
   const int64_t threads = size / plan.vector / plan.repeats;
   choose_rows(plan, part, threads, device);
-  if (inner == 1) choose_row_repeats(plan, part, threads, neighbours.bytes, device);
+  if (inner == 1) choose_depth(plan, part, threads, neighbours.bytes, device);
   plan.unroll = choose_unroll(inner, threads, device);
 }
 
 /// Puts what the options say in the place of what was chosen.
-void follow(ElementsPlan& plan, const options::MappingOptions& options, const FusedGroup& part, int64_t widest) {
+void follow(ElementsPlan& plan, const options::MappingOptions& options, const FusedGroup& part, int64_t widest,
+            int64_t inner) {
   const int64_t extent = part.members[static_cast<size_t>(plan.along)].extent;
   const int64_t tile = value_at(options.tile, plan.along), threads = value_at(options.map_to_threads, 0);
   int64_t elements = value_at(options.register_tile, plan.along);
@@ -326,7 +360,7 @@ void follow(ElementsPlan& plan, const options::MappingOptions& options, const Fu
     plan.repeats = elements / plan.vector;
   }
   elements = plan.vector * plan.repeats;
-  plan.row_repeats = plan.beside < 0 ? 1 : std::max<int64_t>(value_at(options.register_tile, plan.beside), 1);
+  plan.deep = inner == 1 ? std::max<int64_t>(value_at(options.register_tile, plan.beside), 1) : 1;
   if (threads > 0) {
     plan.threads = threads;
     plan.rows = std::max<int64_t>(value_at(options.map_to_threads, 1), 1);
@@ -335,16 +369,11 @@ void follow(ElementsPlan& plan, const options::MappingOptions& options, const Fu
     plan.threads = tile > 0 ? std::min(tile / elements, all) : std::min(plan.threads, all);
     plan.threads = std::max<int64_t>(plan.threads, 1);
     if (const int64_t rows = value_at(options.tile, plan.beside); rows > 0) {
-      plan.rows = ceil_div(std::min(rows, part.members[static_cast<size_t>(plan.beside)].extent), plan.row_repeats);
+      plan.rows =
+          std::min(std::max<int64_t>(rows / plan.deep, 1), part.members[static_cast<size_t>(plan.beside)].extent);
     }
   }
   plan.unroll = options.unroll.value_or(plan.unroll);
-}
-
-/// Elements of a thread along the member `m`.
-int64_t elements_along(const ElementsPlan& plan, int m) {
-  if (m == plan.along) return plan.vector * plan.repeats;
-  return m == plan.beside ? plan.row_repeats : 1;
 }
 
 /// What the options say that the plan is not; empty: nothing.
@@ -358,8 +387,8 @@ std::string fault_of(const ElementsPlan& plan, const options::MappingOptions& op
   if (plan.beside < 0 && plan.rows > 1) return "there is one row of elements";
   for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
     const int64_t extent = part.members[static_cast<size_t>(m)].extent;
-    const int64_t tile = m == plan.along ? plan.covered() : m == plan.beside ? plan.covered_rows() : 1;
-    const int64_t elements = elements_along(plan, m);
+    const int64_t tile = m == plan.along ? plan.covered() : m == plan.beside ? plan.rows_covered() : 1;
+    const int64_t elements = m == plan.along ? plan.vector * plan.repeats : m == plan.beside ? plan.deep : 1;
     const int64_t asked = value_at(options.tile, m), each = value_at(options.register_tile, m);
     if (asked > 0 && asked != tile && std::min(asked, extent) != std::min(tile, extent)) {
       return fmt::format("a block has {} elements along member {}, not {}", tile, m, asked);
@@ -417,8 +446,9 @@ std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options:
   if (chooses_size(options)) {
     plan.unroll = options.unroll.value_or(plan.unroll);
   } else {
-    follow(plan, options, part, widest);
+    follow(plan, options, part, widest, inner);
   }
+  if (plan.deep > 1 || inner > 1) plan.columns = columns_of(part, plan.along, plan.deep > 1 ? plan.beside : -1);
   if (neighbours.scattered && plan.threads > 1)
     return refuse("neighbouring threads would read elements that are far apart");
   if (const std::string fault = fault_of(plan, options, part, device); !fault.empty()) {
@@ -444,7 +474,7 @@ std::vector<ElementsPlan> plans_with_reads_apart(const FusedGroup& part, const o
     if (chooses_size(options)) {
       plan.unroll = options.unroll.value_or(plan.unroll);
     } else {
-      follow(plan, options, part, widest_vector(neighbours));
+      follow(plan, options, part, widest_vector(neighbours), longest_inner(part));
     }
     if (!fault_of(plan, options, part, device).empty() || blocks_of(plan, part) > device.grid[0]) continue;
     if (plans.empty() || plans[0].vector != plan.vector) plans.push_back(plan);
@@ -456,8 +486,8 @@ options::MappingOptions options_of(const ElementsPlan& plan, const FusedGroup& p
   options::MappingOptions options;
   options.map_to_threads = {plan.threads, plan.rows};
   for (int m = 0; m < static_cast<int>(part.members.size()); ++m) {
-    options.tile.push_back(m == plan.along ? plan.covered() : m == plan.beside ? plan.covered_rows() : 1);
-    options.register_tile.push_back(elements_along(plan, m));
+    options.tile.push_back(m == plan.along ? plan.covered() : m == plan.beside ? plan.rows_covered() : 1);
+    options.register_tile.push_back(m == plan.along ? plan.vector * plan.repeats : m == plan.beside ? plan.deep : 1);
   }
   options.unroll = plan.unroll;
   return options;

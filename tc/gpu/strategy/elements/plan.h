@@ -1,6 +1,8 @@
 #pragma once
 
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tc/gpu/atoms/device.h"
@@ -10,8 +12,8 @@
 namespace tc::gpu {
 
 /// How the elements of a part are dealt out. Along one shared member a thread has `repeats` vectors of `vector`
-/// neighbours, `threads` vectors apart; along another, `rows` threads stand beside each other, each of which has
-/// `row_repeats` rows, `rows` apart; all else is blocks.
+/// neighbours, `threads` vectors apart; along another, `rows` threads stand beside each other, and each goes through
+/// `deep` rows; all else is blocks.
 struct ElementsPlan {
   int along = 0;
   int beside = -1;  ///< none
@@ -19,15 +21,16 @@ struct ElementsPlan {
   int64_t repeats = 1;
   int64_t threads = 1;
   int64_t rows = 1;
-  int64_t row_repeats = 1;
-  int64_t unroll = 8;  ///< iterations of a reduction in flight at once
+  int64_t deep = 1;
+  std::set<std::string> columns = {};  ///< tensors that all rows or reductions read alike: a thread does so once
+  int64_t unroll = 8;                  ///< iterations of a reduction in flight at once
   /// Blocks go through the outermost member from its end: to begin with what a launch before has left in the cache.
   bool backwards = false;
 
   /// Iterations of `along` that a block has.
   int64_t covered() const { return threads * vector * repeats; }
   /// Iterations of `beside` that a block has.
-  int64_t covered_rows() const { return rows * row_repeats; }
+  int64_t rows_covered() const { return rows * deep; }
 };
 
 /// Nothing where a thread cannot have elements of its own: a statement writes along no shared member, or has more than
@@ -35,8 +38,8 @@ struct ElementsPlan {
 /// which `reasons` then tells:
 ///     map_to_threads  x: threads along the member that is written along; y: rows
 ///     tile            elements of a block along each member
-///     register_tile   elements of a thread along each member: more than 1 only along the one that is written along, and
-///                     the one of rows
+///     register_tile   elements of a thread along each member: more than 1 along the one that is written along, and,
+///                     without reductions, at the member `beside`
 ///     unroll          iterations of a reduction that are laid out
 std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options::MappingOptions& options,
                                           const Device& device, Reasons& reasons);

@@ -1,6 +1,7 @@
 #include "tc/gpu/strategy/elements/pointwise.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -8,6 +9,7 @@
 #include "tc/gpu/lower/declare_tensors.h"
 #include "tc/gpu/lower/emit.h"
 #include "tc/gpu/lower/vectorize.h"
+#include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
 #include "tc/support/round.h"
@@ -49,9 +51,12 @@ class Writer {
   void find_held();
   bool touches_its_own(const std::string& tensor) const;
   void choose_grid(const Device& device);
-  NodePtr all_rows();
   NodePtr along_the_block();
   NodePtr repeated(const Ranged& base, bool whole);
+  NodePtr rows(const Ranged& first, int64_t elements);
+  NodePtr row(const Ranged& number, const std::function<NodePtr()>& body);
+  NodePtr with_columns(const Ranged& first, int64_t elements, const std::function<NodePtr()>& body);
+  NodePtr read_column(const std::string& tensor, const Ranged& first, int64_t elements);
   NodePtr group(const Ranged& first, int64_t elements);
   NodePtr copy(const std::string& tensor, const Ranged& first, int64_t elements, bool in);
   NodePtr run_statement(const GroupStatement& s, const Ranged& first, int64_t elements);
@@ -67,10 +72,11 @@ class Writer {
   tile::Kernel kernel_;
   std::map<std::string, Place> places_;
   std::map<std::string, Held> held_;
-  std::map<std::string, tile::Tensor> registers_;  ///< of held_, in the present group
-  std::vector<Ranged> members_;                    ///< values; that of plan_.along is not used
-  Ranged block_ = poly::ranged(0);                 ///< number of the block along the member
-  Ranged first_row_ = poly::ranged(0);             ///< of a thread
+  std::map<std::string, tile::Tensor> registers_;         ///< of held_, in the present group
+  std::vector<Ranged> members_;                           ///< values; that of plan_.along is not used
+  Ranged block_ = poly::ranged(0);                        ///< number of the block along the member
+  std::map<std::string, tile::Tensor> column_registers_;  ///< what the thread's present rows share
+  Ranged first_row_ = poly::ranged(0);                    ///< of the thread, at the member `beside`
 };
 
 /// Whether every access of the part to the tensor is at its own shared members: an element belongs to one thread.
@@ -119,7 +125,7 @@ void Writer::choose_grid(const Device& device) {
     if (static_cast<int>(m) == plan_.along) continue;
     const int64_t extent = part_.members[m].extent;
     others.push_back(m);
-    counts.push_back(static_cast<int>(m) == plan_.beside ? ceil_div(extent, plan_.covered_rows()) : extent);
+    counts.push_back(static_cast<int>(m) == plan_.beside ? ceil_div(extent, plan_.rows_covered()) : extent);
   }
   const std::vector<Ranged> numbers = deal_blocks(counts, device, kernel_.grid);
   block_ = numbers[0];
@@ -129,24 +135,11 @@ void Writer::choose_grid(const Device& device) {
     Ranged at = numbers[i + 1];
     if (plan_.backwards && i + 1 == others.size()) at = poly::ranged(counts[i + 1] - 1) - at;
     if (static_cast<int>(others[i]) == plan_.beside) {
-      first_row_ = at * poly::ranged(plan_.covered_rows()) + thread_number(1, plan_.rows);
+      first_row_ = at * poly::ranged(plan_.rows_covered()) + thread_number(1, plan_.rows);
       continue;
     }
     members_[others[i]] = at + poly::ranged(range.begin);
   }
-}
-
-/// What a block does in all rows of its threads.
-NodePtr Writer::all_rows() {
-  if (plan_.beside < 0) return along_the_block();
-  const ir::Range& range = part_.members[static_cast<size_t>(plan_.beside)];
-  return loop_over("row_repeat", {0, plan_.row_repeats}, plan_.row_repeats, names_, [&](const Ranged& repeat) {
-    const Ranged row = first_row_ + repeat * poly::ranged(plan_.rows);
-    const Expr exists = poly::less(row, poly::ranged(range.extent));
-    members_[static_cast<size_t>(plan_.beside)] =
-        poly::ranged(row.expr, 0, range.extent - 1) + poly::ranged(range.begin);
-    return guarded(exists, along_the_block());
-  });
 }
 
 /// What a block does along the member: as a whole one, or, where the last one is not, element by element.
@@ -169,13 +162,59 @@ NodePtr Writer::repeated(const Ranged& base, bool whole) {
     const Ranged first = base + repeat * poly::ranged(step);
     if (by_vectors) {
       const Expr exists = whole ? hi::const_true() : poly::less(first, poly::ranged(extent_));
-      return guarded(exists, group(bounded(first), plan_.vector));
+      return guarded(exists, rows(bounded(first), plan_.vector));
     }
     return loop_over(name_along() + "_one", {0, plan_.vector}, plan_.vector, names_, [&](const Ranged& one) {
       const Ranged at = first + one;
-      return guarded(poly::less(at, poly::ranged(extent_)), group(bounded(at), 1));
+      return guarded(poly::less(at, poly::ranged(extent_)), rows(bounded(at), 1));
     });
   });
+}
+
+/// The thread's rows, for neighbours from `first` on.
+NodePtr Writer::rows(const Ranged& first, int64_t elements) {
+  constexpr int64_t kAtOnce = 4;
+  const auto all = [&] { return group(first, elements); };
+  if (plan_.beside < 0) return with_columns(first, elements, all);
+  if (plan_.deep == 1) return row(poly::ranged(0), [&] { return with_columns(first, elements, all); });
+  return with_columns(first, elements, [&] {
+    return loop_over("row", {0, plan_.deep}, kAtOnce, names_, [&](const Ranged& number) { return row(number, all); });
+  });
+}
+
+/// One of the thread's rows, if it exists.
+NodePtr Writer::row(const Ranged& number, const std::function<NodePtr()>& body) {
+  const ir::Range& range = part_.members[static_cast<size_t>(plan_.beside)];
+  const Ranged at = first_row_ + number * poly::ranged(plan_.rows);
+  members_[static_cast<size_t>(plan_.beside)] = poly::ranged(at.expr, 0, range.extent - 1) + poly::ranged(range.begin);
+  const bool all_exist = range.extent % plan_.rows_covered() == 0;
+  return guarded(all_exist ? hi::const_true() : poly::less(at, poly::ranged(range.extent)), body());
+}
+
+/// The body behind what all of it reads alike, in registers.
+NodePtr Writer::with_columns(const Ranged& first, int64_t elements, const std::function<NodePtr()>& body) {
+  column_registers_.clear();
+  std::vector<NodePtr> parts;
+  for (const std::string& tensor : plan_.columns) parts.push_back(read_column(tensor, first, elements));
+  parts.push_back(body());
+  NodePtr result = sequence(std::move(parts));
+  for (const auto& [tensor, buffer] : column_registers_) result = make_node(tile::Allocate{buffer, result});
+  return result;
+}
+
+/// What all rows or reductions read of a tensor, to registers.
+NodePtr Writer::read_column(const std::string& tensor, const Ranged& first, int64_t elements) {
+  const auto reader = std::find_if(part_.statements.begin(), part_.statements.end(),
+                                   [&](const GroupStatement& s) { return reads_tensor(s.statement->value, tensor); });
+  const auto reads = ir::reads_in(*part_.scop->program, reader->statement->value);
+  const Expr read = *std::find_if(reads.begin(), reads.end(), [&](const auto* r) { return r->name == tensor; });
+  const tile::Tensor buffer = registers(names_.fresh(tensor + "_column"), places_.at(tensor).type, elements);
+  const NodePtr result = neighbours(elements, [&](const Ranged& i) {
+    const Expr there = instance_value(read, context_at(*reader, first + i, {}, i.expr));
+    return make_node(tile::Store{buffer.name, {i.expr}, there});
+  });
+  column_registers_[tensor] = buffer;
+  return result;
 }
 
 /// All statements, for neighbours from `first` on.
@@ -246,6 +285,7 @@ BodyContext Writer::context_at(const GroupStatement& s, const Ranged& along, con
   for (size_t i = 0; i < inner.size(); ++i) {
     context.indices[s.statement->indices[static_cast<size_t>(s.inner[i])]] = inner[i];
   }
+  for (const auto& [tensor, buffer] : column_registers_) context.elements[tensor] = element(buffer, slot);
   for (const auto& [tensor, buffer] : registers_) context.elements[tensor] = element(buffer, slot);
   return context;
 }
@@ -268,7 +308,7 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
   kernel_.block = {plan_.threads, plan_.rows, 1};
   find_held();
   choose_grid(device);
-  kernel_.body = vectorize(all_rows(), *part_.scop->program, names_);
+  kernel_.body = vectorize(along_the_block(), *part_.scop->program, names_);
   declare_tensors(kernel_, *part_.scop->program);
   return std::move(kernel_);
 }

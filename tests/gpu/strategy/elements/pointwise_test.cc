@@ -125,5 +125,38 @@ TEST(Elements, OfWindowsAgreeWithTheOracle) {
   }
 }
 
+/// Whether a loop that is not laid out as a vector reads the tensor in memory.
+bool is_read_in_loop(const tile::Kernel& kernel, const std::string& tensor) {
+  bool found = false;
+  tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+    const auto* loop = std::get_if<tile::For>(&node.node);
+    if (loop == nullptr || loop->unrolled) return;
+    tile::for_each_node(loop->body, [&](const tile::Node& inner) {
+      const auto* move = std::get_if<tile::Move>(&inner.node);
+      found = found || (move != nullptr && move->source == tensor);
+    });
+  });
+  return found;
+}
+
+/// What rows have in common is read once for several of them; they have threads of their own where threads are few.
+TEST(Elements, OfSeveralRowsReadTheirColumnOnce) {
+  const std::string text = "def f(float(M,N) A, float(N) s, float(N) t) -> (B) { B(m,n) = (A(m,n) - s(n)) / t(n) }";
+  const Sizes large = {{"M", 8192}, {"N", 8192}};
+  const Result<gpu::Mapping> mapping = mapped(specialised_from(text, large), {});
+  EXPECT_EQ(mapping->kernels[0].chosen.register_tile, (std::vector<int64_t>{8, 4}));
+  EXPECT_TRUE(is_read_in_loop(mapping->program.kernels[0], "A"));
+  EXPECT_FALSE(is_read_in_loop(mapping->program.kernels[0], "s"));
+  const Result<gpu::Mapping> few = mapped(specialised_from(text, {{"M", 8192}, {"N", 64}}), {});
+  EXPECT_EQ(few->kernels[0].chosen.register_tile.at(0), 1);
+  for (const int64_t rows : {1, 2, 5}) {
+    for (const auto& [m, n] : {std::array<int64_t, 2>{10, 12}, {23, 7}, {16, 260}}) {
+      SCOPED_TRACE(fmt::format("{} x {}, {} rows", m, n, rows));
+      const options::MappingOptions options{.map_to_threads = {4, 2}, .register_tile = {rows, 4}};
+      EXPECT_EQ(difference(specialised_from(text, {{"M", m}, {"N", n}}), options), "");
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tc::testing
