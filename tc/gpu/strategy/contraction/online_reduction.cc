@@ -1,12 +1,11 @@
 #include "tc/gpu/strategy/contraction/online_reduction.h"
 
 #include <algorithm>
-#include <limits>
 #include <map>
 #include <utility>
 
+#include "tc/gpu/lower/exponential.h"
 #include "tc/gpu/rewrite/statements.h"
-#include "tc/gpu/strategy/contraction/exponential.h"
 #include "tc/gpu/strategy/contraction/online_presence.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/ir/reads.h"
@@ -258,17 +257,6 @@ class Between {
   Expr present_;
 };
 
-Expr float_constant(double value) { return hi::FloatImm::make(Halide::Float(32), value); }
-
-Expr is_identity(const poly::Statement& reduction, const Expr& value) {
-  const Halide::Type type = Halide::Float(32);
-  return hi::EQ::make(converted(value, type), ir::identity_of(reduction.assign, type));
-}
-
-Expr is_no_number(const Expr& value) {
-  return hi::Call::make(Halide::Bool(), "isnan", {converted(value, Halide::Float(32))}, hi::Call::PureExtern);
-}
-
 }  // namespace
 
 std::optional<ReducedProduct> reduced_product(const poly::Scop& scop, const Contraction& first,
@@ -291,23 +279,6 @@ std::optional<PointsBetween> points_between(const poly::Scop& scop, const Contra
 Expr presence(const poly::Scop& scop, const Contraction& first, const Contraction& second) {
   const std::optional<PointsBetween> points = points_between(scop, first, second);
   return points ? points->present : Expr();
-}
-
-Expr correction(const OnlineReduction& online, const Expr& before, const Expr& after) {
-  const Halide::Type type = Halide::Float(32);
-  const Expr from = converted(before, type), to = converted(after, type), rise = hi::Sub::make(to, from);
-  const Expr power =
-      hi::Call::make(type, "exp", {hi::Mul::make(rise, float_constant(online.factor))}, hi::Call::PureExtern);
-  return hi::Select::make(hi::Or::make(hi::EQ::make(from, to), is_no_number(to)), float_constant(1), power);
-}
-
-Expr as_number(const poly::Statement& reduction, const Expr& value) {
-  return hi::Select::make(is_identity(reduction, value), ir::zero_of(reduction.accumulator), value);
-}
-
-Expr last_correction(const poly::Statement& reduction, const Expr& value) {
-  const Expr none = hi::Or::make(is_identity(reduction, value), is_no_number(value));
-  return hi::Select::make(none, float_constant(std::numeric_limits<double>::quiet_NaN()), float_constant(1));
 }
 
 }  // namespace tc::gpu

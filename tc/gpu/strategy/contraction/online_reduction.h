@@ -38,14 +38,4 @@ struct ReducedProduct {
 std::optional<ReducedProduct> reduced_product(const poly::Scop& scop, const Contraction& first,
                                               const Contraction& second);
 
-/// The correction, as float32, when R changes. 1 if it does not: infinities stay as they are.
-Halide::Expr correction(const OnlineReduction& online, const Halide::Expr& before, const Halide::Expr& after);
-
-/// What points read as R: a number while R is the identity. Values that were the identity make zeros then, as they do
-/// with any greater R.
-Halide::Expr as_number(const poly::Statement& reduction, const Halide::Expr& value);
-
-/// What sums are multiplied by at the end, as float32: 1, or NaN where R has stayed the identity, as points are then.
-Halide::Expr last_correction(const poly::Statement& reduction, const Halide::Expr& value);
-
 }  // namespace tc::gpu

@@ -1,3 +1,4 @@
+#include "tc/gpu/lower/corrections.h"
 #include "tc/gpu/strategy/contraction/builder.h"
 #include "tc/gpu/strategy/contraction/online_reduction.h"
 #include "tc/ir/combine.h"
@@ -77,7 +78,7 @@ NodePtr ContractionBuilder::reduce_online(const OnlineReduction& online) {
   parts.push_back(exchange_lanes(sum));
   parts.push_back(
       over_rows(build::sequence({build::store(online_.number, at, as_number(sum.of->statement, value)),
-                                 build::store(online_.correction, at, correction(online, before, value))})));
+                                 build::store(online_.correction, at, correction(online.factor, before, value))})));
   parts.push_back(correct_reductions(online));
   if (online.is_subtracted) parts.push_back(subtract_large(online));
   return build::sequence(std::move(parts));

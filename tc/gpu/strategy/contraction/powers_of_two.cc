@@ -4,8 +4,8 @@
 #include <cmath>
 #include <optional>
 
+#include "tc/gpu/lower/exponential.h"
 #include "tc/gpu/rewrite/statements.h"
-#include "tc/gpu/strategy/contraction/exponential.h"
 #include "tc/tile/program.h"
 
 namespace tc::gpu {

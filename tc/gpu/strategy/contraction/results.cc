@@ -1,9 +1,9 @@
 #include <algorithm>
 
+#include "tc/gpu/lower/exponential.h"
 #include "tc/gpu/lower/translate.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/builder.h"
-#include "tc/gpu/strategy/contraction/exponential.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/index_expr.h"
 #include "tc/ir/layouts.h"

@@ -1,8 +1,8 @@
 #include <algorithm>
 
+#include "tc/gpu/lower/exponential.h"
 #include "tc/gpu/strategy/contraction/affine_subscript.h"
 #include "tc/gpu/strategy/contraction/builder.h"
-#include "tc/gpu/strategy/contraction/exponential.h"
 #include "tc/ir/index_expr.h"
 
 /// Points of slabs in which every mask lets all through, and no column is beyond the end. Most slabs of a causal or

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "tc/gpu/lower/corrections.h"
 #include "tc/gpu/strategy/contraction/online_presence.h"
 #include "tc/gpu/strategy/contraction/stream_builder.h"
 #include "tc/ir/combine.h"
@@ -90,7 +91,7 @@ NodePtr StreamBuilder::add_masked() {
   }
 
   const Expr raised = ir::combine(s.assign, value, number);
-  std::vector<NodePtr> parts = {build::store(online_correction(), row, correction(online, value, raised)),
+  std::vector<NodePtr> parts = {build::store(online_correction(), row, correction(online.factor, value, raised)),
                                 build::store(extreme.sums, row, raised)};
   constexpr int kQuad = 4;  // lanes of a row, of which one counts
   for (size_t r = 0; r < first_.reductions_.size(); ++r) {

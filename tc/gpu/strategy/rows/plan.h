@@ -9,8 +9,8 @@
 
 #include "tc/gpu/atoms/device.h"
 #include "tc/gpu/mapping/limits.h"
+#include "tc/gpu/mapping/row_access.h"
 #include "tc/gpu/strategy/rows/recomputed.h"
-#include "tc/gpu/strategy/rows/row_access.h"
 
 namespace tc::gpu {
 

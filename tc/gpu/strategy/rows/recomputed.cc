@@ -5,9 +5,9 @@
 #include <set>
 #include <string>
 
+#include "tc/gpu/mapping/row_access.h"
 #include "tc/gpu/rewrite/recompute.h"
 #include "tc/gpu/rewrite/statements.h"
-#include "tc/gpu/strategy/rows/row_access.h"
 
 namespace tc::gpu {
 

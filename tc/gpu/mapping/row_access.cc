@@ -1,12 +1,12 @@
-#include "tc/gpu/strategy/rows/row_access.h"
+#include "tc/gpu/mapping/row_access.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <map>
 
-#include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/index_expr.h"
 
 namespace tc::gpu {
 
@@ -49,13 +49,13 @@ Signature signature_of(const GroupStatement& s, const std::vector<Expr>& subscri
   const std::vector<int> loops = loops_of(s);
   std::map<std::string, Expr> known;
   for (size_t m = 0; m < s.shared.size(); ++m) {
-    known[s.statement->indices[static_cast<size_t>(s.shared[m])]] = index_variable(fmt::format("member {}", m));
+    known[s.statement->indices[static_cast<size_t>(s.shared[m])]] = ir::index_variable(fmt::format("member {}", m));
   }
   for (const int i : s.inner) {
     const ir::Range& range = s.ranges[static_cast<size_t>(i)];
     const auto loop = static_cast<size_t>(std::find(loops.begin(), loops.end(), i) - loops.begin());
     known[s.statement->indices[static_cast<size_t>(i)]] =
-        range.extent == 1 ? index_constant(range.begin) : index_variable(loop_name(loop));
+        range.extent == 1 ? ir::index_constant(range.begin) : ir::index_variable(loop_name(loop));
   }
   Signature result;
   for (const Expr& e : subscripts) result.push_back(hi::simplify(hi::substitute(known, e)));
@@ -82,10 +82,25 @@ bool is_plain(const Signature& signature) {
 }
 
 bool reads_under_condition(const GroupStatement& s, const std::string& tensor) {
-  return reads(s.statement->value, [&](const hi::Call* call) {
-    return call->is_intrinsic(hi::Call::if_then_else) &&
-           reads(call, [&](const hi::Call* inner) { return inner->name == tensor; });
-  });
+  class Finder : public hi::IRVisitor {
+   public:
+    explicit Finder(const std::string& tensor) : tensor_(tensor) {}
+    bool found = false;
+
+   private:
+    using IRVisitor::visit;
+    void visit(const hi::Call* op) override {
+      const bool before = under_condition_;
+      under_condition_ = before || op->is_intrinsic(hi::Call::if_then_else);
+      found = found || (before && op->name == tensor_);
+      IRVisitor::visit(op);
+      under_condition_ = before;
+    }
+    const std::string& tensor_;
+    bool under_condition_ = false;
+  } finder(tensor);
+  s.statement->value.accept(&finder);
+  return finder.found;
 }
 
 std::vector<Use> uses_of(const FusedGroup& part) {

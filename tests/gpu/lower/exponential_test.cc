@@ -1,4 +1,4 @@
-#include "tc/gpu/strategy/contraction/exponential.h"
+#include "tc/gpu/lower/exponential.h"
 
 #include <gtest/gtest.h>
 
