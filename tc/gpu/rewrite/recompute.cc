@@ -25,8 +25,8 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int kFewReads = 3;
-constexpr int64_t kMuchFewer = 8;
-constexpr double kFunction = 8;  ///< operations of a function or a quotient of floats
+constexpr int64_t kMuchFewer = 8;  ///< elements, by this factor
+constexpr double kFunction = 8;    ///< operations of a function or a quotient of floats
 
 /// What a value reads, and whether arithmetic is all that it does with it.
 class Look : public hi::IRVisitor {
@@ -394,8 +394,11 @@ ir::Program recompute_temporaries(ir::Program program, int64_t large) {
       return instances_of(reader) <= elements_of(program.tensor(definition.tensor)) &&
              !compares(reader, definition.tensor);
     };
-    if (is_definition(program, definition) && elements_of(program.tensor(definition.tensor)) >= large &&
-        (is_cheap(program, definition) || leaves_chip(program, definition)) && may_replace(program, at, reads_once)) {
+    const auto has_elements = [&](int64_t least) { return elements_of(program.tensor(definition.tensor)) >= least; };
+    const bool replaces =
+        is_definition(program, definition) && ((has_elements(large) && is_cheap(program, definition)) ||
+                                               (has_elements(large / kMuchFewer) && leaves_chip(program, definition)));
+    if (replaces && may_replace(program, at, reads_once)) {
       ir::Program without = replaced(program, at);
       if (cost_of(without) <= cost_of(program)) {
         program = std::move(without);
