@@ -198,7 +198,7 @@ TEST(Strided, NeighboursMayLieApart) {
   const char* sums = "def f(float(M,N) A) -> (s) { s(m) +=! A(m,n) }";
   const Sizes rows = {{"M", 1000}, {"N", 4000}};
   for (const ir::Layouts& layouts : {ir::Layouts{{"s", {7}}}, ir::Layouts{{"A", {8000, 2}}}}) {
-    EXPECT_EQ(recipes(sums, rows, layouts).back(), gpu::Recipe::kRows);
+    EXPECT_EQ(recipes(sums, rows, layouts).front(), gpu::Recipe::kRows);
   }
   const char* sum = "def f(float(M,N) A, float(N) b) -> (B) { B(m,n) = A(m,n) + b(n) }";
   EXPECT_EQ(recipes(sum, rows, {{"A", {8000, 2}}, {"B", {12000, 3}}}), std::vector{gpu::Recipe::kElements});

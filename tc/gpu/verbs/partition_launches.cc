@@ -65,13 +65,21 @@ int64_t busy_results(const ir::Program& program, const ir::Statement& statement,
   return device.processors * (threads ? kBusyThreads : 1);
 }
 
+/// Whether the few threads of a reduction across memory would go through much of what many threads could do at once.
+bool waits_in_turn(const ir::Program& program, const ir::Statement& statement, const Width& narrow, const Width& wide) {
+  constexpr int64_t kManyTurns = 64;  // which take longer than a launch
+  return statement.reduces() && !runs_along_reduction(program, statement) && narrow.results > 0 &&
+         wide.instances / narrow.results >= kManyTurns && wide.results / narrow.results >= 8;
+}
+
 bool belong_apart(const ir::Program& program, const ir::Statement& a, const ir::Statement& b, const Device& device) {
   const Width first = width_of(a), second = width_of(b);
   if (first.results == second.results) return false;
   const bool is_first = first.results < second.results;
-  const Width& wide = is_first ? second : first;
-  return wide.instances >= device.instances_of_launch &&
-         (is_first ? first : second).results < busy_results(program, is_first ? a : b, device);
+  const Width &wide = is_first ? second : first, &narrow = is_first ? first : second;
+  const ir::Statement& of_narrow = is_first ? a : b;
+  if (narrow.results >= busy_results(program, of_narrow, device)) return false;
+  return wide.instances >= device.instances_of_launch || waits_in_turn(program, of_narrow, narrow, wide);
 }
 
 }  // namespace

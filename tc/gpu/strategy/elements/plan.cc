@@ -272,7 +272,8 @@ int64_t blocks_of(const ElementsPlan& plan, const FusedGroup& part) {
 /// A divisor, so that nothing is left over, or else 8. With few threads nothing but a thread's own loads hides their
 /// latency.
 int64_t choose_unroll(int64_t inner, int64_t threads, const Device& device) {
-  if (threads < device.processors * kHiddenLatency && inner <= kLongestUnrolled) return inner;
+  constexpr int64_t kManyInFlight = 32;
+  if (threads < device.processors * kHiddenLatency) return inner <= kLongestUnrolled ? inner : kManyInFlight;
   for (int64_t unroll = 10; unroll >= 6; --unroll) {
     if (inner % unroll == 0) return unroll;
   }
