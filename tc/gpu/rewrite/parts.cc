@@ -19,21 +19,30 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int64_t kRowsOfProcessor = 4;        ///< blocks that share rows keep a processor busy
-constexpr int64_t kThreadsOfProcessor = 1024;  ///< threads with a result each do
+constexpr int64_t kThreadsOfProcessor = 1024;  ///< threads with results of their own do
+constexpr int64_t kReadBytes = 4;              ///< that a thread should read at once: neighbours, if they are smaller
 constexpr int64_t kColumnPart = 32;            ///< iterations that a thread should have at least
 constexpr int64_t kLeastRun = 512;             ///< bytes side by side that a part of several indices should read
 
 using Cuts = std::vector<Parts>;  ///< of several reduction indices; none: the reduction stays whole
 
-/// About `most` parts: a number that divides the extent into whole vectors, if there is one, or divides it at all.
-Parts even_parts(size_t index, int64_t extent, int64_t most) {
+/// About `most` parts: a number that divides the extent into whole vectors, if there is one, or divides it at all. Else
+/// one that leaves few iterations over, as there are few threads for these; parts of rows are whole vectors then.
+Parts even_parts(size_t index, int64_t extent, int64_t most, bool along) {
   for (const int64_t multiple : {8, 4, 1}) {
     for (int64_t count = most; count > most / 2; --count) {
       if (extent % (count * multiple) == 0) return {index, count, extent / count, true};
     }
   }
-  const int64_t chunk = extent / most;
-  return {index, most, chunk >= 64 ? chunk / 16 * 16 : chunk, true};
+  Parts best{index, most, 0, true};
+  for (int64_t count = most; count > most / 2; --count) {
+    const int64_t chunk = along && extent / count >= 64 ? extent / count / 16 * 16 : extent / count;
+    if (best.chunk == 0 || extent - count * chunk < extent - best.count * best.chunk) {
+      best.count = count;
+      best.chunk = chunk;
+    }
+  }
+  return best;
 }
 
 /// The largest number of parts, up to `most`, that divides the extent or leaves less than one part over.
@@ -99,13 +108,15 @@ bool has_several_indices(const ir::Statement& statement) {
 /// Of a reduction whose operands nobody shares: as many parts as keep the device busy.
 Cuts find_parts(const ir::Program& program, const ir::Statement& statement, const Reduction& r, const Device& device) {
   const bool along = runs_along_reduction(program, statement);
-  const int64_t wanted = (along ? kRowsOfProcessor : kThreadsOfProcessor) * device.processors / r.elements;
+  const int64_t neighbours = std::max<int64_t>(kReadBytes / bytes_of_element(program, statement), 1);
+  const int64_t results = along ? kRowsOfProcessor : kThreadsOfProcessor * neighbours;
+  const int64_t wanted = results * device.processors / r.elements;
   const int64_t most = std::min(wanted, r.work / least_work(along, device));
   if (most < 2 || (along && r.elements >= device.processors)) return {};
   if (has_several_indices(statement))
     return placed(cuts_of_several(program, statement, r, most, along, device), !along);
   if (r.extent < 4) return {};
-  return placed({even_parts(r.longest, r.extent, std::min(most, r.extent / 2))}, !along);
+  return placed({even_parts(r.longest, r.extent, std::min(most, r.extent / 2), along)}, !along);
 }
 
 /// Whether threads that have a tile of results each share operands.
@@ -200,6 +211,11 @@ std::optional<Reduction> reduction_of(const ir::Program& program, const ir::Stat
     }
   }
   return result;
+}
+
+std::vector<Parts> busy_parts(const ir::Program& program, const ir::Statement& statement, const Device& device) {
+  const std::optional<Reduction> r = reduction_of(program, statement);
+  return r ? find_parts(program, statement, *r, device) : Cuts{};
 }
 
 Result<Prepared> split_into_parts(ir::Program program, const options::MappingOptions& options, const Device& device,

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "tc/gpu/atoms/device.h"
 #include "tc/gpu/rewrite/part_statements.h"
@@ -29,6 +30,9 @@ struct Reduction {
 
 /// Nothing of a statement that may not be cut.
 std::optional<Reduction> reduction_of(const ir::Program& program, const ir::Statement& statement);
+
+/// Cuts of a reduction whose operands nobody shares into as many parts as keep the device busy; none: it stays whole.
+std::vector<Parts> busy_parts(const ir::Program& program, const ir::Statement& statement, const Device& device);
 
 /// What knows the kernels of contractions: whether a statement is one, and into which parts, if any, it is cut.
 struct ContractionParts {
