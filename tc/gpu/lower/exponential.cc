@@ -271,6 +271,17 @@ std::optional<Exponential> exponential_in(const Expr& value, const Extreme& extr
   return Analysis(extreme).of(value);
 }
 
+Expr number_of_extreme(const Expr& extreme, bool is_maximum) {
+  const Halide::Type type = extreme.type();
+  return is_maximum ? hi::Max::make(extreme, type.min()) : hi::Min::make(extreme, type.max());
+}
+
+bool is_number_of_extreme(const Expr& e) {
+  if (const auto* most = e.as<hi::Max>()) return hi::equal(most->b, e.type().min());
+  const auto* least = e.as<hi::Min>();
+  return least != nullptr && hi::equal(least->b, e.type().max());
+}
+
 /// exp(by * exponent): zero where nothing but a multiple of the extreme is added to an infinity.
 static Vanishing vanishing_power(const Expr& exponent, double by, const Extreme& extreme) {
   Sum sum;

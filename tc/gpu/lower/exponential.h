@@ -35,6 +35,11 @@ std::optional<double> constant_number(const Halide::Expr& e);
 /// none.
 std::optional<Exponential> exponential_in(const Halide::Expr& value, const Extreme& extreme);
 
+/// An extreme where it is a number, the nearest one where it is the infinity that it begins with: values that are that
+/// infinity make exp(-inf - R) = 0 of it, not NaN.
+Halide::Expr number_of_extreme(const Halide::Expr& extreme, bool is_maximum);
+bool is_number_of_extreme(const Halide::Expr& e);
+
 /// Whether a value is zero, as a factor of it is.
 enum class Vanishing {
   kNo,

@@ -6,10 +6,13 @@
 #include <set>
 
 #include "tc/gpu/lower/body.h"
+#include "tc/gpu/lower/corrections.h"
 #include "tc/gpu/lower/declare_tensors.h"
 #include "tc/gpu/lower/emit.h"
 #include "tc/gpu/lower/vectorize.h"
+#include "tc/gpu/mapping/row_access.h"
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/gpu/strategy/elements/together.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
 #include "tc/support/round.h"
@@ -41,6 +44,27 @@ class Writer {
   tile::Kernel run(const std::string& name, const Device& device);
 
  private:
+  /// Some values of the innermost of the loops that reductions go through together.
+  struct Chunk {
+    Writer& writer;
+    const Together& all;
+    const std::vector<Ranged>& outer;  ///< values of the other loops
+    Ranged begin;
+    int64_t count;
+    const Ranged& first;
+    int64_t elements;
+    std::map<std::string, tile::Tensor> shared = {};  ///< what several reductions read
+    tile::Tensor before = {}, number = {};            ///< the extreme before, and what sums read of it
+
+    NodePtr run();
+    const poly::Statement& extreme_statement() const;
+    BodyContext context_at(const GroupStatement& s, const Ranged& value, const Ranged& i) const;
+    NodePtr for_each(const std::function<NodePtr(const Ranged& value, const Ranged& i)>& body);
+    NodePtr fetch(const std::string& tensor, const std::vector<Expr>& place);
+    NodePtr updates(bool of_extreme);
+    NodePtr correct();
+  };
+
   const ir::Range& range_along() const { return part_.members[static_cast<size_t>(plan_.along)]; }
   const std::string& name_along() const {
     const GroupStatement& s = part_.statements.front();
@@ -60,7 +84,12 @@ class Writer {
   NodePtr group(const Ranged& first, int64_t elements);
   NodePtr copy(const std::string& tensor, const Ranged& first, int64_t elements, bool in);
   NodePtr run_statement(const GroupStatement& s, const Ranged& first, int64_t elements);
-  NodePtr instance(const GroupStatement& s, const Ranged& along, const std::vector<Ranged>& inner, const Expr& slot);
+  NodePtr instance(const GroupStatement& s, const BodyContext& context, const Expr& slot);
+  std::set<std::string> held_tensors() const;
+  static std::vector<Ranged> inner_of(const GroupStatement& s, const std::vector<Ranged>& loops);
+  NodePtr reduce(const Together& all, const Ranged& first, int64_t elements);
+  int64_t values_at_once(const Together& all, int64_t elements) const;
+  NodePtr correct_last(const Together& all, int64_t elements);
   NodePtr neighbours(int64_t elements, const Body& body);
   BodyContext context_at(const GroupStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
                          const Expr& slot) const;
@@ -227,7 +256,15 @@ NodePtr Writer::group(const Ranged& first, int64_t elements) {
   for (const auto& [tensor, held] : held_) {
     if (held.read_before) parts.push_back(copy(tensor, first, elements, true));
   }
-  for (const GroupStatement& s : part_.statements) parts.push_back(run_statement(s, first, elements));
+  for (size_t i = 0; i < part_.statements.size();) {
+    if (const auto all = reductions_together(part_, i, held_tensors())) {
+      for (const size_t start : all->starts) parts.push_back(run_statement(part_.statements[start], first, elements));
+      parts.push_back(reduce(*all, first, elements));
+      i = all->end;
+    } else {
+      parts.push_back(run_statement(part_.statements[i++], first, elements));
+    }
+  }
   for (const auto& [tensor, held] : held_) {
     if (part_.is_seen_outside(tensor)) parts.push_back(copy(tensor, first, elements, false));
   }
@@ -256,7 +293,8 @@ NodePtr Writer::copy(const std::string& tensor, const Ranged& first, int64_t ele
 NodePtr Writer::run_statement(const GroupStatement& s, const Ranged& first, int64_t elements) {
   std::function<NodePtr(std::vector<Ranged>)> nest = [&](std::vector<Ranged> inner) -> NodePtr {
     if (inner.size() == s.inner.size()) {
-      return neighbours(elements, [&](const Ranged& i) { return instance(s, first + i, inner, i.expr); });
+      return neighbours(elements,
+                        [&](const Ranged& i) { return instance(s, context_at(s, first + i, inner, i.expr), i.expr); });
     }
     const auto at = static_cast<size_t>(s.inner[inner.size()]);
     int64_t below = 1;
@@ -270,6 +308,174 @@ NodePtr Writer::run_statement(const GroupStatement& s, const Ranged& first, int6
                      });
   };
   return nest({});
+}
+
+std::set<std::string> Writer::held_tensors() const {
+  std::set<std::string> result;
+  for (const auto& [tensor, held] : held_) result.insert(tensor);
+  return result;
+}
+
+/// Values for all of a statement's inner indices.
+std::vector<Ranged> Writer::inner_of(const GroupStatement& s, const std::vector<Ranged>& loops) {
+  std::vector<Ranged> result;
+  size_t next = 0;
+  for (const int i : s.inner) {
+    const ir::Range& range = s.ranges[static_cast<size_t>(i)];
+    result.push_back(range.extent == 1 ? poly::ranged(range.begin) : loops[next++]);
+  }
+  return result;
+}
+
+/// Reductions that go through their loops together, some values of the innermost one at a time.
+NodePtr Writer::reduce(const Together& all, const Ranged& first, int64_t elements) {
+  const GroupStatement& s = *all.reductions[0].statement;
+  const std::vector<int> loops = loops_of(s);
+  const int64_t at_once = values_at_once(all, elements);
+  std::function<NodePtr(std::vector<Ranged>)> nest = [&](const std::vector<Ranged>& outer) -> NodePtr {
+    const auto at = static_cast<size_t>(loops[outer.size()]);
+    const ir::Range& range = s.ranges[at];
+    const std::string& name = s.statement->indices[at];
+    if (outer.size() + 1 < loops.size()) {
+      return loop_over(name, range, 1, names_, [&](const Ranged& value) {
+        std::vector<Ranged> next = outer;
+        next.push_back(value);
+        return nest(std::move(next));
+      });
+    }
+    const int64_t whole = range.extent / at_once, rest = range.extent % at_once;
+    std::vector<NodePtr> parts;
+    parts.push_back(loop_over(name + "_step", {0, whole}, 1, names_, [&](const Ranged& step) {
+      const Ranged begin = step * poly::ranged(at_once) + poly::ranged(range.begin);
+      return Chunk{*this, all, outer, begin, at_once, first, elements}.run();
+    }));
+    if (rest > 0) {
+      const Ranged begin = poly::ranged(range.begin + whole * at_once);
+      parts.push_back(Chunk{*this, all, outer, begin, rest, first, elements}.run());
+    }
+    return sequence(std::move(parts));
+  };
+  std::vector<NodePtr> parts = {nest({})};
+  if (all.extreme) parts.push_back(correct_last(all, elements));
+  return sequence(std::move(parts));
+}
+
+/// As many as the plan lays out, and as registers hold of what reductions share.
+int64_t Writer::values_at_once(const Together& all, int64_t elements) const {
+  constexpr int64_t kRegister = 4, kHeldBytes = 256;
+  const int64_t extent = inner_ranges(*all.reductions[0].statement).back().extent;
+  int64_t bytes = 0;
+  for (const auto& [tensor, place] : all.shared) {
+    bytes += std::max(kRegister, elements * places_.at(tensor).type.bytes());
+  }
+  return std::min({plan_.unroll, extent, std::max<int64_t>(kHeldBytes / std::max<int64_t>(bytes, 1), 1)});
+}
+
+/// NaN where the extreme is no number in the end.
+NodePtr Writer::correct_last(const Together& all, int64_t elements) {
+  const poly::Statement& extreme = *all.reductions[*all.extreme].statement->statement;
+  return neighbours(elements, [&](const Ranged& i) {
+    std::vector<NodePtr> parts;
+    for (const ReducedTogether& sum : all.reductions) {
+      if (sum.factor == 0 || !sum.reads_identity) continue;
+      const tile::Tensor& total = registers_.at(sum.statement->statement->tensor);
+      const Expr last = last_correction(extreme, element(registers_.at(extreme.tensor), i.expr));
+      parts.push_back(make_node(tile::Store{total.name, {i.expr}, element(total, i.expr) * last}));
+    }
+    return sequence(std::move(parts));
+  });
+}
+
+NodePtr Writer::Chunk::run() {
+  std::vector<NodePtr> parts;
+  std::vector<tile::Tensor> buffers;
+  for (const auto& [tensor, place] : all.shared) {
+    shared[tensor] =
+        registers(writer.names_.fresh(tensor + "_chunk"), writer.places_.at(tensor).type, count * elements);
+    buffers.push_back(shared.at(tensor));
+  }
+  for (const auto& [tensor, place] : all.shared) parts.push_back(fetch(tensor, place));
+  if (all.extreme) {
+    const tile::Tensor& extreme = writer.registers_.at(extreme_statement().tensor);
+    before = registers(writer.names_.fresh(extreme.name + "_before"), extreme.type, elements);
+    number = registers(writer.names_.fresh(extreme.name + "_number"), extreme.type, elements);
+    buffers.insert(buffers.end(), {before, number});
+    parts.push_back(writer.neighbours(elements, [&](const Ranged& i) {
+      return make_node(tile::Store{before.name, {i.expr}, element(extreme, i.expr)});
+    }));
+  }
+  parts.push_back(updates(false));
+  if (all.extreme) {
+    parts.push_back(correct());
+    parts.push_back(updates(true));
+  }
+  NodePtr result = sequence(std::move(parts));
+  for (const tile::Tensor& buffer : buffers) result = make_node(tile::Allocate{buffer, result});
+  return result;
+}
+
+const poly::Statement& Writer::Chunk::extreme_statement() const {
+  return *all.reductions[*all.extreme].statement->statement;
+}
+
+BodyContext Writer::Chunk::context_at(const GroupStatement& s, const Ranged& value, const Ranged& i) const {
+  std::vector<Ranged> loops = outer;
+  loops.push_back(begin + value);
+  BodyContext context = writer.context_at(s, first + i, inner_of(s, loops), i.expr);
+  const Expr slot = (value * poly::ranged(elements) + i).expr;
+  for (const auto& [tensor, buffer] : shared) context.elements[tensor] = element(buffer, slot);
+  return context;
+}
+
+NodePtr Writer::Chunk::for_each(const std::function<NodePtr(const Ranged& value, const Ranged& i)>& body) {
+  const GroupStatement& s = *all.reductions[0].statement;
+  const std::string& name = s.statement->indices[static_cast<size_t>(loops_of(s).back())];
+  return loop_over(name, {0, count}, count, writer.names_, [&](const Ranged& value) {
+    return writer.neighbours(elements, [&](const Ranged& i) { return body(value, i); });
+  });
+}
+
+/// What several reductions read, to registers.
+NodePtr Writer::Chunk::fetch(const std::string& tensor, const std::vector<Expr>& place) {
+  const GroupStatement& s = *all.reductions[0].statement;
+  const Expr read = hi::Call::make(writer.places_.at(tensor).type, tensor, place, hi::Call::PureExtern);
+  return for_each([&](const Ranged& value, const Ranged& i) {
+    BodyContext context = context_at(s, value, i);
+    context.elements.clear();
+    const Expr slot = (value * poly::ranged(elements) + i).expr;
+    return make_node(tile::Store{shared.at(tensor).name, {slot}, instance_value(read, context)});
+  });
+}
+
+/// Reductions that read the extreme, or the others.
+NodePtr Writer::Chunk::updates(bool of_extreme) {
+  return for_each([&](const Ranged& value, const Ranged& i) {
+    std::vector<NodePtr> parts;
+    for (const ReducedTogether& reduction : all.reductions) {
+      if ((reduction.factor != 0) != of_extreme) continue;
+      BodyContext context = context_at(*reduction.statement, value, i);
+      if (of_extreme) context.elements[extreme_statement().tensor] = element(number, i.expr);
+      parts.push_back(writer.instance(*reduction.statement, context, i.expr));
+    }
+    return sequence(std::move(parts));
+  });
+}
+
+/// Sums as they would be if the extreme had been what it is now.
+NodePtr Writer::Chunk::correct() {
+  const poly::Statement& extreme = extreme_statement();
+  const tile::Tensor& value = writer.registers_.at(extreme.tensor);
+  return writer.neighbours(elements, [&](const Ranged& i) {
+    const Expr now = element(value, i.expr);
+    std::vector<NodePtr> parts = {make_node(tile::Store{number.name, {i.expr}, as_number(extreme, now)})};
+    for (const ReducedTogether& sum : all.reductions) {
+      if (sum.factor == 0) continue;
+      const tile::Tensor& total = writer.registers_.at(sum.statement->statement->tensor);
+      const Expr by = correction(sum.factor, element(before, i.expr), now);
+      parts.push_back(make_node(tile::Store{total.name, {i.expr}, element(total, i.expr) * by}));
+    }
+    return sequence(std::move(parts));
+  });
 }
 
 BodyContext Writer::context_at(const GroupStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
@@ -290,9 +496,7 @@ BodyContext Writer::context_at(const GroupStatement& s, const Ranged& along, con
   return context;
 }
 
-NodePtr Writer::instance(const GroupStatement& s, const Ranged& along, const std::vector<Ranged>& inner,
-                         const Expr& slot) {
-  const BodyContext context = context_at(s, along, inner, slot);
+NodePtr Writer::instance(const GroupStatement& s, const BodyContext& context, const Expr& slot) {
   const auto held = context.elements.find(s.statement->tensor);
   if (held == context.elements.end()) return statement_body(*s.statement, context);
   Expr value = statement_value(*s.statement, context);
