@@ -32,6 +32,7 @@
 #include "tc/gpu/strategy/recompute_choice.h"
 #include "tc/gpu/strategy/reduce_in_tiles.h"
 #include "tc/gpu/strategy/split_choice.h"
+#include "tc/gpu/strategy/split_exponentials.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/reduce_once.h"
 
@@ -144,7 +145,9 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
       options.split_reduction || std::any_of(options.kernel.begin(), options.kernel.end(),
                                              [](const auto& k) { return k.split_reduction.has_value(); });
   if (splits) return split_into_parts(std::move(program), ordered.options, device, contractions, tiles.whole);
-  VarianceSplit split = split_variances(std::move(program), device);
+  ExponentialSplit exponentials = split_exponentials(std::move(program), device, has_results_of_product);
+  tiles.whole.insert(exponentials.whole.begin(), exponentials.whole.end());
+  VarianceSplit split = split_variances(std::move(exponentials.program), device);
   tiles.whole.insert(split.over_parts.begin(), split.over_parts.end());
   return split_into_parts(std::move(split.program), ordered.options, device, contractions, tiles.whole);
 }
