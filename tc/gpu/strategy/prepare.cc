@@ -33,6 +33,7 @@
 #include "tc/gpu/strategy/reduce_in_tiles.h"
 #include "tc/gpu/strategy/split_choice.h"
 #include "tc/gpu/strategy/split_exponentials.h"
+#include "tc/gpu/strategy/sums_of_powers.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/reduce_once.h"
 
@@ -145,6 +146,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
       options.split_reduction || std::any_of(options.kernel.begin(), options.kernel.end(),
                                              [](const auto& k) { return k.split_reduction.has_value(); });
   if (splits) return split_into_parts(std::move(program), ordered.options, device, contractions, tiles.whole);
+  program = sums_of_powers(std::move(program), has_results_of_product);
   ExponentialSplit exponentials = split_exponentials(std::move(program), device, has_results_of_product);
   tiles.whole.insert(exponentials.whole.begin(), exponentials.whole.end());
   VarianceSplit split = split_variances(std::move(exponentials.program), device);

@@ -4,8 +4,10 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 
 #include "tc/gpu/strategy/prepare.h"
+#include "tc/gpu/strategy/sums_of_powers.h"
 #include "tc/interp/compare.h"
 #include "tc/ir/specialise.h"
 #include "tests/common/program.h"
@@ -191,6 +193,97 @@ TEST(ExponentialSplit, OfInfinitiesAndNaNIsWhatTheSourceSays) {
     EXPECT_EQ(results->at("total").floats[2], 1);
     EXPECT_EQ(results->at("total").floats[9], static_cast<double>(rows));
     EXPECT_TRUE(std::isnan(results->at("total").floats[13]));
+  }
+}
+
+/// The functions that make powers in a statement's value.
+std::string powers_in(const ir::Program& program, const std::string& tensor) {
+  struct Finder : Halide::Internal::IRVisitor {
+    std::string names;
+    using IRVisitor::visit;
+    void visit(const Halide::Internal::Call* op) override {
+      if (op->name.find("exp") != std::string::npos) names += op->name + " ";
+      IRVisitor::visit(op);
+    }
+  } finder;
+  for (const ir::Statement& s : program.statements) {
+    if (s.tensor == tensor) s.value.accept(&finder);
+  }
+  return finder.names;
+}
+
+ir::Program by_powers(const std::string& text) {
+  return gpu::sums_of_powers(specialised_from(text, {{"N", 64}, {"D", 70}}),
+                             [](const ir::Program&, const std::string& tensor) { return tensor == "product"; });
+}
+
+TEST(SumsOfPowers, AreOfTwoWhereNobodySeesTheDifference) {
+  const std::string f = "def f(float(N,D) I) -> ", h = "def f(half(N,D) I) -> ";
+  const std::string rows = "{ t(n) max=! I(n,d)  s(n) +=! exp(I(n,d) - t(n))", short_power = "tc.exp2_for_float16 ";
+  EXPECT_EQ(powers_in(by_powers(f + "(t, s) " + rows + " }"), "s"), short_power);
+  const ir::Program narrow =
+      by_powers(h +
+                "(half(N,D) O) { t(n) max=! I(n,d)  float E(n,d) = exp(float(I(n,d)) - t(n))  float s(n) +=! E(n,d)  "
+                "O(n,d) = half(E(n,d) / s(n)) }");
+  EXPECT_EQ(powers_in(narrow, "E"), "exp2 ");
+  const ir::Program apart = by_powers(
+      f + "(t, s, O) { t(d) max=! I(n,d)  s(d) +=! exp((I(n,d) - t(d)) * 3.0)  O(n,d) = exp(I(n,d) - t(d)) / s(d) }");
+  EXPECT_EQ(powers_in(apart, "s"), short_power);
+  EXPECT_EQ(powers_in(apart, "O"), "exp ");
+  EXPECT_EQ(powers_in(by_powers(h + "(half(N,D) O) { t(d) max=! I(n,d) "
+                                    "O(n,d) = half(exp(float(I(n,d)) - t(d)) * 1e-30) }"),
+                      "O"),
+            "exp2 ");
+}
+
+TEST(SumsOfPowers, KeepOthers) {
+  const std::string f = "def f(float(N,D) I, float(N,D) w) -> ";
+  const std::string rows = "{ t(n) max=! I(n,d)  s(n) +=! exp(I(n,d) - t(n))  ";
+  for (const std::string& text :
+       {f + "(t, s, O) " + rows + "O(n,d) = exp(I(n,d) - t(n)) / s(n) }",
+        f + "(t, s) { t(n) max=! I(n,d)  s(n) +=! w(n,d) * exp(I(n,d) - t(n)) }",
+        f + "(t, s) { t(n) max=! I(n,d)  s(n) +=! exp(I(n,d) - t(n)) where d in 0:60 }",
+        f + "(t, s) { t(n) max=! w(n,d)  s(n) +=! exp(I(n,d) - t(n)) }",
+        f + "(t, s) { t(n) max=! I(n,d)  t(n) = t(n) + 5  s(n) +=! exp(I(n,d) - t(n)) }",
+        f + "(t, E, s) { t(n) max=! I(n,d)  E(n,d) = exp(I(n,d) - t(n))  s(n) +=! E(n,d) }",
+        f + "(t, s) { product(n,d) = I(n,d)  t(n) max=! product(n,d)  s(n) +=! exp(product(n,d) - t(n)) }"}) {
+    SCOPED_TRACE(text);
+    const ir::Program program = by_powers(text);
+    EXPECT_EQ(powers_in(program, "E") + powers_in(program, "s"), "exp ");
+  }
+}
+
+/// Real numbers that are far apart, too, are within the oracle's bound.
+TEST(SumsOfPowers, AreWithinTheBound) {
+  for (const char* text :
+       {"def f(half(N,D) I) -> (half(N,D) O) { t(n) max=! I(n,d)  float E(n,d) = exp(float(I(n,d)) - t(n)) "
+        "float s(n) +=! E(n,d)  O(n,d) = half(E(n,d) / s(n)) }",
+        "def f(half(N,D) I) -> (half(N,D) O) { t(d) max=! I(n,d)  float E(n,d) = exp(float(I(n,d)) - t(d)) "
+        "float s(d) +=! E(n,d)  O(n,d) = half(E(n,d) / s(d)) }",
+        "def f(float(N,D) I) -> (t, s) { t(d) max=! I(n,d)  s(d) +=! exp(I(n,d) - t(d)) }",
+        "def f(float(N,D) I) -> (t, s) { t(n) max=! I(n,d)  s(n) +=! exp((I(n,d) - t(n)) * 0.7) }",
+        "def f(bfloat16(N,D) I) -> (bfloat16(N,D) O) { t(d) max=! I(n,d) "
+        "O(n,d) = bfloat16(exp(float(I(n,d)) - t(d))) }"}) {
+    for (const double range : {1.0, 20.0, 100.0}) {
+      SCOPED_TRACE(fmt::format("{} {}", text, range));
+      const ir::Program program = specialised_from(text, {{"N", 515}, {"D", 40}});
+      const Result<gpu::Mapping> mapping = mapped(program, {}, device_of_columns());
+      ASSERT_TRUE(mapping);
+      interp::Environment data = data_for(program, 1);
+      std::mt19937_64 random(7);
+      std::uniform_real_distribution<double> draw(-range, range);
+      const bool narrow = program.tensor("I").type.bits() == 16;
+      for (double& value : data.at("I").floats) {
+        value = narrow ? std::round(draw(random) * 8) / 8 : static_cast<float>(draw(random));
+        if (narrow && std::fabs(value) > 16) value = std::round(value);
+      }
+      const Result<interp::BoundedEnvironment> oracle = interp::run_bounded(program, data);
+      const Result<interp::Environment> results = simulated(program, *mapping, data);
+      ASSERT_TRUE(oracle && results);
+      for (const interp::Comparison& comparison : interp::compare(*results, *oracle)) {
+        EXPECT_TRUE(comparison.agrees) << comparison.sentence;
+      }
+    }
   }
 }
 
