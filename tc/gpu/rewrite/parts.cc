@@ -116,7 +116,9 @@ Cuts find_parts(const ir::Program& program, const ir::Statement& statement, cons
   if (has_several_indices(statement))
     return placed(cuts_of_several(program, statement, r, most, along, device), !along);
   if (r.extent < 4) return {};
-  return placed({even_parts(r.longest, r.extent, std::min(most, r.extent / 2), along)}, !along);
+  Parts parts = even_parts(r.longest, r.extent, std::min(most, r.extent / 2), along);
+  parts.cyclic = !along;  // all go through memory together, and leave its end in the cache
+  return placed({parts}, !along);
 }
 
 /// Whether threads that have a tile of results each share operands.

@@ -433,6 +433,7 @@ std::optional<ElementsPlan> plan_elements(const FusedGroup& part, const options:
   const std::optional<int> along = member_of_elements(part, refuse);
   if (!along) return std::nullopt;
   ElementsPlan plan;
+  plan.in_any_order = !options.strict;
   plan.along = *along;
   const Neighbours neighbours = Looker(part, plan.along).look();
   const int64_t inner = longest_inner(part);
@@ -470,6 +471,7 @@ std::vector<ElementsPlan> plans_with_reads_apart(const FusedGroup& part, const o
   for (const bool by_vectors : {true, false}) {
     neighbours.aligned = neighbours.aligned && by_vectors;
     ElementsPlan plan;
+    plan.in_any_order = !options.strict;
     plan.along = *along;
     choose(plan, part, neighbours, longest_inner(part), device);
     if (chooses_size(options)) {

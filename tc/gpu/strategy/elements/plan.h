@@ -24,8 +24,10 @@ struct ElementsPlan {
   int64_t deep = 1;
   std::set<std::string> columns = {};  ///< tensors that all rows or reductions read alike: a thread does so once
   int64_t unroll = 8;                  ///< iterations of a reduction in flight at once
-  /// Blocks go through the outermost member from its end: to begin with what a launch before has left in the cache.
+  /// Blocks go through the outermost member from its end, and threads through their reductions, if these may be in any
+  /// order: to begin with what a launch before has left in the cache.
   bool backwards = false;
+  bool in_any_order = true;
 
   /// Iterations of `along` that a block has.
   int64_t covered() const { return threads * vector * repeats; }

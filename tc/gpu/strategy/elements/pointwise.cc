@@ -86,6 +86,7 @@ class Writer {
   NodePtr run_statement(const GroupStatement& s, const Ranged& first, int64_t elements);
   NodePtr instance(const GroupStatement& s, const BodyContext& context, const Expr& slot);
   std::set<std::string> held_tensors() const;
+  Ranged in_order(const Ranged& value, const ir::Range& range) const;
   static std::vector<Ranged> inner_of(const GroupStatement& s, const std::vector<Ranged>& loops);
   NodePtr reduce(const Together& all, const Ranged& first, int64_t elements);
   int64_t values_at_once(const Together& all, int64_t elements) const;
@@ -303,7 +304,7 @@ NodePtr Writer::run_statement(const GroupStatement& s, const Ranged& first, int6
     return loop_over(s.statement->indices[at], s.ranges[at], std::max<int64_t>(plan_.unroll / below, 1), names_,
                      [&](const Ranged& value) {
                        std::vector<Ranged> next = inner;
-                       next.push_back(value);
+                       next.push_back(inner.empty() ? in_order(value, s.ranges[at]) : value);
                        return nest(std::move(next));
                      });
   };
@@ -314,6 +315,12 @@ std::set<std::string> Writer::held_tensors() const {
   std::set<std::string> result;
   for (const auto& [tensor, held] : held_) result.insert(tensor);
   return result;
+}
+
+/// A value of a reduction's outermost loop, or its counterpart from the end.
+Ranged Writer::in_order(const Ranged& value, const ir::Range& range) const {
+  if (!plan_.backwards || !plan_.in_any_order) return value;
+  return poly::ranged(2 * range.begin + range.extent - 1) - value;
 }
 
 /// Values for all of a statement's inner indices.
@@ -339,13 +346,14 @@ NodePtr Writer::reduce(const Together& all, const Ranged& first, int64_t element
     if (outer.size() + 1 < loops.size()) {
       return loop_over(name, range, 1, names_, [&](const Ranged& value) {
         std::vector<Ranged> next = outer;
-        next.push_back(value);
+        next.push_back(outer.empty() ? in_order(value, range) : value);
         return nest(std::move(next));
       });
     }
     const int64_t whole = range.extent / at_once, rest = range.extent % at_once;
     std::vector<NodePtr> parts;
-    parts.push_back(loop_over(name + "_step", {0, whole}, 1, names_, [&](const Ranged& step) {
+    parts.push_back(loop_over(name + "_step", {0, whole}, 1, names_, [&](const Ranged& number) {
+      const Ranged step = outer.empty() ? in_order(number, {0, whole}) : number;
       const Ranged begin = step * poly::ranged(at_once) + poly::ranged(range.begin);
       return Chunk{*this, all, outer, begin, at_once, first, elements}.run();
     }));

@@ -59,5 +59,14 @@ TEST(ReductionsTogether, GoThroughSeveralLoops) {
   }
 }
 
+/// A second launch begins with what the first has left in the cache: at the other end of each column.
+TEST(ReductionsTogether, GoBackWhereALaunchBeforeHasEnded) {
+  const ir::Program program = specialised_from(
+      "def f(float(N,D) I) -> (a, b) { a(d) +=! I(n,d)  b(d) +=! (I(n,d) - a(d)) * I(n,d)  "
+      "b(d) max= I(n,d) - a(d) }",
+      {{"N", 131'075}, {"D", 32}});
+  EXPECT_EQ(difference(program), "");
+}
+
 }  // namespace
 }  // namespace tc::testing
