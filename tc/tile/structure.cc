@@ -271,6 +271,20 @@ class Checker {
     visit_children(node);
     rings_.erase(ring.name);
   }
+  /// Whether a node only waits for other kernels, or lets one start.
+  static bool orders_kernels(const NodePtr& node) {
+    bool result = true;
+    for_each_node(node, [&](const Node& inner) {
+      result &= match(
+          inner, [](const OneOf<Sequence, WaitForKernels, StartNextKernel> auto&) { return true; },
+          [](const OneOf<For, If, Let, Allocate, Ring> auto&) { return false; },
+          [](const OneOf<Barrier, ClusterStep, RingStep, CommitGroup, WaitGroup, MatMulWait, BoxStep> auto&) {
+            return false;
+          },
+          [](const Spec auto&) { return false; });
+    });
+    return result;
+  }
   /// The assembler has to see where a thread's registers change. Waits for other kernels may come before.
   bool divides_roles(const Node& body, int64_t readers) const {
     return match(
@@ -284,16 +298,7 @@ class Checker {
           return (counts_warps || is_thread(below->a)) && *bound * (counts_warps ? kWarp : 1) == readers;
         },
         [&](const Sequence& n) {
-          const auto is_of_kernels = [](const NodePtr& child) {
-            bool result = true;
-            for_each_node(child, [&](const Node& inner) {
-              result &= std::holds_alternative<Sequence>(inner.node) ||
-                        std::holds_alternative<WaitForKernels>(inner.node) ||
-                        std::holds_alternative<StartNextKernel>(inner.node);
-            });
-            return result;
-          };
-          return !n.children.empty() && std::all_of(n.children.begin(), std::prev(n.children.end()), is_of_kernels) &&
+          return !n.children.empty() && std::all_of(n.children.begin(), std::prev(n.children.end()), orders_kernels) &&
                  divides_roles(*n.children.back(), readers);
         },
         [](const OneOf<For, Let, Allocate, Ring> auto&) { return false; },
