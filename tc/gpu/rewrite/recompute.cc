@@ -95,9 +95,10 @@ bool is_cheap(const ir::Program& program, const ir::Statement& s) {
   return look.cheap && look.reads.size() <= kFewReads;
 }
 
-/// Whether a temporary is of what the caller has and of few values beside it, and is reduced across memory: threads
-/// have columns then, which are too long to be kept on chip until the reduction is done.
-bool leaves_chip(const ir::Program& program, const ir::Statement& definition) {
+/// Whether a temporary is of what the caller has and of few values beside it, and is not kept on chip until a reduction
+/// of it is done.
+bool leaves_chip(const ir::Program& program, const ir::Statement& definition,
+                 const std::function<bool(const ir::Program&, const ir::Statement&)>& leave_chip) {
   const int64_t elements = elements_of(program.tensor(definition.tensor));
   const std::vector<std::string> sources = reads_of(program, definition);
   const bool is_given = std::all_of(sources.begin(), sources.end(), [&](const std::string& name) {
@@ -106,7 +107,7 @@ bool leaves_chip(const ir::Program& program, const ir::Statement& definition) {
   });
   return is_given && sources.size() <= kFewReads &&
          std::any_of(program.statements.begin(), program.statements.end(), [&](const ir::Statement& s) {
-           return s.reduces() && reads_tensor(s.value, definition.tensor) && !runs_along_reduction(program, s);
+           return s.reduces() && reads_tensor(s.value, definition.tensor) && leave_chip(program, s);
          });
 }
 
@@ -386,7 +387,12 @@ bool compares_floats(const Expr& expr, const std::string& tensor) {
   return look.found;
 }
 
-ir::Program recompute_temporaries(ir::Program program, int64_t large) {
+bool reduces_across_memory(const ir::Program& program, const ir::Statement& statement) {
+  return statement.reduces() && !runs_along_reduction(program, statement);
+}
+
+ir::Program recompute_temporaries(ir::Program program, int64_t large,
+                                  const std::function<bool(const ir::Program&, const ir::Statement&)>& leave_chip) {
   for (size_t at = 0; at < program.statements.size();) {
     const ir::Statement& definition = program.statements[at];
     // No element is read twice, or compared.
@@ -395,9 +401,9 @@ ir::Program recompute_temporaries(ir::Program program, int64_t large) {
              !compares(reader, definition.tensor);
     };
     const auto has_elements = [&](int64_t least) { return elements_of(program.tensor(definition.tensor)) >= least; };
-    const bool replaces =
-        is_definition(program, definition) && ((has_elements(large) && is_cheap(program, definition)) ||
-                                               (has_elements(large / kMuchFewer) && leaves_chip(program, definition)));
+    const bool replaces = is_definition(program, definition) &&
+                          ((has_elements(large) && is_cheap(program, definition)) ||
+                           (has_elements(large / kMuchFewer) && leaves_chip(program, definition, leave_chip)));
     if (replaces && may_replace(program, at, reads_once)) {
       ir::Program without = replaced(program, at);
       if (cost_of(without) <= cost_of(program)) {

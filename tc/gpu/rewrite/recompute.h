@@ -7,15 +7,20 @@
 
 namespace tc::gpu {
 
+/// Whether a reduction's neighbours in memory are of other results.
+bool reduces_across_memory(const ir::Program& program, const ir::Statement& statement);
+
 /// Replaces temporaries of cheap values and at least `large` elements by those values, where each reader looks at an
 /// element no more than once:
 ///     centered(n,c) = I(n,c) - mean(c)
 ///     var(c) +=! centered(n,c) * centered(n,c)   ==>   var(c) +=! (I(n,c) - mean(c)) * (I(n,c) - mean(c))
 /// The memory that they took would be written and read again. Values with functions and quotients too, where a reader
-/// reduces across memory: no recipe keeps columns on chip, as that for rows does. A temporary stays where its readers
-/// would read and compute more than it saves: a blur of three columns and three rows would be a sum of nine. A float
-/// that a reader compares stays: all of its readers are to see the same number. Of a specialised Program.
-ir::Program recompute_temporaries(ir::Program program, int64_t large = 1 << 16);
+/// is a reduction whose elements `leave_chip` until it is done: those across memory. A temporary stays where its
+/// readers would read and compute more than it saves: a blur of three columns and three rows would be a sum of nine. A
+/// float that a reader compares stays: all of its readers are to see the same number. Of a specialised Program.
+ir::Program recompute_temporaries(
+    ir::Program program, int64_t large = 1 << 16,
+    const std::function<bool(const ir::Program&, const ir::Statement&)>& leave_chip = reduces_across_memory);
 
 /// Replaces temporaries of any size beside contractions. `is_contraction` says whether a statement is one by itself.
 /// Operands that are moved are read where they come from. Zeros that a guard puts around them go along:

@@ -117,7 +117,10 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
       return gains_by_tensor_cores(whole, statement, instead, options, device);
     });
   }
-  program = recompute_temporaries(std::move(program), device.instances_of_launch / 4);
+  const auto leave_chip = [&](const ir::Program& whole, const ir::Statement& s) {
+    return reduces_across_memory(whole, s) || !busy_parts(whole, s, device).empty();
+  };
+  program = recompute_temporaries(std::move(program), device.instances_of_launch / 4, leave_chip);
   if (takes_contractions(options)) {
     constexpr int64_t kOperations = 160;  // of an instance: 1.5 us on an H200, where launches take 3 or 4
     program = recompute_beside_products(std::move(program), kOperations * device.instances_of_launch, is_contraction);

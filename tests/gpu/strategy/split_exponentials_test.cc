@@ -100,6 +100,12 @@ TEST(ExponentialSplit, ReadsColumnsOnce) {
 
 TEST(ExponentialSplit, OfFewRowsIsAlongMemory) {
   const char* rows = "def f(float(D,N) I) -> (top, s) { top(d) max=! I(d,n)  s(d) +=! exp(I(d,n) - top(d)) }";
+  const ir::Program softmax = specialised_from(
+      "def f(half(D,N) I) -> (half(D,N) O) { top(d) max=! I(d,n)  float E(d,n) = exp(float(I(d,n)) - top(d)) "
+      "float s(d) +=! E(d,n)  O(d,n) = half(E(d,n) / s(d)) }",
+      {{"N", 20'000}, {"D", 3}});
+  EXPECT_EQ(mapped(softmax, {}, device_of_columns())->kernels.size(), 3U);
+  EXPECT_EQ(faults_of(softmax, device_of_columns()), "");
   for (const int64_t n : {20'000, 20'011}) {
     const ir::Program program = specialised_from(rows, {{"N", n}, {"D", 3}});
     EXPECT_EQ(split_temporaries_of(program), 2U);
@@ -330,6 +336,12 @@ INSTANTIATE_TEST_SUITE_P(
                       ColumnCase{"SoftmaxOfFewColumns", kSoftmaxText, {{"N", 1'000'003}, {"D", 64}}, 3},
                       ColumnCase{"SoftmaxOfManyColumns", kSoftmaxText, {{"N", 64}, {"D", 1'000'000}}, 3},
                       ColumnCase{"SoftmaxOfFewElements", kSoftmaxText, {{"N", 1009}, {"D", 33}}, 3},
+                      ColumnCase{"SoftmaxOfFewLongRows",
+                                 "def f(half(D,N) I) -> (half(D,N) O) { top(d) max=! I(d,n) "
+                                 "float E(d,n) = exp(float(I(d,n)) - top(d))  total(d) +=! E(d,n) "
+                                 "O(d,n) = half(E(d,n) / total(d)) }",
+                                 {{"N", 1'000'000}, {"D", 16}},
+                                 3},
                       ColumnCase{"Logarithm", kLogText, {{"N", 8192}, {"D", 8192}}, 1},
                       ColumnCase{"LogarithmOfFewElements", kLogText, {{"N", 1000}, {"D", 33}}, 1},
                       ColumnCase{"LogarithmOfFewColumns", kLogText, {{"N", 4000}, {"D", 33}}, 1},
