@@ -140,12 +140,6 @@ std::string text_of(const std::string& spelling, const std::string& type) {
 
 gpu::Device hopper() { return gpu::device_of_architecture(90); }
 
-gpu::Device ampere() {
-  gpu::Device device = gpu::device_of_architecture(80);
-  device.accelerated = false;
-  return device;
-}
-
 /// "" if a mapping has so many launches at most, of which one is that of a contraction; else the report.
 std::string more_than(size_t launches, const std::string& text, const Sizes& sizes, const gpu::Device& device,
                       bool by_tensor_cores) {

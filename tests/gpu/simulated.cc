@@ -124,6 +124,12 @@ bool is_intact_between(const ir::Tensor& tensor, const std::vector<std::byte>& b
   return true;
 }
 
+gpu::Device ampere() {
+  gpu::Device device = gpu::device_of_architecture(80);
+  device.accelerated = false;
+  return device;
+}
+
 Result<gpu::Mapping> mapped(const ir::Program& program, const options::MappingOptions& options,
                             const gpu::Device& device, bool element_aligned) {
   return gpu::map_program(program, options, device, element_aligned);

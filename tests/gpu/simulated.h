@@ -11,6 +11,9 @@
 /// Programs through the mapping, on the simulator and on the oracle.
 namespace tc::testing {
 
+/// A GPU without the instructions of one architecture: tensor cores by mma.sync alone.
+gpu::Device ampere();
+
 /// The Mapping of a specialised program.
 Result<gpu::Mapping> mapped(const ir::Program& program, const options::MappingOptions& options = {},
                             const gpu::Device& device = {}, bool element_aligned = false);

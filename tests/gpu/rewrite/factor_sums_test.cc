@@ -16,12 +16,6 @@ namespace {
 
 using Sizes = std::map<std::string, int64_t>;
 
-gpu::Device ampere() {
-  gpu::Device device = gpu::device_of_architecture(80);
-  device.accelerated = false;
-  return device;
-}
-
 constexpr char kBilinear[] = R"(
 def f(half(B,I) X, half(O,I,J) W, half(B,J) Y) -> (Z) { Z(b,o) +=! X(b,i) * W(o,i,j) * Y(b,j) })";
 

@@ -19,12 +19,6 @@ namespace {
 
 using Sizes = std::map<std::string, int64_t>;
 
-gpu::Device ampere() {
-  gpu::Device device = gpu::device_of_architecture(80);
-  device.accelerated = false;
-  return device;
-}
-
 const char* const kTexts[] = {
     "def f(half(M,K) A, half(K,N) B, half(K) S) -> (O) { O(m,n) +=! A(m,k) * B(k,n) * S(k) }",
     "def f(half(M,K) A, half(K,N) B, half(K) S) -> (O) { O(m,n) +=! S(k) * (B(k,n) * A(m,k)) }",

@@ -19,12 +19,6 @@ using options::MappingOptions;
 
 gpu::Device hopper() { return gpu::device_of_architecture(90); }
 
-gpu::Device ampere() {
-  gpu::Device device = gpu::device_of_architecture(80);
-  device.accelerated = false;
-  return device;
-}
-
 /// A def of matrices with `real` for their type.
 struct Case {
   const char* name;
