@@ -277,41 +277,16 @@ std::set<Site> unit_dims(const ir::Program& program) {
   return units;
 }
 
-/// Drops the subscripts of dimensions that go.
-class Dropper : public hi::IRMutator {
- public:
-  explicit Dropper(const std::set<Site>& units) : units_(units) {}
-
-  std::vector<Expr> subscripts(const std::string& tensor, const std::vector<Expr>& old) {
-    std::vector<Expr> result;
-    for (size_t d = 0; d < old.size(); ++d) {
-      if (units_.count({tensor, d}) == 0) result.push_back(mutate(old[d]));
-    }
-    return result;
-  }
-
- private:
-  using IRMutator::visit;
-  Expr visit(const hi::Call* op) override {
-    if (std::none_of(units_.begin(), units_.end(), [&](const Site& site) { return site.first == op->name; })) {
-      return IRMutator::visit(op);
-    }
-    return hi::Call::make(op->type, op->name, subscripts(op->name, op->args), op->call_type);
-  }
-
-  const std::set<Site>& units_;
-};
-
 ir::Program without_units(ir::Program program) {
   const std::set<Site> units = unit_dims(program);
   if (units.empty()) return program;
-  Dropper dropper(units);
-  for (ir::Statement& s : program.statements) {
-    s.subscripts = dropper.subscripts(s.tensor, s.subscripts);
-    s.value = dropper.mutate(s.value);
-    if (s.guard.defined()) s.guard = dropper.mutate(s.guard);
-    s.accesses.clear();
-  }
+  program = with_subscripts(std::move(program), [&](const std::string& tensor, const std::vector<Expr>& old) {
+    std::vector<Expr> kept;
+    for (size_t d = 0; d < old.size(); ++d) {
+      if (units.count({tensor, d}) == 0) kept.push_back(old[d]);
+    }
+    return kept;
+  });
   for (ir::Tensor& tensor : program.tensors) {
     std::vector<Expr> extents;
     std::vector<int64_t> strides;

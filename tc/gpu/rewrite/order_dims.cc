@@ -111,38 +111,20 @@ std::optional<Order> order_of_left_side(const ir::Tensor& tensor, const ir::Stat
   return result;
 }
 
-/// Rewrites the accesses of some tensors.
-class Rewriter : public hi::IRMutator {
- public:
-  explicit Rewriter(const std::map<std::string, Order>& orders) : orders_(orders) {}
-
-  std::vector<Expr> subscripts(const std::string& tensor, const std::vector<Expr>& given) {
-    std::vector<Expr> old;
-    for (const Expr& e : given) old.push_back(mutate(e));
-    const auto order = orders_.find(tensor);
-    if (order == orders_.end()) return old;
-    std::vector<Expr> result;
-    for (const Dimension& dimension : order->second) {
-      Expr sum;
-      for (const Dimension::Term& term : dimension.terms) {
-        const Expr& own = old[term.dimension];
-        const Expr scaled = term.factor == 1 ? own : own * index_constant(term.factor);
-        sum = sum.defined() ? sum + scaled : scaled;
-      }
-      result.push_back(sum.defined() ? sum : index_constant(0));
+/// The subscripts of a tensor whose dimensions have an order.
+std::vector<Expr> in_order(const Order& order, const std::vector<Expr>& old) {
+  std::vector<Expr> result;
+  for (const Dimension& dimension : order) {
+    Expr sum;
+    for (const Dimension::Term& term : dimension.terms) {
+      const Expr& own = old[term.dimension];
+      const Expr scaled = term.factor == 1 ? own : own * index_constant(term.factor);
+      sum = sum.defined() ? sum + scaled : scaled;
     }
-    return result;
+    result.push_back(sum.defined() ? sum : index_constant(0));
   }
-
- private:
-  using IRMutator::visit;
-  Expr visit(const hi::Call* op) override {
-    if (op->call_type != hi::Call::PureExtern || orders_.count(op->name) == 0) return IRMutator::visit(op);
-    return hi::Call::make(op->type, op->name, subscripts(op->name, op->args), op->call_type);
-  }
-
-  const std::map<std::string, Order>& orders_;
-};
+  return result;
+}
 
 /// The statement with its map indices in the order in which its left side has them.
 ir::Statement with_indices_in_order(ir::Statement s) {
@@ -159,12 +141,11 @@ ir::Statement with_indices_in_order(ir::Statement s) {
 }
 
 ir::Program with_orders(ir::Program program, const std::map<std::string, Order>& orders) {
-  Rewriter rewriter(orders);
+  program = with_subscripts(std::move(program), [&](const std::string& tensor, const std::vector<Expr>& old) {
+    const auto order = orders.find(tensor);
+    return order == orders.end() ? old : in_order(order->second, old);
+  });
   for (ir::Statement& s : program.statements) {
-    s.subscripts = rewriter.subscripts(s.tensor, s.subscripts);
-    s.value = rewriter.mutate(s.value);
-    if (s.guard.defined()) s.guard = rewriter.mutate(s.guard);
-    s.accesses.clear();
     if (orders.count(s.tensor) > 0) s = with_indices_in_order(std::move(s));
   }
   for (ir::Tensor& tensor : program.tensors) {

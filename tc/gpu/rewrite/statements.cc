@@ -41,6 +41,44 @@ Expr simplify_indices(const Expr& expr, const std::vector<ir::Index>& indices) {
   return simplifier.mutate(expr);
 }
 
+namespace {
+
+/// Changes the subscripts of reads, innermost first.
+class SubscriptChanger : public hi::IRMutator {
+ public:
+  SubscriptChanger(const ir::Program& program, const ChangeSubscripts& change) : program_(program), change_(change) {}
+
+  std::vector<Expr> changed(const std::string& tensor, std::vector<Expr> subscripts) {
+    for (Expr& e : subscripts) e = mutate(e);
+    return change_(tensor, subscripts);
+  }
+
+  using IRMutator::mutate;
+
+ private:
+  using IRMutator::visit;
+  Expr visit(const hi::Call* op) override {
+    if (!ir::is_tensor_read(program_, op)) return IRMutator::visit(op);
+    return hi::Call::make(op->type, op->name, changed(op->name, op->args), op->call_type);
+  }
+
+  const ir::Program& program_;
+  const ChangeSubscripts& change_;
+};
+
+}  // namespace
+
+ir::Program with_subscripts(ir::Program program, const ChangeSubscripts& change) {
+  SubscriptChanger changer(program, change);
+  for (ir::Statement& s : program.statements) {
+    s.subscripts = changer.changed(s.tensor, s.subscripts);
+    s.value = changer.mutate(s.value);
+    if (s.guard.defined()) s.guard = changer.mutate(s.guard);
+    s.accesses.clear();
+  }
+  return program;
+}
+
 ir::Statement left_over(ir::Statement statement, size_t index, int64_t done, const std::string& id) {
   ir::Index& cut = statement.indices[index];
   const Expr begin = hi::simplify(index_constant(done) + cut.begin);

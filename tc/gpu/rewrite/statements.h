@@ -23,6 +23,13 @@ Halide::Expr subscript_of(const ir::Index& index);
 /// Simplifies index arithmetic that no data decide: indices are in their ranges.
 Halide::Expr simplify_indices(const Halide::Expr& expr, const std::vector<ir::Index>& indices);
 
+/// The subscripts of an access to a tensor in the place of given ones.
+using ChangeSubscripts =
+    std::function<std::vector<Halide::Expr>(const std::string& tensor, const std::vector<Halide::Expr>&)>;
+
+/// A program in which all accesses have other subscripts: left sides, and reads in them, in values and in guards.
+ir::Program with_subscripts(ir::Program program, const ChangeSubscripts& change);
+
 /// A reduction over what is left of one index behind its first `done` values; it adds to what is there.
 ir::Statement left_over(ir::Statement statement, size_t index, int64_t done, const std::string& id);
 
