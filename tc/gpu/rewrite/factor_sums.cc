@@ -37,14 +37,13 @@ std::optional<FactoredSum> without_factor(const ir::Program& program, const ir::
   std::vector<ir::Index> kept;
   for (const ir::Index& index : statement.indices) {
     const bool is_inner = index.is_reduction && !uses(factors[moved], index);
-    // A result of the product belongs to one of the statement.
-    if (!is_inner && !uses(rest, index)) return std::nullopt;
     any_inner = any_inner || is_inner;
     any_outer = any_outer || (index.is_reduction && !is_inner);
     if (is_inner) continue;
+    result.sum.indices.push_back(index);
+    if (!uses(rest, index)) continue;
     kept.push_back(index);
     kept.back().is_reduction = false;
-    result.sum.indices.push_back(index);
   }
   if (!any_inner || !any_outer) return std::nullopt;
   result.product.indices = kept;

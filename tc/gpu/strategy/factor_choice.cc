@@ -1,11 +1,13 @@
 #include "tc/gpu/strategy/factor_choice.h"
 
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "tc/gpu/rewrite/kernel_options.h"
 #include "tc/gpu/strategy/contraction/contraction.h"
 #include "tc/gpu/strategy/contraction/parts.h"
+#include "tc/gpu/strategy/piece_time.h"
 #include "tc/gpu/strategy/pieces.h"
 #include "tc/poly/from_ir.h"
 #include "tc/poly/isl_ext.h"
@@ -13,7 +15,7 @@
 namespace tc::gpu {
 namespace {
 
-/// Microseconds of a product and the sum of its results; nothing where the results would be stored.
+/// Microseconds of a product and the sum of its results; nothing where no product by tensor cores makes them.
 std::optional<double> factored_us(ir::Program program, const FactoredSum& way, const options::MappingOptions& options,
                                   const Device& device) {
   constexpr double kLaunchUs = 1, kPartsUs = 2;
@@ -25,7 +27,10 @@ std::optional<double> factored_us(ir::Program program, const FactoredSum& way, c
     const Pieces pieces = cut_out_contractions(scop, options, device);
     const Piece& piece = pieces.pieces[0];
     if (!piece.contraction || !piece.plans[0].tensor_cores) return fail("no product by tensor cores");
-    if (piece.contraction->reductions.empty() && piece.uncut.empty()) return fail("its results are stored");
+    if (piece.contraction->reductions.empty() && piece.uncut.empty()) {
+      return std::accumulate(pieces.pieces.begin(), pieces.pieces.end(), 0.0,
+                             [&](double us, const Piece& one) { return us + estimated_us(one, device); });
+    }
     return kLaunchUs + piece.plans[0].cycles / (1e3 * device.gigahertz) + (piece.uncut.empty() ? 0 : kPartsUs);
   };
   const Result<double> us = poly::within_budget(*context, measure);
