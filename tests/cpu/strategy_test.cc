@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <numeric>
 
@@ -251,6 +252,34 @@ TEST(Prepare, ContractionsOfPreparedOperandsComputeTheSame) {
           ASSERT_EQ(c[static_cast<size_t>(i * n + j)], expected) << i << ", " << j;
         }
       }
+    }
+  }
+}
+
+/// A sum that no column changes is computed once for a row, and then copied: C(i,j) += A(i,k) * B(k).
+TEST(Prepare, SumsThatColumnsShareAreComputedOnce) {
+  const int64_t m = 24, n = 300, k = 70;
+  ProgramBuilder b("row_sums");
+  b.input("A", {m, k}).input("B", {k}).result("C", {m, n});
+  const ProgramPtr program = b.sum("C", {index("i"), index("j")}, {{"i", m}, {"j", n}}, {{"k", k}},
+                                   b.at("A", {index("i"), index("k")}) * b.at("B", {index("k")}))
+                                 .build();
+  for (const bool strict : {false, true}) {
+    options::CpuOptions options;
+    options.strict = strict;
+    const Compiled kernel = compile(program, options);
+    const auto& statements = kernel.prepared->statements;
+    const auto sum = std::find_if(statements.begin(), statements.end(), [](const auto& s) { return s.reduces(); });
+    ASSERT_NE(sum, statements.end());
+    EXPECT_EQ(std::count_if(sum->indices.begin(), sum->indices.end(), [](const auto& i) { return i.name == "j"; }), 0);
+    std::vector<float> a = small_integers(m * k, 1), x = small_integers(k, 2);
+    std::vector<float> c(static_cast<size_t>(m * n), -99);
+    void* arguments[] = {a.data(), x.data(), c.data()};
+    ASSERT_EQ(kernel.loaded->call(arguments), 0);
+    for (int64_t i = 0; i < m; ++i) {
+      const float* row = &a[static_cast<size_t>(i * k)];
+      const float expected = std::inner_product(row, row + k, x.begin(), 0.f);
+      for (int64_t j = 0; j < n; ++j) ASSERT_EQ(c[static_cast<size_t>(i * n + j)], expected) << i << ", " << j;
     }
   }
 }
