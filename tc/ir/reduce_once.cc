@@ -183,7 +183,8 @@ Statement spread_over(const Statement& statement, const std::vector<Dimension>& 
 
 std::optional<Once> computed_once(const Program& program, const Statement& statement,
                                   const ReduceOnceOptions& options) {
-  if (!can_be_apart(program, statement, options.strict)) return std::nullopt;
+  const bool stays = options.kept.count(statement.tensor) > 0;
+  if (stays || !can_be_apart(program, statement, options.strict)) return std::nullopt;
   Names names = Names::among_statements(program);
   auto [value, factor] = terms_of(statement, options.strict);
   std::vector<Dimension> dimensions;

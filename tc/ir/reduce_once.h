@@ -1,14 +1,17 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
+#include <string>
 
 #include "tc/ir/program.h"
 
 namespace tc::ir {
 
 struct ReduceOnceOptions {
-  bool strict = false;          ///< keeps the order of sums of floats
-  int64_t least_instances = 1;  ///< that a statement has to save
+  bool strict = false;              ///< keeps the order of sums of floats
+  int64_t least_instances = 1;      ///< that a statement has to save
+  std::set<std::string> kept = {};  ///< tensors whose statements stay, as those that options address
 };
 
 /// Computes a reduction once for all results that have the same terms. The temporary lacks the indices that no term

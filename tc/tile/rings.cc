@@ -676,6 +676,15 @@ std::set<std::string> tensors_of_rings(const Kernel& kernel) {
 
 namespace {
 
+/// Of several rings only acquires and awaits may wait, which prove_no_cycle() looks at.
+void prove_only_turns_wait(const Kernel& kernel) {
+  for_each_node(kernel.body, [](const Node& node) {
+    const RingStep* step = ring_step_of(node);
+    need(!step || step->kind != RingStep::Kind::kDrain, "one of several rings is drained");
+    need(order_of(node) != Order::kWarpgroup, "warps wait for each other beside several rings");
+  });
+}
+
 std::vector<const Ring*> rings_of(const Kernel& kernel) {
   std::vector<const Ring*> result;
   for_each_node(kernel.body, [&](const Node& node) {
@@ -710,6 +719,7 @@ std::vector<std::string> unproved_rings(const Kernel& kernel, unsigned long oper
     prove_owners(kernel, rings);
     const bool shares = std::ranges::any_of(rings, [](const Ring* ring) { return !ring->groups.empty(); });
     if (shares && rings.size() > 1) give_up("it has {} rings in a cluster", rings.size());
+    if (rings.size() > 1) prove_only_turns_wait(kernel);
     std::vector<std::unique_ptr<Prover>> provers;
     for (const Ring* ring : rings) {
       provers.push_back(std::make_unique<Prover>(kernel, context, *ring));

@@ -62,6 +62,18 @@ TEST(ReductionsOnce, AgreeWithTheOracleOnAGpu) {
   }
 }
 
+/// Options that address a kernel by what it writes find its reduction there.
+TEST(ReductionsOnce, LeaveWhatOptionsAddress) {
+  const ir::Program program = specialised_from(
+      "def f(float(M,K) A, float(K) x) -> (C) { C(m,n) +=! A(m,k) * x(k) where "
+      "n in 0:4096 }",
+      {{"M", 64}, {"K", 2048}});
+  options::MappingOptions options;
+  options.kernel.push_back({.writes = "C", .split_reduction = 4});
+  const Result<gpu::Mapping> mapping = mapped(program, options, gpu::device_of_architecture(90));
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+}
+
 /// Rows are added up and written in one launch.
 TEST(ReductionsOnce, TakeOneLaunchForRows) {
   const std::map<std::string, int64_t> sizes = {{"M", 4096}, {"K", 4096}};

@@ -271,15 +271,22 @@ std::optional<Exponential> exponential_in(const Expr& value, const Extreme& extr
   return Analysis(extreme).of(value);
 }
 
+/// The finite number that is farthest from zero: Halide has float16's for bfloat16.
+static Expr farthest(Halide::Type type, bool is_negative) {
+  constexpr double kBFloat16 = 0x1.fep127;
+  if (type.is_bfloat()) return hi::make_const(type, is_negative ? -kBFloat16 : kBFloat16);
+  return is_negative ? type.min() : type.max();
+}
+
 Expr number_of_extreme(const Expr& extreme, bool is_maximum) {
-  const Halide::Type type = extreme.type();
-  return is_maximum ? hi::Max::make(extreme, type.min()) : hi::Min::make(extreme, type.max());
+  const Expr limit = farthest(extreme.type(), is_maximum);
+  return is_maximum ? hi::Max::make(extreme, limit) : hi::Min::make(extreme, limit);
 }
 
 bool is_number_of_extreme(const Expr& e) {
-  if (const auto* most = e.as<hi::Max>()) return hi::equal(most->b, e.type().min());
+  if (const auto* most = e.as<hi::Max>()) return hi::equal(most->b, farthest(e.type(), true));
   const auto* least = e.as<hi::Min>();
-  return least != nullptr && hi::equal(least->b, e.type().max());
+  return least != nullptr && hi::equal(least->b, farthest(e.type(), false));
 }
 
 /// exp(by * exponent): zero where nothing but a multiple of the extreme is added to an infinity.

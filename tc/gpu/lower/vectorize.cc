@@ -321,6 +321,9 @@ Expr Loop::with_halves(const Expr& value) {
     Expr visit(const hi::Call* op) override {
       return op->is_intrinsic(hi::Call::if_then_else) ? Expr(op) : IRMutator::visit(op);
     }
+    // What stands on the right may not be read.
+    Expr visit(const hi::And* op) override { return op; }
+    Expr visit(const hi::Or* op) override { return op; }
     Loop& loop_;
   } mutator(*this);
   return value.type() == Halide::Float(16) ? value : mutator.mutate(value);

@@ -84,8 +84,11 @@ bool has_results_of_product(const ir::Program& program, const std::string& tenso
 
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
                          bool element_aligned) {
-  program = ir::reduce_once(order_dims(std::move(program)),
-                            {.strict = options.strict, .least_instances = device.instances_of_launch});
+  std::set<std::string> addressed;
+  for (const options::KernelOptions& kernel : options.kernel) addressed.insert(kernel.writes);
+  program = ir::reduce_once(
+      order_dims(std::move(program)),
+      {.strict = options.strict, .least_instances = device.instances_of_launch, .kept = std::move(addressed)});
   for (ir::Tensor& tensor : program.tensors) {
     tensor.at_any_address = element_aligned && tensor.role != ir::Role::kTemporary;
   }

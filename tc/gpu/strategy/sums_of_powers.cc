@@ -137,8 +137,24 @@ bool has_bounded_powers(const Expr& value, const std::string& tensor, const Extr
 
 bool is_narrow(Halide::Type type) { return type.is_float() && type.bits() == 16; }
 
+constexpr double kLeast = 1e-6;  ///< that the greatest power is, beside what powers lose
+
+/// Whether a value is a power times a constant. A weight may be zero where the greatest power is.
+bool is_power(const Expr& e) {
+  if (const auto* cast = e.as<hi::Cast>()) return is_power(cast->value);
+  if (const auto* product = e.as<hi::Mul>()) {
+    return (constant_number(product->a) && is_power(product->b)) ||
+           (constant_number(product->b) && is_power(product->a));
+  }
+  if (const auto* quotient = e.as<hi::Div>()) return constant_number(quotient->b) && is_power(quotient->a);
+  const auto* call = e.as<hi::Call>();
+  return call && (call->name == "exp" || call->name == "exp2");
+}
+
 /// Whether a sum has all powers of its extreme, and nothing else: it is no less than the greatest of them.
-bool is_whole_sum(const ir::Program& program, const ir::Statement& s, const ir::Statement& extreme) {
+bool is_whole_sum(const ir::Program& program, const ir::Statement& s, const ir::Statement& extreme,
+                  const Exponential& form) {
+  if (!is_power(s.value) || !(form.most >= kLeast) || !std::isfinite(form.most)) return false;
   const auto reads = ir::reads_in(program, s.value);
   return s.assign == ir::Assign::kAdd && s.accumulator == Halide::Float(32) &&
          std::all_of(reads.begin(), reads.end(), [&](const hi::Call* read) {
@@ -177,7 +193,6 @@ struct Replacement {
 
 /// Nothing if the statement has no powers of its distance from the extreme.
 std::optional<Replacement> replacement_at(const ir::Program& program, size_t at, size_t extreme_at) {
-  constexpr double kLeast = 1e-6;  // that the greatest power is
   const ir::Statement &s = program.statements[at], &extreme = program.statements[extreme_at];
   if (!reads_tensor(s.value, extreme.tensor)) return std::nullopt;
   const std::optional<Extreme> variable =
@@ -186,7 +201,7 @@ std::optional<Replacement> replacement_at(const ir::Program& program, size_t at,
   const std::optional<Exponential> form = form_of(s.value, extreme.tensor, *variable);
   Readers readers = form ? readers_of(program, s) : Readers::kOthers;
   if (is_narrow(program.tensor(s.tensor).type) && !s.reduces()) readers = Readers::kNarrow;
-  if (form && is_whole_sum(program, s, extreme)) readers = Readers::kSums;
+  if (form && is_whole_sum(program, s, extreme, *form)) readers = Readers::kSums;
   const bool sums = readers == Readers::kSums;
   return Replacement{at, with_powers_of_two(s.value, {extreme.tensor}), sums, readers == Readers::kOthers,
                      sums && form->most >= kLeast && std::isfinite(form->most)};

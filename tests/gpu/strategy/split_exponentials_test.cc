@@ -159,6 +159,22 @@ TEST(ExponentialSplit, IsLeftToPartsThatAreAskedForAndToStrictKernels) {
 }
 
 /// Columns of infinities, NaN and numbers that are far apart: what the simulator has is what the oracle has.
+/// A part whose values all lie beyond what a float16 holds has a maximum like any other: columns of a mask.
+TEST(ExponentialSplit, OfWideHalvesHasTheirLimits) {
+  const ir::Program program = specialised_from(
+      "def f(bfloat16(N,D) I) -> (top, s) { top(d) max=! I(n,d)  float s(d) +=! "
+      "exp(float(I(n,d)) - float(top(d))) }",
+      {{"N", 1024}, {"D", 16}});
+  EXPECT_GT(split_temporaries_of(program), 0U);
+  interp::Environment data = data_for(program, 1);
+  for (size_t i = 0; i < data.at("I").floats.size(); ++i) data.at("I").floats[i] = i % 3 == 0 ? -131072 : -262144;
+  const Result<gpu::Mapping> mapping = mapped(program, {}, device_of_columns());
+  ASSERT_TRUE(mapping);
+  const Result<interp::Environment> results = simulated(program, *mapping, data), oracle = interp::run(program, data);
+  ASSERT_TRUE(results && oracle);
+  EXPECT_EQ(results->at("s").floats, oracle->at("s").floats);
+}
+
 TEST(ExponentialSplit, OfInfinitiesAndNaNIsWhatTheSourceSays) {
   constexpr int64_t kRows = 1024, kWidth = 16;
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
@@ -248,6 +264,7 @@ TEST(SumsOfPowers, KeepOthers) {
   for (const std::string& text :
        {f + "(t, s, O) " + rows + "O(n,d) = exp(I(n,d) - t(n)) / s(n) }",
         f + "(t, s) { t(n) max=! I(n,d)  s(n) +=! w(n,d) * exp(I(n,d) - t(n)) }",
+        f + "(t, s) { t(n) max=! I(n,d)  s(n) +=! exp(I(n,d) - t(n)) * I(n,d) }",
         f + "(t, s) { t(n) max=! I(n,d)  s(n) +=! exp(I(n,d) - t(n)) where d in 0:60 }",
         f + "(t, s) { t(n) max=! w(n,d)  s(n) +=! exp(I(n,d) - t(n)) }",
         f + "(t, s) { t(n) max=! I(n,d)  t(n) = t(n) + 5  s(n) +=! exp(I(n,d) - t(n)) }",

@@ -7,7 +7,7 @@
 namespace tc::gpu {
 namespace {
 
-/// The same without a look at the room in a map.
+/// The step of a dimension's boxes, if the map has room for all remainders.
 int64_t step_of(const Operand& o, size_t dimension) {
   constexpr int64_t kMost = 8;
   const auto moves = [](int64_t by) { return by != 0; };

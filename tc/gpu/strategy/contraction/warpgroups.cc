@@ -52,6 +52,20 @@ int64_t extent_read(const Contraction& c, const Subscript& s) {
   return last + 1;
 }
 
+/// The first one.
+int64_t first_read(const Contraction& c, const Subscript& s) {
+  int64_t first = s.constant;
+  for (size_t i = 0; i < s.parallel.size(); ++i) first += s.parallel[i] * c.parallel[i].begin;
+  for (size_t r = 0; r < s.reduction.size(); ++r) first += s.reduction[r] * c.reduction[r].begin;
+  return first;
+}
+
+/// Whether a map's rows go on with those of other remainders.
+bool shares_rows_with_remainders(const Operand& o) {
+  const size_t next = o.subscripts.size() - 2;
+  return o.subscripts.size() > 1 && box_step(o, next) > 1 && has_remainders_in_rows(o, next);
+}
+
 }  // namespace
 
 int64_t row_of(const Operand& operand) { return tile::row_elements(operand.type.bytes()); }
@@ -302,6 +316,10 @@ std::string box_fault(const Contraction& c, size_t operand, const ContractionPla
   }
   for (size_t d = 0; d < o.extents.size(); ++d) {
     if (o.strides[d] * bytes >= int64_t{1} << 40) return fmt::format("'{}' is too large for boxes", o.tensor);
+  }
+  const Subscript& row = o.subscripts.back();
+  if (shares_rows_with_remainders(o) && (first_read(c, row) != 0 || extent_read(c, row) != o.extents.back())) {
+    return fmt::format("behind what is read of rows of '{}' lie others, a stride away", o.tensor);
   }
   if (has_remainders(o) && sharers(operand, plan).count > 1) {
     return fmt::format("blocks do not share boxes of rows of '{}' that lie apart", o.tensor);

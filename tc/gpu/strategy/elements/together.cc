@@ -55,6 +55,7 @@ class Finder {
     for (size_t next = first + 1; next < part_.statements.size(); ++next) {
       const GroupStatement& s = part_.statements[next];
       const bool is_new = written_.count(s.statement->tensor) == 0;
+      if (read_.count(s.statement->tensor) > 0) break;  // as it is before
       if (s.statement->kind == poly::Statement::Kind::kInit && is_new && held_.count(s.statement->tensor) > 0) {
         pending.push_back(next);
         continue;
@@ -80,6 +81,7 @@ class Finder {
     reduction.statement = &part_.statements[number];
     found_.reductions.push_back(reduction);
     written_.insert(reduction.statement->statement->tensor);
+    for (const hi::Call* read : ir::reads_in(program_, reduction.statement->statement->value)) read_.insert(read->name);
     found_.end = number + 1;
   }
 
@@ -160,7 +162,7 @@ class Finder {
   const ir::Program& program_;
   const std::set<std::string>& held_;
   Together found_;
-  std::set<std::string> written_;
+  std::set<std::string> written_, read_;  ///< by the reductions that are found
 };
 
 }  // namespace

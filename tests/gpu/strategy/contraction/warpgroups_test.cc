@@ -445,6 +445,11 @@ TEST(Warpgroups, TakeOnlyWhatBoxesBring) {
             0);
   EXPECT_EQ(products_by_default(kEverySecondRow, {{"M", 1024}, {"L", 2048}, {"N", 1024}, {"K", 1024}}), 1);
   EXPECT_EQ(products_by_default(kEverySecondRow, {{"M", 1024}, {"L", 2047}, {"N", 1024}, {"K", 1024}}), 0);
+  // Behind the 100 values of a row that are read lie others, and then those of the row beside it.
+  const char* part =
+      "def f(float16(L,K) A, float16(P,K) B) -> (C) { C(m,n) +=! A(2 * m,k) * B(2 * n,k) where k in 0:100 }";
+  EXPECT_EQ(products_by_default(part, {{"L", 2048}, {"P", 2048}, {"K", 128}}), 0);
+  EXPECT_EQ(difference(specialised_from(part, {{"L", 256}, {"P", 256}, {"K", 128}}), {}, 1, kDevice), "");
 }
 
 TEST(Warpgroups, AreOfOneArchitecture) {

@@ -41,7 +41,9 @@ TEST(ReductionsTogether, WaitForResultsThatTheyNeed) {
                            "a(d) max=! I(n,d)  b(d) = 1 where d in 0:40000  b(d) += exp(I(n,d) - a(d))",
                            "a(d) max=! I(n,d)  b(d) max=! exp(I(n,d) - a(d))",
                            "a(d) +=! I(n,d)  a(d) += J(n,d)  b(d) "
-                           "+=! J(n,d)"}) {
+                           "+=! J(n,d)",
+                           "a(d) = I(0,d)  b(d) +=! I(n,d) * a(d)  a(d) +=! J(n,d)",
+                           "a(d) = I(0,d)  b(d) max=! I(n,d) * a(d)  a(d) += J(n,d)"}) {
     SCOPED_TRACE(text);
     EXPECT_EQ(faults_of(reduced_columns(text)), "");
   }
