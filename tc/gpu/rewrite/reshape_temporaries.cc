@@ -216,6 +216,7 @@ void reshape(const std::string& tensor, Reshaped& result) {
 
 std::optional<ir::Program> cut_dimension(ir::Program program, const std::string& tensor, size_t dimension,
                                          int64_t divisor) {
+  if (ir::constant_shape(program.tensor(tensor))[dimension] <= divisor) return std::nullopt;
   return Reshaper(std::move(program), tensor, dimension, divisor).run();
 }
 

@@ -113,10 +113,15 @@ std::optional<ir::Program> with_sum_cut(const ir::Program& program, int64_t divi
   return std::nullopt;
 }
 
+constexpr int kMostCuts = 16;  ///< one after the other: texts that ask for more are none that this is for
+
 /// The program with a cut, and with cuts of the sums that it brings.
 std::optional<ir::Program> with_cut(const ir::Program& program, const Cut& first) {
   std::optional<ir::Program> result = cut_dimension(program, first.tensor, first.dimension, first.divisor);
-  for (std::optional<ir::Program> next = result; next; next = with_sum_cut(*result, first.divisor)) {
+  for (int cuts = 1; result; ++cuts) {
+    std::optional<ir::Program> next = with_sum_cut(*result, first.divisor);
+    if (!next) break;
+    if (cuts == kMostCuts) return std::nullopt;
     result = std::move(next);
   }
   return result;
@@ -142,9 +147,11 @@ std::optional<ir::Program> with_cut_for(const ir::Program& program, const ir::St
 std::optional<ir::Program> with_contraction(const ir::Program& program, size_t at,
                                             const IsContraction& is_contraction) {
   const std::vector<bool> before = contractions_of(program, is_contraction);
-  std::optional<ir::Program> result;
-  for (auto next = with_cut_for(program, program.statements[at]); next;
-       next = with_cut_for(*result, result->statements[at])) {
+  std::optional<ir::Program> result = with_cut_for(program, program.statements[at]);
+  for (int cuts = 1; result; ++cuts) {
+    std::optional<ir::Program> next = with_cut_for(*result, result->statements[at]);
+    if (!next) break;
+    if (cuts == kMostCuts) return std::nullopt;
     result = std::move(next);
   }
   if (!result) return std::nullopt;

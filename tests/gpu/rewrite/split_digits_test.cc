@@ -114,5 +114,18 @@ TEST(SplitDigits, LeavesOtherPrograms) {
   }
 }
 
+/// A dimension as long as its divisor is not cut again, and again.
+TEST(SplitDigits, EndWhereDimensionsAreShort) {
+  for (const char* text : {
+           "def f(float64(2) B) -> (R) { float64 R(i) +=! B(i % 2) where i in 0:8 "
+           "R(j / 3) +=! R(i) * B(k) where i in 0:8, j in 0:8, k in 0:2 }",
+           "def f(float(6,4) A, float(4,3) B) -> (C) { t(i,j) = A(i,j)  C(i,j) +=! t(i / 3 * 3 + j,k) * B(k,j) where "
+           "i in 0:6 }",
+       }) {
+    const ir::Program program = specialised_from(text, {});
+    EXPECT_EQ(difference(program), "") << text;
+  }
+}
+
 }  // namespace
 }  // namespace tc::testing
