@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 
+#include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/layouts.h"
 #include "tc/ir/names.h"

@@ -37,7 +37,7 @@ class WarpgroupStreams {
     std::optional<TensorCores> first = planner_of_first_.warpgroup_cores();
     std::optional<TensorCores> second = planner_of_second_.warpgroup_cores();
     if (!first || !second || !may_stay(*first) || !fit_together(*first, *second)) return {};
-    *first = in_order_of_boxes(first_, planner_of_first_.main(), *std::move(first));
+    *first = in_order_of_boxes(first_, planner_of_first_.main(), std::move(*first));
     second->rows.clear();
     for (size_t axis : first->rows) second->rows.push_back(*row_of_second(link_, axis));
     for (const int64_t slab : {64, 96, 128, 192, 256}) add(slab, *first, *second);
@@ -78,7 +78,7 @@ class WarpgroupStreams {
     std::vector<int64_t> wanted(first_.parallel.size(), 0);
     for (size_t axis : first.rows) wanted[axis] = planner_of_second_.request().tile[*row_of_second(link_, axis)];
     wanted[slab_axis_] = slab;
-    for (WarpgroupShape shape : warpgroup_shapes(first_, planner_of_first_.main(), first, wanted)) {
+    for (const WarpgroupShape& shape : warpgroup_shapes(first_, planner_of_first_.main(), first, wanted)) {
       if (shape.group != kGroup || shape.columns != std::vector<int64_t>{slab}) continue;
       const int64_t reduced = first_.reduction[planner_of_first_.main()].extent;
       const int64_t step = round_up(reduced, row_of(first_.operands[0]));
