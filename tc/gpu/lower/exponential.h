@@ -21,6 +21,9 @@ struct Extreme {
   bool is_maximum = true;
 };
 
+/// The name of an extreme's variable: no tensor and no index has it.
+inline constexpr const char* kExtremeValue = "the extreme";
+
 /// What a value is where a condition of its choices holds, or does not.
 Halide::Expr value_where(const Halide::Expr& value, const Halide::Expr& condition, bool holds);
 

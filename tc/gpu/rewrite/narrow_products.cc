@@ -439,20 +439,9 @@ class Narrower {
       element.push_back(index_variable(dimensions_[d]));
       result.elements *= shape[d];
     }
-    class Replacer : public hi::IRMutator {
-     public:
-      Replacer(const std::string& tensor, const std::vector<Expr>& element) : tensor_(tensor), element_(element) {}
-
-     private:
-      using IRMutator::visit;
-      Expr visit(const hi::Call* op) override {
-        if (op->name != tensor_) return IRMutator::visit(op);
-        return hi::Call::make(op->type, op->name, element_, op->call_type);
-      }
-      const std::string& tensor_;
-      const std::vector<Expr>& element_;
-    } replacer(reads[0]->name, element);
-    result.statement.value = replacer.mutate(value);
+    const std::string& tensor = reads[0]->name;
+    const Expr read = hi::Call::make(reads[0]->type, tensor, element, reads[0]->call_type);
+    result.statement.value = with_reads_as(value, tensor, read);
     for (const ir::Index& index : statement_.indices) {
       if (hi::expr_uses_var(result.statement.value, index.name)) return std::nullopt;
     }

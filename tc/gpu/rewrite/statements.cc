@@ -66,6 +66,18 @@ class SubscriptChanger : public hi::IRMutator {
   const ChangeSubscripts& change_;
 };
 
+class ReadReplacer : public hi::IRMutator {
+ public:
+  ReadReplacer(const std::string& tensor, const Expr& value) : tensor_(tensor), value_(value) {}
+
+ private:
+  using IRMutator::visit;
+  Expr visit(const hi::Call* op) override { return op->name == tensor_ ? value_ : IRMutator::visit(op); }
+
+  const std::string& tensor_;
+  const Expr& value_;
+};
+
 }  // namespace
 
 ir::Program with_subscripts(ir::Program program, const ChangeSubscripts& change) {
@@ -77,6 +89,10 @@ ir::Program with_subscripts(ir::Program program, const ChangeSubscripts& change)
     s.accesses.clear();
   }
   return program;
+}
+
+Expr with_reads_as(const Expr& expr, const std::string& tensor, const Expr& value) {
+  return ReadReplacer(tensor, value).mutate(expr);
 }
 
 ir::Statement left_over(ir::Statement statement, size_t index, int64_t done, const std::string& id) {

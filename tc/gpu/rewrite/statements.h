@@ -30,6 +30,9 @@ using ChangeSubscripts =
 /// A program in which all accesses have other subscripts: left sides, and reads in them, in values and in guards.
 ir::Program with_subscripts(ir::Program program, const ChangeSubscripts& change);
 
+/// An expression with a value, which has the tensor's type, in the place of all reads of a tensor.
+Halide::Expr with_reads_as(const Halide::Expr& expr, const std::string& tensor, const Halide::Expr& value);
+
 /// A reduction over what is left of one index behind its first `done` values; it adds to what is there.
 ir::Statement left_over(ir::Statement statement, size_t index, int64_t done, const std::string& id);
 

@@ -18,20 +18,7 @@ namespace {
 namespace hi = Halide::Internal;
 using Halide::Expr;
 
-constexpr const char* kExtremeValue = "the extreme";
 constexpr int64_t kFewParts = 256;  ///< that one thread puts together
-
-/// Replaces reads of a tensor.
-class ReadsAs : public hi::IRMutator {
- public:
-  ReadsAs(const std::string& tensor, Expr value) : tensor_(tensor), value_(std::move(value)) {}
-
- private:
-  using IRMutator::visit;
-  Expr visit(const hi::Call* op) override { return op->name == tensor_ ? value_ : IRMutator::visit(op); }
-  const std::string& tensor_;
-  const Expr value_;
-};
 
 /// A sum of exponentials of an extreme, with its indices named as the extreme's.
 struct ExponentialSum {
@@ -91,7 +78,7 @@ std::optional<ExponentialSum> sum_at(const ir::Program& program, size_t at, size
     if (read->name == extreme.tensor && !is_own) return std::nullopt;
   }
   const Expr variable = hi::Variable::make(extreme.accumulator, kExtremeValue);
-  const Expr value = ReadsAs(extreme.tensor, variable).mutate(renamed->value);
+  const Expr value = with_reads_as(renamed->value, extreme.tensor, variable);
   const auto form = exponential_in(value, {kExtremeValue, extreme.value, extreme.assign == ir::Assign::kMax});
   if (!form || form->factor == 0 || form->present.defined()) return std::nullopt;
   return ExponentialSum{at, *std::move(renamed), form->factor};
@@ -144,7 +131,7 @@ std::pair<std::vector<std::string>, std::vector<std::string>> split(ir::Program&
     PartStatements parts = part_statements(program, sum.statement, cuts);
     const Expr top_of_part = read_of(of_extreme.of_parts, parts.of_parts.subscripts);
     const Expr number = number_of_extreme(top_of_part, is_maximum);
-    parts.of_parts.value = ReadsAs(extreme.tensor, number).mutate(parts.of_parts.value);
+    parts.of_parts.value = with_reads_as(parts.of_parts.value, extreme.tensor, number);
     instead[extreme_at].push_back(parts.of_parts);
     const Halide::Type type = Halide::Float(32);
     const Expr rise = Halide::cast(type, read_of(extreme, extreme.subscripts)) - Halide::cast(type, top_of_part);

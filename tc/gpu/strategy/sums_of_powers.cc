@@ -21,21 +21,6 @@ namespace {
 namespace hi = Halide::Internal;
 using Halide::Expr;
 
-constexpr const char* kExtremeValue = "the extreme";
-
-/// Replaces reads of a tensor by a variable.
-class ExtremeReads : public hi::IRMutator {
- public:
-  explicit ExtremeReads(const std::string& tensor) : tensor_(tensor) {}
-
- private:
-  using IRMutator::visit;
-  Expr visit(const hi::Call* op) override {
-    return op->name == tensor_ ? hi::Variable::make(op->type, kExtremeValue) : IRMutator::visit(op);
-  }
-  const std::string& tensor_;
-};
-
 /// Names the power of two that is zero where it is far too small for a float16, or beside 1.
 class ShortPowers : public hi::IRMutator {
   using IRMutator::visit;
@@ -118,18 +103,19 @@ std::optional<Extreme> extreme_read(const ir::Program& program, const ir::Statem
 }
 
 /// A value as a bounded exponential of its distance from the extreme; nothing if it is none.
-std::optional<Exponential> form_of(const Expr& value, const std::string& tensor, const Extreme& extreme) {
-  const auto form = exponential_in(ExtremeReads(tensor).mutate(value), extreme);
+std::optional<Exponential> form_of(const Expr& value, const ir::Statement& of, const Extreme& extreme) {
+  const Expr variable = hi::Variable::make(of.accumulator, kExtremeValue);
+  const auto form = exponential_in(with_reads_as(value, of.tensor, variable), extreme);
   return form && form->factor != 0 && !form->present.defined() ? form : std::nullopt;
 }
 
 /// Whether all powers that read the extreme are bounded.
-bool has_bounded_powers(const Expr& value, const std::string& tensor, const Extreme& extreme) {
+bool has_bounded_powers(const Expr& value, const ir::Statement& of, const Extreme& extreme) {
   bool found = false, all = true;
   reads(value, [&](const hi::Call* call) {
-    if (call->name != "exp" || !reads_tensor(Expr(call), tensor)) return false;
+    if (call->name != "exp" || !reads_tensor(Expr(call), of.tensor)) return false;
     found = true;
-    all = all && form_of(Expr(call), tensor, extreme).has_value();
+    all = all && form_of(Expr(call), of, extreme).has_value();
     return false;
   });
   return found && all;
@@ -197,8 +183,8 @@ std::optional<Replacement> replacement_at(const ir::Program& program, size_t at,
   if (!reads_tensor(s.value, extreme.tensor)) return std::nullopt;
   const std::optional<Extreme> variable =
       is_known(program, at, extreme_at) ? extreme_read(program, s, extreme) : std::nullopt;
-  if (!variable || !has_bounded_powers(s.value, extreme.tensor, *variable)) return std::nullopt;
-  const std::optional<Exponential> form = form_of(s.value, extreme.tensor, *variable);
+  if (!variable || !has_bounded_powers(s.value, extreme, *variable)) return std::nullopt;
+  const std::optional<Exponential> form = form_of(s.value, extreme, *variable);
   Readers readers = form ? readers_of(program, s) : Readers::kOthers;
   if (is_narrow(program.tensor(s.tensor).type) && !s.reduces()) readers = Readers::kNarrow;
   if (form && is_whole_sum(program, s, extreme, *form)) readers = Readers::kSums;

@@ -13,8 +13,6 @@ namespace {
 namespace hi = Halide::Internal;
 using Halide::Expr;
 
-constexpr const char* kExtremeValue = "the extreme";
-
 bool is_extreme(const poly::Statement& s) { return s.assign == ir::Assign::kMax || s.assign == ir::Assign::kMin; }
 
 /// Replaces reads of a tensor by a variable, and what number_of_extreme() makes of them too.

@@ -18,36 +18,23 @@ namespace {
 
 constexpr size_t kMostReads = 16;  ///< of a value
 
-/// Puts a definition's value, over a reader's indices, in the place of its element.
-class Replacer : public hi::IRMutator {
- public:
-  Replacer(const GroupStatement& definition, const GroupStatement& reader) : tensor_(definition.statement->tensor) {
-    std::map<std::string, Expr> indices;
-    const auto name = [](const GroupStatement& s, int index) -> const std::string& {
-      return s.statement->indices[static_cast<size_t>(index)];
-    };
-    for (size_t m = 0; m < definition.shared.size(); ++m) {
-      indices[name(definition, definition.shared[m])] = index_variable(name(reader, reader.shared[m]));
-    }
-    const std::vector<int> from = loops_of(definition), to = loops_of(reader);
-    for (size_t l = 0; l < from.size(); ++l) indices[name(definition, from[l])] = index_variable(name(reader, to[l]));
-    for (const int i : definition.inner) {
-      const ir::Range& range = definition.ranges[static_cast<size_t>(i)];
-      if (range.extent == 1) indices[name(definition, i)] = index_constant(range.begin);
-    }
-    value_ = hi::substitute(indices, definition.statement->value);
+/// A definition's value over a reader's indices.
+Expr value_for(const GroupStatement& definition, const GroupStatement& reader) {
+  std::map<std::string, Expr> indices;
+  const auto name = [](const GroupStatement& s, int index) -> const std::string& {
+    return s.statement->indices[static_cast<size_t>(index)];
+  };
+  for (size_t m = 0; m < definition.shared.size(); ++m) {
+    indices[name(definition, definition.shared[m])] = index_variable(name(reader, reader.shared[m]));
   }
-
- private:
-  using IRMutator::visit;
-  Expr visit(const hi::Call* op) override {
-    if (op->name != tensor_) return IRMutator::visit(op);
-    return value_.type() == op->type ? value_ : hi::Cast::make(op->type, value_);
+  const std::vector<int> from = loops_of(definition), to = loops_of(reader);
+  for (size_t l = 0; l < from.size(); ++l) indices[name(definition, from[l])] = index_variable(name(reader, to[l]));
+  for (const int i : definition.inner) {
+    const ir::Range& range = definition.ranges[static_cast<size_t>(i)];
+    if (range.extent == 1) indices[name(definition, i)] = index_constant(range.begin);
   }
-
-  const std::string& tensor_;
-  Expr value_;
-};
+  return hi::substitute(indices, definition.statement->value);
+}
 
 class Recompute {
  public:
@@ -126,10 +113,13 @@ bool Recompute::may_replace(size_t at) const {
 
 void Recompute::replace(size_t at) {
   std::vector<GroupStatement>& statements = result_->group.statements;
+  const ir::Tensor& tensor = result_->group.scop->program->tensor(statements[at].statement->tensor);
   for (size_t i = at + 1; i < statements.size(); ++i) {
     if (!reads_tensor(statements[i].statement->value, statements[at].statement->tensor)) continue;
     auto changed = std::make_unique<poly::Statement>(*statements[i].statement);
-    changed->value = Replacer(statements[at], statements[i]).mutate(changed->value);
+    const Expr value = value_for(statements[at], statements[i]);
+    changed->value = with_reads_as(changed->value, tensor.name,
+                                   value.type() == tensor.type ? value : hi::Cast::make(tensor.type, value));
     statements[i].statement = changed.get();
     result_->own.push_back(std::move(changed));
   }
