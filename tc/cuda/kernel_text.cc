@@ -9,6 +9,7 @@
 #include "tc/cuda/warpgroup_text.h"
 #include "tc/support/check.h"
 #include "tc/tile/build.h"
+#include "tc/tile/promise.h"
 
 namespace tc::cuda {
 namespace {
@@ -326,6 +327,12 @@ class KernelPrinter {
   void write(const tile::WaitForKernels&, bool) {
     exprs_.need(Helper::kOverlap);
     line("wait_for_kernels_before();");
+    // Loads of others are promised not to depend on kernels before.
+    for (const std::string& tensor : tile::plain_loads(kernel_).coherent) {
+      exprs_.need(Helper::kBehindWait);
+      const std::string& name = exprs_.names().tensor(tensor);
+      line(fmt::format("{} = behind_wait({});", name, name));
+    }
   }
 
   void write(const tile::StartNextKernel&, bool) {

@@ -404,6 +404,17 @@ __device__ __forceinline__ void let_next_kernel_start() {
 }
 )";
 
+constexpr std::string_view kBehindWaitText =
+    R"(// A tensor that a kernel before writes, behind the wait for it. The compiler may take the tensor for read-only, where
+// this kernel writes none that may overlap it, and load from it before the wait. It does not know this address until then.
+template <typename T>
+__device__ __forceinline__ T* behind_wait(T* tensor) {
+  uint64 address;
+  asm volatile("mov.u64 %0, %1;" : "=l"(address) : "l"(__cvta_generic_to_global(tensor)) : "memory");
+  return (T*)__cvta_global_to_generic(address);
+}
+)";
+
 constexpr std::string_view kCopyAsyncText =
     R"(// Global to shared memory without a register between, where the hardware can.
 template <int bytes>
@@ -700,6 +711,7 @@ const std::vector<Definition>& definitions() {
       {kClusterLoad, {}, {"place_in_block", "load_of_block"}, cluster_load_text()},
       {kProducts, {}, {"wait_products", "receive"}, products_text()},
       {kOverlap, {}, {"wait_for_kernels_before", "let_next_kernel_start"}, kOverlapText},
+      {kBehindWait, {kOverlap}, {"behind_wait"}, kBehindWaitText},
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},
       {kCopyAsyncIf, {kCopyAsync}, {"copy_async_if"}, kCopyAsyncIfText},
       {kCopyAsyncOrZero, {}, {"copy_async_or_zero"}, kCopyAsyncOrZeroText},

@@ -51,6 +51,7 @@ enum class Helper {
   kHeld,           ///< receive_held: operands of theirs
   kRenewed,        ///< renew_held: the same, of which no later product is unfinished
   kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start
+  kBehindWait,     ///< behind_wait: a tensor that a kernel before writes
   kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits
   kAtomicFloat,    ///< of float and double
   kAtomicVector,   ///< atomic_add_vector: of 2 or 4 floats that are neighbours

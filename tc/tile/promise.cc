@@ -191,6 +191,7 @@ PlainLoads plain_loads(const Kernel& kernel) {
   PlainLoads result;
   result.exclusive = Choices(kernel).found();
   for (const Leaf& leaf : flow_of(kernel).leaves) {
+    if (copies_box(leaf)) continue;
     for (const ElementAccess& access : leaf.accesses) {
       const Tensor& tensor = *access.tensor;
       if (tensor.memory != Memory::kGlobal || (access.is_write && !access.atomic)) continue;

@@ -53,7 +53,7 @@ std::string faults_of(const Compilation& compilation, int* loads = nullptr) {
   for (const std::string& fault : testing::stale_loads(compiled->ptx)) text += fault + "\n";
   for (const std::string& fault : testing::joined_extrema(compiled->ptx)) text += fault + "\n";
   // NVVM 12.9 to 13.5 lose what a choice puts into a register that assembly reads and writes.
-  if (compilation.cuda_text.find("\"+") != std::string::npos) text += "assembly reads and writes one register\n";
+  if (compilation.cuda_text.find("\"+r\"") != std::string::npos) text += "assembly reads and writes one register\n";
   const auto kernels = testing::kernels_of_ptx(compiled->ptx);
   tile::KernelsBefore before;
   for (const tile::Kernel& kernel : compilation.mapping->program.kernels) {
@@ -93,6 +93,44 @@ TEST(Ptx, WithoutTheCureTheReaderOfPtxSeesTheFault) {
   for (tile::Tensor& tensor : compilation->mapping->program.kernels.at(0).tensors) tensor.restricted = true;
   compilation->cuda_text = cuda::print(compilation->mapping->program);
   EXPECT_NE(faults_of(*compilation).find("which the kernel writes"), std::string::npos) << compilation->cuda_text;
+}
+
+/// A kernel that writes nothing but restricted tensors, or nothing but by boxes, gives NVVM no store that may write what
+/// it loads. It took these loads for read-only, and ptxas moved them before the wait for the kernel that writes it.
+constexpr const char* kReadBehindWait[] = {
+    R"(
+def f(int8(N) A) -> (int8(N) T) {
+  T(0) min=! T(i / 2) + A(i) where i in 3:N - 3
+  T(N - 1 - i) += T(i) where i in 2:N - 4, j in 0:N
+})",
+    R"(
+def f(half(K,K) A, half(K,K) B, half(K,K) W) -> (half(K) b, half(K,K) C) {
+  b(n) max=! W(n,k)
+  float S(m,n) +=! A(m,k) * B(k,n)
+  C(m,n) = half(S(m,n) + b(n))
+})",
+};
+
+TEST(Ptx, WhatAKernelBeforeWritesIsReadBehindTheWait) {
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
+  for (const char* text : kReadBehindWait) {
+    const Result<Compilation> compilation = printed(text, 64);
+    ASSERT_TRUE(compilation) << compilation.error().to_string();
+    EXPECT_NE(compilation->cuda_text.find("behind_wait("), std::string::npos) << compilation->cuda_text;
+    EXPECT_EQ(faults_of(*compilation), "");
+  }
+}
+
+/// The test above fails where the text keeps the addresses that the kernel was given.
+TEST(Ptx, WithoutNewAddressesTheReaderOfPtxSeesTheFault) {
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
+  Result<Compilation> compilation = printed(kReadBehindWait[0], 64);
+  ASSERT_TRUE(compilation) << compilation.error().to_string();
+  std::string& cuda = compilation->cuda_text;
+  for (size_t at = cuda.find(" = behind_wait("); at != std::string::npos; at = cuda.find(" = behind_wait(", at)) {
+    cuda.erase(at, cuda.find(';', at) - at);
+  }
+  EXPECT_NE(faults_of(*compilation).find("which a kernel before writes"), std::string::npos) << cuda;
 }
 
 /// Each maximum or minimum below would be joined with the next one: in a line, over a loop, through memory, and where

@@ -28,10 +28,10 @@ using tile::Layout;
 using tile::Tensor;
 namespace hi = Halide::Internal;
 
-/// Compares with tests/cuda/golden/NAME.cu; TENSORC_UPDATE_GOLDEN=1 rewrites the file.
+/// Compares with tests/cuda/golden/NAME.cu; TC_UPDATE_GOLDEN=1 rewrites the file.
 void expect_golden(const std::string& name, const std::string& text) {
   const std::string path = std::string(TC_SOURCE_DIR) + "/tests/cuda/golden/" + name + ".cu";
-  if (std::getenv("TENSORC_UPDATE_GOLDEN")) std::ofstream(path) << text;
+  if (std::getenv("TC_UPDATE_GOLDEN")) std::ofstream(path) << text;
   std::ifstream file(path);
   ASSERT_TRUE(file) << path << " is missing";
   std::stringstream expected;
@@ -391,6 +391,7 @@ TEST(Print, AKernelWaitsWhereItFirstTouchesWhatThoseBeforeDo) {
             "int thread_x = int(threadIdx.x);\n"
             "  own[thread_x] = in[thread_x];\n"
             "  wait_for_kernels_before();\n"
+            "  passed = behind_wait(passed);\n"
             "  for (int i = 0; i < thread_x; ++i) {\n"
             "    atomic_add(&passed[i], 1);\n"
             "  }\n"
