@@ -105,8 +105,7 @@ struct Schedule::Impl {
   /// For the device of other settings.
   Result<gpu::Mapping> mapping(const compile::Settings& target) const {
     TC_TRY(schedule, of_gpu());
-    const bool readonly_cache = target.mapping.use_readonly_cache.value_or(true);
-    TC_TRY(mapping, schedule->lower(target.gpu.device, readonly_cache));
+    TC_TRY(mapping, schedule->lower(target.gpu.device, target.mapping));
     mapping.program.header = gpu::report(mapping);
     return mapping;
   }

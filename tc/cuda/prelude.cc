@@ -219,9 +219,21 @@ __device__ __forceinline__ T sign_of(T x) {
 }
 )";
 
-constexpr std::string_view kSigmoidText = R"(__device__ __forceinline__ float sigmoid(float x) {
+constexpr std::string_view kReciprocalText =
+    R"(// 1 / x within an ULP, as the hardware has it (PTX ISA, "rcp"). A division has a way of its own for extreme operands.
+// That branch keeps threads from working on several values at once.
+__device__ __forceinline__ float reciprocal_near(float x) {
+  float result;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(result) : "f"(x));
+  return result;
+}
+)";
+
+constexpr std::string_view kSigmoidText = R"(// Within 3 ULP of a float.
+__device__ __forceinline__ float sigmoid(float x) {
   const float e = expf(-fabsf(x));
-  return (x >= 0 ? 1.0f : e) / (1.0f + e);
+  const float result = reciprocal_near(1.0f + e);
+  return x >= 0 ? result : e * result;
 }
 __device__ __forceinline__ double sigmoid(double x) {
   const double e = exp(-fabs(x));
@@ -356,7 +368,7 @@ __device__ __forceinline__ float quotient(float a, float b) {
 
 constexpr std::string_view kNarrowQuotientText =
     R"(// a / b, which becomes a float of 16 bits, by the reciprocal of b, which the compiler computes once for all a. One
-// correction by the remainder leaves 0.5 + 2^-21 ULP. Both are scaled so that the divisor is between 0.5 and 1: nothing
+// correction by the remainder leaves 0.5 + 2^-20 ULP. Both are scaled so that the divisor is between 0.5 and 1: nothing
 // leaves the range that a / b does not leave. A corrected infinity is NaN, and a corrected 0 may have another sign: then
 // the first quotient is right.
 __device__ __forceinline__ float narrow_quotient(float a, float b) {
@@ -364,7 +376,7 @@ __device__ __forceinline__ float narrow_quotient(float a, float b) {
   const float scale = __uint_as_float(uint32(exponent < 252 ? 252 - exponent : 1) << 23);
   const float dividend = a * scale;
   const float divisor = b * scale;
-  const float reciprocal = 1.0f / divisor;
+  const float reciprocal = reciprocal_near(divisor);
   const float nearly = dividend * reciprocal;
   const float close = fmaf(fmaf(-divisor, nearly, dividend), reciprocal, nearly);
   return fabsf(close) > 0 ? close : nearly;
@@ -686,7 +698,8 @@ const std::vector<Definition>& definitions() {
       {kFloorDiv, {}, {"floor_div", "floor_mod"}, kFloorDivText},
       {kShift, {}, {"shift_by", "shift_left", "shift_right"}, kShiftText},
       {kSign, {}, {"sign_of"}, kSignText},
-      {kSigmoid, {}, {"sigmoid"}, kSigmoidText},
+      {kReciprocal, {}, {"reciprocal_near"}, kReciprocalText},
+      {kSigmoid, {kReciprocal}, {"sigmoid"}, kSigmoidText},
       {kExp2OfFloat16, {}, {"exp2_for_float16"}, kExp2OfFloat16Text},
       {kMinMax, {}, {"min_nan", "max_nan"}, kMinMaxText},
       {kSameInWarp, {}, {"same_in_warp"}, kSameInWarpText},
@@ -694,7 +707,7 @@ const std::vector<Definition>& definitions() {
       {kMinMaxFloat16, {kFloat16, kMinMax}, {}, kMinMaxFloat16Text},
       {kMinMaxBFloat16, {kBFloat16, kMinMax}, {}, kMinMaxBFloat16Text},
       {kQuotient, {}, {"quotient"}, kQuotientText},
-      {kNarrowQuotient, {}, {"narrow_quotient"}, kNarrowQuotientText},
+      {kNarrowQuotient, {kReciprocal}, {"narrow_quotient"}, kNarrowQuotientText},
       {kNext, {kFloat16, kBFloat16}, {"next_half", "next_float16", "next_bfloat16"}, kNextText},
       {kTensorMap, {}, {"TensorMap", "prefetch_map"}, kTensorMapText},
       {kRing, {}, {"make_ring", "wait_for_phase", "acquire", "commit", "await", "release"}, ring_text()},

@@ -18,6 +18,7 @@ enum class Helper {
   kFloorDiv,       ///< floor_div, floor_mod: toward minus infinity; a zero divisor gives 0
   kShift,          ///< shift_left, shift_right of the language
   kSign,           ///< sign_of
+  kReciprocal,     ///< reciprocal_near
   kSigmoid,        ///< sigmoid
   kExp2OfFloat16,  ///< exp2_for_float16
   kMinMax,         ///< min_nan, max_nan: a NaN wins

@@ -1,5 +1,6 @@
 #include "tc/tile/shared_divisors.h"
 
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
@@ -12,6 +13,8 @@ using Halide::Expr;
 
 class Sharer : public hi::IRMutator {
  public:
+  explicit Sharer(bool strict) : strict_(strict) {}
+
   NodePtr run(const NodePtr& node) {
     if (!node) return node;
     const NodePtr changed = map_exprs(node, [&](const Expr& e) { return mutate(e); });
@@ -64,12 +67,19 @@ class Sharer : public hi::IRMutator {
 
   using IRMutator::visit;
   Expr visit(const hi::Cast* op) override {
-    const Expr value = mutate(op->value);
-    const auto* quotient = value.as<hi::Call>();
-    const bool narrows = op->type.is_float() && op->type.bits() == 16;
-    if (!narrows || quotient == nullptr || quotient->name != kQuotient) return hi::Cast::make(op->type, value);
+    const bool narrows = !strict_ && op->type.is_float() && op->type.bits() == 16;
+    const auto* quotient = op->value.as<hi::Div>();
+    if (!narrows || quotient == nullptr || quotient->type != Halide::Float(32) || is_power_of_two(quotient->b))
+      return IRMutator::visit(op);
+    const std::vector<Expr> operands = {mutate(quotient->a), mutate(quotient->b)};
     return hi::Cast::make(op->type,
-                          hi::Call::make(value.type(), kNarrowQuotient, quotient->args, hi::Call::PureExtern));
+                          hi::Call::make(quotient->type, kNarrowQuotient, operands, hi::Call::PureExtern));
+  }
+  /// By which a division is a multiplication.
+  static bool is_power_of_two(const Expr& e) {
+    const double* number = hi::as_const_float(e);
+    int exponent = 0;
+    return number != nullptr && std::fabs(std::frexp(*number, &exponent)) == 0.5;
   }
   Expr visit(const hi::Div* op) override {
     constexpr int64_t kOften = 4;
@@ -81,13 +91,14 @@ class Sharer : public hi::IRMutator {
     return hi::Call::make(op->type, kQuotient, {mutate(op->a), mutate(op->b)}, hi::Call::PureExtern);
   }
 
+  const bool strict_;
   std::vector<Unrolled> unrolled_;  ///< loops around
 };
 
 }  // namespace
 
-Program share_divisors(Program program) {
-  for (Kernel& kernel : program.kernels) kernel.body = Sharer().run(kernel.body);
+Program share_divisors(Program program, bool strict) {
+  for (Kernel& kernel : program.kernels) kernel.body = Sharer(strict).run(kernel.body);
   return program;
 }
 

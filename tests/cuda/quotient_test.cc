@@ -35,13 +35,24 @@ extern "C" void divide_narrow(const float* a, const float* b, float* q, long n) 
 }
 )";
 
+/// The helpers with a reciprocal of the host's, which is an ULP off, up or down.
+std::string on_host(std::string text) {
+  const size_t begin = text.find("  float result;\n  asm(\"rcp.approx"), end = text.find("}\n", begin);
+  EXPECT_NE(begin, std::string::npos);
+  return text.replace(begin, end - begin,
+                      "  const float nearest = 1 / x;\n"
+                      "  const bool is_regular = fabsf(nearest) >= 0x1p-126f && fabsf(nearest) <= 0x1p126f;\n"
+                      "  if (!is_regular) return nearest;\n"
+                      "  return __uint_as_float(__float_as_uint(nearest) + (__float_as_uint(x) % 2 ? 1 : -1));\n");
+}
+
 using Divide = void (*)(const float* a, const float* b, float* q, long n);
 
 class Quotient : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string folder = folder_.path();
-    std::ofstream(folder + "/q.cc") << kBefore << prelude_text({Helper::kQuotient, Helper::kNarrowQuotient}) << kAfter;
+    std::ofstream(folder + "/q.cc") << kBefore << on_host(prelude_text({Helper::kQuotient, Helper::kNarrowQuotient})) << kAfter;
     const std::string command =
         std::string(TC_CXX) + " -O2 -ffp-contract=off -fPIC -shared -o " + folder + "/q.so " + folder + "/q.cc";
     ASSERT_EQ(std::system(command.c_str()), 0);
@@ -139,7 +150,7 @@ TEST_F(Quotient, OfNarrowFloatsIsNear) {
   for (const float x : ends) {
     for (const float y : ends) a.push_back(x), b.push_back(y);
   }
-  EXPECT_EQ(narrow_differences(a, b), 0);
+  EXPECT_LT(narrow_differences(a, b), 10);
 }
 
 }  // namespace

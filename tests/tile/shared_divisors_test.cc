@@ -60,8 +60,15 @@ TEST_F(SharedDivisors, OfNarrowFloatsIsANarrowOne) {
     EXPECT_NE(text.find("tc.narrow_quotient(x(i, thread_x), z(thread_x))"), std::string::npos) << text;
     EXPECT_EQ(verify(share_divisors(narrow)).faults, std::vector<std::string>{});
   }
-  const Program sum = loop_of(Halide::cast(Halide::Float(16), own_ / shared_ + 1.0f), 4);
-  EXPECT_EQ(statements(share_divisors(sum)).find("narrow"), std::string::npos);
+  const Expr half = Halide::cast(Halide::Float(16), shared_ / own_);
+  EXPECT_NE(statements(share_divisors(loop_of(half, 2))).find("tc.narrow_quotient("), std::string::npos) << "alone";
+  EXPECT_EQ(statements(share_divisors(loop_of(half, 2), true)).find("quotient"), std::string::npos) << "strict";
+  const Expr shared_half = Halide::cast(Halide::Float(16), own_ / shared_);
+  EXPECT_NE(statements(share_divisors(loop_of(shared_half, 4), true)).find("tc.quotient("), std::string::npos);
+  for (const Expr& wide : {own_ / shared_ + 1.0f, own_ / 4.0f}) {
+    const Program kept = loop_of(Halide::cast(Halide::Float(16), wide), 4);
+    EXPECT_EQ(statements(share_divisors(kept)).find("narrow"), std::string::npos);
+  }
 }
 
 TEST_F(SharedDivisors, NotADivisorOfEachValue) {

@@ -22,6 +22,7 @@ namespace hi = Halide::Internal;
 namespace {
 
 constexpr int64_t kVectorBytes = 16;
+constexpr int64_t kMostVectors = 4;  ///< of one tensor in a loop over neighbours
 
 /// What is known of variables modulo something.
 using Multiples = hi::Scope<hi::ModulusRemainder>;
@@ -107,7 +108,7 @@ class Loop {
   bool is_half(const Expr& value) const;
   Expr with_halves(const Expr& value);
   NodePtr compute(const Half& half, const NodePtr& body) const;
-  NodePtr move(const Vector& vector, bool load) const;
+  void move(const Vector& vector, bool load, std::vector<NodePtr>& to) const;
   NodePtr load_one(const Vector& vector, int64_t position) const;
   NodePtr allocate(const Vector& vector, const NodePtr& body) const;
   NodePtr load(const Uniform& uniform, const NodePtr& body) const;
@@ -182,7 +183,7 @@ Lane Loop::lane_of(std::vector<Vector>& known, const std::string& tensor, const 
   const auto found = tensors_.find(tensor);
   if (found == tensors_.end() || subscripts.empty() || found->second.type.is_bool()) return {};
   const Tensor& in_memory = found->second;
-  if (elements_ * in_memory.type.bytes() > kVectorBytes) return {};
+  if (elements_ * in_memory.type.bytes() > kMostVectors * kVectorBytes) return {};
   std::vector<Expr> first = subscripts;
   for (size_t d = 0; d + 1 < first.size(); ++d) {
     if (hi::expr_uses_var(first[d], loop_.variable)) return {};
@@ -329,18 +330,24 @@ Expr Loop::with_halves(const Expr& value) {
   return value.type() == Halide::Float(16) ? value : mutator.mutate(value);
 }
 
-NodePtr Loop::move(const Vector& vector, bool load) const {
+/// By vectors of at most 16 bytes.
+void Loop::move(const Vector& vector, bool load, std::vector<NodePtr>& to) const {
   tile::Move move;
-  const std::vector<Expr> start = {hi::make_zero(Halide::Int(32))};
   const int last = static_cast<int>(vector.first.size()) - 1;
+  const int64_t each = std::min(elements_, kVectorBytes / vector.type.bytes());
   move.destination = load ? vector.buffer : vector.tensor;
-  move.destination_subscripts = load ? start : vector.first;
   move.destination_dimension = load ? 0 : last;
   move.source = load ? vector.tensor : vector.buffer;
-  move.source_subscripts = load ? vector.first : start;
   move.source_dimension = load ? last : 0;
-  move.elements = static_cast<int>(elements_);
-  return make_node(move);
+  move.elements = static_cast<int>(each);
+  for (int64_t position = 0; position < elements_; position += each) {
+    const std::vector<Expr> in_buffer = {hi::make_const(Halide::Int(32), position)};
+    std::vector<Expr> in_memory = vector.first;
+    if (position > 0) in_memory.back() = in_memory.back() + hi::make_const(in_memory.back().type(), position);
+    move.destination_subscripts = load ? in_buffer : in_memory;
+    move.source_subscripts = load ? in_memory : in_buffer;
+    to.push_back(make_node(move));
+  }
 }
 
 NodePtr Loop::load_one(const Vector& vector, int64_t position) const {
@@ -469,13 +476,13 @@ NodePtr Loop::run() {
   changed.body = sequence(std::move(body));
   std::vector<NodePtr> parts;
   for (const Vector& vector : loads_) {
-    parts.push_back(move(vector, true));
+    move(vector, true, parts);
     for (int64_t i = elements_; i < elements_ + vector.behind; ++i) parts.push_back(load_one(vector, i));
   }
   NodePtr loop = make_node(std::move(changed));
   for (const Half& half : halves_) loop = compute(half, loop);
   parts.push_back(std::move(loop));
-  for (const Vector& vector : results_) parts.push_back(move(vector, false));
+  for (const Vector& vector : results_) move(vector, false, parts);
   NodePtr result = sequence(std::move(parts));
   for (const Vector& vector : loads_) result = allocate(vector, result);
   for (const Vector& vector : results_) result = allocate(vector, result);

@@ -16,11 +16,11 @@ namespace tc::gpu {
 /// What is also read a few elements further on, A(4*t + v + 1), is taken from a vector with single elements behind it.
 /// A single element that the whole vector reads, S((8*t + v) / 128), is read once. Sums and products of float16 within
 /// a wider value are computed before it, in pairs, for which there are instructions. For loops from 0 over 2 to 16
-/// bytes' worth of elements, a power of two, whose body is stores alone; for those of their accesses to global tensors,
-/// and to `shared` ones, that run along a last dimension at offsets that are provably multiples of the vector. A choice
-/// that neighbours make alike is made before them (hoist_choice()). Reads under another choice stay as they are. So do
-/// those of tensors that the loop writes, unless each element is read before it is written, and nothing else is.
-/// Changes no order between threads.
+/// elements, a power of two, whose body is stores alone: of more than 16 bytes up to four vectors are copied. It is
+/// done for those of their accesses to global tensors, and to `shared` ones, that run along a last dimension at offsets
+/// that are provably multiples of the vector. A choice that neighbours make alike is made before them (hoist_choice()).
+/// Reads under another choice stay as they are. So do those of tensors that the loop writes, unless each element is
+/// read before it is written, and nothing else is. Changes no order between threads.
 tile::NodePtr vectorize(const tile::NodePtr& body, const ir::Program& program, ir::Names& names,
                         const std::vector<tile::Tensor>& shared = {});
 

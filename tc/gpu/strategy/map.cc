@@ -555,7 +555,7 @@ Result<Mapping> lower(Mapping mapping, const poly::Scop& scop, const options::Ma
   return poly::within_budget(*scop.context, [&]() -> Result<Mapping> {
     mapping.program.workspace = workspace_of(scop, mapping.program.kernels);
     mapping.program = element_moves(std::move(mapping.program), tensors_at_any_address(*scop.program));
-    mapping.program = tile::share_divisors(std::move(mapping.program));
+    mapping.program = tile::share_divisors(std::move(mapping.program), options.strict);
     mapping.program =
         tile::promise(std::move(mapping.program), {.readonly_cache = options.use_readonly_cache.value_or(true),
                                                    .processors = processors_that_start_early(device)});

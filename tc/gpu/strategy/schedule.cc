@@ -358,7 +358,7 @@ Result<Kernel> Schedule::decided(const poly::Scop& launch, const Device& device)
   return hold_in_registers(std::move(kernel));
 }
 
-Result<Mapping> Schedule::lower(const Device& device, bool readonly_cache) const {
+Result<Mapping> Schedule::lower(const Device& device, const options::MappingOptions& options) const {
   return poly::within_budget(*scop_.context, [&]() -> Result<Mapping> {
     Mapping mapping;
     mapping.program.name = scop_.program->name;
@@ -384,8 +384,9 @@ Result<Mapping> Schedule::lower(const Device& device, bool readonly_cache) const
     mapping.edges = edges_between(scop_, mapping.kernels);
     mapping.program.workspace = workspace_of(scop_, mapping.program.kernels);
     mapping.program =
-        tile::promise(tile::share_divisors(std::move(mapping.program)),
-                      {.readonly_cache = readonly_cache, .processors = processors_that_start_early(device)});
+        tile::promise(tile::share_divisors(std::move(mapping.program), options.strict),
+                      {.readonly_cache = options.use_readonly_cache.value_or(true),
+                       .processors = processors_that_start_early(device)});
     TC_TRY_VOID(check_program(mapping.program, device));
     if (!tiles_.empty()) TC_TRY_VOID(check_work(mapping));
     return mapping;

@@ -70,8 +70,9 @@ class Schedule {
   Result<Schedule> stage(const std::string& tensor, const std::string& loop, int64_t stages) const;
 
   /// The launches, with barriers where they are needed, verified. Errors: limits of the device; dependences between
-  /// blocks; what verifier or certificate do not accept, as a sentence of theirs.
-  Result<Mapping> lower(const Device& device, bool readonly_cache = true) const;
+  /// blocks; what verifier or certificate do not accept, as a sentence of theirs. Of the options only those of all
+  /// kernels count: use_readonly_cache and strict.
+  Result<Mapping> lower(const Device& device, const options::MappingOptions& options = {}) const;
 
  private:
   struct Hold {

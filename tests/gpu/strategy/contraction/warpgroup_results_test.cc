@@ -204,8 +204,14 @@ def f(float16(M,K) A, float16(K,N) B, float16(N) b, float16(M,N) R) -> (float s)
   s +=! fabs(C(m,n) + b(n) - R(m,n))
 })";
 
-/// A thread reads what its neighbouring results need at once: 8 of those that it stores, pairs of those that boxes
-/// store or that it reduces. Rows of an odd number of elements hold no such vectors.
+constexpr char kWide[] = R"(
+def f(float16(M,K) A, float16(K,N) B, float(N) b, float(M,N) R) -> (float16(M,N) D) {
+  float C(m,n) +=! A(m,k) * B(k,n)
+  D(m,n) = half(fmax(C(m,n) + b(n), 0) * sigmoid(R(m,n)))
+})";
+
+/// A thread reads what its neighbouring results need at once: 8 of those that it stores, of float32 by two vectors;
+/// pairs of those that boxes store or that it reduces. Rows of an odd number of elements hold no such vectors.
 TEST(WarpgroupResults, ReadVectorsOfWhatTheyAreCombinedWith) {
   struct Read {
     const char* text;
@@ -214,7 +220,8 @@ TEST(WarpgroupResults, ReadVectorsOfWhatTheyAreCombinedWith) {
     int vector;
   };
   for (const Read& read : {Read{kEpilogue, 128, false, 8}, Read{kEpilogue, 128, true, 2}, Read{kReduced, 128, false, 2},
-                           Read{kReduced, 120, false, 2}, Read{kEpilogue, 125, false, 1}}) {
+                           Read{kReduced, 120, false, 2}, Read{kEpilogue, 125, false, 1}, Read{kWide, 128, false, 4},
+                           Read{kWide, 128, true, 2}}) {
     SCOPED_TRACE(fmt::format("{} columns of {}", read.columns, read.text));
     options::MappingOptions options = warpgroup_tile(2, 64, 2);
     options.store_boxes = read.boxes;
