@@ -232,10 +232,18 @@ ExprText::Text ExprText::arithmetic(Type type, char op, const Expr& a, const Exp
     // C++ would multiply two of them as int, which the product may overflow.
     return narrowed(type, {fmt::format("1u * {} * {}", at(a, kProduct), at(b, kProduct + 1)), kProduct});
   }
+  if (type == Halide::Int(16) && op == '-' && hi::is_const_zero(a)) return negated(b);
+  if (type == Halide::Int(16) && op == '*' && hi::is_const(a, -1)) return negated(b);
+  if (type == Halide::Int(16) && op == '*' && hi::is_const(b, -1)) return negated(a);
   const int level = op == '*' ? kProduct : kSum;
   // A sum of floats is no sum of its parts in another order: the right side keeps its parentheses.
   const int right = op == '+' && !type.is_float() ? level : level + 1;
   return narrowed(type, {fmt::format("{} {} {}", at(a, level), op, at(b, right)), level});
+}
+
+ExprText::Text ExprText::negated(const Expr& e) {
+  need(Helper::kNegate);
+  return {"negate(" + print(e).text + ")", kAtom};
 }
 
 ExprText::Text ExprText::division(const Expr& e, const Expr& a, const Expr& b, bool modulo) {

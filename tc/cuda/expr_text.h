@@ -70,6 +70,7 @@ class ExprText {
   Text cast_float8(Halide::Type from, Halide::Type to, const std::string& text);
   Text cast_to_float(Halide::Type from, Halide::Type to, const std::string& text);
   Text arithmetic(Halide::Type type, char op, const Halide::Expr& a, const Halide::Expr& b);
+  Text negated(const Halide::Expr& e);
   Text division(const Halide::Expr& e, const Halide::Expr& a, const Halide::Expr& b, bool modulo);
   Text extremum(Halide::Type type, const char* name, const Halide::Expr& a, const Halide::Expr& b);
   Text opaque_one_of(const Halide::Expr& a, const Halide::Expr& b, const Text& text);

@@ -56,6 +56,7 @@ class KernelPrinter {
     depth_ = 1;
     places();
     shared();
+    passed_on();
     text_ += body + "}\n";
     return {std::move(text_), exprs_.helpers(), std::move(products_)};
   }
@@ -328,10 +329,27 @@ class KernelPrinter {
     exprs_.need(Helper::kOverlap);
     line("wait_for_kernels_before();");
     // Loads of others are promised not to depend on kernels before.
-    for (const std::string& tensor : tile::plain_loads(kernel_).coherent) {
-      exprs_.need(Helper::kBehindWait);
-      const std::string& name = exprs_.names().tensor(tensor);
-      line(fmt::format("{} = behind_wait({});", name, name));
+    for (const std::string& tensor : tile::plain_loads(kernel_).coherent) take_back_promises(tensor);
+  }
+
+  void take_back_promises(const std::string& tensor) {
+    exprs_.need(Helper::kUnpromised);
+    const std::string& name = exprs_.names().tensor(tensor);
+    line(fmt::format("{} = unpromised({});", name, name));
+  }
+
+  /// Through tensors that are not restricted threads may pass values on over a barrier.
+  void passed_on() {
+    std::set<std::string> touched;
+    bool has_barrier = false;
+    tile::for_each_node(kernel_.body, [&](const tile::Node& node) {
+      has_barrier |= tile::is_barrier(node);
+      if (tile::box_of(node) || tile::box_store_of(node)) return;
+      tile::for_each_access(node, [&](const tile::NodeAccess& access) { touched.insert(access.tensor); });
+    });
+    for (const tile::Tensor& tensor : kernel_.tensors) {
+      if (has_barrier && tensor.written && !tensor.restricted && touched.count(tensor.name) > 0)
+        take_back_promises(tensor.name);
     }
   }
 

@@ -182,7 +182,7 @@ template <typename T>
 __device__ __forceinline__ T floor_div(T a, T b) {
   constexpr bool is_signed = T(-1) < T(1);
   if (b == T(0)) return T(0);
-  if (is_signed && b == T(-1)) return T(uint64(0) - uint64(a));
+  if (is_signed && b == T(-1)) return negate(a);
   const T quotient = T(a / b);
   return is_signed && a % b != 0 && (a % b > 0) != (b > 0) ? T(quotient - 1) : quotient;
 }
@@ -210,6 +210,19 @@ __device__ __forceinline__ T shift_left(T a, Count count) {
 template <typename T, typename Count>
 __device__ __forceinline__ T shift_right(T a, Count count) {
   return count < Count(0) ? shift_by(a, true, uint64(0) - uint64(count)) : shift_by(a, false, uint64(count));
+}
+)";
+
+constexpr std::string_view kNegateText =
+    R"(template <typename T>
+__device__ __forceinline__ T negate(T x) {
+  return T(uint64(0) - uint64(x));
+}
+// ptxas 13.0 makes one 32-bit negation of a 16-bit one and the extension of its sign, which is wrong for -32768.
+__device__ __forceinline__ int16 negate(int16 x) {
+  int result;
+  asm("neg.s32 %0, %1;" : "=r"(result) : "r"(int(x)));
+  return int16(result);
 }
 )";
 
@@ -416,11 +429,11 @@ __device__ __forceinline__ void let_next_kernel_start() {
 }
 )";
 
-constexpr std::string_view kBehindWaitText =
-    R"(// A tensor that a kernel before writes, behind the wait for it. The compiler may take the tensor for read-only, where
-// this kernel writes none that may overlap it, and load from it before the wait. It does not know this address until then.
+constexpr std::string_view kUnpromisedText =
+    R"(// The tensor at an address whose origin the compiler does not know. Beside a restricted tensor it takes others for
+// restricted, too: it loads from them before a barrier, or before the wait for the kernel that writes them.
 template <typename T>
-__device__ __forceinline__ T* behind_wait(T* tensor) {
+__device__ __forceinline__ T* unpromised(T* tensor) {
   uint64 address;
   asm volatile("mov.u64 %0, %1;" : "=l"(address) : "l"(__cvta_generic_to_global(tensor)) : "memory");
   return (T*)__cvta_global_to_generic(address);
@@ -695,7 +708,8 @@ const std::vector<Definition>& definitions() {
         "convert_uint32", "convert_uint64"},
        kConvertText},
       {kWrap, {}, {"wrap_add", "wrap_sub", "wrap_mul", "wrap_abs"}, kWrapText},
-      {kFloorDiv, {}, {"floor_div", "floor_mod"}, kFloorDivText},
+      {kNegate, {}, {"negate"}, kNegateText},
+      {kFloorDiv, {kNegate}, {"floor_div", "floor_mod"}, kFloorDivText},
       {kShift, {}, {"shift_by", "shift_left", "shift_right"}, kShiftText},
       {kSign, {}, {"sign_of"}, kSignText},
       {kReciprocal, {}, {"reciprocal_near"}, kReciprocalText},
@@ -724,7 +738,7 @@ const std::vector<Definition>& definitions() {
       {kClusterLoad, {}, {"place_in_block", "load_of_block"}, cluster_load_text()},
       {kProducts, {}, {"wait_products", "receive"}, products_text()},
       {kOverlap, {}, {"wait_for_kernels_before", "let_next_kernel_start"}, kOverlapText},
-      {kBehindWait, {kOverlap}, {"behind_wait"}, kBehindWaitText},
+      {kUnpromised, {}, {"unpromised"}, kUnpromisedText},
       {kCopyAsync, {}, {"copy_async", "commit_copies", "wait_copies"}, kCopyAsyncText},
       {kCopyAsyncIf, {kCopyAsync}, {"copy_async_if"}, kCopyAsyncIfText},
       {kCopyAsyncOrZero, {}, {"copy_async_or_zero"}, kCopyAsyncOrZeroText},

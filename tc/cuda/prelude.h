@@ -17,6 +17,7 @@ enum class Helper {
   kWrap,           ///< wrap_add, wrap_sub, wrap_mul, wrap_abs: signed arithmetic modulo 2^bits
   kFloorDiv,       ///< floor_div, floor_mod: toward minus infinity; a zero divisor gives 0
   kShift,          ///< shift_left, shift_right of the language
+  kNegate,         ///< negate: of 16 bits
   kSign,           ///< sign_of
   kReciprocal,     ///< reciprocal_near
   kSigmoid,        ///< sigmoid
@@ -52,7 +53,7 @@ enum class Helper {
   kHeld,           ///< receive_held: operands of theirs
   kRenewed,        ///< renew_held: the same, of which no later product is unfinished
   kOverlap,        ///< wait_for_kernels_before, let_next_kernel_start
-  kBehindWait,     ///< behind_wait: a tensor that a kernel before writes
+  kUnpromised,     ///< unpromised: a tensor at an address of unknown origin
   kAtomicInteger,  ///< atomic_add, atomic_min, atomic_max of 32 and 64 bits
   kAtomicFloat,    ///< of float and double
   kAtomicVector,   ///< atomic_add_vector: of 2 or 4 floats that are neighbours

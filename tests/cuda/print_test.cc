@@ -391,7 +391,7 @@ TEST(Print, AKernelWaitsWhereItFirstTouchesWhatThoseBeforeDo) {
             "int thread_x = int(threadIdx.x);\n"
             "  own[thread_x] = in[thread_x];\n"
             "  wait_for_kernels_before();\n"
-            "  passed = behind_wait(passed);\n"
+            "  passed = unpromised(passed);\n"
             "  for (int i = 0; i < thread_x; ++i) {\n"
             "    atomic_add(&passed[i], 1);\n"
             "  }\n"

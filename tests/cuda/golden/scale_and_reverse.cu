@@ -18,10 +18,10 @@ __device__ __forceinline__ void let_next_kernel_start() {
 #endif
 }
 
-// A tensor that a kernel before writes, behind the wait for it. The compiler may take the tensor for read-only, where
-// this kernel writes none that may overlap it, and load from it before the wait. It does not know this address until then.
+// The tensor at an address whose origin the compiler does not know. Beside a restricted tensor it takes others for
+// restricted, too: it loads from them before a barrier, or before the wait for the kernel that writes them.
 template <typename T>
-__device__ __forceinline__ T* behind_wait(T* tensor) {
+__device__ __forceinline__ T* unpromised(T* tensor) {
   uint64 address;
   asm volatile("mov.u64 %0, %1;" : "=l"(address) : "l"(__cvta_generic_to_global(tensor)) : "memory");
   return (T*)__cvta_global_to_generic(address);
@@ -51,7 +51,7 @@ extern "C" __global__ void __launch_bounds__(100) reverse(
   const int thread_x = int(threadIdx.x);
   const int i = block_x * 100 + thread_x;
   wait_for_kernels_before();
-  T = behind_wait(T);
+  T = unpromised(T);
   if (i < 1000) {
     Y[i] = T[999 - i];
   }

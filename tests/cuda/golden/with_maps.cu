@@ -43,10 +43,10 @@ __device__ __forceinline__ void let_next_kernel_start() {
 #endif
 }
 
-// A tensor that a kernel before writes, behind the wait for it. The compiler may take the tensor for read-only, where
-// this kernel writes none that may overlap it, and load from it before the wait. It does not know this address until then.
+// The tensor at an address whose origin the compiler does not know. Beside a restricted tensor it takes others for
+// restricted, too: it loads from them before a barrier, or before the wait for the kernel that writes them.
 template <typename T>
-__device__ __forceinline__ T* behind_wait(T* tensor) {
+__device__ __forceinline__ T* unpromised(T* tensor) {
   uint64 address;
   asm volatile("mov.u64 %0, %1;" : "=l"(address) : "l"(__cvta_generic_to_global(tensor)) : "memory");
   return (T*)__cvta_global_to_generic(address);
@@ -75,7 +75,7 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) __launch_bounds__(32) secon
   const int block_x = int(blockIdx.x);
   const int thread_x = int(threadIdx.x);
   wait_for_kernels_before();
-  T = behind_wait(T);
+  T = unpromised(T);
   for (int i = thread_x; i < 128; i += 32) {
     Y[block_x * 128 + i] = T[block_x * 128 + i];
   }
