@@ -1,6 +1,7 @@
 #pragma once
 
 #include <isl/cpp.h>
+#include <isl/ctx.h>
 
 #include <cstdint>
 #include <optional>
@@ -44,6 +45,26 @@ auto within_budget(const Context& context, Work&& work) -> typename ResultOf<std
   } catch (const isl::exception& exception) {
     return tl::unexpected<Error>(budget_error(context, exception));
   }
+}
+
+/// What `work` gives, or nothing if it takes more than so many operations of isl: for an answer that one can do
+/// without. The compilation's own count begins anew.
+template <typename Work>
+auto within_operations(isl::ctx ctx, unsigned long most, Work&& work) -> std::optional<std::invoke_result_t<Work>> {
+  const unsigned long budget = isl_ctx_get_max_operations(ctx.get());
+  const auto restart = [&](unsigned long operations) {
+    isl_ctx_reset_operations(ctx.get());
+    isl_ctx_set_max_operations(ctx.get(), operations);
+  };
+  std::optional<std::invoke_result_t<Work>> result;
+  restart(most);
+  try {
+    result = work();
+  } catch (const isl::exception_quota&) {
+    isl_ctx_reset_error(ctx.get());
+  }
+  restart(budget);
+  return result;
 }
 
 // --- spaces, sets, maps ---------------------------------------------------------------------------------------

@@ -111,23 +111,11 @@ std::optional<Cluster> shifted(const Scop& scop, const Alignment& a, const Clust
 namespace {
 
 /// isl's scheduler may take a hundred thousand times longer for one pair of statements than for the next: beyond this
-/// many operations, at most a second, it is left to have no answer. The compilation's own count begins anew.
+/// many operations, at most a second, it is left to have no answer.
 constexpr unsigned long kSchedulerOperations = 10'000;
 
 std::optional<isl::schedule> try_to_schedule(const isl::schedule_constraints& constraints) {
-  isl_ctx* ctx = constraints.ctx().get();
-  const unsigned long budget = isl_ctx_get_max_operations(ctx);
-  std::optional<isl::schedule> result;
-  isl_ctx_reset_operations(ctx);
-  isl_ctx_set_max_operations(ctx, kSchedulerOperations);
-  try {
-    result = constraints.compute_schedule();
-  } catch (const isl::exception_quota&) {
-    isl_ctx_reset_error(ctx);
-  }
-  isl_ctx_reset_operations(ctx);
-  isl_ctx_set_max_operations(ctx, budget);
-  return result;
+  return within_operations(constraints.ctx(), kSchedulerOperations, [&] { return constraints.compute_schedule(); });
 }
 
 }  // namespace

@@ -419,11 +419,13 @@ Result<std::vector<Candidate>> top(const ir::Program& program, const options::Ma
   const Result<Mapping> by_default = map_program(program, options, device);
   if (by_default && has_addresses(*by_default) && options.kernel.empty()) {
     std::vector<std::vector<KernelCandidate>> kernels;
+    options::MappingOptions common = options;  // a device that copies no operands by itself has these kernels, too
+    if (!by_default->kernels.empty()) common.copy_operands = by_default->kernels[0].chosen.copy_operands;
     for (const Kernel& kernel : by_default->kernels) {
       if (kernel.recipe != Recipe::kContraction || kernel.address.writes.empty()) continue;
-      kernels.push_back(top_of_kernel(program, options, device, kernel.address));
+      kernels.push_back(top_of_kernel(program, common, device, kernel.address));
     }
-    for (options::MappingOptions& one : combined(options, kernels, count)) {
+    for (options::MappingOptions& one : combined(common, kernels, count)) {
       if (!one.kernel.empty()) all.push_back(std::move(one));
     }
   }

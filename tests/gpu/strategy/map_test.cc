@@ -2,6 +2,7 @@
 
 #include <regex>
 
+#include "tc/tile/verify.h"
 #include "tests/common/program.h"
 #include "tests/gpu/simulated.h"
 
@@ -109,6 +110,40 @@ TEST(Map, RowsThatOneBlockRunsAreOneKernelWithBarriers) {
   ASSERT_EQ(mapping->kernels.size(), 1U);
   EXPECT_EQ(mapping->program.kernels[0].grid, (std::array<int64_t, 3>{500, 1, 1}));
   EXPECT_EQ(mapping->edges.size(), 0U);
+}
+
+/// A band is printed twice, under a condition and its opposite: each has a buffer of its own.
+TEST(Map, ABufferOfEachBranch) {
+  const ir::Program program = specialised_from(R"(
+def f() -> (uint16(1,1) T0) {
+  int32 t0(i,j) +=! int32(1) where i in 0:63, j in 0:63
+  T0(i,j) = uint16(1) where i in 0:1, j in 0:1
+  t0(i,j) +=! t0(j / 2,i) where i in 0:63, j in 1:63
+  t0(i,j) = int32(1) where i in 0:60, j in 0:63
+})",
+                                               {});
+  const Result<gpu::Mapping> mapping = mapped(program, {}, {});
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(tile::verify(mapping->program).faults, std::vector<std::string>{});
+  EXPECT_EQ(difference_of_mapping(program, *mapping, 1), "");
+}
+
+/// What isl needs minutes to answer, and the kernel can do without, is not asked to the end.
+TEST(Map, RemaindersInSubscriptsTakeNoMinutes) {
+  const ir::Program program = specialised_from(R"(
+def f(half(N,M) A, half(N,M) B) -> (half(N,M) T0, half(N,M) T1) {
+  T0(i,j) = (A(i,M-1-j) * A(N-1-i,j)) where i in 0:N, j in 0:M
+  T1(i,j) = A(i,(i+j)%M) where i in 0:N, j in 0:M
+  T1(i,j) += ((i % 2 == 0 ? T0(i,M-1-j) : T1(i,j)) + min(T0(i,M-1-j), A((i*3+j)%N,j))) where i in 0:N, j in 0:M
+  T1(i,j) +=! T1((i*3+j)%N,M-1-j) where i in 0:N, j in 0:M, k in 0:3
+  T0(i,j) +=! (T0((i*3+j)%N,(i+j)%M) < half(2)
+                 ? (T0((i*3+j)%N,j) < half(1) ? A(i,M-1-j) : B(i,j))
+                 : (B((i*3+j)%N,M-1-j) < half(1) ? T1((i+1)%N,j) : B((i+1)%N,(i+j)%M))) where i in 0:N, j in 0:M
+})",
+                                               {{"N", 17}, {"M", 23}});
+  const Result<gpu::Mapping> mapping = mapped(program, {}, {});
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(difference_of_mapping(program, *mapping, 1), "");
 }
 
 TEST(Map, TheReportNamesTheEdgesBetweenKernels) {
