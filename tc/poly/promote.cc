@@ -309,9 +309,9 @@ bool has_values_before(const Scop& scop, const isl::schedule_node& node, const i
   if (role == Role::kInput || role == Role::kInOut) return true;
   // Quotients and remainders in subscripts can make the answer take minutes. Without it nothing is copied.
   constexpr unsigned long kOperations = 100'000;
-  return within_operations(node.ctx(), kOperations, [&] {
-           return box.is_subset(read_from_outside(scop, node, tensor));
-         }).value_or(false);
+  return within_operations(node.ctx(), kOperations,
+                           [&] { return box.is_subset(read_from_outside(scop, node, tensor)); })
+      .value_or(false);
 }
 
 bool holds_between(const Scop& scop, const Promotion& promotion, const std::string& from, const std::string& to) {

@@ -72,8 +72,7 @@ class Sharer : public hi::IRMutator {
     if (!narrows || quotient == nullptr || quotient->type != Halide::Float(32) || is_power_of_two(quotient->b))
       return IRMutator::visit(op);
     const std::vector<Expr> operands = {mutate(quotient->a), mutate(quotient->b)};
-    return hi::Cast::make(op->type,
-                          hi::Call::make(quotient->type, kNarrowQuotient, operands, hi::Call::PureExtern));
+    return hi::Cast::make(op->type, hi::Call::make(quotient->type, kNarrowQuotient, operands, hi::Call::PureExtern));
   }
   /// By which a division is a multiplication.
   static bool is_power_of_two(const Expr& e) {

@@ -95,8 +95,9 @@ TEST(Ptx, WithoutTheCureTheReaderOfPtxSeesTheFault) {
   EXPECT_NE(faults_of(*compilation).find("which the kernel writes"), std::string::npos) << compilation->cuda_text;
 }
 
-/// A kernel that writes nothing but restricted tensors, or nothing but by boxes, gives NVVM no store that may write what
-/// it loads. It took these loads for read-only, and ptxas moved them before the wait for the kernel that writes it.
+/// A kernel that writes nothing but restricted tensors, or nothing but by boxes, gives NVVM no store that may write
+/// what it loads. It took these loads for read-only, and ptxas moved them before the wait for the kernel that writes
+/// it.
 constexpr const char* kReadBehindWait[] = {
     R"(
 def f(int8(N) A) -> (int8(N) T) {

@@ -52,7 +52,8 @@ class Quotient : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string folder = folder_.path();
-    std::ofstream(folder + "/q.cc") << kBefore << on_host(prelude_text({Helper::kQuotient, Helper::kNarrowQuotient})) << kAfter;
+    std::ofstream(folder + "/q.cc") << kBefore << on_host(prelude_text({Helper::kQuotient, Helper::kNarrowQuotient}))
+                                    << kAfter;
     const std::string command =
         std::string(TC_CXX) + " -O2 -ffp-contract=off -fPIC -shared -o " + folder + "/q.so " + folder + "/q.cc";
     ASSERT_EQ(std::system(command.c_str()), 0);

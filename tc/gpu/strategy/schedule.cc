@@ -383,10 +383,9 @@ Result<Mapping> Schedule::lower(const Device& device, const options::MappingOpti
     }
     mapping.edges = edges_between(scop_, mapping.kernels);
     mapping.program.workspace = workspace_of(scop_, mapping.program.kernels);
-    mapping.program =
-        tile::promise(tile::share_divisors(std::move(mapping.program), options.strict),
-                      {.readonly_cache = options.use_readonly_cache.value_or(true),
-                       .processors = processors_that_start_early(device)});
+    mapping.program = tile::promise(tile::share_divisors(std::move(mapping.program), options.strict),
+                                    {.readonly_cache = options.use_readonly_cache.value_or(true),
+                                     .processors = processors_that_start_early(device)});
     TC_TRY_VOID(check_program(mapping.program, device));
     if (!tiles_.empty()) TC_TRY_VOID(check_work(mapping));
     return mapping;
