@@ -242,11 +242,15 @@ __device__ __forceinline__ float reciprocal_near(float x) {
 }
 )";
 
-constexpr std::string_view kSigmoidText = R"(// Within 3 ULP of a float.
+constexpr std::string_view kSigmoidText =
+    R"(// The quotient is corrected by its remainder: it is as near as a division's.
 __device__ __forceinline__ float sigmoid(float x) {
   const float e = expf(-fabsf(x));
-  const float result = reciprocal_near(1.0f + e);
-  return x >= 0 ? result : e * result;
+  const float dividend = x >= 0 ? 1.0f : e;
+  const float divisor = 1.0f + e;
+  const float reciprocal = reciprocal_near(divisor);
+  const float nearly = dividend * reciprocal;
+  return fmaf(fmaf(-divisor, nearly, dividend), reciprocal, nearly);
 }
 __device__ __forceinline__ double sigmoid(double x) {
   const double e = exp(-fabs(x));

@@ -30,6 +30,9 @@ constexpr const char* kAfter = R"(
 extern "C" void divide(const float* a, const float* b, float* q, long n) {
   for (long i = 0; i < n; ++i) q[i] = quotient(a[i], b[i]);
 }
+extern "C" void sigmoids(const float* x, const float*, float* y, long n) {
+  for (long i = 0; i < n; ++i) y[i] = sigmoid(x[i]);
+}
 extern "C" void divide_narrow(const float* a, const float* b, float* q, long n) {
   for (long i = 0; i < n; ++i) q[i] = narrow_quotient(a[i], b[i]);
 }
@@ -52,7 +55,9 @@ class Quotient : public ::testing::Test {
  protected:
   void SetUp() override {
     const std::string folder = folder_.path();
-    std::ofstream(folder + "/q.cc") << kBefore << on_host(prelude_text({Helper::kQuotient, Helper::kNarrowQuotient}))
+    std::ofstream(folder + "/q.cc") << kBefore
+                                    << on_host(
+                                           prelude_text({Helper::kQuotient, Helper::kNarrowQuotient, Helper::kSigmoid}))
                                     << kAfter;
     const std::string command =
         std::string(TC_CXX) + " -O2 -ffp-contract=off -fPIC -shared -o " + folder + "/q.so " + folder + "/q.cc";
@@ -63,6 +68,8 @@ class Quotient : public ::testing::Test {
     ASSERT_NE(divide_, nullptr);
     narrow_ = reinterpret_cast<Divide>(::dlsym(library_, "divide_narrow"));
     ASSERT_NE(narrow_, nullptr);
+    sigmoids_ = reinterpret_cast<Divide>(::dlsym(library_, "sigmoids"));
+    ASSERT_NE(sigmoids_, nullptr);
   }
 
   void TearDown() override {
@@ -71,6 +78,12 @@ class Quotient : public ::testing::Test {
 
   /// How many quotients differ from a / b; more than by an ULP is a failure of its own.
   int differences(const std::vector<float>& a, const std::vector<float>& b) { return differences(divide_, a, b); }
+
+  std::vector<float> sigmoids_of(const std::vector<float>& x) const {
+    std::vector<float> y(x.size());
+    sigmoids_(x.data(), nullptr, y.data(), static_cast<long>(x.size()));
+    return y;
+  }
 
   /// Of pairs with a quotient that is 0 or not near to it.
   int narrow_differences(const std::vector<float>& a, const std::vector<float>& b) {
@@ -104,7 +117,7 @@ class Quotient : public ::testing::Test {
  private:
   const testing::TemporaryFolder folder_;
   void* library_ = nullptr;
-  Divide divide_ = nullptr, narrow_ = nullptr;
+  Divide divide_ = nullptr, narrow_ = nullptr, sigmoids_ = nullptr;
 };
 
 /// All pairs of exponents and signs, the ends, the infinities, the NaNs and what is subnormal among them, with
@@ -152,6 +165,27 @@ TEST_F(Quotient, OfNarrowFloatsIsNear) {
     for (const float y : ends) a.push_back(x), b.push_back(y);
   }
   EXPECT_LT(narrow_differences(a, b), 10);
+}
+
+/// With an exp that is half an ULP off, and a reciprocal that is one.
+TEST_F(Quotient, OfASigmoidIsNear) {
+  std::vector<float> x;
+  for (uint32_t bits = 0x30000000; bits < 0x42ae0000; bits += 97) {
+    x.push_back(std::bit_cast<float>(bits));
+    x.push_back(-x.back());
+  }
+  const std::vector<float> y = sigmoids_of(x);
+  double worst = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double exact = 1 / (1 + std::exp(-static_cast<double>(x[i])));
+    const auto near = static_cast<float>(exact);
+    worst = std::max(worst, std::fabs(y[i] - exact) / (std::nextafter(near, 2.0F) - near));
+  }
+  EXPECT_LT(worst, 3);
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::vector<float> ends = sigmoids_of({-kInfinity, -200, 0, 200, kInfinity, NAN});
+  EXPECT_EQ((std::vector<float>(ends.begin(), ends.end() - 1)), (std::vector<float>{0, 0, 0.5F, 1, 1}));
+  EXPECT_TRUE(std::isnan(ends.back()));
 }
 
 }  // namespace
