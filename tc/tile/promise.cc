@@ -177,6 +177,28 @@ class Choices {
   bool found_ = false;
 };
 
+/// Whether some tensor is written in two places under different conditions. What one of them has read may then go
+/// unused, where the other one writes over it: a compiler reads it only where it does not.
+bool writes_over(const Flow& flow) {
+  const auto conditions_of = [](const Path& path) {
+    std::vector<const void*> all;
+    for (const EnclosingLoop& loop : path.loops) {
+      if (may_be_empty(*loop.loop)) all.push_back(loop.loop);
+    }
+    for (const Halide::Expr& condition : path.conditions) all.push_back(condition.get());
+    return all;
+  };
+  std::map<std::string, std::vector<const void*>> written;
+  for (const Leaf& leaf : flow.leaves) {
+    for (const ElementAccess& access : leaf.accesses) {
+      if (!access.is_write || access.tensor->memory == Memory::kShared) continue;
+      const auto [found, is_new] = written.try_emplace(access.tensor->name, conditions_of(leaf.path));
+      if (!is_new && found->second != conditions_of(leaf.path)) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 void KernelsBefore::add(const Kernel& kernel) {
@@ -189,8 +211,9 @@ void KernelsBefore::add(const Kernel& kernel) {
 
 PlainLoads plain_loads(const Kernel& kernel) {
   PlainLoads result;
-  result.exclusive = Choices(kernel).found();
-  for (const Leaf& leaf : flow_of(kernel).leaves) {
+  const Flow flow = flow_of(kernel);
+  result.exclusive = Choices(kernel).found() || writes_over(flow);
+  for (const Leaf& leaf : flow.leaves) {
     if (copies_box(leaf)) continue;
     for (const ElementAccess& access : leaf.accesses) {
       const Tensor& tensor = *access.tensor;

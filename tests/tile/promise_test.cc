@@ -116,10 +116,10 @@ TEST(Promise, AKernelWaitsBeforeItTouchesWhatThoseBeforeTouch) {
   const Program made = promise(two_kernels(sequence(
       {store(z, {kHere}, read(x, {kHere})), for_loop("i", 0, thread_x(), store(z, {kHere}, read(y, {var("i")})))})));
   EXPECT_EQ(promise_faults(made), Sentences{});
-  EXPECT_EQ(promises(made.kernels[1]), "x: read_only restricted, y:, z: restricted");
+  EXPECT_EQ(promises(made.kernels[1]), "x: read_only, y:, z: restricted");
   EXPECT_EQ(to_text(made.kernels[1]),
             "kernel second grid (1,1,1) block (64,1,1)\n"
-            "  global int32 x (64):(1) read_only restricted\n"
+            "  global int32 x (64):(1) read_only\n"
             "  global int32 y (64):(1)\n"
             "  global int32 z (64):(1) written restricted\n"
             "  z(thread_x) = x(thread_x)\n"
