@@ -52,14 +52,34 @@ isl::map elements_touched(const Scop& scop, const isl::schedule_node& node, cons
   return accesses.apply_domain(prefix).extract_map(space).coalesce();
 }
 
+namespace {
+
+/// Of all elements of the tensor; nothing if its extents are not known.
+std::optional<Footprint> whole_tensor(const ir::Tensor& tensor, const isl::map& elements) {
+  Footprint result{elements, elements.space().zero_multi_aff(), {}};
+  for (const auto& extent : tensor.extents) {
+    const int64_t* number = ir::constant_int(extent);
+    if (!number) return std::nullopt;
+    result.extents.push_back(*number);
+  }
+  return result;
+}
+
+}  // namespace
+
 std::optional<Footprint> footprint(const Scop& scop, const NodeRef& ref, const std::string& tensor) {
   Footprint result;
   result.elements = elements_touched(scop, node_at(scop, ref), tensor, Touch::kAny);
   if (result.elements.is_empty()) return std::nullopt;
-  const isl::fixed_box box = result.elements.range_simple_fixed_box_hull();
-  if (!box.is_valid()) return std::nullopt;
-  result.offset = box.offset();
-  const isl::multi_val size = box.size();
+  // Remainders in several subscripts can make a small box take a minute: isl eliminates what both depend on. Elements
+  // that are so scattered are in no smaller box as a rule.
+  constexpr unsigned long kOperations = 10'000;
+  const auto box = within_operations(result.elements.ctx(), kOperations,
+                                     [&] { return result.elements.range_simple_fixed_box_hull(); });
+  if (!box) return whole_tensor(scop.program->tensor(tensor), result.elements);
+  if (!box->is_valid()) return std::nullopt;
+  result.offset = box->offset();
+  const isl::multi_val size = box->size();
   for (unsigned d = 0; d < size.size(); ++d) result.extents.push_back(to_int64(size.at(d)));
   return result;
 }

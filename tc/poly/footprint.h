@@ -29,7 +29,8 @@ enum class Touch {
 isl::map elements_touched(const Scop& scop, const isl::schedule_node& node, const std::string& tensor, Touch touch,
                           const std::string& before = "");
 
-/// The footprint with its box; nothing if nothing is touched or no box of constant size holds it.
+/// The footprint with its box; nothing if nothing is touched or no box of constant size holds it. A box that isl does
+/// not find soon is the whole tensor.
 /// (paper 2018, appendix A.3: array tiles.)
 std::optional<Footprint> footprint(const Scop& scop, const NodeRef& node, const std::string& tensor);
 

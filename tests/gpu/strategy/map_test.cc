@@ -146,6 +146,26 @@ def f(half(N,M) A, half(N,M) B) -> (half(N,M) T0, half(N,M) T1) {
   EXPECT_EQ(difference_of_mapping(program, *mapping, 1), "");
 }
 
+/// The same of the least box around what is used.
+TEST(Map, BoxesOfRemaindersTakeNoMinutes) {
+  const ir::Program program = specialised_from(R"(
+def f(double(N,M) A, double(N,M) B) -> (double(N,M) T0, double(N,M) T1) {
+  T0(i,j) = (i + j < N ? A(N-1-i,j) : A(N-1-i,(j+2)%M)) where i in 0:N, j in 0:M
+  T1(i,j) = (i + j < N ? A((i*3+j)%N,(i+j)%M) : B((i*3+j)%N,(i+j)%M)) where i in 0:N, j in 0:M
+  T0(i,j) = T0(N-1-i,(i+j)%M) where i in 0:N, j in 0:M
+  T0(i,j) max= min(T1((i*3+j)%N,j), min(A(i,j), A(i,j))) where i in 0:N, j in 0:M
+  T0(i,j) max= (T1(i,j) < double(0) ? (j < 3 ? T1(i,(j+2)%M) : B((i*3+j)%N,(j+2)%M))
+                                    : (i + j < N ? B((i+1)%N,(i+j)%M) : T0(i,M-1-j)))
+                 where i in 0:N, j in 0:M, k in 0:3
+  T0(i,j) = ((A((i*3+j)%N,M-1-j) * T0((i*3+j)%N,j)) + (j < 3 ? T1(N-1-i,M-1-j) : B(N-1-i,j)))
+                 where i in 0:N, j in 0:M
+})",
+                                               {{"N", 38}, {"M", 35}});
+  const Result<gpu::Mapping> mapping = mapped(program, {}, {});
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(difference_of_mapping(program, *mapping, 1), "");
+}
+
 TEST(Map, TheReportNamesTheEdgesBetweenKernels) {
   options::MappingOptions options;
   options.outer_schedule_options.fusion = options::Fusion::kMin;
