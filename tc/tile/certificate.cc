@@ -53,7 +53,7 @@ class Certifier {
       of_tiles.memory_ = Memory::kGlobal;
       of_tiles.check();
       memory_ = Memory::kShared;
-      leave_out_conditions_on(loop_over_tiles(kernel_)->variable);
+      leave_out_conditions_on(loops_over_tiles(kernel_)[0]->variable);
       check();
       add(of_tiles.result_);
     } else {
@@ -112,6 +112,7 @@ class Certifier {
       }
       const bool copies = std::any_of(accesses.begin(), accesses.end(), [](const auto& a) { return a.asynchronous; });
       for (size_t s = 0; s < scopes_.size(); ++s) {
+        if (never_meets_others(leaf, s)) continue;
         check_walk(leaf, Walk(flow_, start, Followed::kAccess, scopes_[s]), Followed::kAccess, s);
       }
       if (copies) check_walk(leaf, Walk(flow_, start, Followed::kCopy, scopes_.back()), Followed::kCopy, 0);
@@ -139,12 +140,19 @@ class Certifier {
 
   /// A box store reads and writes until its thread has waited for it, which must be before the kernel ends.
   void check_box_store(int leaf, int start) {
-    const auto never = [this, leaf](const Halide::Expr& condition) { return is_never(leaf, condition); };
+    std::map<const Halide::Internal::BaseExprNode*, bool> known;
+    const auto never = [&](const Halide::Expr& condition) {
+      const auto [found, is_new] = known.try_emplace(condition.get(), false);
+      if (is_new) found->second = is_never(leaf, condition);
+      return found->second;
+    };
     for (size_t s = 0; s < scopes_.size(); ++s) {
+      if (never_meets_others(leaf, s)) continue;
       for (const Followed what : {Followed::kBoxRead, Followed::kBoxWrite}) {
         const Walk walk(flow_, start, what, scopes_[s], never);
         check_walk(leaf, walk, what, s);
-        if (s > 0 || what == Followed::kBoxWrite || memory_ == Memory::kGlobal || !walk.may_end()) continue;
+        const bool is_last = s + 1 == scopes_.size();
+        if (!is_last || what == Followed::kBoxWrite || memory_ == Memory::kGlobal || !walk.may_end()) continue;
         result_.races.push_back(fmt::format("{}: a block may end before '{}' has read '{}'", kernel_.name,
                                             flow_.leaves[leaf].text(), box_store_of(*flow_.leaves[leaf].node)->source));
       }
@@ -258,6 +266,46 @@ class Certifier {
     report(pairs, from, i, meeting.leaf, j, exact, threads);
   }
 
+  /// Whether some coordinate tells the groups of threads apart that the barriers of the next scope cover: those of
+  /// warpgroups that have memory of their own. Then no threads of different groups meet, whatever the way between them.
+  bool never_meet(const Pair& pair, size_t scope) {
+    const auto [found, is_new] = never_met_.try_emplace({pair, scope}, false);
+    if (!is_new) return found->second;
+    const auto& [first, second] = pair;
+    const ElementAccess& access = flow_.leaves[first.first].accesses[first.second];
+    for (int d = 0; d < access.tensor->rank() && !found->second; ++d) {
+      const isl::map groups = groups_at(first, d, scope).reverse().apply_range(groups_at(second, d, scope));
+      found->second = groups.is_subset(isl::manage(isl_map_identity(isl_map_get_space(groups.get()))));
+    }
+    return found->second;
+  }
+  /// Whether that holds of all that a leaf does to shared memory.
+  bool never_meets_others(int leaf, size_t scope) {
+    if (scope + 1 == scopes_.size()) return false;
+    const auto& accesses = flow_.leaves[leaf].accesses;
+    for (size_t i = 0; i < accesses.size(); ++i) {
+      for (int other = 0; other < std::ssize(flow_.leaves); ++other) {
+        for (size_t j = 0; j < flow_.leaves[other].accesses.size(); ++j) {
+          if (!conflict(accesses[i], flow_.leaves[other].accesses[j])) continue;
+          if (accesses[i].tensor->memory != Memory::kShared) return false;
+          if (!never_meet(pair_of({leaf, i}, {other, j}), scope)) return false;
+        }
+      }
+    }
+    return true;
+  }
+  /// { coordinate d -> groups } of the threads that access it, by the next scope's barriers.
+  isl::map groups_at(const Place& place, int d, size_t scope) {
+    bool exact = true;
+    isl::map along = relation_of(place.first, place.second, exact);
+    const auto rank = static_cast<unsigned>(isl_map_dim(along.get(), isl_dim_out)), at = static_cast<unsigned>(d);
+    along = isl::manage(isl_map_project_out(along.release(), isl_dim_out, at + 1, rank - at - 1));
+    along = isl::manage(isl_map_project_out(along.release(), isl_dim_out, 0, at));
+    const std::string group = fmt::format("{{ [x] -> [floor(x/{})] }}", scopes_[scope + 1]);
+    return along.reverse()
+        .apply_range(thread_numbers(*views_[place.first]))
+        .apply_range(isl::manage(isl_map_read_from_str(context_.get().get(), group.c_str())));
+  }
   void add_way(Constraints& constraints, int from, int to, const Way& way) const {
     const auto& loops = flow_.leaves[from].path.loops;
     const auto& other = flow_.leaves[to].path.loops;
@@ -473,6 +521,7 @@ class Certifier {
   std::map<std::tuple<int, size_t, int, size_t>, isl::map> pairs_;
   std::map<std::tuple<int, int, int>, isl::map> groups_;
   std::set<std::tuple<int, size_t, int, size_t, Way, Threads, size_t>> decided_;
+  std::map<std::pair<Pair, size_t>, bool> never_met_;
   std::set<std::pair<int, int>> reported_;
   std::set<Pair> met_;            ///< accesses of a block with some way between them that leads over no barrier
   std::set<Pair> open_;           ///< of those: such that isl did not prove to touch different elements
