@@ -170,7 +170,24 @@ class KernelPrinter {
     return counted_.count(variable->name) > 0 && !Halide::Internal::is_const_power_of_two_integer(quotient->b, &bits);
   }
 
-  /// Whether all threads of a block go through the same values of a loop: it begins at the block's number, or a number.
+  /// Whether an expression is made of what all threads of a warp have alike.
+  bool is_alike_in_warp(const Expr& e) const {
+    struct Visitor : Halide::Internal::IRVisitor {
+      explicit Visitor(const KernelPrinter& p) : printer(p) {}
+      const KernelPrinter& printer;
+      bool alike = true;
+      using Halide::Internal::IRVisitor::visit;
+      void visit(const Halide::Internal::Variable* op) override {
+        alike &= std::ranges::find(tile::kBlock, op->name) != tile::kBlock.end() ||
+                 printer.counted_.count(op->name) > 0 || printer.alike_.count(op->name) > 0;
+      }
+      void visit(const Halide::Internal::Call*) override { alike = false; }
+    } visitor(*this);
+    e.accept(&visitor);
+    return visitor.alike;
+  }
+
+  /// Whether all threads of a warp go through the same values of a loop: it begins at the block's number, or a number.
   bool is_counted_by_all(const tile::For& loop) const {
     const auto* first = loop.begin.as<Halide::Internal::Variable>();
     const bool begins_alike = Halide::Internal::is_const(loop.begin) || (first && first->name == tile::kBlock[0]);
@@ -260,7 +277,8 @@ class KernelPrinter {
       return write_copy(*tile::asynchronous_copy(*branch.then_case), exprs_.index(branch.condition));
     const std::optional<tile::RegisterShares> shares = std::exchange(shares_, std::nullopt);
     line(fmt::format("if ({}) {{", exprs_.index(branch.condition)));
-    ++branches_;
+    const int ways = is_alike_in_warp(branch.condition) ? 0 : 1;
+    branches_ += ways;
     if (shares) change_registers("take", shares->of_readers);
     block(branch.then_case);
     if (branch.else_case) {
@@ -268,7 +286,7 @@ class KernelPrinter {
       if (shares) change_registers("give", shares->of_others);
       block(branch.else_case);
     }
-    --branches_;
+    branches_ -= ways;
     line("}");
   }
 
@@ -282,6 +300,7 @@ class KernelPrinter {
   void write(const tile::Let& let, bool tail) {
     const std::string& name = exprs_.names().variable(let.name);
     std::string text = exprs_.index(let.value);
+    if (is_same_in_warp(let.value) || is_alike_in_warp(let.value)) alike_.insert(let.name);
     if (is_same_in_warp(let.value)) {
       exprs_.need(Helper::kSameInWarp);
       text = fmt::format("same_in_warp({})", text);
@@ -510,6 +529,11 @@ class KernelPrinter {
       for (const tile::TensorMap& map : kernel_.maps)
         line(fmt::format("prefetch_map({});", exprs_.names().map(map.name)));
     }
+    if (ring.teams > 1) {
+      exprs_.need(Helper::kHandOver);
+      line(fmt::format("make_hand_overs<{}, {}>({}, {});", ring.stages, ring.teams, exprs_.names().variable(ring.name),
+                       ring.readers));
+    }
     line(fmt::format("make_ring<{}>({}, {});", ring.stages, exprs_.names().variable(ring.name),
                      ring.readers * ring.sharers()));
     if (!ring.groups.empty()) {
@@ -564,11 +588,17 @@ class KernelPrinter {
           return "await";
         case tile::RingStep::Kind::kRelease:
           return "release";
+        case tile::RingStep::Kind::kPass:
+          return "pass";
+        case tile::RingStep::Kind::kTake:
+          return "take";
       }
       return "";
     };
     const std::string bytes = step.kind == tile::RingStep::Kind::kCommit ? fmt::format(", {}", step.bytes) : "";
-    line(fmt::format("{}<{}>({}, {}{});", name(), rings_.at(step.ring)->stages, exprs_.names().variable(step.ring),
+    const tile::Ring& ring = *rings_.at(step.ring);
+    const std::string teams = tile::hands_over(step.kind) ? fmt::format(", {}", ring.teams) : "";
+    line(fmt::format("{}<{}{}>({}, {}{});", name(), ring.stages, teams, exprs_.names().variable(step.ring),
                      exprs_.index(step.turn), bytes));
   }
 
@@ -629,8 +659,12 @@ class KernelPrinter {
     const WarpgroupProduct product = {n.atom, n.slices, a, *b, n.starts};
     exprs_.need(Helper::kProducts);
     products_[function_of(product)] = text_of(product);
+    const std::string& d = exprs_.names().tensor(n.d);
+    const int values = n.atom.values();
+    const bool is_part = exprs_.tensor(n.d).elements() > values;
     line(fmt::format(
-        "{}({}, &{}, &{});", function_of(product), exprs_.names().tensor(n.d),
+        "{}({}, &{}, &{});", function_of(product),
+        is_part ? fmt::format("*(float(*)[{}])&{}[{}]", values, d, n.d_first) : d,
         n.held ? exprs_.element(n.held->tensor, n.held->subscripts) : exprs_.first_of_tile(n.a.tensor, n.a.subscripts),
         exprs_.first_of_tile(n.b.tensor, n.b.subscripts)));
   }
@@ -652,8 +686,9 @@ class KernelPrinter {
 
   const tile::Kernel& kernel_;
   ExprText exprs_;
-  int branches_ = 0;               ///< around what is written
+  int branches_ = 0;               ///< around what is written, that threads of a warp may take apart
   std::set<std::string> counted_;  ///< variables of loops that all threads go through alike
+  std::set<std::string> alike_;    ///< lets that all threads of a warp have alike
   std::map<std::string, const tile::Ring*> rings_;
   std::map<std::string, std::string> products_;  ///< functions by name
   bool fetches_maps_ = false;                    ///< has told the hardware of its tensor maps

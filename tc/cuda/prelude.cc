@@ -573,6 +573,7 @@ const std::vector<Definition>& definitions() {
       {kNext, {kFloat16, kBFloat16}, {"next_half", "next_float16", "next_bfloat16"}, kNextText},
       {kTensorMap, {}, {"TensorMap", "prefetch_map"}, kTensorMapText},
       {kRing, {}, {"make_ring", "wait_for_phase", "acquire", "commit", "await", "release"}, ring_text()},
+      {kHandOver, {kRing}, {"make_hand_overs", "take", "pass"}, hand_over_text()},
       {kBoxStore,
        {kTensorMap},
        {"store_box", "fence_boxes", "commit_boxes", "wait_boxes_read", "wait_boxes"},

@@ -41,6 +41,7 @@ enum class Helper {
   kMatMulTf32,     ///< mma_m16n8k8: the same of float32
   kTensorMap,      ///< TensorMap: what the driver encodes
   kRing,           ///< make_ring, acquire, commit, await, release: mbarriers
+  kHandOver,       ///< make_hand_overs, take, pass: of teams that read a ring by turns
   kBoxStore,       ///< store_box, fence_boxes, commit_boxes, wait_boxes_read, wait_boxes
   kGroupBarrier,   ///< sync_warpgroup
   kRegisters,      ///< take_registers, give_registers

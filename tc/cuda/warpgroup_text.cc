@@ -54,6 +54,31 @@ __device__ __forceinline__ void release(uint64* barriers, int turn) {
 }
 )";
 
+constexpr std::string_view kHandOverText =
+    R"(// Teams of warps read a ring by turns. Behind its other barriers it has one for each team, which says that the team
+// before has awaited its turns.
+template <int stages, int teams>
+__device__ __forceinline__ void make_hand_overs(uint64* barriers, int readers) {
+  if (threadIdx.x == 0 && threadIdx.y == 0 && threadIdx.z == 0) {
+    const uint32 address = uint32(__cvta_generic_to_shared(barriers + 2 * stages));
+    for (int i = 0; i < teams; ++i) {
+      asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(address + 8 * i), "r"(readers) : "memory");
+    }
+  }
+}
+template <int stages, int teams>
+__device__ __forceinline__ void take(uint64* barriers, int number) {
+  wait_for_phase(barriers + 2 * stages + number % teams, number / teams % 2);
+}
+template <int stages, int teams>
+__device__ __forceinline__ void pass(uint64* barriers, int number) {
+  __syncwarp();
+  if (threadIdx.x % 32 != 0) return;
+  const uint32 address = uint32(__cvta_generic_to_shared(barriers + 2 * stages + number % teams));
+  asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" ::"r"(address) : "memory");
+}
+)";
+
 constexpr std::string_view kBoxCopyText = R"(// Copies a box of a tensor map; its bytes count for the barrier.
 __device__ __forceinline__ void copy_box(void* to, const TensorMap& map, uint64* barrier, int x) {
   asm volatile("cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%0], [%1, {%3}], [%2];"
@@ -310,6 +335,7 @@ std::string four_from(int first) {
 }  // namespace
 
 std::string_view ring_text() { return kRingText; }
+std::string_view hand_over_text() { return kHandOverText; }
 std::string_view box_copy_text() { return kBoxCopyText; }
 std::string_view shared_ring_text() { return kSharedRingText; }
 std::string_view cluster_step_text() { return kClusterStepText; }

@@ -10,6 +10,7 @@ namespace tc::cuda {
 
 /// mbarriers of a ring (PTX ISA, "Parallel Synchronization and Communication Instructions: mbarrier").
 std::string_view ring_text();
+std::string_view hand_over_text();
 /// Copies of boxes (PTX ISA, "cp.async.bulk.tensor").
 std::string_view box_copy_text();
 /// Descriptors, and waits for products (PTX ISA, "wgmma.wait_group").

@@ -110,8 +110,8 @@ NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr
   return node(MatrixLoad{std::move(destination), source.name, std::move(row), dimension, transposed});
 }
 NodePtr ring(const std::string& name, int stages, int readers, NodePtr body, std::vector<BlockGroup> groups,
-             std::optional<RegisterShares> registers) {
-  return node(Ring{name, stages, readers, std::move(body), std::move(groups), registers});
+             std::optional<RegisterShares> registers, int teams) {
+  return node(Ring{name, stages, readers, std::move(body), std::move(groups), registers, teams});
 }
 NodePtr acquire(const std::string& ring, Expr turn) {
   return node(RingStep{RingStep::Kind::kAcquire, ring, std::move(turn)});
@@ -127,6 +127,12 @@ NodePtr await(const std::string& ring, Expr turn) {
 }
 NodePtr release(const std::string& ring, Expr turn) {
   return node(RingStep{RingStep::Kind::kRelease, ring, std::move(turn)});
+}
+NodePtr pass(const std::string& ring, Expr number) {
+  return node(RingStep{RingStep::Kind::kPass, ring, std::move(number)});
+}
+NodePtr take(const std::string& ring, Expr number) {
+  return node(RingStep{RingStep::Kind::kTake, ring, std::move(number)});
 }
 NodePtr box_copy(const TensorMap& map, std::vector<Expr> coordinates, const Tensor& destination, std::vector<Expr> to,
                  const std::string& ring, Expr turn, BlockGroup group) {
@@ -150,8 +156,8 @@ NodePtr wait_boxes_read(int pending) { return node(BoxStep{BoxStep::Kind::kWaitR
 NodePtr wait_boxes(int pending) { return node(BoxStep{BoxStep::Kind::kWait, pending}); }
 
 NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b,
-                         bool starts) {
-  return node(WarpgroupMatMul{atom, slices, d.name, std::move(a), std::move(b), starts});
+                         bool starts, int d_first) {
+  return node(WarpgroupMatMul{atom, slices, d.name, std::move(a), std::move(b), starts, {}, d_first});
 }
 NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, FragmentTile a, MatrixTile b,
                          bool starts) {

@@ -53,12 +53,14 @@ NodePtr matmul(const MatMulAtom& atom, Fragment d, Fragment a, Fragment b);
 /// Of rows along the source's last dimension.
 NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr> row, bool transposed = false);
 NodePtr ring(const std::string& name, int stages, int readers, NodePtr body, std::vector<BlockGroup> groups = {},
-             std::optional<RegisterShares> registers = {});
+             std::optional<RegisterShares> registers = {}, int teams = 1);
 NodePtr acquire(const std::string& ring, Expr turn);
 NodePtr commit(const std::string& ring, Expr turn, int64_t bytes);
 NodePtr drain(const std::string& ring, Expr turn);
 NodePtr await(const std::string& ring, Expr turn);
 NodePtr release(const std::string& ring, Expr turn);
+NodePtr pass(const std::string& ring, Expr number);
+NodePtr take(const std::string& ring, Expr number);
 NodePtr box_copy(const TensorMap& map, std::vector<Expr> coordinates, const Tensor& destination, std::vector<Expr> to,
                  const std::string& ring, Expr turn, BlockGroup group = {});
 /// Stores the slice of `source` that begins at an element: 1 along the first dimensions, all of the last ones, as many
@@ -71,8 +73,9 @@ NodePtr fence_boxes();
 NodePtr commit_boxes();
 NodePtr wait_boxes_read(int pending);
 NodePtr wait_boxes(int pending);
+/// d's registers from `d_first` on.
 NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, MatrixTile a, MatrixTile b,
-                         bool starts = false);
+                         bool starts = false, int d_first = 0);
 /// The same of an operand a that threads hold.
 NodePtr warpgroup_matmul(const WarpgroupAtom& atom, int slices, const Tensor& d, FragmentTile a, MatrixTile b,
                          bool starts = false);

@@ -221,7 +221,8 @@ class KernelCompiler {
   void visit(const Ring& ring) {
     code_.sites.push_back("ring " + ring.name);
     exprs_.set_site(static_cast<int>(code_.sites.size()) - 1);
-    code_.rings.push_back({ring.name, ring.stages, ring.readers, ring.groups, ring.readers * ring.sharers()});
+    code_.rings.push_back(
+        {ring.name, ring.stages, ring.readers, ring.teams, ring.groups, ring.readers * ring.sharers()});
     emit({.op = ring.groups.empty() ? Op::kBlockBarrier : Op::kClusterBarrier, .a = exprs_.site()});
     emit({.op = Op::kMakeRing, .a = static_cast<int>(code_.rings.size()) - 1, .c = exprs_.site()});
     node(ring.body);
@@ -246,6 +247,10 @@ class KernelCompiler {
           return Op::kAwait;
         case RingStep::Kind::kRelease:
           return Op::kRelease;
+        case RingStep::Kind::kPass:
+          return Op::kPass;
+        case RingStep::Kind::kTake:
+          return Op::kTake;
       }
       return Op::kHalt;
     };
@@ -309,7 +314,7 @@ class KernelCompiler {
     const auto a = n.held ? CodeProduct::Tile{exprs_.access(n.held->tensor, n.held->subscripts), {}}
                           : tile(n.a, WarpgroupAtom::kM);
     code_.products.push_back({n.atom, n.slices, exprs_.tensor(n.d), a, tile(n.b, n.atom.n), n.starts,
-                              n.held ? exprs_.tensor(n.held->tensor) : -1});
+                              n.held ? exprs_.tensor(n.held->tensor) : -1, n.d_first});
     emit({.op = Op::kStartProduct, .a = static_cast<int>(code_.products.size()) - 1, .c = exprs_.site()});
   }
 

@@ -91,6 +91,7 @@ enum class Op : uint8_t {
   kAcquire,   ///< turn, register b, of ring a; c: the site
   kAwait,
   kDrain,
+  kTake,  ///< of the hand-over, register b
   kHalt,
   // Memory. a, b: indices of accesses.
   kLoad,    ///< dst = [a]
@@ -105,6 +106,7 @@ enum class Op : uint8_t {
   kMatrixLoad,  ///< a: an index into Code::matrix_loads
   kCommitTurn,  ///< as kAcquire; immediate: bytes
   kRelease,
+  kPass,
   kBoxCopy,       ///< a: an index into Code::box_copies
   kBoxStore,      ///< a: an index into Code::box_stores
   kClusterLoad,   ///< [a] = [b] of block, register c, `immediate` elements
@@ -148,7 +150,9 @@ struct CodeMatrixLoad {
 
 struct CodeRing {
   std::string name;
-  int stages = 0, readers = 0;
+  int stages = 0;
+  int readers = 0;  ///< of a team
+  int teams = 1;
   std::vector<BlockGroup> groups;
   int releases = 0;  ///< of a turn: by readers of all blocks that share boxes
 };
@@ -180,6 +184,7 @@ struct CodeProduct {
   Tile a, b;   ///< that threads hold of a has no descriptor
   bool starts = false;
   int held = -1;  ///< tensor, of a that threads hold
+  int d_first = 0;
 };
 struct CodeProductWait {
   int pending = 0;

@@ -422,6 +422,7 @@ bool Machine::control(Warp& warp, const Instruction& n) {
     case Op::kAcquire:
     case Op::kAwait:
     case Op::kDrain:
+    case Op::kTake:
       return ring_wait(warp, n);
     default:
       if (code_.waits && warp.waited != warp.existing) {

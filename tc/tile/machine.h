@@ -64,12 +64,19 @@ struct BlockState {
     int64_t turn = -1;         ///< that it has been acquired for
     bool is_open = false;      ///< and not committed
     int64_t box_bytes = 0;     ///< of the turn's boxes
+    int team = -1;             ///< that awaits the turn, once a warp has
+  };
+  /// The barrier of a hand-over to a team.
+  struct HandOver {
+    int64_t phases = 0;  ///< that have ended
+    int passes = 0;      ///< in the phase under way
   };
   struct RingState {
     std::vector<Slot> slots;
-    int producer = -1;     ///< thread
-    int64_t acquired = 0;  ///< turns
-    int64_t awaited = 0;   ///< turns, by any warp
+    int producer = -1;                 ///< thread
+    int64_t acquired = 0;              ///< turns
+    int64_t awaited = 0;               ///< turns, by the warps of a team together: one of each counts readers times
+    std::vector<HandOver> hand_overs;  ///< to each team
   };
   static constexpr int64_t kChunk = 16;  ///< bytes that a swizzle keeps together
   /// The turn of a ring whose box lies, or is to arrive, in a place.
@@ -142,8 +149,10 @@ struct BlockState {
     int arrivals = 0, cluster_waits = 0;        ///< steps of the cluster's barrier that it has done
     // Of rings.
     std::vector<Filling> turns;     ///< awaited and not released
-    std::vector<int64_t> awaited;   ///< how many turns, per ring; -1: it has not come to the ring
+    std::vector<int64_t> awaited;   ///< the next turn, or the least that may be next of several teams, per ring; -1: it
+                                    ///< has not come to the ring
     std::vector<int64_t> released;  ///< likewise
+    std::vector<int64_t> taken;     ///< likewise, of hand-overs, the last one; -1: none
     std::deque<Product> products;
     size_t products_started = 0;
     std::vector<BusyRegisters> busy;
@@ -246,6 +255,9 @@ class Machine : private BlockState {
   void await(Warp& warp, const Instruction& n);
   void commit_turn(Warp& warp, const Instruction& n);
   void release(Warp& warp, const Instruction& n);
+  void pass(Warp& warp, const Instruction& n);
+  void take(Warp& warp, const Instruction& n);
+  HandOver& hand_over_of(int ring, int64_t number);
   void box_copy(Warp& warp, const CodeBoxCopy& n);
   void copy_row(const CodeBoxCopy& n, const std::vector<int64_t>& coordinates, int64_t address, Box& box);
   void read_element(const CodeBoxCopy& n, int64_t element, int64_t e, std::array<std::byte, kChunk>& bytes,

@@ -138,6 +138,8 @@ void Machine::memory(Warp& warp, const Instruction& n) {
       return commit_turn(warp, n);
     case Op::kRelease:
       return release(warp, n);
+    case Op::kPass:
+      return pass(warp, n);
     case Op::kBoxStep:
       return box_step(warp, n);
     case Op::kWaitProducts:

@@ -117,7 +117,7 @@ void Machine::start_product(Warp& warp, const CodeProduct& n, int site) {
   if (starts[warp.products_started++] != start) {
     fault(Finding::Kind::kDivergence, "while another one of its warpgroup starts others");
   }
-  take_registers(warp, {n.d, 0, n.atom.values()}, !n.starts, site);
+  take_registers(warp, {n.d, n.d_first, n.atom.values()}, !n.starts, site);
   for (int slice = 0; slice < n.slices; ++slice) {
     if (n.held < 0) fetch(warp, product, true, slice, nullptr);
     fetch(warp, product, false, slice, nullptr);
@@ -208,7 +208,7 @@ void Machine::run_product(Warp& warp, Product& product) {
     }
     fetch(warp, product, false, slice, &b);
     for (int v = 0; v < n.atom.values(); ++v) {
-      Lanes& sums = warp.elements[static_cast<size_t>(d.register_base + v)];
+      Lanes& sums = warp.elements[static_cast<size_t>(d.register_base + n.d_first + v)];
       for (int l = 0; l < kLanes; ++l) {
         const int row = l / 4 + v / 2 % 2 * 8, column = v / 4 * 8 + l % 4 * 2 + v % 2;
         const float old = n.starts && slice == 0 ? 0 : sums.f[l];

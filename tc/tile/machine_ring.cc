@@ -22,7 +22,10 @@ int64_t round_of(int64_t turn, int64_t stages) { return (turn - floor_mod(turn, 
 void Machine::start_rings() {
   if (code_.rings.empty() && code_.products.empty()) return;
   rings_.assign(code_.rings.size(), {});
-  for (size_t r = 0; r < rings_.size(); ++r) rings_[r].slots.resize(static_cast<size_t>(code_.rings[r].stages));
+  for (size_t r = 0; r < rings_.size(); ++r) {
+    rings_[r].slots.resize(static_cast<size_t>(code_.rings[r].stages));
+    rings_[r].hand_overs.resize(static_cast<size_t>(code_.rings[r].teams));
+  }
   chunks_.assign(static_cast<size_t>(ceil_div(code_.shared_bytes, kChunk)), {});
   boxes_.clear();
   releases_.clear();
@@ -31,6 +34,7 @@ void Machine::start_rings() {
     warp.turns.clear();
     warp.awaited.assign(rings_.size(), -1);
     warp.released.assign(rings_.size(), 0);
+    warp.taken.assign(rings_.size(), -1);
     warp.products.clear();
     warp.products_started = 0;
     warp.busy.clear();
@@ -57,6 +61,11 @@ Machine::Slot& Machine::slot_of(int ring, int64_t turn) {
   return slots[static_cast<size_t>(floor_mod(turn, std::ssize(slots)))];
 }
 
+Machine::HandOver& Machine::hand_over_of(int ring, int64_t number) {
+  std::vector<HandOver>& all = rings_[static_cast<size_t>(ring)].hand_overs;
+  return all[static_cast<size_t>(floor_mod(number, std::ssize(all)))];
+}
+
 bool Machine::has_turn(const Warp& warp, const Filling& filling) const {
   return std::find(warp.turns.begin(), warp.turns.end(), filling) != warp.turns.end();
 }
@@ -78,14 +87,16 @@ bool Machine::has_passed(Warp& warp, const Instruction& n) {
 }
 
 bool Machine::has_passed(Warp& warp, const Instruction& n, int64_t turn) {
+  const CodeRing& ring = code_.rings[static_cast<size_t>(n.a)];
   const Slot& slot = slot_of(n.a, turn);
-  const int64_t round = round_of(turn, code_.rings[static_cast<size_t>(n.a)].stages);
-  const int64_t passed = n.op == Op::kAwait ? slot.full_phases - round : slot.empty_phases + 1 - round;
+  const int64_t round = round_of(turn, n.op == Op::kTake ? ring.teams : ring.stages);
+  const int64_t passed = n.op == Op::kTake    ? hand_over_of(n.a, turn).phases - round
+                         : n.op == Op::kAwait ? slot.full_phases - round
+                                              : slot.empty_phases + 1 - round;
   if (passed != 0 && passed != 1) {
     report(Finding::Kind::kRing, n.c, [&] {
-      return fmt::format("{}: warp {} of block {} waits in '{}' for {}, {} phases away from that of the barrier",
-                         kernel_.name, warp.index, block_text(), code_.sites[n.c], turn_text({n.a, turn}),
-                         std::abs(passed - 1));
+      return fmt::format("{}: warp {} of block {} waits in '{}', {} phases away from that of the barrier", kernel_.name,
+                         warp.index, block_text(), code_.sites[n.c], std::abs(passed - 1));
     });
   }
   return passed % 2 != 0;
@@ -101,6 +112,7 @@ bool Machine::ring_wait(Warp& warp, const Instruction& n) {
   if (n.op == Op::kAcquire) acquire(warp, n);
   if (n.op == Op::kAwait) await(warp, n);
   if (n.op == Op::kDrain) is_one_thread(warp, n, "drain");
+  if (n.op == Op::kTake) take(warp, n);
   return false;
 }
 
@@ -134,6 +146,7 @@ void Machine::acquire(Warp& warp, const Instruction& n) {
   slot.turn = turn;
   slot.is_open = true;
   slot.box_bytes = 0;
+  slot.team = -1;
 }
 
 /// Whether all threads of a warp have come, with the same turn.
@@ -153,17 +166,50 @@ bool Machine::is_whole_warp(Warp& warp, const Instruction& n) {
 void Machine::await(Warp& warp, const Instruction& n) {
   if (!is_whole_warp(warp, n)) return;
   const int64_t turn = turn_of(warp, n.b);
+  const CodeRing& ring = code_.rings[static_cast<size_t>(n.a)];
   int64_t& next = warp.awaited[static_cast<size_t>(n.a)];
-  if (turn != next) {
+  const bool is_next = ring.teams == 1 ? turn == next : turn >= next;
+  if (!is_next) {
     report(Finding::Kind::kRing, n.c, [&] {
       return fmt::format("{}: warp {} of block {} awaits {} in '{}', but its next turn is {}", kernel_.name, warp.index,
                          block_text(), turn_text({n.a, turn}), code_.sites[n.c], next);
     });
   }
+  Slot& slot = slot_of(n.a, turn);
+  const int team = warp.index / ring.readers;
+  if (slot.team < 0) slot.team = team;
+  if (slot.team != team || team >= ring.teams) {
+    report(Finding::Kind::kRing, n.c, [&] {
+      return fmt::format("{}: warp {} of block {} awaits {} in '{}', which is not its team's", kernel_.name, warp.index,
+                         block_text(), turn_text({n.a, turn}), code_.sites[n.c]);
+    });
+  }
   next = turn + 1;
-  int64_t& most = rings_[static_cast<size_t>(n.a)].awaited;
-  most = std::max(most, next);
+  ++rings_[static_cast<size_t>(n.a)].awaited;
   warp.turns.push_back({n.a, turn});
+}
+
+/// A hand-over follows the one that its team has taken.
+void Machine::pass(Warp& warp, const Instruction& n) {
+  if (!is_whole_warp(warp, n)) return;
+  budget_ -= static_cast<int64_t>(random_() % 16);
+  const CodeRing& ring = code_.rings[static_cast<size_t>(n.a)];
+  const int64_t number = turn_of(warp, n.b), taken = warp.taken[static_cast<size_t>(n.a)];
+  HandOver& hand_over = hand_over_of(n.a, number);
+  if (number != taken + 1 || hand_over.phases != round_of(number, ring.teams)) {
+    report(Finding::Kind::kRing, n.c, [&] {
+      return fmt::format("{}: warp {} of block {} passes {} in '{}', but has taken {}", kernel_.name, warp.index,
+                         block_text(), number, code_.sites[n.c], taken);
+    });
+  }
+  if (++hand_over.passes < ring.readers) return;
+  hand_over.passes = 0;
+  ++hand_over.phases;
+}
+
+void Machine::take(Warp& warp, const Instruction& n) {
+  if (!is_whole_warp(warp, n)) return;
+  warp.taken[static_cast<size_t>(n.a)] = turn_of(warp, n.b);
 }
 
 void Machine::end_phase(Slot& slot) const {
@@ -208,7 +254,7 @@ void Machine::release(Warp& warp, const Instruction& n) {
   int64_t& next = warp.released[static_cast<size_t>(n.a)];
   if (!has_turn(warp, filling)) {
     fault("which it has not awaited");
-  } else if (filling.turn != next) {
+  } else if (ring.teams == 1 ? filling.turn != next : filling.turn < next) {
     fault(fmt::format("but its next turn is {}", next));
   } else if (slot.empty_phases != round_of(filling.turn, ring.stages)) {
     fault(fmt::format("which {} warps have released", ring.releases));
@@ -463,7 +509,8 @@ void Machine::report_deadlock() {
                                                   n.op == Op::kAcquire ? "the release before "
                                                   : n.op == Op::kDrain ? "all releases before "
                                                                        : "",
-                                                  turn_text({n.a, turn_of(warp, n.b)})));
+                                                  n.op == Op::kTake ? fmt::format("hand-over {}", turn_of(warp, n.b))
+                                                                    : turn_text({n.a, turn_of(warp, n.b)})));
   }
   report(Finding::Kind::kDeadlock, site, [&] {
     return fmt::format("{}: block {} never ends, for there wait: {}", kernel_.name, block_text(), waiting);
@@ -481,10 +528,12 @@ void Machine::end_rings() {
   for (size_t r = 0; r < rings_.size(); ++r) {
     const RingState& ring = rings_[r];
     const bool is_open = std::any_of(ring.slots.begin(), ring.slots.end(), [](const Slot& s) { return s.is_open; });
-    if (ring.acquired == ring.awaited && !is_open) continue;
+    const int readers = code_.rings[r].readers;
+    if (ring.acquired * readers == ring.awaited && !is_open) continue;
     report(Finding::Kind::kRing, -1, [&] {
       return fmt::format("{}: block {} ends with {} turns of {} acquired and {} awaited{}", kernel_.name, block_text(),
-                         ring.acquired, code_.rings[r].name, ring.awaited, is_open ? ", and one not committed" : "");
+                         ring.acquired, code_.rings[r].name, ring.awaited / readers,
+                         is_open ? ", and one not committed" : "");
     });
   }
   for (const Warp& warp : warps_) {

@@ -72,6 +72,10 @@ const char* name_of(RingStep::Kind kind) {
       return "await";
     case RingStep::Kind::kRelease:
       return "release";
+    case RingStep::Kind::kPass:
+      return "pass";
+    case RingStep::Kind::kTake:
+      return "take";
   }
   return "";
 }
@@ -129,7 +133,9 @@ class Writer {
       shared += fmt::format(", whose threads have {} registers, others {}", ring.registers->of_readers,
                             ring.registers->of_others);
     }
-    line(fmt::format("ring {} of {} stages, read by {} warps{}", ring.name, ring.stages, ring.readers, shared));
+    const std::string teams = ring.teams > 1 ? fmt::format("{} teams of ", ring.teams) : "";
+    line(
+        fmt::format("ring {} of {} stages, read by {}{} warps{}", ring.name, ring.stages, teams, ring.readers, shared));
     write(ring.body);
   }
 
@@ -190,13 +196,15 @@ std::string node_text(const Node& node) {
       [](const WarpgroupMatMul& n) {
         const std::string other = n.atom.b == n.atom.a ? "" : fmt::format(" and {}", name_of(n.atom.b));
         return fmt::format(
-            "{} {} {} * {} by wgmma.m64n{}k{} of {}{}, {} times", n.d, n.starts ? "=" : "+=",
+            "{}{} {} {} * {} by wgmma.m64n{}k{} of {}{}, {} times", n.d,
+            n.d_first > 0 ? fmt::format("[{}...]", n.d_first) : "", n.starts ? "=" : "+=",
             n.held ? element_text(n.held->tensor, n.held->subscripts) : element_text(n.a.tensor, n.a.subscripts),
             element_text(n.b.tensor, n.b.subscripts), n.atom.n, n.atom.k(), name_of(n.atom.a), other, n.slices);
       },
       [](const RingStep& n) {
         const std::string bytes = n.bytes > 0 ? fmt::format(" of {} bytes", n.bytes) : "";
-        return fmt::format("{} turn {} of {}{}", name_of(n.kind), ir::to_text(n.turn), n.ring, bytes);
+        return fmt::format("{} {} {} of {}{}", name_of(n.kind), hands_over(n.kind) ? "hand-over" : "turn",
+                           ir::to_text(n.turn), n.ring, bytes);
       },
       [](const MatMulWait& n) {
         return fmt::format("wait for products but {}{}{}", n.pending, n.sums.empty() ? "" : ", of ",

@@ -201,15 +201,20 @@ int registers_at_start(int64_t threads);
 /// t mod stages of each tensor. The node makes the ring's barriers, and orders their making before all of its body;
 /// each thread of the block comes to it once. Blocks of a cluster may share boxes: each has a ring of its own, and they
 /// do the same turns. Then the rings of the whole cluster are made before any body begins.
+///
+/// Several teams of warps may read it by turns (ping-pong): the warps from readers * t on are team t. Each turn is one
+/// team's. A hand-over from one team to the next orders what both await.
 struct Ring {
   std::string name;  ///< unique in its kernel
   int stages = 2;
-  int readers = 1;  ///< warps, each of which releases each turn
+  int readers = 1;  ///< warps of a team, each of which releases each turn of the team
   NodePtr body;
   std::vector<BlockGroup> groups =
       {};  ///< of blocks with which it shares boxes; other digits of the block's number each
   std::optional<RegisterShares> registers = {};  ///< absent: all threads keep what they have
+  int teams = 1;
 
+  int all_readers() const { return readers * teams; }  ///< warps
   /// The blocks whose boxes come to a buffer, with its own: as many tell each other that they have read it.
   int sharers() const;
 };
@@ -220,12 +225,22 @@ struct Ring {
 /// and each warp that reads it, for the same turns in order,
 ///     await     waits until all boxes of the turn have arrived, which orders them before what follows
 ///     release   orders what it has read before later boxes in the same buffers; carried out by the warp together
+/// Teams hand the ring over, for the numbers 0, 1, ... in order. The team that has taken n passes n + 1; the one that
+/// takes no number passes 0. All warps of a team do, each together,
+///     pass      says that the warp has awaited what it awaits before the next team does
+///     take      waits until all warps of the team before have passed the number, which orders what they awaited before
+///               what this one awaits
 struct RingStep {
-  enum class Kind { kAcquire, kCommit, kDrain, kAwait, kRelease } kind = Kind::kAcquire;
+  enum class Kind { kAcquire, kCommit, kDrain, kAwait, kRelease, kPass, kTake } kind = Kind::kAcquire;
   std::string ring;
-  Halide::Expr turn;
+  Halide::Expr turn;  ///< of a pass or take: the hand-over's number
   int64_t bytes = 0;  ///< of a commit
 };
+inline bool hands_over(RingStep::Kind kind) { return kind == RingStep::Kind::kPass || kind == RingStep::Kind::kTake; }
+/// Whether warps that read the ring do it, each together.
+inline bool is_of_readers(RingStep::Kind kind) {
+  return kind == RingStep::Kind::kAwait || kind == RingStep::Kind::kRelease || hands_over(kind);
+}
 /// Copies a box of a tensor map to shared memory, asynchronously (PTX ISA, "cp.async.bulk.tensor"). One thread carries
 /// it out, for a ring's turn that it has acquired and not committed. The box lies there without gaps, the map's
 /// dimensions fastest first, swizzled as the map says: rows of 16 bytes by the bits of their address. What lies outside
@@ -294,10 +309,11 @@ struct FragmentTile {
 struct WarpgroupMatMul {
   WarpgroupAtom atom;
   int slices = 1;
-  std::string d;  ///< a register tensor, whose element at offset v is the thread's value v
+  std::string d;  ///< a register tensor, whose element at offset d_first + v is the thread's value v
   MatrixTile a, b;
   bool starts = false;                    ///< d = a * b: what d held is not read
   std::optional<FragmentTile> held = {};  ///< in the place of a, which is not used then
+  int d_first = 0;                        ///< the offset in d of the thread's value 0; a multiple of atom.values()
 
   /// Those in shared memory.
   std::vector<const MatrixTile*> shared_tiles() const { return held ? std::vector{&b} : std::vector{&a, &b}; }
@@ -465,12 +481,13 @@ inline constexpr int64_t kBoxAlignment = 128;  ///< of the bytes that a box is c
 inline constexpr int64_t kSwizzledAlignment = 1024;
 inline int64_t shared_alignment(const Tensor& tensor) { return tensor.swizzle ? kSwizzledAlignment : kSharedAlignment; }
 
-/// A ring's barriers in shared memory: of each stage one that says that it is full, then one each that it is empty.
+/// A ring's barriers in shared memory: of each stage one that says that it is full, then one each that it is empty,
+/// then one for each team that says that a hand-over to it has been passed.
 struct RingBarriers {
   const Ring* ring;
   int64_t byte_offset;  ///< from the start of the block's shared memory; a multiple of 8
   static constexpr int64_t kBytes = 8;
-  int64_t bytes() const { return 2 * ring->stages * kBytes; }
+  int64_t bytes() const { return (2 * ring->stages + (ring->teams > 1 ? ring->teams : 0)) * kBytes; }
 };
 
 /// The bytes of an element in memory; a bool takes one.

@@ -261,8 +261,8 @@ class Checker {
     declare(ring.name);
     const int64_t warps = threads() / kWarp;
     if (ring.stages < 1) fault("the ring '{}' has {} stages", ring.name, ring.stages);
-    if (ring.readers < 1 || ring.readers > warps) {
-      fault("the ring '{}' is read by {} warps, but a block has {}", ring.name, ring.readers, warps);
+    if (ring.readers < 1 || ring.teams < 1 || ring.all_readers() > warps) {
+      fault("the ring '{}' is read by {} warps, but a block has {}", ring.name, ring.all_readers(), warps);
     }
     if (around_ > 0) fault("the ring '{}' is made in a loop or branch", ring.name);
     check_groups(ring);
@@ -309,8 +309,8 @@ class Checker {
     if (!ring.registers) return;
     if (kernel_.block[0] != threads()) fault("the ring '{}' deals out registers to threads along y or z", ring.name);
     const auto [of_readers, of_others] = *ring.registers;
-    const int64_t readers = int64_t{ring.readers} * kWarp, others = threads() - readers;
-    if (ring.readers % kGroupWarps != 0 || others <= 0 || others % (kGroupWarps * kWarp) != 0) {
+    const int64_t readers = int64_t{ring.all_readers()} * kWarp, others = threads() - readers;
+    if (ring.all_readers() % kGroupWarps != 0 || others <= 0 || others % (kGroupWarps * kWarp) != 0) {
       fault("the ring '{}' deals out registers to {} and {} threads, which are no whole warpgroups", ring.name, readers,
             others);
     }
@@ -438,7 +438,11 @@ class Checker {
       fault("'{}' is of {} bytes, which must be 1 to {}", where, step.bytes, kMostBytes);
     }
     if (!commits && step.bytes != 0) fault("'{}' has {} bytes", where, step.bytes);
-    if (step.kind == RingStep::Kind::kAwait || step.kind == RingStep::Kind::kRelease) check_whole_warps(where);
+    if (is_of_readers(step.kind)) check_whole_warps(where);
+    const auto ring = rings_.find(step.ring);
+    if (hands_over(step.kind) && ring != rings_.end() && ring->second->teams < 2) {
+      fault("'{}' hands a ring over that has one team", where);
+    }
   }
   /// All threads of the cluster come to each step, in the same order.
   void check(const ClusterStep& step, const std::string& where) {
@@ -636,9 +640,11 @@ class Checker {
     const auto d = tensors_.find(n.d);
     if (d != tensors_.end()) {
       const Tensor& sum = *d->second;
-      if (sum.memory != Memory::kRegister || sum.type != Halide::Float(32) || sum.elements() != n.atom.values() ||
-          sum.swizzle) {
-        fault("'{}' adds to '{}', which is not {} registers of float32: {}", where, n.d, n.atom.values(), to_text(sum));
+      const bool is_there = n.d_first >= 0 && n.d_first % n.atom.values() == 0 &&
+                            sum.elements() % n.atom.values() == 0 && n.d_first < sum.elements();
+      if (sum.memory != Memory::kRegister || sum.type != Halide::Float(32) || !is_there || sum.swizzle) {
+        fault("'{}' adds to '{}', which is not {} registers of float32 from {} on: {}", where, n.d, n.atom.values(),
+              n.d_first, to_text(sum));
       }
     }
     if (n.held) {

@@ -1,5 +1,9 @@
 #include "tc/tile/tiles.h"
 
+#include <algorithm>
+#include <set>
+#include <string>
+
 #include "tc/ir/halide_compat.h"
 #include "tc/tile/accesses.h"
 
@@ -23,57 +27,87 @@ NodePtr substituted(const NodePtr& node, const std::string& name, const Expr& va
   return map_children(own, [&](const NodePtr& child) { return substituted(child, name, value); });
 }
 
-/// The first such loop that lies in no other loop and in no branch.
-const For* find_loop(const NodePtr& node, const Kernel& kernel) {
-  if (!node) return nullptr;
-  const For* found = nullptr;
+/// Whether an expression, or what it is made of, says which block it is in.
+class OfBlock : public hi::IRVisitor {
+ public:
+  explicit OfBlock(const std::set<std::string>& lets) : lets_(lets) {}
+  bool operator()(const Expr& e) {
+    found_ = false;
+    e.accept(this);
+    return found_;
+  }
+
+ private:
+  using hi::IRVisitor::visit;
+  void visit(const hi::Variable* op) override {
+    found_ |= std::ranges::find(kBlock, op->name) != kBlock.end() || lets_.count(op->name) > 0;
+  }
+  const std::set<std::string>& lets_;
+  bool found_ = false;
+};
+
+/// The outermost such loops, in branches alike in all blocks. `lets`: those that say which block it is.
+void find_loops(const NodePtr& node, const Kernel& kernel, std::set<std::string> lets, std::vector<const For*>& found) {
+  if (!node) return;
+  const auto children = [&] {
+    for_each_child(*node, [&](const NodePtr& child) { find_loops(child, kernel, lets, found); });
+  };
   match(
-      *node, [&](const For& n) { found = tiles_of(n, kernel) ? &n : nullptr; }, [](const If&) {},
-      [&](const OneOf<Sequence, Let, Allocate, Ring> auto&) {
-        for_each_child(*node, [&](const NodePtr& child) {
-          if (child && !found) found = find_loop(child, kernel);
-        });
+      *node,
+      [&](const For& n) {
+        if (tiles_of(n, kernel)) found.push_back(&n);
       },
-      [](const Synchronisation auto&) {}, [](const Spec auto&) {});
-  return found;
+      [&](const If& n) {
+        if (!OfBlock(lets)(n.condition)) children();
+      },
+      [&](const Let& n) {
+        if (OfBlock(lets)(n.value)) lets.insert(n.name);
+        children();
+      },
+      [&](const OneOf<Sequence, Allocate, Ring> auto&) { children(); }, [](const Synchronisation auto&) {},
+      [](const Spec auto&) {});
 }
 
-NodePtr without_loop(const NodePtr& node, const For* loop) {
+NodePtr without_loops(const NodePtr& node, const std::vector<const For*>& loops) {
   if (!node) return node;
   return match(
       *node,
       [&](const For& n) {
         const Expr block = hi::Variable::make(n.begin.type(), kBlock[0]);
-        return &n == loop ? substituted(n.body, n.variable, block) : node;
+        return std::ranges::find(loops, &n) != loops.end() ? substituted(n.body, n.variable, block) : node;
       },
-      [&](const If&) { return node; },
-      [&](const OneOf<Sequence, Let, Allocate, Ring> auto&) {
-        return map_children(node, [&](const NodePtr& child) { return without_loop(child, loop); });
+      [&](const OneOf<Sequence, If, Let, Allocate, Ring> auto&) {
+        return map_children(node, [&](const NodePtr& child) { return without_loops(child, loops); });
       },
       [&](const Synchronisation auto&) { return node; }, [&](const Spec auto&) { return node; });
 }
 
 }  // namespace
 
-const For* loop_over_tiles(const Kernel& kernel) {
-  if (kernel.grid[1] * kernel.grid[2] != 1 || kernel.cluster_blocks() != 1) return nullptr;
-  const For* loop = find_loop(kernel.body, kernel);
-  if (!loop) return nullptr;
+std::vector<const For*> loops_over_tiles(const Kernel& kernel) {
+  if (kernel.grid[1] * kernel.grid[2] != 1 || kernel.cluster_blocks() != 1) return {};
+  std::vector<const For*> loops;
+  find_loops(kernel.body, kernel, {}, loops);
+  for (const For* loop : loops) {
+    if (loop->variable != loops[0]->variable || tiles_of(*loop, kernel) != tiles_of(*loops[0], kernel)) return {};
+  }
   for (const Leaf& leaf : flow_of(kernel).leaves) {
     bool is_inside = false, is_global = leaf.node->instances != nullptr;
-    for (const EnclosingLoop& around : leaf.path.loops) is_inside |= around.loop == loop;
+    for (const EnclosingLoop& around : leaf.path.loops) {
+      is_inside |= std::ranges::find(loops, around.loop) != loops.end();
+    }
     for (const ElementAccess& access : leaf.accesses) is_global |= access.tensor->memory == Memory::kGlobal;
-    if (is_global && !is_inside) return nullptr;
+    if (is_global && !is_inside) return {};
   }
-  return loop;
+  return loops;
 }
 
 std::optional<Kernel> with_block_for_each_tile(const Kernel& kernel) {
-  const For* loop = loop_over_tiles(kernel);
-  if (!loop) return std::nullopt;
+  const std::vector<const For*> loops = loops_over_tiles(kernel);
+  if (loops.empty()) return std::nullopt;
   Kernel result = kernel;
-  result.grid[0] = *tiles_of(*loop, kernel);
-  result.body = without_loop(kernel.body, loop);
+  result.grid[0] = *tiles_of(*loops[0], kernel);
+  result.body = without_loops(kernel.body, loops);
   return result;
 }
 

@@ -1,14 +1,16 @@
 #pragma once
 
 #include <optional>
+#include <vector>
 
 #include "tc/tile/program.h"
 
 namespace tc::tile {
 
-/// The loop of a kernel whose blocks go through tiles, around all that it does in global memory; null: there is none.
+/// The loops of a kernel whose blocks go through tiles, around all that it does in global memory. They have one
+/// variable and lie in no other loop. Different threads may have different ones. Empty: there are none.
 ///     for (tile = block_x; tile < tiles; tile += grid) ...
-const For* loop_over_tiles(const Kernel& kernel);
+std::vector<const For*> loops_over_tiles(const Kernel& kernel);
 
 /// Such a kernel as one with a block for each tile. Each tile is some block's, once: so what
 /// is proved of the blocks' elements and instances holds for the tiles. None for other kernels.

@@ -62,13 +62,9 @@ class Prover {
         [&](const Barrier& n) { ++(n.scope == Barrier::Scope::kBlock ? checks_.barriers : checks_.warp_operations); },
         [&](const ClusterStep&) { ++checks_.barriers; }, [&](const Collective auto&) { ++checks_.warp_operations; },
         [&](const MatMulWait&) { ++checks_.warp_operations; },
-        [&](const RingStep& n) { checks_.warp_operations += is_of_readers(n) ? 1 : 0; },
+        [&](const RingStep& n) { checks_.warp_operations += is_of_readers(n.kind) ? 1 : 0; },
         [](const OneOf<CommitGroup, WaitGroup, BoxStep, WaitForKernels, StartNextKernel> auto&) {},
         [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy, BoxStore, ClusterLoad> auto&) {});
-  }
-
-  static bool is_of_readers(const RingStep& step) {
-    return step.kind == RingStep::Kind::kAwait || step.kind == RingStep::Kind::kRelease;
   }
 
   void check(const Leaf& leaf) {
@@ -83,7 +79,7 @@ class Prover {
         [&](const OneOf<Shuffle, MatMul, MatrixLoad, MatMulWait> auto&) { check_together(leaf, Group::kWarp); },
         [&](const WarpgroupMatMul&) { check_together(leaf, Group::kWarpgroup); },
         [&](const RingStep& n) {
-          if (is_of_readers(n)) check_together(leaf, Group::kWarp);
+          if (is_of_readers(n.kind)) check_together(leaf, Group::kWarp);
         },
         [](const OneOf<CommitGroup, WaitGroup, BoxStep, WaitForKernels, StartNextKernel> auto&) {},
         [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, BoxCopy, BoxStore, ClusterLoad> auto&) {});
@@ -105,7 +101,7 @@ class Prover {
   }
 
   void check(const Leaf& leaf, const AffineView& view, const RingStep& n) {
-    if (is_of_readers(n)) check_same(leaf, view, view.value(n.turn), Group::kWarp, "turn");
+    if (is_of_readers(n.kind)) check_same(leaf, view, view.value(n.turn), Group::kWarp, "turn");
   }
 
   void check(const Leaf& leaf, const AffineView& view, const BoxCopy& n) {

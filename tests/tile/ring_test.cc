@@ -447,6 +447,97 @@ TEST(Ring, WrongKernelsAreCaught) {
   }
 }
 
+RingProduct by_turns(int turns, int tiles, int stages) {
+  return {.n = 32 * tiles,
+          .k = 64 * turns,
+          .tile_n = 32,
+          .stages = stages,
+          .b_transposed = true,
+          .tiles = tiles,
+          .ping_pong = true};
+}
+
+/// Two warpgroups that have tiles by turns read one ring, whatever the numbers of turns, tiles and buffers.
+TEST(Ring, TeamsTakeTurns) {
+  for (const int stages : {2, 3, 4}) {
+    for (const int turns : {1, 3, 5}) {
+      for (const int tiles : {1, 4}) {
+        const RingSample sample = ring_product(by_turns(turns, tiles, stages));
+        for (uint64_t seed = 1; seed <= 2; ++seed) EXPECT_EQ(complaint(sample, {.seed = seed}), "");
+        EXPECT_EQ(refusal_of(sample.program), "") << stages << " " << turns << " " << tiles;
+      }
+    }
+  }
+}
+
+/// Each hand-over, and each order that it stands for, is needed.
+TEST(Ring, WrongTeamsAreCaught) {
+  using Change = std::function<void(Program&)>;
+  using Kind = RingStep::Kind;
+  const auto number_by = [](int by) { return [by](RingStep& n) { n.turn = n.turn + by; }; };
+  // The first step of a kind is left out, or comes before the node that it follows.
+  const auto without = [](Kind kind) {
+    return [kind](Program& p) {
+      change_node<Sequence>(p, [&](Sequence& n) {
+        return std::erase_if(n.children, [&](const NodePtr& child) {
+                 const RingStep* step = ring_step_of(*child);
+                 const auto* branch = std::get_if<If>(&child->node);
+                 if (!step && branch && branch->then_case) step = ring_step_of(*branch->then_case);
+                 return step && step->kind == kind;
+               }) > 0;
+      });
+    };
+  };
+  const auto earlier = [](Kind kind) {
+    return [kind](Program& p) {
+      change_node<Sequence>(p, [&](Sequence& n) {
+        for (size_t i = 1; i < n.children.size(); ++i) {
+          const RingStep* step = ring_step_of(*n.children[i]);
+          if (step && step->kind == kind) return std::swap(n.children[i], n.children[i - 1]), true;
+        }
+        return false;
+      });
+    };
+  };
+  const std::vector<std::pair<std::string, Change>> changes = {
+      {"nobody takes", without(Kind::kTake)},
+      {"nobody passes", without(Kind::kPass)},
+      {"passed before the tile's turns", earlier(Kind::kPass)},
+      {"the next number taken", change_step(Kind::kTake, number_by(1))},
+      {"the next number passed", change_step(Kind::kPass, number_by(1))},
+      {"one team", [](Program& p) { change_node<Ring>(p, [](Ring& n) { return n.teams = 1, true; }); }},
+      {"teams of two warps",
+       [](Program& p) { change_node<Ring>(p, [](Ring& n) { return n.readers = 2, n.teams = 4, true; }); }},
+      {"both teams have all tiles",
+       [](Program& p) {
+         change_node<If>(p, [](If& n) {
+           const auto* equal = n.condition.as<Halide::Internal::EQ>();
+           return equal && !n.else_case && (n.condition = equal->b == equal->b, true);
+         });
+       }},
+  };
+  // No machine runs these.
+  const std::vector<std::pair<std::string, Change>> no_programs = {
+      {"three teams", [](Program& p) { change_node<Ring>(p, [](Ring& n) { return n.teams = 3, true; }); }},
+      {"halves of the sums overlap",
+       [](Program& p) { change_node<WarpgroupMatMul>(p, [](WarpgroupMatMul& n) { return n.d_first = 8, true; }); }},
+      {"a half that is not there",
+       [](Program& p) { change_node<WarpgroupMatMul>(p, [](WarpgroupMatMul& n) { return n.d_first = 32, true; }); }},
+  };
+  const RingSample sample = ring_product(by_turns(5, 4, 3));
+  for (const auto& [what, change] : changes) {
+    Program changed = sample.program;
+    change(changed);
+    EXPECT_NE(refusal_of(changed), "") << what;
+    EXPECT_NE(complaint_of(sample, changed), "") << what;
+  }
+  for (const auto& [what, change] : no_programs) {
+    Program changed = sample.program;
+    change(changed);
+    EXPECT_NE(refusal_of(changed), "") << what;
+  }
+}
+
 /// Two warpgroups that multiply take registers from one that copies.
 TEST(Ring, DealsOutRegisters) {
   const auto with = [](RegisterShares shares, int64_t threads) {

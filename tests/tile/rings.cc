@@ -129,7 +129,8 @@ Program ring_product_program(const RingProduct& shape) {
   }
   const Tensor c = global("C", Halide::Float(32), Layout::row_major({shape.m, shape.n}), true);
   const WarpgroupAtom atom = {.a = shape.a, .b = shape.b, .n = shape.tile_n};
-  const Tensor sum = registers("sum", Halide::Float(32), Layout::row_major({atom.values()}));
+  const int halves = shape.ping_pong ? 2 : 1;  // of a warpgroup's rows
+  const Tensor sum = registers("sum", Halide::Float(32), Layout::row_major({halves * atom.values()}));
   const Tensor part = registers("part", Halide::Float(32), Layout::row_major({atom.values()}));
   const int slices = shape.row() / atom.k();
   const Tensor held = registers("held", a.global.type, Layout::row_major({slices * atom.values_of_a()}));
@@ -142,14 +143,19 @@ Program ring_product_program(const RingProduct& shape) {
   const auto read_turn = [&](const Expr& in_tile) {
     const Expr turn = turn_of(in_tile);
     const Tensor& to = shape.two_levels ? part : sum;
-    const MatrixTile of_a = {a.shared.name, {turn % shape.stages, t / 128 * 64, 0}, 1, 2};
+    const auto of_a = [&](int half) {
+      return MatrixTile{
+          a.shared.name, {turn % shape.stages, shape.ping_pong ? Expr(64 * half) : t / 128 * 64, 0}, 1, 2};
+    };
     const MatrixTile of_b = {b.shared.name, {turn % shape.stages, 0, 0}, 1, 2};
     std::vector<NodePtr> steps = {await("ring", turn)};
     if (shape.holds_a) {
       steps.push_back(load_held(shape, atom, a, held, m0, in_tile));
       steps.push_back(warpgroup_matmul(atom, slices, to, FragmentTile{held.name, {0}}, of_b, shape.two_levels));
     } else {
-      steps.push_back(warpgroup_matmul(atom, slices, to, of_a, of_b, shape.two_levels));
+      for (int half = 0; half < halves; ++half) {
+        steps.push_back(warpgroup_matmul(atom, slices, to, of_a(half), of_b, shape.two_levels, half * atom.values()));
+      }
     }
     if (shape.holds_a && !shape.two_levels) {
       steps.push_back(matmul_wait(0, {held.name}));
@@ -160,21 +166,30 @@ Program ring_product_program(const RingProduct& shape) {
       steps.push_back(release("ring", turn));
       steps.push_back(unrolled("v", 0, atom.values(), store(sum, {v}, read(sum, {v}) + read(part, {v}))));
     } else if (shape.releases_late) {
-      steps.push_back(matmul_wait(1));
-      steps.push_back(if_then(turn > 0, release("ring", turn - 1)));
+      steps.push_back(matmul_wait(halves));
+      steps.push_back(if_then((shape.ping_pong ? in_tile : turn) > 0, release("ring", turn - 1)));
     } else {
       steps.push_back(matmul_wait(0));
       steps.push_back(release("ring", turn));
     }
     return sequence(steps);
   };
-  const Expr row = m0 + t / 32 * 16 + t % 32 / 4 + v / 2 % 2 * 8, column = n0 + v / 4 * 8 + t % 4 * 2 + v % 2;
-  const NodePtr read_tile =
-      sequence({unrolled("v", 0, atom.values(), store(sum, {v}, Expr(0.0F))), turns_of_tile(shape, read_turn),
-                shape.two_levels ? sequence({}) : matmul_wait(0, {"sum"}),
-                unrolled("v", 0, atom.values(), store(c, {row, column}, read(sum, {v})))});
+  const int sums = halves * atom.values();
+  const Expr warp = shape.ping_pong ? t / 32 % 4 : t / 32, in_half = v % atom.values();
+  const Expr row = m0 + v / atom.values() * 64 + warp * 16 + t % 32 / 4 + in_half / 2 % 2 * 8;
+  const Expr column = n0 + in_half / 4 * 8 + t % 4 * 2 + in_half % 2;
+  const NodePtr starts = unrolled("v", 0, sums, store(sum, {v}, Expr(0.0F)));
+  const NodePtr stores = unrolled("v", 0, sums, store(c, {row, column}, read(sum, {v})));
+  const NodePtr multiplies = turns_of_tile(shape, read_turn), waits = matmul_wait(0, {"sum"});
+  NodePtr read_tile = sequence({starts, multiplies, shape.two_levels ? sequence({}) : waits, stores});
+  if (shape.ping_pong) {
+    const NodePtr takes = if_then(tile > 0, take("ring", tile - 1));
+    read_tile = if_then(t / 128 == tile % 2, sequence({takes, starts, multiplies, pass("ring", tile), waits,
+                                                       release("ring", turn_of(turns - 1)), stores}));
+  }
   std::vector<NodePtr> reader = {tiles_of_block(shape, read_tile)};
-  if (shape.releases_late && !shape.holds_a && (shape.releases_last || !groups.empty()) && !shape.two_levels)
+  if (shape.releases_late && !shape.ping_pong && !shape.holds_a && (shape.releases_last || !groups.empty()) &&
+      !shape.two_levels)
     reader.push_back(release("ring", shape.tiles * turns - 1));
   const auto fill_turn = [&](const Expr& in_tile) {
     const Expr turn = turn_of(in_tile);
@@ -195,7 +210,8 @@ Program ring_product_program(const RingProduct& shape) {
   if (shape.two_levels) readers = allocate(part, readers);
   const NodePtr roles = if_then(t < kProducer, readers, if_then(t == kProducer, producer));
   kernel.cluster = {shape.cluster_m, shape.cluster_n, 1};
-  kernel.body = allocate(b.shared, ring("ring", shape.stages, kReaders, roles, groups));
+  const int teams = shape.ping_pong ? 2 : 1;
+  kernel.body = allocate(b.shared, ring("ring", shape.stages, kReaders / teams, roles, groups, {}, teams));
   if (!shape.holds_a) kernel.body = allocate(a.shared, kernel.body);
 
   Program program;

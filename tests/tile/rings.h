@@ -28,6 +28,7 @@ struct RingProduct {
   bool releases_late = true;  ///< a turn when the products of the next one have been started
   bool releases_last = true;  ///< as a cluster's blocks do anyway
   int tiles = 1;              ///< of a block, one after the other along n
+  bool ping_pong = false;     ///< the warpgroups have tiles by turns: one each, with all rows
   int first_turns = 0;        ///< if not 0: of a loop of its own before the other turns of a tile
   int cluster_m = 1, cluster_n = 1;  ///< blocks of a cluster, which share boxes
 
