@@ -97,7 +97,7 @@ class KernelOptions:
     def __init__(self, *, writes: str, occurrence: int | None = None, tile: Sequence[int] = (),
                  register_tile: Sequence[int] = (), map_to_threads: Sequence[int] = (),
                  map_to_blocks: Sequence[int] = (), copy_stages: int | None = None, cluster: Sequence[int] = (),
-                 store_boxes: bool | None = None, persistent: bool | None = None,
+                 store_boxes: bool | None = None, persistent: bool | None = None, ping_pong: bool | None = None,
                  tensor_cores: bool | None = None, chain: bool | None = None, split_reduction: int | None = None,
                  unroll: int | None = None, unroll_copy_shared: bool | None = None,
                  use_shared_memory: bool | None = None, use_private_memory: bool | None = None,
@@ -133,6 +133,9 @@ class KernelOptions:
     @property
     def persistent(self) -> bool | None:
         """As MappingOptions.persistent."""
+    @property
+    def ping_pong(self) -> bool | None:
+        """As MappingOptions.ping_pong."""
     @property
     def tensor_cores(self) -> bool | None:
         """As MappingOptions.tensor_cores."""
@@ -184,7 +187,8 @@ class MappingOptions:
                  use_readonly_cache: bool | None = None, shared_depth: int | None = None,
                  private_depth: int | None = None, register_tile: Sequence[int] = (), copy_stages: int | None = None,
                  cluster: Sequence[int] = (), store_boxes: bool | None = None, persistent: bool | None = None,
-                 split_reduction: int | None = None, max_gathered_memory: int | None = None,
+                 ping_pong: bool | None = None, split_reduction: int | None = None,
+                 max_gathered_memory: int | None = None,
                  atomic_reduction: bool | None = None, tensor_cores: bool | None = None,
                  copy_operands: bool | None = None, chain: bool | None = None, strict: bool = False,
                  check_bounds: bool = False, fast_accumulation: bool = False, tf32: bool = False,
@@ -249,6 +253,9 @@ class MappingOptions:
     @property
     def persistent(self) -> bool | None:
         """Whether as many blocks as run at once go through all tiles of a product; None: they do not."""
+    @property
+    def ping_pong(self) -> bool | None:
+        """Whether two warpgroups of such a block have its tiles by turns; None: they do not."""
     @property
     def split_reduction(self) -> int | None:
         """Parts of a reduction that blocks of their own work on; None: chosen."""

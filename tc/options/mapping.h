@@ -40,6 +40,7 @@ struct KernelOptions {
   std::vector<int64_t> cluster = {};
   std::optional<bool> store_boxes = {};
   std::optional<bool> persistent = {};
+  std::optional<bool> ping_pong = {};
   std::optional<bool> tensor_cores = {};
   std::optional<bool> chain = {};
   std::optional<int64_t> split_reduction = {};
@@ -54,7 +55,7 @@ struct KernelOptions {
   bool operator==(const KernelOptions&) const = default;
 };
 
-/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last thirteen,
+/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last fourteen,
 /// which it does not have. An absent or empty value is chosen by the compiler's own estimate. A value that the mapping
 /// cannot follow is an error there (tc/gpu/mapping/limits.h): none is ignored.
 struct MappingOptions {
@@ -78,6 +79,7 @@ struct MappingOptions {
   std::vector<int64_t> cluster = {};              ///< blocks that share copies, by band member, then a tile
   std::optional<bool> store_boxes = {};           ///< results of products are stored by boxes, from shared memory
   std::optional<bool> persistent = {};            ///< blocks of products go through several tiles
+  std::optional<bool> ping_pong = {};             ///< then: two warpgroups have them by turns
   std::optional<int64_t> split_reduction = {};    ///< parts of a reduction that blocks of their own work on
   std::optional<int64_t> max_gathered_memory = {};  ///< bytes of workspace that rows chosen by data may be copied to
   std::optional<bool> atomic_reduction = {};        ///< blocks combine what they have of a result by atomic updates

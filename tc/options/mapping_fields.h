@@ -27,6 +27,7 @@ void visit_fields(Options& o, Visit visit) {
   visit("cluster", o.cluster);
   visit("store_boxes", o.store_boxes);
   visit("persistent", o.persistent);
+  visit("ping_pong", o.ping_pong);
   visit("split_reduction", o.split_reduction);
   visit("max_gathered_memory", o.max_gathered_memory);
   visit("atomic_reduction", o.atomic_reduction);
@@ -51,6 +52,7 @@ void visit_shared_fields(Options& o, Visit visit) {
   visit("cluster", o.cluster);
   visit("store_boxes", o.store_boxes);
   visit("persistent", o.persistent);
+  visit("ping_pong", o.ping_pong);
   visit("tensor_cores", o.tensor_cores);
   visit("chain", o.chain);
   visit("split_reduction", o.split_reduction);

@@ -56,6 +56,7 @@ class MappingBuilder {
   MappingBuilder& cluster(std::vector<int64_t> to) { return set(options_.cluster, std::move(to)); }
   MappingBuilder& store_boxes(bool to) { return set(options_.store_boxes, to); }
   MappingBuilder& persistent(bool to) { return set(options_.persistent, to); }
+  MappingBuilder& ping_pong(bool to) { return set(options_.ping_pong, to); }
   MappingBuilder& split_reduction(int64_t parts) { return set(options_.split_reduction, parts); }
   MappingBuilder& max_gathered_memory(int64_t bytes) { return set(options_.max_gathered_memory, bytes); }
   MappingBuilder& atomic_reduction(bool to) { return set(options_.atomic_reduction, to); }

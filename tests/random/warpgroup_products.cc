@@ -74,6 +74,13 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
     result.options.store_boxes = true;
   }
   if (!reduces && result.options.cluster.empty() && random.chance(50)) result.options.persistent = true;
+  const int64_t sums = result.options.tile[0] / 128 * width;  // of a thread that has all rows of a tile
+  const bool has_few_rows = result.options.tile[0] <= 128 && (is_narrow ? 2 : 1) * sums <= 192;
+  if (result.options.persistent && has_few_rows && random.chance(50)) {
+    result.options.ping_pong = true;
+    result.options.register_tile[0] = result.options.tile[0] / 32;
+    result.options.map_to_threads = {4, 32, 1};
+  }
   const bool is_plain = !reduces && result.options.cluster.empty() && !result.options.store_boxes;
   const int64_t tile_bytes = result.options.tile[0] * width * 4;
   const int64_t buffer_bytes = *result.options.copy_stages * (result.options.tile[0] + (width + 63) / 64 * 64) * 128;

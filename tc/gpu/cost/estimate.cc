@@ -100,7 +100,25 @@ class Counter {
 
   void visit(const tile::If& branch, double times) {
     work.instructions += times;
-    visit(branch.then_case, times);
+    const double share = branch.else_case ? share_of_threads(branch.condition) : share_of_times(branch.condition);
+    visit(branch.then_case, times * share);
+  }
+  /// Of the times that a condition is looked at: of x % 2 == y half.
+  static double share_of_times(const Expr& condition) {
+    const auto* equal = condition.as<hi::EQ>();
+    const auto* remainder = equal ? equal->a.as<hi::Mod>() : nullptr;
+    const int64_t* by = remainder ? ir::constant_int(remainder->b) : nullptr;
+    return by && *by > 0 && !hi::is_const(equal->b) ? 1 / static_cast<double>(*by) : 1;
+  }
+  /// Of the block's threads, if a branch is for its first warps.
+  double share_of_threads(const Expr& condition) const {
+    const auto* below = condition.as<hi::LT>();
+    const int64_t* warps = below ? ir::constant_int(below->b) : nullptr;
+    const Expr warp = below ? hi::substitute(lets_, below->a) : Expr();
+    const auto* quotient = warp.defined() ? warp.as<hi::Div>() : nullptr;
+    const auto* thread = quotient ? quotient->a.as<hi::Variable>() : nullptr;
+    const bool counts = thread && thread->name == tile::kThread[0] && hi::is_const(quotient->b, kWarp);
+    return counts && warps ? std::min(1.0, static_cast<double>(*warps) * kWarp / threads_) : 1;
   }
 
   void visit(const tile::Let& let, double times) {

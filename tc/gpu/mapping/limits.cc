@@ -105,6 +105,7 @@ options::MappingOptions following(options::MappingOptions options, const options
   options.cluster = chosen.cluster;
   options.store_boxes = chosen.store_boxes;
   options.persistent = chosen.persistent;
+  options.ping_pong = chosen.ping_pong;
   if (chosen.unroll) options.unroll = chosen.unroll;
   if (chosen.tensor_cores) options.tensor_cores = chosen.tensor_cores;
   if (chosen.chain) options.chain = chosen.chain;
@@ -136,7 +137,8 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
                 known ? reasons.options[0] : "only products by warpgroups have");
   }
   for (const auto& [name, field] : {std::pair("store_boxes", &options::MappingOptions::store_boxes),
-                                    std::pair("persistent", &options::MappingOptions::persistent)}) {
+                                    std::pair("persistent", &options::MappingOptions::persistent),
+                                    std::pair("ping_pong", &options::MappingOptions::ping_pong)}) {
     const bool is_followed = std::any_of(kernels.begin(), kernels.end(), [&](const Kernel& kernel) {
       return kernel.recipe == Recipe::kContraction && (kernel.chosen.*field).value_or(false);
     });
@@ -169,6 +171,7 @@ Result<void> check_followed(const options::KernelOptions& options, const Kernel&
   if (has_clusters(options.cluster) && !has_clusters(kernel)) ignored = "cluster";
   if (options.store_boxes.value_or(false) && !kernel.chosen.store_boxes.value_or(false)) ignored = "store_boxes";
   if (options.persistent.value_or(false) && !kernel.chosen.persistent.value_or(false)) ignored = "persistent";
+  if (options.ping_pong.value_or(false) && !kernel.chosen.ping_pong.value_or(false)) ignored = "ping_pong";
   if (options.unroll_copy_shared && !contracts && !classic) ignored = "unroll_copy_shared";
   if (options.tensor_cores.value_or(false) && !kernel.chosen.tensor_cores.value_or(false)) ignored = "tensor_cores";
   if (options.tensor_cores.value_or(false) && !contracts) ignored = "tensor_cores";

@@ -127,6 +127,7 @@ void add_contraction(const PlannedOptions& planned, Collector& to) {
     add_clusters(planned.best[0].register_tile.size(), to);
     to.add_all("store_boxes", {{0}, {1}});
     to.add_all("persistent", {{0}, {1}});
+    to.add_all("ping_pong", {{0}, {1}});
   }
   to.add_all("copy_stages", {{2}, {3}, {4}, {5}});
   to.add_all("unroll", {{256}, {1024}, {2048}, {4096}});

@@ -17,7 +17,7 @@ using tile::Tensor;
 
 namespace {
 
-constexpr int kWarp = 32, kQuad = 4;
+constexpr int kWarp = 32, kQuad = 4, kGroupWarps = 4;
 
 }  // namespace
 
@@ -26,7 +26,8 @@ constexpr int kWarp = 32, kQuad = 4;
 void ContractionBuilder::place_warpgroups(const TensorCores& cores) {
   constexpr int kRowsOfWarp = 16;
   lane_ = define("lane", point_thread_ % kWarp);
-  row_warp_ = define("warp", point_thread_ / kWarp);
+  warp_ = define("warp", point_thread_ / kWarp);
+  row_warp_ = plan_.ping_pong ? define("row_warp", warp_ % static_cast<int>(plan_.threads() / kWarp)) : warp_;
   column_warp_ = 0;
   thread_[cores.columns[0]] = define(c_.parallel[cores.columns[0]].name + "_thread", lane_ % kQuad);
   const int64_t pair = cores.pairs_rows ? plan_.parallel[cores.rows[0]].group : 1;
@@ -225,10 +226,10 @@ NodePtr ContractionBuilder::produce() {
   return build::sequence(std::move(parts));
 }
 
-/// What a thread of a warpgroup adds to its sums in so many values of a step from one on: to pairs of columns of two
-/// rows.
+/// What a thread of a warpgroup adds to its sums in so many values of a step from one on, by one of the instructions
+/// beside each other: to pairs of columns of two rows.
 std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const ReductionStep& step, int64_t from,
-                                                                          int64_t length) const {
+                                                                          int64_t length, int64_t atom) const {
   constexpr int64_t kColumns = 8;
   const TensorCores& cores = *plan_.tensor_cores;
   const size_t column = cores.columns[0];
@@ -245,7 +246,9 @@ std::shared_ptr<const tile::Instances> ContractionBuilder::step_instances(const 
         Expr& value = values[c_.parallel[axis].name];
         value = value + static_cast<int>(offset);
       };
-      for (size_t axis : cores.rows) add(axis, high * rows_apart(axis, plan_));
+      for (size_t axis : cores.rows) {
+        add(axis, high * rows_apart(axis, plan_) + atom * rows_apart(axis, plan_, RowDigit::kAtoms));
+      }
       if (cores.pairs_rows) add(cores.rows[0], high);
       int64_t rest = j;
       for (size_t axis : cores.columns) {
@@ -283,7 +286,6 @@ tile::MatrixTile ContractionBuilder::boxed_tile(size_t operand, const Expr& stag
 
 /// What warpgroups do: a step's products while those of the step before end.
 NodePtr ContractionBuilder::consume() {
-  constexpr int kGroupWarps = 4;
   const TensorCores& cores = *plan_.tensor_cores;
   if (cores.computes_a) return consume_computed();
   const std::string name = names_.fresh("step");
@@ -291,12 +293,18 @@ NodePtr ContractionBuilder::consume() {
   const tile::WarpgroupAtom atom = {ir::from_halide(c_.operands[cores.a].type),
                                     ir::from_halide(c_.operands[cores.b].type),
                                     static_cast<int>(tile_of(cores.columns, plan_))};
-  const Expr row = hi::simplify(row_warp_ / kGroupWarps * tile::WarpgroupAtom::kM);
   const int slices = static_cast<int>(values_of_step(c_, plan_)) / atom.k();
+  const auto atoms = static_cast<int>(cores.row_atoms);
   const auto multiplied = [&](const Tensor& sum, bool starts) {
-    return tile::carrying(step_instances(step_at(dealt_out(build::var(name))), 0, values_of_step(c_, plan_)),
-                          build::warpgroup_matmul(atom, slices, sum, boxed_tile(cores.a, stage, row),
-                                                  boxed_tile(cores.b, stage, 0), starts));
+    std::vector<NodePtr> products;
+    for (int i = 0; i < atoms; ++i) {
+      const Expr row = row_of_atom(i);
+      products.push_back(
+          tile::carrying(step_instances(step_at(dealt_out(build::var(name))), 0, values_of_step(c_, plan_), i),
+                         build::warpgroup_matmul(atom, slices, sum, boxed_tile(cores.a, stage, row),
+                                                 boxed_tile(cores.b, stage, 0), starts, i * atom.values())));
+    }
+    return build::sequence(std::move(products));
   };
   const Expr steps = steps_of_block();
   if (cores.in_parts) {
@@ -308,16 +316,35 @@ NodePtr ContractionBuilder::consume() {
     });
     const NodePtr body = build::sequence({build::await(ring_, turn), multiplied(part, true),
                                           build::matmul_wait(0, {part.name}), build::release(ring_, turn), add});
-    return build::allocate(part, build::for_loop(name, 0, steps, body));
+    const NodePtr all = build::allocate(part, build::for_loop(name, 0, steps, body));
+    return build::sequence({take_turn(), all, pass_turn()});
   }
   const NodePtr body = build::sequence({
       build::await(ring_, turn),
       multiplied(sum_, false),
-      build::matmul_wait(1),
+      build::matmul_wait(atoms),
       first_turn_ > 0 ? build::release(ring_, hi::simplify(turn - 1))
                       : build::if_then(build::var(name) > 0, build::release(ring_, turn - 1)),
   });
-  return build::sequence({build::for_loop(name, 0, steps, body), build::matmul_wait(0, {sum_.name})});
+  return build::sequence(
+      {take_turn(), build::for_loop(name, 0, steps, body), pass_turn(), build::matmul_wait(0, {sum_.name})});
+}
+
+/// The first row of an instruction of the warpgroup.
+Expr ContractionBuilder::row_of_atom(const Expr& atom) const {
+  const auto warpgroups = static_cast<int>(plan_.tensor_cores->warpgroups);
+  const Expr own = plan_.ping_pong && warpgroups == 1 ? Expr(0) : row_warp_ / kGroupWarps;
+  return hi::simplify((own + atom * warpgroups) * tile::WarpgroupAtom::kM);
+}
+
+/// A team awaits the turns of its tile behind those of the tile before, and multiplies when the other one does no more.
+NodePtr ContractionBuilder::take_turn() const {
+  if (!plan_.ping_pong || first_turn_ > 0) return build::sequence({});
+  return build::if_then(tiles_before_ > 0, build::take(ring_, hi::simplify(tiles_before_ - 1)));
+}
+NodePtr ContractionBuilder::pass_turn() const {
+  const bool is_last = first_turn_ + plan_.steps(c_) == turns_;
+  return plan_.ping_pong && is_last ? build::pass(ring_, tiles_before_) : build::sequence({});
 }
 
 /// Brings groups of eight neighbouring columns to each thread: of four threads each has two columns of each of four
@@ -361,26 +388,35 @@ NodePtr ContractionBuilder::exchange_columns(ir::Names& names) {
       all_axes(), [&] { return body; }, static_cast<int>(column));
 }
 
-/// A kernel's body: the results' threads, and beside them the one that copies, for each tile of the block.
+/// A part of a kernel's body for each tile of the block.
+NodePtr ContractionBuilder::over_tiles(const NodePtr& body) const {
+  if (tile_.empty()) return body;
+  return build::for_loop(tile_, build::block_x(), static_cast<int>(tiles_), with_definitions(body, 0, of_block_),
+                         static_cast<int>(plan_.grid));
+}
+
+/// A kernel's body: the results' threads, and beside them the one that copies, each for all tiles of the block. Teams
+/// have every second one.
 NodePtr ContractionBuilder::with_producer(const NodePtr& consumers) {
-  const auto threads = static_cast<int>(plan_.threads());
+  const auto threads = static_cast<int>(plan_.threads()), teams = static_cast<int>(plan_.teams());
   std::vector<tile::BlockGroup> groups;
   for (size_t i = 0; i < c_.operands.size(); ++i) {
     if (const tile::BlockGroup group = sharers(i, plan_); group.count > 1) groups.push_back(group);
   }
   std::vector<NodePtr> copies = {produce()};
   if (!groups.empty()) copies.push_back(build::drain(ring_, static_cast<int>(turns_)));
-  const NodePtr producer = build::if_then(build::thread_x() == threads, build::sequence(std::move(copies)));
   const int readers = threads / kWarp;
-  NodePtr body = build::if_then(row_warp_ < readers, consumers, producer);
-  if (!tile_.empty()) {
-    body = build::for_loop(tile_, build::block_x(), static_cast<int>(tiles_), with_definitions(body, 0, of_block_),
-                           static_cast<int>(plan_.grid));
-  }
-  if (c_.selection) body = over_slices(body);
+  const NodePtr of_team = teams == 1 ? consumers : build::if_then(tiles_before_ % teams == warp_ / readers, consumers);
   // Boxes read shared memory, which ends with the block.
-  if (plan_.store_boxes) body = build::sequence({body, build::wait_boxes_read(0)});
-  body = build::ring(ring_, static_cast<int>(plan_.stages), readers, body, std::move(groups));
+  const NodePtr stored = plan_.store_boxes ? build::wait_boxes_read(0) : build::sequence({});
+  const NodePtr results = build::sequence({over_tiles(of_team), stored});
+  const NodePtr producer =
+      build::if_then(build::thread_x() == threads * teams, over_tiles(build::sequence(std::move(copies))));
+  NodePtr body = build::if_then(warp_ < readers * teams, results, producer);
+  if (c_.selection) body = over_slices(body);
+  std::optional<tile::RegisterShares> registers;
+  if (plan_.gives_registers) registers = register_shares(plan_);
+  body = build::ring(ring_, static_cast<int>(plan_.stages), readers, body, std::move(groups), registers, teams);
   return c_.selection ? with_slices(body) : body;
 }
 

@@ -11,6 +11,7 @@
 #include "tc/gpu/strategy/contraction/plan.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
+#include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/ir/names.h"
 #include "tc/tile/build.h"
 
@@ -118,6 +119,7 @@ class ContractionBuilder {
   tile::NodePtr with_vectors(const tile::NodePtr& body);
   Halide::Expr local(size_t axis) const;
   Halide::Expr register_at(size_t axis) const;
+  Halide::Expr row_digit(size_t axis, RowDigit digit) const;
   bool is_partial(size_t axis) const;
   tile::NodePtr over_registers(const std::vector<size_t>& axes, const Body& body, int whole_group = -1) const;
   std::vector<size_t> all_axes() const;
@@ -151,7 +153,11 @@ class ContractionBuilder {
   tile::NodePtr copy_boxes(const Halide::Expr& step);
   tile::NodePtr release_last_turn() const;
   tile::NodePtr produce();
-  std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step, int64_t from, int64_t length) const;
+  std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step, int64_t from, int64_t length,
+                                                        int64_t atom = 0) const;
+  Halide::Expr row_of_atom(const Halide::Expr& atom) const;
+  tile::NodePtr take_turn() const;
+  tile::NodePtr pass_turn() const;
   tile::MatrixTile boxed_tile(size_t operand, const Halide::Expr& stage, const Halide::Expr& first,
                               int64_t from = 0) const;
   // Of products of warpgroups whose operand `a` stays where it is, in registers or in shared memory.
@@ -167,6 +173,7 @@ class ContractionBuilder {
   tile::NodePtr compute_slices(const ComputedRows& rows, const tile::Tensor& to, int64_t first, int64_t slices,
                                const Halide::Expr& stage, const ReductionStep& step, bool masks);
   tile::NodePtr consume_computed();
+  tile::NodePtr over_tiles(const tile::NodePtr& body) const;
   tile::NodePtr with_producer(const tile::NodePtr& consumers);
   void declare_slices();
   tile::NodePtr over_slices(const tile::NodePtr& body) const;
@@ -259,9 +266,16 @@ class ContractionBuilder {
   tile::NodePtr finish_slab(const PointPart& part);
   tile::NodePtr finish(const PointPart& part = {});
   void declare_staging();
-  Halide::Expr staged_first(size_t axis, const Halide::Expr& slab) const;
-  tile::NodePtr stage(size_t result, const Halide::Expr& buffer, const Halide::Expr& column) const;
-  tile::NodePtr store_slab(const Halide::Expr& slab, const Halide::Expr& buffer) const;
+  /// Results that a warpgroup stages at once: which of its columns, and of its rows' instructions; there, which of the
+  /// thread's rows.
+  struct Slab {
+    Halide::Expr columns, atom, row;
+  };
+  Halide::Expr staged_first(size_t axis, const Slab& slab) const;
+  tile::NodePtr over_rows_of_slab(size_t axis, const Slab& slab, const tile::NodePtr& body) const;
+  std::string row_in_atom();
+  tile::NodePtr stage(size_t result, const Slab& slab, const Halide::Expr& buffer, const Halide::Expr& column) const;
+  tile::NodePtr store_slab(const Slab& slab, const Halide::Expr& buffer) const;
   tile::NodePtr finish_by_boxes();
   void declare_rows();
   Halide::Expr local_of_row(size_t axis, const Halide::Expr& row) const;
@@ -360,6 +374,7 @@ class ContractionBuilder {
   Halide::Expr part_ = 0;                       ///< of the reduction: the thread's group
   Halide::Expr point_thread_;                   ///< number of the thread in its group
   Halide::Expr lane_, row_warp_, column_warp_;  ///< by tensor cores: of the thread, and of its warp along each side
+  Halide::Expr warp_;                           ///< by warpgroups: of the thread, in the block
   std::vector<std::string> inner_;              ///< per reduction axis: the loop within a step
   std::vector<std::string> high_, low_;         ///< per parallel axis: loops over registers
   std::vector<tile::Tensor> shared_, fragments_;

@@ -475,6 +475,7 @@ std::optional<size_t> update_from(const poly::Scop& scop, size_t first) {
 std::optional<Contraction> with_stored(const poly::Scop& scop, std::optional<Contraction> contraction) {
   if (!contraction) return contraction;
   contraction->stored = stored_tensors(scop, *contraction);
+  contraction->instructions = instructions_of_point(*scop.program, *contraction);
   for (Contraction& product : contraction->further) product.stored = contraction->stored;
   return contraction;
 }

@@ -118,6 +118,7 @@ struct Contraction {
   poly::Statement update;                      ///< its value reads placeholders where an Operand says so
   std::vector<Pooled> pooled = {};             ///< behind all others
   std::vector<StoredTensor> stored = {};       ///< of all products
+  double instructions = 0;                     ///< of a thread for one of its results, about
   int64_t run = 1;                             ///< the results of a run for `pooled`, along the last parallel axis
 
   std::vector<TileReduction> reductions = {};  ///< behind those

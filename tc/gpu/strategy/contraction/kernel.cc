@@ -165,14 +165,26 @@ Expr ContractionBuilder::register_at(size_t axis) const {
 
 Expr ContractionBuilder::local(size_t axis) const {
   const AxisPlan& a = plan_.parallel[axis];
-  const int64_t apart = plan_.by_warpgroups() ? rows_apart(axis, plan_) : 0;
-  if (apart > 0) return hi::simplify(thread_[axis] + build::var(high_[axis]) * static_cast<int>(apart));
+  if (plan_.by_warpgroups() && !row_digits(axis, plan_).empty()) {
+    Expr row = thread_[axis];
+    for (const RowDigit digit : row_digits(axis, plan_)) {
+      row = row + row_digit(axis, digit) * static_cast<int>(rows_apart(axis, plan_, digit));
+    }
+    return hi::simplify(row);
+  }
   Expr result = thread_[axis] * static_cast<int>(a.group);
   if (a.registers > a.group) {
     result = result + build::var(high_[axis]) * static_cast<int>(a.threads() * a.group);
   }
   if (a.group > 1) result = result + build::var(low_[axis]);
   return hi::simplify(result);
+}
+
+/// A digit of an axis's registers.
+Expr ContractionBuilder::row_digit(size_t axis, RowDigit digit) const {
+  const std::vector<RowDigit> digits = row_digits(axis, plan_);
+  if (digits.size() == 1) return build::var(high_[axis]);
+  return digit == digits[0] ? build::var(high_[axis]) % 2 : build::var(high_[axis]) / 2;
 }
 
 bool ContractionBuilder::is_partial(size_t axis) const {
@@ -300,7 +312,8 @@ void ContractionBuilder::declare_operands(const std::vector<Tensor>* shared) {
   }
 }
 
-/// The sums of a thread of a warpgroup, in the instruction's order: two columns of each of its two rows.
+/// The sums of a thread of a warpgroup, in the instruction's order: two columns of each of its two rows. One
+/// instruction's follow the other's.
 tile::Layout ContractionBuilder::layout_of_sums(const std::vector<int64_t>& extents) const {
   constexpr int64_t kOfColumns = 2;  // sums of a thread for each column of the tile, by four
   const std::vector<size_t> axes = all_axes();
@@ -310,9 +323,17 @@ tile::Layout ContractionBuilder::layout_of_sums(const std::vector<int64_t>& exte
     const auto column = std::find(columns.begin(), columns.end(), axes[i]);
     const bool is_first = column == columns.begin();
     const int64_t before = tile_of({columns.begin(), column}, plan_);
+    const int64_t of_atom = tile_of(columns, plan_) / kOfColumns;
+    const std::vector<RowDigit> digits = row_digits(axes[i], plan_);
+    if (digits.size() == 2) {
+      shape.push_back({2, 2});
+      stride.push_back({2, of_atom});
+      continue;
+    }
+    const bool counts_atoms = digits == std::vector{RowDigit::kAtoms};
     shape.push_back(is_first ? tile::IntTuple{2, extents[i] / 2} : tile::IntTuple(extents[i]));
     stride.push_back(is_first                  ? tile::IntTuple{1, 4}
-                     : column == columns.end() ? tile::IntTuple(2)
+                     : column == columns.end() ? tile::IntTuple(counts_atoms ? of_atom : 2)
                                                : tile::IntTuple(before / kOfColumns));
   }
   return {shape, stride};
@@ -341,6 +362,7 @@ void ContractionBuilder::join(ContractionBuilder& main) {
   point_thread_ = main.point_thread_;
   lane_ = main.lane_;
   row_warp_ = main.row_warp_;
+  warp_ = main.warp_;
   column_warp_ = main.column_warp_;
   ring_ = main.ring_;
   tile_ = main.tile_;

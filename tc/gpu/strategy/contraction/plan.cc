@@ -20,7 +20,7 @@ int64_t ContractionPlan::points_threads() const {
 
 int64_t ContractionPlan::block_threads() const {
   const int64_t copying = gives_registers ? int64_t{tile::WarpgroupAtom::kThreads} : kProducerThreads;
-  return threads() + (by_warpgroups() ? copying : 0);
+  return threads() * teams() + (by_warpgroups() ? copying : 0);
 }
 
 int64_t ContractionPlan::cluster_blocks() const {
@@ -79,7 +79,7 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
     for (const StoredTensor& stored : contraction.stored) allocate(staging_bytes(stored, contraction, *this));
   }
   end = shared_end_of_rows(contraction, *this, end);
-  if (by_warpgroups()) end += 2 * tile::RingBarriers::kBytes * stages;
+  if (by_warpgroups()) end += tile::RingBarriers::kBytes * (2 * stages + (ping_pong ? teams() : 0));
   return end;
 }
 

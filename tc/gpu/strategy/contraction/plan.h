@@ -60,6 +60,7 @@ struct TensorCores {
   size_t a = 0, b = 1;                     ///< operands
   std::vector<size_t> rows, columns;
   int64_t warpgroups = 0;  ///< that multiply boxes where these lie; 0: warps multiply fragments of their own
+  int64_t row_atoms = 1;   ///< of such a warpgroup: instructions beside each other, of 64 rows each
   bool in_parts = false;   ///< the products of a step start a sum of their own, which is then added in float32 (T5)
   std::array<bool, 2> rounds = {};  ///< per operand: its elements are rounded to TF32 on their way to registers
   bool computes_a = false;          ///< threads of warpgroups compute a, and multiply what registers hold
@@ -85,6 +86,7 @@ struct ContractionPlan {
   bool store_boxes = false;      ///< by warpgroups: boxes store the results, from shared memory
   int64_t cluster_parts = 1;     ///< likewise: blocks of a cluster that have the same tile, and deal out its steps
   int64_t grid = 0;              ///< likewise: blocks that run at once and go through all tiles; 0: one for each tile
+  bool ping_pong = false;        ///< then: two teams of such threads have a block's tiles by turns
   bool all_ahead = false;        ///< those of all steps begin at once: each has a buffer of its own
   int64_t most_unrolled = 1024;  ///< loops over at most so many sums are laid out in the text
   std::optional<bool> unroll_copies = {};        ///< absent: those of few rounds
@@ -94,8 +96,9 @@ struct ContractionPlan {
 
   int64_t points_threads() const;  ///< threads of one group
   int64_t threads() const { return points_threads() * groups; }
+  int64_t teams() const { return ping_pong ? 2 : 1; }
   bool by_warpgroups() const { return tensor_cores && tensor_cores->warpgroups > 0; }
-  int64_t block_threads() const;  ///< with those that only copy
+  int64_t block_threads() const;  ///< of all teams, with those that only copy
   int64_t cluster_blocks() const;
   int64_t registers() const;  ///< points of a thread
   /// Steps of the same form. What is left of the main axis is one of them where `fills_last_step`, else comes after
@@ -124,6 +127,7 @@ inline constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 ///                     out, which put their sums together in the kernel
 ///     store_boxes     results are stored by boxes, by warpgroups
 ///     persistent      blocks go through several tiles, likewise
+///     ping_pong       two teams of warpgroups have these by turns
 ///     copy_stages     buffers, where copies are asynchronous and there are as many steps; more than there are steps:
 ///                     all of these are copied at once, and laid out
 ///     tensor_cores    true: by products of tiles; of warpgroups by estimate, or if threads and registers are theirs.

@@ -1,10 +1,10 @@
 #include <algorithm>
 
-#include "tc/gpu/rewrite/instructions.h"
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/plan_stream_warpgroups.h"
 #include "tc/gpu/strategy/contraction/planner.h"
 #include "tc/gpu/strategy/contraction/slab_range.h"
+#include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/gpu/strategy/contraction/stream.h"
 #include "tc/gpu/strategy/contraction/tile_reductions.h"
 #include "tc/support/round.h"
@@ -21,22 +21,6 @@ options::MappingOptions without_sizes(options::MappingOptions o) {
   o.tile = o.register_tile = o.map_to_threads = o.cluster = {};
   o.copy_stages = o.shared_depth = std::nullopt;
   return o;
-}
-
-/// Of all that is done to one of the first product's results.
-double instructions_of_point(const ir::Program& program, const Contraction& c) {
-  constexpr double kLeast = 2;
-  const InstructionsOfCall of_call = [&](const hi::Call* call) -> std::optional<double> {
-    constexpr double kRead = 1, kPower = 4;
-    if (call->name == tile::kExp2ForFloat16) return kPower + instructions_of(call->args[0], of_call);
-    return ir::is_tensor_read(program, call) ? std::optional(kRead) : std::nullopt;
-  };
-  double result = kLeast;
-  for (const auto* statements : {&c.before, &c.after}) {
-    for (const poly::Statement& s : *statements) result += instructions_of(s.value, of_call);
-  }
-  for (const TileReduction& reduction : c.reductions) result += instructions_of(reduction.value, of_call) + 1;
-  return result;
 }
 
 /// Whether all copies are asynchronous, of elements that lie in memory, from rows as the tensor has them.

@@ -102,11 +102,10 @@ std::optional<ContractionPlan> Planner::tiled(const WarpgroupShape& shape, const
   for (size_t i = 0; i < cores.columns.size(); ++i) {
     plan.parallel[cores.columns[i]] = {.tile = shape.columns[i], .registers = shape.columns[i]};
   }
-  plan.tensor_cores->warpgroups = tile_of(cores.rows, plan) / tile::WarpgroupAtom::kM;
+  plan.tensor_cores->row_atoms = shape.row_atoms;
+  plan.tensor_cores->warpgroups = tile_of(cores.rows, plan) / tile::WarpgroupAtom::kM / shape.row_atoms;
   plan.tensor_cores->in_parts = ir::is_float8(c_.operands[0].type) && !options_.fast_accumulation;
-  for (size_t axis : cores.rows) {
-    if (rows_apart(axis, plan) > 0) plan.parallel[axis].registers = 2;
-  }
+  for (size_t axis : cores.rows) plan.parallel[axis].registers = int64_t{1} << row_digits(axis, plan).size();
   plan.parallel[cores.rows[0]].cluster = shape.cluster_rows;
   AxisPlan& column = plan.parallel[cores.columns[0]];
   column.registers = column.tile / kQuad;
@@ -150,6 +149,8 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
     no("threads reduce the results of a block's one tile");
     return std::nullopt;
   }
+  plan.ping_pong = plan.gives_registers = shape.ping_pong;
+  if (shape.row_atoms > 1 && !may_have_row_atoms(plan)) return std::nullopt;
   plan.cluster_parts = shape.cluster_parts;
   if (plan.cluster_parts > 1 && !may_be_dealt_out(plan)) return std::nullopt;
   plan.store_boxes = shape.store_boxes;
@@ -190,6 +191,13 @@ std::optional<ContractionPlan> Planner::in_stream(const WarpgroupShape& shape, c
   return plan;
 }
 
+/// Whether warpgroups may have the rows of several instructions.
+bool Planner::may_have_row_atoms(const ContractionPlan& plan) const {
+  if (plan.tensor_cores->computes_a) return no("threads compute the rows of one instruction");
+  if (!c_.reductions.empty() || c_.selection) return no("threads reduce or choose the rows of one instruction");
+  return true;
+}
+
 /// Whether blocks of a cluster may deal out the steps of a tile.
 bool Planner::may_be_dealt_out(const ContractionPlan& plan) const {
   if (plan.cluster_blocks() > 1) return no("blocks of a cluster share boxes or steps, not both");
@@ -223,11 +231,12 @@ std::vector<int64_t> Planner::parts_of(const WarpgroupShape& shape, const Tensor
 
 /// As many blocks as run at once go through all tiles.
 bool Planner::make_persistent(ContractionPlan& plan) const {
-  if (plan.cluster_blocks() > 1) return no("blocks of a cluster have one tile each");
+  if (plan.cluster_blocks() * plan.cluster_parts > 1) return no("blocks of a cluster have one tile each");
   int64_t tiles = 1;
   for (const AxisPlan& axis : plan.parallel) tiles *= axis.blocks;
   const int64_t at_once = device_.processors * resident_blocks(c_, plan);
-  if (!options_.persistent && tiles <= at_once) return no("no block has a second tile");
+  const bool is_asked_for = options_.persistent || options_.ping_pong.value_or(false);
+  if (!is_asked_for && tiles <= at_once) return no("no block has a second tile");
   plan.grid = std::min(at_once, tiles);
   return true;
 }
@@ -402,6 +411,36 @@ void Planner::add_clusters(const TensorCores& cores, const ContractionPlan& alon
   }
 }
 
+/// Tiles that teams of one warpgroup have by turns, stored by boxes where they can be, where options leave that open.
+void Planner::add_ping_pong(const TensorCores& cores, const std::vector<WarpgroupShape>& shapes, size_t count,
+                            std::vector<ContractionPlan>& found) const {
+  constexpr int64_t kFewColumns = 128;  // boxes of fewer take longer than products
+  const bool is_open = !options_.store_boxes && !options_.persistent && !options_.ping_pong &&
+                       !request_.says_all_tiles() && options_.cluster.empty() && c_.reductions.empty();
+  if (!is_open || cores.computes_a || c_.selection) return;
+  for (WarpgroupShape shape : shapes) {
+    const int64_t columns =
+        std::accumulate(shape.columns.begin(), shape.columns.end(), int64_t{1}, std::multiplies<>());
+    if (columns < kFewColumns || !takes_turns(shape)) continue;
+    shape.persistent = shape.ping_pong = true;
+    for (const bool boxes : {true, false}) {
+      shape.store_boxes = boxes;
+      std::optional<ContractionPlan> candidate = plan(shape, cores);
+      if (!candidate) continue;
+      keep_best(*std::move(candidate), count, found);
+      break;
+    }
+  }
+}
+
+/// The shape as one of a team of one warpgroup: false if it has too many rows for that.
+bool Planner::takes_turns(WarpgroupShape& shape) {
+  constexpr int64_t kMostAtoms = 2;
+  const int64_t rows = std::accumulate(shape.rows.begin(), shape.rows.end(), int64_t{1}, std::multiplies<>());
+  shape.row_atoms = rows / tile::WarpgroupAtom::kM;
+  return shape.row_atoms <= kMostAtoms;
+}
+
 /// The best of `shapes` with blocks that go on and store by boxes, where options leave that open.
 void Planner::add_that_go_on(const TensorCores& cores, std::vector<std::pair<double, WarpgroupShape>> shapes,
                              size_t count, std::vector<ContractionPlan>& found) const {
@@ -437,9 +476,15 @@ std::vector<ContractionPlan> Planner::warpgroups(TensorCores cores, size_t count
   cores = in_order_of_boxes(c_, main_, std::move(cores));
   cores.pairs_rows = cores.computes_a && cores.rows[0] > cores.columns[0];
   std::vector<std::pair<double, WarpgroupShape>> alone;  // without clusters, with what they are estimated at
-  for (WarpgroupShape shape : warpgroup_shapes(c_, main_, cores, request_.tile)) {
+  const std::vector<WarpgroupShape> shapes = warpgroup_shapes(c_, main_, cores, request_.tile);
+  for (WarpgroupShape shape : shapes) {
     shape.store_boxes = options_.store_boxes.value_or(false);
-    shape.persistent = options_.persistent.value_or(false);
+    shape.ping_pong = options_.ping_pong.value_or(false);
+    shape.persistent = options_.persistent.value_or(shape.ping_pong);
+    if (shape.ping_pong && (!takes_turns(shape) || !shape.persistent)) {
+      no("{}", shape.persistent ? "a warpgroup that takes turns has no more than 128 rows" : "each block has one tile");
+      continue;
+    }
     for (const auto& [rows, columns] : requested_clusters(cores)) {
       shape.cluster_rows = rows;
       shape.cluster_columns = columns;
@@ -456,6 +501,7 @@ std::vector<ContractionPlan> Planner::warpgroups(TensorCores cores, size_t count
     }
   }
   add_that_go_on(cores, std::move(alone), count, plans);
+  add_ping_pong(cores, shapes, count, plans);
   return plans;
 }
 

@@ -299,7 +299,12 @@ bool Planner::fits(const ContractionPlan& plan) const {
     return no("a block needs {} bytes of shared memory, of {}", plan.shared_bytes(c_), shared);
   }
   if (registers > kRegisters) return no("a thread needs {} registers, of {}", registers, kRegisters);
-  if (of_all > kAllRegisters) return no("a block needs {} registers, of {}", of_all, kAllRegisters);
+  if (plan.gives_registers && registers > most_registers(plan)) {
+    return no("a thread needs {} registers, of {}", registers, most_registers(plan));
+  }
+  if (!plan.gives_registers && of_all > kAllRegisters) {
+    return no("a block needs {} registers, of {}", of_all, kAllRegisters);
+  }
   if (!has_blocks(plan)) return false;
   return !sparing_ || (registers <= kSparingRegisters && of_all <= kSparingOfAll);
 }

@@ -100,11 +100,16 @@ class Planner {
                     std::vector<ContractionPlan>& found) const;
   /// Whether some option is followed by warpgroups alone.
   bool asks_for_warpgroups() const {
-    return request_.says_clusters() || options_.store_boxes.value_or(false) || options_.persistent.value_or(false);
+    return request_.says_clusters() || options_.store_boxes.value_or(false) || options_.persistent.value_or(false) ||
+           options_.ping_pong.value_or(false);
   }
   bool may_be_dealt_out(const ContractionPlan& plan) const;
   std::vector<int64_t> parts_of(const WarpgroupShape& shape, const TensorCores& cores) const;
   bool make_persistent(ContractionPlan& plan) const;
+  bool may_have_row_atoms(const ContractionPlan& plan) const;
+  void add_ping_pong(const TensorCores& cores, const std::vector<WarpgroupShape>& shapes, size_t count,
+                     std::vector<ContractionPlan>& found) const;
+  static bool takes_turns(WarpgroupShape& shape);
   void add_that_go_on(const TensorCores& cores, std::vector<std::pair<double, WarpgroupShape>> shapes, size_t count,
                       std::vector<ContractionPlan>& found) const;
   std::vector<ContractionPlan> warpgroups(TensorCores cores, size_t count) const;

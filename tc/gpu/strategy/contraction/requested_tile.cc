@@ -56,6 +56,7 @@ options::MappingOptions options_of(const ContractionPlan& plan) {
   }
   if (plan.store_boxes) options.store_boxes = true;
   if (plan.grid > 0) options.persistent = true;
+  if (plan.ping_pong) options.ping_pong = true;
   // Without an atom they are of 8-bit floats.
   if (plan.tensor_cores && !plan.tensor_cores->atom) options.fast_accumulation = !plan.tensor_cores->in_parts;
   if (plan.tensor_cores) options.tf32 = plan.tensor_cores->cuts;

@@ -26,6 +26,7 @@ constexpr int64_t kWarp = 32, kWarpRows = 16, kRowsAtOnce = 8;  // of a warp of 
 bool is_stored_by_rows(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan) {
   if (!plan.tensor_cores || plan.store_boxes || plan.grid > 0 || plan.groups > 1 || plan.cluster_parts > 1)
     return false;
+  if (plan.tensor_cores->row_atoms > 1) return false;
   if (!c.pooled.empty() || !c.reductions.empty() || c.selection) return false;
   const std::vector<size_t>& columns = plan.tensor_cores->columns;
   const AxisPlan& a = plan.parallel[columns[0]];

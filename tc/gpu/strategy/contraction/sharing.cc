@@ -130,7 +130,7 @@ class Sharing {
                                : std::vector<std::vector<size_t>>();
     };
     return a.order == b.order && a.groups == b.groups && a.store_boxes == b.store_boxes && a.grid == b.grid &&
-           a.by_warpgroups() == b.by_warpgroups() && sides(a) == sides(b) &&
+           a.ping_pong == b.ping_pong && a.by_warpgroups() == b.by_warpgroups() && sides(a) == sides(b) &&
            std::equal(a.parallel.begin(), a.parallel.end(), b.parallel.begin(), b.parallel.end(), same);
   }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "tc/gpu/rewrite/instructions.h"
 #include "tc/gpu/strategy/contraction/chain.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/ir/halide_compat.h"
@@ -156,13 +157,32 @@ int64_t staged_columns(const Contraction& c, const ContractionPlan& plan) {
   return 0;
 }
 
-int64_t staging_buffers(const Contraction& c, const ContractionPlan& plan) {
-  return tile_of(plan.tensor_cores->columns, plan) > staged_columns(c, plan) ? 2 : 1;
+double instructions_of_point(const ir::Program& program, const Contraction& c) {
+  constexpr double kLeast = 2;
+  const InstructionsOfCall of_call = [&](const hi::Call* call) -> std::optional<double> {
+    constexpr double kRead = 1, kPower = 4;
+    if (call->name == tile::kExp2ForFloat16) return kPower + instructions_of(call->args[0], of_call);
+    return ir::is_tensor_read(program, call) ? std::optional(kRead) : std::nullopt;
+  };
+  double result = kLeast;
+  for (const auto* statements : {&c.before, &c.after}) {
+    for (const poly::Statement& s : *statements) {
+      result += instructions_of(hi::common_subexpression_elimination(s.value), of_call);
+    }
+  }
+  for (const TileReduction& reduction : c.reductions) result += instructions_of(reduction.value, of_call) + 1;
+  return result;
 }
 
+int64_t slabs_of(const Contraction& c, const ContractionPlan& plan) {
+  return plan.tensor_cores->row_atoms * tile_of(plan.tensor_cores->columns, plan) / staged_columns(c, plan);
+}
+
+int64_t staging_buffers(const Contraction& c, const ContractionPlan& plan) { return slabs_of(c, plan) > 1 ? 2 : 1; }
+
 int64_t staging_bytes(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan) {
-  return plan.tensor_cores->warpgroups * staging_buffers(c, plan) * kStagedRows * staged_columns(c, plan) *
-         stored.type.bytes();
+  return plan.tensor_cores->warpgroups * plan.teams() * staging_buffers(c, plan) * kStagedRows *
+         staged_columns(c, plan) * stored.type.bytes();
 }
 
 std::string store_fault(const Contraction& c, const ContractionPlan& plan) {

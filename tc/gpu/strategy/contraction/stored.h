@@ -24,8 +24,14 @@ std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contracti
 
 inline constexpr int64_t kStagedRows = 64;  ///< of a box: those of a warpgroup
 
+/// Instructions of a thread for all that is done to one of its results, about.
+double instructions_of_point(const ir::Program& program, const Contraction& contraction);
+
 /// Columns of a block that are staged at once, the most that lie in swizzled rows and divide the block's; 0: none.
 int64_t staged_columns(const Contraction& contraction, const ContractionPlan& plan);
+
+/// Such parts of a warpgroup's results, each of the rows of one instruction.
+int64_t slabs_of(const Contraction& contraction, const ContractionPlan& plan);
 
 /// Staging buffers of a warpgroup.
 int64_t staging_buffers(const Contraction& contraction, const ContractionPlan& plan);

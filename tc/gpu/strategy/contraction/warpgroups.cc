@@ -126,16 +126,26 @@ int64_t blocks_of(const std::vector<size_t>& axes, const ContractionPlan& plan) 
   return result;
 }
 
-int64_t rows_apart(size_t axis, const ContractionPlan& plan) {
-  constexpr int64_t kRowsApart = 8;
-  if (plan.tensor_cores->pairs_rows) return 0;
+int64_t rows_apart(size_t axis, const ContractionPlan& plan, RowDigit digit) {
+  constexpr int64_t kWithinAtom = 8;
+  const TensorCores& cores = *plan.tensor_cores;
+  if (cores.pairs_rows || (digit == RowDigit::kAtoms && cores.row_atoms == 1)) return 0;
+  const int64_t apart = digit == RowDigit::kAtoms ? tile::WarpgroupAtom::kM * cores.warpgroups : kWithinAtom;
   int64_t stride = 1;
-  for (size_t row : plan.tensor_cores->rows) {
+  for (size_t row : cores.rows) {
     const int64_t tile = plan.parallel[row].tile;
-    if (row == axis) return stride <= kRowsApart && kRowsApart < stride * tile ? kRowsApart / stride : 0;
+    if (row == axis) return stride <= apart && apart < stride * tile ? apart / stride : 0;
     stride *= tile;
   }
   return 0;
+}
+
+std::vector<RowDigit> row_digits(size_t axis, const ContractionPlan& plan) {
+  std::vector<RowDigit> result;
+  for (const RowDigit digit : {RowDigit::kWithinAtom, RowDigit::kAtoms}) {
+    if (rows_apart(axis, plan, digit) > 0) result.push_back(digit);
+  }
+  return result;
 }
 
 tile::BlockGroup sharers(size_t operand, const ContractionPlan& plan) {
@@ -402,7 +412,7 @@ tile::TensorMap map_of(const Contraction& c, size_t operand, const ContractionPl
 
 tile::RegisterShares register_shares(const ContractionPlan& plan) {
   constexpr int64_t kLeast = 24, kUnit = 8, kMost = 240;
-  const int64_t threads = plan.threads(), others = plan.block_threads() - threads;
+  const int64_t threads = plan.threads() * plan.teams(), others = plan.block_threads() - threads;
   const int64_t all = tile::registers_at_start(plan.block_threads()) * plan.block_threads();
   const int64_t of_threads = std::min(kMost, (all - others * kLeast) / threads / kUnit * kUnit);
   const int64_t of_others = std::min<int64_t>((all - threads * of_threads) / others / kUnit * kUnit,

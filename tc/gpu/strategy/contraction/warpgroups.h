@@ -8,9 +8,9 @@
 #include "tc/tile/program.h"
 
 /// Contractions by products of warpgroups (Hopper). One thread of a further warp copies boxes of the operands to a ring
-/// of buffers; warpgroups multiply what lies there. A block's rows are 64 of each warpgroup, its columns those of one
-/// instruction:
-///     row    = 16 * warp + 8 * register + lane / 4
+/// of buffers; warpgroups multiply what lies there. A tile's rows are 64 of each warpgroup, or so many twice
+/// (`row_atoms`), its columns those of one instruction:
+///     row    = 64 * warpgroups * atom + 16 * warp + 8 * register + lane / 4
 ///     column = (high * 4 + lane % 4) * group + low
 /// The instruction leaves a thread groups of two columns. Where groups of eight are wanted, so that 16-bit results are
 /// written as vectors, four threads exchange their sums.
@@ -32,9 +32,11 @@ TensorCores in_order_of_boxes(const Contraction& contraction, size_t main, Tenso
 struct WarpgroupShape {
   std::vector<int64_t> rows, columns;
   int64_t group = 2;                              ///< columns of a thread that are neighbours
+  int64_t row_atoms = 1;                          ///< of a warpgroup
   int64_t cluster_rows = 1, cluster_columns = 1;  ///< blocks that share boxes, along the first axis of each side
   bool store_boxes = false;                       ///< results are stored by boxes
   bool persistent = false;                        ///< blocks go through several tiles
+  bool ping_pong = false;                         ///< two teams of warpgroups have these by turns
   int64_t cluster_parts = 1;                      ///< blocks that deal out the steps of a tile
 };
 /// Those that leave little of a tile outside, of products whose axes are in the order of boxes. `wanted`: per parallel
@@ -49,8 +51,13 @@ const std::vector<size_t>& side_of(size_t operand, const ContractionPlan& plan);
 int64_t tile_of(const std::vector<size_t>& axes, const ContractionPlan& plan);
 int64_t blocks_of(const std::vector<size_t>& axes, const ContractionPlan& plan);
 
-/// How far the two rows of a thread lie apart along an axis of the rows; 0: they have the same value.
-int64_t rows_apart(size_t axis, const ContractionPlan& plan);
+/// The rows of a thread are counted by digits of 2 values: within an instruction, then of the instructions. How far the
+/// rows of a digit lie apart along an axis of the rows; 0: they have the same value.
+enum class RowDigit { kWithinAtom, kAtoms };
+int64_t rows_apart(size_t axis, const ContractionPlan& plan, RowDigit digit = RowDigit::kWithinAtom);
+
+/// The digits that have several values along an axis, in order: its registers count through them.
+std::vector<RowDigit> row_digits(size_t axis, const ContractionPlan& plan);
 
 /// The most steps that a block has.
 int64_t steps_of_block(const Contraction& contraction, const ContractionPlan& plan);

@@ -59,6 +59,16 @@ options::MappingOptions persistent(options::MappingOptions options) {
   return options;
 }
 
+/// Tiles of two warpgroups by turns, each of the rows of one or two instructions.
+options::MappingOptions by_turns(options::MappingOptions options, size_t rows = 0) {
+  const int64_t atoms = options.map_to_threads[1] / 32;
+  options.map_to_threads[1] = 32;
+  options.register_tile[rows] *= atoms;
+  options.ping_pong = options.persistent = true;
+  options.copy_operands = false;
+  return options;
+}
+
 constexpr char kNN[] = "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }";
 constexpr char kTT[] = "def f(bfloat16(K,M) A, bfloat16(N,K) B) -> (C) { C(m,n) +=! A(k,m) * B(n,k) }";
 constexpr char kToFloat[] =
@@ -156,6 +166,45 @@ const Case kCases[] = {
      {{"B", 5}, {"M", 64}, {"N", 64}, {"K", 72}},
      by_boxes(persistent(warpgroup_tile(1, 64, 2, {1}))),
      1},
+    {"turns", kNN, {{"M", 330}, {"N", 200}, {"K", 192}}, by_turns(warpgroup_tile(2, 64, 3)), 1},
+    {"turns, one instruction", kNN, {{"M", 330}, {"N", 200}, {"K", 136}}, by_turns(warpgroup_tile(1, 96, 2)), 2},
+    {"turns, one step", kTT, {{"M", 256}, {"N", 160}, {"K", 64}}, by_turns(warpgroup_tile(2, 160, 2)), 1},
+    {"turns, a tile each", kNN, {{"M", 128}, {"N", 64}, {"K", 128}}, by_turns(warpgroup_tile(2, 64, 2))},
+    {"turns, boxes", kNN, {{"M", 330}, {"N", 256}, {"K", 136}}, by_boxes(by_turns(warpgroup_tile(2, 192, 2))), 1},
+    {"turns, one slab each", kNN, {{"M", 330}, {"N", 192}, {"K", 72}}, by_boxes(by_turns(warpgroup_tile(1, 64, 2))), 1},
+    {"turns, an epilogue",
+     kEpilogue,
+     {{"M", 272}, {"N", 136}, {"K", 128}},
+     by_boxes(by_turns(warpgroup_tile(2, 64, 2))),
+     1},
+    {"turns, two types",
+     kTwoTypes,
+     {{"M", 200}, {"N", 96}, {"K", 64}},
+     by_boxes(by_turns(warpgroup_tile(2, 96, 3))),
+     1},
+    {"turns, in place", kInPlace, {{"M", 320}, {"N", 128}, {"K", 64}}, by_turns(warpgroup_tile(2, 128, 2)), 1},
+    {"turns, gated", kGated, {{"M", 320}, {"N", 64}, {"K", 64}}, by_boxes(by_turns(warpgroup_tile(1, 64, 3))), 1},
+    {"turns, sum of products",
+     kSumOfProducts,
+     {{"M", 256}, {"N", 192}, {"K", 128}, {"L", 64}},
+     by_turns(warpgroup_tile(2, 64, 2)),
+     2},
+    {"turns, float8", kMixed8, {{"M", 330}, {"N", 96}, {"K", 208}}, by_turns(tile_of_float8(2, 48, 2)), 1},
+    {"turns, an image",
+     kPaddedLast,
+     {{"N", 4}, {"C", 64}, {"H", 9}, {"W", 7}, {"O", 40}},
+     by_boxes(by_turns(warpgroup_box(2, {1, 16, 8, 40}, {1, 2, 1, 10}, 3), 1)),
+     1},
+    {"turns, an image in several",
+     kPaddedLast,
+     {{"N", 5}, {"C", 64}, {"H", 9}, {"W", 7}, {"O", 40}},
+     by_boxes(by_turns(warpgroup_box(2, {2, 8, 8, 40}, {1, 2, 1, 10}, 3), 0)),
+     1},
+    {"turns, batch",
+     kBatch,
+     {{"B", 5}, {"M", 130}, {"N", 64}, {"K", 72}},
+     by_boxes(by_turns(warpgroup_tile(2, 64, 2, {1}), 1)),
+     1},
 };
 
 /// The longest vectors in which kernels read a tensor of global memory; 1 where values read single elements of it.
@@ -189,6 +238,7 @@ TEST_P(WarpgroupResults, AgreeWithTheOracleAndAreProved) {
   EXPECT_EQ(counts.stores > 0, c.options.store_boxes.value_or(false));
   if (c.options.persistent.value_or(false))
     EXPECT_NE(tile::to_text(kernel).find("for tile in block_x:"), std::string::npos);
+  EXPECT_EQ(tile::to_text(kernel).find("2 teams of 4 warps") != std::string::npos, c.options.ping_pong.value_or(false));
   EXPECT_EQ(unproved(mapping->program), "");
   for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
   const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen, device);
@@ -274,6 +324,25 @@ TEST(WarpgroupResults, AreNotStoredByBoxesWhereThesePassThem) {
   options::MappingOptions by_elements = by_boxes({});
   by_elements.tensor_cores = false;
   expect_part(refusal(kNN, sizes, by_elements), "'store_boxes' is true, but no kernel follows it");
+}
+
+/// Two warpgroups take turns where each block goes through tiles that one of them has room for.
+TEST(WarpgroupResults, DoNotTakeTurnsWhereTheyCannot) {
+  const Sizes sizes = {{"M", 256}, {"N", 256}, {"K", 128}};
+  const char* not_followed = "'ping_pong' is true, but no kernel follows it";
+  options::MappingOptions options{.tile = {128, 128, 64}, .ping_pong = true, .tensor_cores = true};
+  EXPECT_EQ(refusal(kNN, sizes, options), "");
+  expect_part(refusal(kReduced, sizes, options), not_followed);  // threads reduce the results of a block's one tile
+  options.tile = {192, 64, 64};                                  // rows
+  expect_part(refusal(kNN, sizes, options), not_followed);
+  options.tile = {128, 256, 64};  // sums
+  expect_part(refusal(kNN, sizes, options), not_followed);
+  options.tile = {128, 128, 64};
+  options.persistent = false;
+  expect_part(refusal(kNN, sizes, options), not_followed);
+  options.persistent = std::nullopt;
+  options.cluster = {2, 1};
+  expect_part(refusal(kNN, sizes, options), "'cluster' asks for blocks that share copies, but no kernel has any");
 }
 
 }  // namespace

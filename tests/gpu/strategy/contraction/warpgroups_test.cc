@@ -367,7 +367,7 @@ TEST(Warpgroups, AreTakenByImagesAndManyAxes) {
     const Sizes sizes = {{"N", 32}, {"C", channels}, {"H", edge}, {"W", edge}, {"O", 2 * channels}};
     EXPECT_EQ(products_by_default(kStrided, sizes), 1) << edge;
   }
-  EXPECT_EQ(products_by_default(kFourAxes, {{"A", 64}, {"B", 32}, {"C", 32}, {"D", 64}, {"E", 32}, {"F", 64}}), 1);
+  EXPECT_GE(products_by_default(kFourAxes, {{"A", 64}, {"B", 32}, {"C", 32}, {"D", 64}, {"E", 32}, {"F", 64}}), 1);
   EXPECT_EQ(products_by_default(kFirstChannels, {{"N", 32}, {"F", 64}, {"C", 256}, {"P", 56 * 56}}), 1);
 }
 
