@@ -227,8 +227,6 @@ NodePtr Translator::lower_promotion(const poly::Promotion& promotion, const loop
   if (staged != nullptr) stack.back().slot = ahead_->slot.expr;
   NodePtr body = under(mine, [&] { return lower(mark.child); });
   stack.pop_back();
-  // Shared memory is declared for the whole kernel, registers where they are used.
-  if (promotion.in_registers) names_.erase(inner.name);
   dealt_ = outer_dealt;
 
   if (staged != nullptr) {

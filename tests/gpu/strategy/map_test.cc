@@ -128,6 +128,23 @@ def f() -> (uint16(1,1) T0) {
   EXPECT_EQ(difference_of_mapping(program, *mapping, 1), "");
 }
 
+/// So have registers of bands that stand in several places.
+TEST(Map, RegistersOfEachPlace) {
+  const ir::Program program = specialised_from(R"(
+def f(uint8(N,M) A, int32(N) J) -> (uint8(N,M) T0, uint8(N,M) T1) {
+  T0(i,j) += max(T0(i,j), T1((i+2)%N,M-1-j)) where i in 0:N-0, j in 3:M-1, k in 0:3
+  T0(i,j) = (i%2==0 ? T0(i,j) : T1(i,j)) where i in 0:N-0, j in 2:M-0
+  T1(i,j) += max(T0(i,j), T1(N-1-i,j)) where i in 3:N-2, j in 0:M-1, k in 0:3
+  T0(i,j) max= max(T0((i*3+1)%N,j/2), T1(i,j/2)) where i in 1:N-2, j in 0:M-0, k in 0:3
+  T0(i,j) min=! max(T1(i,j), T1(i,j)) where i in 3:N-1, j in 2:M-0
+})",
+                                               {{"N", 18}, {"M", 7}});
+  const Result<gpu::Mapping> mapping = mapped(program, {}, {});
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(tile::verify(mapping->program).faults, std::vector<std::string>{});
+  EXPECT_EQ(difference_of_mapping(program, *mapping, 1), "");
+}
+
 /// What isl needs minutes to answer, and the kernel can do without, is not asked to the end.
 TEST(Map, RemaindersInSubscriptsTakeNoMinutes) {
   const ir::Program program = specialised_from(R"(
