@@ -300,6 +300,7 @@ class KernelPrinter {
   void write(const tile::Let& let, bool tail) {
     const std::string& name = exprs_.names().variable(let.name);
     std::string text = exprs_.index(let.value);
+    alike_.erase(let.name);  // of another place
     if (is_same_in_warp(let.value) || is_alike_in_warp(let.value)) alike_.insert(let.name);
     if (is_same_in_warp(let.value)) {
       exprs_.need(Helper::kSameInWarp);

@@ -581,6 +581,7 @@ void prove_only_turns_wait(const Kernel& kernel) {
     const RingStep* step = ring_step_of(node);
     need(!step || step->kind != RingStep::Kind::kDrain, "one of several rings is drained");
     need(order_of(node) != Order::kWarpgroup, "warps wait for each other beside several rings");
+    need(!step || !hands_over(step->kind), "teams take turns beside several rings");
   });
 }
 

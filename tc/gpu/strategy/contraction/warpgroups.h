@@ -8,8 +8,8 @@
 #include "tc/tile/program.h"
 
 /// Contractions by products of warpgroups (Hopper). One thread of a further warp copies boxes of the operands to a ring
-/// of buffers; warpgroups multiply what lies there. A tile's rows are 64 of each warpgroup, or so many twice
-/// (`row_atoms`), its columns those of one instruction:
+/// of buffers; warpgroups multiply what lies there. A warpgroup has 64 rows of the tile for each of its `row_atoms`
+/// instructions. The tile's columns are those of one instruction:
 ///     row    = 64 * warpgroups * atom + 16 * warp + 8 * register + lane / 4
 ///     column = (high * 4 + lane % 4) * group + low
 /// The instruction leaves a thread groups of two columns. Where groups of eight are wanted, so that 16-bit results are
