@@ -35,6 +35,7 @@ MappingOptions every_field() {
           .cluster = {1, 2},
           .store_boxes = true,
           .persistent = false,
+          .ping_pong = true,
           .split_reduction = 2,
           .max_gathered_memory = 4096,
           .atomic_reduction = true,
@@ -78,6 +79,7 @@ tf32: true
 store_boxes: true
 persistent: false
 chain: false
+ping_pong: true
 )");
   EXPECT_EQ(mapping_options_from_text(to_text(every_field())).value(), every_field());
   EXPECT_EQ(mapping_options_from_text("").value(), MappingOptions{});
@@ -172,6 +174,7 @@ TEST(MappingOptions, PrintAsCppReadyToPaste) {
     .cluster = {1, 2},
     .store_boxes = true,
     .persistent = false,
+    .ping_pong = true,
     .split_reduction = 2,
     .max_gathered_memory = 4096,
     .atomic_reduction = true,
@@ -222,6 +225,7 @@ TEST(MappingBuilder, SetsEveryField) {
                                    .cluster({1, 2})
                                    .store_boxes(true)
                                    .persistent(false)
+                                   .ping_pong(true)
                                    .split_reduction(2)
                                    .max_gathered_memory(4096)
                                    .atomic_reduction(true)
