@@ -79,11 +79,15 @@ namespace bounded {
 
 Bounded unknown() { return {0, kInfinity}; }
 
-Bounded hull(double value, double low, double high) {
-  if (same(value, low) && same(value, high)) return {value, 0};
-  const double error = std::max(value - low, high - value);
-  if (!std::isfinite(value) || !std::isfinite(error)) return unknown();
-  return {value, error + std::fabs(value) * 0x1p-52};
+Bounded hull(double value, std::initializer_list<double> ends) {
+  double error = 0;
+  for (double end : ends) {
+    if (same(value, end)) continue;
+    const double distance = std::fabs(value - end);
+    if (!std::isfinite(distance)) return unknown();
+    error = std::max(error, distance);
+  }
+  return {value, error == 0 ? 0 : error + std::fabs(value) * 0x1p-52};
 }
 
 Bounded add(ScalarType type, Bounded a, Bounded b) {
@@ -120,7 +124,7 @@ Bounded min(Bounded a, Bounded b) {
   if (a.known() && std::isnan(a.value)) return a;
   if (b.known() && std::isnan(b.value)) return b;
   if (!a.known() || !b.known()) return unknown();
-  return hull(std::min(a.value, b.value), std::min(a.low(), b.low()), std::min(a.high(), b.high()));
+  return hull(std::min(a.value, b.value), {std::min(a.low(), b.low()), std::min(a.high(), b.high())});
 }
 
 Bounded max(Bounded a, Bounded b) {
@@ -131,7 +135,7 @@ Bounded max(Bounded a, Bounded b) {
 Bounded convert(ScalarType from, ScalarType to, Bounded a) {
   if (to == ScalarType::kFloat64 || (to == ScalarType::kFloat32 && from != ScalarType::kFloat64)) return a;
   // Rounded once and saturating on every backend, so the ends of the interval go to the ends of the result's.
-  if (is_float8(to) && a.known()) return hull(round_to(to, a.value), round_to(to, a.low()), round_to(to, a.high()));
+  if (is_float8(to) && a.known()) return hull(round_to(to, a.value), {round_to(to, a.low()), round_to(to, a.high())});
   if (from == to || !a.known() || !std::isfinite(a.value)) return a;
   const double largest = largest_finite(to) * (1 + 2 * unit_roundoff(to));
   if (std::fabs(a.value) - a.error > largest) return {std::copysign(kInfinity, a.value), 0};
@@ -265,10 +269,7 @@ Bounded call(const MixedFunction& function, ScalarType type, Bounded a, Sure b, 
   if (waves && a.error > kSampledError) return unknown();
   const double value = function.compute(a.value, b.value);
   Bounded spread = {value, 0};
-  if (a.error > 0) {
-    const double ends[] = {function.compute(a.low(), b.value), function.compute(a.high(), b.value)};
-    spread = hull(value, std::min(ends[0], ends[1]), std::max(ends[0], ends[1]));
-  }
+  if (a.error > 0) spread = hull(value, {function.compute(a.low(), b.value), function.compute(a.high(), b.value)});
   if (!spread.known() || !std::isfinite(value)) return spread;
   if (function.rounding == Rounding::kCorrect) return rounded(type, value, spread.error);
   const Accuracy stated = accuracy(function.name, type);
@@ -300,7 +301,7 @@ Sure less_equal(Bounded a, Bounded b) {
 Bounded either(Bounded a, Bounded b) {
   if (!a.known() || !b.known()) return unknown();
   if (same(a.value, b.value)) return {a.value, std::max(a.error, b.error)};
-  return hull(a.value, std::min(a.low(), b.low()), std::max(a.high(), b.high()));
+  return hull(a.value, {a.low(), a.high(), b.low(), b.high()});
 }
 
 Sure either(Sure a, Sure b) { return {a.value, a.sure && b.sure && a.value == b.value}; }

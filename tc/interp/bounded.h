@@ -3,6 +3,7 @@
 #include <cmath>
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <limits>
 #include <string>
 
@@ -48,8 +49,9 @@ Accuracy default_accuracy(const std::string& name, ScalarType type);
 namespace bounded {
 
 Bounded unknown();
-/// The smallest bound around value that covers [low, high].
-Bounded hull(double value, double low, double high);
+/// The smallest bound around value that covers all ends. Unknown where one is infinite or a NaN, unless all are the
+/// same.
+Bounded hull(double value, std::initializer_list<double> ends);
 
 // Operations of a backend in a float type.
 Bounded add(ScalarType type, Bounded a, Bounded b);

@@ -220,6 +220,19 @@ TEST(Bounds, AChoiceThatRoundingDecidesIsEither) {
   EXPECT_GT(oracle.errors[0], 0);
 }
 
+TEST(Bounds, AChoiceBetweenANanAndANumberIsUnknown) {
+  ProgramBuilder b;
+  b.input(kF32, "A", {7}).input(kF32, "B", {7}).input(kF32, "C", {1});
+  const Expr is_less = b.read("C", {integer(0)}) * constant(kF32, 0.1f) < constant(kF32, 1);  // rounding decides
+  const Expr value = Halide::Internal::Select::make(is_less, b.read("A", {i}), b.read("B", {i}));
+  const Environment inputs = {{"A", floats(kF32, {7}, {kNaN, 2, kNaN, kInf, 2, kInf, kInf})},
+                              {"B", floats(kF32, {7}, {2, kNaN, kNaN, 2, kInf, -kInf, kInf})},
+                              {"C", floats(kF32, {1}, {10})}};
+  const std::vector<double> errors = {kInf, kInf, 0, kInf, kInf, kInf, 0};
+  EXPECT_EQ(pointwise(b, kF32, 7, value, inputs).errors, errors);
+  EXPECT_EQ(pointwise(b, ScalarType::kBool, 7, call(ScalarType::kBool, "isnan", {value}), inputs).errors, errors);
+}
+
 TEST(Bounds, AReadOutOfBoundsInABranchThatRoundingDecidesIsUnknown) {
   ProgramBuilder b;
   b.input(kF32, "A", {1});
