@@ -240,6 +240,9 @@ Bounded call(const RealFunction& function, ScalarType type, const Bounded* argum
   }
   // The sign of a NaN is whatever an operation made of it.
   if (std::isnan(point[1]) && std::string_view(function.name) == "copysign") return unknown();
+  // pow(1, NaN) and pow(NaN, 0) are 1, which the ends of an interval around 1 or 0 do not show.
+  const bool has_nan = std::isnan(point[0]) || std::isnan(point[1]);
+  if (has_nan && in_arguments > 0 && std::string_view(function.name) == "pow") return unknown();
   const double value = function.compute(type, point.data());
   const std::optional<double> spread = spread_error(function, type, arguments, value, in_arguments);
   if (!spread) return unknown();

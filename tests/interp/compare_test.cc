@@ -267,6 +267,20 @@ TEST(Bounds, NansAndInfinitiesAreCertain) {
   EXPECT_FALSE(compare("O", floats(kF32, {4}, {kInf, kNaN, 0, 3e38}), oracle).agrees);
 }
 
+TEST(Bounds, APowerOfANanMayBeOne) {
+  ProgramBuilder b;
+  b.input(kF32, "A", {2});
+  const Environment inputs = {{"A", floats(kF32, {2}, {10, kNaN})}};
+  const Expr about_one = b.read("A", {integer(0)}) * constant(kF32, 0.1f), nan = b.read("A", {integer(1)});
+  const auto power = [&](const Expr& x, const Expr& y) {
+    return pointwise(b, kF32, 1, call(kF32, "pow", {x, y}), inputs);
+  };
+  EXPECT_EQ(power(about_one, nan).errors[0], kInf);
+  EXPECT_EQ(power(nan, about_one - constant(kF32, 1)).errors[0], kInf);
+  EXPECT_EQ(power(nan, constant(kF32, 2)).errors[0], 0);
+  EXPECT_TRUE(std::isnan(power(nan, constant(kF32, 2)).value.floats[0]));
+}
+
 TEST(Bounds, OverflowOfASumDependsOnItsOrder) {
   ProgramBuilder b;
   b.input(kF32, "A", {3}).result(kF32, "O", {});
