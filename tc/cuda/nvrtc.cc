@@ -172,6 +172,16 @@ Result<Compiled> Nvrtc::compile_here(const std::string& text, Arch arch, const s
   return result;
 }
 
+namespace {
+
+/// Whether the assembler's report is missed: NVRTC has a cache since 12.9 where there is a driver, which keeps code
+/// without it. Only products of warpgroups are refused by what it says.
+bool lacks_report(const Compiled& compiled, const std::string& text) {
+  return compiled.resources.empty() && text.find("wgmma") != std::string::npos;
+}
+
+}  // namespace
+
 Result<Compiled> Nvrtc::compile(const std::string& text, Arch arch, const CompileOptions& options) const {
   if (!std::binary_search(architectures_.begin(), architectures_.end(), arch.number)) {
     return fail("NVRTC {}.{} does not compile for {}; it knows sm_{}", version_.first, version_.second, to_string(arch),
@@ -183,7 +193,13 @@ Result<Compiled> Nvrtc::compile(const std::string& text, Arch arch, const Compil
   if (options.max_registers > 0) flags.push_back(fmt::format("--maxrregcount={}", options.max_registers));
   // A thread that is left alone may outlive this object, when the process ends.
   return abandonable<Compiled>(
-      [nvrtc = *this, text, arch, flags](const Stop& stops) { return nvrtc.compile_here(text, arch, flags, stops); },
+      [nvrtc = *this, text, arch, flags](const Stop& stops) {
+        Result<Compiled> compiled = nvrtc.compile_here(text, arch, flags, stops);
+        if (!compiled || !lacks_report(*compiled, text)) return compiled;
+        std::vector<std::string> afresh = flags;
+        afresh.push_back("--no-cache");
+        return nvrtc.compile_here(text, arch, afresh, stops);
+      },
       options.stop);
 }
 
