@@ -47,6 +47,17 @@ class ReadCollector : public hi::IRVisitor {
   std::vector<Expr> conditions_;
 };
 
+/// Whether a leaf only computes in registers.
+bool is_a_threads_own(const Leaf& leaf) {
+  const bool in_registers = std::all_of(leaf.accesses.begin(), leaf.accesses.end(), [](const ElementAccess& access) {
+    return access.tensor->memory == Memory::kRegister;
+  });
+  return match(
+      *leaf.node, [](const Synchronisation auto&) { return false; }, [](const Collective auto&) { return false; },
+      [&](const Structure auto&) { return in_registers; },
+      [&](const OneOf<Store, Atomic, Move, BoxCopy, BoxStore, ClusterLoad> auto&) { return in_registers; });
+}
+
 bool synchronises(const NodePtr& node) {
   bool found = false;
   for_each_node(node, [&](const Node& n) {
@@ -82,8 +93,15 @@ class FlowBuilder {
         [&](const OneOf<For, If, Let> auto& n) { return build(n, evaluates(*node, from)); });
   }
 
+  /// Takes back the points from one on, and the last edges to them: nothing that others see happens there.
+  void forget(int from, size_t edges, int first) {
+    flow.points.resize(static_cast<size_t>(first));
+    flow.points[from].next.resize(flow.points[from].next.size() - edges);
+  }
+
   int leaf(const Node& node, int from) {
     flow.leaves.push_back({&node, path_, accesses_of(node, tensors_)});
+    if (is_a_threads_own(flow.leaves.back())) return from;
     const int made = point(static_cast<int>(flow.leaves.size()) - 1);
     edge(from, made);
     return made;
@@ -104,6 +122,10 @@ class FlowBuilder {
     path_.loops.push_back({&loop, id});
     const int end = build(loop.body, head);
     path_.loops.pop_back();
+    if (end == head) {
+      forget(from, 1, head);
+      return from;
+    }
     const int after = point(-1);
     if (ordered) add_edge(end, {.to = head, .back = id});
     add_edge(end, {.to = after, .exits = ordered ? id : -1});
@@ -113,15 +135,20 @@ class FlowBuilder {
 
   int build(const If& branch, int from) {
     const int after = point(-1);
+    bool is_quiet = true;
     for (const auto& [condition, body] :
          {std::pair(branch.condition, branch.then_case), std::pair(!branch.condition, branch.else_case)}) {
       const int begin = point(-1);
       add_edge(from, {.to = begin, .condition = condition, .join = after});
       path_.conditions.push_back(condition);
-      edge(build(body, begin), after);
+      const int end = build(body, begin);
+      is_quiet = is_quiet && end == begin;
+      edge(end, after);
       path_.conditions.pop_back();
     }
-    return after;
+    if (!is_quiet) return after;
+    forget(from, 2, after);
+    return from;
   }
 
   int build(const Let& let, int from) {

@@ -69,7 +69,7 @@ struct Flow {
     std::vector<Edge> next;
   };
   std::vector<Leaf> leaves;  ///< in order of the text
-  std::vector<Point> points;
+  std::vector<Point> points;       ///< none for what a thread does with its registers alone
   std::vector<bool> synchronising;  ///< per loop id: it holds a barrier, commit or wait
 };
 
