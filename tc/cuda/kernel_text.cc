@@ -266,6 +266,7 @@ class KernelPrinter {
     if (first && last) values = Bounds{first->least, std::max(first->least, last->greatest - 1)};
     exprs_.declare(loop.variable, type, values);
     if (loop.unrolled) line("#pragma unroll");
+    if (loop.rolled) line("#pragma unroll 1");
     line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", value_type(type), name, begin, name, end, step));
     if (is_counted_by_all(loop)) counted_.insert(loop.variable);
     block(loop.body);
@@ -276,17 +277,24 @@ class KernelPrinter {
     if (branch.predicated)
       return write_copy(*tile::asynchronous_copy(*branch.then_case), exprs_.index(branch.condition));
     const std::optional<tile::RegisterShares> shares = std::exchange(shares_, std::nullopt);
+    const int around = branches_;
     line(fmt::format("if ({}) {{", exprs_.index(branch.condition)));
-    const int ways = is_alike_in_warp(branch.condition) ? 0 : 1;
-    branches_ += ways;
+    branches_ += is_alike_in_warp(branch.condition) ? 0 : 1;
     if (shares) change_registers("take", shares->of_readers);
     block(branch.then_case);
-    if (branch.else_case) {
+    const tile::If* last = &branch;
+    while (const tile::If* next = shares ? nullptr : tile::next_test(*last)) {
+      line(fmt::format("}} else if ({}) {{", exprs_.index(next->condition)));
+      branches_ += is_alike_in_warp(next->condition) ? 0 : 1;
+      block(next->then_case);
+      last = next;
+    }
+    if (last->else_case) {
       line("} else {");
       if (shares) change_registers("give", shares->of_others);
-      block(branch.else_case);
+      block(last->else_case);
     }
-    branches_ -= ways;
+    branches_ = around;
     line("}");
   }
 

@@ -68,8 +68,8 @@ struct Flow {
     int leaf = -1;  ///< into leaves; -1: where ways part or meet
     std::vector<Edge> next;
   };
-  std::vector<Leaf> leaves;  ///< in order of the text
-  std::vector<Point> points;       ///< none for what a thread does with its registers alone
+  std::vector<Leaf> leaves;         ///< in order of the text
+  std::vector<Point> points;        ///< none for what a thread does with its registers alone
   std::vector<bool> synchronising;  ///< per loop id: it holds a barrier, commit or wait
 };
 

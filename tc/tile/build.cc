@@ -44,6 +44,9 @@ NodePtr for_loop(const std::string& variable, Expr begin, Expr end, NodePtr body
 NodePtr unrolled(const std::string& variable, Expr begin, Expr end, NodePtr body) {
   return node(For{variable, std::move(begin), std::move(end), 1, true, std::move(body)});
 }
+NodePtr rolled(const std::string& variable, Expr begin, Expr end, NodePtr body) {
+  return node(For{variable, std::move(begin), std::move(end), 1, false, std::move(body), true});
+}
 NodePtr if_then(Expr condition, NodePtr then_case, NodePtr else_case) {
   return node(If{std::move(condition), std::move(then_case), std::move(else_case)});
 }

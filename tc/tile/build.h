@@ -29,6 +29,7 @@ Expr read(const Tensor& tensor, std::vector<Expr> subscripts);
 NodePtr sequence(std::vector<NodePtr> children);
 NodePtr for_loop(const std::string& variable, Expr begin, Expr end, NodePtr body, Expr step = 1);
 NodePtr unrolled(const std::string& variable, Expr begin, Expr end, NodePtr body);
+NodePtr rolled(const std::string& variable, Expr begin, Expr end, NodePtr body);
 NodePtr if_then(Expr condition, NodePtr then_case, NodePtr else_case = nullptr);
 NodePtr predicated(Expr condition, NodePtr copy);  ///< an asynchronous one
 /// An asynchronous copy whose source is read where the guard holds; zeros arrive elsewhere.

@@ -106,15 +106,24 @@ class Writer {
   void write(const For& loop) {
     const bool unit = Halide::Internal::is_const_one(loop.step);
     line(fmt::format("for {} in {}:{}{}{}", loop.variable, ir::to_text(loop.begin), ir::to_text(loop.end),
-                     unit ? "" : " step " + ir::to_text(loop.step), loop.unrolled ? " unrolled" : ""));
+                     unit ? "" : " step " + ir::to_text(loop.step),
+                     loop.unrolled ? " unrolled"
+                     : loop.rolled ? " rolled"
+                                   : ""));
     inside(loop.body);
   }
   void write(const If& branch) {
     line(fmt::format("if {}{}", ir::to_text(branch.condition), branch.predicated ? " predicated" : ""));
     inside(branch.then_case);
-    if (!branch.else_case) return;
+    const If* last = &branch;
+    while (const If* next = next_test(*last)) {
+      line("else if " + ir::to_text(next->condition));
+      inside(next->then_case);
+      last = next;
+    }
+    if (!last->else_case) return;
     line("else");
-    inside(branch.else_case);
+    inside(last->else_case);
   }
   void write(const Let& let) {
     line(fmt::format("let {} = {}", let.name, ir::to_text(let.value)));

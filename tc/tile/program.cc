@@ -37,6 +37,15 @@ std::optional<int64_t> constant_trips(const For& loop) {
   return std::max<int64_t>(ceil_div(*values, *step), 0);
 }
 
+const If* next_test(const If& branch) {
+  if (!branch.else_case || !branch.else_case->comment.empty()) return nullptr;
+  return match(
+      *branch.else_case, [](const If& next) { return next.predicated ? nullptr : &next; },
+      [](const OneOf<Sequence, For, Let, Allocate, Ring> auto&) -> const If* { return nullptr; },
+      [](const Synchronisation auto&) -> const If* { return nullptr; },
+      [](const Spec auto&) -> const If* { return nullptr; });
+}
+
 std::vector<Atomic> updates_of(const Move& move, Halide::Type type) {
   namespace hi = Halide::Internal;
   const auto next = [](std::vector<Halide::Expr> subscripts, int dimension, int by) {

@@ -65,6 +65,7 @@ struct For {
   Halide::Expr begin, end, step;
   bool unrolled = false;  ///< printed with #pragma unroll; its trip count is constant
   NodePtr body;
+  bool rolled = false;  ///< printed with #pragma unroll 1: its body is long
 };
 /// True unless the loop is known to run.
 bool may_be_empty(const For& loop);
@@ -75,6 +76,8 @@ struct If {
   NodePtr then_case, else_case;  ///< else_case may be null
   bool predicated = false;       ///< a condition of the instruction, no branch: then_case is an asynchronous copy alone
 };
+/// The test that a failed one goes on with, of a chain of tests; null at its end.
+const If* next_test(const If& branch);
 struct Let {
   std::string name;
   Halide::Expr value;

@@ -260,6 +260,17 @@ class ContractionBuilder {
   std::vector<PointStep> point_steps() const;
   tile::NodePtr over_points(const Body& body);
   tile::NodePtr over_lanes(const tile::NodePtr& body) const;
+  /// Of results that a rolled loop finishes: a thread's sums of one iteration, and where one is there.
+  struct Piece {
+    std::map<std::string, tile::Tensor> sums = {};  ///< by the register tensor that they are copied from
+    std::vector<Halide::Expr> at = {};
+  };
+  const tile::Tensor& sums_in_registers() const;
+  void start_piece(const std::vector<int64_t>& extents, std::vector<Halide::Expr> at);
+  tile::NodePtr copy_to_piece(const std::map<std::string, Halide::Expr>& registers) const;
+  tile::NodePtr choose_piece(const Halide::Expr& number, int64_t pieces,
+                             const std::function<tile::NodePtr(int piece)>& copies) const;
+  tile::NodePtr with_piece(tile::NodePtr body);
   tile::NodePtr store_results(const std::string& name);
   Halide::Expr is_inside() const;
   std::optional<Halide::Expr> holds_in_tile(const Halide::Expr& condition) const;
@@ -267,15 +278,19 @@ class ContractionBuilder {
   tile::NodePtr finish(const PointPart& part = {});
   void declare_staging();
   /// Results that a warpgroup stages at once: which of its columns, and of its rows' instructions; there, which of the
-  /// thread's rows.
+  /// thread's rows, and the first of its groups of columns.
   struct Slab {
     Halide::Expr columns, atom, row;
+    Halide::Expr group = 0;
   };
   Halide::Expr staged_first(size_t axis, const Slab& slab) const;
-  tile::NodePtr over_rows_of_slab(size_t axis, const Slab& slab, const tile::NodePtr& body) const;
+  std::vector<std::pair<std::string, Halide::Expr>> registers_in_slab(bool of_rows, const Slab& slab,
+                                                                      const Halide::Expr& group) const;
   std::string row_in_atom();
   tile::NodePtr stage(size_t result, const Slab& slab, const Halide::Expr& buffer, const Halide::Expr& column) const;
   tile::NodePtr store_slab(const Slab& slab, const Halide::Expr& buffer) const;
+  tile::NodePtr copy_piece_of_slab(const Halide::Expr& number, int64_t pieces, const std::string& group,
+                                   const std::function<Slab(const Halide::Expr& number)>& slab_at);
   tile::NodePtr finish_by_boxes();
   void declare_rows();
   Halide::Expr local_of_row(size_t axis, const Halide::Expr& row) const;
@@ -400,6 +415,7 @@ class ContractionBuilder {
   int store_axis_ = -1;                       ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;
   std::map<std::string, tile::Tensor> pooled_;  ///< of the runs that a thread finishes at once
+  std::optional<Piece> piece_;                  ///< while points of one are made
   std::vector<TileSum> reductions_;
   OnlineRows online_;
   std::map<std::string, Place> places_;

@@ -7,6 +7,7 @@
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/plan_search.h"
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/rolled.h"
 #include "tc/gpu/strategy/contraction/selection.h"
 #include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/gpu/strategy/contraction/warpgroup_cost.h"
@@ -166,6 +167,7 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
   }
   if (!finish_boxes(plan)) return std::nullopt;
   if (shape.persistent && !make_persistent(plan)) return std::nullopt;
+  plan.rolled_groups = rolled_groups(c_, plan, device_);
   plan.cycles = warpgroup_cycles(c_, plan, device_);
   return plan;
 }

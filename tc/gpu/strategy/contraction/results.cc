@@ -60,7 +60,8 @@ Expr ContractionBuilder::sum_at(const ContractionBuilder& product) const {
   if (plan_.groups > 1) return build::read(product.total_, {result_lane()});
   if (plan_.cluster_parts > 1)
     return build::read(cluster_totals_, {build::var(share_), build::var(low_[plan_.order[0]])});
-  return build::read(product.columns_.name.empty() ? product.sum_ : product.columns_, sum_subscripts());
+  if (piece_) return build::read(piece_->sums.at(product.sums_in_registers().name), piece_->at);
+  return build::read(product.sums_in_registers(), sum_subscripts());
 }
 
 /// The points of a thread; where several groups of threads have the same points, this group's share of them.

@@ -18,6 +18,7 @@ using tile::Tensor;
 namespace {
 
 constexpr int kQuad = 4, kGroupWarps = 4;
+constexpr int64_t kRowsOfThread = 2;  // of an instruction's
 
 Expr is_first_of_group() { return build::thread_x() % tile::WarpgroupAtom::kThreads == 0; }
 
@@ -90,16 +91,26 @@ NodePtr ContractionBuilder::store_slab(const Slab& slab, const Expr& buffer) con
   return build::if_then(is_first_of_group(), build::sequence(std::move(parts)));
 }
 
-/// What is done for the rows of a thread along an axis that lie in a slab.
-NodePtr ContractionBuilder::over_rows_of_slab(size_t axis, const Slab& slab, const NodePtr& body) const {
-  const std::vector<RowDigit> digits = row_digits(axis, plan_);
-  if (digits.empty()) return body;
-  const std::string& row = slab.row.as<hi::Variable>()->name;
-  if (digits.size() == 2) {
-    return build::unrolled(row, 0, 2, build::let(high_[axis], hi::simplify(slab.atom * 2 + slab.row), body));
+/// Which of a thread's registers along the axes of the rows, or of the columns, a slab's group has: those that no loop
+/// over them counts.
+std::vector<std::pair<std::string, Expr>> ContractionBuilder::registers_in_slab(bool of_rows, const Slab& slab,
+                                                                                const Expr& group) const {
+  const TensorCores& cores = *plan_.tensor_cores;
+  std::vector<std::pair<std::string, Expr>> result;
+  for (size_t axis : of_rows ? cores.rows : cores.columns) {
+    const AxisPlan& a = plan_.parallel[axis];
+    if (!of_rows) {
+      if (a.registers <= a.group) continue;
+      Expr first = staged_first(axis, slab);
+      if (axis == cores.columns[0]) first = first / static_cast<int>(kQuad * a.group) + slab.group + group;
+      result.emplace_back(high_[axis], hi::simplify(first));
+      continue;
+    }
+    const std::vector<RowDigit> digits = row_digits(axis, plan_);
+    if (digits.size() == 2) result.emplace_back(high_[axis], hi::simplify(slab.atom * 2 + slab.row));
+    if (digits == std::vector{RowDigit::kAtoms}) result.emplace_back(high_[axis], slab.atom);
   }
-  if (digits[0] == RowDigit::kAtoms) return build::let(high_[axis], slab.atom, body);
-  return build::unrolled(row, 0, 2, body);
+  return result;
 }
 
 /// The variable for the rows of a thread within an instruction.
@@ -111,45 +122,78 @@ std::string ContractionBuilder::row_in_atom() {
   TC_CHECK(false, "a thread has one row of an instruction");
 }
 
+/// Copies a piece's sums. `number` counts the pieces of all slabs, as `slab_at` has them.
+NodePtr ContractionBuilder::copy_piece_of_slab(const Expr& number, int64_t pieces, const std::string& group,
+                                               const std::function<Slab(const Expr& number)>& slab_at) {
+  const size_t column = plan_.tensor_cores->columns[0];
+  const auto lanes = static_cast<int>(plan_.parallel[column].group), groups = static_cast<int>(plan_.rolled_groups);
+  const Expr in_slab = groups > 1 ? build::var(group) : Expr(0), row = slab_at(0).row;
+  const Expr in_piece = in_slab * lanes + (lanes > 1 ? build::var(low_[column]) : Expr(0));
+  start_piece({kRowsOfThread, groups * lanes}, {row, hi::simplify(in_piece)});
+  return choose_piece(number, pieces, [&](int piece) {
+    std::map<std::string, Expr> registers;
+    for (const bool of_rows : {false, true}) {
+      for (const auto& [name, value] : registers_in_slab(of_rows, slab_at(piece), in_slab)) registers[name] = value;
+    }
+    NodePtr copy = copy_to_piece(registers);
+    if (lanes > 1) copy = build::unrolled(low_[column], 0, lanes, copy);
+    if (groups > 1) copy = build::unrolled(group, 0, groups, copy);
+    return build::unrolled(row.as<hi::Variable>()->name, 0, static_cast<int>(kRowsOfThread), copy);
+  });
+}
+
 NodePtr ContractionBuilder::finish_by_boxes() {
   const TensorCores& cores = *plan_.tensor_cores;
-  const size_t column = cores.columns[0];
-  const AxisPlan& a = plan_.parallel[column];
-  const int64_t width = staged_columns(c_, plan_), slabs = slabs_of(c_, plan_);
-  const int64_t each = width / (kQuad * a.group);  // of a thread's groups of columns
-  const int64_t buffers = staging_buffers(c_, plan_);
-  const auto atoms = static_cast<int>(cores.row_atoms), along_columns = static_cast<int>(slabs) / atoms;
+  const AxisPlan& a = plan_.parallel[cores.columns[0]];
+  const auto slabs = static_cast<int>(slabs_of(c_, plan_)), buffers = static_cast<int>(staging_buffers(c_, plan_));
+  const auto atoms = static_cast<int>(cores.row_atoms), along_columns = slabs / atoms;
+  const auto each = static_cast<int>(staged_columns(c_, plan_) / (kQuad * a.group));  // of a thread's groups of columns
+  const bool rolled = plan_.rolled_groups > 0;
+  const int groups = rolled ? static_cast<int>(plan_.rolled_groups) : each, pieces = each / groups;
   const std::string slab_name = names_.fresh("slab"), group_name = names_.fresh("group");
-  const std::string atom_name = names_.fresh("atom");
-  const auto counted = [](const std::string& name, int64_t count) { return count > 1 ? build::var(name) : Expr(0); };
-  const Slab slab = {counted(slab_name, along_columns), counted(atom_name, atoms), build::var(row_in_atom())};
-  const Expr group = counted(group_name, each);
-  const Expr buffer = hi::simplify((slab.atom * along_columns + slab.columns) % static_cast<int>(buffers));
-  const std::vector<std::string> names = written();
-  std::vector<NodePtr> parts = {over_lanes(point(names))};
+  const std::string atom_name = names_.fresh("atom"), piece_name = names_.fresh("piece");
+  const auto counted = [](const std::string& name, int count) { return count > 1 ? build::var(name) : Expr(0); };
+  const Expr piece = counted(piece_name, pieces);
+  const Slab slab = {counted(slab_name, along_columns), counted(atom_name, atoms), build::var(row_in_atom()),
+                     hi::simplify(piece * groups)};
+  const Expr number = hi::simplify(slab.atom * along_columns + slab.columns), buffer = hi::simplify(number % buffers);
+  NodePtr copies;
+  if (rolled) {
+    copies = copy_piece_of_slab(hi::simplify(number * pieces + piece), slabs * pieces, group_name, [&](const Expr& n) {
+      const Expr of_slab = n / pieces;
+      return Slab{hi::simplify(of_slab % along_columns), hi::simplify(of_slab / along_columns), slab.row,
+                  hi::simplify(n % pieces * groups)};
+    });
+  }
+  std::vector<NodePtr> parts = {over_lanes(point(written()))};
   for (size_t i = 0; i < c_.stored.size(); ++i) {
+    const Expr group = hi::simplify(slab.group + counted(group_name, groups));
     const Expr at = hi::simplify((group * kQuad + lane_ % kQuad) * static_cast<int>(a.group));
     parts.push_back(stage(i, slab, buffer, at));
   }
   NodePtr body = build::sequence(std::move(parts));
   for (auto& [name, tensor] : results_) body = build::allocate(tensor, body);
   if (const Expr inside = is_inside(); inside.defined()) body = build::if_then(inside, body);
-  for (size_t axis : cores.columns) {
-    if (plan_.parallel[axis].registers <= plan_.parallel[axis].group) continue;
-    Expr first = staged_first(axis, slab);
-    if (axis == column) first = first / static_cast<int>(kQuad * a.group) + group;
-    body = build::let(high_[axis], hi::simplify(first), body);
-  }
-  if (each > 1) body = build::unrolled(group_name, 0, static_cast<int>(each), body);
-  for (size_t axis : cores.rows) body = over_rows_of_slab(axis, slab, body);
+  const auto with = [&](bool of_rows, NodePtr of) {
+    for (const auto& [name, value] : registers_in_slab(of_rows, slab, counted(group_name, groups))) {
+      of = build::let(name, value, of);
+    }
+    return of;
+  };
+  body = with(false, body);
+  if (groups > 1) body = build::unrolled(group_name, 0, groups, body);
+  body = build::unrolled(slab.row.as<hi::Variable>()->name, 0, static_cast<int>(kRowsOfThread), with(true, body));
+  const auto loop = [&](const std::string& name, int count, const NodePtr& of) {
+    if (count == 1) return of;
+    return rolled ? build::rolled(name, 0, count, of) : build::unrolled(name, 0, count, of);
+  };
+  if (rolled) body = loop(piece_name, pieces, with_piece(build::sequence({copies, body})));
   std::vector<NodePtr> steps = {body, build::fence_boxes()};
   // The next slab's buffer is read when all threads have come.
-  if (slabs > 1) steps.push_back(build::wait_boxes_read(static_cast<int>(buffers) - 2));
+  if (slabs > 1) steps.push_back(build::wait_boxes_read(buffers - 2));
   steps.push_back(build::barrier(tile::Barrier::Scope::kWarpgroup));
   steps.push_back(store_slab(slab, buffer));
-  NodePtr result = build::sequence(std::move(steps));
-  if (along_columns > 1) result = build::unrolled(slab_name, 0, along_columns, result);
-  if (atoms > 1) result = build::unrolled(atom_name, 0, atoms, result);
+  const NodePtr result = loop(atom_name, atoms, loop(slab_name, along_columns, build::sequence(std::move(steps))));
   if (plan_.grid == 0 || (slabs > 1 && slabs % buffers == 0)) return result;
   // The next tile begins with the buffer of the last slab.
   return build::sequence({result, build::wait_boxes_read(0), build::barrier(tile::Barrier::Scope::kWarpgroup)});

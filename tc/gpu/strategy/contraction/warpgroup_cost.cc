@@ -197,17 +197,19 @@ double exchange_cycles(const ContractionPlan& plan, double points) {
 }
 
 /// In which a block's threads compute results of their sums. One warp of a scheduler starts an instruction every 2.5
-/// cycles, as 128 results with a gelu in 64 x 256 show on an H200. Code of 100 KB took twice as long as one of 60: no
-/// cache of instructions holds it, where two teams are at different places. Where no teams take turns the first
-/// 17 are hidden by stores. Of slices that data select nothing is measured.
+/// cycles, as 128 results with a gelu in 64 x 256 show on an H200. Beside 160 or 192 sums few registers are left for
+/// results at once: an instruction of a gelu took 1.8 times as long, in 100 KB of code and in a loop of 20 KB, one of a
+/// silu as long as elsewhere. Where no teams take turns the first 17 are hidden by stores. Of slices that data select
+/// nothing is measured.
 double finishing_cycles(const Contraction& c, const ContractionPlan& plan) {
-  constexpr double kAlone = 2.5, kBytes = 16, kCachedBytes = 80e3, kNotCached = 2, kOfStores = 17;
+  constexpr double kAlone = 2.5, kShort = 25, kOfStores = 17, kCrowded = 1.8;
+  constexpr int64_t kRoomy = 128;  // sums of a thread
   if (c.selection) return 0;
   const double each = std::max(0.0, c.instructions - (plan.ping_pong ? 0 : kOfStores));
   const double of_thread = each * static_cast<double>(plan.registers());
-  const double cold = of_thread * kBytes > kCachedBytes ? kNotCached : 1;
+  const double crowded = c.instructions > kShort && plan.registers() > kRoomy ? kCrowded : 1;
   const int64_t warpgroups = plan.tensor_cores->warpgroups;
-  return of_thread * (warpgroups > 1 ? static_cast<double>(warpgroups) : kAlone) * cold;
+  return of_thread * (warpgroups > 1 ? static_cast<double>(warpgroups) : kAlone) * crowded;
 }
 
 }  // namespace
@@ -258,6 +260,11 @@ int64_t resident_blocks(const Contraction& c, const ContractionPlan& plan) {
 WarpgroupStep warpgroup_step(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   const double multiplied = multiplied_cycles(c, plan, device), copied = copied_cycles(c, plan, device);
   return {.multiplied = multiplied, .copied = copied, .busy = busy_cycles(plan, multiplied, copied)};
+}
+
+bool finishes_meanwhile(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  const double steps = static_cast<double>(steps_of_block(c, plan));
+  return finishing_cycles(c, plan) <= steps * multiplied_cycles(c, plan, device);
 }
 
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {

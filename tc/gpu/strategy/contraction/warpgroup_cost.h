@@ -29,6 +29,9 @@ struct WarpgroupStep {
 };
 WarpgroupStep warpgroup_step(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
 
+/// Of two teams that take turns: whether one is done with a tile's results before the other one has multiplied its own.
+bool finishes_meanwhile(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
+
 /// The same of a product whose step is known.
 double warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
                         const WarpgroupStep& step);

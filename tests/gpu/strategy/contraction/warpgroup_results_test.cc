@@ -45,6 +45,7 @@ struct Case {
   Sizes sizes;
   options::MappingOptions options;
   int64_t processors = 132;
+  bool is_rolled = false;  ///< results are finished in rolled loops
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -98,6 +99,22 @@ def f(float16(M,K) A, float16(K,N) B, float16(K,N) G) -> (float16(M,N) O) {
   P(m,n) +=! float(A(m,k)) * float(B(k,n))
   Q(m,n) +=! float(A(m,k)) * float(G(k,n))
   O(m,n) = half(P(m,n) * fmax(Q(m,n), 0))
+})";
+constexpr char kGelu[] = R"(
+def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (float16(M,N) D) {
+  float C(m,n) +=! A(m,k) * B(k,n)
+  D(m,n) = half(0.5 * x * (1.0 + tanh(0.8 * (x + 0.045 * x * x * x)))) where x = C(m,n) + b(n)
+})";
+constexpr char kGeluAndSums[] = R"(
+def f(float16(M,K) A, float16(K,N) B) -> (float(M,N) C, float16(M,N) D) {
+  C(m,n) +=! float(A(m,k)) * float(B(k,n))
+  D(m,n) = half(0.5 * C(m,n) * (1.0 + tanh(0.8 * (C(m,n) + 0.045 * C(m,n) * C(m,n) * C(m,n)))))
+})";
+constexpr char kGatedByGelu[] = R"(
+def f(float16(M,K) A, float16(K,N) B, float16(K,N) G) -> (float16(M,N) O) {
+  P(m,n) +=! float(A(m,k)) * float(B(k,n))
+  Q(m,n) +=! float(A(m,k)) * float(G(k,n))
+  O(m,n) = half(P(m,n) * 0.5 * x * (1.0 + tanh(0.8 * (x + 0.045 * x * x * x)))) where x = Q(m,n)
 })";
 constexpr char kPaddedLast[] = R"(
 def f(float16(N,H,W,C) I, float16(O,3,3,C) F) -> (float16(N,H,W,O) R) {
@@ -205,6 +222,35 @@ const Case kCases[] = {
      {{"B", 5}, {"M", 130}, {"N", 64}, {"K", 72}},
      by_boxes(by_turns(warpgroup_tile(2, 64, 2, {1}), 1)),
      1},
+    {"a gelu in rolled loops, rows of two instructions",
+     kGelu,
+     {{"M", 200}, {"N", 120}, {"K", 1304}},
+     by_boxes(by_turns(warpgroup_tile(2, 128, 2))),
+     1,
+     true},
+    {"the same of one instruction",
+     kGelu,
+     {{"M", 130}, {"N", 160}, {"K", 1304}},
+     by_boxes(by_turns(warpgroup_tile(1, 160, 2))),
+     1,
+     true},
+    {"a gelu in rolled loops, two results",
+     kGeluAndSums,
+     {{"M", 140}, {"N", 96}, {"K", 1304}},
+     by_boxes(by_turns(warpgroup_tile(2, 96, 2))),
+     1,
+     true},
+    {"a gelu in rolled loops, two products",
+     kGatedByGelu,
+     {{"M", 130}, {"N", 72}, {"K", 1400}},
+     by_boxes(by_turns(warpgroup_tile(2, 64, 2))),
+     1,
+     true},
+    {"a gelu that would take longer than the other team's products",
+     kGelu,
+     {{"M", 200}, {"N", 136}, {"K", 512}},
+     by_boxes(by_turns(warpgroup_tile(2, 128, 2))),
+     1},
 };
 
 /// The longest vectors in which kernels read a tensor of global memory; 1 where values read single elements of it.
@@ -239,6 +285,7 @@ TEST_P(WarpgroupResults, AgreeWithTheOracleAndAreProved) {
   if (c.options.persistent.value_or(false))
     EXPECT_NE(tile::to_text(kernel).find("for tile in block_x:"), std::string::npos);
   EXPECT_EQ(tile::to_text(kernel).find("2 teams of 4 warps") != std::string::npos, c.options.ping_pong.value_or(false));
+  EXPECT_EQ(tile::to_text(kernel).find(" rolled") != std::string::npos, c.is_rolled);
   EXPECT_EQ(unproved(mapping->program), "");
   for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
   const Result<gpu::Mapping> again = mapped(program, mapping->kernels[0].chosen, device);
