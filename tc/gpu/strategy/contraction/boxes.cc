@@ -202,8 +202,31 @@ NodePtr ContractionBuilder::copy_boxes(const Expr& step) {
     bytes += plan_.operands[i].stage * in_memory(c_, i).type.bytes();
     parts.push_back(copy_operand(i, coordinates(i, of), stage, turn));
   }
+  for (ContractionBuilder& product : further_) {
+    if (!product.is_joined_) continue;
+    const size_t own = 1 - product.joined_operand();
+    product.names_ = names_;
+    const std::vector<Expr> at = product.coordinates(own, product.step_at(dealt_out(step)));
+    bytes += product.plan_.operands[own].stage * in_memory(product.c_, own).type.bytes();
+    parts.push_back(product.copy_operand(own, at, stage, turn));
+    names_ = product.names_;
+  }
   parts.push_back(build::commit(ring_, turn, bytes));
   return build::sequence(std::move(parts));
+}
+
+/// Of a joined product: the operand that the first one has, too.
+size_t ContractionBuilder::joined_operand() const {
+  return joined_is_a_ ? plan_.tensor_cores->a : plan_.tensor_cores->b;
+}
+
+/// The products that are multiplied in a step of this one.
+std::vector<const ContractionBuilder*> ContractionBuilder::products_of_step() const {
+  std::vector<const ContractionBuilder*> result = {this};
+  for (const ContractionBuilder& product : further_) {
+    if (product.is_joined_) result.push_back(&product);
+  }
+  return result;
 }
 
 /// The last turn is released for the next tile or slice, and for blocks that wait until nobody touches their memory any
@@ -219,6 +242,7 @@ NodePtr ContractionBuilder::produce() {
   const std::string step = names_.fresh("step");
   std::vector<NodePtr> parts = {build::for_loop(step, 0, steps_of_block(), copy_boxes(build::var(step)))};
   for (ContractionBuilder& product : further_) {
+    if (product.is_joined_) continue;
     product.names_ = names_;
     parts.push_back(product.produce());
     names_ = product.names_;
@@ -284,28 +308,38 @@ tile::MatrixTile ContractionBuilder::boxed_tile(size_t operand, const Expr& stag
   return {shared_[operand].name, {hi::simplify(stage * boxes + k / row), first, k % row}, 1, 2};
 }
 
+/// The instructions of a step, beside each other.
+std::vector<NodePtr> ContractionBuilder::multiply_boxes(const Expr& step, const Expr& stage, const Tensor& sum,
+                                                        bool starts) const {
+  const TensorCores& cores = *plan_.tensor_cores;
+  const tile::WarpgroupAtom atom = {ir::from_halide(c_.operands[cores.a].type),
+                                    ir::from_halide(c_.operands[cores.b].type),
+                                    static_cast<int>(tile_of(cores.columns, plan_))};
+  const int slices = static_cast<int>(values_of_step(c_, plan_)) / atom.k();
+  std::vector<NodePtr> products;
+  for (int i = 0; i < static_cast<int>(cores.row_atoms); ++i) {
+    products.push_back(
+        tile::carrying(step_instances(step_at(dealt_out(step)), 0, values_of_step(c_, plan_), i),
+                       build::warpgroup_matmul(atom, slices, sum, boxed_tile(cores.a, stage, row_of_atom(i)),
+                                               boxed_tile(cores.b, stage, 0), starts, i * atom.values())));
+  }
+  return products;
+}
+
 /// What warpgroups do: a step's products while those of the step before end.
 NodePtr ContractionBuilder::consume() {
   const TensorCores& cores = *plan_.tensor_cores;
   if (cores.computes_a) return consume_computed();
   const std::string name = names_.fresh("step");
   const Expr turn = turn_of(build::var(name)), stage = hi::simplify(turn % static_cast<int>(plan_.stages));
-  const tile::WarpgroupAtom atom = {ir::from_halide(c_.operands[cores.a].type),
-                                    ir::from_halide(c_.operands[cores.b].type),
-                                    static_cast<int>(tile_of(cores.columns, plan_))};
-  const int slices = static_cast<int>(values_of_step(c_, plan_)) / atom.k();
-  const auto atoms = static_cast<int>(cores.row_atoms);
-  const auto multiplied = [&](const Tensor& sum, bool starts) {
-    std::vector<NodePtr> products;
-    for (int i = 0; i < atoms; ++i) {
-      const Expr row = row_of_atom(i);
-      products.push_back(
-          tile::carrying(step_instances(step_at(dealt_out(build::var(name))), 0, values_of_step(c_, plan_), i),
-                         build::warpgroup_matmul(atom, slices, sum, boxed_tile(cores.a, stage, row),
-                                                 boxed_tile(cores.b, stage, 0), starts, i * atom.values())));
+  std::vector<NodePtr> multiplied;
+  std::vector<std::string> sums;
+  for (const ContractionBuilder* product : products_of_step()) {
+    for (NodePtr& node : product->multiply_boxes(build::var(name), stage, product->sum_, false)) {
+      multiplied.push_back(std::move(node));
     }
-    return build::sequence(std::move(products));
-  };
+    sums.push_back(product->sum_.name);
+  }
   const Expr steps = steps_of_block();
   if (cores.in_parts) {
     Tensor part = sum_;
@@ -314,20 +348,22 @@ NodePtr ContractionBuilder::consume() {
       const std::vector<Expr> at = sum_subscripts();
       return build::store(sum_, at, build::read(sum_, at) + build::read(part, at));
     });
-    const NodePtr body = build::sequence({build::await(ring_, turn), multiplied(part, true),
+    const NodePtr body = build::sequence({build::await(ring_, turn),
+                                          build::sequence(multiply_boxes(build::var(name), stage, part, true)),
                                           build::matmul_wait(0, {part.name}), build::release(ring_, turn), add});
     const NodePtr all = build::allocate(part, build::for_loop(name, 0, steps, body));
     return build::sequence({take_turn(), all, pass_turn()});
   }
+  const auto of_step = static_cast<int>(multiplied.size());
   const NodePtr body = build::sequence({
       build::await(ring_, turn),
-      multiplied(sum_, false),
-      build::matmul_wait(atoms),
+      build::sequence(std::move(multiplied)),
+      build::matmul_wait(of_step),
       first_turn_ > 0 ? build::release(ring_, hi::simplify(turn - 1))
                       : build::if_then(build::var(name) > 0, build::release(ring_, turn - 1)),
   });
   return build::sequence(
-      {take_turn(), build::for_loop(name, 0, steps, body), pass_turn(), build::matmul_wait(0, {sum_.name})});
+      {take_turn(), build::for_loop(name, 0, steps, body), pass_turn(), build::matmul_wait(0, sums)});
 }
 
 /// The first row of an instruction of the warpgroup.

@@ -151,6 +151,10 @@ class ContractionBuilder {
   Halide::Expr dealt_out(const Halide::Expr& step) const;
   std::vector<Halide::Expr> coordinates(size_t operand, const ReductionStep& step) const;
   tile::NodePtr copy_boxes(const Halide::Expr& step);
+  size_t joined_operand() const;
+  std::vector<const ContractionBuilder*> products_of_step() const;
+  std::vector<tile::NodePtr> multiply_boxes(const Halide::Expr& step, const Halide::Expr& stage,
+                                            const tile::Tensor& sum, bool starts) const;
   tile::NodePtr release_last_turn() const;
   tile::NodePtr produce();
   std::shared_ptr<const tile::Instances> step_instances(const ReductionStep& step, int64_t from, int64_t length,
@@ -421,6 +425,8 @@ class ContractionBuilder {
   std::map<std::string, Place> places_;
   std::vector<ContractionBuilder> further_;     ///< of further products, placed as this one is
   bool takes_turns_ = false;                    ///< a further product whose operands come to where the first one's were
+  bool joined_is_a_ = false;                    ///< then: the operand that both have is that of the rows
+  bool is_joined_ = false;                      ///< a further product that is multiplied in the first one's steps
   bool goes_on_ = false;                        ///< a further product whose sum is that of the one before it
   const KeptLink* reads_ = nullptr;             ///< in a chain: where an operand is
   const KeptLink* fills_ = nullptr;             ///< likewise: where results go

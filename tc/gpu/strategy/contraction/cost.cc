@@ -252,7 +252,8 @@ int64_t registers_of_thread(const Contraction& c, const ContractionPlan& plan) {
   // The parts of sums leave their registers to what comes after the loop: a kernel with 80 sums took 168.
   // As the assembler has it, with 64 sums and 32 registers that are held 132, with 128 and 32 196.
   if (plan.by_warpgroups() && plan.tensor_cores->computes_a) return plan.registers() + held_registers(plan) + 56;
-  if (plan.by_warpgroups()) return plan.tensor_cores->in_parts ? 2 * plan.registers() + 8 : plan.registers() + 48;
+  if (plan.by_warpgroups() && plan.tensor_cores->in_parts) return 2 * plan.registers() + 8;
+  if (plan.by_warpgroups()) return (1 + plan.joined) * plan.registers() + 48;
   if (plan.tensor_cores) {
     int64_t rows = 1, columns = 1;
     for (size_t axis : plan.tensor_cores->rows) rows *= plan.parallel[axis].registers;

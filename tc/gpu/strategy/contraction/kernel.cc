@@ -373,9 +373,14 @@ void ContractionBuilder::join(ContractionBuilder& main) {
   places_ = main.places_;
   for (const Axis& axis : c_.reduction) inner_.push_back(names_.fresh(axis.name));
   takes_turns_ = take_turns(main.c_, main.plan_, c_, plan_);
+  is_joined_ = main.plan_.joined > 0;
   std::vector<Tensor> shared = main.shared_;
   if (plan_.by_warpgroups() && main.plan_.tensor_cores->a != plan_.tensor_cores->a) std::swap(shared[0], shared[1]);
-  declare_operands(takes_turns_ ? &shared : nullptr);
+  if (is_joined_) {
+    joined_is_a_ = main.plan_.joined_operand == main.plan_.tensor_cores->a;
+    shared[1 - joined_operand()].name.clear();
+  }
+  declare_operands(takes_turns_ || is_joined_ ? &shared : nullptr);
   if (!goes_on_) declare_sums();
   main.names_ = names_;
 }
@@ -420,8 +425,8 @@ void ContractionBuilder::declare_tensors(const std::vector<Tensor>* shared) {
   int64_t turns = plan_.steps(c_);
   for (size_t i = 0; i < further_.size(); ++i) {
     ContractionBuilder& product = further_[i];
-    product.first_turn_ = turns;
-    turns += product.plan_.steps(product.c_);
+    product.first_turn_ = plan_.joined > 0 ? 0 : turns;
+    if (plan_.joined == 0) turns += product.plan_.steps(product.c_);
     product.goes_on_ = accumulator_of(c_, i + 1) != i + 1;
     product.join(*this);
     if (product.goes_on_) {
@@ -465,9 +470,14 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   if (c_.selection) declare_slices();
   is_alone_ = true;
   declare_tensors();
-  std::vector<NodePtr> parts = sum_up();
+  std::vector<NodePtr> parts;
+  for (const ContractionBuilder& product : further_) {
+    if (product.is_joined_ && product.c_.update.assign != ir::Assign::kSet) parts.push_back(product.start_sums());
+  }
+  for (NodePtr& node : sum_up()) parts.push_back(std::move(node));
   const ContractionBuilder* before = this;  // with sums of its own
   for (ContractionBuilder& product : further_) {
+    if (product.is_joined_) continue;
     // Its registers are free for the next sums.
     if (plan_.groups > 1 && !product.goes_on_) parts.push_back(before->put_sums());
     if (!product.goes_on_) before = &product;
@@ -479,7 +489,9 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
   for (const ContractionBuilder& product : further_) products.push_back(&product);
   if (plan_.by_warpgroups()) {
     for (const ContractionBuilder* product : products) {
-      kernel.maps.insert(kernel.maps.end(), product->maps_.begin(), product->maps_.end());
+      for (size_t i = 0; i < product->maps_.size(); ++i) {
+        if (!product->is_joined_ || i != product->joined_operand()) kernel.maps.push_back(product->maps_[i]);
+      }
     }
     kernel.maps.insert(kernel.maps.end(), stored_maps_.begin(), stored_maps_.end());
     parts.push_back(release_last_turn());
@@ -504,8 +516,12 @@ tile::Kernel ContractionBuilder::run(const std::string& name) {
       body = with_reductions(body);
     }
     if (plan_.groups > 1 && !product.goes_on_) body = build::allocate(product.sums_, body);
+    if (product.is_joined_) continue;
     for (size_t i = product.takes_turns_ ? 0 : product.shared_.size(); i-- > 0;)
       body = build::allocate(product.shared_[i], body);
+  }
+  for (const ContractionBuilder* product : products) {  // boxes for the first one's steps
+    if (product->is_joined_) body = build::allocate(product->shared_[1 - product->joined_operand()], body);
   }
   for (size_t i = staged_.size(); i-- > 0;) body = build::allocate(staged_[i], body);
   kernel.body = with_vectors(with_definitions(body, tile_.empty() ? 0 : of_block_, definitions_.size()));

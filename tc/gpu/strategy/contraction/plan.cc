@@ -69,6 +69,7 @@ int64_t ContractionPlan::shared_bytes(const Contraction& contraction) const {
     const int64_t elements = operands[i].stage * (stages - 1) + operands[i].last_stage;
     const Operand& copied = by_warpgroups() ? in_memory(contraction, i) : contraction.operands[i];
     allocate(elements * copied.type.bytes());
+    for (int64_t j = 0; j < (i == joined_operand ? 0 : joined); ++j) allocate(elements * copied.type.bytes());
   }
   const int64_t sums = registers() * threads() * contraction.update.accumulator.bytes();
   if (groups > 1) allocate(sums);
@@ -118,6 +119,18 @@ Result<ContractionPlan> plan_warpgroups(const Contraction& contraction, const op
   const Planner planner(contraction, options, device, most_cycles);
   if (std::optional<ContractionPlan> plan = planner.by_warpgroups()) return *std::move(plan);
   return fail("{}", planner.why_not().empty() ? "warpgroups have no such rows and columns" : planner.why_not());
+}
+
+Result<ContractionPlan> plan_joined(const Contraction& contraction, size_t operand,
+                                    const options::MappingOptions& options, const Device& device) {
+  const Planner planner(contraction, options, device, kNoLimit, operand);
+  if (std::optional<ContractionPlan> plan = planner.by_warpgroups()) return *std::move(plan);
+  return fail("{}", planner.why_not());
+}
+
+std::optional<ContractionPlan> plan_in_steps_of(const ContractionPlan& first, const Contraction& contraction,
+                                                const options::MappingOptions& options, const Device& device) {
+  return Planner(contraction, options, device).in_steps_of(first);
 }
 
 Result<ContractionPlan> plan_atoms(const Contraction& contraction, const options::MappingOptions& options,

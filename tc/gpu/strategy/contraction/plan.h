@@ -87,9 +87,12 @@ struct ContractionPlan {
   int64_t cluster_parts = 1;     ///< likewise: blocks of a cluster that have the same tile, and deal out its steps
   int64_t grid = 0;              ///< likewise: blocks that run at once and go through all tiles; 0: one for each tile
   bool ping_pong = false;        ///< then: two teams of such threads have a block's tiles by turns
-  int64_t rolled_groups = 0;     ///< then: of results that rolled loops finish (rolled.h)
-  bool all_ahead = false;        ///< those of all steps begin at once: each has a buffer of its own
-  int64_t most_unrolled = 1024;  ///< loops over at most so many sums are laid out in the text
+  int64_t joined =
+      0;  ///< likewise: further products that are multiplied in the same steps, which have an operand alike
+  size_t joined_operand = 0;                     ///< then: that one
+  int64_t rolled_groups = 0;                     ///< by teams: of results that rolled loops finish (rolled.h)
+  bool all_ahead = false;                        ///< those of all steps begin at once: each has a buffer of its own
+  int64_t most_unrolled = 1024;                  ///< loops over at most so many sums are laid out in the text
   std::optional<bool> unroll_copies = {};        ///< absent: those of few rounds
   std::optional<TensorCores> tensor_cores = {};  ///< absent: each thread multiplies elements
   std::vector<OperandPlan> operands;
@@ -151,6 +154,15 @@ bool has_tensor_cores(const Contraction& contraction, const options::MappingOpti
 /// options allow none.
 Result<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,
                                         const Device& device, double most_cycles = kNoLimit);
+
+/// The same of a contraction whose further products are multiplied in its own steps: they have the operand `operand`,
+/// and are no sums of each other.
+Result<ContractionPlan> plan_joined(const Contraction& contraction, size_t operand,
+                                    const options::MappingOptions& options, const Device& device);
+
+/// The plan of a further product that is multiplied in the steps of such a plan. None if its boxes are no such tiles.
+std::optional<ContractionPlan> plan_in_steps_of(const ContractionPlan& first, const Contraction& contraction,
+                                                const options::MappingOptions& options, const Device& device);
 
 /// The plan of least estimated time by products of tiles of single warps. Errors: likewise.
 Result<ContractionPlan> plan_atoms(const Contraction& contraction, const options::MappingOptions& options,

@@ -24,13 +24,15 @@ inline constexpr int64_t kAtomStages = 4;  ///< the most buffers of a plan by at
 /// those by tensor cores, plan_transpositions.cc those of transpositions.
 class Planner {
  public:
-  /// Plans that take longer than `most_cycles` need not be found.
+  /// Plans that take longer than `most_cycles` need not be found. `joined`: by warpgroups, further products have this
+  /// operand, too, and are multiplied in the same steps.
   Planner(const Contraction& contraction, const options::MappingOptions& options, const Device& device,
-          double most_cycles = kNoLimit)
+          double most_cycles = kNoLimit, std::optional<size_t> joined = {})
       : c_(contraction),
         options_(options),
         device_(device),
         most_cycles_(most_cycles),
+        joined_(joined),
         request_(requested_tile(contraction, options)) {
     classify();
     choose_main();
@@ -39,6 +41,7 @@ class Planner {
   std::vector<ContractionPlan> laid_out(std::vector<ContractionPlan> plans, size_t count) const;
   std::vector<ContractionPlan> transpositions() const;
   std::optional<ContractionPlan> by_warpgroups() const;
+  std::optional<ContractionPlan> in_steps_of(const ContractionPlan& first) const;
   std::optional<ContractionPlan> by_warps(double most_cycles) const;
   /// Those by atoms, or else by elements, for a block that has all values of all axes but `rows`, with one group of
   /// threads; of some of them, `kept` is in shared memory. Not laid out.
@@ -140,6 +143,7 @@ class Planner {
   const options::MappingOptions& options_;
   const Device& device_;
   double most_cycles_;
+  std::optional<size_t> joined_;
   RequestedTile request_;
   mutable std::string why_not_;  ///< why the first plan that was tried is none
   mutable bool sparing_ = true;  ///< few enough registers that nothing is spilled, several blocks on a processor

@@ -13,8 +13,14 @@ namespace tc::gpu {
 namespace {
 
 constexpr int64_t kWarp = 32;
+// One kernel is left for two only where these gain clearly: relu(xW + hU + b) of 4096 x 1024 x 1024 took 38 us on an
+// H100, and 40 in two kernels that were estimated at 0.9 of it.
+constexpr double kClearly = 1.15;
 
 using Plans = std::vector<ContractionPlan>;
+
+bool is_same(const Operand& a, const Operand& b);
+std::optional<size_t> common_operand(const Contraction& c);
 
 class Sharing {
  public:
@@ -26,11 +32,10 @@ class Sharing {
     largest_ = largest_product(contraction);
   }
 
+  /// In the same steps, where they have an operand alike, else one after the other.
   std::optional<Plans> best() const {
+    if (std::optional<Plans> joined = in_same_steps()) return joined;
     constexpr size_t kTried = 12;  // plans of the largest product
-    // One kernel is left for two only where these gain clearly: relu(xW + hU + b) of 4096 x 1024 x 1024 took 38 us on
-    // an H100, and 40 in two kernels that were estimated at 0.9 of it.
-    constexpr double kClearly = 1.15;
     const double most = kClearly * cycles_apart();
     for (const int64_t share : {int64_t{1}, static_cast<int64_t>(products_.size())}) {
       options::MappingOptions options = options_;
@@ -55,6 +60,25 @@ class Sharing {
   }
 
  private:
+  /// Steps of all products by warpgroups at once, which copy the operand that they have alike once.
+  std::optional<Plans> in_same_steps() const {
+    const Contraction& first = *products_[0];
+    const std::optional<size_t> operand = common_operand(first);
+    if (!operand || std::count(adds_up_.begin(), adds_up_.end(), false) > 0) return std::nullopt;
+    const Result<ContractionPlan> plan = plan_joined(first, *operand, options_, device_);
+    if (!plan || plan->cycles >= kClearly * cycles_apart()) return std::nullopt;
+    Plans result = {*plan};
+    for (const Contraction& product : first.further) {
+      const std::optional<ContractionPlan> other = plan_in_steps_of(*plan, product, options_, device_);
+      if (!other) return std::nullopt;
+      const bool is_a = *operand == plan->tensor_cores->a;
+      const size_t own = is_a ? other->tensor_cores->a : other->tensor_cores->b;
+      if (!is_same(first.operands[*operand], product.operands[own])) return std::nullopt;
+      result.push_back(*other);
+    }
+    return result;
+  }
+
   int64_t shared_bytes() const {
     return std::min(options_.max_shared_memory.value_or(device_.shared_bytes), device_.shared_bytes);
   }
@@ -199,6 +223,38 @@ class Sharing {
   std::vector<bool> adds_up_;  ///< those with sums of their own
   size_t largest_ = 0;
 };
+
+bool is_same(const Subscript& a, const Subscript& b) {
+  return a.parallel == b.parallel && a.reduction == b.reduction && a.constant == b.constant;
+}
+
+/// Whether two operands are the same elements, read as they are in memory.
+bool is_same(const Operand& a, const Operand& b) {
+  const auto as_it_is = [](const Operand& o) {
+    return !o.chosen_row && !o.computed && !o.selected && o.inside.empty();
+  };
+  return as_it_is(a) && as_it_is(b) && a.tensor == b.tensor && a.is_tf32 == b.is_tf32 &&
+         std::equal(a.subscripts.begin(), a.subscripts.end(), b.subscripts.begin(), b.subscripts.end(),
+                    [](const Subscript& x, const Subscript& y) { return is_same(x, y); });
+}
+
+/// The operand that all further products have, too, if they reduce over the same values.
+std::optional<size_t> common_operand(const Contraction& c) {
+  const auto reduces_alike = [&](const Contraction& other) {
+    return std::equal(c.reduction.begin(), c.reduction.end(), other.reduction.begin(), other.reduction.end(),
+                      [](const Axis& a, const Axis& b) { return a.begin == b.begin && a.extent == b.extent; });
+  };
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    const auto has_it = [&](const Contraction& other) {
+      return reduces_alike(other) && other.operands.size() == c.operands.size() &&
+             other.update.assign == c.update.assign &&
+             std::any_of(other.operands.begin(), other.operands.end(),
+                         [&](const Operand& o) { return is_same(c.operands[i], o); });
+    };
+    if (std::all_of(c.further.begin(), c.further.end(), has_it)) return i;
+  }
+  return std::nullopt;
+}
 
 }  // namespace
 

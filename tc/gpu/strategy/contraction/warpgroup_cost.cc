@@ -103,7 +103,8 @@ double points_of(const ContractionPlan& plan) {
 /// In which a processor's tensor cores multiply what a step of one block brings.
 double multiplied_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   const double products = device.warpgroup_products * 2 / static_cast<double>(c.operands[0].type.bytes());
-  return points_of(plan) * static_cast<double>(values_of_step(c, plan)) / products;
+  const auto of_step = static_cast<double>(1 + plan.joined);
+  return of_step * points_of(plan) * static_cast<double>(values_of_step(c, plan)) / products;
 }
 
 /// In which the boxes of a step come.
@@ -111,7 +112,11 @@ double copied_cycles(const Contraction& c, const ContractionPlan& plan, const De
   const int64_t processors = processors_for(plan.cluster_parts * plan.cluster_blocks(), device);
   const double busy = std::min(1.0, all_blocks(plan) / static_cast<double>(processors));
   double result = 0;
-  for (size_t i = 0; i < c.operands.size(); ++i) result += box_cycles(c, i, plan, busy);
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    // Those of joined products are taken to lie as the first one's.
+    const int64_t boxes = i == plan.joined_operand ? 1 : 1 + plan.joined;
+    result += static_cast<double>(boxes) * box_cycles(c, i, plan, busy);
+  }
   return result;
 }
 
@@ -207,7 +212,7 @@ double finishing_cycles(const Contraction& c, const ContractionPlan& plan) {
   if (c.selection) return 0;
   const double each = std::max(0.0, c.instructions - (plan.ping_pong ? 0 : kOfStores));
   const double of_thread = each * static_cast<double>(plan.registers());
-  const double crowded = c.instructions > kShort && plan.registers() > kRoomy ? kCrowded : 1;
+  const double crowded = c.instructions > kShort && (1 + plan.joined) * plan.registers() > kRoomy ? kCrowded : 1;
   const int64_t warpgroups = plan.tensor_cores->warpgroups;
   return of_thread * (warpgroups > 1 ? static_cast<double>(warpgroups) : kAlone) * crowded;
 }

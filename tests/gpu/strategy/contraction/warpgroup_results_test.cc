@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "tc/gpu/rewrite/statements.h"
+#include "tc/support/check.h"
 #include "tc/tile/print.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
@@ -57,6 +58,11 @@ options::MappingOptions by_boxes(options::MappingOptions options) {
 
 options::MappingOptions persistent(options::MappingOptions options) {
   options.persistent = true;
+  return options;
+}
+
+options::MappingOptions in_clusters(options::MappingOptions options, std::vector<int64_t> blocks) {
+  options.cluster = std::move(blocks);
   return options;
 }
 
@@ -115,6 +121,19 @@ def f(float16(M,K) A, float16(K,N) B, float16(K,N) G) -> (float16(M,N) O) {
   P(m,n) +=! float(A(m,k)) * float(B(k,n))
   Q(m,n) +=! float(A(m,k)) * float(G(k,n))
   O(m,n) = half(P(m,n) * 0.5 * x * (1.0 + tanh(0.8 * (x + 0.045 * x * x * x)))) where x = Q(m,n)
+})";
+constexpr char kGatedBack[] = R"(
+def f(bfloat16(M,K) A, bfloat16(K,M) D, bfloat16(N,K) B) -> (float(M,N) O) {
+  P(m,n) +=! float(B(n,k)) * float(A(m,k))
+  Q(m,n) +=! float(D(k,m)) * float(B(n,k))
+  O(m,n) = P(m,n) * fmax(Q(m,n), 0)
+})";
+constexpr char kThreeProducts[] = R"(
+def f(float16(M,K) A, float16(K,N) B, float16(K,N) G, float16(N,K) H) -> (float16(M,N) O) {
+  float P(m,n) +=! A(m,k) * B(k,n)
+  float Q(m,n) +=! A(m,k) * G(k,n)
+  float R(m,n) +=! A(m,k) * H(n,k)
+  O(m,n) = half(P(m,n) * fmax(Q(m,n), 0) + R(m,n))
 })";
 constexpr char kPaddedLast[] = R"(
 def f(float16(N,H,W,C) I, float16(O,3,3,C) F) -> (float16(N,H,W,O) R) {
@@ -222,6 +241,25 @@ const Case kCases[] = {
      {{"B", 5}, {"M", 130}, {"N", 64}, {"K", 72}},
      by_boxes(by_turns(warpgroup_tile(2, 64, 2, {1}), 1)),
      1},
+    {"a gated pair by turns, stored by boxes",
+     kGated,
+     {{"M", 200}, {"N", 136}, {"K", 200}},
+     by_boxes(by_turns(warpgroup_tile(1, 64, 3))),
+     1},
+    {"a gated pair in clusters",
+     kGated,
+     {{"M", 250}, {"N", 200}, {"K", 200}},
+     in_clusters(warpgroup_tile(2, 64, 3), {2, 1})},
+    {"a gated pair with one matrix of columns, and rows in two orders",
+     kGatedBack,
+     {{"M", 200}, {"N", 104}, {"K", 136}},
+     persistent(warpgroup_tile(2, 96, 2)),
+     1},
+    {"three products of one matrix",
+     kThreeProducts,
+     {{"M", 200}, {"N", 136}, {"K", 136}},
+     by_boxes(persistent(warpgroup_tile(2, 64, 2))),
+     2},
     {"a gelu in rolled loops, rows of two instructions",
      kGelu,
      {{"M", 200}, {"N", 120}, {"K", 1304}},
@@ -242,8 +280,8 @@ const Case kCases[] = {
      true},
     {"a gelu in rolled loops, two products",
      kGatedByGelu,
-     {{"M", 130}, {"N", 72}, {"K", 1400}},
-     by_boxes(by_turns(warpgroup_tile(2, 64, 2))),
+     {{"M", 130}, {"N", 120}, {"K", 904}},
+     by_boxes(by_turns(warpgroup_tile(1, 128, 2))),
      1,
      true},
     {"a gelu that would take longer than the other team's products",
@@ -371,6 +409,20 @@ TEST(WarpgroupResults, AreNotStoredByBoxesWhereThesePassThem) {
   options::MappingOptions by_elements = by_boxes({});
   by_elements.tensor_cores = false;
   expect_part(refusal(kNN, sizes, by_elements), "'store_boxes' is true, but no kernel follows it");
+}
+
+/// Products of one matrix go through the same steps, for which its boxes come once. Others have steps of their own.
+TEST(WarpgroupResults, OfOneMatrixShareTheirSteps) {
+  const auto copies = [](const char* text, const Sizes& sizes) {
+    const ir::Program program = specialised_from(text, sizes);
+    const Result<gpu::Mapping> mapping = mapped(program, warpgroup_tile(2, 64, 2), device_with(132));
+    TC_CHECK(mapping && mapping->program.kernels.size() == 1, "no kernel, or several");
+    return counts_of(mapping->program).copies;
+  };
+  EXPECT_EQ(copies(kGated, {{"M", 128}, {"N", 64}, {"K", 128}}), 3);
+  EXPECT_EQ(copies(kGatedBack, {{"M", 128}, {"N", 64}, {"K", 128}}), 3);
+  EXPECT_EQ(copies(kThreeProducts, {{"M", 128}, {"N", 64}, {"K", 128}}), 4);
+  EXPECT_EQ(copies(kSumOfProducts, {{"M", 128}, {"N", 64}, {"K", 128}, {"L", 128}}), 4);
 }
 
 /// Two warpgroups take turns where each block goes through tiles that one of them has room for.
