@@ -6,6 +6,7 @@
 #include "tc/cuda/launch_plan.h"
 #include "tc/cuda/pair_text.h"
 #include "tc/cuda/types.h"
+#include "tc/cuda/warp_values.h"
 #include "tc/cuda/warpgroup_text.h"
 #include "tc/support/check.h"
 #include "tc/tile/build.h"
@@ -42,7 +43,7 @@ std::string vector_type(Type element, int elements) {
 
 class KernelPrinter {
  public:
-  explicit KernelPrinter(const tile::Kernel& kernel) : kernel_(kernel), exprs_(kernel) {}
+  explicit KernelPrinter(const tile::Kernel& kernel) : kernel_(kernel), exprs_(kernel), warp_(kernel) {}
 
   KernelText print() {
     depth_ = 1;
@@ -156,44 +157,6 @@ class KernelPrinter {
                      (uint32_t{1} << (threads % 32)) - 1));
   }
 
-  /// Whether all threads of a warp have a value and are here, and the compiler may not know it: the number of the warp,
-  /// and what a loop around all threads counts, divided by a number that takes a product. Products of warpgroups take
-  /// their operands' places from registers of the warp, which such values otherwise go to one by one.
-  bool is_same_in_warp(const Expr& value) const {
-    constexpr int kWarp = 32;
-    const auto* quotient = value.as<Halide::Internal::Div>();
-    const auto* variable = quotient ? quotient->a.as<Halide::Internal::Variable>() : nullptr;
-    const bool lines_up = kernel_.block[1] * kernel_.block[2] == 1 && kernel_.block[0] % kWarp == 0;
-    if (rings_.empty() || !variable || branches_ > 0 || !lines_up) return false;
-    if (variable->name == tile::kThread[0]) return Halide::Internal::is_const(quotient->b, kWarp);
-    int bits = 0;
-    return counted_.count(variable->name) > 0 && !Halide::Internal::is_const_power_of_two_integer(quotient->b, &bits);
-  }
-
-  /// Whether an expression is made of what all threads of a warp have alike.
-  bool is_alike_in_warp(const Expr& e) const {
-    struct Visitor : Halide::Internal::IRVisitor {
-      explicit Visitor(const KernelPrinter& p) : printer(p) {}
-      const KernelPrinter& printer;
-      bool alike = true;
-      using Halide::Internal::IRVisitor::visit;
-      void visit(const Halide::Internal::Variable* op) override {
-        alike &= std::ranges::find(tile::kBlock, op->name) != tile::kBlock.end() ||
-                 printer.counted_.count(op->name) > 0 || printer.alike_.count(op->name) > 0;
-      }
-      void visit(const Halide::Internal::Call*) override { alike = false; }
-    } visitor(*this);
-    e.accept(&visitor);
-    return visitor.alike;
-  }
-
-  /// Whether all threads of a warp go through the same values of a loop: it begins at the block's number, or a number.
-  bool is_counted_by_all(const tile::For& loop) const {
-    const auto* first = loop.begin.as<Halide::Internal::Variable>();
-    const bool begins_alike = Halide::Internal::is_const(loop.begin) || (first && first->name == tile::kBlock[0]);
-    return branches_ == 0 && begins_alike && Halide::Internal::is_const(loop.end);
-  }
-
   void place(const char* name, const char* builtin, char dimension) {
     if (exprs_.places().count(name)) line(fmt::format("const int {} = int({}.{});", name, builtin, dimension));
   }
@@ -268,7 +231,7 @@ class KernelPrinter {
     if (loop.unrolled) line("#pragma unroll");
     if (loop.rolled) line("#pragma unroll 1");
     line(fmt::format("for ({} {} = {}; {} < {}; {}) {{", value_type(type), name, begin, name, end, step));
-    if (is_counted_by_all(loop)) counted_.insert(loop.variable);
+    warp_.enter(loop);
     block(loop.body);
     line("}");
   }
@@ -277,15 +240,15 @@ class KernelPrinter {
     if (branch.predicated)
       return write_copy(*tile::asynchronous_copy(*branch.then_case), exprs_.index(branch.condition));
     const std::optional<tile::RegisterShares> shares = std::exchange(shares_, std::nullopt);
-    const int around = branches_;
+    const int around = warp_.branches();
     line(fmt::format("if ({}) {{", exprs_.index(branch.condition)));
-    branches_ += is_alike_in_warp(branch.condition) ? 0 : 1;
+    warp_.enter_branch(branch.condition);
     if (shares) change_registers("take", shares->of_readers);
     block(branch.then_case);
     const tile::If* last = &branch;
     while (const tile::If* next = shares ? nullptr : tile::next_test(*last)) {
       line(fmt::format("}} else if ({}) {{", exprs_.index(next->condition)));
-      branches_ += is_alike_in_warp(next->condition) ? 0 : 1;
+      warp_.enter_branch(next->condition);
       block(next->then_case);
       last = next;
     }
@@ -294,7 +257,7 @@ class KernelPrinter {
       if (shares) change_registers("give", shares->of_others);
       block(last->else_case);
     }
-    branches_ = around;
+    warp_.leave_branches(around);
     line("}");
   }
 
@@ -308,9 +271,8 @@ class KernelPrinter {
   void write(const tile::Let& let, bool tail) {
     const std::string& name = exprs_.names().variable(let.name);
     std::string text = exprs_.index(let.value);
-    alike_.erase(let.name);  // of another place
-    if (is_same_in_warp(let.value) || is_alike_in_warp(let.value)) alike_.insert(let.name);
-    if (is_same_in_warp(let.value)) {
+    warp_.define(let);
+    if (warp_.is_to_be_said(let.value)) {
       exprs_.need(Helper::kSameInWarp);
       text = fmt::format("same_in_warp({})", text);
     }
@@ -695,9 +657,7 @@ class KernelPrinter {
 
   const tile::Kernel& kernel_;
   ExprText exprs_;
-  int branches_ = 0;               ///< around what is written, that threads of a warp may take apart
-  std::set<std::string> counted_;  ///< variables of loops that all threads go through alike
-  std::set<std::string> alike_;    ///< lets that all threads of a warp have alike
+  WarpValues warp_;
   std::map<std::string, const tile::Ring*> rings_;
   std::map<std::string, std::string> products_;  ///< functions by name
   bool fetches_maps_ = false;                    ///< has told the hardware of its tensor maps

@@ -536,6 +536,10 @@ TEST(Ring, WrongTeamsAreCaught) {
     change(changed);
     EXPECT_NE(refusal_of(changed), "") << what;
   }
+  Program beside = sample.program;
+  NodePtr& body = beside.kernels[0].body;
+  body = build::ring("another", 2, 4, body);
+  EXPECT_NE(refusal_of(beside).find("beside several rings"), std::string::npos) << refusal_of(beside);
 }
 
 /// Two warpgroups that multiply take registers from one that copies.
