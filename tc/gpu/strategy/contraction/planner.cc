@@ -302,6 +302,9 @@ bool Planner::fits(const ContractionPlan& plan) const {
   if (plan.gives_registers && registers > most_registers(plan)) {
     return no("a thread needs {} registers, of {}", registers, most_registers(plan));
   }
+  if (plan.joined > 0 && !leaves_registers(plan, (1 + plan.joined) * plan.registers())) {
+    return no("a thread has {} registers, too few for the sums of {} products", most_registers(plan), 1 + plan.joined);
+  }
   if (!plan.gives_registers && of_all > kAllRegisters) {
     return no("a block needs {} registers, of {}", of_all, kAllRegisters);
   }

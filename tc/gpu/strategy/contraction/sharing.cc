@@ -183,9 +183,16 @@ class Sharing {
     return most + sums;
   }
 
+  int64_t sums_of(const Plans& plans) const {
+    int64_t result = 0;
+    for (size_t p = 0; p < plans.size(); ++p) result += adds_up_[p] ? plans[p].registers() : 0;
+    return result;
+  }
+
   bool fit(const Plans& plans) const {
     constexpr int64_t kRegisters = 224, kAllRegisters = 65536;  // an eighth is left to spare
     const int64_t registers = registers_of(plans);
+    if (plans[0].by_warpgroups() && !leaves_registers(plans[0], sums_of(plans))) return false;
     return shared_of(plans) <= shared_bytes() && registers <= kRegisters &&
            registers * round_up(plans[0].threads(), 4 * kWarp) <= kAllRegisters;
   }

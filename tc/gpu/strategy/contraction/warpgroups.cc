@@ -424,4 +424,9 @@ int64_t most_registers(const ContractionPlan& plan) {
   return plan.gives_registers ? register_shares(plan).of_readers : tile::registers_at_start(plan.block_threads());
 }
 
+bool leaves_registers(const ContractionPlan& plan, int64_t sums) {
+  constexpr int64_t kBeside = 32;
+  return sums + kBeside <= most_registers(plan);
+}
+
 }  // namespace tc::gpu

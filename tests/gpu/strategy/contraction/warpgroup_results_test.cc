@@ -425,6 +425,24 @@ TEST(WarpgroupResults, OfOneMatrixShareTheirSteps) {
   EXPECT_EQ(copies(kSumOfProducts, {{"M", 128}, {"N", 64}, {"K", 128}, {"L", 128}}), 4);
 }
 
+/// Beside their sums the assembler wants registers, or it serialises products, which takes four times as long.
+TEST(WarpgroupResults, OfOneMatrixLeaveRegisters) {
+  const ir::Program program = specialised_from(kGated, {{"M", 4096}, {"N", 8192}, {"K", 1024}});
+  for (const std::vector<int64_t>& tile : {std::vector<int64_t>{}, {128, 136, 64}, {128, 144, 64}, {128, 160, 64}}) {
+    const Result<gpu::Mapping> mapping = mapped(program, {.tile = tile, .tensor_cores = true}, device_with(132));
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    if (!tile.empty()) EXPECT_EQ(mapping->program.kernels.size() == 1, tile[1] == 136) << tile[1];
+    for (const tile::Kernel& kernel : mapping->program.kernels) {
+      int64_t sums = 0;
+      tile::for_each_node(kernel.body, [&](const tile::Node& node) {
+        const tile::Tensor* tensor = tile::allocated_tensor(node);
+        if (tensor && tensor->name.ends_with("_sum")) sums += tensor->elements();
+      });
+      EXPECT_LE(sums + 32, tile::registers_at_start(kernel.block[0])) << tile::to_text(kernel);
+    }
+  }
+}
+
 /// Two warpgroups take turns where each block goes through tiles that one of them has room for.
 TEST(WarpgroupResults, DoNotTakeTurnsWhereTheyCannot) {
   const Sizes sizes = {{"M", 256}, {"N", 256}, {"K", 128}};
