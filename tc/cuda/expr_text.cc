@@ -173,6 +173,18 @@ ExprText::Text ExprText::narrowed(Type type, Text text) {
   return text;
 }
 
+namespace {
+
+/// Whether an integer is one of at most 16 bits, or was one.
+bool was_narrow(const Expr& e) {
+  constexpr int kNarrow = 16;
+  if (!e.type().is_int() && !e.type().is_uint()) return false;
+  const auto* cast = e.as<hi::Cast>();
+  return (e.type().bits() <= kNarrow && !e.type().is_bool()) || (cast != nullptr && was_narrow(cast->value));
+}
+
+}  // namespace
+
 ExprText::Text ExprText::cast(const hi::Cast& c) {
   const Type from = c.value.type();
   const Type to = c.type;
@@ -186,7 +198,10 @@ ExprText::Text ExprText::cast(const hi::Cast& c) {
     const std::string sign = to.is_int() ? "int" : "uint";
     return {fmt::format("convert_{}{}({})", sign, to.bits(), text), kAtom};
   }
-  return {value_type(to) + "(" + text + ")", kAtom};
+  const std::string result = value_type(to) + "(" + text + ")";
+  if (to.bits() < 64 || !was_narrow(c.value)) return {result, kAtom};
+  need(Helper::kWidened);
+  return {"widened(" + result + ")", kAtom};
 }
 
 ExprText::Text ExprText::cast_float8(Type from, Type to, const std::string& text) {

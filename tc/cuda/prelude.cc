@@ -301,6 +301,17 @@ __device__ __forceinline__ uint32 opaque(uint32 x) { return uint32(opaque(int(x)
 __device__ __forceinline__ uint64 opaque(uint64 x) { return uint64(opaque(int64(x))); }
 )";
 
+constexpr std::string_view kWidenedText =
+    R"(// The integer itself, but NVVM cannot tell that it had at most 16 bits. It makes sums of products of such numbers by
+// instructions of 32 bits (dp2a, dp4a), and extends a negative one with zeros (13.0).
+__device__ __forceinline__ int64 widened(int64 x) {
+  int64 same;
+  asm("mov.b64 %0, %1;" : "=l"(same) : "l"(x));
+  return same;
+}
+__device__ __forceinline__ uint64 widened(uint64 x) { return uint64(widened(int64(x))); }
+)";
+
 constexpr std::string_view kMinMaxText = R"(// A NaN wins.
 __device__ __forceinline__ float min_nan(float a, float b) {
 #if __CUDA_ARCH__ >= 800
@@ -566,6 +577,7 @@ const std::vector<Definition>& definitions() {
       {kMinMax, {}, {"min_nan", "max_nan"}, kMinMaxText},
       {kSameInWarp, {}, {"same_in_warp"}, kSameInWarpText},
       {kOpaque, {}, {"opaque"}, kOpaqueText},
+      {kWidened, {}, {"widened"}, kWidenedText},
       {kMinMaxFloat16, {kFloat16, kMinMax}, {}, kMinMaxFloat16Text},
       {kMinMaxBFloat16, {kBFloat16, kMinMax}, {}, kMinMaxBFloat16Text},
       {kQuotient, {}, {"quotient"}, kQuotientText},

@@ -25,6 +25,7 @@ enum class Helper {
   kMinMax,         ///< min_nan, max_nan: a NaN wins
   kSameInWarp,     ///< same_in_warp: an integer that all threads of a warp have, and the compiler knows it
   kOpaque,         ///< opaque: an integer of which NVIDIA's compilers cannot tell how it was computed
+  kWidened,        ///< widened: an integer of 64 bits of which NVVM cannot tell that it was a narrow one
   kMinMaxFloat16,  ///< min_nan, max_nan of two as they stand in memory
   kMinMaxBFloat16,
   kQuotient,         ///< quotient: a / b, cheap where many are divided by one b

@@ -148,6 +148,27 @@ def f(float(N) A) -> (float(N,M,N) R, float(M) T) {
   EXPECT_FALSE(loads_of_t(cuda.erase(at, 16))) << "NVVM has changed";
 }
 
+/// Of sums of narrow numbers times a negative one NVVM 13.0 makes dp2a of 32 bits, and extends some with zeros.
+TEST(Ptx, SumsOf64BitsAreMadeBy64Bits) {
+  if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
+  const Result<Compilation> compilation = printed(R"(
+def f(int32(N) A) -> (uint64(N,2) T) {
+  T(0,i / 2) += -uint16(3) * uint16(A(i)) where i in 0:2, j in 0:13, k in 0:13
+})",
+                                                  16);
+  ASSERT_TRUE(compilation) << compilation.error().to_string();
+  const auto has_short_sums = [](const std::string& cuda) {
+    const Result<cuda::Compiled> compiled = cuda::Nvrtc::get().value()->compile(cuda, {90, 'a'});
+    return !compiled || compiled->ptx.find("dp2a") != std::string::npos;
+  };
+  std::string cuda = compilation->cuda_text;
+  EXPECT_FALSE(has_short_sums(cuda)) << cuda;
+  const size_t at = cuda.rfind("* widened(");
+  ASSERT_NE(at, std::string::npos) << cuda;
+  for (size_t i = at; i != std::string::npos; i = cuda.rfind("* widened(")) cuda.erase(i + 2, 7);
+  EXPECT_TRUE(has_short_sums(cuda)) << "NVVM has changed";
+}
+
 TEST(Ptx, WhatAKernelBeforeWritesIsReadBehindTheWait) {
   if (const std::string why = why_no_nvrtc(); !why.empty()) GTEST_SKIP() << why;
   for (const char* text : kReadBehindWait) {
