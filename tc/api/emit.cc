@@ -4,6 +4,7 @@
 
 #include "tc/gpu/strategy/coverage.h"
 #include "tc/gpu/strategy/limits.h"
+#include "tc/poly/isl_ext.h"
 #include "tc/support/nearest.h"
 #include "tc/support/result.h"
 #include "tc/tile/proof.h"
@@ -51,7 +52,10 @@ Result<std::string> text_of(const Stage& stage, const compile::Settings& setting
                             const compile::Compilation& compilation) {
   if (stage.certificate) {
     const gpu::Mapping& mapping = *compilation.mapping;
-    return tile::to_text(mapping.program, gpu::prove(*compilation.scop, mapping, gpu::limits_of(settings.gpu.device)));
+    return poly::within_budget(*compilation.scop->context, [&] {
+      const tile::Proof proof = gpu::prove(*compilation.scop, mapping, gpu::limits_of(settings.gpu.device));
+      return tile::to_text(mapping.program, proof);
+    });
   }
   if (stage.ptx) return compilation.compiled->ptx;
   return compile::dump(settings, compilation, stage.pass);
