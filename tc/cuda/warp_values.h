@@ -14,9 +14,9 @@ class WarpValues {
 
   /// Whether an expression is made of what all threads of a warp have alike.
   bool is_alike(const Halide::Expr& e) const;
-  /// Whether all threads of a warp have a value and are here, and the compiler may not know it: the number of the warp,
-  /// and what a loop around all threads counts, divided by a number that takes a product. Products of warpgroups take
-  /// their operands' places from registers of the warp, which such values otherwise go to one by one.
+  /// Whether all threads of a warp have a value and are here, and the compiler may not know it. This is the number of
+  /// the warp, or what a loop around all threads counts, divided by no power of two. Products of warpgroups take their
+  /// operands' places from registers of the warp. Other values go to these one by one.
   bool is_to_be_said(const Halide::Expr& value) const;
 
   void enter(const tile::For& loop);

@@ -425,8 +425,8 @@ class ContractionBuilder {
   std::map<std::string, Place> places_;
   std::vector<ContractionBuilder> further_;     ///< of further products, placed as this one is
   bool takes_turns_ = false;                    ///< a further product whose operands come to where the first one's were
-  bool joined_is_a_ = false;                    ///< then: the operand that both have is that of the rows
   bool is_joined_ = false;                      ///< a further product that is multiplied in the first one's steps
+  bool joined_is_a_ = false;                    ///< then: the operand that both have is that of the rows
   bool goes_on_ = false;                        ///< a further product whose sum is that of the one before it
   const KeptLink* reads_ = nullptr;             ///< in a chain: where an operand is
   const KeptLink* fills_ = nullptr;             ///< likewise: where results go

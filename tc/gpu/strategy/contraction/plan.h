@@ -87,12 +87,11 @@ struct ContractionPlan {
   int64_t cluster_parts = 1;     ///< likewise: blocks of a cluster that have the same tile, and deal out its steps
   int64_t grid = 0;              ///< likewise: blocks that run at once and go through all tiles; 0: one for each tile
   bool ping_pong = false;        ///< then: two teams of such threads have a block's tiles by turns
-  int64_t joined =
-      0;  ///< likewise: further products that are multiplied in the same steps, which have an operand alike
-  size_t joined_operand = 0;                     ///< then: that one
-  int64_t rolled_groups = 0;                     ///< by teams: of results that rolled loops finish (rolled.h)
-  bool all_ahead = false;                        ///< those of all steps begin at once: each has a buffer of its own
-  int64_t most_unrolled = 1024;                  ///< loops over at most so many sums are laid out in the text
+  int64_t joined = 0;            ///< likewise: further products that are multiplied in the same steps
+  size_t joined_operand = 0;     ///< then: the one that all of them have
+  int64_t rolled_groups = 0;     ///< by teams: of results that rolled loops finish (rolled.h)
+  bool all_ahead = false;        ///< those of all steps begin at once: each has a buffer of its own
+  int64_t most_unrolled = 1024;  ///< loops over at most so many sums are laid out in the text
   std::optional<bool> unroll_copies = {};        ///< absent: those of few rounds
   std::optional<TensorCores> tensor_cores = {};  ///< absent: each thread multiplies elements
   std::vector<OperandPlan> operands;

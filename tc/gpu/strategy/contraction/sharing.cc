@@ -19,8 +19,37 @@ constexpr double kClearly = 1.15;
 
 using Plans = std::vector<ContractionPlan>;
 
-bool is_same(const Operand& a, const Operand& b);
-std::optional<size_t> common_operand(const Contraction& c);
+bool is_same(const Subscript& a, const Subscript& b) {
+  return a.parallel == b.parallel && a.reduction == b.reduction && a.constant == b.constant;
+}
+
+/// Whether two operands are the same elements, read as they are in memory.
+bool is_same(const Operand& a, const Operand& b) {
+  const auto as_it_is = [](const Operand& o) {
+    return !o.chosen_row && !o.computed && !o.selected && o.inside.empty();
+  };
+  return as_it_is(a) && as_it_is(b) && a.tensor == b.tensor && a.is_tf32 == b.is_tf32 &&
+         std::equal(a.subscripts.begin(), a.subscripts.end(), b.subscripts.begin(), b.subscripts.end(),
+                    [](const Subscript& x, const Subscript& y) { return is_same(x, y); });
+}
+
+/// The operand that all further products have, too, if they reduce over the same values.
+std::optional<size_t> common_operand(const Contraction& c) {
+  const auto reduces_alike = [&](const Contraction& other) {
+    return std::equal(c.reduction.begin(), c.reduction.end(), other.reduction.begin(), other.reduction.end(),
+                      [](const Axis& a, const Axis& b) { return a.begin == b.begin && a.extent == b.extent; });
+  };
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    const auto has_it = [&](const Contraction& other) {
+      return reduces_alike(other) && other.operands.size() == c.operands.size() &&
+             other.update.assign == c.update.assign &&
+             std::any_of(other.operands.begin(), other.operands.end(),
+                         [&](const Operand& o) { return is_same(c.operands[i], o); });
+    };
+    if (std::all_of(c.further.begin(), c.further.end(), has_it)) return i;
+  }
+  return std::nullopt;
+}
 
 class Sharing {
  public:
@@ -230,38 +259,6 @@ class Sharing {
   std::vector<bool> adds_up_;  ///< those with sums of their own
   size_t largest_ = 0;
 };
-
-bool is_same(const Subscript& a, const Subscript& b) {
-  return a.parallel == b.parallel && a.reduction == b.reduction && a.constant == b.constant;
-}
-
-/// Whether two operands are the same elements, read as they are in memory.
-bool is_same(const Operand& a, const Operand& b) {
-  const auto as_it_is = [](const Operand& o) {
-    return !o.chosen_row && !o.computed && !o.selected && o.inside.empty();
-  };
-  return as_it_is(a) && as_it_is(b) && a.tensor == b.tensor && a.is_tf32 == b.is_tf32 &&
-         std::equal(a.subscripts.begin(), a.subscripts.end(), b.subscripts.begin(), b.subscripts.end(),
-                    [](const Subscript& x, const Subscript& y) { return is_same(x, y); });
-}
-
-/// The operand that all further products have, too, if they reduce over the same values.
-std::optional<size_t> common_operand(const Contraction& c) {
-  const auto reduces_alike = [&](const Contraction& other) {
-    return std::equal(c.reduction.begin(), c.reduction.end(), other.reduction.begin(), other.reduction.end(),
-                      [](const Axis& a, const Axis& b) { return a.begin == b.begin && a.extent == b.extent; });
-  };
-  for (size_t i = 0; i < c.operands.size(); ++i) {
-    const auto has_it = [&](const Contraction& other) {
-      return reduces_alike(other) && other.operands.size() == c.operands.size() &&
-             other.update.assign == c.update.assign &&
-             std::any_of(other.operands.begin(), other.operands.end(),
-                         [&](const Operand& o) { return is_same(c.operands[i], o); });
-    };
-    if (std::all_of(c.further.begin(), c.further.end(), has_it)) return i;
-  }
-  return std::nullopt;
-}
 
 }  // namespace
 

@@ -134,8 +134,8 @@ tile::RegisterShares register_shares(const ContractionPlan& plan);
 /// Registers of a thread that multiplies, at most.
 int64_t most_registers(const ContractionPlan& plan);
 
-/// Whether beside the sums of several products a thread has the registers that the assembler wants: of 168 it
-/// serialises products with 2 x 72 sums, and not with 2 x 68.
+/// Whether a thread has the registers that the assembler wants beside the sums of several products. Of 168 it has them
+/// with 2 x 68 sums. With 2 x 72 it serialises the products.
 bool leaves_registers(const ContractionPlan& plan, int64_t sums);
 
 }  // namespace tc::gpu
