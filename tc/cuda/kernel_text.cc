@@ -115,12 +115,14 @@ class KernelPrinter {
                      kernel_.grid[1], kernel_.grid[2], kernel_.block[0], kernel_.block[1], kernel_.block[2],
                      kernel_.shared_bytes()));
     // The assembler has to know how many registers a thread begins with.
-    bool shares_registers = false;
+    int64_t resident = kernel_.resident_blocks;
     tile::for_each_node(kernel_.body, [&](const tile::Node& node) {
-      if (const tile::Ring* ring = tile::ring_of(node)) shares_registers |= ring->registers.has_value();
+      const tile::Ring* ring = tile::ring_of(node);
+      if (ring && ring->registers) resident = 1;
     });
-    const std::string head = fmt::format("extern \"C\" __global__ void{} __launch_bounds__({}{}) {}(", cluster(),
-                                         threads_of(kernel_), shares_registers ? ", 1" : "", symbol_of(kernel_));
+    const std::string head =
+        fmt::format("extern \"C\" __global__ void{} __launch_bounds__({}{}) {}(", cluster(), threads_of(kernel_),
+                    resident > 0 ? fmt::format(", {}", resident) : "", symbol_of(kernel_));
     std::vector<std::string> parameters;
     for (const tile::Tensor& tensor : kernel_.tensors) {
       parameters.push_back(fmt::format("{}{}*{} {}", tensor.written ? "" : "const ", memory_type(tensor.type),

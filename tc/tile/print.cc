@@ -261,8 +261,9 @@ std::string to_text(const TensorMap& map) {
 std::string to_text(const Kernel& kernel) {
   Writer writer;
   const bool is_cluster = kernel.cluster != std::array<int64_t, 3>{1, 1, 1};
-  writer.line(fmt::format("kernel {} grid {} block {}{}", kernel.name, triple(kernel.grid), triple(kernel.block),
-                          is_cluster ? " cluster " + triple(kernel.cluster) : ""));
+  writer.line(fmt::format("kernel {} grid {} block {}{}{}", kernel.name, triple(kernel.grid), triple(kernel.block),
+                          is_cluster ? " cluster " + triple(kernel.cluster) : "",
+                          kernel.resident_blocks > 0 ? fmt::format(" resident {}", kernel.resident_blocks) : ""));
   for (const Tensor& tensor : kernel.tensors) {
     writer.line(fmt::format("  global {}{}{}{}", to_text(tensor), tensor.written ? " written" : "",
                             tensor.read_only ? " read_only" : "", tensor.restricted ? " restricted" : ""));

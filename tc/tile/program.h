@@ -505,6 +505,8 @@ struct Kernel {
   std::vector<Scalar> scalars;
   NodePtr body;
   std::vector<TensorMap> maps = {};
+  /// Blocks that a processor is to hold at once, whatever registers that leaves a thread; 0: the assembler chooses.
+  int64_t resident_blocks = 0;
   std::array<int64_t, 3> cluster = {1, 1, 1};  ///< blocks that run at once, on neighbouring multiprocessors
   /// All Allocates of shared memory, in order of the text, each at its place in the block's shared memory.
   std::vector<SharedTensor> shared_tensors() const;

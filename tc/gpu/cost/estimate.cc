@@ -337,11 +337,10 @@ double operations_per_us(const Device& device) {
   return kOperationsOfProduct * kIssued * kWarp * static_cast<double>(device.processors) * 1e3 * device.gigahertz;
 }
 
-Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us,
-                  const std::set<std::string>& in_passes, double unknown_trips) {
+Estimate estimate(const tile::Kernel& kernel, const Device& device, const Expected& expected) {
   constexpr double kThreads = 2048, kRegisters = 65536, kBlocks = 32, kL2BytesOfCycle = 3000;
-  constexpr double kSharedBytes = 128;  // of a processor in a cycle
-  const Counter counter(kernel, unknown_trips);
+  constexpr double kSharedBytes = 128;  // of a processor in a cycle, or of its own cache
+  const Counter counter(kernel, expected.unknown_trips);
   const Work& work = counter.work;
   const double block = std::ceil(product(kernel.block) / kWarp) * kWarp, blocks = product(kernel.grid);
   const double threads = product(kernel.block) * blocks, warps = block / kWarp * blocks;
@@ -360,7 +359,7 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
     const double asked = touched->second * threads;
     e.bytes += std::min(whole, asked);
     asked_bytes += asked;
-    if (in_passes.count(tensor.name) == 0 || asked <= whole) continue;
+    if (expected.in_passes.count(tensor.name) == 0 || asked <= whole) continue;
     again += asked - whole;
     gone_through += std::min(whole, asked - whole);
   }
@@ -373,6 +372,10 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
   e.memory_us = e.bytes / device.memory_bytes_per_us;
   e.compute_us = (e.operations - e.tensor_operations) / operations_per_us(device);
   e.cache_us = work.sectors * threads / (kL2BytesOfCycle * cycles);
+  if (expected.asked_again > 0) {
+    e.cache_us = std::max(work.sectors * threads / (kSharedBytes * busy * cycles),
+                          expected.asked_again * e.bytes / (kL2BytesOfCycle * cycles));
+  }
   e.shared_us = work.shared_bytes * threads / (kSharedBytes * busy * cycles);
   e.issue_us = work.instructions * warps / (kIssued * busy * cycles);
   if (work.tensor_products > 0) {
@@ -382,8 +385,8 @@ Estimate estimate(const tile::Kernel& kernel, const Device& device, double plann
   const double read_cycles = kCachedReadCycles + kReadCycles * e.bytes / asked_bytes;
   e.latency_us = std::ceil(e.waves) * (work.rounds * read_cycles + work.barriers * kBarrierCycles) / cycles;
   e.blocks_us = blocks / device.blocks_per_us;
-  if (planned_us > 0) {
-    e.us = std::max({planned_us, kLaunchUs + e.memory_us, kLaunchUs + e.blocks_us});
+  if (expected.planned_us > 0) {
+    e.us = std::max({expected.planned_us, kLaunchUs + e.memory_us, kLaunchUs + e.blocks_us});
     return e;
   }
   double sum = 0;

@@ -37,13 +37,18 @@ double operations_per_us(const Device& device);
 /// The same by tensor cores, of 16-bit floats.
 double tensor_operations_per_us(const Device& device);
 
-inline constexpr double kUnknownTrips = 4;
+/// What a recipe knows of its kernel that the tile program does not say.
+struct Expected {
+  double planned_us = 0;  ///< the recipe's own estimate, which then stands for what the processors do; 0: it has none
+  /// Tensors of which each block goes through a part of its own, there and back. What the L2 cache does not hold of the
+  /// parts of all blocks that run at once comes from memory again.
+  std::set<std::string> in_passes = {};
+  /// A processor's own cache holds what its blocks read several times: so many times the bytes of memory go through
+  /// the L2 cache, 1 if no two blocks ask for the same. 0: as many as threads ask for.
+  double asked_again = 0;
+  double unknown_trips = 4;  ///< how often loops run of which neither constants nor blocks say it
+};
 
-/// `planned_us`: by the recipe's own estimate, which then stands for what the processors do; 0: it has none.
-/// `in_passes`: tensors of which each block goes through a part of its own, there and back. What the L2 cache does not
-/// hold of the parts of all blocks that run at once comes from memory again.
-/// `unknown_trips`: how often loops run of which neither constants nor blocks say it.
-Estimate estimate(const tile::Kernel& kernel, const Device& device, double planned_us = 0,
-                  const std::set<std::string>& in_passes = {}, double unknown_trips = kUnknownTrips);
+Estimate estimate(const tile::Kernel& kernel, const Device& device, const Expected& expected = {});
 
 }  // namespace tc::gpu

@@ -68,7 +68,7 @@ std::optional<RowsLaunch> choose_rows(const poly::Scop& scop, const FusedGroup& 
     launch.kernel.chosen = following(options, chosen);
     launch.kernel.loops = loops_of(part, chosen);
     add_places(plan, launch.kernel);
-    const double us = plans.size() == 1 ? 0 : estimate(launch.code, device, 0, launch.kernel.in_memory).us;
+    const double us = plans.size() == 1 ? 0 : estimate(launch.code, device, {.in_passes = launch.kernel.in_memory}).us;
     if (best && us >= best_us) continue;
     best = RowsLaunch{std::move(launch), plan};
     best_us = us;

@@ -5,6 +5,7 @@
 #include "tc/gpu/lower/launch.h"
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/kernel_options.h"
+#include "tc/gpu/strategy/expected.h"
 #include "tc/gpu/strategy/halo/halo.h"
 #include "tc/poly/band_ref.h"
 #include "tc/poly/isl_ext.h"
@@ -20,7 +21,7 @@ bool is_silent(const options::MappingOptions& o) {
 }
 
 double us_of(const tile::Kernel& code, const Kernel& kernel, const Device& device) {
-  return estimate(code, device, kernel.planned_us, kernel.in_memory).us;
+  return estimate(code, device, expected_of(kernel)).us;
 }
 
 /// The fastest launch for the statements of two, if it is faster than they are.

@@ -17,6 +17,7 @@
 #include "tc/gpu/strategy/contraction/kernel.h"
 #include "tc/gpu/strategy/contraction/sharing.h"
 #include "tc/gpu/strategy/elements/pointwise.h"
+#include "tc/gpu/strategy/expected.h"
 #include "tc/gpu/strategy/fuse_halos.h"
 #include "tc/gpu/strategy/loop_choices.h"
 #include "tc/gpu/strategy/prepare.h"
@@ -197,7 +198,7 @@ Launch or_elements_read_apart(Launch launch, const poly::Scop& scop, const optio
   constexpr double kClearly = 0.8, kWell = 2;
   const bool may_be_slow = launch.kernel.recipe == Recipe::kRows || launch.kernel.recipe == Recipe::kClassic;
   if (!may_be_slow || !takes_recipes(options) || options.shared_depth || chooses_sizes(options)) return launch;
-  const Estimate known = estimate(launch.code, device, 0, launch.kernel.in_memory);
+  const Estimate known = estimate(launch.code, device, {.in_passes = launch.kernel.in_memory});
   if (known.us < kWell * std::max({known.memory_us, known.compute_us, 1.0})) return launch;
   const std::optional<FusedGroup> part = fused_group_of(scop);
   if (!part) return launch;
@@ -305,9 +306,7 @@ Result<Mapping> mapped_alone(const poly::Scop& scop, const std::vector<std::stri
 void add_estimates(Mapping& mapping, const Device& device) {
   mapping.estimates.clear();
   for (size_t k = 0; k < mapping.kernels.size(); ++k) {
-    const Kernel& kernel = mapping.kernels[k];
-    mapping.estimates.push_back(estimate(mapping.program.kernels[k], device, kernel.planned_us, kernel.in_memory,
-                                         kernel.selects_slices ? 1 : kUnknownTrips));
+    mapping.estimates.push_back(estimate(mapping.program.kernels[k], device, expected_of(mapping.kernels[k])));
   }
 }
 

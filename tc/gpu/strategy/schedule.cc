@@ -12,6 +12,7 @@
 #include "tc/gpu/mapping/registers.h"
 #include "tc/gpu/mapping/thread_tile.h"
 #include "tc/gpu/strategy/coverage.h"
+#include "tc/gpu/strategy/expected.h"
 #include "tc/gpu/strategy/limits.h"
 #include "tc/ir/names.h"
 #include "tc/poly/isl_ext.h"
@@ -366,7 +367,7 @@ Result<Mapping> Schedule::lower(const Device& device, const options::MappingOpti
       const std::string name = fmt::format("{}_{}", identifier_of(scop_.program->name), mapping.kernels.size());
       if (!tile_of(launch).empty()) {
         TC_TRY(made, tile_launch(launch, tiled(launch, true), device, name));
-        mapping.estimates.push_back(estimate(made.code, device, made.kernel.planned_us, made.kernel.in_memory));
+        mapping.estimates.push_back(estimate(made.code, device, expected_of(made.kernel)));
         mapping.program.kernels.push_back(std::move(made.code));
         mapping.kernels.push_back(std::move(made.kernel));
         continue;
@@ -377,7 +378,7 @@ Result<Mapping> Schedule::lower(const Device& device, const options::MappingOpti
         ir::Names names = names_in(code, *scop_.program);
         code.body = gpu::vectorize(code.body, *scop_.program, names);
       }
-      mapping.estimates.push_back(estimate(code, device, 0));
+      mapping.estimates.push_back(estimate(code, device));
       mapping.program.kernels.push_back(std::move(code));
       mapping.kernels.push_back(std::move(kernel));
     }
