@@ -20,71 +20,111 @@ bool is_silent(const options::MappingOptions& o) {
          o.use_shared_memory.value_or(true);
 }
 
-double us_of(const tile::Kernel& code, const Kernel& kernel, const Device& device) {
-  return estimate(code, device, expected_of(kernel)).us;
+/// How often blocks read an element, on average, if what they read reaches as far around their tiles as what they keep.
+/// Along the last member they read whole sectors.
+double asked_again(const HaloPlan& plan) {
+  constexpr int64_t kSector = 8;  // elements of four bytes
+  double result = 1;
+  for (size_t m = 0; m < plan.members.size(); ++m) {
+    int64_t reach = m + 1 == plan.members.size() ? 2 * kSector : 0;
+    for (const auto& [tensor, all] : plan.locals) {
+      for (const Reach& r : all) reach = std::max(reach, r.member == static_cast<int>(m) ? r.high - r.low : 0);
+    }
+    const auto tile = static_cast<double>(plan.of_block(m));
+    result *= (tile + static_cast<double>(reach)) / tile;
+  }
+  return result;
 }
 
-/// The fastest launch for the statements of two, if it is faster than they are.
-std::optional<Launch> fused(const Launch& first, const Launch& second, const poly::Scop& scop,
+/// Tiles' subscripts are quotients, which estimates do not count: what five blurs took on an H200, over the estimate.
+constexpr double kSubscriptsOfTiles = 1.25;
+
+/// What a kernel of a plan says of itself.
+void decide(Kernel& kernel, const HaloPlan& plan, const tile::Kernel& code) {
+  kernel.grid = code.grid;
+  kernel.block = code.block;
+  kernel.in_shared.clear();
+  for (const auto& [tensor, reach] : plan.locals) {
+    if (!plan.strip) kernel.in_shared.insert(tensor);
+  }
+  kernel.loops.clear();
+  const HaloStage& results = plan.stages.back();
+  for (size_t m = 0; m < plan.members.size(); ++m) {
+    const std::string& index = results.statement.statement->indices[static_cast<size_t>(results.indices[m])];
+    kernel.loops.push_back({index, plan.members[m].extent, plan.of_block(m), plan.strip ? plan.tile[m] : 1});
+  }
+}
+
+/// The fastest launch for the statements of some, if it takes less than `share` of their time.
+std::optional<Launch> fused(const std::vector<const Launch*>& parts, double share, const poly::Scop& scop,
                             const options::MappingOptions& options, const Device& device) {
   Launch launch;
   launch.kernel.scop = scop;
   // Without the copies to shared memory that a launch has of its own: two that copy one tensor name them alike.
   std::vector<std::string> runs;
-  const auto own = [&](const Launch& part) {
+  std::optional<isl::schedule> whole;
+  double best_us = 0;
+  for (const Launch* part : parts) {
     launch.kernel.scop.schedule =
-        isl::manage(isl_schedule_intersect_domain(part.kernel.scop.schedule.copy(), scop.domain.copy()));
+        isl::manage(isl_schedule_intersect_domain(part->kernel.scop.schedule.copy(), scop.domain.copy()));
     const std::vector<std::string> here = poly::statements_at(launch.kernel.scop, launch.kernel.scop.schedule.root());
     runs.insert(runs.end(), here.begin(), here.end());
-    return launch.kernel.scop.schedule;
-  };
-  const isl::schedule before = own(first);
-  launch.kernel.scop.schedule = poly::sequence(before, own(second));
+    whole = whole ? poly::sequence(*whole, launch.kernel.scop.schedule) : launch.kernel.scop.schedule;
+    best_us += estimate(part->code, device, expected_of(part->kernel)).us;
+  }
+  best_us *= share;
+  launch.kernel.scop.schedule = *whole;
+  const Launch& last = *parts.back();
   launch.kernel.recipe = Recipe::kHalo;
-  launch.kernel.anchor = second.kernel.anchor;
-  launch.kernel.chosen = options_at(*scop.program, second.kernel.anchor, options);
-  double best_us = us_of(first.code, first.kernel, device) + us_of(second.code, second.kernel, device);
+  launch.kernel.anchor = last.kernel.anchor;
+  launch.kernel.chosen = options_at(*scop.program, last.kernel.anchor, options);
   bool any = false;
   for (const HaloPlan& plan : plan_halo(launch.kernel.scop, runs, device)) {
-    tile::Kernel code = halo(launch.kernel.scop, plan, device, second.code.name);
-    const double us = estimate(code, device).us;
+    tile::Kernel code = halo(launch.kernel.scop, plan, device, last.code.name);
+    const double again = plan.strip ? asked_again(plan) : 0;
+    const double us = estimate(code, device, {.asked_again = again}).us * (plan.strip ? 1 : kSubscriptsOfTiles);
     if (us >= best_us) continue;
     best_us = us;
     any = true;
-    launch.kernel.grid = code.grid;
-    launch.kernel.block = code.block;
+    launch.kernel.asked_again = again;
+    decide(launch.kernel, plan, code);
     launch.code = std::move(code);
-    launch.kernel.in_shared.clear();
-    for (const auto& [tensor, reach] : plan.locals) launch.kernel.in_shared.insert(tensor);
-    launch.kernel.loops.clear();
-    const HaloStage& last = plan.stages.back();
-    for (size_t m = 0; m < plan.members.size(); ++m) {
-      const std::string& index = last.statement.statement->indices[static_cast<size_t>(last.indices[m])];
-      launch.kernel.loops.push_back({index, plan.members[m].extent, plan.tile[m], 1});
-    }
   }
   return any ? std::optional(std::move(launch)) : std::nullopt;
+}
+
+/// Whether a launch's statements may be better off in strips of their own: their reads may meet in registers.
+bool may_have_strips(const Launch& launch) {
+  return launch.kernel.recipe == Recipe::kElements || launch.kernel.recipe == Recipe::kClassic;
 }
 
 }  // namespace
 
 Mapping fuse_halos(Mapping mapping, const poly::Scop& scop, const options::MappingOptions& options,
                    const Device& device) {
+  constexpr double kClearly = 0.9;  // estimates of unlike kernels are rough
   std::vector<Launch> launches;
+  const auto silent = [&](const Launch& launch) {
+    return is_silent(options_at(*scop.program, launch.kernel.anchor, options));
+  };
   for (size_t k = 0; k < mapping.kernels.size(); ++k) {
     Launch next{mapping.kernels[k], mapping.program.kernels[k]};
-    const auto silent = [&](const Launch& launch) {
-      return is_silent(options_at(*scop.program, launch.kernel.anchor, options));
-    };
     if (!launches.empty() && silent(launches.back()) && silent(next)) {
-      if (std::optional<Launch> both = fused(launches.back(), next, scop, options, device)) {
+      if (std::optional<Launch> both = fused({&launches.back(), &next}, 1, scop, options, device)) {
         launches.back() = *std::move(both);
         continue;
       }
     }
     launches.push_back(std::move(next));
   }
-  if (launches.size() == mapping.kernels.size()) return mapping;
+  bool any = launches.size() < mapping.kernels.size();
+  for (Launch& launch : launches) {
+    if (!silent(launch) || !may_have_strips(launch)) continue;
+    std::optional<Launch> alone = fused({&launch}, kClearly, scop, options, device);
+    any = any || alone;
+    if (alone) launch = *std::move(alone);
+  }
+  if (!any) return mapping;
   std::vector<std::string> names;
   for (const tile::Kernel& kernel : mapping.program.kernels) names.push_back(kernel.name);
   mapping.kernels.clear();

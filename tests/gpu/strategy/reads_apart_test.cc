@@ -26,7 +26,7 @@ const Case kCases[] = {
      {{"B", 256}, {"V", 32768}}},
     {"Lengths", "def f(float(N,3) x) -> (y) { y(n) +=! x(n,i) * x(n,i) }", {{"N", 301}}, {{"N", 1 << 24}}},
     {"DepthwiseConvolution",
-     "def f(half(B,T,C) x, half(C,K) w) -> (y) { y(b,t,c) +=! x(b,t + k,c) * w(c,k) }",
+     "def f(half(B,T,C) x, half(C,K) w) -> (y) { y(b,t,c) +=! x(b,2 * t + k,c) * w(c,k) }",
      {{"B", 2}, {"T", 13}, {"C", 48}, {"K", 4}},
      {{"B", 16}, {"T", 4099}, {"C", 1024}, {"K", 4}}},
     {"Pixels",

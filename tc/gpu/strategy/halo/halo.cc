@@ -1,12 +1,11 @@
 #include "tc/gpu/strategy/halo/halo.h"
 
 #include <algorithm>
-#include <functional>
 
-#include "tc/gpu/lower/body.h"
 #include "tc/gpu/lower/declare_tensors.h"
 #include "tc/gpu/lower/emit.h"
-#include "tc/ir/specialise.h"
+#include "tc/gpu/strategy/halo/stages.h"
+#include "tc/gpu/strategy/halo/strips.h"
 #include "tc/support/round.h"
 
 namespace tc::gpu {
@@ -20,17 +19,9 @@ namespace {
 constexpr int64_t kUnrolled = 16;  ///< iterations of a reduction
 constexpr int64_t kAtOnce = 4;     ///< elements of a thread whose reads are in flight
 
-bool is_asynchronous(const Halide::Type& type) {
-  constexpr int kLeastBytes = 4;
-  return type.bytes() >= kLeastBytes;
-}
-
 class Writer {
  public:
-  Writer(const poly::Scop& scop, const HaloPlan& plan)
-      : program_(*scop.program), plan_(plan), names_(kernel_names(*scop.program)) {
-    for (const ir::Tensor& t : program_.tensors) places_[t.name] = {t.name, t.type, {}, ir::constant_shape(t)};
-  }
+  Writer(const poly::Scop& scop, const HaloPlan& plan) : plan_(plan), stages_(scop, kUnrolled, false) {}
 
   tile::Kernel run(const std::string& name, const Device& device);
 
@@ -38,15 +29,10 @@ class Writer {
   void choose_grid(const Device& device);
   void declare_locals();
   NodePtr stage(const HaloStage& stage);
-  NodePtr at_element(const HaloStage& stage, const Ranged& number);
-  NodePtr copy(const std::string& tensor, const std::vector<Ranged>& at);
-  NodePtr instances(const HaloStage& stage, const std::vector<Ranged>& at);
-  NodePtr reduce(const HaloStage& stage, size_t next, const BodyContext& context, const tile::Tensor& sum);
+  std::vector<Ranged> place_of(const HaloStage& stage, const Ranged& number) const;
 
-  const ir::Program& program_;
   const HaloPlan& plan_;
-  ir::Names names_;
-  std::map<std::string, Place> places_;
+  StageWriter stages_;
   std::vector<tile::Tensor> shared_;
   std::vector<Ranged> firsts_;  ///< values of a block's tile along the members
   tile::Kernel kernel_;
@@ -64,21 +50,19 @@ void Writer::choose_grid(const Device& device) {
 
 void Writer::declare_locals() {
   for (const auto& [name, reach] : plan_.locals) {
-    Place& place = places_.at(name);
-    place.name = names_.fresh(name + "_tile");
-    place.extents.clear();
-    std::vector<tile::IntTuple> shape;
-    for (const Reach& r : reach) {
-      place.offset.push_back(firsts_[static_cast<size_t>(r.member)] + poly::ranged(r.low));
-      place.extents.push_back(plan_.extent(r));
-      shape.emplace_back(plan_.extent(r));
-    }
     tile::Tensor tensor;
-    tensor.name = place.name;
-    tensor.type = place.type;
+    tensor.name = stages_.names().fresh(name + "_tile");
+    tensor.type = stages_.place(name).type;
     tensor.memory = tile::Memory::kShared;
-    tensor.layout = tile::Layout::row_major(shape);
     tensor.written = true;
+    std::vector<Ranged> offset;
+    std::vector<int64_t> extents;
+    for (const Reach& r : reach) {
+      offset.push_back(firsts_[static_cast<size_t>(r.member)] + poly::ranged(r.low));
+      extents.push_back(plan_.extent(r));
+    }
+    stages_.put(name, tensor.name, offset, extents);
+    tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>(extents.begin(), extents.end()));
     shared_.push_back(std::move(tensor));
   }
 }
@@ -88,79 +72,29 @@ NodePtr Writer::stage(const HaloStage& stage) {
   int64_t elements = 1;
   for (const Reach& r : stage.reach) elements *= plan_.extent(r);
   const int64_t rounds = ceil_div(elements, plan_.threads);
-  return loop_over("round", {0, rounds}, kAtOnce, names_, [&](const Ranged& round) {
+  ir::Names& names = stages_.names();
+  return loop_over("round", {0, rounds}, kAtOnce, names, [&](const Ranged& round) {
     const Ranged number = round * poly::ranged(plan_.threads) + thread_number(0, plan_.threads);
-    return let("element", number, names_, [&](const Ranged& named) {
+    return let("element", number, names, [&](const Ranged& named) {
       const Expr exists = poly::less(named, poly::ranged(elements));
-      return guarded(exists, at_element(stage, poly::ranged(named.expr, 0, std::min(named.max, elements - 1))));
+      const Ranged counted = poly::ranged(named.expr, 0, std::min(named.max, elements - 1));
+      return guarded(exists, stages_.if_exists(stage, place_of(stage, counted)));
     });
   });
 }
 
-/// One element of the stage's tile, if it is of the statement's domain.
-NodePtr Writer::at_element(const HaloStage& stage, const Ranged& number) {
+/// Of the element of the stage's tile that has the number.
+std::vector<Ranged> Writer::place_of(const HaloStage& stage, const Ranged& number) const {
   std::vector<Ranged> at(stage.reach.size());
-  Expr exists = Halide::Internal::const_true();
   Ranged rest = number;
   for (size_t d = stage.reach.size(); d-- > 0;) {
     const Reach& reach = stage.reach[d];
     const int64_t extent = plan_.extent(reach);
     const Ranged within = d == 0 ? rest : poly::floor_mod(rest, extent);
     rest = poly::floor_div(rest, extent);
-    const Ranged value = firsts_[static_cast<size_t>(reach.member)] + poly::ranged(reach.low) + within;
-    const ir::Range& range = stage.domain[d];
-    const int64_t end = range.begin + range.extent;
-    exists = Halide::Internal::simplify(exists && poly::less_equal(poly::ranged(range.begin), value) &&
-                                        poly::less(value, poly::ranged(end)));
-    at[d] = poly::ranged(value.expr, std::max(value.min, range.begin), std::min(value.max, end - 1));
+    at[d] = firsts_[static_cast<size_t>(reach.member)] + poly::ranged(reach.low) + within;
   }
-  return guarded(exists, stage.copied.empty() ? instances(stage, at) : copy(stage.copied, at));
-}
-
-NodePtr Writer::copy(const std::string& tensor, const std::vector<Ranged>& at) {
-  const Place& place = places_.at(tensor);
-  tile::Move move;
-  move.source = tensor;
-  for (const Ranged& value : at) move.source_subscripts.push_back(value.expr);
-  move.destination = place.name;
-  move.destination_subscripts = position_in(place, at);
-  move.source_dimension = move.destination_dimension = static_cast<int>(at.size()) - 1;
-  move.asynchronous = is_asynchronous(place.type);
-  return make_node(std::move(move));
-}
-
-NodePtr Writer::instances(const HaloStage& stage, const std::vector<Ranged>& at) {
-  const poly::Statement& statement = *stage.statement.statement;
-  BodyContext context;
-  context.program = &program_;
-  context.place = [this](const std::string& tensor) -> const Place& { return places_.at(tensor); };
-  for (size_t d = 0; d < at.size(); ++d) {
-    context.indices[statement.indices[static_cast<size_t>(stage.indices[d])]] = at[d];
-  }
-  if (!stage.starts && stage.reductions.empty()) return statement_body(statement, context);
-  const Place& place = places_.at(statement.tensor);
-  const tile::Tensor sum = registers(names_.fresh(statement.tensor + "_sum"), place.type, 1);
-  const std::vector<Expr> position = written_position(statement, context);
-  const Expr old = Halide::Internal::Call::make(place.type, place.name, position, Halide::Internal::Call::PureExtern);
-  const Expr start = stage.starts ? ir::identity_of(statement.assign, place.type) : old;
-  return make_node(
-      tile::Allocate{sum, sequence({make_node(tile::Store{sum.name, {index(0)}, start}), reduce(stage, 0, context, sum),
-                                    make_node(tile::Store{place.name, position, element(sum, index(0))})})});
-}
-
-NodePtr Writer::reduce(const HaloStage& stage, size_t next, const BodyContext& context, const tile::Tensor& sum) {
-  const poly::Statement& statement = *stage.statement.statement;
-  if (next == stage.reductions.size()) {
-    const Expr value = combine(statement.assign, element(sum, index(0)), statement_value(statement, context));
-    return make_node(tile::Store{sum.name, {index(0)}, value});
-  }
-  const auto at = static_cast<size_t>(stage.reductions[next]);
-  const std::string& name = statement.indices[at];
-  return loop_over(name, stage.statement.ranges[at], kUnrolled, names_, [&](const Ranged& value) {
-    BodyContext inner = context;
-    inner.indices[name] = value;
-    return reduce(stage, next + 1, inner, sum);
-  });
+  return at;
 }
 
 tile::Kernel Writer::run(const std::string& name, const Device& device) {
@@ -179,19 +113,19 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
     if (!parts.empty() && !copy) parts.push_back(make_node(tile::Barrier{}));
     parts.push_back(stage(one));
     copies = copy;
-    waits = copy && (waits || is_asynchronous(places_.at(one.copied).type));
+    waits = copy && (waits || is_asynchronous(stages_.place(one.copied).type));
   }
   NodePtr body = sequence(std::move(parts));
   for (const tile::Tensor& tensor : shared_) body = make_node(tile::Allocate{tensor, body});
   kernel_.body = body;
-  declare_tensors(kernel_, program_);
+  declare_tensors(kernel_, stages_.program());
   return std::move(kernel_);
 }
 
 }  // namespace
 
 tile::Kernel halo(const poly::Scop& scop, const HaloPlan& plan, const Device& device, const std::string& name) {
-  return Writer(scop, plan).run(name, device);
+  return plan.strip ? strips(scop, plan, device, name) : Writer(scop, plan).run(name, device);
 }
 
 }  // namespace tc::gpu

@@ -1,11 +1,14 @@
 #include "tc/gpu/strategy/halo/plan.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
+#include "tc/support/round.h"
 
 namespace tc::gpu {
 
@@ -14,9 +17,8 @@ namespace hi = Halide::Internal;
 
 namespace {
 
-constexpr int64_t kMostReductions = 64;  ///< instances for an element
-constexpr int64_t kMostReach = 64;       ///< elements around a tile, along a member
-constexpr int64_t kBlocks = 4;           ///< of a processor: some copy while others compute
+constexpr int64_t kMostReach = 64;  ///< elements around a tile, along a member
+constexpr int64_t kBlocks = 4;      ///< of a processor: some copy while others compute
 
 /// The values that an expression has.
 struct Interval {
@@ -98,8 +100,9 @@ class Planner {
       }
       known = plan_.locals == before;
     }
-    if (!known || !has_halo()) return std::nullopt;
-    if (copies_ && !add_copies()) return std::nullopt;
+    if (!known) return std::nullopt;
+    plan_.has_temporaries = has_halo();
+    if (copies_ ? !add_copies() : !plan_.has_temporaries) return std::nullopt;
     return plan_;
   }
 
@@ -162,7 +165,7 @@ bool Planner::find_stages() {
     if (s.statement->kind == poly::Statement::Kind::kUpdate && s.statement->accumulator != type) return false;
     plan_.stages.push_back(std::move(stage));
   }
-  return plan_.stages.size() > 1;
+  return !plan_.stages.empty();
 }
 
 /// The results all have the same elements.
@@ -244,8 +247,28 @@ bool Planner::add_copies() {
   return !copies.empty();
 }
 
+/// Whether only reductions decide how far from its own element a stage reads.
+bool has_fixed_distance(const HaloStage& stage, const Expr& subscript) {
+  struct Visitor : hi::IRVisitor {
+    explicit Visitor(const HaloStage& stage) : stage(stage) {}
+    const HaloStage& stage;
+    int members = 0;
+    bool clamps = false;
+    using IRVisitor::visit;
+    void visit(const hi::Variable* op) override {
+      const int at = stage.statement.index_of(op);
+      members += std::count(stage.indices.begin(), stage.indices.end(), at) > 0 ? 1 : 0;
+    }
+    void visit(const hi::Min*) override { clamps = true; }
+    void visit(const hi::Max*) override { clamps = true; }
+  } visitor(stage);
+  subscript.accept(&visitor);
+  return visitor.members == 1 && !visitor.clamps;
+}
+
 bool Planner::add_read(const HaloStage& stage, const hi::Call* read) {
   std::vector<Reach> reach;
+  bool is_fixed = true;
   for (const Expr& subscript : read->args) {
     std::optional<Reach> found;
     for (size_t d = 0; d < stage.indices.size(); ++d) {
@@ -257,6 +280,7 @@ bool Planner::add_read(const HaloStage& stage, const hi::Call* read) {
     }
     if (!found || found->high - found->low > kMostReach) return false;
     reach.push_back(*found);
+    is_fixed = is_fixed && has_fixed_distance(stage, subscript);
   }
   auto [known, is_new] = plan_.locals.emplace(read->name, reach);
   for (size_t d = 0; d < reach.size(); ++d) {
@@ -265,6 +289,7 @@ bool Planner::add_read(const HaloStage& stage, const hi::Call* read) {
     all.low = std::min(all.low, reach[d].low);
     all.high = std::max(all.high, reach[d].high);
   }
+  plan_.is_fixed = plan_.is_fixed && is_fixed;
   return true;
 }
 
@@ -311,16 +336,98 @@ void add_tiles(const HaloPlan& plan, const ir::Program& program, const Device& d
   }
 }
 
+/// Whether registers hold what a thread has of all temporaries, and its code is not too long.
+bool fits_thread(const HaloPlan& plan, const ir::Program& program) {
+  constexpr int64_t kMostWords = 72, kMostInstances = 512;
+  int64_t instances = 0;
+  for (const HaloStage& stage : plan.stages) {
+    int64_t all = 1;
+    for (const Reach& r : stage.reach) all *= plan.extent(r);
+    for (const int at : stage.reductions) all *= stage.statement.ranges[static_cast<size_t>(at)].extent;
+    instances += all;
+  }
+  return words_of_thread(plan, program) <= kMostWords && instances <= kMostInstances;
+}
+
+/// Whether all that threads copy and write lies in rows where neighbours are one access.
+bool has_vectors(const HaloPlan& plan, const ir::Program& program) {
+  return std::all_of(plan.stages.begin(), plan.stages.end(), [&](const HaloStage& stage) {
+    if (stage.copied.empty() && plan.locals.count(stage.tensor()) > 0) return true;
+    std::vector<int64_t> strides = ir::strides_of(program.tensor(stage.tensor()));
+    const bool is_along = stage.reach.empty() || stage.reach.back().member + 1 == static_cast<int>(plan.members.size());
+    if (!strides.empty()) strides.pop_back();
+    return is_along && std::all_of(strides.begin(), strides.end(), [](int64_t stride) { return stride % 2 == 0; });
+  });
+}
+
+/// The plan with strips along a member, by threads side by side along the last. What a thread has of each row are four
+/// elements, if it reads all of them first and neighbours are one access, or else one; strips are short where the
+/// device has threads enough for all results.
+void add_strips(const HaloPlan& plan, size_t member, const ir::Program& program, const Device& device,
+                std::vector<HaloPlan>& to) {
+  constexpr int64_t kThreadsOfProcessor = 1024, kVector = 4, kRowsOfVectors = 2, kRows = 8, kFewRows = 4,
+                    kMostAlong = 64;
+  const size_t last = plan.members.size() - 1;
+  const int64_t threads = std::min(plan.threads, device.threads_per_block);
+  int64_t results = 1;
+  for (const ir::Range& range : plan.members) results *= range.extent;
+  std::vector<std::pair<int64_t, int64_t>> shapes = {{kRows, 1}};
+  if (plan.has_copies() && has_vectors(plan, program)) shapes.insert(shapes.begin(), {kRowsOfVectors, kVector});
+  if (results < kRows * kThreadsOfProcessor * device.processors) shapes = {{kFewRows, 1}};
+  const size_t before = to.size();
+  for (const auto& [rows, vector] : shapes) {
+    const int64_t length = member == last ? 1 : rows;
+    if (to.size() > before || length > plan.members[member].extent || vector > plan.members[last].extent) continue;
+    HaloPlan one = plan;
+    one.threads = threads;
+    one.tile.assign(plan.members.size(), 1);
+    one.tile[member] = length;
+    one.tile[last] = vector;
+    const auto side_by_side = static_cast<uint64_t>(ceil_div(plan.members[last].extent, vector));
+    const int64_t along = std::min(kMostAlong, static_cast<int64_t>(std::bit_ceil(side_by_side)));
+    one.strip = Strip{static_cast<int>(member), along, member == last ? 1 : threads / along};
+    if (along <= threads && fits_thread(one, program)) to.push_back(std::move(one));
+  }
+}
+
+/// Strips along each member that reads reach along, the last if there is no other: with copies if a thread holds them.
+std::vector<HaloPlan> strips_of(const std::vector<HaloPlan>& plans, const ir::Program& program, const Device& device) {
+  std::vector<HaloPlan> result;
+  if (plans.empty()) return result;
+  const size_t last = plans[0].members.size() - 1;
+  for (size_t m = 0; m <= last; ++m) {
+    if (m == last && (!result.empty() || !plans[0].has_temporaries)) break;
+    const size_t before = result.size();
+    for (const HaloPlan& plan : plans) {
+      if (plan.is_fixed && has_reach(plan)[m] && result.size() == before) add_strips(plan, m, program, device, result);
+    }
+  }
+  return result;
+}
+
 }  // namespace
+
+int64_t words_of_thread(const HaloPlan& plan, const ir::Program& program) {
+  int64_t bytes = 0;
+  for (const auto& [tensor, reach] : plan.locals) {
+    int64_t elements = program.tensor(tensor).type.bytes();
+    for (const Reach& r : reach) elements *= plan.extent(r);
+    bytes += elements;
+  }
+  return ceil_div(bytes, 4);
+}
 
 std::vector<HaloPlan> plan_halo(const poly::Scop& scop, const std::vector<std::string>& statements,
                                 const Device& device) {
   const std::optional<FusedGroup> group = group_of_statements(scop, statements);
   if (!group) return {};
-  std::vector<HaloPlan> result;
-  for (const bool copies : {false, true}) {
-    const std::optional<HaloPlan> plan = Planner(scop, *group, copies).plan();
-    if (plan) add_tiles(*plan, *scop.program, device, result);
+  std::vector<HaloPlan> plans;
+  for (const bool copies : {true, false}) {
+    if (const std::optional<HaloPlan> plan = Planner(scop, *group, copies).plan()) plans.push_back(*plan);
+  }
+  std::vector<HaloPlan> result = strips_of(plans, *scop.program, device);
+  for (const HaloPlan& plan : plans) {
+    if (plan.has_temporaries) add_tiles(plan, *scop.program, device, result);
   }
   return result;
 }

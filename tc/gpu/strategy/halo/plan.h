@@ -28,26 +28,53 @@ struct HaloStage {
   std::vector<int> reductions;    ///< the others
   std::vector<ir::Range> domain;  ///< per dimension of what it writes
   std::vector<Reach> reach;       ///< the same
+
+  /// What it writes, or copies.
+  const std::string& tensor() const { return copied.empty() ? statement.statement->tensor : copied; }
+};
+
+inline constexpr int64_t kMostReductions = 64;  ///< instances for an element of a stage
+
+/// Each thread has tensors between stages to itself, in registers, for a strip of the results. Threads of a block are
+/// neighbours along the last member.
+struct Strip {
+  int member = 0;      ///< that a strip goes along
+  int64_t along = 1;   ///< threads along the last member
+  int64_t beside = 1;  ///< threads along the strip's, unless that is the last
 };
 
 /// A block computes a tile of the results, stage after stage. Tensors between them are in shared memory, and so may be
-/// inputs that are read at several elements near each other.
+/// inputs that are read at several elements near each other. Or a thread does that with a strip of the results.
 struct HaloPlan {
   std::vector<ir::Range> members;  ///< the results' indices
-  std::vector<int64_t> tile;       ///< along each
-  int64_t threads = 256;
+  std::vector<int64_t> tile;       ///< along each, a block's or a thread's strip
+  int64_t threads = 256;           ///< of a block
+  std::optional<Strip> strip;      ///< there are strips
   std::vector<HaloStage> stages;
-  std::map<std::string, std::vector<Reach>> locals;  ///< tensors in shared memory, per dimension
+  bool has_temporaries = false;  ///< that are read at several elements
+  bool is_fixed = true;          ///< indices of reductions alone decide how far from its own element a stage reads
+  std::map<std::string, std::vector<Reach>> locals;  ///< tensors kept on the chip, per dimension
 
+  bool has_copies() const { return !stages.empty() && !stages.front().copied.empty(); }
+  /// A block's results along a member.
+  int64_t of_block(size_t m) const {
+    if (!strip) return tile[m];
+    return tile[m] * (m + 1 == members.size()                   ? strip->along
+                      : m == static_cast<size_t>(strip->member) ? strip->beside
+                                                                : 1);
+  }
   int64_t extent(const Reach& reach) const { return tile[static_cast<size_t>(reach.member)] + reach.high - reach.low; }
 };
 
-/// Plans for the statements of a scop's schedule in one launch, with tiles of several sizes, with and without copies.
-/// Empty unless
-///  - a temporary, which nobody else reads, is read at several elements near the one that is written;
+/// Words of 32 bits that a thread with a strip keeps of the plan's tensors.
+int64_t words_of_thread(const HaloPlan& plan, const ir::Program& program);
+
+/// Plans for the statements of a scop's schedule in one launch, with and without copies: with tiles of several sizes,
+/// and with strips of several lengths where registers hold what a thread needs. Empty unless
+///  - a temporary, which nobody else reads, or an input is read at several elements near the one that is written;
 ///  - each statement writes one element for each value of its map indices, and reductions are short;
 ///  - nothing in memory is both read and written, but for an element that a statement writes itself.
-/// An element at a tile's edge is computed by each block that reads it.
+/// Tiles are for temporaries alone. An element at a tile's edge is computed by each block that reads it.
 std::vector<HaloPlan> plan_halo(const poly::Scop& scop, const std::vector<std::string>& statements,
                                 const Device& device);
 

@@ -1,5 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <set>
+
+#include "tc/gpu/strategy/halo/halo.h"
+#include "tc/poly/band_ref.h"
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
 
@@ -47,6 +51,13 @@ gpu::Device busy_device() {
   gpu::Device device = gpu::device_of_architecture(90);
   device.instances_of_launch = 256;
   return device;
+}
+
+/// With a filter of three values where a text has one.
+Sizes sized(const char* text, int64_t n, int64_t m) {
+  Sizes sizes{{"N", n}, {"M", m}};
+  if (text == kSums) sizes["R"] = 3;
+  return sizes;
 }
 
 std::string faults(const char* text, const Sizes& sizes) {
@@ -120,8 +131,9 @@ TEST(Halo, TilesHaveElementsOfEveryType) {
   }
 }
 
-TEST(Halo, IsReadFromMemoryAboutOnce) {
-  const ir::Program program = specialised_from(kByHand, {{"N", 514}, {"M", 1026}});
+/// Borders that are clamped: registers have no subscripts that data or members decide.
+TEST(Halo, TilesAreReadFromMemoryAboutOnce) {
+  const ir::Program program = specialised_from(kClamped, {{"N", 512}, {"M", 1024}});
   const Result<gpu::Mapping> mapping = mapped(program, {}, busy_device());
   ASSERT_TRUE(mapping);
   ASSERT_EQ(mapping->kernels.size(), 1U);
@@ -132,6 +144,85 @@ TEST(Halo, IsReadFromMemoryAboutOnce) {
   ASSERT_TRUE(simulated(program, *mapping, data_for(program, 1), 1, &report));
   EXPECT_EQ(report.counters.at(0).global_bytes_written, 512 * 1024 * 4);
   EXPECT_LT(report.counters.at(0).global_bytes_read, 1.2 * 512 * 1024 * 4);
+}
+
+TEST(Halo, StripsNeedNoSharedMemoryAndNoBarrier) {
+  const char* const texts[] = {kSums, kByHand, kGuarded, kThreeStages, kTwoReaders};
+  for (const char* text : texts) {
+    SCOPED_TRACE(text);
+    const Result<gpu::Mapping> mapping =
+        mapped(specialised_from(text, sized(text, 4096, 4096)), {}, gpu::device_of_architecture(90));
+    ASSERT_TRUE(mapping);
+    ASSERT_EQ(mapping->kernels.size(), 1U);
+    const tile::Kernel& code = mapping->program.kernels[0];
+    EXPECT_EQ(mapping->kernels[0].recipe, gpu::Recipe::kHalo);
+    EXPECT_EQ(code.shared_bytes(), 0);
+    size_t barriers = 0, vectors = 0;
+    tile::for_each_node(code.body, [&](const tile::Node& node) {
+      const auto* move = std::get_if<tile::Move>(&node.node);
+      barriers += std::holds_alternative<tile::Barrier>(node.node) ? 1 : 0;
+      vectors += move && move->elements == 4 ? 1 : 0;
+    });
+    EXPECT_EQ(barriers, 0U);
+    if (text == kByHand) EXPECT_GT(vectors, 0U);
+  }
+}
+
+/// Reads of one statement that meet in registers: a window of six columns serves four results, and more in a strip.
+TEST(Halo, OneStatementHasStrips) {
+  const char* const texts[] = {
+      R"(def f(half(N,M) X) -> (Y) {
+        Y(i,j) = half(float(X(i,j)) + X(i,j+1) + X(i,j+2) + X(i+1,j) + X(i+1,j+1) + X(i+1,j+2) + X(i+2,j) + X(i+2,j+1))
+      })",
+      R"(def f(float(N,M) X) -> (Y) { Y(i,j) max=! X(i+a,j+b) where a in 0:3, b in 0:3 })",
+  };
+  for (const char* text : texts) {
+    SCOPED_TRACE(text);
+    const Result<gpu::Mapping> mapping =
+        mapped(specialised_from(text, {{"N", 8192}, {"M", 8192}}), {}, gpu::device_of_architecture(90));
+    ASSERT_TRUE(mapping);
+    ASSERT_EQ(mapping->kernels.size(), 1U);
+    EXPECT_EQ(mapping->kernels[0].recipe, gpu::Recipe::kHalo);
+    for (const int64_t n : {3, 9, 33, 70}) EXPECT_EQ(faults(text, {{"N", n}, {"M", 2 * n + 1}}), "");
+  }
+}
+
+/// Tiles of all sizes and strips of all lengths, with and without copies, whichever is the fastest.
+TEST(Halo, EveryPlanAgreesAndIsProved) {
+  const char* sums_of_sums = R"(
+    def f(int32(N,M) X) -> (int32(N,M) Y, Z) {
+      T(i,j) = X(i,j) * 3 where i in 0:N, j in 0:M
+      Y(i,j) += (i > 0 ? T(i-1,j) : 5) - T(i,j) where i in 0:N, j in 0:M
+      Z(i,j) = Y(i,j) * 2 + (j > 1 ? T(i,j-2) : 7) where i in 0:N, j in 0:M
+    })";
+  const char* three_dimensions = R"(
+    def f(half(N,M,8) X) -> (Y) {
+      T(a,b,c) = X(a,b,c) + X(a,b+1,c)
+      Y(a,b,c) = T(a,b,c) + T(a+1,b,c)
+    })";
+  gpu::Device device = busy_device();
+  device.processors = 1;  // so that strips of eight rows keep it busy
+  std::set<std::vector<int64_t>> strips, tiles;
+  for (const char* text :
+       {kSums, kByHand, kGuarded, kClamped, kThreeStages, kTwoReaders, sums_of_sums, three_dimensions}) {
+    for (const auto& [n, m] : {std::pair<int64_t, int64_t>{67, 74}, {101, 137}, {98, 150}}) {
+      SCOPED_TRACE(fmt::format("{} x {}: {}", n, m, text));
+      const ir::Program program = specialised_from(text, sized(text, n, m));
+      Result<gpu::Mapping> mapping = mapped(program, {}, device);
+      ASSERT_TRUE(mapping);
+      if (mapping->kernels.size() != 1) continue;
+      const poly::Scop& scop = mapping->kernels[0].scop;
+      for (const gpu::HaloPlan& plan : gpu::plan_halo(scop, poly::statements_at(scop, scop.schedule.root()), device)) {
+        if (!plan.strip && !tiles.insert(plan.tile).second) continue;
+        if (plan.strip) strips.insert(plan.tile);
+        mapping->program.kernels[0] = gpu::halo(scop, plan, device, mapping->program.kernels[0].name);
+        EXPECT_EQ(unproved(mapping->program) + difference_of_mapping(program, *mapping), "");
+      }
+    }
+  }
+  for (const std::vector<int64_t>& strip : {std::vector<int64_t>{2, 4}, {8, 1}, {4, 1}})
+    EXPECT_EQ(strips.count(strip), 1U);
+  EXPECT_GE(tiles.size(), 8U);
 }
 
 TEST(Halo, ResultsAreWrittenOnce) {

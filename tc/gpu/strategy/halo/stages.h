@@ -1,0 +1,50 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "tc/gpu/lower/body.h"
+#include "tc/gpu/strategy/halo/plan.h"
+
+namespace tc::gpu {
+
+/// Code for the elements of stages, wherever a kernel keeps the tensors between them.
+class StageWriter {
+ public:
+  /// `unrolled`: turns of a reduction that are laid out at once. `in_registers`: where tensors are put.
+  StageWriter(const poly::Scop& scop, int64_t unrolled, bool in_registers);
+
+  const ir::Program& program() const { return program_; }
+  ir::Names& names() { return names_; }
+  const Place& place(const std::string& tensor) const { return places_.at(tensor); }
+  /// From now on the tensor's elements from `offset` on are in a buffer.
+  void put(const std::string& tensor, const std::string& buffer, const std::vector<poly::Ranged>& offset,
+           const std::vector<int64_t>& extents);
+
+  /// They are in the tensor itself again.
+  void take_back(const std::string& tensor);
+
+  /// The element of a stage's tensor at a place of which nothing is known, if it exists.
+  tile::NodePtr if_exists(const HaloStage& stage, std::vector<poly::Ranged> at);
+  /// The same where it does.
+  tile::NodePtr element_of(const HaloStage& stage, const std::vector<poly::Ranged>& at);
+  /// From where the tensor is put to the tensor itself.
+  tile::NodePtr store(const std::string& tensor, const std::vector<poly::Ranged>& at) const;
+
+ private:
+  tile::NodePtr copy(const std::string& tensor, const std::vector<poly::Ranged>& at) const;
+  tile::NodePtr instances(const HaloStage& stage, const std::vector<poly::Ranged>& at);
+  tile::NodePtr reduce(const HaloStage& stage, size_t next, const BodyContext& context, const tile::Tensor& sum);
+
+  const ir::Program& program_;
+  int64_t unrolled_;
+  bool in_registers_;
+  ir::Names names_;
+  std::map<std::string, Place> places_;
+};
+
+/// Whether a thread that copies an element of the type may go on before it has it.
+bool is_asynchronous(const Halide::Type& type);
+
+}  // namespace tc::gpu
