@@ -36,7 +36,7 @@ NodePtr StageWriter::if_exists(const HaloStage& stage, std::vector<Ranged> at) {
     const int64_t end = range.begin + range.extent;
     exists = Halide::Internal::simplify(exists && poly::less_equal(poly::ranged(range.begin), at[d]) &&
                                         poly::less(at[d], poly::ranged(end)));
-    at[d] = poly::ranged(at[d].expr, std::max(at[d].min, range.begin), std::min(at[d].max, end - 1));
+    at[d] = known_within(at[d], range);
   }
   return guarded(exists, element_of(stage, at));
 }
@@ -105,6 +105,11 @@ NodePtr StageWriter::reduce(const HaloStage& stage, size_t next, const BodyConte
     inner.indices[name] = value;
     return reduce(stage, next + 1, inner, sum);
   });
+}
+
+Ranged known_within(const Ranged& value, const ir::Range& range) {
+  const int64_t least = std::max(value.min, range.begin), most = std::min(value.max, range.begin + range.extent - 1);
+  return least < most ? poly::ranged(value.expr, least, most) : value;
 }
 
 bool is_asynchronous(const Halide::Type& type) {

@@ -44,6 +44,10 @@ class StageWriter {
   std::map<std::string, Place> places_;
 };
 
+/// A value that is known to be in a range. It stays the expression that it is, even if there is only one such value:
+/// the subscripts of registers are constant because the same variables are in offsets.
+poly::Ranged known_within(const poly::Ranged& value, const ir::Range& range);
+
 /// Whether a thread that copies an element of the type may go on before it has it.
 bool is_asynchronous(const Halide::Type& type);
 

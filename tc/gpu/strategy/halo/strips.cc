@@ -186,12 +186,8 @@ NodePtr Writer::elements(const Strips& strips, const HaloStage& stage, const std
   // From the element at so much behind the thread's first.
   const auto some = [&](int64_t from, int64_t count) {
     return loop_over(tensor + "_" + std::to_string(d), {0, count}, count, stages_.names(), [&](const Ranged& within) {
-      const ir::Range& range = stage.domain[d];
       at[d] = strips.firsts[static_cast<size_t>(reach.member)] + poly::ranged(from) + within;
-      if (strips.is_whole) {
-        at[d] = poly::ranged(at[d].expr, std::max(at[d].min, range.begin),
-                             std::min(at[d].max, range.begin + range.extent - 1));
-      }
+      if (strips.is_whole) at[d] = known_within(at[d], stage.domain[d]);
       return elements(strips, stage, tensor, at, body);
     });
   };
