@@ -4,6 +4,7 @@
 
 #include "tests/common/program.h"
 #include "tests/gpu/proved.h"
+#include "tests/random/layouts.h"
 
 /// Chains of statements that read each other's neighbours, by random.
 namespace tc::testing {
@@ -95,10 +96,12 @@ TEST(Halo, RandomStencilsAgreeAndAreProved) {
     Generator generator(static_cast<uint64_t>(seed));
     const std::string text = generator.text();
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, text));
-    const ir::Program program = specialised_from(text, generator.sizes());
+    const ir::Program dense = specialised_from(text, generator.sizes());
+    const bool is_strided = seed % 3 == 0;
+    const ir::Program program = is_strided ? ir::with_layouts(dense, random_layouts(dense, seed)) : dense;
     const Result<gpu::Mapping> mapping = mapped(program, {}, device);
     ASSERT_TRUE(mapping) << mapping.error().to_string();
-    ASSERT_EQ(unproved(mapping->program) + difference_of_mapping(program, *mapping), "");
+    ASSERT_EQ(unproved(mapping->program) + difference_of_mapping(program, *mapping, static_cast<uint64_t>(seed)), "");
     for (const gpu::Kernel& kernel : mapping->kernels) with_halo += kernel.recipe == gpu::Recipe::kHalo ? 1 : 0;
   }
   EXPECT_GE(with_halo, count / 4);
