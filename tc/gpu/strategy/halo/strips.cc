@@ -12,6 +12,7 @@
 #include "tc/gpu/strategy/halo/stages.h"
 #include "tc/ir/halide_compat.h"
 #include "tc/ir/layouts.h"
+#include "tc/ir/reads.h"
 #include "tc/support/round.h"
 
 namespace tc::gpu {
@@ -162,15 +163,18 @@ NodePtr Writer::part(const HaloPlan& plan, const std::vector<Ranged>& firsts, bo
   return body;
 }
 
-/// Results that registers hold until all stages are done, so that nothing comes between stores: all but those that a
-/// first stage adds to.
+/// Results that registers hold until all stages are done, so that nothing comes between stores: all but those whose old
+/// elements are read, or added to.
 std::vector<std::string> Writer::held_results() const {
   std::vector<std::string> held;
-  std::set<std::string> seen;
+  std::set<std::string> seen;  // read or written
   for (const HaloStage& stage : plan_.stages) {
-    if (plan_.locals.count(stage.tensor()) > 0 || !seen.insert(stage.tensor()).second) continue;
-    const bool adds = stage.statement.statement->kind == poly::Statement::Kind::kUpdate && !stage.starts;
-    if (!adds) held.push_back(stage.tensor());
+    if (!stage.copied.empty()) continue;
+    const poly::Statement& statement = *stage.statement.statement;
+    for (const hi::Call* read : ir::reads_in(stages_.program(), statement.value)) seen.insert(read->name);
+    const bool adds = statement.kind == poly::Statement::Kind::kUpdate && !stage.starts;
+    const bool is_first = seen.insert(statement.tensor).second;
+    if (is_first && !adds && plan_.locals.count(statement.tensor) == 0) held.push_back(statement.tensor);
   }
   return held;
 }

@@ -225,6 +225,43 @@ TEST(Halo, EveryPlanAgreesAndIsProved) {
   EXPECT_GE(tiles.size(), 8U);
 }
 
+/// A result that is read before it is written stays in memory, and others are in registers until the end.
+TEST(Halo, StripsReadOldResults) {
+  const char* const texts[] = {
+      R"(def f(int32(N,M) X) -> (int32(N,M) Y) {
+        Y(i,j) = Y(i,j) * 2 + X(i,j) + (i + 1 < N ? X(i+1,j) : 0) + (i + 2 < N ? X(i+2,j) : 0)
+      })",
+      R"(def f(int32(N,M) X) -> (Z, int32(N,M) Y) {
+        Z(i,j) = Y(i,j) + (i + 1 < N ? X(i+1,j) : 0) - (i > 1 ? X(i-2,j) : 0) where i in 0:N, j in 0:M
+        Y(i,j) = X(i,j) + (i > 0 ? X(i-1,j) : 3) where i in 0:N, j in 0:M
+      })",
+      R"(def f(int32(N,M) X) -> (int32(N,M) Y) {
+        T(i,j) = X(i,j) + (j > 0 ? X(i,j-1) : 3) where i in 0:N, j in 0:M
+        Y(i,j) = (i > 0 ? T(i-1,j) : 5) + T(i,j) - (Y(i,j) > 0 ? 1 : 2) where i in 0:N, j in 0:M
+      })",
+  };
+  gpu::Device device = busy_device();
+  device.processors = 1;
+  size_t strips = 0;
+  for (const char* text : texts) {
+    for (const auto& [n, m] : {std::pair<int64_t, int64_t>{67, 74}, {101, 137}, {98, 152}}) {
+      SCOPED_TRACE(fmt::format("{} x {}: {}", n, m, text));
+      const ir::Program program = specialised_from(text, {{"N", n}, {"M", m}});
+      Result<gpu::Mapping> mapping = mapped(program, {}, device);
+      ASSERT_TRUE(mapping);
+      if (mapping->kernels.size() != 1) continue;
+      const poly::Scop& scop = mapping->kernels[0].scop;
+      for (const gpu::HaloPlan& plan : gpu::plan_halo(scop, poly::statements_at(scop, scop.schedule.root()), device)) {
+        if (!plan.strip) continue;
+        mapping->program.kernels[0] = gpu::halo(scop, plan, device, mapping->program.kernels[0].name);
+        EXPECT_EQ(unproved(mapping->program) + difference_of_mapping(program, *mapping), "");
+        ++strips;
+      }
+    }
+  }
+  EXPECT_GE(strips, 6U);
+}
+
 TEST(Halo, ResultsAreWrittenOnce) {
   const char* text = R"(
     def f(int32(N,M) X) -> (T, Y) {

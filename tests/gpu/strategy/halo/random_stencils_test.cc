@@ -16,15 +16,20 @@ constexpr const char* kSizes[] = {"N", "M", "L"};
 class Generator {
  public:
   explicit Generator(uint64_t seed) : random_(seed), rank_(below(6) == 0 ? 1 : below(3) == 0 ? 3 : 2) {
-    type_ = std::vector<std::string>{"int32", "int32", "half", "float", "int16"}[static_cast<size_t>(below(5))];
+    type_ = std::vector<std::string>{"int32", "int32", "half", "float", "double"}[static_cast<size_t>(below(5))];
   }
 
   std::string text() {
     const int stages = 1 + below(4);
-    std::vector<std::string> known = {"X"}, statements, results = {"T" + std::to_string(stages - 1)};
+    const std::string last = "T" + std::to_string(stages - 1);
+    const bool reads_old = below(4) == 0;
+    std::vector<std::string> known = {"X"}, statements, results = {last};
+    if (reads_old) results[0] = fmt::format("{}({}) {}", type_, fmt::join(kSizes, kSizes + rank_, ","), last);
     for (int s = 0; s < stages; ++s) {
       const std::string name = "T" + std::to_string(s);
-      statements.push_back("  " + statement(name, known));
+      const bool is_last = s + 1 == stages;
+      statements.push_back("  " + (is_last && reads_old ? update(name, known) : statement(name, known)));
+      if (below(5) == 0) statements.push_back("  " + update(name, known));
       if (s + 1 < stages && below(5) == 0) results.push_back(name);
       known.push_back(name);
     }
@@ -61,6 +66,17 @@ class Generator {
     }
     const std::string element = fmt::format("{}({})", tensor, fmt::join(subscripts, ", "));
     return guards.empty() ? element : fmt::format("({} ? {} : 1)", fmt::join(guards, " && "), element);
+  }
+
+  /// Of elements that are there, by themselves and neighbours of others.
+  std::string update(const std::string& name, const std::vector<std::string>& known) {
+    const std::string element = fmt::format("{}({})", name, fmt::join(kIndices, kIndices + rank_, ","));
+    const std::string more = read(known[static_cast<size_t>(below(static_cast<int>(known.size())))], -1);
+    std::vector<std::string> ranges;
+    for (int d = 0; d < rank_; ++d) ranges.push_back(fmt::format("{} in 0:{}", kIndices[d], kSizes[d]));
+    const std::string where = fmt::format("where {}", fmt::join(ranges, ", "));
+    if (below(2) == 0) return fmt::format("{} max= {} {}", element, more, where);
+    return fmt::format("{0} = {1} - ({0} > 3 ? 1 : 2) {2}", element, more, where);
   }
 
   std::string statement(const std::string& name, const std::vector<std::string>& known) {
