@@ -27,7 +27,6 @@ class Writer {
 
  private:
   void choose_grid(const Device& device);
-  void declare_locals();
   NodePtr stage(const HaloStage& stage);
   std::vector<Ranged> place_of(const HaloStage& stage, const Ranged& number) const;
 
@@ -45,25 +44,6 @@ void Writer::choose_grid(const Device& device) {
   for (size_t m = 0; m < plan_.members.size(); ++m) {
     firsts_.push_back(numbers[plan_.members.size() - 1 - m] * poly::ranged(plan_.tile[m]) +
                       poly::ranged(plan_.members[m].begin));
-  }
-}
-
-void Writer::declare_locals() {
-  for (const auto& [name, reach] : plan_.locals) {
-    tile::Tensor tensor;
-    tensor.name = stages_.names().fresh(name + "_tile");
-    tensor.type = stages_.place(name).type;
-    tensor.memory = tile::Memory::kShared;
-    tensor.written = true;
-    std::vector<Ranged> offset;
-    std::vector<int64_t> extents;
-    for (const Reach& r : reach) {
-      offset.push_back(firsts_[static_cast<size_t>(r.member)] + poly::ranged(r.low));
-      extents.push_back(plan_.extent(r));
-    }
-    stages_.put(name, tensor.name, offset, extents);
-    tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>(extents.begin(), extents.end()));
-    shared_.push_back(std::move(tensor));
   }
 }
 
@@ -101,7 +81,7 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
   kernel_.name = name;
   kernel_.block = {plan_.threads, 1, 1};
   choose_grid(device);
-  declare_locals();
+  for (const auto& [name, reach] : plan_.locals) shared_.push_back(stages_.hold(name, reach, plan_, firsts_));
   std::vector<NodePtr> parts;
   bool copies = false, waits = false;
   for (const HaloStage& one : plan_.stages) {
@@ -113,7 +93,7 @@ tile::Kernel Writer::run(const std::string& name, const Device& device) {
     if (!parts.empty() && !copy) parts.push_back(make_node(tile::Barrier{}));
     parts.push_back(stage(one));
     copies = copy;
-    waits = copy && (waits || is_asynchronous(stages_.place(one.copied).type));
+    waits = copy && (waits || is_asynchronous(stages_.program().tensor(one.copied).type));
   }
   NodePtr body = sequence(std::move(parts));
   for (const tile::Tensor& tensor : shared_) body = make_node(tile::Allocate{tensor, body});

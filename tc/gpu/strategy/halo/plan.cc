@@ -365,15 +365,14 @@ bool has_vectors(const HaloPlan& plan, const ir::Program& program) {
 /// device has threads enough for all results.
 void add_strips(const HaloPlan& plan, size_t member, const ir::Program& program, const Device& device,
                 std::vector<HaloPlan>& to) {
-  constexpr int64_t kThreadsOfProcessor = 1024, kVector = 4, kRowsOfVectors = 2, kRows = 8, kFewRows = 4,
-                    kMostAlong = 64;
+  constexpr int64_t kBusyThreads = 1024, kVector = 4, kRowsOfVectors = 2, kRows = 8, kFewRows = 4, kMostAlong = 64;
   const size_t last = plan.members.size() - 1;
   const int64_t threads = std::min(plan.threads, device.threads_per_block);
   int64_t results = 1;
   for (const ir::Range& range : plan.members) results *= range.extent;
   std::vector<std::pair<int64_t, int64_t>> shapes = {{kRows, 1}};
   if (plan.has_copies() && has_vectors(plan, program)) shapes.insert(shapes.begin(), {kRowsOfVectors, kVector});
-  if (results < kRows * kThreadsOfProcessor * device.processors) shapes = {{kFewRows, 1}};
+  if (results < kRows * kBusyThreads * device.processors) shapes = {{kFewRows, 1}};
   const size_t before = to.size();
   for (const auto& [rows, vector] : shapes) {
     const int64_t length = member == last ? 1 : rows;

@@ -16,12 +16,23 @@ StageWriter::StageWriter(const poly::Scop& scop, int64_t unrolled, bool in_regis
   for (const ir::Tensor& t : program_.tensors) places_[t.name] = {t.name, t.type, {}, ir::constant_shape(t)};
 }
 
-void StageWriter::put(const std::string& tensor, const std::string& buffer, const std::vector<Ranged>& offset,
-                      const std::vector<int64_t>& extents) {
+tile::Tensor StageWriter::hold(const std::string& tensor, const std::vector<Reach>& reach, const HaloPlan& plan,
+                               const std::vector<Ranged>& firsts) {
   Place& place = places_.at(tensor);
-  place.name = buffer;
-  place.offset = offset;
-  place.extents = extents;
+  place.name = names_.fresh(tensor + (in_registers_ ? "_strip" : "_tile"));
+  place.offset.clear();
+  place.extents.clear();
+  for (const Reach& r : reach) {
+    place.offset.push_back(firsts[static_cast<size_t>(r.member)] + poly::ranged(r.low));
+    place.extents.push_back(plan.extent(r));
+  }
+  tile::Tensor buffer;
+  buffer.name = place.name;
+  buffer.type = place.type;
+  buffer.memory = in_registers_ ? tile::Memory::kRegister : tile::Memory::kShared;
+  buffer.layout = tile::Layout::row_major(std::vector<tile::IntTuple>(place.extents.begin(), place.extents.end()));
+  buffer.written = true;
+  return buffer;
 }
 
 void StageWriter::take_back(const std::string& tensor) {

@@ -12,16 +12,15 @@ namespace tc::gpu {
 /// Code for the elements of stages, wherever a kernel keeps the tensors between them.
 class StageWriter {
  public:
-  /// `unrolled`: turns of a reduction that are laid out at once. `in_registers`: where tensors are put.
+  /// `unrolled`: turns of a reduction that are laid out at once. `in_registers`: buffers are there, or
+  /// else in shared memory.
   StageWriter(const poly::Scop& scop, int64_t unrolled, bool in_registers);
 
   const ir::Program& program() const { return program_; }
   ir::Names& names() { return names_; }
-  const Place& place(const std::string& tensor) const { return places_.at(tensor); }
-  /// From now on the tensor's elements from `offset` on are in a buffer.
-  void put(const std::string& tensor, const std::string& buffer, const std::vector<poly::Ranged>& offset,
-           const std::vector<int64_t>& extents);
-
+  /// A buffer for what a tile or strip has of a tensor within its reach. From now on the tensor's elements are there.
+  tile::Tensor hold(const std::string& tensor, const std::vector<Reach>& reach, const HaloPlan& plan,
+                    const std::vector<poly::Ranged>& firsts);
   /// They are in the tensor itself again.
   void take_back(const std::string& tensor);
 
@@ -29,7 +28,7 @@ class StageWriter {
   tile::NodePtr if_exists(const HaloStage& stage, std::vector<poly::Ranged> at);
   /// The same where it does.
   tile::NodePtr element_of(const HaloStage& stage, const std::vector<poly::Ranged>& at);
-  /// From where the tensor is put to the tensor itself.
+  /// From the tensor's buffer to the tensor itself.
   tile::NodePtr store(const std::string& tensor, const std::vector<poly::Ranged>& at) const;
 
  private:

@@ -130,22 +130,7 @@ NodePtr Writer::part(const HaloPlan& plan, const std::vector<Ranged>& firsts, bo
   const std::vector<std::string> results = is_whole ? held_results() : std::vector<std::string>();
   for (const std::string& tensor : results) held[tensor] = plan.stages.back().reach;
   std::vector<tile::Tensor> registers;
-  for (const auto& [name, reach] : held) {
-    tile::Tensor tensor;
-    tensor.name = stages_.names().fresh(name + "_strip");
-    tensor.type = stages_.program().tensor(name).type;
-    tensor.memory = tile::Memory::kRegister;
-    tensor.written = true;
-    std::vector<Ranged> offset;
-    std::vector<int64_t> extents;
-    for (const Reach& r : reach) {
-      offset.push_back(firsts[static_cast<size_t>(r.member)] + poly::ranged(r.low));
-      extents.push_back(plan.extent(r));
-    }
-    tensor.layout = tile::Layout::row_major(std::vector<tile::IntTuple>(extents.begin(), extents.end()));
-    stages_.put(name, tensor.name, offset, extents);
-    registers.push_back(std::move(tensor));
-  }
+  for (const auto& [name, reach] : held) registers.push_back(stages_.hold(name, reach, plan, firsts));
   const Strips strips{plan, firsts, is_whole};
   std::vector<NodePtr> parts;
   for (const HaloStage& stage : plan.stages) {
