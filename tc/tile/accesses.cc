@@ -184,17 +184,9 @@ std::vector<ElementAccess> reads_in(const Expr& expr, const std::map<std::string
 std::vector<ElementAccess> accesses_of(const Node& node, const std::map<std::string, const Tensor*>& tensors) {
   std::vector<ElementAccess> result;
   for_each_access(node, [&](const NodeAccess& a) {
-    result.push_back({tensors.at(a.tensor),
-                      a.subscripts,
-                      {},
-                      a.is_write,
-                      a.atomic,
-                      a.asynchronous,
-                      a.dimension,
-                      a.elements,
-                      a.in_cluster,
-                      a.region,
-                      a.lengths});
+    result.push_back({tensors.at(a.tensor), a.subscripts,
+                      a.condition.defined() ? std::vector{a.condition} : std::vector<Expr>(), a.is_write, a.atomic,
+                      a.asynchronous, a.dimension, a.elements, a.in_cluster, a.region, a.lengths});
   });
   for_each_expr(node, [&](const Expr& e) {
     for (ElementAccess& read : reads_in(e, tensors)) result.push_back(std::move(read));

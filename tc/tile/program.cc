@@ -216,7 +216,8 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
         visit({.tensor = n.source,
                .subscripts = n.source_subscripts,
                .dimension = n.source_dimension,
-               .elements = n.elements});
+               .elements = n.elements,
+               .condition = n.guard});
       },
       [&](const MatMul& n) {
         each(n.d, true);

@@ -417,6 +417,7 @@ struct NodeAccess {
   bool in_cluster = false;  ///< in the shared memory of any block of the cluster
   bool region = false;      ///< stands for a box, or tile, that begins there; of a global tensor, for any part of it
   std::vector<int64_t> lengths = {};  ///< of a region, along each dimension, cut to the tensor; empty: not said
+  Halide::Expr condition = {};        ///< under which the node does it; absent: always
 };
 /// Calls `visit` for each access of the node itself; what it writes is first. Of a box's global
 /// tensor, and of a WarpgroupMatMul's sums, there are no subscripts.

@@ -149,6 +149,20 @@ TEST(Verify, Bounds) {
   EXPECT_EQ(k.faults(store(k.y, {thread_x() * 2 % 64}, 1.0f)), Sentences{});
 }
 
+/// Where the guard of a copy is false its source is not read, so that it may lie anywhere.
+TEST(Verify, BoundsOfGuardedCopies) {
+  Small k;
+  const auto copied_if = [&](const Halide::Expr& guard) {
+    const NodePtr copy = guarded(guard, move(k.s, {thread_x()}, k.x, {thread_x() + 1}, 1, true));
+    return allocate(k.s, sequence({copy, commit_group(), wait_group(0)}));
+  };
+  EXPECT_EQ(k.faults(copied_if(thread_x() < 63)), Sentences{});
+  const Sentences faults = k.faults(copied_if(thread_x() < 64));
+  ASSERT_EQ(faults.size(), 1U);
+  EXPECT_NE(faults[0].find("the subscript 'thread_x + 1' of 'x'"), std::string::npos) << faults[0];
+  EXPECT_NE(faults[0].find("leaves [0, 64) for thread (63,0,0)"), std::string::npos) << faults[0];
+}
+
 TEST(Print, ShowsMapsAndClusters) {
   Kernel kernel;
   kernel.name = "k";

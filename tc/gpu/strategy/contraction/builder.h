@@ -202,6 +202,10 @@ class ContractionBuilder {
   std::vector<Halide::Expr> copied_element(size_t operand, const std::vector<int64_t>& box,
                                            const Halide::Expr& number) const;
   Halide::Expr first_of(const Subscript& s, const ReductionStep& step) const;
+  struct Leaves {
+    bool before = false, behind = false;
+  };
+  Leaves leaves(const Operand& operand, size_t dimension, int64_t length) const;
   Halide::Expr within(const Operand& operand, size_t dimension, const Halide::Expr& value, int64_t length) const;
   Halide::Expr computed_element(const Operand& operand, const std::vector<Halide::Expr>& at) const;
   tile::NodePtr compute_run(size_t operand, std::vector<Halide::Expr> to, std::vector<Halide::Expr> at);
