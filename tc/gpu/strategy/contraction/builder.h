@@ -304,6 +304,7 @@ class ContractionBuilder {
   Halide::Expr local_of_row(size_t axis, const Halide::Expr& row) const;
   std::vector<Halide::Expr> element_in_row(const std::string& tensor, const Halide::Expr& row,
                                            const Halide::Expr& column) const;
+  const StoredTensor& stored_as(const std::string& tensor) const;
   Halide::Expr is_row_inside(const Halide::Expr& row) const;
   tile::NodePtr store_row(const std::string& tensor, const Halide::Expr& unit, const Halide::Expr& row);
   tile::NodePtr finish_by_rows();

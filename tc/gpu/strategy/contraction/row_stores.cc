@@ -1,6 +1,7 @@
 #include "tc/gpu/strategy/contraction/row_stores.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "tc/gpu/lower/translate.h"
 #include "tc/gpu/strategy/contraction/builder.h"
@@ -20,8 +21,11 @@ using tile::Tensor;
 namespace {
 
 constexpr int64_t kWarp = 32, kWarpRows = 16, kRowsAtOnce = 8;  // of a warp of a warpgroup
+constexpr int64_t kPair = 2, kVector = 8;                       // elements
 
 }  // namespace
+
+int64_t word_of(const StoredTensor& stored) { return std::max(kPair, std::gcd(stored.row_divisor(), kVector)); }
 
 bool is_stored_by_rows(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan) {
   if (!plan.tensor_cores || plan.store_boxes || plan.grid > 0 || plan.groups > 1 || plan.cluster_parts > 1)
@@ -30,7 +34,9 @@ bool is_stored_by_rows(const StoredTensor& stored, const Contraction& c, const C
   if (!c.pooled.empty() || !c.reductions.empty() || c.selection) return false;
   const std::vector<size_t>& columns = plan.tensor_cores->columns;
   const AxisPlan& a = plan.parallel[columns[0]];
-  if (stored.type.bytes() != 2 || stored.row_divisor() % 2 == 0 || stored.extents.size() < 2) return false;
+  // Pairs that lie in words are stored as they are by fragments of warps: rows would not gain there.
+  const int64_t even = plan.by_warpgroups() ? kVector : kPair;
+  if (stored.type.bytes() != 2 || stored.row_divisor() % even == 0 || stored.extents.size() < 2) return false;
   if (stored.at_any_address) return false;  // no pair is known to be aligned
   const bool is_group = a.group == 2 || (plan.by_warpgroups() && a.group == 8);
   if (stored.axes.back() != c.parallel[columns[0]].name || !is_group || plan.order[0] != columns[0]) return false;
@@ -111,6 +117,12 @@ std::vector<Expr> ContractionBuilder::element_in_row(const std::string& tensor, 
   return element_at(element_of(tensor), context);
 }
 
+/// What is known of a result that is stored.
+const StoredTensor& ContractionBuilder::stored_as(const std::string& tensor) const {
+  return *std::find_if(c_.stored.begin(), c_.stored.end(),
+                       [&](const StoredTensor& stored) { return stored.tensor == tensor; });
+}
+
 /// Whether a row is one of the result's.
 Expr ContractionBuilder::is_row_inside(const Expr& row) const {
   Expr inside = hi::const_true();
@@ -122,8 +134,8 @@ Expr ContractionBuilder::is_row_inside(const Expr& row) const {
   return hi::simplify(inside);
 }
 
-/// Stores a row that is staged: the first element if it is the second one of a word, pairs that are words, and the last
-/// element if it is the first one of a word.
+/// Stores a row that is staged, by words; of rows of odd length the first element if it is the second one of a word,
+/// pairs that are words, and the last element if it is the first one of a word.
 NodePtr ContractionBuilder::store_row(const std::string& tensor, const Expr& unit, const Expr& row) {
   const StagedRows staged = staged_rows(plan_);
   const Axis& column = c_.parallel[plan_.tensor_cores->columns[0]];
@@ -132,17 +144,27 @@ NodePtr ContractionBuilder::store_row(const std::string& tensor, const Expr& uni
   const std::vector<int64_t> strides = ir::strides_of(program_.tensor(tensor));
   const auto width = static_cast<int>(staged.columns);
   const Expr left = static_cast<int>(column.begin + column.extent) - first_[plan_.tensor_cores->columns[0]];
+  const StoredTensor& stored = stored_as(tensor);
+  const auto word = static_cast<int>(word_of(stored));
+  const std::string round = names_.fresh("round");
+  const auto rounds = static_cast<int>(ceil_div(staged.columns, word * kWarp));
+  const Expr number = rounds > 1 ? lane_ + build::var(round) * static_cast<int>(kWarp) : lane_;
+  if (stored.row_divisor() % 2 == 0) {
+    const Expr at = hi::simplify(number * word);
+    const NodePtr words =
+        build::if_then(at < width && at < hi::simplify(left),
+                       build::move(to, element_in_row(tensor, row, at), from, std::vector<Expr>{unit, row, at}, word));
+    return rounds > 1 ? build::unrolled(round, 0, rounds, words) : words;
+  }
   // Whether the first element is the second one of a word.
   const std::vector<Expr> first = element_in_row(tensor, row, 0);
-  Expr number = 0;
+  Expr offset = 0;
   for (size_t d = first.size(); d-- > 0;) {
-    if (strides[d] % 2 != 0) number = number + first[d];
+    if (strides[d] % 2 != 0) offset = offset + first[d];
   }
-  const std::string odd_name = names_.fresh("odd"), round = names_.fresh("round");
+  const std::string odd_name = names_.fresh("odd");
   const Expr odd = build::var(odd_name);
-  const auto rounds = static_cast<int>(ceil_div(staged.columns, 2 * kWarp));
-  const Expr pair_number = rounds > 1 ? lane_ + build::var(round) * static_cast<int>(kWarp) : lane_;
-  const Expr at = hi::simplify(pair_number * 2) + odd;
+  const Expr at = hi::simplify(number * 2) + odd;
   Tensor pair = build::registers(names_.fresh("pair"), from.type, row_major({2}));
   pair.written = true;
   NodePtr words =
@@ -156,7 +178,7 @@ NodePtr ContractionBuilder::store_row(const std::string& tensor, const Expr& uni
                          build::if_then(at < width && at < hi::simplify(left), single(at)));
   if (rounds > 1) words = build::unrolled(round, 0, rounds, words);
   const NodePtr begin = build::if_then(lane_ == 0 && odd == 1 && hi::simplify(left) > 0, single(0));
-  return build::let(odd_name, hi::simplify(hi::Cast::make(Halide::Int(32), number % 2)),
+  return build::let(odd_name, hi::simplify(hi::Cast::make(Halide::Int(32), offset % 2)),
                     build::sequence({begin, words}));
 }
 

@@ -4,10 +4,11 @@
 
 #include "tc/gpu/strategy/contraction/plan.h"
 
-/// Results of tensor cores whose rows have an odd number of elements of two bytes. A thread has pairs of neighbours, or
-/// vectors of them, of which every other row's lie across words of memory. So rows go through shared memory: lanes of a
-/// warp store the words of a row one behind the other, and its first and last element by themselves if they are no
-/// word.
+/// Results of tensor cores, of two bytes, whose rows do not begin at multiples of 16 bytes. A thread has pairs of
+/// neighbours, or vectors of them. Of rows of odd length every other row's lie across words of memory, and of other
+/// ones they are parts of sectors. So rows go through shared memory: lanes of a warp store the words of a row one
+/// behind the other, of four or eight bytes. Of rows of odd length the first and last element are stored by themselves
+/// if they are no word.
 namespace tc::gpu {
 
 /// Whether rows of a result are stored so.
@@ -22,6 +23,8 @@ struct StagedRows {
   int64_t columns = 1;  ///< of the tile
   int64_t pitch = 1;    ///< elements from one row to the next
 };
+/// Elements of a word of such a result.
+int64_t word_of(const StoredTensor& stored);
 StagedRows staged_rows(const ContractionPlan& plan);
 
 /// Where shared memory ends behind the staged rows.

@@ -9,7 +9,7 @@
 #include "tests/gpu/simulated.h"
 #include "tests/random/warpgroup_products.h"
 
-/// Results of tensor cores whose rows have an odd number of elements.
+/// Results of tensor cores whose rows begin at no multiple of 16 bytes.
 namespace tc::testing {
 namespace {
 
@@ -57,17 +57,18 @@ const Case kCases[] = {
     {"one column", kNT, {{"M", 70}, {"N", 65}, {"K", 64}}, warpgroup_tile(1, 64, 2)},
     {"slabs", kNT, {{"M", 64}, {"N", 301}, {"K", 72}}, warpgroup_tile(1, 256, 2)},
     {"narrow", kNT, {{"M", 64}, {"N", 41}, {"K", 64}}, warpgroup_tile(1, 24, 2)},
+    {"words of two", kNT, {{"M", 70}, {"N", 134}, {"K", 72}}, warpgroup_tile(2, 96, 2)},
+    {"words of four", kNT, {{"M", 70}, {"N", 308}, {"K", 72}}, warpgroup_tile(1, 256, 2)},
+    {"words of four, slabs", kNT, {{"M", 130}, {"N", 76}, {"K", 64}}, warpgroup_tile(1, 64, 2)},
+    {"words of two, epilogue", kEpilogue, {{"M", 130}, {"N", 74}, {"K", 128}}, warpgroup_tile(1, 96, 2)},
+    {"words, two results", kTwoResults, {{"M", 70}, {"N", 132}, {"K", 128}}, warpgroup_tile(1, 64, 2), 2},
+    {"words, batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 68}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
     {"epilogue", kEpilogue, {{"M", 130}, {"N", 75}, {"K", 128}}, warpgroup_tile(1, 96, 2)},
     {"two results", kTwoResults, {{"M", 70}, {"N", 131}, {"K", 128}}, warpgroup_tile(1, 64, 2), 2},
     {"in place", kInPlace, {{"M", 70}, {"N", 131}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
     {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 67}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
     {"atoms", kNT, {{"M", 150}, {"N", 77}, {"K", 62}}, by_atoms(), 1, false},
-    {"atoms, large",
-     kNT,
-     {{"M", 474}, {"N", 369}, {"K", 62}},
-     {.tensor_cores = true, .copy_operands = false},
-     1,
-     false},
+    {"atoms, large", kNT, {{"M", 474}, {"N", 369}, {"K", 62}}, by_atoms({128, 64, 32}, {8, 8}), 1, false},
     {"atoms, epilogue", kEpilogue, {{"M", 140}, {"N", 201}, {"K", 40}}, by_atoms(), 1, false},
     {"atoms, two results", kTwoResults, {{"M", 70}, {"N", 131}, {"K", 48}}, by_atoms(), 2, false},
     {"atoms, in place", kInPlace, {{"M", 70}, {"N", 131}, {"K", 48}}, by_atoms(), 1, false},
