@@ -86,18 +86,16 @@ def f(float16(M,K) A, float16(K,N) B, float(N) b) -> (float(M,N) C) {
                    {.copy_operands = false}};
   Schedule schedule = def.schedule();
   tile_product(schedule, 64, 128);
-  take(schedule.split("k", 64));
-  take(schedule.split("m_inner_S0", 16));
-  take(schedule.split("m_inner_S0_inner", 8));
+  take(schedule.split("k", 16));
+  take(schedule.split("m_inner_S0", 8));
   take(schedule.split("n_inner_S0", 32));
   take(schedule.split("n_inner_S0_inner", 8));
-  check(schedule.reorder({"k_outer", "m_inner_S0_outer", "m_inner_S0_inner_outer", "m_inner_S0_inner_inner",
-                          "n_inner_S0_outer", "n_inner_S0_inner_outer", "n_inner_S0_inner_inner", "k_inner"}));
+  check(schedule.reorder({"k_outer", "m_inner_S0_outer", "m_inner_S0_inner", "n_inner_S0_outer",
+                          "n_inner_S0_inner_outer", "n_inner_S0_inner_inner", "k_inner"}));
   check(schedule.tensorize("m_inner_S0_outer", TileOperation::kMma));
   check(schedule.bind("n_outer", Axis::kBlockX));
   check(schedule.bind("m_outer", Axis::kBlockY));
   check(schedule.bind("n_inner_S0_inner_outer", Axis::kWarpX));
-  check(schedule.bind("m_inner_S0_inner_outer", Axis::kWarpY));
   check(schedule.promote("C", "n_outer", Memory::kRegisters));
   for (const char* operand : {"A", "B"}) {
     check(schedule.promote(operand, "k_outer", Memory::kShared));

@@ -528,7 +528,9 @@ std::optional<Contraction> contraction_of(const ir::Program& program, const ir::
   const auto context = std::make_shared<poly::Context>();
   const Result<poly::Scop> scop = poly::from_ir(std::make_shared<const ir::Program>(std::move(alone)), context);
   std::optional<Contraction> result = scop ? contraction_at(*scop, 0) : std::nullopt;
-  if (result) find_tf32(program, *result);  // by the statements that write the operands
+  if (!result) return std::nullopt;
+  find_tf32(program, *result);  // by the statements that write the operands
+  if (std::optional<StoredTensor> stored = expected_stored(program, statement, *result)) result->stored = {*stored};
   return result;
 }
 

@@ -1,5 +1,6 @@
 #include "tc/gpu/strategy/contraction/cost.h"
 
+#include "tc/gpu/strategy/contraction/atom_cost.h"
 #include "tc/gpu/strategy/contraction/computed_rows.h"
 #include "tc/gpu/strategy/contraction/row_stores.h"
 #include "tc/gpu/strategy/contraction/warpgroup_cost.h"
@@ -21,9 +22,6 @@ constexpr double kBarrierCycles = 100;
 constexpr double kL2Bytes = 3000;        ///< of all processors in a cycle
 constexpr double kArrivalCycles = 1000;  ///< from the start of a step's copies to the last one's end
 constexpr double kAlike = 0.75;
-
-/// The time of two things done at once: neither hides behind the other as a whole.
-double together(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a + b * b * b * b)); }
 
 /// The products that a thread lays out for one value of the main reduction axis.
 int64_t products_of_value(const Contraction& c, const ContractionPlan& plan) {
@@ -162,8 +160,8 @@ double block_cycles(const Contraction& c, const ContractionPlan& plan, const Dev
   return together(issued, shared) * (in_one_piece ? 1 : 1.12) * crowded + sums + stores;
 }
 
-/// Of a processor for one block by tensor cores: what these multiply, while shared memory gives fragments and takes
-/// copies, and schedulers issue all of it. `resident_warps` are those of all its blocks.
+/// Of a processor for one block of a chain by tensor cores: what these multiply, while shared memory gives fragments
+/// and takes copies, and schedulers issue all of it. `resident_warps` are those of all its blocks.
 double atom_work(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
   // A copy finds its place in a window of several dimensions by 25 to 30 instructions, as the assembler has it.
   constexpr double kWavefront = 128, kInWindow = 25;
@@ -208,37 +206,9 @@ double atom_work(const Contraction& c, const ContractionPlan& plan, const Device
   return together(together(multiplied, shared), issued);
 }
 
-/// The same with waits for copies, sums of groups and stores.
-double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
-  const double warps = static_cast<double>(plan.threads()) / kLanes;
-  const auto steps = static_cast<double>(plan.steps(c));
-  const double sums = plan.groups == 1 ? 0 : 2 * static_cast<double>(plan.registers()) * warps + kBarrierCycles;
-  const double work = atom_work(c, plan, device, resident_warps);
-  // The last copies of a step start at its end, so that of two stages none is ahead. What is computed goes through
-  // registers: a block waits for it in each step, whatever the stages.
-  const bool waits = !plan.asynchronous || has_computed(c);
-  const double ahead = waits ? 0 : static_cast<double>(plan.stages - 2);
-  const double arrival = steps * kArrivalCycles * warps / resident_warps;
-  // A warp writes halves of sectors of 32 bytes, while the other blocks of the processor multiply. Rows of odd length
-  // are written element by element: 17 million halves took 80 us on an H100, which nothing hides.
-  constexpr double kSingleResult = 1.1;  // of a processor
-  double points = 1;
-  for (const AxisPlan& axis : plan.parallel) points *= static_cast<double>(axis.tile);
-  const bool in_pairs = std::all_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& t) {
-    return t.row_divisor() % 2 == 0 || is_stored_by_rows(t, c, plan);
-  });
-  const double pairs = points * 2 * kHalfFloatBytes * static_cast<double>(device.processors) / kL2Bytes;
-  const double stores = in_pairs ? pairs * warps / resident_warps : points * kSingleResult;
-  // Convolutions whose images and weights came by single elements took 3 to 13 times the rest of this on an H100.
-  constexpr double kSingle = 4;
-  const bool is_single =
-      !plan.asynchronous && std::any_of(plan.operands.begin(), plan.operands.end(),
-                                        [](const auto& o) { return o.fragment == FragmentRead::kElements; });
-  const double hidden = ahead <= 0 ? work + arrival : together(work, arrival / ahead);
-  return hidden * (is_single ? kSingle : 1) + sums + stores;
-}
-
 }  // namespace
+
+double together(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a + b * b * b * b)); }
 
 bool has_computed(const Contraction& c) {
   return std::any_of(c.operands.begin(), c.operands.end(), [](const Operand& o) { return o.computed.has_value(); });
@@ -297,82 +267,6 @@ double least_element_cycles(const Contraction& c, const Device& device) {
   return products / kOfProcessor / device.processors;
 }
 
-namespace {
-
-/// Of a plan whose blocks have so much shared memory. `first_blocks`: of a processor, whose first copies nothing hides,
-/// at most; fewer take less.
-double cycles_with(const Contraction& c, const ContractionPlan& plan, const Device& device, int64_t shared_bytes,
-                   double first_blocks) {
-  constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
-  constexpr double kStartCycles = 1500;
-  const double step_cycles = plan.tensor_cores ? 290 : plan.has_windows(c) || converts_operands(c) ? 130 : 200;
-  const double rest = plan.left(c) == 0 ? 0 : kStartCycles;
-  double blocks = 1, points = 1;
-  for (size_t axis = 0; axis < c.parallel.size(); ++axis) {
-    blocks *= static_cast<double>(plan.parallel[axis].blocks);
-    points *= static_cast<double>(c.parallel[axis].extent);
-  }
-  const auto threads = static_cast<double>(round_up(plan.threads(), kLanes));
-  const double resident = std::max(
-      1.0, std::floor(std::min({kProcessorThreads / threads,
-                                kProcessorRegisters / (threads * static_cast<double>(registers_of_thread(c, plan))),
-                                kProcessorShared / static_cast<double>(shared_bytes + 1024), 32.0})));
-  const double each = std::ceil(blocks / static_cast<double>(device.processors));
-  const double at_once = std::min(resident, each);
-  const double warps = at_once * threads / kLanes;
-  const double waves = std::ceil(each / resident);
-  // Windows are long runs of loads and products: few warps hide little of them, and what a block begins with is hidden
-  // by the others of its processor, but for the first time.
-  const bool windows = plan.has_windows(c) && !plan.tensor_cores;
-  const double block = plan.tensor_cores ? atom_cycles(c, plan, device, warps) : block_cycles(c, plan, device, warps);
-  const double idle = plan.tensor_cores ? 1 : 2;  // warps' worth of a scheduler's time
-  const double busy = windows ? std::min(1.0, 1.17 * std::pow(warps / (warps + 2), 2)) : warps / (warps + idle);
-  const double starts = windows ? 1 + (waves - 1) / at_once : waves;
-  const auto steps = static_cast<double>(plan.steps(c) + 1);
-  double bytes = 0, first = 0;
-  for (size_t i = 0; i < c.operands.size(); ++i) {
-    double box = static_cast<double>(c.operands[i].type.bytes());
-    for (int64_t extent : plan.operands[i].box) box *= static_cast<double>(extent);
-    bytes += box * static_cast<double>(plan.steps(c)) * blocks;
-    first += box * std::min(at_once, first_blocks) * static_cast<double>(device.processors);
-  }
-  // Nothing hides the first step's copies, which all processors make at once.
-  const double processor =
-      each * block / busy + first / kL2Bytes + starts * (kStartCycles + rest + steps * step_cycles);
-  bytes += points * static_cast<double>(c.update.accumulator.bytes());
-  const double started = blocks / device.blocks_per_us * 1e3 * device.gigahertz;
-  const double cycles = std::max(together(processor, bytes / kL2Bytes + kStartCycles), started);
-  if (!plan.tensor_cores) return cycles;
-  // As of warpgroups, with which these are compared, but that memory hides less of what a warp issues: 4096 products of
-  // 64 x 64 x 64 took 38 us on an H200, where memory and processors were 23 us each; by warpgroups 25.5 us.
-  constexpr double kBeside = 0.2;  // of the shorter one, which the other does not hide
-  const double memory = least_memory_cycles(c, device) + kStartCycles;
-  return std::max(cycles, memory) + kBeside * std::min(cycles, memory);
-}
-
-}  // namespace
-
-double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  if (plan.by_warpgroups()) return warpgroup_cycles(c, plan, device);
-  return cycles_with(c, plan, device, plan.shared_bytes(c), std::numeric_limits<double>::infinity());
-}
-
-double least_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, int64_t shared_bytes) {
-  constexpr double kRounding = 1 - 1e-9;
-  return kRounding * cycles_with(c, plan, device, shared_bytes, 1);
-}
-
-namespace {
-
-/// How a plan's blocks share a processor, if a thread needs so many registers and a block so many bytes.
-struct BlocksOfProcessor {
-  double blocks = 1;   ///< of the device
-  double threads = 1;  ///< of a block, in whole warps
-  double each = 1;     ///< blocks of a processor, one after the other or at once
-  double waves = 1;
-  double warps = 1;  ///< of the blocks that run at once
-};
-
 BlocksOfProcessor blocks_of_processor(const ContractionPlan& plan, const Device& device, int64_t registers,
                                       int64_t shared_bytes) {
   constexpr double kProcessorThreads = 2048, kProcessorRegisters = 65536, kProcessorShared = 228 * 1024;
@@ -389,7 +283,57 @@ BlocksOfProcessor blocks_of_processor(const ContractionPlan& plan, const Device&
   return result;
 }
 
+namespace {
+
+/// Of a plan by elements whose blocks have so much shared memory. `first_blocks`: of a processor, whose first copies
+/// nothing hides, at most; fewer take less.
+double cycles_with(const Contraction& c, const ContractionPlan& plan, const Device& device, int64_t shared_bytes,
+                   double first_blocks) {
+  constexpr double kStartCycles = 1500, kIdleWarps = 2;  // of a scheduler's time
+  const double step_cycles = plan.has_windows(c) || converts_operands(c) ? 130 : 200;
+  const double rest = plan.left(c) == 0 ? 0 : kStartCycles;
+  const auto [blocks, threads, each, waves, warps] =
+      blocks_of_processor(plan, device, registers_of_thread(c, plan), shared_bytes);
+  const double at_once = warps * kLanes / threads;
+  double points = 1;
+  for (const Axis& axis : c.parallel) points *= static_cast<double>(axis.extent);
+  // Windows are long runs of loads and products: few warps hide little of them, and what a block begins with is hidden
+  // by the others of its processor, but for the first time.
+  const bool windows = plan.has_windows(c);
+  const double block = block_cycles(c, plan, device, warps);
+  const double busy = windows ? std::min(1.0, 1.17 * std::pow(warps / (warps + 2), 2)) : warps / (warps + kIdleWarps);
+  const double starts = windows ? 1 + (waves - 1) / at_once : waves;
+  const auto steps = static_cast<double>(plan.steps(c) + 1);
+  double bytes = 0, first = 0;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    double box = static_cast<double>(c.operands[i].type.bytes());
+    for (int64_t extent : plan.operands[i].box) box *= static_cast<double>(extent);
+    bytes += box * static_cast<double>(plan.steps(c)) * blocks;
+    first += box * std::min(at_once, first_blocks) * static_cast<double>(device.processors);
+  }
+  // Nothing hides the first step's copies, which all processors make at once.
+  const double processor =
+      each * block / busy + first / kL2Bytes + starts * (kStartCycles + rest + steps * step_cycles);
+  bytes += points * static_cast<double>(c.update.accumulator.bytes());
+  const double started = blocks / device.blocks_per_us * 1e3 * device.gigahertz;
+  // 181 plans of float16 took 1.18 of the rest of this on an H200, as a geometric mean.
+  const double converts = converts_operands(c) ? 1.18 : 1;
+  return converts * std::max(together(processor, bytes / kL2Bytes + kStartCycles), started);
+}
+
 }  // namespace
+
+double estimated_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  if (plan.by_warpgroups()) return warpgroup_cycles(c, plan, device);
+  if (plan.tensor_cores) return atom_cycles(c, plan, device, plan.shared_bytes(c));
+  return cycles_with(c, plan, device, plan.shared_bytes(c), std::numeric_limits<double>::infinity());
+}
+
+double least_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, int64_t shared_bytes) {
+  constexpr double kRounding = 1 - 1e-9;
+  return kRounding * (plan.tensor_cores ? atom_cycles(c, plan, device, shared_bytes)
+                                        : cycles_with(c, plan, device, shared_bytes, 1));
+}
 
 /// A step ends with a barrier. A product's results go through the threads' registers, with what they are combined with,
 /// which comes from the L2 cache.

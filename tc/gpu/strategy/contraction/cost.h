@@ -13,6 +13,20 @@ bool has_computed(const Contraction& contraction);
 /// Registers of 32 bits that a thread of the plan needs, estimated.
 int64_t registers_of_thread(const Contraction& contraction, const ContractionPlan& plan);
 
+/// The time of two things done at once: neither hides behind the other as a whole.
+double together(double a, double b);
+
+/// How a plan's blocks share a processor, if a thread needs so many registers and a block so many bytes.
+struct BlocksOfProcessor {
+  double blocks = 1;   ///< of the device
+  double threads = 1;  ///< of a block, in whole warps
+  double each = 1;     ///< blocks of a processor, one after the other or at once
+  double waves = 1;
+  double warps = 1;  ///< of the blocks that run at once
+};
+BlocksOfProcessor blocks_of_processor(const ContractionPlan& plan, const Device& device, int64_t registers,
+                                      int64_t shared_bytes);
+
 /// Cycles that take so many microseconds, or a little more.
 double cycles_within(double us, const Device& device);
 

@@ -146,6 +146,29 @@ std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contracti
   return result;
 }
 
+std::optional<StoredTensor> expected_stored(const ir::Program& program, const ir::Statement& statement,
+                                            const Contraction& c) {
+  const ir::Statement* last = &statement;
+  for (const ir::Statement& reader : program.statements) {
+    if (program.tensor(last->tensor).role != ir::Role::kTemporary) break;
+    const auto is_read = [&](const ir::Access& access) { return !access.is_write && access.tensor == last->tensor; };
+    const auto read = std::find_if(reader.accesses.begin(), reader.accesses.end(), is_read);
+    if (read == reader.accesses.end()) continue;
+    const bool same = std::equal(read->subscripts.begin(), read->subscripts.end(), reader.subscripts.begin(),
+                                 reader.subscripts.end(), [](const Expr& a, const Expr& b) { return hi::equal(a, b); });
+    if (!same || reader.reduces()) return std::nullopt;
+    last = &reader;
+  }
+  const ir::Tensor& tensor = program.tensor(last->tensor);
+  StoredTensor stored{last->tensor,           tensor.type, ir::constant_shape(tensor),
+                      ir::strides_of(tensor), {},          tensor.at_any_address};
+  if (stored.extents.size() != c.update.subscripts.size()) return std::nullopt;
+  for (size_t d = 0; d < stored.extents.size(); ++d) {
+    stored.axes.push_back(axis_of(c.update.subscripts[d], stored.extents[d], c));
+  }
+  return stored;
+}
+
 int64_t staged_columns(const Contraction& c, const ContractionPlan& plan) {
   constexpr int64_t kRow = 128, kQuad = 4;  // bytes; threads that share a row
   const AxisPlan& axis = plan.parallel[plan.tensor_cores->columns[0]];

@@ -22,6 +22,11 @@ std::vector<std::string> written_tensors(const Contraction& contraction);
 /// Those of them that are seen.
 std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contraction& contraction);
 
+/// The tensor in which a product's values end, if it is known before there is a kernel: the statement's own, or where
+/// the only statements that read it take it, element by element.
+std::optional<StoredTensor> expected_stored(const ir::Program& program, const ir::Statement& statement,
+                                            const Contraction& contraction);
+
 inline constexpr int64_t kStagedRows = 64;  ///< of a box: those of a warpgroup
 
 /// Instructions of a thread for all that is done to one of its results, about.

@@ -142,7 +142,7 @@ std::vector<AtomShape> atom_shapes(const Contraction& c, size_t main, const tile
     for (const int64_t column_warps : {1, 2, 4, 8}) {
       for (const int64_t rows : {2, 4, 8}) {
         for (const int64_t columns : {2, 4, 8, 16, 32}) {
-          for (const int64_t groups : {1, 2, 4}) {
+          for (const int64_t groups : {1, 2, 4, 8}) {
             const int64_t threads = row_warps * column_warps * groups * kRowThreads * kColumnThreads;
             if (rows * columns > kMostSums || threads > kMostThreads) continue;
             for (const int64_t chunk : chunks) {

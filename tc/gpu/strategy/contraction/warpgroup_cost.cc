@@ -29,6 +29,7 @@ double bytes_of(const Operand& operand) {
 /// small operand the cache serves at once as it is. Fitted to 843 plans on an H200 (docs/lab/measurements.md).
 double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan, double busy) {
   constexpr double kAligned = 68, kWithinLines = 50, kCrooked = 27, kSmallBytes = 7e6, kShared = 0.75;
+  constexpr double kShortRows = 2.4;  // of images: 10 to 13 cycles for each row of 48 bytes
   const Operand& o = in_memory(c, operand);
   const AxisPlan& first = plan.parallel[side_of(operand, plan)[0]];
   const bool begins_lines = !runs_across(c, operand, plan) || first.tile % row_of(o) == 0 || first.blocks == 1;
@@ -37,16 +38,20 @@ double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& p
   const double gain = has_lines && bytes_of(o) < kSmallBytes ? 1 : std::pow(blocks, kShared);
   const double bytes = static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / gain;
   if (has_lines) return bytes / kAligned * busy;
-  return bytes / (lies_in_lines(o) ? kWithinLines : kCrooked);
+  const bool is_short = o.extents.size() > 2 && o.extents.back() < row_of(o);
+  return bytes / (lies_in_lines(o) ? kWithinLines : kCrooked) * (is_short ? kShortRows : 1);
 }
 
-/// Whether rows of a result begin where no vector of a thread's columns does, and go through no shared memory: then
-/// columns are stored one by one.
+/// Whether columns of a result are stored one by one: where rows begin where no vector of a thread's columns does, and
+/// go through no shared memory, or where columns are no neighbours in memory.
 bool stores_singly(const Contraction& c, const ContractionPlan& plan) {
   constexpr int64_t kVector = 16;
-  const int64_t group = plan.parallel[plan.order[0]].group;
+  const AxisPlan& a = plan.parallel[plan.order[0]];
+  const std::string& column = c.parallel[plan.order[0]].name;
   return std::any_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& stored) {
-    return stored.row_divisor() % std::min(group, kVector / stored.type.bytes()) != 0 &&
+    const bool has_columns = std::count(stored.axes.begin(), stored.axes.end(), column) > 0;
+    if (has_columns && a.tile > 1 && stored.axes.back() != column) return true;
+    return stored.row_divisor() % std::min(a.group, kVector / stored.type.bytes()) != 0 &&
            !is_stored_by_rows(stored, c, plan);
   });
 }
@@ -61,15 +66,22 @@ double single_store_cycles(const Contraction& c, int64_t group) {
 
 /// How many times the stores of a result take what vectors of 16 bytes take. Threads wait for boxes no longer than
 /// until their sums are in shared memory, which takes least if they write the pairs that they have. In global memory
-/// pairs of halves are halves of sectors. Rows that are staged in shared memory take longer by an estimate.
+/// pairs of halves are halves of sectors.
 double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool by_boxes) {
-  constexpr double kPairBoxes = 0.3, kNarrowBoxes = 0.7, kWideBoxes = 0.9, kByRows = 1.5;  // of what they take without
+  constexpr double kPairBoxes = 0.3, kNarrowBoxes = 0.7, kWideBoxes = 0.9;  // of what they take without
   constexpr double kShortRows = 1.5;  // of boxes whose rows are shorter than a line
-  constexpr int64_t kLine = 128;
+  constexpr int64_t kLine = 128, kVector = 16;
   constexpr double kWholeSectors = 1.5;  // of pairs that eight lanes have; not measured
+  constexpr double kOddRows = 14;        // of rows that begin at no multiple of 16 bytes, and are not staged
   const int64_t group = plan.parallel[plan.order[0]].group;
   if (plan.tensor_cores->pairs_rows) return kWholeSectors;
-  if (stores_by_rows(c, plan)) return kByRows * (group == 8 ? 1 : 2);
+  const std::vector<size_t>& columns = plan.tensor_cores->columns;
+  const bool in_rows =
+      std::all_of(columns.begin() + 1, columns.end(), [&](size_t axis) { return plan.parallel[axis].tile == 1; });
+  const auto begins_within = [&](const StoredTensor& t) {
+    return t.row_divisor() * t.type.bytes() % kVector != 0 && in_rows && !is_stored_by_rows(t, c, plan);
+  };
+  if (std::any_of(c.stored.begin(), c.stored.end(), begins_within)) return kOddRows;
   const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
   const bool is_narrow = stored.bytes() <= 2;
   if (by_boxes) {
@@ -78,6 +90,21 @@ double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool b
     return rows * kWideBoxes * stores_of_group(c, plan, false);
   }
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 4 : 8);
+}
+
+/// Cycles of a block whose warps store row after row, by the words of staged_rows(). Fitted to 90 plans of products of
+/// few values of the reduction on an H200.
+double row_store_cycles(const Contraction& c, const ContractionPlan& plan) {
+  constexpr double kShifted = 250, kAligned = 140, kWarp = 32, kWarpRows = 16;
+  double result = 0;
+  for (const StoredTensor& stored : c.stored) {
+    if (!is_stored_by_rows(stored, c, plan)) continue;
+    const auto columns = static_cast<double>(tile_of(plan.tensor_cores->columns, plan));
+    const double turns = std::ceil(columns / kWarp / static_cast<double>(word_of(stored)));
+    const double turn = stored.row_divisor() % 2 == 0 ? kAligned : kShifted;
+    result += kWarpRows * static_cast<double>(plan.tensor_cores->row_atoms) * turns * turn;
+  }
+  return result;
 }
 
 /// Processors that blocks find which run in clusters of so many. Those of a cluster share one of the device's parts: of
@@ -120,14 +147,18 @@ double copied_cycles(const Contraction& c, const ContractionPlan& plan, const De
   return result;
 }
 
+/// Whether boxes have several dimensions, as those of images.
+bool has_images(const ContractionPlan& plan) {
+  return std::any_of(plan.operands.begin(), plan.operands.end(), [](const OperandPlan& o) {
+    return std::count_if(o.box.begin(), o.box.end(), [](int64_t extent) { return extent > 1; }) > 2;
+  });
+}
+
 /// In which a step's boxes come and are multiplied. Neither hides behind the other as a whole, as products of matrices
 /// show. Of boxes of images, which have several dimensions, too little is measured.
 double busy_cycles(const ContractionPlan& plan, double multiplied, double copied) {
   constexpr double kPower = 3.3;
-  const bool of_images = std::any_of(plan.operands.begin(), plan.operands.end(), [](const OperandPlan& o) {
-    return std::count_if(o.box.begin(), o.box.end(), [](int64_t extent) { return extent > 1; }) > 2;
-  });
-  if (of_images) return std::max(multiplied, copied);
+  if (has_images(plan)) return std::max(multiplied, copied);
   return std::pow(std::pow(multiplied, kPower) + std::pow(copied, kPower), 1 / kPower);
 }
 
@@ -309,15 +340,23 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   // Of a cluster that deals out the steps of a tile each block stores a part of its results.
   const auto parts = static_cast<double>(plan.cluster_parts);
   const bool singly = stores_singly(c, plan);
-  const double stores = (singly ? 0 : points / kStored * stores_of_group(c, plan, plan.store_boxes) / parts) +
-                        exchange_cycles(plan, points);
+  const double by_rows = row_store_cycles(c, plan);
+  const double stored = singly        ? 0
+                        : by_rows > 0 ? by_rows
+                                      : points / kStored * stores_of_group(c, plan, plan.store_boxes) / parts;
+  const double stores = stored + exchange_cycles(plan, points);
   // Which no other block hides.
   const double single_stores = singly ? points / parts * single_store_cycles(c, group) : 0;
   // The copies of the next tile begin while a block that goes on stores the last one.
   const double starts = plan.grid > 0 ? kGoOnCycles : kStartCycles;
   // A block with slices finds them first, and multiplies all of its rows by each.
   const double slices = expected_slices(c, plan), found = c.selection ? kFoundCycles * static_cast<double>(rows) : 0;
-  const double multiplies = slices * steps * std::max(step + turn_cycles(plan, step), latency);
+  // Of two buffers one is given back when the other one's products have started, so that boxes arrive behind these:
+  // 6848 x 2176 x 320 took 27 us on an H200 where two blocks of a processor had two each, and 16 us by other plans.
+  constexpr double kArrival = 900;
+  const bool waits = plan.stages == 2 && steps > 2 && !has_images(plan);
+  const double exposed = waits ? (step + kArrival) / at_once : 0;
+  const double multiplies = slices * steps * std::max({step + turn_cycles(plan, step), latency, exposed});
   const double finishes = (starts + found + slices * (stores + finishing_cycles(c, plan))) / at_once + single_stores;
   // Of two teams that take turns one finishes while the other one multiplies.
   constexpr double kHandOver = 500;

@@ -128,7 +128,11 @@ TEST(PooledImages, ShareTheLaunch) {
 TEST(PooledImages, AgreeWithTheOracleAndAreProved) {
   const Sizes sizes = {{"N", 2}, {"C", 64}, {"H", 8}, {"W", 12}, {"F", 16}, {"KH", 3}, {"KW", 3}};
   EXPECT_EQ(wrong_with(specialised_from(kImage, sizes), {.tensor_cores = true, .copy_operands = false}, ampere()), "");
-  MappingOptions options{.tile = {1, 8, 8, 16, 1, 1, 64}, .tensor_cores = true, .copy_operands = false};
+  MappingOptions options{.tile = {1, 8, 8, 16, 1, 1, 64},
+                         .map_to_threads = {4, 32},
+                         .register_tile = {1, 2, 1, 4},
+                         .tensor_cores = true,
+                         .copy_operands = false};
   EXPECT_EQ(wrong_with(specialised_from(kImage, sizes), options, hopper()), "");
   const Result<gpu::Mapping> first = mapped(specialised_from(kChannelsFirst, sizes), {.tensor_cores = true}, ampere());
   ASSERT_TRUE(first) << first.error().to_string();
