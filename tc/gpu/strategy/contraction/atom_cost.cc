@@ -13,10 +13,10 @@ namespace {
 
 constexpr double kLanes = 32, kSchedulers = 4;
 
-double elements_of(const OperandPlan& o) {
-  double box = 1;
-  for (const int64_t extent : o.box) box *= static_cast<double>(extent);
-  return box;
+double elements_of(const std::vector<int64_t>& extents) {
+  double result = 1;
+  for (const int64_t extent : extents) result *= static_cast<double>(extent);
+  return result;
 }
 
 bool has_window(const Contraction& c, const ContractionPlan& plan) {
@@ -44,15 +44,16 @@ double all_steps(const Contraction& c, const ContractionPlan& plan) {
 /// In which a block alone goes through its steps: its copies arrive, of which buffers hide a part, and a thread issues
 /// its copies one after the other. At the end a warp stores row after row.
 double latency_of_block(const Contraction& c, const ContractionPlan& plan) {
-  constexpr double kRow = 285, kRowColumns = 64, kLaidOut = 16,
-                   kLooped = 1.6;                                    // more copies than that are made in a loop
-  constexpr double kArrival = 390, kHidden = 1.0, kDependent = 4.7;  // by a buffer; cycles of an instruction
+  constexpr double kArrival = 390, kHidden = 1.0;  // of it by each further buffer
+  constexpr double kDependent = 4.7;               // of an instruction
+  constexpr double kLaidOut = 16, kLooped = 1.6;   // more copies than that are made in a loop, and take so much longer
+  constexpr double kRow = 285, kRowColumns = 64;
   // What is computed goes through registers: a block waits for it in each step, whatever the buffers.
   const double ahead = has_computed(c) ? 0 : static_cast<double>(plan.stages - 1);
   double step = kArrival / (1 + kHidden * ahead);
   for (const OperandPlan& o : plan.operands) {
     if (o.kept) continue;
-    const double copies = std::ceil(elements_of(o) / static_cast<double>(o.vector * plan.threads()));
+    const double copies = std::ceil(elements_of(o.box) / static_cast<double>(o.vector * plan.threads()));
     const double looped = !plan.asynchronous && copies > kLaidOut ? kLooped : 1;
     step += looped * copies * instructions_of_copy(o) * kDependent;
   }
@@ -85,8 +86,8 @@ double work_of_block(const Contraction& c, const ContractionPlan& plan, const De
   constexpr double kSustained = 0.513;                    // of the products that a processor may start
   constexpr double kArrivingBytes = 24, kOfWindows = 48;  // in a cycle; those of windows come twice, from the L1 cache
   constexpr double kIntoShared = 0.17;                    // of the cycles that its bytes would take by lines
-  constexpr double kIssued = 2.2,
-                   kRead = 1.57;  // cycles of a scheduler for an instruction, of shared memory for a line
+  constexpr double kIssued = 2.2;                         // cycles of a scheduler for an instruction
+  constexpr double kRead = 1.57;                          // of shared memory for a line
   const TensorCores& cores = *plan.tensor_cores;
   const double warps = static_cast<double>(plan.threads()) / kLanes, slices = slices_of_warp(c, plan);
   const double steps = all_steps(c, plan);
@@ -105,8 +106,8 @@ double work_of_block(const Contraction& c, const ContractionPlan& plan, const De
     const double element = c.operands[i].type.bytes(), vector = static_cast<double>(o.vector);
     const double of_copy = std::max(kIssued * issued_of_copy(c, o, plan) / kSchedulers,
                                     kIntoShared * vector * element * kLanes / kWavefront);
-    copied += elements_of(o) / vector / kLanes * of_copy;
-    bytes += elements_of(o) * element;
+    copied += elements_of(o.box) / vector / kLanes * of_copy;
+    bytes += elements_of(o.box) * element;
   }
   const double of_cycle = device.tensor_products * kSustained * kHalfBytes / bytes_of(cores.atom->operand);
   const double multiplied = warps * slices * products / (of_cycle * std::min(1.0, resident_warps / kSchedulers));
@@ -114,18 +115,21 @@ double work_of_block(const Contraction& c, const ContractionPlan& plan, const De
   return together(together(multiplied, moved), steps * bytes / (has_window(c, plan) ? kOfWindows : kArrivingBytes));
 }
 
-/// Of a processor for each of its results: pairs of neighbours are halves of sectors, which blocks of many columns
-/// store together; rows go through shared memory, and what is in no pair is stored by itself. Of a statement that is
-/// not in a kernel yet pairs are taken.
-double cycles_of_result(const Contraction& c, const ContractionPlan& plan) {
+/// In which results are stored, all processors' cycles together: pairs of neighbours are halves of sectors, which
+/// blocks of many columns store together; rows go through shared memory, and what is in no pair is stored by itself. Of
+/// a statement that is not in a kernel yet pairs are taken.
+double stored_cycles(const Contraction& c, const ContractionPlan& plan) {
   constexpr double kPair = 0.17, kOfRow = 10, kLine = 128, kInRow = 0.3, kAlone = 0.64;
   constexpr double kOfImage = 0.3;  // by two convolutions of 7 x 7
   const double columns = std::min(static_cast<double>(plan.parallel[plan.order[0]].tile), kLine);
   const double in_pair = has_window(c, plan) ? kOfImage : kPair + kOfRow / columns;
-  if (c.stored.empty()) return in_pair;
-  double result = 0;
+  double points = 1, result = 0;
+  for (const Axis& axis : c.parallel) points *= static_cast<double>(axis.extent);
+  if (c.stored.empty()) return points * in_pair;
   for (const StoredTensor& stored : c.stored) {
-    result += is_stored_by_rows(stored, c, plan) ? kInRow : stored.row_divisor() % 2 == 0 ? in_pair : kAlone;
+    const bool has_pairs = stored.row_divisor() % 2 == 0;
+    const double each = is_stored_by_rows(stored, c, plan) ? kInRow : has_pairs ? in_pair : kAlone;
+    result += elements_of(stored.extents) * each;
   }
   return result;
 }
@@ -133,14 +137,9 @@ double cycles_of_result(const Contraction& c, const ContractionPlan& plan) {
 /// In which operands come from where they are, and results go. Nothing hides it: blocks store at their end.
 double moved_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   constexpr double kOperandBytes = 1480;  // of the device in a cycle
-  double points = 1, bytes = 0;
-  for (const Axis& axis : c.parallel) points *= static_cast<double>(axis.extent);
-  for (const Operand& operand : c.operands) {
-    double own = operand.type.bytes();
-    for (const int64_t extent : operand.extents) own *= static_cast<double>(extent);
-    bytes += own;
-  }
-  return points * cycles_of_result(c, plan) / device.processors + bytes / kOperandBytes;
+  double bytes = 0;
+  for (const Operand& operand : c.operands) bytes += elements_of(operand.extents) * operand.type.bytes();
+  return stored_cycles(c, plan) / device.processors + bytes / kOperandBytes;
 }
 
 }  // namespace
