@@ -10,9 +10,9 @@ ones: by mma.sync with one or several groups of warps, by warpgroups, with and w
 elements. Every result is compared with float64. FILE gets the median time of each, and PyTorch's time of the shape.
 
 `compare` needs no GPU. It asks tensorc for the estimate of each plan in FILE that names its tiles; what the compiler
-chose may have changed since. It prints, for each kind of plan, the
-geometric mean of measured / estimated and how far it spreads. And it prints what matters in the end: for each shape,
-how the plan of least estimate compares with the fastest one that was measured, and with PyTorch.
+chose may have changed since. It prints, for each kind of plan, the geometric mean of measured / estimated and how far it
+spreads. And it prints what matters in the end: for each shape, how the plan of least estimate compares with the fastest
+one that was measured, and with PyTorch.
 """
 import argparse
 import concurrent.futures
@@ -145,6 +145,8 @@ def measure(arguments):
                         continue
                     entry["plans"].append([plan, timed(call)])
             measured.append(entry)
+            print(f"\r{len(measured)} of {len(tasks)} shapes", end="", file=sys.stderr, flush=True)
+    print(file=sys.stderr)
     text = json.dumps({"gpu": gpu_facts(torch)["name"], "library": library.digest(), "shapes": measured}, indent=None)
     pathlib.Path(arguments.file).write_text(text.replace('{"kind"', '\n{"kind"') + "\n", encoding="utf-8")
     print(f"{len(measured)} of {len(tasks)} shapes, {sum(len(entry['plans']) for entry in measured)} plans, "
@@ -235,6 +237,9 @@ def main():
     add("--kind", default="", help="of which the plans are shown")
     add("--show", type=int, default=12, help="lines of each list")
     arguments = parser.parse_args()
+    for path in (arguments.file, arguments.tensorc) if arguments.task == "compare" else ():
+        if not pathlib.Path(path).is_file():
+            parser.error(f"there is no file {path}")
     return measure(arguments) if arguments.task == "measure" else compare(arguments)
 
 
