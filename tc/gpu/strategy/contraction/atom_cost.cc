@@ -95,11 +95,7 @@ double work_of_block(const Contraction& c, const ContractionPlan& plan, const De
   double read = 0, copied = 0, bytes = 0;
   for (const size_t i : {cores.a, cores.b}) {
     const OperandPlan& o = plan.operands[i];
-    double registers = 1;
-    for (size_t axis : i == cores.a ? cores.rows : cores.columns) {
-      registers *= static_cast<double>(plan.parallel[axis].registers);
-    }
-    const double values = registers * cores.atom->k * (i == cores.a ? 8 : 4);  // of the warp's fragments
+    const double values = fragment_values(plan, i);
     const bool by_elements = o.fragment == FragmentRead::kElements;
     read += o.conflicts * (by_elements ? values / kLanes : kHalfBytes * values / kWavefront);
     if (o.kept) continue;

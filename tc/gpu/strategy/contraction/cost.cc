@@ -2,7 +2,6 @@
 
 #include "tc/gpu/strategy/contraction/atom_cost.h"
 #include "tc/gpu/strategy/contraction/computed_rows.h"
-#include "tc/gpu/strategy/contraction/row_stores.h"
 #include "tc/gpu/strategy/contraction/warpgroup_cost.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
@@ -180,11 +179,7 @@ double atom_work(const Contraction& c, const ContractionPlan& plan, const Device
   double wavefronts = 0, loads = 0, copied = 0, copies = 0;
   for (const size_t i : {cores.a, cores.b}) {
     const OperandPlan& o = plan.operands[i];
-    double registers = 1;
-    for (size_t axis : i == cores.a ? cores.rows : cores.columns) {
-      registers *= static_cast<double>(plan.parallel[axis].registers);
-    }
-    const double values = registers * cores.atom->k * (i == cores.a ? 8 : 4);  // of the warp's fragments
+    const double values = fragment_values(plan, i);
     const bool elements = o.fragment == FragmentRead::kElements;
     loads += elements ? values / kLanes * (cores.rounds[i] ? 3 : 2) : values / (kLanes * 8);
     wavefronts += o.conflicts * (elements ? values / kLanes : 2 * values / kWavefront);
@@ -209,6 +204,16 @@ double atom_work(const Contraction& c, const ContractionPlan& plan, const Device
 }  // namespace
 
 double together(double a, double b) { return std::sqrt(std::sqrt(a * a * a * a + b * b * b * b)); }
+
+double fragment_values(const ContractionPlan& plan, size_t operand) {
+  const TensorCores& cores = *plan.tensor_cores;
+  const bool is_a = operand == cores.a;
+  double registers = 1;
+  for (size_t axis : is_a ? cores.rows : cores.columns) {
+    registers *= static_cast<double>(plan.parallel[axis].registers);
+  }
+  return registers * cores.atom->k * (is_a ? 8 : 4);
+}
 
 bool has_computed(const Contraction& c) {
   return std::any_of(c.operands.begin(), c.operands.end(), [](const Operand& o) { return o.computed.has_value(); });

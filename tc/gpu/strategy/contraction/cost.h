@@ -13,6 +13,9 @@ bool has_computed(const Contraction& contraction);
 /// Registers of 32 bits that a thread of the plan needs, estimated.
 int64_t registers_of_thread(const Contraction& contraction, const ContractionPlan& plan);
 
+/// Values of an operand that a warp's fragments have for an atom's part of the reduction.
+double fragment_values(const ContractionPlan& plan, size_t operand);
+
 /// The time of two things done at once: neither hides behind the other as a whole.
 double together(double a, double b);
 

@@ -206,7 +206,8 @@ ContractionBuilder::Leaves ContractionBuilder::leaves(const Operand& operand, si
     add(s.reduction[r], c_.reduction[r], fills ? round_up(values, plan_.chunk[r]) : values);
   }
   // A box's last vector may have room for more than is asked for.
-  return {.before = least<0, .behind = round_up(greatest + 1, length)> operand.extents[dimension]};
+  const int64_t end = round_up(greatest + 1, length);
+  return {.before = (least < 0), .behind = (end > operand.extents[dimension])};
 }
 
 /// Brings a subscript of a vector that may lie outside of the tensor to its last elements (or first).
