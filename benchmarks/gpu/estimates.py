@@ -58,11 +58,18 @@ def atoms_plan(numbers, m, n, k):
 
 
 def warpgroups_plan(numbers, m, n, k):
-    tile_m = fitting(numbers, m, [64, 128, 192, 256])
-    tile_n = fitting(numbers, n, [16, 32, 64, 96, 128, 160, 192, 256])
+    copies = " copy_operands: true" if n % 8 or k % 8 else ""
+    if m <= 1024 and numbers.random() < 0.4:  # rows of the instruction along n
+        parts = -(-m // 256) + numbers.choice([0, 0, 1, 2])
+        tile_m, tile_n = -(-m // parts // 8) * 8, fitting(numbers, n, [64, 128, 192, 256])
+        more = numbers.choice(["", "", "cluster: [2, 1]", "cluster: [1, 2]"] +
+                              [f"cluster: [1, 1, {blocks}]" for blocks in (2, 2, 3, 4, 5, 6, 8)])
+        return f"tile: [{tile_m}, {tile_n}, 64] tensor_cores: true {more}{copies}"
+    is_large = m * n * k > 1e10  # narrow tiles would take most of the time
+    tile_m = fitting(numbers, m, [64, 128, 128, 192, 256] if is_large else [64, 128, 192, 256])
+    tile_n = fitting(numbers, n, [96, 128, 160, 192, 224, 256] if is_large else [16, 32, 64, 96, 128, 160, 192, 256])
     more = numbers.choice(["", "cluster: [2, 1]", "cluster: [1, 2]", "cluster: [1, 1, 2]", "cluster: [1, 1, 4]",
                            "persistent: true store_boxes: true", "ping_pong: true store_boxes: true"])
-    copies = " copy_operands: true" if n % 8 or k % 8 else ""
     return f"tile: [{tile_m}, {tile_n}, 64] tensor_cores: true {more}{copies}"
 
 
