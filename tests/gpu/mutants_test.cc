@@ -152,7 +152,7 @@ def f(half(H,C) X, half(C,F,3) W) -> (O) {
                                              {padded, {{"H", 40}, {"C", 32}, {"F", 24}}, by_default}}) {
     SCOPED_TRACE(text);
     const ir::Program program = specialised_from(text, sizes);
-    const Result<gpu::Mapping> mapping = mapped(program, options);
+    const Result<gpu::Mapping> mapping = mapped(program, options, gpu::device_of_architecture(80));
     ASSERT_TRUE(mapping) << mapping.error().to_string();
     EXPECT_GT(expect_that_nothing_is_in_vain(program, *mapping), 0);
   }

@@ -24,6 +24,17 @@ std::pair<std::string, std::string> random_reductions(Random& random, const std:
   return result;
 }
 
+/// A tile whose instructions have their rows along n, and columns along m.
+void turn(Random& random, WarpgroupProduct& product) {
+  options::MappingOptions& options = product.options;
+  const int64_t warpgroups = random.range(1, product.sizes.at("N") > 64 ? 2 : 1), row = options.tile.back();
+  const int64_t most = std::min<int64_t>((product.sizes.at("M") + 7) / 8, row == 128 ? 12 : 20);
+  const int64_t columns = 8 * random.range(1, most);
+  options.tile = {columns, 64 * warpgroups, row};
+  options.register_tile = {columns / 4, options.ping_pong.value_or(false) ? 2 * warpgroups : 2};
+  options.map_to_threads = {options.ping_pong.value_or(false) ? 32 : 32 * warpgroups, 4, 1};
+}
+
 }  // namespace
 
 WarpgroupProduct random_warpgroup_product(uint64_t seed) {
@@ -89,6 +100,7 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
     const int64_t parts = int64_t{1} << random.range(0, 3);
     if (parts > 1 && parts <= steps) result.options.cluster = {1, 1, parts};
   }
+  if (is_plain && random.chance(50)) turn(random, result);
   return result;
 }
 

@@ -166,11 +166,20 @@ Pieces cut_out(const poly::Scop& scop, const options::MappingOptions& options, c
       plans = {*std::move(plan)};
     }
     add_prologues(scop, other, own(*contraction), device, *contraction, plans->at(0));
-    if (Contraction pooled = with_pooled(scop, *contraction);
-        !plans->at(0).store_boxes && has_runs(pooled, plans->at(0))) {
-      contraction = std::move(pooled);
-    } else if (pooled.last > contraction->last) {
-      behind.clear();  // other kernels go through the results
+    if (Contraction pooled = with_pooled(scop, *contraction); pooled.last > contraction->last) {
+      const auto takes_pooled = [&](const ContractionPlan& plan) {
+        return !plan.store_boxes && has_runs(pooled, plan);
+      };
+      if (!takes_pooled(plans->at(0)) && plans->size() == 1 && !needs_chain) {
+        // The best plan of the product alone is none of both.
+        Result<ContractionPlan> again = plan_contraction(pooled, own(pooled), device);
+        if (again && takes_pooled(*again)) plans = {*std::move(again)};
+      }
+      if (takes_pooled(plans->at(0))) {
+        contraction = std::move(pooled);
+      } else {
+        behind.clear();  // other kernels go through the results
+      }
     }
     std::vector<TileReduction> uncut = add_reductions(scop, behind, plans->at(0), *contraction);
     close(contraction->first);

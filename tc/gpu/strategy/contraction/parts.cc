@@ -51,6 +51,19 @@ bool may_use_warpgroups(const Contraction& c, const Device& device) {
          std::all_of(c.operands.begin(), c.operands.end(), [](const Operand& o) { return o.type.bits() == 16; });
 }
 
+/// Whether another product reads the same matrix, so that one kernel may go through the steps of both.
+bool may_be_joined(const ir::Program& program, const ir::Statement& statement) {
+  std::set<std::string> read;
+  for (const auto* access : ir::reads_in(program, statement.value)) read.insert(access->name);
+  return std::any_of(program.statements.begin(), program.statements.end(), [&](const ir::Statement& other) {
+    if (other.tensor == statement.tensor || !other.reduces() || !is_contraction(program, other)) return false;
+    if (ir::constant_shape(program.tensor(other.tensor)) != ir::constant_shape(program.tensor(statement.tensor)))
+      return false;
+    const auto reads = ir::reads_in(program, other.value);
+    return std::any_of(reads.begin(), reads.end(), [&](const auto* access) { return read.count(access->name) > 0; });
+  });
+}
+
 /// The parts of least time, if any, and that time.
 struct TimedParts {
   std::optional<Parts> parts;
@@ -69,8 +82,10 @@ TimedParts timed_parts(const ir::Program& program, const ir::Statement& statemen
                        double most_us) {
   constexpr int64_t kVector = 2, kFewParts = 4;
   // Of one kernel with many groups of threads less is estimated, by 8 % on an H200, than of parts that take as long:
-  // parts may be 2 % worse.
-  constexpr double kLaunchUs = 1, kCacheBytesOfUs = 4e6, kWorthIt = 0.98;
+  // parts may be 2 % worse. Of warpgroups both are estimated alike.
+  constexpr double kLaunchUs = 1, kCacheBytesOfUs = 4e6, kWorthIt = 0.98, kOfWarpgroups = 1.03;
+  // Two products of 256 x 2816 by 8192 take 38 us in one kernel, where one of them takes 26 alone and in parts.
+  constexpr double kIfJoined = 1.4;
   const double least_us = kLaunchUs + memory_us(program, statement, device);
   const auto planned_us = [&](const Contraction& c, double most) {
     const Result<ContractionPlan> plan = plan_contraction(c, options, device, cycles_within(most, device));
@@ -81,7 +96,8 @@ TimedParts timed_parts(const ir::Program& program, const ir::Statement& statemen
   if (!r || !may_have_parts(*r, options, device)) return result;
   const bool is_large = r->elements > kTile * device.processors;
   if (is_large && !may_use_warpgroups(contraction, device)) return result;
-  double best = std::min(result.us / kWorthIt, most_us);
+  const double of_kind = may_use_warpgroups(contraction, device) ? kOfWarpgroups : kWorthIt;
+  double best = std::min(result.us / (may_be_joined(program, statement) ? kIfJoined : of_kind), most_us);
   for (const int64_t count : {2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32}) {
     if (is_large && count > kFewParts) break;
     if (r->extent % (count * kVector) != 0) continue;

@@ -250,21 +250,40 @@ bool Planner::may_be_dealt_out(const ContractionPlan& plan) const {
   return no("{} steps are not dealt out to {} blocks", steps, plan.cluster_parts);
 }
 
+Planner::TileCounts Planner::counts_of(const WarpgroupShape& shape, const TensorCores& cores) const {
+  TileCounts result;
+  std::vector<int64_t> tile(c_.parallel.size(), 1);
+  for (size_t i = 0; i < cores.rows.size(); ++i) tile[cores.rows[i]] = shape.rows[i];
+  for (size_t i = 0; i < cores.columns.size(); ++i) tile[cores.columns[i]] = shape.columns[i];
+  for (size_t axis = 0; axis < tile.size(); ++axis) {
+    result.tiles *= ceil_div(c_.parallel[axis].extent, tile[axis]);
+    result.points *= tile[axis];
+  }
+  for (size_t r = 0; r < c_.reduction.size(); ++r) {
+    result.steps *= r == main_ ? ceil_div(c_.reduction[r].extent, chunk_of(c_)) : c_.reduction[r].extent;
+  }
+  return result;
+}
+
+/// Cycles that the processors multiply at least, the first one with blocks that have a tile each or its part.
+double Planner::least_cycles_of(const WarpgroupShape& shape, const TensorCores& cores) const {
+  constexpr double kTakesTurns = 0.9;  // of an estimate, where teams take turns
+  const TileCounts counts = counts_of(shape, cores);
+  const int64_t blocks = counts.tiles * shape.cluster_parts, steps = ceil_div(counts.steps, shape.cluster_parts);
+  const int64_t values = std::min(chunk_of(c_), c_.reduction[main_].extent);
+  const double products = device_.warpgroup_products * 2 / static_cast<double>(c_.operands[0].type.bytes());
+  return kTakesTurns * static_cast<double>(ceil_div(blocks, device_.processors) * steps * counts.points * values) /
+         products;
+}
+
 /// Into how many parts the steps are dealt out, of tiles of a shape.
 std::vector<int64_t> Planner::parts_of(const WarpgroupShape& shape, const TensorCores& cores) const {
   if (!options_.cluster.empty()) return {std::max<int64_t>(request_.cluster_parts, 1)};
   const bool may_have = !request_.says_all_tiles() && !asks_for_warpgroups() && shape.cluster_rows == 1 &&
                         shape.cluster_columns == 1 && c_.further.empty() && c_.reductions.empty();
   if (!may_have) return {1};
-  int64_t tiles = 1, steps = 1;
-  std::vector<int64_t> tile(c_.parallel.size(), 1);
-  for (size_t i = 0; i < cores.rows.size(); ++i) tile[cores.rows[i]] = shape.rows[i];
-  for (size_t i = 0; i < cores.columns.size(); ++i) tile[cores.columns[i]] = shape.columns[i];
-  for (size_t axis = 0; axis < tile.size(); ++axis) tiles *= ceil_div(c_.parallel[axis].extent, tile[axis]);
-  for (size_t r = 0; r < c_.reduction.size(); ++r) {
-    steps *= r == main_ ? ceil_div(c_.reduction[r].extent, chunk_of(c_)) : c_.reduction[r].extent;
-  }
-  return cluster_parts(tiles, steps, device_);
+  const TileCounts counts = counts_of(shape, cores);
+  return cluster_parts(counts.tiles, counts.steps, device_);
 }
 
 /// As many blocks as run at once go through all tiles.
@@ -504,16 +523,36 @@ std::vector<ContractionPlan> Planner::warpgroups(TensorCores cores, size_t count
     no("products of warpgroups have at least {} values of '{}'", least, c_.reduction[main_].name);
     return plans;
   }
+  for (const TensorCores& sides : sides_of(std::move(cores))) add_warpgroups(sides, count, plans);
+  return plans;
+}
+
+/// Which operand has the rows of an instruction, and which the columns: mostly those along which results are neighbours
+/// are columns. An instruction has 64 rows at least, and 8 columns. So of few rows either operand may have them:
+/// weights that a step brings for 16 rows are read once, and none of the rows are zeros.
+std::vector<TensorCores> Planner::sides_of(TensorCores cores) const {
+  constexpr int64_t kFew = 1024;
+  const auto swap = [](TensorCores& sides) {
+    std::swap(sides.a, sides.b);
+    std::swap(sides.rows, sides.columns);
+  };
   // What threads compute becomes the rows: the one operand that an instruction takes from registers.
   if (c_.operands[cores.a].computed || c_.operands[cores.b].computed) {
     cores.computes_a = true;
-    if (!c_.operands[cores.a].computed) {
-      std::swap(cores.a, cores.b);
-      std::swap(cores.rows, cores.columns);
-    }
+    if (!c_.operands[cores.a].computed) swap(cores);
   }
-  cores = in_order_of_boxes(c_, main_, std::move(cores));
-  cores.pairs_rows = cores.computes_a && cores.rows[0] > cores.columns[0];
+  std::vector<TensorCores> result = {in_order_of_boxes(c_, main_, cores)};
+  result[0].pairs_rows = cores.computes_a && result[0].rows[0] > result[0].columns[0];
+  int64_t rows = 1;
+  for (const size_t axis : cores.rows) rows *= c_.parallel[axis].extent;
+  // Pooled results are neighbours of a thread.
+  if (cores.computes_a || rows > kFew || !c_.pooled.empty() || !c_.reductions.empty()) return result;
+  swap(cores);
+  result.push_back(in_order_of_boxes(c_, main_, cores));
+  return result;
+}
+
+void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& plans) const {
   std::vector<std::pair<double, WarpgroupShape>> alone;  // without clusters, with what they are estimated at
   const std::vector<WarpgroupShape> shapes = warpgroup_shapes(c_, main_, cores, request_.tile);
   for (WarpgroupShape shape : shapes) {
@@ -529,6 +568,7 @@ std::vector<ContractionPlan> Planner::warpgroups(TensorCores cores, size_t count
       shape.cluster_columns = columns;
       for (const int64_t parts : parts_of(shape, cores)) {
         shape.cluster_parts = parts;
+        if (plans.size() == count && least_cycles_of(shape, cores) >= plans.back().cycles) continue;
         std::optional<ContractionPlan> candidate = plan(shape, cores);
         if (!candidate) continue;
         if (candidate->cluster_blocks() == 1 && parts == 1) {
@@ -541,7 +581,6 @@ std::vector<ContractionPlan> Planner::warpgroups(TensorCores cores, size_t count
   }
   add_that_go_on(cores, std::move(alone), count, plans);
   add_ping_pong(cores, shapes, count, plans);
-  return plans;
 }
 
 }  // namespace tc::gpu

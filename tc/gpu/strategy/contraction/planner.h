@@ -107,6 +107,12 @@ class Planner {
            options_.ping_pong.value_or(false);
   }
   bool may_be_dealt_out(const ContractionPlan& plan) const;
+  /// Of tiles of a shape: how many there are, their steps and their results.
+  struct TileCounts {
+    int64_t tiles = 1, steps = 1, points = 1;
+  };
+  TileCounts counts_of(const WarpgroupShape& shape, const TensorCores& cores) const;
+  double least_cycles_of(const WarpgroupShape& shape, const TensorCores& cores) const;
   std::vector<int64_t> parts_of(const WarpgroupShape& shape, const TensorCores& cores) const;
   bool make_persistent(ContractionPlan& plan) const;
   bool may_have_row_atoms(const ContractionPlan& plan) const;
@@ -116,6 +122,8 @@ class Planner {
   void add_that_go_on(const TensorCores& cores, std::vector<std::pair<double, WarpgroupShape>> shapes, size_t count,
                       std::vector<ContractionPlan>& found) const;
   std::vector<ContractionPlan> warpgroups(TensorCores cores, size_t count) const;
+  std::vector<TensorCores> sides_of(TensorCores cores) const;
+  void add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& plans) const;
   std::optional<ContractionPlan> transposed(int64_t tile) const;
   std::optional<ContractionPlan> transposed_by_vectors(int64_t tile, int64_t threads) const;
   std::optional<ContractionPlan> transposed_by_runs() const;

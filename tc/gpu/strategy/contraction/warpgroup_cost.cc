@@ -22,24 +22,135 @@ double bytes_of(const Operand& operand) {
   return result;
 }
 
-/// In which an operand's boxes for a step come. Processors get 68 bytes each in a cycle from the L2 cache where rows of
-/// 128 bytes lie in lines, 50 where lines do but boxes begin within them, else 27. The first rate is shared by the part
-/// of the processors that is `busy`; the others are each processor's own. What four blocks of a cluster share takes
-/// 0.35 of the time, if its rows are crooked or the cache has to bring them from afar; neighbours who read lines of a
-/// small operand the cache serves at once as it is. Fitted to 843 plans on an H200 (docs/lab/measurements.md).
-double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan, double busy) {
-  constexpr double kAligned = 68, kWithinLines = 50, kCrooked = 27, kSmallBytes = 7e6, kShared = 0.75;
-  constexpr double kShortRows = 2.4;  // of images: 10 to 13 cycles for each row of 48 bytes
+/// Whether boxes have several dimensions, as those of images.
+bool has_images(const ContractionPlan& plan) {
+  return std::any_of(plan.operands.begin(), plan.operands.end(), [](const OperandPlan& o) {
+    return std::count_if(o.box.begin(), o.box.end(), [](int64_t extent) { return extent > 1; }) > 2;
+  });
+}
+
+/// What the estimate is made of, in cycles where nothing else is said.
+struct Figures {
+  double aligned, within, crooked;  ///< bytes of boxes that a processor takes in a cycle, by how rows lie in lines
+  bool is_crowded;                  ///< whether aligned rows come faster where some processors are idle
+  double short_row;                 ///< for each row of a tensor that has fewer than 128 bytes
+  double shared;                    ///< power of the blocks of a cluster by which less is taken
+  double cache_bytes;               ///< that the L2 cache gives all processors in a cycle
+  double arrival;                   ///< of a box that is in the cache
+  double division;                  ///< of a turn, where a ring has no power of two of buffers
+  double launched, idle;            ///< of the kernel; less by the part of the processors that have no block
+  double start, own_start;          ///< of a block; of that what no other block of the processor hides
+  double of_grid, goes_on;          ///< where blocks go on: of the kernel, and of each further tile
+  double hand_over, plain;          ///< where teams take turns: of a tile, and instructions of a result that are in it
+  double step, least_step;          ///< of each step, and from a buffer's arrival to its release
+  double cluster_step, in_cluster;  ///< the blocks of a cluster wait for the slowest: in each step, and in all
+  double stored;                    ///< results that a processor stores in a cycle, as vectors of 16 bytes
+  double of_warpgroup;              ///< the same of one of its warpgroups
+  double barriers, own_bytes, other_bytes;  ///< of sums that a cluster puts together, and bytes in a cycle
+  double two_buffers;  ///< one is given back when the other one's products have started: boxes arrive behind these
+  double beside;       ///< of memory's time or the other one, which is less, what the other does not hide
+};
+
+/// Fitted to 2,662 plans of products of matrices on an H200 (docs/lab/measurements.md).
+constexpr Figures kOfMatrices = {.aligned = 81,
+                                 .within = 63,
+                                 .crooked = 56,
+                                 .is_crowded = false,
+                                 .short_row = 1.1,
+                                 .shared = 0.3,
+                                 .cache_bytes = 9100,
+                                 .arrival = 200,
+                                 .division = 20,
+                                 .launched = 860,
+                                 .idle = 1000,
+                                 .start = 1505,
+                                 .own_start = 322,
+                                 .of_grid = 1000,
+                                 .goes_on = 922,
+                                 .hand_over = 400,
+                                 .plain = 4,
+                                 .step = 0,
+                                 .least_step = 263,
+                                 .cluster_step = 21,
+                                 .in_cluster = 1.02,
+                                 .stored = 6.9,
+                                 .of_warpgroup = 6.4,
+                                 .barriers = 1460,
+                                 .own_bytes = 67,
+                                 .other_bytes = 12,
+                                 .two_buffers = 1340,
+                                 .beside = 0.33};
+
+/// Of windows over images: from single observations, which choose the fastest of 6 plans each for six convolutions.
+constexpr Figures kOfImages = {.aligned = 68,
+                               .within = 50,
+                               .crooked = 27,
+                               .is_crowded = true,
+                               .short_row = 6.6,
+                               .shared = 0.75,
+                               .cache_bytes = 1e9,
+                               .arrival = 500,
+                               .division = 50,
+                               .launched = 2000,
+                               .idle = 0,
+                               .start = 2000,
+                               .own_start = 0,
+                               .of_grid = 0,
+                               .goes_on = 500,
+                               .hand_over = 500,
+                               .plain = 0,
+                               .step = 40,
+                               .least_step = 160,
+                               .cluster_step = 28,
+                               .in_cluster = 1.005,
+                               .stored = 24,
+                               .of_warpgroup = 1e9,
+                               .barriers = 700,
+                               .own_bytes = 128,
+                               .other_bytes = 12,
+                               .two_buffers = 0,
+                               .beside = 0.05};
+
+const Figures& figures_of(const ContractionPlan& plan) { return has_images(plan) ? kOfImages : kOfMatrices; }
+
+/// How an operand's boxes begin in memory.
+enum class Lines { kAligned, kWithin, kCrooked };
+Lines lines_of(const Contraction& c, size_t operand, const ContractionPlan& plan) {
   const Operand& o = in_memory(c, operand);
+  if (!lies_in_lines(o)) return Lines::kCrooked;
   const AxisPlan& first = plan.parallel[side_of(operand, plan)[0]];
-  const bool begins_lines = !runs_across(c, operand, plan) || first.tile % row_of(o) == 0 || first.blocks == 1;
-  const bool has_lines = lies_in_lines(o) && begins_lines;
-  const auto blocks = static_cast<double>(sharers(operand, plan).count);
-  const double gain = has_lines && bytes_of(o) < kSmallBytes ? 1 : std::pow(blocks, kShared);
-  const double bytes = static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / gain;
-  if (has_lines) return bytes / kAligned * busy;
-  const bool is_short = o.extents.size() > 2 && o.extents.back() < row_of(o);
-  return bytes / (lies_in_lines(o) ? kWithinLines : kCrooked) * (is_short ? kShortRows : 1);
+  const bool begins = !runs_across(c, operand, plan) || first.tile % row_of(o) == 0 || first.blocks == 1;
+  return begins ? Lines::kAligned : Lines::kWithin;
+}
+
+/// Bytes of an operand's boxes for a step, of which blocks of a cluster share a part by a power of their number. But
+/// neighbours who read lines of a small operand the cache serves at once as it is.
+double shared_bytes(const Contraction& c, size_t operand, const ContractionPlan& plan, double power) {
+  constexpr double kSmallBytes = 7e6;
+  const Operand& o = in_memory(c, operand);
+  const bool gains = lines_of(c, operand, plan) != Lines::kAligned || bytes_of(o) >= kSmallBytes;
+  const double gain = gains ? std::pow(static_cast<double>(sharers(operand, plan).count), power) : 1;
+  return static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / gain;
+}
+
+/// In which a processor takes an operand's boxes for a step, if such a part of all is `busy`.
+double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan, double busy) {
+  const Figures& f = figures_of(plan);
+  const Operand& o = in_memory(c, operand);
+  const Lines lines = lines_of(c, operand, plan);
+  const double aligned = f.is_crowded ? f.aligned / busy : f.aligned;
+  const double rate = lines == Lines::kAligned ? aligned : lines == Lines::kWithin ? f.within : f.crooked;
+  const double bytes = shared_bytes(c, operand, plan, f.shared);
+  if (o.extents.back() >= row_of(o)) return bytes / rate;
+  const int64_t row =
+      runs_across(c, operand, plan) ? std::min(row_of(o), plan.parallel[side_of(operand, plan)[0]].tile) : row_of(o);
+  return bytes / rate + bytes / static_cast<double>(row * o.type.bytes()) * f.short_row;
+}
+
+/// Of the results, those of all products that share a kernel. Of a statement that is in no kernel yet, as it ends.
+Halide::Type stored_type(const Contraction& c) {
+  if (!c.stored.empty()) return c.stored.back().type;
+  return c.after.empty() ? c.update.accumulator : c.after.back().value.type();
 }
 
 /// Whether columns of a result are stored one by one: where rows begin where no vector of a thread's columns does, and
@@ -56,12 +167,20 @@ bool stores_singly(const Contraction& c, const ContractionPlan& plan) {
   });
 }
 
-/// Cycles of a processor for each result that its blocks store one by one. 17 million halves took 92 us on an H100, 133
-/// us with 8 columns from one thread's to the next one's.
-double single_store_cycles(const Contraction& c, int64_t group) {
-  constexpr double kHalf = 2;
-  const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
-  return (1.0 + 0.1 * static_cast<double>(group)) * kHalf / stored.bytes();
+/// Cycles of a processor for each result that its blocks store one by one. Eight threads have neighbours along the
+/// rows. Where neighbours in memory are elsewhere, 17 million halves took 92 us on an H100, 133 us with 8 columns from
+/// one thread's to the next one's.
+double single_store_cycles(const Contraction& c, const ContractionPlan& plan) {
+  constexpr double kHalf = 2, kAlongRows = 0.28;
+  constexpr int64_t kNeighbours = 8;
+  const size_t row = plan.tensor_cores->rows[0];
+  const bool along_rows = plan.parallel[row].tile >= kNeighbours &&
+                          std::all_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& stored) {
+                            return !stored.axes.empty() && stored.axes.back() == c.parallel[row].name;
+                          });
+  if (along_rows) return kAlongRows;
+  const Halide::Type stored = stored_type(c);
+  return (1.0 + 0.1 * static_cast<double>(plan.parallel[plan.order[0]].group)) * kHalf / stored.bytes();
 }
 
 /// How many times the stores of a result take what vectors of 16 bytes take. Threads wait for boxes no longer than
@@ -82,7 +201,7 @@ double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool b
     return t.row_divisor() * t.type.bytes() % kVector != 0 && in_rows && !is_stored_by_rows(t, c, plan);
   };
   if (std::any_of(c.stored.begin(), c.stored.end(), begins_within)) return kOddRows;
-  const Halide::Type stored = c.after.empty() ? c.update.accumulator : c.after.back().value.type();
+  const Halide::Type stored = stored_type(c);
   const bool is_narrow = stored.bytes() <= 2;
   if (by_boxes) {
     const double rows = staged_columns(c, plan) * stored.bytes() < kLine ? kShortRows : 1;
@@ -134,32 +253,30 @@ double multiplied_cycles(const Contraction& c, const ContractionPlan& plan, cons
   return of_step * points_of(plan) * static_cast<double>(values_of_step(c, plan)) / products;
 }
 
-/// In which the boxes of a step come.
+/// The boxes of an operand that a step brings. Those of joined products are taken to lie as the first one's.
+double boxes_of_step(size_t operand, const ContractionPlan& plan) {
+  return static_cast<double>(operand == plan.joined_operand ? 1 : 1 + plan.joined);
+}
+
+/// In which a processor takes the boxes of a step.
 double copied_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   const int64_t processors = processors_for(plan.cluster_parts * plan.cluster_blocks(), device);
   const double busy = std::min(1.0, all_blocks(plan) / static_cast<double>(processors));
   double result = 0;
-  for (size_t i = 0; i < c.operands.size(); ++i) {
-    // Those of joined products are taken to lie as the first one's.
-    const int64_t boxes = i == plan.joined_operand ? 1 : 1 + plan.joined;
-    result += static_cast<double>(boxes) * box_cycles(c, i, plan, busy);
-  }
+  for (size_t i = 0; i < c.operands.size(); ++i) result += boxes_of_step(i, plan) * box_cycles(c, i, plan, busy);
   return result;
 }
 
-/// Whether boxes have several dimensions, as those of images.
-bool has_images(const ContractionPlan& plan) {
-  return std::any_of(plan.operands.begin(), plan.operands.end(), [](const OperandPlan& o) {
-    return std::count_if(o.box.begin(), o.box.end(), [](int64_t extent) { return extent > 1; }) > 2;
-  });
-}
-
-/// In which a step's boxes come and are multiplied. Neither hides behind the other as a whole, as products of matrices
-/// show. Of boxes of images, which have several dimensions, too little is measured.
-double busy_cycles(const ContractionPlan& plan, double multiplied, double copied) {
-  constexpr double kPower = 3.3;
-  if (has_images(plan)) return std::max(multiplied, copied);
-  return std::pow(std::pow(multiplied, kPower) + std::pow(copied, kPower), 1 / kPower);
+/// In which the L2 cache gives all blocks what a step of each brings. Rows that do not begin where lines do take parts
+/// of more lines.
+double cache_cycles(const Contraction& c, const ContractionPlan& plan) {
+  constexpr double kShared = 0.84, kPartsOfLines = 1.76;
+  double bytes = 0;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    const double parts = lines_of(c, i, plan) == Lines::kAligned ? 1 : kPartsOfLines;
+    bytes += boxes_of_step(i, plan) * parts * shared_bytes(c, i, plan, kShared);
+  }
+  return all_blocks(plan) * bytes / figures_of(plan).cache_bytes;
 }
 
 /// Clusters and blocks that read a tile of an operand; of a selected slice, as many as have rows that select it.
@@ -173,16 +290,15 @@ double readers_of(const Contraction& c, size_t operand, const ContractionPlan& p
 }
 
 /// Cycles from the start of a box to its arrival. What no cache holds comes from memory, unless many blocks read it:
-/// then it is there for most of them. Both fitted to 31 products on an H100, which took within 7 % of what is
-/// estimated.
+/// then it is there for most of them. That was fitted to 31 products on an H100.
 double latency_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  constexpr double kCached = 500, kFromMemory = 2250;
+  constexpr double kFromMemory = 2250;
   constexpr double kFewReaders = 4;
   for (size_t i = 0; i < c.operands.size(); ++i) {
     const bool is_large = bytes_of(in_memory(c, i)) > static_cast<double>(device.cache_bytes) / 2;
     if (is_large && readers_of(c, i, plan) <= kFewReaders) return kFromMemory;
   }
-  return kCached;
+  return figures_of(plan).arrival;
 }
 
 /// In which memory delivers the operands and takes the results. Of operands that no cache holds some come again for
@@ -199,8 +315,10 @@ double memory_cycles(const Contraction& c, const ContractionPlan& plan, const De
 }
 
 /// Of a processor for a step: what threads issue to compute their operand, and what shared memory gives to them and to
-/// the products, two values at a time for each row. Not measured.
-double computing_cycles(const Contraction& c, const ContractionPlan& plan) {
+/// the products, two values at a time for each row. One warp of a scheduler starts an instruction every 2.5 cycles: 16
+/// rows times 8192 x 8192 int8 weights took 30 us by blocks of one warpgroup, 24 us of two.
+double computing_cycles(const Contraction& c, const ContractionPlan& plan, double at_once) {
+  constexpr double kAlone = 2.5;
   constexpr double kLanes = 128, kWarp = 32, kBank = 128, kAtOnce = 2;
   if (!plan.tensor_cores->computes_a) return 0;
   const double conflicts = plan.tensor_cores->pairs_rows ? 2 : 1;
@@ -211,25 +329,25 @@ double computing_cycles(const Contraction& c, const ContractionPlan& plan) {
                             static_cast<double>(c.operands[plan.tensor_cores->b].type.bytes()) *
                             static_cast<double>(plan.tensor_cores->warpgroups);
   const double shared = values / kAtOnce / kWarp * conflicts + multiplied / kBank;
-  return std::max(values * computed.instructions / kLanes, shared);
+  const double warps = static_cast<double>(plan.tensor_cores->warpgroups) * at_once;
+  return std::max(values * computed.instructions / kLanes * std::max(1.0, kAlone / warps), shared);
 }
 
 /// Of a step: where a ring has no power of two of buffers, a turn's place in it is found by a division. Long products
 /// hide it.
 double turn_cycles(const ContractionPlan& plan, double step) {
-  constexpr double kDivision = 50, kLong = 400;
-  return std::has_single_bit(static_cast<uint64_t>(plan.stages)) || step > kLong ? 0 : kDivision;
+  constexpr double kLong = 400;
+  return std::has_single_bit(static_cast<uint64_t>(plan.stages)) || step > kLong ? 0 : figures_of(plan).division;
 }
 
 /// Of the sums of a tile that blocks of a cluster put together: each writes all that it has to its own shared memory,
-/// and reads a part of what each other one has. Between processors an H100 moves some 12 bytes a cycle to each. 120 x
-/// 960 x 1280 by 64 x 64 took 4.3 us on an H200 in clusters of two, and 3.6 us of four.
+/// and reads a part of what each other one has.
 double exchange_cycles(const ContractionPlan& plan, double points) {
-  constexpr double kBarriers = 700, kOwnBytes = 128, kOtherBytes = 12;
   if (plan.cluster_parts == 1) return 0;
+  const Figures& f = figures_of(plan);
   const auto parts = static_cast<double>(plan.cluster_parts);
   const double bytes = points * sizeof(float);
-  return kBarriers + bytes / kOwnBytes + bytes * (parts - 1) / parts / kOtherBytes;
+  return f.barriers + bytes / f.own_bytes + bytes * (parts - 1) / parts / f.other_bytes;
 }
 
 /// In which a block's threads compute results of their sums. One warp of a scheduler starts an instruction every 2.5
@@ -241,11 +359,33 @@ double finishing_cycles(const Contraction& c, const ContractionPlan& plan) {
   constexpr double kAlone = 2.5, kShort = 25, kOfStores = 17, kCrowded = 1.8;
   constexpr int64_t kRoomy = 128;  // sums of a thread
   if (c.selection) return 0;
-  const double each = std::max(0.0, c.instructions - (plan.ping_pong ? 0 : kOfStores));
+  const double each = std::max(0.0, c.instructions - (plan.ping_pong ? figures_of(plan).plain : kOfStores));
   const double of_thread = each * static_cast<double>(plan.registers());
   const double crowded = c.instructions > kShort && (1 + plan.joined) * plan.registers() > kRoomy ? kCrowded : 1;
   const int64_t warpgroups = plan.tensor_cores->warpgroups;
   return of_thread * (warpgroups > 1 ? static_cast<double>(warpgroups) : kAlone) * crowded;
+}
+
+/// Of a processor from the last product of a tile to the next tile, of which as many as are there `at_once` share the
+/// work. What a block is at its start is counted here, too.
+double ending_cycles(const Contraction& c, const ContractionPlan& plan, double at_once) {
+  constexpr double kFoundCycles = 20;  // for each row, of three rounds through all rows; not measured
+  const Figures& f = figures_of(plan);
+  const auto parts = static_cast<double>(plan.cluster_parts);  // of a cluster each block stores a part of a tile
+  const double points = points_of(plan), slices = expected_slices(c, plan);
+  // A block with slices finds them first, and multiplies all of its rows by each.
+  const double found = c.selection ? kFoundCycles * static_cast<double>(tile_of(plan.tensor_cores->rows, plan)) : 0;
+  // The copies of the next tile begin while a block that goes on stores the last one.
+  const double starts = (plan.grid > 0 ? f.goes_on : f.start) - f.own_start;
+  const bool singly = stores_singly(c, plan);
+  const double by_rows = singly ? 0 : row_store_cycles(c, plan);
+  const double vectors = singly || by_rows > 0 ? 0 : points * stores_of_group(c, plan, plan.store_boxes) / parts;
+  const double shared = starts + found + slices * (by_rows + exchange_cycles(plan, points) + finishing_cycles(c, plan));
+  // Other blocks store meanwhile, but a warpgroup its own results one after the other.
+  const auto warpgroups = static_cast<double>(plan.tensor_cores->warpgroups);
+  const double stored = std::max(vectors / f.stored / at_once, vectors / warpgroups / f.of_warpgroup);
+  const double single_stores = singly ? points / parts * single_store_cycles(c, plan) : 0;  // which nothing hides
+  return shared / at_once + slices * stored + single_stores;
 }
 
 }  // namespace
@@ -256,7 +396,10 @@ std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& c
   constexpr double kHidden = 0.5;     // of the products' time, in which boxes come unnoticed
   constexpr int64_t kFewSteps = 8;    // which gain less than blocks wait for each other at their start
   if (steps_of_block(c, alone) < kFewSteps) return {};
-  if (copied_cycles(c, alone, device) <= kHidden * multiplied_cycles(c, alone, device)) return {};
+  const double processors = std::min(all_blocks(alone), static_cast<double>(device.processors));
+  const double brought =
+      std::max(copied_cycles(c, alone, device), cache_cycles(c, alone) / all_blocks(alone) * processors);
+  if (brought <= kHidden * multiplied_cycles(c, alone, device)) return {};
   const int64_t row_blocks = alone.parallel[alone.tensor_cores->rows[0]].blocks;
   const int64_t column_blocks = alone.parallel[alone.tensor_cores->columns[0]].blocks;
   const double others = all_blocks(alone) / static_cast<double>(row_blocks * column_blocks);
@@ -295,7 +438,7 @@ int64_t resident_blocks(const Contraction& c, const ContractionPlan& plan) {
 
 WarpgroupStep warpgroup_step(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   const double multiplied = multiplied_cycles(c, plan, device), copied = copied_cycles(c, plan, device);
-  return {.multiplied = multiplied, .copied = copied, .busy = busy_cycles(plan, multiplied, copied)};
+  return {.multiplied = multiplied, .copied = copied, .busy = std::max(multiplied, copied)};
 }
 
 bool finishes_meanwhile(const Contraction& c, const ContractionPlan& plan, const Device& device) {
@@ -309,14 +452,8 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
 
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device,
                         const WarpgroupStep& of_step) {
-  constexpr double kStartCycles = 2000, kGoOnCycles = 500, kStepCycles = 40, kStored = 24;
-  // From a buffer's arrival to its release, where little is multiplied.
-  constexpr double kLeastStep = 160;
-  constexpr double kFoundCycles = 20;  // for each row, of three rounds through all rows; not measured
-  // The blocks of a cluster wait for the slowest in each step. So a cluster must gain.
-  constexpr double kClusterStep = 28, kInCluster = 1.005;
-  const int64_t rows = tile_of(plan.tensor_cores->rows, plan);
-  const double blocks = all_blocks(plan), points = points_of(plan);
+  const Figures& f = figures_of(plan);
+  const double blocks = all_blocks(plan);
   const auto processors = static_cast<double>(processors_for(plan.cluster_parts * plan.cluster_blocks(), device));
   const auto resident = static_cast<double>(resident_blocks(c, plan));
   const double each = std::ceil(blocks / processors);
@@ -326,58 +463,38 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   const double added = plan.tensor_cores->in_parts ? static_cast<double>(plan.registers()) : 0;
   // What threads compute is hidden in part by the products of the half of a step before.
   constexpr double kComputedBeside = 0.15;
-  const double computed = computing_cycles(c, plan);
-  const double with_sums =
-      alone && added > 0 ? busy_cycles(plan, of_step.multiplied + added, of_step.copied) : of_step.busy;
+  const double computed = computing_cycles(c, plan, at_once);
+  const double with_sums = alone && added > 0 ? std::max(of_step.multiplied + added, of_step.copied) : of_step.busy;
   const double busy = std::max(with_sums, computed) + kComputedBeside * computed;
   const double step =
-      std::max(busy, kLeastStep / at_once) + kStepCycles + (plan.cluster_blocks() > 1 ? kClusterStep : 0);
+      std::max(busy, f.least_step / at_once) + f.step + (plan.cluster_blocks() > 1 ? f.cluster_step : 0);
   // Buffers in flight hide the latency of boxes.
   const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * at_once;
   const double latency = latency_cycles(c, plan, device) / ahead + turn_cycles(plan, step);
   const auto steps = static_cast<double>(steps_of_block(c, plan));
-  const int64_t group = plan.parallel[plan.order[0]].group;
-  // Of a cluster that deals out the steps of a tile each block stores a part of its results.
-  const auto parts = static_cast<double>(plan.cluster_parts);
-  const bool singly = stores_singly(c, plan);
-  const double by_rows = row_store_cycles(c, plan);
-  const double stored = singly        ? 0
-                        : by_rows > 0 ? by_rows
-                                      : points / kStored * stores_of_group(c, plan, plan.store_boxes) / parts;
-  const double stores = stored + exchange_cycles(plan, points);
-  // Which no other block hides.
-  const double single_stores = singly ? points / parts * single_store_cycles(c, group) : 0;
-  // The copies of the next tile begin while a block that goes on stores the last one.
-  const double starts = plan.grid > 0 ? kGoOnCycles : kStartCycles;
-  // A block with slices finds them first, and multiplies all of its rows by each.
-  const double slices = expected_slices(c, plan), found = c.selection ? kFoundCycles * static_cast<double>(rows) : 0;
-  // Of two buffers one is given back when the other one's products have started, so that boxes arrive behind these:
-  // 6848 x 2176 x 320 took 27 us on an H200 where two blocks of a processor had two each, and 16 us by other plans.
-  constexpr double kArrival = 900;
-  const bool waits = plan.stages == 2 && steps > 2 && !has_images(plan);
-  const double exposed = waits ? (step + kArrival) / at_once : 0;
+  const double slices = expected_slices(c, plan);
+  const bool waits = plan.stages == 2 && steps > 2 && f.two_buffers > 0;
+  const double exposed = waits ? (step + f.two_buffers) / at_once : 0;
   const double multiplies = slices * steps * std::max({step + turn_cycles(plan, step), latency, exposed});
-  const double finishes = (starts + found + slices * (stores + finishing_cycles(c, plan))) / at_once + single_stores;
+  const double finishes = ending_cycles(c, plan, at_once);
   // Of two teams that take turns one finishes while the other one multiplies.
-  constexpr double kHandOver = 500;
-  const double block =
-      plan.ping_pong ? std::max(multiplies, (multiplies + finishes) / 2) + kHandOver : multiplies + finishes;
-  const double first = plan.grid > 0 ? kStartCycles - kGoOnCycles : 0;  // nothing hides the first tile's start
+  const double block = f.own_start + (plan.ping_pong ? std::max(multiplies, (multiplies + finishes) / 2) + f.hand_over
+                                                     : multiplies + finishes);
+  const double first = plan.grid > 0 ? f.start - f.goes_on + f.of_grid : 0;  // nothing hides the first tile's start
+  const double last = plan.ping_pong ? finishes : 0;                         // nor what the last tile ends with
   // Blocks that go on have their tiles from the start, so all wait for the slowest: 8192^3 took 3 % longer on an H200.
-  // So they, too, must gain clearly.
-  constexpr double kGoesOn = 1.03;
+  constexpr double kGoesOn = 1.02;
   // Where teams take turns, products of the next tile follow those of the last one at once: eight products took 2 to 8
   // % less on an H200 than such a sum says.
-  constexpr double kTakesTurns = 0.95;
-  const double last = plan.ping_pong ? finishes : 0;  // nothing hides what the last tile ends with
-  const double cycles = (each * block + kStartCycles + first + last) *
-                        (plan.ping_pong  ? kTakesTurns
-                         : plan.grid > 0 ? kGoesOn
-                                         : 1) *
-                        (plan.cluster_blocks() * plan.cluster_parts > 1 ? kInCluster : 1);
-  constexpr double kBeside = 0.05;  // of the shorter one, which the other does not hide
-  const double memory = memory_cycles(c, plan, device) + kStartCycles;
-  return std::max(cycles, memory) + kBeside * std::min(cycles, memory);
+  constexpr double kTakesTurns = 0.93;
+  const bool in_cluster = plan.cluster_blocks() * plan.cluster_parts > 1;
+  const double of_kind = plan.ping_pong ? kTakesTurns : plan.grid > 0 ? kGoesOn : in_cluster ? f.in_cluster : 1;
+  // Processors work through what they have, and wait for the cache where all ask for much.
+  const double cache = slices * steps * cache_cycles(c, plan);
+  const double idle = std::max(0.0, 1 - blocks / processors) * f.idle;
+  const double cycles = f.launched - idle + std::hypot((each * block + first + last) * of_kind, cache);
+  const double memory = memory_cycles(c, plan, device) + f.launched;
+  return std::max(cycles, memory) + f.beside * std::min(cycles, memory);
 }
 
 }  // namespace tc::gpu

@@ -450,7 +450,7 @@ TEST(WarpgroupResults, DoNotTakeTurnsWhereTheyCannot) {
   options::MappingOptions options{.tile = {128, 128, 64}, .ping_pong = true, .tensor_cores = true};
   EXPECT_EQ(refusal(kNN, sizes, options), "");
   expect_part(refusal(kReduced, sizes, options), not_followed);  // threads reduce the results of a block's one tile
-  options.tile = {192, 64, 64};                                  // rows
+  options.tile = {192, 96, 64};                                  // rows
   expect_part(refusal(kNN, sizes, options), not_followed);
   options.tile = {128, 256, 64};  // sums
   expect_part(refusal(kNN, sizes, options), not_followed);

@@ -161,6 +161,16 @@ options::MappingOptions with_fast_accumulation(options::MappingOptions options) 
   return options;
 }
 
+/// The rows of an instruction lie along the columns of the result.
+options::MappingOptions turned(int64_t columns, int64_t warpgroups, std::vector<int64_t> cluster = {}) {
+  options::MappingOptions options = warpgroup_tile(warpgroups, columns, 3);
+  std::swap(options.tile[0], options.tile[1]);
+  std::swap(options.register_tile[0], options.register_tile[1]);
+  std::swap(options.map_to_threads[0], options.map_to_threads[1]);
+  options.cluster = std::move(cluster);
+  return options;
+}
+
 const Case kCases[] = {
     {"nn", kNN, {{"M", 64}, {"N", 64}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
     {"nn, two warpgroups", kNN, {{"M", 128}, {"N", 128}, {"K", 256}}, warpgroup_tile(2, 128, 3)},
@@ -291,6 +301,13 @@ const Case kCases[] = {
      kBatch,
      {{"B", 3}, {"M", 128}, {"N", 64}, {"K", 72}},
      in_clusters(warpgroup_tile(1, 64, 2, {1}), {1, 2, 1})},
+    {"nn, turned", kNN, {{"M", 16}, {"N", 128}, {"K", 192}}, turned(16, 1)},
+    {"nt, turned, partial", kNT, {{"M", 21}, {"N", 150}, {"K", 200}}, turned(24, 2)},
+    {"tn, turned", kTN, {{"M", 40}, {"N", 64}, {"K", 72}}, turned(40, 1)},
+    {"turned, two blocks share columns", kNN, {{"M", 16}, {"N", 256}, {"K", 192}}, turned(16, 1, {1, 2})},
+    {"turned, steps dealt out", kNN, {{"M", 13}, {"N", 128}, {"K", 320}}, turned(16, 1, {1, 1, 3})},
+    {"turned, epilogue", kEpilogue, {{"M", 24}, {"N", 80}, {"K", 128}}, turned(24, 1)},
+    {"turned, gated", kGated, {{"M", 24}, {"N", 64}, {"K", 128}}, turned(24, 1)},
 };
 
 const Case kFloat8Cases[] = {
@@ -371,6 +388,17 @@ TEST(Warpgroups, AreTakenByImagesAndManyAxes) {
   EXPECT_EQ(products_by_default(kFirstChannels, {{"N", 32}, {"F", 64}, {"C", 256}, {"P", 56 * 56}}), 1);
 }
 
+/// Few rows are columns of instructions, of which no rows are filled up.
+TEST(Warpgroups, TurnFewRows) {
+  for (const auto& [rows, columns, reduced] : {std::tuple(16, 1984, 5952), {24, 2816, 2560}, {72, 4352, 2560}}) {
+    const ir::Program program = specialised_from(kNN, {{"M", rows}, {"N", columns}, {"K", reduced}});
+    const Result<gpu::Mapping> mapping = mapped(program, {}, kDevice);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    EXPECT_EQ(count_products(mapping->program), 1) << rows;
+    EXPECT_EQ(mapping->kernels[0].chosen.tile[0], rows);
+  }
+}
+
 /// Of a long reduction each part has blocks of its own: of a cluster, or those of a kernel before another one.
 TEST(Warpgroups, AreTakenByPartsOfReductions) {
   struct Parts {
@@ -380,7 +408,7 @@ TEST(Warpgroups, AreTakenByPartsOfReductions) {
   };
   const std::vector<Parts> cases = {
       {{{"M", 2048}, {"N", 96}, {"K", 4096}}, 1, 3}, {{{"M", 128}, {"N", 8192}, {"K", 8192}}, 1, 2},
-      {{{"M", 256}, {"N", 96}, {"K", 8192}}, 1, 8},  {{{"M", 64}, {"N", 64}, {"K", 32768}}, 2, 2},
+      {{{"M", 256}, {"N", 96}, {"K", 8192}}, 2},     {{{"M", 64}, {"N", 64}, {"K", 32768}}, 2},
       {{{"M", 1024}, {"N", 1024}, {"K", 1024}}},     {{{"M", 2048}, {"N", 1024}, {"K", 4096}}}};
   for (const Parts& parts : cases) {
     const Result<gpu::Mapping> mapping = mapped(specialised_from(kNT, parts.sizes), {}, kDevice);
@@ -525,7 +553,8 @@ TEST(Warpgroups, RandomBoxesAgree) {
 /// Tensors that are aligned to their elements only come without boxes.
 TEST(Warpgroups, NeedTensorsOnSixteenBytes) {
   const ir::Program program = specialised_from(kNN, {{"M", 128}, {"N", 128}, {"K", 128}});
-  const options::MappingOptions options = warpgroup_tile(1, 64, 2);
+  options::MappingOptions options = warpgroup_tile(1, 64, 2);
+  options.copy_operands = false;
   const Result<gpu::Mapping> aligned = mapped(program, options, kDevice),
                              others = mapped(program, options, kDevice, true);
   ASSERT_TRUE(aligned) << aligned.error().to_string();
