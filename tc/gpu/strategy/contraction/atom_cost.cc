@@ -42,15 +42,20 @@ double all_steps(const Contraction& c, const ContractionPlan& plan) {
 }
 
 /// In which a block alone goes through its steps: its copies arrive, of which buffers hide a part, and a thread issues
-/// its copies one after the other. At the end a warp stores row after row.
-double latency_of_block(const Contraction& c, const ContractionPlan& plan) {
-  constexpr double kArrival = 390, kHidden = 1.0;  // of it by each further buffer
-  constexpr double kDependent = 4.7;               // of an instruction
-  constexpr double kLaidOut = 16, kLooped = 1.6;   // more copies than that are made in a loop, and take so much longer
+/// its copies one after the other. Those of an operand that no cache holds come from memory. At the end a warp stores
+/// row after row.
+double latency_of_block(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  constexpr double kArrival = 390, kFromMemory = 680;
+  constexpr double kHidden = 1.0;                 // of it by each further buffer
+  constexpr double kDependent = 4.7;              // of an instruction
+  constexpr double kLaidOut = 16, kLooped = 1.6;  // more copies than that are made in a loop, and take so much longer
   constexpr double kRow = 285, kRowColumns = 64;
   // What is computed goes through registers: a block waits for it in each step, whatever the buffers.
   const double ahead = has_computed(c) ? 0 : static_cast<double>(plan.stages - 1);
-  double step = kArrival / (1 + kHidden * ahead);
+  const bool is_far = std::any_of(c.operands.begin(), c.operands.end(), [&](const Operand& o) {
+    return elements_of(o.extents) * o.type.bytes() > static_cast<double>(device.cache_bytes) / 2;
+  });
+  double step = (kArrival + (is_far ? kFromMemory : 0)) / (1 + kHidden * ahead);
   for (const OperandPlan& o : plan.operands) {
     if (o.kept) continue;
     const double copies = std::ceil(elements_of(o.box) / static_cast<double>(o.vector * plan.threads()));
@@ -132,7 +137,7 @@ double stored_cycles(const Contraction& c, const ContractionPlan& plan) {
 
 /// In which operands come from where they are, and results go. Nothing hides it: blocks store at their end.
 double moved_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  constexpr double kOperandBytes = 1480;  // of the device in a cycle
+  constexpr double kOperandBytes = 1980;  // of the device in a cycle
   double bytes = 0;
   for (const Operand& operand : c.operands) bytes += elements_of(operand.extents) * operand.type.bytes();
   return stored_cycles(c, plan) / device.processors + bytes / kOperandBytes;
@@ -141,14 +146,14 @@ double moved_cycles(const Contraction& c, const ContractionPlan& plan, const Dev
 }  // namespace
 
 double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, int64_t shared_bytes) {
-  constexpr double kStart = 2630, kSum = 1.7;  // of a warp for each of its results, to add those of another group
+  constexpr double kStart = 2690, kSum = 1.7;  // of a warp for each of its results, to add those of another group
   // Convolutions whose images and weights came by single elements took 3 to 13 times the rest of this on an H100.
   constexpr double kSingle = 4;
   const BlocksOfProcessor of = blocks_of_processor(plan, device, registers_of_thread(c, plan), shared_bytes);
   const bool is_single =
       !plan.asynchronous && std::any_of(plan.operands.begin(), plan.operands.end(),
                                         [](const auto& o) { return o.fragment == FragmentRead::kElements; });
-  const double alone = latency_of_block(c, plan) * (is_single ? kSingle : 1);
+  const double alone = latency_of_block(c, plan, device) * (is_single ? kSingle : 1);
   const double work = work_of_block(c, plan, device, of.warps) * (is_single ? kSingle : 1);
   const double sums =
       plan.groups == 1 ? 0 : kSum * static_cast<double>(plan.registers() * plan.threads()) / kLanes * of.waves;

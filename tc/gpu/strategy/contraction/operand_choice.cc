@@ -278,7 +278,7 @@ std::optional<Best> best_of(const Contraction& c, const std::vector<std::vector<
 std::optional<Best> best_orders(const ir::Program& program, const ir::Statement& statement, const Contraction& c,
                                 const std::vector<OperandOrder>& copies, const options::MappingOptions& options,
                                 const Device& device) {
-  constexpr double kWorthIt = 0.9;  // of what estimates tell apart
+  constexpr double kWorthIt = 0.97;  // of what estimates tell apart: 100 odd products choose best by 0.95 to 1
   std::vector<std::vector<Choice>> choices;
   std::vector<std::string> tensors;
   for (const Operand& operand : c.operands) {
