@@ -269,5 +269,22 @@ std::string name_of_large(const ::testing::TestParamInfo<Large>& info) { return 
 
 INSTANTIATE_TEST_SUITE_P(Cases, NoCliffsOf, ::testing::ValuesIn(kLarge), name_of_large);
 
+/// A scalar that is reduced of a product's results is no reason for one thread to compute both.
+TEST(TinyProducts, DoNotWaitForTheirSums) {
+  for (const char* sum : {"Z +=! C(m,n)", "Z min=! C(m,n)", "X(m) +=! C(m,n)"}) {
+    for (const auto& [rows, columns, reduced] : {std::tuple(16, 8, 24), {8, 4, 4}, {3, 50, 7}}) {
+      const std::string text =
+          fmt::format("def f(float(M,K) A, float(K,N) B) -> (C, {}) {{ C(m,n) +=! A(m,k) * B(k,n)  {} }}", sum[0], sum);
+      const ir::Program program = specialised_from(text, {{"M", rows}, {"N", columns}, {"K", reduced}});
+      const Result<gpu::Mapping> mapping = mapped(program, {}, hopper());
+      ASSERT_TRUE(mapping) << mapping.error().to_string();
+      double us = 0;
+      for (const gpu::Estimate& estimate : mapping->estimates) us += estimate.us;
+      EXPECT_LT(us, 5) << text << gpu::report(*mapping);
+      EXPECT_EQ(difference_of_mapping(program, *mapping, 1), "") << text;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tc::testing

@@ -65,11 +65,14 @@ int64_t busy_results(const ir::Program& program, const ir::Statement& statement,
   return device.processors * (threads ? kBusyThreads : 1);
 }
 
-/// Whether the few threads of a reduction across memory would go through much of what many threads could do at once.
-bool waits_in_turn(const ir::Program& program, const ir::Statement& statement, const Width& narrow, const Width& wide) {
+/// Whether the few threads of a reduction would go through much of what many threads could do at once. Along memory a
+/// block's threads share one, but not what is itself reduced.
+bool waits_in_turn(const ir::Program& program, const ir::Statement& of_narrow, const ir::Statement& of_wide,
+                   const Width& narrow, const Width& wide) {
   constexpr int64_t kManyTurns = 64;  // which take longer than a launch
-  return statement.reduces() && !runs_along_reduction(program, statement) && narrow.results > 0 &&
-         wide.instances / narrow.results >= kManyTurns && wide.results / narrow.results >= 8;
+  const bool in_turn = !runs_along_reduction(program, of_narrow) || of_wide.reduces();
+  return of_narrow.reduces() && in_turn && narrow.results > 0 && wide.instances / narrow.results >= kManyTurns &&
+         wide.results / narrow.results >= 8;
 }
 
 bool belong_apart(const ir::Program& program, const ir::Statement& a, const ir::Statement& b, const Device& device) {
@@ -77,9 +80,9 @@ bool belong_apart(const ir::Program& program, const ir::Statement& a, const ir::
   if (first.results == second.results) return false;
   const bool is_first = first.results < second.results;
   const Width &wide = is_first ? second : first, &narrow = is_first ? first : second;
-  const ir::Statement& of_narrow = is_first ? a : b;
+  const ir::Statement &of_narrow = is_first ? a : b, &of_wide = is_first ? b : a;
   if (narrow.results >= busy_results(program, of_narrow, device)) return false;
-  return wide.instances >= device.instances_of_launch || waits_in_turn(program, of_narrow, narrow, wide);
+  return wide.instances >= device.instances_of_launch || waits_in_turn(program, of_narrow, of_wide, narrow, wide);
 }
 
 }  // namespace
