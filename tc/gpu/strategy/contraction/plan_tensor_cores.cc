@@ -265,7 +265,7 @@ Planner::TileCounts Planner::counts_of(const WarpgroupShape& shape, const Tensor
   return result;
 }
 
-/// Cycles that the processors multiply at least, the first one with blocks that have a tile each or its part.
+/// Cycles that the busiest processor multiplies at least: no more than the estimate of any plan of the shape.
 double Planner::least_cycles_of(const WarpgroupShape& shape, const TensorCores& cores) const {
   constexpr double kTakesTurns = 0.9;  // of an estimate, where teams take turns
   const TileCounts counts = counts_of(shape, cores);

@@ -22,10 +22,9 @@ int64_t resident_blocks(const Contraction& contraction, const ContractionPlan& p
 /// Estimated cycles of the whole product.
 double warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
 
-/// Cycles of one step, which do not depend on how many buffers there are: of its products, of its boxes, and of both at
-/// once.
+/// Cycles of one step, which do not depend on how many buffers there are: of its products, and of its boxes.
 struct WarpgroupStep {
-  double multiplied = 0, copied = 0, busy = 0;
+  double multiplied = 0, copied = 0;
 };
 WarpgroupStep warpgroup_step(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
 
