@@ -4,7 +4,9 @@
 #include <cmath>
 
 #include "tc/gpu/strategy/contraction/cost.h"
+#include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/row_stores.h"
+#include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
 
@@ -53,7 +55,7 @@ double latency_of_block(const Contraction& c, const ContractionPlan& plan, const
   // What is computed goes through registers: a block waits for it in each step, whatever the buffers.
   const double ahead = has_computed(c) ? 0 : static_cast<double>(plan.stages - 1);
   const bool is_far = std::any_of(c.operands.begin(), c.operands.end(), [&](const Operand& o) {
-    return elements_of(o.extents) * o.type.bytes() > static_cast<double>(device.cache_bytes) / 2;
+    return bytes_read(c, o) > static_cast<double>(device.cache_bytes) / 2;
   });
   double step = (kArrival + (is_far ? kFromMemory : 0)) / (1 + kHidden * ahead);
   for (const OperandPlan& o : plan.operands) {
@@ -130,7 +132,7 @@ double stored_cycles(const Contraction& c, const ContractionPlan& plan) {
   for (const StoredTensor& stored : c.stored) {
     const bool has_pairs = stored.row_divisor() % 2 == 0;
     const double each = is_stored_by_rows(stored, c, plan) ? kInRow : has_pairs ? in_pair : kAlone;
-    result += elements_of(stored.extents) * each;
+    result += elements_stored(c, stored) * each;
   }
   return result;
 }
@@ -139,7 +141,7 @@ double stored_cycles(const Contraction& c, const ContractionPlan& plan) {
 double moved_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
   constexpr double kOperandBytes = 1980;  // of the device in a cycle
   double bytes = 0;
-  for (const Operand& operand : c.operands) bytes += elements_of(operand.extents) * operand.type.bytes();
+  for (const Operand& operand : c.operands) bytes += bytes_read(c, operand);
   return stored_cycles(c, plan) / device.processors + bytes / kOperandBytes;
 }
 

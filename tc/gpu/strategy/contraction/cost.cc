@@ -2,6 +2,8 @@
 
 #include "tc/gpu/strategy/contraction/atom_cost.h"
 #include "tc/gpu/strategy/contraction/computed_rows.h"
+#include "tc/gpu/strategy/contraction/operand.h"
+#include "tc/gpu/strategy/contraction/stored.h"
 #include "tc/gpu/strategy/contraction/warpgroup_cost.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/support/round.h"
@@ -253,13 +255,8 @@ double cycles_within(double us, const Device& device) {
 
 double least_memory_cycles(const Contraction& c, const Device& device) {
   double bytes = 0;
-  const auto add = [&](const std::vector<int64_t>& extents, const Halide::Type& type) {
-    double own = type.bytes();
-    for (const int64_t extent : extents) own *= static_cast<double>(extent);
-    bytes += own;
-  };
-  for (const Operand& operand : c.operands) add(operand.extents, operand.type);
-  for (const StoredTensor& stored : c.stored) add(stored.extents, stored.type);
+  for (const Operand& operand : c.operands) bytes += bytes_read(c, operand);
+  for (const StoredTensor& stored : c.stored) bytes += elements_stored(c, stored) * stored.type.bytes();
   return bytes / device.memory_bytes_per_us * 1e3 * device.gigahertz;
 }
 

@@ -17,6 +17,39 @@ const Operand& in_memory(const Contraction& c, size_t operand) {
   return o.computed && o.computed->source ? *o.computed->source : o;
 }
 
+ir::Range range_read(const Contraction& c, const Operand& operand, size_t dimension) {
+  const Subscript& s = operand.subscripts[dimension];
+  int64_t least = s.constant, greatest = s.constant;
+  const auto add = [&](const std::vector<int64_t>& by, const std::vector<Axis>& axes) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      const int64_t first = by[i] * axes[i].begin, last = by[i] * (axes[i].begin + axes[i].extent - 1);
+      least += std::min(first, last);
+      greatest += std::max(first, last);
+    }
+  };
+  add(s.parallel, c.parallel);
+  add(s.reduction, c.reduction);
+  if (!operand.inside.empty()) {
+    least = std::max(least, operand.inside[dimension].least.value_or(least));
+    greatest = std::min(greatest, operand.inside[dimension].greatest.value_or(greatest));
+  }
+  return {least, greatest - least + 1};
+}
+
+double bytes_read(const Contraction& c, const Operand& operand) {
+  double result = operand.type.bytes();
+  for (size_t d = 0; d < operand.extents.size(); ++d) {
+    int64_t values = operand.extents[d];
+    if (!operand.computed && operand.selected != d) {
+      const ir::Range read = range_read(c, operand, d);
+      const int64_t first = std::max<int64_t>(read.begin, 0);
+      values = std::max<int64_t>(std::min(read.begin + read.extent, values) - first, 0);
+    }
+    result *= static_cast<double>(values);
+  }
+  return result;
+}
+
 namespace {
 
 constexpr int64_t kVectorBytes = 16;

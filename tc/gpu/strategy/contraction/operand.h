@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "tc/gpu/strategy/contraction/plan.h"
+#include "tc/ir/reads.h"
 
 namespace tc::gpu {
 
@@ -11,6 +12,12 @@ bool depends(const Operand& operand, size_t axis);
 
 /// What memory has of an operand: of a computed one its source, if it has one.
 const Operand& in_memory(const Contraction& contraction, size_t operand);
+
+/// The elements of a dimension that a contraction reads, where it is not data that choose them.
+ir::Range range_read(const Contraction& contraction, const Operand& operand, size_t dimension);
+
+/// Bytes of an operand's tensor that a contraction may read: from the first element of each dimension to the last.
+double bytes_read(const Contraction& contraction, const Operand& operand);
 
 /// Whether neighbours on a parallel axis read neighbours of a dimension, and nothing else moves within a block's box.
 bool steps_along(const Operand& operand, size_t dimension, size_t axis, const ContractionPlan& plan);

@@ -8,6 +8,7 @@
 #include "tc/gpu/mapping/limits.h"
 #include "tc/gpu/rewrite/statements.h"
 #include "tc/gpu/strategy/contraction/cost.h"
+#include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/parts.h"
 #include "tc/gpu/strategy/contraction/plan.h"
 #include "tc/gpu/strategy/contraction/tensor_cores.h"
@@ -53,26 +54,6 @@ bool may_be_multiplied(const ir::Program& program, const ir::Statement& statemen
 }
 
 namespace {
-
-/// The elements of a dimension that are read.
-ir::Range read_of(const Contraction& c, const Operand& operand, size_t dimension) {
-  const Subscript& s = operand.subscripts[dimension];
-  int64_t least = s.constant, greatest = s.constant;
-  const auto add = [&](const std::vector<int64_t>& by, const std::vector<Axis>& axes) {
-    for (size_t i = 0; i < axes.size(); ++i) {
-      const int64_t first = by[i] * axes[i].begin, last = by[i] * (axes[i].begin + axes[i].extent - 1);
-      least += std::min(first, last);
-      greatest += std::max(first, last);
-    }
-  };
-  add(s.parallel, c.parallel);
-  add(s.reduction, c.reduction);
-  if (!operand.inside.empty()) {
-    least = std::max(least, operand.inside[dimension].least.value_or(least));
-    greatest = std::min(greatest, operand.inside[dimension].greatest.value_or(greatest));
-  }
-  return {least, greatest - least + 1};
-}
 
 /// Whether a dimension counts along one axis and nothing else, by ones: it may be the last one of a box.
 bool counts_one(const Subscript& s, bool along_reduction) {
@@ -184,7 +165,7 @@ class TensorChoices {
   bool fits_as_it_is(bool by_boxes) const {
     return !rounds_ && std::all_of(operands_.begin(), operands_.end(), [&](const Operand* o) {
       const int64_t vector = elements_of_vector(o->type);
-      const ir::Range range = read_of(c_, *o, o->subscripts.size() - 1);
+      const ir::Range range = range_read(c_, *o, o->subscripts.size() - 1);
       return may_be_last(o->subscripts.size() - 1) && (by_boxes ? lies_in_lines(*o) : o->row_divisor() % vector == 0) &&
              range.begin % vector == 0;
     });
@@ -195,7 +176,7 @@ class TensorChoices {
   bool suits_warps(size_t dimension) const {
     const bool permutes = dimension + 1 != operands_[0]->extents.size();
     return std::all_of(operands_.begin(), operands_.end(), [&](const Operand* o) {
-      return read_of(c_, *o, dimension).extent >= elements_of_vector(o->type) &&
+      return range_read(c_, *o, dimension).extent >= elements_of_vector(o->type) &&
              counts_one(o->subscripts[dimension], permutes);
     });
   }
@@ -212,7 +193,7 @@ class TensorChoices {
     for (size_t d = 0; d < operands_[0]->extents.size(); ++d) {
       int64_t begin = operands_[0]->extents[d], end = 0;
       for (const Operand* o : operands_) {
-        const ir::Range range = read_of(c_, *o, d);
+        const ir::Range range = range_read(c_, *o, d);
         begin = std::min(begin, range.begin);
         end = std::max(end, range.begin + range.extent);
       }

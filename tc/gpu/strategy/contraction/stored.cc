@@ -169,6 +169,15 @@ std::optional<StoredTensor> expected_stored(const ir::Program& program, const ir
   return stored;
 }
 
+double elements_stored(const Contraction& c, const StoredTensor& stored) {
+  double result = 1;
+  for (size_t d = 0; d < stored.axes.size(); ++d) {
+    const std::optional<size_t> axis = position_of(stored.axes[d], c);
+    result *= static_cast<double>(axis ? c.parallel[*axis].extent : stored.extents[d]);
+  }
+  return result;
+}
+
 int64_t staged_columns(const Contraction& c, const ContractionPlan& plan) {
   constexpr int64_t kRow = 128, kQuad = 4;  // bytes; threads that share a row
   const AxisPlan& axis = plan.parallel[plan.tensor_cores->columns[0]];

@@ -27,6 +27,9 @@ std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contracti
 std::optional<StoredTensor> expected_stored(const ir::Program& program, const ir::Statement& statement,
                                             const Contraction& contraction);
 
+/// Elements of such a tensor that a contraction writes.
+double elements_stored(const Contraction& contraction, const StoredTensor& stored);
+
 inline constexpr int64_t kStagedRows = 64;  ///< of a box: those of a warpgroup
 
 /// Instructions of a thread for all that is done to one of its results, about.

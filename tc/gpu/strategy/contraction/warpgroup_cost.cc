@@ -16,12 +16,6 @@
 namespace tc::gpu {
 namespace {
 
-double bytes_of(const Operand& operand) {
-  double result = operand.type.bytes();
-  for (const int64_t extent : operand.extents) result *= static_cast<double>(extent);
-  return result;
-}
-
 /// Whether boxes have several dimensions, as those of images.
 bool has_images(const ContractionPlan& plan) {
   return std::any_of(plan.operands.begin(), plan.operands.end(), [](const OperandPlan& o) {
@@ -129,7 +123,7 @@ Lines lines_of(const Contraction& c, size_t operand, const ContractionPlan& plan
 double shared_bytes(const Contraction& c, size_t operand, const ContractionPlan& plan, double power) {
   constexpr double kSmallBytes = 7e6;
   const Operand& o = in_memory(c, operand);
-  const bool gains = lines_of(c, operand, plan) != Lines::kAligned || bytes_of(o) >= kSmallBytes;
+  const bool gains = lines_of(c, operand, plan) != Lines::kAligned || bytes_read(c, o) >= kSmallBytes;
   const double gain = gains ? std::pow(static_cast<double>(sharers(operand, plan).count), power) : 1;
   return static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / gain;
 }
@@ -296,7 +290,7 @@ double latency_cycles(const Contraction& c, const ContractionPlan& plan, const D
   constexpr double kFromMemory = 2250;
   constexpr double kFewReaders = 4;
   for (size_t i = 0; i < c.operands.size(); ++i) {
-    const bool is_large = bytes_of(in_memory(c, i)) > static_cast<double>(device.cache_bytes) / 2;
+    const bool is_large = bytes_read(c, in_memory(c, i)) > static_cast<double>(device.cache_bytes) / 2;
     if (is_large && readers_of(c, i, plan) <= kFewReaders) return kFromMemory;
   }
   return figures_of(plan).arrival;
@@ -308,8 +302,8 @@ double memory_cycles(const Contraction& c, const ContractionPlan& plan, const De
   constexpr double kAgain = 0.2;
   double again = 0, not_there = 0;
   for (size_t i = 0; i < c.operands.size(); ++i) {
-    const double own = bytes_of(in_memory(c, i));
-    not_there += bytes_of(c.operands[i]) - own;
+    const double own = bytes_read(c, in_memory(c, i));
+    not_there += bytes_read(c, c.operands[i]) - own;
     if (own > static_cast<double>(device.cache_bytes) / 2 && readers_of(c, i, plan) > 1) again += kAgain * own;
   }
   return least_memory_cycles(c, device) + (again - not_there) / device.memory_bytes_per_us * 1e3 * device.gigahertz;
