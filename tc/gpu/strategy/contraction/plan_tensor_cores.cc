@@ -159,7 +159,8 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
     no("threads reduce the results of a block's one tile");
     return std::nullopt;
   }
-  plan.ping_pong = plan.gives_registers = shape.ping_pong;
+  plan.ping_pong = shape.ping_pong;
+  plan.gives_registers = shape.ping_pong || shape.row_atoms > 1;
   if (shape.row_atoms > 1 && !may_have_row_atoms(plan)) return std::nullopt;
   plan.cluster_parts = shape.cluster_parts;
   if (plan.cluster_parts > 1 && !may_be_dealt_out(plan)) return std::nullopt;

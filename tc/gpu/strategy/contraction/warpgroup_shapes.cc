@@ -123,6 +123,16 @@ class Side {
   Tiles extents_, wanted_;
 };
 
+/// Instructions of a warpgroup beside each other. Four warpgroups have no registers for more than 128 columns; two of
+/// them do, if the one that copies gives them its own.
+int64_t row_atoms(const Tiles& rows, const Tiles& columns) {
+  constexpr int64_t kRows = 4 * WarpgroupAtom::kM, kColumns = 128;
+  const auto all = [](const Tiles& tiles) {
+    return std::accumulate(tiles.begin(), tiles.end(), int64_t{1}, std::multiplies<>());
+  };
+  return all(rows) == kRows && all(columns) > kColumns ? 2 : 1;
+}
+
 std::vector<Tiles> tiles_of_rows(const Side& side) {
   std::vector<Tiles> result;
   for (const int64_t warpgroups : {1, 2, 3, 4}) {
@@ -164,7 +174,7 @@ std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& c, size_t main, 
   const std::vector<Tiles> columns = tiles_of_columns({c, cores.b, main, cores.columns, wanted, false});
   for (const Tiles& of_rows : tiles_of_rows({c, cores.a, main, cores.rows, wanted, true})) {
     for (const Tiles& of_columns : columns) {
-      for (const int64_t group : {8, 2}) result.push_back({of_rows, of_columns, group});
+      for (const int64_t group : {8, 2}) result.push_back({of_rows, of_columns, group, row_atoms(of_rows, of_columns)});
     }
   }
   return result;
