@@ -99,7 +99,7 @@ class KernelOptions:
                  map_to_blocks: Sequence[int] = (), copy_stages: int | None = None, cluster: Sequence[int] = (),
                  store_boxes: bool | None = None, persistent: bool | None = None, ping_pong: bool | None = None,
                  tensor_cores: bool | None = None, chain: bool | None = None, split_reduction: int | None = None,
-                 unroll: int | None = None, unroll_copy_shared: bool | None = None,
+                 split_results: Sequence[int] = (), unroll: int | None = None, unroll_copy_shared: bool | None = None,
                  use_shared_memory: bool | None = None, use_private_memory: bool | None = None,
                  max_shared_memory: int | None = None, shared_depth: int | None = None,
                  private_depth: int | None = None, match_library_calls: bool | None = None) -> None: ...
@@ -146,6 +146,9 @@ class KernelOptions:
     def split_reduction(self) -> int | None:
         """As MappingOptions.split_reduction."""
     @property
+    def split_results(self) -> list[int]:
+        """As MappingOptions.split_results."""
+    @property
     def unroll(self) -> int | None:
         """As MappingOptions.unroll."""
     @property
@@ -188,7 +191,7 @@ class MappingOptions:
                  private_depth: int | None = None, register_tile: Sequence[int] = (), copy_stages: int | None = None,
                  cluster: Sequence[int] = (), store_boxes: bool | None = None, persistent: bool | None = None,
                  ping_pong: bool | None = None, split_reduction: int | None = None,
-                 max_gathered_memory: int | None = None,
+                 split_results: Sequence[int] = (), max_gathered_memory: int | None = None,
                  atomic_reduction: bool | None = None, tensor_cores: bool | None = None,
                  copy_operands: bool | None = None, chain: bool | None = None, strict: bool = False,
                  check_bounds: bool = False, fast_accumulation: bool = False, tf32: bool = False,
@@ -259,6 +262,9 @@ class MappingOptions:
     @property
     def split_reduction(self) -> int | None:
         """Parts of a reduction that blocks of their own work on; None: chosen."""
+    @property
+    def split_results(self) -> list[int]:
+        """Results of a product's first launch, by member of the outermost band; a second has the rest; []: chosen."""
     @property
     def max_gathered_memory(self) -> int | None:
         """Bytes of workspace that rows chosen by data may be copied to; None: 0."""

@@ -22,6 +22,7 @@ inline constexpr int64_t kMaxRegisterTile = 64;
 inline constexpr int64_t kMaxCopyStages = 8;
 inline constexpr int64_t kMaxCluster = 8;
 inline constexpr int64_t kMaxReductionParts = 65535;
+inline constexpr int64_t kMaxSplitResults = int64_t{1} << 40;
 inline constexpr int64_t kMaxOccurrence = 1000000;
 inline constexpr size_t kMaxKernels = 256;                       ///< that have options of their own
 inline constexpr size_t kMaxName = 256;                          ///< bytes
@@ -44,6 +45,7 @@ struct KernelOptions {
   std::optional<bool> tensor_cores = {};
   std::optional<bool> chain = {};
   std::optional<int64_t> split_reduction = {};
+  std::vector<int64_t> split_results = {};
   std::optional<int64_t> unroll = {};
   std::optional<bool> unroll_copy_shared = {};
   std::optional<bool> use_shared_memory = {};
@@ -55,7 +57,7 @@ struct KernelOptions {
   bool operator==(const KernelOptions&) const = default;
 };
 
-/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last fourteen,
+/// How a def is mapped to a GPU. The names and meanings are those of Tensor Comprehensions, but for the last fifteen,
 /// which it does not have. An absent or empty value is chosen by the compiler's own estimate. A value that the mapping
 /// cannot follow is an error there (tc/gpu/mapping/limits.h): none is ignored.
 struct MappingOptions {
@@ -81,6 +83,7 @@ struct MappingOptions {
   std::optional<bool> persistent = {};            ///< blocks of products go through several tiles
   std::optional<bool> ping_pong = {};             ///< then: two warpgroups have them by turns
   std::optional<int64_t> split_reduction = {};    ///< parts of a reduction that blocks of their own work on
+  std::vector<int64_t> split_results = {};  ///< results of a product's first launch, by axis; a second has the rest
   std::optional<int64_t> max_gathered_memory = {};  ///< bytes of workspace that rows chosen by data may be copied to
   std::optional<bool> atomic_reduction = {};        ///< blocks combine what they have of a result by atomic updates
   std::optional<bool> tensor_cores = {};            ///< multiply tiles of 16-bit floats by tensor cores

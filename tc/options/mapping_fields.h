@@ -29,6 +29,7 @@ void visit_fields(Options& o, Visit visit) {
   visit("persistent", o.persistent);
   visit("ping_pong", o.ping_pong);
   visit("split_reduction", o.split_reduction);
+  visit("split_results", o.split_results);
   visit("max_gathered_memory", o.max_gathered_memory);
   visit("atomic_reduction", o.atomic_reduction);
   visit("tensor_cores", o.tensor_cores);
@@ -56,6 +57,7 @@ void visit_shared_fields(Options& o, Visit visit) {
   visit("tensor_cores", o.tensor_cores);
   visit("chain", o.chain);
   visit("split_reduction", o.split_reduction);
+  visit("split_results", o.split_results);
   visit("unroll", o.unroll);
   visit("unroll_copy_shared", o.unroll_copy_shared);
   visit("use_shared_memory", o.use_shared_memory);

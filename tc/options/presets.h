@@ -58,6 +58,7 @@ class MappingBuilder {
   MappingBuilder& persistent(bool to) { return set(options_.persistent, to); }
   MappingBuilder& ping_pong(bool to) { return set(options_.ping_pong, to); }
   MappingBuilder& split_reduction(int64_t parts) { return set(options_.split_reduction, parts); }
+  MappingBuilder& split_results(std::vector<int64_t> first) { return set(options_.split_results, std::move(first)); }
   MappingBuilder& max_gathered_memory(int64_t bytes) { return set(options_.max_gathered_memory, bytes); }
   MappingBuilder& atomic_reduction(bool to) { return set(options_.atomic_reduction, to); }
   MappingBuilder& kernel(std::vector<KernelOptions> to) { return set(options_.kernel, std::move(to)); }

@@ -92,6 +92,9 @@ std::vector<Fault> faults_of_fields(const MappingOptions& options) {
   add_fault_of_range("copy_stages", options.copy_stages, 1, kMaxCopyStages, faults);
   for (Fault& fault : faults_of_list("cluster", options.cluster, kMaxCluster)) faults.push_back(std::move(fault));
   add_fault_of_range("split_reduction", options.split_reduction, 1, kMaxReductionParts, faults);
+  for (Fault& fault : faults_of_list("split_results", options.split_results, kMaxSplitResults)) {
+    faults.push_back(std::move(fault));
+  }
   add_fault_of_range("max_gathered_memory", options.max_gathered_memory, 0, kMaxGatheredMemory, faults);
   return faults;
 }

@@ -9,12 +9,18 @@
 namespace tc::poly {
 
 Scop restricted(const Scop& scop, const std::vector<std::string>& statements) {
-  Scop result = scop;
   std::vector<isl::set> domains;
   for (const isl::set& domain : statement_domains(scop)) {
     if (std::count(statements.begin(), statements.end(), tuple_name(domain)) > 0) domains.push_back(domain);
   }
-  result.domain = domains.empty() ? isl::union_set::empty(scop.context->get()) : union_of(scop.context->get(), domains);
+  return restricted(
+      scop, domains.empty() ? isl::union_set::empty(scop.context->get()) : union_of(scop.context->get(), domains));
+}
+
+Scop restricted(const Scop& scop, const isl::union_set& instances) {
+  Scop result = scop;
+  result.domain = instances;
+  const std::vector<isl::set> domains = sets_of(instances);
   const auto within = [&](const isl::union_map& map) {
     return map.intersect_domain(result.domain).intersect_range(result.domain);
   };

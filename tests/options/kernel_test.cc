@@ -29,6 +29,7 @@ TEST(KernelOptionsText, EveryFieldIsWrittenAndRead) {
                                               .tensor_cores = false,
                                               .chain = true,
                                               .split_reduction = 4,
+                                              .split_results = {90, 7},
                                               .unroll = 8,
                                               .unroll_copy_shared = true,
                                               .use_shared_memory = true,
@@ -61,6 +62,7 @@ kernel {
   store_boxes: true
   persistent: false
   chain: true
+  split_results: [90, 7]
 }
 kernel {
   writes: "O"

@@ -37,6 +37,7 @@ MappingOptions every_field() {
           .persistent = false,
           .ping_pong = true,
           .split_reduction = 2,
+          .split_results = {100, 7},
           .max_gathered_memory = 4096,
           .atomic_reduction = true,
           .copy_operands = true,
@@ -80,6 +81,7 @@ store_boxes: true
 persistent: false
 chain: false
 ping_pong: true
+split_results: [100, 7]
 )");
   EXPECT_EQ(mapping_options_from_text(to_text(every_field())).value(), every_field());
   EXPECT_EQ(mapping_options_from_text("").value(), MappingOptions{});
@@ -143,11 +145,13 @@ TEST(MappingOptions, BoundsAreChecked) {
                      .copy_stages = 9,
                      .cluster = {2, 9},
                      .split_reduction = 0,
+                     .split_results = {0},
                      .max_gathered_memory = -1}),
             "error: 'register_tile' is 65 at position 1; it must be from 1 to 64\n"
             "error: 'copy_stages' is 9; it must be from 1 to 8\n"
             "error: 'cluster' is 9 at position 1; it must be from 1 to 8\n"
             "error: 'split_reduction' is 0; it must be from 1 to 65535\n"
+            "error: 'split_results' is 0 at position 0; it must be from 1 to 1099511627776\n"
             "error: 'max_gathered_memory' is -1; it must be from 0 to 1099511627776\n");
 }
 
@@ -176,6 +180,7 @@ TEST(MappingOptions, PrintAsCppReadyToPaste) {
     .persistent = false,
     .ping_pong = true,
     .split_reduction = 2,
+    .split_results = {100, 7},
     .max_gathered_memory = 4096,
     .atomic_reduction = true,
     .copy_operands = true,
@@ -227,6 +232,7 @@ TEST(MappingBuilder, SetsEveryField) {
                                    .persistent(false)
                                    .ping_pong(true)
                                    .split_reduction(2)
+                                   .split_results({100, 7})
                                    .max_gathered_memory(4096)
                                    .atomic_reduction(true)
                                    .copy_operands(true)

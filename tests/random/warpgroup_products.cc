@@ -35,6 +35,17 @@ void turn(Random& random, WarpgroupProduct& product) {
   options.map_to_threads = {options.ping_pong.value_or(false) ? 32 : 32 * warpgroups, 4, 1};
 }
 
+/// Some of the results in a first launch: whole tiles, if boxes store them.
+void split(Random& random, WarpgroupProduct& product) {
+  std::vector<int64_t> first = {product.sizes.at("M"), product.sizes.at("N")};
+  const size_t axis = random.below(2);
+  const int64_t unit = product.options.store_boxes.value_or(false) ? product.options.tile[axis] : 1;
+  const int64_t most = (first[axis] - 1) / unit;
+  if (most < 1) return;
+  first[axis] = unit * random.range(1, most);
+  product.options.split_results = first;
+}
+
 }  // namespace
 
 WarpgroupProduct random_warpgroup_product(uint64_t seed) {
@@ -101,6 +112,7 @@ WarpgroupProduct random_warpgroup_product(uint64_t seed) {
     if (parts > 1 && parts <= steps) result.options.cluster = {1, 1, parts};
   }
   if (is_plain && random.chance(50)) turn(random, result);
+  if (!reduces && random.chance(25)) split(random, result);
   return result;
 }
 

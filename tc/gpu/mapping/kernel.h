@@ -117,6 +117,7 @@ struct Kernel {
   bool separated = false;                    ///< taken out of a loop nest with others, so that recipes fit them
   double planned_us = 0;                     ///< by the recipe's own estimate; 0: it has none
   double asked_again = 0;                    ///< bytes through the L2 cache, over those of memory; 0: unknown
+  bool is_rest = false;                      ///< computes what the one before leaves; options have no name for it
   bool selects_slices = false;               ///< blocks go through slices of an operand, of which each row needs one
   std::vector<Copy> copies;                  ///< of the scop's promotions that are not in registers
   std::map<std::string, int64_t> pads;       ///< elements behind each row of a promotion's buffer in shared memory

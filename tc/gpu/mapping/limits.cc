@@ -1,6 +1,7 @@
 #include "tc/gpu/mapping/limits.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -106,6 +107,7 @@ options::MappingOptions following(options::MappingOptions options, const options
   options.store_boxes = chosen.store_boxes;
   options.persistent = chosen.persistent;
   options.ping_pong = chosen.ping_pong;
+  options.split_results = chosen.split_results;
   if (chosen.unroll) options.unroll = chosen.unroll;
   if (chosen.tensor_cores) options.tensor_cores = chosen.tensor_cores;
   if (chosen.chain) options.chain = chosen.chain;
@@ -149,6 +151,13 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
   }
   const bool chains = std::any_of(kernels.begin(), kernels.end(),
                                   [](const Kernel& kernel) { return kernel.chosen.chain.value_or(false); });
+  const bool splits = std::any_of(kernels.begin(), kernels.end(),
+                                  [](const Kernel& kernel) { return !kernel.chosen.split_results.empty(); });
+  if (!options.split_results.empty() && !kernels.empty() && !splits) {
+    const bool known = !reasons.options.empty() && !reasons.options[0].empty();
+    return fail("'split_results' is [{}], but no kernel follows it: {}", fmt::join(options.split_results, ", "),
+                known ? reasons.options[0] : "only products do that share their kernel with no other reduction");
+  }
   if (options.chain.value_or(false) && !kernels.empty() && !chains) {
     const bool known = !reasons.options.empty() && !reasons.options[0].empty();
     return fail(
@@ -172,6 +181,7 @@ Result<void> check_followed(const options::KernelOptions& options, const Kernel&
   if (options.store_boxes.value_or(false) && !kernel.chosen.store_boxes.value_or(false)) ignored = "store_boxes";
   if (options.persistent.value_or(false) && !kernel.chosen.persistent.value_or(false)) ignored = "persistent";
   if (options.ping_pong.value_or(false) && !kernel.chosen.ping_pong.value_or(false)) ignored = "ping_pong";
+  if (!options.split_results.empty() && kernel.chosen.split_results.empty()) ignored = "split_results";
   if (options.unroll_copy_shared && !contracts && !classic) ignored = "unroll_copy_shared";
   if (options.tensor_cores.value_or(false) && !kernel.chosen.tensor_cores.value_or(false)) ignored = "tensor_cores";
   if (options.tensor_cores.value_or(false) && !contracts) ignored = "tensor_cores";

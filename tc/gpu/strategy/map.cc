@@ -43,12 +43,13 @@ std::string kernel_name(const poly::Scop& scop, size_t number) {
   return fmt::format("{}_{}", identifier_of(scop.program->name), number);
 }
 
-/// Which launches run each statement.
-std::map<std::string, int> launch_of_statements(const std::vector<Kernel>& kernels) {
-  std::map<std::string, int> result;
+/// Which launches run each statement, and which of its instances.
+std::map<std::string, std::vector<std::pair<int, isl::set>>> launches_of_statements(
+    const std::vector<Kernel>& kernels) {
+  std::map<std::string, std::vector<std::pair<int, isl::set>>> result;
   for (size_t k = 0; k < kernels.size(); ++k) {
     for (const isl::set& set : poly::sets_of(poly::node_domain(kernels[k].scop.schedule.root()))) {
-      result[poly::tuple_name(set)] = static_cast<int>(k);
+      result[poly::tuple_name(set)].emplace_back(static_cast<int>(k), set);
     }
   }
   return result;
@@ -264,8 +265,9 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
   const ContractionPlan& plan = piece.plans[largest];
   const Contraction& product = largest == 0 ? *piece.contraction : piece.contraction->further[largest - 1];
   const bool is_copy = product.update.assign == ir::Assign::kSet;
-  const options::MappingOptions options =
+  options::MappingOptions options =
       options_at(*scop.program, product.update.id, is_copy ? without_sizes(of_def) : of_def);
+  if (piece.is_rest) options = without_sizes(std::move(options));
   tile::Kernel code = piece.chain ? chain_kernel(scop, piece.chain->chain, piece.chain->plan, name)
                                   : contraction_kernel(scop, *piece.contraction, piece.plans, name);
   Launch launch = launch_of(part, std::move(code), Recipe::kContraction, following(options, options_of(plan)));
@@ -281,6 +283,8 @@ void add_contraction(Mapping& mapping, const poly::Scop& scop, const Piece& piec
   } else if (options.chain.value_or(false)) {
     launch.kernel.chosen.chain.reset();  // others have one
   }
+  launch.kernel.chosen.split_results = piece.split_results;
+  launch.kernel.is_rest = piece.is_rest;
   launch.kernel.anchor = product.update.id;
   launch.kernel.loops = loops_of(*piece.contraction, plan);
   launch.kernel.selects_slices = piece.contraction->selection.has_value();
@@ -423,7 +427,7 @@ void name_kernels(const ir::Program& program, std::vector<Kernel>& kernels) {
   std::map<std::string, int> kernels_of;
   std::vector<std::optional<Address>> addresses;
   for (const Kernel& kernel : kernels) {
-    addresses.push_back(address_of(program, kernel.anchor));
+    addresses.push_back(kernel.is_rest ? std::nullopt : address_of(program, kernel.anchor));
     if (addresses.back()) ++kernels_of[addresses.back()->writes];
   }
   const bool several = std::count_if(addresses.begin(), addresses.end(), [](const auto& a) { return a; }) > 1;
@@ -447,7 +451,7 @@ Result<void> check_addresses(const ir::Program& program, const options::MappingO
     std::vector<const Kernel*> found;
     for (const Kernel& kernel : kernels) {
       const std::optional<Address> address = address_of(program, kernel.anchor);
-      if (address && is_about(wanted, *address)) found.push_back(&kernel);
+      if (address && !kernel.is_rest && is_about(wanted, *address)) found.push_back(&kernel);
     }
     if (found.empty()) {
       std::string why;
@@ -512,13 +516,19 @@ double estimated_us(const Mapping& mapping) {
 }
 
 std::vector<Edge> edges_between(const poly::Scop& scop, const std::vector<Kernel>& kernels) {
-  const std::map<std::string, int> launches = launch_of_statements(kernels);
+  const auto launches = launches_of_statements(kernels);
   std::vector<Edge> edges;
   for (const isl::map& flow : poly::maps_of(scop.dependences.flow)) {
     const auto from = launches.find(poly::domain_name(flow)), to = launches.find(poly::range_name(flow));
-    if (from == launches.end() || to == launches.end() || from->second == to->second) continue;
-    const Edge edge{scop.statement(from->first).tensor, from->second, to->second};
-    if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
+    if (from == launches.end() || to == launches.end()) continue;
+    const bool is_shared = from->second.size() > 1 || to->second.size() > 1;  // by launches for parts of a range
+    for (const auto& [maker, made] : from->second) {
+      for (const auto& [reader, read] : to->second) {
+        if (maker == reader || (is_shared && flow.intersect_domain(made).intersect_range(read).is_empty())) continue;
+        const Edge edge{scop.statement(from->first).tensor, maker, reader};
+        if (std::find(edges.begin(), edges.end(), edge) == edges.end()) edges.push_back(edge);
+      }
+    }
   }
   return edges;
 }

@@ -51,7 +51,7 @@ std::vector<TileReduction> add_reductions(const poly::Scop& scop, const std::vec
 }  // namespace
 
 options::MappingOptions without_sizes(options::MappingOptions options) {
-  options.tile = options.register_tile = options.map_to_threads = options.cluster = {};
+  options.tile = options.register_tile = options.map_to_threads = options.cluster = options.split_results = {};
   options.unroll = options.copy_stages = options.shared_depth = std::nullopt;
   options.tensor_cores = options.chain = options.store_boxes = options.persistent = options.ping_pong = std::nullopt;
   return options;

@@ -20,6 +20,9 @@ struct Piece {
   std::vector<TileReduction> uncut = {};
   bool needs_chain = false;               ///< not worth a kernel of its own
   std::optional<ChosenChain> chain = {};  ///< then `contraction` is the one of its products that names the kernel
+  /// Values of each parallel axis, where the next piece has what is left of one of them (split_waves.h).
+  std::vector<int64_t> split_results = {};
+  bool is_rest = false;  ///< the same statements as those of the piece before, for what that leaves
 };
 
 struct Pieces {

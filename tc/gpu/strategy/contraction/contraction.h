@@ -93,8 +93,10 @@ struct StoredTensor {
   std::string tensor;
   Halide::Type type;
   std::vector<int64_t> extents;
-  std::vector<int64_t> strides;   ///< elements; the last is 1
-  std::vector<std::string> axes;  ///< per dimension the parallel axis that counts all of it; "": another subscript
+  std::vector<int64_t> strides;  ///< elements; the last is 1
+  /// Per dimension the parallel axis that counts all of it, or from a multiple of 16 bytes on a part of it that is a
+  /// kernel's own (split_waves.h); "": another subscript.
+  std::vector<std::string> axes;
   bool at_any_address = false;
 
   int64_t pitch() const { return ir::pitch_of(strides, at_any_address); }

@@ -72,8 +72,8 @@ struct TimedParts {
 
 bool may_have_parts(const Reduction& r, const options::MappingOptions& options, const Device& device) {
   return takes_contractions(options) && options.tile.empty() && options.register_tile.empty() &&
-         options.map_to_threads.empty() && r.elements <= kLargeTile * device.processors &&
-         (r.extent >= 2 * kLeastChunk || r.work >= 2 * kLeastInstances);
+         options.map_to_threads.empty() && options.split_results.empty() &&
+         r.elements <= kLargeTile * device.processors && (r.extent >= 2 * kLeastChunk || r.work >= 2 * kLeastInstances);
 }
 
 /// Those that take longer than `most_us` need not be found.

@@ -95,6 +95,12 @@ std::string store_fault(const StoredTensor& stored, const Contraction& c, const 
     if (stored.axes[d].empty() && stored.extents[d] > 1) {
       return fmt::format("not all of '{}' is written", stored.tensor);
     }
+    const std::optional<size_t> axis = position_of(stored.axes[d], c);
+    if (!axis) continue;
+    const auto& [name, begin, extent] = c.parallel[*axis];
+    if (begin + extent < stored.extents[d] && extent % plan.parallel[*axis].tile != 0) {
+      return fmt::format("the last box along '{}' reaches what another kernel writes of '{}'", name, stored.tensor);
+    }
   }
   if (position_of(stored.axes.back(), c) != cores.columns[0]) {
     return fmt::format("neighbours of '{}' in memory are not along '{}'", stored.tensor,
