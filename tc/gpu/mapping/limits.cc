@@ -151,8 +151,9 @@ Result<void> check_followed(const options::MappingOptions& options, const std::v
   }
   const bool chains = std::any_of(kernels.begin(), kernels.end(),
                                   [](const Kernel& kernel) { return kernel.chosen.chain.value_or(false); });
-  const bool splits = std::any_of(kernels.begin(), kernels.end(),
-                                  [](const Kernel& kernel) { return !kernel.chosen.split_results.empty(); });
+  const bool splits = std::any_of(kernels.begin(), kernels.end(), [](const Kernel& kernel) {
+    return kernel.recipe == Recipe::kContraction && !kernel.chosen.split_results.empty();
+  });
   if (!options.split_results.empty() && !kernels.empty() && !splits) {
     const bool known = !reasons.options.empty() && !reasons.options[0].empty();
     return fail("'split_results' is [{}], but no kernel follows it: {}", fmt::join(options.split_results, ", "),
@@ -181,7 +182,8 @@ Result<void> check_followed(const options::KernelOptions& options, const Kernel&
   if (options.store_boxes.value_or(false) && !kernel.chosen.store_boxes.value_or(false)) ignored = "store_boxes";
   if (options.persistent.value_or(false) && !kernel.chosen.persistent.value_or(false)) ignored = "persistent";
   if (options.ping_pong.value_or(false) && !kernel.chosen.ping_pong.value_or(false)) ignored = "ping_pong";
-  if (!options.split_results.empty() && kernel.chosen.split_results.empty()) ignored = "split_results";
+  const bool splits = contracts && !kernel.chosen.split_results.empty();
+  if (!options.split_results.empty() && !splits) ignored = "split_results";
   if (options.unroll_copy_shared && !contracts && !classic) ignored = "unroll_copy_shared";
   if (options.tensor_cores.value_or(false) && !kernel.chosen.tensor_cores.value_or(false)) ignored = "tensor_cores";
   if (options.tensor_cores.value_or(false) && !contracts) ignored = "tensor_cores";

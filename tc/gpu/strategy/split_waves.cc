@@ -190,7 +190,7 @@ Result<Split> requested_split(const Contraction& c, const options::MappingOption
   const auto refuse = [&] {
     std::vector<int64_t> extents;
     for (const Axis& axis : c.parallel) extents.push_back(axis.extent);
-    return fail("it is less than [{}] in one place", fmt::join(extents, ", "));
+    return fail("it must be [{}] but for one number, which is less", fmt::join(extents, ", "));
   };
   if (options.split_results.size() != c.parallel.size()) return refuse();
   std::optional<Cut> cut;

@@ -176,7 +176,8 @@ TEST(SplitWaves, OneLaunchMayBeAskedFor) {
 TEST(SplitWaves, RefusesWhatIsNoCut) {
   for (const char* values : {"64", "64, 64", "64, 136, 1", "200, 200", "64, 200"}) {
     EXPECT_EQ(error_of(kProduct, kSmall, fmt::format("split_results: [{}]", values)),
-              fmt::format("'split_results' is [{}], but no kernel follows it: it is less than [150, 136] in one place",
+              fmt::format("'split_results' is [{}], but no kernel follows it: it must be [150, 136] but for one "
+                          "number, which is less",
                           values));
   }
   const std::string other =
@@ -186,13 +187,16 @@ TEST(SplitWaves, RefusesWhatIsNoCut) {
                      "  C(m,n) +=! A(m,k) * B(k,n)\n  Z(m) max=! C(m,n)\n}",
                      {{"M", 256}, {"N", 256}, {"K", 256}}, "split_results: [128, 256]"),
             other);
+  EXPECT_EQ(
+      error_of(kProduct, {{"M", 256}, {"N", 256}, {"K", 256}}, "split_results: [128, 256] match_library_calls: false"),
+      other);
   EXPECT_EQ(error_of("def f(float(M,N) A) -> (C) { C(m,n) = 2 * A(m,n) }", {{"M", 256}, {"N", 256}},
                      "split_results: [128, 256]"),
             other);
   EXPECT_EQ(
       error_of(kProduct, kSmall, "kernel { writes: \"C_sum\" split_results: [64, 64] }"),
       "'split_results' of the kernel 'C_sum' is set, but the recipe 'contraction', which makes it, does not follow it: "
-      "it is less than [150, 136] in one place");
+      "it must be [150, 136] but for one number, which is less");
 }
 
 /// Boxes write whole tiles: one that reached beyond its launch's part would write what the other one has.
