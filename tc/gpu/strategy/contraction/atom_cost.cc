@@ -51,7 +51,7 @@ double latency_of_block(const Contraction& c, const ContractionPlan& plan, const
   constexpr double kHidden = 1.0;                 // of it by each further buffer
   constexpr double kDependent = 4.7;              // of an instruction
   constexpr double kLaidOut = 16, kLooped = 1.6;  // more copies than that are made in a loop, and take so much longer
-  constexpr double kRow = 285, kRowColumns = 64;
+  constexpr double kRow = 60;                     // for the words of a warp
   // What is computed goes through registers: a block waits for it in each step, whatever the buffers.
   const double ahead = has_computed(c) ? 0 : static_cast<double>(plan.stages - 1);
   const bool is_far = std::any_of(c.operands.begin(), c.operands.end(), [&](const Operand& o) {
@@ -66,10 +66,11 @@ double latency_of_block(const Contraction& c, const ContractionPlan& plan, const
   }
   const double warps = static_cast<double>(plan.threads()) / kLanes;
   double rows = 0;
-  if (stores_by_rows(c, plan)) {
+  for (const StoredTensor& stored : c.stored) {
+    if (!is_stored_by_rows(stored, c, plan)) continue;
     const TensorCores& cores = *plan.tensor_cores;
-    const auto columns = static_cast<double>(tile_of(cores.columns, plan));
-    rows = static_cast<double>(tile_of(cores.rows, plan)) / warps * std::ceil(columns / kRowColumns);
+    const auto words = static_cast<double>(tile_of(cores.columns, plan) / word_of(stored));
+    rows += static_cast<double>(tile_of(cores.rows, plan)) / warps * std::ceil(words / kLanes);
   }
   return all_steps(c, plan) * step + rows * kRow;
 }
@@ -118,21 +119,21 @@ double work_of_block(const Contraction& c, const ContractionPlan& plan, const De
   return together(together(multiplied, moved), steps * bytes / (has_window(c, plan) ? kOfWindows : kArrivingBytes));
 }
 
-/// In which results are stored, all processors' cycles together: pairs of neighbours are halves of sectors, which
-/// blocks of many columns store together; rows go through shared memory, and what is in no pair is stored by itself. Of
-/// a statement that is not in a kernel yet pairs are taken.
+/// In which results are stored, all processors' cycles together. What four threads store of a row is less than a sector
+/// of memory, or lies in two, unless their pairs have four bytes each and begin where sectors do; elements that are in
+/// no pair take as many stores again. Of a statement that is not in a kernel yet pairs are taken.
 double stored_cycles(const Contraction& c, const ContractionPlan& plan) {
-  constexpr double kPair = 0.17, kOfRow = 10, kLine = 128, kInRow = 0.3, kAlone = 0.64;
+  constexpr double kPart = 0.39, kSector = 0.3, kAlone = 0.85;
   constexpr double kOfImage = 0.3;  // by two convolutions of 7 x 7
-  const double columns = std::min(static_cast<double>(plan.parallel[plan.order[0]].tile), kLine);
-  const double in_pair = has_window(c, plan) ? kOfImage : kPair + kOfRow / columns;
+  constexpr int64_t kFilling = 8;   // elements
   double points = 1, result = 0;
   for (const Axis& axis : c.parallel) points *= static_cast<double>(axis.extent);
-  if (c.stored.empty()) return points * in_pair;
+  const double in_part = has_window(c, plan) ? kOfImage : kPart;
+  if (c.stored.empty()) return points * in_part;
   for (const StoredTensor& stored : c.stored) {
-    const bool has_pairs = stored.row_divisor() % 2 == 0;
-    const double each = is_stored_by_rows(stored, c, plan) ? kInRow : has_pairs ? in_pair : kAlone;
-    result += elements_stored(c, stored) * each;
+    const bool is_full = stored.type.bytes() >= 4 && stored.row_divisor() % kFilling == 0;
+    const double direct = stored.row_divisor() % 2 != 0 ? kAlone : is_full ? kSector : in_part;
+    result += elements_stored(c, stored) * (is_stored_by_rows(stored, c, plan) ? cycles_in_row(stored) : direct);
   }
   return result;
 }

@@ -306,7 +306,7 @@ class ContractionBuilder {
                                            const Halide::Expr& column) const;
   const StoredTensor& stored_as(const std::string& tensor) const;
   Halide::Expr is_row_inside(const Halide::Expr& row) const;
-  tile::NodePtr store_row(const std::string& tensor, const Halide::Expr& unit, const Halide::Expr& row);
+  tile::NodePtr store_rows(const std::string& tensor, const Halide::Expr& unit);
   tile::NodePtr finish_by_rows();
   bool keeps_vectors() const;
   std::vector<Halide::Expr> kept_position() const;

@@ -21,11 +21,31 @@ using tile::Tensor;
 namespace {
 
 constexpr int64_t kWarp = 32, kWarpRows = 16, kRowsAtOnce = 8;  // of a warp of a warpgroup
-constexpr int64_t kPair = 2, kVector = 8;                       // elements
+constexpr int64_t kMostBytes = 16;                              // that a lane stores at once
+
+/// Elements of a vector.
+int64_t vector_of(const StoredTensor& stored) { return kMostBytes / stored.type.bytes(); }
+
+/// Whether threads store their pairs of columns, or groups of eight, by whole sectors of memory.
+bool fills_sectors(const StoredTensor& stored, const ContractionPlan& plan) {
+  constexpr int64_t kSectorBytes = 32, kThreads = 4;  // of a row
+  if (plan.by_warpgroups()) return word_of(stored) == vector_of(stored);
+  const int64_t bytes = stored.type.bytes();
+  return 2 * kThreads * bytes >= kSectorBytes && stored.row_divisor() * bytes % kSectorBytes == 0;
+}
 
 }  // namespace
 
-int64_t word_of(const StoredTensor& stored) { return std::max(kPair, std::gcd(stored.row_divisor(), kVector)); }
+int64_t word_of(const StoredTensor& stored) { return std::gcd(stored.row_divisor(), vector_of(stored)); }
+
+double cycles_in_row(const StoredTensor& stored) {
+  constexpr int64_t kWordBytes = 4, kLeast = 2;                     // an element of one byte takes as long
+  constexpr double kShort = 0.1, kWords = 0.083, kVectors = 0.063;  // of a byte
+  const int64_t bytes = stored.type.bytes(), word = word_of(stored) * bytes;
+  return static_cast<double>(std::max(bytes, kLeast)) * (word < kWordBytes    ? kShort
+                                                         : word == kMostBytes ? kVectors
+                                                                              : kWords);
+}
 
 bool is_stored_by_rows(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan) {
   if (!plan.tensor_cores || plan.store_boxes || plan.grid > 0 || plan.groups > 1 || plan.cluster_parts > 1)
@@ -34,10 +54,7 @@ bool is_stored_by_rows(const StoredTensor& stored, const Contraction& c, const C
   if (!c.pooled.empty() || !c.reductions.empty() || c.selection) return false;
   const std::vector<size_t>& columns = plan.tensor_cores->columns;
   const AxisPlan& a = plan.parallel[columns[0]];
-  // Pairs that lie in words are stored as they are by fragments of warps: rows would not gain there.
-  const int64_t even = plan.by_warpgroups() ? kVector : kPair;
-  if (stored.type.bytes() != 2 || stored.row_divisor() % even == 0 || stored.extents.size() < 2) return false;
-  if (stored.at_any_address) return false;  // no pair is known to be aligned
+  if (stored.type.bytes() > 4 || stored.extents.size() < 2 || fills_sectors(stored, plan)) return false;
   const bool is_group = a.group == 2 || (plan.by_warpgroups() && a.group == 8);
   if (stored.axes.back() != c.parallel[columns[0]].name || !is_group || plan.order[0] != columns[0]) return false;
   return std::all_of(columns.begin() + 1, columns.end(), [&](size_t axis) { return plan.parallel[axis].tile == 1; });
@@ -48,12 +65,13 @@ bool stores_by_rows(const Contraction& c, const ContractionPlan& plan) {
                      [&](const StoredTensor& stored) { return is_stored_by_rows(stored, c, plan); });
 }
 
-StagedRows staged_rows(const ContractionPlan& plan) {
-  // Elements: eight rows begin in banks four apart, which has no conflicts where threads write pairs. Where they write
-  // vectors, a larger distance would have none, and take the memory of a buffer from many plans.
-  constexpr int64_t kApart = 8;
+StagedRows staged_rows(const StoredTensor& stored, const ContractionPlan& plan) {
+  // Eight rows begin in banks four apart, which has no conflicts where threads write pairs of two bytes. Where they
+  // write vectors, a larger distance would have none, and take the memory of a buffer from many plans.
+  constexpr int64_t kBankBytes = 128, kApartBytes = 16;
+  const int64_t bytes = stored.type.bytes();
   StagedRows result{.units = 1, .rows = 1, .columns = plan.parallel[plan.tensor_cores->columns[0]].tile};
-  result.pitch = round_up(result.columns, 2 * kWarp) + kApart;
+  result.pitch = (round_up(result.columns * bytes, kBankBytes) + kApartBytes) / bytes;
   if (plan.by_warpgroups()) {
     result.units = plan.threads() / kWarp;
     result.rows = kRowsAtOnce;
@@ -66,7 +84,7 @@ StagedRows staged_rows(const ContractionPlan& plan) {
 int64_t shared_end_of_rows(const Contraction& c, const ContractionPlan& plan, int64_t end) {
   for (const StoredTensor& stored : c.stored) {
     if (!is_stored_by_rows(stored, c, plan)) continue;
-    const StagedRows staged = staged_rows(plan);
+    const StagedRows staged = staged_rows(stored, plan);
     end = round_up(end, tile::kSharedAlignment) + staged.units * staged.rows * staged.pitch * stored.type.bytes();
   }
   return end;
@@ -75,7 +93,7 @@ int64_t shared_end_of_rows(const Contraction& c, const ContractionPlan& plan, in
 void ContractionBuilder::declare_rows() {
   for (const StoredTensor& stored : c_.stored) {
     if (!is_stored_by_rows(stored, c_, plan_)) continue;
-    const StagedRows staged = staged_rows(plan_);
+    const StagedRows staged = staged_rows(stored, plan_);
     Tensor tensor = build::shared(names_.fresh(stored.tensor + "_rows"), stored.type,
                                   row_major({staged.units, staged.rows, staged.pitch}));
     tensor.written = true;
@@ -134,58 +152,37 @@ Expr ContractionBuilder::is_row_inside(const Expr& row) const {
   return hi::simplify(inside);
 }
 
-/// Stores a row that is staged, by words; of rows of odd length the first element if it is the second one of a word,
-/// pairs that are words, and the last element if it is the first one of a word.
-NodePtr ContractionBuilder::store_row(const std::string& tensor, const Expr& unit, const Expr& row) {
-  const StagedRows staged = staged_rows(plan_);
+/// Stores the rows of a unit that are staged, by words: lanes of a warp have neighbours.
+NodePtr ContractionBuilder::store_rows(const std::string& tensor, const Expr& unit) {
+  const StoredTensor& stored = stored_as(tensor);
+  const StagedRows staged = staged_rows(stored, plan_);
   const Axis& column = c_.parallel[plan_.tensor_cores->columns[0]];
   const Tensor& from = rows_.at(tensor);
   const Tensor to = global_tensor(program_.tensor(tensor), true);
-  const std::vector<int64_t> strides = ir::strides_of(program_.tensor(tensor));
-  const auto width = static_cast<int>(staged.columns);
   const Expr left = static_cast<int>(column.begin + column.extent) - first_[plan_.tensor_cores->columns[0]];
-  const StoredTensor& stored = stored_as(tensor);
+  const Expr filled = hi::simplify(Halide::min(left, static_cast<int>(staged.columns)));
   const auto word = static_cast<int>(word_of(stored));
-  const std::string round = names_.fresh("round");
+  const auto warps = static_cast<int>(plan_.by_warpgroups() ? 1 : plan_.threads() / kWarp);
+  const auto turns = static_cast<int>(ceil_div(staged.rows, warps));
   const auto rounds = static_cast<int>(ceil_div(staged.columns, word * kWarp));
+  const std::string turn = names_.fresh("row_turn"), round = names_.fresh("round");
+  Expr row = turns > 1 ? build::var(turn) * warps : Expr(0);
+  if (warps > 1) row = row + point_thread_ / static_cast<int>(kWarp);
+  row = hi::simplify(row);
   const Expr number = rounds > 1 ? lane_ + build::var(round) * static_cast<int>(kWarp) : lane_;
-  if (stored.row_divisor() % 2 == 0) {
-    const Expr at = hi::simplify(number * word);
-    const NodePtr words =
-        build::if_then(at < width && at < hi::simplify(left),
-                       build::move(to, element_in_row(tensor, row, at), from, std::vector<Expr>{unit, row, at}, word));
-    return rounds > 1 ? build::unrolled(round, 0, rounds, words) : words;
-  }
-  // Whether the first element is the second one of a word.
-  const std::vector<Expr> first = element_in_row(tensor, row, 0);
-  Expr offset = 0;
-  for (size_t d = first.size(); d-- > 0;) {
-    if (strides[d] % 2 != 0) offset = offset + first[d];
-  }
-  const std::string odd_name = names_.fresh("odd");
-  const Expr odd = build::var(odd_name);
-  const Expr at = hi::simplify(number * 2) + odd;
-  Tensor pair = build::registers(names_.fresh("pair"), from.type, row_major({2}));
-  pair.written = true;
-  NodePtr words =
-      build::allocate(pair, build::sequence({build::store(pair, {0}, build::read(from, {unit, row, at})),
-                                             build::store(pair, {1}, build::read(from, {unit, row, at + 1})),
-                                             build::move(to, element_in_row(tensor, row, at), pair, {0}, 2)}));
-  const auto single = [&](const Expr& of) {
-    return build::store(to, element_in_row(tensor, row, of), build::read(from, {unit, row, of}));
-  };
-  words = build::if_then(at < width - 1 && at < hi::simplify(left - 1), words,
-                         build::if_then(at < width && at < hi::simplify(left), single(at)));
-  if (rounds > 1) words = build::unrolled(round, 0, rounds, words);
-  const NodePtr begin = build::if_then(lane_ == 0 && odd == 1 && hi::simplify(left) > 0, single(0));
-  return build::let(odd_name, hi::simplify(hi::Cast::make(Halide::Int(32), offset % 2)),
-                    build::sequence({begin, words}));
+  const Expr at = hi::simplify(number * word);
+  NodePtr result = build::if_then(hi::simplify(at < filled), build::move(to, element_in_row(tensor, row, at), from,
+                                                                         std::vector<Expr>{unit, row, at}, word));
+  if (rounds > 1) result = build::unrolled(round, 0, rounds, result);
+  Expr inside = is_row_inside(row);
+  if (turns * warps > staged.rows) inside = hi::simplify(row < static_cast<int>(staged.rows) && inside);
+  if (!hi::is_const_one(inside)) result = build::if_then(inside, result);
+  return turns > 1 ? build::for_loop(turn, 0, turns, result) : result;
 }
 
 NodePtr ContractionBuilder::finish_by_rows() {
   const size_t column = plan_.tensor_cores->columns[0];
   const AxisPlan& a = plan_.parallel[column];
-  const StagedRows staged = staged_rows(plan_);
   const bool by_warps = plan_.by_warpgroups();
   const auto barrier = [&] {
     return build::barrier(by_warps ? tile::Barrier::Scope::kWarp : tile::Barrier::Scope::kBlock);
@@ -205,10 +202,12 @@ NodePtr ContractionBuilder::finish_by_rows() {
                                     build::read(result, {result_lane()})));
       continue;
     }
-    lane.push_back(build::store(result, {result_lane()}, hi::make_zero(result.type)));
+    lane.push_back(build::store(result, {result_lane()}, hi::Cast::make(result.type, 0.0F)));
     const Expr first = hi::substitute(low_[column], Expr(0), local(column));
-    staging.push_back(
-        build::move(by_rows->second, {unit, own_row, hi::simplify(first)}, result, {0}, static_cast<int>(a.group)));
+    const auto piece = static_cast<int>(std::min(a.group, vector_of(stored_as(name))));
+    for (int at = 0; at < static_cast<int>(a.group); at += piece) {
+      staging.push_back(build::move(by_rows->second, {unit, own_row, hi::simplify(first + at)}, result, {at}, piece));
+    }
   }
   NodePtr own = point(names);
   if (!others.empty()) {
@@ -223,23 +222,11 @@ NodePtr ContractionBuilder::finish_by_rows() {
   if (const Expr inside = is_inside(); inside.defined()) body = build::if_then(inside, body);
   if (groups > 1) body = build::unrolled(high_[column], 0, groups, body);
 
-  const std::string turn_name = names_.fresh("row_turn");
-  const auto warps = static_cast<int>(by_warps ? 1 : plan_.threads() / kWarp);
-  const auto turns = static_cast<int>(ceil_div(staged.rows, warps));
-  Expr row = turns > 1 ? build::var(turn_name) * warps : Expr(0);
-  if (warps > 1) row = row + point_thread_ / static_cast<int>(kWarp);
-  row = hi::simplify(row);
-  std::vector<NodePtr> stores;
+  std::vector<NodePtr> rows;
   for (const std::string& name : names) {
-    if (rows_.count(name) > 0) stores.push_back(store_row(name, unit, row));
+    if (rows_.count(name) > 0) rows.push_back(store_rows(name, unit));
   }
-  Expr inside = is_row_inside(row);
-  if (turns * warps > staged.rows) inside = hi::simplify(row < static_cast<int>(staged.rows) && inside);
-  NodePtr rows = build::sequence(std::move(stores));
-  if (!hi::is_const_one(inside)) rows = build::if_then(inside, rows);
-  if (turns > 1) rows = build::for_loop(turn_name, 0, turns, rows);
-
-  NodePtr result = build::sequence({body, barrier(), rows, barrier()});
+  const NodePtr result = build::sequence({body, barrier(), build::sequence(std::move(rows)), barrier()});
   std::vector<size_t> axes;  // of the rows
   for (size_t axis : all_axes()) {
     if (axis != column) axes.push_back(axis);

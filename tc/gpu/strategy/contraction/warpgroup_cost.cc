@@ -206,17 +206,25 @@ double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool b
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 4 : 8);
 }
 
-/// Cycles of a block whose warps store row after row, by the words of staged_rows(). Of 90 plans of products of few
-/// values of the reduction on an H200; odd rows of those that were measured with copies of operands and without.
-double row_store_cycles(const Contraction& c, const ContractionPlan& plan) {
-  constexpr double kShifted = 340, kAligned = 140, kWarp = 32, kWarpRows = 16;
-  double result = 0;
+/// Results of a block.
+double points_of(const ContractionPlan& plan) {
+  return static_cast<double>(tile_of(plan.tensor_cores->rows, plan) * tile_of(plan.tensor_cores->columns, plan));
+}
+
+/// Of a block whose warps store row after row, by words: cycles of a warp that nothing hides, and of the processor.
+struct RowStoreCycles {
+  double alone = 0, processor = 0;
+};
+
+RowStoreCycles row_store_cycles(const Contraction& c, const ContractionPlan& plan) {
+  constexpr double kElements = 70, kWords = 120, kWarp = 32, kWarpRows = 16;  // for what the lanes of a warp store
+  RowStoreCycles result;
   for (const StoredTensor& stored : c.stored) {
     if (!is_stored_by_rows(stored, c, plan)) continue;
     const auto columns = static_cast<double>(tile_of(plan.tensor_cores->columns, plan));
     const double turns = std::ceil(columns / kWarp / static_cast<double>(word_of(stored)));
-    const double turn = stored.row_divisor() % 2 == 0 ? kAligned : kShifted;
-    result += kWarpRows * static_cast<double>(plan.tensor_cores->row_atoms) * turns * turn;
+    result.alone += kWarpRows * turns * (word_of(stored) > 1 ? kWords : kElements);
+    result.processor += points_of(plan) * cycles_in_row(stored);
   }
   return result;
 }
@@ -234,11 +242,6 @@ double all_blocks(const ContractionPlan& plan) {
   auto blocks = static_cast<double>(plan.cluster_parts);
   for (const AxisPlan& axis : plan.parallel) blocks *= static_cast<double>(axis.blocks);
   return blocks;
-}
-
-/// Results of a block.
-double points_of(const ContractionPlan& plan) {
-  return static_cast<double>(tile_of(plan.tensor_cores->rows, plan) * tile_of(plan.tensor_cores->columns, plan));
 }
 
 /// In which a processor's tensor cores multiply what a step of one block brings.
@@ -373,7 +376,8 @@ double ending_cycles(const Contraction& c, const ContractionPlan& plan, double a
   // The copies of the next tile begin while a block that goes on stores the last one.
   const double starts = (plan.grid > 0 ? f.goes_on : f.start) - f.own_start;
   const bool singly = stores_singly(c, plan);
-  const double by_rows = singly ? 0 : row_store_cycles(c, plan);
+  const RowStoreCycles rows = singly ? RowStoreCycles() : row_store_cycles(c, plan);
+  const double by_rows = std::max(rows.alone, rows.processor * at_once);
   const double vectors = singly || by_rows > 0 ? 0 : points * stores_of_group(c, plan, plan.store_boxes) / parts;
   const double shared = starts + found + slices * (by_rows + exchange_cycles(plan, points) + finishing_cycles(c, plan));
   // Other blocks store meanwhile, but a warpgroup its own results one after the other.

@@ -9,7 +9,7 @@
 #include "tests/gpu/simulated.h"
 #include "tests/random/warpgroup_products.h"
 
-/// Results of tensor cores whose rows begin at no multiple of 16 bytes.
+/// Results of tensor cores that a warp stores row after row.
 namespace tc::testing {
 namespace {
 
@@ -38,6 +38,10 @@ def f(float16(M,K) A, float16(N,K) B, float16(N) b) -> (float16(M,N) C, float16(
   D(m,n) = fmax(C(m,n) + b(n), 0)
   E(m,n) = float(C(m,n)) + 1
 })";
+constexpr char kWide[] =
+    "def f(float16(M,K) A, float16(N,K) B) -> (float(M,N) C) { C(m,n) +=! float(A(m,k)) * float(B(n,k)) }";
+constexpr char kNarrow[] =
+    "def f(float16(M,K) A, float16(N,K) B) -> (float8_e4m3(M,N) C) { C(m,n) +=! A(m,k) * B(n,k) }";
 constexpr char kInPlace[] = "def f(float16(M,K) A, float16(N,K) B) -> (float16(M,N) C) { C(m,n) += A(m,k) * B(n,k) }";
 constexpr char kBatch[] =
     "def f(float16(B,M,K) A, float16(B,N,K) D) -> (float16(B,M,N) C) { C(b,m,n) +=! A(b,m,k) * D(b,n,k) }";
@@ -63,14 +67,24 @@ const Case kCases[] = {
     {"words of two, epilogue", kEpilogue, {{"M", 130}, {"N", 74}, {"K", 128}}, warpgroup_tile(1, 96, 2)},
     {"words, two results", kTwoResults, {{"M", 70}, {"N", 132}, {"K", 128}}, warpgroup_tile(1, 64, 2), 2},
     {"words, batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 68}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
+    {"four bytes", kWide, {{"M", 70}, {"N", 131}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"four bytes, words of two", kWide, {{"M", 70}, {"N", 130}, {"K", 64}}, warpgroup_tile(2, 96, 2)},
+    {"one byte", kNarrow, {{"M", 70}, {"N", 131}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
+    {"one byte, words of four", kNarrow, {{"M", 70}, {"N", 132}, {"K", 64}}, warpgroup_tile(1, 96, 2)},
     {"epilogue", kEpilogue, {{"M", 130}, {"N", 75}, {"K", 128}}, warpgroup_tile(1, 96, 2)},
-    {"two results", kTwoResults, {{"M", 70}, {"N", 131}, {"K", 128}}, warpgroup_tile(1, 64, 2), 2},
+    {"two results", kTwoResults, {{"M", 70}, {"N", 131}, {"K", 128}}, warpgroup_tile(1, 64, 2), 3},
     {"in place", kInPlace, {{"M", 70}, {"N", 131}, {"K", 128}}, warpgroup_tile(1, 64, 2)},
     {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 67}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
     {"atoms", kNT, {{"M", 150}, {"N", 77}, {"K", 62}}, by_atoms(), 1, false},
     {"atoms, large", kNT, {{"M", 474}, {"N", 369}, {"K", 62}}, by_atoms({128, 64, 32}, {8, 8}), 1, false},
+    {"atoms, words of two", kNT, {{"M", 150}, {"N", 78}, {"K", 62}}, by_atoms(), 1, false},
+    {"atoms, words of four", kNT, {{"M", 150}, {"N", 76}, {"K", 62}}, by_atoms(), 1, false},
+    {"atoms, vectors", kNT, {{"M", 150}, {"N", 80}, {"K", 62}}, by_atoms(), 1, false},
+    {"atoms, four bytes", kWide, {{"M", 150}, {"N", 77}, {"K", 62}}, by_atoms(), 1, false},
+    {"atoms, one byte", kNarrow, {{"M", 150}, {"N", 77}, {"K", 62}}, by_atoms(), 1, false},
+    {"atoms, vectors of 16", kNarrow, {{"M", 150}, {"N", 80}, {"K", 62}}, by_atoms(), 1, false},
     {"atoms, epilogue", kEpilogue, {{"M", 140}, {"N", 201}, {"K", 40}}, by_atoms(), 1, false},
-    {"atoms, two results", kTwoResults, {{"M", 70}, {"N", 131}, {"K", 48}}, by_atoms(), 2, false},
+    {"atoms, two results", kTwoResults, {{"M", 70}, {"N", 131}, {"K", 48}}, by_atoms(), 3, false},
     {"atoms, in place", kInPlace, {{"M", 70}, {"N", 131}, {"K", 48}}, by_atoms(), 1, false},
     {"atoms, batch",
      kBatch,
