@@ -69,8 +69,9 @@ double latency_of_block(const Contraction& c, const ContractionPlan& plan, const
   for (const StoredTensor& stored : c.stored) {
     if (!is_stored_by_rows(stored, c, plan)) continue;
     const TensorCores& cores = *plan.tensor_cores;
-    const auto words = static_cast<double>(tile_of(cores.columns, plan) / word_of(stored));
-    rows += static_cast<double>(tile_of(cores.rows, plan)) / warps * std::ceil(words / kLanes);
+    const double columns = kLanes * static_cast<double>(word_of(stored));  // of the words of a warp
+    const double rounds = std::ceil(static_cast<double>(tile_of(cores.columns, plan)) / columns);
+    rows += static_cast<double>(tile_of(cores.rows, plan)) / warps * rounds;
   }
   return all_steps(c, plan) * step + rows * kRow;
 }

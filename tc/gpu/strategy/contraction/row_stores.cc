@@ -161,7 +161,7 @@ NodePtr ContractionBuilder::store_rows(const std::string& tensor, const Expr& un
   const Tensor to = global_tensor(program_.tensor(tensor), true);
   const Expr left = static_cast<int>(column.begin + column.extent) - first_[plan_.tensor_cores->columns[0]];
   const Expr filled = hi::simplify(Halide::min(left, static_cast<int>(staged.columns)));
-  const auto word = static_cast<int>(word_of(stored));
+  const auto word = static_cast<int>(std::gcd(word_of(stored), staged.columns));
   const auto warps = static_cast<int>(plan_.by_warpgroups() ? 1 : plan_.threads() / kWarp);
   const auto turns = static_cast<int>(ceil_div(staged.rows, warps));
   const auto rounds = static_cast<int>(ceil_div(staged.columns, word * kWarp));
