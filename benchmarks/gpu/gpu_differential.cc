@@ -255,9 +255,10 @@ void run_product(const RandomProduct& product, const options::MappingOptions& as
     const Result<OnDevice> kernel = compiled(product.text, *program, product.sizes, {}, options);
     const std::string wrong =
         kernel ? differences(*program, *kernel, seed, elements_before) : kernel.error().to_string();
-    // Options that ask for tensor cores may have no kernel of tensors that are aligned to their elements only.
-    const bool is_refused = elements_before > 0 && options.tensor_cores.value_or(false) &&
-                            wrong.find("and there is none without") != std::string::npos;
+    // Options that ask for tensor cores, or copies for them, may have no kernel of tensors that are aligned to their
+    // elements only.
+    const bool asks = options.tensor_cores.value_or(false) || options.copy_operands.value_or(false);
+    const bool is_refused = elements_before > 0 && asks && wrong.find("and there is none without") != std::string::npos;
     if (is_refused) {
       ++counts.refused;
       continue;
