@@ -54,10 +54,11 @@ bool is_stored_by_rows(const StoredTensor& stored, const Contraction& c, const C
   if (!c.pooled.empty() || !c.reductions.empty() || c.selection) return false;
   const std::vector<size_t>& columns = plan.tensor_cores->columns;
   const AxisPlan& a = plan.parallel[columns[0]];
-  if (stored.type.bytes() > 4 || stored.extents.size() < 2 || fills_sectors(stored, plan)) return false;
+  if (stored.type.bytes() > 4 || stored.extents.size() < 2) return false;
   const bool is_group = a.group == 2 || (plan.by_warpgroups() && a.group == 8);
   if (stored.axes.back() != c.parallel[columns[0]].name || !is_group || plan.order[0] != columns[0]) return false;
-  return std::all_of(columns.begin() + 1, columns.end(), [&](size_t axis) { return plan.parallel[axis].tile == 1; });
+  const auto is_one = [&](size_t axis) { return plan.parallel[axis].tile == 1; };
+  return std::all_of(columns.begin() + 1, columns.end(), is_one) && !fills_sectors(stored, plan);
 }
 
 bool stores_by_rows(const Contraction& c, const ContractionPlan& plan) {
