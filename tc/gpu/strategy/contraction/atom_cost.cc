@@ -126,14 +126,13 @@ double work_of_block(const Contraction& c, const ContractionPlan& plan, const De
 double stored_cycles(const Contraction& c, const ContractionPlan& plan) {
   constexpr double kPart = 0.39, kSector = 0.3, kAlone = 0.85;
   constexpr double kOfImage = 0.3;  // by two convolutions of 7 x 7
-  constexpr int64_t kFilling = 8;   // elements
   double points = 1, result = 0;
   for (const Axis& axis : c.parallel) points *= static_cast<double>(axis.extent);
   const double in_part = has_window(c, plan) ? kOfImage : kPart;
   if (c.stored.empty()) return points * in_part;
   for (const StoredTensor& stored : c.stored) {
-    const bool is_full = stored.type.bytes() >= 4 && stored.row_divisor() % kFilling == 0;
-    const double direct = stored.row_divisor() % 2 != 0 ? kAlone : is_full ? kSector : in_part;
+    const double in_pairs = fills_sectors(stored, plan) ? kSector : in_part;
+    const double direct = stored.row_divisor() % 2 != 0 ? kAlone : in_pairs;
     result += elements_stored(c, stored) * (is_stored_by_rows(stored, c, plan) ? cycles_in_row(stored) : direct);
   }
   return result;

@@ -26,15 +26,14 @@ constexpr int64_t kMostBytes = 16;                              // that a lane s
 /// Elements of a vector.
 int64_t vector_of(const StoredTensor& stored) { return kMostBytes / stored.type.bytes(); }
 
-/// Whether threads store their pairs of columns, or groups of eight, by whole sectors of memory.
+}  // namespace
+
 bool fills_sectors(const StoredTensor& stored, const ContractionPlan& plan) {
   constexpr int64_t kSectorBytes = 32, kThreads = 4;  // of a row
   if (plan.by_warpgroups()) return word_of(stored) == vector_of(stored);
   const int64_t bytes = stored.type.bytes();
   return 2 * kThreads * bytes >= kSectorBytes && stored.row_divisor() * bytes % kSectorBytes == 0;
 }
-
-}  // namespace
 
 int64_t word_of(const StoredTensor& stored) { return std::gcd(stored.row_divisor(), vector_of(stored)); }
 
@@ -203,6 +202,7 @@ NodePtr ContractionBuilder::finish_by_rows() {
                                     build::read(result, {result_lane()})));
       continue;
     }
+    // Floats of 8 bits have no immediate values.
     lane.push_back(build::store(result, {result_lane()}, hi::Cast::make(result.type, 0.0F)));
     const Expr first = hi::substitute(low_[column], Expr(0), local(column));
     const auto piece = static_cast<int>(std::min(a.group, vector_of(stored_as(name))));

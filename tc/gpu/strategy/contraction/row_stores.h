@@ -7,10 +7,12 @@
 /// Results of tensor cores that go through shared memory, so that a warp stores rows, lane after lane. A thread has
 /// pairs of neighbours in a row, or groups of eight, and a warp has eight rows at once. Stored as they are, pairs of
 /// two bytes fill half a sector of memory each, and rows that begin at no multiple of a vector have no vectors. A part
-/// of a sector takes the L2 cache as long as two whole ones: 4096 x 4096 halves take 35 us by pairs on an H100, and 10
-/// by rows.
+/// of a sector takes the L2 cache about as long as two whole ones: 4096 x 4096 halves take 35 us by pairs on an H100,
+/// and 10 by rows.
 namespace tc::gpu {
 
+/// Whether threads store their pairs of columns, or groups of eight, by whole sectors of memory as they have them.
+bool fills_sectors(const StoredTensor& stored, const ContractionPlan& plan);
 /// Whether rows of a result are stored so.
 bool is_stored_by_rows(const StoredTensor& stored, const Contraction& contraction, const ContractionPlan& plan);
 /// Whether those of any result are.

@@ -22,6 +22,7 @@ struct Case {
   options::MappingOptions options;
   int staged = 1;  ///< results
   bool by_warpgroups = true;
+  bool at_any_address = false;  ///< all tensors
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
@@ -77,6 +78,7 @@ const Case kCases[] = {
     {"batch", kBatch, {{"B", 3}, {"M", 64}, {"N", 67}, {"K", 72}}, warpgroup_tile(1, 64, 2, {1})},
     {"atoms", kNT, {{"M", 150}, {"N", 77}, {"K", 62}}, by_atoms(), 1, false},
     {"atoms, large", kNT, {{"M", 474}, {"N", 369}, {"K", 62}}, by_atoms({128, 64, 32}, {8, 8}), 1, false},
+    {"atoms, at any address", kNT, {{"M", 150}, {"N", 80}, {"K", 62}}, by_atoms(), 1, false, true},
     {"atoms, words of two", kNT, {{"M", 150}, {"N", 78}, {"K", 62}}, by_atoms(), 1, false},
     {"atoms, words of four", kNT, {{"M", 150}, {"N", 76}, {"K", 62}}, by_atoms(), 1, false},
     {"atoms, vectors", kNT, {{"M", 150}, {"N", 80}, {"K", 62}}, by_atoms(), 1, false},
@@ -123,7 +125,7 @@ class RowStores : public ::testing::TestWithParam<Case> {};
 TEST_P(RowStores, AgreeWithTheOracleAndAreProved) {
   const gpu::Device device = gpu::device_of_architecture(90);
   const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
-  const Result<gpu::Mapping> mapping = mapped(program, GetParam().options, device);
+  const Result<gpu::Mapping> mapping = mapped(program, GetParam().options, device, GetParam().at_any_address);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   ASSERT_EQ(mapping->program.kernels.size(), 1U);
   const auto is_product = [](const tile::Node& node) { return tile::warpgroup_product_of(node) != nullptr; };
