@@ -162,7 +162,7 @@ class ReadCollector : public hi::IRVisitor {
   std::vector<std::pair<Expr, isl::set>> seen_;
 };
 
-/// Builds a Scop statement by statement.
+/// Builds a Scop without dependences, statement by statement.
 class Builder {
  public:
   Builder(std::shared_ptr<const ir::Program> program, std::shared_ptr<Context> context) {
@@ -177,7 +177,8 @@ class Builder {
     }
     gather();
     scop_.schedule = canonical_schedule(scop_);
-    scop_.dependences = compute_dependences(scop_);
+    const isl::union_map none = isl::union_map::empty(ctx());
+    scop_.dependences = {none, none, none, none, none};
     return std::move(scop_);
   }
 
@@ -326,6 +327,14 @@ isl::schedule canonical_schedule(const Scop& scop) {
 }
 
 Result<Scop> from_ir(std::shared_ptr<const ir::Program> program, std::shared_ptr<Context> context) {
+  return within_budget(*context, [&] {
+    Scop scop = Builder(std::move(program), context).build();
+    scop.dependences = compute_dependences(scop);
+    return scop;
+  });
+}
+
+Result<Scop> accesses_from_ir(std::shared_ptr<const ir::Program> program, std::shared_ptr<Context> context) {
   return within_budget(*context, [&] { return Builder(std::move(program), context).build(); });
 }
 

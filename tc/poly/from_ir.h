@@ -14,6 +14,9 @@ namespace tc::poly {
 /// Errors: the context's budget.
 Result<Scop> from_ir(std::shared_ptr<const ir::Program> program, std::shared_ptr<Context> context);
 
+/// The same without dependences, which take most of the time: what its instances are, read and write.
+Result<Scop> accesses_from_ir(std::shared_ptr<const ir::Program> program, std::shared_ptr<Context> context);
+
 /// The schedule in canonical form, of any Scop.
 isl::schedule canonical_schedule(const Scop& scop);
 

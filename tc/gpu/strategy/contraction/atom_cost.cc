@@ -89,10 +89,15 @@ double slices_of_warp(const Contraction& c, const ContractionPlan& plan) {
   return slices;
 }
 
+/// That a processor sustains.
+double products_of_cycle(const tile::MatMulAtom& atom, const Device& device) {
+  constexpr double kSustained = 0.513, kHalfBytes = 2;  // of the products that it may start
+  return device.tensor_products * kSustained * kHalfBytes / bytes_of(atom.operand);
+}
+
 /// Of a processor for one block, while the others that it has at once hide its waits.
 double work_of_block(const Contraction& c, const ContractionPlan& plan, const Device& device, double resident_warps) {
   constexpr double kWavefront = 128, kHalfBytes = 2;
-  constexpr double kSustained = 0.513;                    // of the products that a processor may start
   constexpr double kArrivingBytes = 24, kOfWindows = 48;  // in a cycle; those of windows come twice, from the L1 cache
   constexpr double kIntoShared = 0.17;                    // of the cycles that its bytes would take by lines
   constexpr double kIssued = 2.2;                         // cycles of a scheduler for an instruction
@@ -114,18 +119,20 @@ double work_of_block(const Contraction& c, const ContractionPlan& plan, const De
     copied += elements_of(o.box) / vector / kLanes * of_copy;
     bytes += elements_of(o.box) * element;
   }
-  const double of_cycle = device.tensor_products * kSustained * kHalfBytes / bytes_of(cores.atom->operand);
-  const double multiplied = warps * slices * products / (of_cycle * std::min(1.0, resident_warps / kSchedulers));
+  const double multiplied = warps * slices * products /
+                            (products_of_cycle(*cores.atom, device) * std::min(1.0, resident_warps / kSchedulers));
   const double moved = kRead * warps * slices * read + steps * copied;
   return together(together(multiplied, moved), steps * bytes / (has_window(c, plan) ? kOfWindows : kArrivingBytes));
 }
+
+/// Cycles for each result that threads store by words or by pairs, which fill sectors or do not.
+constexpr double kPart = 0.39, kSector = 0.3, kAlone = 0.85;
+constexpr double kOfImage = 0.3;  ///< by two convolutions of 7 x 7
 
 /// In which results are stored, all processors' cycles together. What four threads store of a row is less than a sector
 /// of memory, or lies in two, unless their pairs have four bytes each and begin where sectors do; elements that are in
 /// no pair take as many stores again. Of a statement that is not in a kernel yet pairs are taken.
 double stored_cycles(const Contraction& c, const ContractionPlan& plan) {
-  constexpr double kPart = 0.39, kSector = 0.3, kAlone = 0.85;
-  constexpr double kOfImage = 0.3;  // by two convolutions of 7 x 7
   double points = 1, result = 0;
   for (const Axis& axis : c.parallel) points *= static_cast<double>(axis.extent);
   const double in_part = has_window(c, plan) ? kOfImage : kPart;
@@ -139,17 +146,19 @@ double stored_cycles(const Contraction& c, const ContractionPlan& plan) {
 }
 
 /// In which operands come from where they are, and results go. Nothing hides it: blocks store at their end.
-double moved_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+double moved_cycles(const Contraction& c, double stored_cycles, const Device& device) {
   constexpr double kOperandBytes = 1980;  // of the device in a cycle
   double bytes = 0;
   for (const Operand& operand : c.operands) bytes += bytes_read(c, operand);
-  return stored_cycles(c, plan) / device.processors + bytes / kOperandBytes;
+  return stored_cycles / device.processors + bytes / kOperandBytes;
 }
+
+constexpr double kStart = 2690;  ///< of a product
 
 }  // namespace
 
 double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device, int64_t shared_bytes) {
-  constexpr double kStart = 2690, kSum = 1.7;  // of a warp for each of its results, to add those of another group
+  constexpr double kSum = 1.7;  // of a warp for each of its results, to add those of another group
   // Convolutions whose images and weights came by single elements took 3 to 13 times the rest of this on an H100.
   constexpr double kSingle = 4;
   const BlocksOfProcessor of = blocks_of_processor(plan, device, registers_of_thread(c, plan), shared_bytes);
@@ -165,7 +174,22 @@ double atom_cycles(const Contraction& c, const ContractionPlan& plan, const Devi
   const double waits = of.waves * alone, works = of.each * work;
   const double processor = (overlaps ? together(waits, works) : waits + works) + sums;
   const double started = of.blocks / device.blocks_per_us * 1e3 * device.gigahertz;
-  return std::max(kStart + processor + moved_cycles(c, plan, device), started);
+  return std::max(kStart + processor + moved_cycles(c, stored_cycles(c, plan), device), started);
+}
+
+double least_atom_cycles(const Contraction& c, const tile::MatMulAtom& atom, const Device& device) {
+  constexpr double kRounding = 1 - 1e-9;
+  double points = 1, products = 1, stored = 0;
+  for (const Axis& axis : c.parallel) points *= static_cast<double>(axis.extent);
+  for (const Axis& axis : c.reduction) products *= static_cast<double>(axis.extent);
+  products *= points;
+  if (c.stored.empty()) stored = points * std::min({kPart, kSector, kOfImage});
+  for (const StoredTensor& result : c.stored) {
+    const double direct = std::min({kPart, kSector, kAlone, kOfImage});
+    stored += elements_stored(c, result) * std::min(direct, cycles_in_row(result));
+  }
+  const double multiplied = products / products_of_cycle(atom, device) / device.processors;
+  return kRounding * (kStart + multiplied + moved_cycles(c, stored, device));
 }
 
 }  // namespace tc::gpu

@@ -9,4 +9,7 @@ namespace tc::gpu {
 double atom_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
                    int64_t shared_bytes);
 
+/// No more than those of any plan by an atom.
+double least_atom_cycles(const Contraction& contraction, const tile::MatMulAtom& atom, const Device& device);
+
 }  // namespace tc::gpu

@@ -526,7 +526,8 @@ std::optional<Contraction> contraction_of(const ir::Program& program, const ir::
   ir::Program alone = program;
   alone.statements = {statement};
   const auto context = std::make_shared<poly::Context>();
-  const Result<poly::Scop> scop = poly::from_ir(std::make_shared<const ir::Program>(std::move(alone)), context);
+  const Result<poly::Scop> scop =
+      poly::accesses_from_ir(std::make_shared<const ir::Program>(std::move(alone)), context);
   std::optional<Contraction> result = scop ? contraction_at(*scop, 0) : std::nullopt;
   if (!result) return std::nullopt;
   find_tf32(program, *result);  // by the statements that write the operands

@@ -14,7 +14,9 @@ namespace {
 
 constexpr double kLaunchUs = 1;
 
-/// Microseconds of a product by tensor cores and of the operands that it reads; nothing if elements are as fast.
+double us_of(const ContractionPlan& plan, const Device& device) { return plan.cycles / (1e3 * device.gigahertz); }
+
+/// Microseconds of a product by tensor cores and of the operands that it reads; nothing if it has no such plan.
 std::optional<double> product_us(ir::Program program, const ir::Statement& product, const NarrowProducts& all,
                                  const options::MappingOptions& options, const Device& device) {
   program.statements.clear();
@@ -29,8 +31,8 @@ std::optional<double> product_us(ir::Program program, const ir::Statement& produ
   const Result<poly::Scop> scop = poly::from_ir(std::make_shared<const ir::Program>(std::move(program)), context);
   std::optional<Contraction> contraction = scop ? contraction_at(*scop, at) : std::nullopt;
   if (!contraction) return std::nullopt;
-  Result<ContractionPlan> plan = plan_contraction(*contraction, options, device);
-  if (!plan || !plan->tensor_cores) return std::nullopt;
+  Result<ContractionPlan> plan = plan_tensor_cores(*contraction, options, device);
+  if (!plan) return std::nullopt;
   add_prologues(*scop, 0, options, device, *contraction, *plan);
   for (size_t s = 0; s < contraction->first; ++s) {
     double bytes = 0;
@@ -41,7 +43,7 @@ std::optional<double> product_us(ir::Program program, const ir::Statement& produ
     }
     launches_us += kLaunchUs + 2 * bytes / device.memory_bytes_per_us;
   }
-  return plan->cycles / (1e3 * device.gigahertz) + launches_us;
+  return us_of(*plan, device) + launches_us;
 }
 
 }  // namespace
@@ -58,12 +60,12 @@ bool gains_by_tensor_cores(const ir::Program& program, const ir::Statement& stat
   }
   const std::optional<Contraction> as_it_is = contraction_of(program, statement);
   if (!as_it_is) return true;
-  if (!has_tensor_cores(*as_it_is, options, device)) {
-    const Result<ContractionPlan> plan = plan_contraction(*as_it_is, options, device, cycles_within(us, device));
-    return !plan || us < plan->cycles / (1e3 * device.gigahertz);
-  }
-  const Result<ContractionPlan> plan = plan_contraction(*as_it_is, options, device);
-  return !plan || (!plan->tensor_cores && us < plan->cycles / (1e3 * device.gigahertz));
+  // What tensor cores multiply as it is stays, unless elements take less time, and the other products even less.
+  const Result<ContractionPlan> cores = plan_tensor_cores(*as_it_is, options, device);
+  if (cores && us_of(*cores, device) <= us) return false;
+  const double most = cores ? cores->cycles : cycles_within(us, device);
+  const Result<ContractionPlan> plan = plan_contraction(*as_it_is, options, device, most);
+  return !plan || (!plan->tensor_cores && us < us_of(*plan, device));
 }
 
 }  // namespace tc::gpu

@@ -218,15 +218,16 @@ Result<ContractionPlan> plan_ordered(const Contraction& c, const options::Mappin
                                 : plan_atoms(c, options, device, most_cycles);
 }
 
-/// The least time of a product with some of its operands in other orders.
+/// A product with some of its operands in other orders.
 struct Best {
   double us = 0, copies_us = 0;
   std::vector<OperandOrder> orders;
   Contraction contraction;
 };
 
+/// The one of least time, if that is less than `most_us`.
 std::optional<Best> best_of(const Contraction& c, const std::vector<std::vector<Choice>>& choices,
-                            const options::MappingOptions& options, const Device& device) {
+                            const options::MappingOptions& options, const Device& device, double most_us) {
   std::optional<Best> best;
   std::vector<size_t> at(choices.size(), 0);
   const auto next = [&] {
@@ -245,12 +246,14 @@ std::optional<Best> best_of(const Contraction& c, const std::vector<std::vector<
       candidate.copies_us += choice.us;
       candidate.orders.push_back(*choice.order);
     }
-    if (best && candidate.copies_us >= best->us) continue;
-    const double most = best ? cycles_within(best->us - candidate.copies_us, device) : kNoLimit;
+    if (candidate.copies_us >= most_us) continue;
+    const double most = most_us < kNoLimit ? cycles_within(most_us - candidate.copies_us, device) : kNoLimit;
     const Result<ContractionPlan> plan = plan_ordered(candidate.contraction, options, device, most);
     if (!plan) continue;
     candidate.us = candidate.copies_us + plan->cycles / (1e3 * device.gigahertz);
-    if (!best || candidate.us < best->us) best = std::move(candidate);
+    if (candidate.us >= most_us) continue;
+    most_us = candidate.us;
+    best = std::move(candidate);
   }
   return best;
 }
@@ -268,9 +271,15 @@ std::optional<Best> best_orders(const ir::Program& program, const ir::Statement&
     choices.push_back(TensorChoices(program, statement, c, operand.tensor).all(copies, device));
   }
   if (std::all_of(choices.begin(), choices.end(), [](const auto& of) { return of.size() == 1; })) return std::nullopt;
-  std::optional<Best> best = best_of(c, choices, options, device);
-  if (!best || options.copy_operands.value_or(false)) return best;
-  const double enough = kWorthIt * least_us(program, statement, c, options, device, 2 * best->us);
+  const bool is_asked_for = options.copy_operands.value_or(false);
+  double most_us = kNoLimit;
+  if (!is_asked_for) {
+    const Result<ContractionPlan> in_place = plan_ordered(c, options, device);
+    if (in_place) most_us = kWorthIt * in_place->cycles / (1e3 * device.gigahertz);
+  }
+  std::optional<Best> best = best_of(c, choices, options, device, most_us);
+  if (!best || is_asked_for) return best;
+  const double enough = kWorthIt * least_us(program, statement, c, options, device, best->us / kWorthIt);
   // In their new order they may suit other plans even better.
   if (best->us >= enough) {
     const double left = enough - best->copies_us;

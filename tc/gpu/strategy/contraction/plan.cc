@@ -110,6 +110,15 @@ std::vector<ContractionPlan> best_plans(const Contraction& contraction, const op
   return plans ? *std::move(plans) : std::vector<ContractionPlan>();
 }
 
+Result<ContractionPlan> plan_tensor_cores(const Contraction& contraction, const options::MappingOptions& options,
+                                          const Device& device) {
+  const Planner planner(contraction, options, device);
+  TC_TRY_VOID(planner.fault());
+  std::vector<ContractionPlan> plans = planner.by_tensor_cores(1);
+  if (plans.empty()) return fail("{}", planner.why_not());
+  return std::move(plans[0]);
+}
+
 bool has_tensor_cores(const Contraction& contraction, const options::MappingOptions& options, const Device& device) {
   return Planner(contraction, options, device).tensor_cores().has_value();
 }

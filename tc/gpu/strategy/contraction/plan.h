@@ -146,6 +146,10 @@ Result<ContractionPlan> plan_contraction(const Contraction& contraction, const o
 std::vector<ContractionPlan> best_plans(const Contraction& contraction, const options::MappingOptions& options,
                                         const Device& device, size_t count);
 
+/// The same by tensor cores alone. Errors: likewise, or that the options leave them out.
+Result<ContractionPlan> plan_tensor_cores(const Contraction& contraction, const options::MappingOptions& options,
+                                          const Device& device);
+
 /// Whether a contraction is a product of two operands for which the device has tensor cores.
 bool has_tensor_cores(const Contraction& contraction, const options::MappingOptions& options, const Device& device);
 

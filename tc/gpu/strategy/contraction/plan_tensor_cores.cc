@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "tc/gpu/strategy/contraction/atom_cost.h"
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/operand.h"
 #include "tc/gpu/strategy/contraction/plan_search.h"
@@ -142,8 +143,10 @@ std::optional<ContractionPlan> Planner::tiled(const WarpgroupShape& shape, const
   return plan;
 }
 
-/// The same by products of warpgroups.
-std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const TensorCores& cores) const {
+/// The same by products of warpgroups; nothing if it takes longer than `most_cycles`, nor any plan of such tiles, where
+/// blocks are alone.
+std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const TensorCores& cores,
+                                             double most_cycles) const {
   std::optional<ContractionPlan> tiles = tiled(shape, cores, chunk_of(c_));
   if (!tiles) return std::nullopt;
   ContractionPlan& plan = *tiles;
@@ -175,10 +178,11 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
     no("{}", fault);
     return std::nullopt;
   }
-  if (!finish_boxes(plan)) return std::nullopt;
+  const std::optional<WarpgroupWork> work = lay_out_boxes(plan);
+  if (!work || exceeds(plan, *work, shape, most_cycles) || !choose_stages(plan, *work)) return std::nullopt;
   if (shape.persistent && !make_persistent(plan)) return std::nullopt;
   plan.rolled_groups = rolled_groups(c_, plan, device_);
-  plan.cycles = warpgroup_cycles(c_, plan, device_);
+  plan.cycles = warpgroup_cycles(c_, plan, device_, *work);
   return plan;
 }
 
@@ -299,37 +303,55 @@ bool Planner::make_persistent(ContractionPlan& plan) const {
   return true;
 }
 
-bool Planner::finish_boxes(ContractionPlan& plan) const {
-  // A buffer is given back when the next one's products have started.
-  constexpr int64_t kFewest = 2;
+/// The boxes of a plan, and what is to be done; nothing if they are none.
+std::optional<WarpgroupWork> Planner::lay_out_boxes(ContractionPlan& plan) const {
   plan.asynchronous = true;
   for (const size_t i : {size_t{0}, size_t{1}}) {
-    if (const std::string fault = box_fault(c_, i, plan); !fault.empty()) return no("{}", fault);
+    if (const std::string fault = box_fault(c_, i, plan); !fault.empty()) {
+      no("{}", fault);
+      return std::nullopt;
+    }
     plan.operands.push_back(boxed_operand(c_, i, plan));
   }
   plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
+  return warpgroup_work(c_, plan, device_, bytes_);
+}
+
+/// Whether plans of a shape are sure to take longer, however many buffers they have.
+bool Planner::exceeds(ContractionPlan& plan, const WarpgroupWork& work, const WarpgroupShape& shape,
+                      double most_cycles) const {
+  if (most_cycles == kNoLimit || options_.copy_stages) return false;
+  const bool is_alone = plan.cluster_blocks() * plan.cluster_parts == 1 && !shape.persistent && !shape.ping_pong;
+  if (is_alone) return least_cycles_of_tiles(plan, device_, work, bytes_) > most_cycles;
+  plan.stages = kFewestBuffers;
+  return least_warpgroup_cycles(c_, plan, device_, work, kMostBuffers, shape.persistent) > most_cycles;
+}
+
+/// The number of buffers that takes least; false if none fits.
+bool Planner::choose_stages(ContractionPlan& plan, const WarpgroupWork& work) const {
   const auto with = [&](int64_t stages) {
     plan.stages = stages;
     return fits(plan);
   };
   if (options_.copy_stages) {
-    if (*options_.copy_stages < kFewest) return no("warpgroups need at least {} buffers", kFewest);
+    if (*options_.copy_stages < kFewestBuffers) return no("warpgroups need at least {} buffers", kFewestBuffers);
     return with(*options_.copy_stages);
   }
-  const WarpgroupStep step = warpgroup_step(c_, plan, device_);
   std::optional<int64_t> best;
   double least = 0;
-  for (const int64_t stages : {8, 6, 5, 4, 3, 2}) {
-    if (stages > std::max(steps_of_block(c_, plan), kFewest) || !with(stages)) continue;
-    const double cycles = warpgroup_cycles(c_, plan, device_, step);
+  for (const int64_t stages : {kMostBuffers, int64_t{6}, int64_t{5}, int64_t{4}, int64_t{3}, kFewestBuffers}) {
+    if (stages > std::max(steps_of_block(c_, plan), kFewestBuffers) || !with(stages)) continue;
+    const double cycles = warpgroup_cycles(c_, plan, device_, work);
     if (best && cycles >= least) continue;
     least = cycles;
     best = stages;
   }
-  return best && with(*best);
+  plan.stages = best.value_or(0);
+  return best.has_value();
 }
 
 std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
+  if (!may_multiply()) return {};
   const std::optional<TensorCores> cores = tensor_cores_of(c_, classes_, device_, options_.tf32);
   if (!cores) {
     no("it is no product of two operands for which the device has tensor cores");
@@ -346,8 +368,9 @@ std::vector<ContractionPlan> Planner::by_tensor_cores(size_t count) const {
   // Tiles, registers and threads that are a warpgroup's ask for warpgroups.
   if (is_asked_for) return by_groups;
   std::vector<ContractionPlan> found;
-  const double most = by_groups.size() == count ? std::min(by_groups.back().cycles, most_cycles_) : most_cycles_;
-  if (cores->atom && !c_.selection) found = by_atoms(*cores, count, most);
+  const double most = most_of(count, by_groups);
+  const bool may_be_less = cores->atom && !c_.selection && least_atom_cycles(c_, *cores->atom, device_) <= most;
+  if (may_be_less) found = by_atoms(*cores, count, most);
   for (ContractionPlan& plan : by_groups) keep_best(std::move(plan), count, found);
   if (why_not_.empty()) why_not_ = std::move(why_not);
   return found;
@@ -462,11 +485,17 @@ std::vector<std::pair<int64_t, int64_t>> Planner::requested_clusters(const Tenso
 void Planner::add_clusters(const TensorCores& cores, const ContractionPlan& alone, WarpgroupShape shape, size_t count,
                            std::vector<ContractionPlan>& found) const {
   if (!options_.cluster.empty() || request_.says_all_tiles() || c_.selection) return;
-  for (const auto& [rows, columns] : warpgroup_clusters(c_, alone, device_)) {
+  for (const auto& [rows, columns] : warpgroup_clusters(c_, alone, device_, bytes_)) {
     shape.cluster_rows = rows;
     shape.cluster_columns = columns;
-    if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, found);
+    std::optional<ContractionPlan> candidate = plan(shape, cores, most_of(count, found));
+    if (candidate) keep_best(*std::move(candidate), count, found);
   }
+}
+
+/// Cycles that a further plan may take.
+double Planner::most_of(size_t count, const std::vector<ContractionPlan>& found) const {
+  return found.size() == count ? std::min(found.back().cycles, most_cycles_) : most_cycles_;
 }
 
 /// Tiles that teams of one warpgroup have by turns, stored by boxes where they can be, where options leave that open.
@@ -484,7 +513,7 @@ void Planner::add_ping_pong(const TensorCores& cores, const std::vector<Warpgrou
     shape.persistent = shape.ping_pong = true;
     for (const bool boxes : {true, false}) {
       shape.store_boxes = boxes;
-      std::optional<ContractionPlan> candidate = plan(shape, cores);
+      std::optional<ContractionPlan> candidate = plan(shape, cores, most_of(count, found));
       if (!candidate) continue;
       keep_best(*std::move(candidate), count, found);
       break;
@@ -511,7 +540,8 @@ void Planner::add_that_go_on(const TensorCores& cores, std::vector<std::pair<dou
     shape.store_boxes = shape.persistent = true;
     for (const int64_t group : {2, 8}) {
       shape.group = group;
-      if (std::optional<ContractionPlan> candidate = plan(shape, cores)) keep_best(*std::move(candidate), count, found);
+      std::optional<ContractionPlan> candidate = plan(shape, cores, most_of(count, found));
+      if (candidate) keep_best(*std::move(candidate), count, found);
     }
   }
 }
@@ -570,7 +600,7 @@ void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector
       for (const int64_t parts : parts_of(shape, cores)) {
         shape.cluster_parts = parts;
         if (plans.size() == count && least_cycles_of(shape, cores) >= plans.back().cycles) continue;
-        std::optional<ContractionPlan> candidate = plan(shape, cores);
+        std::optional<ContractionPlan> candidate = plan(shape, cores, most_of(count, plans));
         if (!candidate) continue;
         if (candidate->cluster_blocks() == 1 && parts == 1) {
           alone.emplace_back(candidate->cycles, shape);

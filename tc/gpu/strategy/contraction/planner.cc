@@ -358,13 +358,12 @@ bool Planner::may_multiply() const {
 }
 
 std::vector<ContractionPlan> Planner::best(size_t count) const {
-  std::vector<ContractionPlan> found;
-  if (may_multiply()) found = by_tensor_cores(count);
+  std::vector<ContractionPlan> found = by_tensor_cores(count);
   if (options_.tensor_cores.value_or(false) || c_.selection) return found;
   const auto by_warpgroups = [](const ContractionPlan& plan) { return plan.by_warpgroups(); };
   if (asks_for_warpgroups() && std::any_of(found.begin(), found.end(), by_warpgroups)) return found;
   // Most products by tensor cores need no look at thousands of other plans.
-  const double most = found.size() == count ? std::min(found.back().cycles, most_cycles_) : most_cycles_;
+  const double most = most_of(count, found);
   if (most <= least_element_cycles(c_, device_)) return found;
   for (ContractionPlan& plan : by_elements(count, most)) keep_best(std::move(plan), count, found);
   return found;

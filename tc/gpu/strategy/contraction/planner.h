@@ -13,12 +13,16 @@
 #include "tc/gpu/strategy/contraction/requested_tile.h"
 #include "tc/gpu/strategy/contraction/shapes.h"
 #include "tc/gpu/strategy/contraction/tensor_cores.h"
+#include "tc/gpu/strategy/contraction/warpgroup_cost.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 
 namespace tc::gpu {
 
 inline constexpr size_t kLaidOut = 48;     ///< plans that are laid out of those that were planned roughly
 inline constexpr int64_t kAtomStages = 4;  ///< the most buffers of a plan by atoms, unless options ask for more
+/// Buffers of a plan by warpgroups, unless options ask for others: one is given back when the next one's products have
+/// started.
+inline constexpr int64_t kFewestBuffers = 2, kMostBuffers = 8;
 
 /// Finds the plans of one contraction: planner.cc those by elements and what all have in common, plan_tensor_cores.cc
 /// those by tensor cores, plan_transpositions.cc those of transpositions.
@@ -33,13 +37,16 @@ class Planner {
         device_(device),
         most_cycles_(most_cycles),
         joined_(joined),
-        request_(requested_tile(contraction, options)) {
+        request_(requested_tile(contraction, options)),
+        bytes_(bytes_of_product(contraction)) {
     classify();
     choose_main();
   }
   std::vector<ContractionPlan> best(size_t count) const;
   std::vector<ContractionPlan> laid_out(std::vector<ContractionPlan> plans, size_t count) const;
   std::vector<ContractionPlan> transpositions() const;
+  /// None if the options leave tensor cores out.
+  std::vector<ContractionPlan> by_tensor_cores(size_t count) const;
   std::optional<ContractionPlan> by_warpgroups() const;
   std::optional<ContractionPlan> in_steps_of(const ContractionPlan& first) const;
   std::optional<ContractionPlan> by_warps(double most_cycles) const;
@@ -79,12 +86,14 @@ class Planner {
   bool may_multiply() const;
   std::optional<ContractionPlan> plan(const Shape& shape) const;
   std::optional<ContractionPlan> plan(const AtomShape& shape, const TensorCores& cores) const;
-  std::optional<ContractionPlan> plan(const WarpgroupShape& shape, const TensorCores& cores) const;
+  std::optional<ContractionPlan> plan(const WarpgroupShape& shape, const TensorCores& cores, double most_cycles) const;
   std::optional<ContractionPlan> tiled(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk) const;
-  bool finish_boxes(ContractionPlan& plan) const;
+  std::optional<WarpgroupWork> lay_out_boxes(ContractionPlan& plan) const;
+  bool exceeds(ContractionPlan& plan, const WarpgroupWork& work, const WarpgroupShape& shape, double most_cycles) const;
+  bool choose_stages(ContractionPlan& plan, const WarpgroupWork& work) const;
+  double most_of(size_t count, const std::vector<ContractionPlan>& found) const;
   bool finish_atoms(ContractionPlan& plan) const;
   std::vector<ContractionPlan> by_elements(size_t count, double most_cycles) const;
-  std::vector<ContractionPlan> by_tensor_cores(size_t count) const;
   std::vector<AtomShape> different_atoms(const TensorCores& cores) const;
   std::vector<ContractionPlan> by_atoms(const TensorCores& cores, size_t count, double most_cycles) const;
   std::vector<ContractionPlan> best_of(const BoundedShapes& shapes, size_t count, double most_cycles) const;
@@ -153,6 +162,7 @@ class Planner {
   double most_cycles_;
   std::optional<size_t> joined_;
   RequestedTile request_;
+  ProductBytes bytes_;
   mutable std::string why_not_;  ///< why the first plan that was tried is none
   mutable bool sparing_ = true;  ///< few enough registers that nothing is spilled, several blocks on a processor
   Classes classes_;

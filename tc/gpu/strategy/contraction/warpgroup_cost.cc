@@ -16,6 +16,9 @@
 namespace tc::gpu {
 namespace {
 
+constexpr int64_t kMostSharers = 4;     ///< blocks of a cluster that share an operand's boxes
+constexpr double kRounding = 1 - 1e-9;  ///< of bounds
+
 /// Whether boxes have several dimensions, as those of images.
 bool has_images(const ContractionPlan& plan) {
   return std::any_of(plan.operands.begin(), plan.operands.end(), [](const OperandPlan& o) {
@@ -120,22 +123,23 @@ Lines lines_of(const Contraction& c, size_t operand, const ContractionPlan& plan
 
 /// Bytes of an operand's boxes for a step, of which blocks of a cluster share a part by a power of their number. But
 /// neighbours who read lines of a small operand the cache serves at once as it is.
-double shared_bytes(const Contraction& c, size_t operand, const ContractionPlan& plan, double power) {
+double shared_bytes(const Contraction& c, size_t operand, const ContractionPlan& plan, double bytes_read,
+                    double power) {
   constexpr double kSmallBytes = 7e6;
   const Operand& o = in_memory(c, operand);
-  const bool gains = lines_of(c, operand, plan) != Lines::kAligned || bytes_read(c, o) >= kSmallBytes;
+  const bool gains = lines_of(c, operand, plan) != Lines::kAligned || bytes_read >= kSmallBytes;
   const double gain = gains ? std::pow(static_cast<double>(sharers(operand, plan).count), power) : 1;
   return static_cast<double>(plan.operands[operand].stage * o.type.bytes()) / gain;
 }
 
 /// In which a processor takes an operand's boxes for a step, if such a part of all is `busy`.
-double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan, double busy) {
+double box_cycles(const Contraction& c, size_t operand, const ContractionPlan& plan, double bytes_read, double busy) {
   const Figures& f = figures_of(plan);
   const Operand& o = in_memory(c, operand);
   const Lines lines = lines_of(c, operand, plan);
   const double aligned = f.is_crowded ? f.aligned / busy : f.aligned;
   const double rate = lines == Lines::kAligned ? aligned : lines == Lines::kWithin ? f.within : f.crooked;
-  const double bytes = shared_bytes(c, operand, plan, f.shared);
+  const double bytes = shared_bytes(c, operand, plan, bytes_read, f.shared);
   if (o.extents.back() >= row_of(o)) return bytes / rate;
   const int64_t row =
       runs_across(c, operand, plan) ? std::min(row_of(o), plan.parallel[side_of(operand, plan)[0]].tile) : row_of(o);
@@ -257,24 +261,29 @@ double boxes_of_step(size_t operand, const ContractionPlan& plan) {
 }
 
 /// In which a processor takes the boxes of a step.
-double copied_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+double copied_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device,
+                     const ProductBytes& bytes) {
   const int64_t processors = processors_for(plan.cluster_parts * plan.cluster_blocks(), device);
   const double busy = std::min(1.0, all_blocks(plan) / static_cast<double>(processors));
   double result = 0;
-  for (size_t i = 0; i < c.operands.size(); ++i) result += boxes_of_step(i, plan) * box_cycles(c, i, plan, busy);
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    result += boxes_of_step(i, plan) * box_cycles(c, i, plan, bytes.in_memory[i], busy);
+  }
   return result;
 }
 
+constexpr double kSharedInCache = 0.84;  ///< power of the blocks of a cluster by which the L2 cache gives less
+
 /// In which the L2 cache gives all blocks what a step of each brings. Rows that do not begin where lines do take parts
 /// of more lines.
-double cache_cycles(const Contraction& c, const ContractionPlan& plan) {
-  constexpr double kShared = 0.84, kPartsOfLines = 1.76;
-  double bytes = 0;
+double cache_cycles(const Contraction& c, const ContractionPlan& plan, const ProductBytes& bytes) {
+  constexpr double kPartsOfLines = 1.76;
+  double brought = 0;
   for (size_t i = 0; i < c.operands.size(); ++i) {
     const double parts = lines_of(c, i, plan) == Lines::kAligned ? 1 : kPartsOfLines;
-    bytes += boxes_of_step(i, plan) * parts * shared_bytes(c, i, plan, kShared);
+    brought += boxes_of_step(i, plan) * parts * shared_bytes(c, i, plan, bytes.in_memory[i], kSharedInCache);
   }
-  return all_blocks(plan) * bytes / figures_of(plan).cache_bytes;
+  return all_blocks(plan) * brought / figures_of(plan).cache_bytes;
 }
 
 /// Clusters and blocks that read a tile of an operand; of a selected slice, as many as have rows that select it.
@@ -291,28 +300,33 @@ double readers_of(const Contraction& c, size_t operand, const ContractionPlan& p
 /// then it is there for most of them. That was fitted to 31 products on an H100. Blocks of a cluster go on in step, so
 /// that all of them wait for what the first one reads: 2624 x 640 by 7360 took 46 us in tiles of 256 x 64 on an H200,
 /// and 64 to 72 in clusters that share the 64 columns.
-double latency_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+double latency_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device,
+                      const ProductBytes& bytes) {
   constexpr double kFromMemory = 2250, kInStep = 700;
   constexpr double kFewReaders = 4;
   for (size_t i = 0; i < c.operands.size(); ++i) {
-    const bool is_large = bytes_read(c, in_memory(c, i)) > static_cast<double>(device.cache_bytes) / 2;
+    const bool is_large = bytes.in_memory[i] > static_cast<double>(device.cache_bytes) / 2;
     if (is_large && readers_of(c, i, plan) <= kFewReaders) return kFromMemory;
     if (is_large && plan.cluster_blocks() > 1) return kFromMemory + kInStep;
   }
   return figures_of(plan).arrival;
 }
 
+double cycles_in_memory(double bytes, const Device& device) {
+  return bytes / device.memory_bytes_per_us * 1e3 * device.gigahertz;
+}
+
 /// In which memory delivers the operands and takes the results. Of operands that no cache holds some come again for
 /// each further reader: 128 rows times 8192 x 8192 took 20 % longer where two blocks read each weight.
-double memory_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+double memory_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device,
+                     const ProductBytes& bytes) {
   constexpr double kAgain = 0.2;
-  double again = 0, not_there = 0;
+  double moved = bytes.all;
   for (size_t i = 0; i < c.operands.size(); ++i) {
-    const double own = bytes_read(c, in_memory(c, i));
-    not_there += bytes_read(c, c.operands[i]) - own;
-    if (own > static_cast<double>(device.cache_bytes) / 2 && readers_of(c, i, plan) > 1) again += kAgain * own;
+    const double own = bytes.in_memory[i];
+    if (own > static_cast<double>(device.cache_bytes) / 2 && readers_of(c, i, plan) > 1) moved += kAgain * own;
   }
-  return least_memory_cycles(c, device) + (again - not_there) / device.memory_bytes_per_us * 1e3 * device.gigahertz;
+  return cycles_in_memory(moved, device);
 }
 
 /// Of a processor for a step: what threads issue to compute their operand, and what shared memory gives to them and to
@@ -367,47 +381,54 @@ double finishing_cycles(const Contraction& c, const ContractionPlan& plan) {
   return of_thread * (warpgroups > 1 ? static_cast<double>(warpgroups) : kAlone) * crowded;
 }
 
-/// Of a processor from the last product of a tile to the next tile, of which as many as are there `at_once` share the
-/// work. What a block is at its start is counted here, too.
-double ending_cycles(const Contraction& c, const ContractionPlan& plan, double at_once) {
+/// What comes after the last product of a tile.
+WarpgroupWork::End end_of_tile(const Contraction& c, const ContractionPlan& plan, double slices) {
   constexpr double kFoundCycles = 20;  // for each row, of three rounds through all rows; not measured
-  const Figures& f = figures_of(plan);
+  const double points = points_of(plan);
   const auto parts = static_cast<double>(plan.cluster_parts);  // of a cluster each block stores a part of a tile
-  const double points = points_of(plan), slices = expected_slices(c, plan);
   // A block with slices finds them first, and multiplies all of its rows by each.
   const double found = c.selection ? kFoundCycles * static_cast<double>(tile_of(plan.tensor_cores->rows, plan)) : 0;
-  // The copies of the next tile begin while a block that goes on stores the last one.
-  const double starts = (plan.grid > 0 ? f.goes_on : f.start) - f.own_start;
   const bool singly = stores_singly(c, plan);
   const RowStoreCycles rows = singly ? RowStoreCycles() : row_store_cycles(c, plan);
-  const double by_rows = std::max(rows.alone, rows.processor * at_once);
-  const double vectors = singly || by_rows > 0 ? 0 : points * stores_of_group(c, plan, plan.store_boxes) / parts;
-  const double shared = starts + found + slices * (by_rows + exchange_cycles(plan, points) + finishing_cycles(c, plan));
+  const bool in_vectors = !singly && rows.alone == 0;
+  return {.issued = found + slices * (exchange_cycles(plan, points) + finishing_cycles(c, plan)),
+          .row = slices * rows.alone,
+          .rows = slices * rows.processor,
+          .vectors = in_vectors ? slices * points * stores_of_group(c, plan, plan.store_boxes) / parts : 0,
+          .singles = singly ? points / parts * single_store_cycles(c, plan) : 0};
+}
+
+/// Of a processor from the last product of a tile to the next tile, of which as many as are there `at_once` share the
+/// work. What a block is at its start is counted here, too.
+double ending_cycles(const ContractionPlan& plan, const WarpgroupWork::End& end, double at_once, bool goes_on) {
+  const Figures& f = figures_of(plan);
+  // The copies of the next tile begin while a block that goes on stores the last one.
+  const double starts = (goes_on ? f.goes_on : f.start) - f.own_start;
+  const double issued = starts + end.issued + std::max(end.row, end.rows * at_once);
   // Other blocks store meanwhile, but a warpgroup its own results one after the other.
   const auto warpgroups = static_cast<double>(plan.tensor_cores->warpgroups);
-  const double stored = std::max(vectors / f.stored / at_once, vectors / warpgroups / f.of_warpgroup);
-  const double single_stores = singly ? points / parts * single_store_cycles(c, plan) : 0;  // which nothing hides
-  return shared / at_once + slices * stored + single_stores;
+  const double stored = std::max(end.vectors / f.stored / at_once, end.vectors / warpgroups / f.of_warpgroup);
+  return issued / at_once + stored + end.singles;
 }
 
 }  // namespace
 
 std::vector<std::pair<int64_t, int64_t>> warpgroup_clusters(const Contraction& c, const ContractionPlan& alone,
-                                                            const Device& device) {
+                                                            const Device& device, const ProductBytes& bytes) {
   constexpr int64_t kMostBlocks = 8;  // that every device takes
   constexpr double kHidden = 0.5;     // of the products' time, in which boxes come unnoticed
   constexpr int64_t kFewSteps = 8;    // which gain less than blocks wait for each other at their start
   if (steps_of_block(c, alone) < kFewSteps) return {};
   const double processors = std::min(all_blocks(alone), static_cast<double>(device.processors));
   const double brought =
-      std::max(copied_cycles(c, alone, device), cache_cycles(c, alone) / all_blocks(alone) * processors);
+      std::max(copied_cycles(c, alone, device, bytes), cache_cycles(c, alone, bytes) / all_blocks(alone) * processors);
   if (brought <= kHidden * multiplied_cycles(c, alone, device)) return {};
   const int64_t row_blocks = alone.parallel[alone.tensor_cores->rows[0]].blocks;
   const int64_t column_blocks = alone.parallel[alone.tensor_cores->columns[0]].blocks;
   const double others = all_blocks(alone) / static_cast<double>(row_blocks * column_blocks);
   std::vector<std::pair<int64_t, int64_t>> result;
-  for (const int64_t rows : {1, 2, 4}) {
-    for (const int64_t columns : {1, 2, 4}) {
+  for (int64_t rows = 1; rows <= kMostSharers; rows *= 2) {
+    for (int64_t columns = 1; columns <= kMostSharers; columns *= 2) {
       const int64_t size = rows * columns;
       if (size == 1 || size > kMostBlocks || rows > row_blocks || columns > column_blocks) continue;
       // More than two blocks find their processors free at the same time only where all blocks do.
@@ -438,9 +459,26 @@ int64_t resident_blocks(const Contraction& c, const ContractionPlan& plan) {
                                        kProcessorRegisters / (plan.block_threads() * registers)));
 }
 
-WarpgroupStep warpgroup_step(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  const double multiplied = multiplied_cycles(c, plan, device), copied = copied_cycles(c, plan, device);
-  return {.multiplied = multiplied, .copied = copied};
+ProductBytes bytes_of_product(const Contraction& c) {
+  ProductBytes result;
+  for (size_t i = 0; i < c.operands.size(); ++i) {
+    result.in_memory.push_back(bytes_read(c, in_memory(c, i)));
+    result.all += result.in_memory.back();
+  }
+  for (const StoredTensor& stored : c.stored) result.all += elements_stored(c, stored) * stored.type.bytes();
+  return result;
+}
+
+WarpgroupWork warpgroup_work(const Contraction& c, const ContractionPlan& plan, const Device& device,
+                             const ProductBytes& bytes) {
+  const double slices = expected_slices(c, plan);
+  return {.multiplied = multiplied_cycles(c, plan, device),
+          .copied = copied_cycles(c, plan, device, bytes),
+          .from_cache = cache_cycles(c, plan, bytes),
+          .steps = slices * static_cast<double>(steps_of_block(c, plan)),
+          .latency = latency_cycles(c, plan, device, bytes),
+          .memory = memory_cycles(c, plan, device, bytes),
+          .end = end_of_tile(c, plan, slices)};
 }
 
 bool finishes_meanwhile(const Contraction& c, const ContractionPlan& plan, const Device& device) {
@@ -448,42 +486,51 @@ bool finishes_meanwhile(const Contraction& c, const ContractionPlan& plan, const
   return finishing_cycles(c, plan) <= steps * multiplied_cycles(c, plan, device);
 }
 
-double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  return warpgroup_cycles(c, plan, device, warpgroup_step(c, plan, device));
+namespace {
+
+/// A block's buffers, and the blocks beside it.
+struct Ring {
+  double at_once = 1;   ///< blocks of a processor
+  double ahead = 1;     ///< boxes in flight, of all of them
+  double division = 0;  ///< cycles in which a turn is found
+  double exposed = 0;   ///< cycles of a step behind which the next boxes arrive
+};
+
+/// Blocks of the busiest processor.
+double blocks_of_each(const ContractionPlan& plan, const Device& device) {
+  return std::ceil(all_blocks(plan) /
+                   static_cast<double>(processors_for(plan.cluster_parts * plan.cluster_blocks(), device)));
 }
 
-double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device,
-                        const WarpgroupStep& of_step) {
+/// Of a block's step, where nothing waits for boxes.
+double step_cycles(const Contraction& c, const ContractionPlan& plan, const WarpgroupWork& work, double at_once) {
   const Figures& f = figures_of(plan);
-  const double blocks = all_blocks(plan);
-  const auto processors = static_cast<double>(processors_for(plan.cluster_parts * plan.cluster_blocks(), device));
-  const auto resident = static_cast<double>(resident_blocks(c, plan));
-  const double each = std::ceil(blocks / processors);
-  const double at_once = std::min(resident, each);
   // Products of another warpgroup go on while one adds what its step has brought to its sums, a register in a cycle.
   const bool alone = plan.tensor_cores->warpgroups * at_once <= 1;
   const double added = plan.tensor_cores->in_parts ? static_cast<double>(plan.registers()) : 0;
   // What threads compute is hidden in part by the products of the half of a step before.
   constexpr double kComputedBeside = 0.15;
   const double computed = computing_cycles(c, plan, at_once);
-  const double with_sums = std::max(of_step.multiplied + (alone ? added : 0), of_step.copied);
+  const double with_sums = std::max(work.multiplied + (alone ? added : 0), work.copied);
   const double busy = std::max(with_sums, computed) + kComputedBeside * computed;
-  const double step =
-      std::max(busy, f.least_step / at_once) + f.step + (plan.cluster_blocks() > 1 ? f.cluster_step : 0);
+  return std::max(busy, f.least_step / at_once) + f.step + (plan.cluster_blocks() > 1 ? f.cluster_step : 0);
+}
+
+/// Of the whole product.
+double cycles_with(const Contraction& c, const ContractionPlan& plan, const Device& device, const WarpgroupWork& work,
+                   const Ring& ring, bool goes_on) {
+  const Figures& f = figures_of(plan);
+  const auto processors = static_cast<double>(processors_for(plan.cluster_parts * plan.cluster_blocks(), device));
+  const double step = step_cycles(c, plan, work, ring.at_once);
   // Buffers in flight hide the latency of boxes.
-  const double ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * at_once;
-  const double latency = latency_cycles(c, plan, device) / ahead + turn_cycles(plan, step);
-  const auto steps = static_cast<double>(steps_of_block(c, plan));
-  const double slices = expected_slices(c, plan);
-  const bool waits = plan.stages == 2 && steps > 2 && f.two_buffers > 0;
-  const double exposed = waits ? (step + f.two_buffers) / at_once : 0;
-  const double multiplies = slices * steps * std::max({step + turn_cycles(plan, step), latency, exposed});
-  const double finishes = ending_cycles(c, plan, at_once);
+  const double latency = work.latency / ring.ahead + ring.division;
+  const double multiplies = work.steps * std::max({step + ring.division, latency, ring.exposed});
+  const double finishes = ending_cycles(plan, work.end, ring.at_once, goes_on);
   // Of two teams that take turns one finishes while the other one multiplies.
   const double block = f.own_start + (plan.ping_pong ? std::max(multiplies, (multiplies + finishes) / 2) + f.hand_over
                                                      : multiplies + finishes);
-  const double first = plan.grid > 0 ? f.start - f.goes_on + f.of_grid : 0;  // nothing hides the first tile's start
-  const double last = plan.ping_pong ? finishes : 0;                         // nor what the last tile ends with
+  const double first = goes_on ? f.start - f.goes_on + f.of_grid : 0;  // nothing hides the first tile's start
+  const double last = plan.ping_pong ? finishes : 0;                   // nor what the last tile ends with
   // Blocks that go on have their tiles from the start, so all wait for the slowest: 8192^3 took 3 % longer on an H200.
   constexpr double kGoesOn = 1.02;
   // Where teams take turns, products of the next tile follow those of the last one at once: eight products took 2 to 8
@@ -492,18 +539,57 @@ double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const
   // Two instructions of a warpgroup beside each other, where no teams take turns: 24 plans of 2560^3 to 8192^3.
   constexpr double kBeside = 1.03;
   const bool in_cluster = plan.cluster_blocks() * plan.cluster_parts > 1, is_beside = plan.tensor_cores->row_atoms > 1;
-  const bool is_copied = of_step.copied > of_step.multiplied;  // products wait for their boxes
+  const bool is_copied = work.copied > work.multiplied;  // products wait for their boxes
   const double of_kind = plan.ping_pong ? (is_copied ? 1 : kTakesTurns)
-                                        : (plan.grid > 0 ? kGoesOn
-                                           : in_cluster  ? f.in_cluster
-                                                         : 1) *
+                                        : (goes_on      ? kGoesOn
+                                           : in_cluster ? f.in_cluster
+                                                        : 1) *
                                               (is_beside ? kBeside : 1);
   // Processors work through what they have, and wait for the cache where all ask for much.
-  const double cache = slices * steps * cache_cycles(c, plan);
-  const double idle = std::max(0.0, 1 - blocks / processors) * f.idle;
-  const double cycles = f.launched - idle + std::hypot((each * block + first + last) * of_kind, cache);
-  const double memory = memory_cycles(c, plan, device) + f.launched;
+  const double idle = std::max(0.0, 1 - all_blocks(plan) / processors) * f.idle;
+  const double all = (blocks_of_each(plan, device) * block + first + last) * of_kind;
+  const double cycles = f.launched - idle + std::hypot(all, work.steps * work.from_cache);
+  const double memory = work.memory + f.launched;
   return std::max(cycles, memory) + f.beside * std::min(cycles, memory);
+}
+
+}  // namespace
+
+double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
+  return warpgroup_cycles(c, plan, device, warpgroup_work(c, plan, device, bytes_of_product(c)));
+}
+
+double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device,
+                        const WarpgroupWork& work) {
+  const Figures& f = figures_of(plan);
+  Ring ring;
+  ring.at_once = std::min(static_cast<double>(resident_blocks(c, plan)), blocks_of_each(plan, device));
+  ring.ahead = std::max(1.0, static_cast<double>(plan.stages - 1)) * ring.at_once;
+  const double step = step_cycles(c, plan, work, ring.at_once);
+  ring.division = turn_cycles(plan, step);
+  const bool waits = plan.stages == 2 && steps_of_block(c, plan) > 2 && f.two_buffers > 0;
+  ring.exposed = waits ? (step + f.two_buffers) / ring.at_once : 0;
+  return cycles_with(c, plan, device, work, ring, plan.grid > 0);
+}
+
+double least_warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device,
+                              const WarpgroupWork& work, int64_t most_stages, bool goes_on) {
+  Ring ring;
+  ring.at_once = std::min(static_cast<double>(resident_blocks(c, plan)), blocks_of_each(plan, device));
+  ring.ahead = static_cast<double>(most_stages - 1) * ring.at_once;
+  return kRounding * cycles_with(c, plan, device, work, ring, goes_on);
+}
+
+double least_cycles_of_tiles(const ContractionPlan& plan, const Device& device, const WarpgroupWork& work,
+                             const ProductBytes& bytes) {
+  const Figures& f = figures_of(plan);
+  const double copied = work.copied / std::pow(kMostSharers, f.shared);
+  const double multiplies = work.steps * std::max(work.multiplied, copied);
+  const double from_cache = work.steps * work.from_cache / std::pow(kMostSharers, kSharedInCache);
+  const double block = f.own_start + multiplies;
+  const double cycles = f.launched - f.idle + std::hypot(blocks_of_each(plan, device) * block, from_cache);
+  const double memory = cycles_in_memory(bytes.all, device) + f.launched;
+  return kRounding * (std::max(cycles, memory) + f.beside * std::min(cycles, memory));
 }
 
 }  // namespace tc::gpu

@@ -5,6 +5,8 @@
 #include <array>
 #include <random>
 
+#include "tc/gpu/strategy/contraction/atom_cost.h"
+#include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/planner.h"
 #include "tests/common/program.h"
 
@@ -94,23 +96,69 @@ TEST_P(Bounds, AreNoMoreThanPlansTake) {
   const gpu::Device device;
   const gpu::Planner planner(*c, options, device);
   size_t planned = 0;
-  const auto check = [&](const gpu::BoundedShapes& shapes) {
+  const auto check = [&](const gpu::BoundedShapes& shapes, double least_of_all) {
     for (size_t shape = 0; shape < shapes.count; ++shape) {
       const double least = shapes.least_cycles(shape);
       std::optional<gpu::ContractionPlan> plan = shapes.plan(shape);
       if (!plan) continue;
       ++planned;
       ASSERT_LE(least, plan->cycles) << "shape " << shape;
+      ASSERT_LE(least_of_all, plan->cycles) << "shape " << shape;
       if (shape % 5 != 0) continue;  // rows are laid out slowly
       const std::vector<gpu::ContractionPlan> laid_out = planner.laid_out({*plan}, 1);
       ASSERT_LE(least, laid_out.at(0).cycles) << "shape " << shape;
     }
   };
   const std::optional<gpu::TensorCores> cores = planner.tensor_cores();
-  if (cores && cores->atom) check(planner.shapes_by_atoms(*cores));
-  for (const bool sparing : {true, false}) check(planner.shapes_by_elements(sparing));
+  if (cores && cores->atom) {
+    check(planner.shapes_by_atoms(*cores), gpu::least_atom_cycles(*c, *cores->atom, device));
+  }
+  for (const bool sparing : {true, false}) {
+    check(planner.shapes_by_elements(sparing), gpu::least_element_cycles(*c, device));
+  }
   EXPECT_GT(planned, 100u);
 }
+
+class BoundsOfWarpgroups : public ::testing::TestWithParam<Case> {};
+
+/// A search for one plan, which leaves out what its bounds exceed, finds what a search for many finds.
+TEST_P(BoundsOfWarpgroups, LeaveOutNoBetterPlan) {
+  constexpr size_t kMany = 200;
+  const ir::Program program = specialised_from(GetParam().text, GetParam().sizes);
+  const std::optional<gpu::Contraction> c = gpu::contraction_of(program, program.statements[0]);
+  ASSERT_TRUE(c);
+  gpu::Device device;
+  device.accelerated = true;
+  const Result<gpu::ContractionPlan> one = gpu::plan_warpgroups(*c, {}, device);
+  ASSERT_TRUE(one);
+  const std::vector<gpu::ContractionPlan> many = gpu::best_plans(*c, {}, device, kMany);
+  ASSERT_GT(many.size(), kMany / 4);
+  const auto first =
+      std::find_if(many.begin(), many.end(), [](const gpu::ContractionPlan& plan) { return plan.by_warpgroups(); });
+  ASSERT_NE(first, many.end());
+  EXPECT_EQ(one->cycles, first->cycles);
+  EXPECT_EQ(gpu::options_of(*one), gpu::options_of(*first));
+  // The limit is no less than what the best plan takes.
+  const Result<gpu::ContractionPlan> within = gpu::plan_warpgroups(*c, {}, device, one->cycles);
+  ASSERT_TRUE(within);
+  EXPECT_EQ(gpu::options_of(*within), gpu::options_of(*one));
+}
+
+constexpr char kF8[] = "def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }";
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, BoundsOfWarpgroups,
+    ::testing::Values(Case{"F16", kF16, {{"M", 4096}, {"N", 4096}, {"K", 4096}}},
+                      Case{"ShortRows", kF16, {{"M", 1000}, {"N", 1000}, {"K", 1000}}},
+                      Case{"FewSteps", kF16, {{"M", 5000}, {"N", 3000}, {"K", 200}}},
+                      Case{"FewRows", kF16, {{"M", 96}, {"N", 12288}, {"K", 4096}}},
+                      Case{"LongK", kF16, {{"M", 256}, {"N", 384}, {"K", 20000}}},
+                      Case{"FromMemory", kF16, {{"M", 2624}, {"N", 640}, {"K", 7360}}},
+                      Case{"F8", kF8, {{"M", 2048}, {"N", 1536}, {"K", 1024}}},
+                      Case{"Convolution",
+                           kHalfConvolution,
+                           {{"N", 32}, {"C", 64}, {"F", 64}, {"H", 30}, {"W", 30}, {"KH", 3}, {"KW", 3}}}),
+    [](const auto& info) { return std::string(info.param.name); });
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, Bounds,
