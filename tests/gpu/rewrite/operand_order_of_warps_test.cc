@@ -143,6 +143,20 @@ TEST(OperandOrderOfWarpsChoice, TakesTensorsThatAreAlignedToElements) {
   EXPECT_EQ(difference_of_mapping(program, *mapping, 1), "");
 }
 
+/// What is asked for may be tiles of warps where a device has warpgroups, too.
+TEST(OperandOrderOfWarpsChoice, TakesTilesOfWarpsOnADeviceWithWarpgroups) {
+  const ir::Program program = specialised_from(kNN, {{"M", 70}, {"N", 75}, {"K", 101}});
+  gpu::Device device = without_warpgroups(90);
+  const Result<gpu::Mapping> by_warps = mapped(program, {.tensor_cores = true, .copy_operands = true}, device);
+  ASSERT_TRUE(by_warps) << by_warps.error().to_string();
+  MappingOptions options = by_warps->kernels.back().chosen;
+  options.copy_operands = true;
+  device.accelerated = true;
+  const Result<gpu::Mapping> mapping = mapped(program, options, device);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(tile::to_text(mapping->program), tile::to_text(by_warps->program));
+}
+
 /// Copies take time, so only what gains has them.
 TEST(OperandOrderOfWarpsChoice, WeighsTheCopies) {
   const std::vector<std::string> none;

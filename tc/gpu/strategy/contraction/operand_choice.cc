@@ -278,6 +278,12 @@ std::optional<Best> best_orders(const ir::Program& program, const ir::Statement&
     if (in_place) most_us = kWorthIt * in_place->cycles / (1e3 * device.gigahertz);
   }
   std::optional<Best> best = best_of(c, choices, options, device, most_us);
+  if (is_asked_for && !best && has_warpgroups(device)) {
+    // The tiles that are asked for may be those of warps.
+    Device by_warps = device;
+    by_warps.warpgroup_products = 0;
+    return best_orders(program, statement, c, copies, options, by_warps);
+  }
   if (!best || is_asked_for) return best;
   const double enough = kWorthIt * least_us(program, statement, c, options, device, best->us / kWorthIt);
   // In their new order they may suit other plans even better.
