@@ -383,5 +383,9 @@ int main(int argc, char** argv) {
       return 1;
     }
   }
+  if (!std::filesystem::is_directory(arguments.examples)) {
+    std::fprintf(stderr, "gpu_differential: no such folder of examples: %s\n", arguments.examples.c_str());
+    return 1;
+  }
   return tc::testing::run(arguments);
 }
