@@ -99,7 +99,8 @@ class CublasLt:
         self.calls.cublasLtMatmulPreferenceDestroy(preference)
         return [result for result in results[:found.value] if result.state == 0]
 
-    def product(self, a, b, transposed, epilogue="", bias=None, tf32=False, out_type=None, algorithm=None):
+    def product(self, a, b, transposed, epilogue="", bias=None, tf32=False, out_type=None,
+                fast_accumulation=False, algorithm=None):
         """C = A B, or A Bᵀ if `transposed`, of matrices or batches of them. Returns (call, algorithm): call() launches
         it on PyTorch's current stream and returns C; the algorithm is the fastest, or the given one, which a call for
         the same shapes returned."""
@@ -116,7 +117,7 @@ class CublasLt:
         if fp8:
             attributes |= {
                 DESC_A_SCALE: ctypes.c_void_p(ones.data_ptr()), DESC_B_SCALE: ctypes.c_void_p(ones.data_ptr()),
-                DESC_FAST_ACCUM: ctypes.c_int8(1)
+                DESC_FAST_ACCUM: ctypes.c_int8(fast_accumulation)
             }
         description = self.describe(COMPUTE_TF32 if tf32 else COMPUTE_32F, attributes)
         layouts = [self.layout(tensor) for tensor in (b, a, c)]

@@ -92,7 +92,7 @@ class Row:
 
 def transposed(row):
     """Whether a product's second operand lies by columns."""
-    return row.family == "gemm_fp8" or row.entry.endswith("_nt")
+    return row.entry == "gemm_fp8" or row.entry.endswith("_nt")
 
 
 def row(number, name, file, entry, inputs, outputs, reference, **more):
@@ -129,7 +129,10 @@ def gemm_tf32(number, name, m, n, k, rounded=False, **more):
     return dataclasses.replace(gemm(number, name, m, n, k, "float", peak="tf32", family="gemm_tf32", **more), **how)
 
 
-def gemm_fp8(number, name, m, n, k, **more):
+def gemm_fp8(number, name, m, n, k, fast=False, **more):
+    """Sums of parts in float32; `fast`: of all products in the tensor cores, which keep fewer bits. Peers do likewise."""
+    if fast:
+        more |= {"family": "gemm_fp8_fast", "mapping": "fast_accumulation: true"}
     operands = [Tensor("A", (m, k), "float8_e4m3"), Tensor("B", (n, k), "float8_e4m3")]
     return row(number,
                name,
