@@ -38,6 +38,29 @@ __device__ __forceinline__ uint32 pair_from(const int8* x) {
 }
 )";
 
+constexpr std::string_view kRoundedFloat16Text = R"(// Two float32, rounded, in a register.
+__device__ __forceinline__ uint32 float16_pair(float low, float high) {
+#if __CUDA_ARCH__ >= 800
+  uint32 result;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+  return result;
+#else
+  return pair_of(to_float16(low), to_float16(high));
+#endif
+}
+)";
+constexpr std::string_view kRoundedBFloat16Text = R"(// Two float32, rounded, in a register.
+__device__ __forceinline__ uint32 bfloat16_pair(float low, float high) {
+#if __CUDA_ARCH__ >= 800
+  uint32 result;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+  return result;
+#else
+  return pair_of(to_bfloat16(low), to_bfloat16(high));
+#endif
+}
+)";
+
 /// Texts of pairs over a loop's variable.
 class Pairs {
  public:
@@ -59,6 +82,14 @@ class Pairs {
       }
     }
     return fmt::format("pair_of({}, {})", single(value_at(e, 0)), single(value_at(e, 1)));
+  }
+
+  /// Of two float32 that are rounded to 16 bits; nothing for other values.
+  std::optional<std::string> rounded(const Expr& e) {
+    const auto* op = e.as<hi::Cast>();
+    if (!op || op->value.type() != Halide::Float(32) || !hi::expr_uses_var(e, variable_)) return std::nullopt;
+    return fmt::format("{}_pair({}, {})", op->type == Halide::Float(16) ? "float16" : "bfloat16",
+                       exprs_.value(value_at(op->value, 0)), exprs_.value(value_at(op->value, 1)));
   }
 
   /// Subscripts at a value of the variable.
@@ -145,6 +176,8 @@ static bool is_pair(const Halide::Expr& low, const Halide::Expr& high) {
 }
 
 std::string_view float16_pair_text() { return kFloat16PairText; }
+std::string_view rounded_float16_text() { return kRoundedFloat16Text; }
+std::string_view rounded_bfloat16_text() { return kRoundedBFloat16Text; }
 
 std::optional<std::string> pair_statement(const tile::For& loop, ExprText& exprs,
                                           const std::set<std::string>& of_pairs) {
@@ -153,16 +186,28 @@ std::optional<std::string> pair_statement(const tile::For& loop, ExprText& exprs
   const int64_t* end = ir::constant_int(loop.end);
   if (!loop.unrolled || !begin || !end || *begin != 0 || *end != kPair || !hi::is_const_one(loop.step)) return {};
   const tile::Store* store = only_store(loop.body);
-  if (!store || store->value.type() != Halide::Float(16)) return {};
+  if (!store || (store->value.type() != Halide::Float(16) && store->value.type() != Halide::BFloat(16))) return {};
   const tile::Tensor& to = exprs.tensor(store->tensor);
   if (to.memory != tile::Memory::kRegister || to.type != store->value.type()) return {};
   Pairs pairs(loop.variable, loop.begin.type(), exprs);
   if (!pairs.counts(store->subscripts) || reads(store->value, store->tensor)) return {};
-  const std::string value = pairs.of(store->value);
-  if (pairs.instructions == 0) return {};
-  exprs.need(Helper::kFloat16Pair);
+  const bool is_held = of_pairs.count(store->tensor) > 0;
+  // What is stored as it is taken, as a vector, the assembler rounds in pairs. Of single ones it took the conversions
+  // for reads of sums that are still added to, and let products wait for each other.
+  std::string value;
+  if (const std::optional<std::string> rounded = is_held ? std::nullopt : pairs.rounded(store->value)) {
+    const bool is_float16 = store->value.type() == Halide::Float(16);
+    exprs.need(is_float16 ? Helper::kRoundedFloat16 : Helper::kRoundedBFloat16);
+    value = *rounded;
+  } else if (store->value.type() == Halide::Float(16)) {
+    value = pairs.of(store->value);
+    if (pairs.instructions == 0) return {};
+    exprs.need(Helper::kFloat16Pair);
+  } else {
+    return {};
+  }
   const std::vector<Halide::Expr> low = pairs.at(store->subscripts, 0), high = pairs.at(store->subscripts, 1);
-  if (of_pairs.count(store->tensor) > 0 && is_pair(exprs.offset(to, low), exprs.offset(to, high))) {
+  if (is_held && is_pair(exprs.offset(to, low), exprs.offset(to, high))) {
     return fmt::format("*(uint32*)&{} = {};", exprs.element(store->tensor, low), value);
   }
   return fmt::format("split({}, {}, {});", value, exprs.element(store->tensor, low),

@@ -606,6 +606,8 @@ const std::vector<Definition>& definitions() {
       {kPair, {}, {"pair_of", "split"}, pair_text()},
       {kHeld, {}, {"receive_held"}, held_text()},
       {kRenewed, {kHeld}, {"renew_held"}, renewed_text()},
+      {kRoundedFloat16, {kFloat16, kPair}, {"float16_pair"}, rounded_float16_text()},
+      {kRoundedBFloat16, {kBFloat16, kPair}, {"bfloat16_pair"}, rounded_bfloat16_text()},
       {kFloat16Pair,
        {kFloat16, kPair},
        {"both_of", "add_pair", "sub_pair", "mul_pair", "pair_from"},

@@ -35,6 +35,8 @@ enum class Helper {
   kCopyAsyncIf,      ///< copy_async_if
   kCopyAsyncOrZero,  ///< copy_async_or_zero: zeros where nothing is read
   kPair,             ///< pair_of, split: two floats of 16 bits as a register of 32
+  kRoundedFloat16,   ///< float16_pair: two float32 that are rounded at once
+  kRoundedBFloat16,  ///< bfloat16_pair: likewise
   kFloat16Pair,      ///< both_of, add_pair, sub_pair, mul_pair, pair_from: two float16 at once
   kMatrixLoad,       ///< load_matrices: ldmatrix
   kMatMulFloat16,    ///< mma_m16n8k16: mma.sync of a warp

@@ -268,6 +268,7 @@ class ContractionBuilder {
   std::vector<PointStep> point_steps() const;
   tile::NodePtr over_points(const Body& body);
   tile::NodePtr over_lanes(const tile::NodePtr& body) const;
+  std::vector<tile::NodePtr> over_lanes_each(const tile::NodePtr& body) const;
   /// Of results that a rolled loop finishes: a thread's sums of one iteration, and where one is there.
   struct Piece {
     std::map<std::string, tile::Tensor> sums = {};  ///< by the register tensor that they are copied from

@@ -64,6 +64,7 @@ struct TensorCores {
   bool in_parts = false;   ///< the products of a step start a sum of their own, which is then added in float32 (T5)
   std::array<bool, 2> rounds = {};  ///< per operand: its elements are rounded to TF32 on their way to registers
   bool computes_a = false;          ///< threads of warpgroups compute a, and multiply what registers hold
+  bool has_many_columns = false;    ///< the operand with the columns is the one that mostly has the rows, and is long
   bool pairs_rows = false;          ///< then: a thread's two rows are neighbours, along which results are stored
   bool cuts = false;                ///< the instruction drops low bits of float32 elements that mean something
 };

@@ -178,11 +178,15 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
     no("{}", fault);
     return std::nullopt;
   }
-  const std::optional<WarpgroupWork> work = lay_out_boxes(plan);
+  const std::optional<WarpgroupWork> work = lay_out_boxes(plan, shape.persistent);
   if (!work || exceeds(plan, *work, shape, most_cycles) || !choose_stages(plan, *work)) return std::nullopt;
   if (shape.persistent && !make_persistent(plan)) return std::nullopt;
   plan.rolled_groups = rolled_groups(c_, plan, device_);
   plan.cycles = warpgroup_cycles(c_, plan, device_, *work);
+  // What is known of plans whose results lie across is known of 12 products on an H200: they have to be clearly better.
+  constexpr double kClearly = 1.06, kBetter = 1.02;
+  const bool across = plan.store_boxes && lies_across(c_.stored[0], c_, plan);
+  if (across) plan.cycles *= cores.has_many_columns ? kClearly : kBetter;
   return plan;
 }
 
@@ -304,7 +308,7 @@ bool Planner::make_persistent(ContractionPlan& plan) const {
 }
 
 /// The boxes of a plan, and what is to be done; nothing if they are none.
-std::optional<WarpgroupWork> Planner::lay_out_boxes(ContractionPlan& plan) const {
+std::optional<WarpgroupWork> Planner::lay_out_boxes(ContractionPlan& plan, bool goes_on) const {
   plan.asynchronous = true;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     if (const std::string fault = box_fault(c_, i, plan); !fault.empty()) {
@@ -314,7 +318,7 @@ std::optional<WarpgroupWork> Planner::lay_out_boxes(ContractionPlan& plan) const
     plan.operands.push_back(boxed_operand(c_, i, plan));
   }
   plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
-  return warpgroup_work(c_, plan, device_, bytes_);
+  return warpgroup_work(c_, plan, device_, bytes_, goes_on);
 }
 
 /// Whether plans of a shape are sure to take longer, however many buffers they have.
@@ -512,6 +516,7 @@ void Planner::add_ping_pong(const TensorCores& cores, const std::vector<Warpgrou
     if (columns * of_step < kFewColumns || !takes_turns(shape)) continue;
     shape.persistent = shape.ping_pong = true;
     for (const bool boxes : {true, false}) {
+      if (cores.has_many_columns && !boxes) continue;
       shape.store_boxes = boxes;
       std::optional<ContractionPlan> candidate = plan(shape, cores, most_of(count, found));
       if (!candidate) continue;
@@ -577,17 +582,36 @@ std::vector<TensorCores> Planner::sides_of(TensorCores cores) const {
   int64_t rows = 1;
   for (const size_t axis : cores.rows) rows *= c_.parallel[axis].extent;
   // Pooled results are neighbours of a thread.
-  if (cores.computes_a || rows > kFew || !c_.pooled.empty() || !c_.reductions.empty()) return result;
+  if (cores.computes_a || !c_.pooled.empty() || !c_.reductions.empty()) return result;
   swap(cores);
-  result.push_back(in_order_of_boxes(c_, main_, cores));
+  TensorCores other = in_order_of_boxes(c_, main_, cores);
+  // Of more rows only where boxes store the results.
+  other.has_many_columns = rows > kFew;
+  if (!other.has_many_columns || (may_stage_across(other) && c_.further.empty())) result.push_back(std::move(other));
   return result;
+}
+
+/// Whether boxes may store results whose neighbours in memory are along the rows of an instruction.
+bool Planner::may_stage_across(const TensorCores& cores) const {
+  constexpr int64_t kHalf = 2, kVector = 8;
+  if (!options_.store_boxes.value_or(true) || !c_.reductions.empty() || c_.stored.empty()) return false;
+  if (cores.pairs_rows || c_.selection) return false;
+  const std::string& row = c_.parallel[cores.rows[0]].name;
+  return std::all_of(c_.stored.begin(), c_.stored.end(), [&](const StoredTensor& stored) {
+    return stored.type.bytes() == kHalf && !stored.axes.empty() && stored.axes.back() == row &&
+           stored.row_divisor() % kVector == 0;
+  });
 }
 
 void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& plans) const {
   std::vector<std::pair<double, WarpgroupShape>> alone;  // without clusters, with what they are estimated at
   const std::vector<WarpgroupShape> shapes = warpgroup_shapes(c_, main_, cores, request_.tile);
+  constexpr int64_t kPair = 2;
+  const bool across = may_stage_across(cores);
   for (WarpgroupShape shape : shapes) {
-    shape.store_boxes = options_.store_boxes.value_or(false);
+    // Threads would store parts of sectors where neighbours in memory are along the rows.
+    const bool by_boxes = options_.store_boxes.value_or(across && shape.group == kPair);
+    if (cores.has_many_columns && !by_boxes) continue;
     shape.ping_pong = options_.ping_pong.value_or(false);
     shape.persistent = options_.persistent.value_or(shape.ping_pong);
     if (shape.ping_pong && (!takes_turns(shape) || !shape.persistent)) {
@@ -599,8 +623,14 @@ void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector
       shape.cluster_columns = columns;
       for (const int64_t parts : parts_of(shape, cores)) {
         shape.cluster_parts = parts;
+        shape.store_boxes = parts > 1 ? options_.store_boxes.value_or(false) : by_boxes;
+        if (cores.has_many_columns && parts > 1) continue;
         if (plans.size() == count && least_cycles_of(shape, cores) >= plans.back().cycles) continue;
         std::optional<ContractionPlan> candidate = plan(shape, cores, most_of(count, plans));
+        if (!candidate && shape.store_boxes && !options_.store_boxes && !cores.has_many_columns) {
+          shape.store_boxes = false;  // boxes may pass the results, or have no room for them
+          candidate = plan(shape, cores, most_of(count, plans));
+        }
         if (!candidate) continue;
         if (candidate->cluster_blocks() == 1 && parts == 1) {
           alone.emplace_back(candidate->cycles, shape);

@@ -88,7 +88,7 @@ class Planner {
   std::optional<ContractionPlan> plan(const AtomShape& shape, const TensorCores& cores) const;
   std::optional<ContractionPlan> plan(const WarpgroupShape& shape, const TensorCores& cores, double most_cycles) const;
   std::optional<ContractionPlan> tiled(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk) const;
-  std::optional<WarpgroupWork> lay_out_boxes(ContractionPlan& plan) const;
+  std::optional<WarpgroupWork> lay_out_boxes(ContractionPlan& plan, bool goes_on) const;
   bool exceeds(ContractionPlan& plan, const WarpgroupWork& work, const WarpgroupShape& shape, double most_cycles) const;
   bool choose_stages(ContractionPlan& plan, const WarpgroupWork& work) const;
   double most_of(size_t count, const std::vector<ContractionPlan>& found) const;
@@ -125,6 +125,7 @@ class Planner {
   std::vector<int64_t> parts_of(const WarpgroupShape& shape, const TensorCores& cores) const;
   bool make_persistent(ContractionPlan& plan) const;
   bool may_have_row_atoms(const ContractionPlan& plan) const;
+  bool may_stage_across(const TensorCores& cores) const;
   void add_ping_pong(const TensorCores& cores, const std::vector<WarpgroupShape>& shapes, size_t count,
                      std::vector<ContractionPlan>& found) const;
   static bool takes_turns(WarpgroupShape& shape);

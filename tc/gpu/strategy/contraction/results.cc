@@ -367,6 +367,21 @@ NodePtr ContractionBuilder::over_lanes(const NodePtr& body) const {
   return build::unrolled(low_[axis], 0, static_cast<int>(plan_.parallel[axis].group), body);
 }
 
+/// The same, each part of a sequence over all lanes before the next one.
+std::vector<NodePtr> ContractionBuilder::over_lanes_each(const NodePtr& body) const {
+  std::vector<NodePtr> result;
+  const auto add = [&](const NodePtr& part) { result.push_back(over_lanes(part)); };
+  tile::match(
+      *body, [&](const tile::Sequence& n) { std::for_each(n.children.begin(), n.children.end(), add); },
+      [&](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate, tile::Ring> auto&) { add(body); },
+      [&](const tile::Synchronisation auto&) { add(body); },
+      [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Move, tile::Shuffle, tile::MatMul, tile::MatrixLoad,
+                            tile::BoxCopy, tile::BoxStore, tile::ClusterLoad, tile::WarpgroupMatMul> auto&) {
+        add(body);
+      });
+  return result;
+}
+
 /// Leaves a point's value where its sum was.
 NodePtr ContractionBuilder::keep_in_sums(const std::string& tensor) const {
   Expr value = build::read(results_.at(tensor), {result_lane()});

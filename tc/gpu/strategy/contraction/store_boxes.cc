@@ -24,15 +24,16 @@ Expr is_first_of_group() { return build::thread_x() % tile::WarpgroupAtom::kThre
 
 }  // namespace
 
-/// [warpgroup of the block, buffer, row, column], swizzled as the map's boxes are.
+/// [warpgroup of the block, buffer, row, column], or behind the buffer [column, row], swizzled as the map's boxes are.
 void ContractionBuilder::declare_staging() {
   if (!plan_.store_boxes) return;
   const int64_t columns = staged_columns(c_, plan_);
   for (const StoredTensor& stored : c_.stored) {
     tile::TensorMap map = map_of(stored, c_, plan_, names_.fresh(stored.tensor + "_map"));
-    Tensor tensor = build::shared(
-        names_.fresh(stored.tensor + "_staged"), stored.type,
-        row_major({plan_.tensor_cores->warpgroups * plan_.teams(), staging_buffers(c_, plan_), kStagedRows, columns}));
+    std::vector<int64_t> extents = {plan_.tensor_cores->warpgroups * plan_.teams(), staging_buffers(c_, plan_),
+                                    kStagedRows, columns};
+    if (lies_across(stored, c_, plan_)) std::swap(extents[2], extents[3]);
+    Tensor tensor = build::shared(names_.fresh(stored.tensor + "_staged"), stored.type, row_major(extents));
     tensor.swizzle = tile::swizzle_of(map.swizzle, stored.type.bytes());
     tensor.written = true;
     staged_.push_back(std::move(tensor));
@@ -64,12 +65,18 @@ Expr ContractionBuilder::staged_first(size_t axis, const Slab& slab) const {
   return 0;
 }
 
-/// Writes a thread's pair of neighbours of a result to the staging buffer.
+/// Writes a thread's pair of neighbours of a result to the staging buffer. Where rows of an instruction are neighbours
+/// in memory, those of eight threads are.
 NodePtr ContractionBuilder::stage(size_t result, const Slab& slab, const Expr& buffer, const Expr& column) const {
   constexpr int kRowsOfWarp = 16, kRowsApart = 8;
   const Expr row = hi::simplify(warp_ % kGroupWarps * kRowsOfWarp + lane_ / kQuad + slab.row * kRowsApart);
   const Tensor& registers = results_.at(c_.stored[result].tensor);
   const auto pair = static_cast<int>(plan_.parallel[plan_.tensor_cores->columns[0]].group);
+  if (lies_across(c_.stored[result], c_, plan_)) {
+    const Expr lane = result_lane();
+    return over_lanes(build::store(staged_[result], {warp_ / kGroupWarps, buffer, hi::simplify(column + lane), row},
+                                   build::read(registers, {lane})));
+  }
   return build::move(staged_[result], {warp_ / kGroupWarps, buffer, row, column}, registers, {0}, pair);
 }
 
@@ -165,7 +172,9 @@ NodePtr ContractionBuilder::finish_by_boxes() {
                   hi::simplify(n % pieces * groups)};
     });
   }
-  std::vector<NodePtr> parts = {over_lanes(point(written()))};
+  // Neighbours lie across a buffer's rows one by one, so the text rounds them in pairs, each step by a loop of its own.
+  const bool across = lies_across(c_.stored[0], c_, plan_);
+  std::vector<NodePtr> parts = across ? over_lanes_each(point(written())) : std::vector{over_lanes(point(written()))};
   for (size_t i = 0; i < c_.stored.size(); ++i) {
     const Expr group = hi::simplify(slab.group + counted(group_name, groups));
     const Expr at = hi::simplify((group * kQuad + lane_ % kQuad) * static_cast<int>(a.group));

@@ -18,7 +18,8 @@ namespace {
 namespace hi = Halide::Internal;
 using Halide::Expr;
 
-constexpr int64_t kBoxBytes = 16;  // that rows and starts of boxes are multiples of
+constexpr int64_t kBoxBytes = 16;   // that rows and starts of boxes are multiples of
+constexpr int64_t kRowBytes = 128;  // of a staging buffer, at most
 
 /// The subscripts of a tensor's element that a point writes.
 const std::vector<Expr>& element_of(const Contraction& c, const std::string& tensor) {
@@ -102,6 +103,12 @@ std::string store_fault(const StoredTensor& stored, const Contraction& c, const 
       return fmt::format("the last box along '{}' reaches what another kernel writes of '{}'", name, stored.tensor);
     }
   }
+  if (lies_across(stored, c, plan)) {
+    constexpr int64_t kPair = 2;
+    const bool is_row = bytes * kStagedRows == kRowBytes && rows_along(cores.rows[0], plan) == kStagedRows;
+    if (is_row && plan.parallel[cores.columns[0]].group == kPair && !cores.pairs_rows) return "";
+    return fmt::format("rows of an instruction are no row of a staging buffer for '{}'", stored.tensor);
+  }
   if (position_of(stored.axes.back(), c) != cores.columns[0]) {
     return fmt::format("neighbours of '{}' in memory are not along '{}'", stored.tensor,
                        c.parallel[cores.columns[0]].name);
@@ -184,12 +191,25 @@ double elements_stored(const Contraction& c, const StoredTensor& stored) {
   return result;
 }
 
+bool lies_across(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan) {
+  return !stored.axes.empty() && stored.axes.back() == c.parallel[plan.tensor_cores->rows[0]].name;
+}
+
 int64_t staged_columns(const Contraction& c, const ContractionPlan& plan) {
-  constexpr int64_t kRow = 128, kQuad = 4;  // bytes; threads that share a row
+  constexpr int64_t kQuad = 4;                                // threads that share a row
+  constexpr int64_t kSwizzledRows = 8, kMostRowsAcross = 64;  // of a staging buffer
   const AxisPlan& axis = plan.parallel[plan.tensor_cores->columns[0]];
+  const auto is_across = [&](const StoredTensor& stored) { return lies_across(stored, c, plan); };
+  if (std::any_of(c.stored.begin(), c.stored.end(), is_across)) {
+    if (!std::all_of(c.stored.begin(), c.stored.end(), is_across)) return 0;
+    for (int64_t columns = kMostRowsAcross; columns >= kSwizzledRows; columns -= kSwizzledRows) {
+      if (axis.tile % columns == 0) return columns;
+    }
+    return 0;
+  }
   int64_t bytes = 2;
   for (const StoredTensor& stored : c.stored) bytes = std::max<int64_t>(bytes, stored.type.bytes());
-  for (int64_t columns = kRow / bytes; columns >= kQuad * axis.group; columns /= 2) {
+  for (int64_t columns = kRowBytes / bytes; columns >= kQuad * axis.group; columns /= 2) {
     if (axis.tile % columns == 0) return columns;
   }
   return 0;

@@ -35,7 +35,12 @@ inline constexpr int64_t kStagedRows = 64;  ///< of a box: those of a warpgroup
 /// Instructions of a thread for all that is done to one of its results, about.
 double instructions_of_point(const ir::Program& program, const Contraction& contraction);
 
-/// Columns of a block that are staged at once, the most that lie in swizzled rows and divide the block's; 0: none.
+/// Whether neighbours of a result in memory are along the rows of an instruction. Then a staging buffer has a row for
+/// each column of the tile.
+bool lies_across(const StoredTensor& stored, const Contraction& contraction, const ContractionPlan& plan);
+
+/// Columns of a block that are staged at once, the most that lie in swizzled rows, or are such rows, and divide the
+/// block's; 0: none.
 int64_t staged_columns(const Contraction& contraction, const ContractionPlan& plan);
 
 /// Such parts of a warpgroup's results, each of the rows of one instruction.

@@ -159,6 +159,7 @@ bool stores_singly(const Contraction& c, const ContractionPlan& plan) {
   const AxisPlan& a = plan.parallel[plan.order[0]];
   const std::string& column = c.parallel[plan.order[0]].name;
   return std::any_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& stored) {
+    if (plan.store_boxes) return false;
     const bool has_columns = std::count(stored.axes.begin(), stored.axes.end(), column) > 0;
     if (has_columns && a.tile > 1 && stored.axes.back() != column) return true;
     return stored.row_divisor() % std::min(a.group, kVector / stored.type.bytes()) != 0 &&
@@ -185,9 +186,11 @@ double single_store_cycles(const Contraction& c, const ContractionPlan& plan) {
 /// How many times the stores of a result take what vectors of 16 bytes take. Threads wait for boxes no longer than
 /// until their sums are in shared memory, which takes least if they write the pairs that they have. In global memory
 /// pairs of halves are halves of sectors.
-double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool by_boxes) {
+double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool by_boxes, bool goes_on) {
   constexpr double kPairBoxes = 0.3, kNarrowBoxes = 0.7, kWideBoxes = 0.9;  // of what they take without
   constexpr double kShortRows = 1.5;  // of boxes whose rows are shorter than a line
+  // Where no tile follows, a box has to be on its way before the block ends: by 40 plans of six products on an H200.
+  constexpr double kLastBoxes = 0.75, kAcrossBoxes = 0.9;  // likewise, of results that lie across the tile
   constexpr int64_t kLine = 128, kVector = 16;
   constexpr double kWholeSectors = 1.5;  // of pairs that eight lanes have; not measured
   constexpr double kOddRows = 14;        // of rows that begin at no multiple of 16 bytes, and are not staged
@@ -204,8 +207,12 @@ double stores_of_group(const Contraction& c, const ContractionPlan& plan, bool b
   const bool is_narrow = stored.bytes() <= 2;
   if (by_boxes) {
     const double rows = staged_columns(c, plan) * stored.bytes() < kLine ? kShortRows : 1;
+    const bool is_across = std::any_of(c.stored.begin(), c.stored.end(),
+                                       [&](const StoredTensor& stored) { return lies_across(stored, c, plan); });
+    if (is_across) return kAcrossBoxes;
+    if (is_narrow && !goes_on) return rows * (group == 2 ? kLastBoxes : 1);
     if (is_narrow) return rows * (group == 2 ? kPairBoxes : kNarrowBoxes);
-    return rows * kWideBoxes * stores_of_group(c, plan, false);
+    return rows * kWideBoxes * stores_of_group(c, plan, false, goes_on);
   }
   return is_narrow == (group == 8) ? (is_narrow ? 1 : 2) : (is_narrow ? 4 : 8);
 }
@@ -382,7 +389,7 @@ double finishing_cycles(const Contraction& c, const ContractionPlan& plan) {
 }
 
 /// What comes after the last product of a tile.
-WarpgroupWork::End end_of_tile(const Contraction& c, const ContractionPlan& plan, double slices) {
+WarpgroupWork::End end_of_tile(const Contraction& c, const ContractionPlan& plan, double slices, bool goes_on) {
   constexpr double kFoundCycles = 20;  // for each row, of three rounds through all rows; not measured
   const double points = points_of(plan);
   const auto parts = static_cast<double>(plan.cluster_parts);  // of a cluster each block stores a part of a tile
@@ -394,7 +401,7 @@ WarpgroupWork::End end_of_tile(const Contraction& c, const ContractionPlan& plan
   return {.issued = found + slices * (exchange_cycles(plan, points) + finishing_cycles(c, plan)),
           .row = slices * rows.alone,
           .rows = slices * rows.processor,
-          .vectors = in_vectors ? slices * points * stores_of_group(c, plan, plan.store_boxes) / parts : 0,
+          .vectors = in_vectors ? slices * points * stores_of_group(c, plan, plan.store_boxes, goes_on) / parts : 0,
           .singles = singly ? points / parts * single_store_cycles(c, plan) : 0};
 }
 
@@ -470,7 +477,7 @@ ProductBytes bytes_of_product(const Contraction& c) {
 }
 
 WarpgroupWork warpgroup_work(const Contraction& c, const ContractionPlan& plan, const Device& device,
-                             const ProductBytes& bytes) {
+                             const ProductBytes& bytes, bool goes_on) {
   const double slices = expected_slices(c, plan);
   return {.multiplied = multiplied_cycles(c, plan, device),
           .copied = copied_cycles(c, plan, device, bytes),
@@ -478,7 +485,7 @@ WarpgroupWork warpgroup_work(const Contraction& c, const ContractionPlan& plan, 
           .steps = slices * static_cast<double>(steps_of_block(c, plan)),
           .latency = latency_cycles(c, plan, device, bytes),
           .memory = memory_cycles(c, plan, device, bytes),
-          .end = end_of_tile(c, plan, slices)};
+          .end = end_of_tile(c, plan, slices, goes_on)};
 }
 
 bool finishes_meanwhile(const Contraction& c, const ContractionPlan& plan, const Device& device) {
@@ -556,7 +563,7 @@ double cycles_with(const Contraction& c, const ContractionPlan& plan, const Devi
 }  // namespace
 
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device) {
-  return warpgroup_cycles(c, plan, device, warpgroup_work(c, plan, device, bytes_of_product(c)));
+  return warpgroup_cycles(c, plan, device, warpgroup_work(c, plan, device, bytes_of_product(c), plan.grid > 0));
 }
 
 double warpgroup_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device,

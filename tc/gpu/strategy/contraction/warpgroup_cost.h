@@ -44,8 +44,9 @@ struct WarpgroupWork {
     double singles = 0;        ///< of results that are stored one by one
   } end;                       ///< of a tile
 };
+/// `goes_on`: blocks go on to further tiles.
 WarpgroupWork warpgroup_work(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
-                             const ProductBytes& bytes);
+                             const ProductBytes& bytes, bool goes_on);
 
 /// Of two teams that take turns: whether one is done with a tile's results before the other one has multiplied its own.
 bool finishes_meanwhile(const Contraction& contraction, const ContractionPlan& plan, const Device& device);

@@ -66,6 +66,17 @@ options::MappingOptions in_clusters(options::MappingOptions options, std::vector
   return options;
 }
 
+/// Tiles whose rows are an instruction's columns, so that results lie across it.
+options::MappingOptions across(int64_t rows, int64_t columns, int64_t stages) {
+  options::MappingOptions options;
+  options.tile = {rows, columns, 64};
+  options.map_to_threads = {columns / 2, 4, 1};
+  options.register_tile = {rows / 4, 2};
+  options.copy_stages = stages;
+  options.tensor_cores = options.store_boxes = true;
+  return options;
+}
+
 /// Tiles of two warpgroups by turns, each of the rows of one or two instructions.
 options::MappingOptions by_turns(options::MappingOptions options, size_t rows = 0) {
   const int64_t atoms = options.map_to_threads[1] / 32;
@@ -202,6 +213,13 @@ const Case kCases[] = {
      {{"B", 5}, {"M", 64}, {"N", 64}, {"K", 72}},
      by_boxes(persistent(warpgroup_tile(1, 64, 2, {1}))),
      1},
+    {"across", kNN, {{"M", 70}, {"N", 136}, {"K", 80}}, across(32, 128, 2)},
+    {"across, whole tiles", kNN, {{"M", 128}, {"N", 128}, {"K", 128}}, across(64, 64, 2)},
+    {"across, slabs", kTT, {{"M", 160}, {"N", 128}, {"K", 64}}, across(160, 128, 2)},
+    {"across, an epilogue", kEpilogue, {{"M", 100}, {"N", 72}, {"K", 136}}, across(72, 64, 2)},
+    {"across, in place", kInPlace, {{"M", 90}, {"N", 192}, {"K", 64}}, across(48, 64, 2)},
+    {"across, in clusters", kNN, {{"M", 300}, {"N", 256}, {"K", 640}}, in_clusters(across(96, 128, 3), {1, 2})},
+    {"across, many columns", kNN, {{"M", 1100}, {"N", 64}, {"K", 64}}, across(176, 64, 2)},
     {"turns", kNN, {{"M", 330}, {"N", 200}, {"K", 192}}, by_turns(warpgroup_tile(2, 64, 3)), 1},
     {"turns, one instruction", kNN, {{"M", 330}, {"N", 200}, {"K", 136}}, by_turns(warpgroup_tile(1, 96, 2)), 2},
     {"turns, one step", kTT, {{"M", 256}, {"N", 160}, {"K", 64}}, by_turns(warpgroup_tile(2, 160, 2)), 1},
