@@ -38,28 +38,21 @@ __device__ __forceinline__ uint32 pair_from(const int8* x) {
 }
 )";
 
-constexpr std::string_view kRoundedFloat16Text = R"(// Two float32, rounded, in a register.
-__device__ __forceinline__ uint32 float16_pair(float low, float high) {
+/// Of a type, with the name that PTX has for it.
+std::string rounded_text(std::string_view type, std::string_view ptx) {
+  return fmt::format(R"(// Two float32, rounded, in a register.
+__device__ __forceinline__ uint32 {0}_pair(float low, float high) {{
 #if __CUDA_ARCH__ >= 800
   uint32 result;
-  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
+  asm("cvt.rn.{1}x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
   return result;
 #else
-  return pair_of(to_float16(low), to_float16(high));
+  return pair_of(to_{0}(low), to_{0}(high));
 #endif
+}}
+)",
+                     type, ptx);
 }
-)";
-constexpr std::string_view kRoundedBFloat16Text = R"(// Two float32, rounded, in a register.
-__device__ __forceinline__ uint32 bfloat16_pair(float low, float high) {
-#if __CUDA_ARCH__ >= 800
-  uint32 result;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(result) : "f"(high), "f"(low));
-  return result;
-#else
-  return pair_of(to_bfloat16(low), to_bfloat16(high));
-#endif
-}
-)";
 
 /// Texts of pairs over a loop's variable.
 class Pairs {
@@ -176,8 +169,16 @@ static bool is_pair(const Halide::Expr& low, const Halide::Expr& high) {
 }
 
 std::string_view float16_pair_text() { return kFloat16PairText; }
-std::string_view rounded_float16_text() { return kRoundedFloat16Text; }
-std::string_view rounded_bfloat16_text() { return kRoundedBFloat16Text; }
+
+std::string_view rounded_float16_text() {
+  static const std::string text = rounded_text("float16", "f16");
+  return text;
+}
+
+std::string_view rounded_bfloat16_text() {
+  static const std::string text = rounded_text("bfloat16", "bf16");
+  return text;
+}
 
 std::optional<std::string> pair_statement(const tile::For& loop, ExprText& exprs,
                                           const std::set<std::string>& of_pairs) {

@@ -93,6 +93,20 @@ std::string text_of_pair(const Tensor& to, const std::function<Expr(const Tensor
   return text.substr(text.find("extern"));
 }
 
+/// Two float32 are rounded at once.
+TEST(Print, NeighboursAreRoundedAtOnce) {
+  const Workbench w;
+  const auto rounded = [&](const Halide::Type& type) {
+    const Tensor to = registers("R", type, Layout::row_major({4}));
+    return text_of_pair(to, [&](const Tensor& v, const Expr& i) {
+      return hi::Cast::make(type, hi::Cast::make(Float(32), read(v, {i})));
+    });
+  };
+  const std::string half = rounded(Float(16)), bfloat = rounded(Halide::BFloat(16));
+  EXPECT_NE(half.find("split(float16_pair(float(V[0]), float(V[1])), R[2], R[3]);"), std::string::npos) << half;
+  EXPECT_NE(bfloat.find("split(bfloat16_pair(float(V[0]), float(V[1])), R[2], R[3]);"), std::string::npos) << bfloat;
+}
+
 /// Two neighbouring float16 are computed by packed instructions, which round as the single ones do; where there is
 /// nothing for these to do, and of other types, one after the other.
 TEST(Print, NeighboursOfFloat16AreComputedAtOnce) {

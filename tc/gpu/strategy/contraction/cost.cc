@@ -253,13 +253,6 @@ double cycles_within(double us, const Device& device) {
   return kRounding * us * 1e3 * device.gigahertz;
 }
 
-double least_memory_cycles(const Contraction& c, const Device& device) {
-  double bytes = 0;
-  for (const Operand& operand : c.operands) bytes += bytes_read(c, operand);
-  for (const StoredTensor& stored : c.stored) bytes += elements_stored(c, stored) * stored.type.bytes();
-  return bytes / device.memory_bytes_per_us * 1e3 * device.gigahertz;
-}
-
 double least_element_cycles(const Contraction& c, const Device& device) {
   constexpr double kOfProcessor = 128;  // in a cycle
   double products = 1;

@@ -33,9 +33,6 @@ BlocksOfProcessor blocks_of_processor(const ContractionPlan& plan, const Device&
 /// Cycles that take so many microseconds, or a little more.
 double cycles_within(double us, const Device& device);
 
-/// Cycles in which memory delivers each operand once and takes the results.
-double least_memory_cycles(const Contraction& contraction, const Device& device);
-
 /// Cycles that all products take one by one, of each element: no plan without tensor cores takes less.
 double least_element_cycles(const Contraction& contraction, const Device& device);
 

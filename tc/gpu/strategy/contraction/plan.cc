@@ -119,10 +119,6 @@ Result<ContractionPlan> plan_tensor_cores(const Contraction& contraction, const 
   return std::move(plans[0]);
 }
 
-bool has_tensor_cores(const Contraction& contraction, const options::MappingOptions& options, const Device& device) {
-  return Planner(contraction, options, device).tensor_cores().has_value();
-}
-
 Result<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,
                                         const Device& device, double most_cycles) {
   const Planner planner(contraction, options, device, most_cycles);

@@ -151,9 +151,6 @@ std::vector<ContractionPlan> best_plans(const Contraction& contraction, const op
 Result<ContractionPlan> plan_tensor_cores(const Contraction& contraction, const options::MappingOptions& options,
                                           const Device& device);
 
-/// Whether a contraction is a product of two operands for which the device has tensor cores.
-bool has_tensor_cores(const Contraction& contraction, const options::MappingOptions& options, const Device& device);
-
 /// The plan of least estimated time by products of warpgroups, with `most_cycles` as above. Errors: the reason why the
 /// options allow none.
 Result<ContractionPlan> plan_warpgroups(const Contraction& contraction, const options::MappingOptions& options,

@@ -155,11 +155,11 @@ Halide::Type stored_type(const Contraction& c) {
 /// Whether columns of a result are stored one by one: where rows begin where no vector of a thread's columns does, and
 /// go through no shared memory, or where columns are no neighbours in memory.
 bool stores_singly(const Contraction& c, const ContractionPlan& plan) {
+  if (plan.store_boxes) return false;
   constexpr int64_t kVector = 16;
   const AxisPlan& a = plan.parallel[plan.order[0]];
   const std::string& column = c.parallel[plan.order[0]].name;
   return std::any_of(c.stored.begin(), c.stored.end(), [&](const StoredTensor& stored) {
-    if (plan.store_boxes) return false;
     const bool has_columns = std::count(stored.axes.begin(), stored.axes.end(), column) > 0;
     if (has_columns && a.tile > 1 && stored.axes.back() != column) return true;
     return stored.row_divisor() % std::min(a.group, kVector / stored.type.bytes()) != 0 &&

@@ -30,7 +30,7 @@ int64_t resident_blocks(const Contraction& contraction, const ContractionPlan& p
 /// Estimated cycles of the whole product.
 double warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
 
-/// What an estimate is made of and no number of buffers changes, in cycles.
+/// The parts of an estimate that no number of buffers changes, in cycles.
 struct WarpgroupWork {
   double multiplied = 0, copied = 0;  ///< of a step of a block: its products, and its boxes
   double from_cache = 0;              ///< in which the L2 cache gives all blocks what a step of each brings

@@ -77,6 +77,15 @@ options::MappingOptions across(int64_t rows, int64_t columns, int64_t stages) {
   return options;
 }
 
+/// The same by teams of one warpgroup that take turns.
+options::MappingOptions across_by_turns(int64_t rows, int64_t columns, int64_t stages) {
+  options::MappingOptions options = across(rows, columns, stages);
+  options.map_to_threads[0] = 32;
+  options.register_tile[1] *= columns / 64;
+  options.ping_pong = options.persistent = true;
+  return options;
+}
+
 /// Tiles of two warpgroups by turns, each of the rows of one or two instructions.
 options::MappingOptions by_turns(options::MappingOptions options, size_t rows = 0) {
   const int64_t atoms = options.map_to_threads[1] / 32;
@@ -219,6 +228,9 @@ const Case kCases[] = {
     {"across, an epilogue", kEpilogue, {{"M", 100}, {"N", 72}, {"K", 136}}, across(72, 64, 2)},
     {"across, in place", kInPlace, {{"M", 90}, {"N", 192}, {"K", 64}}, across(48, 64, 2)},
     {"across, in clusters", kNN, {{"M", 300}, {"N", 256}, {"K", 640}}, in_clusters(across(96, 128, 3), {1, 2})},
+    {"across, persistent", kNN, {{"M", 200}, {"N", 136}, {"K", 72}}, persistent(across(32, 64, 2)), 1},
+    {"across, turns", kNN, {{"M", 200}, {"N", 256}, {"K", 136}}, across_by_turns(32, 128, 2), 1},
+    {"across, turns, one slab", kEpilogue, {{"M", 150}, {"N", 192}, {"K", 64}}, across_by_turns(48, 64, 2), 1},
     {"across, many columns", kNN, {{"M", 1100}, {"N", 64}, {"K", 64}}, across(176, 64, 2)},
     {"turns", kNN, {{"M", 330}, {"N", 200}, {"K", 192}}, by_turns(warpgroup_tile(2, 64, 3)), 1},
     {"turns, one instruction", kNN, {{"M", 330}, {"N", 200}, {"K", 136}}, by_turns(warpgroup_tile(1, 96, 2)), 2},
