@@ -96,12 +96,12 @@ Reference reference(AffineScope& scope, const ir::Tensor& tensor, const std::vec
 /// Collects the tensor reads of a statement's expressions, each within the affine guards it stands under (R6).
 class ReadCollector : public hi::IRVisitor {
  public:
-  ReadCollector(const ir::Program& program, AffineScope& scope, std::string statement, isl::set domain, bool exact,
-                std::vector<Access>& accesses)
+  ReadCollector(const ir::Program& program, AffineScope& scope, std::string statement, const isl::set& domain,
+                bool exact, std::vector<Access>& accesses)
       : program_(program),
         scope_(scope),
         statement_(std::move(statement)),
-        domain_(std::move(domain)),
+        domain_(domain),
         exact_(exact),
         accesses_(accesses) {}
 
