@@ -94,7 +94,8 @@ class KernelPrinter {
           [&](const tile::WarpgroupMatMul& n) {
             if (n.held) held_.insert(n.held->tensor);
           },
-          [](const tile::OneOf<tile::MatMul, tile::MatrixLoad, tile::BoxCopy, tile::BoxStore> auto&) {},
+          [](const tile::OneOf<tile::MatMul, tile::MatrixLoad, tile::MatrixStore, tile::BoxCopy,
+                               tile::BoxStore> auto&) {},
           [](const tile::OneOf<tile::Ring, tile::RingStep, tile::MatMulWait, tile::BoxStep, tile::ClusterStep> auto&) {
           },
           [](const tile::OneOf<tile::CommitGroup, tile::WaitGroup, tile::WaitForKernels, tile::StartNextKernel> auto&) {
@@ -494,6 +495,12 @@ class KernelPrinter {
     exprs_.need(Helper::kMatrixLoad);
     line(fmt::format("load_matrices<{}>(&{}{});", load.transposed, exprs_.element(load.source, load.source_subscripts),
                      fragment(load.destination)));
+  }
+
+  void write(const tile::MatrixStore& store, bool) {
+    exprs_.need(Helper::kMatrixStore);
+    line(fmt::format("store_matrices<{}>(&{}{});", store.transposed,
+                     exprs_.element(store.destination, store.destination_subscripts), fragment(store.source)));
   }
 
   void write(const tile::Ring& ring, bool tail) {

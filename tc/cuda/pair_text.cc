@@ -155,8 +155,8 @@ const tile::Store* only_store(const tile::NodePtr& body) {
       [&](const tile::Sequence& n) { result = n.children.size() == 1 ? only_store(n.children[0]) : nullptr; },
       [](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate, tile::Ring> auto&) {},
       [](const tile::Synchronisation auto&) {},
-      [](const tile::OneOf<tile::Atomic, tile::Move, tile::Shuffle, tile::MatMul, tile::MatrixLoad, tile::BoxCopy,
-                           tile::BoxStore, tile::ClusterLoad, tile::WarpgroupMatMul> auto&) {});
+      [](const tile::OneOf<tile::Atomic, tile::Move, tile::Shuffle, tile::MatMul, tile::MatrixLoad, tile::MatrixStore,
+                           tile::BoxCopy, tile::BoxStore, tile::ClusterLoad, tile::WarpgroupMatMul> auto&) {});
   return result;
 }
 

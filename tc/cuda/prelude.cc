@@ -613,6 +613,7 @@ const std::vector<Definition>& definitions() {
        {"both_of", "add_pair", "sub_pair", "mul_pair", "pair_from"},
        float16_pair_text()},
       {kMatrixLoad, {kPair}, {"load_matrices"}, matrix_load_text()},
+      {kMatrixStore, {kPair}, {"store_matrices"}, matrix_store_text()},
       {kMatMulFloat16, {kPair, kFloat16}, {"mma_m16n8k16"}, matmul_text(ScalarType::kFloat16)},
       {kMatMulTf32, {}, {"mma_m16n8k8"}, matmul_text(ScalarType::kFloat32)},
       {kMatMulBFloat16, {kPair, kBFloat16}, {"mma_m16n8k16"}, matmul_text(ScalarType::kBFloat16)},

@@ -39,6 +39,7 @@ enum class Helper {
   kRoundedBFloat16,  ///< bfloat16_pair: likewise
   kFloat16Pair,      ///< both_of, add_pair, sub_pair, mul_pair, pair_from: two float16 at once
   kMatrixLoad,       ///< load_matrices: ldmatrix
+  kMatrixStore,      ///< store_matrices: stmatrix
   kMatMulFloat16,    ///< mma_m16n8k16: mma.sync of a warp
   kMatMulBFloat16,
   kMatMulTf32,     ///< mma_m16n8k8: the same of float32

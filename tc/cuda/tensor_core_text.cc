@@ -66,6 +66,43 @@ __device__ __forceinline__ void load_matrices(const Half* row, Half& a0, Half& a
 }
 )";
 
+constexpr std::string_view kMatrixStoreText =
+    R"(// Matrices of 8 rows of 8 elements: each thread names a row, and has two elements of each matrix.
+template <bool transposed, typename Half>
+__device__ __forceinline__ void store_matrices(Half* row, Half a0, Half a1) {
+  const uint32 address = uint32(__cvta_generic_to_shared(row)), p = pair_of(a0, a1);
+  if (transposed) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x1.trans.shared.b16 [%0], {%1};" :: "r"(address), "r"(p) : "memory");
+  } else {
+    asm volatile("stmatrix.sync.aligned.m8n8.x1.shared.b16 [%0], {%1};" :: "r"(address), "r"(p) : "memory");
+  }
+}
+template <bool transposed, typename Half>
+__device__ __forceinline__ void store_matrices(Half* row, Half a0, Half a1, Half a2, Half a3) {
+  const uint32 address = uint32(__cvta_generic_to_shared(row)), p = pair_of(a0, a1), q = pair_of(a2, a3);
+  if (transposed) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%0], {%1, %2};"
+                 :: "r"(address), "r"(p), "r"(q) : "memory");
+  } else {
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1, %2};"
+                 :: "r"(address), "r"(p), "r"(q) : "memory");
+  }
+}
+template <bool transposed, typename Half>
+__device__ __forceinline__ void store_matrices(Half* row, Half a0, Half a1, Half a2, Half a3, Half a4, Half a5, Half a6,
+                                               Half a7) {
+  const uint32 address = uint32(__cvta_generic_to_shared(row));
+  const uint32 p = pair_of(a0, a1), q = pair_of(a2, a3), r = pair_of(a4, a5), s = pair_of(a6, a7);
+  if (transposed) {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :: "r"(address), "r"(p), "r"(q), "r"(r), "r"(s) : "memory");
+  } else {
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1, %2, %3, %4};"
+                 :: "r"(address), "r"(p), "r"(q), "r"(r), "r"(s) : "memory");
+  }
+}
+)";
+
 /// "x0, x1" with a format for each number.
 std::string listed(const char* format, int first, int count) {
   std::string text;
@@ -106,6 +143,7 @@ std::string matmul_text(const tile::MatMulAtom& atom) {
 
 std::string_view pair_text() { return kPairText; }
 std::string_view matrix_load_text() { return kMatrixLoadText; }
+std::string_view matrix_store_text() { return kMatrixStoreText; }
 
 const std::string& matmul_text(ScalarType operand) {
   static const std::map<ScalarType, std::string> texts = [] {

@@ -112,6 +112,10 @@ NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr
   const int dimension = static_cast<int>(row.size()) - 1;
   return node(MatrixLoad{std::move(destination), source.name, std::move(row), dimension, transposed});
 }
+NodePtr matrix_store(const Tensor& destination, std::vector<Expr> row, Fragment source, bool transposed) {
+  const int dimension = static_cast<int>(row.size()) - 1;
+  return node(MatrixStore{destination.name, std::move(row), dimension, std::move(source), transposed});
+}
 NodePtr ring(const std::string& name, int stages, int readers, NodePtr body, std::vector<BlockGroup> groups,
              std::optional<RegisterShares> registers, int teams) {
   return node(Ring{name, stages, readers, std::move(body), std::move(groups), registers, teams});

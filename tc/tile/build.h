@@ -53,6 +53,7 @@ NodePtr shuffle(const Tensor& tensor, std::vector<Expr> subscripts, Shuffle::Kin
 NodePtr matmul(const MatMulAtom& atom, Fragment d, Fragment a, Fragment b);
 /// Of rows along the source's last dimension.
 NodePtr matrix_load(Fragment destination, const Tensor& source, std::vector<Expr> row, bool transposed = false);
+NodePtr matrix_store(const Tensor& destination, std::vector<Expr> row, Fragment source, bool transposed = false);
 NodePtr ring(const std::string& name, int stages, int readers, NodePtr body, std::vector<BlockGroup> groups = {},
              std::optional<RegisterShares> registers = {}, int teams = 1);
 NodePtr acquire(const std::string& ring, Expr turn);

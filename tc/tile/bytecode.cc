@@ -218,6 +218,12 @@ class KernelCompiler {
     emit({.op = Op::kMatrixLoad, .a = static_cast<int>(code_.matrix_loads.size()) - 1});
   }
 
+  void visit(const MatrixStore& n) {
+    const int destination = exprs_.access(n.destination, n.destination_subscripts, n.destination_dimension, kMatrixRow);
+    code_.matrix_stores.push_back({destination, accesses(n.source), n.transposed});
+    emit({.op = Op::kMatrixStore, .a = static_cast<int>(code_.matrix_stores.size()) - 1});
+  }
+
   void visit(const Ring& ring) {
     code_.sites.push_back("ring " + ring.name);
     exprs_.set_site(static_cast<int>(code_.sites.size()) - 1);

@@ -100,11 +100,12 @@ enum class Op : uint8_t {
   kMove,    ///< [a] = [b], `immediate` elements
   kCopyAsync,
   kCommit,
-  kWait,        ///< immediate: groups that may stay pending
-  kShuffle,     ///< [a] = register b of lane c; immediate: the width; kind in `flag`
-  kMatMul,      ///< a: an index into Code::matmuls
-  kMatrixLoad,  ///< a: an index into Code::matrix_loads
-  kCommitTurn,  ///< as kAcquire; immediate: bytes
+  kWait,         ///< immediate: groups that may stay pending
+  kShuffle,      ///< [a] = register b of lane c; immediate: the width; kind in `flag`
+  kMatMul,       ///< a: an index into Code::matmuls
+  kMatrixLoad,   ///< a: an index into Code::matrix_loads
+  kMatrixStore,  ///< a: an index into Code::matrix_stores
+  kCommitTurn,   ///< as kAcquire; immediate: bytes
   kRelease,
   kPass,
   kBoxCopy,       ///< a: an index into Code::box_copies
@@ -145,6 +146,12 @@ struct CodeMatMul {
 struct CodeMatrixLoad {
   std::vector<int> destination;
   int source = -1;
+  bool transposed = false;
+};
+
+struct CodeMatrixStore {
+  int destination = -1;
+  std::vector<int> source;
   bool transposed = false;
 };
 
@@ -223,6 +230,7 @@ struct Code {
   std::vector<Access> accesses;
   std::vector<CodeMatMul> matmuls;
   std::vector<CodeMatrixLoad> matrix_loads;
+  std::vector<CodeMatrixStore> matrix_stores;
   std::vector<CodeRing> rings;
   std::vector<CodeBoxCopy> box_copies;
   std::vector<CodeBoxStore> box_stores;

@@ -340,7 +340,7 @@ class Checker {
         [&](const MatMul& n) {
           return node.instances && n.d.tensor == name && n.a.tensor != name && n.b.tensor != name;
         },
-        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy, BoxStore, ClusterLoad,
+        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, MatrixStore, BoxCopy, BoxStore, ClusterLoad,
                        WarpgroupMatMul> auto&) { return false; },
         [](const Structure auto&) { return false; }, [](const Synchronisation auto&) { return false; });
   }

@@ -234,6 +234,7 @@ class Machine : private BlockState {
   void shuffle(Warp& warp, const Instruction& n);
   void matmul(Warp& warp, const CodeMatMul& n);
   void matrix_load(Warp& warp, const CodeMatrixLoad& n);
+  void matrix_store(Warp& warp, const CodeMatrixStore& n);
   bool is_together(Warp& warp, int site, const char* what);
   void load_elements(Warp& warp, int access, int64_t step, uint32_t mask, Lanes& to);
   void store_elements(Warp& warp, int access, int64_t step, const Lanes& value, uint32_t mask);

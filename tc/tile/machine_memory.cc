@@ -163,6 +163,8 @@ void Machine::memory(Warp& warp, const Instruction& n) {
       return matmul(warp, code_.matmuls[static_cast<size_t>(n.a)]);
     case Op::kMatrixLoad:
       return matrix_load(warp, code_.matrix_loads[static_cast<size_t>(n.a)]);
+    case Op::kMatrixStore:
+      return matrix_store(warp, code_.matrix_stores[static_cast<size_t>(n.a)]);
     case Op::kBoxCopy:
       return box_copy(warp, code_.box_copies[static_cast<size_t>(n.a)]);
     case Op::kClusterLoad:

@@ -187,6 +187,11 @@ std::string node_text(const Node& node) {
         return fmt::format("{} = matrices{} {}", fragment_text(n.destination), n.transposed ? " transposed" : "",
                            vector_text(n.source, n.source_subscripts, n.source_dimension, kMatrixRow));
       },
+      [](const MatrixStore& n) {
+        return fmt::format("matrices{} {} = {}", n.transposed ? " transposed" : "",
+                           vector_text(n.destination, n.destination_subscripts, n.destination_dimension, kMatrixRow),
+                           fragment_text(n.source));
+      },
       [](const BoxCopy& n) {
         return fmt::format("{} = box of {} in turn {} of {}{}", element_text(n.destination, n.destination_subscripts),
                            element_text(n.map, n.coordinates), ir::to_text(n.turn), n.ring,

@@ -4,11 +4,12 @@
 
 #include "tc/ir/halide_compat.h"
 #include "tc/support/round.h"
+#include "tc/tile/build.h"
 
 namespace tc::tile {
 namespace {
 
-constexpr int kMatrixLoadArchitecture = 75;
+constexpr int kMatrixLoadArchitecture = 75, kMatrixStoreArchitecture = 90;
 constexpr int kClusterArchitecture = 90;  // tensor maps too
 
 }  // namespace
@@ -122,6 +123,10 @@ void visit_exprs(AnyNode& node, F f) {
         each(n.destination);
         all(n.source_subscripts);
       },
+      [&](OneOf<MatrixStore> auto& n) {
+        all(n.destination_subscripts);
+        each(n.source);
+      },
       [&](OneOf<BoxCopy> auto& n) {
         all(n.coordinates);
         all(n.destination_subscripts);
@@ -190,6 +195,17 @@ NodePtr map_exprs(const NodePtr& node, const std::function<Halide::Expr(const Ha
   return same ? node : std::make_shared<const Node>(std::move(copy));
 }
 
+namespace {
+
+/// Whether a thread says where a row is; absent: all of a warp do.
+Halide::Expr names_row(const MatrixStore& store) {
+  constexpr int kWarp = 32;
+  const int rows = store.matrices() * kMatrixRow;
+  return rows < kWarp ? build::thread_x() % kWarp < rows : Halide::Expr();
+}
+
+}  // namespace
+
 void for_each_access(const Node& node, const std::function<void(const NodeAccess&)>& visit) {
   static const std::vector<Halide::Expr> kNoSubscripts;
   const auto each = [&](const Fragment& fragment, bool is_write) {
@@ -229,6 +245,15 @@ void for_each_access(const Node& node, const std::function<void(const NodeAccess
                .subscripts = n.source_subscripts,
                .dimension = n.source_dimension,
                .elements = kMatrixRow});
+      },
+      [&](const MatrixStore& n) {
+        visit({.tensor = n.destination,
+               .subscripts = n.destination_subscripts,
+               .is_write = true,
+               .dimension = n.destination_dimension,
+               .elements = kMatrixRow,
+               .condition = names_row(n)});
+        each(n.source, false);
       },
       [&](const BoxCopy& n) {
         visit({.tensor = n.destination, .subscripts = n.destination_subscripts, .is_write = true, .region = true});
@@ -270,8 +295,8 @@ const Move* asynchronous_copy(const Node& node) {
       node, [](const Move& n) { return n.asynchronous ? &n : nullptr; },
       [](const Structure auto&) -> const Move* { return nullptr; },
       [](const Synchronisation auto&) -> const Move* { return nullptr; },
-      [](const OneOf<Store, Atomic, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore, ClusterLoad, WarpgroupMatMul> auto&)
-          -> const Move* { return nullptr; });
+      [](const OneOf<Store, Atomic, Shuffle, MatMul, MatrixLoad, MatrixStore, BoxCopy, BoxStore, ClusterLoad,
+                     WarpgroupMatMul> auto&) -> const Move* { return nullptr; });
 }
 
 const Tensor* allocated_tensor(const Node& node) {
@@ -338,7 +363,8 @@ const WarpgroupMatMul* warpgroup_product_of(const Node& node) {
   match(
       node, [&](const WarpgroupMatMul& n) { product = &n; }, [](const Structure auto&) {},
       [](const Synchronisation auto&) {},
-      [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore, ClusterLoad> auto&) {});
+      [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, MatrixStore, BoxCopy, BoxStore,
+                     ClusterLoad> auto&) {});
   return product;
 }
 
@@ -412,6 +438,7 @@ int Kernel::architecture() const {
     match(
         node, [&](const MatMul& n) { result = std::max(result, n.atom->architecture); },
         [&](const MatrixLoad&) { result = std::max(result, kMatrixLoadArchitecture); },
+        [&](const MatrixStore&) { result = std::max(result, kMatrixStoreArchitecture); },
         [&](const OneOf<BoxCopy, BoxStore, BoxStep, ClusterStep, ClusterLoad, WarpgroupMatMul> auto&) {
           result = std::max(result, kClusterArchitecture);
         },
@@ -430,7 +457,8 @@ bool Kernel::accelerated() const {
     match(
         node, [&](const MatMul& n) { result |= n.atom->accelerated; }, [&](const WarpgroupMatMul&) { result = true; },
         [](const Structure auto&) {}, [](const Synchronisation auto&) {},
-        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, BoxCopy, BoxStore, ClusterLoad> auto&) {});
+        [](const OneOf<Store, Atomic, Move, Shuffle, MatrixLoad, MatrixStore, BoxCopy, BoxStore, ClusterLoad> auto&) {
+        });
   });
   return result;
 }

@@ -183,6 +183,17 @@ struct MatrixLoad {
   int matrices() const { return static_cast<int>(destination.values.size()) / 2; }
 };
 inline constexpr int kMatrixRow = 8;  ///< elements
+/// Stores what such a load would load, by all threads of a warp together (PTX ISA, stmatrix). A thread that names a row
+/// counts as the one that writes it; others write nothing. A block's threads along x are whole warps.
+struct MatrixStore {
+  std::string destination;  ///< in shared memory
+  std::vector<Halide::Expr> destination_subscripts;
+  int destination_dimension = 0;  ///< along which a row lies, as a MatrixLoad's
+  Fragment source;                ///< two values for each matrix
+  bool transposed = false;
+
+  int matrices() const { return static_cast<int>(source.values.size()) / 2; }
+};
 
 /// Blocks of a cluster whose numbers in it differ in one digit: number / stride mod count. They partition the cluster.
 struct BlockGroup {
@@ -339,8 +350,8 @@ struct Instances {
 
 struct Node {
   std::variant<Sequence, For, If, Let, Allocate, Ring, Barrier, ClusterStep, WaitForKernels, StartNextKernel, RingStep,
-               Store, Atomic, Move, CommitGroup, WaitGroup, MatMulWait, BoxStep, Shuffle, MatMul, MatrixLoad, BoxCopy,
-               BoxStore, ClusterLoad, WarpgroupMatMul>
+               Store, Atomic, Move, CommitGroup, WaitGroup, MatMulWait, BoxStep, Shuffle, MatMul, MatrixLoad,
+               MatrixStore, BoxCopy, BoxStore, ClusterLoad, WarpgroupMatMul>
       node;
   std::string comment;                                   ///< printed above it
   std::shared_ptr<const Instances> instances = nullptr;  ///< of a spec; null: it only moves values, or says nothing
@@ -358,11 +369,11 @@ concept Synchronisation = OneOf<Kind, Barrier, ClusterStep, WaitForKernels, Star
                                 WaitGroup, MatMulWait, BoxStep>;
 /// Kinds that touch elements and hold no node.
 template <typename Kind>
-concept Spec =
-    OneOf<Kind, Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxCopy, BoxStore, ClusterLoad, WarpgroupMatMul>;
+concept Spec = OneOf<Kind, Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, MatrixStore, BoxCopy, BoxStore,
+                     ClusterLoad, WarpgroupMatMul>;
 /// Specs that the threads of a warp carry out together; a WarpgroupMatMul, those of four warps.
 template <typename Kind>
-concept Collective = OneOf<Kind, Shuffle, MatMul, MatrixLoad, WarpgroupMatMul>;
+concept Collective = OneOf<Kind, Shuffle, MatMul, MatrixLoad, MatrixStore, WarpgroupMatMul>;
 
 template <typename... Cases>
 struct Overloaded : Cases... {

@@ -70,7 +70,7 @@ void RingSets::collect() {
         [](const OneOf<Barrier, ClusterStep, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup, BoxStep> auto&) {
         },
         [](const Structure auto&) {},
-        [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, BoxStore, ClusterLoad> auto&) {});
+        [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, MatrixStore, BoxStore, ClusterLoad> auto&) {});
   }
   before_ = in_thread(lexicographic());
 }

@@ -207,9 +207,8 @@ class Checker {
         [&](const OneOf<ClusterStep, RingStep, MatMulWait, BoxStep> auto& n) { check(n, where); },
         [](const OneOf<Barrier, WaitForKernels, StartNextKernel, CommitGroup, WaitGroup> auto&) {},
         [&](const OneOf<Store, Atomic> auto& n) { check_value(n.tensor, n.value, where); },
-        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad, BoxCopy, BoxStore, ClusterLoad, WarpgroupMatMul> auto& n) {
-          check(n, where);
-        });
+        [&](const OneOf<Shuffle, Move, MatMul, MatrixLoad, MatrixStore, BoxCopy, BoxStore, ClusterLoad,
+                        WarpgroupMatMul> auto& n) { check(n, where); });
   }
   void visit_children(const Node& node) {
     for_each_child(node, [&](const NodePtr& child) { visit(child); });
@@ -422,6 +421,19 @@ class Checker {
     const int matrices = load.matrices();
     if (matrices != 1 && matrices != 2 && matrices != 4) fault("'{}' loads {} matrices", where, matrices);
     check_fragment(load.destination, int64_t{2} * matrices, from->second->type, where);
+  }
+  void check(const MatrixStore& store, const std::string& where) {
+    check_whole_warps(where);
+    if (kernel_.block[0] % kWarp != 0) fault("'{}' is of threads that are no whole warps along x", where);
+    const auto to = tensors_.find(store.destination);
+    if (to == tensors_.end()) return;
+    if (to->second->memory != Memory::kShared) {
+      fault("'{}' stores to '{}', which is not shared", where, store.destination);
+    }
+    if (to->second->type.bits() != 16) fault("'{}' stores elements of {} bits", where, to->second->type.bits());
+    const int matrices = store.matrices();
+    if (matrices != 1 && matrices != 2 && matrices != 4) fault("'{}' stores {} matrices", where, matrices);
+    check_fragment(store.source, int64_t{2} * matrices, to->second->type, where);
   }
 
   void check_turn(const std::string& ring, const Expr& turn, const std::string& where) {

@@ -76,7 +76,9 @@ class Prover {
                                                                   : Group::kWarpgroup);
         },
         [&](const ClusterStep&) { check_together(leaf, Group::kBlock); },
-        [&](const OneOf<Shuffle, MatMul, MatrixLoad, MatMulWait> auto&) { check_together(leaf, Group::kWarp); },
+        [&](const OneOf<Shuffle, MatMul, MatrixLoad, MatrixStore, MatMulWait> auto&) {
+          check_together(leaf, Group::kWarp);
+        },
         [&](const WarpgroupMatMul&) { check_together(leaf, Group::kWarpgroup); },
         [&](const RingStep& n) {
           if (is_of_readers(n.kind)) check_together(leaf, Group::kWarp);
@@ -89,7 +91,8 @@ class Prover {
         [&](const OneOf<RingStep, BoxCopy, BoxStore, ClusterLoad, WarpgroupMatMul> auto& n) { check(leaf, view, n); },
         [](const OneOf<Barrier, ClusterStep, CommitGroup, WaitGroup, MatMulWait, BoxStep, WaitForKernels,
                        StartNextKernel> auto&) {},
-        [](const Structure auto&) {}, [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad> auto&) {});
+        [](const Structure auto&) {},
+        [](const OneOf<Store, Atomic, Move, Shuffle, MatMul, MatrixLoad, MatrixStore> auto&) {});
     for (const ElementAccess& access : leaf.accesses) {
       if (!check_bounds(leaf, view, access)) continue;
       ++checks_.inside;

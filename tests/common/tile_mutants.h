@@ -69,7 +69,7 @@ class Dropper {
           changed.guard = {};
           return made(std::move(changed), *node);
         },
-        [&](const OneOf<CommitGroup, Atomic, MatMul, MatrixLoad, BoxCopy, BoxStore, ClusterLoad,
+        [&](const OneOf<CommitGroup, Atomic, MatMul, MatrixLoad, MatrixStore, BoxCopy, BoxStore, ClusterLoad,
                         WarpgroupMatMul> auto&) { return drops(Part::kOperations, *node) ? nothing(*node) : node; },
         [&](const Store& n) {
           Store changed = n;

@@ -188,6 +188,11 @@ class Counter {
     work.shared_bytes += times * tile::kMatrixRow * 2 * n.matrices() * tile::kMatrixRow / kWarp;
   }
 
+  void visit(const tile::MatrixStore& n, double times) {
+    work.instructions += times;
+    work.shared_bytes += times * tile::kMatrixRow * 2 * n.matrices() * tile::kMatrixRow / kWarp;
+  }
+
   /// By a warpgroup together.
   void visit(const tile::WarpgroupMatMul& n, double times) {
     using Atom = tile::WarpgroupAtom;

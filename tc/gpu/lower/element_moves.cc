@@ -61,8 +61,9 @@ class Rewriter {
           return tile::map_children(node, [&](const NodePtr& child) { return rewritten(child); });
         },
         [&](const tile::Synchronisation auto&) { return node; },
-        [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad, tile::BoxCopy,
-                              tile::BoxStore, tile::ClusterLoad, tile::WarpgroupMatMul> auto&) { return node; });
+        [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad,
+                              tile::MatrixStore, tile::BoxCopy, tile::BoxStore, tile::ClusterLoad,
+                              tile::WarpgroupMatMul> auto&) { return node; });
   }
 
  private:

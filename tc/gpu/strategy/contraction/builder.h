@@ -297,6 +297,9 @@ class ContractionBuilder {
                                                                       const Halide::Expr& group) const;
   std::string row_in_atom();
   tile::NodePtr stage(size_t result, const Slab& slab, const Halide::Expr& buffer, const Halide::Expr& column) const;
+  tile::NodePtr stage_matrices(size_t result, const Halide::Expr& buffer, const Halide::Expr& group) const;
+  tile::NodePtr empty_matrices() const;
+  tile::NodePtr stage_slab(const Slab& slab, const Halide::Expr& buffer, int groups, const std::string& group_name);
   tile::NodePtr store_slab(const Slab& slab, const Halide::Expr& buffer) const;
   tile::NodePtr copy_piece_of_slab(const Halide::Expr& number, int64_t pieces, const std::string& group,
                                    const std::function<Slab(const Halide::Expr& number)>& slab_at);
@@ -323,6 +326,7 @@ class ContractionBuilder {
   tile::NodePtr pool_run(const poly::Statement& statement, int64_t run, const BodyContext& context);
   BodyContext run_context(int64_t run) const;
   Halide::Expr result_lane() const;
+  std::vector<Halide::Expr> result_at(const std::string& name) const;
   bool stores_vectors(const std::string& tensor) const;
   std::vector<std::string> written() const { return written_tensors(c_); }
   bool is_seen(const std::string& tensor) const;
@@ -424,6 +428,7 @@ class ContractionBuilder {
   tile::Tensor sum_, sums_, total_;           ///< a thread's; those of all groups in shared memory; added up
   int store_axis_ = -1;                       ///< along which results are stored as vectors
   std::map<std::string, tile::Tensor> results_;
+  std::vector<Halide::Expr> matrix_;            ///< of a point: which of the matrices that a warp stores together
   std::map<std::string, tile::Tensor> pooled_;  ///< of the runs that a thread finishes at once
   std::optional<Piece> piece_;                  ///< while points of one are made
   std::vector<TileSum> reductions_;

@@ -165,6 +165,13 @@ Expr ContractionBuilder::result_lane() const {
   return store_axis_ < 0 ? Expr(0) : build::var(low_[static_cast<size_t>(store_axis_)]);
 }
 
+/// Where a result's registers have a point's value.
+std::vector<Expr> ContractionBuilder::result_at(const std::string& name) const {
+  std::vector<Expr> at = results_.at(name).rank() > 1 ? matrix_ : std::vector<Expr>();
+  at.push_back(result_lane());
+  return at;
+}
+
 /// A value over parallel axes, the block's results among what it reads.
 Expr ContractionBuilder::point_value(const Expr& value, const BodyContext& context) {
   struct Results : hi::IRMutator {
@@ -180,7 +187,7 @@ Expr ContractionBuilder::point_value(const Expr& value, const BodyContext& conte
         return IRMutator::visit(op);
       }
       const std::string name = "unrounded " + element->name;
-      read[name] = build::read(result->second, {builder.result_lane()});
+      read[name] = build::read(result->second, builder.result_at(result->first));
       return hi::Variable::make(op->type, name);
     }
     Expr visit(const hi::Call* op) override {
@@ -191,7 +198,7 @@ Expr ContractionBuilder::point_value(const Expr& value, const BodyContext& conte
         for (size_t axis : row->second.axes) registers.push_back(builder.register_at(axis));
         read["result " + op->name] = build::read(row->second.sums, registers);
       } else if (result != builder.results_.end()) {
-        const Expr value = build::read(result->second, {builder.result_lane()});
+        const Expr value = build::read(result->second, builder.result_at(result->first));
         read["result " + op->name] = value.type() == op->type ? value : hi::Cast::make(op->type, value);
       } else {
         return IRMutator::visit(op);
@@ -210,7 +217,7 @@ NodePtr ContractionBuilder::assign_point(const poly::Statement& statement) {
   const Expr exact = unrounded(statement.tensor);
   Expr value = point_value(exact.defined() ? exact : statement.value, context_at(true));
   if (value.type() != result.type) value = hi::Cast::make(result.type, value);
-  return carrying(statement, context_at(true), build::store(result, {result_lane()}, value));
+  return carrying(statement, context_at(true), build::store(result, result_at(statement.tensor), value));
 }
 
 NodePtr ContractionBuilder::point(const std::vector<std::string>& written, const PointPart& part) {
@@ -219,13 +226,13 @@ NodePtr ContractionBuilder::point(const std::vector<std::string>& written, const
     const Tensor& result = results_.at(part.from);
     Expr value = build::read(sum_, sum_subscripts());
     if (value.type() != result.type) value = hi::Cast::make(result.type, value);
-    parts.push_back(build::store(result, {result_lane()}, value));
+    parts.push_back(build::store(result, result_at(part.from), value));
   }
   for (const std::string& name : written) {
     if (part.first > 0 || !needs_old_value(name)) continue;
     const ir::Tensor& tensor = program_.tensor(name);
     const Expr old = hi::Call::make(tensor.type, name, element_here(name), hi::Call::PureExtern);
-    parts.push_back(build::store(results_.at(name), {result_lane()}, old));
+    parts.push_back(build::store(results_.at(name), result_at(name), old));
   }
   if (plan_.groups > 1) {
     for (const ContractionBuilder* product : sums()) parts.push_back(add_groups(*product));
@@ -243,9 +250,9 @@ NodePtr ContractionBuilder::point(const std::vector<std::string>& written, const
     }
     const Tensor& result = results_.at(statement.tensor);
     const Expr sum = sum_at(*steps[s].product);
-    const Expr old = build::read(result, {result_lane()});
+    const Expr old = build::read(result, result_at(statement.tensor));
     const bool alone = s > 0 && is_started(s - 1);
-    NodePtr add = build::store(result, {result_lane()}, alone ? sum : combine(statement.assign, old, sum));
+    NodePtr add = build::store(result, result_at(statement.tensor), alone ? sum : combine(statement.assign, old, sum));
     parts.push_back(alone ? carrying(*steps[s - 1].statement, context_at(true), add) : add);
   }
   return build::sequence(std::move(parts));
@@ -268,7 +275,7 @@ Expr ContractionBuilder::is_inside() const {
 NodePtr ContractionBuilder::store_results(const std::string& name) {
   const Tensor to = global_tensor(program_.tensor(name), true);
   if (store_axis_ < 0 || !stores_vectors(name)) {
-    return over_lanes(build::store(to, element_here(name), build::read(results_.at(name), {result_lane()})));
+    return over_lanes(build::store(to, element_here(name), build::read(results_.at(name), result_at(name))));
   }
   const auto axis = static_cast<size_t>(store_axis_);
   std::vector<Expr> first = element_here(name);
@@ -376,15 +383,14 @@ std::vector<NodePtr> ContractionBuilder::over_lanes_each(const NodePtr& body) co
       [&](const tile::OneOf<tile::For, tile::If, tile::Let, tile::Allocate, tile::Ring> auto&) { add(body); },
       [&](const tile::Synchronisation auto&) { add(body); },
       [&](const tile::OneOf<tile::Store, tile::Atomic, tile::Move, tile::Shuffle, tile::MatMul, tile::MatrixLoad,
-                            tile::BoxCopy, tile::BoxStore, tile::ClusterLoad, tile::WarpgroupMatMul> auto&) {
-        add(body);
-      });
+                            tile::MatrixStore, tile::BoxCopy, tile::BoxStore, tile::ClusterLoad,
+                            tile::WarpgroupMatMul> auto&) { add(body); });
   return result;
 }
 
 /// Leaves a point's value where its sum was.
 NodePtr ContractionBuilder::keep_in_sums(const std::string& tensor) const {
-  Expr value = build::read(results_.at(tensor), {result_lane()});
+  Expr value = build::read(results_.at(tensor), result_at(tensor));
   if (value.type() != sum_.type) value = hi::Cast::make(sum_.type, value);
   return build::store(sum_, sum_subscripts(), value);
 }

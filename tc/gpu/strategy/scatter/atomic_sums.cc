@@ -244,8 +244,10 @@ class Updates {
           return tile::map_children(node, [&](const NodePtr& child) { return run(child); });
         },
         [&](const tile::Synchronisation auto&) { return node; },
-        [&](const tile::OneOf<tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad, tile::BoxCopy,
-                              tile::BoxStore, tile::ClusterLoad, tile::WarpgroupMatMul> auto&) { return node; });
+        [&](const tile::OneOf<tile::Atomic, tile::Shuffle, tile::MatMul, tile::MatrixLoad, tile::MatrixStore,
+                              tile::BoxCopy, tile::BoxStore, tile::ClusterLoad, tile::WarpgroupMatMul> auto&) {
+          return node;
+        });
   }
 
  private:
