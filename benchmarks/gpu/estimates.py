@@ -57,14 +57,23 @@ def atoms_plan(numbers, m, n, k):
             f"register_tile: [{tile_m // (8 * rows)}, {tile_n // (4 * columns)}]{copies}")
 
 
+def across_plan(numbers, m, n):
+    """Of warpgroups whose instructions have their 64 rows along n, and any multiple of 8 columns along m."""
+    parts = max(-(-m // 256), numbers.choice([1, 2, 3, 4, 6, 8]) if m <= 1024 else -(-m // numbers.choice(
+        [64, 96, 128, 160, 192, 224, 256])))
+    tile_m, tile_n = -(-m // parts // 8) * 8, fitting(numbers, n, [64, 128, 128, 192, 256])
+    is_stored_by_boxes = n % 8 == 0 and (m > 1024 or numbers.random() < 0.7)
+    more = numbers.choice(["", "", "cluster: [2, 1]", "cluster: [1, 2]"] + ([] if is_stored_by_boxes else [
+        f"cluster: [1, 1, {blocks}]" for blocks in (2, 2, 3, 4, 5, 6, 8)]))
+    boxes = f"store_boxes: {'true' if is_stored_by_boxes else 'false'}"
+    return (f"tile: [{tile_m}, {tile_n}, 64] tensor_cores: true map_to_threads: [{tile_n // 2}, 4, 1] "
+            f"register_tile: [{tile_m // 4}, 2] {boxes} {more}")
+
+
 def warpgroups_plan(numbers, m, n, k):
     copies = " copy_operands: true" if n % 8 or k % 8 else ""
-    if m <= 1024 and numbers.random() < 0.4:  # rows of the instruction along n
-        parts = -(-m // 256) + numbers.choice([0, 0, 1, 2])
-        tile_m, tile_n = -(-m // parts // 8) * 8, fitting(numbers, n, [64, 128, 192, 256])
-        more = numbers.choice(["", "", "cluster: [2, 1]", "cluster: [1, 2]"] +
-                              [f"cluster: [1, 1, {blocks}]" for blocks in (2, 2, 3, 4, 5, 6, 8)])
-        return f"tile: [{tile_m}, {tile_n}, 64] tensor_cores: true {more}{copies}"
+    if numbers.random() < (0.4 if m <= 1024 or n % 8 == 0 else 0):  # rows of the instruction along n
+        return across_plan(numbers, m, n) + copies
     is_large = m * n * k > 1e10  # narrow tiles would take most of the time
     tile_m = fitting(numbers, m, [64, 128, 128, 192, 256] if is_large else [64, 128, 192, 256])
     tile_n = fitting(numbers, n, [96, 128, 160, 192, 224, 256] if is_large else [16, 32, 64, 96, 128, 160, 192, 256])

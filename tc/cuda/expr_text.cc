@@ -453,12 +453,15 @@ std::string ExprText::to_memory(Type type, const std::string& text) {
 
 namespace {
 
+Expr constant(Type type, int64_t value) { return hi::IntImm::make(type, value); }
+
 Expr plus(const Expr& a, const Expr& b) {
   if (!a.defined() || hi::is_const_zero(a)) return b;
-  return hi::is_const_zero(b) ? a : hi::Add::make(a, b);
+  if (hi::is_const_zero(b)) return a;
+  const auto *known_a = a.as<hi::IntImm>(), *known_b = b.as<hi::IntImm>();
+  if (known_a && known_b) return constant(a.type(), known_a->value + known_b->value);
+  return hi::Add::make(a, b);
 }
-
-Expr constant(Type type, int64_t value) { return hi::IntImm::make(type, value); }
 
 Expr times(const Expr& a, int64_t factor) {
   if (factor == 0) return constant(a.type(), 0);

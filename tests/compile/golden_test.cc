@@ -214,7 +214,7 @@ def f(float16(M,K) A, float16(N,K) W, float16(N) b) -> (C) {
   C(m,n) +=! A(m,k) * W(n,k)
   C(m,n) = fmax(C(m,n) + b(n), 0)
 })",
-     {{"M", 128}, {"N", 8192}, {"K", 8192}}},
+     {{"M", 64}, {"N", 8192}, {"K", 8192}}},
     {"padded_convolution",
      R"(
 def f(float(N,C,H,W) X, float(O,C,3,3) W1) -> (float(N,O,H,W) Y) {

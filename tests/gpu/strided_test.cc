@@ -69,9 +69,9 @@ const tile::TensorMap& map_of(const tile::Kernel& kernel, const std::string& ten
 
 /// A transposed view is the other major: the kernel is that of the text that has it so.
 TEST(Strided, TransposedViewsAreTheOtherMajor) {
-  for (const ir::Layouts& layouts : {ir::Layouts{{"A", {1, 4096}}}, ir::Layouts{{"B", {1, 4096}}},
-                                     ir::Layouts{{"A", {1, 4096}}, {"B", {1, 4096}}}}) {
-    const gpu::Mapping mapping = large(layouts);
+  for (const ir::Layouts& layouts : {ir::Layouts{{"A", {1, 2048}}}, ir::Layouts{{"B", {1, 2048}}},
+                                     ir::Layouts{{"A", {1, 2048}}, {"B", {1, 2048}}}}) {
+    const gpu::Mapping mapping = large(layouts, {{"M", 2048}, {"N", 2048}, {"K", 2048}});
     ASSERT_EQ(mapping.program.kernels.size(), 1);
     EXPECT_EQ(mapping.program.kernels[0].maps.size(), parts_of(mapping.program).box_stores > 0 ? 3 : 2);
     EXPECT_GE(parts_of(mapping.program).warpgroup_products, 1);

@@ -38,11 +38,11 @@ std::string error_of(const std::string& text, const Sizes& sizes, const std::str
 }
 
 TEST(SplitWaves, GivesTheRestALaunchWhereThatGains) {
-  const ir::Program program = specialised_from(kProduct, {{"M", 3520}, {"N", 4480}, {"K", 1856}});
+  const ir::Program program = specialised_from(kProduct, {{"M", 4096}, {"N", 4096}, {"K", 4096}});
   const Result<gpu::Mapping> mapping = mapped(program, {}, kDevice);
   ASSERT_TRUE(mapping) << mapping.error().to_string();
   ASSERT_EQ(mapping->kernels.size(), 2U) << gpu::report(*mapping);
-  EXPECT_EQ(mapping->kernels[0].chosen.split_results, Values({2816, 4480}));
+  EXPECT_EQ(mapping->kernels[0].chosen.split_results, Values({4096, 3072}));
   EXPECT_FALSE(mapping->kernels[0].is_rest);
   EXPECT_TRUE(mapping->kernels[1].is_rest);
   EXPECT_EQ(mapping->kernels[1].address.writes, "");

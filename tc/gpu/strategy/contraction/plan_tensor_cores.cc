@@ -178,15 +178,12 @@ std::optional<ContractionPlan> Planner::plan(const WarpgroupShape& shape, const 
     no("{}", fault);
     return std::nullopt;
   }
-  const std::optional<WarpgroupWork> work = lay_out_boxes(plan, shape.persistent);
+  if (shape.persistent) plan.grid = 1;  // as many as run at once is known with the buffers
+  const std::optional<WarpgroupWork> work = lay_out_boxes(plan);
   if (!work || exceeds(plan, *work, shape, most_cycles) || !choose_stages(plan, *work)) return std::nullopt;
   if (shape.persistent && !make_persistent(plan)) return std::nullopt;
   plan.rolled_groups = rolled_groups(c_, plan, device_);
   plan.cycles = warpgroup_cycles(c_, plan, device_, *work);
-  // What is known of plans whose results lie across is known of 12 products on an H200: they have to be clearly better.
-  constexpr double kClearly = 1.06, kBetter = 1.02;
-  const bool across = plan.store_boxes && lies_across(c_.stored[0], c_, plan);
-  if (across) plan.cycles *= cores.has_many_columns ? kClearly : kBetter;
   return plan;
 }
 
@@ -308,7 +305,7 @@ bool Planner::make_persistent(ContractionPlan& plan) const {
 }
 
 /// The boxes of a plan, and what is to be done; nothing if they are none.
-std::optional<WarpgroupWork> Planner::lay_out_boxes(ContractionPlan& plan, bool goes_on) const {
+std::optional<WarpgroupWork> Planner::lay_out_boxes(ContractionPlan& plan) const {
   plan.asynchronous = true;
   for (const size_t i : {size_t{0}, size_t{1}}) {
     if (const std::string fault = box_fault(c_, i, plan); !fault.empty()) {
@@ -318,7 +315,7 @@ std::optional<WarpgroupWork> Planner::lay_out_boxes(ContractionPlan& plan, bool 
     plan.operands.push_back(boxed_operand(c_, i, plan));
   }
   plan.most_unrolled = options_.unroll.value_or(plan.most_unrolled);
-  return warpgroup_work(c_, plan, device_, bytes_, goes_on);
+  return warpgroup_work(c_, plan, device_, bytes_);
 }
 
 /// Whether plans of a shape are sure to take longer, however many buffers they have.
@@ -328,7 +325,7 @@ bool Planner::exceeds(ContractionPlan& plan, const WarpgroupWork& work, const Wa
   const bool is_alone = plan.cluster_blocks() * plan.cluster_parts == 1 && !shape.persistent && !shape.ping_pong;
   if (is_alone) return least_cycles_of_tiles(plan, device_, work, bytes_) > most_cycles;
   plan.stages = kFewestBuffers;
-  return least_warpgroup_cycles(c_, plan, device_, work, kMostBuffers, shape.persistent) > most_cycles;
+  return least_warpgroup_cycles(c_, plan, device_, work, kMostBuffers) > most_cycles;
 }
 
 /// The number of buffers that takes least; false if none fits.
@@ -534,19 +531,26 @@ bool Planner::takes_turns(WarpgroupShape& shape) {
   return shape.row_atoms <= kMostAtoms;
 }
 
-/// The best of `shapes` with blocks that go on and store by boxes, where options leave that open.
-void Planner::add_that_go_on(const TensorCores& cores, std::vector<std::pair<double, WarpgroupShape>> shapes,
-                             size_t count, std::vector<ContractionPlan>& found) const {
+/// The best of `shapes` stored by boxes, with one tile of each block and with blocks that go on, where options leave
+/// that open.
+void Planner::add_stored_by_boxes(const TensorCores& cores, std::vector<std::pair<double, WarpgroupShape>> shapes,
+                                  size_t count, std::vector<ContractionPlan>& found) const {
   constexpr size_t kTried = 4;
   if (options_.store_boxes || options_.persistent || request_.says_all_tiles()) return;
   std::stable_sort(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   shapes.resize(std::min(shapes.size(), kTried));
+  const auto add = [&](const WarpgroupShape& shape) {
+    std::optional<ContractionPlan> candidate = plan(shape, cores, most_of(count, found));
+    if (candidate) keep_best(*std::move(candidate), count, found);
+  };
   for (auto& [cycles, shape] : shapes) {
-    shape.store_boxes = shape.persistent = true;
+    const bool is_stored_by_boxes = std::exchange(shape.store_boxes, true);
     for (const int64_t group : {2, 8}) {
       shape.group = group;
-      std::optional<ContractionPlan> candidate = plan(shape, cores, most_of(count, found));
-      if (candidate) keep_best(*std::move(candidate), count, found);
+      shape.persistent = true;
+      add(shape);
+      shape.persistent = false;
+      if (group == 2 && !is_stored_by_boxes) add(shape);
     }
   }
 }
@@ -605,9 +609,9 @@ bool Planner::may_stage_across(const TensorCores& cores) const {
 
 void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& plans) const {
   std::vector<std::pair<double, WarpgroupShape>> alone;  // without clusters, with what they are estimated at
-  const std::vector<WarpgroupShape> shapes = warpgroup_shapes(c_, main_, cores, request_.tile);
   constexpr int64_t kPair = 2;
   const bool across = may_stage_across(cores);
+  const std::vector<WarpgroupShape> shapes = warpgroup_shapes(c_, main_, cores, request_.tile, across);
   for (WarpgroupShape shape : shapes) {
     // Threads would store parts of sectors where neighbours in memory are along the rows.
     const bool by_boxes = options_.store_boxes.value_or(across && shape.group == kPair);
@@ -640,7 +644,7 @@ void Planner::add_warpgroups(const TensorCores& cores, size_t count, std::vector
       }
     }
   }
-  add_that_go_on(cores, std::move(alone), count, plans);
+  add_stored_by_boxes(cores, std::move(alone), count, plans);
   add_ping_pong(cores, shapes, count, plans);
 }
 

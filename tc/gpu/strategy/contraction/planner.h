@@ -88,7 +88,7 @@ class Planner {
   std::optional<ContractionPlan> plan(const AtomShape& shape, const TensorCores& cores) const;
   std::optional<ContractionPlan> plan(const WarpgroupShape& shape, const TensorCores& cores, double most_cycles) const;
   std::optional<ContractionPlan> tiled(const WarpgroupShape& shape, const TensorCores& cores, int64_t chunk) const;
-  std::optional<WarpgroupWork> lay_out_boxes(ContractionPlan& plan, bool goes_on) const;
+  std::optional<WarpgroupWork> lay_out_boxes(ContractionPlan& plan) const;
   bool exceeds(ContractionPlan& plan, const WarpgroupWork& work, const WarpgroupShape& shape, double most_cycles) const;
   bool choose_stages(ContractionPlan& plan, const WarpgroupWork& work) const;
   double most_of(size_t count, const std::vector<ContractionPlan>& found) const;
@@ -129,8 +129,8 @@ class Planner {
   void add_ping_pong(const TensorCores& cores, const std::vector<WarpgroupShape>& shapes, size_t count,
                      std::vector<ContractionPlan>& found) const;
   static bool takes_turns(WarpgroupShape& shape);
-  void add_that_go_on(const TensorCores& cores, std::vector<std::pair<double, WarpgroupShape>> shapes, size_t count,
-                      std::vector<ContractionPlan>& found) const;
+  void add_stored_by_boxes(const TensorCores& cores, std::vector<std::pair<double, WarpgroupShape>> shapes,
+                           size_t count, std::vector<ContractionPlan>& found) const;
   std::vector<ContractionPlan> warpgroups(TensorCores cores, size_t count) const;
   std::vector<TensorCores> sides_of(TensorCores cores) const;
   void add_warpgroups(const TensorCores& cores, size_t count, std::vector<ContractionPlan>& plans) const;

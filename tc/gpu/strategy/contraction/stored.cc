@@ -195,17 +195,27 @@ bool lies_across(const StoredTensor& stored, const Contraction& c, const Contrac
   return !stored.axes.empty() && stored.axes.back() == c.parallel[plan.tensor_cores->rows[0]].name;
 }
 
+namespace {
+
+/// Rows of a staging buffer for so many columns that lie across it: a divisor, up to 64 unless that is less than 40.
+int64_t rows_across(int64_t columns) {
+  constexpr int64_t kSwizzled = 8, kFew = 40, kMany = 64, kMost = 128;
+  int64_t result = 0;
+  for (int64_t rows = kSwizzled; rows <= kMost; rows += kSwizzled) {
+    if (columns % rows == 0 && (rows <= kMany || result < kFew)) result = rows;
+  }
+  return result;
+}
+
+}  // namespace
+
 int64_t staged_columns(const Contraction& c, const ContractionPlan& plan) {
-  constexpr int64_t kQuad = 4;                                // threads that share a row
-  constexpr int64_t kSwizzledRows = 8, kMostRowsAcross = 64;  // of a staging buffer
+  constexpr int64_t kQuad = 4;  // threads that share a row
   const AxisPlan& axis = plan.parallel[plan.tensor_cores->columns[0]];
   const auto is_across = [&](const StoredTensor& stored) { return lies_across(stored, c, plan); };
   if (std::any_of(c.stored.begin(), c.stored.end(), is_across)) {
     if (!std::all_of(c.stored.begin(), c.stored.end(), is_across)) return 0;
-    for (int64_t columns = kMostRowsAcross; columns >= kSwizzledRows; columns -= kSwizzledRows) {
-      if (axis.tile % columns == 0) return columns;
-    }
-    return 0;
+    return rows_across(axis.tile);
   }
   int64_t bytes = 2;
   for (const StoredTensor& stored : c.stored) bytes = std::max<int64_t>(bytes, stored.type.bytes());

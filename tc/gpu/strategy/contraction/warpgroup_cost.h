@@ -36,17 +36,18 @@ struct WarpgroupWork {
   double from_cache = 0;              ///< in which the L2 cache gives all blocks what a step of each brings
   double steps = 0;                   ///< of a block, of all slices that data select
   double latency = 0;                 ///< from the start of a box to its arrival
+  double outside = 0;                 ///< of a step: what boxes take longer that are in the tensor in part
   double memory = 0;                  ///< of the whole product
   struct End {
     double issued = 0;         ///< by threads, for what they do to results
     double row = 0, rows = 0;  ///< of stores by rows: of a warp that nothing hides, and of the processor
     double vectors = 0;        ///< results, in stores of 16 bytes
+    double slabs = 0;          ///< staging buffers of results that lie across the tile
     double singles = 0;        ///< of results that are stored one by one
   } end;                       ///< of a tile
 };
-/// `goes_on`: blocks go on to further tiles.
 WarpgroupWork warpgroup_work(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
-                             const ProductBytes& bytes, bool goes_on);
+                             const ProductBytes& bytes);
 
 /// Of two teams that take turns: whether one is done with a tile's results before the other one has multiplied its own.
 bool finishes_meanwhile(const Contraction& contraction, const ContractionPlan& plan, const Device& device);
@@ -55,9 +56,9 @@ bool finishes_meanwhile(const Contraction& contraction, const ContractionPlan& p
 double warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
                         const WarpgroupWork& work);
 
-/// No more than that of a plan with more buffers, up to `most_stages`. `goes_on`: if blocks go on to further tiles.
+/// No more than that of a plan with more buffers, up to `most_stages`.
 double least_warpgroup_cycles(const Contraction& contraction, const ContractionPlan& plan, const Device& device,
-                              const WarpgroupWork& work, int64_t most_stages, bool goes_on);
+                              const WarpgroupWork& work, int64_t most_stages);
 
 /// No more than the estimate of any plan of such tiles without turns: in clusters, and stored in any way.
 double least_cycles_of_tiles(const ContractionPlan& plan, const Device& device, const WarpgroupWork& work,

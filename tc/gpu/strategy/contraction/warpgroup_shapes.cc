@@ -35,8 +35,8 @@ using Tiles = std::vector<int64_t>;  ///< along the axes of a side
 class Side {
  public:
   Side(const Contraction& c, size_t operand, size_t main, const std::vector<size_t>& axes, const Tiles& wanted,
-       bool are_rows)
-      : axes_(axes.size()), row_(row_of(in_memory(c, operand))), are_rows_(are_rows) {
+       bool are_rows, bool has_any_width)
+      : axes_(axes.size()), row_(row_of(in_memory(c, operand))), are_rows_(are_rows), has_any_width_(has_any_width) {
     for (size_t axis : boxed_axes(c, operand, main, axes)) {
       extents_.push_back(c.parallel[axis].extent);
       wanted_.push_back(wanted[axis]);
@@ -65,9 +65,10 @@ class Side {
   }
 
   /// Numbers of columns that are tried: multiples of 32, of which threads store whole vectors; where they do not fit
-  /// the first axis, equal parts of it, or all of it times a part of the second.
+  /// the first axis, equal parts of it, or all of it times a part of the second. Where any width is stored as well, all
+  /// equal parts of the first axis.
   std::vector<int64_t> widths() const {
-    constexpr int64_t kWhole = 32, kParts = 4, kLong = 1024;
+    constexpr int64_t kWhole = 32, kParts = 4, kLong = 1024, kNarrow = 40;
     constexpr int64_t kStep = WarpgroupAtom::kStepN, kMost = WarpgroupAtom::kMostN;
     std::vector<int64_t> result;
     const auto add = [&](int64_t width) {
@@ -79,6 +80,10 @@ class Side {
       return result;
     }
     for (int64_t width = kWhole; width <= kMost; width += kWhole) add(width);
+    for (int64_t width = kNarrow; has_any_width_ && width <= kMost; width += kStep) {
+      const bool is_part = round_up(ceil_div(extents_[0], ceil_div(extents_[0], width)), kStep) == width;
+      if (is_part) add(width);
+    }
     if (round_up(extents_[0], kStep) % kWhole == 0 || extents_[0] > kLong) return result;
     const int64_t first = ceil_div(extents_[0], kMost);
     for (int64_t parts = first; parts < first + kParts; ++parts) add(round_up(ceil_div(extents_[0], parts), kStep));
@@ -119,7 +124,7 @@ class Side {
 
   size_t axes_;
   int64_t row_;  ///< elements of a row of shared memory
-  bool are_rows_, is_across_ = false;
+  bool are_rows_, has_any_width_, is_across_ = false;
   Tiles extents_, wanted_;
 };
 
@@ -169,12 +174,15 @@ TensorCores in_order_of_boxes(const Contraction& c, size_t main, TensorCores cor
 }
 
 std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& c, size_t main, const TensorCores& cores,
-                                             const std::vector<int64_t>& wanted) {
+                                             const std::vector<int64_t>& wanted, bool has_any_width) {
+  constexpr int64_t kPair = 2, kVector = 8;
   std::vector<WarpgroupShape> result;
-  const std::vector<Tiles> columns = tiles_of_columns({c, cores.b, main, cores.columns, wanted, false});
-  for (const Tiles& of_rows : tiles_of_rows({c, cores.a, main, cores.rows, wanted, true})) {
+  const std::vector<Tiles> columns = tiles_of_columns({c, cores.b, main, cores.columns, wanted, false, has_any_width});
+  for (const Tiles& of_rows : tiles_of_rows({c, cores.a, main, cores.rows, wanted, true, false})) {
     for (const Tiles& of_columns : columns) {
-      for (const int64_t group : {8, 2}) result.push_back({of_rows, of_columns, group, row_atoms(of_rows, of_columns)});
+      for (const int64_t group : {kVector, kPair}) {
+        result.push_back({of_rows, of_columns, group, row_atoms(of_rows, of_columns)});
+      }
     }
   }
   return result;

@@ -200,7 +200,9 @@ std::vector<BlockDigit> block_digits(const ContractionPlan& plan) {
 int64_t row_blocks(const ContractionPlan& plan, const Device& device) {
   const std::vector<size_t>& axes = plan.tensor_cores->rows;
   const int64_t row = tile_of(axes, plan), column = tile_of(plan.tensor_cores->columns, plan);
-  const int64_t columns = blocks_of(plan.tensor_cores->columns, plan);
+  const int64_t rows = blocks_of(axes, plan), columns = blocks_of(plan.tensor_cores->columns, plan);
+  // In a group of many rows neighbours read the same columns, in a group of one the same rows.
+  const bool shares_columns = columns * column >= rows * row;
   int64_t result = plan.parallel[axes[0]].cluster, least = 0,
           before = 1;  // `before`: blocks along the axes before this one
   for (size_t axis : axes) {
@@ -208,8 +210,10 @@ int64_t row_blocks(const ContractionPlan& plan, const Device& device) {
     for (int64_t along = 1; along <= std::min(blocks, device.processors / before); ++along) {
       if (blocks % along != 0 || along % plan.parallel[axis].cluster != 0) continue;
       const int64_t group = before * along;
-      const int64_t read = group * row + std::min(ceil_div(device.processors, group), columns) * column;
-      if (least > 0 && read >= least) continue;
+      const int64_t in_group = ceil_div(device.processors, group);  // blocks along the columns
+      const int64_t rows_at_once = std::min(ceil_div(in_group, columns) * group, rows);
+      const int64_t read = rows_at_once * row + std::min(in_group, columns) * column;
+      if (least > 0 && (shares_columns ? read > least : read >= least)) continue;
       least = read;
       result = group;
     }

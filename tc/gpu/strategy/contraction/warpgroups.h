@@ -40,9 +40,9 @@ struct WarpgroupShape {
   int64_t cluster_parts = 1;                      ///< blocks that deal out the steps of a tile
 };
 /// Those that leave little of a tile outside, of products whose axes are in the order of boxes. `wanted`: per parallel
-/// axis the only tile, or 0.
+/// axis the only tile, or 0. `has_any_width`: results of any number of columns are stored as fast as of 32.
 std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& contraction, size_t main, const TensorCores& cores,
-                                             const std::vector<int64_t>& wanted);
+                                             const std::vector<int64_t>& wanted, bool has_any_width = false);
 
 /// The axes that the operand's rows (the columns of b) go along in a block.
 const std::vector<size_t>& side_of(size_t operand, const ContractionPlan& plan);
@@ -70,7 +70,9 @@ tile::BlockGroup sharers(size_t operand, const ContractionPlan& plan);
 std::optional<size_t> cut_dimension(const Contraction& contraction, size_t operand, const ContractionPlan& plan);
 
 /// How many rows of blocks go before the next column, such that the blocks that run at once read the fewest rows and
-/// columns of the operands: all along the first axes, and a divisor along the next.
+/// columns of the operands: all along the first axes, and a divisor along the next. Where several do, and mostly where
+/// all blocks run at once, neighbours share tiles of the larger operand: 448 x 1984 by 4096 took 13.4 us so on an H200,
+/// and 20 the other way round (docs/design/0027).
 int64_t row_blocks(const ContractionPlan& plan, const Device& device);
 
 /// A digit of a block's number: so many blocks along an axis, `scale` blocks apart.

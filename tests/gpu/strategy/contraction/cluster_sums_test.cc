@@ -184,9 +184,9 @@ std::vector<int64_t> cluster_by_default(const char* text, const Sizes& sizes) {
 TEST(ClusterSums, AreTakenWhereTilesAreFew) {
   using Blocks = std::vector<int64_t>;
   EXPECT_EQ(cluster_by_default(kNT, {{"M", 512}, {"N", 512}, {"K", 4096}}), Blocks({1, 1, 3}));
-  EXPECT_EQ(cluster_by_default(kNT, {{"M", 128}, {"N", 8192}, {"K", 8192}}), Blocks({1, 1, 2}));
+  EXPECT_EQ(cluster_by_default(kNT, {{"M", 64}, {"N", 8192}, {"K", 8192}}), Blocks({1, 1, 2}));
   EXPECT_EQ(cluster_by_default(kNT, {{"M", 1024}, {"N", 1024}, {"K", 256}}), Blocks());
-  EXPECT_EQ(cluster_by_default(kNT, {{"M", 4096}, {"N", 4096}, {"K", 4096}}), Blocks({2, 1}));
+  EXPECT_EQ(cluster_by_default(kNT, {{"M", 128}, {"N", 8192}, {"K", 8192}}), Blocks({2, 1}));
 }
 
 /// Without a barrier or a part of the exchange a kernel is refused, or its results are wrong.

@@ -8,6 +8,8 @@
 #include "tc/gpu/strategy/contraction/atom_cost.h"
 #include "tc/gpu/strategy/contraction/cost.h"
 #include "tc/gpu/strategy/contraction/planner.h"
+#include "tc/gpu/strategy/contraction/warpgroup_cost.h"
+#include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tests/common/program.h"
 
 /// The search for the best of many plans: which are planned in full, and that none of the others is better.
@@ -138,12 +140,43 @@ TEST_P(BoundsOfWarpgroups, LeaveOutNoBetterPlan) {
   ASSERT_NE(first, many.end());
   EXPECT_EQ(one->cycles, first->cycles);
   EXPECT_EQ(gpu::options_of(*one), gpu::options_of(*first));
+  // What is found once for many plans is what each of them is estimated at.
+  for (const gpu::ContractionPlan& plan : many) {
+    if (plan.by_warpgroups()) {
+      ASSERT_DOUBLE_EQ(plan.cycles, gpu::warpgroup_cycles(*c, plan, device)) << plan.grid;
+    }
+  }
   // The limit is no less than what the best plan takes.
   const Result<gpu::ContractionPlan> within = gpu::plan_warpgroups(*c, {}, device, one->cycles);
   ASSERT_TRUE(within);
   EXPECT_EQ(gpu::options_of(*within), gpu::options_of(*one));
 }
 
+gpu::ContractionPlan blocks_of(int64_t row_tile, int64_t rows, int64_t column_tile, int64_t columns) {
+  gpu::ContractionPlan plan;
+  plan.tensor_cores = gpu::TensorCores{.rows = {0}, .columns = {1}};
+  plan.parallel = {{.tile = row_tile, .blocks = rows}, {.tile = column_tile, .blocks = columns}};
+  return plan;
+}
+
+/// Blocks that follow each other read the same columns, if these are more than the rows, where all run at once.
+TEST(OrderOfBlocks, NeighboursShareTilesOfTheLargerOperand) {
+  const gpu::Device device;  // of 132 processors
+  EXPECT_EQ(gpu::row_blocks(blocks_of(64, 7, 128, 16), device), 7);
+  EXPECT_EQ(gpu::row_blocks(blocks_of(128, 4, 64, 31), device), 4);
+  EXPECT_EQ(gpu::row_blocks(blocks_of(64, 18, 128, 4), device), 1);
+  EXPECT_EQ(gpu::row_blocks(blocks_of(128, 8, 128, 8), device), 8);
+}
+
+/// Of more than run at once, those that do are as many rows as columns, about.
+TEST(OrderOfBlocks, BlocksThatRunAtOnceReadLittle) {
+  const gpu::Device device;
+  EXPECT_EQ(gpu::row_blocks(blocks_of(128, 64, 128, 64), device), 16);
+  EXPECT_EQ(gpu::row_blocks(blocks_of(128, 64, 256, 32), device), 16);
+  EXPECT_EQ(gpu::row_blocks(blocks_of(256, 32, 128, 64), device), 8);
+}
+
+constexpr char kF16NT[] = "def f(float16(M,K) A, float16(N,K) B) -> (float16(M,N) C) { C(m,n) +=! A(m,k) * B(n,k) }";
 constexpr char kF8[] = "def f(float8_e4m3(M,K) A, float8_e4m3(N,K) B) -> (C) { C(m,n) +=! A(m,k) * B(n,k) }";
 
 INSTANTIATE_TEST_SUITE_P(
@@ -154,6 +187,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"FewRows", kF16, {{"M", 96}, {"N", 12288}, {"K", 4096}}},
                       Case{"LongK", kF16, {{"M", 256}, {"N", 384}, {"K", 20000}}},
                       Case{"FromMemory", kF16, {{"M", 2624}, {"N", 640}, {"K", 7360}}},
+                      Case{"OddRows", kF16NT, {{"M", 1201}, {"N", 6514}, {"K", 704}}},
                       Case{"F8", kF8, {{"M", 2048}, {"N", 1536}, {"K", 1024}}},
                       Case{"Convolution",
                            kHalfConvolution,

@@ -360,12 +360,13 @@ const Sizes kLarge = {{"M", 1024}, {"N", 1024}, {"K", 1024}};
 
 TEST(Warpgroups, AreTakenWhereProductsAreLarge) { EXPECT_EQ(products_by_default(kNN, kLarge), 1); }
 
-/// Tiles have few columns that there are not, where there are few and no blocks share boxes.
+/// Tiles have few columns that there are not, where there are few, no blocks share boxes and threads store results.
 TEST(Warpgroups, FitFewColumns) {
   for (const int64_t columns : {24, 40, 48, 96}) {
     for (const char* text : {kNN, kNT}) {
       const ir::Program program = specialised_from(text, {{"M", 8192}, {"N", columns}, {"K", 4096}});
-      const Result<gpu::Mapping> mapping = mapped(program, {.cluster = {1, 1}, .copy_operands = false}, kDevice);
+      const Result<gpu::Mapping> mapping =
+          mapped(program, {.cluster = {1, 1}, .store_boxes = false, .copy_operands = false}, kDevice);
       ASSERT_TRUE(mapping) << mapping.error().to_string();
       ASSERT_EQ(count_products(mapping->program), 1) << columns;
       const std::vector<int64_t>& tile = mapping->kernels[0].chosen.tile;
@@ -407,7 +408,7 @@ TEST(Warpgroups, AreTakenByPartsOfReductions) {
     int64_t of_cluster = 1;
   };
   const std::vector<Parts> cases = {
-      {{{"M", 2048}, {"N", 96}, {"K", 4096}}, 1, 3}, {{{"M", 128}, {"N", 8192}, {"K", 8192}}, 1, 2},
+      {{{"M", 2048}, {"N", 96}, {"K", 4096}}, 1, 3}, {{{"M", 64}, {"N", 8192}, {"K", 8192}}, 1, 2},
       {{{"M", 256}, {"N", 96}, {"K", 8192}}, 2},     {{{"M", 64}, {"N", 64}, {"K", 32768}}, 2},
       {{{"M", 1024}, {"N", 1024}, {"K", 1024}}},     {{{"M", 2048}, {"N", 1024}, {"K", 4096}}}};
   for (const Parts& parts : cases) {
@@ -496,13 +497,13 @@ int64_t cluster_by_default(const std::string& text, const Sizes& sizes) {
   return mapping ? mapping->program.kernels[0].cluster_blocks() : -1;
 }
 
-/// Blocks share copies where these take longest: rows do not lie in lines, or operands are large. More than two do
-/// where all run at once.
+/// Blocks share copies where these take longest: rows do not lie in lines, or the cache does not hold an operand. More
+/// than two do where all run at once.
 TEST(Warpgroups, AreInClustersWhereCopiesTakeLong) {
   EXPECT_EQ(cluster_by_default(kNN, {{"M", 4104}, {"N", 4104}, {"K", 4104}}), 2);
-  EXPECT_EQ(cluster_by_default(kNN, {{"M", 4096}, {"N", 4096}, {"K", 4096}}), 2);
-  EXPECT_EQ(cluster_by_default(kNN, {{"M", 6656}, {"N", 120}, {"K", 1536}}), 8);
-  EXPECT_EQ(cluster_by_default(kNN, {{"M", 448}, {"N", 2432}, {"K", 1984}}), 4);
+  EXPECT_EQ(cluster_by_default(kNN, {{"M", 128}, {"N", 8192}, {"K", 4096}}), 2);
+  EXPECT_EQ(cluster_by_default(kNN, {{"M", 6656}, {"N", 120}, {"K", 1536}}), 4);
+  EXPECT_EQ(cluster_by_default(kNN, {{"M", 448}, {"N", 2432}, {"K", 1984}}), 1);
   EXPECT_EQ(cluster_by_default(kNN, {{"M", 1024}, {"N", 1024}, {"K", 1024}}), 1);
   EXPECT_EQ(cluster_by_default(kNN, {{"M", 2048}, {"N", 2048}, {"K", 512}}), 1);
 }
