@@ -166,7 +166,8 @@ class Schedule {
   /// verbs after it say how the operation is done; each is refused if no kernel of that form can be made:
   ///   - bind() puts loops of the tile on threads, warps or warpgroups, and loops above it on blocks or a cluster;
   ///   - promote() puts a product's operands in shared memory at the loop right above the tile, and its sums in
-  ///     registers at the innermost loop of blocks. For kReduce it keeps rows that are read again, at the tile's loop;
+  ///     registers at the innermost loop of blocks. There it puts results of kWgmma in shared memory, too, by boxes,
+  ///     which store them. For kReduce it keeps rows that are read again, at the tile's loop;
   ///   - stage() lets operands come ahead;
   ///   - vectorize() is for the neighbours that threads of kPointwise and kReduce move together.
   /// At the end all of these must have been said. Errors of compile() name the first that is missing, and its numbers.

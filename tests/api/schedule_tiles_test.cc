@@ -116,20 +116,23 @@ def f(float16(M,K) A, float16(K,N) B, float16(N) b) -> (C) {
   take(schedule.split("k", 64));
   take(schedule.split("m_inner_S0", 64));
   check(schedule.reorder({"k_outer", "m_inner_S0_outer", "m_inner_S0_inner", "n_inner_S0", "k_inner"}));
+  check(schedule.reorder({"n_outer", "m_outer"}));
   check(schedule.tensorize("m_inner_S0_outer", TileOperation::kWgmma));
-  check(schedule.bind("m_outer", Axis::kBlockX));
   check(schedule.bind("n_outer", Axis::kBlockX));
+  check(schedule.bind("m_outer", Axis::kBlockX));
   check(schedule.bind("m_inner_S0_outer", Axis::kWarpgroup));
-  check(schedule.promote("C_sum", "n_outer", Memory::kRegisters));
+  check(schedule.promote("C_sum", "m_outer", Memory::kRegisters));
+  check(schedule.promote("C", "m_outer", Memory::kShared, Fetch::kBoxes));
   for (const char* operand : {"A", "B"}) {
     check(schedule.promote(operand, "k_outer", Memory::kShared, Fetch::kBoxes));
     check(schedule.stage(operand, "k_outer", 4));
   }
   EXPECT_EQ(take(schedule.to_text()),
             R"(f(float16(2048,1088) A, float16(1088,2048) B, float16(2048) b) -> (float16(2048,2048) C) on sim
-for m_outer in 0:16  # block.x
-  for n_outer in 0:8  # block.x
+for n_outer in 0:8  # block.x
+  for m_outer in 0:16  # block.x
     buffer C_sum 128 x 256 in registers
+    buffer C 128 x 256 in shared memory, by boxes
     for m_inner_S0_init in 0:128
       for n_inner_S0_init in 0:256
         S0_init: C_sum(m, n) = 0.0
@@ -153,24 +156,37 @@ for m_outer in 0:16  # block.x
 
 constexpr const char* kHalves = "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }";
 
+/// What products of warpgroups have when tiles, blocks and warpgroups have been said: `sums` is the innermost loop of
+/// blocks.
+void fetch_by_boxes(Schedule& schedule, const std::string& sums, int64_t stages) {
+  check(schedule.promote("C_sum", sums, Memory::kRegisters));
+  for (const char* operand : {"A", "B"}) {
+    check(schedule.promote(operand, "k_outer", Memory::kShared, Fetch::kBoxes));
+    check(schedule.stage(operand, "k_outer", stages));
+  }
+}
+
+/// Warpgroups with 64 columns of the result each, which are the rows of their instructions.
+void multiply_across(Schedule& schedule, const std::vector<std::string>& blocks) {
+  take(schedule.split("n_inner_S0", 64));
+  check(schedule.reorder(blocks));
+  check(schedule.reorder({"k_outer", "n_inner_S0_outer", "m_inner_S0", "n_inner_S0_inner", "k_inner"}));
+  check(schedule.tensorize("n_inner_S0_outer", TileOperation::kWgmma));
+  for (const std::string& loop : blocks) {
+    check(schedule.bind(loop, loop == blocks.back() ? Axis::kCluster : Axis::kBlockX));
+  }
+  check(schedule.bind("n_inner_S0_outer", Axis::kWarpgroup));
+}
+
 TEST(ScheduleTiles, AProductInClusters) {
   const Def def = {kHalves, {{"M", 2104}, {"N", 2104}, {"K", 2104}}, {.copy_operands = false}};
   Schedule schedule = def.schedule();
-  tile_product(schedule, 192, 192);
+  tile_product(schedule, 176, 192);
   take(schedule.split("k", 64));
-  take(schedule.split("m_inner_S0", 64));
-  take(schedule.split("n_outer", 2));
-  check(schedule.reorder({"k_outer", "m_inner_S0_outer", "m_inner_S0_inner", "n_inner_S0", "k_inner"}));
-  check(schedule.tensorize("m_inner_S0_outer", TileOperation::kWgmma));
-  check(schedule.bind("m_outer", Axis::kBlockX));
-  check(schedule.bind("n_outer_outer", Axis::kBlockX));
-  check(schedule.bind("n_outer_inner", Axis::kCluster));
-  check(schedule.bind("m_inner_S0_outer", Axis::kWarpgroup));
-  check(schedule.promote("C_sum", "n_outer_inner", Memory::kRegisters));
-  for (const char* operand : {"A", "B"}) {
-    check(schedule.promote(operand, "k_outer", Memory::kShared, Fetch::kBoxes));
-    check(schedule.stage(operand, "k_outer", 4));
-  }
+  take(schedule.split("m_outer", 2));
+  multiply_across(schedule, {"m_outer_outer", "n_outer", "m_outer_inner"});
+  fetch_by_boxes(schedule, "m_outer_inner", 3);
+  check(schedule.promote("C", "m_outer_inner", Memory::kShared, Fetch::kBoxes));
   expect_default_text(schedule, def);
 }
 
@@ -190,18 +206,31 @@ void multiply_by_warpgroups(Schedule& schedule, int64_t group = 0, Axis innermos
   check(schedule.tensorize("m_inner_S0_outer", TileOperation::kWgmma));
   for (const std::string& loop : blocks) check(schedule.bind(loop, loop == blocks.back() ? innermost : Axis::kBlockX));
   check(schedule.bind("m_inner_S0_outer", Axis::kWarpgroup));
-  check(schedule.promote("C_sum", blocks.back(), Memory::kRegisters));
-  for (const char* operand : {"A", "B"}) {
-    check(schedule.promote(operand, "k_outer", Memory::kShared, Fetch::kBoxes));
-    check(schedule.stage(operand, "k_outer", 4));
-  }
+  fetch_by_boxes(schedule, blocks.back(), 4);
 }
 
+/// As one launch: what the compiler takes by itself has a second one, and teams that take turns.
 TEST(ScheduleTiles, AProductOf4096) {
-  const Def def = {kHalves, {{"M", 4096}, {"N", 4096}, {"K", 4096}}};
+  const Def def = {kHalves, {{"M", 4096}, {"N", 4096}, {"K", 4096}}},
+            whole = {kHalves, def.sizes, {.split_results = {4096, 4096}}};
   Schedule schedule = def.schedule();
+  tile_product(schedule, 256, 128);
+  take(schedule.split("k", 64));
+  take(schedule.split("n_outer", 16));
+  take(schedule.split("n_outer_inner", 2));
+  multiply_across(schedule, {"n_outer_outer", "m_outer", "n_outer_inner_outer", "n_outer_inner_inner"});
+  fetch_by_boxes(schedule, "n_outer_inner_inner", 4);
+  check(schedule.promote("C", "n_outer_inner_inner", Memory::kShared, Fetch::kBoxes));
+  expect_default_text(schedule, whole);
+}
+
+/// Without a word about results threads store them.
+TEST(ScheduleTiles, AProductWhoseThreadsStore) {
+  Schedule schedule = Def{kHalves, {{"M", 4096}, {"N", 4096}, {"K", 4096}}}.schedule();
   multiply_by_warpgroups(schedule, 2, Axis::kCluster);
-  expect_default_text(schedule, def);
+  const std::string text = take(schedule.cuda_text());
+  EXPECT_NE(text.find("*(uint4*)&C["), std::string::npos);
+  EXPECT_EQ(text.find("store_box("), std::string::npos);
 }
 
 TEST(ScheduleTiles, OrdersOfBlocks) {

@@ -142,14 +142,24 @@ class Product {
     for (const Axis& axis : c_.reduction) options.tile.push_back(tile_of(cuts_, axis.name, axis.extent));
     options.tensor_cores = !by_elements;
     options.copy_stages = stages();
+    if (by_warpgroups() && tiled_.complete) {
+      options.store_boxes = std::any_of(tiled_.buffers.begin(), tiled_.buffers.end(),
+                                        [&](const TileBuffer& buffer) { return is_staged_result(buffer); });
+    }
     return options;
+  }
+
+  /// Whether results are staged there, from where boxes store them.
+  bool is_staged_result(const TileBuffer& buffer) const {
+    const auto is = [&](const StoredTensor& stored) { return stored.tensor == buffer.tensor; };
+    return buffer.shared && std::any_of(c_.stored.begin(), c_.stored.end(), is);
   }
 
   /// As the verbs say; where they have not yet said it, nothing.
   std::optional<int64_t> stages() const {
     int64_t most = 0;
     for (const TileBuffer& buffer : tiled_.buffers) {
-      if (buffer.shared) most = std::max(most, buffer.stages);
+      if (buffer.shared && !is_staged_result(buffer)) most = std::max(most, buffer.stages);
     }
     const bool known = tiled_.complete || most > 1;
     return known ? std::optional(std::max<int64_t>(most, 1)) : std::nullopt;
@@ -158,20 +168,19 @@ class Product {
   Result<ContractionPlan> planned() {
     constexpr size_t kAsked = 64;  // plans of one tile
     const options::MappingOptions options = asked();
-    if (by_warpgroups()) {
-      Result<ContractionPlan> plan = plan_warpgroups(c_, options, device_);
-      if (!plan) return no_plan(options, plan.error());
-      take_group(*plan);
-      TC_TRY_VOID(check(*plan));
-      return plan;
-    }
     std::optional<Error> first;
     for (ContractionPlan& plan : best_plans(c_, options, device_, kAsked)) {
+      if (by_warpgroups() != plan.by_warpgroups()) continue;
+      if (by_warpgroups()) take_group(plan);
       const Result<void> checked = check(plan);
       if (checked) return std::move(plan);
       if (!first) first = checked.error();
     }
     if (first) return tl::unexpected(*first);
+    if (by_warpgroups()) {
+      Result<ContractionPlan> plan = plan_warpgroups(c_, options, device_);  // says why there is none
+      return plan ? std::move(plan) : no_plan(options, plan.error());
+    }
     Result<ContractionPlan> plan = plan_contraction(c_, options, device_);  // says why there is none
     return plan ? std::move(plan) : no_plan(options, plan.error());
   }
@@ -242,6 +251,10 @@ class Product {
       const int64_t count = std::max<int64_t>(tile / rows, 1);
       TC_TRY_VOID(tiled_.check_bound(cuts_.inside, name_of(axis), {Level::kWarpgroup, 0}, count, rows));
       faster *= tile;
+    }
+    for (size_t axis : cores.columns) {
+      const std::optional<LoopCut> here = tiled_.bound(cuts_.inside, name_of(axis), Level::kWarpgroup);
+      if (here) return fail("'{}' is on warpgroups, each of which has all columns of a tile", here->loop);
     }
     return {};
   }
@@ -346,7 +359,7 @@ class Product {
 
   Result<void> check_stages(const ContractionPlan& plan) const {
     for (const TileBuffer& buffer : tiled_.buffers) {
-      if (!buffer.shared || plan.all_ahead || buffer.stages == plan.stages) continue;
+      if (!buffer.shared || is_staged_result(buffer) || plan.all_ahead || buffer.stages == plan.stages) continue;
       return fail("all operands have {} stages; '{}' has {}", plan.stages, buffer.tensor, buffer.stages);
     }
     return {};
@@ -360,6 +373,13 @@ class Product {
       const std::string wanted = loop_of_sums();
       if (wanted.empty() || buffer.loop == wanted) return {};
       return fail("sums are those of a block: promote '{}' at '{}', not at '{}'", buffer.tensor, wanted, buffer.loop);
+    }
+    if (is_staged_result(buffer)) {
+      const std::string wanted = loop_of_sums();
+      if (!by_warpgroups() || buffer.fill != Fill::kBoxes) return fail("boxes of wgmma store '{}'", buffer.tensor);
+      if (wanted.empty() || buffer.loop == wanted) return {};
+      return fail("results are those of a block: promote '{}' at '{}', not at '{}'", buffer.tensor, wanted,
+                  buffer.loop);
     }
     if (!is_operand) return fail("'{}' is no operand of the product", buffer.tensor);
     if (buffer.loop != cuts_.above) {
