@@ -175,12 +175,14 @@ TensorCores in_order_of_boxes(const Contraction& c, size_t main, TensorCores cor
 
 std::vector<WarpgroupShape> warpgroup_shapes(const Contraction& c, size_t main, const TensorCores& cores,
                                              const std::vector<int64_t>& wanted, bool has_any_width) {
-  constexpr int64_t kPair = 2, kVector = 8;
+  constexpr int64_t kPair = 2, kVector = 8, kWhole = 32;
   std::vector<WarpgroupShape> result;
   const std::vector<Tiles> columns = tiles_of_columns({c, cores.b, main, cores.columns, wanted, false, has_any_width});
   for (const Tiles& of_rows : tiles_of_rows({c, cores.a, main, cores.rows, wanted, true, false})) {
     for (const Tiles& of_columns : columns) {
+      const int64_t width = std::accumulate(of_columns.begin(), of_columns.end(), int64_t{1}, std::multiplies<>());
       for (const int64_t group : {kVector, kPair}) {
+        if (has_any_width && group == kVector && width % kWhole != 0) continue;  // threads have no whole vectors
         result.push_back({of_rows, of_columns, group, row_atoms(of_rows, of_columns)});
       }
     }
