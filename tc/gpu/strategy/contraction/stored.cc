@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "tc/gpu/rewrite/instructions.h"
 #include "tc/gpu/strategy/contraction/chain.h"
@@ -74,6 +75,34 @@ std::vector<int64_t> box_of(const StoredTensor& stored, const Contraction& c, co
   return result;
 }
 
+/// Whether what is done to results reads memory along an axis: other tensors, or results from before.
+bool reads_along(const std::string& axis, const Contraction& c) {
+  struct Uses : hi::IRVisitor {
+    Uses(const std::string& axis, const std::set<std::string>& made) : axis(axis), made(made) {}
+    const std::string& axis;
+    const std::set<std::string>& made;
+    bool found = false;
+    using hi::IRVisitor::visit;
+    void visit(const hi::Variable* op) override { found = found || op->name == axis; }
+    void visit(const hi::Call* op) override {
+      if (made.count(op->name) == 0) hi::IRVisitor::visit(op);
+    }
+  };
+  if (!c.further.empty()) return true;
+  std::set<std::string> made;
+  const auto reads = [&](const std::vector<poly::Statement>& statements) {
+    return std::any_of(statements.begin(), statements.end(), [&](const poly::Statement& statement) {
+      Uses uses(axis, made);
+      statement.value.accept(&uses);
+      made.insert(statement.tensor);
+      return uses.found;
+    });
+  };
+  if (reads(c.before)) return true;
+  const bool is_new = !made.insert(c.update.tensor).second || c.update.assign == ir::Assign::kSet;
+  return !is_new || reads(c.after);
+}
+
 std::string store_fault(const StoredTensor& stored, const Contraction& c, const ContractionPlan& plan) {
   constexpr size_t kMostDimensions = 5;
   const TensorCores& cores = *plan.tensor_cores;
@@ -105,6 +134,11 @@ std::string store_fault(const StoredTensor& stored, const Contraction& c, const 
   }
   if (lies_across(stored, c, plan)) {
     constexpr int64_t kPair = 2;
+    const Axis& column = c.parallel[cores.columns[0]];
+    if (column.extent % kPair != 0 && reads_along(column.name, c)) {
+      return fmt::format("pairs of '{}' end beyond '{}', where what they are combined with does", stored.tensor,
+                         column.name);
+    }
     const bool is_row = bytes * kStagedRows == kRowBytes && rows_along(cores.rows[0], plan) == kStagedRows;
     if (is_row && plan.parallel[cores.columns[0]].group == kPair && !cores.pairs_rows) return "";
     return fmt::format("rows of an instruction are no row of a staging buffer for '{}'", stored.tensor);

@@ -400,6 +400,31 @@ TEST(Warpgroups, TurnFewRows) {
   }
 }
 
+/// Pairs of an odd number of rows end beyond them, where a residual has no values. Bounds are proved, and boxes store
+/// what is combined with nothing.
+TEST(Warpgroups, TurnAnOddNumberOfRows) {
+  const auto box_stores = [](const char* text, int64_t rows) {
+    const ir::Program program = specialised_from(text, {{"M", rows}, {"N", 64}, {"K", 48}});
+    const Result<gpu::Mapping> mapping = mapped(program, {.tile = {32, 64, 64}, .tensor_cores = true}, kDevice);
+    EXPECT_TRUE(mapping) << mapping.error().to_string();
+    if (!mapping) return -1;
+    EXPECT_EQ(unproved(mapping->program), "") << text << rows;
+    EXPECT_EQ(difference_of_mapping(program, *mapping), "") << text << rows;
+    int result = 0;
+    for (const tile::Kernel& kernel : mapping->program.kernels) {
+      tile::for_each_node(kernel.body, [&](const tile::Node& node) { result += tile::box_store_of(node) ? 1 : 0; });
+    }
+    return result;
+  };
+  const char* const plain = "def f(float16(M,K) A, float16(K,N) B) -> (C) { C(m,n) +=! A(m,k) * B(k,n) }";
+  const char* const residual =
+      "def f(float16(M,K) A, float16(K,N) B, float16(M,N) D) -> (C) {\n"
+      "  C(m,n) +=! A(m,k) * B(k,n)\n  C(m,n) = C(m,n) + D(m,n)\n}";
+  EXPECT_EQ(box_stores(plain, 31), 1);
+  EXPECT_EQ(box_stores(residual, 32), 1);
+  EXPECT_EQ(box_stores(residual, 31), 0);
+}
+
 /// Of a long reduction each part has blocks of its own: of a cluster, or those of a kernel before another one.
 TEST(Warpgroups, AreTakenByPartsOfReductions) {
   struct Parts {
