@@ -413,27 +413,22 @@ class Checker {
     check_fragment(matmul.b, values(atom.b), ir::to_halide(atom.operand), where);
   }
   void check(const MatrixLoad& load, const std::string& where) {
-    check_whole_warps(where);
-    const auto from = tensors_.find(load.source);
-    if (from == tensors_.end()) return;
-    if (from->second->memory != Memory::kShared) fault("'{}' loads from '{}', which is not shared", where, load.source);
-    if (from->second->type.bits() != 16) fault("'{}' loads elements of {} bits", where, from->second->type.bits());
-    const int matrices = load.matrices();
-    if (matrices != 1 && matrices != 2 && matrices != 4) fault("'{}' loads {} matrices", where, matrices);
-    check_fragment(load.destination, int64_t{2} * matrices, from->second->type, where);
+    check_matrices(load.source, load.destination, load.matrices(), where);
   }
   void check(const MatrixStore& store, const std::string& where) {
-    check_whole_warps(where);
     if (kernel_.block[0] % kWarp != 0) fault("'{}' is of threads that are no whole warps along x", where);
-    const auto to = tensors_.find(store.destination);
-    if (to == tensors_.end()) return;
-    if (to->second->memory != Memory::kShared) {
-      fault("'{}' stores to '{}', which is not shared", where, store.destination);
-    }
-    if (to->second->type.bits() != 16) fault("'{}' stores elements of {} bits", where, to->second->type.bits());
-    const int matrices = store.matrices();
-    if (matrices != 1 && matrices != 2 && matrices != 4) fault("'{}' stores {} matrices", where, matrices);
-    check_fragment(store.source, int64_t{2} * matrices, to->second->type, where);
+    check_matrices(store.destination, store.source, store.matrices(), where);
+  }
+  /// Matrices between shared memory and registers of a warp.
+  void check_matrices(const std::string& tensor, const Fragment& fragment, int matrices, const std::string& where) {
+    check_whole_warps(where);
+    const auto found = tensors_.find(tensor);
+    if (found == tensors_.end()) return;
+    const Halide::Type type = found->second->type;
+    if (found->second->memory != Memory::kShared) fault("'{}' has rows in '{}', which is not shared", where, tensor);
+    if (type.bits() != 16) fault("'{}' is of elements of {} bits", where, type.bits());
+    if (matrices != 1 && matrices != 2 && matrices != 4) fault("'{}' is of {} matrices", where, matrices);
+    check_fragment(fragment, int64_t{2} * matrices, type, where);
   }
 
   void check_turn(const std::string& ring, const Expr& turn, const std::string& where) {

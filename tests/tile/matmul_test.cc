@@ -239,11 +239,11 @@ TEST(MatMul, FragmentsAreRegistersOfTheAtom) {
 
 TEST(MatMul, RowsLieInSharedMemoryAndAreAligned) {
   const std::string global = fault_of<MatrixLoad>([](MatrixLoad& n) { n.source = "A"; });
-  EXPECT_NE(global.find("loads from 'A', which is not shared"), std::string::npos) << global;
+  EXPECT_NE(global.find("has rows in 'A', which is not shared"), std::string::npos) << global;
   const std::string crooked = fault_of<MatrixLoad>([](MatrixLoad& n) { n.source_subscripts[1] = 4; });
   EXPECT_NE(crooked.find("is no multiple of 8"), std::string::npos) << crooked;
   const std::string three = fault_of<MatrixLoad>([](MatrixLoad& n) { n.destination.values.resize(6); });
-  EXPECT_NE(three.find("loads 3 matrices"), std::string::npos) << three;
+  EXPECT_NE(three.find("is of 3 matrices"), std::string::npos) << three;
 }
 
 /// A warp does them together, or not at all.

@@ -99,8 +99,8 @@ TEST(MatrixStore, WrongOnesAreRefused) {
   const auto expect = [](const std::string& text, const char* part) {
     EXPECT_NE(text.find(part), std::string::npos) << text;
   };
-  expect(refusal(4, [](MatrixStore& n) { n.destination = "C"; }), "which is not shared");
-  expect(refusal(4, [](MatrixStore& n) { n.source.values.resize(6); }), "stores 3 matrices");
+  expect(refusal(4, [](MatrixStore& n) { n.destination = "C"; }), "has rows in 'C', which is not shared");
+  expect(refusal(4, [](MatrixStore& n) { n.source.values.resize(6); }), "is of 3 matrices");
   expect(refusal(4, [](MatrixStore& n) { n.destination_subscripts[1] = 4; }), "is no multiple of 8");
   expect(refusal(4, [](MatrixStore& n) { n.destination_subscripts[0] = thread_x() + 1; }), "leaves");
   // Two threads that name one row.

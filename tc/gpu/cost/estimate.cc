@@ -183,14 +183,13 @@ class Counter {
     count_products(n.atom->operand, products * times);
   }
 
-  void visit(const tile::MatrixLoad& n, double times) {
-    work.instructions += times;
-    work.shared_bytes += times * tile::kMatrixRow * 2 * n.matrices() * tile::kMatrixRow / kWarp;
-  }
+  void visit(const tile::MatrixLoad& n, double times) { matrices(n.matrices(), times); }
+  void visit(const tile::MatrixStore& n, double times) { matrices(n.matrices(), times); }
 
-  void visit(const tile::MatrixStore& n, double times) {
+  /// Between shared memory and registers, by one instruction of a warp.
+  void matrices(int count, double times) {
     work.instructions += times;
-    work.shared_bytes += times * tile::kMatrixRow * 2 * n.matrices() * tile::kMatrixRow / kWarp;
+    work.shared_bytes += times * tile::kMatrixRow * 2 * count * tile::kMatrixRow / kWarp;
   }
 
   /// By a warpgroup together.
