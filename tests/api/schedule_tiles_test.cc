@@ -313,6 +313,17 @@ TEST(ScheduleTiles, NoProductIsNoTile) {
   EXPECT_EQ(error_of(schedule.compile()), "error: 'i_inner' is on warp.x, which only loops of a tile operation are\n");
 }
 
+/// Results in shared memory are those of a block, and boxes of wgmma store them.
+TEST(ScheduleTiles, WhereResultsAreStaged) {
+  Schedule schedule = Def{kHalves, {{"M", 4096}, {"N", 4096}, {"K", 4096}}}.schedule();
+  multiply_by_warpgroups(schedule, 2, Axis::kCluster);
+  EXPECT_EQ(error_of(schedule.promote("C", "n_outer", Memory::kShared, Fetch::kBoxes)),
+            "error: results are those of a block: promote 'C' at 'm_outer_inner', not at 'n_outer'\n");
+  EXPECT_EQ(error_of(schedule.promote("C", "m_outer_inner", Memory::kShared)), "error: boxes of wgmma store 'C'\n");
+  check(schedule.promote("C", "m_outer_inner", Memory::kShared, Fetch::kBoxes));
+  EXPECT_NE(take(schedule.cuda_text()).find("store_box("), std::string::npos);
+}
+
 /// Two statements of which a tile has one.
 TEST(ScheduleTiles, ATileHasTheWholeLaunch) {
   Schedule schedule = Def{

@@ -177,12 +177,15 @@ class Product {
       if (!first) first = checked.error();
     }
     if (first) return tl::unexpected(*first);
+    // There is none, or none is known to be among the best: this one says why.
+    Result<ContractionPlan> plan =
+        by_warpgroups() ? plan_warpgroups(c_, options, device_) : plan_contraction(c_, options, device_);
+    if (!plan) return no_plan(options, plan.error());
     if (by_warpgroups()) {
-      Result<ContractionPlan> plan = plan_warpgroups(c_, options, device_);  // says why there is none
-      return plan ? std::move(plan) : no_plan(options, plan.error());
+      take_group(*plan);
+      TC_TRY_VOID(check(*plan));
     }
-    Result<ContractionPlan> plan = plan_contraction(c_, options, device_);  // says why there is none
-    return plan ? std::move(plan) : no_plan(options, plan.error());
+    return plan;
   }
 
   Result<ContractionPlan> no_plan(const options::MappingOptions& options, const Error& why) const {
