@@ -82,7 +82,8 @@ TimedParts timed_parts(const ir::Program& program, const ir::Statement& statemen
                        double most_us) {
   constexpr int64_t kVector = 2, kFewParts = 4;
   // Of one kernel with many groups of threads less is estimated, by 8 % on an H200, than of parts that take as long:
-  // parts may be 2 % worse. Of warpgroups both are estimated alike, before it is known how one kernel stores results.
+  // parts may be 2 % worse. Of warpgroups both are estimated alike, but one kernel's results may be stored by boxes,
+  // which is not known here: parts are to be clearly better.
   constexpr double kLaunchUs = 1, kCacheBytesOfUs = 4e6, kWorthIt = 0.98, kOfWarpgroups = 1.1;
   // Two products of 256 x 2816 by 8192 take 38 us in one kernel, where one of them takes 26 alone and in parts.
   constexpr double kIfJoined = 1.4;

@@ -54,7 +54,7 @@ struct Figures {
   double beside;       ///< of memory's time or the other one, which is less, what the other does not hide
 };
 
-/// Fitted to 2,662 plans of products of matrices on an H200, and mended by 2,500 more (docs/lab/measurements.md).
+/// Fitted to 2,662 plans of products of matrices on an H200, and mended by 2,596 more (docs/design/0047).
 constexpr Figures kOfMatrices = {.aligned = 88.5,
                                  .within = 70,
                                  .crooked = 54,
