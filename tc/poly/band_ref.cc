@@ -71,6 +71,17 @@ std::vector<std::string> statements_at(const Scop& scop, const isl::schedule_nod
   return names;
 }
 
+bool has_all_instances(const isl::schedule_node& inner, const isl::schedule_node& outer, const std::string& statement) {
+  const std::vector<isl::set> here = sets_of(node_domain(inner));
+  for (const isl::set& all : sets_of(node_domain(outer))) {
+    if (tuple_name(all) != statement) continue;
+    const auto same =
+        std::find_if(here.begin(), here.end(), [&](const isl::set& set) { return tuple_name(set) == statement; });
+    return same == here.end() ? all.is_empty() : all.is_subset(*same);
+  }
+  return true;
+}
+
 BandInfo band_info(const Scop& scop, const BandRef& ref) {
   const isl::schedule_node_band band = band_at(scop, ref);
   BandInfo info;

@@ -52,5 +52,8 @@ std::optional<BandRef> shared_band(const Scop& scop, const std::vector<std::stri
 std::optional<NodeRef> find_mark(const Scop& scop, const std::string& name);
 /// The names of the statements with instances at the node, in program order.
 std::vector<std::string> statements_at(const Scop& scop, const isl::schedule_node& node);
+/// Whether a statement has no instances at `outer` that are not at `inner`, a node below. A partition of a loop leaves
+/// some of a statement's instances in each part.
+bool has_all_instances(const isl::schedule_node& inner, const isl::schedule_node& outer, const std::string& statement);
 
 }  // namespace tc::poly

@@ -308,6 +308,24 @@ TEST(Schedule, StatementsSinkIntoATile) {
 }
 
 /// The lanes of a warp share an iteration of one reduction, and of nothing else.
+constexpr const char* kWindows =
+    "def f(float(N) A) -> (T, B) { T(i) = A(i)  B(i) +=! T(i + k) where i in 0:N - 2, k in 0:3 }";
+
+/// Where some iterations of a loop set no element, a register for it would write back what it never got.
+TEST(Schedule, NoRegistersWhereALoopMayBeEmpty) {
+  Schedule schedule = take(Schedule::create(kWindows, {.sizes = {{"N", 20}}, .backend = Backend::kSimulator}));
+  take(schedule.split("k", 1));
+  check(schedule.sink("i", "k_inner"));
+  check(schedule.distribute("k_inner"));
+  take(schedule.split("k_outer", 1));
+  expect_same(schedule, kWindows, {{"N", 20}});
+  check(schedule.bind("i", Axis::kThreadX));
+  EXPECT_EQ(error_of(schedule.promote("T", "k_inner_S0", Memory::kRegisters)),
+            "error: cannot hold 'T' in registers: in some iterations of the loops above it is not used\n");
+  check(schedule.promote("B", "k_outer_outer", Memory::kRegisters));
+  expect_same(schedule, kWindows, {{"N", 20}});
+}
+
 TEST(Schedule, NothingSinksIntoAReductionByAWarp) {
   constexpr const char* kText = "def f(float(N,M) x) -> (s, t) { t(i) = x(i,0)  s(i) +=! x(i,k)  t(i) += s(i) }";
   Schedule schedule = take(Schedule::create(kText, {.sizes = {{"N", 4}, {"M", 64}}, .backend = Backend::kSimulator}));

@@ -62,13 +62,32 @@ isl::set iterations_at(const isl::schedule_node& node) {
   return result;
 }
 
-/// The same of the loops above alone, whatever stands in them: copies are made in each of these, also where conditions
-/// leave nothing at the node.
-isl::set iterations_of_loops(isl::schedule_node node) {
-  const int depth = poly::schedule_depth(node);
-  while (node.has_parent() && poly::schedule_depth(node.parent()) == depth) node = node.parent();
-  return iterations_at(node);
+}  // namespace
+
+isl::set iterations_of_loops(const isl::schedule_node& node) {
+  std::vector<isl::schedule_node> inside;  // right below a band, outermost first
+  for (isl::schedule_node at = node; at.has_parent(); at = at.parent()) {
+    if (at.parent().isa<isl::schedule_node_band>()) inside.insert(inside.begin(), at);
+  }
+  isl::set result(node.ctx(), "{ [] }");
+  for (const isl::schedule_node& below : inside) {
+    const std::vector<int64_t> extents = poly::band_extents(below.parent().as<isl::schedule_node_band>());
+    const auto members = static_cast<unsigned>(extents.size());
+    const int above = poly::schedule_depth(below) - static_cast<int>(members);
+    const isl::set hull = isl::manage(isl_set_from_basic_set(isl_set_simple_hull(iterations_at(below).release())));
+    const isl::set all = isl::manage(isl_set_add_dims(result.copy(), isl_dim_set, members)).intersect(hull);
+    // A loop of one iteration is not in the code, and a condition of it stands below the copies.
+    const bool is_hidden = std::any_of(extents.begin(), extents.end(), [](int64_t extent) { return extent == 1; });
+    if (is_hidden && !result.is_subset(poly::project_out(all, above, static_cast<int>(members)))) {
+      const auto depth = static_cast<unsigned>(poly::schedule_depth(node));
+      return isl::set::universe(isl::space::unit(node.ctx()).add_unnamed_tuple(depth));
+    }
+    result = all;
+  }
+  return result;
 }
+
+namespace {
 
 /// Whether no loop around an instance can be empty: a buffer's copies run in each iteration of the loops above.
 bool domains_are_boxes(const isl::schedule_node& node) {
@@ -121,12 +140,8 @@ bool puts_back_others(const poly::Scop& scop, const isl::schedule_node& node, co
   const isl::map box = poly::box_elements(scop, print.offset, print.extents).intersect_domain(iterations_at(node));
   const isl::map unwritten = box.subtract(poly::elements_touched(scop, node, tensor, poly::Touch::kMustWrite));
   if (unwritten.is_empty()) return false;
-  const std::vector<std::string> below = poly::statements_at(scop, node);
-  const std::vector<std::string> launch = poly::statements_at(scop, scop.schedule.root());
   for (const poly::Access& access : scop.accesses) {
-    const bool outside = std::count(launch.begin(), launch.end(), access.statement) > 0 &&
-                         std::count(below.begin(), below.end(), access.statement) == 0;
-    if (access.tensor != tensor || !outside) continue;
+    if (access.tensor != tensor || poly::has_all_instances(node, scop.schedule.root(), access.statement)) continue;
     if (!access.relation.range().intersect(unwritten.range()).is_empty()) return true;
   }
   // { [prefix] -> [prefix'] : the second touches what the first puts back }

@@ -17,6 +17,10 @@ namespace tc::gpu {
 /// After place_barriers(): nothing here changes which threads depend on which.
 Kernel hold_in_registers(Kernel kernel, std::optional<int64_t> depth = {});
 
+/// { [prefix] }: the iterations of the loops above a node in which copies of a buffer are made that stands there: also
+/// where nothing stands at the node, as conditions are below the copies. More of them where that is not known.
+isl::set iterations_of_loops(const isl::schedule_node& node);
+
 /// The least number of band members above a place for registers; nothing if there is no place.
 std::optional<int64_t> register_depth(const Kernel& kernel);
 

@@ -4,6 +4,7 @@
 #include <isl/schedule_node.h>
 #include <isl/union_map.h>
 
+#include "tc/gpu/mapping/registers.h"
 #include "tc/gpu/mapping/thread_index_map.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/promote.h"
@@ -70,6 +71,9 @@ Result<Kernel> hold_in_threads_at(const Kernel& kernel, const poly::NodeRef& ref
   }
   if (count > kMostRegisters) return refuse(fmt::format("a thread has more than {} elements", kMostRegisters));
   const int depth = poly::schedule_depth(node);
+  if (!iterations_of_loops(node).is_subset(poly::project_out(elements.domain(), depth, 3))) {
+    return refuse("in some iterations of the loops above it is not used");
+  }
   isl::map sharing = elements.apply_range(elements.reverse());  // { [prefix, t] -> [prefix', t'] of one element }
   for (int d = 0; d < depth; ++d) sharing = sharing.eq_at(poly::variable(sharing.domain().space(), d));
   if (!sharing.is_subset(sharing.domain().identity())) return refuse("several threads use the same element");
