@@ -246,11 +246,11 @@ std::optional<isl::schedule_node> home_of(const Scop& scop, const std::string& t
   for (;;) {
     std::optional<isl::schedule_node> next;
     for (unsigned i = 0; i < node.n_children() && !next; ++i) {
-      const std::vector<std::string> here = statements_at(scop, node.child(i));
+      const isl::schedule_node below = node.child(static_cast<int>(i));
       const bool all = std::all_of(users.begin(), users.end(), [&](const std::string& user) {
-        return std::find(here.begin(), here.end(), user) != here.end();
+        return has_all_instances(below, scop.schedule.root(), user);
       });
-      if (all) next = node.child(i);
+      if (all) next = below;
     }
     if (!next || !next->has_children()) return node;
     node = *next;
@@ -294,9 +294,8 @@ bool contracted(const Scop& scop, const std::string& tensor) {
   for (const Promotion& p : scop.promotions) {
     if (p.tensor != tensor || p.copy_in || p.copy_out) continue;
     const isl::schedule_node mark = node_at(scop, *find_mark(scop, kMarkPrefix + p.name));
-    const std::vector<std::string> below = statements_at(scop, mark);
     const bool all = std::all_of(scop.accesses.begin(), scop.accesses.end(), [&](const Access& a) {
-      return a.tensor != tensor || std::find(below.begin(), below.end(), a.statement) != below.end();
+      return a.tensor != tensor || has_all_instances(mark, scop.schedule.root(), a.statement);
     });
     if (all) return true;
   }
@@ -318,8 +317,7 @@ bool holds_between(const Scop& scop, const Promotion& promotion, const std::stri
   const std::optional<NodeRef> ref = find_mark(scop, kMarkPrefix + promotion.name);
   if (!ref) return false;
   const isl::schedule_node mark = node_at(scop, *ref);
-  const std::vector<std::string> below = statements_at(scop, mark);
-  const auto is_below = [&](const std::string& id) { return std::find(below.begin(), below.end(), id) != below.end(); };
+  const auto is_below = [&](const std::string& id) { return has_all_instances(mark, scop.schedule.root(), id); };
   if (!is_below(from) || !is_below(to)) return false;
   if (schedule_depth(mark) == 0) return true;
   const isl::multi_union_pw_aff prefix = mark.prefix_schedule_multi_union_pw_aff();

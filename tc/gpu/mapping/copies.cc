@@ -191,14 +191,13 @@ std::optional<std::string> fault_of(const Kernel& kernel, const isl::schedule_no
                                     const poly::Promotion& promotion) {
   const poly::Scop& scop = kernel.scop;
   const std::string& tensor = promotion.tensor;
-  const std::vector<std::string> below = poly::statements_at(scop, node);
   const std::vector<std::string> launch = poly::statements_at(scop, scop.schedule.root());
   bool written = false, outside = false;
   for (const poly::Access& access : scop.accesses) {
     if (access.tensor != tensor || std::count(launch.begin(), launch.end(), access.statement) == 0) continue;
     if (access.kind == poly::Access::Kind::kMayWrite) return "a data-dependent subscript or condition writes it";
     written = written || access.writes();
-    outside = outside || std::count(below.begin(), below.end(), access.statement) == 0;
+    outside = outside || !poly::has_all_instances(node, scop.schedule.root(), access.statement);
   }
   const isl::map box = poly::box_elements(scop, plan.print.offset, plan.print.extents).intersect_domain(plan.prefixes);
   if (written && outside) return "it is written in this launch, and used in other loops too";

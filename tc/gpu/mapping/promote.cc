@@ -120,13 +120,12 @@ double Holder::accesses_at(const poly::NodeRef& place, const std::string& tensor
 
 /// Whether an inner place serves as well: all uses stand there, and its iterations use different elements.
 bool Holder::served_below(const poly::NodeRef& place, const std::string& tensor) const {
-  const std::vector<std::string> here = poly::statements_at(scop(), poly::node_at(scop(), place));
+  const isl::schedule_node here = poly::node_at(scop(), place);
   return std::any_of(places_.begin(), places_.end(), [&](const poly::NodeRef& inner) {
     if (!is_below(inner, place)) return false;
-    const std::vector<std::string> there = poly::statements_at(scop(), poly::node_at(scop(), inner));
+    const isl::schedule_node there = poly::node_at(scop(), inner);
     for (const poly::Access& access : scop().accesses) {
-      if (access.tensor != tensor || std::count(here.begin(), here.end(), access.statement) == 0) continue;
-      if (std::count(there.begin(), there.end(), access.statement) == 0) return false;
+      if (access.tensor == tensor && !poly::has_all_instances(there, here, access.statement)) return false;
     }
     const std::optional<poly::Footprint> print = poly::footprint(scop(), inner, tensor);
     if (!print) return false;

@@ -37,6 +37,8 @@ isl::multi_union_pw_aff thread_index_map(const Kernel& kernel, const isl::schedu
     const Binding& binding = kernel.binding(poly::mark_name(node));
     if (binding.to != to || !node.child(0).isa<isl::schedule_node_band>()) return true;
     const isl::multi_union_pw_aff partial = node.child(0).as<isl::schedule_node_band>().partial_schedule();
+    // Its functions may be defined for instances that another loop has.
+    const isl::union_set here = poly::node_domain(node).intersect(domain);
     for (size_t i = 0; i < binding.members.size(); ++i) {
       const std::optional<Dealt>& dealt = binding.members[i];
       if (!dealt) continue;
@@ -44,7 +46,7 @@ isl::multi_union_pw_aff thread_index_map(const Kernel& kernel, const isl::schedu
       value = isl_union_pw_aff_scale_down_val(value, isl_val_int_from_si(ctx, dealt->stride));
       value = isl_union_pw_aff_floor(value);
       value = isl_union_pw_aff_mod_val(value, isl_val_int_from_si(ctx, kernel.count(*dealt)));
-      value = isl_union_pw_aff_intersect_domain(value, domain.copy());
+      value = isl_union_pw_aff_intersect_domain(value, here.copy());
       auto& axis = axes[static_cast<size_t>(dealt->axis)];
       axis = axis ? axis->union_add(manage(value)) : manage(value);
     }
