@@ -167,6 +167,11 @@ void bind_verbs(nb::class_<Schedule>& bound) {
            [](Schedule& self, const std::string& loop) {
              self.tried([&](api::Schedule& s, Stop) { return s.distribute(loop); });
            })
+      .def("partition",
+           [](Schedule& self, const std::string& loop, int64_t at) {
+             const auto made = self.tried([&](api::Schedule& s, Stop) { return s.partition(loop, at); });
+             return nb::make_tuple(made.first, made.second);
+           })
       .def("merge",
            [](Schedule& self, const std::string& first, const std::string& second) {
              self.tried([&](api::Schedule& s, Stop) { return s.merge(first, second); });
@@ -198,6 +203,8 @@ void bind_verbs(nb::class_<Schedule>& bound) {
              const api::TileOperation by = operation_of(operation);
              self.tried([&](api::Schedule& s, Stop) { return s.tensorize(loop, by); });
            })
+      .def("persist", [](Schedule& self, const std::string& loop,
+                         int64_t teams) { self.tried([&](api::Schedule& s, Stop) { return s.persist(loop, teams); }); })
       .def("reduce_by_warp",
            [](Schedule& self, const std::string& loop) {
              self.tried([&](api::Schedule& s, Stop) { return s.reduce_by_warp(loop); });

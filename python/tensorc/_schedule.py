@@ -99,6 +99,13 @@ class Schedule:
         """
         self._schedule.distribute(loop)
 
+    def partition(self, loop: str, at: int) -> tuple[str, str]:
+        """Lets the loop's iterations from `at` on follow in a loop of their own, which counts from 0.
+
+        Copies of loops below it are named with "_rest". Returns the names of both loops.
+        """
+        return self._schedule.partition(loop, at)
+
     def merge(self, first: str, second: str) -> None:
         """Makes one loop of two that follow each other. It keeps the first one's name."""
         self._schedule.merge(first, second)
@@ -152,7 +159,7 @@ class Schedule:
         """On a GPU: makes the loop, and all below it, one operation of a block.
 
         `operation` is "fma", "mma.sync" or "wgmma" for a product, "pointwise", or "reduce" for rows that threads share.
-        The verbs after it say how it is done: `bind`, `promote`, `stage` and `vectorize`. Each raises Error if no kernel
+        The verbs after it say how it is done: `bind`, `promote`, `stage`, `persist` and `vectorize`. Each raises Error if no kernel
         of that form can be made. No loop of the launch can be split or moved any more.
         """
         self._schedule.tensorize(loop, operation)
@@ -160,6 +167,14 @@ class Schedule:
     def launch(self, at: str) -> None:
         """On a GPU: starts another launch at a loop, or a statement, that is below no other loop."""
         self._schedule.launch(at)
+
+    def persist(self, loop: str, teams: int = 1) -> None:
+        """On a GPU: lets each block of a product by "wgmma" go on with further tiles; as many blocks start as run at once.
+
+        `loop` is the innermost loop on blocks. With two teams of warpgroups, one stores its tile while the other
+        multiplies the next one.
+        """
+        self._schedule.persist(loop, teams)
 
     def reduce_by_warp(self, loop: str) -> None:
         """On a GPU: lets the lanes of the block's first warp share the iterations of a reduction to one element."""

@@ -312,6 +312,12 @@ Result<void> Schedule::distribute(const std::string& loop) {
   return Impl::change(impl_, [&](const auto& schedule) { return schedule.distribute(loop); });
 }
 
+Result<Schedule::Loops> Schedule::partition(const std::string& loop, int64_t at) {
+  std::string rest;
+  TC_TRY_VOID(Impl::change(impl_, [&](const auto& schedule) { return schedule.partition(loop, at, rest); }));
+  return Loops{loop, rest};
+}
+
 Result<void> Schedule::merge(const std::string& first, const std::string& second) {
   return Impl::change(impl_, [&](const auto& schedule) { return schedule.merge(first, second); });
 }
@@ -418,6 +424,11 @@ Result<void> Schedule::tensorize(const std::string& loop, TileOperation operatio
   return Impl::change_gpu(
       impl_, "a CPU has no tile operations: unroll and vectorize loops",
       [&](const gpu::Schedule& schedule) { return schedule.tensorize(loop, operation_of(operation)); });
+}
+
+Result<void> Schedule::persist(const std::string& loop, int64_t teams) {
+  return Impl::change_gpu(impl_, "a CPU has no blocks that could persist",
+                          [&](const gpu::Schedule& schedule) { return schedule.persist(loop, teams); });
 }
 
 Result<void> Schedule::reduce_by_warp(const std::string& loop) {

@@ -137,6 +137,12 @@ class Schedule {
   /// Gives each statement (or group of them) below the loop a loop of its own. The last keeps the name; others are
   /// named with their first statement: "i_S0_init".
   Result<void> distribute(const std::string& loop);
+  /// Partitions a loop's iterations into those before `at` and the rest:
+  ///     for i in 0:N   ==>   for i in 0:at
+  ///                          for i_rest in 0:N - at
+  /// The second loop runs after the first one, and counts from 0. Copies of loops below it are named with "_rest", too.
+  /// Returns the names of both. Each may get tiles, or a launch, of its own. Refused: all iterations lie on one side.
+  Result<Loops> partition(const std::string& loop, int64_t at);
   /// Merges two adjacent loops into one that runs the first loop's statements first. It keeps the first loop's name.
   Result<void> merge(const std::string& first, const std::string& second);
   /// Moves a loop and all below it (or a statement, by name) into a sibling loop. From before that loop, each instance
@@ -169,11 +175,18 @@ class Schedule {
   ///     registers at the innermost loop of blocks. There it puts results of kWgmma in shared memory, too, by boxes,
   ///     which store them. For kReduce it keeps rows that are read again, at the tile's loop;
   ///   - stage() lets operands come ahead;
+  ///   - persist() lets blocks of kWgmma go through several tiles;
   ///   - vectorize() is for the neighbours that threads of kPointwise and kReduce move together.
   /// At the end all of these must have been said. Errors of compile() name the first that is missing, and its numbers.
   /// Tiles may reach beyond the results. The kernel is the one that the compiler makes by the same choices.
   /// Refused: a launch whose statements are no such operation; unless for kPointwise, if the request is strict.
   Result<void> tensorize(const std::string& loop, TileOperation operation);
+  /// On a GPU: the launch has as many blocks as run at once, and each goes on with further tiles until none is left.
+  /// `loop` is the innermost loop on blocks, above a tile of TileOperation::kWgmma. With two teams the block has the
+  /// warpgroups of a tile twice, and one team stores its tile while the other multiplies the next one (ping-pong).
+  /// Refused: loops on a cluster, whose blocks have one tile each; teams other than 1 and 2; a second team for more
+  /// than 128 rows of instructions.
+  Result<void> persist(const std::string& loop, int64_t teams = 1);
   /// On a GPU: the block's first warp shares the iterations of a reduction to one element. Each lane takes every 32nd
   /// iteration, and shuffles combine the partial results. No loop below may be bound, and a block has whole warps in x.
   /// Refused if the request is strict or the loop is unrolled.

@@ -113,6 +113,21 @@ Result<Schedule> Schedule::distribute(const std::string& loop) const {
   });
 }
 
+Result<Schedule> Schedule::partition(const std::string& loop, int64_t at, std::string& rest) const {
+  TC_TRY_VOID(check_free(loop));
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY(made, poly::partition_loop(scop_, loop, at));
+    Schedule copied = *this;
+    for (const auto& [below, name] : made.rest) {
+      const auto is_here = [&](const Hold& hold) { return hold.loop == below; };
+      if (std::any_of(holds_.begin(), holds_.end(), is_here)) TC_TRY_VOID(check_free(below));
+      if (const auto mark = marked_.find(below); mark != marked_.end()) copied.marked_[name] = mark->second;
+    }
+    rest = made.rest.at(loop);
+    return copied.settled(std::move(made.scop));
+  });
+}
+
 /// With another tree, in which the marks and buffers are proved again.
 Result<Schedule> Schedule::settled(poly::Scop scop) const {
   Schedule result = with(std::move(scop));

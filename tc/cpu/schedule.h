@@ -29,6 +29,8 @@ class Schedule {
   Result<Schedule> fuse(const std::string& outer, const std::string& inner, const std::string& fused) const;
   Result<Schedule> reorder(const std::vector<std::string>& loops) const;
   Result<Schedule> distribute(const std::string& loop) const;
+  /// `rest` becomes the name of the second loop.
+  Result<Schedule> partition(const std::string& loop, int64_t at, std::string& rest) const;
 
   /// The verbs of poly/loop_fusion.h. Marks and buffers stay right there, or refuse.
   Result<Schedule> merge(const std::string& first, const std::string& second) const;

@@ -95,6 +95,33 @@ std::optional<isl::schedule_node> next_loop(const isl::schedule_node& mark) {
   return is_loop(below) ? std::optional(below) : std::nullopt;
 }
 
+/// What stands at and below a loop, for some of its instances. `named` gives loops their names; the uppermost loop
+/// counts from `first`.
+isl::schedule part_of_loop(const isl::schedule_node& node, const isl::union_set& instances, int64_t first,
+                           const std::function<std::string(const std::string&)>& named) {
+  if (node.isa<isl::schedule_node_leaf>()) {
+    return isl::schedule::from_domain(node_domain(node).intersect(instances));
+  }
+  if (is_loop(node)) {
+    const isl::schedule below = part_of_loop(node.child(0).child(0), instances, 0, named);
+    isl::union_pw_aff value = loop_value(node).intersect_domain(below.domain().universe());
+    if (first != 0) {
+      isl_union_pw_aff* start =
+          isl_union_pw_aff_val_on_domain(below.domain().universe().release(), make_val(node.ctx(), first).release());
+      value = isl::manage(isl_union_pw_aff_sub(value.release(), start));
+    }
+    return under_loop(named(loop_name(node)), value, below);
+  }
+  isl::schedule whole;
+  for (int i = 0; i < static_cast<int>(node.n_children()); ++i) {
+    const isl::schedule_node child = node.child(i);
+    if (node_domain(child).intersect(instances).is_empty()) continue;
+    const isl::schedule part = part_of_loop(child, instances, first, named);
+    whole = whole.is_null() ? part : sequence(whole, part);
+  }
+  return whole;
+}
+
 }  // namespace
 
 bool is_loop(const isl::schedule_node& node) {
@@ -239,6 +266,29 @@ Result<Scop> distribute_loop(const Scop& scop, const std::string& name) {
     whole = whole.is_null() ? part : sequence(whole, part);
   }
   return proved(with(scop, ref, whole), fmt::format("distribute '{}'", name));
+}
+
+Result<PartitionedLoop> partition_loop(const Scop& scop, const std::string& name, int64_t at) {
+  TC_TRY(ref, find_loop(scop, name));
+  const isl::schedule_node mark = node_at(scop, ref);
+  isl::union_set before = isl::union_set::empty(mark.ctx());
+  for (const isl::pw_aff& value : pw_affs_of(loop_value(mark))) {
+    const isl::aff end = constant(value.domain().space(), at);
+    before = before.unite(isl::union_set(value.lt_set(isl::pw_aff(end))));
+  }
+  const isl::union_set all = node_domain(mark), rest = all.subtract(before);
+  before = before.intersect(all);
+  if (before.is_empty() || rest.is_empty()) {
+    return fail("cannot partition '{}' at {}: {} iterations are before it", name, at, rest.is_empty() ? "all" : "no");
+  }
+  PartitionedLoop result{scop, {}};
+  const auto same = [](const std::string& loop) { return loop; };
+  const auto renamed = [&](const std::string& loop) {
+    return result.rest[loop] = fresh_loop_name(scop, loop + "_rest");
+  };
+  const isl::schedule first = part_of_loop(mark, before, 0, same), second = part_of_loop(mark, rest, at, renamed);
+  result.scop = with(scop, ref, sequence(first, second));
+  return result;
 }
 
 Result<Scop> begin_launch(const Scop& scop, const std::string& name) {

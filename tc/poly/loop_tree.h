@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -68,6 +69,23 @@ Result<Scop> reorder_loops(const Scop& scop, const std::vector<std::string>& nam
 ///         S0              loop:i
 ///                           S0
 Result<Scop> distribute_loop(const Scop& scop, const std::string& name);
+
+/// The result of partition_loop(), with the new names of the loops that have a copy.
+struct PartitionedLoop {
+  Scop scop;
+  std::map<std::string, std::string> rest;
+};
+
+/// Lets the iterations of a loop from `at` on follow in a loop of their own, which counts them from 0. That one and the
+/// copies of all loops below it are named with "_rest". Always legal. Errors: all iterations lie on one side.
+///     loop:i            sequence
+///       loop:k            loop:i            of the iterations before `at`
+///         S0       ==>      loop:k
+///                             S0
+///                         loop:i_rest
+///                           loop:k_rest
+///                             S0
+Result<PartitionedLoop> partition_loop(const Scop& scop, const std::string& name, int64_t at);
 
 /// Puts the mark "launch" above a loop, or a statement, that stands below no loop. Errors: it does.
 Result<Scop> begin_launch(const Scop& scop, const std::string& name);

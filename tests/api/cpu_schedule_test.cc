@@ -109,6 +109,40 @@ TEST(CpuSchedule, VerbsOfTheOtherDevice) {
 }
 
 /// The lanes of a vector that reduces to one element are combined.
+/// Marks of loops below are those of their copies, too.
+TEST(CpuSchedule, IterationsAreParted) {
+  constexpr const char* kText = "def f(float(N,M) x) -> (s, y) { s(i) +=! x(i,k)  y(i,k) = x(i,k) - s(i) }";
+  const std::map<std::string, int64_t> sizes = {{"N", 10}, {"M", 16}};
+  Schedule schedule = take(Schedule::create(kText, {.sizes = sizes}));
+  check(schedule.unroll("k"));
+  EXPECT_EQ(take(schedule.partition("i", 8)), (Schedule::Loops{"i", "i_rest"}));
+  check(schedule.parallelize("i"));
+  EXPECT_EQ(take(schedule.to_text()), R"(f(float32(10,16) x) -> (float32(10) s, float32(10,16) y) on cpu
+for i in 0:8  # parallel
+  S0_init: s(i) = 0.0
+  for k in 0:16  # unrolled
+    S0: s(i) += x(i, k)
+  for k_1 in 0:16
+    S1: y(i, k) = x(i, k) - s(i)
+for i_rest in 0:2
+  S0_init: s(i) = 0.0
+  for k_rest in 0:16  # unrolled
+    S0: s(i) += x(i, k)
+  for k_1_rest in 0:16
+    S1: y(i, k) = x(i, k) - s(i)
+)");
+  expect_same(schedule, kText, sizes);
+  EXPECT_EQ(error_of(schedule.partition("i", 4)), "error: 'i' is parallel; its loop stays as it is\n");
+}
+
+/// A temporary that two parts use apart is no array of one of them.
+TEST(CpuSchedule, PartsOfATemporary) {
+  constexpr const char* kText = "def f(float(N) x) -> (y) { t(i) = 2 * x(i)  y(i) = t(i) + 1 }";
+  Schedule schedule = take(Schedule::create(kText, {.sizes = {{"N", 20}}}));
+  take(schedule.partition(schedule.loops().at(0), 8));
+  expect_same(schedule, kText, {{"N", 20}});
+}
+
 TEST(CpuSchedule, VectorsReduce) {
   const std::map<std::string, int64_t> sizes = {{"N", 5}, {"M", 64}};
   Schedule schedule = schedule_of(kRowSum, sizes);

@@ -32,7 +32,7 @@ class RandomVerbs {
   /// What was done, or what was said against it.
   std::string step() {
     const std::string a = loop(), b = loop();
-    switch (number(12)) {
+    switch (number(13)) {
       case 0:
         return said(fmt::format("split {}", a), schedule_.split(a, 1 + number(8)));
       case 1:
@@ -58,6 +58,8 @@ class RandomVerbs {
                     schedule_.split_reduction(a, 1 + number(4), static_cast<Part>(number(2))));
       case 10:
         return on_cpu_ || number(4) > 0 ? step() : said(fmt::format("launch {}", a), schedule_.launch(a));
+      case 11:
+        return number(2) > 0 ? step() : said(fmt::format("partition {}", a), schedule_.partition(a, 1 + number(8)));
       default:
         return hold(a);
     }

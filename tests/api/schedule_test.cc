@@ -275,6 +275,59 @@ Schedule apart(const char* text, const std::map<std::string, int64_t>& sizes) {
   return take(Schedule::create(text, request));
 }
 
+/// The rest counts from 0, whatever the loop stands below; each part is bound by itself.
+TEST(Schedule, IterationsAreParted) {
+  Schedule schedule = matmul(20, 12, 9);
+  EXPECT_EQ(take(schedule.partition("j", 8)), (Schedule::Loops{"j", "j_rest"}));
+  EXPECT_EQ(take(schedule.to_text()), R"(mm(float32(20,9) A, float32(9,12) B) -> (float32(20,12) C) on sim
+for i in 0:20
+  for j in 0:8
+    S0_init: C(i, j) = 0.0
+    for k in 0:9
+      S0: C(i, j) += A(i, k) * B(k, j)
+  for j_rest in 0:4
+    S0_init: C(i, j) = 0.0
+    for k_rest in 0:9
+      S0: C(i, j) += A(i, k) * B(k, j)
+)");
+  check(schedule.bind("i", Axis::kBlockX));
+  check(schedule.bind("j", Axis::kThreadX));
+  expect_product(schedule, 20, 12, 9);
+  check(schedule.promote("A", "i", Memory::kShared));
+  expect_product(schedule, 20, 12, 9);
+  EXPECT_EQ(error_of(schedule.partition("j_rest", 4)),
+            "error: cannot partition 'j_rest' at 4: all iterations are before it\n");
+  EXPECT_EQ(error_of(schedule.partition("k", 0)), "error: cannot partition 'k' at 0: no iterations are before it\n");
+  EXPECT_EQ(error_of(schedule.partition("j", 4)), "error: 'j' is bound; its loop stays as it is\n");
+  EXPECT_EQ(error_of(schedule.partition("q", 4)), "error: there is no loop 'q'; there are i, j, k, j_rest, k_rest\n");
+}
+
+TEST(Schedule, PartsAreLaunches) {
+  Schedule schedule = matmul(20, 12, 9);
+  take(schedule.tile({"i", "j"}, {8, 4}));
+  EXPECT_EQ(take(schedule.partition("i_outer", 2)), (Schedule::Loops{"i_outer", "i_outer_rest"}));
+  EXPECT_EQ(error_of(schedule.partition("i_inner", 8)),
+            "error: cannot partition 'i_inner' at 8: all iterations are before it\n");
+  check(schedule.launch("i_outer_rest"));
+  for (const std::string rest : {"", "_rest"}) {
+    check(schedule.bind("i_outer" + rest, Axis::kBlockX));
+    check(schedule.bind("i_inner" + rest, Axis::kThreadY));
+    check(schedule.bind("j_inner" + rest, Axis::kThreadX));
+  }
+  expect_product(schedule, 20, 12, 9);
+  EXPECT_NE(take(schedule.tile_text()).find("kernel mm_1 grid (1,1,1) block (4,4,1)"), std::string::npos)
+      << take(schedule.tile_text());
+}
+
+/// A part of a reduction's iterations is no reduction of all.
+TEST(Schedule, SumsInParts) {
+  Schedule schedule = matmul(4, 3, 40);
+  take(schedule.partition("k", 32));
+  expect_product(schedule, 4, 3, 40);
+  EXPECT_EQ(error_of(schedule.split_reduction("k", 4)),
+            "error: 'k' does not run over a whole index that S0 reduces over\n");
+}
+
 TEST(Schedule, NeighboursShareALoop) {
   const std::map<std::string, int64_t> sizes = {{"M", 9}, {"N", 7}, {"K", 5}};
   Schedule schedule = apart(kBiased, sizes);

@@ -10,6 +10,7 @@ namespace {
 using testing::check;
 using testing::error_of;
 using testing::take;
+using namespace std::string_literals;
 
 /// CUDA text without the comment that it begins with.
 std::string without_header(const std::string& text) {
@@ -49,6 +50,13 @@ void tile_product(Schedule& schedule, int64_t m, int64_t n) {
   take(schedule.tile({"m", "n"}, {m, n}));
   check(schedule.distribute("n_inner"));
   check(schedule.distribute("m_inner"));
+}
+
+/// The same where n stands above m. `rest` ends the names of the loops.
+void tile_columns_first(Schedule& schedule, int64_t m, int64_t n, const std::string& rest = "") {
+  take(schedule.tile({"n" + rest, "m" + rest}, {n, m}));
+  check(schedule.distribute("m" + rest + "_inner"));
+  check(schedule.distribute("n" + rest + "_inner"));
 }
 
 TEST(ScheduleTiles, AProductByMultiplyAdds) {
@@ -158,24 +166,26 @@ constexpr const char* kHalves = "def f(float16(M,K) A, float16(K,N) B) -> (C) { 
 
 /// What products of warpgroups have when tiles, blocks and warpgroups have been said: `sums` is the innermost loop of
 /// blocks.
-void fetch_by_boxes(Schedule& schedule, const std::string& sums, int64_t stages) {
+void fetch_by_boxes(Schedule& schedule, const std::string& sums, int64_t stages, const std::string& steps = "k_outer") {
   check(schedule.promote("C_sum", sums, Memory::kRegisters));
   for (const char* operand : {"A", "B"}) {
-    check(schedule.promote(operand, "k_outer", Memory::kShared, Fetch::kBoxes));
-    check(schedule.stage(operand, "k_outer", stages));
+    check(schedule.promote(operand, steps, Memory::kShared, Fetch::kBoxes));
+    check(schedule.stage(operand, steps, stages));
   }
 }
 
-/// Warpgroups with 64 columns of the result each, which are the rows of their instructions.
-void multiply_across(Schedule& schedule, const std::vector<std::string>& blocks) {
-  take(schedule.split("n_inner_S0", 64));
+/// Warpgroups with 64 columns of the result each, which are the rows of their instructions. `rest` is in the names of
+/// the loops.
+void multiply_across(Schedule& schedule, const std::vector<std::string>& blocks, const std::string& rest = "") {
+  const std::string m = "m" + rest + "_inner_S0", n = "n" + rest + "_inner_S0", k = "k" + rest;
+  take(schedule.split(n, 64));
   check(schedule.reorder(blocks));
-  check(schedule.reorder({"k_outer", "n_inner_S0_outer", "m_inner_S0", "n_inner_S0_inner", "k_inner"}));
-  check(schedule.tensorize("n_inner_S0_outer", TileOperation::kWgmma));
+  check(schedule.reorder({k + "_outer", n + "_outer", m, n + "_inner", k + "_inner"}));
+  check(schedule.tensorize(n + "_outer", TileOperation::kWgmma));
   for (const std::string& loop : blocks) {
     check(schedule.bind(loop, loop == blocks.back() ? Axis::kCluster : Axis::kBlockX));
   }
-  check(schedule.bind("n_inner_S0_outer", Axis::kWarpgroup));
+  check(schedule.bind(n + "_outer", Axis::kWarpgroup));
 }
 
 TEST(ScheduleTiles, AProductInClusters) {
@@ -209,11 +219,41 @@ void multiply_by_warpgroups(Schedule& schedule, int64_t group = 0, Axis innermos
   fetch_by_boxes(schedule, blocks.back(), 4);
 }
 
-/// As one launch: what the compiler takes by itself has a second one, and teams that take turns.
+const Def k4096 = {kHalves, {{"M", 4096}, {"N", 4096}, {"K", 4096}}};
+
+/// What the compiler makes by itself: blocks of the first launch go on, by two teams of a warpgroup with 128 rows; what
+/// they would leave over is a second launch, in clusters.
 TEST(ScheduleTiles, AProductOf4096) {
-  const Def def = {kHalves, {{"M", 4096}, {"N", 4096}, {"K", 4096}}},
-            whole = {kHalves, def.sizes, {.split_results = {4096, 4096}}};
-  Schedule schedule = def.schedule();
+  Schedule schedule = k4096.schedule();
+  check(schedule.reorder({"n", "m"}));
+  EXPECT_EQ(take(schedule.partition("n", 3072)), std::pair("n"s, "n_rest"s));
+  check(schedule.launch("n_rest"));
+
+  tile_columns_first(schedule, 128, 192);
+  take(schedule.split("k", 64));
+  take(schedule.split("m_outer", 16));
+  take(schedule.split("m_inner_S0", 64));
+  check(schedule.reorder({"m_outer_outer", "n_outer", "m_outer_inner"}));
+  check(schedule.reorder({"k_outer", "m_inner_S0_outer", "m_inner_S0_inner", "n_inner_S0", "k_inner"}));
+  check(schedule.tensorize("m_inner_S0_outer", TileOperation::kWgmma));
+  for (const char* loop : {"m_outer_outer", "n_outer", "m_outer_inner"}) check(schedule.bind(loop, Axis::kBlockX));
+  check(schedule.persist("m_outer_inner", 2));
+  fetch_by_boxes(schedule, "m_outer_inner", 4);
+  check(schedule.promote("C", "m_outer_inner", Memory::kShared, Fetch::kBoxes));
+
+  tile_columns_first(schedule, 256, 128, "_rest");
+  take(schedule.split("k_rest", 64));
+  take(schedule.split("n_rest_outer", 2));
+  multiply_across(schedule, {"m_rest_outer", "n_rest_outer_outer", "n_rest_outer_inner"}, "_rest");
+  fetch_by_boxes(schedule, "n_rest_outer_inner", 4, "k_rest_outer");
+  check(schedule.promote("C", "n_rest_outer_inner", Memory::kShared, Fetch::kBoxes));
+  expect_default_text(schedule, k4096);
+}
+
+/// As one launch.
+TEST(ScheduleTiles, AProductOf4096AtOnce) {
+  const Def whole = {kHalves, k4096.sizes, {.split_results = {4096, 4096}}};
+  Schedule schedule = k4096.schedule();
   tile_product(schedule, 256, 128);
   take(schedule.split("k", 64));
   take(schedule.split("n_outer", 16));
@@ -345,6 +385,38 @@ TEST(ScheduleTiles, WhatWarpgroupsDoNot) {
             "error: no tile of 100 x 256 x 64 by wgmma: warpgroups have no such rows and columns\n");
   EXPECT_EQ(error_of(schedule.tensorize("m_inner", TileOperation::kWgmma)),
             "error: 'm_inner' does not stand above S0\n");
+}
+
+TEST(ScheduleTiles, WhichBlocksPersist) {
+  Schedule plain = k4096.schedule();
+  EXPECT_EQ(error_of(plain.persist("m")),
+            "error: only blocks of a tile operation persist: tensorize a loop below 'm' first\n");
+  Schedule schedule = k4096.schedule();
+  tile_product(schedule, 256, 128);
+  take(schedule.split("k", 64));
+  take(schedule.split("m_inner_S0", 64));
+  check(schedule.reorder({"k_outer", "m_inner_S0_outer", "m_inner_S0_inner", "n_inner_S0", "k_inner"}));
+  Schedule by_warps = schedule, in_cluster = schedule;
+  check(by_warps.tensorize("m_inner_S0_outer", TileOperation::kMma));
+  EXPECT_EQ(error_of(by_warps.persist("n_outer")), "error: 'n_outer' cannot persist; only products by wgmma can\n");
+  check(schedule.tensorize("m_inner_S0_outer", TileOperation::kWgmma));
+  EXPECT_EQ(error_of(schedule.persist("m_outer")),
+            "error: blocks persist at the innermost loop on them, which is 'n_outer' and not 'm_outer'\n");
+  EXPECT_EQ(error_of(schedule.persist("n_outer", 3)), "error: a block has 1 or 2 teams; it cannot have 3\n");
+  EXPECT_EQ(error_of(schedule.persist("n_outer", 2)),
+            "error: no tile of 256 x 128 x 64 by wgmma: a warpgroup that takes turns has no more than 128 rows\n");
+  check(schedule.persist("n_outer"));
+  EXPECT_EQ(error_of(schedule.persist("n_outer")), "error: the blocks of 'n_outer' persist already\n");
+  for (const char* loop : {"m_outer", "n_outer"}) check(schedule.bind(loop, Axis::kBlockX));
+  check(schedule.bind("m_inner_S0_outer", Axis::kWarpgroup));
+  fetch_by_boxes(schedule, "n_outer", 4);
+  take(in_cluster.split("n_outer", 2));
+  check(in_cluster.tensorize("m_inner_S0_outer", TileOperation::kWgmma));
+  check(in_cluster.bind("n_outer_inner", Axis::kCluster));
+  EXPECT_EQ(error_of(in_cluster.persist("n_outer_inner")),
+            "error: 'n_outer_inner' is on a cluster, whose blocks have one tile each: none persist\n");
+  const std::string text = take(schedule.cuda_text());
+  EXPECT_NE(text.find("for (int tile = block_x; tile < 512; tile += 132)"), std::string::npos) << text;
 }
 
 TEST(ScheduleTiles, WhatIsLeftToSay) {

@@ -107,7 +107,7 @@ class RandomVerbs {
   Result<gpu::Schedule> step() {
     const std::string a = loop(), b = loop();
     const std::string name = fmt::format("new_{}", ++names_);
-    switch (random_.below(13)) {
+    switch (random_.below(14)) {
       case 0:
         return schedule_.split(a, random_.range(1, 8), name, name + "_in");
       case 1:
@@ -132,7 +132,11 @@ class RandomVerbs {
         gpu::ReductionLoops loops;
         return schedule_.split_reduction(a, random_.range(1, 4), random_.chance(50), loops);
       }
-      case 11:
+      case 11: {
+        std::string rest;
+        return schedule_.partition(a, random_.range(1, 8), rest);
+      }
+      case 12:
         return random_.chance(25) ? schedule_.launch(a) : schedule_.stage(tensor(), a, random_.range(2, 3));
       default:
         return schedule_.promote(tensor(), a, random_.chance(50) ? gpu::Buffer::kShared : gpu::Buffer::kRegisters);

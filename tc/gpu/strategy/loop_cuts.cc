@@ -56,10 +56,12 @@ struct Found {
   bool inside = false;
 };
 
-/// Whether iterations are floor((index mod period) / step); without a period: floor(index / step).
+/// Whether iterations are floor((index mod period) / step), of an index that counts from its first value; without a
+/// period: floor(index / step).
 bool is_cut(const Found& found, const isl::set& instances, std::optional<int64_t> period) {
   const isl::ctx ctx = instances.ctx();
-  isl::aff index = poly::variable(instances.space(), found.dimension);
+  const isl::val first = instances.dim_min_val(found.dimension);
+  isl::aff index = poly::variable(instances.space(), found.dimension).add_constant(first.neg());
   if (period) index = index.mod(poly::make_val(ctx, *period));
   const isl::aff expected = index.scale_down(poly::make_val(ctx, found.cut.step)).floor();
   return instances.is_subset(found.value.eq_set(isl::pw_aff(expected)));

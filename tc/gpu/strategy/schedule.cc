@@ -118,6 +118,9 @@ std::string Schedule::to_text() const {
     std::string& all = notes.loops[loop];
     all = all.empty() ? text_of(place) : fmt::format("{}, {}", text_of(place), all);
   }
+  for (const auto& [loop, teams] : persistent_) {
+    notes.loops[loop] += fmt::format(", persistent{}", teams > 1 ? " in two teams" : "");
+  }
   for (const auto& [loop, operation] : tiles_) {
     std::string& all = notes.loops[loop];
     all = fmt::format("{}{}a tile: {}", all, all.empty() ? "" : ", ", text_of(operation));
@@ -198,6 +201,26 @@ Result<Schedule> Schedule::distribute(const std::string& loop) const {
     for (const std::string& name : result.loops()) {
       const bool is_new = std::count(before.begin(), before.end(), name) == 0;
       if (is_new && size != sizes_.end()) result.sizes_[name] = size->second;
+    }
+    return result;
+  });
+}
+
+Result<Schedule> Schedule::partition(const std::string& loop, int64_t at, std::string& rest) const {
+  TC_TRY_VOID(check_free(loop));
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    TC_TRY(made, poly::partition_loop(scop_, loop, at));
+    for (const auto& [copied, name] : made.rest) TC_TRY_VOID(check_free(copied));
+    rest = made.rest.at(loop);
+    Schedule result = with(std::move(made.scop));
+    for (const auto& [copied, name] : made.rest) {
+      if (unrolled_.count(copied) > 0) result.unrolled_.insert(name);
+      if (vectors_.count(copied) > 0) result.vectors_.insert(name);
+      if (const auto size = sizes_.find(copied); size != sizes_.end()) result.sizes_[name] = size->second;
+    }
+    if (const auto size = result.sizes_.find(loop); size != result.sizes_.end()) {
+      result.sizes_[rest] = size->second - at;
+      size->second = at;
     }
     return result;
   });

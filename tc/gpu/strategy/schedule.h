@@ -36,6 +36,8 @@ class Schedule {
   Result<Schedule> fuse(const std::string& outer, const std::string& inner, const std::string& fused) const;
   Result<Schedule> reorder(const std::vector<std::string>& loops) const;
   Result<Schedule> distribute(const std::string& loop) const;
+  /// `rest` becomes the name of the second loop.
+  Result<Schedule> partition(const std::string& loop, int64_t at, std::string& rest) const;
 
   /// The verbs of poly/loop_fusion.h. Loops on blocks or threads stay legal there, or refuse.
   Result<Schedule> merge(const std::string& first, const std::string& second) const;
@@ -53,6 +55,10 @@ class Schedule {
   /// steps of a product's reduction. All further verbs of its launch say more of the operation; each is held against
   /// what a strategy can plan (tile_operation.h). No loop of the launch is cut or moved any more.
   Result<Schedule> tensorize(const std::string& loop, TileOperation operation) const;
+  /// Lets the blocks of a tile operation stay, and go through all tiles: there are as many as run at once. `loop` is
+  /// the innermost one on blocks. With two teams (1 or 2) of warpgroups, one finishes a tile while the other
+  /// multiplies.
+  Result<Schedule> persist(const std::string& loop, int64_t teams) const;
   /// Lets the first warp share the iterations of a reduction to one element, which shuffles combine. The loop is not
   /// unrolled.
   Result<Schedule> reduce_by_warp(const std::string& loop) const;
@@ -103,6 +109,7 @@ class Schedule {
   std::set<std::string> vectors_;  ///< of the unrolled ones
   std::vector<Hold> holds_;
   std::map<std::string, TileOperation> tiles_;  ///< by the first loop of the tile
+  std::map<std::string, int64_t> persistent_;   ///< teams of a block, by the innermost loop on blocks
   std::map<std::string, int64_t> sizes_;        ///< iterations of loops that split() has made
 };
 

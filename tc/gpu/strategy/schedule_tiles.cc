@@ -3,6 +3,7 @@
 #include "tc/gpu/strategy/schedule.h"
 #include "tc/poly/isl_ext.h"
 #include "tc/poly/loop_tree.h"
+#include "tc/poly/restricted.h"
 
 /// Tile operations of a schedule that is written loop by loop.
 namespace tc::gpu {
@@ -10,7 +11,9 @@ namespace tc::gpu {
 std::vector<poly::Scop> Schedule::launches() const {
   std::vector<poly::Scop> result;
   for (const isl::schedule& part : poly::launches_of(scop_)) {
-    result.push_back(scop_);
+    // A partition gives some instances of a statement to one launch, and the others to another one.
+    const isl::union_set all = scop_.domain.intersect(part.domain().universe());
+    result.push_back(all.is_subset(part.domain()) ? scop_ : poly::restricted(scop_, part.domain()));
     result.back().schedule = part;
   }
   return result;
@@ -43,6 +46,10 @@ TiledLaunch Schedule::tiled(const poly::Scop& launch, bool complete) const {
     if (const auto place = bound_.find(loop); place != bound_.end()) result.places.insert(*place);
     if (unrolled_.count(loop) > 0) result.unrolled.insert(loop);
     if (vectors_.count(loop) > 0) result.vectors.insert(loop);
+    if (const auto teams = persistent_.find(loop); teams != persistent_.end()) {
+      result.persistent = loop;
+      result.teams = teams->second;
+    }
     for (const Hold& hold : holds_) {
       if (hold.loop != loop) continue;
       const Fill by_threads = hold.options.vector_bytes > 1 && !hold.options.by_one ? Fill::kVectors : Fill::kElements;
@@ -107,6 +114,24 @@ Result<Schedule> Schedule::tensorize(const std::string& loop, TileOperation oper
   return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
     Schedule result = *this;
     result.tiles_[loop] = operation;
+    TC_TRY_VOID(result.check_decided());
+    return result;
+  });
+}
+
+Result<Schedule> Schedule::persist(const std::string& loop, int64_t teams) const {
+  TC_TRY_VOID(poly::find_loop(scop_, loop));
+  const poly::Scop launch = launch_with(loop);
+  if (tile_of(launch).empty()) {
+    return fail("only blocks of a tile operation persist: tensorize a loop below '{}' first", loop);
+  }
+  for (const std::string& other : poly::loop_names(launch)) {
+    if (persistent_.count(other) > 0) return fail("the blocks of '{}' persist already", other);
+  }
+  if (teams < 1 || teams > 2) return fail("a block has 1 or 2 teams; it cannot have {}", teams);
+  return poly::within_budget(*scop_.context, [&]() -> Result<Schedule> {
+    Schedule result = *this;
+    result.persistent_[loop] = teams;
     TC_TRY_VOID(result.check_decided());
     return result;
   });

@@ -60,7 +60,9 @@ struct TiledLaunch {
   std::set<std::string> vectors;            ///< loops, of the unrolled ones
   std::map<std::string, int64_t> sizes;     ///< iterations of loops that a split has made
   std::vector<TileBuffer> buffers;
-  bool complete = true;  ///< nothing more will be said: the loops must say all that the plan decides
+  std::string persistent;  ///< the loop whose blocks go on with further tiles; empty: each has one tile
+  int64_t teams = 1;       ///< of warpgroups, which have a persistent block's tiles by turns
+  bool complete = true;    ///< nothing more will be said: the loops must say all that the plan decides
 
   std::optional<LoopPlace> place(const std::string& loop) const;
   /// The loops of an index.

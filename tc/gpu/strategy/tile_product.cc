@@ -37,6 +37,7 @@ class Product {
     TC_TRY_VOID(check_loops());
     TC_TRY_VOID(check_all_in_blocks(launch_, tiled_, cuts_));
     for (const TileBuffer& buffer : tiled_.buffers) TC_TRY_VOID(check_buffer(buffer));
+    TC_TRY_VOID(check_persistent());
     Launch launch;
     launch.kernel.scop = launch_;
     // Loops that have not been bound yet may be any thread's.
@@ -142,6 +143,10 @@ class Product {
     for (const Axis& axis : c_.reduction) options.tile.push_back(tile_of(cuts_, axis.name, axis.extent));
     options.tensor_cores = !by_elements;
     options.copy_stages = stages();
+    if (!tiled_.persistent.empty()) {
+      options.persistent = true;
+      options.ping_pong = tiled_.teams > 1;
+    }
     if (by_warpgroups() && tiled_.complete) {
       options.store_boxes = std::any_of(tiled_.buffers.begin(), tiled_.buffers.end(),
                                         [&](const TileBuffer& buffer) { return is_staged_result(buffer); });
@@ -247,13 +252,14 @@ class Product {
 
   Result<void> check_warpgroups(const ContractionPlan& plan) const {
     const TensorCores& cores = *plan.tensor_cores;
+    constexpr int64_t kRows = tile::WarpgroupAtom::kM;
     int64_t faster = 1;  // rows of a block along the axes before
     for (size_t axis : cores.rows) {
-      constexpr int64_t kRows = tile::WarpgroupAtom::kM;
-      const int64_t tile = plan.parallel[axis].tile, rows = kRows / std::min(faster, kRows);
-      const int64_t count = std::max<int64_t>(tile / rows, 1);
-      TC_TRY_VOID(tiled_.check_bound(cuts_.inside, name_of(axis), {Level::kWarpgroup, 0}, count, rows));
-      faster *= tile;
+      const int64_t slower = faster * plan.parallel[axis].tile, first = std::max(faster, kRows);
+      // Instructions beside each other are as far apart as all warpgroups have rows.
+      const int64_t count = std::max<int64_t>(std::min(slower, kRows * cores.warpgroups) / first, 1);
+      TC_TRY_VOID(tiled_.check_bound(cuts_.inside, name_of(axis), {Level::kWarpgroup, 0}, count, first / faster));
+      faster = slower;
     }
     for (size_t axis : cores.columns) {
       const std::optional<LoopCut> here = tiled_.bound(cuts_.inside, name_of(axis), Level::kWarpgroup);
@@ -342,6 +348,21 @@ class Product {
       if (axis_of(cut.index) < c_.parallel.size()) result = cut.loop;
     }
     return result;
+  }
+
+  /// Blocks go on from the innermost loop that they have.
+  Result<void> check_persistent() const {
+    if (tiled_.persistent.empty()) return {};
+    if (!by_warpgroups()) return fail("'{}' cannot persist; only products by wgmma can", tiled_.persistent);
+    for (const LoopCut& cut : cuts_.outside) {
+      const std::optional<LoopPlace> place = tiled_.place(cut.loop);
+      if (!place || place->level != Level::kCluster) continue;
+      return fail("'{}' is on a cluster, whose blocks have one tile each: none persist", cut.loop);
+    }
+    const std::string wanted = loop_of_sums();
+    if (wanted == tiled_.persistent) return {};
+    if (wanted.empty()) return fail("'{}' cannot persist: there is one block", tiled_.persistent);
+    return fail("blocks persist at the innermost loop on them, which is '{}' and not '{}'", wanted, tiled_.persistent);
   }
 
   /// Operands come to shared memory for each step; sums are in registers.

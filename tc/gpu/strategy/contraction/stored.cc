@@ -36,11 +36,13 @@ const std::vector<Expr>& element_of(const Contraction& c, const std::string& ten
   TC_CHECK(false, "the contraction does not write '{}'", tensor);
 }
 
-/// The axis that a subscript is, if it counts all of the dimension.
-std::string axis_of(const Expr& subscript, int64_t extent, const Contraction& c) {
+/// The axis that a subscript is, if it counts all of dimension `d`, or from a multiple of 16 bytes on a part of it.
+std::string axis_of(const Expr& subscript, const StoredTensor& stored, size_t d, const Contraction& c) {
   for (const Axis& axis : c.parallel) {
     const Expr offset = hi::simplify(subscript - hi::Variable::make(ir::index_type(), axis.name));
-    if (hi::is_const_zero(offset) && axis.begin == 0 && axis.extent == extent) return axis.name;
+    const bool is_inside = axis.begin >= 0 && axis.begin + axis.extent <= stored.extents[d];
+    const bool is_aligned = axis.begin * stored.type.bytes() % kBoxBytes == 0;
+    if (hi::is_const_zero(offset) && is_inside && is_aligned) return axis.name;
   }
   return "";
 }
@@ -187,7 +189,7 @@ std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contracti
     StoredTensor stored{name, tensor.type,          ir::constant_shape(tensor), ir::strides_of(tensor),
                         {},   tensor.at_any_address};
     const std::vector<Expr>& element = element_of(c, name);
-    for (size_t d = 0; d < element.size(); ++d) stored.axes.push_back(axis_of(element[d], stored.extents[d], c));
+    for (size_t d = 0; d < element.size(); ++d) stored.axes.push_back(axis_of(element[d], stored, d, c));
     result.push_back(std::move(stored));
   }
   return result;
@@ -211,7 +213,7 @@ std::optional<StoredTensor> expected_stored(const ir::Program& program, const ir
                       ir::strides_of(tensor), {},          tensor.at_any_address};
   if (stored.extents.size() != c.update.subscripts.size()) return std::nullopt;
   for (size_t d = 0; d < stored.extents.size(); ++d) {
-    stored.axes.push_back(axis_of(c.update.subscripts[d], stored.extents[d], c));
+    stored.axes.push_back(axis_of(c.update.subscripts[d], stored, d, c));
   }
   return stored;
 }
