@@ -363,20 +363,29 @@ double readers_of(const Contraction& c, size_t operand, const ContractionPlan& p
   return std::max(1.0, blocks * expected_slices(c, plan) / static_cast<double>(o.extents[*o.selected]));
 }
 
-/// Cycles from the start of a box to its arrival. What no cache holds comes from memory, unless many blocks read it:
-/// then it is there for most of them. That was fitted to 31 products on an H100. Blocks of a cluster go on in step, so
-/// that all of them wait for what the first one reads: 2624 x 640 by 7360 took 46 us in tiles of 256 x 64 on an H200,
-/// and 64 to 72 in clusters that share the 64 columns.
+/// The part of an operand that no cache holds when it is read again: none of a small one. The L2 cache has two halves,
+/// and the other operand and the results want room as well.
+double beyond_cache(double bytes, const Device& device) {
+  constexpr double kAllFits = 0.3, kNoneFits = 0.7;  // of the cache's bytes
+  return std::clamp((bytes / static_cast<double>(device.cache_bytes) - kAllFits) / (kNoneFits - kAllFits), 0.0, 1.0);
+}
+
+/// Cycles from the start of a box to its arrival. What no cache holds comes from memory; if many blocks read it, it is
+/// there for some of them. Blocks of a cluster go on in step, so that all of them wait for what the first one reads:
+/// 2624 x 640 by 7360 took 46 us in tiles of 256 x 64 on an H200, and 64 to 72 in clusters that share the 64 columns.
 double latency_cycles(const Contraction& c, const ContractionPlan& plan, const Device& device,
                       const ProductBytes& bytes) {
-  constexpr double kFromMemory = 2250, kInStep = 700;
+  constexpr double kFromMemory = 2250, kInStep = 700, kManyRead = 1750;
   constexpr double kFewReaders = 4;
+  const double cached = figures_of(plan).arrival;
+  double result = cached;
   for (size_t i = 0; i < c.operands.size(); ++i) {
-    const bool is_large = bytes.in_memory[i] > static_cast<double>(device.cache_bytes) / 2;
-    if (is_large && readers_of(c, i, plan) <= kFewReaders) return kFromMemory;
-    if (is_large && plan.cluster_blocks() > 1) return kFromMemory + kInStep;
+    const bool is_read_by_few = readers_of(c, i, plan) <= kFewReaders;
+    const double in_step = plan.cluster_blocks() > 1 ? kFromMemory + kInStep : kManyRead;
+    const double from_memory = is_read_by_few ? kFromMemory : in_step;
+    result = std::max(result, cached + (from_memory - cached) * beyond_cache(bytes.in_memory[i], device));
   }
-  return figures_of(plan).arrival;
+  return result;
 }
 
 double cycles_in_memory(double bytes, const Device& device) {
@@ -391,7 +400,7 @@ double memory_cycles(const Contraction& c, const ContractionPlan& plan, const De
   double moved = bytes.all;
   for (size_t i = 0; i < c.operands.size(); ++i) {
     const double own = bytes.in_memory[i];
-    if (own > static_cast<double>(device.cache_bytes) / 2 && readers_of(c, i, plan) > 1) moved += kAgain * own;
+    if (readers_of(c, i, plan) > 1) moved += kAgain * own * beyond_cache(own, device);
   }
   return cycles_in_memory(moved, device);
 }
