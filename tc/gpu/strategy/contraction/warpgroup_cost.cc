@@ -45,7 +45,8 @@ struct Figures {
   double hand_over, plain;  ///< where teams take turns: of a tile, and instructions of a result that are in it
   double step, least_step;  ///< of each step, and from a buffer's arrival to its release
   double cluster_start, cluster_step;  ///< the blocks of a cluster wait for the slowest: at first, and in each step
-  double in_cluster, in_parts;         ///< and in all; where they deal out steps
+  std::array<double, 3> in_cluster;    ///< and in all, by factors: of 2, 4 and 8 blocks
+  double in_parts;                     ///< the same where they deal out steps
   double stored;                       ///< results that a processor stores in a cycle, as vectors of 16 bytes
   double of_warpgroup, across;         ///< the same of one of its warpgroups; of results that lie across the tile
   double slab;                         ///< of a staging buffer of such results
@@ -81,7 +82,7 @@ constexpr Figures kOfMatrices = {.aligned = 88.5,
                                  .least_step = 213,
                                  .cluster_start = 110,
                                  .cluster_step = 30,
-                                 .in_cluster = 1,
+                                 .in_cluster = {1, 0.95, 1.07},
                                  .in_parts = 1.2,
                                  .stored = 7.2,
                                  .of_warpgroup = 6.4,
@@ -121,7 +122,7 @@ constexpr Figures kOfImages = {.aligned = 68,
                                .least_step = 160,
                                .cluster_start = 0,
                                .cluster_step = 28,
-                               .in_cluster = 1.005,
+                               .in_cluster = {1.005, 1.005, 1.005},
                                .in_parts = 1.005,
                                .stored = 24,
                                .of_warpgroup = 1e9,
@@ -599,6 +600,12 @@ double step_cycles(const Contraction& c, const ContractionPlan& plan, const Warp
 /// Times that hide each other in part.
 double added(double a, double b, double power) { return std::pow(std::pow(a, power) + std::pow(b, power), 1 / power); }
 
+/// How many times as long a kernel takes whose blocks share boxes in a cluster.
+double of_cluster(const ContractionPlan& plan) {
+  const int64_t blocks = plan.cluster_blocks();
+  return blocks == 1 ? 1 : figures_of(plan).in_cluster.at(blocks < 4 ? 0 : blocks < 8 ? 1 : 2);
+}
+
 /// Of the whole product.
 double cycles_with(const Contraction& c, const ContractionPlan& plan, const Device& device, const WarpgroupWork& work,
                    const Ring& ring) {
@@ -624,9 +631,9 @@ double cycles_with(const Contraction& c, const ContractionPlan& plan, const Devi
   constexpr double kTakesTurns = 0.93;
   // Two instructions of a warpgroup beside each other, where no teams take turns: 24 plans of 2560^3 to 8192^3.
   constexpr double kBeside = 1.03;
-  const bool in_cluster = plan.cluster_blocks() * plan.cluster_parts > 1, is_beside = plan.tensor_cores->row_atoms > 1;
+  const bool is_beside = plan.tensor_cores->row_atoms > 1;
   const bool is_copied = work.copied > work.multiplied;  // products wait for their boxes
-  const double alone = goes_on ? kGoesOn : plan.cluster_parts > 1 ? f.in_parts : in_cluster ? f.in_cluster : 1;
+  const double alone = goes_on ? kGoesOn : plan.cluster_parts > 1 ? f.in_parts : of_cluster(plan);
   // Of results that lie across four warpgroups: nine plans of large products.
   constexpr double kFourAcross = 1.1;
   const bool is_wide = work.end.slabs > 0 && plan.tensor_cores->warpgroups == 4;
