@@ -72,6 +72,7 @@ def across_plan(numbers, m, n):
 
 def warpgroups_plan(numbers, m, n, k):
     copies = " copy_operands: true" if n % 8 or k % 8 else ""
+    copies += numbers.choice(["", ""] + [f" copy_stages: {buffers}" for buffers in (3, 4, 5, 6, 8)])
     if numbers.random() < (0.4 if m <= 1024 or n % 8 == 0 else 0):  # rows of the instruction along n
         return across_plan(numbers, m, n) + copies
     is_large = m * n * k > 1e10  # narrow tiles would take most of the time

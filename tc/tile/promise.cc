@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "tc/ir/halide_compat.h"
 #include "tc/support/check.h"
+#include "tc/support/round.h"
 #include "tc/tile/accesses.h"
 #include "tc/tile/build.h"
+#include "tc/tile/tiles.h"
 
 namespace tc::tile {
 namespace {
@@ -89,11 +92,36 @@ NodePtr waiting(const NodePtr& node, const std::set<const Node*>& touches, const
   });
 }
 
+int64_t blocks_of(const Kernel& kernel) { return kernel.grid[0] * kernel.grid[1] * kernel.grid[2]; }
+
 /// Whether the next kernel's first blocks find as many neighbours idle as its last ones.
 bool fills(const Kernel& kernel, int64_t processors) {
   constexpr int64_t kMostIdle = 7;  // a seventh of the processors
-  const int64_t blocks = kernel.grid[0] * kernel.grid[1] * kernel.grid[2];
+  const int64_t blocks = blocks_of(kernel);
   return processors > 0 && (2 * blocks <= processors || blocks >= processors - processors / kMostIdle);
+}
+
+/// Iterations of the loops around a leaf that the text does not lay out, as far as they are known.
+int64_t iterations_of(const Leaf& leaf) {
+  int64_t result = 1;
+  for (const EnclosingLoop& around : leaf.path.loops) {
+    const For& loop = *around.loop;
+    const int64_t *begin = ir::constant_int(loop.begin), *end = ir::constant_int(loop.end);
+    const int64_t* step = ir::constant_int(loop.step);
+    if (begin && end && step && !loop.unrolled) result *= std::max<int64_t>(ceil_div(*end - *begin, *step), 1);
+  }
+  return result;
+}
+
+/// Whether blocks of one tile each that all run at once read what their neighbours read for so long that where they are
+/// matters more than when they start. Blocks that start early come to whichever processor is idle, those of a cluster
+/// to neighbours.
+bool need_their_places(const Kernel& kernel, const Flow& flow, int64_t processors) {
+  constexpr int64_t kManySteps = 64;
+  if (blocks_of(kernel) > processors || !loops_over_tiles(kernel).empty()) return false;
+  return kernel.cluster_blocks() == 1 && std::any_of(flow.leaves.begin(), flow.leaves.end(), [](const Leaf& leaf) {
+           return copies_box(leaf) && iterations_of(leaf) >= kManySteps;
+         });
 }
 
 void promise(Kernel& kernel, const KernelsBefore& before, bool is_last, const PromiseOptions& options) {
@@ -108,8 +136,9 @@ void promise(Kernel& kernel, const KernelsBefore& before, bool is_last, const Pr
   }
   const PlainLoads loads = plain_loads(kernel);
   for (Tensor& tensor : kernel.tensors) tensor.restricted &= loads.merged_with(tensor.name).empty();
-  const NodePtr start =
-      !is_last || (copies_boxes(flow) && fills(kernel, options.processors)) ? build::start_next_kernel() : nullptr;
+  const bool may_start_another =
+      copies_boxes(flow) && fills(kernel, options.processors) && !need_their_places(kernel, flow, options.processors);
+  const NodePtr start = !is_last || may_start_another ? build::start_next_kernel() : nullptr;
   const bool starts_behind = waits && (is_first || is_last);  // others than the program's kernels have ended then
   if (waits) {
     const NodePtr wait = build::wait_for_kernels();

@@ -193,6 +193,25 @@ TEST(Promise, AKernelThatLeavesFewProcessorsIdleOrMostOfThemLetsTheNextOneStart)
   EXPECT_TRUE(starts(1000));
 }
 
+/// Blocks of 64 steps or more that all run at once keep the places in which they come, unless they are in clusters or
+/// in turns.
+TEST(Promise, AKernelOfManyStepsLetsTheNextOneStartAtItsEnd) {
+  const auto starts = [](int steps, int64_t blocks, int64_t cluster) {
+    Program program = program_of({copying_kernel("k", input("x"), output("y"))});
+    Kernel& kernel = program.kernels[0];
+    kernel.grid = {blocks, 1, 1};
+    kernel.cluster = {cluster, 1, 1};
+    kernel.body = for_loop("step", 0, steps, kernel.body);
+    const Program made = promise(program, {.processors = 132});
+    EXPECT_NE(to_text(made.kernels[0]).find("wait for kernels before"), std::string::npos);
+    return to_text(made.kernels[0]).find("start next kernel") != std::string::npos;
+  };
+  EXPECT_TRUE(starts(63, 128, 1));
+  EXPECT_FALSE(starts(64, 128, 1));
+  EXPECT_TRUE(starts(64, 128, 2));
+  EXPECT_TRUE(starts(64, 133, 1));
+}
+
 /// The compiler may move loads of a tensor that is promised to be read only to before the wait.
 TEST(Promise, AFirstKernelThatLoadsByOrdinaryInstructionsDoesNotStartEarly) {
   const Tensor x = input("x"), y = output("y");
