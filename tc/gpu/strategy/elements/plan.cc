@@ -175,7 +175,7 @@ int64_t block_threads(const Device& device) {
 }
 
 /// Threads along the member: all of it, with so many vectors each that fewer blocks do, or whole warps that waste
-/// little of the last block. `element_bytes` are moved for each element.
+/// little of the last block, also where its start takes longest. `element_bytes` are moved for each element.
 void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats, double element_bytes,
                     const Device& device) {
   constexpr double kClearly = 0.98;
@@ -186,12 +186,16 @@ void choose_threads(ElementsPlan& plan, int64_t vectors, int64_t most_repeats, d
     plan.threads = vectors / most_repeats;
     return;
   }
-  double best = std::numeric_limits<double>::infinity();
+  constexpr double kMuchLess = 0.75;  // of what blocks have beyond the row
+  double best = std::numeric_limits<double>::infinity(), covered = best;
   for (int64_t repeats = most_repeats; repeats >= 1; repeats /= 2) {
     for (int64_t threads = most; threads >= (most + 1) / 2; threads -= kWarp) {
       const double us = row_us(vectors, threads, repeats, static_cast<double>(plan.vector) * element_bytes, device);
-      if (us >= kClearly * best) continue;
-      best = us;
+      const auto covers = static_cast<double>(round_up(vectors, threads * repeats));
+      const bool wastes_less = us * kClearly <= best && covers <= kMuchLess * covered;
+      if (us >= kClearly * best && !wastes_less) continue;
+      best = std::min(best, us);
+      covered = covers;
       plan.threads = threads;
       plan.repeats = repeats;
     }
@@ -259,21 +263,6 @@ bool saves_work(const FusedGroup& part) {
   return most >= kLeast;
 }
 
-/// Several rows for each thread, where they share what a column holds, or a thread has little of each: a device starts
-/// blocks one after the other. As long as there are threads enough. `bytes`: of the largest element.
-void choose_depth(ElementsPlan& plan, const FusedGroup& part, int64_t threads, int64_t bytes, const Device& device) {
-  constexpr int64_t kMostShort = 8;
-  if (plan.beside < 0) return;
-  const bool shares = saves_work(part) && !columns_of(part, plan.along, plan.beside).empty();
-  const int64_t in_flight = kFlightBytes / (plan.vector * plan.repeats * bytes);
-  const int64_t most = shares ? kDeepest : std::clamp<int64_t>(in_flight, 1, kMostShort), waves = shares ? kWaves : 1;
-  const int64_t rows = ceil_div(part.members[static_cast<size_t>(plan.beside)].extent, plan.rows);
-  while (2 * plan.deep <= most && 2 * plan.deep <= rows &&
-         threads / (2 * plan.deep) >= waves * kThreadsOfProcessor * device.processors) {
-    plan.deep *= 2;
-  }
-}
-
 int64_t blocks_of(const ElementsPlan& plan, const FusedGroup& part) {
   int64_t blocks = 1;
   for (size_t m = 0; m < part.members.size(); ++m) {
@@ -282,6 +271,28 @@ int64_t blocks_of(const ElementsPlan& plan, const FusedGroup& part) {
     blocks *= std::min((part.members[m].extent + step - 1) / step, (INT64_MAX >> 1) / blocks);
   }
   return blocks;
+}
+
+/// Several rows for each thread, where they share what a column holds, or a thread has little of each, as long as there
+/// are threads enough. And where blocks of few elements would be started for longer than memory takes: a device starts
+/// one after the other. `neighbours`: along the member that is written along.
+void choose_depth(ElementsPlan& plan, const FusedGroup& part, int64_t threads, const Neighbours& neighbours,
+                  const Device& device) {
+  constexpr int64_t kMostShort = 8;
+  if (plan.beside < 0) return;
+  const bool shares = saves_work(part) && !columns_of(part, plan.along, plan.beside).empty();
+  const int64_t in_flight = kFlightBytes / (plan.vector * plan.repeats * neighbours.bytes);
+  const int64_t most = shares ? kDeepest : std::clamp<int64_t>(in_flight, 1, kMostShort), waves = shares ? kWaves : 1;
+  const int64_t rows = ceil_div(part.members[static_cast<size_t>(plan.beside)].extent, plan.rows);
+  const double memory_us = static_cast<double>(size_of(part)) * neighbours.moved / device.memory_bytes_per_us;
+  while (2 * plan.deep <= rows) {
+    const int64_t left = threads / (2 * plan.deep);
+    const bool has_many = 2 * plan.deep <= most && left >= waves * kThreadsOfProcessor * device.processors;
+    const bool starts_slowly = static_cast<double>(blocks_of(plan, part)) / device.blocks_per_us > memory_us;
+    const bool gains = starts_slowly && 2 * plan.deep <= kMostShort && left >= kHiddenLatency * device.processors;
+    if (!has_many && !gains) return;
+    plan.deep *= 2;
+  }
 }
 
 /// A divisor, so that nothing is left over, or else 8. With few threads nothing but a thread's own loads hides their
@@ -359,7 +370,7 @@ void choose(ElementsPlan& plan, const FusedGroup& part, const Neighbours& neighb
   choose_threads(plan, ceil_div(extent, plan.vector), repeats, neighbours.moved, device);
   const int64_t threads = size / plan.vector / plan.repeats;
   choose_rows(plan, part, threads, device);
-  if (inner == 1) choose_depth(plan, part, threads, neighbours.bytes, device);
+  if (inner == 1) choose_depth(plan, part, threads, neighbours, device);
   plan.unroll = choose_unroll(inner, threads, device);
 }
 
