@@ -1,16 +1,5 @@
-// Runs every example and random programs on this machine's GPU, by the compiler's defaults and under random options,
-// and compares the results with the interpreter's: integers exactly, floats to the bound that it computes. Every
-// example, and every fourth random program, also with tensors that are aligned to their elements only.
-//     gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--products=N]
-//                      [--streams=N] [--warpgroups=N] [--strided] [--seed=S] [--seconds=S]
-// --rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
-// --choices: programs of either kind of tests/random/choices.h (default 200). --products: defs of
-// tests/random/products.h (default 200), each by default and by a plan that a search would try. --streams: those of
-// tests/random/streams.h (default 200), in one kernel where one may do both products. --warpgroups: those of
-// tests/random/warpgroup_products.h (default 200; of sm_90a).
-// --strided: all but the examples, with random strides (tests/random/layouts.h).
-// --seed: of the first random program. --seconds: after which no further program is started. Ends with 0 if nothing
-// was found wrong. All defs of the folder's *.tc are run; by default it is the program's own.
+// Runs every example and random programs on this machine's GPU, and compares the results with the interpreter's. kUsage
+// has its arguments.
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -35,6 +24,22 @@ namespace tc::testing {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr const char* kUsage =
+    R"(Runs every example and random programs on this machine's GPU, by the compiler's defaults and under random options,
+and compares the results with the interpreter's: integers exactly, floats to the bound that it computes. Every
+example, and every fourth random program, also with tensors that are aligned to their elements only.
+    gpu_differential [--examples=FOLDER] [--rounds=N] [--random=N] [--choices=N] [--products=N]
+                     [--streams=N] [--warpgroups=N] [--strided] [--seed=S] [--seconds=S]
+--rounds: how often each example is run, at other sizes and options (default 4). --random: programs (default 200).
+--choices: programs of either kind of tests/random/choices.h (default 200). --products: defs of
+tests/random/products.h (default 200), each by default and by a plan that a search would try. --streams: those of
+tests/random/streams.h (default 200), in one kernel where one may do both products. --warpgroups: those of
+tests/random/warpgroup_products.h (default 200; of sm_90a).
+--strided: all but the examples, with random strides (tests/random/layouts.h).
+--seed: of the first random program. --seconds: after which no further program is started. Ends with 0 if nothing
+was found wrong. All defs of the folder's *.tc are run; by default it is the program's own.
+)";
 
 struct Arguments {
   fs::path examples;
@@ -358,6 +363,10 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     using tc::testing::value_of;
     const std::string argument = argv[i];
+    if (argument == "--help") {
+      std::fputs(tc::testing::kUsage, stdout);
+      return 0;
+    }
     if (const auto folder = value_of(argument, "examples")) {
       arguments.examples = *folder;
     } else if (const auto rounds = value_of(argument, "rounds")) {
@@ -379,7 +388,7 @@ int main(int argc, char** argv) {
     } else if (const auto seconds = value_of(argument, "seconds")) {
       arguments.seconds = std::stod(*seconds);
     } else {
-      std::fprintf(stderr, "gpu_differential: no such argument: %s\n", argv[i]);
+      std::fprintf(stderr, "gpu_differential: no such argument: %s; --help says which there are\n", argv[i]);
       return 1;
     }
   }

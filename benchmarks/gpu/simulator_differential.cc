@@ -1,13 +1,5 @@
 // Runs random programs on the simulator of GPU kernels and compares the results with the interpreter's; needs no GPU.
-//     simulator_differential [--programs=N] [--schedules=N] [--products=N] [--warpgroups=N] [--seed=S] [--jobs=J]
-//                            [--strided=N] [--limit=S] [--seconds=S]
-// --programs: under random options (default 10000). --schedules: programs whose loops are written by random verbs
-// (default 2500). --products: defs of tests/random/products.h, each by default and by a plan of tensor cores that a
-// search would try (default 0). --warpgroups: those of tests/random/warpgroup_products.h (default 0). --strided: all
-// but the schedules in turns, with random strides (default 0). --seed: the first one of each kind (default 1). --jobs:
-// processes (default: the machine's cores). --limit: seconds for one program (default 120). --seconds: after which no
-// further program is started. Prints each program that is wrong, with the command that repeats it, and stops after ten
-// of them. Ends with 0 if none was wrong.
+// kUsage has its arguments.
 #include <fmt/format.h>
 
 #include <chrono>
@@ -28,6 +20,19 @@ namespace tc::testing {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+
+constexpr const char* kUsage =
+    R"(Runs random programs on the simulator of GPU kernels and compares the results with the interpreter's; needs no GPU.
+    simulator_differential [--programs=N] [--schedules=N] [--products=N] [--warpgroups=N] [--seed=S] [--jobs=J]
+                           [--strided=N] [--limit=S] [--seconds=S]
+--programs: under random options (default 10000). --schedules: programs whose loops are written by random verbs
+(default 2500). --products: defs of tests/random/products.h, each by default and by a plan of tensor cores that a
+search would try (default 0). --warpgroups: those of tests/random/warpgroup_products.h (default 0). --strided: all
+but the schedules in turns, with random strides (default 0). --seed: the first one of each kind (default 1). --jobs:
+processes (default: the machine's cores). --limit: seconds for one program (default 120). --seconds: after which no
+further program is started. Prints each program that is wrong, with the command that repeats it, and stops after ten
+of them. Ends with 0 if none was wrong.
+)";
 
 struct Arguments {
   int64_t programs = 10000, schedules = 2500, products = 0, warpgroups = 0, strided = 0;
@@ -175,6 +180,10 @@ int main(int argc, char** argv) {
   for (int i = 1; i < argc; ++i) {
     using tc::testing::take;
     const std::string argument = argv[i];
+    if (argument == "--help") {
+      std::fputs(tc::testing::kUsage, stdout);
+      return 0;
+    }
     const bool taken =
         take(argument, "programs", arguments.programs) || take(argument, "schedules", arguments.schedules) ||
         take(argument, "products", arguments.products) || take(argument, "warpgroups", arguments.warpgroups) ||
@@ -182,7 +191,7 @@ int main(int argc, char** argv) {
         take(argument, "jobs", arguments.jobs) || take(argument, "limit", arguments.limit) ||
         take(argument, "seconds", arguments.seconds);
     if (taken) continue;
-    std::fprintf(stderr, "simulator_differential: no such argument: %s\n", argv[i]);
+    std::fprintf(stderr, "simulator_differential: no such argument: %s; --help says which there are\n", argv[i]);
     return 1;
   }
   return tc::testing::run(arguments);
