@@ -34,12 +34,12 @@ struct Split {
 
 /// The contraction with the values [first, first + count) of an axis alone.
 Contraction with_values(Contraction c, size_t axis, int64_t first, int64_t count) {
-  constexpr int64_t kVector = 16;  // bytes
-  c.parallel[axis].begin += first;
-  c.parallel[axis].extent = count;
+  Axis& part = c.parallel[axis];
+  part.begin += first;
+  part.extent = count;
   for (StoredTensor& stored : c.stored) {
-    for (std::string& name : stored.axes) {
-      if (name == c.parallel[axis].name && c.parallel[axis].begin * stored.type.bytes() % kVector != 0) name.clear();
+    for (size_t d = 0; d < stored.axes.size(); ++d) {
+      if (stored.axes[d] == part.name && !stored.may_be_counted_by(part, d)) stored.axes[d].clear();
     }
   }
   return c;

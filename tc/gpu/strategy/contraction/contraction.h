@@ -94,11 +94,14 @@ struct StoredTensor {
   Halide::Type type;
   std::vector<int64_t> extents;
   std::vector<int64_t> strides;  ///< elements; the last is 1
-  /// Per dimension the parallel axis that counts all of it, or from a multiple of 16 bytes on a part of it that is a
-  /// kernel's own (split_waves.h); "": another subscript.
+  /// Per dimension the parallel axis that counts all of it, or a part of it that is a kernel's own
+  /// (may_be_counted_by());
+  /// "": another subscript.
   std::vector<std::string> axes;
   bool at_any_address = false;
 
+  /// Whether vectors of 16 bytes that an axis counts along dimension `d` hold nothing of its other values.
+  bool may_be_counted_by(const Axis& axis, size_t d) const;
   int64_t pitch() const { return ir::pitch_of(strides, at_any_address); }
   int64_t row_divisor() const { return ir::row_divisor(extents, strides, at_any_address); }
 };

@@ -36,13 +36,11 @@ const std::vector<Expr>& element_of(const Contraction& c, const std::string& ten
   TC_CHECK(false, "the contraction does not write '{}'", tensor);
 }
 
-/// The axis that a subscript is, if it counts all of dimension `d`, or from a multiple of 16 bytes on a part of it.
+/// The axis that a subscript is, if it counts dimension `d` or a part of it.
 std::string axis_of(const Expr& subscript, const StoredTensor& stored, size_t d, const Contraction& c) {
   for (const Axis& axis : c.parallel) {
     const Expr offset = hi::simplify(subscript - hi::Variable::make(ir::index_type(), axis.name));
-    const bool is_inside = axis.begin >= 0 && axis.begin + axis.extent <= stored.extents[d];
-    const bool is_aligned = axis.begin * stored.type.bytes() % kBoxBytes == 0;
-    if (hi::is_const_zero(offset) && is_inside && is_aligned) return axis.name;
+    if (hi::is_const_zero(offset) && stored.may_be_counted_by(axis, d)) return axis.name;
   }
   return "";
 }
@@ -163,6 +161,12 @@ std::string store_fault(const StoredTensor& stored, const Contraction& c, const 
 }
 
 }  // namespace
+
+bool StoredTensor::may_be_counted_by(const Axis& axis, size_t d) const {
+  const auto is_edge = [&](int64_t at) { return at * type.bytes() % kBoxBytes == 0 || at == extents[d]; };
+  const int64_t end = axis.begin + axis.extent;
+  return axis.begin >= 0 && end <= extents[d] && is_edge(axis.begin) && is_edge(end);
+}
 
 bool is_seen(const poly::Scop& scop, const Contraction& c, const std::string& tensor, const std::string& reader) {
   return scop.program->tensor(tensor).role != ir::Role::kTemporary || is_read_beyond(scop, c, tensor, reader);

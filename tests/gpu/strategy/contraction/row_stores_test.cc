@@ -143,6 +143,33 @@ TEST_P(RowStores, AgreeWithTheOracleAndAreProved) {
   for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
 }
 
+/// A product that makes a part of each row leaves what another kernel makes of it alone: words of several columns end
+/// where its part does.
+TEST(RowStoresOfParts, EndWhereThePartDoes) {
+  const gpu::Device device = gpu::device_of_architecture(90);
+  for (const auto& [part, rest, words] : {std::tuple("0:100", "100:N", 0), std::tuple("0:101", "101:N", 0),
+                                          std::tuple("8:N", "0:8", 1), std::tuple("0:104", "104:N", 1)}) {
+    const std::string text = fmt::format(R"(
+def f(float16(M,K) A, float16(K,N) B, float16(M,N) Z) -> (float16(M,N) C) {{
+  C(m,n) = Z(m,n) where n in {}
+  C(m,n) +=! A(m,k) * B(k,n) where n in {}
+}})",
+                                         rest, part);
+    SCOPED_TRACE(text);
+    const ir::Program program = specialised_from(text, {{"M", 256}, {"N", 108}, {"K", 64}});
+    const options::MappingOptions options = *options::mapping_options_from_text(
+        R"(kernel { writes: "C_sum" occurrence: 2 tensor_cores: true tile: [64, 64, 64] })");
+    const Result<gpu::Mapping> mapping = mapped(program, options, device);
+    ASSERT_TRUE(mapping) << mapping.error().to_string();
+    const auto is_staged = [](const tile::Node& node) {
+      const tile::Tensor* tensor = tile::allocated_tensor(node);
+      return tensor && tensor->memory == tile::Memory::kShared && tensor->name.ends_with("_rows");
+    };
+    EXPECT_EQ(count(mapping->program, is_staged), words);
+    for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, RowStores, ::testing::ValuesIn(kCases));
 
 }  // namespace
