@@ -308,6 +308,13 @@ bool Planner::fits(const ContractionPlan& plan) const {
   if (!plan.gives_registers && of_all > kAllRegisters) {
     return no("a block needs {} registers, of {}", of_all, kAllRegisters);
   }
+  // What the assembler takes at least: three warpgroups and a warp that copies have 128 each, and with 108 sums it took
+  // 134.
+  constexpr int64_t kBesideSums = 26;
+  const int64_t least = (1 + plan.joined) * plan.registers() + kBesideSums;
+  if (is_rough && !plan.gives_registers && least > most_registers(plan)) {
+    return no("a thread needs {} registers, of {}", least, most_registers(plan));
+  }
   if (!has_blocks(plan)) return false;
   return !sparing_ || (registers <= kSparingRegisters && of_all <= kSparingOfAll);
 }

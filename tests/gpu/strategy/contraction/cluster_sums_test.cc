@@ -140,6 +140,22 @@ std::string refusal(const char* text, const Sizes& sizes, const options::Mapping
   return plan ? "" : plan.error().to_string();
 }
 
+/// 416 threads have 128 registers each, as warps are dealt out to the four parts of a processor. The assembler takes 26
+/// beside the sums at least.
+TEST(PlansOfWarpgroups, ThreeHaveNoMoreThan102SumsEach) {
+  const auto tile = [](int64_t rows) {
+    options::MappingOptions options{.tile = {rows, 192, 64}, .map_to_threads = {96, 4, 1}};
+    options.register_tile = {rows / 4, 2};
+    options.tensor_cores = options.store_boxes = true;
+    options.copy_stages = 2;
+    return options;
+  };
+  const Sizes sizes = {{"M", 1032}, {"N", 4104}, {"K", 256}};
+  EXPECT_EQ(refusal(kNN, sizes, tile(200)), "");
+  const std::string said = refusal(kNN, sizes, tile(216));
+  EXPECT_NE(said.find("a thread needs 134 registers, of 128"), std::string::npos) << said;
+}
+
 TEST(ClusterSums, AreRefusedWithTheReason) {
   const Sizes sizes = {{"M", 128}, {"N", 128}, {"K", 256}};
   const auto expect = [](const std::string& said, const char* part) {
