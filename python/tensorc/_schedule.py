@@ -159,8 +159,8 @@ class Schedule:
         """On a GPU: makes the loop, and all below it, one operation of a block.
 
         `operation` is "fma", "mma.sync" or "wgmma" for a product, "pointwise", or "reduce" for rows that threads share.
-        The verbs after it say how it is done: `bind`, `promote`, `stage`, `persist` and `vectorize`. Each raises Error if no kernel
-        of that form can be made. No loop of the launch can be split or moved any more.
+        The verbs after it say how it is done: `bind`, `promote`, `stage`, `persist` and `vectorize`. Each raises Error
+        if no kernel of that form can be made. No loop of the launch can be split or moved any more.
         """
         self._schedule.tensorize(loop, operation)
 
@@ -169,9 +169,9 @@ class Schedule:
         self._schedule.launch(at)
 
     def persist(self, loop: str, teams: int = 1) -> None:
-        """On a GPU: lets each block of a product by "wgmma" go on with further tiles; as many blocks start as run at once.
+        """On a GPU: lets each block of a product by "wgmma" go on with further tiles.
 
-        `loop` is the innermost loop on blocks. With two teams of warpgroups, one stores its tile while the other
+        As many blocks start as run at once. `loop` is the innermost loop on blocks. With two teams of warpgroups, one stores its tile while the other
         multiplies the next one.
         """
         self._schedule.persist(loop, teams)

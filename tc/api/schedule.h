@@ -138,10 +138,11 @@ class Schedule {
   /// named with their first statement: "i_S0_init".
   Result<void> distribute(const std::string& loop);
   /// Partitions a loop's iterations into those before `at` and the rest:
-  ///     for i in 0:N   ==>   for i in 0:at
+  ///     for i in a:N   ==>   for i in a:at
   ///                          for i_rest in 0:N - at
-  /// The second loop runs after the first one, and counts from 0. Copies of loops below it are named with "_rest", too.
-  /// Returns the names of both. Each may get tiles, or a launch, of its own. Refused: all iterations lie on one side.
+  /// The second loop runs after the first one, and counts from 0. Copies of loops below it are named with "_rest", too,
+  /// and a number where that is taken. Returns the names of both. Each may get tiles of its own; outermost ones may get
+  /// a launch. Refused: all iterations lie on one side.
   Result<Loops> partition(const std::string& loop, int64_t at);
   /// Merges two adjacent loops into one that runs the first loop's statements first. It keeps the first loop's name.
   Result<void> merge(const std::string& first, const std::string& second);

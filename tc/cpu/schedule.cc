@@ -188,19 +188,28 @@ Result<void> Schedule::check_few_iterations(const std::string& loop, const char*
 
 /// Refused where the unrolled loops around a statement lay it out too often.
 Result<void> Schedule::check_copies(const std::string& loop) const {
-  std::map<std::string, int64_t> copies;
+  std::map<std::string, int64_t> extents, copies;
   for (const auto& [unrolled, mark] : marked_) {
     if (mark != Mark::kUnrolled) continue;
     TC_TRY(ref, poly::find_loop(scop_, unrolled));
-    const int64_t extent = poly::loop_range(scop_, ref).extent;
-    for (const std::string& statement : poly::statements_at(scop_, poly::node_at(scop_, ref))) {
-      int64_t& all = copies.try_emplace(statement, 1).first->second;
-      all *= extent;
-      if (all > kMaxCopies) {
-        return fail("cannot unroll '{}': {} would be laid out {} times, and may be {}", loop, statement, all,
-                    kMaxCopies);
-      }
+    extents[poly::kLoopMark + unrolled] = poly::loop_range(scop_, ref).extent;
+  }
+  // A statement may stand in several loops, one after the other.
+  scop_.schedule.root().foreach_descendant_top_down([&](const isl::schedule_node& leaf) {
+    if (leaf.has_children()) return true;
+    int64_t here = 1;
+    for (isl::schedule_node at = leaf; at.has_parent(); at = at.parent()) {
+      if (!poly::is_loop(at)) continue;
+      const auto extent = extents.find(poly::mark_name(at));
+      if (extent != extents.end()) here = std::min(here * extent->second, int64_t{1} << 40);
     }
+    if (here == 1) return true;
+    for (const std::string& statement : poly::statements_at(scop_, leaf)) copies[statement] += here;
+    return true;
+  });
+  for (const auto& [statement, all] : copies) {
+    if (all <= kMaxCopies) continue;
+    return fail("cannot unroll '{}': {} would be laid out {} times, and may be {}", loop, statement, all, kMaxCopies);
   }
   return {};
 }

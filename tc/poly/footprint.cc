@@ -44,7 +44,8 @@ isl::map elements_touched(const Scop& scop, const isl::schedule_node& node, cons
       accesses = accesses.unite(a.relation.to_union_map());
     }
   }
-  const isl::union_set here = node_domain(node).gist(scheduled_domain(node)).intersect(accesses.domain().universe());
+  // Accesses are of all instances, of which the schedule may have a part.
+  const isl::union_set here = node_domain(node).intersect(accesses.domain().universe());
   const isl::union_map prefix = node.prefix_schedule_union_map().intersect_domain(here);
   const isl::space space = isl::space::unit(ctx)
                                .add_unnamed_tuple(schedule_depth(node))

@@ -57,6 +57,12 @@ Result<void> check_begins_no_launch(const Scop& scop, const NodeRef& part, const
   return {};
 }
 
+/// The loop's iteration for each instance that stands below its mark, where others of its statements may stand
+/// elsewhere.
+isl::union_pw_aff value_here(const isl::schedule_node& mark) {
+  return loop_value(mark).intersect_domain(node_domain(mark));
+}
+
 /// Where a part and the loop that it is to stand below part ways.
 struct Ways {
   isl::schedule_node sequence;
@@ -84,7 +90,8 @@ isl::schedule around(isl::schedule_node node, size_t depth, isl::schedule whole,
       whole = insert_mark(whole, mark_name(node));
     } else if (node.isa<isl::schedule_node_band>()) {
       const auto band = node.as<isl::schedule_node_band>();
-      isl::union_pw_aff value = loop_value(band.parent());
+      const bool shares = !iterations.domain().universe().intersect(node_domain(band).universe()).is_empty();
+      isl::union_pw_aff value = shares ? value_here(band.parent()) : loop_value(band.parent());
       for (const isl::map& map : maps_of(iterations)) {
         const isl::pw_multi_aff values = isl::manage(isl_pw_multi_aff_from_map(map.copy()));
         value = value.union_add(values.at(schedule_depth(band) - outer).to_union_pw_aff());
@@ -131,7 +138,10 @@ Result<Scop> merge_loops(const Scop& scop, const std::string& first, const std::
   }
   const isl::schedule_node one = node_at(scop, ref), two = node_at(scop, other);
   const isl::schedule both = sequence(subtree(one.child(0).child(0)), subtree(two.child(0).child(0)));
-  const isl::schedule merged = under_loop(first, loop_value(one).union_add(loop_value(two)), both);
+  const bool share = !node_domain(one).universe().intersect(node_domain(two).universe()).is_empty();
+  const isl::union_pw_aff value =
+      share ? value_here(one).union_add(value_here(two)) : loop_value(one).union_add(loop_value(two));
+  const isl::schedule merged = under_loop(first, value, both);
   return proved(scop, {path_of(ways->sequence)}, siblings(ways->sequence, ways->to, ways->from, merged), verb);
 }
 

@@ -25,7 +25,7 @@ bool reads_from_outside(const Scop& scop, const isl::schedule_node& node, const 
       if (a.statement == s.id && a.tensor == tensor && a.reads()) reads = reads.unite(a.relation.to_union_map());
     }
     if (reads.is_empty()) continue;
-    const isl::union_set here = node_domain(node).gist(scheduled_domain(node)).intersect(reads.domain().universe());
+    const isl::union_set here = node_domain(node).intersect(reads.domain().universe());
     const isl::union_map used = reads.apply_domain(node.prefix_schedule_union_map().intersect_domain(here));
     if (used.is_empty()) continue;
     const isl::map written = elements_touched(scop, node, tensor, Touch::kMustWrite, s.id);
@@ -36,7 +36,7 @@ bool reads_from_outside(const Scop& scop, const isl::schedule_node& node, const 
 
 /// Whether some pair of `relation`, which begins below the node, ends outside of the same iteration of the loops above.
 bool leaves(const isl::schedule_node& node, const isl::map& relation) {
-  const isl::union_set here = node_domain(node).gist(scheduled_domain(node));
+  const isl::union_set here = node_domain(node);  // dependences may go to what another part of the schedule has
   const isl::union_map from_here = relation.to_union_map().intersect_domain(here);
   const isl::union_map inside = from_here.intersect_range(here);
   if (!inside.is_equal(from_here)) return true;
@@ -100,7 +100,7 @@ isl::map read_from_outside(const Scop& scop, const isl::schedule_node& node, con
     if (a.tensor == tensor && a.reads()) reads = reads.unite(a.relation.to_union_map());
     if (a.tensor == tensor && a.writes()) writes = writes.unite(a.relation.to_union_map());
   }
-  const isl::union_set here = node_domain(node).gist(scheduled_domain(node)).intersect(reads.domain().universe());
+  const isl::union_set here = node_domain(node).intersect(reads.domain().universe());
   const isl::union_map pairs = scop.dependences.flow.unite(scop.dependences.reduction).intersect_range(here);
   isl::union_map inside = pairs.intersect_domain(here.unite(node_domain(node)));
   if (schedule_depth(node) > 0) inside = inside.eq_at(node.prefix_schedule_multi_union_pw_aff());

@@ -34,4 +34,13 @@ Scop restricted(const Scop& scop, const isl::union_set& instances) {
   return result;
 }
 
+Scop part_of(const Scop& scop, const isl::schedule& part) {
+  Scop result = scop;
+  result.schedule = part;
+  const isl::union_set here = part.domain(), all = scop.domain.intersect(here.universe());
+  if (all.is_subset(here)) return result;
+  result.domain = scop.domain.subtract(all).unite(here);
+  return result;
+}
+
 }  // namespace tc::poly

@@ -114,8 +114,8 @@ int64_t iterations_of(const Leaf& leaf) {
 }
 
 /// Whether blocks of one tile each that all run at once read what their neighbours read for so long that where they are
-/// matters more than when they start. Blocks that start early come to whichever processor is idle, those of a cluster
-/// to neighbours.
+/// matters more than when they start: those of the next kernel, which is taken to be like this one, as in calls that
+/// repeat. Blocks that start early come to whichever processor is idle, those of a cluster to neighbours.
 bool need_their_places(const Kernel& kernel, const Flow& flow, int64_t processors) {
   constexpr int64_t kManySteps = 64;
   if (blocks_of(kernel) > processors || !loops_over_tiles(kernel).empty()) return false;

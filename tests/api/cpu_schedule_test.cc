@@ -108,7 +108,6 @@ TEST(CpuSchedule, VerbsOfTheOtherDevice) {
   EXPECT_EQ(error_of(of_gpu.save("unused")), "error: a cache keeps no kernels of the simulator\n");
 }
 
-/// The lanes of a vector that reduces to one element are combined.
 /// Marks of loops below are those of their copies, too.
 TEST(CpuSchedule, IterationsAreParted) {
   constexpr const char* kText = "def f(float(N,M) x) -> (s, y) { s(i) +=! x(i,k)  y(i,k) = x(i,k) - s(i) }";
@@ -135,6 +134,17 @@ for i_rest in 0:2
   EXPECT_EQ(error_of(schedule.partition("i", 4)), "error: 'i' is parallel; its loop stays as it is\n");
 }
 
+/// What stands in two loops is laid out in both, and not once for each pair of their iterations.
+TEST(CpuSchedule, PartsAreLaidOutOneAfterTheOther) {
+  constexpr const char* kText = "def f(float(N,M) x) -> (s) { s(i) +=! x(i,k) }";
+  const std::map<std::string, int64_t> sizes = {{"N", 64}, {"M", 64}};
+  Schedule schedule = take(Schedule::create(kText, {.sizes = sizes}));
+  check(schedule.unroll("k"));
+  take(schedule.partition("i", 32));
+  take(schedule.partition("i_rest", 16));
+  expect_same(schedule, kText, sizes);
+}
+
 /// A temporary that two parts use apart is no array of one of them.
 TEST(CpuSchedule, PartsOfATemporary) {
   constexpr const char* kText = "def f(float(N) x) -> (y) { t(i) = 2 * x(i)  y(i) = t(i) + 1 }";
@@ -143,6 +153,7 @@ TEST(CpuSchedule, PartsOfATemporary) {
   expect_same(schedule, kText, {{"N", 20}});
 }
 
+/// The lanes of a vector that reduces to one element are combined.
 TEST(CpuSchedule, VectorsReduce) {
   const std::map<std::string, int64_t> sizes = {{"N", 5}, {"M", 64}};
   Schedule schedule = schedule_of(kRowSum, sizes);

@@ -319,6 +319,47 @@ TEST(Schedule, PartsAreLaunches) {
       << take(schedule.tile_text());
 }
 
+/// What a buffer of one part holds is that part's alone.
+TEST(Schedule, PartsHaveBuffersOfTheirOwn) {
+  Schedule schedule = matmul(64, 32, 9);
+  take(schedule.tile({"i", "j"}, {8, 32}));
+  take(schedule.partition("i_outer", 2));
+  check(schedule.launch("i_outer_rest"));
+  for (const std::string rest : {"", "_rest"}) {
+    check(schedule.bind("i_outer" + rest, Axis::kBlockX));
+    check(schedule.bind("i_inner" + rest, Axis::kThreadY));
+    check(schedule.bind("j_inner" + rest, Axis::kThreadX));
+  }
+  for (const char* tensor : {"C", "A"}) {
+    Schedule held = schedule;
+    check(held.promote(tensor, "i_outer_rest", Memory::kShared));
+    expect_product(held, 64, 32, 9);
+  }
+  check(schedule.promote("C", "i_outer_rest", Memory::kRegisters));
+  expect_product(schedule, 64, 32, 9);
+}
+
+/// What one launch computes for another one stays in memory, also if it is another part of the same statement.
+TEST(Schedule, PartsInLaunchesPassValuesOn) {
+  constexpr const char* kTwo = "def f(float(N) x) -> (y) { t(i) = 2 * x(i)  y(i) = t(i) + 1 }";
+  Schedule schedule = take(Schedule::create(kTwo, {.sizes = {{"N", 64}}, .backend = Backend::kSimulator}));
+  check(schedule.distribute("i"));
+  take(schedule.partition("i", 32));
+  check(schedule.merge("i_S0", "i"));
+  check(schedule.launch("i_rest"));
+  expect_same(schedule, kTwo, {{"N", 64}});
+}
+
+TEST(Schedule, PartsThatAreMergedRunBesideEachOther) {
+  Schedule schedule = matmul(64, 3, 2);
+  take(schedule.partition("i", 16));
+  check(schedule.merge("i", "i_rest"));
+  EXPECT_EQ(schedule.loops(), (std::vector<std::string>{"i", "j", "k", "j_rest", "k_rest"}));
+  EXPECT_NE(take(schedule.to_text()).find("for i in 0:48\n"), std::string::npos) << take(schedule.to_text());
+  check(schedule.bind("i", Axis::kBlockX));
+  expect_product(schedule, 64, 3, 2);
+}
+
 /// A part of a reduction's iterations is no reduction of all.
 TEST(Schedule, SumsInParts) {
   Schedule schedule = matmul(4, 3, 40);
@@ -360,7 +401,6 @@ TEST(Schedule, StatementsSinkIntoATile) {
   expect_same(schedule, kBiased, sizes);
 }
 
-/// The lanes of a warp share an iteration of one reduction, and of nothing else.
 constexpr const char* kWindows =
     "def f(float(N) A) -> (T, B) { T(i) = A(i)  B(i) +=! T(i + k) where i in 0:N - 2, k in 0:3 }";
 
@@ -379,6 +419,7 @@ TEST(Schedule, NoRegistersWhereALoopMayBeEmpty) {
   expect_same(schedule, kWindows, {{"N", 20}});
 }
 
+/// The lanes of a warp share an iteration of one reduction, and of nothing else.
 TEST(Schedule, NothingSinksIntoAReductionByAWarp) {
   constexpr const char* kText = "def f(float(N,M) x) -> (s, t) { t(i) = x(i,0)  s(i) +=! x(i,k)  t(i) += s(i) }";
   Schedule schedule = take(Schedule::create(kText, {.sizes = {{"N", 4}, {"M", 64}}, .backend = Backend::kSimulator}));

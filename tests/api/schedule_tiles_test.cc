@@ -466,6 +466,20 @@ TEST(ScheduleTiles, WhatIsLeftToSay) {
   EXPECT_NE(take(schedule.cuda_text()).find("multiply_f16_m64n256k64_kn(C_sum_sum, "), std::string::npos);
 }
 
+/// Loops count from 0 where ranges do not, and parts of loops from where they begin.
+TEST(ScheduleTiles, RangesThatBeginElsewhere) {
+  const Def def = {"def f(float(M,N) A) -> (C) { C(m,n) = A(m,n) + 1 where m in 8:64, n in 0:1024 }",
+                   {{"M", 64}, {"N", 1024}}};
+  Schedule schedule = def.schedule();
+  take(schedule.split("n", 4));
+  check(schedule.tensorize("n_outer", TileOperation::kPointwise));
+  Schedule parts = def.schedule();
+  take(parts.partition("m", 20));
+  check(parts.launch("m_rest"));
+  take(parts.split("n_rest", 4));
+  check(parts.tensorize("n_rest_outer", TileOperation::kPointwise));
+}
+
 TEST(ScheduleTiles, LoopsOfThreadsAreThoseOfThePlan) {
   const Def def = {"def f(float(N) A, float(N) B) -> (C) { C(i) = A(i) * B(i) }", {{"N", 1000000}}};
   Schedule schedule = def.schedule();

@@ -56,15 +56,26 @@ struct Found {
   bool inside = false;
 };
 
-/// Whether iterations are floor((index mod period) / step), of an index that counts from its first value; without a
-/// period: floor(index / step).
-bool is_cut(const Found& found, const isl::set& instances, std::optional<int64_t> period) {
+/// Whether iterations are floor((index mod period) / step), of an index that counts from `first`; without a period:
+/// floor(index / step).
+bool is_cut(const Found& found, const isl::set& instances, std::optional<int64_t> period, const isl::val& first) {
   const isl::ctx ctx = instances.ctx();
-  const isl::val first = instances.dim_min_val(found.dimension);
   isl::aff index = poly::variable(instances.space(), found.dimension).add_constant(first.neg());
   if (period) index = index.mod(poly::make_val(ctx, *period));
   const isl::aff expected = index.scale_down(poly::make_val(ctx, found.cut.step)).floor();
   return instances.is_subset(found.value.eq_set(isl::pw_aff(expected)));
+}
+
+/// The first loop over a dimension that does not cut it so; null: they all do.
+const Found* first_fault(const std::vector<Found>& all, int dimension, const isl::set& instances,
+                         const isl::val& first) {
+  std::optional<int64_t> period;
+  for (const Found& found : all) {
+    if (found.dimension != dimension) continue;
+    if (!is_cut(found, instances, period, first)) return &found;
+    period = found.cut.step;
+  }
+  return nullptr;
 }
 
 }  // namespace
@@ -101,17 +112,14 @@ Result<LoopCuts> cuts_of(const poly::Scop& launch, const std::string& statement,
     found->cut.step = step;
     step *= found->cut.count;
   }
-  std::map<int, int64_t> periods;
-  for (const Found& found : all) {
-    const auto period = periods.find(found.dimension);
-    const bool first = period == periods.end();
-    if (!is_cut(found, instances, first ? std::nullopt : std::optional(period->second))) {
-      return fail("'{}' does not cut '{}' into runs of {} values from 0 on", found.cut.loop, found.cut.index,
-                  found.cut.step);
+  // Loops over a part of a range count from its beginning, others from 0.
+  for (const auto& [dimension, values] : below) {
+    const Found* fault = first_fault(all, dimension, instances, isl::val::zero(instances.ctx()));
+    if (fault && first_fault(all, dimension, instances, instances.dim_min_val(dimension))) {
+      return fail("'{}' does not cut '{}' into runs of {} values", fault->cut.loop, fault->cut.index, fault->cut.step);
     }
-    periods[found.dimension] = found.cut.step;
-    (found.inside ? result.inside : result.outside).push_back(found.cut);
   }
+  for (const Found& found : all) (found.inside ? result.inside : result.outside).push_back(found.cut);
   return result;
 }
 

@@ -12,8 +12,8 @@ namespace tc::gpu {
 
 /// How a named loop cuts an index of a statement:
 ///     iteration = floor((index mod period) / step)
-/// where the index counts from its first value. The period is the step of the next loop above that cuts the same index;
-/// the outermost one has none.
+/// where the index counts from 0, or from its first value. The period is the step of the next loop above that cuts the
+/// same index; the outermost one has none.
 struct LoopCut {
   std::string loop;
   std::string index;

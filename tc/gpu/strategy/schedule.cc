@@ -119,7 +119,8 @@ std::string Schedule::to_text() const {
     all = all.empty() ? text_of(place) : fmt::format("{}, {}", text_of(place), all);
   }
   for (const auto& [loop, teams] : persistent_) {
-    notes.loops[loop] += fmt::format(", persistent{}", teams > 1 ? " in two teams" : "");
+    std::string& all = notes.loops[loop];
+    all += fmt::format("{}persistent{}", all.empty() ? "" : ", ", teams > 1 ? " in two teams" : "");
   }
   for (const auto& [loop, operation] : tiles_) {
     std::string& all = notes.loops[loop];

@@ -11,10 +11,7 @@ namespace tc::gpu {
 std::vector<poly::Scop> Schedule::launches() const {
   std::vector<poly::Scop> result;
   for (const isl::schedule& part : poly::launches_of(scop_)) {
-    // A partition gives some instances of a statement to one launch, and the others to another one.
-    const isl::union_set all = scop_.domain.intersect(part.domain().universe());
-    result.push_back(all.is_subset(part.domain()) ? scop_ : poly::restricted(scop_, part.domain()));
-    result.back().schedule = part;
+    result.push_back(poly::part_of(scop_, part));
   }
   return result;
 }
