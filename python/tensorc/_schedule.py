@@ -171,8 +171,8 @@ class Schedule:
     def persist(self, loop: str, teams: int = 1) -> None:
         """On a GPU: lets each block of a product by "wgmma" go on with further tiles.
 
-        As many blocks start as run at once. `loop` is the innermost loop on blocks. With two teams of warpgroups, one stores its tile while the other
-        multiplies the next one.
+        As many blocks start as run at once. `loop` is the innermost loop on blocks. With two teams of warpgroups, one
+        stores its tile while the other multiplies the next one.
         """
         self._schedule.persist(loop, teams)
 

@@ -57,10 +57,12 @@ Result<void> check_begins_no_launch(const Scop& scop, const NodeRef& part, const
   return {};
 }
 
-/// The loop's iteration for each instance that stands below its mark, where others of its statements may stand
-/// elsewhere.
-isl::union_pw_aff value_here(const isl::schedule_node& mark) {
-  return loop_value(mark).intersect_domain(node_domain(mark));
+/// The loop's iteration for each instance below its mark. If `others` are of the same statements, for no other
+/// instance: the two are to be one function.
+isl::union_pw_aff value_beside(const isl::schedule_node& mark, const isl::union_set& others) {
+  const isl::union_set own = node_domain(mark);
+  const bool share = !own.universe().intersect(others.universe()).is_empty();
+  return share ? loop_value(mark).intersect_domain(own) : loop_value(mark);
 }
 
 /// Where a part and the loop that it is to stand below part ways.
@@ -90,8 +92,7 @@ isl::schedule around(isl::schedule_node node, size_t depth, isl::schedule whole,
       whole = insert_mark(whole, mark_name(node));
     } else if (node.isa<isl::schedule_node_band>()) {
       const auto band = node.as<isl::schedule_node_band>();
-      const bool shares = !iterations.domain().universe().intersect(node_domain(band).universe()).is_empty();
-      isl::union_pw_aff value = shares ? value_here(band.parent()) : loop_value(band.parent());
+      isl::union_pw_aff value = value_beside(band.parent(), iterations.domain());
       for (const isl::map& map : maps_of(iterations)) {
         const isl::pw_multi_aff values = isl::manage(isl_pw_multi_aff_from_map(map.copy()));
         value = value.union_add(values.at(schedule_depth(band) - outer).to_union_pw_aff());
@@ -138,9 +139,7 @@ Result<Scop> merge_loops(const Scop& scop, const std::string& first, const std::
   }
   const isl::schedule_node one = node_at(scop, ref), two = node_at(scop, other);
   const isl::schedule both = sequence(subtree(one.child(0).child(0)), subtree(two.child(0).child(0)));
-  const bool share = !node_domain(one).universe().intersect(node_domain(two).universe()).is_empty();
-  const isl::union_pw_aff value =
-      share ? value_here(one).union_add(value_here(two)) : loop_value(one).union_add(loop_value(two));
+  const isl::union_pw_aff value = value_beside(one, node_domain(two)).union_add(value_beside(two, node_domain(one)));
   const isl::schedule merged = under_loop(first, value, both);
   return proved(scop, {path_of(ways->sequence)}, siblings(ways->sequence, ways->to, ways->from, merged), verb);
 }

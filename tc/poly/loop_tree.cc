@@ -116,7 +116,7 @@ isl::schedule part_of_loop(const isl::schedule_node& node, const isl::union_set&
   for (int i = 0; i < static_cast<int>(node.n_children()); ++i) {
     const isl::schedule_node child = node.child(i);
     if (node_domain(child).intersect(instances).is_empty()) continue;
-    const isl::schedule part = part_of_loop(child, instances, first, named);
+    const isl::schedule part = part_of_loop(child, instances, 0, named);
     whole = whole.is_null() ? part : sequence(whole, part);
   }
   return whole;

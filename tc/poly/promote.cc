@@ -102,7 +102,7 @@ isl::map read_from_outside(const Scop& scop, const isl::schedule_node& node, con
   }
   const isl::union_set here = node_domain(node).intersect(reads.domain().universe());
   const isl::union_map pairs = scop.dependences.flow.unite(scop.dependences.reduction).intersect_range(here);
-  isl::union_map inside = pairs.intersect_domain(here.unite(node_domain(node)));
+  isl::union_map inside = pairs.intersect_domain(node_domain(node));
   if (schedule_depth(node) > 0) inside = inside.eq_at(node.prefix_schedule_multi_union_pw_aff());
   const isl::union_map sources = pairs.subtract(inside).reverse();  // { reader -> writer }
   const isl::union_map elements = sources.apply_range(writes).intersect(reads);

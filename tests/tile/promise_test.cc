@@ -193,8 +193,7 @@ TEST(Promise, AKernelThatLeavesFewProcessorsIdleOrMostOfThemLetsTheNextOneStart)
   EXPECT_TRUE(starts(1000));
 }
 
-/// Blocks of 64 steps or more that all run at once keep the places in which they come, unless they are in clusters or
-/// in turns.
+/// Blocks of 64 steps or more that all run at once keep the places in which they come, unless they are in clusters.
 TEST(Promise, AKernelOfManyStepsLetsTheNextOneStartAtItsEnd) {
   const auto starts = [](int steps, int64_t blocks, int64_t cluster) {
     Program program = program_of({copying_kernel("k", input("x"), output("y"))});

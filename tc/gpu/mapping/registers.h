@@ -17,8 +17,8 @@ namespace tc::gpu {
 /// After place_barriers(): nothing here changes which threads depend on which.
 Kernel hold_in_registers(Kernel kernel, std::optional<int64_t> depth = {});
 
-/// { [prefix] }: the iterations of the loops above a node in which copies of a buffer are made that stands there: also
-/// where nothing stands at the node, as conditions are below the copies. More of them where that is not known.
+/// { [prefix] }: the iterations of the loops above in which a buffer at the node is copied. Conditions stand below the
+/// copies, so nothing may be used in some of them. More iterations where these are not known.
 isl::set iterations_of_loops(const isl::schedule_node& node);
 
 /// The least number of band members above a place for registers; nothing if there is no place.

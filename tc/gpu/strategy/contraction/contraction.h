@@ -100,7 +100,7 @@ struct StoredTensor {
   std::vector<std::string> axes;
   bool at_any_address = false;
 
-  /// Whether vectors of 16 bytes that an axis counts along dimension `d` hold nothing of its other values.
+  /// Whether an axis counts dimension `d`, or a part of it that whole vectors of 16 bytes make.
   bool may_be_counted_by(const Axis& axis, size_t d) const;
   int64_t pitch() const { return ir::pitch_of(strides, at_any_address); }
   int64_t row_divisor() const { return ir::row_divisor(extents, strides, at_any_address); }

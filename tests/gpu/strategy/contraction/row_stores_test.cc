@@ -120,6 +120,12 @@ int count(const tile::Program& program, const std::function<bool(const tile::Nod
   return result;
 }
 
+/// Whether a node is the buffer of rows that a warp stores.
+bool is_staged(const tile::Node& node) {
+  const tile::Tensor* tensor = tile::allocated_tensor(node);
+  return tensor && tensor->memory == tile::Memory::kShared && tensor->name.ends_with("_rows");
+}
+
 class RowStores : public ::testing::TestWithParam<Case> {};
 
 TEST_P(RowStores, AgreeWithTheOracleAndAreProved) {
@@ -130,10 +136,6 @@ TEST_P(RowStores, AgreeWithTheOracleAndAreProved) {
   ASSERT_EQ(mapping->program.kernels.size(), 1U);
   const auto is_product = [](const tile::Node& node) { return tile::warpgroup_product_of(node) != nullptr; };
   EXPECT_EQ(count(mapping->program, is_product) > 0, GetParam().by_warpgroups);
-  const auto is_staged = [](const tile::Node& node) {
-    const tile::Tensor* tensor = tile::allocated_tensor(node);
-    return tensor && tensor->memory == tile::Memory::kShared && tensor->name.ends_with("_rows");
-  };
   EXPECT_EQ(count(mapping->program, is_staged), GetParam().staged) << gpu::report(*mapping);
   EXPECT_EQ(unproved(mapping->program), "");
   for (const tile::Coverage& coverage : gpu::cover(*mapping)) {
@@ -161,10 +163,6 @@ def f(float16(M,K) A, float16(K,N) B, float16(M,N) Z) -> (float16(M,N) C) {{
         R"(kernel { writes: "C_sum" occurrence: 2 tensor_cores: true tile: [64, 64, 64] })");
     const Result<gpu::Mapping> mapping = mapped(program, options, device);
     ASSERT_TRUE(mapping) << mapping.error().to_string();
-    const auto is_staged = [](const tile::Node& node) {
-      const tile::Tensor* tensor = tile::allocated_tensor(node);
-      return tensor && tensor->memory == tile::Memory::kShared && tensor->name.ends_with("_rows");
-    };
     EXPECT_EQ(count(mapping->program, is_staged), words);
     for (uint64_t seed : {1, 2}) EXPECT_EQ(difference_of_mapping(program, *mapping, seed), "");
   }
