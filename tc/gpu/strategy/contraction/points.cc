@@ -216,6 +216,12 @@ bool PointGroup::takes(const Member& member) {
     return elements_.count(read->name) > 0 || read->name == s.tensor;
   };
   if (member.sums && std::any_of(reads.begin(), reads.end(), reads_results)) return false;
+  // Operands are copied by tiles, which may hold more elements than the sums read.
+  const auto sums_read = [&](const Member& m) {
+    const auto read = reads_in(*scop_.program, m.statement.value);
+    return m.sums && std::any_of(read.begin(), read.end(), [&](const auto* r) { return r->name == s.tensor; });
+  };
+  if (std::any_of(members_.begin(), members_.end(), sums_read)) return false;
   const bool fresh = elements_.count(s.tensor) == 0;
   if (fresh) {
     for (const Expr& subscript : s.subscripts) elements_[s.tensor].push_back(hi::simplify(subscript));

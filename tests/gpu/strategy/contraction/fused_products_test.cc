@@ -287,6 +287,31 @@ TEST(FusedProducts, GuardedOperandsAgreeWithTheOracle) {
   }
 }
 
+/// A product of one part of a tensor that is stored in another one: its copies of operands, by tiles and by boxes, may
+/// reach what other blocks store.
+TEST(FusedProducts, OfPartsOfTheirResultAgreeWithTheOracle) {
+  struct InParts {
+    const char* text;
+    Sizes sizes;
+  };
+  const InParts programs[] = {
+      {"def f(half(N,N) B) -> (half(N,N) C) { C(m,n) += C(m - N/2,k) * B(k,n) where m in N/2:N }", {{"N", 66}}},
+      {"def f(half(N,N) B) -> (half(2,N,N) C) { float S(m,n) +=! C(0,m,k) * B(k,n)  C(1,m,n) = half(S(m,n)) }",
+       {{"N", 64}}},
+      {"def f(half(N,N) z) -> (half(N,N) C) { C(m,n) += C(m,k) * C(k,n) where m in 32:N, n in 32:N, k in 0:32 }",
+       {{"N", 96}}},
+      {"def f(float(N,N) B) -> (float(N,N) C) { S(m,n) +=! C(m,k) * B(k,n) where m in 0:50  "
+       "C(m + 50,n) = S(m,n) where m in 0:50 }",
+       {{"N", 100}}},
+      {"def f(float8_e4m3(N,K) B, float(M) s) -> (float8_e4m3(2*M,K) A) { float S(m,n) +=! A(m,k) * B(n,k) where m in "
+       "0:M  A(m + M,n) = S(m,n) * s(m) where m in 0:M, n in 0:N }",
+       {{"M", 64}, {"N", 64}, {"K", 128}}}};
+  for (const InParts& p : programs) {
+    EXPECT_EQ(faults_of(specialised_from(p.text, p.sizes), hopper()), "") << p.text;
+    EXPECT_EQ(faults_of(specialised_from(p.text, p.sizes)), "") << p.text;
+  }
+}
+
 /// A product with statements of many kinds around it, in a random order; each changes C or D, and may read both.
 std::string random_group(std::mt19937_64& random) {
   const auto chance = [&](uint64_t of) { return random() % of == 0; };
