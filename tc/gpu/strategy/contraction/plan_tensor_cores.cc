@@ -550,7 +550,7 @@ void Planner::add_stored_by_boxes(const TensorCores& cores, std::vector<std::pai
       shape.persistent = true;
       add(shape);
       shape.persistent = false;
-      if (group == 2 && !is_stored_by_boxes) add(shape);
+      if (group == 2 && !is_stored_by_boxes && !shape.ping_pong) add(shape);
     }
   }
 }

@@ -550,6 +550,15 @@ TEST(Warpgroups, ClustersAreFollowedOrRefused) {
   EXPECT_FALSE(batch);
 }
 
+TEST(Warpgroups, TeamsGoOnThoughNothingElseIsAskedFor) {
+  const options::MappingOptions options{.ping_pong = true};
+  const Result<gpu::Mapping> mapping =
+      mapped(specialised_from(kNN, {{"M", 512}, {"N", 512}, {"K", 256}}), options, kDevice);
+  ASSERT_TRUE(mapping) << mapping.error().to_string();
+  EXPECT_EQ(mapping->kernels[0].chosen.ping_pong, true);
+  EXPECT_EQ(mapping->kernels[0].chosen.persistent, true);
+}
+
 TEST(Warpgroups, RandomTilesAgree) {
   for (uint64_t seed = 1; seed <= 60; ++seed) {
     const WarpgroupProduct tile = random_warpgroup_product(seed);
