@@ -22,8 +22,6 @@
 namespace tc::tile {
 namespace {
 
-using Halide::Expr;
-
 /// Who does something, and what: { leaf[instance] -> what }.
 struct Doers {
   isl::union_map all;
@@ -40,11 +38,12 @@ class Coverer {
   Coverer(const Kernel& kernel, unsigned long operations)
       : kernel_(with_block_for_each_tile(kernel).value_or(kernel)),
         alone_(alone(kernel_)),
+        operations_(operations),
         context_(operations),
         flow_(flow_of(kernel_)) {}
 
   Coverage run(const Work& work) {
-    holders_ = check_holders(kernel_, flow_, work, context_);
+    holders_ = check_holders(kernel_, flow_, work, operations_ / kShareOfValues);
     for (const Work::Statement& statement : work.statements) {
       Coverage::Item item{.name = statement.id};
       attempt(statement.id, [&] {
@@ -68,6 +67,8 @@ class Coverer {
   }
 
  private:
+  static constexpr unsigned long kShareOfValues = 8;  ///< there are many
+
   template <typename Check>
   void attempt(const std::string& name, Check check) {
     context_.reset();
@@ -166,15 +167,26 @@ class Coverer {
     if (!is_complete(statement, *doers, domain, item)) return;
     const isl::union_map own = doers->all.intersect_range(isl::union_set(domain));
     item.once = is_injective(own);
-    item.complete = item.once || !statement.adds || each_has_its_own(statement, *doers);
+    item.complete = item.once || !statement.adds || each_has_its_own(statement, *doers, domain);
     if (!item.complete) fault("'{}' is done more than once: its instance ({})", statement.id, twice_text(own));
   }
 
-  /// Whether threads that have the same instance each have a register for its element. Of a reduction they may be parts
-  /// of one sum.
-  static bool each_has_its_own(const Work::Statement& statement, const Doers& doers) {
-    const bool reduces = std::count(statement.reduced.begin(), statement.reduced.end(), true) > 0;
-    return !reduces && doers.in_registers && is_injective(doers.of_owners);
+  /// Whether threads that have the same instance each have a register for its element, and do all that is added to it:
+  /// else they might be parts of one sum.
+  bool each_has_its_own(const Work::Statement& statement, const Doers& doers, const isl::set& domain) const {
+    if (!doers.in_registers || !is_injective(doers.of_owners)) return false;
+    if (std::ranges::none_of(statement.reduced, [](bool is) { return is; })) return true;
+    const auto write = std::ranges::find_if(statement.accesses, &Work::Access::is_write);
+    if (write == statement.accesses.end() || !write->exact) return false;
+    // { S[i] -> owner }
+    const auto indices = static_cast<unsigned>(isl_set_dim(domain.get(), isl_dim_set));
+    isl_set* both = isl_set_reset_tuple_id(doers.of_owners.range().as_set().release());
+    isl_map* owners = isl_map_move_dims(isl_map_from_range(both), isl_dim_in, 0, isl_dim_out, 0, indices);
+    owners = isl_map_set_tuple_name(owners, isl_dim_in, statement.id.c_str());
+    const isl::map done = isl::manage(isl_map_intersect_domain(owners, domain.copy())).reverse();
+    const isl::map element =
+        isl::manage(isl_map_read_from_str(context_.get().get(), write->relation.c_str())).intersect_domain(domain);
+    return done.apply_range(element).apply_range(element.reverse()).is_subset(done);
   }
 
   bool is_complete(const Work::Statement& statement, const Doers& doers, const isl::set& domain, Coverage::Item& item) {
@@ -286,7 +298,11 @@ class Coverer {
       if (access.is_write) continue;
       const auto held = holders_.tensors.find(access.tensor->name);
       if (!is_global(access) && held == holders_.tensors.end()) return;  // report_holders() says so
-      read.insert(is_global(access) ? access.tensor->name : held->second);
+      if (is_global(access)) {
+        read.insert(access.tensor->name);
+      } else {
+        read.insert(held->second.begin(), held->second.end());
+      }
     }
     for (const Work::Access& access : statement.accesses) {
       if (access.is_write || read.count(access.tensor)) continue;
@@ -334,6 +350,11 @@ class Coverer {
   /// Registers and shared memory are no elements of a program's tensor: whose values do they hold?
   void report_holders() {
     std::ranges::move(holders_.faults, std::back_inserter(coverage_.faults));
+    coverage_.holders = std::ssize(holders_.tensors) + std::ssize(holders_.unproved);
+    coverage_.held = std::ssize(holders_.tensors);
+    if (!holders_.parted.empty()) {
+      unproved("that all parts of sums are added, each once, in '{}'", fmt::join(holders_.parted, "', '"));
+    }
     if (!holders_.unproved.empty()) unproved("whose values are in '{}'", fmt::join(holders_.unproved, "', '"));
     for (const Leaf& leaf : flow_.leaves) {
       const auto stores = [](const ElementAccess& access) { return access.is_write && is_global(access); };
@@ -405,6 +426,7 @@ class Coverer {
 
   Kernel kernel_;
   Kernel alone_;
+  unsigned long operations_;
   IslContext context_;
   Flow flow_;
   Coverage coverage_;
@@ -429,6 +451,10 @@ std::string to_text(const Coverage& coverage, const std::string& indent) {
     const char* done = item.is_result ? "stored" : item.leaves_idle ? "done or idle" : "done";
     text += fmt::format("{}{}: {} {}{}\n", indent, item.name,
                         counted(item.count, item.is_result ? "element" : "instance"), done, how);
+  }
+  if (coverage.held > 0) {
+    text += fmt::format("{}{} of {} tensors in shared memory and registers read for the elements that they hold\n",
+                        indent, coverage.held, coverage.holders);
   }
   return text;
 }

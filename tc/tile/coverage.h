@@ -47,6 +47,8 @@ struct Coverage {
     bool once = false;         ///< each by one thread in one iteration, once
     bool atomic = false;       ///< of a result: by atomic updates
   };
+  int64_t holders = 0;                ///< tensors in shared memory and registers
+  int64_t held = 0;                   ///< of those: what is read from them is of the element that is wanted
   std::vector<Item> items;            ///< one for each statement and each result of the work
   std::vector<std::string> faults;    ///< what is left out, done too often, or not asked for: a sentence each
   std::vector<std::string> unproved;  ///< what could not be decided
@@ -61,8 +63,9 @@ struct Coverage {
 ///  - what such a spec reads and writes in global memory are the elements that its instance names.
 ///  - the elements that it stores of each result are those that the launch writes, each once if one instance writes it.
 ///    Otherwise certify() orders those who write it.
-/// Two things are not proved, and are the strategy's promise: that a spec computes the value of its instance, and whose
-/// values registers and shared memory hold. A sentence of `unproved` names those that hold any.
+///  - what its operations read from shared memory and registers is of the elements that they want (holders.h).
+/// Two things are not proved, and are the strategy's promise: that a spec computes the value of its instance, and that
+/// parts of a sum are all added. A sentence of `unproved` names where that is.
 /// For a kernel whose structure is right. `operations` bounds isl's work on each statement and each result.
 Coverage cover(const Kernel& kernel, const Work& work, unsigned long operations = 2'000'000);
 

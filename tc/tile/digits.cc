@@ -24,14 +24,14 @@ struct Segment {
 };
 
 /// Finds at which multiples of a variable quotients and remainders cut it.
-class Cuts {
+class CutFinder {
  public:
-  std::map<std::string, std::set<int64_t>> at;
+  Cuts at;
 
   void find(const Expr& e) {
     struct Visitor : hi::IRVisitor {
-      explicit Visitor(Cuts& c) : cuts(c) {}
-      Cuts& cuts;
+      explicit Visitor(CutFinder& c) : cuts(c) {}
+      CutFinder& cuts;
       using hi::IRVisitor::visit;
       void visit(const hi::Div* op) override { cuts.sum(op); }
       void visit(const hi::Mod* op) override { cuts.sum(op); }
@@ -105,72 +105,131 @@ class Cuts {
   }
 };
 
-class Rewriter {
+/// Takes quotients and remainders of sums of digits apart: (a + 2 b + 8 c) / 4 = 2 c where a < 2 and b < 2.
+class SumOfDigits : public hi::IRMutator {
  public:
-  explicit Rewriter(const Leaf& leaf) : leaf_(leaf) { result_.leaf = &leaf; }
+  std::map<std::string, int64_t> counts;  ///< a digit has the values [0, count)
 
-  DigitLeaf run(const Kernel& kernel) {
-    find_cuts();
-    for (const auto& [names, extents] : {std::pair(kBlock, kernel.grid), std::pair(kThread, kernel.block)}) {
-      for (size_t i = 0; i < 3; ++i) {
-        add_variable(names[i], extents[i]);
-        result_.owner.push_back(digits_.at(names[i]));
-      }
+  struct Sum {
+    std::map<std::string, int64_t> terms;  ///< coefficients
+    int64_t constant = 0;
+  };
+  std::optional<Sum> sum_of(const Expr& e) const {
+    if (const int64_t* constant = ir::constant_int(e)) return Sum{{}, *constant};
+    if (const auto* op = e.as<hi::Variable>()) return Sum{{{op->name, 1}}, 0};
+    if (const auto* op = e.as<hi::Cast>(); op && op->value.type().is_int() && op->type.is_int())
+      return sum_of(op->value);
+    if (const auto* op = e.as<hi::Add>()) return plus(sum_of(op->a), sum_of(op->b), 1);
+    if (const auto* op = e.as<hi::Sub>()) return plus(sum_of(op->a), sum_of(op->b), -1);
+    if (const auto* op = e.as<hi::Mul>()) {
+      if (const int64_t* by = ir::constant_int(op->b)) return plus(Sum{}, sum_of(op->a), *by);
+      if (const int64_t* by = ir::constant_int(op->a)) return plus(Sum{}, sum_of(op->b), *by);
     }
-    result_.own = static_cast<int>(result_.path.loops.size());
-    for (const EnclosingLoop& loop : leaf_.path.loops) {
-      add_loop(*loop.loop);
-      const Expr own = hi::Variable::make(loop.loop->begin.type(), loop.loop->variable);
-      result_.iterations.push_back(hi::substitute(digits_, own));
-    }
-    for (const Expr& condition : leaf_.path.conditions) result_.path.conditions.push_back(over_digits(condition));
-    for (ElementAccess access : leaf_.accesses) {
-      for (Expr& e : access.subscripts) e = over_digits(e);
-      for (Expr& e : access.conditions) e = over_digits(e);
-      result_.accesses.push_back(std::move(access));
-    }
-    if (leaf_.node->instances) {
-      for (std::vector<Expr> point : leaf_.node->instances->first) {
-        for (Expr& e : point) e = over_digits(e);
-        result_.points.push_back(std::move(point));
-      }
-    }
-    return std::move(result_);
+    if (const auto* op = e.as<hi::Div>()) return sum_of(op);
+    if (const auto* op = e.as<hi::Mod>()) return sum_of(op);
+    return std::nullopt;
   }
 
  private:
-  Expr inlined(Expr e) const {
-    // A let sees those around it: as many rounds as there are.
-    for (size_t round = 0; round <= leaf_.path.lets.size(); ++round) {
-      const Expr next = hi::substitute(leaf_.path.lets, e);
-      if (next.same_as(e)) break;
-      e = next;
-    }
-    return e;
+  using hi::IRMutator::visit;
+  Expr visit(const hi::Div* op) override { return taken_apart(op); }
+  Expr visit(const hi::Mod* op) override { return taken_apart(op); }
+
+  template <typename Op>
+  Expr taken_apart(const Op* op) {
+    if (const std::optional<Sum> sum = sum_of(op)) return to_expr(*sum, op->type);
+    return hi::IRMutator::visit(op);
   }
 
-  void find_cuts() {
-    for (const Expr& condition : leaf_.path.conditions) cuts_.find(inlined(condition));
-    for (const ElementAccess& access : leaf_.accesses) {
-      for (const Expr& e : access.subscripts) cuts_.find(inlined(e));
+  static Expr to_expr(const Sum& sum, Halide::Type type) {
+    Expr result = hi::make_const(type, sum.constant);
+    for (const auto& [name, by] : sum.terms) {
+      const Expr term = hi::Variable::make(type, name);
+      result = result + (by == 1 ? term : term * hi::make_const(type, by));
     }
-    for (const EnclosingLoop& loop : leaf_.path.loops) cuts_.find(inlined(loop.loop->begin));
-    if (!leaf_.node->instances) return;
-    for (const std::vector<Expr>& point : leaf_.node->instances->first) {
-      for (const Expr& e : point) cuts_.find(inlined(e));
-    }
+    return hi::simplify(result);
   }
 
-  Expr over_digits(const Expr& e) const { return hi::simplify(hi::substitute(digits_, inlined(e)), true, bounds_); }
+  static std::optional<Sum> plus(std::optional<Sum> a, const std::optional<Sum>& b, int64_t by) {
+    if (!a || !b) return std::nullopt;
+    a->constant += by * b->constant;
+    for (const auto& [name, coefficient] : b->terms) a->terms[name] += by * coefficient;
+    std::erase_if(a->terms, [](const auto& term) { return term.second == 0; });
+    return a;
+  }
 
+  std::optional<Sum> sum_of(const hi::Div* op) const {
+    const int64_t* by = ir::constant_int(op->b);
+    const std::optional<Sum> sum = sum_of(op->a);
+    if (!by || *by <= 0 || !sum) return std::nullopt;
+    const std::optional<Sum> rest = rest_of(*sum, *by);
+    std::optional<Sum> result = plus(sum, rest, -1);
+    if (!result) return std::nullopt;
+    result->constant /= *by;
+    for (auto& [name, coefficient] : result->terms) coefficient /= *by;
+    return result;
+  }
+  std::optional<Sum> sum_of(const hi::Mod* op) const {
+    const int64_t* by = ir::constant_int(op->b);
+    const std::optional<Sum> sum = sum_of(op->a);
+    return by && *by > 0 && sum ? rest_of(*sum, *by) : std::nullopt;
+  }
+  /// The remainder, if what is no multiple stays between two neighbouring multiples.
+  std::optional<Sum> rest_of(const Sum& sum, int64_t by) const {
+    Sum rest{.terms = {}, .constant = sum.constant};
+    int64_t least = sum.constant, greatest = sum.constant;
+    for (const auto& [name, coefficient] : sum.terms) {
+      if (coefficient % by == 0) continue;
+      const auto count = counts.find(name);
+      if (count == counts.end()) return std::nullopt;
+      rest.terms[name] = coefficient;
+      (coefficient < 0 ? least : greatest) += coefficient * (count->second - 1);
+    }
+    const int64_t multiple = hi::div_imp(least, by) * by;
+    if (greatest >= multiple + by) return std::nullopt;
+    rest.constant -= multiple;
+    return rest;
+  }
+};
+
+class Rewriter {
+ public:
+  Rewriter(const Kernel& kernel, const Path& path, const Cuts& cuts) : around_(path), cuts_(cuts) {
+    for (const auto& [names, extents] : {std::pair(kBlock, kernel.grid), std::pair(kThread, kernel.block)}) {
+      for (size_t i = 0; i < 3; ++i) {
+        add_variable(names[i], extents[i]);
+        owner.push_back(digits_.at(names[i]));
+      }
+    }
+    own = static_cast<int>(path_.loops.size());
+    for (const EnclosingLoop& loop : path.loops) {
+      add_loop(*loop.loop);
+      const Expr variable = hi::Variable::make(loop.loop->begin.type(), loop.loop->variable);
+      iterations.push_back(hi::substitute(digits_, variable));
+    }
+    for (const Expr& condition : path.conditions) path_.conditions.push_back(over_digits(condition));
+  }
+
+  Expr over_digits(const Expr& e) const {
+    SumOfDigits sums;
+    sums.counts = counts_;
+    return hi::simplify(sums.mutate(hi::substitute(digits_, without_lets(around_, e))), true, bounds_);
+  }
+  Path path() && { return std::move(path_); }
+
+  int own = 0;
+  std::vector<Expr> owner, iterations;
+  std::vector<std::shared_ptr<For>> loops;
+
+ private:
   void push_loop(const std::string& name, Expr begin, Expr end, Expr step) {
     auto loop = std::make_shared<For>();
     loop->variable = name;
     loop->begin = std::move(begin);
     loop->end = std::move(end);
     loop->step = std::move(step);
-    result_.loops.push_back(loop);
-    result_.path.loops.push_back({loop.get(), static_cast<int>(result_.path.loops.size())});
+    loops.push_back(loop);
+    path_.loops.push_back({loop.get(), static_cast<int>(path_.loops.size())});
   }
 
   /// A variable with the values [0, extent), as loops over its digits.
@@ -179,20 +238,18 @@ class Rewriter {
       digits_[name] = hi::make_zero(type);
       return;
     }
-    std::vector<int64_t> strides = {1};
-    for (int64_t where : cuts_.at[name]) {
-      if (where > strides.back() && where < extent && where % strides.back() == 0) strides.push_back(where);
-    }
+    const std::vector<int64_t> strides = digit_strides(cuts_, name, extent);
     Expr value = hi::make_zero(type);
     for (size_t d = 0; d < strides.size(); ++d) {
       const bool last = d + 1 == strides.size();
       const int64_t count = last ? (extent + strides[d] - 1) / strides[d] : strides[d + 1] / strides[d];
       const std::string digit = name + "." + std::to_string(d);
       push_loop(digit, hi::make_zero(type), hi::make_const(type, count), hi::make_one(type));
+      counts_[digit] = count;
       bounds_.push(digit, hi::Interval(hi::make_zero(type), hi::make_const(type, count - 1)));
       value = value + hi::Variable::make(type, digit) * hi::make_const(type, strides[d]);
     }
-    if (extent % strides.back() != 0) result_.path.conditions.push_back(value < hi::make_const(type, extent));
+    if (extent % strides.back() != 0) path_.conditions.push_back(value < hi::make_const(type, extent));
     digits_[name] = hi::simplify(value);
   }
 
@@ -205,10 +262,11 @@ class Rewriter {
     push_loop(loop.variable, over_digits(loop.begin), over_digits(loop.end), loop.step);
   }
 
-  const Leaf& leaf_;
-  DigitLeaf result_;
-  Cuts cuts_;
+  const Path& around_;
+  const Cuts& cuts_;
+  Path path_;
   std::map<std::string, Expr> digits_;
+  std::map<std::string, int64_t> counts_;
   hi::Scope<hi::Interval> bounds_;
 };
 
@@ -356,7 +414,109 @@ std::optional<isl::map> values_at(const AffineView& view, const std::vector<Expr
   return result;
 }
 
-DigitLeaf in_digits(const Kernel& kernel, const Leaf& leaf) { return Rewriter(leaf).run(kernel); }
+std::vector<int64_t> coefficients_of(const Expr& sum) {
+  std::vector<int64_t> result;
+  const std::optional<SumOfDigits::Sum> terms = SumOfDigits().sum_of(sum);
+  if (!terms) return result;
+  for (const auto& [name, coefficient] : terms->terms) result.push_back(std::abs(coefficient));
+  return result;
+}
+
+Expr without_lets(const Path& path, Expr e) {
+  // A let sees those around it: as many rounds as there are.
+  for (size_t round = 0; round <= path.lets.size(); ++round) {
+    const Expr next = hi::substitute(path.lets, e);
+    if (next.same_as(e)) break;
+    e = next;
+  }
+  return e;
+}
+
+void add_cuts(const Path& path, const std::vector<std::vector<Expr>>& values, Cuts& cuts) {
+  CutFinder finder;
+  for (const Expr& condition : path.conditions) finder.find(without_lets(path, condition));
+  for (const EnclosingLoop& loop : path.loops) finder.find(without_lets(path, loop.loop->begin));
+  for (const std::vector<Expr>& each : values) {
+    for (const Expr& e : each) finder.find(without_lets(path, e));
+  }
+  for (const auto& [variable, where] : finder.at) cuts[variable].insert(where.begin(), where.end());
+}
+
+std::vector<int64_t> digit_strides(const Cuts& cuts, const std::string& variable, int64_t extent) {
+  const auto is_better = [](const std::vector<int64_t>& a, const std::vector<int64_t>& b) {
+    return a.size() != b.size() ? a.size() > b.size() : a < b;
+  };
+  std::vector<std::vector<int64_t>> longest = {{1}};  // of all that end at a cut
+  size_t best = 0;
+  const auto found = cuts.find(variable);
+  if (found == cuts.end()) return longest[0];
+  for (int64_t where : found->second) {
+    if (where <= 1 || where >= extent) continue;
+    size_t before = 0;
+    for (size_t i = 0; i < longest.size(); ++i) {
+      if (where % longest[i].back() == 0 && is_better(longest[i], longest[before])) before = i;
+    }
+    std::vector<int64_t> strides = longest[before];
+    strides.push_back(where);
+    longest.push_back(std::move(strides));
+    if (is_better(longest.back(), longest[best])) best = longest.size() - 1;
+  }
+  return longest[best];
+}
+
+DigitValues in_digits(const Kernel& kernel, const Path& path, const std::vector<std::vector<Expr>>& values,
+                      const Cuts& cuts) {
+  Rewriter rewriter(kernel, path, cuts);
+  DigitValues result;
+  for (const std::vector<Expr>& each : values) {
+    std::vector<Expr>& own = result.values.emplace_back();
+    for (const Expr& e : each) own.push_back(rewriter.over_digits(e));
+  }
+  result.loops = rewriter.loops;
+  result.path = std::move(rewriter).path();
+  return result;
+}
+
+namespace {
+
+/// Of cuts those from the smallest on, each of which divides the next.
+std::set<int64_t> smallest_first(const std::set<int64_t>& cuts) {
+  std::set<int64_t> result;
+  for (int64_t where : cuts) {
+    if (result.empty() || where % *result.rbegin() == 0) result.insert(where);
+  }
+  return result;
+}
+
+}  // namespace
+
+DigitLeaf in_digits(const Kernel& kernel, const Leaf& leaf) {
+  std::vector<std::vector<Expr>> values;
+  for (const ElementAccess& access : leaf.accesses) values.push_back(access.subscripts);
+  if (leaf.node->instances) std::ranges::copy(leaf.node->instances->first, std::back_inserter(values));
+  Cuts cuts;
+  add_cuts(leaf.path, values, cuts);
+  for (auto& [variable, where] : cuts) where = smallest_first(where);
+  Rewriter rewriter(kernel, leaf.path, cuts);
+  DigitLeaf result{.leaf = &leaf};
+  for (ElementAccess access : leaf.accesses) {
+    for (Expr& e : access.subscripts) e = rewriter.over_digits(e);
+    for (Expr& e : access.conditions) e = rewriter.over_digits(e);
+    result.accesses.push_back(std::move(access));
+  }
+  if (leaf.node->instances) {
+    for (std::vector<Expr> point : leaf.node->instances->first) {
+      for (Expr& e : point) e = rewriter.over_digits(e);
+      result.points.push_back(std::move(point));
+    }
+  }
+  result.own = rewriter.own;
+  result.owner = rewriter.owner;
+  result.iterations = rewriter.iterations;
+  result.loops = rewriter.loops;
+  result.path = std::move(rewriter).path();
+  return result;
+}
 
 Kernel alone(const Kernel& kernel) {
   Kernel result = kernel;

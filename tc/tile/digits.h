@@ -1,8 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tc/tile/affine.h"
@@ -25,6 +28,16 @@ struct DigitLeaf {
   std::vector<std::shared_ptr<For>> loops;        ///< owns those of the path
 };
 
+/// For each variable, at which of its multiples quotients and remainders cut it.
+using Cuts = std::map<std::string, std::set<int64_t>>;
+
+/// Values at a place of a kernel, over digits.
+struct DigitValues {
+  Path path;  ///< loops over digits; no lets
+  std::vector<std::vector<Halide::Expr>> values;
+  std::vector<std::shared_ptr<For>> loops;  ///< owns those of the path
+};
+
 /// { instance -> values }. None if one is not affine.
 std::optional<isl::map> values_at(const AffineView& view, const std::vector<Halide::Expr>& values);
 
@@ -44,6 +57,18 @@ std::vector<Doer> doers_of(const Flow& flow, const std::string& statement);
 
 /// The leaf of a kernel; `alone` is a kernel of one thread, for AffineView.
 DigitLeaf in_digits(const Kernel& kernel, const Leaf& leaf);
+
+/// Where values at a path cut their variables, and its conditions do.
+void add_cuts(const Path& path, const std::vector<std::vector<Halide::Expr>>& values, Cuts& cuts);
+/// The strides of the digits of a variable with the values [0, extent): as many of the cuts as divide each other.
+std::vector<int64_t> digit_strides(const Cuts& cuts, const std::string& variable, int64_t extent);
+/// Values at a path, with variables cut in these places alone.
+DigitValues in_digits(const Kernel& kernel, const Path& path, const std::vector<std::vector<Halide::Expr>>& values,
+                      const Cuts& cuts);
+/// What the digits in a sum of them are multiplied by. Empty for other expressions.
+std::vector<int64_t> coefficients_of(const Halide::Expr& sum);
+/// An expression without the lets of a path.
+Halide::Expr without_lets(const Path& path, Halide::Expr e);
 
 /// A kernel of one thread with the tensors of another.
 Kernel alone(const Kernel& kernel);

@@ -1,28 +1,33 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
-#include "tc/tile/affine.h"
+#include "tc/tile/accesses.h"
 #include "tc/tile/coverage.h"
 
 namespace tc::tile {
 
 /// What is known of the registers and the shared memory of a kernel.
 struct Holders {
-  std::map<std::string, std::string> tensors;  ///< of those that hold what is read from them: whose elements
-  std::vector<std::string> unproved;           ///< names of the others
-  std::vector<std::string> faults;             ///< what is read from a register is another element's: a sentence each
+  std::map<std::string, std::set<std::string>> tensors;  ///< of those that hold what is read from them: whose elements
+  std::vector<std::string> parted;                       ///< of those, what parts of sums are added in, by no statement
+  std::vector<std::string> unproved;                     ///< names of the others
+  std::vector<std::string> faults;  ///< what is read from one is another element's: a sentence each
 };
 
-/// Proves of registers that each holds values of one element of one of the program's tensors, as long as it is
-/// allocated, and that this is the element that is wanted from it:
+/// Proves of registers and shared memory that what is read from them is of the element that is wanted:
 ///     sum(0) = sum(0) + ...          carries out S0[m, k], which writes C[m]: sum(0) holds C[m]
 ///     C(m) = sum(0)                  stores it: in C[m]
-/// An operation that carries out no statement must copy, or write a constant. In which order a thread does these things
-/// is not looked at.
-/// Shared memory, and registers that hold several elements in turn, are unproved. `context` bounds isl's work on each.
-Holders check_holders(const Kernel& kernel, const Flow& flow, const Work& work, IslContext& context);
+/// An operation that carries out no statement copies: what it writes is of the element that all it reads are of. Where
+/// it adds, those are parts of one sum; that all parts are added, each once, is not proved. One
+/// that carries out a statement reads all elements that its instance names, and no others.
+/// A place holds one element in an iteration of the loops that are around all that use it, and is written before it is
+/// read; of a tensor that boxes fill, for a turn of its ring. Else the last write before each read is looked for.
+/// Of shared memory this holds for kernels whose order certify() proves. `operations` bounds isl's work on each tensor,
+/// and each read: past it, nothing more is proved.
+Holders check_holders(const Kernel& kernel, const Flow& flow, const Work& work, unsigned long operations);
 
 }  // namespace tc::tile

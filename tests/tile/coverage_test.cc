@@ -61,7 +61,8 @@ TEST(Coverage, CountsWhatIsDone) {
   EXPECT_EQ(to_text(coverage),
             "S0_init: 20 instances done, each once\n"
             "S0: 200 instances done, each once\n"
-            "y: 20 elements stored, each once\n");
+            "y: 20 elements stored, each once\n"
+            "1 of 1 tensors in shared memory and registers read for the elements that they hold\n");
 }
 
 TEST(Coverage, SaysWhatIsLeftOut) {
@@ -84,6 +85,32 @@ TEST(Coverage, SaysWhatIsDoneTooOften) {
             Sentences{"sums: the element (20) of 'y' is stored, but no statement writes it"});
 }
 
+/// All threads add up all of y(0) = x(0, 0) + ... + x(0, 9), each in a register of its own, and one stores it. Where
+/// each adds a part, or only one instance, nobody has all of it.
+TEST(Coverage, EachOfSeveralThreadsMayHaveAllOfASum) {
+  const auto faults = [](const Expr& begin, const Expr& end) {
+    const Tensor x = global("x", Halide::Float(32), Layout::row_major({20, 10}));
+    const Tensor y = global("y", Halide::Float(32), Layout::row_major({20}), true);
+    const Tensor sum = registers("sum", Halide::Float(32), Layout::row_major({1}));
+    const auto carries = [](const char* statement, std::vector<Expr> point, const NodePtr& node) {
+      return carrying(std::make_shared<const Instances>(Instances{.statement = statement, .first = {std::move(point)}}),
+                      node);
+    };
+    const NodePtr clear = carries("S0_init", {block_x()}, store(sum, {0}, 0.0f));
+    const NodePtr add =
+        carries("S0", {block_x(), var("k")}, store(sum, {0}, read(sum, {0}) + read(x, {block_x(), var("k")})));
+    const NodePtr result = if_then(thread_x() == 0, store(y, {block_x()}, read(sum, {0})));
+    const Kernel kernel = {.name = "sums",
+                           .grid = {20, 1, 1},
+                           .block = {2, 1, 1},
+                           .tensors = {x, y},
+                           .body = allocate(sum, sequence({clear, for_loop("k", begin, end, add), result}))};
+    return cover(kernel, work()).faults;
+  };
+  EXPECT_EQ(faults(0, 10), Sentences{});
+  EXPECT_EQ(faults(thread_x(), 10), Sentences{"sums: 'S0' is done more than once: its instance (0, 1)"});
+}
+
 TEST(Coverage, OfAResultThatIsWrittenOnceSeesASecondStore) {
   Work once = work();
   once.results[0].writes = "{ S0_init[i] -> [i] : 0 <= i < 20 }";
@@ -94,7 +121,7 @@ TEST(Coverage, OfAResultThatIsWrittenOnceSeesASecondStore) {
 
 TEST(Coverage, GivesTheReasonWhereItProvesNothing) {
   EXPECT_EQ(cover(Sums{.clears = false}.kernel(), work()).unproved,
-            Sentences{"sums: no operation says that it does 'S0_init'"});
+            (Sentences{"sums: no operation says that it does 'S0_init'", "sums: whose values are in 'sum'"}));
   const Sums by_data{.guard = read(Sums().x, {0, 0}) > 0.0f};
   EXPECT_EQ(cover(by_data.kernel(), work()).unproved,
             (Sentences{"sums: 'S0_init' is done under conditions that are not affine",
