@@ -43,7 +43,7 @@ class Coverer {
         flow_(flow_of(kernel_)) {}
 
   Coverage run(const Work& work) {
-    holders_ = check_holders(kernel_, flow_, work, operations_ / kShareOfValues);
+    holders_ = check_holders(kernel_, flow_, work, operations_ / 2);
     for (const Work::Statement& statement : work.statements) {
       Coverage::Item item{.name = statement.id};
       attempt(statement.id, [&] {
@@ -67,8 +67,6 @@ class Coverer {
   }
 
  private:
-  static constexpr unsigned long kShareOfValues = 8;  ///< there are many
-
   template <typename Check>
   void attempt(const std::string& name, Check check) {
     context_.reset();

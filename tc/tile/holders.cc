@@ -469,7 +469,12 @@ class Checker {
   }
   // --- reads ------------------------------------------------------------------------------------------------------
 
-  /// What the instances of a statement that a leaf carries out read of a tensor.
+  static auto times_read(const Work::Statement& statement, const std::string& tensor) {
+    return std::ranges::count_if(statement.accesses,
+                                 [&](const Work::Access& a) { return !a.is_write && a.tensor == tensor; });
+  }
+
+  /// What the instances of a statement that a leaf carries out read of a tensor that they name several elements of.
   struct Reads {
     std::optional<isl::map> found;  ///< { S[i] -> element }
     std::set<std::string> holders;
@@ -509,12 +514,16 @@ class Checker {
       const isl::map instances = all->intersect_range(read_set(statement->domain)).intersect_domain(*when);
       const std::optional<isl::map> wanted = named_by(*statement, found->tensor, false);
       if (!wanted || outputs(*wanted) != outputs(found->map)) return false;
-      isl::set counting = instances.domain();
+      // Others read zeros, which no element is.
+      const isl::map elements = instances.apply_range(*wanted);
+      isl::set counting = elements.domain();
       // A sum starts with what is of no element.
       if (found->started && is_sum_of(*statement, found->tensor)) counting = counting.subtract(*found->started);
       if (!is_within(counting, found->map) || !is_written(value, from, counting)) return false;
+      if (!found->map.intersect_domain(instances.domain()).is_subset(elements))
+        return misread(value, from, found->tensor);
+      if (times_read(*statement, found->tensor) < 2) return true;
       const isl::map of_instances = instances.reverse().apply_range(found->map);
-      if (!of_instances.is_subset(*wanted)) return misread(value, from, found->tensor);
       Reads& reads = of_statements[{value.statement, found->tensor}];
       reads.found = reads.found ? reads.found->unite(of_instances) : of_instances;
       reads.holders.insert(from.tensor->name);
