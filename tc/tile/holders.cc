@@ -70,7 +70,10 @@ class Checker {
     for (const auto& [name, local] : locals_) {
       if (local.held && !local.misread) {
         result_.tensors.emplace(name, local.held->tensors);
-        if (std::ranges::any_of(local.writes, &Value::combines)) result_.parted.push_back(name);
+        const auto into_global = [](const Value* v) { return v->combines && !v->to.empty() && is_global(v->to[0]); };
+        if (std::ranges::any_of(local.writes, &Value::combines) || std::ranges::any_of(local.reads, into_global)) {
+          result_.parted.push_back(name);
+        }
       } else {
         result_.unproved.push_back(name);
       }
@@ -236,6 +239,7 @@ class Checker {
   /// Of sums, which go round between places: by induction over time, a place holds the element that the function names
   /// which holds where statements write, if all that is written agrees.
   std::optional<Held> assumed_of(const Local& local) {
+    if (!has_places(local)) return std::nullopt;
     std::set<std::string> tensors;
     std::optional<isl::map> all;
     std::optional<isl::set> places;
@@ -312,7 +316,15 @@ class Checker {
     return true;
   }
 
+  /// Whether elements have places of their own, and all writes are told apart alike.
+  static bool has_places(const Local& local) {
+    const auto by_turn = [](const Value* v) { return v->known && !v->to.empty() && v->to[0].turn.defined(); };
+    const auto of_boxes = std::ranges::count_if(local.writes, by_turn);
+    return is_injective(local.tensor->layout) && (of_boxes == 0 || of_boxes == std::ssize(local.writes));
+  }
+
   std::optional<Held> held_by(const Local& local) {
+    if (!has_places(local)) return std::nullopt;
     std::set<std::string> tensors;
     std::optional<isl::map> all;
     bool at_once = true;
@@ -371,12 +383,19 @@ class Checker {
     return true;
   }
 
+  bool is_added_by(const Value& value) const {
+    const Work::Statement* statement = statement_of(value);
+    return statement && statement->adds;
+  }
+  /// Whether a tensor holds sums, which start with constants.
+  bool holds_sums(const Local& local) const {
+    return std::ranges::any_of(local.writes,
+                               [&](const Value* value) { return value->combines || is_added_by(*value); });
+  }
+
   /// Whether each owner of sums has one place for each: what starts one, adds to it and stores it use the same.
   bool has_one_place(const Local& local, const Held& held) const {
-    const bool adds = std::ranges::any_of(local.writes, [&](const Value* value) {
-      const Work::Statement* statement = statement_of(*value);
-      return statement && statement->adds;
-    });
+    const bool adds = std::ranges::any_of(local.writes, [&](const Value* value) { return is_added_by(*value); });
     if (!adds) return true;
     const unsigned digits = views_->subscript_digits(*local.tensor);
     isl_map* owner = isl_set_identity(held.elements.domain().release());
@@ -401,7 +420,7 @@ class Checker {
                                      const Local& local) {
     const size_t common = common_loops(write, read), shared = local.loops.size();
     const std::optional<isl::map> written = key_of(write, to), wanted = key_of(read, from);
-    if (!written || !wanted) return std::nullopt;
+    if (!written || !wanted || outputs(*written) != outputs(*wanted)) return std::nullopt;
     if (common == shared) {
       if (write.leaf >= read.leaf) return isl::manage(isl_set_empty(isl_set_get_space(wanted->domain().get())));
       return wanted->intersect_range(written->range()).domain();
@@ -426,8 +445,10 @@ class Checker {
     const Local& local = locals_.at(from.tensor->name);
     if (from.turn.defined() || !local.held->at_once) return true;  // rings.h; elements_in_time() has looked
     isl::set left = counting;
+    const bool sums = holds_sums(local);
     for (const Value* write : local.writes) {
       if (left.is_empty()) return true;
+      if (is_constant(*write) && !sums) continue;
       const std::optional<isl::set> covered = covered_by(*write, write->to[0], value, from, local);
       if (covered) left = left.subtract(*covered);
     }
@@ -469,9 +490,8 @@ class Checker {
   }
   // --- reads ------------------------------------------------------------------------------------------------------
 
-  static auto times_read(const Work::Statement& statement, const std::string& tensor) {
-    return std::ranges::count_if(statement.accesses,
-                                 [&](const Work::Access& a) { return !a.is_write && a.tensor == tensor; });
+  static auto times_named(const Work::Statement& statement, const std::string& tensor) {
+    return std::ranges::count(statement.accesses, tensor, &Work::Access::tensor);
   }
 
   /// What the instances of a statement that a leaf carries out read of a tensor that they name several elements of.
@@ -522,7 +542,7 @@ class Checker {
       if (!is_within(counting, found->map) || !is_written(value, from, counting)) return false;
       if (!found->map.intersect_domain(instances.domain()).is_subset(elements))
         return misread(value, from, found->tensor);
-      if (times_read(*statement, found->tensor) < 2) return true;
+      if (times_named(*statement, found->tensor) < 2 && from.conditions.empty()) return true;
       const isl::map of_instances = instances.reverse().apply_range(found->map);
       Reads& reads = of_statements[{value.statement, found->tensor}];
       reads.found = reads.found ? reads.found->unite(of_instances) : of_instances;
@@ -531,7 +551,11 @@ class Checker {
     }
     if (value.to.empty()) return false;
     const Place& to = value.to[0];
-    if (!is_global(to) && !is_of(to, local)) return true;  // what `to` holds says it
+    if (!is_global(to) && !is_of(to, local)) {  // whether it is wanted, the reads of `to` say
+      const isl::set there = found->map.domain();
+      const isl::set sums = found->started ? when->subtract(*found->started) : *when;
+      return is_written(value, from, there.intersect(*when)) && (!value.combines || sums.is_subset(there));
+    }
     const std::optional<Elements> wanted = to_be_written(value, to);
     if (!wanted || wanted->tensor != found->tensor || outputs(wanted->map) != outputs(found->map)) return false;
     isl::set counting = *when;
@@ -577,6 +601,7 @@ class Checker {
   }
 
   bool misread(const Value& value, const Place& from, const std::string& tensor) {
+    if (!views_->view(value).exact()) return false;
     result_.faults.push_back(fmt::format("{}: '{}' takes a value of '{}' from '{}' that is of another element",
                                          kernel_.name, leaf_of(value).text(), tensor, from.tensor->name));
     return false;

@@ -259,11 +259,11 @@ class Finder {
     Expr other;
     switch (n.kind) {
       case Shuffle::Kind::kXor:
-        if (!by || *by <= 0 || (*by & (*by - 1)) != 0) return false;
+        if (!by || *by <= 0 || (*by & (*by - 1)) != 0 || 2 * *by > n.width) return false;
         other = thread_[0] + number(*by) - thread_[0] / number(*by) % 2 * number(2 * *by);
         break;
       case Shuffle::Kind::kIndex:
-        other = thread_[0] / number(n.width) * number(n.width) + n.lane;
+        other = thread_[0] / number(n.width) * number(n.width) + n.lane % number(n.width);
         break;
       case Shuffle::Kind::kDown:
         if (!by) return false;
