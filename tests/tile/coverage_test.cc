@@ -165,6 +165,35 @@ Coverage cover_pairs(const Expr& write, const Expr& first, const Expr& second) {
   return cover({.name = "f", .block = {32, 1, 1}, .tensors = {a, o}, .body = node}, work);
 }
 
+/// y(i) += x(i, k) by way of two registers, filled before they are read, or one step late.
+TEST(Coverage, SeesWhenRegistersAreFilled) {
+  const auto coverage = [](bool late) {
+    const Sums sums;
+    const Tensor first = registers("first", Halide::Float(32), Layout::row_major({1}));
+    const Tensor second = registers("second", Halide::Float(32), Layout::row_major({1}));
+    const NodePtr fill = store(first, {0}, read(sums.x, {sums.i, var("k")}));
+    const NodePtr copy = store(second, {0}, read(first, {0}));
+    const auto carries = [](const char* statement, std::vector<Expr> point, const NodePtr& node) {
+      return carrying(std::make_shared<const Instances>(Instances{.statement = statement, .first = {std::move(point)}}),
+                      node);
+    };
+    const NodePtr add =
+        carries("S0", {sums.i, var("k")}, store(sums.sum, {0}, read(sums.sum, {0}) + read(second, {0})));
+    const NodePtr steps = for_loop("k", 0, 10, late ? sequence({copy, fill, add}) : sequence({fill, copy, add}));
+    const NodePtr clear = carries("S0_init", {sums.i}, store(sums.sum, {0}, 0.0f));
+    const NodePtr body = sequence({clear, steps, store(sums.y, {sums.i}, read(sums.sum, {0}))});
+    const Kernel kernel = {.name = "sums",
+                           .grid = {2, 1, 1},
+                           .block = {16, 1, 1},
+                           .tensors = {sums.x, sums.y},
+                           .body = allocate(sums.sum, allocate(first, allocate(second, if_then(sums.guard, body))))};
+    return cover(kernel, work());
+  };
+  EXPECT_EQ(coverage(false).unproved, Sentences{});
+  EXPECT_EQ(coverage(true).faults, Sentences{});
+  EXPECT_EQ(coverage(true).unproved, Sentences{"sums: whose values are in 'first'"});
+}
+
 TEST(Coverage, SeesWhichElementsOperationsTouch) {
   const Expr i = thread_x();
   const Coverage right = cover_pairs(i, i, i + 1);
