@@ -540,8 +540,8 @@ class Checker {
       // A sum starts with what is of no element.
       if (found->started && is_sum_of(*statement, found->tensor)) counting = counting.subtract(*found->started);
       if (!is_within(counting, found->map) || !is_written(value, from, counting)) return false;
-      if (!found->map.intersect_domain(instances.domain()).is_subset(elements))
-        return misread(value, from, found->tensor);
+      if (!found->map.intersect_domain(counting).is_subset(elements)) return misread(value, from, found->tensor);
+      if (!found->map.intersect_domain(instances.domain()).is_subset(elements)) return false;
       if (times_named(*statement, found->tensor) < 2 && from.conditions.empty()) return true;
       const isl::map of_instances = instances.reverse().apply_range(found->map);
       Reads& reads = of_statements[{value.statement, found->tensor}];
