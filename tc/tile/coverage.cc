@@ -43,7 +43,7 @@ class Coverer {
         flow_(flow_of(kernel_)) {}
 
   Coverage run(const Work& work) {
-    holders_ = check_holders(kernel_, flow_, work, operations_ / 2);
+    holders_ = check_holders(kernel_, flow_, work, operations_ / 2);  // of each of many reads
     for (const Work::Statement& statement : work.statements) {
       Coverage::Item item{.name = statement.id};
       attempt(statement.id, [&] {

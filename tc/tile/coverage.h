@@ -64,8 +64,9 @@ struct Coverage {
 ///  - the elements that it stores of each result are those that the launch writes, each once if one instance writes it.
 ///    Otherwise certify() orders those who write it.
 ///  - what its operations read from shared memory and registers is of the elements that they want (holders.h).
-/// Two things are not proved, and are the strategy's promise: that a spec computes the value of its instance, and that
-/// parts of a sum are all added. A sentence of `unproved` names where that is.
+/// The strategy promises the rest: that a spec computes the value of its instance, that a thread starts a sum before it
+/// adds to it and stores it behind the last addition, and that parts of a sum are all added. A sentence of `unproved`
+/// names what parts are added in.
 /// For a kernel whose structure is right. `operations` bounds isl's work on each statement and each result.
 Coverage cover(const Kernel& kernel, const Work& work, unsigned long operations = 2'000'000);
 

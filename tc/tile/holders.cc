@@ -22,13 +22,10 @@ namespace hi = Halide::Internal;
 bool is_global(const Place& place) { return place.tensor->memory == Memory::kGlobal; }
 
 unsigned inputs(const isl::map& map) { return static_cast<unsigned>(isl_map_dim(map.get(), isl_dim_in)); }
-unsigned outputs(const isl::map& map) { return static_cast<unsigned>(isl_map_dim(map.get(), isl_dim_out)); }
-isl::map joined(const isl::map& a, const isl::map& b) {
-  return isl::manage(isl_map_flat_range_product(a.copy(), b.copy()));
-}
 isl::map with_range(const isl::map& map, const std::string& name) {
   return isl::manage(isl_map_set_tuple_name(map.copy(), isl_dim_out, name.c_str()));
 }
+
 /// The affine function that says all of a map, everywhere. None if there is none.
 std::optional<isl::map> affine_function(const isl::map& map) {
   if (isl_map_n_basic_map(map.get()) == 1 && isl_map_plain_is_single_valued(map.get()) == isl_bool_true) return map;
@@ -101,6 +98,7 @@ class Checker {
     bool rests_on_it = false;     ///< something does
     std::optional<Held> held;     ///< none: not known
   };
+
   void enter(const Value& value, const Place& place, bool is_write) {
     if (is_global(place)) return;
     Local& local = locals_[place.tensor->name];
@@ -263,7 +261,9 @@ class Checker {
   }
 
   /// Whether a value starts a sum, or fills a place with zeros.
-  static bool is_constant(const Value& value) { return value.statement.empty() && value.from.empty(); }
+  static bool is_constant(const Value& value) {
+    return value.statement.empty() && value.from.empty() && !value.combines;
+  }
   static bool is_of(const Place& place, const Local& local) { return place.tensor->name == local.tensor->name; }
 
   /// { instance -> element } of what a value writes. None if that is not known, or is looked for just now.
@@ -440,12 +440,17 @@ class Checker {
     return at.apply_range(both).intersect_range(was.range()).domain();
   }
 
-  /// Whether the instances of a read that count find their places written.
+  /// Whether the instances of a read that count find their places written. What they find is known to be written at
+  /// some time.
   bool is_written(const Value& value, const Place& from, const isl::set& counting) {
     const Local& local = locals_.at(from.tensor->name);
     if (from.turn.defined() || !local.held->at_once) return true;  // rings.h; elements_in_time() has looked
-    isl::set left = counting;
+    const auto is_earlier = [&](const Value* write) {
+      return is_constant(*write) || (write->leaf < value.leaf && common_loops(*write, value) == local.loops.size());
+    };
+    if (std::ranges::all_of(local.writes, is_earlier)) return true;
     const bool sums = holds_sums(local);
+    isl::set left = counting;
     for (const Value* write : local.writes) {
       if (left.is_empty()) return true;
       if (is_constant(*write) && !sums) continue;
@@ -488,6 +493,7 @@ class Checker {
     result->started = started.subtract(result->map.domain());
     return result;
   }
+
   // --- reads ------------------------------------------------------------------------------------------------------
 
   static auto times_named(const Work::Statement& statement, const std::string& tensor) {

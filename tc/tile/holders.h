@@ -24,9 +24,9 @@ struct Holders {
 /// An operation that carries out no statement copies: what it writes is of the element that all it reads are of. Where
 /// it adds, those are parts of one sum; that all parts are added, each once, is not proved. One that carries out a
 /// statement reads all elements that its instance names, and no others; where it names none, zeros are believed.
-/// A place holds one element in an iteration of the loops that are around all that use it, and is written before it is
-/// read; of a tensor that boxes fill, for a turn of its ring. Else the last write before each read is looked for.
-/// Of shared memory this holds for kernels whose order certify() proves. `operations` bounds isl's work on each tensor,
+/// A place holds one element in an iteration of the loops around all that use it, and is written before it is read.
+/// That of a tensor that boxes fill does for a turn of its ring. Else the last write before each read is looked for. Of
+/// shared memory this holds for kernels whose order certify() proves. `operations` bounds isl's work on each tensor,
 /// and each read: past it, nothing more is proved.
 Holders check_holders(const Kernel& kernel, const Flow& flow, const Work& work, unsigned long operations);
 

@@ -2,19 +2,17 @@
 
 #include <fmt/format.h>
 #include <isl/flow.h>
-#include <isl/map.h>
 #include <isl/set.h>
 #include <isl/space.h>
 #include <isl/union_map.h>
 
 namespace tc::tile {
-namespace {
-
-unsigned outputs(const isl::map& map) { return static_cast<unsigned>(isl_map_dim(map.get(), isl_dim_out)); }
 
 isl::map joined(const isl::map& a, const isl::map& b) {
   return isl::manage(isl_map_flat_range_product(a.copy(), b.copy()));
 }
+
+namespace {
 
 /// { name[time] -> place }
 isl::union_map accessed(const Touches& touches, const std::string& name) {

@@ -1,10 +1,15 @@
 #pragma once
 
 #include <isl/cpp.h>
+#include <isl/map.h>
 
 #include <vector>
 
 namespace tc::tile {
+
+inline unsigned outputs(const isl::map& map) { return static_cast<unsigned>(isl_map_dim(map.get(), isl_dim_out)); }
+/// { x -> [a, b] }
+isl::map joined(const isl::map& a, const isl::map& b);
 
 /// Instances that touch places at times: { instance -> place }, { instance -> time }. The times of what happens in an
 /// order are in lexicographic order.

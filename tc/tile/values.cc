@@ -107,6 +107,13 @@ class Finder {
 
   Value value() const { return {.leaf = index_, .path = leaf_.path}; }
 
+  /// Subscripts, or an instance, further on along one dimension.
+  static Exprs moved(Exprs point, int dimension, const Expr& by) {
+    Expr& at = point[static_cast<size_t>(dimension)];
+    at = plus(at, by);
+    return point;
+  }
+
   Place place(const std::string& tensor, const Exprs& subscripts) const {
     return {.tensor = tensors_.at(tensor), .subscripts = subscripts, .block = block_, .thread = thread_};
   }
@@ -171,7 +178,8 @@ class Finder {
   }
 
   /// What an expression reads. None if tensors in shared memory or registers say which elements those are.
-  std::optional<std::vector<ElementAccess>> sources(const Expr& expr) const {
+  std::optional<std::vector<ElementAccess>> sources(const Expr& value) const {
+    const Expr expr = without_lets(leaf_.path, value);
     std::vector<ElementAccess> result;
     if (instances()) {
       result = reads_in(expr, tensors_);
@@ -218,13 +226,8 @@ class Finder {
     Value result = value();
     if (reads_local(n.destination_subscripts) || reads_local(n.source_subscripts)) return false;
     const Expr at = loop(result, n.elements);
-    const auto moved = [&](Exprs subscripts, int dimension) {
-      Expr& e = subscripts[static_cast<size_t>(dimension)];
-      e = plus(e, at);
-      return subscripts;
-    };
-    result.to = {place(n.destination, moved(n.destination_subscripts, n.destination_dimension))};
-    result.from = {place(n.source, moved(n.source_subscripts, n.source_dimension))};
+    result.to = {place(n.destination, moved(n.destination_subscripts, n.destination_dimension, at))};
+    result.from = {place(n.source, moved(n.source_subscripts, n.source_dimension, at))};
     result.combines = n.update.has_value() && !instances();
     if (n.guard.defined()) result.from[0].conditions.push_back(n.guard);
     if (!turn_of(result.from[0])) return false;
@@ -303,9 +306,7 @@ class Finder {
       at.resize(at.size() - 2);
       const Expr across = lane() % 4 * 2 + pair, down = lane() / 4;
       const Expr names = first_of_warp() + matrix * kMatrixRow + (transposed ? across : down);
-      Exprs element = in_thread(row, names);
-      Expr& along = element[static_cast<size_t>(dimension)];
-      along = plus(along, transposed ? down : across);
+      const Exprs element = moved(in_thread(row, names), dimension, transposed ? down : across);
       const Place own = place(fragment.tensor, at), other = place(shared, element);
       result.to = {loads ? own : other};
       result.from = {loads ? other : own};
@@ -390,9 +391,7 @@ class Finder {
       result.statement = instances()->statement;
       Steps of_lane = sums;
       of_lane.first = in_thread(sums.first, first_of_warp() + *sum_lane);
-      result.instance = at_step(of_lane, *sum_value);
-      Expr& along = result.instance[static_cast<size_t>(box.summed)];
-      along = plus(along, is_a ? column : row);
+      result.instance = moved(at_step(of_lane, *sum_value), box.summed, is_a ? column : row);
       result.from = {place(fragment.tensor, at)};
       result_.push_back(std::move(result));
     }
@@ -416,6 +415,7 @@ class Finder {
     }
     return result;
   }
+
   bool product(const WarpgroupMatMul& n) {
     constexpr int kGroup = WarpgroupAtom::kThreads, kPair = 2;
     if (!has_whole_warps() || !instances()) return false;
@@ -448,15 +448,10 @@ class Finder {
         before *= count;
       }
       if (!rows->steps.empty()) add(sum.h, rows->steps[0].second);
-      Expr& paired = sum.instance[static_cast<size_t>(box->pair)];
-      paired = plus(paired, sum.p);
+      sum.instance = moved(sum.instance, box->pair, sum.p);
       return sum;
     };
-    const auto add_k = [&](Exprs instance, const Expr& k) {
-      Expr& along = instance[static_cast<size_t>(box->summed)];
-      along = plus(along, k);
-      return instance;
-    };
+    const auto add_k = [&](const Exprs& instance, const Expr& k) { return moved(instance, box->summed, k); };
     const auto row_of = [](const Expr& thread, const Expr& h) {
       return thread % kGroup / kWarp * 16 + thread % kWarp / 4 + h * 8;
     };
@@ -507,12 +502,7 @@ class Finder {
   }
 
   Place tile_element(const MatrixTile& tile, const Expr& mn, const Expr& k) const {
-    Exprs at = tile.subscripts;
-    Expr& across = at[static_cast<size_t>(tile.mn_dimension)];
-    across = plus(across, mn);
-    Expr& along = at[static_cast<size_t>(tile.k_dimension)];
-    along = plus(along, k);
-    return place(tile.tensor, at);
+    return place(tile.tensor, moved(moved(tile.subscripts, tile.mn_dimension, mn), tile.k_dimension, k));
   }
 
   Exprs zeros(const std::string& tensor) const {
@@ -530,34 +520,31 @@ class Finder {
     return found == kernel_.maps.end() ? nullptr : &*found;
   }
 
-  /// A box, element by element: adds loops over it and the condition that the element is inside of the map.
+  /// An element of a box, behind its first one.
   struct Box {
-    Expr offset;  ///< in the box
-    int64_t elements = 1;
-    Exprs global;  ///< coordinates in the map's tensor
+    Expr offset;
+    int64_t elements = 1;  ///< of the box
+    Exprs global;          ///< coordinates in the map's tensor
   };
+  /// Adds loops over the box, and the condition that its element is inside of the map.
   std::optional<Box> box(Value& value, const TensorMap& map, const Exprs& coordinates) const {
     const Tensor& tensor = *tensors_.at(map.tensor);
     Box result{.offset = number(0), .global = Exprs(static_cast<size_t>(tensor.rank()), number(0))};
-    // The dimension whose stride is the largest that divides another one.
-    const auto dimension_of = [&](int64_t stride) {
-      int best = -1;
-      for (int d = 0; d < tensor.rank(); ++d) {
-        const int64_t own = flatten(tensor.layout[d].stride())[0];
-        if (own > 0 && own <= stride && stride % own == 0 &&
-            (best < 0 || own > flatten(tensor.layout[best].stride())[0])) {
-          best = d;
-        }
+    // Coordinates whose strides add up to an offset, and how far they reach.
+    std::vector<int64_t> reach(static_cast<size_t>(tensor.rank()), 0);
+    const auto stride_of = [&](size_t d) { return flatten(tensor.layout[static_cast<int>(d)].stride())[0]; };
+    const auto dimension_of = [&](int64_t stride, bool divides) {
+      std::optional<size_t> best;
+      for (size_t d = 0; d < reach.size(); ++d) {
+        const int64_t own = stride_of(d);
+        if (own <= 0 || own > stride || (divides && stride % own != 0)) continue;
+        if (!best || own > stride_of(*best)) best = d;
       }
       return best;
     };
-    const auto add = [&](const Expr& by, int64_t stride) {
-      const int d = dimension_of(stride);
-      if (d < 0) return false;
-      const int64_t times = stride / flatten(tensor.layout[d].stride())[0];
-      Expr& at = result.global[static_cast<size_t>(d)];
-      at = plus(by * hi::make_const(by.type(), times), at);
-      return true;
+    const auto add = [&](size_t d, const Expr& by, int64_t times, int64_t most) {
+      result.global[d] = plus(by * hi::make_const(by.type(), times), result.global[d]);
+      reach[d] += most * times;
     };
     for (size_t i = 0; i < map.box.size(); ++i) {
       const Expr at = loop(value, map.box[i]);
@@ -566,22 +553,23 @@ class Finder {
       const Expr coordinate = plus(coordinates[i], at);
       value.path.conditions.push_back(coordinate >= 0);
       value.path.conditions.push_back(coordinate < hi::make_const(coordinate.type(), map.extents[i]));
-      if (!add(coordinate, map.strides[i])) return std::nullopt;
+      const std::optional<size_t> d = dimension_of(map.strides[i], true);
+      if (!d) return std::nullopt;
+      add(*d, coordinate, map.strides[i] / stride_of(*d), map.extents[i] - 1);
     }
-    int64_t offset = map.offset;
-    while (offset > 0) {
-      int best = -1;
-      for (int d = 0; d < tensor.rank(); ++d) {
-        const int64_t own = flatten(tensor.layout[d].stride())[0];
-        if (own > 0 && own <= offset && (best < 0 || own > flatten(tensor.layout[best].stride())[0])) best = d;
-      }
-      if (best < 0) return std::nullopt;
-      const int64_t own = flatten(tensor.layout[best].stride())[0];
-      Expr& at = result.global[static_cast<size_t>(best)];
-      at = plus(at, offset / own);
-      offset %= own;
+    for (int64_t rest = map.offset; rest > 0;) {
+      const std::optional<size_t> d = dimension_of(rest, false);
+      if (!d) return std::nullopt;
+      add(*d, number(1), rest / stride_of(*d), 1);
+      rest %= stride_of(*d);
+    }
+    for (size_t d = 0; d < reach.size(); ++d) {
+      if (reach[d] >= product_of(tensor, d)) return std::nullopt;  // a dimension of the map runs over several
     }
     return result;
+  }
+  static int64_t product_of(const Tensor& tensor, size_t d) {
+    return tile::product(tensor.layout.shape()[static_cast<int>(d)]);
   }
 
   bool box_copy(const BoxCopy& n) {
@@ -623,13 +611,8 @@ class Finder {
     Value result = value();
     if (!carry(result)) return false;
     const Expr at = loop(result, n.elements);
-    const auto moved = [&](Exprs subscripts, int dimension) {
-      Expr& e = subscripts[static_cast<size_t>(dimension)];
-      e = plus(e, at);
-      return subscripts;
-    };
-    result.to = {place(n.destination, moved(n.destination_subscripts, n.destination_dimension))};
-    Place from = place(n.source, moved(n.source_subscripts, n.source_dimension));
+    result.to = {place(n.destination, moved(n.destination_subscripts, n.destination_dimension, at))};
+    Place from = place(n.source, moved(n.source_subscripts, n.source_dimension, at));
     from.block[0] =
         block_[0] / number(kernel_.cluster[0]) * number(kernel_.cluster[0]) + hi::Cast::make(Halide::Int(32), n.block);
     result.from = {std::move(from)};

@@ -18,9 +18,9 @@ struct Place {
   std::vector<Halide::Expr> conditions = {};  ///< under which it is read
 };
 
-/// What a spec does to one element: a scalar operation of one thread,
+/// A scalar operation of one thread, which a spec does in each iteration of the path's loops:
 ///     to = f(from, ...)
-/// as often as the loops of the path say. Loops behind those of the leaf run over what the spec does at once.
+/// Loops behind those of the leaf run over what the spec does at once.
 struct Value {
   int leaf;  ///< of the flow
   Path path;
@@ -33,9 +33,8 @@ struct Value {
   bool known = true;      ///< false: nothing is known of it but the tensors
 };
 
-/// What a leaf of a kernel does, element by element, to shared memory and registers and by way of them. Operands of
-/// products are read where the thread that holds them does, for all sums that they count for (PTX ISA, "Matrix
-/// Fragments").
+/// A leaf of a kernel as scalar operations. The thread that holds an operand of a product reads it, once for each sum
+/// that it counts for (PTX ISA, "Matrix Fragments").
 std::vector<Value> values_of(const Kernel& kernel, const Flow& flow, int leaf);
 
 }  // namespace tc::tile
