@@ -152,11 +152,15 @@ std::vector<Expr> ContractionBuilder::element_at(const std::vector<Expr>& subscr
 bool ContractionBuilder::stores_vectors(const std::string& tensor) const {
   const size_t axis = plan_.order[0];
   const AxisPlan& a = plan_.parallel[axis];
-  const Expr last = element_of(tensor).back();
-  const Expr offset = hi::simplify(last - hi::Variable::make(ir::index_type(), c_.parallel[axis].name));
+  const std::string& name = c_.parallel[axis].name;
+  const std::vector<Expr>& element = element_of(tensor);
+  // Of C(m + n, n) neighbours along n are in different rows.
+  const auto uses_axis = [&](const Expr& subscript) { return ir::mentions(subscript, name); };
+  const bool lies_in_row = std::none_of(element.begin(), element.end() - 1, uses_axis);
+  const Expr offset = hi::simplify(element.back() - hi::Variable::make(ir::index_type(), name));
   const int64_t* constant = ir::constant_int(offset);
   const int64_t bytes = a.group * program_.tensor(tensor).type.bytes();
-  return constant && a.group > 1 && bytes <= 16 && 16 % bytes == 0 &&
+  return lies_in_row && constant && a.group > 1 && bytes <= 16 && 16 % bytes == 0 &&
          (*constant + c_.parallel[axis].begin) % a.group == 0 && c_.parallel[axis].extent % a.group == 0 &&
          (a.blocks == 1 || a.tile % a.group == 0) && ir::row_divisor(program_.tensor(tensor)) % a.group == 0;
 }

@@ -9,6 +9,7 @@
 #include "tc/gpu/strategy/contraction/chain.h"
 #include "tc/gpu/strategy/contraction/warpgroups.h"
 #include "tc/ir/halide_compat.h"
+#include "tc/ir/index_expr.h"
 #include "tc/ir/layouts.h"
 #include "tc/ir/specialise.h"
 #include "tc/support/check.h"
@@ -36,11 +37,13 @@ const std::vector<Expr>& element_of(const Contraction& c, const std::string& ten
   TC_CHECK(false, "the contraction does not write '{}'", tensor);
 }
 
-/// The axis that a subscript is, if it counts dimension `d` or a part of it.
-std::string axis_of(const Expr& subscript, const StoredTensor& stored, size_t d, const Contraction& c) {
+/// The axis that a subscript of an element is, if it counts dimension `d` or a part of it, and no other dimension.
+std::string axis_of(const std::vector<Expr>& element, const StoredTensor& stored, size_t d, const Contraction& c) {
   for (const Axis& axis : c.parallel) {
-    const Expr offset = hi::simplify(subscript - hi::Variable::make(ir::index_type(), axis.name));
-    if (hi::is_const_zero(offset) && stored.may_be_counted_by(axis, d)) return axis.name;
+    const Expr offset = hi::simplify(element[d] - hi::Variable::make(ir::index_type(), axis.name));
+    const auto mentions = [&](const Expr& subscript) { return ir::mentions(subscript, axis.name); };
+    const bool is_only = std::count_if(element.begin(), element.end(), mentions) == 1;
+    if (is_only && hi::is_const_zero(offset) && stored.may_be_counted_by(axis, d)) return axis.name;
   }
   return "";
 }
@@ -193,7 +196,7 @@ std::vector<StoredTensor> stored_tensors(const poly::Scop& scop, const Contracti
     StoredTensor stored{name, tensor.type,          ir::constant_shape(tensor), ir::strides_of(tensor),
                         {},   tensor.at_any_address};
     const std::vector<Expr>& element = element_of(c, name);
-    for (size_t d = 0; d < element.size(); ++d) stored.axes.push_back(axis_of(element[d], stored, d, c));
+    for (size_t d = 0; d < element.size(); ++d) stored.axes.push_back(axis_of(element, stored, d, c));
     result.push_back(std::move(stored));
   }
   return result;
@@ -217,7 +220,7 @@ std::optional<StoredTensor> expected_stored(const ir::Program& program, const ir
                       ir::strides_of(tensor), {},          tensor.at_any_address};
   if (stored.extents.size() != c.update.subscripts.size()) return std::nullopt;
   for (size_t d = 0; d < stored.extents.size(); ++d) {
-    stored.axes.push_back(axis_of(c.update.subscripts[d], stored, d, c));
+    stored.axes.push_back(axis_of(c.update.subscripts, stored, d, c));
   }
   return stored;
 }

@@ -170,5 +170,36 @@ def f(float16(M,K) A, float16(K,N) B, float16(M,N) Z) -> (float16(M,N) C) {{
 
 INSTANTIATE_TEST_SUITE_P(Cases, RowStores, ::testing::ValuesIn(kCases));
 
+/// Neighbours along the last index are in different rows: no word or box has several of them.
+TEST(RowStoresOfDiagonals, AreElementByElement) {
+  const gpu::Device device = gpu::device_of_architecture(90);
+  for (const char* type : {"float", "half"}) {
+    for (const char* at : {"C(m + n, n)", "C(m + n, m, n)", "C(m, m + n)"}) {
+      for (const char* options :
+           {"", "tile: [8, 8, 40] register_tile: [2, 2] map_to_threads: [4, 4, 10] copy_stages: 1 split_reduction: 1",
+            "tile: [64, 64, 32] tensor_cores: true", "tile: [64, 32, 64] tensor_cores: true map_to_threads: [4, 32]"}) {
+        const std::string text = fmt::format(R"(
+def f({0}(M,K) A, {0}(K,N) B) -> ({0}({1}) C) {{
+  float S(m,n) +=! A(m,k) * B(k,n)
+  {2} = {0}(S(m,n)) where m in 0:M, n in 0:N
+}})",
+                                             type,
+                                             at == std::string("C(m + n, n)")   ? "M + N, N"
+                                             : at == std::string("C(m, m + n)") ? "M, M + N"
+                                                                                : "M + N, M, N",
+                                             at);
+        const ir::Program program = specialised_from(text, {{"M", 64}, {"N", 40}, {"K", 64}});
+        const Result<gpu::Mapping> mapping = mapped(program, *options::mapping_options_from_text(options), device);
+        if (!mapping) continue;  // floats have no tensor cores
+        EXPECT_EQ(unproved(mapping->program), "") << text << options;
+        for (const tile::Coverage& coverage : gpu::cover(*mapping)) {
+          EXPECT_EQ(coverage.faults, std::vector<std::string>{}) << text << options;
+        }
+        EXPECT_EQ(difference_of_mapping(program, *mapping, 1), "") << text << options;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace tc::testing
