@@ -34,6 +34,7 @@
 #include "tc/gpu/strategy/split_choice.h"
 #include "tc/gpu/strategy/split_exponentials.h"
 #include "tc/gpu/strategy/sums_of_powers.h"
+#include "tc/ir/plain_choices.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/reduce_once.h"
 
@@ -87,7 +88,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   std::set<std::string> addressed;
   for (const options::KernelOptions& kernel : options.kernel) addressed.insert(kernel.writes);
   program = ir::reduce_once(
-      order_dims(std::move(program)),
+      ir::plain_choices(order_dims(std::move(program))),
       {.strict = options.strict, .least_instances = device.instances_of_launch, .kept = std::move(addressed)});
   for (ir::Tensor& tensor : program.tensors) {
     tensor.at_any_address = element_aligned && tensor.role != ir::Role::kTemporary;

@@ -1,0 +1,122 @@
+#include "tc/ir/plain_choices.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "tc/ir/index_expr.h"
+#include "tc/ir/reads.h"
+
+namespace tc::ir {
+namespace {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+/// A choice of either kind: a Select has both values, the intrinsic only the one that is chosen.
+struct Choice {
+  Expr condition, yes, no;
+  bool is_select = false;
+};
+
+std::optional<Choice> choice_of(const Expr& e) {
+  if (const auto* select = e.as<hi::Select>()) {
+    return Choice{select->condition, select->true_value, select->false_value, true};
+  }
+  const auto* call = e.as<hi::Call>();
+  if (!call || !call->is_intrinsic(hi::Call::if_then_else) || call->args.size() != 3) return std::nullopt;
+  return Choice{call->args[0], call->args[1], call->args[2]};
+}
+
+Expr make(const Choice& c) {
+  if (c.is_select) return hi::Select::make(c.condition, c.yes, c.no);
+  return hi::Call::make(c.yes.type(), hi::Call::if_then_else, {c.condition, c.yes, c.no}, hi::Call::PureIntrinsic);
+}
+
+/// The condition's opposite, without a `!` if it consists of comparisons of integers: floats that are no numbers are
+/// neither less nor not less.
+Expr opposite(const Expr& e) {
+  if (const auto* op = e.as<hi::Not>()) return op->a;
+  if (const auto* op = e.as<hi::And>()) return hi::Or::make(opposite(op->a), opposite(op->b));
+  if (const auto* op = e.as<hi::Or>()) return hi::And::make(opposite(op->a), opposite(op->b));
+  if (const auto* op = e.as<hi::LT>(); op && !op->a.type().is_float()) return hi::GE::make(op->a, op->b);
+  if (const auto* op = e.as<hi::LE>(); op && !op->a.type().is_float()) return hi::GT::make(op->a, op->b);
+  if (const auto* op = e.as<hi::GT>(); op && !op->a.type().is_float()) return hi::LE::make(op->a, op->b);
+  if (const auto* op = e.as<hi::GE>(); op && !op->a.type().is_float()) return hi::LT::make(op->a, op->b);
+  if (const auto* op = e.as<hi::EQ>()) return hi::NE::make(op->a, op->b);
+  if (const auto* op = e.as<hi::NE>()) return hi::EQ::make(op->a, op->b);
+  return hi::Not::make(e);
+}
+
+bool is_conjunction_of_comparisons(const Expr& e) {
+  const std::vector<Expr> parts = conjuncts_of(e);
+  return std::all_of(parts.begin(), parts.end(), [](const Expr& part) {
+    return part.as<hi::LT>() || part.as<hi::LE>() || part.as<hi::GT>() || part.as<hi::GE>();
+  });
+}
+
+/// The value that is converted to a type which holds all its values and back.
+Expr without_detour(const hi::Cast* op) {
+  const auto* inner = op->value.as<hi::Cast>();
+  if (!inner || inner->value.type() != op->type) return {};
+  const Halide::Type narrow = op->type, wide = inner->type;
+  const bool holds_all = narrow.is_float() && wide.is_float() && narrow.bits() >= 16 && wide.bits() > narrow.bits();
+  return holds_all ? inner->value : Expr();
+}
+
+class PlainChoices : public hi::IRMutator {
+ public:
+  explicit PlainChoices(const Program& program) : program_(program) {}
+
+ private:
+  using IRMutator::visit;
+
+  Expr visit(const hi::Select* op) override { return plain(IRMutator::visit(op)); }
+  Expr visit(const hi::Call* op) override { return plain(IRMutator::visit(op)); }
+  Expr visit(const hi::Not* op) override { return opposite(mutate(op->a)); }
+
+  Expr visit(const hi::Cast* op) override {
+    const Expr result = IRMutator::visit(op);
+    const auto* cast = result.as<hi::Cast>();
+    if (!cast) return result;
+    if (const Expr value = without_detour(cast); value.defined()) return value;
+    std::optional<Choice> choice = choice_of(cast->value);
+    if (!choice || (!hi::is_const(choice->yes) && !hi::is_const(choice->no))) return result;
+    const auto* read = (hi::is_const(choice->no) ? choice->yes : choice->no).as<hi::Cast>();
+    // Only where it makes a read of what is converted: elsewhere one conversion may do for both.
+    if (!read || !without_detour(hi::Cast::make(cast->type, Expr(read)).as<hi::Cast>()).defined()) return result;
+    for (Expr* value : {&choice->yes, &choice->no}) {
+      *value = hi::is_const(*value) ? hi::simplify(hi::Cast::make(cast->type, *value)) : read->value;
+    }
+    return make(*choice);
+  }
+
+  Expr plain(const Expr& e) const {
+    std::optional<Choice> choice = choice_of(e);
+    if (!choice) return e;
+    if (hi::is_const(choice->yes) && !hi::is_const(choice->no)) {
+      const Expr condition = opposite(choice->condition);
+      if (!is_conjunction_of_comparisons(condition)) return e;
+      choice = Choice{condition, choice->no, choice->yes, choice->is_select};
+    }
+    if (!hi::is_const(choice->no)) return e;
+    const std::optional<Choice> inner = choice_of(choice->yes);
+    const bool is_same = inner && hi::equal(inner->no, choice->no) && reads_in(program_, inner->condition).empty();
+    if (!is_same) return make(*choice);
+    return make({hi::And::make(choice->condition, inner->condition), inner->yes, choice->no,
+                 choice->is_select && inner->is_select});
+  }
+
+  const Program& program_;
+};
+
+}  // namespace
+
+Program plain_choices(Program program) {
+  const Program before = program;
+  PlainChoices plain(before);
+  for (Statement& s : program.statements) s.value = plain.mutate(s.value);
+  return program;
+}
+
+}  // namespace tc::ir

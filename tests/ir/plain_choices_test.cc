@@ -1,0 +1,45 @@
+#include "tc/ir/plain_choices.h"
+
+#include <gtest/gtest.h>
+
+#include "tc/ir/print.h"
+#include "tests/common/program.h"
+
+namespace tc::ir {
+namespace {
+
+/// What is made of `O(i) = value`, of half and float elements, as text.
+std::string plain(const std::string& value) {
+  const Program program = testing::specialised_from(
+      "def f(float(N) X, half(N) H, bool(N) c) -> (float(N) O) { O(i) = " + value + " where i in 0:N }", {{"N", 10}});
+  return to_text(plain_choices(program));
+}
+
+TEST(PlainChoices, TheElementComesFirst) {
+  const std::string expected = plain("i >= 2 && i < 7 ? X(i - 2) : 0.0");
+  EXPECT_EQ(plain("i < 2 || i >= 7 ? 0.0 : X(i - 2)"), expected);
+  EXPECT_EQ(plain("!(i < 2 || i >= 7) ? X(i - 2) : 0.0"), expected);
+  EXPECT_EQ(plain("!(i >= 2 && i < 7) ? 0.0 : X(i - 2)"), expected);
+  EXPECT_EQ(plain("i < 2 ? 0.0 : (i < 7 ? X(i - 2) : 0.0)"), expected);
+  EXPECT_EQ(plain("i >= 2 ? (i >= 7 ? 0.0 : X(i - 2)) : 0.0"), expected);
+}
+
+TEST(PlainChoices, ConversionsThereAndBackGo) {
+  EXPECT_EQ(plain("float(half(i >= 2 ? float(H(i - 2)) : 0.0))"), plain("float(i >= 2 ? H(i - 2) : half(0))"));
+  // float16 does not hold what a float does.
+  EXPECT_NE(plain("float(half(X(i)))"), plain("X(i)"));
+}
+
+/// Other constants, conditions on data within others, comparisons of floats, choices of two elements.
+TEST(PlainChoices, OthersStay) {
+  for (const char* value : {"i >= 2 ? (i < 7 ? X(i - 2) : 1.0) : 0.0", "i >= 2 ? (c(i - 2) ? X(i - 2) : 0.0) : 0.0",
+                            "!(X(i) < 1.0) ? X(i) : 0.0", "i < 2 || i >= 7 ? X(i) : 0.0", "i == 3 ? 0.0 : X(i)"}) {
+    const Program program = testing::specialised_from(
+        std::string("def f(float(N) X, bool(N) c) -> (float(N) O) { O(i) = ") + value + " where i in 0:N }",
+        {{"N", 10}});
+    EXPECT_EQ(to_text(plain_choices(program)), to_text(program)) << value;
+  }
+}
+
+}  // namespace
+}  // namespace tc::ir
