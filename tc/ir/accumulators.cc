@@ -7,6 +7,8 @@
 #include "tc/ir/combine.h"
 #include "tc/ir/in_place.h"
 #include "tc/ir/index_expr.h"
+#include "tc/ir/single_writes.h"
+#include "tc/ir/sum_apart.h"
 #include "tc/ir/whole_tensor.h"
 
 namespace tc::ir {
@@ -85,8 +87,15 @@ Program widen_accumulators(Program program) {
     }
     const bool reduces =
         std::any_of(s.indices.begin(), s.indices.end(), [](const Index& index) { return index.is_reduction; });
-    if (left_is_identity(s) && !reduces) {
+    if (!reduces && (left_is_identity(s) || tells_all_indices(s))) {
       widen_pointwise(s, tensor, statements);
+      continue;
+    }
+    if (may_be_apart(s)) {
+      SumApart apart = sum_apart(program, s);
+      statements.push_back(std::move(apart.sum));
+      statements.push_back(std::move(apart.store));
+      program.tensors.push_back(std::move(apart.sums));
       continue;
     }
     Tensor sums = tensor;

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "tc/ir/index_expr.h"
@@ -13,9 +15,10 @@ namespace tc::ir {
 
 using Halide::Expr;
 
-bool tells_all_indices(const Statement& statement) {
-  std::set<std::string> open;
-  for (const Index& index : statement.indices) open.insert(index.name);
+namespace {
+
+/// True where the subscripts of the left side tell the values of the indices in `open`.
+bool tells(const Statement& statement, std::set<std::string> open) {
   bool progress = true;
   while (progress && !open.empty()) {
     progress = false;
@@ -32,6 +35,27 @@ bool tells_all_indices(const Statement& statement) {
     }
   }
   return open.empty();
+}
+
+}  // namespace
+
+bool tells_all_indices(const Statement& statement) {
+  std::set<std::string> all;
+  for (const Index& index : statement.indices) all.insert(index.name);
+  return tells(statement, std::move(all));
+}
+
+bool tells_map_indices(const Statement& statement) {
+  std::set<std::string> map, reduction;
+  for (const Index& index : statement.indices) (index.is_reduction ? reduction : map).insert(index.name);
+  return std::none_of(statement.subscripts.begin(), statement.subscripts.end(),
+                      [&](const Expr& subscript) {
+                        const std::set<std::string> names = variables_of(subscript);
+                        return is_data_dependent(subscript) ||
+                               std::any_of(names.begin(), names.end(),
+                                           [&](const auto& name) { return reduction.contains(name); });
+                      }) &&
+         tells(statement, std::move(map));
 }
 
 bool may_set_twice(const Statement& statement) {

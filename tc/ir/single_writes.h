@@ -15,6 +15,9 @@ namespace tc::ir {
 /// written twice, whatever the ranges.
 bool tells_all_indices(const Statement& statement);
 
+/// The same of a reduction's map indices. Reduction indices and data decide nothing about the element then.
+bool tells_map_indices(const Statement& statement);
+
 /// True for a statement that sets elements, and of which a proof is needed that it sets none twice.
 bool may_set_twice(const Statement& statement);
 

@@ -114,7 +114,7 @@ constexpr const char* kReadBehindWait[] = {
     R"(
 def f(int8(N) A) -> (int8(N) T) {
   T(0) min=! T(i / 2) + A(i) where i in 3:N - 3
-  T(N - 1 - i) += T(i) where i in 2:N - 4, j in 0:N
+  T((N - 1 - i) / 2) += T(i) where i in 2:N - 4, j in 0:N
 })",
     R"(
 def f(half(K,K) A, half(K,K) B, half(K,K) W) -> (half(K) b, half(K,K) C) {

@@ -37,6 +37,7 @@
 #include "tc/ir/plain_choices.h"
 #include "tc/ir/reads.h"
 #include "tc/ir/reduce_once.h"
+#include "tc/ir/sum_apart.h"
 
 namespace tc::gpu {
 namespace {
@@ -81,6 +82,17 @@ bool has_results_of_product(const ir::Program& program, const std::string& tenso
   return false;
 }
 
+/// Products whose left sides no contraction has, as those of reversed rows, in temporaries, from which they are stored.
+ir::Program products_apart(ir::Program program, const std::set<std::string>& addressed) {
+  return ir::sums_apart(std::move(program),
+                        [&](const ir::Program& whole, const ir::Statement& product, const ir::SumApart& apart) {
+                          if (addressed.count(product.tensor) > 0 || is_contraction(whole, product)) return false;
+                          ir::Program alone = whole;
+                          alone.tensors.push_back(apart.sums);
+                          return is_contraction(alone, apart.sum);
+                        });
+}
+
 }  // namespace
 
 Result<Prepared> prepare(ir::Program program, const options::MappingOptions& options, const Device& device,
@@ -89,7 +101,7 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
   for (const options::KernelOptions& kernel : options.kernel) addressed.insert(kernel.writes);
   program = ir::reduce_once(
       ir::plain_choices(order_dims(std::move(program))),
-      {.strict = options.strict, .least_instances = device.instances_of_launch, .kept = std::move(addressed)});
+      {.strict = options.strict, .least_instances = device.instances_of_launch, .kept = addressed});
   for (ir::Tensor& tensor : program.tensors) {
     tensor.at_any_address = element_aligned && tensor.role != ir::Role::kTemporary;
   }
@@ -108,7 +120,9 @@ Result<Prepared> prepare(ir::Program program, const options::MappingOptions& opt
     return Prepared{options.strict ? std::move(program) : reductions_in_lanes(std::move(program), device), options};
   }
   program = split_quotients(std::move(program));
-  if (takes_contractions(options)) program = split_digits(std::move(program), is_contraction);
+  if (takes_contractions(options)) {
+    program = products_apart(split_digits(std::move(program), is_contraction), addressed);
+  }
   program = drop_overwritten(std::move(program));
   if (takes_contractions(options)) program = gather_extremes(std::move(program), has_results_of_product);
   if (takes_contractions(options) && device.tensor_products > 0) {

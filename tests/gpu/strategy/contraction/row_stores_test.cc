@@ -159,8 +159,8 @@ def f(float16(M,K) A, float16(K,N) B, float16(M,N) Z) -> (float16(M,N) C) {{
                                          rest, part);
     SCOPED_TRACE(text);
     const ir::Program program = specialised_from(text, {{"M", 256}, {"N", 108}, {"K", 64}});
-    const options::MappingOptions options = *options::mapping_options_from_text(
-        R"(kernel { writes: "C_sum" occurrence: 2 tensor_cores: true tile: [64, 64, 64] })");
+    const options::MappingOptions options =
+        *options::mapping_options_from_text(R"(kernel { writes: "C_sum" tensor_cores: true tile: [64, 64, 64] })");
     const Result<gpu::Mapping> mapping = mapped(program, options, device);
     ASSERT_TRUE(mapping) << mapping.error().to_string();
     EXPECT_EQ(count(mapping->program, is_staged), words);

@@ -1,0 +1,94 @@
+#include "tc/ir/sum_apart.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tc/ir/combine.h"
+#include "tc/ir/in_place.h"
+#include "tc/ir/index_expr.h"
+#include "tc/ir/names.h"
+#include "tc/ir/single_writes.h"
+#include "tc/ir/whole_tensor.h"
+
+namespace tc::ir {
+
+using Halide::Expr;
+namespace hi = Halide::Internal;
+
+bool may_be_apart(const Statement& statement) {
+  const auto is_known = [](const Index& index) {
+    return index.is_reduction || (index.begin.defined() && index.end.defined());
+  };
+  const bool sums =
+      std::any_of(statement.indices.begin(), statement.indices.end(), [](const Index& i) { return i.is_reduction; });
+  return sums && statement.reduces() && !statement.guard.defined() && tells_map_indices(statement) &&
+         std::all_of(statement.indices.begin(), statement.indices.end(), is_known);
+}
+
+SumApart sum_apart(const Program& program, const Statement& statement) {
+  const Tensor& tensor = program.tensor(statement.tensor);
+  SumApart result;
+  Tensor& sums = result.sums;
+  sums.name = fresh_name(program, tensor.name + "_sum");
+  sums.type = statement.accumulator;
+  sums.role = Role::kTemporary;
+  sums.declared = tensor.declared;
+
+  Statement& store = result.store;
+  store.tensor = tensor.name;
+  store.subscripts = statement.subscripts;
+  store.accumulator = tensor.type;
+  store.range = statement.range;
+  store.accesses.push_back({tensor.name, store.subscripts, Expr(), true, false, statement.range});
+  std::vector<Expr> at;
+  for (const Index& index : statement.indices) {
+    if (index.is_reduction) continue;
+    store.indices.push_back(index);
+    sums.extents.push_back(simplify_index(index.end - index.begin, program.sizes));
+    at.push_back(simplify_index(index_variable(index.name) - index.begin, program.sizes));
+  }
+  const auto converted = [](const Expr& e, Halide::Type to) { return e.type() == to ? e : hi::Cast::make(to, e); };
+  Expr total = read_in(store, sums, at);
+  if (!statement.initialises) {
+    const Expr before = read_in(store, tensor, store.subscripts);
+    total = combine(statement.assign, converted(before, sums.type), total);
+  }
+  store.value = converted(total, tensor.type);
+
+  result.sum = statement;
+  result.sum.tensor = sums.name;
+  result.sum.subscripts = at;
+  result.sum.initialises = true;
+  for (Access& access : result.sum.accesses) {
+    if (!access.is_write) continue;
+    access.tensor = sums.name;
+    access.subscripts = at;
+  }
+  return result;
+}
+
+Program sums_apart(Program program, const IsPutApart& is_put_apart) {
+  Names names = Names::among_statements(program);
+  Program result = program;
+  result.statements.clear();
+  for (const Statement& s : program.statements) {
+    if (left_is_identity(s) || !may_be_apart(s)) {
+      result.statements.push_back(s);
+      continue;
+    }
+    SumApart apart = sum_apart(result, s);
+    apart.store.id = names.fresh(s.id + "_store");
+    if (!is_put_apart(program, s, apart)) {
+      result.statements.push_back(s);
+      continue;
+    }
+    result.tensors.push_back(std::move(apart.sums));
+    result.statements.push_back(std::move(apart.sum));
+    result.statements.push_back(std::move(apart.store));
+  }
+  return result;
+}
+
+}  // namespace tc::ir

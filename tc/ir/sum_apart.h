@@ -1,0 +1,33 @@
+#pragma once
+
+#include <functional>
+
+#include "tc/ir/program.h"
+
+namespace tc::ir {
+
+/// A sum in a temporary with an element for each value of its map indices, and the statement that stores it:
+///     C(N - 1 - n, m) += v   ==>   C_sum(n, m) +=! v
+///                                  C(N - 1 - n, m) = C(N - 1 - n, m) + C_sum(n, m)
+struct SumApart {
+  Tensor sums;
+  Statement sum;
+  Statement store;
+};
+
+/// Whether a reduction's left side tells its map indices: each element is written for one value of them, and exists
+/// whatever the data. The ranges of the map indices have been inferred.
+bool may_be_apart(const Statement& statement);
+
+/// Of a statement that may be apart. The sum is of the statement's accumulator type, and the store converts it.
+SumApart sum_apart(const Program& program, const Statement& statement);
+
+/// Which reductions are put apart: of a program that has the statement and, alone, its sum.
+using IsPutApart = std::function<bool(const Program&, const Statement& whole, const SumApart& apart)>;
+
+/// Puts sums apart whose left sides are no distinct indices, so that whatever knows sums of plain left sides knows
+/// these. The order of the additions changes where the statement adds to what is there: not for strict kernels. Of a
+/// specialised Program.
+Program sums_apart(Program program, const IsPutApart& is_put_apart);
+
+}  // namespace tc::ir
